@@ -31,7 +31,7 @@ export function show(main, context) {
       const since = h("span.hint", {}, waits(question));
       const card = { since, answered: false };
       card.element = h("article.card", { "aria-label": `Question of ${question.agent}`, tabindex: "-1", onkeydown: enter }, h("header", {}, h("a", { href: `#/runs/${question.run}` }, h("strong", {}, question.agent), " ", h("code.id", {}, question.run)),
-        question.node && h("span.hint", {}, "node ", h("code", {}, question.node)), since), form(question.run, question, () => { card.answered = true; setTimeout(live.again, 300); }));
+        question.node && h("span.hint", {}, "node ", h("code", {}, question.node), question.item != null && [" item ", h("code", {}, question.item)]), since), form(question.run, question, () => { card.answered = true; setTimeout(live.again, 300); }));
       cards.set(id, card);
       list.append(card.element);
     }

@@ -253,7 +253,7 @@ export function show(main, context) {
     const now = new Set(questions.map((q) => q.id));
     for (const q of questions) {
       if (asked.has(q.id)) continue;
-      asked.set(q.id, h("article.card", { "aria-label": `Question of ${q.node || info?.agent}` }, form(id, q, () => setTimeout(live.again, 150))));
+      asked.set(q.id, h("article.card", { "aria-label": `Question of ${q.node || info?.agent}${q.item == null ? "" : ` item ${q.item}`}` }, q.item != null && h("header", {}, h("span.hint", {}, "node ", h("code", {}, q.node), " item ", h("code", {}, q.item))), form(id, q, () => setTimeout(live.again, 150))));
       asks.append(asked.get(q.id));
     }
     for (const [name, card] of asked) if (!now.has(name)) { card.remove(); asked.delete(name); }

@@ -194,6 +194,7 @@ type Question struct {
 	ID       string     `json:"id" doc:"unique in the run"`
 	Step     int        `json:"step"`
 	Node     string     `json:"node"`
+	Item     *int       `json:"item,omitempty" doc:"number of the item of the map that asks, from 0; absent for a node of another type"`
 	Text     string     `json:"text"`
 	Options  []string   `json:"options,omitempty"`
 	Open     bool       `json:"open,omitempty" doc:"answers other than the options are accepted"`
@@ -203,7 +204,7 @@ type Question struct {
 	Asked    time.Time  `json:"asked"`
 	Deadline *time.Time `json:"deadline,omitempty"`
 
-	Assignees []string `json:"assignees,omitempty" doc:"subjects who may answer; absent: all who may see the run"`
+	Assignees []string `json:"assignees,omitempty" doc:"subjects and groups who may answer; absent: all who may see the run"`
 }
 
 // Graph is the graph of an agent.

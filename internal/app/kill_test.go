@@ -39,7 +39,7 @@ import (
 
 // Environment of the worker process.
 const (
-	workerMode   = "LOKI_TEST_WORKER"  // start, resume or answer
+	workerMode   = "LOKI_TEST_WORKER"  // start, resume, answer, or first or last to answer only that question
 	workerKillAt = "LOKI_TEST_KILL_AT" // number of the journal operation to die at
 	workerAgent  = "LOKI_TEST_AGENT"
 )
@@ -166,9 +166,9 @@ func work(a *app.App, mode string, d *deadly) error {
 	}
 	if mode != "start" {
 		r := run.Resumption{Continuation: run.Continuation{NoStream: true, Asker: ask.Unavailable{}}}
-		if mode == "answer" {
+		if mode != "resume" {
 			var err error
-			if r.Answers, err = answers(ctx, a); err != nil {
+			if r.Answers, err = answers(ctx, a, mode); err != nil {
 				return err
 			}
 		}
@@ -194,9 +194,9 @@ func work(a *app.App, mode string, d *deadly) error {
 	return err
 }
 
-// answers returns an answer to each question that waits: what was interrupted is done again, and
-// the rest goes on.
-func answers(ctx context.Context, a *app.App) (map[string]string, error) {
+// answers returns an answer to each question that waits, or to the first or the last of them: what was interrupted is done
+// again, and the rest goes on.
+func answers(ctx context.Context, a *app.App, mode string) (map[string]string, error) {
 	store, err := a.OpenRuns()
 	if err != nil {
 		return nil, err
@@ -208,8 +208,14 @@ func answers(ctx context.Context, a *app.App) (map[string]string, error) {
 	}
 	h, err := store.History(ctx, list[0].ID)
 	given := make(map[string]string)
-	for _, p := range h.Pending {
+	for i, p := range h.Pending {
+		if mode == "first" && i > 0 || mode == "last" && i < len(h.Pending)-1 {
+			continue
+		}
 		given[p.ID] = "go"
+		if p.Item != nil || p.Node == "name" || p.Node == "review" { // of killQuestions
+			given[p.ID] = "to " + p.ID
+		}
 		if slices.Contains(p.Options, "retry") {
 			given[p.ID] = "retry"
 		}

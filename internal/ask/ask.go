@@ -105,11 +105,13 @@ type Question struct {
 	// Fresh has a terminal drop what was typed before the question is shown, which was not meant for it.
 	Fresh bool
 
-	// Assignees are the subjects of a server who may answer; empty for all who may see the run.
+	// Assignees are the subjects and groups of a server who may answer; empty for all who may see the run.
 	Assignees []string
 
 	// Where the question comes from, as far as it is known.
 	Node  string // graph node
+	Map   string // graph node of the map whose item asks; empty for none
+	Item  *int   // number of that item, from 0
 	Agent string // agent
 	Depth int    // 0 for the agent the user talks to, 1 for its children, ...
 	Child string // id of the agent if another one started it; it has the name in it
@@ -219,11 +221,14 @@ func (q *Question) validate(answer string) error {
 
 // source says where q comes from, "" if that is unknown.
 func (q *Question) source() string {
-	agent := cmp.Or(q.Child, q.Agent) // several children may be of one agent
-	if q.Node != "" && agent != "" && q.Depth > 0 {
-		return q.Node + " (" + agent + ")"
+	agent, node := cmp.Or(q.Child, q.Agent), q.Node // several children may be of one agent
+	if q.Item != nil {
+		node = q.Map + "#" + strconv.Itoa(*q.Item) + " " + node
 	}
-	return cmp.Or(q.Node, agent)
+	if node != "" && agent != "" && q.Depth > 0 {
+		return node + " (" + agent + ")"
+	}
+	return cmp.Or(node, agent)
 }
 
 // wrap adds the source of the question to an error.

@@ -9,7 +9,7 @@ import (
 )
 
 // Prepared answers questions with texts that were written beforehand: those for a question by its ID
-// come first, then those of its node, then the list, whose first answer is for the first question that
+// come first, then those of its node, then those of the map whose item asks, then the list, whose first answer is for the first question that
 // is asked. Each is matched as [Question.Match] has it. A question for consent is answered only by its own
 // ID. A question without an answer is [ErrUnavailable].
 type Prepared struct {
@@ -19,7 +19,7 @@ type Prepared struct {
 	list []string // guarded by mu
 }
 
-// NewPrepared returns an asker with answers by the ID or the node of the question, and answers in
+// NewPrepared returns an asker with answers by the ID, the node or the map of the question, and answers in
 // order; either may be nil.
 func NewPrepared(byName map[string]string, list []string) *Prepared {
 	return &Prepared{byName: byName, list: list}
@@ -30,6 +30,9 @@ func (p *Prepared) Ask(_ context.Context, q Question) (string, error) {
 	line, ok := p.byName[q.ID]
 	if !ok && !q.Consent {
 		line, ok = p.byName[q.Node]
+		if !ok && q.Item != nil {
+			line, ok = p.byName[q.Map]
+		}
 		if !ok {
 			line, ok = p.next()
 		}

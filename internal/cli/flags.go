@@ -94,13 +94,12 @@ type options struct {
 	tailLogs  bool
 	plainLogs bool
 
-	resume    string // an id, or resumeNewest
-	answer    string
-	hasAnswer bool
-	wait      bool
-	answers   string // path of a file
-	force     bool
-	here      bool
+	resume  string   // an id, or resumeNewest
+	answer  []string // TEXT, or QUESTION=TEXT
+	wait    bool
+	answers string // path of a file
+	force   bool
+	here    bool
 
 	runs  bool
 	run   string
@@ -323,7 +322,7 @@ func (o *options) sections() []section {
 				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot, svg or text", with: []string{"graph"}},
-				{name: "answer", sets: anyText(&o.answer, "TEXT"), usage: "with --resume: the answer to the question that waits", with: []string{"resume"}, not: []string{"answers"}},
+				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
 				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, then go on", with: []string{"resume"}},
 				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record; with --update: even if a package manager has installed Loki", with: []string{"resume", "fork", "update"}},
@@ -433,7 +432,7 @@ func (o *options) sections() []section {
 // check finds combinations of flags that make no sense, and chooses the action.
 func (o *options) check(set *pflag.FlagSet) (err error) {
 	o.flags, o.output = set, cmp.Or(o.output, outputText)
-	o.hasAnswer, o.hasSession = set.Changed("answer"), set.Changed("session")
+	o.hasSession = set.Changed("session")
 	for _, s := range o.sections() {
 		for _, f := range s.flags() {
 			if err := f.check(set); err != nil {

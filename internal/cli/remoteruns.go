@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"loki/internal/api"
@@ -49,7 +48,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 	if err != nil {
 		return err
 	}
-	if piped := !c.InTerminal && !c.opts.hasAnswer && c.opts.answers == ""; piped || c.InTerminal {
+	if piped := !c.InTerminal && len(c.opts.answer) == 0 && c.opts.answers == ""; piped || c.InTerminal {
 		s.asker = c.asker(face, piped)
 	}
 	answers, err := c.answersFor(before)
@@ -80,10 +79,8 @@ func (c *command) answersFor(r api.RunDetail) (map[string]string, error) {
 	switch {
 	case c.opts.answers != "":
 		return readAnswers(c.opts.answers)
-	case !c.opts.hasAnswer:
+	case len(c.opts.answer) == 0:
 		return nil, nil
-	case len(r.Pending) == 1:
-		return map[string]string{r.Pending[0].ID: c.opts.answer}, nil
 	case len(r.Pending) == 0:
 		return nil, fault.New(fault.Usage, "run %s waits for no answer", r.ID)
 	}
@@ -91,8 +88,7 @@ func (c *command) answersFor(r api.RunDetail) (map[string]string, error) {
 	for _, q := range r.Pending {
 		ids = append(ids, q.ID)
 	}
-	return nil, fault.New(fault.Usage, "%d questions of run %s wait: %s", len(ids), r.ID, strings.Join(ids, ", ")).
-		WithHint("answer them with --answers FILE, a YAML file with a line for each: %s: ANSWER", ids[0])
+	return run.TypedAnswers(r.ID, ids, nil, c.opts.answer)
 }
 
 // forkRemotely begins a new run from the step of --fork.
@@ -200,7 +196,7 @@ func (c *command) outcomeOf(ctx context.Context, s *farServer, r api.Run, fin ev
 		if list, err := s.Questions(context.WithoutCancel(ctx), r.ID); err == nil && len(list) == 1 {
 			hint = "answer: " + s.command + " --resume " + r.ID + " --answer TEXT"
 		} else if len(list) > 1 {
-			hint = "answer: " + s.command + " --resume " + r.ID + " --answers FILE, a YAML file with a line for each: " + list[0].ID + ": ANSWER"
+			hint = "answer: " + s.command + " --resume " + r.ID + " --answers FILE, a YAML file with a line for each: " + list[0].ID + ": ANSWER; or one of them: --answer " + list[0].ID + "=TEXT"
 		}
 	}
 	return fault.Wrap(code, errors.New(fin.Error), "%s", what).WithHint("%s", hint)
@@ -259,6 +255,9 @@ func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r 
 // questionOf returns a question as the terminal asks it.
 func questionOf(q api.Question) ask.Question {
 	asked := ask.Question{Kind: ask.Text, Text: q.Text, Node: q.Node, Options: q.Options}
+	if q.Item != nil {
+		asked.Map, asked.Item = q.Node, q.Item
+	}
 	switch {
 	case q.Multi:
 		asked.Kind = ask.Multi

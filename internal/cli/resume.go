@@ -20,9 +20,7 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 	if c.opts.resume != resumeNewest {
 		r.ID = c.opts.resume
 	}
-	if c.opts.hasAnswer {
-		r.Answer = &c.opts.answer
-	}
+	r.Typed = c.opts.answer
 	if c.opts.answers != "" {
 		var err error
 		if r.Answers, err = readAnswers(c.opts.answers); err != nil {

@@ -162,7 +162,7 @@ func (c *command) printRun(r api.RunDetail) error {
 			b.WriteString("    with commas between several options\n")
 		}
 	default:
-		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n", r.ID, r.Pending[0].ID)
+		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n    or one of them: --answer %[2]s=TEXT\n", r.ID, r.Pending[0].ID)
 	}
 	_, err := io.WriteString(c.Out, text.Printable(b.String()))
 	return err

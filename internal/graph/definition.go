@@ -2,8 +2,6 @@ package graph
 
 import (
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"loki/internal/chat"
@@ -182,6 +180,10 @@ type Node struct {
 	Timeout    time.Duration
 	HasTimeout bool
 
+	// Expires says until when the question of an approval or input can be answered, see [ParseExpiry]. It is strict; nil
+	// for no end.
+	Expires *Template
+
 	Fallback string // script, llm and tool: node to go to on failure, "" for none
 
 	Retry       *retry.Policy // agent, llm, rag, script and tool; nil for none
@@ -267,7 +269,7 @@ type Approval struct {
 	OnOther  string
 	Default  *Template // lenient; the answer when the timeout is over, nil for none
 
-	Assignees []string // subjects of a server who may answer; nil for all who may see the run
+	Assignees []string // subjects and groups of a server who may answer; nil for all who may see the run
 }
 
 // Route sends one answer of an approval to a node.
@@ -323,12 +325,4 @@ type Map struct {
 // End ends the run with a text.
 type End struct {
 	Output Template
-}
-
-// Asks reports whether the graph has nodes that ask a human, or whose models may.
-func (g *Graph) Asks() bool {
-	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
-		return n.Type == ApprovalNode || n.Type == InputNode ||
-			n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "user__") })
-	})
 }

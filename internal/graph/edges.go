@@ -27,7 +27,9 @@ func (g *Graph) Edges(n *Node) []Edge {
 		for _, r := range n.Approval.Routes {
 			edges = append(edges, Edge{From: n.ID, To: r.Target, Field: "routes", Label: r.Answer, Path: base + ".routes." + r.Answer})
 		}
-		edges = append(edges, Edge{From: n.ID, To: n.Approval.OnOther, Field: "on_other", Path: base + ".on_other"})
+		if n.Approval.OnOther != "" { // the branch of a map needs none
+			edges = append(edges, Edge{From: n.ID, To: n.Approval.OnOther, Field: "on_other", Path: base + ".on_other"})
+		}
 	}
 	if n.Fallback != "" {
 		edges = append(edges, Edge{From: n.ID, To: n.Fallback, Field: "fallback", Path: base + ".fallback"})

@@ -221,6 +221,7 @@ func nodeMeaning(n *Node) aspects {
 	if n.HasTimeout {
 		l.span("timeout", n.Timeout)
 	}
+	l.template("expires", n.Expires)
 	l.text("fallback", n.Fallback)
 	if r := n.Retry; r != nil {
 		l.add("retry", fmt.Sprintf("%d attempts, backoff %s x %g up to %s, jitter %g", r.Attempts, seconds(r.Backoff), r.Factor, seconds(r.MaxBackoff), r.Jitter))

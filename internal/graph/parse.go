@@ -130,7 +130,8 @@ type parser struct {
 	doc      *yamldoc.Doc
 	g        *Graph
 	version  string
-	current  string // id of the node being read
+	current  string          // id of the node being read
+	branches map[string]bool // ids of the nodes that maps run
 	warnings Findings
 	unknowns []*yamldoc.Problem // warnings about unknown keys, which warnings has
 	ids      []idProblem
@@ -176,6 +177,7 @@ func (p *parser) graph() {
 	}
 	p.reducers(m.Map("reducers"))
 	m.Text("start", &g.Start)
+	p.branches = branchIDs(m.Get("nodes"))
 	for e := range m.Map("nodes").All() {
 		p.node(e)
 	}

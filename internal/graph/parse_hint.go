@@ -26,8 +26,8 @@ var requiredFields = map[Type][]string{
 var optionalFields = map[Type][]string{
 	AgentNode:    {"state_updates", "output_schema", "timeout", "retry", "on_uncertain", "sandbox"},
 	ScriptNode:   {"state_updates", "fallback", "timeout", "retry", "on_uncertain", "cache", "sandbox"},
-	ApprovalNode: {"state_updates", "timeout", "default"},
-	InputNode:    {"state_updates", "timeout", "default", "validation"},
+	ApprovalNode: {"state_updates", "timeout", "default", "assignee", "assignees", "expires"},
+	InputNode:    {"state_updates", "timeout", "default", "validation", "assignee", "assignees", "expires"},
 	LLMNode: {
 		"state_updates", "output_schema", "timeout", "fallback", "instructions", "tools", "model", "temperature", "top_p",
 		"max_attempts", "max_iterations", "retry", "on_uncertain", "cache",

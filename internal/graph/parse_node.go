@@ -38,7 +38,7 @@ func (p *parser) node(e yamldoc.Entry) {
 	m.Text("description", &n.Description)
 	p.next(n, m)
 	yamldoc.Choice(m, "join", &n.Join, JoinAny, JoinAll)
-	p.require(m, requiredFields[n.Type]...)
+	p.require(m, p.requiredOf(n)...)
 	p.fields(n, m)
 	p.warnUnread(m, func(key string) string { return elsewhere(n.Type, key) })
 	p.g.Nodes = append(p.g.Nodes, n)
@@ -207,7 +207,8 @@ func (p *parser) approval(n *Node, m *yamldoc.Map) {
 		}
 	}
 	m.Str("on_other", &a.OnOther)
-	m.Strs("assignees", &a.Assignees)
+	a.Assignees = assignees(m)
+	n.Expires = expiry(m)
 	p.updates(n, m)
 	p.timeout(n, m, 0)
 }
@@ -216,7 +217,8 @@ func (p *parser) input(n *Node, m *yamldoc.Map) {
 	n.Input = &Input{Default: optional("default", templates(m))}
 	templates(m)("question", &n.Input.Question)
 	m.Str("validation", &n.Input.Validation)
-	m.Strs("assignees", &n.Input.Assignees)
+	n.Input.Assignees = assignees(m)
+	n.Expires = expiry(m)
 	p.updates(n, m)
 	p.timeout(n, m, 0)
 }

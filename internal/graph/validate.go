@@ -49,29 +49,28 @@ const (
 	RuleUnknownTool      Rule = "unknown-tool"
 	RuleToolArguments    Rule = "tool-arguments" // a tool does not take the arguments of its node
 	RuleUnknownModel     Rule = "unknown-model"
-	RuleToolScript       Rule = "tool-script"       // a script of tools is wrong
-	RuleKnowledge        Rule = "knowledge-base"    // a knowledge base was not built, and is not built unasked
-	RuleZeroConcurrency  Rule = "zero-concurrency"  // nothing may run
-	RuleMapBranch        Rule = "map-branch"        // a node that cannot be the branch of a map
-	RuleParallelQuestion Rule = "parallel-question" // a question to a human in a fan-out
-	RuleParallelScript   Rule = "parallel-script"   // a script in a fan-out does not say what it writes
-	RuleParallelWrite    Rule = "parallel-write"    // two branches write a key without a reducer
-	RuleParallelRead     Rule = "parallel-read"     // a branch reads what its sibling writes
-	RulePredicate        Rule = "predicate"         // an input's validation cannot be read
-	RuleAssignees        Rule = "assignees"         // a question has assignees, but names none
-	RuleZeroLimit        Rule = "zero-limit"        // a limit that nothing can keep
-	RuleTimeoutDefault   Rule = "timeout-default"   // a question's timeout and default do not go together
-	RuleDefaultAnswer    Rule = "default-answer"    // an approval's default answer is none of its options
-	RuleRetry            Rule = "retry"             // a retry that does nothing, or more than it seems
-	RuleCache            Rule = "cache"             // a cache that holds nothing
-	RuleUncertain        Rule = "uncertain"         // an on_uncertain that cannot be followed
-	RuleMissingNext      Rule = "missing-next"      // a node has no way to go on
-	RuleJoin             Rule = "join"              // a join that joins nothing
-	RuleScopedUpdate     Rule = "scoped-update"     // a state update that is dropped
-	RulePlaceholder      Rule = "placeholder"       // a text that looks like a placeholder and is none
-	RuleUndefinedRead    Rule = "undefined-read"    // a template reads a key that nothing writes
-	RuleOutsideScript    Rule = "outside-script"    // a script outside of the agent's directory
-	RuleConsent          Rule = "consent"           // an agent that would consent for its user
+	RuleToolScript       Rule = "tool-script"      // a script of tools is wrong
+	RuleKnowledge        Rule = "knowledge-base"   // a knowledge base was not built, and is not built unasked
+	RuleZeroConcurrency  Rule = "zero-concurrency" // nothing may run
+	RuleMapBranch        Rule = "map-branch"       // a node that cannot be the branch of a map
+	RuleParallelScript   Rule = "parallel-script"  // a script in a fan-out does not say what it writes
+	RuleParallelWrite    Rule = "parallel-write"   // two branches write a key without a reducer
+	RuleParallelRead     Rule = "parallel-read"    // a branch reads what its sibling writes
+	RulePredicate        Rule = "predicate"        // an input's validation cannot be read
+	RuleAssignees        Rule = "assignees"        // a question has assignees, but names none
+	RuleZeroLimit        Rule = "zero-limit"       // a limit that nothing can keep
+	RuleTimeoutDefault   Rule = "timeout-default"  // a question's time for an answer and its default do not go together
+	RuleDefaultAnswer    Rule = "default-answer"   // an approval's default answer is none of its options
+	RuleRetry            Rule = "retry"            // a retry that does nothing, or more than it seems
+	RuleCache            Rule = "cache"            // a cache that holds nothing
+	RuleUncertain        Rule = "uncertain"        // an on_uncertain that cannot be followed
+	RuleMissingNext      Rule = "missing-next"     // a node has no way to go on
+	RuleJoin             Rule = "join"             // a join that joins nothing
+	RuleScopedUpdate     Rule = "scoped-update"    // a state update that is dropped
+	RulePlaceholder      Rule = "placeholder"      // a text that looks like a placeholder and is none
+	RuleUndefinedRead    Rule = "undefined-read"   // a template reads a key that nothing writes
+	RuleOutsideScript    Rule = "outside-script"   // a script outside of the agent's directory
+	RuleConsent          Rule = "consent"          // an agent that would consent for its user
 )
 
 // Finding is something wrong, or doubtful, about a definition.
@@ -186,7 +185,7 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.concurrency()
 	v.mapBranches()
 	groups := v.groups()
-	for _, check := range []func(group){v.parallelQuestions, v.parallelWrites, v.parallelReads} {
+	for _, check := range []func(group){v.parallelWrites, v.parallelReads} {
 		for _, group := range groups {
 			check(group)
 		}

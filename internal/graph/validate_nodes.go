@@ -88,6 +88,9 @@ func (v *validator) approvals() {
 		if n.Approval == nil {
 			continue
 		}
+		if len(v.branchOf[n.ID]) > 0 {
+			continue // see branchRoutes
+		}
 		answers := make([]string, len(n.Approval.Routes))
 		for i, r := range n.Approval.Routes {
 			answers[i] = r.Answer
@@ -202,10 +205,11 @@ func (v *validator) mapBranches() {
 			continue // see references
 		}
 		switch branch.Type {
-		case ApprovalNode, InputNode, EndNode, MapNode:
-			v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent, rag or tool node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
+		case EndNode, MapNode:
+			v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent, rag, tool, approval or input node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
 			continue
 		}
+		v.branchRoutes(n, branch)
 		if branch.HasNext {
 			v.err(RuleMapBranch, branch, "next", "remove next: the map goes on when all branches are done",
 				"the branch of map %q must not have next, it is run once for each item and for itself", n.ID)
@@ -259,22 +263,6 @@ func (v *validator) predicates() {
 		}
 		if _, err := ParsePredicate(n.Input.Validation); err != nil {
 			v.err(RulePredicate, n, "validation", "", "validation: %v", err)
-		}
-	}
-}
-
-// assignees reports questions that no subject may answer.
-func (v *validator) assignees() {
-	for _, n := range v.g.Nodes {
-		var list []string
-		switch {
-		case n.Approval != nil:
-			list = n.Approval.Assignees
-		case n.Input != nil:
-			list = n.Input.Assignees
-		}
-		if list != nil && (len(list) == 0 || slices.Contains(list, "")) {
-			v.err(RuleAssignees, n, "assignees", "", "assignees has to name the subjects who may answer; leave it out if all may who see the run")
 		}
 	}
 }

@@ -31,16 +31,6 @@ func (v *validator) groups() []group {
 	return groups
 }
 
-// parallelQuestions reports members that ask a human.
-func (v *validator) parallelQuestions(gr group) {
-	for _, n := range gr.members {
-		if n.Type == ApprovalNode || n.Type == InputNode {
-			v.err(RuleParallelQuestion, n, "", "ask before the fan-out or after it",
-				"a node of type %s cannot run in parallel, but %q starts it together with others", n.Type, gr.source.ID)
-		}
-	}
-}
-
 // parallelWrites reports keys that several members write and no reducer combines,
 // and scripts that do not declare what they write.
 func (v *validator) parallelWrites(gr group) {
@@ -167,6 +157,7 @@ func templatesOf(n *Node) []use {
 	case n.End != nil:
 		add("output", &n.End.Output, false)
 	}
+	add("expires", n.Expires, true)
 	if n.Cache != nil {
 		add("cache.key", n.Cache.Key, true)
 	}

@@ -10,33 +10,6 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// answers reports questions whose timeout and default do not go together, and default
-// answers of approvals that are not among the options.
-func (v *validator) answers() {
-	for _, n := range v.g.Nodes {
-		var fallback *Template
-		switch {
-		case n.Approval != nil:
-			fallback = n.Approval.Default
-		case n.Input != nil:
-			fallback = n.Input.Default
-		default:
-			continue
-		}
-		switch {
-		case n.HasTimeout && fallback == nil:
-			v.warn(RuleTimeoutDefault, n, "timeout", "add default: with the answer to take then",
-				"there is no default, so the node fails without an answer within %s", seconds(n.Timeout))
-		case n.Approval != nil && fallback != nil && !n.HasTimeout:
-			v.warn(RuleTimeoutDefault, n, "default", "add timeout: with the seconds to wait for an answer",
-				"the default of an approval is for when its timeout is over, and there is none")
-		}
-		if n.Approval != nil && fallback != nil {
-			v.defaultAnswer(n, *fallback)
-		}
-	}
-}
-
 // consent reports a default of auto_confirm.
 func (v *validator) consent() {
 	if i, name := Consents(v.g.Variables); i >= 0 {

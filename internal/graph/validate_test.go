@@ -143,8 +143,11 @@ func TestRules(t *testing.T) {
 		{graph.RuleZeroConcurrency, "map_default", "nodes:\n  a: {type: map, over: o, as: i, branch: b, collect_into: r, max_concurrency: ~, next: z}\n  b: {type: llm, prompt: p}\n" + tail, ""},
 
 		{graph.RuleMapBranch, "end", mapOver("{type: end}"), `4:42 error [a] branch "b" is of type end, which a map cannot run`},
-		{graph.RuleMapBranch, "input_with_next", mapOver("{type: input, question: q, next: z}"), `4:42 error [a] branch "b" is of type input, which a map cannot run`},
-		{graph.RuleMapBranch, "approval", mapOver("{type: approval, question: q, options: [], routes: {}, on_other: z}"), `4:42 error [a] branch "b" is of type approval, which a map cannot run`},
+		{graph.RuleMapBranch, "input", mapOver("{type: input, question: q}"), ""},
+		{graph.RuleMapBranch, "input_with_next", mapOver("{type: input, question: q, next: z}"), `5:39 error [b] the branch of map "a" must not have next, it is run once for each item and for itself`},
+		{graph.RuleMapBranch, "approval", mapOver("{type: approval, question: q, options: [yes, no]}"), ""},
+		{graph.RuleMapBranch, "approval_with_routes", mapOver("{type: approval, question: q, options: [yes], routes: {yes: z}, on_other: z}"), `5:52 warning [b] map "a" delivers the choice for each item, so the routes of its branch lead nowhere`},
+		{graph.RuleMapBranch, "approval_with_on_other", mapOver("{type: approval, question: q, options: [], routes: {}, on_other: z}"), `5:71 warning [b] map "a" delivers the choice for each item, so the routes of its branch lead nowhere`},
 		{graph.RuleMapBranch, "map", mapOver("{type: map, over: o, as: i, branch: c, collect_into: r}\n  c: {type: llm, prompt: p}"), `4:42 error [a] branch "b" is of type map, which a map cannot run`},
 		{graph.RuleMapBranch, "next", mapOver("{type: llm, prompt: p, next: []}"), `5:29 error [b] the branch of map "a" must not have next, it is run once for each item and for itself`},
 		{
@@ -157,12 +160,6 @@ func TestRules(t *testing.T) {
 		},
 		{graph.RuleMapBranch, "good", mapOver("{type: llm, prompt: p, state_updates: {k: x}, output_schema: {type: object, properties: {}}}"), ""},
 		{graph.RuleMapBranch, "script_without_updates", mapOver("{type: script, script: ok.sh}"), ""},
-
-		{graph.RuleParallelQuestion, "input", fan("{type: input, question: q, next: z}", "{type: llm, prompt: p, next: z}"), `5:3 error [b] a node of type input cannot run in parallel, but "a" starts it together with others`},
-		{graph.RuleParallelQuestion, "approval", fan("{type: llm, prompt: p, next: z}", "{type: approval, question: q, options: [], routes: {}, on_other: z}"), `6:3 error [c] a node of type approval cannot run in parallel, but "a" starts it together with others`},
-		{graph.RuleParallelQuestion, "deeper", fan("{type: llm, prompt: p, next: d}\n  d: {type: input, question: q, next: z}", "{type: llm, prompt: p, next: z}"), ""},
-		{graph.RuleParallelQuestion, "same_target_twice", "nodes:\n  a: {type: llm, prompt: p, next: [b, b]}\n  b: {type: input, question: q, next: z}\n" + tail, `5:3 error [b] a node of type input cannot run in parallel, but "a" starts it together with others`},
-		{graph.RuleParallelQuestion, "one_element_list", "nodes:\n  a: {type: llm, prompt: p, next: [b]}\n  b: {type: input, question: q, next: z}\n" + tail, ""},
 
 		{graph.RuleParallelScript, "absent", fan("{type: script, script: ok.sh, next: z}", "{type: llm, prompt: p, next: z}"), `5:3 error [b] "a" starts the script in parallel with others, so it needs state_updates that show what it writes`},
 		{graph.RuleParallelScript, "empty", fan("{type: script, script: ok.sh, state_updates: {}, next: z}", "{type: llm, prompt: p, next: z}"), ""},
@@ -232,6 +229,11 @@ func TestRules(t *testing.T) {
 			graph.RuleAssignees, "none", "nodes:\n  a: {type: input, question: q, assignees: [], next: z}\n" + tail,
 			"4:33 error [a] assignees has to name the subjects who may answer; leave it out if all may who see the run",
 		},
+		{graph.RuleAssignees, "single", "nodes:\n  a: {type: input, question: q, assignee: ada, next: z}\n" + tail, ""},
+		{
+			graph.RuleAssignees, "single_empty", "nodes:\n  a: {type: input, question: q, assignee: '', next: z}\n" + tail,
+			"4:3 error [a] assignees has to name the subjects who may answer; leave it out if all may who see the run",
+		},
 		{graph.RuleAssignees, "one", "nodes:\n  a: {type: input, question: q, assignees: [ada], next: z}\n" + tail, ""},
 		{graph.RulePredicate, "good", "nodes:\n  a: {type: input, question: q, validation: len(input) > 0, next: z}\n" + tail, ""},
 		{
@@ -250,6 +252,18 @@ func TestRules(t *testing.T) {
 		{
 			graph.RuleTimeoutDefault, "both", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: b}, on_other: b, default: x, timeout: 60}\n" +
 				"  b: {type: input, question: q, default: \"\", timeout: 60, next: c}\n  c: {type: llm, prompt: p, timeout: 5, next: z}\n" + tail, "",
+		},
+		{
+			graph.RuleTimeoutDefault, "expires", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: b}, on_other: b, expires: 36h, default: x}\n" +
+				"  b: {type: input, question: q, default: d, expires: \"2030-12-24T18:00:00Z\", next: z}\n" + tail, "",
+		},
+		{
+			graph.RuleTimeoutDefault, "expires_without_default", "nodes:\n  a: {type: input, question: q, expires: 36h, next: z}\n" + tail,
+			"4:42 warning [a] there is no default, so the node fails if the question expires without an answer",
+		},
+		{
+			graph.RuleTimeoutDefault, "expires_and_timeout", "nodes:\n  a: {type: input, question: q, default: d, expires: 36h, timeout: 5, next: z}\n" + tail,
+			"4:68 error [a] timeout and expires both say until when the question can be answered",
 		},
 		{
 			graph.RuleDefaultAnswer, "neither_option_nor_route", "nodes:\n  a: {type: approval, question: q, options: [yes], routes: {yes: z, no: z}, on_other: z, default: nope, timeout: 60}\n" + tail,
@@ -382,7 +396,7 @@ nodes:
 	want := []string{
 		"unknown-target", "cycle", "unreachable", "no-end", "missing-script", "script-extension", "unknown-agent", "undefined-agent",
 		"missing-route", "unused-route", "no-documents", "unused-result", "unknown-tool", "unknown-model", "zero-concurrency", "map-branch",
-		"parallel-question", "parallel-script", "parallel-read", "missing-next",
+		"parallel-script", "parallel-read", "missing-next",
 	}
 	if got = slices.Compact(got); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"loki/internal/ask"
 	"loki/internal/fault"
@@ -14,7 +15,7 @@ import (
 )
 
 // approval asks the user to choose and routes by the answer.
-func (r *Runner) approval(ctx context.Context, t *run.Task) (product, error) {
+func (r *Runner) approval(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	a := t.Node.Approval
 	q := ask.Question{Kind: ask.Choice, Options: a.Options, Assignees: a.Assignees}
 	var err error
@@ -28,20 +29,22 @@ func (r *Runner) approval(ctx context.Context, t *run.Task) (product, error) {
 	if err != nil {
 		return product{}, notAnswered("approval", err)
 	}
-	t.Draft.ApplyUpdates(t.Node.Updates, "choice", value.Of(choice), "")
+	p := product{result: value.Of(choice), targets: []string{a.OnOther}}
+	p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, "choice", p.result, wanted)
 	for _, route := range a.Routes {
 		if route.Answer == choice {
-			return product{targets: []string{route.Target}}, nil
+			p.targets = []string{route.Target}
+			break
 		}
 	}
-	return product{targets: []string{a.OnOther}}, nil
+	return p, nil
 }
 
 // input asks the user for a text. An empty answer stands for the default, which is
 // not validated.
-func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
+func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	in := t.Node.Input
-	if len(t.Node.Next) == 0 {
+	if len(t.Node.Next) == 0 && !isItem(t) {
 		return product{}, errors.New("input node has no next")
 	}
 	var err error
@@ -51,7 +54,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 	}
 	if in.Default != nil {
 		q.Default = in.Default.Lenient(t.Draft)
-		q.HasDefault = q.Default != "" || t.Node.HasTimeout
+		q.HasDefault = q.Default != "" || t.Node.HasTimeout || t.Node.Expires != nil
 	}
 	var valid graph.Predicate
 	if in.Validation != "" {
@@ -77,9 +80,13 @@ func (r *Runner) input(ctx context.Context, t *run.Task) (product, error) {
 	if in.Validation != "" && !(q.HasDefault && text == q.Default) && !valid.Holds(text) {
 		return product{}, fmt.Errorf("the answer does not satisfy %s", in.Validation)
 	}
-	t.Draft.ApplyUpdates(t.Node.Updates, "input", value.Of(text), "")
-	return product{targets: t.Node.Next[:1]}, nil
+	p := product{result: value.Of(text), targets: t.Node.Next[:min(1, len(t.Node.Next))]}
+	p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, "input", p.result, wanted)
+	return p, nil
 }
+
+// isItem reports whether t is an item of a map.
+func isItem(t *run.Task) bool { return t.Events.Item != nil && t.Events.Node != t.Node.ID }
 
 // notAnswered returns the error of a node whose question was not answered. A node that waits
 // for the answer has not failed.
@@ -92,14 +99,11 @@ func notAnswered(kind string, err error) error {
 
 // questions returns what puts questions of t to the user.
 func (r *Runner) questions(t *run.Task) run.Questions {
-	id := place(t)
-	if t.Visit > 1 {
-		id += fmt.Sprintf("@%d", t.Visit)
-	}
-	if t.Events.Item != nil {
-		id += fmt.Sprintf("[%d]", *t.Events.Item)
-	}
+	id := questionPlace(t)
 	waits := fmt.Sprintf("node %q", t.Node.ID)
+	if isItem(t) {
+		waits += fmt.Sprintf(" for item %d of map %q", *t.Events.Item, t.Events.Node)
+	}
 	if t.Events.AgentID != "" {
 		waits += " of " + t.Events.AgentID
 	}
@@ -108,6 +112,33 @@ func (r *Runner) questions(t *run.Task) run.Questions {
 		Waits: waits, Now: r.Now,
 	}
 }
+
+// questionPlace returns the beginning of the ids of the questions of t: that of its node, such as review or review@2 at the
+// second visit, and of an item of a map each/think[3] or, if the branch is a question, each#3.
+func questionPlace(t *run.Task) string {
+	asks := t.Node.Approval != nil || t.Node.Input != nil
+	id := place(t)
+	if asks {
+		id = numbered.ReplaceAllString(plainID.Replace(t.Events.Node), "%23$1")
+		if t.Events.AgentID != "" {
+			id = plainID.Replace(t.Events.AgentID) + "/" + id
+		}
+	}
+	if t.Visit > 1 {
+		id += fmt.Sprintf("@%d", t.Visit)
+	}
+	switch item := t.Events.Item; {
+	case item == nil:
+	case asks:
+		id += fmt.Sprintf("#%d", *item)
+	default:
+		id += fmt.Sprintf("[%d]", *item)
+	}
+	return id
+}
+
+// numbered is the end of the name of a node that looks like that of an item.
+var numbered = regexp.MustCompile(`#(\d+)$`)
 
 // userQuestions returns what puts questions of t to the user that no agent may answer.
 func (r *Runner) userQuestions(t *run.Task) run.Questions {
@@ -118,15 +149,35 @@ func (r *Runner) userQuestions(t *run.Task) run.Questions {
 
 // origin says where questions of t come from.
 func (r *Runner) origin(t *run.Task) ask.Question {
-	return ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: t.Events.Depth, Child: t.Events.AgentID}
+	q := ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: t.Events.Depth, Child: t.Events.AgentID}
+	if isItem(t) {
+		q.Map, q.Item = t.Events.Node, t.Events.Item
+	}
+	return q
 }
 
 // ask asks the question of an approval or input node.
 func (r *Runner) ask(ctx context.Context, t *run.Task, q ask.Question) (string, error) {
-	if t.Node.HasTimeout {
-		return r.questions(t).AskWithin(ctx, q, t.Node.Timeout)
+	questions := r.questions(t)
+	questions.Turn = t.Turn
+	switch {
+	case t.Node.Expires != nil:
+		text, err := t.Node.Expires.Strict(t.Draft)
+		if err != nil {
+			return "", fmt.Errorf("expires: %w", err)
+		}
+		at, after, err := graph.ParseExpiry(text)
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("expires: %w", err)
+		case at.IsZero():
+			return questions.AskWithin(ctx, q, after)
+		}
+		return questions.AskBy(ctx, q, at)
+	case t.Node.HasTimeout:
+		return questions.AskWithin(ctx, q, t.Node.Timeout)
 	}
-	return r.questions(t).Ask(ctx, q)
+	return questions.Ask(ctx, q)
 }
 
 // decideUncertain returns the function that decides about an effect of t that was begun when

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/value"
@@ -40,7 +41,7 @@ func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
 }
 
 // branches runs the branch for every item, at most width at once, and waits for all.
-// The error is that of the smallest index.
+// The error is that of the smallest index that failed, or else of the smallest that waits.
 func (r *Runner) branches(ctx context.Context, t *run.Task, items value.List, width int) ([]value.Value, error) {
 	var (
 		base      = t.Draft.State()
@@ -49,12 +50,18 @@ func (r *Runner) branches(ctx context.Context, t *run.Task, items value.List, wi
 		next      = make(chan int)
 		wg        sync.WaitGroup
 		progress  = mapProgress{task: t, total: items.Len()}
+		turns     = make([]*run.Turn, items.Len())
 	)
+	if r.Plan.Graph().IsQuestion(t.Node) {
+		turns = t.Turn.Turns(items.Len())
+	}
 	for range width {
 		wg.Go(func() { // ends when next is closed
 			for i := range next {
 				sub := r.subTask(t, base, i, items.At(i))
+				sub.Turn = turns[i]
 				collected[i], errs[i] = r.branch(ctx, sub, t.Node.Map.OutputKey)
+				sub.Turn.End()
 				if err := progress.finish(ctx, sub); err != nil && errs[i] == nil {
 					errs[i] = err
 				}
@@ -66,15 +73,24 @@ func (r *Runner) branches(ctx context.Context, t *run.Task, items value.List, wi
 	}
 	close(next)
 	wg.Wait()
+	return collected, r.itemsError(ctx, t, errs)
+}
+
+// itemsError returns the error of a map whose items ended with errs.
+func (r *Runner) itemsError(ctx context.Context, t *run.Task, errs []error) error {
+	var waits error
 	for i, err := range errs {
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			return nil, fmt.Errorf("map node %q: branch %q failed for item [%d]: %w", t.Node.ID, t.Node.Map.Branch, i, err)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case fault.CodeOf(err) != fault.Suspended:
+			return fmt.Errorf("map node %q: branch %q failed for item [%d]: %w", t.Node.ID, t.Node.Map.Branch, i, err)
+		case waits == nil:
+			waits = err
 		}
 	}
-	return collected, nil
+	return waits
 }
 
 // subTask returns the task of one item.
@@ -117,7 +133,7 @@ func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.V
 			return v, fmt.Errorf("script %s gave no value for %q", t.Node.Script.Script, key)
 		}
 		return v, nil
-	case graph.LLMNode, graph.AgentNode, graph.RAGNode, graph.ToolNode:
+	case graph.LLMNode, graph.AgentNode, graph.RAGNode, graph.ToolNode, graph.ApprovalNode, graph.InputNode:
 		p, err := r.work(ctx, t, key)
 		if err != nil {
 			return v, err

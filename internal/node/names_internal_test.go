@@ -91,6 +91,33 @@ func TestNamesNeverMeet(t *testing.T) {
 	}
 }
 
+// TestNamesOfQuestionsOfItems: an item of a map over a question has a name that no node has.
+func TestNamesOfQuestionsOfItems(t *testing.T) {
+	names := make(map[string]bool)
+	for _, tt := range []struct {
+		mapNode, id string
+		visit, item int
+		want        string
+	}{
+		{"each", "visit", 1, 3, "each#3"},
+		{"each", "visit", 2, 3, "each@2#3"},
+		{"", "each#3", 1, 0, "each%233"},
+		{"", "each%233", 1, 0, "each%25233"},
+		{"each#3", "visit", 1, 1, "each%233#1"},
+		{"", "each#b", 1, 0, "each#b"},
+		{"", "visit", 1, 0, "visit"},
+		{"", "each/visit", 1, 0, "each%2Fvisit"},
+	} {
+		at := taskOf(tt.mapNode, tt.id, tt.visit, tt.item)
+		at.Node.Input = &graph.Input{}
+		got := questionID(t, at, "question")
+		if got != tt.want || names[got] {
+			t.Errorf("%+v is %q", tt, got)
+		}
+		names[got] = true
+	}
+}
+
 func TestDigest(t *testing.T) {
 	seen := make(map[string][]string)
 	for _, parts := range [][]string{nil, {""}, {"", ""}, {"a", "b"}, {"ab"}, {"a", "", "b"}, {"\xff"}, {"\xfe"}, {"\uFFFD"}, {`a","b`}} {

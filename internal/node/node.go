@@ -134,9 +134,9 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 	case graph.ToolNode:
 		return r.tool(ctx, t, wanted)
 	case graph.ApprovalNode: // their timeout is a deadline for the answer
-		return r.approval(ctx, t)
+		return r.approval(ctx, t, wanted)
 	case graph.InputNode:
-		return r.input(ctx, t)
+		return r.input(ctx, t, wanted)
 	}
 	return within(ctx, t.Node, func(ctx context.Context) (product, error) {
 		switch t.Node.Type {

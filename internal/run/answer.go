@@ -19,7 +19,7 @@ import (
 // giveAnswers records the answers the user gave on the command line, and returns the
 // questions they are to.
 func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumption) (questions []string, err error) {
-	if r.Answer == nil && len(r.Answers) == 0 {
+	if r.Answer == nil && len(r.Answers) == 0 && len(r.Typed) == 0 {
 		return nil, nil
 	}
 	h, err := store.History(ctx, id)
@@ -27,11 +27,14 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 		return nil, err
 	}
 	answers := r.Answers
-	if r.Answer != nil && len(h.Pending) > 1 {
-		waiting := ids(h.Pending)
-		return nil, fault.New(fault.Usage, "%d questions of run %s wait: %s", len(waiting), id, strings.Join(waiting, ", ")).
-			WithHint("answer them with --answers FILE, a YAML file with a line for each: %s: ANSWER", waiting[0])
-	} else if r.Answer != nil && len(h.Pending) == 1 {
+	switch {
+	case len(r.Typed) > 0:
+		if answers, err = TypedAnswers(id, ids(h.Pending), h.answered, r.Typed); err != nil {
+			return nil, err
+		}
+	case r.Answer != nil && len(h.Pending) > 1:
+		return nil, severalWait(id, ids(h.Pending))
+	case r.Answer != nil && len(h.Pending) == 1:
 		answers = map[string]string{h.Pending[0].ID: *r.Answer}
 	}
 	return recordAnswers(h, answers, func(question, text string) error {
@@ -111,7 +114,7 @@ func (h History) Waits(answers map[string]string) error {
 			continue
 		}
 		hint := "waiting: " + strings.Join(waiting, ", ")
-		if slices.ContainsFunc(h.Steps, func(s StepRecord) bool { return s.Kind == steps.Question && s.Name == id }) {
+		if h.answered(id) {
 			return &RefusedError{fault.New(fault.Usage, "question %q of run %s has an answer already", id, h.Info.ID).WithHint("%s", hint)}
 		}
 		return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint).ThatMisses("question")
@@ -139,6 +142,50 @@ func acceptAll(h History, answers map[string]string) (accepted map[string]string
 		}
 	}
 	return accepted, nil
+}
+
+// answered reports whether the run has an answer to a question.
+func (h History) answered(id string) bool {
+	return slices.ContainsFunc(h.Steps, func(s StepRecord) bool { return s.Kind == steps.Question && s.Name == id })
+}
+
+// TypedAnswers returns the answers that users typed, by the ids of their questions, of which waiting are those of the run that
+// wait: each is QUESTION=TEXT, or the only one is the TEXT for the only question. With answered, if it is not nil, QUESTION=TEXT
+// for a question that has its answer is not taken for the text of another one.
+func TypedAnswers(run string, waiting []string, answered func(id string) bool, typed []string) (map[string]string, error) {
+	answers := make(map[string]string)
+	for _, text := range typed {
+		id := ""
+		for _, name := range waiting {
+			if strings.HasPrefix(text, name+"=") && len(name) > len(id) {
+				id = name
+			}
+		}
+		other, _, named := strings.Cut(text, "=")
+		switch {
+		case id != "":
+			text = text[len(id)+1:]
+		case named && answered != nil && answered(other):
+			id = other // which is refused
+		case len(waiting) == 0:
+			return answers, nil // likewise
+		case len(waiting) > 1:
+			return nil, severalWait(run, waiting)
+		default:
+			id = waiting[0]
+		}
+		if _, twice := answers[id]; twice {
+			return nil, fault.New(fault.Usage, "question %q has two answers", id).WithHint("give each question of run %s one: %s=TEXT", run, waiting[0])
+		}
+		answers[id] = text
+	}
+	return answers, nil
+}
+
+// severalWait is the failure of an answer that does not say which question it is to.
+func severalWait(run string, waiting []string) error {
+	return fault.New(fault.Usage, "%d questions of run %s wait: %s", len(waiting), run, strings.Join(waiting, ", ")).
+		WithHint("answer one of them with --answer %s=TEXT, or answer them with --answers FILE, a YAML file with a line for each: %[1]s: ANSWER", waiting[0])
 }
 
 // ids returns the ids of questions.

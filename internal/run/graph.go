@@ -34,6 +34,7 @@ type Task struct {
 	Events event.Scope  // of the node
 	Steps  steps.Steps  // record of the steps made
 	Base   string       // beginning of the full keys of all steps of the task
+	Turn   *Turn        // when its question is put to the user; nil for at once, and for a task that is no question
 
 	Usage   chat.Usage // tokens used; the executor adds to it
 	Retries int        // attempts made again; the executor counts them
@@ -267,14 +268,19 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 		}
 		return done, errs[0]
 	}
+	giveTurns(d.Plan.Graph(), work)
 	var wg sync.WaitGroup
 	for i := range work {
 		if work[i] == nil {
 			continue
 		}
 		wg.Go(func() {
-			d.slots <- struct{}{}
-			defer func() { <-d.slots }()
+			if turn := work[i].Turn; turn != nil { // a question keeps no other work from beginning
+				defer turn.End()
+			} else {
+				d.slots <- struct{}{}
+				defer func() { <-d.slots }()
+			}
 			if done[i], errs[i] = d.executeOne(ctx, work[i], parallel); errs[i] == nil && done[i].result.Err == nil {
 				errs[i] = d.finished(ctx, work[i], done[i])
 			}

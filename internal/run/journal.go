@@ -297,7 +297,8 @@ type Pending struct {
 	ID       string    `json:"id"` // unique in the run, for people to type
 	Step     int       `json:"step"`
 	Node     string    `json:"node"`
-	Key      string    `json:"-"` // of the step that the answer completes
+	Item     *int      `json:"item,omitempty"` // number of the item of the map Node that asks, from 0; nil for none
+	Key      string    `json:"-"`              // of the step that the answer completes
 	Text     string    `json:"text"`
 	Options  []string  `json:"options,omitempty"`
 	Default  *string   `json:"default,omitempty"`
@@ -306,7 +307,7 @@ type Pending struct {
 
 	Open      bool     `json:"open,omitempty"`      // answers other than the options are accepted
 	Multi     bool     `json:"multi,omitempty"`     // the answer is any number of the options, see [ask.JoinAnswers]
-	Assignees []string `json:"assignees,omitempty"` // subjects who may answer; empty for all who may see the run
+	Assignees []string `json:"assignees,omitempty"` // subjects and groups who may answer; empty for all who may see the run
 
 	Rule string `json:"rule,omitempty"` // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
 }

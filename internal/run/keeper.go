@@ -308,7 +308,7 @@ func (k *keeper) suspension(err error) error {
 		lines[i] = fmt.Sprintf("\n  %s: %s", q.ID, oneLine(q.Text))
 	}
 	return fault.New(fault.Suspended, "%d questions wait for answers:%s", len(lines), strings.Join(lines, "")).
-		WithHint("answer them: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER", k.journal.ID(), ids[0])
+		WithHint("answer them: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER; or one of them: --answer %[2]s=TEXT", k.journal.ID(), ids[0])
 }
 
 // lineLength bounds a question's text in an error, in bytes.

@@ -36,6 +36,9 @@ type Questions struct {
 	// keys of the work's steps, which ids leave out.
 	Place, Base string
 
+	// Turn is when the question that is the work itself is put to the user; nil for at once. The caller ends it.
+	Turn *Turn
+
 	Waits string           // what waits for the answers, for messages, such as: node "review"
 	Now   func() time.Time // nil means time.Now
 }
@@ -45,19 +48,33 @@ const ownKey = "question"
 
 // Ask asks the question that is the work itself, or reads the recorded answer.
 func (q Questions) Ask(ctx context.Context, question ask.Question) (string, error) {
-	return q.ask(ctx, ownKey, question, time.Time{})
+	return q.askOwn(ctx, question, func(context.Context) (time.Time, error) { return time.Time{}, nil })
 }
 
 // AskWithin is Ask with a limit: the work waits that long since the question was first asked,
 // interruptions included, and then takes the default. Without a default that is an error.
 func (q Questions) AskWithin(ctx context.Context, question ask.Question, limit time.Duration) (string, error) {
-	asked, err := steps.Do(ctx, q.Steps, steps.Step{Kind: steps.Time, Key: ownKey + "/asked"}, func(context.Context) (time.Time, error) {
-		return q.now(), nil
+	return q.askOwn(ctx, question, func(ctx context.Context) (time.Time, error) {
+		asked, err := steps.Do(ctx, q.Steps, steps.Step{Kind: steps.Time, Key: ownKey + "/asked"}, func(context.Context) (time.Time, error) {
+			return q.now(), nil
+		})
+		return asked.Add(limit), err
 	})
-	if err != nil {
-		return "", err
-	}
-	return q.ask(ctx, ownKey, question, asked.Add(limit))
+}
+
+// AskBy is Ask with a deadline, from which on the default is taken. Without a default that is an error.
+func (q Questions) AskBy(ctx context.Context, question ask.Question, deadline time.Time) (string, error) {
+	return q.askOwn(ctx, question, func(context.Context) (time.Time, error) { return deadline, nil })
+}
+
+// askOwn asks the question that is the work itself when its turn comes, until the deadline that by returns then.
+func (q Questions) askOwn(ctx context.Context, question ask.Question, by func(context.Context) (time.Time, error)) (string, error) {
+	return q.ask(ctx, ownKey, question, func(ctx context.Context) (time.Time, error) {
+		if err := q.Turn.Wait(ctx); err != nil {
+			return time.Time{}, err
+		}
+		return by(ctx)
+	})
 }
 
 // AskOnce asks a question whose answer holds once: after another interruption the same question
@@ -70,7 +87,7 @@ func (q Questions) AskOnce(ctx context.Context, key string, question ask.Questio
 		} else if used {
 			continue
 		}
-		answer, err := q.ask(ctx, numbered, question, time.Time{})
+		answer, err := q.ask(ctx, numbered, question, nil)
 		if err != nil {
 			return "", err
 		}
@@ -110,14 +127,23 @@ func (q Questions) ForTools() ask.Asker {
 	})
 }
 
-// ask asks a question until the deadline, zero for none.
-func (q Questions) ask(ctx context.Context, key string, question ask.Question, deadline time.Time) (string, error) {
+// ask asks a question until the deadline that by returns, zero for none. by is called when the question is to be asked, and
+// not if its answer is on record; nil is none.
+func (q Questions) ask(ctx context.Context, key string, question ask.Question, by func(context.Context) (time.Time, error)) (string, error) {
 	question.ID = q.id(key)
 	question.Node, question.Agent, question.Depth, question.Child = q.From.Node, q.From.Agent, q.From.Depth, q.From.Child
+	question.Map, question.Item = q.From.Map, q.From.Item
 	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID, Request: func() any { return describe(question) }}
 	onRecord := true
 	answer, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (string, error) {
 		onRecord = false
+		var deadline time.Time
+		if by != nil {
+			var err error
+			if deadline, err = by(ctx); err != nil {
+				return "", err
+			}
+		}
 		if q.Escalated {
 			return q.answer(ctx, question, deadline)
 		}
@@ -163,7 +189,7 @@ func (q Questions) keep(ctx context.Context, asked event.Question, key string, q
 		return nil
 	}
 	return rec.asked(ctx, Pending{
-		ID: asked.ID, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
+		ID: asked.ID, Item: question.Item, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
 		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule, Assignees: question.Assignees,
 	})
 }
@@ -177,7 +203,7 @@ func (q Questions) answer(ctx context.Context, question ask.Question, deadline t
 	if !deadline.IsZero() {
 		left := deadline.Sub(q.now())
 		if left <= 0 {
-			return defaultAnswer(question)
+			return defaultAnswer(question, deadline)
 		}
 		var cancel context.CancelFunc
 		waitCtx, cancel = context.WithTimeoutCause(ctx, left, errDeadline)
@@ -194,7 +220,7 @@ func (q Questions) answer(ctx context.Context, question ask.Question, deadline t
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case errors.Is(context.Cause(waitCtx), errDeadline):
-		return defaultAnswer(question)
+		return defaultAnswer(question, deadline)
 	case errors.Is(err, ask.ErrUnavailable):
 		return "", q.suspended(question, deadline)
 	}
@@ -208,9 +234,10 @@ func (q Questions) now() time.Time {
 	return q.Now()
 }
 
-func defaultAnswer(question ask.Question) (string, error) {
+// defaultAnswer returns the answer to a question whose time is over.
+func defaultAnswer(question ask.Question, deadline time.Time) (string, error) {
 	if !question.HasDefault {
-		return "", fmt.Errorf("%w, and the node has no default", errDeadline)
+		return "", fmt.Errorf("%w: the question expired at %s, and the node has no default", errDeadline, deadline.Local().Format(time.DateTime))
 	}
 	return question.Default, nil
 }

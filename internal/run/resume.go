@@ -19,6 +19,7 @@ type Resumption struct {
 	Continuation                   // an empty ID means the newest unfinished run of the working directory
 	Answers      map[string]string // to pending questions, by id
 	Answer       *string           // to the only pending question, nil for none
+	Typed        []string          // likewise, as users type them: see [TypedAnswers]
 	Answered     []string          // questions whose answers came to be on record while the run was at work
 
 	// Wait is called before the run waits for a provider that asked to come back later. Nil
@@ -40,8 +41,8 @@ func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 		if ended := retry.Sleep(ctx, time.Until(later.At)); ended != nil {
 			return out, fault.Wrap(fault.CodeOf(ended), ended, "waiting for the provider").WithHint("%s", fault.HintOf(err))
 		}
-		r.ID = cmp.Or(out.Run, r.ID)                    // another run may be the newest one now
-		r.Answer, r.Answers, r.Answered = nil, nil, nil // they have been given
+		r.ID = cmp.Or(out.Run, r.ID)                                  // another run may be the newest one now
+		r.Answer, r.Answers, r.Typed, r.Answered = nil, nil, nil, nil // they have been given
 	}
 }
 
@@ -164,7 +165,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	answers := r.Answer != nil || len(r.Answers) > 0
+	answers := r.Answer != nil || len(r.Answers) > 0 || len(r.Typed) > 0
 	var active, idle *Info // the newest of each
 	for _, info := range runs {
 		if info.Damaged { // any other can go on

@@ -146,5 +146,8 @@ func nodeOf(id string) string {
 	if i := strings.IndexAny(id, "@[/"); i > 0 {
 		return id[:i]
 	}
+	if node, item, ok := strings.Cut(id, "#"); ok && node != "" && strings.Trim(item, "0123456789") == "" {
+		return node // a map, whose item asks
+	}
 	return id
 }

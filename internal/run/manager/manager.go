@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/auth"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -202,10 +203,10 @@ func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 
 // Answer answers questions that wait, and goes on with the run. While other nodes of the run are at work here, later
 // is true: the answers are on record, and Wake goes on with the run once it rests. A question that is for others
-// to answer is a [*run.NotAssignedError]; who is the subject that answers, "" for one who may answer everything.
+// to answer is a [*run.NotAssignedError]; who is the subject that answers, a member of groups, "" for one who may answer everything.
 // With force set the run goes on although its agent has changed, or its session has gone on.
-func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string, force bool) (later bool, err error) {
-	if err := m.MayAnswer(ctx, id, who, answers); err != nil {
+func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string, force bool, groups ...string) (later bool, err error) {
+	if err := m.MayAnswer(ctx, id, who, answers, groups...); err != nil {
 		return false, err
 	}
 	h, err := m.o.Store.History(ctx, id)
@@ -267,14 +268,15 @@ func canceled(id string) error {
 }
 
 // MayAnswer returns a [*run.NotAssignedError] if a question is for subjects other than who to answer: one of answers
-// or, if that is nil, one of those that wait. who is as [Manager.Answer] has it.
-func (m *Manager) MayAnswer(ctx context.Context, id, who string, answers map[string]string) error {
+// or, if that is nil, one of those that wait. who and groups are as [Manager.Answer] has them.
+func (m *Manager) MayAnswer(ctx context.Context, id, who string, answers map[string]string, groups ...string) error {
 	if who == "" {
 		return nil
 	}
+	subject := auth.Identity{Subject: who, Groups: groups}
 	waiting, err := m.o.Store.Pending(ctx, id)
 	for _, p := range waiting {
-		if _, answered := answers[p.ID]; (answered || answers == nil) && len(p.Assignees) > 0 && !slices.Contains(p.Assignees, who) {
+		if _, answered := answers[p.ID]; (answered || answers == nil) && len(p.Assignees) > 0 && !subject.IsOneOf(p.Assignees) {
 			return &run.NotAssignedError{Question: p.ID, Assignees: p.Assignees}
 		}
 	}

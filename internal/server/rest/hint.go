@@ -51,6 +51,7 @@ var hintWords = sync.OnceValue(func() words {
 	for _, r := range [][2]string{
 		{`loki --fork (\w+)@(\w+) --force`, `POST /v1/runs/$1/fork with "step": $2, "force": true`},
 		{`loki --fork (\w+)@(\w+)`, `POST /v1/runs/$1/fork with "step": $2`},
+		{`loki --resume (\w+) --answers FILE, a YAML file with a line for each: (.+): ANSWER; or one of them: --answer .+=TEXT`, `POST /v1/runs/$1/answers with {"$2": "ANSWER"}`},
 		{`loki --resume (\w+) --answers FILE, a YAML file with a line for each: (.+): ANSWER`, `POST /v1/runs/$1/answers with {"$2": "ANSWER"}`},
 		{`behind what was said since: loki --resume (\w+) --force`, `behind what was said since: POST /v1/runs/$1/answers?force=true`},
 		{`loki --resume (\w+) --force`, `POST /v1/runs/$1/resume with "force": true`},

@@ -197,7 +197,7 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply,
 		answers[id] = text
 	}
 	status := http.StatusOK
-	if later, err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers, in.Force); err != nil {
+	if later, err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers, in.Force, rest.Subject(ctx).Groups...); err != nil {
 		return nil, err
 	} else if later {
 		status = http.StatusAccepted

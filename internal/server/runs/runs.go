@@ -164,7 +164,7 @@ func (e *endpoints) findAsked(ctx context.Context, id string) (info run.Info, th
 
 // isFor returns a function that reports whether a question names who as one who is to answer it.
 func isFor(who auth.Identity) func(run.Pending) bool {
-	return func(p run.Pending) bool { return slices.Contains(p.Assignees, who.Subject) }
+	return func(p run.Pending) bool { return who.IsOneOf(p.Assignees) }
 }
 
 // toAnswer is findAsked for a request that answers a question: a run without an owner becomes the caller's.
@@ -196,7 +196,7 @@ func ToAnswer(ctx context.Context, s Service, id string) (run.Info, error) {
 	if err != nil {
 		return info, err
 	}
-	return info, s.Manager.MayAnswer(ctx, info.ID, e.answerer(ctx), nil)
+	return info, s.Manager.MayAnswer(ctx, info.ID, e.answerer(ctx), nil, rest.Subject(ctx).Groups...)
 }
 
 // change is find for a request that changes the run: one without an owner becomes the caller's.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"loki/internal/fault"
 	"loki/internal/run"
@@ -58,7 +59,7 @@ func (a *App) MigrateStore(ctx context.Context, dry bool) (m Migrated, err error
 	// Secrets are marks in the record, and stay so.
 	target := runsdb.New(db, runsdb.Options{})
 	defer func() { err = errors.Join(err, target.Close()) }()
-	for _, info := range runs {
+	for _, info := range slices.Backward(runs) { // the oldest one first
 		if err := migrateRun(ctx, old, target, info.ID, &m, dry); err != nil {
 			return m, err
 		}

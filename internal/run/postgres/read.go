@@ -278,13 +278,13 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 			if err != nil {
 				return err
 			}
-			add("r.id < $%d", id)
+			add("(r.started, r.id) < (SELECT started, id FROM loki.runs WHERE id = $%d)", id)
 		}
 		query := selectRuns
 		if len(where) > 0 {
 			query += "WHERE " + strings.Join(where, " AND ")
 		}
-		query += " ORDER BY r.id DESC"
+		query += " ORDER BY r.started DESC, r.id DESC"
 		if q.Limit > 0 {
 			query += fmt.Sprintf(" LIMIT %d", q.Limit)
 		}

@@ -2,7 +2,7 @@ package postgres
 
 // schema has the statements that lead from each version of the tables to the next, see
 // [loki/internal/postgres.DB.Migrate].
-var schema = []string{schema1, schema2}
+var schema = []string{schema1, schema2, schema3}
 
 // Times are nanoseconds since 1970, by the clocks of the processes; what is said of documents holds for package
 // record. A writer of a run first locks the run's row in leases, so that writers of one run follow each
@@ -109,6 +109,13 @@ ALTER TABLE loki.leases
 	ADD COLUMN working boolean NOT NULL DEFAULT false, -- the holder's work has begun
 	ADD COLUMN takeovers integer NOT NULL DEFAULT 0,   -- see run.Info
 	ADD COLUMN progress text NOT NULL DEFAULT '';      -- when the last one was counted
+`
+
+// schema3 is for lists in the order in which runs were started. Ids do not have it: runs may be copied into the database in any order.
+const schema3 = `
+DROP INDEX loki.runs_owner;
+CREATE INDEX runs_owner ON loki.runs (owner, started, id);
+CREATE INDEX runs_started ON loki.runs (started, id);
 `
 
 // outOfTurn is the error of loki.hold.

@@ -92,8 +92,8 @@ func (a *App) enter(command string, info run.Info, here bool) error {
 		return nil
 	}
 	if a.host != nil {
-		return fault.New(fault.Failure, "run %s was started in %s, and this server works elsewhere", info.ID, info.Dir).
-			WithHint("go on with it there: cd %q && %s", info.Dir, command)
+		return &run.RefusedError{Err: fault.New(fault.Failure, "run %s was started in %s, and this server works elsewhere", info.ID, info.Dir).
+			WithHint("go on with it there: cd %q && %s", info.Dir, command)}
 	}
 	paths, err := a.Paths.Absolute()
 	if err != nil {

@@ -214,7 +214,8 @@ func (m *Member) beat(ctx context.Context) error {
 // silence is an error that is [Passing] whatever its cause.
 type silence struct{ error }
 
-func (e *silence) Unwrap() error { return e.error }
+func (e *silence) Unwrap() error        { return e.error }
+func (e *silence) Is(target error) bool { return target == ErrAway }
 
 // renew writes a sign of life, and says whether the member is one still.
 func (m *Member) renew(ctx context.Context) (alive bool, err error) {
@@ -247,7 +248,7 @@ func (m *Member) leave() {
 
 // broken reports whether an error is one of the network, or of a wait that was too long.
 func broken(err error) bool {
-	if errors.As(err, new(*silence)) || errors.As(err, new(net.Error)) {
+	if errors.As(err, new(net.Error)) {
 		return true
 	}
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded} {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"loki/internal/retry"
 )
@@ -34,7 +33,7 @@ func (p *Part) Try(ctx context.Context, do func(ctx context.Context) error) erro
 		if err == nil {
 			err = do(ctx)
 		}
-		if !pgconn.SafeToRetry(err) && !Passing(err) || retry.Sleep(ctx, pause) != nil {
+		if !Passing(err) || retry.Sleep(ctx, pause) != nil {
 			return p.DB.Explain(err)
 		}
 	}

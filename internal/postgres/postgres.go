@@ -136,6 +136,9 @@ func (db *DB) Explain(err error) error {
 	if _, ok := errors.AsType[*fault.Error](err); ok {
 		return err
 	}
+	if Passing(err) {
+		err = &away{err}
+	}
 	failed := fault.Wrap(fault.Failure, err, "the database %s at %s", c.Database, c.Host)
 	refused, _ := errors.AsType[*pgconn.PgError](err)
 	code := ""
@@ -161,11 +164,23 @@ func (db *DB) Explain(err error) error {
 	return failed
 }
 
+// ErrAway is in the chain of an explained error that was [Passing], so that the same may work later.
+var ErrAway = errors.New("the database cannot be used now")
+
+// away is an error that is an [ErrAway].
+type away struct{ error }
+
+func (e *away) Unwrap() error        { return e.error }
+func (e *away) Is(target error) bool { return target == ErrAway }
+
 // Passing reports whether the cause of an error may be over soon: the server restarts, or cannot be reached,
 // or others were in the way. What was written may have been committed nevertheless, see [Unknown].
 func Passing(err error) bool {
 	if err == nil {
 		return false
+	}
+	if pgconn.SafeToRetry(err) || errors.Is(err, ErrAway) {
+		return true
 	}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch refused.Code {
@@ -178,7 +193,7 @@ func Passing(err error) bool {
 		}
 		return strings.HasPrefix(refused.Code, "08")
 	}
-	return pgconn.SafeToRetry(err) || errors.As(err, new(*pgconn.ConnectError)) || broken(err)
+	return errors.As(err, new(*pgconn.ConnectError)) || broken(err)
 }
 
 // Unknown reports whether the server did not say what became of a transaction: its answer was lost with the

@@ -3,9 +3,14 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"loki/internal/fault"
 	"loki/internal/postgres"
@@ -37,6 +42,74 @@ func TestOpenAddresses(t *testing.T) {
 	err := db.Migrate(t.Context(), "things", "CREATE TABLE loki.things ()")
 	if !postgres.Passing(err) || postgres.Unknown(err) || fault.HintOf(err) == "" {
 		t.Errorf("no server: %v, hint %q", err, fault.HintOf(err))
+	}
+}
+
+// notSent is an error of a statement that was not sent.
+type notSent struct{ error }
+
+func (notSent) SafeToRetry() bool { return true }
+
+// TestPassing: what was not sent can be tried again, whatever the reason, and so can what the network or a server that restarts is to
+// blame for. What the server refused cannot.
+func TestPassing(t *testing.T) {
+	db := open(t, "postgres://u:secret@127.0.0.1:1/x")
+	for _, tt := range []struct {
+		name    string
+		err     error
+		passing bool
+	}{
+		{"nothing", nil, false},
+		{"not_sent", notSent{errors.New("conn closed")}, true},
+		{"not_sent_within", fmt.Errorf("reading: %w", notSent{errors.New("conn closed")}), true},
+		{"not_sent_after_a_refusal", notSent{&pgconn.PgError{Code: "28000"}}, true},
+		{"lost", io.ErrUnexpectedEOF, true},
+		{"late", context.DeadlineExceeded, true},
+		{"restarts", &pgconn.PgError{Code: "57P01", Severity: "FATAL"}, true},
+		{"refused", &pgconn.PgError{Code: "23505"}, false},
+		{"no_rights", &pgconn.PgError{Code: "42501"}, false},
+		{"canceled", context.Canceled, false},
+		{"else", errors.New("boom"), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := db.Explain(tt.err)
+			if postgres.Passing(tt.err) != tt.passing || postgres.Passing(err) != tt.passing || errors.Is(err, postgres.ErrAway) != tt.passing {
+				t.Errorf("passing %t, explained %v: passing %t, away %t", postgres.Passing(tt.err), err, postgres.Passing(err), errors.Is(err, postgres.ErrAway))
+			}
+		})
+	}
+}
+
+// TestAway stops the server below the calls of a part, and of a member.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t)
+	db := open(t, server.Database(t))
+	part := postgres.Part{DB: db, Name: "things", Steps: []string{"CREATE TABLE loki.things (a integer)"}}
+	if _, err := part.Exec(t.Context(), "INSERT INTO loki.things VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := part.Exec(t.Context(), "INSERT INTO loki.nothing VALUES (1)"); err == nil || errors.Is(err, postgres.ErrAway) {
+		t.Errorf("a wrong statement: %v", err)
+	}
+	server.Stop(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // shorter than a part waits
+	defer cancel()
+	var n int
+	_, collectErr := postgres.Collect(ctx, &part, pgx.RowTo[int], "SELECT a FROM loki.things")
+	_, execErr := part.Exec(ctx, "INSERT INTO loki.things VALUES (2)")
+	_, memberErr := db.Member(t.Context())
+	for name, err := range map[string]error{
+		"scan": part.Scan(ctx, []any{&n}, "SELECT a FROM loki.things"), "collect": collectErr, "exec": execErr, "member": memberErr,
+		"transact": part.Transact(ctx, func(context.Context, pgx.Tx) error { return nil }, func(pgx.Tx) error { return nil }),
+	} {
+		if !errors.Is(err, postgres.ErrAway) || fault.HintOf(err) == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	server.Restart(t)
+	if err := part.Scan(t.Context(), []any{&n}, "SELECT a FROM loki.things"); err != nil || n != 1 {
+		t.Errorf("it is back: %d, %v", n, err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"loki/internal/auth"
 	"loki/internal/engine"
 	"loki/internal/fault"
+	"loki/internal/postgres"
 	"loki/internal/provider"
 	"loki/internal/run"
 	"loki/internal/run/manager"
@@ -145,12 +146,21 @@ func FromError(ctx context.Context, err error) *Error {
 	if errors.Is(err, errStopping) || errors.Is(err, manager.ErrClosed) {
 		return &Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: errStopping.Error(), RetryAfter: time.Second, Err: err}
 	}
-	if e := fromContext(ctx, err); e != nil {
-		return e
+	if ctx.Err() == nil { // such as a database that restarts
+		message := ""
+		switch {
+		case errors.Is(err, run.ErrPassing):
+			message = "the record of runs cannot be reached now"
+		case errors.Is(err, postgres.ErrAway):
+			message = "the database cannot be reached now"
+		}
+		if message != "" {
+			e := overloaded(message)
+			e.Err = err
+			return e
+		}
 	}
-	if errors.Is(err, run.ErrPassing) { // such as a database that restarts
-		e := overloaded("the record of runs cannot be reached now")
-		e.Err = err
+	if e := fromContext(ctx, err); e != nil {
 		return e
 	}
 	e := &Error{Status: http.StatusInternalServerError, Code: "internal", Message: err.Error(), Hint: fault.HintOf(err), Err: err}

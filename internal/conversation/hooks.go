@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"loki/internal/event"
-	"loki/internal/fault"
 	"loki/internal/hook"
 )
 
@@ -48,7 +47,7 @@ func (c *Conversation) sessionEnded(ctx context.Context) error {
 func (c *Conversation) startHooks(ctx context.Context, name string) error {
 	d, err := c.runSessionHooks(ctx, hook.SessionStart, name)
 	if err == nil && d.Refused() {
-		return fault.New(fault.Refused, "the session is not entered: %s", d.Refusal())
+		return &hook.RefusedError{What: "the session is not entered", Refusal: d.Refusal()}
 	}
 	return err
 }

@@ -7,7 +7,6 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/event"
-	"loki/internal/fault"
 	"loki/internal/hook"
 )
 
@@ -32,7 +31,7 @@ func (e *Engine) askWithHooks(ctx context.Context, c *call, turn int) (turnResul
 		case err != nil:
 			return turnResult{}, err
 		case d.Refused():
-			return turnResult{}, fault.New(fault.Refused, "model %s was not asked: %s", c.model.ID, d.Refusal())
+			return turnResult{}, &hook.RefusedError{What: fmt.Sprintf("model %s was not asked", c.model.ID), Refusal: d.Refusal()}
 		}
 		c.note = d.Text()
 	}
@@ -53,7 +52,7 @@ func (c *call) refusal(t turnResult) error {
 	if t.Refused == "" {
 		return nil
 	}
-	return fault.New(fault.Refused, "the reply of model %s is not used: %s", c.model.ID, t.Refused)
+	return &hook.RefusedError{What: fmt.Sprintf("the reply of model %s is not used", c.model.ID), Refusal: t.Refused}
 }
 
 // withNote returns the messages with a note of hooks at the end of the last one that is not of a model. It is a part of

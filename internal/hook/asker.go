@@ -4,19 +4,8 @@ import (
 	"context"
 
 	"loki/internal/ask"
-	"loki/internal/fault"
 	"loki/internal/text"
 )
-
-// RefusedError says that a hook refused a question to the user.
-type RefusedError struct{ Decision Decision }
-
-func (e *RefusedError) Error() string {
-	return "the user was not asked: " + e.Decision.Refusal()
-}
-
-// FaultCode returns [fault.Refused].
-func (e *RefusedError) FaultCode() fault.Code { return fault.Refused }
 
 // asker asks questions that hooks have read.
 type asker struct {
@@ -43,7 +32,7 @@ func (a asker) Ask(ctx context.Context, q ask.Question) (string, error) {
 		return "", err
 	}
 	if d.Refused() {
-		return "", &RefusedError{d}
+		return "", &RefusedError{"the user was not asked", d.Refusal()}
 	}
 	if notes := d.Text(); notes != "" {
 		q.Text += "\n\n" + text.Visible(notes)

@@ -3,6 +3,8 @@ package hook
 import (
 	"encoding/json"
 	"strings"
+
+	"loki/internal/fault"
 )
 
 // Decision is what the hooks of one event came to. The zero Decision changes nothing. It survives a round trip through
@@ -35,6 +37,17 @@ func (d Decision) Refusal() string {
 	}
 	return text + "."
 }
+
+// RefusedError says that a hook refused something.
+type RefusedError struct {
+	What    string // came of it, such as "the user was not asked"
+	Refusal string // see [Decision.Refusal]
+}
+
+func (e *RefusedError) Error() string { return e.What + ": " + e.Refusal }
+
+// FaultCode returns [fault.Refused].
+func (e *RefusedError) FaultCode() fault.Code { return fault.Refused }
 
 // Text returns the notes one after the other, empty without any.
 func (d Decision) Text() string {

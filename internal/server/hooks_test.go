@@ -45,12 +45,15 @@ default: {reply: "You said: {{text}}"}
 		}
 	}
 	post("/v1/completions", `{"prompt": "hello"}`, http.StatusOK, "You said: hello")
-	post("/v1/completions", `{"prompt": "the password"}`, http.StatusBadGateway, "the hook secrets refused it: it has a password")
-	post("/v1/completions", `{"prompt": "the swearword"}`, http.StatusBadGateway, "the hook manners refused it: mind your language")
+	post("/v1/completions", `{"prompt": "the password"}`, http.StatusForbidden, "the hook secrets refused it: it has a password")
+	post("/v1/completions", `{"prompt": "the swearword"}`, http.StatusForbidden, "the hook manners refused it: mind your language")
 	post("/v1/completions", `{"prompt": "list", "role": "lister"}`, http.StatusOK, "fs_ls was not run: the hook guard refused it: no lists")
-	post("/v1/completions", `{"prompt": "hello", "agent": "own"}`, http.StatusBadGateway, "the hook mine refused it: not for me")
+	post("/v1/completions", `{"prompt": "hello", "agent": "own"}`, http.StatusForbidden, "the hook mine refused it: not for me")
 	post("/v1/completions", `{"prompt": "the password", "agent": "g"}`, http.StatusOK, "spare")
 	post("/v1/chat/completions", `{"model": "role:lister", "messages": [{"role": "user", "content": "list"}]}`, http.StatusOK, "fs_ls was not run: the hook guard refused it: no lists")
+	if a := s.Post("/v1/chat/completions", `{"model": "builtin:script", "messages": [{"role": "user", "content": "the password"}]}`); a.Status != http.StatusForbidden || a.Code() != "refused" || !strings.Contains(a.Body, `"permission_error"`) {
+		t.Errorf("as an OpenAI client reads it: %d %s", a.Status, a.Body)
+	}
 	a := s.Post("/v1/completions", `{"prompt": "the password", "stream": true}`)
 	if !strings.Contains(a.Body, "it has a password") || !strings.Contains(a.Body, `"refused"`) {
 		t.Errorf("stream: %s", a.Body)
@@ -75,7 +78,7 @@ default: {reply: "You said: {{text}}"}
 	if err := os.WriteFile(filepath.Join(s.Dir, "closed"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	post(in, `{"prompt": "three"}`, http.StatusBadGateway, "the hook door refused it: closed")
+	post(in, `{"prompt": "three"}`, http.StatusForbidden, "the hook door refused it: closed")
 	if got := s.Get("/v1/sessions/" + session.ID); strings.Contains(got.Body, "three") {
 		t.Errorf("the session has what was refused: %s", got.Body)
 	}

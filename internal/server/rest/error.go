@@ -12,6 +12,7 @@ import (
 	"loki/internal/auth"
 	"loki/internal/engine"
 	"loki/internal/fault"
+	"loki/internal/hook"
 	"loki/internal/postgres"
 	"loki/internal/provider"
 	"loki/internal/run"
@@ -180,6 +181,10 @@ func FromError(ctx context.Context, err error) *Error {
 	}
 	if _, ok := errors.AsType[*run.LeaseError](err); ok {
 		e.Status, e.Code = http.StatusConflict, "conflict"
+		return e
+	}
+	if _, ok := errors.AsType[*hook.RefusedError](err); ok { // by the rules of this server, so that the same is refused again
+		e.Status, e.Code = http.StatusForbidden, "refused"
 		return e
 	}
 	if _, ok := errors.AsType[*run.NotAssignedError](err); ok {

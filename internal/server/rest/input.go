@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
@@ -224,17 +225,31 @@ func readBody(r *http.Request) ([]byte, error) {
 	}
 	kind := r.Header.Get("Content-Type")
 	if kind == "application/json" {
-		return body, nil
+		return body, checkUTF8(body)
 	}
 	media, _, err := mime.ParseMediaType(kind)
 	if err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")) {
-		return body, nil
+		return body, checkUTF8(body)
 	}
 	// What curl says of a body if nothing else is asked for, and programs that say nothing.
 	if (kind == "" || media == "application/x-www-form-urlencoded") && json.Valid(body) {
-		return body, nil
+		return body, checkUTF8(body)
 	}
 	return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
+}
+
+// checkUTF8 returns the error of a body that is not UTF-8. The decoder would replace what is wrong.
+//
+// Source: RFC 8259, section 8.1.
+func checkUTF8(body []byte) error {
+	if utf8.Valid(body) {
+		return nil
+	}
+	at := 0
+	for r, size := utf8.DecodeRune(body); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(body[at:]) {
+		at += size
+	}
+	return Invalid("", "the body is not UTF-8: byte %d is wrong", at+1)
 }
 
 // withCase has huma compare the names of members as they are. It knows that for the whole process only.

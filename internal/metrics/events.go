@@ -50,7 +50,7 @@ func NewEvents(r *Registry) *Events {
 		calls:      r.Counter("model_calls_total", "Calls of models; each attempt counts.", "model", "outcome"),
 		tokens:     r.Counter("model_tokens_total", "Tokens of answered calls. cached is a part of input, reasoning a part of output.", "model", "kind"),
 		cost:       r.Counter("model_cost_usd_total", "Price of answered calls, as far as it is known.", "model"),
-		firstToken: r.Histogram("time_to_first_token_seconds", "From the call of a model to the first piece of its answer, of calls that stream.", Seconds(), "model"),
+		firstToken: r.Histogram("time_to_first_token_seconds", "From the call of a model to the first piece of its answer, which may be the whole answer.", Seconds(), "model"),
 		toolCalls:  r.Counter("tool_calls_total", "Calls of tools by models.", "tool", "outcome"),
 	}
 }
@@ -114,7 +114,11 @@ func (e *Events) piece(ev event.Event) {
 
 func (e *Events) answered(ev event.Event, b event.Reply) {
 	e.mu.Lock()
-	delete(e.open[ev.Run], placeOf(ev.Source))
+	at := placeOf(ev.Source)
+	if c := e.open[ev.Run][at]; c != nil && !c.first { // it came in one piece
+		e.firstToken.Observe(ev.Time.Sub(c.begun).Seconds(), e.models.Value(c.model))
+	}
+	delete(e.open[ev.Run], at)
 	e.mu.Unlock()
 	model := e.models.Value(b.Model)
 	e.calls.Add(1, model, succeeded)

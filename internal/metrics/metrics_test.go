@@ -106,9 +106,12 @@ func TestEvents(t *testing.T) {
 		"run_duration_seconds agent=research": 1, "run_duration_seconds agent=": 3, "node_failures_total type=map": 1,
 		"model_calls_total model=up:m outcome=ok": 2, "model_calls_total model=up:m outcome=error": 1, "model_calls_total model=up:n outcome=error": 1,
 		"model_tokens_total model=up:m kind=input": 20, "model_tokens_total model=up:m kind=cached": 8, "model_tokens_total model=up:m kind=output": 6,
-		"model_tokens_total model=up:m kind=reasoning": 2, "model_cost_usd_total model=up:m": 0.5, "time_to_first_token_seconds model=up:m": 1,
+		"model_tokens_total model=up:m kind=reasoning": 2, "model_cost_usd_total model=up:m": 0.5, "time_to_first_token_seconds model=up:m": 2,
 		"tool_calls_total tool=fs_cat outcome=ok": 1, "tool_calls_total tool=fs_cat outcome=error": 1,
 	})
+	if text := string(r.Text()); !strings.Contains(text, `time_to_first_token_seconds_sum{model="up:m"} 2`+"\n") { // 1 s to the first piece, and 1 s to an answer in one piece
+		t.Errorf("got\n%s", text)
+	}
 	for i := range 10_000 {
 		s := event.Source{Run: fmt.Sprint("run", i), Agent: fmt.Sprint("agent", i)}
 		emit(0, s, event.ModelCall{Model: fmt.Sprint("up:", i)})

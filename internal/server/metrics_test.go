@@ -62,6 +62,7 @@ func TestMetrics(t *testing.T) {
 		"runs status=queued":                                                             0,
 		"run_duration_seconds agent=echo":                                                1,
 		"model_calls_total model=builtin:echo outcome=ok":                                3,
+		"time_to_first_token_seconds model=builtin:echo":                                 3,
 		"auth_failures_total reason=malformed":                                           1,
 		"auth_failures_total reason=unknown":                                             1,
 		"auth_failures_total reason=scope":                                               1,

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loki/internal/catalog"
+	"loki/internal/config"
 	"loki/internal/conversation"
 	"loki/internal/graph"
 	"loki/internal/rag/source"
@@ -63,6 +64,7 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		{Name: "save_session", Value: set("save_session")},
 		{Name: "chat_durability", Value: value.Of(string(cmp.Or(cfg.ChatDurability, graph.DurabilityOff)))},
 		{Name: "store", Value: orNull(redact.MaskAddress(a.Hide(*cmp.Or(cfg.Store, new("")))))},
+		{Name: "api_auth", Value: value.Of(cmp.Or(cfg.API, config.DefaultAPI()).Auth.Mode)},
 		{Name: "compression_threshold", Value: threshold},
 		{Name: "rag_reranker_model", Value: reranker},
 		{Name: "rag_top_k", Value: topK},

@@ -66,7 +66,7 @@ func Main(args, environ []string, s Streams, faces Faces) int {
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 
-	c := &command{Streams: s, environ: environ, interrupt: interrupt, faces: faces}
+	c := &command{Streams: s, environ: environ, interrupt: interrupt, releaseSignals: stop, faces: faces}
 	err := c.run(ctx, args)
 	if status, ok := errors.AsType[commandStatus](err); ok {
 		return int(status)
@@ -84,12 +84,13 @@ func stopSignals() []os.Signal {
 // command is one run of the program.
 type command struct {
 	Streams
-	environ   []string
-	interrupt func() // ends all work, as a signal does
-	faces     Faces
-	opts      options
-	app       *app.App
-	stray     string // an option that stands behind the text and is therefore part of it
+	environ        []string
+	interrupt      func() // ends all work, as a signal does
+	releaseSignals func() // leaves signals to another face
+	faces          Faces
+	opts           options
+	app            *app.App
+	stray          string // an option that stands behind the text and is therefore part of it
 }
 
 func (c *command) run(ctx context.Context, args []string) error {

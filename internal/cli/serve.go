@@ -27,6 +27,7 @@ func (c *command) serve(ctx context.Context) error {
 	if address == configuredAddress {
 		address = ""
 	}
+	c.releaseSignals() // otherwise a second signal could be taken for the first one here, and lost
 	return c.faces.Server(context.WithoutCancel(ctx), c.displayed(), address)
 }
 

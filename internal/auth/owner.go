@@ -1,5 +1,7 @@
 package auth
 
+import "context"
+
 // Owner is whose session or run something is. A nil *Owner is that of what was made on the
 // command line, or on a server that asks for no key.
 type Owner struct {
@@ -55,4 +57,17 @@ func (a Access) Claim(who Identity, owner *Owner) *Owner {
 		return owner
 	}
 	return a.Owner(who)
+}
+
+type ownerKey struct{}
+
+// WithOwner returns a context of work that is owner's, whoever asks for it.
+func WithOwner(ctx context.Context, owner *Owner) context.Context {
+	return context.WithValue(ctx, ownerKey{}, owner)
+}
+
+// OwnerOf returns whose the work is that is done with ctx; nil if it is no one's, or that is unknown.
+func OwnerOf(ctx context.Context) *Owner {
+	owner, _ := ctx.Value(ownerKey{}).(*Owner)
+	return owner
 }

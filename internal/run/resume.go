@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"loki/internal/auth"
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -60,6 +61,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if !info.Status.Resumable() {
 		return Outcome{}, refusal(&EndedError{ID: info.ID, Status: info.Status}, info.Kind)
 	}
+	ctx = auth.WithOwner(ctx, info.Owner)
 	if info.Gap != nil && !r.Force {
 		return Outcome{}, refusal(&GapError{ID: info.ID, Gap: *info.Gap}, info.Kind)
 	}

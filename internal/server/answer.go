@@ -12,8 +12,10 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/ask"
+	"loki/internal/audit"
 	"loki/internal/fault"
 	"loki/internal/run"
+	"loki/internal/server/rest"
 	"loki/internal/webhook"
 )
 
@@ -139,7 +141,12 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusBadRequest, v)
 		return
 	}
-	switch later, err := p.runs.Runs.Answer(r.Context(), link.Run, "", map[string]string{link.Question: answer}, false); {
+	later, err := p.runs.Runs.Answer(r.Context(), link.Run, "", map[string]string{link.Question: answer}, false)
+	if err == nil {
+		rest.Acts(r.Context(), audit.RunAnswer)
+		rest.AboutRun(r.Context(), link.Run)
+	}
+	switch {
 	case later:
 		showAnswer(w, http.StatusAccepted, answerView{Title: "Thank you: the run goes on when its other work is done"})
 	case err == nil:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loki/internal/audit"
+	"loki/internal/auth"
 	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/server/rest"
@@ -65,13 +66,16 @@ func (s *Server) note(ctx context.Context, method string, o rest.Outcome) {
 	log.Add(e)
 }
 
-// entryOf returns a line about work that was begun with ctx. It says who asked for it, if that is known: a run that goes on
-// by itself after a restart belongs to no request.
+// entryOf returns a line about work that was begun with ctx. It says who asked for it or, of work that no subject asked for, such as a
+// run that goes on by itself after a restart, whose it is.
 func entryOf(ctx context.Context) audit.Entry {
 	who := rest.Subject(ctx)
 	e := audit.Entry{RequestID: rest.RequestID(ctx), Subject: who.Subject, KeyID: who.KeyID}
 	if e.RequestID == "" {
 		e.Subject = ""
+	}
+	if owner := auth.OwnerOf(ctx); e.Subject == "" && owner != nil {
+		e.Subject, e.KeyID = owner.Subject, owner.KeyID
 	}
 	return e
 }

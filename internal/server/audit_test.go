@@ -177,3 +177,53 @@ func TestBrokenAudit(t *testing.T) {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
+
+// TestAuditOfResumedRuns: the tools of a run that goes on without a request, by itself after a restart or with a link, are its owner's.
+func TestAuditOfResumedRuns(t *testing.T) {
+	alice, aliceKey := servertest.Key("alice", 1, `read, write, "admin:mcp"`)
+	address, notices := receive(t)
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml": "clients:\n  - {type: builtin, script: rules.yaml}\nfunction_calling_support: true\napi:\n  webhooks: [{url: " + address + ", secret: s3cret, events: [question]}]\n  audit: {sink: file, path: audit.log}\n  auth:\n    keys:\n" + aliceKey,
+		"rules.yaml":  "rules:\n- match: {turn: 1}\n  tool_calls: [{name: get_current_time, arguments: {}}]\ndefault: {reply: done}\n",
+		"agents/clock/graph.yaml": `
+name: clock
+start: wait
+sandbox: write
+settings: {timeout: 600}
+global_tools: [get_current_time]
+nodes:
+  wait: {type: script, script: scripts/wait.sh, timeout: 500, next: first}
+  first: {type: llm, model: "builtin:script", prompt: what time is it?, tools: [get_current_time], next: ask}
+  ask: {type: approval, question: "Again?", options: [yes, no], routes: {yes: second, no: second}, on_other: second}
+  second: {type: llm, model: "builtin:script", prompt: what time is it?, tools: [get_current_time], next: done}
+  done: {type: end, output: "{{output}}"}
+`,
+		"agents/clock/scripts/wait.sh": "#!/bin/sh\n[ -e begun ] && { echo '{}'; exit; }\n: > begun\nexec sleep 600\n",
+	})
+	s.Key = alice
+	var r api.Run
+	expect(t, s.Post("/v1/agents/clock/runs", `{"prompt": "x"}`, "X-Request-Id", "start"), http.StatusCreated).JSON(t, &r)
+	until(t, "the script", func() bool {
+		_, err := os.Stat(filepath.Join(s.Dir, "begun"))
+		return err == nil
+	})
+	s.Kill()
+	s.Begin()
+	link := strings.TrimPrefix((<-notices).Data.AnswerURL, s.URL)
+	expect(t, s.Post(link, "answer=yes", "Authorization", "", "Content-Type", "application/x-www-form-urlencoded", "X-Request-Id", "link"), http.StatusOK)
+	if is, _ := restsAt(t, s, r.ID, "running", "suspended"); is != "done" {
+		t.Fatalf("the run is %s", is)
+	}
+	lines := auditLines(t, s, filepath.Join(s.Dir, "audit.log"))
+	for _, id := range []string{"", "link"} {
+		var tools []audit.Entry
+		for _, e := range lines[id] {
+			if e.Action == "tool_execute" {
+				tools = append(tools, e)
+			}
+		}
+		if len(tools) != 1 || tools[0].Subject != "alice" || tools[0].KeyID != "000000000001" || tools[0].Details["run_id"] != r.ID {
+			t.Errorf("of request %q: %+v", id, lines[id])
+		}
+	}
+}

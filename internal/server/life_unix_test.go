@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -54,6 +55,82 @@ func TestConfigurationIsReadAgain(t *testing.T) {
 	write("clients: []\napi: {listen_addr: \"127.0.0.1:1\"}\n")
 	if !strings.Contains(s.Stderr(), "needs a restart: api.listen_addr") {
 		t.Errorf("what needs a restart is not named:\n%s", s.Stderr())
+	}
+}
+
+// TestAuditSinkIsReadAgain: SIGHUP has the audit record go elsewhere, and a file with a mistake changes nothing.
+func TestAuditSinkIsReadAgain(t *testing.T) {
+	s := servertest.Program(t, servertest.Files{"config.yaml": "api: {audit: {sink: file, path: one.log}}\n"})
+	read := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(s.Dir, name))
+		return string(text)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(s.Dir, "config.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before := strings.Count(s.Stderr(), "read again")
+		s.Signal(syscall.SIGHUP)
+		until(t, "SIGHUP", func() bool { return strings.Count(s.Stderr(), "read again") > before })
+	}
+	n := 0
+	acts := func(file string) { // and waits for the line, which is in that file only
+		t.Helper()
+		n++
+		id := fmt.Sprintf("request-%d.", n)
+		s.Post("/v1/mcp/reload", "", "X-Request-Id", id)
+		until(t, "the line of "+id, func() bool { return strings.Contains(read(file), id) })
+		for _, other := range []string{"one.log", "two.log", "three.log"} {
+			if other != file && strings.Contains(read(other), id) {
+				t.Errorf("%s is in %s, too", id, other)
+			}
+		}
+	}
+	acts("one.log")
+	write("api: {audit: {sink: file, path: two.log, max_bytes: 1000000, keep: 2}}\n")
+	acts("two.log")
+	if !strings.Contains(read("two.log"), `"action":"config_reload"`) {
+		t.Errorf("the reload is not in the new file:\n%s", read("two.log"))
+	}
+	if runtime.GOOS == "linux" {
+		fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.PID()))
+		for _, fd := range fds {
+			if target, _ := os.Readlink(fd); strings.HasSuffix(target, "one.log") {
+				t.Errorf("the old file is open: %s", fd)
+			}
+		}
+		if err != nil || len(fds) < 3 {
+			t.Error(fds, err)
+		}
+	}
+	for _, wrong := range []string{
+		"api: {audit: {sink: file, path: three.log}, limits: {max_body_bytes: 0}}\n", // a mistake elsewhere
+		"api: {audit: {sink: file}, limits: {max_body_bytes: 7777}}\n",
+		"api: {audit: {sink: nowhere, path: three.log}, limits: {max_body_bytes: 7777}}\n",
+		"api: {audit: {sink: file, path: three.log, keep: -1}, limits: {max_body_bytes: 7777}}\n",
+		"api: {audit: [three.log]}\n",
+		"api: {audit:",
+	} {
+		before := strings.Count(s.Stderr(), "nothing has changed")
+		write(wrong)
+		if strings.Count(s.Stderr(), "nothing has changed") != before+1 {
+			t.Errorf("%s: is taken:\n%s", wrong, s.Stderr())
+		}
+		acts("two.log")
+	}
+	if got := s.Get("/v1/info").Body; strings.Contains(got, "7777") {
+		t.Errorf("a part of a file with a mistake was taken: %s", got)
+	}
+	if got := strings.Count(read("two.log"), `"action":"config_reload","target":"config","result":"error"`); got != 6 {
+		t.Errorf("%d reloads that failed are on record:\n%s", got, read("two.log"))
+	}
+	write("api: {}\n") // no record any more
+	s.Post("/v1/mcp/reload", "", "X-Request-Id", "unrecorded")
+	write("api: {audit: {sink: file, path: one.log}}\n")
+	acts("one.log")
+	if strings.Contains(read("one.log")+read("two.log"), "unrecorded") || read("three.log") != "" {
+		t.Errorf("what was not to be recorded is:\n%s\n%s\n%s", read("one.log"), read("two.log"), read("three.log"))
 	}
 }
 

@@ -5,13 +5,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"loki/internal/api"
+	"loki/internal/app"
 	"loki/internal/auth"
+	"loki/internal/event"
 	"loki/internal/server/servertest"
+	"loki/internal/webhook"
 )
 
 // operations is what the tests of access know of the OpenAPI document: paths, methods, and what a request has.
@@ -251,7 +258,7 @@ func TestOwnersMatrix(t *testing.T) {
 
 	// What is in the place of a parameter: an object of Alice's, or a thing that all share.
 	objects := map[string]string{"/v1/sessions/{id}": session.ID, "/v1/runs/{id}": run.ID}
-	shared := []string{"/v1/agents/{name}", "/v1/models/{id}", "/v1/rags/{name}", "/v1/jobs/{id}"} // a job needs admin:rags, and is one of the server
+	shared := []string{"/v1/agents/{name}", "/v1/models/{id}", "/v1/rags/{name}", "/v1/jobs/{id}"} // TestJobOwners has the jobs
 	bodies := map[string]string{
 		"POST /v1/runs/{id}/answers":   fmt.Sprintf(`{%q: "yes"}`, asked.Data[0].ID),
 		"POST /v1/sessions/{id}/agent": `{"name":"helper"}`,
@@ -359,6 +366,268 @@ func TestOwnersMatrix(t *testing.T) {
 		}
 		if got := a.do(key); slices.Contains(missing, got.Code()) || got.Status == http.StatusUnauthorized || got.Status == http.StatusForbidden {
 			t.Errorf("%s as %s: %d %s", a.name, who, got.Status, got.Body)
+		}
+	}
+}
+
+// TestInvalidUTF8 sends JSON that is not UTF-8 to all endpoints that the OpenAPI document has. What was wrong in it must not become
+// another text.
+func TestInvalidUTF8(t *testing.T) {
+	s := servertest.Start(t, servertest.Files{"config.yaml": "model: builtin:echo\nclients: []\n"})
+	list, d := readOperations(t, s)
+	n := 0
+	for _, o := range list {
+		if o.body == nil {
+			continue
+		}
+		n++
+		text, err := json.Marshal(d.smallest(o.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := pathParam.ReplaceAllString(o.path, "nosuchthing") + "?" + o.query
+		for _, wrong := range []string{"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"} {
+			body := `{"` + wrong + `": "` + wrong + `"}`
+			if strings.Contains(string(text), `"x"`) {
+				body = strings.ReplaceAll(string(text), `"x"`, `"`+wrong+`"`)
+			}
+			for _, kind := range []string{"application/json", "application/json; charset=utf-8", "application/x-www-form-urlencoded"} {
+				if a := s.Do(o.method, path, body, "Content-Type", kind); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, "UTF-8") {
+					t.Errorf("%s %q as %s: %d %s", o, body, kind, a.Status, a.Body)
+				}
+			}
+		}
+	}
+	if n < 14 {
+		t.Errorf("%d endpoints take a body", n)
+	}
+	if a := s.Post("/v1/completions", "{\"prompt\": \"gr\u00fc\u00df \U0001f600 \ufffd\"}"); a.Status != http.StatusOK || !strings.Contains(a.Body, "gr\u00fc\u00df \U0001f600 \ufffd") {
+		t.Errorf("valid UTF-8: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestLinks has the token of a one-time link do more than to answer its question once: for other questions, other runs, later, with
+// other methods, and at all endpoints that the OpenAPI document has.
+func TestLinks(t *testing.T) {
+	alice, aliceKey := servertest.Key("alice", 1, "read, write")
+	s := servertest.Start(t, servertest.Files{
+		"config.yaml": matrixConfig + aliceKey + "  trusted_proxies: [127.0.0.1/32]\n  audit: {sink: file, path: audit.log}\n",
+		"agents/two/graph.yaml": `
+name: two
+start: first
+nodes:
+  first: {type: approval, question: "The secret first?", options: [yes, no], routes: {yes: second, no: second}, on_other: second, state_updates: {a: "{{choice}}"}}
+  second: {type: approval, question: "The secret second?", options: [yes, no], routes: {yes: end, no: end}, on_other: end, state_updates: {b: "{{choice}}"}}
+  end: {type: end, output: "{{a}} {{b}}"}
+`,
+	})
+	s.Key = alice
+	type question struct {
+		ID    string
+		Asked time.Time
+	}
+	asked := func(id string) (q question) {
+		t.Helper()
+		until(t, "the question", func() bool {
+			var all struct{ Data []question }
+			s.Get("/v1/runs/"+id+"/questions").JSON(t, &all)
+			if len(all.Data) > 0 {
+				q = all.Data[0]
+			}
+			return len(all.Data) == 1
+		})
+		return q
+	}
+	begin := func() (id string) {
+		t.Helper()
+		var r api.Run
+		expect(t, s.Post("/v1/agents/two/runs", `{"prompt":"x","wait":20}`), http.StatusCreated).JSON(t, &r)
+		return r.ID
+	}
+	now := time.Now()
+	links, err := webhook.OpenLinks(filepath.Join(s.Dir, "state", "links.key"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := func(run string, q question, expires time.Time) string {
+		t.Helper()
+		text, err := links.Token(webhook.Link{Run: run, Question: q.ID, Asked: q.Asked.UnixNano(), Expires: expires})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	mine, other := begin(), begin()
+	first, others := asked(mine), asked(other)
+	link := token(mine, first, now.Add(time.Hour))
+
+	// As a key it opens nothing. Each request comes from an address of its own, so that there are not too many of one.
+	list, d := readOperations(t, s)
+	from := 0
+	for _, o := range list {
+		if o.public {
+			continue
+		}
+		body := ""
+		if o.required {
+			text, _ := json.Marshal(d.smallest(o.body))
+			body = string(text)
+		}
+		for _, id := range []string{mine, link} {
+			path := pathParam.ReplaceAllString(o.path, id) + "?" + o.query
+			for name, header := range map[string][]string{
+				"bearer": {"Authorization", "Bearer " + link}, "cookie": {"Authorization", "", "Cookie", "token=" + link}, "query": {"Authorization", ""},
+			} {
+				if name == "query" {
+					path += "&token=" + link + "&key=" + link
+				}
+				from++
+				header = append(header, "X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", from/250, from%250+1))
+				if a := s.Do(o.method, path, body, header...); a.Status != http.StatusUnauthorized || strings.Contains(a.Body, "secret") {
+					t.Errorf("%s with the link as %s: %d %s", o, name, a.Status, a.Body)
+				}
+			}
+		}
+	}
+
+	form := []string{"Authorization", "", "Content-Type", "application/x-www-form-urlencoded"}
+	use := func(method, link string) servertest.Answer {
+		body := ""
+		if method == http.MethodPost {
+			body = "answer=no"
+		}
+		return s.Do(method, "/answer/"+link, body, form...)
+	}
+	foreign, err := webhook.OpenLinks(filepath.Join(t.TempDir(), "links.key"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged, err := foreign.Token(webhook.Link{Run: mine, Question: first.ID, Asked: first.Asked.UnixNano(), Expires: now.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, link string
+		status     int
+	}{
+		{"expired", token(mine, first, now.Add(-time.Second)), http.StatusNotFound},
+		{"of_another_server", forged, http.StatusNotFound},
+		{"no_such_question", token(mine, question{"nosuch", first.Asked}, now.Add(time.Hour)), http.StatusGone},
+		{"no_such_run", token("zzzzzzzz", first, now.Add(time.Hour)), http.StatusGone},
+		{"asked_at_another_time", token(mine, question{first.ID, first.Asked.Add(1)}, now.Add(time.Hour)), http.StatusGone},
+		{"question_of_another_run", token(mine, others, now.Add(time.Hour)), http.StatusGone},
+		{"the_next_question", token(mine, question{"second", first.Asked}, now.Add(time.Hour)), http.StatusGone},
+		{"beginning_of_a_run", token(mine[:4], first, now.Add(-time.Hour)), http.StatusNotFound},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			if a := use(method, tt.link); a.Status != tt.status || strings.Contains(a.Body, "secret") {
+				t.Errorf("%s %s: %d %s", method, tt.name, a.Status, a.Body)
+			}
+		}
+	}
+	for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodTrace} {
+		if a := use(method, link); a.Status != http.StatusMethodNotAllowed || strings.Contains(a.Body, "secret") {
+			t.Errorf("%s: %d %s", method, a.Status, a.Body)
+		}
+	}
+	for _, below := range []string{"/", "/answers", "/../" + other, "?question=second", ";x"} {
+		if a := s.Do(http.MethodPost, "/answer/"+link+below, "answer=no&question=second", form...); a.Status < 300 && a.Status >= 200 {
+			t.Errorf("%s: %d", below, a.Status)
+		}
+	}
+	if got := asked(mine); got != first {
+		t.Fatalf("the question is %+v, was %+v", got, first)
+	}
+
+	// It shows its question, answers it, and nothing more.
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		if a := use(method, link); a.Status != http.StatusOK || strings.Contains(a.Body, "alice") {
+			t.Errorf("%s: %d %s", method, a.Status, a.Body)
+		}
+	}
+	if a := use(http.MethodPost, link); a.Status != http.StatusOK && a.Status != http.StatusAccepted {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	until(t, "the second question", func() bool { return asked(mine).ID == "second" })
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		if a := use(method, link); a.Status != http.StatusGone || strings.Contains(a.Body, "secret") {
+			t.Errorf("%s after the answer: %d %s", method, a.Status, a.Body)
+		}
+	}
+	if got := asked(mine); got.ID != "second" {
+		t.Errorf("the question that waits is %+v", got)
+	}
+	if got := asked(other); got != others {
+		t.Errorf("the question of the other run is %+v", got)
+	}
+	second := token(mine, asked(mine), now.Add(time.Hour))
+	expect(t, s.Post("/v1/runs/"+mine+"/cancel", ""), http.StatusOK)
+	if a := use(http.MethodPost, second); a.Status != http.StatusGone {
+		t.Errorf("of a run that was canceled: %d %s", a.Status, a.Body)
+	}
+	expect(t, s.Post("/v1/runs/"+other+"/cancel", ""), http.StatusOK)
+	expect(t, s.Do(http.MethodDelete, "/v1/runs/"+other, ""), http.StatusNoContent)
+	if a := use(http.MethodPost, token(other, others, now.Add(time.Hour))); a.Status != http.StatusGone {
+		t.Errorf("of a run that was deleted: %d %s", a.Status, a.Body)
+	}
+
+	// The record of who did what has the answer, once, and no subject.
+	until(t, "the audit record", func() bool {
+		text, _ := os.ReadFile(filepath.Join(s.Dir, "audit.log"))
+		return strings.Contains(string(text), `"action":"run_delete"`)
+	})
+	text, err := os.ReadFile(filepath.Join(s.Dir, "audit.log"))
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, `"action":"run_answer"`) {
+			if n++; !strings.Contains(line, `"target":"run:`+mine+`"`) || !strings.Contains(line, `"subject":""`) || !strings.Contains(line, `"route":"/answer/{token}"`) || strings.Contains(line, link) {
+				t.Errorf("audit line %s", line)
+			}
+		}
+	}
+	if err != nil || n != 1 {
+		t.Errorf("%d answers in the audit record (%v)", n, err)
+	}
+}
+
+// TestJobOwners: a subject that may build knowledge bases sees the jobs that it has asked for, and an administrator all.
+func TestJobOwners(t *testing.T) {
+	alice, aliceKey := servertest.Key("alice", 1, `"read", "admin:rags"`)
+	bob, bobKey := servertest.Key("bob", 2, `"read", "admin:rags"`)
+	root, rootKey := servertest.Key("root", 3, `"*"`)
+	s := servertest.Start(t, servertest.Files{"config.yaml": "rag_embedding_model: builtin:hash\n" + matrixConfig + aliceKey + bobKey + rootKey})
+	for _, name := range []string{"rivers", "lakes"} {
+		file := filepath.Join(s.Dir, name+".md")
+		if err := os.WriteFile(file, []byte("The Mur flows through Graz."), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.App.ChangeBase(t.Context(), event.Scope{}, app.BaseChange{Name: name, Add: []string{file}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rebuild := func(key, name string) (id string) {
+		t.Helper()
+		var j api.Job
+		expect(t, s.Post("/v1/rags/"+name+"/rebuild", "", "Authorization", "Bearer "+key), http.StatusAccepted).JSON(t, &j)
+		return j.ID
+	}
+	hers, his := rebuild(alice, "rivers"), rebuild(bob, "lakes")
+	for _, tt := range []struct {
+		name, key, id string
+		status        int
+	}{
+		{"hers", alice, hers, http.StatusOK},
+		{"his", bob, his, http.StatusOK},
+		{"his_as_alice", alice, his, http.StatusNotFound},
+		{"hers_as_bob", bob, hers, http.StatusNotFound},
+		{"hers_as_root", root, hers, http.StatusOK},
+		{"his_as_root", root, his, http.StatusOK},
+	} {
+		for _, accept := range []string{"application/json", "text/event-stream"} {
+			a := s.Get("/v1/jobs/"+tt.id, "Authorization", "Bearer "+tt.key, "Accept", accept)
+			if a.Status != tt.status || tt.status == http.StatusNotFound && a.Code() != "job_not_found" {
+				t.Errorf("%s as %s: %d %s", tt.name, accept, a.Status, a.Body)
+			}
 		}
 	}
 }

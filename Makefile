@@ -44,6 +44,15 @@ soak: # whole, what the other tests try a part of, and each kill of the kill tes
 fleet: # three servers on one database with 500 runs, while servers are killed and the database restarts; needs PostgreSQL
 	LOKI_TEST=full $(GO) test -timeout 20m -count=1 -run 'TestFleet$$' -v ./internal/server
 
+.PHONY: temporal
+temporal: # the program for Temporal, which is a module of its own: its tests, without a server
+	cd cmd/loki-temporal && $(GO) test -mod=mod -timeout 240s ./...
+
+# go vet would compile the server a second time. -args -update writes the history that the replay test of the driver reads.
+.PHONY: temporal-kill
+temporal-kill: # runs on a real Temporal server whose workers are killed; its first compilation takes 12 minutes of CPU time
+	cd cmd/loki-temporal/killtest && $(GO) test -vet=off -timeout 390s -count=1 -v .
+
 .PHONY: check
 check: format vet staticcheck tidy test # what has to pass before a commit
 
@@ -57,17 +66,21 @@ fix: # formats all files
 	$(GOFUMPT) -w .
 
 .PHONY: vet
-vet: # also the module of its own that the others do not see
+vet: # also the modules of their own that the others do not see, but for the one with the server of Temporal
 	$(GO) vet ./...
 	cd bench/rag/peers && $(GO) vet -mod=mod ./... # its go.mod follows the program's
+	cd cmd/loki-temporal && $(GO) vet -mod=mod ./... # likewise
 
 .PHONY: staticcheck
 staticcheck:
 	$(STATICCHECK) ./...
+	cd cmd/loki-temporal && $(STATICCHECK) ./...
 
 .PHONY: tidy
 tidy: # shows what go mod tidy would change, and fails if that is anything
 	$(GO) mod tidy -diff
+	cd cmd/loki-temporal && $(GO) mod tidy -diff
+	cd cmd/loki-temporal/killtest && $(GO) mod tidy -diff
 
 .PHONY: lint
 lint: # the further linters of .golangci.yml; the first run takes minutes

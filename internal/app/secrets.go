@@ -232,3 +232,13 @@ func (a *App) SetSecret(ctx context.Context, asker ask.Asker, name string, repla
 	}
 	return set(ctx, name, text)
 }
+
+// Seal returns a text, JSON or not, as it is to be stored outside of this process: with marks in place of the secrets that
+// have been used, as records of runs have them.
+func (a *App) Seal(text string) string { return a.used.Seal(text) }
+
+// Unseal returns a text that Seal returned, in this process or another one, with the secrets that this process can get.
+func (a *App) Unseal(text string) string { return redact.Unseal(text, a.sealedSecret) }
+
+// Unsealed returns a text that Seal returned as people read it: marks stay.
+func (a *App) Unsealed(text string) string { return redact.Unseal(text, nil) }

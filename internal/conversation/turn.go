@@ -212,7 +212,7 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 		t.rc.Budget = f.Budget
 	}
 	ctx = event.NewContext(ctx, f.Events)
-	ctx, cancel := f.Budget.Within(ctx)
+	ctx, cancel := f.Budget.Within(ctx, 0)
 	defer cancel()
 	member, err := t.join(ctx, f)
 	if err == nil {

@@ -42,6 +42,15 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 	})
 }
 
+// AcceptTyped is Accept for answers that users typed, see [TypedAnswers].
+func (h History) AcceptTyped(answers []string, now time.Time) (accepted map[string]string, err error) {
+	byID, err := TypedAnswers(h.Info.ID, ids(h.Pending), h.answered, answers)
+	if err != nil {
+		return nil, err
+	}
+	return h.Accept(byID, now)
+}
+
 // AnswerOnRecord records answers, by the ids of the questions, of a run that any process may hold. They are used when
 // the run goes on after it has come to rest, or before that by work that asks once more.
 func AnswerOnRecord(ctx context.Context, store Shared, id string, answers map[string]string) error {
@@ -54,7 +63,7 @@ func AnswerOnRecord(ctx context.Context, store Shared, id string, answers map[st
 
 // recordAnswers calls record with each of the answers, and returns the questions they are to.
 func recordAnswers(h History, answers map[string]string, record func(question, text string) error) (questions []string, err error) {
-	accepted, err := acceptAll(h, answers)
+	accepted, err := h.Accept(answers, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +88,7 @@ func AnswerAtWork(ctx context.Context, store Store, j Journal, answers map[strin
 	if err != nil {
 		return err
 	}
-	accepted, err := acceptAll(h, answers)
+	accepted, err := h.Accept(answers, time.Now())
 	if err != nil {
 		return err
 	}
@@ -122,9 +131,9 @@ func (h History) Waits(answers map[string]string) error {
 	return nil
 }
 
-// acceptAll returns what texts mean as the answers to questions that wait. A recorded answer cannot be changed,
-// so all are looked at before one is recorded.
-func acceptAll(h History, answers map[string]string) (accepted map[string]string, err error) {
+// Accept returns what texts, by the ids of questions, mean as the answers to questions that wait at now. A recorded answer
+// cannot be changed, so all are looked at before one is recorded.
+func (h History) Accept(answers map[string]string, now time.Time) (accepted map[string]string, err error) {
 	if err := h.Waits(answers); err != nil {
 		return nil, err
 	}
@@ -134,7 +143,7 @@ func acceptAll(h History, answers map[string]string) (accepted map[string]string
 		if !ok {
 			continue
 		}
-		if err := inTime(h.Info.ID, p); err != nil {
+		if err := inTime(h.Info.ID, p, now); err != nil {
 			return nil, err
 		}
 		if accepted[p.ID], err = accept(p, text); err != nil {
@@ -207,9 +216,9 @@ func noQuestion(i Info) error {
 	return &RefusedError{err.WithHint("go on with it: loki --resume %s", i.ID)}
 }
 
-// inTime refuses the answer to a question whose time is over.
-func inTime(id string, p Pending) error {
-	if p.Deadline.IsZero() || time.Now().Before(p.Deadline) {
+// inTime refuses an answer that is given at now to a question of run id whose time is over.
+func inTime(id string, p Pending, now time.Time) error {
+	if p.Deadline.IsZero() || now.Before(p.Deadline) {
 		return nil
 	}
 	err := fault.New(fault.Usage, "the answer to %s comes too late: its time was over at %s", p.ID, p.Deadline.Local().Format(time.DateTime))

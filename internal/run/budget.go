@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"loki/internal/chat"
 	"loki/internal/fault"
@@ -64,13 +65,13 @@ func (b *Budget) Under(parent *Budget) *Budget {
 	return b
 }
 
-// Within bounds the time of the work that b is for, which begins now. If that is over, the cause of
+// Within bounds the time of the work that b is for, of which spent is over. Once all of it is, the cause of
 // the context is an [*ExceededError]. The time of a budget of which b is a part is that of other work.
-func (b *Budget) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+func (b *Budget) Within(ctx context.Context, spent time.Duration) (context.Context, context.CancelFunc) {
 	if b == nil || b.limit.Duration == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, b.limit.Duration, b.exceeded("the budget of %s is used up", b.limit.Duration))
+	return context.WithTimeoutCause(ctx, b.limit.Duration-spent, b.exceeded("the budget of %s is used up", b.limit.Duration))
 }
 
 // exceeded returns an error that says how b is used up.

@@ -57,9 +57,9 @@ func TestBudgetOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		root := run.NewBudget(graph.Budget{Duration: time.Minute}, usage(0)).SetIn("root.yaml")
 		child := run.NewBudget(graph.Budget{Duration: time.Second}, usage(0)).Under(root)
-		all, cancelAll := root.Within(t.Context())
+		all, cancelAll := root.Within(t.Context(), 0)
 		defer cancelAll()
-		ctx, cancel := child.Within(all)
+		ctx, cancel := child.Within(all, 0)
 		defer cancel()
 		<-ctx.Done()
 		if err := context.Cause(ctx); fault.CodeOf(err) != fault.Limit || !child.Refused(err) || root.Refused(err) || all.Err() != nil {
@@ -70,7 +70,7 @@ func TestBudgetOfTime(t *testing.T) {
 			t.Errorf("after a minute: %v, %s", err, fault.HintOf(err))
 		}
 		var none *run.Budget
-		if free, stop := none.Within(t.Context()); free.Err() != nil {
+		if free, stop := none.Within(t.Context(), 0); free.Err() != nil {
 			t.Error("without a budget nothing is bounded")
 		} else {
 			stop()

@@ -39,7 +39,7 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 	}
 	origin := fmt.Sprintf("%s@%d", info.ID, start.Step)
 	f.Command = "loki --fork " + origin
-	job, err := s.recall(ctx, info, start, f.Continuation)
+	job, err := s.JobOf(ctx, info, start, f.Continuation)
 	if err != nil {
 		return Outcome{}, err
 	}

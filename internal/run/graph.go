@@ -72,9 +72,9 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 	for _, t := range g.Tasks {
 		f.Budget.Spend(t.Visit.Usage)
 	}
-	ctx, cancel := f.Budget.Within(ctx)
+	ctx, cancel := f.Budget.Within(ctx, 0)
 	defer cancel()
-	pr := g.Start.progress(g.Plan)
+	pr := g.Start.Progress(g.Plan)
 	if f.keeper != nil {
 		d.visits = g.Plan.VisitCounts(pr)
 	}
@@ -124,15 +124,8 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 	if err := context.Cause(ctx); err != nil {
 		return pr, fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err)
 	}
-	if s := d.Plan.Graph().Settings; s.HasTimeout && d.now().Sub(d.begin) > s.Timeout {
-		return pr, fault.New(fault.Limit, "the run timed out after %s, before super-step %d with %s", s.Timeout, pr.Step+1, strings.Join(pr.Frontier, ", ")).
-			WithHint("raise settings.timeout in %s", graph.FileName)
-	}
-	tasks, err := d.Plan.Next(pr)
+	tasks, err := NextTasks(d.Plan, pr, d.now().Sub(d.begin))
 	if err != nil {
-		if _, ok := errors.AsType[*graph.LimitError](err); ok {
-			return pr, fault.Wrap(fault.Limit, err, "").WithHint("a script's _next leads back here; raise settings.max_loop_iterations if that is intended")
-		}
 		return pr, err
 	}
 	done, err := d.execute(ctx, pr, tasks)
@@ -153,9 +146,8 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 	}
 	next, err := d.Plan.Apply(pr, results)
 	if err != nil {
-		if d.keeper.works() { // the results are on record, so that the same would come of them
-			err = fault.Wrap(fault.CodeOf(err), err, "").
-				WithHint("mend %s so that they can be merged, and go on with: loki --resume %s --force", graph.FileName, d.Events.Run)
+		if d.keeper.works() {
+			err = cannotMerge(err, d.Events.Run)
 		}
 		return pr, err
 	}
@@ -171,6 +163,38 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		if err := d.keeper.commit(ctx, c, visits); err != nil {
 			return pr, err
 		}
+	}
+	return next, nil
+}
+
+// NextTasks returns the tasks of the next super-step of a run that has worked for a time, unless a limit of its settings is reached.
+func NextTasks(p *graph.Plan, pr graph.Progress, worked time.Duration) ([]graph.Task, error) {
+	if s := p.Graph().Settings; s.HasTimeout && worked > s.Timeout {
+		return nil, fault.New(fault.Limit, "the run timed out after %s, before super-step %d with %s", s.Timeout, pr.Step+1, strings.Join(pr.Frontier, ", ")).
+			WithHint("raise settings.timeout in %s", graph.FileName)
+	}
+	tasks, err := p.Next(pr)
+	if _, ok := errors.AsType[*graph.LimitError](err); ok {
+		return nil, fault.Wrap(fault.Limit, err, "").WithHint("a script's _next leads back here; raise settings.max_loop_iterations if that is intended")
+	}
+	return tasks, err
+}
+
+// cannotMerge returns the error of results that cannot be merged and are on record, so that the same would come of them.
+func cannotMerge(err error, id string) error {
+	return fault.Wrap(fault.CodeOf(err), err, "").
+		WithHint("mend %s so that they can be merged, and go on with: loki --resume %s --force", graph.FileName, id)
+}
+
+// Fold returns the progress after a super-step whose tasks were finished, and are on record, in a run with an id.
+func Fold(p *graph.Plan, pr graph.Progress, tasks []TaskRecord, id string) (graph.Progress, error) {
+	results := make([]graph.Result, len(tasks))
+	for i, t := range tasks {
+		results[i] = t.Result
+	}
+	next, err := p.Apply(pr, results)
+	if err != nil {
+		return pr, cannotMerge(err, id)
 	}
 	return next, nil
 }
@@ -247,15 +271,9 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 			done[i] = finishedTask{rec.Result, rec.Visit}
 			continue
 		}
-		work[i] = &Task{
-			Task: t, Draft: graph.NewDraft(pr.State),
-			Events: d.Events.With(func(s *event.Source) { s.Step, s.Node = t.Step, t.Node.ID }),
-		}
+		work[i] = d.task(pr.State, t)
 		work[i].Steps, work[i].Base = d.taskSteps(t.Step, t.Node.ID)
-		if d.Events.Silent() {
-			continue
-		}
-		if err := work[i].Events.Emit(ctx, event.NodeStarted{NodeType: string(t.Node.Type), Visit: t.Visit, Parallel: parallel}); err != nil {
+		if err := work[i].announce(ctx, parallel); err != nil {
 			return nil, err
 		}
 	}
@@ -288,6 +306,22 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	}
 	wg.Wait()
 	return done, errors.Join(errs...)
+}
+
+// task returns what a task works with, without its steps.
+func (d *driver) task(state graph.State, t graph.Task) *Task {
+	return &Task{
+		Task: t, Draft: graph.NewDraft(state),
+		Events: d.Events.With(func(s *event.Source) { s.Step, s.Node = t.Step, t.Node.ID }),
+	}
+}
+
+// announce emits that the task is about to begin.
+func (t *Task) announce(ctx context.Context, parallel bool) error {
+	if t.Events.Silent() {
+		return nil
+	}
+	return t.Events.Emit(ctx, event.NodeStarted{NodeType: string(t.Node.Type), Visit: t.Visit, Parallel: parallel})
 }
 
 // finished keeps a task whose super-step is not over.

@@ -12,7 +12,6 @@ import (
 
 	"loki/internal/event"
 	"loki/internal/fault"
-	"loki/internal/graph"
 	"loki/internal/steps"
 )
 
@@ -208,17 +207,24 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 	return warn(withHint(fmt.Sprintf("the end of the run could not be recorded: %v", err), err))
 }
 
-// Emit keeps an event and passes it on. Pieces of model text are left out, because the reply has
-// them all, and changes of the state, which the checkpoints have, and progress.
+// Kept reports whether an event is one for the record. Pieces of model text are not, because the reply has
+// them all, nor are changes of the state, which the checkpoints have, and progress.
+func Kept(b event.Body) bool {
+	switch b.(type) {
+	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress, event.StateUpdated:
+		return false
+	}
+	return true
+}
+
+// Emit keeps an event and passes it on.
 func (k *keeper) Emit(ctx context.Context, ev event.Event) error {
 	k.mu.Lock()
 	kept := k.gap == nil && !k.over
 	k.mu.Unlock()
 	if kept {
 		k.countQuestion(ev)
-		switch ev.Body.(type) {
-		case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress, event.StateUpdated:
-		default:
+		if Kept(ev.Body) {
 			ev.Number = k.journal.Event(ev)
 		}
 	}
@@ -273,11 +279,14 @@ func (t *taskRecorder) Record(ctx context.Context, key string, s steps.Step, res
 	return t.k.write(ctx, func(ctx context.Context) error { return t.rec.Record(ctx, key, s, result) })
 }
 
-// asked keeps a question that waits for its answer. Its step and node are those of the task.
-func (t *taskRecorder) asked(ctx context.Context, p Pending) error {
+// Asked implements [QuestionRecorder].
+func (t *taskRecorder) Asked(ctx context.Context, p Pending) error {
 	p.Step, p.Node = t.step, t.node
 	return t.k.write(ctx, func(ctx context.Context) error { return t.k.journal.Asked(ctx, p) })
 }
+
+// Answered implements [QuestionRecorder].
+func (t *taskRecorder) Answered(question string) bool { return slices.Contains(t.k.answered, question) }
 
 // countQuestion keeps count of the questions that are open.
 func (k *keeper) countQuestion(ev event.Event) {
@@ -321,25 +330,4 @@ func oneLine(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:lineLength], "") + "…"
-}
-
-// checkpoint is pr as it is stored, with the visits of all nodes that were run.
-func checkpoint(pr graph.Progress, visits map[string]int) Checkpoint {
-	return Checkpoint{
-		Step: pr.Step, State: pr.State, Frontier: pr.Frontier, Waiting: pr.Waiting,
-		Visits: visits, Failures: pr.Failures, Done: pr.Done, Output: pr.Output,
-	}
-}
-
-// StartCheckpoint is the checkpoint before the first super-step of a run.
-func StartCheckpoint(p *graph.Plan, state graph.State) Checkpoint {
-	return checkpoint(p.Begin(state), make(map[string]int))
-}
-
-// progress is the inverse of checkpoint.
-func (c Checkpoint) progress(p *graph.Plan) graph.Progress {
-	return p.Restore(graph.Progress{
-		Step: c.Step, State: c.State, Frontier: c.Frontier, Waiting: c.Waiting,
-		Failures: c.Failures, Done: c.Done, Output: c.Output,
-	}, c.Visits)
 }

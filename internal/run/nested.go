@@ -9,7 +9,6 @@ import (
 	"loki/internal/event"
 	"loki/internal/graph"
 	"loki/internal/steps"
-	"loki/internal/value"
 )
 
 // NestedOptions configure Nested.
@@ -60,32 +59,15 @@ func (f *Frame) taskSteps(step int, node string) (s steps.Steps, base string) {
 	return s, s.Key("")
 }
 
-// nestedTask is a finished task of a nested graph as it is recorded.
-type nestedTask struct {
-	Writes  value.Value    `json:"writes"`
-	Targets []string       `json:"targets,omitempty"`
-	Ended   bool           `json:"ended,omitempty"`
-	Output  string         `json:"output,omitempty"`
-	Failure *graph.Failure `json:"failure,omitempty"`
-	Visit   Visit          `json:"visit"`
-	Took    time.Duration  `json:"took"`
-}
-
 // nestedRecord returns the record of a task of a nested graph that was finished before the run
 // was interrupted.
 func (f *Frame) nestedRecord(ctx context.Context, t graph.Task) (rec TaskRecord, found bool, err error) {
 	s, _ := f.taskSteps(t.Step, t.Node.ID)
-	n, found, err := steps.ReadNote[nestedTask](ctx, s, doneKey)
+	rec, found, err = steps.ReadNote[TaskRecord](ctx, s, doneKey)
 	if err != nil || !found {
 		return rec, false, err
 	}
-	rec = TaskRecord{Step: t.Step, Visit: n.Visit, Result: graph.Result{
-		Node: t.Node.ID, Targets: n.Targets, Ended: n.Ended, Output: n.Output, Failure: n.Failure,
-	}}
-	rec.Visit.Duration = n.Took
-	for name, v := range n.Writes.AsObject().All() {
-		rec.Result.Writes = append(rec.Result.Writes, value.Member{Name: name, Value: v})
-	}
+	rec.Step, rec.Result.Node = t.Step, t.Node.ID // older notes do not have them
 	f.Budget.Spend(rec.Visit.Usage)
 	return rec, true, nil
 }
@@ -93,9 +75,5 @@ func (f *Frame) nestedRecord(ctx context.Context, t graph.Task) (rec TaskRecord,
 // keepNested records a task of a nested graph that is finished.
 func (f *Frame) keepNested(ctx context.Context, t *Task, done finishedTask) error {
 	s, _ := f.taskSteps(t.Step, t.Node.ID)
-	r := done.result
-	return steps.WriteNote(ctx, s, doneKey, nestedTask{
-		Writes: value.ObjectOf(r.Writes...).Value(), Targets: r.Targets, Ended: r.Ended, Output: r.Output, Failure: r.Failure,
-		Visit: done.visit, Took: done.visit.Duration,
-	})
+	return steps.WriteNote(ctx, s, doneKey, TaskRecord{Step: t.Step, Result: done.result, Visit: done.visit})
 }

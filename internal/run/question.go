@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +40,15 @@ type Questions struct {
 
 	Waits string           // what waits for the answers, for messages, such as: node "review"
 	Now   func() time.Time // nil means time.Now
+}
+
+// QuestionRecorder is a [steps.Recorder] of a task whose questions can wait for their answers on record.
+type QuestionRecorder interface {
+	// Asked keeps a question that waits for the step with its key. The recorder fills in its step and node.
+	Asked(ctx context.Context, p Pending) error
+	// Answered reports whether the question with an id was answered so that the run goes on, so that the answer is
+	// an event once more.
+	Answered(question string) bool
 }
 
 // ownKey is the step of the work's own question.
@@ -163,7 +171,7 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 		}
 		return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
 	})
-	if rec, ok := q.Steps.Recorder().(*taskRecorder); ok && err == nil && onRecord && slices.Contains(rec.k.answered, question.ID) {
+	if rec, ok := q.Steps.Recorder().(QuestionRecorder); ok && err == nil && onRecord && rec.Answered(question.ID) {
 		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
 	}
 	return answer, err
@@ -184,11 +192,11 @@ func describe(q ask.Question) any {
 
 // keep puts a question on record as one that waits for the step with a full key.
 func (q Questions) keep(ctx context.Context, asked event.Question, key string, question ask.Question) error {
-	rec, ok := q.Steps.Recorder().(*taskRecorder)
+	rec, ok := q.Steps.Recorder().(QuestionRecorder)
 	if !ok {
 		return nil
 	}
-	return rec.asked(ctx, Pending{
+	return rec.Asked(ctx, Pending{
 		ID: asked.ID, Item: question.Item, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
 		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule, Assignees: question.Assignees,
 	})

@@ -12,9 +12,9 @@ import (
 	"loki/internal/graph"
 )
 
-// recall returns the job with which a recorded run goes on from a checkpoint. It is refused,
+// JobOf returns the job with which a recorded run goes on from a checkpoint. It is refused,
 // unless the user insists, if the agent is not what it was.
-func (s *Service) recall(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error) {
+func (s *Service) JobOf(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error) {
 	job, err := s.Recall(ctx, info, from, c)
 	if err != nil || info.Kind == ChatRun {
 		return job, err

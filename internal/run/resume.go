@@ -73,7 +73,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if t := info.Terms; t != nil && s.Enter != nil { // at a terminal the user says it anew
 		r.Yes, r.NoStream = r.Yes || t.Yes, r.NoStream || t.NoStream
 	}
-	job, err := s.recall(ctx, info, last, r.Continuation)
+	job, err := s.JobOf(ctx, info, last, r.Continuation)
 	if err != nil {
 		return Outcome{}, err
 	}

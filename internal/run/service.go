@@ -39,6 +39,16 @@ type Job struct {
 	Release func()
 }
 
+// BudgetAt returns the budget with which a job begins or goes on at a point, nil if nothing bounds it.
+func (j *Job) BudgetAt(p Point) *Budget {
+	if t := j.Info.Terms; t != nil {
+		j.tighten(t.Budget)
+	}
+	b := NewBudget(j.Limit, p.Last.Usage).SetIn(j.LimitIn)
+	b.Expect(p.Info.Usage.Sub(p.Last.Usage))
+	return b
+}
+
 // tighten lowers the limit of a job to bounds that a client asked for, where these are lower.
 func (j *Job) tighten(asked graph.Budget) {
 	before := j.Limit
@@ -180,11 +190,7 @@ func closeRecord(j Journal, s Store) {
 // execute drives a job. A nil journal records nothing. Answered are the questions that were
 // answered to resume it. The work begins when wait, which may be nil, returns.
 func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal, answered []string, wait func(context.Context) error) (Outcome, error) {
-	if t := job.Info.Terms; t != nil {
-		job.tighten(t.Budget)
-	}
-	p.Budget = NewBudget(job.Limit, p.Last.Usage).SetIn(job.LimitIn)
-	p.Budget.Expect(p.Info.Usage.Sub(p.Last.Usage))
+	p.Budget = job.BudgetAt(p)
 	work, done, err := job.Make(ctx, p)
 	if err != nil {
 		return Outcome{}, err

@@ -1,0 +1,239 @@
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"loki/internal/app"
+	"loki/internal/fault"
+	"loki/internal/retry"
+	"loki/internal/run"
+)
+
+// Runs starts runs on a server, shows and answers them.
+type Runs struct {
+	Client    client.Client
+	App       *app.App
+	Queue     string        // task queue of the workers
+	Heartbeat time.Duration // see [Start]
+}
+
+// stopTime is for how long a worker that is stopped waits for its nodes.
+const stopTime = 10 * time.Second
+
+// NewWorker returns a worker that has not been started.
+func (r *Runs) NewWorker() worker.Worker {
+	w := worker.New(r.Client, r.Queue, worker.Options{
+		WorkerStopTimeout:        stopTime,
+		DeadlockDetectionTimeout: stopTime, // a large state takes its time on a busy machine
+	})
+	Register(w, &Nodes{App: r.App, Client: r.Client})
+	return w
+}
+
+// Register makes the workflow and the activity known to a worker.
+func Register(w worker.Registry, n *Nodes) {
+	w.RegisterWorkflowWithOptions(Graph, workflow.RegisterOptions{Name: WorkflowName})
+	w.RegisterActivityWithOptions(n.Execute, activity.RegisterOptions{Name: ActivityName})
+}
+
+// Start begins a run of a graph agent and returns its id.
+func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err error) {
+	if job.Info.Kind != run.GraphRun {
+		return "", fault.New(fault.Usage, "agent %s is not a graph: only graph agents run on Temporal", job.Info.Agent).
+			WithHint("run it with: loki -a %s", job.Info.Agent)
+	}
+	id = run.NewID()
+	return id, r.begin(ctx, id, Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}}, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+}
+
+// begin starts a workflow.
+func (r *Runs) begin(ctx context.Context, id string, s Start, policy enums.WorkflowIdReusePolicy) error {
+	data, err := json.Marshal(s)
+	if err == nil {
+		data = []byte(r.App.Seal(string(data)))
+		err = checkSize("what the run begins with", len(data))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = r.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: r.Queue, WorkflowIDReusePolicy: policy, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		StaticSummary: "agent " + s.Info.Agent,
+	}, WorkflowName, json.RawMessage(data))
+	return r.explain(id, err)
+}
+
+// Status returns how a run stands. Secrets in it are marks.
+func (r *Runs) Status(ctx context.Context, id string, of Request) (Status, error) {
+	var s Status
+	data, err := r.query(ctx, id, statusQuery, of)
+	if err == nil {
+		err = json.Unmarshal([]byte(r.App.Unsealed(string(data))), &s)
+	}
+	return s, err
+}
+
+func (r *Runs) query(ctx context.Context, id, name string, args ...any) (json.RawMessage, error) {
+	reply, err := r.Client.QueryWorkflow(ctx, id, "", name, args...)
+	if err != nil {
+		return nil, r.explain(id, err)
+	}
+	var data json.RawMessage
+	return data, reply.Get(&data)
+}
+
+// answerTime is how long an answer waits for a worker that says whether it can be taken.
+const answerTime = 5 * time.Second
+
+// Answer answers questions of a run: with the answers of a letter, whose id it fills in. If no worker is there to
+// look at them, they are on record nevertheless, and unchecked is true.
+func (r *Runs) Answer(ctx context.Context, id string, l Letter) (unchecked bool, err error) {
+	l.ID = run.NewID()
+	data, err := json.Marshal(l)
+	if err != nil {
+		return false, err
+	}
+	sealed := json.RawMessage(r.App.Seal(string(data)))
+	soon, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	h, err := r.Client.UpdateWorkflow(soon, client.UpdateWorkflowOptions{
+		UpdateID: l.ID, WorkflowID: id, UpdateName: answerUpdate, Args: []any{sealed}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = h.Get(soon, nil)
+	}
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		return true, r.explain(id, r.Client.SignalWorkflow(ctx, id, "", answerSignal, sealed))
+	}
+	return false, r.explain(id, err)
+}
+
+// Resume goes on with a run that is over without an output, where it stopped. It returns false for one that is not over.
+func (r *Runs) Resume(ctx context.Context, id string, t Terms, c run.Continuation) (resumed bool, err error) {
+	s, err := r.Status(ctx, id, Request{After: -1})
+	if err != nil || s.Status == run.Running || s.Status == run.Suspended {
+		closed, closeErr := r.closed(ctx, id)
+		if err != nil || closeErr != nil || !closed {
+			return false, errors.Join(err, closeErr)
+		}
+	}
+	if s.Status == run.Done {
+		return false, fault.New(fault.Usage, "run %s is done", id).WithHint("its output: loki-temporal --run %s", id)
+	}
+	data, err := r.query(ctx, id, pointQuery)
+	if err != nil {
+		return false, err
+	}
+	var start Start
+	if err := json.Unmarshal([]byte(r.App.Unseal(string(data))), &start); err != nil {
+		return false, fmt.Errorf("reading the record of run %s: %w", id, err)
+	}
+	start.Info.ID = id
+	c.ID, c.Force, c.Yes, c.Here, c.Command = id, t.Force, t.Yes, true, "loki-temporal --resume "+id
+	job, err := r.App.Runs().JobOf(ctx, start.Info, start.Point.Last, c)
+	if err != nil {
+		return false, err
+	}
+	if job.Release != nil {
+		job.Release()
+	}
+	start.Info.Definition, start.Info.Fingerprint, start.Info.Files = job.Info.Definition, job.Info.Fingerprint, job.Info.Files
+	start.Terms, start.Heartbeat = t, r.Heartbeat
+	return true, r.begin(ctx, id, start, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
+}
+
+// closed reports whether the server has ended the workflow of a run, such as one that was terminated.
+func (r *Runs) closed(ctx context.Context, id string) (bool, error) {
+	d, err := r.Client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return false, r.explain(id, err)
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+}
+
+// Cancel ends a run. Its nodes stop, and it can be resumed.
+func (r *Runs) Cancel(ctx context.Context, id string) error {
+	return r.explain(id, r.Client.CancelWorkflow(ctx, id, ""))
+}
+
+// pollTime is how often a run is asked how it stands.
+const pollTime = 500 * time.Millisecond
+
+// Wait returns how a run stands once it is over or rests, that is, waits for answers. It passes on the events.
+func (r *Runs) Wait(ctx context.Context, id string, show func(json.RawMessage) error) (Status, error) {
+	for after := 0; ; {
+		s, err := r.Status(ctx, id, Request{After: after})
+		if err != nil {
+			return s, err
+		}
+		for _, ev := range s.Events {
+			if err := show(ev); err != nil {
+				return s, err
+			}
+		}
+		after = s.Next
+		if s.Status != run.Running && (s.Status != run.Suspended || len(s.Waits) > 0) {
+			return s, nil
+		}
+		if closed, err := r.closed(ctx, id); err != nil || closed {
+			if err == nil {
+				s, err = r.ended(ctx, id, s)
+			}
+			return s, err
+		}
+		if err := retry.Sleep(ctx, pollTime); err != nil {
+			return s, err
+		}
+	}
+}
+
+// ended returns how a run stands whose workflow the server has closed: by itself since it was asked, or by force.
+func (r *Runs) ended(ctx context.Context, id string, before Status) (Status, error) {
+	s, err := r.Status(ctx, id, Request{After: before.Next})
+	if err != nil || s.Status != run.Running && s.Status != run.Suspended {
+		return s, err
+	}
+	s.Status = run.Canceled
+	s.Failure = &Failure{Code: fault.Canceled, Message: "the workflow of the run was ended at the server"}
+	return s, nil
+}
+
+// explain returns an error of the server as one for the user.
+func (r *Runs) explain(id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var app *temporal.ApplicationError
+	var gone *serviceerror.NotFound
+	var started *serviceerror.WorkflowExecutionAlreadyStarted
+	var idle *serviceerror.FailedPrecondition
+	var late *serviceerror.DeadlineExceeded
+	switch {
+	case errors.As(err, &app):
+		var f Failure
+		if app.HasDetails() && app.Details(&f) == nil && f.Message != "" {
+			return f.Err()
+		}
+		return fault.New(fault.Failure, "%s", app.Message())
+	case errors.As(err, &gone):
+		return fault.Wrap(fault.NotFound, err, "run %s", id).WithHint("its id may be wrong, or it is over and the server has forgotten it")
+	case errors.As(err, &started):
+		return fault.New(fault.Usage, "run %s is at work, or done", id).WithHint("see how it stands: loki-temporal --run %s", id)
+	case errors.As(err, &idle), errors.As(err, &late), errors.Is(err, context.DeadlineExceeded):
+		return fault.Wrap(fault.Failure, err, "run %s: no worker answers", id).
+			WithHint("start one where the agent is installed: loki-temporal --worker")
+	}
+	return fault.Wrap(fault.CodeOf(err), err, "run %s", id)
+}

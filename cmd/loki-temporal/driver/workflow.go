@@ -1,0 +1,587 @@
+package driver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"loki/internal/chat"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/steps"
+	"loki/internal/value"
+)
+
+// Graph is the workflow of a run: the loop over the super-steps of its graph. It touches nothing but its arguments and what
+// Temporal records, so that a replay of the history leads to the same state.
+func Graph(ctx workflow.Context, start Start) (Result, error) {
+	x, err := newExecution(ctx, start)
+	if err != nil {
+		return Result{}, temporal.NewNonRetryableApplicationError(err.Error(), string(fault.CodeOf(err)), nil)
+	}
+	if err := x.handle(ctx); err != nil {
+		return Result{}, err
+	}
+	return x.drive(ctx)
+}
+
+// execution is a run at work. The coroutines of a workflow take turns, so it needs no lock.
+type execution struct {
+	start Start
+	id    string
+	plan  *graph.Plan
+
+	pr     graph.Progress
+	usage  chat.Usage       // of the super-steps done
+	tasks  map[string]*task // of the super-step that is not over
+	order  []*task          // the same, ascending by node
+	slots  workflow.Semaphore
+	began  time.Time // since when the run has worked without a rest
+	status run.Status
+	ended  *Failure // why the run did not come to its end
+
+	letters []string          // ids of the last letters that were read
+	events  []json.RawMessage // the last of them
+	kept    int               // bytes of events
+	numbers int               // how many events there were
+}
+
+// task is a task of the super-step that is not over.
+type task struct {
+	OpenTask
+	graph.Task
+
+	working  bool // an activity is at work, or is about to be
+	answered bool // an answer came that the activity does not know
+	until    time.Time
+	failure  *Failure
+}
+
+func newExecution(ctx workflow.Context, start Start) (*execution, error) {
+	g, err := start.Info.Recorded()
+	if err != nil {
+		return nil, err
+	}
+	p := start.Point
+	x := &execution{
+		start: start, id: workflow.GetInfo(ctx).WorkflowExecution.ID, plan: graph.NewPlan(g), usage: p.Last.Usage,
+		began: workflow.Now(ctx), status: run.Running, tasks: make(map[string]*task), events: p.Events, numbers: p.Numbers, letters: p.Letters,
+	}
+	x.pr = p.Last.Progress(x.plan)
+	for _, ev := range x.events {
+		x.kept += len(ev)
+	}
+	width := max(1, g.Settings.MaxConcurrency)
+	if g.Settings.Budget.Tokens > 0 || g.Settings.Budget.USD > 0 {
+		width = 1 // activities in several processes cannot set aside what each may use
+	}
+	x.slots = workflow.NewSemaphore(ctx, int64(width))
+	return x, nil
+}
+
+// handle sets what answers queries and takes what comes from outside.
+func (x *execution) handle(ctx workflow.Context) error {
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		signals := workflow.GetSignalChannel(ctx, stepsSignal)
+		for {
+			var b Batch
+			if !signals.Receive(ctx, &b) {
+				return
+			}
+			x.take(b)
+		}
+	})
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		letters := workflow.GetSignalChannel(ctx, answerSignal)
+		for {
+			var l Letter
+			if !letters.Receive(ctx, &l) {
+				return
+			}
+			if err := x.answer(ctx, l); err != nil {
+				x.emit(ctx, event.Source{}, event.Warning{Text: "an answer was not taken: " + err.Error()})
+			}
+		}
+	})
+	return errors.Join(
+		workflow.SetQueryHandler(ctx, statusQuery, x.report),
+		workflow.SetQueryHandler(ctx, pointQuery, func() (Start, error) { return x.next(), nil }),
+		workflow.SetUpdateHandlerWithOptions(ctx, answerUpdate, x.answer, workflow.UpdateHandlerOptions{Validator: x.validate}),
+	)
+}
+
+// drain takes what activities have recorded up to now.
+func (x *execution) drain(ctx workflow.Context) {
+	signals := workflow.GetSignalChannel(ctx, stepsSignal)
+	for {
+		var b Batch
+		if !signals.ReceiveAsync(&b) {
+			return
+		}
+		x.take(b)
+	}
+}
+
+// drive takes one super-step after the other.
+func (x *execution) drive(ctx workflow.Context) (Result, error) {
+	if !x.start.Point.Continued {
+		def := x.plan.Graph()
+		x.emit(ctx, event.Source{}, event.Started{Graph: def.Name, Node: def.Start, Resumed: x.start.Point.Resumed})
+	}
+	for !x.pr.Done {
+		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && len(x.order) == 0 {
+			next := x.next()
+			next.Point.Continued, next.Point.Resumed = true, false
+			return Result{}, workflow.NewContinueAsNewError(ctx, WorkflowName, next)
+		}
+		if err := x.superStep(ctx); err != nil {
+			return Result{}, x.end(ctx, err)
+		}
+	}
+	x.status = run.Done
+	result := Result{Output: x.pr.Output, Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.usage}
+	x.emit(ctx, event.Source{}, event.Finished{Output: x.pr.Output, Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.usage})
+	return result, nil
+}
+
+// end returns the error of a workflow that ends without an output.
+func (x *execution) end(ctx workflow.Context, err error) error {
+	x.drain(ctx)
+	x.status, x.ended = run.Failed, failureOf(err)
+	if temporal.IsCanceledError(err) {
+		x.status, x.ended = run.Canceled, &Failure{Code: fault.Canceled, Message: "the run was canceled"}
+	}
+	x.emit(ctx, event.Source{}, event.Finished{
+		Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.used(nil), Error: x.ended.Message, Code: string(x.ended.Code),
+	})
+	if x.status == run.Canceled {
+		return temporal.NewCanceledError()
+	}
+	return temporal.NewApplicationErrorWithOptions(x.ended.Message, string(x.ended.Code), temporal.ApplicationErrorOptions{
+		NonRetryable: true, Details: []any{x.ended},
+	})
+}
+
+// failureOf returns what an error says to the user.
+func failureOf(err error) *Failure {
+	return &Failure{Code: fault.CodeOf(err), Message: err.Error(), Hint: Hint(fault.HintOf(err))}
+}
+
+// superStep runs the frontier.
+func (x *execution) superStep(ctx workflow.Context) error {
+	tasks, err := run.NextTasks(x.plan, x.pr, workflow.Now(ctx).Sub(x.began))
+	if err != nil {
+		return err
+	}
+	parallel := len(tasks) > 1
+	if parallel {
+		x.emit(ctx, event.Source{Step: x.pr.Step + 1}, event.StepStarted{Nodes: x.pr.Frontier})
+	}
+	x.open(tasks)
+	done := workflow.NewWaitGroup(ctx)
+	for _, t := range x.order {
+		done.Add(1)
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer done.Done()
+			x.execute(ctx, t, parallel)
+		})
+	}
+	done.Wait(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	records := make([]run.TaskRecord, len(x.order))
+	for i, t := range x.order {
+		if t.failure != nil && t.failure.Code != fault.Suspended {
+			return fault.Wrap(t.failure.Code, &graph.NodeError{Node: t.OpenTask.Node, Err: t.failure.Err()}, "").WithHint("%s", t.failure.Hint)
+		}
+		if t.Done != nil {
+			records[i] = *t.Done
+		}
+	}
+	next, err := run.Fold(x.plan, x.pr, records, x.id)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		x.usage = x.usage.Add(r.Visit.Usage)
+	}
+	x.pr, x.tasks, x.order = next, make(map[string]*task), nil
+	if parallel && !next.Done {
+		x.emit(ctx, event.Source{Step: next.Step}, event.StepFinished{Next: next.Frontier})
+	}
+	return nil
+}
+
+// open makes the tasks of a super-step those that are not over, with what is known of them.
+func (x *execution) open(tasks []graph.Task) {
+	known := x.start.Point.Open
+	x.start.Point.Open = nil
+	for _, g := range tasks {
+		t := &task{Task: g, OpenTask: OpenTask{Node: g.Node.ID}}
+		if i := slices.IndexFunc(known, func(o OpenTask) bool { return o.Node == g.Node.ID }); i >= 0 {
+			t.OpenTask = known[i]
+		}
+		t.working = t.Done == nil
+		x.tasks[t.OpenTask.Node], x.order = t, append(x.order, t)
+	}
+}
+
+// execute has activities execute a task until it is finished or has failed. It also returns if the task waits and
+// another one has failed.
+func (x *execution) execute(ctx workflow.Context, t *task, parallel bool) {
+	if t.Done != nil {
+		return
+	}
+	defer func() { t.working = false }()
+	for lost := 0; ; {
+		before := len(t.Steps)
+		out, err := x.attempt(ctx, t, parallel)
+		x.drain(ctx)
+		for _, ev := range out.Events {
+			x.keep(ev)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			if t.failure = whyFailed(err); t.failure != nil {
+				return
+			}
+			// The worker stopped or died. What it recorded is a part of the next input.
+			if lost++; len(t.Steps) > before {
+				lost = 1
+			}
+			if workflow.Sleep(ctx, pause(lost)) != nil {
+				return
+			}
+		case out.Failure == nil:
+			t.Done, t.Waits = out.Done, nil
+			return
+		case out.Failure.Code != fault.Suspended:
+			t.failure = out.Failure
+			return
+		case len(t.Waits) == 0 && !t.answered && out.Failure.Until.IsZero():
+			t.failure = out.Failure // it waits for nothing that could come
+			t.failure.Code = fault.Failure
+			return
+		default:
+			if lost = 0; !x.wait(ctx, t, out.Failure.Until) {
+				t.failure = out.Failure
+				return
+			}
+		}
+	}
+}
+
+// pause returns for how long a task waits that has lost its worker several times in a row without a new step.
+func pause(lost int) time.Duration {
+	if lost < 3 {
+		return 0
+	}
+	return min(time.Second<<min(lost-3, 10), time.Minute)
+}
+
+// whyFailed returns why an activity failed for good, nil if it is to be executed again.
+func whyFailed(err error) *Failure {
+	var timeout *temporal.TimeoutError
+	var app *temporal.ApplicationError
+	switch {
+	case errors.As(err, &timeout):
+		return nil
+	case errors.As(err, &app) && (app.Type() == stoppedType || app.Type() == lostType):
+		return nil
+	}
+	return failureOf(err)
+}
+
+// attempt executes a task once. The error is that of the activity, and not of the node.
+func (x *execution) attempt(ctx workflow.Context, t *task, parallel bool) (out Outcome, err error) {
+	t.working = true
+	if err := x.slots.Acquire(ctx, 1); err != nil {
+		return out, err
+	}
+	defer x.slots.Release(1)
+	t.Attempt++
+	t.answered = false
+	beat := x.start.Heartbeat
+	if beat <= 0 {
+		beat = DefaultHeartbeat
+	}
+	from := run.CheckpointOf(x.plan, x.pr, x.used(t))
+	in := Task{
+		Info: x.start.Info, From: from, Node: t.OpenTask.Node, Step: t.Step, Visit: t.Visit, Attempt: t.Attempt, Parallel: parallel,
+		Steps: t.Steps, Worked: workflow.Now(ctx).Sub(x.began), Terms: x.start.Terms, Heartbeat: beat,
+	}
+	n, err := size(in)
+	if err == nil {
+		err = checkSize(fmt.Sprintf("the state, with the %d recorded steps of node %q,", len(t.Steps), in.Node), n)
+	}
+	if err != nil {
+		return Outcome{Failure: failureOf(err)}, nil
+	}
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: 10 * 365 * 24 * time.Hour, // what bounds a node is its own timeout
+		HeartbeatTimeout:    beat,
+		WaitForCancellation: true,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1}, // another execution gets the steps of this one
+		Summary:             in.Node,
+	})
+	err = workflow.ExecuteActivity(ctx, ActivityName, in).Get(ctx, &out)
+	return out, err
+}
+
+// used returns what the run has used without the recorded steps of a task.
+func (x *execution) used(of *task) chat.Usage {
+	used := x.usage
+	for _, t := range x.order {
+		switch {
+		case t == of:
+		case t.Done != nil:
+			used = used.Add(t.Done.Visit.Usage)
+		default:
+			for _, s := range t.Steps {
+				used = used.Add(s.used())
+			}
+		}
+	}
+	return used
+}
+
+// wait returns when a task that waits can go on: with an answer, at the deadline of a question, or at a time. It returns
+// false if the run ends instead.
+func (x *execution) wait(ctx workflow.Context, t *task, until time.Time) bool {
+	t.working, t.until = false, until
+	if x.rests() {
+		x.status = run.Suspended
+	}
+	for _, q := range t.Waits {
+		if !q.Deadline.IsZero() && (until.IsZero() || q.Deadline.Before(until)) {
+			until = q.Deadline
+		}
+	}
+	ready := func() bool { return t.answered || x.fails() }
+	var err error
+	if until.IsZero() {
+		err = workflow.Await(ctx, ready)
+	} else {
+		// A worker whose clock is slow must not come back at once again and again.
+		_, err = workflow.AwaitWithTimeout(ctx, max(until.Sub(workflow.Now(ctx)), time.Second), ready)
+	}
+	if err != nil || !t.answered && x.fails() {
+		return false
+	}
+	for _, q := range slices.Clone(t.Waits) {
+		if now := workflow.Now(ctx); q.Default != nil && !q.Deadline.IsZero() && !now.Before(q.Deadline) {
+			if x.settle(ctx, t, q, *q.Default) != nil {
+				return false
+			}
+		}
+	}
+	if x.status == run.Suspended {
+		x.status, x.began = run.Running, workflow.Now(ctx)
+	}
+	t.working, t.until = true, time.Time{}
+	return true
+}
+
+// rests reports whether no task is at work.
+func (x *execution) rests() bool {
+	return !slices.ContainsFunc(x.order, func(t *task) bool { return t.working })
+}
+
+// fails reports whether a task has failed and no other one is at work: the run is over, and no answer mends it.
+func (x *execution) fails() bool {
+	return x.rests() && slices.ContainsFunc(x.order, func(t *task) bool { return t.failure != nil && t.failure.Code != fault.Suspended })
+}
+
+// take records what an activity sent, unless another execution of the task has begun since: what that one knows is not
+// to change.
+func (x *execution) take(b Batch) {
+	t := x.tasks[b.Node]
+	if t == nil || t.Step != b.Step || t.Attempt != b.Attempt || t.Done != nil {
+		return
+	}
+	for _, c := range b.Changes {
+		t.change(c)
+	}
+	for _, ev := range b.Events {
+		x.keep(ev)
+	}
+}
+
+func (t *task) change(c Change) {
+	switch {
+	case c.Begin != nil:
+		if t.step(c.Begin.Key) < 0 {
+			s := *c.Begin
+			s.Begun = true
+			t.Steps = append(t.Steps, s)
+		}
+	case c.Record != nil:
+		t.record(*c.Record)
+	case c.Question != nil:
+		q := *c.Question
+		q.Step, q.Node = t.Step, t.OpenTask.Node
+		if t.step(q.Key) < 0 && !slices.ContainsFunc(t.Waits, func(w Question) bool { return w.ID == q.ID }) {
+			t.Waits = append(t.Waits, q)
+		}
+	default:
+		if i := t.step(c.Forget); i >= 0 && t.Steps[i].Result == nil {
+			t.Steps = slices.Delete(t.Steps, i, i+1)
+		}
+	}
+}
+
+// step returns the index of the step with a key, -1 for none.
+func (t *task) step(key string) int {
+	return slices.IndexFunc(t.Steps, func(s Step) bool { return s.Key == key })
+}
+
+// record keeps the result of a step, unless there is one.
+func (t *task) record(s Step) {
+	t.Waits = slices.DeleteFunc(t.Waits, func(q Question) bool { return q.Key == s.Key })
+	switch i := t.step(s.Key); {
+	case i < 0:
+		t.Steps = append(t.Steps, s)
+	case t.Steps[i].Result == nil:
+		t.Steps[i] = s
+	}
+}
+
+// waiting returns the questions that wait.
+func (x *execution) waiting() []Question {
+	var all []Question
+	for _, t := range x.order {
+		all = append(all, t.Waits...)
+	}
+	return all
+}
+
+// validate refuses a letter of which one answer is not one to a question that waits.
+func (x *execution) validate(ctx workflow.Context, l Letter) error {
+	_, err := x.accept(ctx, l)
+	if err == nil {
+		return nil
+	}
+	f := failureOf(err)
+	return temporal.NewApplicationErrorWithOptions(f.Message, string(f.Code), temporal.ApplicationErrorOptions{Details: []any{f}})
+}
+
+// accept returns what a letter means, by the names of the questions. One that was read before means nothing.
+func (x *execution) accept(ctx workflow.Context, l Letter) (map[string]string, error) {
+	if slices.Contains(x.letters, l.ID) {
+		return nil, nil
+	}
+	h := run.History{Info: x.start.Info}
+	h.Info.ID, h.Info.Active = x.id, x.status == run.Running
+	for _, q := range x.waiting() {
+		h.Pending = append(h.Pending, q.Pending)
+	}
+	for _, t := range x.order {
+		for _, s := range t.Steps {
+			h.Steps = append(h.Steps, run.StepRecord{Kind: s.Kind, Name: s.Name})
+		}
+	}
+	if len(l.Typed) > 0 {
+		return h.AcceptTyped(l.Typed, workflow.Now(ctx))
+	}
+	return h.Accept(l.Answers, workflow.Now(ctx))
+}
+
+// rememberedLetters bounds how many letters a workflow remembers.
+const rememberedLetters = 100
+
+// answer records the answers of a letter.
+func (x *execution) answer(ctx workflow.Context, l Letter) error {
+	accepted, err := x.accept(ctx, l)
+	if err != nil {
+		return err
+	}
+	if x.letters = append(x.letters, l.ID); len(x.letters) > rememberedLetters {
+		x.letters = x.letters[1:]
+	}
+	for _, t := range x.order {
+		for _, q := range slices.Clone(t.Waits) {
+			text, ok := accepted[q.ID]
+			if !ok {
+				continue
+			}
+			if err := x.settle(ctx, t, q, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// settle records the answer to a question.
+func (x *execution) settle(ctx workflow.Context, t *task, q Question, text string) error {
+	result, err := value.Marshal(text)
+	if err != nil {
+		return err
+	}
+	t.record(Step{Key: q.Key, Kind: steps.Question, Name: q.ID, Result: result})
+	t.answered = true
+	x.emit(ctx, event.Source{Step: t.Step, Node: t.OpenTask.Node}, event.Answer{ID: q.ID, Text: text})
+	return nil
+}
+
+// keptEvents bounds the events that a workflow has, in bytes. Those before are in its history only.
+const keptEvents = 256 << 10
+
+// emit makes something that the scheduler does an event of the run.
+func (x *execution) emit(ctx workflow.Context, from event.Source, body event.Body) {
+	from.Run, from.Agent = x.id, x.start.Info.Agent
+	text, err := event.Event{Time: workflow.Now(ctx), Source: from, Body: body}.MarshalJSON()
+	if err == nil { // all bodies can be marshalled
+		x.keep(text)
+	}
+}
+
+// keep adds an event to those of the run.
+func (x *execution) keep(ev json.RawMessage) {
+	x.events = append(x.events, ev)
+	x.numbers++
+	for x.kept += len(ev); x.kept > keptEvents && len(x.events) > 1; x.events = x.events[1:] {
+		x.kept -= len(x.events[0])
+	}
+}
+
+// report answers a query for the status of the run.
+func (x *execution) report(r Request) (Status, error) {
+	s := Status{
+		Agent: x.start.Info.Agent, Status: x.status, Step: x.pr.Step, Frontier: x.pr.Frontier, Failures: x.pr.Failures,
+		Usage: x.used(nil), Waits: x.waiting(), Output: x.pr.Output, Failure: x.ended, Next: x.numbers,
+	}
+	for _, t := range x.order {
+		if !t.until.IsZero() && (s.Until.IsZero() || t.until.Before(s.Until)) {
+			s.Until = t.until
+		}
+	}
+	if r.State {
+		state := x.pr.State.Object().Value()
+		s.State = &state
+	}
+	if first := x.numbers - len(x.events); r.After >= 0 && r.After < x.numbers {
+		s.Events = x.events[max(0, r.After-first):]
+	}
+	return s, nil
+}
+
+// next returns what another workflow goes on with from here.
+func (x *execution) next() Start {
+	s := x.start
+	s.Point = Point{Last: run.CheckpointOf(x.plan, x.pr, x.usage), Events: x.events, Numbers: x.numbers, Letters: x.letters, Resumed: true}
+	for _, t := range x.order {
+		s.Point.Open = append(s.Point.Open, t.OpenTask)
+	}
+	return s
+}

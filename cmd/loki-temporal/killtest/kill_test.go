@@ -1,0 +1,143 @@
+//go:build unix
+
+package killtest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+var update = flag.Bool("update", false, "write the history of the undisturbed run for the replay test of the driver")
+
+// historyFile is the history that the driver's replay test reads.
+var historyFile = filepath.Join("..", "driver", "testdata", "history.json")
+
+// TestUndisturbed runs the graph with a worker that lives.
+func TestUndisturbed(t *testing.T) {
+	w := newWorld(t, newServer(t))
+	w.work()
+	_, said, code := w.try("-a", "./agent", "prompt")
+	var id string
+	if _, err := fmt.Sscanf(said, "run %s\n", &id); err != nil || code != 8 || !strings.Contains(said, "approve: Go on? [go, stop]") {
+		t.Fatalf("exit status %d:\n%s", code, said)
+	}
+	if _, said, code := w.try("--resume", id, "--answers", "wrong.yaml"); code != 2 || !strings.Contains(said, `has no waiting question "review"`) {
+		t.Errorf("exit status %d:\n%s", code, said)
+	}
+	printed := w.do("--resume", id, "--answer", "go")
+	o := w.outcome(w.await(id, "done", nil))
+	if o.Output == "" || len(o.Effects) != effects {
+		t.Fatalf("the run is not what it should be: %+v", o)
+	}
+	for asked, n := range w.calls {
+		if n != 1 {
+			t.Errorf("%d calls of the model with %q", n, asked)
+		}
+	}
+	for key, n := range w.made {
+		if n != 1 {
+			t.Errorf("%d effects with key %s", n, key)
+		}
+	}
+	if printed != o.Output {
+		t.Errorf("printed %q, want %q", printed, o.Output)
+	}
+	if *update {
+		w.writeHistory(id)
+	}
+}
+
+// writeHistory keeps the history of a run.
+func (w *world) writeHistory(id string) {
+	w.t.Helper()
+	var h historypb.History
+	for events := w.client.GetWorkflowHistory(context.Background(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		ev, err := events.Next()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		h.Events = append(h.Events, ev)
+	}
+	data, err := protojson.MarshalOptions{Multiline: true, Indent: " "}.Marshal(&h)
+	if err == nil {
+		err = os.WriteFile(historyFile, append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestKilledWorkers kills workers with SIGKILL at random instants while a run goes on, and all of them before its question is
+// answered. The run ends as one whose workers lived.
+func TestKilledWorkers(t *testing.T) {
+	s := newServer(t)
+	calm := newWorld(t, s)
+	calm.work()
+	begin := time.Now()
+	id := calm.do("-a", "./agent", "--detach", "prompt")
+	calm.await(id, "suspended", nil)
+	took := time.Since(begin)
+	calm.do("--resume", id, "--answer", "go", "--detach")
+	want := calm.outcome(calm.await(id, "done", nil))
+	if want.Output == "" || len(want.Effects) != effects {
+		t.Fatalf("the undisturbed run is not what it should be: %+v", want)
+	}
+	rounds, kills := 2, 8
+	if os.Getenv("LOKI_KILL_TEST") == "full" {
+		rounds, kills = 6, 10
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range rounds {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			w := newWorld(t, s)
+			w.work()
+			w.work()
+			id := w.do("-a", "./agent", "--detach", "--heartbeat", "2s", "prompt")
+			left := kills
+			disturb := func() {
+				if left == 0 {
+					return
+				}
+				left--
+				time.Sleep(time.Duration(rnd.Float64() * float64(took) / 4).Round(time.Millisecond))
+				w.kill(rnd.IntN(len(w.workers)))
+				w.work()
+			}
+			w.await(id, "suspended", disturb)
+			before := kills - left
+			for range len(w.workers) {
+				w.kill(0)
+			}
+			w.do("--resume", id, "--answer", "go", "--detach") // no worker lives
+			w.work()
+			left = 3
+			got := w.outcome(w.await(id, "done", disturb))
+			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+				t.Errorf("the run differs:\n got %+v\nwant %+v", got, want)
+			}
+			repeated := 0
+			for _, n := range w.calls {
+				repeated += n - 1
+			}
+			again := 0
+			for _, n := range w.made {
+				again += n - 1
+			}
+			t.Logf("%d workers killed before the question, %d after it; %d calls of the model and %d effects were made again, these with the same keys", before, 3-left, repeated, again)
+			if limit := 4 * (kills + 4); repeated > limit { // four at once, at most
+				t.Errorf("%d calls of the model were made again", repeated)
+			}
+		})
+	}
+}

@@ -1,0 +1,419 @@
+// Command loki-temporal runs graph agents on Temporal: it starts runs, answers their questions, and is the worker that does their
+// work. docs/temporal.md describes it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+
+	"loki/cmd/loki-temporal/driver"
+	"loki/internal/agent"
+	"loki/internal/app"
+	"loki/internal/ask"
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/input"
+	"loki/internal/run"
+	"loki/internal/yamldoc"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)() // a second signal ends the process at once
+	c := &command{out: os.Stdout, err: os.Stderr}
+	err := c.run(ctx, os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "loki-temporal: "+c.shown(err.Error()))
+		if hint := fault.HintOf(err); hint != "" {
+			fmt.Fprintln(os.Stderr, "hint: "+c.shown(hint))
+		}
+	}
+	os.Exit(fault.ExitCode(err))
+}
+
+// command is one run of the program.
+type command struct {
+	out, err io.Writer
+	app      *app.App
+	runs     *driver.Runs
+
+	agent     string
+	variables [][2]string
+	model     string
+	worker    bool
+	resume    string
+	show      string
+	cancel    string
+	typed     []string
+	answers   string
+	state     bool
+	force     bool
+	yes       bool
+	detach    bool
+	output    string
+	queue     string
+	heartbeat time.Duration
+	text      []string
+}
+
+// shown returns a text without secrets.
+func (c *command) shown(text string) string {
+	if c.app == nil {
+		return text
+	}
+	return c.app.Hide(text)
+}
+
+// options reads the command line.
+func (c *command) options(args []string) error {
+	f := pflag.NewFlagSet("loki-temporal", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.SetInterspersed(false)
+	f.SetOutput(c.err)
+	f.StringVarP(&c.agent, "agent", "a", "", "start a run of this graph `AGENT`, with the words that follow as its prompt")
+	var variables []string
+	f.StringArrayVar(&variables, "agent-variable", nil, "give a variable of the agent a value: `NAME VALUE`")
+	f.StringVarP(&c.model, "model", "m", "", "`MODEL` of the run")
+	f.BoolVar(&c.detach, "detach", false, "print the id of the run and leave it to the workers")
+	f.StringVar(&c.resume, "resume", "", "follow the run `ID`; one that failed or was canceled goes on where it stopped")
+	f.StringArrayVar(&c.typed, "answer", nil, "with --resume: `TEXT` answers its only question, QUESTION=TEXT one of several; may be repeated")
+	f.StringVar(&c.answers, "answers", "", "with --resume: YAML `FILE` with answers, by the names of the questions")
+	f.BoolVar(&c.force, "force", false, "with --resume: go on although the agent has changed")
+	f.BoolVar(&c.yes, "yes", false, "consent to whatever tools would ask")
+	f.StringVar(&c.show, "run", "", "show how the run `ID` stands")
+	f.BoolVar(&c.state, "state", false, "with --run: show the state")
+	f.StringVar(&c.cancel, "cancel", "", "stop the run `ID`; it can be resumed")
+	f.BoolVar(&c.worker, "worker", false, "do the work of runs, until a signal ends it")
+	f.StringVar(&c.output, "output", "text", "`FORMAT`: text, json, or ndjson for the events as they are recorded")
+	f.StringVar(&c.queue, "task-queue", "loki", "`NAME` of the task queue")
+	f.DurationVar(&c.heartbeat, "heartbeat", driver.DefaultHeartbeat, "a worker that gives no sign of life for this `TIME` counts as dead; of the runs that are started")
+	if err := f.Parse(pairs(args)); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return err
+		}
+		return fault.Wrap(fault.Usage, err, "").WithHint("see loki-temporal --help")
+	}
+	c.text = f.Args()
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "\x00")
+		c.variables = append(c.variables, [2]string{name, value})
+	}
+	return c.check()
+}
+
+// pairs joins the two values of --agent-variable for the flag library.
+func pairs(args []string) []string {
+	var joined []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" || !strings.HasPrefix(args[i], "-") && (i == 0 || !strings.HasPrefix(args[i-1], "-")) {
+			return append(joined, args[i:]...)
+		}
+		joined = append(joined, args[i])
+		if args[i] == "--agent-variable" && i+2 < len(args) {
+			joined = append(joined, args[i+1]+"\x00"+args[i+2])
+			i += 2
+		}
+	}
+	return joined
+}
+
+// check refuses options that do not go together.
+func (c *command) check() error {
+	asked := 0
+	for _, is := range []bool{c.agent != "", c.resume != "", c.show != "", c.cancel != "", c.worker} {
+		if is {
+			asked++
+		}
+	}
+	refuse := func(format string, args ...any) error {
+		return fault.New(fault.Usage, format, args...).WithHint("see loki-temporal --help")
+	}
+	switch {
+	case asked != 1:
+		return refuse("one of --agent, --resume, --run, --cancel and --worker is needed")
+	case c.resume == "" && (len(c.typed) > 0 || c.answers != "" || c.force):
+		return refuse("--answer, --answers and --force go with --resume")
+	case len(c.typed) > 0 && c.answers != "":
+		return refuse("--answer and --answers do not go together")
+	case c.state && c.show == "":
+		return refuse("--state goes with --run")
+	case c.agent == "" && (len(c.text) > 0 || len(c.variables) > 0 || c.model != ""):
+		return refuse("a prompt, --model and --agent-variable go with --agent")
+	case c.agent == "" && c.resume == "" && (c.yes || c.detach):
+		return refuse("--yes and --detach go with --agent and --resume")
+	case !slices.Contains([]string{"text", "json", "ndjson"}, c.output):
+		return refuse("--output %s: it has to be text, json or ndjson", c.output)
+	case c.heartbeat < time.Second:
+		return refuse("--heartbeat %s: it has to be a second or more", c.heartbeat)
+	}
+	return nil
+}
+
+func (c *command) run(ctx context.Context, args []string) (err error) {
+	if err := c.options(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	if c.app, err = app.New(app.Options{Environ: os.Environ(), Model: c.model}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.app.Close()) }()
+	for _, w := range c.app.Warnings() {
+		fmt.Fprintln(c.err, "warning: "+w)
+	}
+	o, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return fault.Wrap(fault.Config, err, "the settings of the Temporal client (TEMPORAL_ADDRESS and others)")
+	}
+	o.Logger = log.NewStructuredLogger(slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	server, err := client.DialContext(ctx, o)
+	if err != nil {
+		return fault.Wrap(fault.Failure, err, "the Temporal server %s", o.HostPort).
+			WithHint("start one, such as with: temporal server start-dev; TEMPORAL_ADDRESS names another one")
+	}
+	defer server.Close()
+	c.runs = &driver.Runs{Client: server, App: c.app, Queue: c.queue, Heartbeat: c.heartbeat}
+	switch {
+	case c.worker:
+		return c.work(ctx)
+	case c.agent != "":
+		return c.start(ctx)
+	case c.resume != "":
+		return c.goOn(ctx)
+	case c.cancel != "":
+		return c.runs.Cancel(ctx, c.cancel)
+	}
+	return c.status(ctx)
+}
+
+// work does the work of runs.
+func (c *command) work(ctx context.Context) error {
+	w := c.runs.NewWorker()
+	if err := w.Start(); err != nil {
+		return fault.Wrap(fault.Failure, err, "starting the worker")
+	}
+	fmt.Fprintf(c.err, "working on task queue %s\n", c.queue)
+	<-ctx.Done()
+	w.Stop()
+	return nil
+}
+
+// warnings shows events of work that is done in this process.
+func (c *command) warnings() event.Scope {
+	return c.app.Events(event.Func(func(_ context.Context, ev event.Event) error {
+		if w, ok := ev.Body.(event.Warning); ok {
+			fmt.Fprintln(c.err, "warning: "+w.Text)
+		}
+		return nil
+	}))
+}
+
+// start begins a run.
+func (c *command) start(ctx context.Context) error {
+	ref, err := c.app.Agents.Find(c.agent)
+	if err != nil {
+		return err
+	}
+	of, findings, err := c.app.Agents.Load(ref)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		fmt.Fprintln(c.err, "warning: "+f.String())
+	}
+	given := make(map[string]string, len(c.variables))
+	for _, v := range c.variables {
+		given[v[0]] = v[1]
+	}
+	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
+	variables, err := agent.Values(of.InForce.Variables, given, none)
+	if err != nil {
+		return err
+	}
+	job, err := c.app.AgentJob(ctx, app.AgentRun{
+		Agent: of, Prompt: input.Text(c.text, ""), Variables: variables, Given: given, Model: c.model, NoStream: true,
+		Events: c.warnings(), Asker: ask.Unavailable{}, Yes: c.yes,
+	})
+	if err != nil {
+		return err
+	}
+	if job.Release != nil {
+		defer job.Release()
+	}
+	id, err := c.runs.Start(ctx, job, driver.Terms{Yes: c.yes})
+	if err != nil {
+		return err
+	}
+	if c.detach {
+		_, err = fmt.Fprintln(c.out, id)
+		return err
+	}
+	fmt.Fprintln(c.err, "run "+id)
+	return c.follow(ctx, id)
+}
+
+// goOn answers the questions of a run, resumes it if it is over, and follows it.
+func (c *command) goOn(ctx context.Context) error {
+	if len(c.typed) > 0 || c.answers != "" {
+		l := driver.Letter{Typed: c.typed}
+		if c.answers != "" {
+			var err error
+			if l.Answers, err = readAnswers(c.answers); err != nil {
+				return err
+			}
+		}
+		unchecked, err := c.runs.Answer(ctx, c.resume, l)
+		if err != nil {
+			return err
+		}
+		if unchecked {
+			fmt.Fprintln(c.err, "no worker is at work: the answer is on record, and is looked at when one is")
+		}
+	} else if _, err := c.runs.Resume(ctx, c.resume, driver.Terms{Yes: c.yes, Force: c.force}, run.Continuation{Events: c.warnings(), Asker: ask.Unavailable{}}); err != nil {
+		return err
+	}
+	if c.detach {
+		return nil
+	}
+	return c.follow(ctx, c.resume)
+}
+
+// readAnswers reads a mapping of question names to answers.
+func readAnswers(path string) (map[string]string, error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.Wrap(fault.NotFound, err, "reading the answers")
+	}
+	doc, err := yamldoc.Parse(path, src)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "reading the answers")
+	}
+	answers := make(map[string]string)
+	for e := range doc.Root().Map().All() {
+		if text, ok := ask.ReadAnswer(e.Node); ok {
+			answers[e.Key] = text
+		}
+	}
+	if err := doc.Err(); err != nil {
+		return nil, fault.Wrap(fault.Config, err, "reading the answers")
+	}
+	return answers, nil
+}
+
+// follow waits until a run is over, or waits for answers, and prints what came of it. A signal leaves the run to the workers.
+func (c *command) follow(ctx context.Context, id string) error {
+	s, err := c.runs.Wait(ctx, id, func(ev json.RawMessage) error {
+		if c.output != "ndjson" {
+			return nil
+		}
+		_, err := fmt.Fprintf(c.out, "%s\n", ev)
+		return err
+	})
+	if ctx.Err() != nil {
+		return fault.Wrap(fault.Canceled, context.Cause(ctx), "run %s goes on at the workers", id).
+			WithHint("follow it: loki-temporal --resume %s; stop it: loki-temporal --cancel %s", id, id)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Status == run.Suspended:
+		return waits(id, s)
+	case s.Failure != nil:
+		f := *s.Failure
+		if f.Hint != "" {
+			f.Hint += "\n"
+		}
+		if !strings.Contains(f.Hint, "--resume") {
+			f.Hint += "go on where it stopped: loki-temporal --resume " + id
+		}
+		return f.Err()
+	case c.output == "text":
+		_, err = fmt.Fprintln(c.out, s.Output)
+	case c.output == "json":
+		err = c.json(id, s)
+	}
+	return err
+}
+
+// waits returns the error of a run that waits for answers.
+func waits(id string, s driver.Status) error {
+	var b strings.Builder
+	for _, q := range s.Waits {
+		fmt.Fprintf(&b, "\n  %s: %s", q.ID, q.Text)
+		if len(q.Options) > 0 {
+			fmt.Fprintf(&b, " [%s]", strings.Join(q.Options, ", "))
+		}
+	}
+	err := fault.New(fault.Suspended, "run %s waits for an answer:%s", id, b.String())
+	if len(s.Waits) == 1 {
+		return err.WithHint("answer it: loki-temporal --resume %s --answer TEXT", id)
+	}
+	return err.WithHint("answer one of them: loki-temporal --resume %s --answer %s=TEXT, or all with --answers FILE, a YAML file with a line for each", id, s.Waits[0].ID)
+}
+
+// status shows how a run stands.
+func (c *command) status(ctx context.Context) error {
+	s, err := c.runs.Status(ctx, c.show, driver.Request{After: map[string]int{"text": -1}[c.output], State: c.state})
+	if err != nil {
+		return err
+	}
+	if c.output != "text" {
+		return c.json(c.show, s)
+	}
+	if c.state {
+		_, err := fmt.Fprintf(c.out, "%s\n", s.State.AppendJSON(nil))
+		return err
+	}
+	row := func(name, text string) {
+		if text != "" {
+			fmt.Fprintf(c.out, "%-9s %s\n", name, text)
+		}
+	}
+	row("run", c.show)
+	row("agent", s.Agent)
+	row("status", string(s.Status))
+	row("used", fmt.Sprintf("%d super-steps, %d tokens", s.Step, s.Usage.Total()))
+	row("next", strings.Join(s.Frontier, ", "))
+	if !s.Until.IsZero() {
+		row("until", s.Until.Local().Format(time.DateTime))
+	}
+	row("output", s.Output)
+	if s.Failure != nil {
+		row("error", s.Failure.Message)
+	}
+	for _, q := range s.Waits {
+		row("question", q.ID+": "+q.Text)
+		row("", strings.Join(q.Options, ", "))
+	}
+	return nil
+}
+
+// json prints the status of a run for programs.
+func (c *command) json(id string, s driver.Status) error {
+	e := json.NewEncoder(c.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(struct {
+		ID string `json:"id"`
+		driver.Status
+	}{id, s})
+}

@@ -21,7 +21,7 @@ import (
 
 func TestBundledAgents(t *testing.T) {
 	if got, want := bundle.Names(assets.Agents), []string{
-		"code-reviewer", "coder", "deep-research", "demo", "digest", "explore", "file-reviewer", "oracle", "report-writer", "sisyphus", "sql",
+		"code-reviewer", "coder", "deep-research", "demo", "digest", "explore", "file-reviewer", "oracle", "planner", "report-writer", "sisyphus", "sql",
 	}; !slices.Equal(got, want) {
 		t.Errorf("bundled agents: %q, want %q", got, want)
 	}

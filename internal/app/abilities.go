@@ -11,12 +11,12 @@ import (
 	"loki/internal/tool"
 )
 
-// Ability is something that an agent may do: a program that may be started for it, an agent that it may start, a tool that
-// its models may call, or a variable that it gets.
+// Ability is something that an agent may do: a program that may be started for it, an agent that it may start, a document that
+// it reads, a tool that its models may call, or a variable that it gets.
 type Ability struct {
-	Kind string `json:"kind"`         // script, agent, tool, server, hook or environment
+	Kind string `json:"kind"`         // script, agent, document, tool, server, hook or environment
 	Name string `json:"name"`         // id of the node; name of the tool, the server or the variable; kind of the hook
-	Of   string `json:"of,omitempty"` // file of the script or the tool, name of the agent, command of the hook
+	Of   string `json:"of,omitempty"` // file of the script or the tool, name of the agent, source of the document, command of the hook
 
 	// Level, with what is beyond it, is what the program runs at as long as the agent is trusted, or is not, as now. It is empty
 	// for what starts no program, and [sandbox.Read] for tools that run at the level that a call asks for.
@@ -58,6 +58,10 @@ func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
 					most = n.Sandbox.Within(most)
 				}
 				list = append(list, Ability{Kind: "agent", Name: n.ID, Of: n.Agent.Agent, Most: most.Level})
+			case n.RAG != nil:
+				for _, document := range n.RAG.Documents {
+					list = append(list, Ability{Kind: "document", Name: n.ID, Of: document})
+				}
 			}
 		}
 	case v.d.Team.CanSpawn:
@@ -68,6 +72,9 @@ func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
 		for _, name := range agents {
 			list = append(list, Ability{Kind: "agent", Name: name, Most: bounds.Most.Level})
 		}
+	}
+	for _, document := range v.d.Documents {
+		list = append(list, Ability{Kind: "document", Name: of.Name, Of: document})
 	}
 	tools, _ := v.named(ctx) // what is wrong is not the matter here
 	for _, t := range tools {

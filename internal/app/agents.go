@@ -24,6 +24,7 @@ import (
 	"loki/internal/sandbox"
 	"loki/internal/session"
 	"loki/internal/tool"
+	"loki/internal/value"
 )
 
 // AgentRun holds everything needed to run an agent of either kind.
@@ -40,6 +41,8 @@ type AgentRun struct {
 	Servers   *bool // there are MCP servers; nil leaves it to the configuration
 	Dry       bool  // models answer with what would be sent to them
 	Recorded  bool  // the run goes on from its record, which may have what was found in knowledge bases
+
+	State []value.Member // of a graph at its start, over what its definition says
 
 	// Member is what the agent is in its team if another agent started it; nil for what the user
 	// started.

@@ -165,9 +165,9 @@ func (a *App) refuseInvalid(ctx context.Context, events event.Scope, of agent.Ag
 	return nil
 }
 
-// initialState is the declared one with the prompt.
+// initialState is the declared one with what the caller says, and the prompt.
 func initialState(r AgentRun) graph.State {
-	return graph.NewState(r.Agent.Graph.InitialState).With(value.Member{Name: graph.PromptKey, Value: value.Of(r.Prompt)})
+	return graph.NewState(r.Agent.Graph.InitialState).With(r.State...).With(value.Member{Name: graph.PromptKey, Value: value.Of(r.Prompt)})
 }
 
 // graphModel is the id of the model that llm nodes use unless they name one: what

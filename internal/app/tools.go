@@ -35,9 +35,9 @@ func (a *App) builtinTools() (tool.Set, error) {
 	if a.nativesDir == dir {
 		return a.natives, nil
 	}
-	set, err := tool.NewSet(builtin.Tools(builtin.Options{
+	set, err := tool.NewSet(append(builtin.Tools(builtin.Options{
 		Child: a.Child(), Getenv: a.setting, Dir: dir, Sandbox: box, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
-	})...)
+	}), a.planTools()...)...)
 	if err == nil {
 		a.natives, a.nativesDir = set, dir
 	}

@@ -26,6 +26,11 @@ import (
 // Validate checks an agent in the light of what this program, its configuration and the
 // agent have: what would keep the agent from running is an error. Nothing is started.
 func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
+	return a.validate(ctx, of, nil)
+}
+
+// validate is [App.Validate]. FileExists says which scripts there are, and is nil for those of the file system.
+func (a *App) validate(ctx context.Context, of agent.Agent, fileExists func(path string) bool) graph.Findings {
 	v := validator{app: a, of: of, d: of.InForce, g: of.GraphInForce()}
 	tools := v.tools(ctx)
 	v.servers()
@@ -39,7 +44,7 @@ func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 		return v.findings
 	}
 	return append(graph.Validate(v.g, graph.ValidateEnv{
-		Dir: of.Dir,
+		Dir: of.Dir, FileExists: fileExists,
 		Agent: func(name string) (known, defined bool) {
 			return a.Agents.For(of.Ref).Exists(name)
 		},

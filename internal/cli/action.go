@@ -54,6 +54,7 @@ var (
 	ofMacro = []string{
 		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue",
 	}
+	ofPlan  = []string{"prompt", "role", "session", "empty-session", "save-session", "continue", "execute", "code", "schema", "effort", "map", "rag", "answers"}
 	ofAgent = []string{"prompt", "role", "execute"}
 	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort"}
 )
@@ -115,6 +116,7 @@ func actions() []action {
 		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns, apart: true},
 		{flag: "rag-query", needs: needConfig, do: (*command).queryBase, ofBase: true},
 		{flag: "rag-eval", needs: needConfig, do: (*command).evaluate, ofBase: true},
+		{flag: "plan", needs: needModel, work: (*command).plan, refuses: ofPlan, why: "the planner is an agent with instructions of its own"},
 		{flag: "macro", needs: needModel, work: (*command).runMacro, refuses: ofMacro, why: "the steps of a macro say it"},
 		{flag: "rag", needs: needModel, work: (*command).useBase, remote: (*command).answerRemotely, refuses: []string{"execute"}, why: "a command is not written from documents"},
 		{flag: "agent", needs: needModel, work: (*command).runAgent, remote: (*command).answerRemotely, refuses: ofAgent, why: "an agent has instructions of its own"},

@@ -16,6 +16,7 @@ type face struct {
 	display *display.Display
 	screen  *render.Screen // of the display
 	emitter event.Emitter
+	planned *planOutput       // of --plan, else nil
 	close   func(error) error // ends the output; passes the error of the work on
 }
 
@@ -28,10 +29,13 @@ func (c *command) newFace(ctx context.Context) *face {
 		event.Emitter
 		Close(error) error
 	}
-	switch c.opts.output {
-	case outputNDJSON:
+	switch {
+	case c.opts.plan != "" && !c.opts.dryRun && (c.app == nil || !c.app.DryRun()):
+		f.planned = &planOutput{planReport: planReport{Nodes: []plannedNode{}, Warnings: []string{}}, out: c.Out, machine: c.opts.output != outputText}
+		out = f.planned
+	case c.opts.output == outputNDJSON:
 		out = render.NewNDJSON(c.Out, nil)
-	case outputJSON:
+	case c.opts.output == outputJSON:
 		out = render.NewReport(c.Out)
 	default:
 		out = c.newAnswer(f)

@@ -11,15 +11,23 @@ import (
 	"testing"
 )
 
-// TestKnowledgePage runs the commands of the consoles on docs/knowledge.md, and compares what they print
-// with what the page shows.
-func TestKnowledgePage(t *testing.T) {
+// TestConsoles runs the commands of the consoles on pages, and compares what they print with what the pages show.
+func TestConsoles(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the page shows paths with slashes")
+		t.Skip("the pages show paths with slashes")
 	}
-	t.Parallel()
+	for name, status := range map[string]int{"knowledge.md": 0, "plan.md": 8} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			consolesOf(t, name, status)
+		})
+	}
+}
+
+// consolesOf runs the commands of the consoles on a page, which end with a status.
+func consolesOf(t *testing.T, name string, status int) {
 	root := filepath.Join("..", "..")
-	page, err := os.ReadFile(filepath.Join(root, "docs", "knowledge.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +47,7 @@ func TestKnowledgePage(t *testing.T) {
 			for _, args := range callsIn(command) {
 				cmd := exec.CommandContext(t.Context(), "loki", args...)
 				cmd.Dir, cmd.Env, cmd.Stdout = root, env, &got
-				if err := cmd.Run(); err != nil {
+				if err := cmd.Run(); cmd.ProcessState.ExitCode() != status {
 					t.Errorf("loki %q: %v", args, err)
 				}
 			}

@@ -63,6 +63,9 @@ type options struct {
 	quiet    bool
 	verbose  int
 
+	plan           string // the wish of --plan
+	rounds         int    // of --plan
+	save           string // name of a new agent, with --plan
 	trust, untrust string // directories
 	listTrusted    bool
 
@@ -307,11 +310,14 @@ func (o *options) sections() []section {
 				{name: "agent", short: "a", sets: word(&o.agent, "AGENT"), usage: "run an agent: its name, or the path of its directory"},
 				{name: "list-agents", sets: on(&o.listAgents), usage: "list the agents"},
 				{name: "validate", sets: word(&o.validate, "AGENT"), usage: "check an agent and exit"},
+				{name: "plan", sets: word(&o.plan, "TEXT"), usage: "have a model write a graph agent for a wish, and decide whether to run or save it; with -a, change that agent"},
 				{name: "runs", sets: on(&o.runs), usage: "list the runs of agents; with -a of one agent"},
 				{name: "resume", sets: word(&o.resume, "ID"), usage: "go on with a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
 			},
 			more: []flagSpec{
 				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
+				{name: "plan-rounds", sets: number(&o.rounds, defaultRounds), usage: "with --plan: let the model mend its graph up to `N` times", with: []string{"plan"}},
+				{name: "save", sets: word(&o.save, "NAME"), usage: "with --plan: what the agent is to be called that is saved; with -y without asking", with: []string{"plan"}, not: []string{"agent"}},
 				{name: "trust", sets: word(&o.trust, "DIR"), usage: "look at what the agent in a directory may do, and trust it as it is now; with -y without asking"},
 				{name: "list-trusted", sets: on(&o.listTrusted), usage: "list the directories that you trust"},
 				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},

@@ -147,6 +147,8 @@ func (c *command) abilities(list []app.Ability) [][]string {
 			if what = "what it may do itself"; a.Most != "" {
 				what = "at most " + string(a.Most)
 			}
+		case a.Kind == "document":
+			what = "is read, and models get passages of it"
 		case a.Kind == "environment":
 			what = "for its scripts"
 		case a.Level == "":

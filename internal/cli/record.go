@@ -100,12 +100,12 @@ func (c *command) replay(ctx context.Context) (finish func(error) error, err err
 // playAsRecorded has the command run the agent and ask what was recorded, as far as it does not say so.
 func (c *command) playAsRecorded(played *cassette.Cassette) {
 	o := &c.opts
-	if o.agent == "" && played.Agent != "" {
+	if o.agent == "" && played.Agent != "" && o.plan == "" {
 		o.agent = played.Agent
 		i := slices.IndexFunc(actions(), func(a action) bool { return a.flag == "agent" })
 		o.action = actions()[i]
 	}
-	if len(o.text) == 0 && c.InTerminal || len(o.text) == 0 && played.Prompt != "" {
+	if len(o.text) == 0 && o.plan == "" && (c.InTerminal || played.Prompt != "") {
 		o.text = []string{played.Prompt}
 	}
 	if o.model == "" {

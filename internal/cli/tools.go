@@ -15,6 +15,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/input"
 	"loki/internal/steps"
 	"loki/internal/text"
 )
@@ -22,6 +23,12 @@ import (
 // callTool runs the tool of --call-tool and prints what a model would get.
 func (c *command) callTool(ctx context.Context) error {
 	name, arguments := c.opts.callTool[0][0], c.opts.callTool[0][1]
+	if arguments == dash {
+		var err error
+		if arguments, err = input.ReadStdin(c.In); err != nil {
+			return err
+		}
+	}
 	face := c.newFace(ctx)
 	ctx = event.NewContext(ctx, c.app.Events(face.emitter))
 	box, name, done, err := c.app.Toolbox(ctx, name, c.asker(face, false), c.opts.yes)

@@ -29,7 +29,7 @@ var optionalFields = map[Type][]string{
 	ApprovalNode: {"state_updates", "timeout", "default", "assignee", "assignees", "expires"},
 	InputNode:    {"state_updates", "timeout", "default", "validation", "assignee", "assignees", "expires"},
 	LLMNode: {
-		"state_updates", "output_schema", "timeout", "fallback", "instructions", "tools", "model", "temperature", "top_p",
+		"state_updates", "output_schema", "timeout", "fallback", "instructions", "tools", "model", "temperature", "top_p", "reasoning_effort",
 		"max_attempts", "max_iterations", "retry", "on_uncertain", "cache",
 	},
 	RAGNode: {

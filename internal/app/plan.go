@@ -1,0 +1,166 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"loki/internal/agent"
+	"loki/internal/catalog"
+	"loki/internal/chat"
+	"loki/internal/draft"
+	"loki/internal/graph"
+	"loki/internal/tool"
+)
+
+// Planner is the name of the agent that writes graphs, and the keys of its state that a face sets or reads.
+const (
+	Planner       = "planner"
+	PlannerAgent  = "agent"  // name or directory of the agent that is to be changed; empty for a new one
+	PlannerRounds = "rounds" // how often a draft may be mended
+	PlannerRound  = "round"  // how often it was
+)
+
+// Plan is a draft of an agent with what there is to say about it.
+type Plan struct {
+	Draft    draft.Draft
+	Agent    agent.Agent    // as it would be; its Graph is nil if the draft has none that can be read
+	Findings graph.Findings // the plan can be used if there is no error among them
+
+	// Abilities and Price are those of a plan whose graph can be read.
+	Abilities []Ability
+	Price     draft.Price
+}
+
+// Valid reports whether the plan can be used.
+func (p Plan) Valid() bool { return p.Agent.Graph != nil && len(p.Findings.Errors()) == 0 }
+
+// Examine returns the plan in a reply of the planner, or in what a user has made of it. The agent that it changes is nil for a new
+// one. Nothing is written or run.
+func (a *App) Examine(ctx context.Context, reply string, changed *agent.Agent) Plan {
+	d, findings := draft.Read(reply)
+	p := Plan{Draft: d, Findings: findings}
+	ref := agent.Ref{Name: Planner, Arg: Planner, Dir: a.PlanDir("")} // where no script is
+	if changed != nil {
+		ref = changed.Ref
+	}
+	if p.Agent.Ref = ref; d.Graph == "" {
+		return p
+	}
+	g, warnings, err := graph.Parse(graph.FileName, []byte(d.Graph))
+	p.Findings = append(p.Findings, warnings...)
+	if err != nil {
+		p.Findings = append(p.Findings, graph.ErrorFindings(err)...)
+		return p
+	}
+	kept := func(path string) bool {
+		return changed != nil && namesScript(changed.Graph, path) && isFile((&graph.Script{Script: path}).Path(ref.Dir))
+	}
+	if changed == nil {
+		kept = nil
+	}
+	p.Agent, _ = a.Agents.OfGraph(ref, g)
+	p.Findings = append(p.Findings, d.Check(g, kept)...)
+	p.Findings = append(p.Findings, a.validate(ctx, p.Agent, func(path string) bool {
+		return slices.ContainsFunc(d.Scripts(g), func(f draft.File) bool {
+			return filepath.Join(ref.Dir, filepath.FromSlash(f.Path)) == filepath.Clean(path)
+		}) || changed != nil && isFile(path)
+	})...)
+	p.Abilities = a.Abilities(ctx, p.Agent)
+	p.Price = draft.Estimate(g, a.priceFacts(ctx, p.Agent))
+	return p
+}
+
+// namesScript reports whether a node of a graph has the script at a path.
+func namesScript(g *graph.Graph, path string) bool {
+	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Script != nil && n.Script.Script == path })
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// toMend returns the findings that a model is to mend: errors, and warnings about what it meant and what is not done.
+func (p Plan) toMend() graph.Findings {
+	return slices.DeleteFunc(slices.Clone(p.Findings), func(f graph.Finding) bool {
+		switch f.Rule {
+		case graph.RuleUnknownKey, graph.RuleUndefinedRead, graph.RulePlaceholder, graph.RuleMissingNext:
+			return false
+		}
+		return f.Severity != graph.SeverityError
+	})
+}
+
+// priceFacts are what an estimate for an agent has to know.
+func (a *App) priceFacts(ctx context.Context, of agent.Agent) draft.Facts {
+	return draft.Facts{
+		Model: func(id string) draft.Model {
+			m, err := a.Catalog.Resolve(cmp.Or(id, a.graphModel(AgentRun{Agent: of, Model: a.model})), catalog.Chat)
+			if err != nil {
+				return draft.Model{ID: id}
+			}
+			known := draft.Model{ID: m.ID(), Input: m.InputPrice, Output: m.OutputPrice, OutputLimit: a.Catalog.OutputLimit(m)}
+			if m.InputPrice == nil && (m.ClientType == catalog.Builtin || a.Config.Client(m.Client).Local()) {
+				known.Input, known.Output = new(0.0), new(0.0)
+			}
+			return known
+		},
+		Tools: func(n *graph.Node) (tokens int) {
+			tools, err := a.agentTools(ctx, of, nil, nil)
+			if err != nil {
+				return 0
+			}
+			if set, err := tools.ForNode(of.Name, slices.DeleteFunc(slices.Clone(n.LLM.Tools), func(name string) bool { return strings.HasPrefix(name, "mcp:") })); err == nil {
+				tools = set
+			}
+			for _, t := range tools.All() {
+				d := t.Declaration()
+				tokens += chat.EstimateTokens(d.Name + d.Description + string(d.Parameters))
+			}
+			return tokens
+		},
+	}
+}
+
+// PlanDir is where plans are that run without being installed, each in a directory of its own. They stay there, so that
+// their runs can be resumed.
+func (a *App) PlanDir(name string) string {
+	return filepath.Join(absolute(a.Paths.StateDir), "plans", name)
+}
+
+// WritePlan writes a plan that can be used to a directory, and returns the agent that is there then. The user has seen
+// it and consented, so a directory that needs trust is trusted as it is now.
+func (a *App) WritePlan(ctx context.Context, p Plan, dir, arg string) (agent.Agent, error) {
+	if err := p.Draft.Write(dir, p.Agent.Graph); err != nil {
+		return agent.Agent{}, err
+	}
+	ref := a.Agents.At(dir, arg)
+	of, _, err := a.Agents.Load(ref)
+	if err != nil {
+		return of, err
+	}
+	if t := a.TrustOf(ctx, of); !t.Own && !t.Trusted && t.Err == nil {
+		err = a.TrustContent(ctx, t.Content)
+	}
+	return of, err
+}
+
+// planTools are the tools of the planner.
+func (a *App) planTools() []tool.Tool {
+	const large = 1 << 20 // bytes; what is cut cannot be read
+	of := func(name, description, parameters string, call func(ctx context.Context, args planArguments) (any, error)) tool.Tool {
+		return &planTool{chat.Tool{Name: name, Description: description, Parameters: []byte(parameters)}, tool.Hints{ReadOnly: true, MaxOutput: large}, call}
+	}
+	return []tool.Tool{
+		of("graph__offer", "Describe the format of graph agents, and what there is for them here: models with prices, agents, tools and MCP servers.",
+			`{"type":"object","properties":{"agent":{"type":"string","description":"Name of a graph agent that is to be changed; its files are described too."}}}`, a.offer),
+		of("graph__check", "Check a graph agent that was written in fenced blocks: a graph.yaml, and its scripts. Nothing is written or run.",
+			`{"type":"object","properties":{"reply":{"type":"string","description":"The blocks, each with the name of its file in its first line."},`+
+				`"agent":{"type":"string","description":"Name of the graph agent that is changed, if there is one."},`+
+				`"round":{"type":"integer","description":"How often it was mended."},"rounds":{"type":"integer","description":"How often it may be mended."}},"required":["reply"]}`, a.checkPlan),
+	}
+}

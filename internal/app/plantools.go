@@ -1,0 +1,247 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"loki/internal/agent"
+	"loki/internal/catalog"
+	"loki/internal/chat"
+	"loki/internal/draft"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/mcp"
+	"loki/internal/text"
+	"loki/internal/tool"
+)
+
+// planArguments are those of the tools of the planner.
+type planArguments struct {
+	Reply  string `json:"reply"`
+	Agent  string `json:"agent"`
+	Round  int    `json:"round"`
+	Rounds int    `json:"rounds"`
+}
+
+// planTool is a tool of the planner, whose result is JSON.
+type planTool struct {
+	declaration chat.Tool
+	hints       tool.Hints
+	call        func(ctx context.Context, args planArguments) (any, error)
+}
+
+// Declaration implements [tool.Tool].
+func (t *planTool) Declaration() chat.Tool { return t.declaration }
+
+// Hints implements [tool.Tool].
+func (t *planTool) Hints() tool.Hints { return t.hints }
+
+// Call implements [tool.Tool].
+func (t *planTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	args, err := tool.Decode[planArguments](call)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	result, err := t.call(ctx, args)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	data, err := json.Marshal(result)
+	return tool.Result{Output: string(data)}, err
+}
+
+// changedAgent returns the graph agent that a plan changes, nil for none.
+func (a *App) changedAgent(name string) (*agent.Agent, error) {
+	if name == "" {
+		return nil, nil
+	}
+	ref, err := a.Agents.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	of, _, err := a.Agents.Load(ref)
+	if err == nil && of.Graph == nil {
+		err = fault.New(fault.Usage, "agent %s is defined by config.yaml and has no graph to change", of.Name)
+	}
+	return &of, err
+}
+
+// checkPlan is what graph__check does.
+func (a *App) checkPlan(ctx context.Context, args planArguments) (any, error) {
+	changed, err := a.changedAgent(args.Agent)
+	if err != nil {
+		return nil, err
+	}
+	p := a.Examine(ctx, args.Reply, changed)
+	mend := p.toMend()
+	result := struct {
+		GoOn     bool   `json:"go_on"` // first: a script looks at the beginning
+		Valid    bool   `json:"valid"`
+		Round    int    `json:"round"`
+		Feedback string `json:"feedback"`
+	}{GoOn: len(mend) > 0 && args.Round < args.Rounds, Valid: p.Valid(), Round: args.Round}
+	if result.GoOn {
+		result.Round++
+	}
+	if len(mend) > 0 {
+		result.Feedback = "Your answer before was this:\n\n" + args.Reply + "\n\nIt cannot be used as it is. The checker found, with line and column in graph.yaml:\n\n" +
+			findingLines(mend) + "\nAnswer again with all files, corrected."
+	}
+	return result, nil
+}
+
+// findingLines returns findings for a model, a line each.
+func findingLines(findings graph.Findings) string {
+	var b strings.Builder
+	for _, f := range findings {
+		if f.Line > 0 {
+			fmt.Fprintf(&b, "%d:%d: ", f.Line, f.Column)
+		}
+		fmt.Fprintf(&b, "%s [%s] %s", f.Severity, f.Rule, f.String())
+		if f.Hint != "" {
+			b.WriteString("; " + f.Hint)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// offer is what graph__offer does.
+func (a *App) offer(ctx context.Context, args planArguments) (any, error) {
+	changed, err := a.changedAgent(args.Agent)
+	if err != nil {
+		return nil, err
+	}
+	result := struct {
+		Guide   string `json:"guide"`
+		Offer   string `json:"offer"`
+		Current string `json:"current"`
+	}{Guide: graph.Reference()}
+	var b strings.Builder
+	a.offerModels(&b)
+	if err := a.offerAgents(&b); err != nil {
+		return nil, err
+	}
+	if err := a.offerTools(ctx, &b); err != nil {
+		return nil, err
+	}
+	a.offerServers(&b)
+	result.Offer = a.Hide(b.String())
+	if changed != nil {
+		result.Current = a.Hide("This agent, " + changed.Name + ", is to be changed. Keep what the wish does not speak of. Its files:\n\n" + FilesOf(*changed).String())
+	}
+	return result, nil
+}
+
+// FilesOf returns the files of a graph agent as a draft. Scripts that cannot be read, and those that are too long for a model, are left out.
+func FilesOf(of agent.Agent) draft.Draft {
+	const most = 64 << 10
+	d := draft.Draft{Graph: strings.TrimRight(string(of.Graph.Text), "\n") + "\n"}
+	for _, n := range of.Graph.Nodes {
+		if n.Script == nil {
+			continue
+		}
+		if _, ok := d.File(n.Script.Script); ok {
+			continue
+		}
+		if src, err := os.ReadFile(n.Script.Path(of.Dir)); err == nil && len(src) <= most {
+			d.Files = append(d.Files, draft.File{Path: n.Script.Script, Text: strings.TrimRight(string(src), "\n") + "\n"})
+		}
+	}
+	return d
+}
+
+// maxOffered is how many models are described to the planner.
+const maxOffered = 40
+
+func (a *App) offerModels(b *strings.Builder) {
+	b.WriteString("Models (US dollars for a million tokens, input / output). A node that names none uses the user's, which is usually right.\n")
+	standard := ""
+	if m, err := a.Catalog.Resolve(cmp.Or(a.model, a.Config.Model), catalog.Chat); err == nil {
+		standard = m.ID()
+	}
+	n := 0
+	for m := range a.Catalog.Models(catalog.Chat) {
+		if n++; n > maxOffered && m.ID() != standard {
+			continue
+		}
+		price := "price unknown"
+		if m.InputPrice != nil && m.OutputPrice != nil {
+			price = strconv.FormatFloat(*m.InputPrice, 'g', -1, 64) + " / " + strconv.FormatFloat(*m.OutputPrice, 'g', -1, 64)
+		}
+		fmt.Fprintf(b, "- %s: %s", m.ID(), price)
+		if m.ID() == standard {
+			b.WriteString(", the user's")
+		}
+		if !m.SupportsFunctionCalling {
+			b.WriteString(", no tools")
+		}
+		if m.ClientType == catalog.Builtin {
+			b.WriteString(", for tests and work offline")
+		}
+		b.WriteByte('\n')
+	}
+	if n > maxOffered {
+		fmt.Fprintf(b, "and %d more\n", n-maxOffered)
+	}
+}
+
+func (a *App) offerAgents(b *strings.Builder) error {
+	list, err := a.Agents.List()
+	if err != nil {
+		return err
+	}
+	b.WriteString("\nAgents, for nodes of the type agent:\n")
+	for _, e := range list {
+		if e.Error == "" && e.Name != Planner {
+			fmt.Fprintf(b, "- %s: %s\n", e.Name, text.OneLine(e.Description, 200))
+		}
+	}
+	return nil
+}
+
+func (a *App) offerTools(ctx context.Context, b *strings.Builder) error {
+	set, err := a.allTools(ctx, nil)
+	if err != nil {
+		return err
+	}
+	b.WriteString("\nTools: list them in global_tools, and in tools of the llm nodes that may call them (those that begin with user__ only there). Each with its arguments as JSON Schema:\n")
+	names := set.Names()
+	slices.Sort(names)
+	for _, name := range names {
+		t, _ := set.Lookup(name)
+		if _, own := t.(*planTool); own {
+			continue
+		}
+		d, asks := t.Declaration(), ""
+		if t.Hints().Destructive {
+			asks = " (asks the user)"
+		}
+		fmt.Fprintf(b, "- %s%s: %s %s\n", name, asks, text.OneLine(d.Description, 300), d.Parameters)
+	}
+	return nil
+}
+
+func (a *App) offerServers(b *strings.Builder) {
+	if !a.Config.MCPServerSupport {
+		return
+	}
+	servers, err := a.mcpServers()
+	if err != nil {
+		return // a graph that names one would not be valid, and the validator says why
+	}
+	list := slices.DeleteFunc(slices.Clone(servers.file.Servers), func(s mcp.Server) bool { return s.Disabled || s.Err != nil })
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\nMCP servers, for mcp_servers, and as mcp:ID in tools of llm nodes. They are not started for a plan, so their tools are not listed:\n")
+	for _, s := range list {
+		fmt.Fprintf(b, "- %s\n", s.ID)
+	}
+}

@@ -1,0 +1,44 @@
+package draft
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"loki/internal/graph"
+)
+
+// Does says in a line what a node does: its description or, without one, what its fields say.
+func Does(n *graph.Node) string {
+	if n.Description != "" {
+		return oneLine(n.Description)
+	}
+	switch {
+	case n.LLM != nil:
+		text := "asks " + cmp.Or(n.LLM.Model, "the model")
+		if len(n.LLM.Tools) > 0 {
+			text += ", with " + strings.Join(n.LLM.Tools, ", ")
+		}
+		return text + ": " + oneLine(n.LLM.Prompt.Source)
+	case n.Script != nil:
+		return "runs " + n.Script.Script
+	case n.Approval != nil:
+		return "asks you to choose " + strings.Join(n.Approval.Options, ", ") + ": " + oneLine(n.Approval.Question.Source)
+	case n.Input != nil:
+		return "asks you: " + oneLine(n.Input.Question.Source)
+	case n.Map != nil:
+		return fmt.Sprintf("runs %s for each of %s", n.Map.Branch, n.Map.Over.Source)
+	case n.Agent != nil:
+		return "has agent " + n.Agent.Agent + " work on: " + oneLine(n.Agent.Prompt.Source)
+	case n.RAG != nil:
+		return "searches " + strings.Join(n.RAG.Documents, ", ")
+	case n.Tool != nil:
+		return strings.TrimSpace("calls " + n.Tool.Tool + " " + oneLine(n.Tool.Arguments.Source.Value().String()))
+	case n.End != nil:
+		return "ends with " + cmp.Or(oneLine(n.End.Output.Source), "nothing")
+	}
+	return string(n.Type)
+}
+
+// oneLine returns a text with blanks in place of line ends.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,216 @@
+package draft
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+
+	"loki/internal/chat"
+	"loki/internal/graph"
+)
+
+// What an estimate takes for granted where the graph does not say it.
+const (
+	ItemsAtMost       = 10    // elements of the list of a map
+	ChildCallsAtMost  = 10    // calls of a model by an agent that a node starts
+	childInputAtMost  = 10000 // tokens of each of them
+	placeholderAtMost = 2000  // tokens of what stands in the place of a placeholder
+	replyAtLeast      = 50    // tokens of a reply
+	replyAtMost       = 1000
+	toolResultAtMost  = 1000 // tokens that a call of a tool adds to the input of each further one
+)
+
+// Range is a number that is not known exactly.
+type Range[T int | float64] struct {
+	Least T `json:"least"`
+	Most  T `json:"most"`
+}
+
+func (r Range[T]) add(other Range[T]) Range[T] {
+	return Range[T]{r.Least + other.Least, r.Most + other.Most}
+}
+
+// times returns the range for something that is done as often as n says.
+func (r Range[T]) times(n Range[int]) Range[T] {
+	return Range[T]{r.Least * T(n.Least), r.Most * T(n.Most)}
+}
+
+// Price is what a run of a graph is likely to cost, if nothing fails and no script chooses another way.
+type Price struct {
+	Calls  Range[int]     `json:"calls"` // of models
+	Input  Range[int]     `json:"input_tokens"`
+	Output Range[int]     `json:"output_tokens"`
+	USD    Range[float64] `json:"usd"` // of the models whose prices are known
+
+	Unknown []string `json:"unknown_prices,omitempty"` // ids of the other models, ascending
+	Assumed []string `json:"assumed,omitempty"`        // what the graph does not say
+}
+
+// Model is what an estimate has to know of a model.
+type Model struct {
+	ID            string
+	Input, Output *float64 // US dollars for a million tokens; nil is unknown
+	OutputLimit   int      // tokens; 0 is unknown
+}
+
+// Facts are what an estimate has to know of the world.
+type Facts struct {
+	Model func(id string) Model            // of a node that names it; "" for one that names none
+	Tools func(n *graph.Node) (tokens int) // of the declarations of the tools that a node lists
+}
+
+// Estimate returns what a run of g is likely to cost. It runs nothing.
+func Estimate(g *graph.Graph, facts Facts) Price {
+	e := estimator{g: g, facts: facts}
+	certain := certainNodes(g)
+	for _, n := range g.Nodes {
+		visits := Range[int]{0, 1}
+		if certain[n.ID] {
+			visits.Least = 1
+		}
+		if over := e.mapOver(n); over != nil {
+			visits = Range[int]{0, ItemsAtMost}
+			e.assume("%s has at most %d elements for %s", over.Map.Over.Source, ItemsAtMost, over.ID)
+		}
+		switch {
+		case n.LLM != nil:
+			e.llm(n, visits)
+		case n.Agent != nil:
+			e.assume("agent %s makes 1 to %d calls", n.Agent.Agent, ChildCallsAtMost)
+			calls := Range[int]{1, ChildCallsAtMost}
+			prompt := literal(n.Agent.Prompt)
+			e.add("", visits, calls, Range[int]{prompt, ChildCallsAtMost * childInputAtMost})
+		case n.RAG != nil:
+			e.assume("the search of %s costs nothing worth mentioning", n.ID)
+		}
+	}
+	if limit := g.Settings.Budget.USD; limit > 0 {
+		e.price.USD.Least, e.price.USD.Most = math.Min(e.price.USD.Least, limit), math.Min(e.price.USD.Most, limit)
+	}
+	slices.Sort(e.price.Unknown)
+	return e.price
+}
+
+type estimator struct {
+	g     *graph.Graph
+	facts Facts
+	price Price
+}
+
+func (e *estimator) assume(format string, args ...any) {
+	if line := fmt.Sprintf(format, args...); !slices.Contains(e.price.Assumed, line) {
+		e.price.Assumed = append(e.price.Assumed, line)
+	}
+}
+
+// mapOver returns the map whose branch n is, nil if it is none.
+func (e *estimator) mapOver(n *graph.Node) *graph.Node {
+	i := slices.IndexFunc(e.g.Nodes, func(m *graph.Node) bool { return m.Map != nil && m.Map.Branch == n.ID })
+	if i < 0 {
+		return nil
+	}
+	return e.g.Nodes[i]
+}
+
+// llm adds what a node costs that asks a model.
+func (e *estimator) llm(n *graph.Node, visits Range[int]) {
+	calls := Range[int]{1, 1}
+	if len(n.LLM.Tools) > 0 {
+		calls.Most = max(1, n.LLM.MaxIterations)
+	}
+	turns := calls.Most
+	if n.LLM.OutputSchema != nil {
+		calls.Most += 2 // the data is extracted, and once corrected
+	}
+	first := Range[int]{literal(n.LLM.Prompt), longest(n.LLM.Prompt)}
+	if t := n.LLM.Instructions; t != nil {
+		first = first.add(Range[int]{literal(*t), longest(*t)})
+	}
+	if len(n.LLM.Tools) > 0 && e.facts.Tools != nil {
+		tokens := e.facts.Tools(n)
+		first = first.add(Range[int]{tokens, tokens})
+	}
+	input := Range[int]{first.Least, first.Most*calls.Most + toolResultAtMost*turns*(turns-1)/2}
+	e.add(n.LLM.Model, visits, calls, input)
+}
+
+// add adds visits of a node, each of which makes calls with this input in all.
+func (e *estimator) add(model string, visits, calls, input Range[int]) {
+	m := e.facts.Model(model)
+	reply := Range[int]{replyAtLeast, replyAtMost}
+	if m.OutputLimit > 0 {
+		reply = Range[int]{min(reply.Least, m.OutputLimit), min(reply.Most, m.OutputLimit)}
+	}
+	input, output := input.times(visits), reply.times(calls).times(visits)
+	p := &e.price
+	p.Calls, p.Input, p.Output = p.Calls.add(calls.times(visits)), p.Input.add(input), p.Output.add(output)
+	if m.Input == nil || m.Output == nil {
+		if !slices.Contains(p.Unknown, m.ID) {
+			p.Unknown = append(p.Unknown, m.ID)
+		}
+		return
+	}
+	const million = 1e6
+	cost := func(in, out int) float64 { return (float64(in)**m.Input + float64(out)**m.Output) / million }
+	p.USD = p.USD.add(Range[float64]{cost(input.Least, output.Least), cost(input.Most, output.Most)})
+}
+
+var placeholder = regexp.MustCompile(`\{\{[a-zA-Z0-9_.\[\]]+\}\}`)
+
+// literal returns the tokens of a template without what stands in the place of its placeholders.
+func literal(t graph.Template) int {
+	return chat.EstimateTokens(placeholder.ReplaceAllString(t.Source, ""))
+}
+
+// longest returns the tokens of a template whose placeholders are long.
+func longest(t graph.Template) int {
+	return literal(t) + placeholderAtMost*len(placeholder.FindAllString(t.Source, -1))
+}
+
+// certainNodes returns the nodes that each way from the start to an end passes if nothing fails, by their ids.
+func certainNodes(g *graph.Graph) map[string]bool {
+	certain := make(map[string]bool)
+	for _, n := range g.Nodes {
+		if !reachesEnd(g, n.ID) {
+			certain[n.ID] = true
+		}
+	}
+	for grown := true; grown; { // all targets of a list run
+		grown = false
+		for _, n := range g.Nodes {
+			if !certain[n.ID] || !n.FanOut || n.Approval != nil || n.Input != nil {
+				continue
+			}
+			for _, to := range n.Next {
+				if !certain[to] {
+					certain[to], grown = true, true
+				}
+			}
+		}
+	}
+	return certain
+}
+
+// reachesEnd reports whether there is a way from the start to an end that does not pass a node.
+func reachesEnd(g *graph.Graph, without string) bool {
+	seen := map[string]bool{without: true}
+	todo := []string{g.Start}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		n := g.Node(id)
+		if seen[id] || n == nil {
+			continue
+		}
+		if seen[id] = true; n.End != nil {
+			return true
+		}
+		for _, edge := range g.Edges(n) {
+			if edge.Field != "fallback" && edge.Field != "branch" {
+				todo = append(todo, edge.To)
+			}
+		}
+	}
+	return false
+}

@@ -103,8 +103,8 @@ func (s deadlyStore) Create(ctx context.Context, info run.Info, start run.Checkp
 	return deadlyJournal{j, s.deadly}, err
 }
 
-func (s deadlyStore) Open(ctx context.Context, id string) (j run.Journal, found run.Recovery, err error) {
-	err = s.around(func() (err error) { j, found, err = s.Store.Open(ctx, id); return err })
+func (s deadlyStore) Open(ctx context.Context, id string, unless ...run.Status) (j run.Journal, found run.Recovery, err error) {
+	err = s.around(func() (err error) { j, found, err = s.Store.Open(ctx, id, unless...); return err })
 	return deadlyJournal{j, s.deadly}, found, err
 }
 

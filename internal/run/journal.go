@@ -30,8 +30,9 @@ type Store interface {
 
 	// Open takes the lease of a run that has not ended, to go on with it. If another
 	// process holds the lease the error is a [*LeaseError]; if the run has ended it is
-	// an [*EndedError]; if a part of it is not on record, a [*GapError].
-	Open(ctx context.Context, id string) (Journal, Recovery, error)
+	// an [*EndedError]; if a part of it is not on record, a [*GapError]. A run with one of the statuses in unless is
+	// refused with an [*EndedError], too; it is looked at in the same moment as the lease.
+	Open(ctx context.Context, id string, unless ...Status) (Journal, Recovery, error)
 
 	// AcceptGap makes a run with a gap one that can be opened: it goes on from the
 	// record, and does again what it did in the gap. A run that another process holds is

@@ -46,6 +46,9 @@ func refusal(err error, kind Kind) error {
 			WithHint("resuming it would repeat %s; if that does no harm: loki --resume %s --force", gap.Gap.Repeats(), gap.ID)
 	}
 	if ended, ok := errors.AsType[*EndedError](err); ok {
+		if ended.Status == Canceled {
+			return fault.Wrap(fault.Usage, ended, "").WithHint("go on with it all the same: loki --resume %s", ended.ID)
+		}
 		hint := "its output: loki --run " + ended.ID
 		if kind == GraphRun {
 			hint += "; its steps again as a new run: loki --fork " + ended.ID + "@STEP"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"loki/internal/auth"
@@ -22,6 +23,7 @@ type Resumption struct {
 	Answer       *string           // to the only pending question, nil for none
 	Typed        []string          // likewise, as users type them: see [TypedAnswers]
 	Answered     []string          // questions whose answers came to be on record while the run was at work
+	Uncanceled   bool              // a run that was canceled does not go on: no user asks for it anew
 
 	// Wait is called before the run waits for a provider that asked to come back later. Nil
 	// does not wait: the error is then that of a run that was suspended.
@@ -65,6 +67,13 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if info.Gap != nil && !r.Force {
 		return Outcome{}, refusal(&GapError{ID: info.ID, Gap: *info.Gap}, info.Kind)
 	}
+	var unless []Status
+	if r.Uncanceled || info.Status != Canceled { // a cancel from now on is the later decision
+		unless = []Status{Canceled}
+	}
+	if slices.Contains(unless, info.Status) {
+		return Outcome{}, refusal(&EndedError{ID: info.ID, Status: info.Status}, info.Kind)
+	}
 	last, err := store.Checkpoint(ctx, info.ID, -1)
 	if err != nil {
 		return Outcome{}, err
@@ -95,7 +104,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	var journal Journal
 	var found Recovery
 	err = patiently(ctx, job.Events, func() (err error) {
-		journal, found, err = store.Open(ctx, info.ID)
+		journal, found, err = store.Open(ctx, info.ID, unless...)
 		return err
 	})
 	if err != nil {

@@ -27,11 +27,11 @@ type lasting struct {
 
 func (lasting) Close() error { return nil }
 
-func (s lasting) Open(ctx context.Context, id string) (run.Journal, run.Recovery, error) {
+func (s lasting) Open(ctx context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
 	if s.opens != nil {
 		return nil, run.Recovery{}, s.opens
 	}
-	return s.Store.Open(ctx, id)
+	return s.Store.Open(ctx, id, unless...)
 }
 
 // attempt is work that is one task and ends with the next of the errors.

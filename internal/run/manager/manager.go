@@ -64,16 +64,18 @@ type Manager struct {
 	feeds   map[string]*feed     // of runs that are watched
 	queue   []*activity          // those that wait for their turn, in order
 	working int                  // runs that have their turn
+	coming  map[string]int       // runs that are asked to go on here and have not entered yet, by so many
 	closing bool                 // no run begins any more
 	resting map[string]rested    // runs that Wake has not seen since they came to rest
 	ended   chan struct{}        // closed once nothing is watched any more
 	wake    chan struct{}        // holds a token when Wake has to look
 
+	bells map[string]*bell // of runs for whose change a caller waits, by id; guarded by mu
+
 	// Of a shared store; guarded by mu, but for stirred.
 	crowded bool             // runs that are ready wait for a turn, so that a new one is behind them
 	taking  map[string]bool  // ready runs that are being opened here; each has its turn
 	putOff  map[string]delay // ready runs that could not go on here
-	bells   map[string]*bell // of runs for whose change a caller waits, by id
 	stirred chan struct{}    // holds a token when a run may have become ready
 
 	background sync.WaitGroup // all goroutines of the manager
@@ -114,7 +116,7 @@ func New(o Options) *Manager {
 		o.Now = time.Now
 	}
 	m := &Manager{
-		o: o, active: make(map[string]*activity), feeds: make(map[string]*feed),
+		o: o, active: make(map[string]*activity), coming: make(map[string]int), feeds: make(map[string]*feed),
 		ended: make(chan struct{}), wake: make(chan struct{}, 1), pages: make(chan struct{}, maxPages),
 		taking: make(map[string]bool), putOff: make(map[string]delay), bells: make(map[string]*bell), stirred: make(chan struct{}, 1),
 	}
@@ -173,11 +175,27 @@ func turnOf(r run.Resumption) turn {
 // resume is Resume for a run that comes to its turn as how says.
 func (m *Manager) resume(ctx context.Context, r run.Resumption, how turn) (id string, err error) {
 	r.Events, r.Wait = m.events, nil
+	defer m.expect(r.ID)()
 	id, err = m.begin(ctx, how, func(ctx context.Context, s *run.Service) error {
 		_, err := s.Resume(ctx, r)
 		return err
 	})
 	return id, refused(err)
+}
+
+// expect notes that a run is about to go on here, until the returned function is called.
+func (m *Manager) expect(id string) (come func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.coming[id]++
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.coming[id]--; m.coming[id] == 0 {
+			delete(m.coming, id)
+		}
+		m.toll(id)
+	}
 }
 
 // refused returns why a run on record does not go on.
@@ -230,7 +248,7 @@ func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string
 			if info, err := m.o.Store.Info(ctx, id); err != nil || info.Status == run.Canceled { // since it was looked at
 				return false, cmp.Or(err, canceled(id))
 			}
-			_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id, Force: force}, Answers: answers})
+			_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id, Force: force}, Answers: answers, Uncanceled: true})
 			return false, err
 		}
 		err := m.answerAtWork(ctx, a, answers)
@@ -466,24 +484,43 @@ func (m *Manager) Active() []Activity {
 	return all
 }
 
-// Cancel ends a run as canceled, and returns once that is on record. A run that waits is canceled as
-// well. One that is over is a [*run.EndedError]. One of another process is canceled there if the store is shared;
-// otherwise it is a [*run.LeaseError].
+// Cancel ends a run as canceled, and returns once that is on record: after that it goes on only if a caller resumes it. A run that
+// waits is canceled as well. One that is over, also one that came to its end before it could be canceled, is a [*run.EndedError]. One
+// of another process is canceled there if the store is shared; otherwise it is a [*run.LeaseError].
 func (m *Manager) Cancel(ctx context.Context, id string) error {
-	if m.shared != nil {
-		return m.cancelShared(ctx, id)
-	}
-	if asked, err := m.cancelHere(ctx, id); asked {
-		return err
-	}
-	info, err := m.o.Store.Info(ctx, id)
-	if err != nil {
-		return err
-	}
-	if info.Status.Over() {
-		return &run.EndedError{ID: id, Status: info.Status}
-	}
-	return m.end(ctx, info)
+	asked := false
+	return m.until(ctx, id, func() (done bool, err error) {
+		if here, err := m.cancelHere(ctx, id); err != nil {
+			return false, err
+		} else if here {
+			asked = true
+		}
+		info, err := m.o.Store.Info(ctx, id)
+		switch {
+		case err != nil:
+			return false, err
+		case info.Active && m.shared != nil:
+			here, err := m.shared.Cancel(ctx, id)
+			asked = asked || here
+			return false, err
+		case info.Status == run.Canceled && asked:
+			return true, nil
+		case info.Status.Over():
+			return false, &run.EndedError{ID: id, Status: info.Status}
+		}
+		err = m.end(ctx, info)
+		if _, held := errors.AsType[*run.LeaseError](err); held && (m.shared != nil || m.here(id)) || errors.Is(err, run.ErrLeaseLost) { // it was taken in between
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// here reports whether a run is at work in this process, or is about to go on.
+func (m *Manager) here(id string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.active[id] != nil || m.coming[id] > 0
 }
 
 // cancelHere cancels a run that is at work in this process, and waits until it is not. Otherwise asked is false.
@@ -500,7 +537,7 @@ func (m *Manager) cancelHere(ctx context.Context, id string) (asked bool, err er
 
 // end ends a run as canceled that no process holds. Otherwise the error is a [*run.LeaseError].
 func (m *Manager) end(ctx context.Context, info run.Info) error {
-	j, _, err := m.o.Store.Open(ctx, info.ID)
+	j, _, err := m.o.Store.Open(ctx, info.ID, run.Canceled, run.Failed)
 	if err != nil {
 		return err
 	}
@@ -542,7 +579,7 @@ func (m *Manager) ResumeOnStart(ctx context.Context) error {
 		if info.Status != run.Running {
 			continue
 		}
-		if _, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}}); err != nil {
+		if _, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true}); err != nil {
 			if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 				return err
 			}

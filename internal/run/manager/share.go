@@ -228,7 +228,7 @@ func (m *Manager) resumeReady(ctx context.Context, id string) error {
 	if h.Info.Held != nil { // before its agent is looked at
 		return h.Info.Held
 	}
-	_, err = m.resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answered: unheard(h)}, reserved)
+	_, err = m.resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answered: unheard(h), Uncanceled: true}, reserved)
 	return err
 }
 
@@ -266,42 +266,12 @@ func (m *Manager) answerShared(ctx context.Context, id string, answers map[strin
 		err := run.AnswerOnRecord(ctx, m.shared, id, answers)
 		return err == nil, err
 	}
-	r := run.Resumption{Continuation: run.Continuation{ID: id, Force: force}, Answers: answers}
+	r := run.Resumption{Continuation: run.Continuation{ID: id, Force: force}, Answers: answers, Uncanceled: true}
 	_, err = m.resume(ctx, r, turnOf(r))
 	if _, held := errors.AsType[*run.LeaseError](err); held && info.Gap == nil { // the answers came before that
 		return true, nil
 	}
 	return false, err
-}
-
-// cancelShared is Cancel on a shared store.
-func (m *Manager) cancelShared(ctx context.Context, id string) error {
-	asked := false
-	return m.until(ctx, id, func() (done bool, err error) {
-		if here, err := m.cancelHere(ctx, id); err != nil {
-			return false, err
-		} else if here {
-			asked = true
-		}
-		info, err := m.o.Store.Info(ctx, id)
-		switch {
-		case err != nil:
-			return false, err
-		case info.Active:
-			here, err := m.shared.Cancel(ctx, id)
-			asked = asked || here
-			return false, err
-		case info.Status.Over() && asked:
-			return true, nil
-		case info.Status.Over():
-			return false, &run.EndedError{ID: id, Status: info.Status}
-		}
-		err = m.end(ctx, info)
-		if _, held := errors.AsType[*run.LeaseError](err); held || errors.Is(err, run.ErrLeaseLost) { // it was taken in between
-			return false, nil
-		}
-		return err == nil, err
-	})
 }
 
 // waitShared is Wait on a shared store.

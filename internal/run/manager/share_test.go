@@ -75,8 +75,8 @@ func (s sharedStore) Create(ctx context.Context, info run.Info, start run.Checkp
 	return s.hold(j), nil
 }
 
-func (s sharedStore) Open(ctx context.Context, id string) (run.Journal, run.Recovery, error) {
-	j, found, err := s.Store.Open(ctx, id)
+func (s sharedStore) Open(ctx context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
+	j, found, err := s.Store.Open(ctx, id, unless...)
 	if err != nil {
 		return nil, found, err
 	}

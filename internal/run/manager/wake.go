@@ -156,12 +156,12 @@ func (w *waker) resume(ctx context.Context, a alarm) {
 		return
 	}
 	delete(w.due, a.id)
-	_, err := w.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: a.id}, Answered: a.answered})
-	held := new(run.LeaseError)
+	_, err := w.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: a.id}, Answered: a.answered, Uncanceled: true})
+	held, ended := new(run.LeaseError), new(run.EndedError)
 	switch {
 	case err == nil:
 		w.past[a.id] = a.at
-	case ctx.Err() != nil || errors.Is(err, ErrClosed):
+	case ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &ended): // or it was canceled meanwhile
 	case errors.As(err, &held): // another process goes on with it, and may leave it suspended again
 		a.at, a.left = w.o.Now().Add(recheck), false
 		w.due[a.id] = a

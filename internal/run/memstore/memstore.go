@@ -209,12 +209,15 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 }
 
 // Open goes on with a run.
-func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, error) {
+func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.find(id)
 	if err == nil {
 		err = r.idle()
+	}
+	if err == nil && slices.Contains(unless, r.info.Status) {
+		err = &run.EndedError{ID: r.info.ID, Status: r.info.Status}
 	}
 	if err != nil {
 		return nil, run.Recovery{}, err

@@ -184,7 +184,7 @@ func (s *Store) giveBackOne(l lease) error {
 }
 
 // Open goes on with a run.
-func (s *Store) Open(ctx context.Context, id string) (run.Journal, run.Recovery, error) {
+func (s *Store) Open(ctx context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
 	reading, cancel := within(ctx)
 	defer cancel()
 	m, err := s.member(reading)
@@ -197,6 +197,9 @@ func (s *Store) Open(ctx context.Context, id string) (run.Journal, run.Recovery,
 		j.id, j.name, j.epoch = r.id, r.name, r.epoch+1
 		if r.held != nil && !s.isLeft(r) {
 			return r.held
+		}
+		if slices.Contains(unless, r.status) {
+			return &run.EndedError{ID: r.name, Status: r.status}
 		}
 		v := s.view(tx)
 		if err := v.recover(ctx, j, &found); err != nil {

@@ -118,6 +118,27 @@ func (s *suite) questions() {
 	}
 }
 
+// openedUnless opens a run that must not have some statuses: what refuses it leaves it as it is.
+func (s *suite) openedUnless() {
+	ctx := s.Context()
+	j := s.begin()
+	for _, status := range []run.Status{run.Canceled, run.Suspended} {
+		s.ok(j.End(ctx, run.Ending{Status: status}))
+		s.ok(j.Close())
+		ended := new(run.EndedError)
+		if _, _, err := s.store.Open(ctx, j.ID(), run.Failed, status); !errors.As(err, &ended) || ended.Status != status {
+			s.Errorf("opened although it is %s: %v", status, err)
+		}
+		if info, err := s.store.Info(ctx, j.ID()); err != nil || info.Status != status || info.Active {
+			s.Errorf("it is %+v afterwards, %v", info, err)
+		}
+		next, _, err := s.store.Open(ctx, j.ID(), run.Failed)
+		s.ok(err)
+		j = next
+	}
+	s.ok(j.Close())
+}
+
 // questionEnds checks the ways in which a question is over.
 func (s *suite) questionEnds() {
 	ctx := s.Context()

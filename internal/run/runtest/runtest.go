@@ -75,6 +75,7 @@ func Run(t *testing.T, o Options) {
 		{"odd_values", (*suite).oddValues},
 		{"reordered_values", (*suite).reorderedValues},
 		{"questions", (*suite).questions},
+		{"opened_unless", (*suite).openedUnless},
 		{"asked_again", (*suite).askedAgain},
 		{"question_ends", (*suite).questionEnds},
 		{"answer_errors", (*suite).answerErrors},

@@ -77,7 +77,7 @@ func newJournal(s *Store) *journal {
 }
 
 // Open goes on with a run.
-func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, error) {
+func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
 	var j *journal
 	var found run.Recovery
 	err := s.write("open", false, func(c *conn) (err error) {
@@ -94,6 +94,9 @@ func (s *Store) Open(_ context.Context, id string) (run.Journal, run.Recovery, e
 		}
 		if found, err = j.recover(c); err != nil {
 			return err
+		}
+		if slices.Contains(unless, found.Info.Status) {
+			return &run.EndedError{ID: j.name, Status: found.Info.Status}
 		}
 		if found.Info.Gap != nil {
 			return &run.GapError{ID: j.name, Gap: *found.Info.Gap}

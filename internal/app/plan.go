@@ -132,21 +132,28 @@ func (a *App) PlanDir(name string) string {
 	return filepath.Join(absolute(a.Paths.StateDir), "plans", name)
 }
 
-// WritePlan writes a plan that can be used to a directory, and returns the agent that is there then. The user has seen
-// it and consented, so a directory that needs trust is trusted as it is now.
+// WritePlan writes a plan that can be used to a directory, and returns the agent that is there then. The user has seen all
+// of the plan and consented, so a directory that holds nothing else, or was trusted before, is trusted as it is then.
 func (a *App) WritePlan(ctx context.Context, p Plan, dir, arg string) (agent.Agent, error) {
+	ref := a.Agents.At(dir, arg)
+	trusted := filepath.Dir(dir) == filepath.Clean(a.PlanDir("")) || a.TrustOfRef(ctx, ref).Trusted
 	if err := p.Draft.Write(dir, p.Agent.Graph); err != nil {
 		return agent.Agent{}, err
 	}
-	ref := a.Agents.At(dir, arg)
 	of, _, err := a.Agents.Load(ref)
-	if err != nil {
+	if err != nil || !trusted {
 		return of, err
 	}
-	if t := a.TrustOf(ctx, of); !t.Own && !t.Trusted && t.Err == nil {
+	if t := a.TrustOf(ctx, of); !t.Trusted && t.Err == nil {
 		err = a.TrustContent(ctx, t.Content)
 	}
 	return of, err
+}
+
+// Holds reports whether a graph agent has these files now, see [FilesOf].
+func (a *App) Holds(ref agent.Ref, files draft.Draft) bool {
+	now, _, err := a.Agents.Load(ref)
+	return err == nil && now.Graph != nil && FilesOf(now).String() == files.String()
 }
 
 // planTools are the tools of the planner.

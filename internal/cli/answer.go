@@ -31,7 +31,7 @@ func (c *command) newFace(ctx context.Context) *face {
 	}
 	switch {
 	case c.opts.plan != "" && !c.opts.dryRun && (c.app == nil || !c.app.DryRun()):
-		f.planned = &planOutput{planReport: planReport{Nodes: []plannedNode{}, Warnings: []string{}}, out: c.Out, machine: c.opts.output != outputText}
+		f.planned = &planOutput{planReport: planReport{Nodes: []plannedNode{}, Warnings: []string{}}, out: c.Out, machine: c.opts.output != outputText, hide: c.hide}
 		out = f.planned
 	case c.opts.output == outputNDJSON:
 		out = render.NewNDJSON(c.Out, nil)

@@ -32,6 +32,7 @@ type planning struct {
 	result  *planOutput
 	wish    string       // with what is attached to it
 	changed *agent.Agent // of -a; nil for a new one
+	before  draft.Draft  // its files
 	outcome run.Outcome  // of the planner
 	asker   ask.Asker
 }
@@ -96,6 +97,11 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 			return err
 		}
 		p.changed = &of
+		if files := app.FilesOf(of).String(); p.app.Hide(files) != files {
+			return fault.New(fault.Config, "the files of agent %s hold a secret, which a model must not read", of.Name).
+				WithHint("put it into the vault, and name it where it is needed: loki --add-secret NAME")
+		}
+		p.before = app.FilesOf(of)
 	}
 	o.text = []string{o.plan}
 	attached, wish, err := p.attachments(ctx, p.face, p.In)
@@ -290,6 +296,10 @@ func (p *planning) save(ctx context.Context, plan app.Plan) error {
 		}
 		name = answer
 	}
+	if p.changed != nil && !p.app.Holds(p.changed.Ref, p.before) {
+		return fault.New(fault.Config, "agent %s has changed while its change was planned, so it was not saved", name).
+			WithHint("%s", p.again("--yes"))
+	}
 	if p.changed == nil {
 		if err := p.checkName(name); err != nil { // it may have been made meanwhile
 			return err
@@ -363,6 +373,9 @@ func (p *planning) run(ctx context.Context, plan app.Plan) error {
 	}
 	err = face.close(err)
 	p.result.Result = bytes.TrimSpace(report.Bytes())
+	if p.outcome.Recorded {
+		p.note("the plan is in " + dir + "; " + p.again("--yes"))
+	}
 	return err
 }
 
@@ -373,7 +386,7 @@ func (p *planning) report(plan app.Plan) {
 	r.Nodes, r.Abilities, r.Price, r.Agent, r.Diff = []plannedNode{}, nil, nil, "", ""
 	if p.changed != nil {
 		r.Agent = p.changed.Name
-		r.Diff = filesDiff(app.FilesOf(*p.changed), plan.Draft)
+		r.Diff = filesDiff(p.before, plan.Draft)
 	}
 	if plan.Agent.Graph == nil {
 		return

@@ -91,3 +91,35 @@ func TestPlanTerminal(t *testing.T) {
 		})
 	}
 }
+
+// TestPlanChangedMeanwhile: a change of an agent that has changed since it was read is not saved.
+func TestPlanChangedMeanwhile(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip(err)
+	}
+	for name, edit := range map[string]string{"same": "", "other": "# mine\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "rules.yaml"), planRules)
+			file := filepath.Join(dir, "home", "config", "agents", "mine", "graph.yaml")
+			const old = "name: mine\nstart: done\nnodes:\n  done: {type: end, output: old}\n"
+			write(t, file, old)
+			cmd := exec.Command("loki", "-q", "-m", "builtin:script/rules.yaml", "--plan", "a wish", "-a", "mine")
+			cmd.Dir = dir
+			cmd.Env = append(emptyHome(dir), "TERM=dumb")
+			term := newTerminal(t, cmd)
+			term.wait("-name: mine", "+name: Right One", "1) edit it", "2) save the change of mine", "3) no", "Number: ")
+			write(t, file, edit+old)
+			term.send("2\n")
+			term.end()
+			saved, err := os.ReadFile(file)
+			if err != nil || strings.Contains(string(saved), "Right One") != (edit == "") {
+				t.Errorf("the agent is %q, %v; the terminal shows %q", saved, err, term.seen.String())
+			}
+			if edit != "" && !strings.Contains(term.seen.String(), "has changed while its change was planned") {
+				t.Errorf("the terminal shows %q", term.seen.String())
+			}
+		})
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"loki/internal/render"
 	"loki/internal/text"
 	"loki/internal/tool/builtin/patch"
+	"loki/internal/value"
 )
 
 // planReport is the result of --plan in machine output.
@@ -57,6 +58,7 @@ type planOutput struct {
 	planReport
 	out     io.Writer
 	machine bool
+	hide    func(string) string
 }
 
 // Emit implements [event.Emitter].
@@ -78,7 +80,12 @@ func (o *planOutput) Close(err error) error {
 	if err != nil {
 		o.Error, o.Code, o.Hint = err.Error(), string(fault.CodeOf(err)), fault.HintOf(err)
 	}
-	return printJSON(o.out, o.planReport)
+	doc, marshalErr := value.MarshalLines(o.planReport)
+	if marshalErr != nil {
+		return marshalErr
+	}
+	_, writeErr := o.out.Write(escape([]byte(o.hide(string(doc)))))
+	return writeErr
 }
 
 // show shows a plan: on standard output if that is the result, otherwise on standard error, with the question about it.
@@ -99,7 +106,12 @@ func (p *planning) show(plan app.Plan) error {
 
 // writePlan writes a plan for people. All of it is escaped: a model wrote it.
 func (p *planning) writePlan(b *strings.Builder, plan app.Plan) {
-	section := func(title string) { fmt.Fprintf(b, "\n%s\n\n", title) }
+	section := func(title string) {
+		if p.color() {
+			title = "\x1b[1m" + title + "\x1b[0m"
+		}
+		fmt.Fprintf(b, "\n%s\n\n", title)
+	}
 	g := plan.Agent.Graph
 	if !plan.Valid() {
 		section("The plan of the model cannot be used")
@@ -194,9 +206,9 @@ func writePrice(b *strings.Builder, p draft.Price) {
 
 func between(r draft.Range[int]) string {
 	if r.Least == r.Most {
-		return fmt.Sprint(r.Least)
+		return render.Thousands(r.Least)
 	}
-	return fmt.Sprintf("%d to %d", r.Least, r.Most)
+	return render.Thousands(r.Least) + " to " + render.Thousands(r.Most)
 }
 
 func countRange(r draft.Range[int], noun string) string {

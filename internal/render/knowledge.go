@@ -49,7 +49,7 @@ func (n *Narrator) indexProgress(b event.IndexProgress) {
 	}
 	notes = append(notes, embedded(b.Usage)...)
 	if b.Kept > 0 {
-		notes = append(notes, thousands(b.Kept)+" kept")
+		notes = append(notes, Thousands(b.Kept)+" kept")
 	}
 	t.note = strings.Join(notes, ", ")
 }
@@ -77,7 +77,7 @@ func (n *Narrator) indexFinished(b event.IndexFinished) {
 		n.say(dim, "passed over, not text, too large, or a link out of the directory: "+oneLine(path, nameLimit))
 	}
 	if more := b.Passed - len(b.PassedOver); more > 0 && len(b.PassedOver) > 0 {
-		n.say(dim, "passed over: "+thousands(more)+" more")
+		n.say(dim, "passed over: "+Thousands(more)+" more")
 	}
 }
 
@@ -89,7 +89,7 @@ func indexed(b event.IndexFinished) string {
 		what string
 	}{{b.Added, "added"}, {b.Kept, "kept"}, {b.Removed, "removed"}, {b.Passed, "passed over"}, {b.Failed, "failed"}} {
 		if part.n > 0 {
-			did = append(did, thousands(part.n)+" "+part.what)
+			did = append(did, Thousands(part.n)+" "+part.what)
 		}
 	}
 	if b.Added+b.Removed+b.Failed == 0 {

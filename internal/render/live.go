@@ -91,9 +91,9 @@ func (s *Screen) liveArea(columns, rows int) []liveLine {
 	}
 	switch {
 	case folded > 0 && len(shown) == 0:
-		lines = append(lines, newLiveLine(on, columns, span{dim, thousands(folded) + " running"}))
+		lines = append(lines, newLiveLine(on, columns, span{dim, Thousands(folded) + " running"}))
 	case folded > 0:
-		lines = append(lines, newLiveLine(on, columns, span{dim, "+" + thousands(folded) + " more running"}))
+		lines = append(lines, newLiveLine(on, columns, span{dim, "+" + Thousands(folded) + " more running"}))
 	}
 	return lines
 }
@@ -116,13 +116,13 @@ func (t *task) line(now time.Time, columns int) string {
 		b.WriteString(" " + elapsed(now.Sub(t.since)))
 	}
 	if t.total > 0 {
-		b.WriteString("  " + thousands(t.done) + "/" + thousands(t.total))
+		b.WriteString("  " + Thousands(t.done) + "/" + Thousands(t.total))
 		if room := min(columns-width(b.String())-2-width(note), barMax); room >= barMin {
 			b.WriteString("  " + bar(t.done, t.total, room))
 		}
 	}
 	if t.attempt > 1 {
-		b.WriteString(", attempt " + thousands(t.attempt))
+		b.WriteString(", attempt " + Thousands(t.attempt))
 	}
 	b.WriteString(note)
 	return clip(b.String(), columns)

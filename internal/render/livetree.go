@@ -165,10 +165,10 @@ func fold(rows []treeRow, room int) (kept []treeRow, text string) {
 	}
 	var parts []string
 	if more > 0 {
-		parts = append(parts, thousands(more)+" more running")
+		parts = append(parts, Thousands(more)+" more running")
 	}
 	if over > 0 {
-		parts = append(parts, thousands(over)+" finished")
+		parts = append(parts, Thousands(over)+" finished")
 	}
 	text = strings.Join(parts, ", ")
 	if room > 0 {
@@ -248,7 +248,7 @@ func (t *Tree) sum() string {
 	for _, outcome := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 	}) {
-		parts = append(parts, thousands(counts[outcome])+" "+cmp.Or(outcomeWords(outcome), "running"))
+		parts = append(parts, Thousands(counts[outcome])+" "+cmp.Or(outcomeWords(outcome), "running"))
 	}
 	if n := total.Total(); n > 0 {
 		parts = append(parts, compact(n)+" tokens")

@@ -232,7 +232,7 @@ func (n *Narrator) place(src event.Source) string {
 	}
 	where := oneLine(n.keyOf(src).path(), nameLimit)
 	if src.Item != nil {
-		where += "[" + thousands(*src.Item) + "]"
+		where += "[" + Thousands(*src.Item) + "]"
 	}
 	return where
 }

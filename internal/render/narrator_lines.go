@@ -105,7 +105,7 @@ func (n *Narrator) mapProgress(ev event.Event, b event.MapProgress) {
 		return
 	}
 	t.tenths = tenth
-	n.say(dim, n.subject(ev)+thousands(b.Done)+"/"+thousands(b.Total))
+	n.say(dim, n.subject(ev)+Thousands(b.Done)+"/"+Thousands(b.Total))
 }
 
 func (n *Narrator) retry(ev event.Event, b event.Retry) {
@@ -147,13 +147,13 @@ func (n *Narrator) reply(ev event.Event, b event.Reply) {
 
 // tokens writes what one or more model calls used.
 func tokens(u chat.Usage) string {
-	text := thousands(u.InputTokens) + " tokens in"
+	text := Thousands(u.InputTokens) + " tokens in"
 	if u.CachedInputTokens > 0 {
-		text += " (" + thousands(u.CachedInputTokens) + " cached)"
+		text += " (" + Thousands(u.CachedInputTokens) + " cached)"
 	}
-	text += ", " + thousands(u.OutputTokens) + " out"
+	text += ", " + Thousands(u.OutputTokens) + " out"
 	if u.ReasoningTokens > 0 {
-		text += " (" + thousands(u.ReasoningTokens) + " reasoning)"
+		text += " (" + Thousands(u.ReasoningTokens) + " reasoning)"
 	}
 	if u.Estimated {
 		text += ", estimated"
@@ -217,7 +217,7 @@ func (n *Narrator) compression(ev event.Event, b event.CompressionFinished) {
 		return
 	}
 	n.say(dim, n.subject(ev)+fmt.Sprintf("session compressed: a recap replaces %s, %s became %s (%s)",
-		count(b.Messages, "message"), count(b.Before, "token"), thousands(b.After), tokens(b.Usage)))
+		count(b.Messages, "message"), count(b.Before, "token"), Thousands(b.After), tokens(b.Usage)))
 	if n.o.Verbose > 0 {
 		for line := range strings.Lines(strings.TrimSpace(safe(b.Recap))) {
 			n.say(dim, "  "+strings.TrimRight(line, "\n"))

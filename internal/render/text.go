@@ -59,10 +59,10 @@ func embedded(u chat.Usage) []string {
 }
 
 // count writes n with its unit, in groups of three digits: 1 node, 3,210 tokens.
-func count(n int, unit string) string { return thousands(n) + " " + text.Plural(n, unit) }
+func count(n int, unit string) string { return Thousands(n) + " " + text.Plural(n, unit) }
 
-// thousands writes n, which is not negative, in groups of three digits.
-func thousands(n int) string {
+// Thousands writes n, which is not negative, in groups of three digits.
+func Thousands(n int) string {
 	digits := strconv.Itoa(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -102,7 +102,7 @@ func joinComma(names []string) string {
 	const few = 5
 	more := ""
 	if len(names) >= manyNames {
-		more = ", and " + thousands(len(names)-few) + " more"
+		more = ", and " + Thousands(len(names)-few) + " more"
 		names = names[:few]
 	}
 	return oneLine(strings.Join(names, ", "), 2000) + more

@@ -352,7 +352,7 @@ func agentOf(id string) string {
 // list is names for a line: it begins with how many there are if they are many.
 func (t *Tree) list(ids []string) string {
 	if len(ids) > 3 {
-		return thousands(len(ids)) + " agents: " + t.names(ids)
+		return Thousands(len(ids)) + " agents: " + t.names(ids)
 	}
 	return t.names(ids)
 }

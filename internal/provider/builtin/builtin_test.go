@@ -47,6 +47,29 @@ func texts(chunks []provider.Chunk) []string {
 	return out
 }
 
+// TestPiecesShareText streams texts of many words: what a reply costs does not depend on the number of its pieces.
+func TestPiecesShareText(t *testing.T) {
+	p := New(Options{ScriptFile: writeScript(t, "default: {reply: '"+strings.Repeat("word ", 20_000)+"'}")})
+	for _, req := range []provider.Request{
+		{Model: Echo, Messages: user(strings.Repeat("x ", 500_000))},
+		{Model: Echo, Messages: user(strings.Repeat("x ", 500_000)), MaxOutputTokens: 200_000},
+		{Model: Script, Messages: user("hello")},
+	} {
+		for _, req.Stream = range []bool{false, true} {
+			n := testing.AllocsPerRun(1, func() {
+				for _, err := range p.Chat(t.Context(), req) {
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			if n > 500 {
+				t.Errorf("%s, stream %v: %.0f allocations", req.Model, req.Stream, n)
+			}
+		}
+	}
+}
+
 func TestModels(t *testing.T) {
 	p := New(Options{ScriptFile: writeScript(t, "default: {reply: hi}")})
 	for _, m := range p.Models() {

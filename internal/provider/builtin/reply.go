@@ -3,6 +3,8 @@ package builtin
 import (
 	"context"
 	"fmt"
+	"iter"
+	"strings"
 	"time"
 
 	"loki/internal/chat"
@@ -11,7 +13,7 @@ import (
 
 // reply is what a model says to one request.
 type reply struct {
-	chunks []provider.Chunk // in order, without the end, as a stream sends them
+	blocks []block // in order, without the end
 	stop   chat.StopReason
 	usage  chat.Usage
 
@@ -22,12 +24,20 @@ type reply struct {
 	failAfter int   // how many chunks of a stream come before fail
 }
 
+// block is a part of a reply. A stream sends its text in pieces, which are cut as they are sent: a reply costs as much memory
+// as its text, however many pieces there are.
+type block struct {
+	provider.Chunk
+	pieces iter.Seq[string] // of Text; nil for one piece
+}
+
 // textReply returns a reply of text in the given pieces, cut to the request's limit
 // of output tokens.
-func textReply(req provider.Request, pieces []string) reply {
+func textReply(req provider.Request, pieces iter.Seq[string]) reply {
 	r := reply{stop: chat.StopEnd}
 	left := 4 * req.MaxOutputTokens // quarters of tokens, see chat.EstimateTokens
-	for _, piece := range pieces {
+	var text strings.Builder
+	for piece := range pieces {
 		if req.MaxOutputTokens > 0 {
 			n := fitting(piece, &left)
 			if n < len(piece) {
@@ -35,15 +45,30 @@ func textReply(req provider.Request, pieces []string) reply {
 			}
 			piece = piece[:n]
 		}
-		if piece != "" {
-			r.chunks = append(r.chunks, provider.Chunk{Kind: provider.Text, Text: piece})
-		}
+		text.WriteString(piece)
 		if r.stop == chat.StopLength {
 			break
 		}
 	}
-	r.usage = countUsage(req, r.chunks)
+	if text.Len() > 0 {
+		r.blocks = []block{{provider.Chunk{Kind: provider.Text, Text: text.String()}, first(text.Len(), pieces)}}
+	}
+	r.usage = countUsage(req, r.blocks)
 	return r
+}
+
+// first returns the pieces of the first n bytes. None of them is empty.
+func first(n int, pieces iter.Seq[string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		left := n
+		for piece := range pieces {
+			piece = piece[:min(left, len(piece))]
+			left -= len(piece)
+			if piece != "" && !yield(piece) || left == 0 {
+				return
+			}
+		}
+	}
 }
 
 // fitting returns the length in bytes of the start of s that costs at most *left
@@ -63,8 +88,9 @@ func fitting(s string, left *int) int {
 }
 
 // countUsage counts the tokens of req and of its reply. Messages count with their
-// text and their calls, declared tools with all they say, images not at all.
-func countUsage(req provider.Request, chunks []provider.Chunk) chat.Usage {
+// text and their calls, declared tools with all they say, images not at all. A reply in many
+// pieces counts as one in one piece.
+func countUsage(req provider.Request, blocks []block) chat.Usage {
 	var u chat.Usage
 	for _, m := range req.Messages {
 		for _, part := range m.Parts {
@@ -78,17 +104,16 @@ func countUsage(req provider.Request, chunks []provider.Chunk) chat.Usage {
 		u.InputTokens += chat.EstimateTokens(t.Name) + chat.EstimateTokens(t.Description) +
 			chat.EstimateTokens(string(t.Parameters))
 	}
-	// Rounding each chunk up would count a reply in many chunks as longer.
-	for _, c := range mergeChunks(chunks) {
-		switch c.Kind {
+	for _, b := range blocks {
+		switch b.Kind {
 		case provider.Text:
-			u.OutputTokens += chat.EstimateTokens(c.Text)
+			u.OutputTokens += chat.EstimateTokens(b.Text)
 		case provider.Reasoning:
-			n := chat.EstimateTokens(c.Text)
+			n := chat.EstimateTokens(b.Text)
 			u.OutputTokens += n
 			u.ReasoningTokens += n
 		case provider.ToolCall:
-			u.OutputTokens += countCall(c.ToolCall)
+			u.OutputTokens += countCall(b.ToolCall)
 		}
 	}
 	return u
@@ -98,45 +123,46 @@ func countCall(c chat.ToolCall) int {
 	return chat.EstimateTokens(c.Name) + chat.EstimateTokens(c.Arguments)
 }
 
-// mergeChunks returns chunks with neighbors of one kind put together.
-func mergeChunks(chunks []provider.Chunk) []provider.Chunk {
-	var out []provider.Chunk
-	for i := 0; i < len(chunks); {
-		c := chunks[i]
-		n := i + 1
-		if c.Kind != provider.ToolCall {
-			text := []byte(c.Text)
-			for ; n < len(chunks) && chunks[n].Kind == c.Kind; n++ {
-				text = append(text, chunks[n].Text...)
+// chunks yields the chunks of r, in one piece for each block or as a stream sends them.
+func (r reply) chunks(stream bool) iter.Seq[provider.Chunk] {
+	return func(yield func(provider.Chunk) bool) {
+		for _, b := range r.blocks {
+			if !stream || b.pieces == nil {
+				if !yield(b.Chunk) {
+					return
+				}
+				continue
 			}
-			c.Text = string(text)
+			for piece := range b.pieces {
+				if !yield(provider.Chunk{Kind: b.Kind, Text: piece}) {
+					return
+				}
+			}
 		}
-		out = append(out, c)
-		i = n
 	}
-	return out
 }
 
-// send yields r. A reply in one piece has neighboring chunks put together and no
-// delays between them, and if it fails, nothing comes before the error.
+// send yields r. A reply in one piece has no delays between its blocks, and if it fails, nothing comes before the error.
 func (p *Provider) send(ctx context.Context, req provider.Request, r reply, yield func(provider.Chunk, error) bool) {
 	if !req.Stream {
-		r.chunks, r.failAfter, r.chunkDelay = mergeChunks(r.chunks), 0, 0
+		r.failAfter, r.chunkDelay = 0, 0
 	}
-	if r.fail != nil {
-		r.chunks = r.chunks[:min(r.failAfter, len(r.chunks))]
-	}
-	for i, c := range r.chunks {
-		if err := p.wait(ctx, req, r.gap(i)); err != nil {
+	sent := 0
+	for c := range r.chunks(req.Stream) {
+		if r.fail != nil && sent == r.failAfter {
+			break
+		}
+		if err := p.wait(ctx, req, r.gap(sent)); err != nil {
 			yield(provider.Chunk{}, err)
 			return
 		}
 		if !yield(c, nil) {
 			return
 		}
+		sent++
 	}
-	if r.fail != nil || len(r.chunks) == 0 { // a complete reply ends together with its last chunk
-		if err := p.wait(ctx, req, r.gap(len(r.chunks))); err != nil {
+	if r.fail != nil || sent == 0 { // a complete reply ends together with its last chunk
+		if err := p.wait(ctx, req, r.gap(sent)); err != nil {
 			yield(provider.Chunk{}, err)
 			return
 		}

@@ -77,12 +77,12 @@ func play(req provider.Request, a script.Answer) reply {
 		if a.Chunk > 0 {
 			pieces = sizedChunks(content.text, a.Chunk)
 		}
-		for _, piece := range pieces {
-			r.chunks = append(r.chunks, provider.Chunk{Kind: content.kind, Text: piece})
+		if content.text != "" {
+			r.blocks = append(r.blocks, block{provider.Chunk{Kind: content.kind, Text: content.text}, pieces})
 		}
 	}
 	for _, c := range normalize.Numbered(a.Calls, req.Messages) {
-		r.chunks = append(r.chunks, provider.Chunk{Kind: provider.ToolCall, ToolCall: c})
+		r.blocks = append(r.blocks, block{Chunk: provider.Chunk{Kind: provider.ToolCall, ToolCall: c}})
 	}
 	if r.stop == "" {
 		r.stop = chat.StopEnd
@@ -90,7 +90,7 @@ func play(req provider.Request, a script.Answer) reply {
 			r.stop = chat.StopToolCalls
 		}
 	}
-	r.usage = scriptUsage(countUsage(req, r.chunks), a.Usage)
+	r.usage = scriptUsage(countUsage(req, r.blocks), a.Usage)
 	if a.Fail != nil {
 		failure := a.Fail.Err // a copy: callers may keep and change theirs
 		r.fail, r.failAfter = &failure, a.Fail.AfterChunks

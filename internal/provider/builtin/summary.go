@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"slices"
+
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/builtin/extract"
@@ -26,7 +28,7 @@ func extractReply(req provider.Request) reply {
 	question, passages := extract.SplitPassages(message)
 	if len(passages) > 0 {
 		limits := extract.ReadLimits(question, system)
-		return textReply(req, limits.Layout(extract.Answer(question, passages, limits)))
+		return textReply(req, slices.Values(limits.Layout(extract.Answer(question, passages, limits))))
 	}
 	ask, text := extract.SplitAsk(message)
 	if system == "" && ask == "" && extract.IsAsk(message) {
@@ -35,7 +37,7 @@ func extractReply(req provider.Request) reply {
 	limits := extract.ReadLimits(ask, system)
 	sentences := extract.Summarize(text, limits)
 	if len(sentences) == 0 {
-		return textReply(req, []string{noText})
+		return textReply(req, slices.Values([]string{noText}))
 	}
-	return textReply(req, limits.Layout(sentences))
+	return textReply(req, slices.Values(limits.Layout(sentences)))
 }

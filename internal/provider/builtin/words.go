@@ -1,45 +1,50 @@
 package builtin
 
 import (
+	"iter"
 	"unicode"
 	"unicode/utf8"
 )
 
 // wordChunks cuts text behind the white space that follows each word, so that the
 // pieces put together are the text.
-func wordChunks(text string) []string {
-	var out []string
-	start := 0
-	inSpace := false
-	for i, r := range text {
-		if space := unicode.IsSpace(r); space != inSpace {
-			if inSpace && i > start {
-				out = append(out, text[start:i])
-				start = i
+func wordChunks(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start := 0
+		inSpace := false
+		for i, r := range text {
+			if space := unicode.IsSpace(r); space != inSpace {
+				if inSpace && i > start {
+					if !yield(text[start:i]) {
+						return
+					}
+					start = i
+				}
+				inSpace = space
 			}
-			inSpace = space
+		}
+		if start < len(text) {
+			yield(text[start:])
 		}
 	}
-	if start < len(text) {
-		out = append(out, text[start:])
-	}
-	return out
 }
 
 // sizedChunks cuts text into pieces of n characters, the last one shorter.
-func sizedChunks(text string, n int) []string {
-	var out []string
-	for text != "" {
-		end := 0
-		for range n {
-			if end == len(text) {
-				break
+func sizedChunks(text string, n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for rest := text; rest != ""; {
+			end := 0
+			for range n {
+				if end == len(rest) {
+					break
+				}
+				_, w := utf8.DecodeRuneInString(rest[end:])
+				end += w
 			}
-			_, w := utf8.DecodeRuneInString(text[end:])
-			end += w
+			if !yield(rest[:end]) {
+				return
+			}
+			rest = rest[end:]
 		}
-		out = append(out, text[:end])
-		text = text[end:]
 	}
-	return out
 }

@@ -180,9 +180,17 @@ func (c *command) run(ctx context.Context, args []string) (err error) {
 	for _, w := range c.app.Warnings() {
 		fmt.Fprintln(c.err, "warning: "+w)
 	}
+	if c.app.DryRun() {
+		return fault.New(fault.Usage, "a dry run cannot be a run on Temporal").WithHint("set dry_run: false in config.yaml, or try the agent with: loki --dry-run -a AGENT")
+	}
 	o, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return fault.Wrap(fault.Config, err, "the settings of the Temporal client (TEMPORAL_ADDRESS and others)")
+	}
+	if key := c.app.Env.Get(driver.KeyVariable); key != "" {
+		if err := driver.Encrypt(&o, key); err != nil {
+			return err
+		}
 	}
 	o.Logger = log.NewStructuredLogger(slog.New(slog.NewTextHandler(c.err, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	server, err := client.DialContext(ctx, o)
@@ -288,7 +296,7 @@ func (c *command) goOn(ctx context.Context) error {
 		if unchecked {
 			fmt.Fprintln(c.err, "no worker is at work: the answer is on record, and is looked at when one is")
 		}
-	} else if _, err := c.runs.Resume(ctx, c.resume, driver.Terms{Yes: c.yes, Force: c.force}, run.Continuation{Events: c.warnings(), Asker: ask.Unavailable{}}); err != nil {
+	} else if err := c.runs.Resume(ctx, c.resume, driver.Terms{Yes: c.yes, Force: c.force}, run.Continuation{Events: c.warnings(), Asker: ask.Unavailable{}}); err != nil {
 		return err
 	}
 	if c.detach {

@@ -77,6 +77,27 @@ func (r *Runs) begin(ctx context.Context, id string, s Start, policy enums.Workf
 
 // Status returns how a run stands. Secrets in it are marks.
 func (r *Runs) Status(ctx context.Context, id string, of Request) (Status, error) {
+	s, err := r.ask(ctx, id, of)
+	if err != nil || s.Status.Over() {
+		return s, err
+	}
+	// The server may have closed the workflow since, or by force: then it cannot say so itself.
+	d, err := r.Client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return s, r.explain(id, err)
+	}
+	if d.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return s, nil
+	}
+	if s, err = r.ask(ctx, id, of); err == nil && !s.Status.Over() {
+		s.Status, s.Waits = run.Canceled, nil
+		s.Failure = &Failure{Code: fault.Canceled, Message: "the workflow of the run was ended at the server"}
+	}
+	return s, err
+}
+
+// ask asks the workflow of a run how it stands.
+func (r *Runs) ask(ctx context.Context, id string, of Request) (Status, error) {
 	var s Status
 	data, err := r.query(ctx, id, statusQuery, of)
 	if err == nil {
@@ -120,47 +141,35 @@ func (r *Runs) Answer(ctx context.Context, id string, l Letter) (unchecked bool,
 	return false, r.explain(id, err)
 }
 
-// Resume goes on with a run that is over without an output, where it stopped. It returns false for one that is not over.
-func (r *Runs) Resume(ctx context.Context, id string, t Terms, c run.Continuation) (resumed bool, err error) {
+// Resume goes on with a run that is over without an output, where it stopped. One that is not over is left as it is.
+func (r *Runs) Resume(ctx context.Context, id string, t Terms, c run.Continuation) error {
 	s, err := r.Status(ctx, id, Request{After: -1})
-	if err != nil || s.Status == run.Running || s.Status == run.Suspended {
-		closed, closeErr := r.closed(ctx, id)
-		if err != nil || closeErr != nil || !closed {
-			return false, errors.Join(err, closeErr)
-		}
-	}
-	if s.Status == run.Done {
-		return false, fault.New(fault.Usage, "run %s is done", id).WithHint("its output: loki-temporal --run %s", id)
+	switch {
+	case err != nil || !s.Status.Over():
+		return err
+	case s.Status == run.Done:
+		return fault.New(fault.Usage, "run %s is done", id).WithHint("its output: loki-temporal --run %s", id)
 	}
 	data, err := r.query(ctx, id, pointQuery)
 	if err != nil {
-		return false, err
+		return err
 	}
 	var start Start
 	if err := json.Unmarshal([]byte(r.App.Unseal(string(data))), &start); err != nil {
-		return false, fmt.Errorf("reading the record of run %s: %w", id, err)
+		return fmt.Errorf("reading the record of run %s: %w", id, err)
 	}
 	start.Info.ID = id
 	c.ID, c.Force, c.Yes, c.Here, c.Command = id, t.Force, t.Yes, true, "loki-temporal --resume "+id
 	job, err := r.App.Runs().JobOf(ctx, start.Info, start.Point.Last, c)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if job.Release != nil {
 		job.Release()
 	}
 	start.Info.Definition, start.Info.Fingerprint, start.Info.Files = job.Info.Definition, job.Info.Fingerprint, job.Info.Files
 	start.Terms, start.Heartbeat = t, r.Heartbeat
-	return true, r.begin(ctx, id, start, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
-}
-
-// closed reports whether the server has ended the workflow of a run, such as one that was terminated.
-func (r *Runs) closed(ctx context.Context, id string) (bool, error) {
-	d, err := r.Client.DescribeWorkflowExecution(ctx, id, "")
-	if err != nil {
-		return false, r.explain(id, err)
-	}
-	return d.GetWorkflowExecutionInfo().GetStatus() != enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+	return r.begin(ctx, id, start, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 }
 
 // Cancel ends a run. Its nodes stop, and it can be resumed.
@@ -187,27 +196,10 @@ func (r *Runs) Wait(ctx context.Context, id string, show func(json.RawMessage) e
 		if s.Status != run.Running && (s.Status != run.Suspended || len(s.Waits) > 0) {
 			return s, nil
 		}
-		if closed, err := r.closed(ctx, id); err != nil || closed {
-			if err == nil {
-				s, err = r.ended(ctx, id, s)
-			}
-			return s, err
-		}
 		if err := retry.Sleep(ctx, pollTime); err != nil {
 			return s, err
 		}
 	}
-}
-
-// ended returns how a run stands whose workflow the server has closed: by itself since it was asked, or by force.
-func (r *Runs) ended(ctx context.Context, id string, before Status) (Status, error) {
-	s, err := r.Status(ctx, id, Request{After: before.Next})
-	if err != nil || s.Status != run.Running && s.Status != run.Suspended {
-		return s, err
-	}
-	s.Status = run.Canceled
-	s.Failure = &Failure{Code: fault.Canceled, Message: "the workflow of the run was ended at the server"}
-	return s, nil
 }
 
 // explain returns an error of the server as one for the user.

@@ -30,6 +30,7 @@ import (
 	"loki/internal/ask"
 	"loki/internal/event"
 	"loki/internal/graph"
+	"loki/internal/run"
 )
 
 // rules are those of the model: it says what it was asked.
@@ -205,8 +206,8 @@ func (w *world) effects() int {
 	return strings.Count(string(data), "\n")
 }
 
-// types returns the types of the events of the run, with their nodes.
-func (w *world) types() []string {
+// status asks the run how it stands.
+func (w *world) status() driver.Status {
 	w.t.Helper()
 	v, err := w.env.QueryWorkflow("loki-status", driver.Request{})
 	if err != nil {
@@ -216,8 +217,14 @@ func (w *world) types() []string {
 	if err := v.Get(&s); err != nil {
 		w.t.Fatal(err)
 	}
+	return s
+}
+
+// types returns the types of the events of the run, with their nodes.
+func (w *world) types() []string {
+	w.t.Helper()
 	var types []string
-	for _, ev := range s.Events {
+	for _, ev := range w.status().Events {
 		var e struct{ Type, Node string }
 		if err := json.Unmarshal(ev, &e); err != nil {
 			w.t.Fatal(err)
@@ -503,5 +510,143 @@ nodes:
 	}
 	if len(w.sent) == 0 {
 		t.Error("nothing was sent")
+	}
+}
+
+// TestProviderThatAsksForTime has a run wait for its provider, and go on by itself.
+func TestProviderThatAsksForTime(t *testing.T) {
+	w := newWorldWith(t, `
+name: later
+model: builtin:script/later.yaml
+start: think
+nodes:
+  think: {type: llm, prompt: x, state_updates: {said: "{{output}}"}, next: done}
+  done: {type: end, output: "{{said}}"}
+`, map[string]string{"later.yaml": `
+rules:
+  - match: {text: x}
+    times: 1
+    error: {kind: rate_limited, status: 429, message: too many requests, retry_after: 2h}
+default: {reply: at last}
+`})
+	before := w.env.Now()
+	w.env.RegisterDelayedCallback(func() {
+		if s := w.status(); s.Status != run.Suspended || s.Until.IsZero() {
+			t.Errorf("after an hour: %+v", s)
+		}
+	}, time.Hour)
+	r, err := w.run(w.start("x"))
+	if waited := w.env.Now().Sub(before); err != nil || r.Output != "at last" || waited < 2*time.Hour-time.Minute {
+		t.Errorf("%+v, %v, after %s", r, err, waited)
+	}
+}
+
+// TestConsent has a tool wait for consent, which is a question of the run.
+func TestConsent(t *testing.T) {
+	w := newWorld(t, loop)
+	r, err := w.run(w.start("x"), map[string]string{"work/1.1": "yes"})
+	if err != nil || !strings.Contains(r.Output, "counted") || w.effects() != 1 {
+		t.Errorf("%d effects, %+v, %v", w.effects(), r, err)
+	}
+	if len(w.tasks) != 3 || len(w.tasks[1].Steps) == 0 {
+		t.Errorf("%d executions", len(w.tasks))
+	}
+}
+
+// TestBudget ends a run whose budget is used up by nodes that would run side by side.
+func TestBudget(t *testing.T) {
+	const budget = `
+name: budget
+model: builtin:script/rules.yaml
+start: first
+settings: {budget: {tokens: %d}}
+nodes:
+  first: {type: llm, prompt: first, max_tokens: 5, next: [a, b]}
+  a: {type: llm, prompt: a, max_tokens: 5, next: done}
+  b: {type: llm, prompt: b, max_tokens: 5, next: done}
+  done: {type: end, join: all, output: "done"}
+`
+	w := newWorld(t, fmt.Sprintf(budget, 1000))
+	enough, err := w.run(w.start("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := enough.Usage.Total()*2/3 + 1
+	w = newWorld(t, fmt.Sprintf(budget, limit))
+	_, err = w.run(w.start("x"))
+	var failed *temporal.ApplicationError
+	if !errors.As(err, &failed) || failed.Type() != "limit" || !strings.Contains(failed.Message(), fmt.Sprintf(`at node "b": LLM node failed: the budget of %d tokens is used up`, limit)) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestQuestionBesideFailure fails a run whose question waits beside a node that has failed: no answer mends it.
+func TestQuestionBesideFailure(t *testing.T) {
+	w := newWorld(t, `
+name: both
+start: first
+sandbox: full
+settings: {validate_before_run: false}
+nodes:
+  first: {type: script, script: count.sh, next: [ask, bad]}
+  ask: {type: input, question: "Name?", state_updates: {name: "{{input}}"}, next: done}
+  bad: {type: script, script: missing.sh}
+  done: {type: end, join: all, output: "done"}
+`)
+	_, err := w.run(w.start("x"))
+	var failed *temporal.ApplicationError
+	if !errors.As(err, &failed) || !strings.Contains(failed.Message(), `at node "bad"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestChild has a node run another agent, whose steps are steps of the node.
+func TestChild(t *testing.T) {
+	w := newWorldWith(t, `
+name: parent
+start: ask
+sandbox: full
+nodes:
+  ask: {type: agent, agent: child, prompt: "do {{initial_prompt}}", state_updates: {said: "{{output}}"}, next: done}
+  done: {type: end, output: "{{said}}"}
+`, map[string]string{"config/agents/child/graph.yaml": `
+name: child
+start: count
+sandbox: full
+nodes:
+  count: {type: script, script: count.sh, next: review}
+  review: {type: approval, question: "{{initial_prompt}}?", options: [go, stop], routes: {go: done, stop: done}, on_other: done, state_updates: {chosen: "{{choice}}"}}
+  done: {type: end, output: "{{chosen}}"}
+`, "config/agents/child/count.sh": countScript})
+	w.env.RegisterDelayedCallback(func() {
+		waits := w.status().Waits
+		if len(waits) != 1 || waits[0].Text != "do x?" {
+			t.Fatalf("waits: %+v", waits)
+		}
+		w.env.SignalWorkflow("loki-answer", driver.Letter{ID: "a", Answers: map[string]string{waits[0].ID: "go"}})
+	}, time.Hour)
+	r, err := w.run(w.start("x"))
+	if err != nil || r.Output != "go" || w.effects() != 1 {
+		t.Errorf("%d effects, %+v, %v", w.effects(), r, err)
+	}
+}
+
+// TestRoom has nodes with a large state begin in turns, because a server would not take all of their inputs at once.
+func TestRoom(t *testing.T) {
+	nodes, next := "", ""
+	for _, id := range []string{"a", "b", "c", "d"} {
+		nodes += fmt.Sprintf("  %s: {type: script, script: count.sh, state_updates: {log: x}, next: done}\n", id)
+		next += id + ", "
+	}
+	w := newWorldWith(t, "name: room\nstart: large\nsandbox: full\nreducers: {count: append, log: append}\nnodes:\n  large: {type: script, script: large.sh, next: ["+next+"]}\n"+nodes+
+		"  done: {type: end, join: all, output: done}\n", map[string]string{"agent/large.sh": "#!/bin/sh\nprintf '{\"x\": \"%01200000d\"}' 1\n"})
+	var timers int
+	w.env.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
+	r, err := w.run(w.start("x"))
+	if err != nil || r.Output != "done" || w.effects() != 4 {
+		t.Errorf("%d effects, %v", w.effects(), err)
+	}
+	if timers == 0 {
+		t.Error("all were sent at once")
 	}
 }

@@ -23,7 +23,7 @@ type recorder struct {
 	pulse *pulse
 	batch Batch // without changes and events
 
-	turn sync.Mutex // held while a group is being sent
+	turn chan struct{} // holds a token while a group is being sent
 
 	mu     sync.Mutex // guards what follows
 	known  map[string]Step
@@ -35,13 +35,13 @@ type recorder struct {
 type group struct {
 	changes []Change
 	size    int
-	sent    bool  // guarded by turn
+	sent    bool  // read and written by who has the turn
 	err     error // likewise
 }
 
 func newRecorder(t Task, p *pulse, send func(context.Context, Batch) error) *recorder {
 	r := &recorder{
-		send: send, pulse: p, batch: Batch{Node: t.Node, Step: t.Step, Attempt: t.Attempt}, known: make(map[string]Step, len(t.Steps)),
+		send: send, pulse: p, turn: make(chan struct{}, 1), batch: Batch{Node: t.Node, Step: t.Step, Attempt: t.Attempt}, known: make(map[string]Step, len(t.Steps)),
 	}
 	for _, s := range t.Steps {
 		r.known[s.Key] = s
@@ -101,8 +101,8 @@ func (r *recorder) change(ctx context.Context, c Change) error {
 		return r.pulse.lose(err)
 	}
 	g := r.join(c, n)
-	r.turn.Lock()
-	defer r.turn.Unlock()
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
 	if !g.sent {
 		g.sent, g.err = true, r.sendGroup(ctx, g)
 	}

@@ -43,6 +43,7 @@ type execution struct {
 	tasks  map[string]*task // of the super-step that is not over
 	order  []*task          // the same, ascending by node
 	slots  workflow.Semaphore
+	room   room
 	began  time.Time // since when the run has worked without a rest
 	status run.Status
 	ended  *Failure // why the run did not come to its end
@@ -327,6 +328,9 @@ func (x *execution) attempt(ctx workflow.Context, t *task, parallel bool) (out O
 	if err != nil {
 		return Outcome{Failure: failureOf(err)}, nil
 	}
+	if err := x.room.take(ctx, n); err != nil {
+		return out, err
+	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: 10 * 365 * 24 * time.Hour, // what bounds a node is its own timeout
 		HeartbeatTimeout:    beat,
@@ -336,6 +340,31 @@ func (x *execution) attempt(ctx workflow.Context, t *task, parallel bool) (out O
 	})
 	err = workflow.ExecuteActivity(ctx, ActivityName, in).Get(ctx, &out)
 	return out, err
+}
+
+// maxCommands bounds what a workflow sends at once, in bytes: servers accept 4 MiB.
+const maxCommands = 3_000_000
+
+// room is what a workflow may still send before it hears of the server again.
+type room struct {
+	at   time.Time // when it last sent something; the time of a workflow stands still until it hears of the server
+	sent int       // bytes then
+}
+
+// take returns when n bytes can be sent with what is sent together with them.
+func (r *room) take(ctx workflow.Context, n int) error {
+	for {
+		if now := workflow.Now(ctx); !now.Equal(r.at) {
+			r.at, r.sent = now, 0
+		}
+		if r.sent == 0 || r.sent+n <= maxCommands {
+			r.sent += n
+			return nil
+		}
+		if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // used returns what the run has used without the recorded steps of a task.

@@ -58,8 +58,42 @@ func TestUndisturbed(t *testing.T) {
 	}
 }
 
-// writeHistory keeps the history of a run.
-func (w *world) writeHistory(id string) {
+// TestEncrypted looks for words of a run in its history.
+func TestEncrypted(t *testing.T) {
+	s := newServer(t)
+	for _, key := range []string{"", "0123456789abcdef0123456789abcdef"} {
+		t.Run(fmt.Sprint(len(key)), func(t *testing.T) {
+			w := newWorld(t, s)
+			w.key = key
+			w.work()
+			id := w.do("-a", "./agent", "--detach", "prompt")
+			if _, said, code := w.try("--resume", id); code != 8 {
+				t.Fatalf("exit status %d:\n%s", code, said)
+			}
+			if printed := w.do("--resume", id, "--answer", "go"); !strings.Contains(printed, "said think about prompt") {
+				t.Errorf("printed %q", printed)
+			}
+			history, err := protojson.Marshal(w.history(id))
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := 0
+			for _, ev := range w.history(id).GetEvents() {
+				for _, words := range []string{"think about", "Go on?", "did 1", "initial_prompt"} {
+					if strings.Contains(ev.String(), words) {
+						found++
+					}
+				}
+			}
+			if (found == 0) != (key != "") || len(history) < 10_000 {
+				t.Errorf("%d words of the run in %d bytes of its history", found, len(history))
+			}
+		})
+	}
+}
+
+// history returns the history of a run.
+func (w *world) history(id string) *historypb.History {
 	w.t.Helper()
 	var h historypb.History
 	for events := w.client.GetWorkflowHistory(context.Background(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
@@ -69,7 +103,13 @@ func (w *world) writeHistory(id string) {
 		}
 		h.Events = append(h.Events, ev)
 	}
-	data, err := protojson.MarshalOptions{Multiline: true, Indent: " "}.Marshal(&h)
+	return &h
+}
+
+// writeHistory keeps the history of a run.
+func (w *world) writeHistory(id string) {
+	w.t.Helper()
+	data, err := protojson.MarshalOptions{Multiline: true, Indent: " "}.Marshal(w.history(id))
 	if err == nil {
 		err = os.WriteFile(historyFile, append(data, '\n'), 0o644)
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ type server struct {
 }
 
 // newServer starts a server and builds the program.
-func newServer(t *testing.T) *server {
+func newServer(t *testing.T, o ...temporaltest.TestServerOption) *server {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("the graph's scripts need bash")
@@ -82,7 +83,7 @@ func newServer(t *testing.T) *server {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	s.TestServer = temporaltest.NewServer(temporaltest.WithT(t))
+	s.TestServer = temporaltest.NewServer(append(o, temporaltest.WithT(t))...)
 	s.client = s.GetDefaultClient()
 	return s
 }
@@ -99,6 +100,7 @@ type world struct {
 	calls   map[string]int // of the model, by what was asked
 	made    map[string]int // effects, by key
 	workers []*exec.Cmd
+	key     string // that encrypts what goes to the server, empty for none
 }
 
 func newWorld(t *testing.T, s *server) *world {
@@ -186,7 +188,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(),
 		"HOME="+w.dir, "LOKI_CONFIG_DIR="+filepath.Join(w.dir, "config"), "LOKI_STATE_DIR="+filepath.Join(w.dir, "state"), "LOKI_CACHE_DIR="+filepath.Join(w.dir, "cache"),
 		"COUNTER_PORT="+port, "AUTO_CONFIRM=1", "LOKI_SHELL=bash", "LOKI_TRUSTED_DIRS="+w.dir,
-		"TEMPORAL_ADDRESS="+w.GetFrontendHostPort(), "TEMPORAL_NAMESPACE="+w.GetDefaultNamespace())
+		"TEMPORAL_ADDRESS="+w.GetFrontendHostPort(), "TEMPORAL_NAMESPACE="+w.GetDefaultNamespace(), "LOKI_TEMPORAL_KEY="+w.key)
 	return cmd
 }
 
@@ -239,10 +241,13 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 // kill kills a worker with SIGKILL.
-func (w *world) kill(i int) {
+func (w *world) kill(i int) { w.end(i, syscall.SIGKILL) }
+
+// end ends a worker with a signal.
+func (w *world) end(i int, signal syscall.Signal) {
 	cmd := w.workers[i]
 	w.workers = slices.Delete(w.workers, i, i+1)
-	_ = cmd.Process.Kill()
+	_ = cmd.Process.Signal(signal)
 	var status *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &status) {
 		w.t.Error(err)

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"bufio"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -83,5 +85,28 @@ func TestAddressesThatAreRefused(t *testing.T) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestOptionsOfAll: a request that names no path goes through what all others go through.
+func TestOptionsOfAll(t *testing.T) {
+	s := servertest.Start(t, nil)
+	for host, status := range map[string]int{"evil.example": http.StatusForbidden, "localhost": http.StatusBadRequest} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, "OPTIONS * HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		a, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = a.Body.Close()
+		if a.StatusCode != status || a.Header.Get("X-Request-Id") == "" || a.Header.Get("X-Frame-Options") != "DENY" {
+			t.Errorf("for %s: %s %v", host, a.Status, a.Header)
+		}
 	}
 }

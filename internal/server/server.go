@@ -127,13 +127,15 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       withConn,
-		ConnState:         s.unasked.follow,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+
+		DisableGeneralOptionsHandler: true, // it would answer before all that requests go through here
+		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		ConnContext:                  withConn,
+		ConnState:                    s.unasked.follow,
+		ErrorLog:                     slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	go func() {
-		s.served <- s.http.Serve(listener{s.listener, func() time.Duration { return s.api.Limits().Timeout }})
+		s.served <- s.http.Serve(newListener(s.listener, func() time.Duration { return s.api.Limits().Timeout }, mostConnections(), s.unasked.evict))
 	}() // ends with Shutdown, which waits for it
 	s.resumed = make(chan struct{})
 	go func() { // ends with Shutdown at the latest, which waits for it

@@ -167,6 +167,10 @@ type Node struct {
 	HasNext bool
 	FanOut  bool
 
+	// Choices are the places that depend on the state, by their name below the node: next, fallback, on_other, or routes
+	// and an answer. Where there is one, it decides, and the field, such as Next, only says which nodes it can lead to.
+	Choices map[string]*Choice
+
 	// Join makes the node wait, see Plan.
 	Join Join
 
@@ -184,7 +188,7 @@ type Node struct {
 	// for no end.
 	Expires *Template
 
-	Fallback string // script, llm and tool: node to go to on failure, "" for none
+	Fallback string // script, llm and tool: node to go to on failure, "" for none; the first of a choice
 
 	Retry       *retry.Policy // agent, llm, rag, script and tool; nil for none
 	OnUncertain Uncertain     // agent, llm, script and tool
@@ -275,8 +279,11 @@ type Approval struct {
 // Route sends one answer of an approval to a node.
 type Route struct {
 	Answer string
-	Target string
+	Target string // the first of a choice
 }
+
+// place returns where the route is below the node.
+func (r Route) place() string { return "routes." + r.Answer }
 
 // Input asks a human for a text.
 type Input struct {

@@ -6,9 +6,15 @@ import "fmt"
 type Edge struct {
 	From, To string
 	Field    string // next, routes, on_other, fallback or branch
-	Label    string // the answer of a route, empty for other fields
+	Label    string // the answer of a route; of a way of a choice also its condition and bound; else empty
 	Path     string // place in the definition, for Graph.Pos
+
+	Way *Way // nil for an edge that is no part of a choice
+	All bool // it is a way that may be taken together with the others of its choice
 }
+
+// Bounded reports whether a run can take the edge only so often.
+func (e Edge) Bounded() bool { return e.Way != nil && e.Way.Max > 0 }
 
 // Edges returns the declared edges of n: its next in order, whatever its type, then
 // an approval's routes and on_other, a fallback, a map's branch. The targets may be
@@ -16,26 +22,49 @@ type Edge struct {
 func (g *Graph) Edges(n *Node) []Edge {
 	base := "nodes." + n.ID
 	edges := make([]Edge, 0, len(n.Next)+2)
-	for i, to := range n.Next {
-		path := base + ".next"
-		if n.FanOut {
-			path = fmt.Sprintf("%s[%d]", path, i)
+	// add adds the edges of a choice, or the one to the node.
+	add := func(place, field, to, label string) {
+		c := n.Choices[place]
+		if c == nil {
+			edges = append(edges, Edge{From: n.ID, To: to, Field: field, Label: label, Path: base + "." + place})
+			return
 		}
-		edges = append(edges, Edge{From: n.ID, To: to, Field: "next", Path: path})
+		for i := range c.Ways {
+			w := &c.Ways[i]
+			e := Edge{From: n.ID, To: w.To, Field: field, Label: c.label(i), Path: w.Path, Way: w, All: c.All}
+			if label != "" && e.Label != "" {
+				e.Label = label + ": " + e.Label
+			} else {
+				e.Label += label
+			}
+			edges = append(edges, e)
+		}
+	}
+	switch {
+	case n.Choices["next"] != nil:
+		add("next", "next", "", "")
+	default:
+		for i, to := range n.Next {
+			path := base + ".next"
+			if n.FanOut {
+				path = fmt.Sprintf("%s[%d]", path, i)
+			}
+			edges = append(edges, Edge{From: n.ID, To: to, Field: "next", Path: path})
+		}
 	}
 	if n.Approval != nil {
 		for _, r := range n.Approval.Routes {
-			edges = append(edges, Edge{From: n.ID, To: r.Target, Field: "routes", Label: r.Answer, Path: base + ".routes." + r.Answer})
+			add(r.place(), "routes", r.Target, r.Answer)
 		}
 		if n.Approval.OnOther != "" { // the branch of a map needs none
-			edges = append(edges, Edge{From: n.ID, To: n.Approval.OnOther, Field: "on_other", Path: base + ".on_other"})
+			add("on_other", "on_other", n.Approval.OnOther, "")
 		}
 	}
 	if n.Fallback != "" {
-		edges = append(edges, Edge{From: n.ID, To: n.Fallback, Field: "fallback", Path: base + ".fallback"})
+		add("fallback", "fallback", n.Fallback, "")
 	}
 	if n.Map != nil {
-		edges = append(edges, Edge{From: n.ID, To: n.Map.Branch, Field: "branch", Path: base + ".branch"})
+		add("branch", "branch", n.Map.Branch, "")
 	}
 	return edges
 }

@@ -211,8 +211,11 @@ func topAspects(g *Graph) aspects {
 func nodeMeaning(n *Node) aspects {
 	var l aspects
 	l.text("type", string(n.Type))
-	if n.HasNext {
+	if n.HasNext && n.Choices["next"] == nil {
 		l.add("next", fmt.Sprintf("%q", n.Next))
+	}
+	for place, c := range n.choices {
+		l.add(place, c.text())
 	}
 	l.text("join", string(n.Join))
 	if n.HasUpdates {
@@ -222,7 +225,9 @@ func nodeMeaning(n *Node) aspects {
 		l.span("timeout", n.Timeout)
 	}
 	l.template("expires", n.Expires)
-	l.text("fallback", n.Fallback)
+	if n.Choices["fallback"] == nil {
+		l.text("fallback", n.Fallback)
+	}
 	if r := n.Retry; r != nil {
 		l.add("retry", fmt.Sprintf("%d attempts, backoff %s x %g up to %s, jitter %g", r.Attempts, seconds(r.Backoff), r.Factor, seconds(r.MaxBackoff), r.Jitter))
 	}
@@ -250,9 +255,13 @@ func (l *aspects) typeFields(n *Node) {
 		l.template("question", &n.Approval.Question)
 		l.texts("options", n.Approval.Options)
 		for _, r := range n.Approval.Routes {
-			l.add("routes."+r.Answer, strconv.Quote(r.Target))
+			if n.Choices[r.place()] == nil {
+				l.add(r.place(), strconv.Quote(r.Target))
+			}
 		}
-		l.text("on_other", n.Approval.OnOther)
+		if n.Choices["on_other"] == nil {
+			l.text("on_other", n.Approval.OnOther)
+		}
 		l.template("default", n.Approval.Default)
 		l.texts("assignees", n.Approval.Assignees)
 	case n.Input != nil:

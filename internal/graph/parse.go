@@ -131,6 +131,7 @@ type parser struct {
 	g        *Graph
 	version  string
 	current  string          // id of the node being read
+	pick     pick            // of that node
 	branches map[string]bool // ids of the nodes that maps run
 	warnings Findings
 	unknowns []*yamldoc.Problem // warnings about unknown keys, which warnings has

@@ -36,10 +36,15 @@ func (p *parser) node(e yamldoc.Entry) {
 	n.Type = Type(kind)
 	p.id(n, e, m)
 	m.Text("description", &n.Description)
+	p.pick = pickFirst
+	yamldoc.Choice(m, "pick", &p.pick, pickFirst, pickAll)
 	p.next(n, m)
 	yamldoc.Choice(m, "join", &n.Join, JoinAny, JoinAll)
 	p.require(m, p.requiredOf(n)...)
 	p.fields(n, m)
+	if p.pick == pickAll && len(n.Choices) == 0 {
+		m.Get("pick").Warnf("pick has no edges to pick from").Hint = edgeHint
+	}
 	p.warnUnread(m, func(key string) string { return elsewhere(n.Type, key) })
 	p.g.Nodes = append(p.g.Nodes, n)
 	p.g.byID[n.ID] = n
@@ -98,24 +103,27 @@ func (p *parser) id(n *Node, e yamldoc.Entry, m *yamldoc.Map) {
 	}
 }
 
-// next reads the polymorphic successor: nothing, a node id, or a list of them.
+// next reads the successors: nothing, a node id, a list of them, or a choice.
 func (p *parser) next(n *Node, m *yamldoc.Map) {
 	next := m.Get("next")
 	if next == nil || next.Kind() == yamldoc.Null {
 		return
 	}
 	n.HasNext = true
-	if next.Kind() == yamldoc.List {
+	if next.Kind() == yamldoc.List && !hasEdges(next) {
 		n.Next, _ = next.Strs()
 		n.FanOut = len(n.Next) > 1
 		return
 	}
-	if next.Kind() == yamldoc.Mapping {
-		next.Errorf("expected a node id or a list of node ids, found a mapping").Hint = "only an approval node chooses: with routes"
-		return
-	}
-	if id, ok := next.Str(); ok {
-		n.Next = []string{id}
+	n.Next = p.exit(n, "next", next)
+}
+
+// goTo reads where a run goes, and stores the first node that this leads to.
+func (p *parser) goTo(n *Node, m *yamldoc.Map, key string, dst *string) {
+	if at := m.Get(key); at != nil && at.Kind() != yamldoc.Null {
+		if targets := p.exit(n, key, at); len(targets) > 0 {
+			*dst = targets[0]
+		}
 	}
 }
 
@@ -188,7 +196,7 @@ func (p *parser) script(n *Node, m *yamldoc.Map) {
 	n.Script = &Script{}
 	m.Str("script", &n.Script.Script)
 	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
-	m.Str("fallback", &n.Fallback)
+	p.goTo(n, m, "fallback", &n.Fallback)
 	p.updates(n, m)
 	p.timeout(n, m, DefaultScriptTimeout)
 	p.retry(n, m)
@@ -202,11 +210,13 @@ func (p *parser) approval(n *Node, m *yamldoc.Map) {
 	templates(m)("question", &a.Question)
 	m.Strs("options", &a.Options)
 	for e := range m.Map("routes").All() {
-		if target, ok := e.Node.Str(); ok {
-			a.Routes = append(a.Routes, Route{e.Key, target})
+		r := Route{Answer: e.Key}
+		if targets := p.exit(n, r.place(), e.Node); len(targets) > 0 {
+			r.Target = targets[0]
+			a.Routes = append(a.Routes, r)
 		}
 	}
-	m.Str("on_other", &a.OnOther)
+	p.goTo(n, m, "on_other", &a.OnOther)
 	a.Assignees = assignees(m)
 	n.Expires = expiry(m)
 	p.updates(n, m)
@@ -237,7 +247,7 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	p.others(m)
 	m.Uint("max_attempts", &n.LLM.MaxAttempts)
 	m.Uint("max_iterations", &n.LLM.MaxIterations)
-	m.Str("fallback", &n.Fallback)
+	p.goTo(n, m, "fallback", &n.Fallback)
 	p.updates(n, m)
 	p.timeout(n, m, 0)
 	p.retry(n, m)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +27,9 @@ type Plan struct {
 	rank  map[string]int // index into nodes by id
 	// reach[j] has a bit for every node from which the JoinAll node j can be reached.
 	reach map[int]bitset
+	// bounded are the ways with a bound, by their ids. counting says that tasks are given what the run has counted.
+	bounded  map[string]int
+	counting bool
 }
 
 // NewPlan prepares g.
@@ -36,6 +40,20 @@ func NewPlan(g *Graph) *Plan {
 		p.rank[n.ID] = i
 	}
 	p.reach = p.joinAncestors()
+	p.counting = bytes.Contains(g.Text, []byte(LoopKey))
+	for _, n := range p.nodes {
+		for _, c := range n.choices {
+			p.counting = true
+			for _, w := range c.Ways {
+				if w.Max > 0 {
+					if p.bounded == nil {
+						p.bounded = make(map[string]int)
+					}
+					p.bounded[w.ID] = len(p.bounded)
+				}
+			}
+		}
+	}
 	return p
 }
 
@@ -54,6 +72,7 @@ type Progress struct {
 	Output   string   // its text
 
 	visits []int32 // finished visits by rank
+	taken  []int32 // of the bounded ways; nil if none was taken
 }
 
 // Visits returns how often the node was run so far.
@@ -91,11 +110,39 @@ func (p *Plan) Restore(pr Progress, visits map[string]int) Progress {
 	return pr
 }
 
+// TakenCounts returns how often ways with a bound were taken, by their ids; nil if none was.
+func (p *Plan) TakenCounts(pr Progress) map[string]int {
+	if pr.taken == nil {
+		return nil
+	}
+	counts := make(map[string]int, len(p.bounded))
+	for id, i := range p.bounded {
+		if n := pr.taken[i]; n > 0 {
+			counts[id] = int(n)
+		}
+	}
+	return counts
+}
+
+// RestoreTaken returns pr, read back from a store, with the ways that were taken. Those that the plan does not have are left out.
+func (p *Plan) RestoreTaken(pr Progress, counts map[string]int) Progress {
+	for id, n := range counts {
+		if i, ok := p.bounded[id]; ok {
+			if pr.taken == nil {
+				pr.taken = make([]int32, len(p.bounded))
+			}
+			pr.taken[i] = int32(n)
+		}
+	}
+	return pr
+}
+
 // Task is one node to run in a super-step.
 type Task struct {
 	Node  *Node
-	Step  int // number of the super-step, from 1
-	Visit int // which visit of the node this is, from 1
+	Step  int   // number of the super-step, from 1
+	Visit int   // which visit of the node this is, from 1
+	Loop  *Loop // what the run has counted; nil in a graph that nothing of depends on it
 }
 
 // Result is what came of a [Task].
@@ -103,6 +150,7 @@ type Result struct {
 	Node    string
 	Writes  []value.Member // as [Draft.Diff] gives them
 	Targets []string       // nodes to go to
+	Taken   []string       // ids of the ways of a choice that lead there
 	Ended   bool           // the node was an end node
 	Output  string         // of an end node
 	Failure *Failure       // the node failed, and the run goes on
@@ -166,6 +214,7 @@ func (p *Plan) Next(pr Progress) ([]Task, error) {
 			return nil, &LimitError{Node: id, Visits: visit, Max: limit}
 		}
 		tasks[i] = Task{Node: p.nodes[r], Step: pr.Step + 1, Visit: visit}
+		tasks[i].Loop = p.Loop(pr, id)
 	}
 	return tasks, nil
 }
@@ -216,6 +265,7 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 		State:    state,
 		Failures: pr.Failures,
 		visits:   slices.Clone(pr.visits),
+		taken:    pr.taken,
 	}
 	var reached []string
 	for i := range results {
@@ -225,6 +275,7 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 		}
 		reached = append(reached, results[i].Targets...)
 	}
+	next.taken = p.countTaken(next.taken, results)
 	if end >= 0 {
 		next.Done, next.Output = true, results[end].Output
 		return next, nil
@@ -233,6 +284,23 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 	slices.Sort(reached)
 	next.Frontier, next.Waiting = p.holdBack(slices.Compact(reached))
 	return next, nil
+}
+
+// countTaken returns taken with the bounded ways of the results added.
+func (p *Plan) countTaken(taken []int32, results []Result) []int32 {
+	if len(p.bounded) == 0 {
+		return taken
+	}
+	counted := make([]int32, len(p.bounded))
+	copy(counted, taken)
+	for _, r := range results {
+		for _, id := range r.Taken {
+			if i, ok := p.bounded[id]; ok {
+				counted[i]++
+			}
+		}
+	}
+	return counted
 }
 
 func byNode(a, b Result) int { return strings.Compare(a.Node, b.Node) }
@@ -346,7 +414,7 @@ func (p *Plan) holdBack(reached []string) (frontier, waiting []string) {
 		}
 		frontier = append(frontier, id)
 	}
-	if len(frontier) == 0 { // only in a static cycle, which validation refuses
+	if len(frontier) == 0 { // they wait for each other, in a loop
 		return waiting[:1], waiting[1:]
 	}
 	return frontier, waiting

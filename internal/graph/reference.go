@@ -17,7 +17,7 @@ var settingFields = []string{
 }
 
 // commonFields are the fields that nodes of all types have.
-var commonFields = []string{"type", "next", "join", "description", "id"}
+var commonFields = []string{"type", "next", "pick", "join", "description", "id"}
 
 // meanings say in a few words what a field holds. A key with a type in front of it, "map.over", is about nodes of that type,
 // and "settings.timeout" about settings.
@@ -53,7 +53,8 @@ var meanings = map[string]string{
 	"settings.log_state_snapshots": "boolean",
 
 	"type":            "see below",
-	"next":            "id, or list of ids that then run in parallel",
+	"next":            "id, list of ids that then run in parallel, or edges, see above",
+	"pick":            "first, or all: take every edge that holds",
 	"join":            "any, or all: wait until no active node can still reach this one",
 	"id":              "the key again; may be left out",
 	"prompt":          "template",
@@ -63,8 +64,8 @@ var meanings = map[string]string{
 	"agent":           "name of an agent",
 	"script":          "path in the directory of the agent, ending in .sh, .py or .ts",
 	"options":         "list of texts",
-	"routes":          "mapping of each option to a node id",
-	"on_other":        "node id for any other answer",
+	"routes":          "mapping of each option to a node id or edges",
+	"on_other":        "node id or edges for any other answer",
 	"default":         "template, the answer when the timeout is over",
 	"input.default":   "template, for an empty answer",
 	"validation":      "len(input) with >=, <=, ==, > or < and a number",
@@ -80,7 +81,7 @@ var meanings = map[string]string{
 	"output_schema":   "JSON Schema of the answer, whose members go into the state",
 	"state_updates":   "mapping of state key to template",
 	"timeout":         "seconds",
-	"fallback":        "node id if it fails",
+	"fallback":        "node id or edges if it fails",
 	"retry":           "{attempts, backoff, factor, max_backoff, jitter}, seconds",
 	"cache":           "{ttl, key}: seconds, template",
 	"on_uncertain":    "retry, skip or ask, after an interruption",
@@ -118,8 +119,12 @@ const rules = `The nodes work on one state, a table of keys and JSON values. ini
 Templates are texts with placeholders: {{key}}, {{key.member}}, {{key[0]}}, without blanks. A key that is not in the state is an error in prompt,
 instructions, query and question, and empty elsewhere. In state_updates and over, a template that is one placeholder keeps the type of the value.
 
-Edges must not form a cycle: a loop goes through a script node that prints _next. Nodes that a list in next starts together must not write the
-same key, unless it has a reducer, nor read what another of them writes; a script among them has state_updates, {} if it shares nothing. At
+next can be a list of edges, the first of which that holds is taken: [{when: "score >= 8", to: publish}, {to: draft, max: 3}, {to: give_up}].
+when is an expression over the state, without braces: == != < <= > >= in contains matches && || ! ?? ?: + - * / % len() count() any() all().
+Or it goes by a value: {on: "{{kind}}", routes: {bug: fix, idea: plan}, otherwise: triage}. Edges may form a cycle only if each way round
+passes an edge with max, which bounds how often a run takes it. {{_loop.NODE}} is how often a node was visited.
+
+Nodes that a list in next starts together must not write the same key, unless it has a reducer, nor read what another of them writes; a script among them has state_updates, {} if it shares nothing. At
 least one node is of the type end.
 
 `

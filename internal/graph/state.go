@@ -118,10 +118,17 @@ func (s State) Changes(next State) []value.Member {
 type Draft struct {
 	base   State
 	writes []value.Member // in order of first write, each key once
+	loop   *Loop          // answers LoopKey if the state does not; may be nil
 }
 
 // NewDraft returns a draft over s without writes.
 func NewDraft(s State) *Draft { return &Draft{base: s} }
+
+// WithLoop makes what a run has counted a part of what the branch sees. It returns d.
+func (d *Draft) WithLoop(l *Loop) *Draft {
+	d.loop = l
+	return d
+}
 
 // Get returns the value of key as the branch sees it.
 func (d *Draft) Get(key string) (v value.Value, ok bool) {
@@ -130,7 +137,10 @@ func (d *Draft) Get(key string) (v value.Value, ok bool) {
 			return d.writes[i].Value, true
 		}
 	}
-	return d.base.Get(key)
+	if v, ok = d.base.Get(key); !ok && d.loop != nil && key == LoopKey {
+		return d.loop.visitCounts(), true
+	}
+	return v, ok
 }
 
 // Set writes key.

@@ -98,7 +98,7 @@ func (p *parser) tool(n *Node, m *yamldoc.Map) {
 			n.Tool.Arguments.Source = v.AsObject()
 		}
 	}
-	m.Str("fallback", &n.Fallback)
+	p.goTo(n, m, "fallback", &n.Fallback)
 	p.updates(n, m)
 	p.timeout(n, m, 0)
 	p.retry(n, m)

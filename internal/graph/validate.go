@@ -65,6 +65,10 @@ const (
 	RuleCache            Rule = "cache"            // a cache that holds nothing
 	RuleUncertain        Rule = "uncertain"        // an on_uncertain that cannot be followed
 	RuleMissingNext      Rule = "missing-next"     // a node has no way to go on
+	RuleOtherwise        Rule = "otherwise"        // all edges of a node may fail to hold
+	RuleUnreachableEdge  Rule = "unreachable-edge" // an edge behind one that always holds
+	RuleLoopBound        Rule = "loop-bound"       // an edge with a max that is never reached
+	RuleCondition        Rule = "condition"        // a condition that cannot be meant
 	RuleJoin             Rule = "join"             // a join that joins nothing
 	RuleScopedUpdate     Rule = "scoped-update"    // a state update that is dropped
 	RulePlaceholder      Rule = "placeholder"      // a text that looks like a placeholder and is none
@@ -198,6 +202,8 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.caches()
 	v.uncertain()
 	v.successors()
+	v.choices()
+	v.conditions()
 	v.joins()
 	v.scopedUpdates()
 	v.placeholders()
@@ -213,6 +219,9 @@ type validator struct {
 	branchOf map[string][]*Node // map nodes by their branch
 	findings Findings
 	reported map[Finding]bool
+
+	known  []string // see knownKeys; nil before it was asked
+	closed bool
 }
 
 // err adds an error; node may be nil, and path is below the node if there is one.
@@ -232,7 +241,11 @@ func (v *validator) add(severity Severity, rule Rule, node *Node, path, hint, ms
 		f.Path = strings.TrimSuffix("nodes."+node.ID+"."+path, ".")
 	}
 	f.Pos = v.g.Pos(f.Path)
-	// Two maps over one branch, or two equal fan-outs, need not be reported twice.
+	v.report(f)
+}
+
+// report adds a finding. Two maps over one branch, or two equal fan-outs, need not be reported twice.
+func (v *validator) report(f Finding) {
 	if !v.reported[f] {
 		v.reported[f] = true
 		v.findings = append(v.findings, f)

@@ -47,8 +47,7 @@ func (v *validator) references() {
 	}
 }
 
-// cycles reports the first cycle that a depth-first search from each node in turn
-// meets.
+// cycles reports the first cycle without a bounded edge that a depth-first search from each node in turn meets.
 func (v *validator) cycles() {
 	const visiting, done = 1, 2
 	marks := make(map[string]int, len(v.g.Nodes))
@@ -61,7 +60,7 @@ func (v *validator) cycles() {
 		for _, e := range v.g.Edges(n) {
 			next := v.g.Node(e.To)
 			switch {
-			case next == nil || marks[e.To] == done:
+			case e.Bounded() || next == nil || marks[e.To] == done:
 			case marks[e.To] == visiting:
 				return &e
 			default:
@@ -80,8 +79,7 @@ func (v *validator) cycles() {
 		}
 		if e := visit(n); e != nil {
 			cycle := append(path[slices.Index(path, e.To):], e.To)
-			v.err(RuleCycle, nil, e.Path, "a loop goes through a script that returns the node to go back to as _next",
-				"the declared edges form a cycle: %s", strings.Join(cycle, " -> "))
+			v.err(RuleCycle, nil, e.Path, bound(e), "the declared edges form a cycle: %s", strings.Join(cycle, " -> "))
 			return
 		}
 	}

@@ -7,26 +7,34 @@ import (
 	"strings"
 )
 
-// group is the set of nodes that one fan-out starts together.
+// group is the set of nodes that one fan-out can start together. The edges of a choice of which one is taken exclude each other.
 type group struct {
 	source  *Node
+	place   string  // of the fan-out, below the source
 	members []*Node // ascending by id, each once; unknown targets are left out
 }
 
 // groups returns the fan-outs in declaration order.
 func (v *validator) groups() []group {
 	var groups []group
-	for _, n := range v.g.Nodes {
-		if !n.FanOut {
-			continue
-		}
-		gr := group{source: n}
-		for _, id := range slices.Compact(slices.Sorted(slices.Values(n.Next))) {
+	add := func(n *Node, place string, ids []string) {
+		gr := group{source: n, place: place}
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
 			if member := v.g.Node(id); member != nil {
 				gr.members = append(gr.members, member)
 			}
 		}
 		groups = append(groups, gr)
+	}
+	for _, n := range v.g.Nodes {
+		if n.FanOut {
+			add(n, "next", n.Next)
+		}
+		for place, c := range n.choices {
+			if c.All && len(c.Ways) > 1 {
+				add(n, place, c.targets())
+			}
+		}
 	}
 	return groups
 }
@@ -47,7 +55,7 @@ func (v *validator) parallelWrites(gr group) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(writers)) {
 		if ids := writers[key]; len(ids) > 1 && v.g.Reducers[key] == "" {
-			v.err(RuleParallelWrite, nil, "nodes."+gr.source.ID+".next", fmt.Sprintf("declare how to combine them, for example reducers: {%s: append}", key),
+			v.err(RuleParallelWrite, nil, "nodes."+gr.source.ID+"."+gr.place, fmt.Sprintf("declare how to combine them, for example reducers: {%s: append}", key),
 				"parallel nodes [%s] all write %q, and no reducer is declared for it", strings.Join(ids, ", "), key)
 		}
 	}
@@ -105,7 +113,7 @@ func writes(n *Node) []string {
 	return slices.Compact(keys)
 }
 
-// reads returns the state keys that a node's templates read, ascending. In
+// reads returns the state keys that a node's templates and conditions read, ascending. In
 // state_updates the scoped key is not state.
 func reads(n *Node) []string {
 	var keys []string
@@ -113,6 +121,13 @@ func reads(n *Node) []string {
 		for _, root := range use.template.Roots() {
 			if use.scoped == "" || root != use.scoped {
 				keys = append(keys, root)
+			}
+		}
+	}
+	for _, c := range n.choices {
+		for _, w := range c.Ways {
+			if w.When != nil {
+				keys = append(keys, w.When.Roots()...)
 			}
 		}
 	}
@@ -160,6 +175,9 @@ func templatesOf(n *Node) []use {
 	add("expires", n.Expires, true)
 	if n.Cache != nil {
 		add("cache.key", n.Cache.Key, true)
+	}
+	for place, c := range n.choices {
+		add(place+".on", c.On, false)
 	}
 	for _, u := range n.Updates {
 		uses = append(uses, use{path: "state_updates." + u.Key, template: u.Template, scoped: scopedKey(n.Type)})

@@ -72,17 +72,15 @@ func almostPlaceholder(text string) (found, path string) {
 // whose answer has an open schema.
 func (v *validator) undefinedReads() {
 	known, closed := v.knownKeys()
-	if !closed {
-		return
-	}
 	for _, n := range v.g.Nodes {
 		isItem := func(key string) bool {
 			return slices.ContainsFunc(v.branchOf[n.ID], func(m *Node) bool { return m.Map.As == key })
 		}
 		for _, use := range templatesOf(n) {
+			v.loopReads(n, use)
 			for _, root := range use.template.Roots() {
 				_, written := slices.BinarySearch(known, root)
-				if written || root == "" || root == use.scoped || isItem(root) {
+				if !closed || written || root == "" || root == use.scoped || isItem(root) {
 					continue
 				}
 				effect := "it is always empty"
@@ -95,10 +93,22 @@ func (v *validator) undefinedReads() {
 	}
 }
 
+// loopReads reports visits that are read of what is not a node.
+func (v *validator) loopReads(n *Node, use use) {
+	if _, own := v.g.InitialState.Get(LoopKey); own {
+		return
+	}
+	for _, p := range use.template.parts {
+		if len(p.path) > 1 && p.path[0].name == LoopKey && v.g.Node(p.path[1].name) == nil {
+			v.warn(RuleUndefinedRead, n, use.path, didYouMean(yamldoc.Nearest(p.path[1].name, nodeIDs(v.g))), "{{%s}} is read, but there is no node %q", p.text, p.path[1].name)
+		}
+	}
+}
+
 // knownKeys returns the keys that are written somewhere, ascending; closed is false if there
 // may be others.
 func (v *validator) knownKeys() (known []string, closed bool) {
-	known = []string{PromptKey, LastErrorKey}
+	known = []string{PromptKey, LastErrorKey, LoopKey}
 	for key := range v.g.InitialState.All() {
 		known = append(known, key)
 	}

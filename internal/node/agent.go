@@ -31,11 +31,11 @@ func (r *Runner) agent(ctx context.Context, t *run.Task, wanted string) (product
 			t.Draft.Set(name, v)
 		}
 	}
-	p := product{result: result, targets: t.Node.Next}
+	p := product{result: result}
 	if t.Node.HasUpdates {
 		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
 	}
-	return p, nil
+	return r.exit(ctx, t, p)
 }
 
 // agentResult returns the child's output, or with an output schema the JSON value in it.

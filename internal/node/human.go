@@ -29,15 +29,14 @@ func (r *Runner) approval(ctx context.Context, t *run.Task, wanted string) (prod
 	if err != nil {
 		return product{}, notAnswered("approval", err)
 	}
-	p := product{result: value.Of(choice), targets: []string{a.OnOther}}
+	p := product{result: value.Of(choice)}
 	p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, "choice", p.result, wanted)
 	for _, route := range a.Routes {
 		if route.Answer == choice {
-			p.targets = []string{route.Target}
-			break
+			return r.leave(ctx, t, p, "routes."+route.Answer, route.Target)
 		}
 	}
-	return p, nil
+	return r.leave(ctx, t, p, "on_other", a.OnOther)
 }
 
 // input asks the user for a text. An empty answer stands for the default, which is
@@ -80,9 +79,9 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 	if in.Validation != "" && !(q.HasDefault && text == q.Default) && !valid.Holds(text) {
 		return product{}, fmt.Errorf("the answer does not satisfy %s", in.Validation)
 	}
-	p := product{result: value.Of(text), targets: t.Node.Next[:min(1, len(t.Node.Next))]}
+	p := product{result: value.Of(text)}
 	p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, "input", p.result, wanted)
-	return p, nil
+	return r.leave(ctx, t, p, "next", t.Node.Next[:min(1, len(t.Node.Next))]...)
 }
 
 // isItem reports whether t is an item of a map.

@@ -35,19 +35,16 @@ func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, 
 			return p, withoutFallback(err)
 		}
 		result = value.Of(p.failure.Message)
-	} else {
-		p.targets = t.Node.Next
-		if t.Node.LLM.OutputSchema != nil {
-			for name, v := range result.AsObject().All() {
-				t.Draft.Set(name, v)
-			}
+	} else if t.Node.LLM.OutputSchema != nil {
+		for name, v := range result.AsObject().All() {
+			t.Draft.Set(name, v)
 		}
 	}
 	p.result = result
 	if t.Node.HasUpdates {
 		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
 	}
-	return p, nil
+	return r.exit(ctx, t, p)
 }
 
 // suspendedUntilLater returns the error that suspends a recorded run if the provider asks for a

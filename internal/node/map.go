@@ -37,7 +37,7 @@ func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
 		return product{}, err
 	}
 	t.Draft.Set(m.CollectInto, value.ListOf(collected...).Value())
-	return proceed(t.Node, value.Value{})
+	return r.exit(ctx, t, product{})
 }
 
 // branches runs the branch for every item, at most width at once, and waits for all.
@@ -96,10 +96,10 @@ func (r *Runner) itemsError(ctx context.Context, t *run.Task, errs []error) erro
 // subTask returns the task of one item.
 func (r *Runner) subTask(t *run.Task, base graph.State, i int, item value.Value) *run.Task {
 	branch := r.Plan.Graph().Node(t.Node.Map.Branch)
-	draft := graph.NewDraft(base)
+	draft := graph.NewDraft(base).WithLoop(t.Loop)
 	draft.Set(t.Node.Map.As, item)
 	return &run.Task{
-		Task:   graph.Task{Node: branch, Step: t.Step, Visit: t.Visit},
+		Task:   graph.Task{Node: branch, Step: t.Step, Visit: t.Visit, Loop: t.Loop},
 		Draft:  draft,
 		Events: t.Events.With(func(s *event.Source) { s.Item = &i }),
 		Steps:  t.Steps.At(itemKey(i)),

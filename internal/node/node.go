@@ -105,6 +105,7 @@ type product struct {
 	wanted  value.Value // rendered state_updates entry of the wanted key
 	updated bool        // there was such an entry
 	targets []string
+	taken   []string // ids of the edges of a choice that lead there
 	ended   bool
 	output  string // of an end node
 	failure *graph.Failure
@@ -116,7 +117,7 @@ func (r *Runner) Execute(ctx context.Context, t *run.Task) graph.Result {
 	if err != nil {
 		return graph.Result{Err: err}
 	}
-	return graph.Result{Targets: p.targets, Ended: p.ended, Output: p.output, Failure: p.failure}
+	return graph.Result{Targets: p.targets, Taken: p.taken, Ended: p.ended, Output: p.output, Failure: p.failure}
 }
 
 // work runs the node of t. wanted is the state key whose state_updates entry the caller
@@ -171,14 +172,6 @@ func within[T any](ctx context.Context, n *graph.Node, fn func(context.Context) 
 	return result, err
 }
 
-// proceed returns the product of a node that succeeded with result and goes to its next.
-func proceed(n *graph.Node, result value.Value) (product, error) {
-	if len(n.Next) == 0 {
-		return product{}, fmt.Errorf("%s node has no next", n.Type)
-	}
-	return product{result: result, targets: n.Next}, nil
-}
-
 // unfitError is a failure of what the run depends on, not of the node's work: something is
 // missing that was there when the run was checked. Another node cannot make up for it, and
 // going on would hide it.
@@ -202,7 +195,7 @@ func asUnfit(err error) error {
 	return err
 }
 
-// tolerate returns the product of a node that failed with err if the run can go on, and err
+// tolerate returns the product of a node that failed with err if the run can go on, without where it goes, and err
 // otherwise. It does not tolerate a cancellation, a question that waits for the user, a used-up
 // budget and an unfitError.
 func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product, error) {
@@ -216,14 +209,10 @@ func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product,
 	if _, unfit := errors.AsType[*unfitError](err); unfit {
 		return product{}, err
 	}
-	targets, ok := r.Plan.OnFailure(t.Node)
-	if !ok {
+	if _, ok := r.Plan.OnFailure(t.Node); !ok {
 		return product{}, err
 	}
-	return product{
-		targets: targets,
-		failure: &graph.Failure{Node: t.Node.ID, Type: t.Node.Type, Message: short(err)},
-	}, nil
+	return product{failure: &graph.Failure{Node: t.Node.ID, Type: t.Node.Type, Message: short(err)}}, nil
 }
 
 // shortLength bounds the text of an error in state and prompts, in bytes.

@@ -94,14 +94,18 @@ const nextKey = "_next"
 func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
 	next, err := tryNode(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) })
 	if err != nil {
-		return r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script))
+		p, err := r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script))
+		if err != nil {
+			return p, err
+		}
+		return r.exit(ctx, t, p)
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")
 	switch {
 	case next != nil:
 		return product{targets: []string{*next}}, nil
 	case len(t.Node.Next) > 0:
-		return product{targets: t.Node.Next}, nil
+		return r.exit(ctx, t, product{})
 	}
 	return product{}, fmt.Errorf("script %s gave no %s and the node has no next", t.Node.Script.Script, nextKey)
 }

@@ -22,18 +22,22 @@ import (
 func (r *Runner) tool(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	result, err := tryNode(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.toolResult(ctx, t) })
 	if err != nil {
-		return r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "tool %s", t.Node.Tool.Tool))
+		p, err := r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "tool %s", t.Node.Tool.Tool))
+		if err != nil {
+			return p, err
+		}
+		return r.exit(ctx, t, p)
 	}
 	if t.Node.Tool.OutputSchema != nil {
 		for name, v := range result.AsObject().All() {
 			t.Draft.Set(name, v)
 		}
 	}
-	p := product{result: result, targets: t.Node.Next}
+	p := product{result: result}
 	if t.Node.HasUpdates {
 		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
 	}
-	return p, nil
+	return r.exit(ctx, t, p)
 }
 
 // argumentsError says that a tool does not take the arguments of its node. Another try would have the same.

@@ -11,30 +11,30 @@ import (
 
 // StartCheckpoint is the checkpoint before the first super-step of a run.
 func StartCheckpoint(p *graph.Plan, state graph.State) Checkpoint {
-	return checkpoint(p.Begin(state), make(map[string]int))
+	return checkpoint(p, p.Begin(state), make(map[string]int))
 }
 
 // CheckpointOf returns the checkpoint of a run that has come to pr and used usage.
 func CheckpointOf(p *graph.Plan, pr graph.Progress, usage chat.Usage) Checkpoint {
-	c := checkpoint(pr, p.VisitCounts(pr))
+	c := checkpoint(p, pr, p.VisitCounts(pr))
 	c.Usage = usage
 	return c
 }
 
 // checkpoint is pr as it is stored, with the visits of all nodes that were run.
-func checkpoint(pr graph.Progress, visits map[string]int) Checkpoint {
+func checkpoint(p *graph.Plan, pr graph.Progress, visits map[string]int) Checkpoint {
 	return Checkpoint{
 		Step: pr.Step, State: pr.State, Frontier: pr.Frontier, Waiting: pr.Waiting,
-		Visits: visits, Failures: pr.Failures, Done: pr.Done, Output: pr.Output,
+		Visits: visits, Taken: p.TakenCounts(pr), Failures: pr.Failures, Done: pr.Done, Output: pr.Output,
 	}
 }
 
 // Progress returns how far the run had come, the inverse of [CheckpointOf].
 func (c Checkpoint) Progress(p *graph.Plan) graph.Progress {
-	return p.Restore(graph.Progress{
+	return p.RestoreTaken(p.Restore(graph.Progress{
 		Step: c.Step, State: c.State, Frontier: c.Frontier, Waiting: c.Waiting,
 		Failures: c.Failures, Done: c.Done, Output: c.Output,
-	}, c.Visits)
+	}, c.Visits), c.Taken)
 }
 
 // checkpointDoc is a checkpoint in JSON.
@@ -44,6 +44,7 @@ type checkpointDoc struct {
 	Frontier []string       `json:"frontier,omitempty"`
 	Waiting  []string       `json:"waiting,omitempty"`
 	Visits   map[string]int `json:"visits,omitempty"`
+	Taken    map[string]int `json:"taken,omitempty"`
 	Failures int            `json:"failures,omitempty"`
 	Done     bool           `json:"done,omitempty"`
 	Output   string         `json:"output,omitempty"`
@@ -53,7 +54,7 @@ type checkpointDoc struct {
 // MarshalJSON implements [json.Marshaler].
 func (c Checkpoint) MarshalJSON() ([]byte, error) {
 	return value.Marshal(checkpointDoc{
-		Step: c.Step, State: c.State.Object().Value(), Frontier: c.Frontier, Waiting: c.Waiting, Visits: c.Visits,
+		Step: c.Step, State: c.State.Object().Value(), Frontier: c.Frontier, Waiting: c.Waiting, Visits: c.Visits, Taken: c.Taken,
 		Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage,
 	})
 }
@@ -65,7 +66,7 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*c = Checkpoint{
-		Step: d.Step, State: graph.NewState(d.State.AsObject()), Frontier: d.Frontier, Waiting: d.Waiting, Visits: d.Visits,
+		Step: d.Step, State: graph.NewState(d.State.AsObject()), Frontier: d.Frontier, Waiting: d.Waiting, Visits: d.Visits, Taken: d.Taken,
 		Failures: d.Failures, Done: d.Done, Output: d.Output, Usage: d.Usage,
 	}
 	return nil
@@ -77,6 +78,7 @@ type taskDoc struct {
 	Node    string         `json:"node,omitempty"`
 	Writes  value.Value    `json:"writes"`
 	Targets []string       `json:"targets,omitempty"`
+	Taken   []string       `json:"taken,omitempty"`
 	Ended   bool           `json:"ended,omitempty"`
 	Output  string         `json:"output,omitempty"`
 	Failure *graph.Failure `json:"failure,omitempty"`
@@ -88,7 +90,7 @@ type taskDoc struct {
 func (t TaskRecord) MarshalJSON() ([]byte, error) {
 	r := t.Result
 	return value.Marshal(taskDoc{
-		Step: t.Step, Node: r.Node, Writes: value.ObjectOf(r.Writes...).Value(), Targets: r.Targets, Ended: r.Ended, Output: r.Output, Failure: r.Failure,
+		Step: t.Step, Node: r.Node, Writes: value.ObjectOf(r.Writes...).Value(), Targets: r.Targets, Taken: r.Taken, Ended: r.Ended, Output: r.Output, Failure: r.Failure,
 		Visit: t.Visit, Took: t.Visit.Duration,
 	})
 }
@@ -100,7 +102,7 @@ func (t *TaskRecord) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*t = TaskRecord{Step: d.Step, Visit: d.Visit, Result: graph.Result{
-		Node: d.Node, Targets: d.Targets, Ended: d.Ended, Output: d.Output, Failure: d.Failure,
+		Node: d.Node, Targets: d.Targets, Taken: d.Taken, Ended: d.Ended, Output: d.Output, Failure: d.Failure,
 	}}
 	t.Visit.Duration = d.Took
 	for name, v := range d.Writes.AsObject().All() {

@@ -94,8 +94,9 @@ func TestCheckpointHasAllProgress(t *testing.T) {
 func TestExecutionHasAllOfTask(t *testing.T) {
 	task, execution := reflect.TypeFor[graph.Task](), reflect.TypeFor[run.Execution]()
 	for i := range task.NumField() {
-		if _, ok := execution.FieldByName(task.Field(i).Name); !ok {
-			t.Errorf("run.Execution has no field %s", task.Field(i).Name)
+		name := task.Field(i).Name
+		if _, ok := execution.FieldByName(name); !ok && name != "Loop" { // that of its Start, see TestLoopsInExecutions
+			t.Errorf("run.Execution has no field %s", name)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func Execute(ctx context.Context, e Execution) (TaskRecord, error) {
 	}
 	ctx, cancel := e.Budget.Within(ctx, e.Worked)
 	defer cancel()
-	t := d.task(e.Start.State, graph.Task{Node: n, Step: e.Step, Visit: e.Visit})
+	t := d.task(e.Start.State, graph.Task{Node: n, Step: e.Step, Visit: e.Visit, Loop: e.Plan.Loop(e.Start.Progress(e.Plan), e.Node)})
 	t.Steps = steps.New(e.Record)
 	if err := t.announce(ctx, e.Parallel); err != nil {
 		return TaskRecord{}, err

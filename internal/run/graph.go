@@ -158,7 +158,7 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		for _, v := range visits {
 			d.visits[v.Node] = d.Plan.Visits(next, v.Node)
 		}
-		c := checkpoint(next, d.visits)
+		c := checkpoint(d.Plan, next, d.visits)
 		c.Usage = d.usage
 		if err := d.keeper.commit(ctx, c, visits); err != nil {
 			return pr, err
@@ -175,7 +175,7 @@ func NextTasks(p *graph.Plan, pr graph.Progress, worked time.Duration) ([]graph.
 	}
 	tasks, err := p.Next(pr)
 	if _, ok := errors.AsType[*graph.LimitError](err); ok {
-		return nil, fault.Wrap(fault.Limit, err, "").WithHint("a script's _next leads back here; raise settings.max_loop_iterations if that is intended")
+		return nil, fault.Wrap(fault.Limit, err, "").WithHint("a loop leads back here; raise settings.max_loop_iterations if that is intended")
 	}
 	return tasks, err
 }
@@ -311,7 +311,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 // task returns what a task works with, without its steps.
 func (d *driver) task(state graph.State, t graph.Task) *Task {
 	return &Task{
-		Task: t, Draft: graph.NewDraft(state),
+		Task: t, Draft: graph.NewDraft(state).WithLoop(t.Loop),
 		Events: d.Events.With(func(s *event.Source) { s.Step, s.Node = t.Step, t.Node.ID }),
 	}
 }
@@ -373,7 +373,7 @@ func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (finish
 		return e, nil
 	}
 	return e, t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
-		NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, End: res.Ended, Waiting: waits, Error: e.visit.Error, Parallel: parallel,
+		NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, Edges: res.Taken, End: res.Ended, Waiting: waits, Error: e.visit.Error, Parallel: parallel,
 	})
 }
 

@@ -265,6 +265,7 @@ type Checkpoint struct {
 	Frontier []string
 	Waiting  []string
 	Visits   map[string]int
+	Taken    map[string]int // how often edges with a max were taken, by their place below nodes; not to be changed
 	Failures int
 	Done     bool
 	Output   string

@@ -36,7 +36,7 @@ const (
 type edge struct {
 	to    *node
 	kind  kind
-	label string // printable, empty for next and parallel
+	label string // printable; empty for next, and for parallel without a condition
 }
 
 // node is a node of the graph, or a target that does not exist.
@@ -105,24 +105,33 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 		if e.To == "" || e.Field == "next" && ignoresNext(def, i) {
 			continue
 		}
-		drawn := edge{to: find(e.To)}
+		drawn := edge{to: find(e.To), label: printable(e.Label)}
 		switch e.Field {
 		case "next":
-			if def.FanOut && def.Type != graph.InputNode {
+			switch {
+			case e.Label != "" && !e.All:
+				drawn.kind = route
+			case e.All || def.FanOut && def.Type != graph.InputNode:
 				drawn.kind = parallel
 			}
 		case "routes":
 			drawn.kind, drawn.label = route, printable(cmp.Or(e.Label, "(empty answer)"))
 		case "on_other":
-			drawn.kind, drawn.label = route, "other"
+			drawn.kind, drawn.label = route, named("other", e.Label)
 		case "fallback":
-			drawn.kind, drawn.label = fallback, "fallback"
+			drawn.kind, drawn.label = fallback, named("fallback", e.Label)
 		default:
 			drawn.kind, drawn.label = branch, "map"
 		}
+		if e.Label == "" && drawn.kind <= parallel {
+			drawn.label = ""
+		}
 		same := func(o edge) bool { return o.to == drawn.to && o.kind == drawn.kind }
 		if j := slices.IndexFunc(out, same); j >= 0 {
-			if drawn.kind == route {
+			switch {
+			case e.Way != nil && drawn.label != "":
+				out[j].label += " or " + drawn.label
+			case drawn.kind == route:
 				out[j].label += ", " + drawn.label
 			}
 			continue
@@ -130,6 +139,14 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 		out = append(out, drawn)
 	}
 	return out
+}
+
+// named returns the label of an edge that is called name and has a condition.
+func named(name, condition string) string {
+	if condition == "" {
+		return name
+	}
+	return name + ": " + printable(condition)
 }
 
 // ignoresNext reports whether def never goes to its i-th next.

@@ -112,8 +112,37 @@ func graphs() map[string]*graph.Graph {
 		"no_start":  {Name: "", Start: "begin", Nodes: []*graph.Node{end("done")}},
 		"cycle":     graphOf("cycle", llm("a", "b"), approval("b", "again", "a", "c"), end("c")),
 		"deep":      graphOf("deep", append(deep, end("ask_20"))...),
+		"choices":   parsed(choices),
 		"fan_twice": graphOf("fan", llm("a", "b", "b"), end("b")),
 	}
+}
+
+// choices has conditions and bounds on every kind of edge.
+const choices = `
+name: choices
+start: draft
+nodes:
+  draft: {type: llm, prompt: p, next: review, fallback: {to: draft, max: 2}}
+  review:
+    type: script
+    script: s.sh
+    next: [{when: score >= 8, to: sort}, {when: urgent, to: sort}, {to: draft, max: 3}, {to: give_up}]
+    fallback: [{when: "_last_error.message contains 'busy'", to: review, max: 5}, {to: give_up}]
+  sort: {type: llm, prompt: p, next: {on: "{{kind}}", routes: {bug: fan, idea: {to: draft, max: 1}}, otherwise: ask}}
+  fan: {type: script, script: s.sh, pick: all, next: [{when: n > 1, to: left}, {to: right}]}
+  left: {type: llm, prompt: p, next: done}
+  right: {type: llm, prompt: p, next: done}
+  ask: {type: approval, question: q, options: [again], routes: {again: [{when: tries < 3, to: draft, max: 3}, {to: done}]}, on_other: {to: sort, max: 2}}
+  give_up: {type: end}
+  done: {type: end}
+`
+
+func parsed(text string) *graph.Graph {
+	g, _, err := graph.Parse("graph.yaml", []byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return g
 }
 
 func TestGolden(t *testing.T) {

@@ -31,6 +31,7 @@ func TestSVGGolden(t *testing.T) {
 	for name, o := range map[string]SVGOptions{
 		"types":       {Standalone: true, States: pastStates},
 		"cycle":       {},
+		"choices":     {Standalone: true},
 		"names":       {},
 		"unreachable": {Standalone: true},
 	} {

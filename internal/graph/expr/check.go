@@ -17,6 +17,7 @@ type Types func(key string) (t Type, defined bool)
 type Problem struct {
 	Offset    int // bytes of the source before the place
 	Msg, Hint string
+	Fails     bool // the result is never of a wanted type
 }
 
 // Check returns what is wrong with an expression whose result has to be one of the wanted types: operators and functions of
@@ -25,6 +26,7 @@ func (e *Expr) Check(types Types, want Kinds) []Problem {
 	c := &checker{types: types}
 	if t := c.infer(e.root); t.Kinds != 0 && t.Kinds&want == 0 {
 		c.report(0, "", "the result is %s, and has to be %s", t.Kinds, want)
+		c.problems[len(c.problems)-1].Fails = true
 	}
 	return c.problems
 }
@@ -35,7 +37,7 @@ type checker struct {
 }
 
 func (c *checker) report(at int, hint, format string, args ...any) {
-	c.problems = append(c.problems, Problem{at, fmt.Sprintf(format, args...), hint})
+	c.problems = append(c.problems, Problem{Offset: at, Msg: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // infer returns what is known of the result of n.

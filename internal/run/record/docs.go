@@ -93,6 +93,7 @@ func (r Reader) AddUsage(info *run.Info, result []byte) {
 // taskDoc is a finished task as it is stored, without its writes.
 type taskDoc struct {
 	Targets []string       `json:"targets,omitempty"`
+	Taken   []string       `json:"taken,omitempty"`
 	Ended   bool           `json:"ended,omitempty"`
 	Output  string         `json:"output,omitempty"`
 	Failure *graph.Failure `json:"failure,omitempty"`
@@ -102,7 +103,7 @@ type taskDoc struct {
 // Task returns the documents of a finished task: what it is, and the values it writes.
 func (f Sealer) Task(t run.TaskRecord) (doc, writes Document, err error) {
 	r := t.Result
-	doc, err = f.Encode(taskDoc{r.Targets, r.Ended, r.Output, r.Failure, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
+	doc, err = f.Encode(taskDoc{r.Targets, r.Taken, r.Ended, r.Output, r.Failure, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
 	if err != nil {
 		return doc, writes, fmt.Errorf("recording the task of node %q: %w", r.Node, err)
 	}
@@ -118,6 +119,7 @@ func (r Reader) Task(step int, node string, doc, writes []byte) (run.TaskRecord,
 	}
 	t.Visit = d.Visit.visit()
 	t.Result.Node, t.Result.Targets, t.Result.Ended, t.Result.Output, t.Result.Failure = node, d.Targets, d.Ended, d.Output, d.Failure
+	t.Result.Taken = d.Taken
 	written, err := r.Value(writes)
 	if err != nil {
 		return t, err

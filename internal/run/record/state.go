@@ -30,6 +30,7 @@ type progress struct {
 	Frontier []string       `json:"frontier,omitempty"`
 	Waiting  []string       `json:"waiting,omitempty"`
 	Visits   map[string]int `json:"visits,omitempty"` // those that changed; 0 for one that is gone
+	Taken    map[string]int `json:"taken,omitempty"`  // those that changed; 0 for one that is gone
 	Failures int            `json:"failures,omitempty"`
 	Done     bool           `json:"done,omitempty"`
 	Output   string         `json:"output,omitempty"`
@@ -68,7 +69,7 @@ func (f Sealer) Checkpoint(before *Snapshot, c run.Checkpoint, visits []run.Visi
 	e.Step = c.Step
 	p := progress{
 		Frontier: c.Frontier, Waiting: c.Waiting, Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage,
-		Visits: changedVisits(before.Visits, c.Visits, visits),
+		Visits: changedVisits(before.Visits, c.Visits, visits), Taken: changedVisits(before.Taken, c.Taken, nil),
 	}
 	e.Visited = p.Visits
 	if e.Doc, err = f.Encode(p); err != nil {
@@ -227,6 +228,13 @@ func (s *Snapshot) Advance(r Reader, data []byte) error {
 		return err
 	}
 	AddVisits(s.Visits, p.Visits)
+	if len(p.Taken) > 0 { // the map before may be that of another checkpoint
+		s.Taken = maps.Clone(s.Taken)
+		if s.Taken == nil {
+			s.Taken = make(map[string]int)
+		}
+		AddVisits(s.Taken, p.Taken)
+	}
 	s.Frontier, s.Waiting, s.Failures, s.Done, s.Output, s.Usage = p.Frontier, p.Waiting, p.Failures, p.Done, p.Output, p.Usage
 	return nil
 }

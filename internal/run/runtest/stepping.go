@@ -201,6 +201,7 @@ func taskRecord(step int, node string) run.TaskRecord {
 				{Name: "b", Value: value.ListOf(value.Of(1), value.Of(1.0), value.Value{}).Value()},
 			},
 			Targets: []string{"x", "y"},
+			Taken:   []string{node + ".next[0]", node + ".next[1]"},
 			Ended:   true,
 			Output:  "out <" + node + ">",
 			Failure: &graph.Failure{Node: node, Type: graph.LLMNode, Message: "no"},

@@ -143,16 +143,26 @@ export function show(main, context) {
     buttons.dataset.can = can;
     const graphRun = !info.kind || info.kind === "graph";
     fill(buttons, (info.status === "running" || info.status === "suspended") && h("button.danger", { onclick: () => act("cancel") }, "Cancel"),
-      info.status !== "running" && info.status !== "done" && !questions.length && h("button.primary", { onclick: () => act("resume") }, "Resume"),
+      info.status !== "running" && info.status !== "done" && !questions.length && h("button.primary", { onclick: resume }, "Resume"),
       graphRun && h("button", { onclick: () => fork() }, "Fork"), h("button", { onclick: compare }, "Compare"),
       info.status !== "running" && h("button.quiet", { onclick: forget }, "Delete"));
   }
 
-  async function act(verb) {
+  // resume goes on with the run. One that has reached the budget of its request needs a higher one.
+  async function resume() {
+    if (info.code !== "limit" || !info.budget) return act("resume");
+    const units = { tokens: "tokens", usd: "US dollars", seconds: "seconds of work" };
+    const inputs = Object.entries(info.budget).map(([bound, n]) => h("input", { id: `budget-${bound}`, name: bound, type: "number", min: "0", step: bound === "tokens" ? "1" : "any", required: true, value: String(bound === "seconds" ? n : 2 * n) }));
+    const budget = await dialog("Resume with a higher budget", [h("p.hint", {}, info.error), inputs.map((input) => [h("label", { for: input.id }, `At most, in ${units[input.name]}`), input])], "Resume",
+      async () => Object.fromEntries(inputs.map((input) => [input.name, Number(input.value)])));
+    if (budget) act("resume", { budget });
+  }
+
+  async function act(verb, body) {
     for (const button of buttons.children) button.disabled = true;
     fill(problem);
     try {
-      await post(`${at}/${verb}`);
+      await post(`${at}/${verb}`, body);
     } catch (error) {
       fill(problem, failure(error));
     }

@@ -72,6 +72,8 @@ type Resumption struct {
 	Force    bool   `json:"force,omitempty" doc:"although the agent has changed, or a part of the run is not on record"`
 	Yes      bool   `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied"`
 	NoStream bool   `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
+
+	Budget *RunBudget `json:"budget,omitempty" doc:"its bounds replace those that the run was begun with and hold from then on; of a fork, those of the new run. The agent's own hold, too"`
 }
 
 // Fork begins a run from a super-step of another one.
@@ -105,6 +107,8 @@ type Run struct {
 	Code     string    `json:"code,omitempty" doc:"of the error"`
 	Output   string    `json:"output,omitempty" doc:"of a run that is done"`
 	Gap      *RunGap   `json:"gap,omitempty"`
+
+	Budget *RunBudget `json:"budget,omitempty" doc:"that the run was begun or resumed with, beside that of the agent"`
 
 	Tokens      int        `json:"tokens"`
 	Cost        float64    `json:"cost" doc:"US dollars"`

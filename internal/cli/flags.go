@@ -79,6 +79,7 @@ type options struct {
 	syncModels bool
 
 	knowledge knowledge
+	budget    string
 	bundles   bundles
 
 	callTool   [][2]string // NAME JSON
@@ -357,7 +358,7 @@ func (o *options) sections() []section {
 				{name: "rebuild-rag", sets: on(&o.knowledge.rebuild), usage: "with --rag or --agent: take in what has changed in the documents", with: []string{"rag", "agent"}, not: notBuilt},
 				{name: "rag-query", sets: word(&o.knowledge.query, "TEXT"), usage: "with --rag or --agent: show what would be found for a question, and why", with: []string{"rag", "agent"}},
 				{name: "rag-eval", sets: word(&o.knowledge.eval, "FILE"), usage: "with --rag or --agent: measure how well the answers to the questions in a JSON Lines file are found", with: []string{"rag", "agent"}},
-				{name: "budget", sets: word(&o.knowledge.budget, "AMOUNT"), usage: "with --rag: what building, --rag-query and --rag-eval may use, in dollars, or in tokens as 200000tokens", with: []string{"rag"}},
+				{name: "budget", sets: word(&o.budget, "AMOUNT"), usage: "with --rag: what building, --rag-query and --rag-eval may use, in dollars, or in tokens as 200000tokens; with --resume and --fork: what the run may use", with: []string{"rag", "resume", "fork"}},
 			},
 		},
 		{
@@ -453,6 +454,9 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		}
 	}
 	if o.action, err = chooseAction(set, o.text); err != nil {
+		return err
+	}
+	if _, err := o.limit(); err != nil {
 		return err
 	}
 	if err := o.checkKnowledge(); err != nil {

@@ -3,17 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"loki/internal/app"
-	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
-	"loki/internal/graph"
 	"loki/internal/rag"
-	"loki/internal/run"
 )
 
 // knowledge is what the command line says of knowledge bases.
@@ -26,7 +22,6 @@ type knowledge struct {
 	list    bool
 	query   string
 	eval    string // path of a file
-	budget  string
 }
 
 // builds reports whether a knowledge base is to be built or changed before a question is asked.
@@ -53,36 +48,8 @@ func (o *options) checkKnowledge() error {
 		return fault.New(fault.Usage, "flag --rag-set does not change the knowledge base of an agent").
 			WithHint("the settings of an agent are in its config.yaml; --rag-query and --rag-eval try others")
 	}
-	if _, err := k.limit(); err != nil {
-		return err
-	}
 	if o.onlyBuilds() && !shows {
 		o.action.needs = needConfig
-	}
-	return nil
-}
-
-// limit returns the budget of --budget: dollars, or tokens with the unit behind them.
-func (k *knowledge) limit() (graph.Budget, error) {
-	if k.budget == "" {
-		return graph.Budget{}, nil
-	}
-	if text, ok := strings.CutSuffix(k.budget, "tokens"); ok {
-		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && n > 0 {
-			return graph.Budget{Tokens: n}, nil
-		}
-	} else if usd, err := strconv.ParseFloat(strings.TrimPrefix(k.budget, "$"), 64); err == nil && usd > 0 && usd < 1e9 {
-		return graph.Budget{USD: usd}, nil
-	}
-	return graph.Budget{}, fault.New(fault.Usage, "flag --budget: %q is not an amount", k.budget).
-		WithHint("write dollars, such as 0.50, or tokens, such as 200000tokens")
-}
-
-// bound returns what keeps work within --budget, nil without one.
-func (k *knowledge) bound() engine.Budget {
-	limit, _ := k.limit() // it was checked
-	if b := run.NewBudget(limit, chat.Usage{}); b != nil {
-		return b.SetIn("--budget")
 	}
 	return nil
 }
@@ -109,7 +76,7 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	}
 	return c.app.ChangeBase(ctx, events, app.BaseChange{
 		Name: k.base, Add: k.add, Remove: k.remove, Set: change, Rebuild: k.rebuild,
-		Asker: c.asker(face, false), Budget: k.bound(), AddedBy: "flag --rag-add: ",
+		Asker: c.asker(face, false), Budget: c.opts.bound(), AddedBy: "flag --rag-add: ",
 	})
 }
 

@@ -63,7 +63,7 @@ func (c *command) evaluate(ctx context.Context) error {
 		variants = append(variants, rag.Variant{Name: pairs, Settings: set})
 	}
 	var all rag.Evaluation
-	budget := c.opts.knowledge.bound()
+	budget := c.opts.bound()
 	for _, v := range variants {
 		stop := screen.Spin("Asking " + text.Count(len(questions), "question") + ", " + v.Name)
 		of, err := c.evaluateOne(ctx, base, v, questions, events, budget)

@@ -115,7 +115,7 @@ func (c *command) queryBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	budget := c.opts.knowledge.bound()
+	budget := c.opts.bound()
 	of, releaseVariant, err := c.variant(ctx, base, set, events, budget)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ type farServer struct {
 // atServer lists the flags that mean something at a server.
 var atServer = []string{
 	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "rag", "effort", "schema", "no-stream", "yes",
-	"output", "quiet", "verbose", "resume", "answer", "answers", "force", "fork", "set", "runs", "run", "state", "step", "diff", "graph", "format",
+	"output", "quiet", "verbose", "resume", "answer", "answers", "force", "fork", "set", "budget", "runs", "run", "state", "step", "diff", "graph", "format",
 	"list-agents", "list-models", "list-roles", "list-rags", "list-sessions",
 }
 
@@ -69,7 +69,7 @@ func (c *command) server() (*farServer, error) {
 	}
 	var wrong string
 	c.opts.flags.Visit(func(f *pflag.Flag) {
-		if wrong == "" && !slices.Contains(atServer, f.Name) {
+		if wrong == "" && (!slices.Contains(atServer, f.Name) || f.Name == "budget" && a.flag == "rag") {
 			wrong = f.Name
 		}
 	})

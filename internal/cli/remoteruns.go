@@ -55,11 +55,13 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 	switch {
 	case err != nil:
 		return err
+	case len(answers) > 0 && c.opts.budget != "":
+		return fault.New(fault.Usage, "answers to a run at a server cannot come with --budget").WithHint("raise the budget first: %s --resume %s --budget %s", s.command, before.ID, c.opts.budget)
 	case len(answers) > 0:
 		if _, err := s.Answer(ctx, before.ID, answers); err != nil {
 			return err
 		}
-	case len(before.Pending) > 0 && before.Status == string(run.Suspended):
+	case len(before.Pending) > 0 && before.Status == string(run.Suspended) && c.opts.budget == "":
 		return c.goOnRemotely(ctx, s, face, before)
 	default:
 		if _, err := s.Resume(ctx, before.ID, c.resumption()); err != nil {
@@ -71,7 +73,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 
 // resumption returns what the options say about going on with a run.
 func (c *command) resumption() api.Resumption {
-	return api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream}
+	return api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream, Budget: c.opts.asked()}
 }
 
 // answersFor returns the answers that the options give to the questions of a run.
@@ -192,6 +194,9 @@ func (c *command) outcomeOf(ctx context.Context, s *farServer, r api.Run, fin ev
 		what = fmt.Sprintf("graph execution failed for agent %s", r.Agent)
 	}
 	hint := "go on where it stopped: " + s.command + " --resume " + r.ID
+	if code == fault.Limit && r.Budget != nil {
+		hint = "if it is the budget of the request that is used up, raise it: " + s.command + " --resume " + r.ID + " --budget AMOUNT"
+	}
 	if code == fault.Suspended {
 		if list, err := s.Questions(context.WithoutCancel(ctx), r.ID); err == nil && len(list) == 1 {
 			hint = "answer: " + s.command + " --resume " + r.ID + " --answer TEXT"

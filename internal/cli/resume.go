@@ -40,8 +40,9 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 
 // continuation returns what the options say about going on with a run.
 func (c *command) continuation(face *face) run.Continuation {
+	limit, _ := c.opts.limit() // it was checked
 	return run.Continuation{
-		Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
+		Budget: limit, Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
 		Events: c.app.Events(face.emitter), Asker: c.asker(face, !c.InTerminal),
 	}
 }

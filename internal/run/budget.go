@@ -25,6 +25,9 @@ type Budget struct {
 	in     string  // where the limit is set, for hints
 	parent *Budget // nil for none
 
+	asked   graph.Budget // those bounds of limit that a client asked for
+	askedIn string       // where they are set
+
 	mu       sync.Mutex // guards what follows
 	used     chat.Usage
 	recorded chat.Usage // used by steps on record, as far as Spend has not counted them
@@ -52,6 +55,14 @@ func (b *Budget) SetIn(place string) *Budget {
 	return b
 }
 
+// askedFor notes that a client asked for bounds of b's limit, and how it raises them. It returns b, which may be nil.
+func (b *Budget) askedFor(bounds graph.Budget, place string) *Budget {
+	if b != nil {
+		b.asked, b.askedIn = bounds, place
+	}
+	return b
+}
+
 // Under returns b as a part of parent: the budget of a child agent below that of the agent that
 // started it. Both must be kept. Either may be nil. The caller does not use b any more.
 func (b *Budget) Under(parent *Budget) *Budget {
@@ -71,12 +82,20 @@ func (b *Budget) Within(ctx context.Context, spent time.Duration) (context.Conte
 	if b == nil || b.limit.Duration == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, b.limit.Duration-spent, b.exceeded("the budget of %s is used up", b.limit.Duration))
+	return context.WithTimeoutCause(ctx, b.limit.Duration-spent, b.exceeded(b.place(b.asked.Duration > 0), "the budget of %s is used up", b.limit.Duration))
 }
 
-// exceeded returns an error that says how b is used up.
-func (b *Budget) exceeded(format string, args ...any) *ExceededError {
-	return &ExceededError{budget: b, err: fault.New(fault.Limit, format, args...).WithHint("raise %s", b.in)}
+// exceeded returns an error that says how b is used up, and where that can be changed.
+func (b *Budget) exceeded(in, format string, args ...any) *ExceededError {
+	return &ExceededError{budget: b, err: fault.New(fault.Limit, format, args...).WithHint("raise %s", in)}
+}
+
+// place is where a bound is set, which a client may have asked for.
+func (b *Budget) place(asked bool) string {
+	if asked {
+		return b.askedIn
+	}
+	return b.in
 }
 
 // ExceededError says that a budget is used up. Its code is [fault.Limit].
@@ -235,17 +254,17 @@ func (b *Budget) exceeds(usage chat.Usage) bool {
 
 // refusal returns an error if a call that is sure to use least is too much. b.mu is held.
 func (b *Budget) refusal(least chat.Usage) error {
-	limit, state := "", ""
+	limit, state, asked := "", "", false
 	used := b.total()
 	switch would := used.Add(least); {
 	case b.limit.Tokens > 0 && would.Total() > b.limit.Tokens:
-		limit = fmt.Sprintf("%d tokens", b.limit.Tokens)
+		limit, asked = fmt.Sprintf("%d tokens", b.limit.Tokens), b.asked.Tokens > 0
 		state = fmt.Sprintf("%d are used, and the next call takes about %d", used.Total(), least.Total())
 	case b.limit.USD > 0 && would.Cost > b.limit.USD:
-		limit = fmt.Sprintf("%g US dollars", b.limit.USD)
+		limit, asked = fmt.Sprintf("%g US dollars", b.limit.USD), b.asked.USD > 0
 		state = fmt.Sprintf("%.4f are used, and the next call costs about %.4f", used.Cost, least.Cost)
 	default:
 		return nil
 	}
-	return b.exceeded("the budget of %s is used up: %s", limit, state)
+	return b.exceeded(b.place(asked), "the budget of %s is used up: %s", limit, state)
 }

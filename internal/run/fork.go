@@ -45,8 +45,8 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 	}
 	start.State = start.State.With(lastOfEach(f.Set)...)
 	start.Usage, start.Failures = chat.Usage{}, 0
-	if f.Yes || f.NoStream {
-		job.Info.Terms = &Terms{Yes: f.Yes, NoStream: f.NoStream}
+	if t := (Terms{Yes: f.Yes, NoStream: f.NoStream, Budget: f.Budget}); t != (Terms{}) {
+		job.Info.Terms = &t
 	}
 	job.Info.Parent, job.Info.Owner, job.Start = origin, f.Owner, start
 	return s.Start(ctx, job)

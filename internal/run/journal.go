@@ -107,6 +107,9 @@ type Journal interface {
 	// turn it counts none.
 	Working(ctx context.Context) error
 
+	// SetTerms replaces the Terms of the run by those of info, which otherwise is as Open has returned it.
+	SetTerms(ctx context.Context, info Info) error
+
 	// Gap notes that a part of the run is not on record, as [Gap] says, so that the run
 	// is not taken for one that can go on. The note is kept outside of what cannot be
 	// written, if there is such a place, and taken over into the record later. A later
@@ -191,7 +194,7 @@ type Info struct {
 	Owner       *auth.Owner       // nil for one that was started on the command line
 	Served      bool              // it belongs to a server, which goes on with it after an interruption
 	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
-	Terms       *Terms            // of a server's run; nil for none
+	Terms       *Terms            // nil for none
 
 	// Files are digests of the files that the run uses beside the definition: scripts
 	// and the scripts of tools. Names are relative where they can be. Nil means unknown.
@@ -218,11 +221,19 @@ type Info struct {
 }
 
 // Terms are what a client asked for when it began a run of a server. They hold also when the run goes on in another
-// server.
+// server. A run of the command line has a budget at most.
 type Terms struct {
 	Yes      bool         `json:"yes,omitempty"` // whatever tools would ask is answered with yes
 	NoStream bool         `json:"no_stream,omitempty"`
 	Budget   graph.Budget `json:"budget,omitzero"` // holds beside that of the agent
+}
+
+// atTerminal returns what of the terms holds on the command line, where users say the rest anew; t may be nil.
+func (t *Terms) atTerminal() *Terms {
+	if t == nil || t.Budget == (graph.Budget{}) {
+		return nil
+	}
+	return &Terms{Budget: t.Budget}
 }
 
 // ChildFile begins the names in [Info.Files] of agents that the run starts as children, and of their

@@ -110,20 +110,39 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, refusal(err, info.Kind)
 	}
+	if err := raise(ctx, journal, &found.Info, r.Budget); err != nil {
+		return Outcome{}, errors.Join(refusal(err, info.Kind), journal.Close())
+	}
 	ctx, wait, leave := s.enter(ctx, journal)
 	defer leave()
 	defer journal.Close()
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {
 		return Outcome{Run: info.ID}, cause
 	}
-	if job.Info.Terms = info.Terms; s.Enter == nil {
-		job.Info.Terms = nil
+	if job.Info.Terms = found.Info.Terms; s.Enter == nil {
+		job.Info.Terms = job.Info.Terms.atTerminal()
 	}
 	if s.Enter != nil && found.Info.Takeovers > MaxTakeovers {
 		return s.giveUp(ctx, job, journal, found)
 	}
 	began := info.Events > 0 // otherwise it has waited for its turn until now
 	return s.execute(ctx, job, Point{Recovery: found, Resumed: began}, journal, answered, wait)
+}
+
+// raise records bounds in place of those that a run was begun with.
+func raise(ctx context.Context, j Journal, info *Info, bounds graph.Budget) error {
+	if bounds == (graph.Budget{}) {
+		return nil
+	}
+	terms := Terms{Budget: bounds}
+	if info.Terms != nil {
+		terms = *info.Terms
+		terms.Budget.USD = cmp.Or(bounds.USD, terms.Budget.USD)
+		terms.Budget.Tokens = cmp.Or(bounds.Tokens, terms.Budget.Tokens)
+		terms.Budget.Duration = cmp.Or(bounds.Duration, terms.Budget.Duration)
+	}
+	info.Terms = &terms
+	return j.SetTerms(ctx, *info)
 }
 
 // MaxTakeovers is how many times in a row a run of a server is taken over from a process that died at work on it, without anything new

@@ -39,33 +39,33 @@ type Job struct {
 	Release func()
 }
 
-// BudgetAt returns the budget with which a job begins or goes on at a point, nil if nothing bounds it.
-func (j *Job) BudgetAt(p Point) *Budget {
+// BudgetAt returns the budget with which a job, of the run that has an id, begins or goes on at a point; nil if nothing bounds it. The id is
+// "" for a run that is not on record.
+func (j *Job) BudgetAt(p Point, id string) *Budget {
+	var asked graph.Budget
 	if t := j.Info.Terms; t != nil {
-		j.tighten(t.Budget)
+		asked = j.tighten(t.Budget)
 	}
-	b := NewBudget(j.Limit, p.Last.Usage).SetIn(j.LimitIn)
+	b := NewBudget(j.Limit, p.Last.Usage).SetIn(j.LimitIn).askedFor(asked, askedIn(asked, id))
 	b.Expect(p.Info.Usage.Sub(p.Last.Usage))
 	return b
 }
 
-// tighten lowers the limit of a job to bounds that a client asked for, where these are lower.
-func (j *Job) tighten(asked graph.Budget) {
-	before := j.Limit
-	j.Limit.USD = lower(before.USD, asked.USD)
-	j.Limit.Tokens = lower(before.Tokens, asked.Tokens)
-	j.Limit.Duration = lower(before.Duration, asked.Duration)
-	if j.Limit != before {
-		j.LimitIn = "the budget of the request"
-	}
+// tighten lowers the limit of a job to bounds that a client asked for, where these are lower, and returns those.
+func (j *Job) tighten(asked graph.Budget) (lowered graph.Budget) {
+	lowered.USD = lower(&j.Limit.USD, asked.USD)
+	lowered.Tokens = lower(&j.Limit.Tokens, asked.Tokens)
+	lowered.Duration = lower(&j.Limit.Duration, asked.Duration)
+	return lowered
 }
 
-// lower returns the lower of two bounds, of which 0 is none.
-func lower[T int | float64 | time.Duration](a, b T) T {
-	if a == 0 || b > 0 && b < a {
-		return b
+// lower lowers a bound to another one if that is lower, and returns it then; 0 is no bound.
+func lower[T int | float64 | time.Duration](bound *T, to T) (lowered T) {
+	if to == 0 || *bound > 0 && *bound <= to {
+		return 0
 	}
-	return a
+	*bound = to
+	return to
 }
 
 // release gives back what a job that is not made, or is over, still holds.
@@ -118,7 +118,8 @@ type Continuation struct {
 	Here     bool   // in the present directory instead of the one the run was started in
 	Model    string // instead of the one the user asked for then; "" keeps that
 	NoStream bool
-	Yes      bool // whatever tools would ask is answered with yes
+	Yes      bool         // whatever tools would ask is answered with yes
+	Budget   graph.Budget // its bounds replace those that the run was begun with, and stay; they hold beside the agent's
 	Events   event.Scope
 	Asker    ask.Asker
 
@@ -168,7 +169,7 @@ func (s *Service) create(ctx context.Context, job Job) (store Store, journal Jou
 		return nil, nil, err
 	}
 	if job.Info.Served = s.Enter != nil; !job.Info.Served {
-		job.Info.Terms = nil
+		job.Info.Terms = job.Info.Terms.atTerminal()
 	}
 	err = patiently(ctx, job.Events, func() (err error) {
 		journal, err = store.Create(ctx, job.Info, job.Start)
@@ -190,7 +191,11 @@ func closeRecord(j Journal, s Store) {
 // execute drives a job. A nil journal records nothing. Answered are the questions that were
 // answered to resume it. The work begins when wait, which may be nil, returns.
 func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal, answered []string, wait func(context.Context) error) (Outcome, error) {
-	p.Budget = job.BudgetAt(p)
+	id := ""
+	if journal != nil {
+		id = journal.ID()
+	}
+	p.Budget = job.BudgetAt(p, id)
 	work, done, err := job.Make(ctx, p)
 	if err != nil {
 		return Outcome{}, err
@@ -214,6 +219,15 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		what = fmt.Sprintf("graph execution failed for agent %s", job.Info.Agent)
 	}
 	return out, fault.Wrap(code, err, "%s", what).WithHint("%s", resumeHint(err, out, job.Info.Kind))
+}
+
+// askedIn says how bounds that a client asked for are raised. Those of time begin anew when the run goes on.
+func askedIn(asked graph.Budget, id string) string {
+	const place = "the budget of the request"
+	if id == "" || asked.Duration > 0 {
+		return place
+	}
+	return place + ": loki --resume " + id + " --budget AMOUNT"
 }
 
 // resumeHint is the way on after a run stopped. What its cause says to do comes first.

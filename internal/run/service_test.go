@@ -83,6 +83,63 @@ func TestServiceStartsAndResumes(t *testing.T) {
 	}
 }
 
+// spends is work whose only call needs 50 tokens.
+type spends struct{ budget *run.Budget }
+
+func (spends) Started() event.Started { return event.Started{} }
+
+func (w spends) Do(ctx context.Context, _ *run.Frame) (run.Outcome, error) {
+	settle, err := w.budget.Reserve(ctx, usage(50), usage(50), true)
+	if err == nil {
+		settle(usage(50))
+	}
+	return run.Outcome{Output: "done"}, err
+}
+
+// TestBudgetOfRequest has a run of a server stop at the budget that a client asked for. That holds wherever the run goes on, until it is
+// raised, and does not widen the budget of the agent.
+func TestBudgetOfRequest(t *testing.T) {
+	j := job(nil, nil)
+	j.Limit, j.LimitIn = graph.Budget{Tokens: 60}, "the agent's"
+	j.Make = func(_ context.Context, p run.Point) (run.Work, func() error, error) {
+		return spends{p.Budget}, nil, nil
+	}
+	store := lasting{Store: memstore.New(nil)}
+	atTerminal, server := service(store, j), service(store, j)
+	server.Enter = func(ctx context.Context, _ run.Journal) (context.Context, func(context.Context) error, func()) {
+		return ctx, nil, func() {}
+	}
+	asks := j
+	asks.Info.Terms = &run.Terms{Yes: true, Budget: graph.Budget{Tokens: 20, USD: 5}}
+	out, err := server.Start(t.Context(), asks)
+	more := "raise the budget of the request: loki --resume " + out.Run + " --budget AMOUNT"
+	refused := func(where string, err error, hint string) {
+		t.Helper()
+		if fault.CodeOf(err) != fault.Limit || !strings.Contains(fault.HintOf(err), hint) {
+			t.Errorf("%s: %v, hint %q", where, err, fault.HintOf(err))
+		}
+	}
+	resume := func(s *run.Service, budget graph.Budget) error {
+		_, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: out.Run, Budget: budget}})
+		return err
+	}
+	refused("at the server", err, more)
+	refused("again", resume(server, graph.Budget{}), more)
+	refused("at a terminal", resume(atTerminal, graph.Budget{}), more)
+	refused("raised too little", resume(atTerminal, graph.Budget{Tokens: 30}), more)
+	info, err := store.Info(t.Context(), out.Run)
+	if want := (run.Terms{Yes: true, Budget: graph.Budget{Tokens: 30, USD: 5}}); err != nil || *info.Terms != want {
+		t.Errorf("on record are %+v, %v", info.Terms, err)
+	}
+	j.Limit.Tokens = 40
+	server.Recall = service(store, j).Recall
+	refused("raised above the agent's", resume(server, graph.Budget{Tokens: 100}), "raise the agent's\nthen go on")
+	refused("which it keeps", resume(atTerminal, graph.Budget{Tokens: 45}), more)
+	if err := resume(atTerminal, graph.Budget{Tokens: 100}); err != nil {
+		t.Errorf("raised: %v", err)
+	}
+}
+
 // TestUnrecordedJobs opens no store for jobs that are not to be recorded.
 func TestUnrecordedJobs(t *testing.T) {
 	for _, tt := range []struct {

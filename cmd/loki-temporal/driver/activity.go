@@ -151,7 +151,7 @@ func (n *Nodes) execute(ctx context.Context, t Task, r *recorder, events event.S
 	if err != nil {
 		return done, err
 	}
-	point.Budget = job.BudgetAt(point)
+	point.Budget = job.BudgetAt(point, "")
 	work, release, err := job.Make(ctx, point)
 	if err != nil {
 		if job.Release != nil {

@@ -545,6 +545,14 @@ func (j *journal) Working(context.Context) error {
 	})
 }
 
+// SetTerms replaces what a client asked for.
+func (j *journal) SetTerms(_ context.Context, info run.Info) error {
+	return j.write(func(time.Time) error {
+		j.run.info.Terms = info.Terms
+		return nil
+	})
+}
+
 // Gap notes that a part of the run is not on record.
 func (j *journal) Gap(_ context.Context, g run.Gap) error {
 	return j.write(func(time.Time) error {

@@ -277,6 +277,17 @@ func (j *journal) Working(ctx context.Context) error {
 	}})
 }
 
+// SetTerms replaces what a client asked for.
+func (j *journal) SetTerms(ctx context.Context, info run.Info) error {
+	doc, err := j.store.seal().About(info)
+	if err != nil {
+		return err
+	}
+	return j.write(ctx, write{op: "terms", docs: []record.Document{doc}, rows: func(b *pgx.Batch) {
+		b.Queue(`UPDATE loki.runs SET about = $2 WHERE id = $1`, j.id, doc.Data)
+	}})
+}
+
 // Finished keeps the result of a task.
 func (j *journal) Finished(ctx context.Context, t run.TaskRecord) error {
 	doc, writes, err := j.store.seal().Task(t)

@@ -86,6 +86,7 @@ func Run(t *testing.T, o Options) {
 		{"lease", (*suite).lease},
 		{"taken_over", (*suite).takenOver},
 		{"takeovers", (*suite).takeovers},
+		{"terms", (*suite).terms},
 		{"gap", (*suite).gap},
 		{"closed_journal", (*suite).closedJournal},
 		{"closed_store", (*suite).closedStore},

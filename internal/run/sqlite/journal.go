@@ -125,6 +125,21 @@ func (j *journal) Working(context.Context) error {
 	}, nil)
 }
 
+// SetTerms replaces what a client asked for.
+func (j *journal) SetTerms(_ context.Context, info run.Info) error {
+	doc, err := j.store.seal().About(info)
+	if err != nil {
+		return err
+	}
+	return j.write("terms", func(c *conn) error {
+		if err := j.blobs.put(c, doc); err != nil {
+			return err
+		}
+		_, err := c.exec("UPDATE runs SET about = ? WHERE id = ?", doc.Data, j.id)
+		return err
+	}, nil)
+}
+
 // Finished keeps the result of a task.
 func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
 	doc, writes, err := j.store.seal().Task(t)

@@ -46,6 +46,9 @@ func Of(i run.Info) api.Run {
 	if i.Owner != nil {
 		r.Owner = i.Owner.Subject
 	}
+	if t := i.Terms; t != nil && t.Budget != (graph.Budget{}) {
+		r.Budget = &api.RunBudget{USD: t.Budget.USD, Tokens: t.Budget.Tokens, Seconds: t.Budget.Duration.Seconds()}
+	}
 	if g := i.Gap; g != nil {
 		r.Gap = &api.RunGap{Reason: g.Reason, Since: timeOf(g.Since), Step: g.Step, Nodes: g.Nodes, Status: string(g.Status), Error: g.Error}
 	}

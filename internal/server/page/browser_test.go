@@ -369,6 +369,7 @@ func TestBrowser(t *testing.T) {
 		"chat":               func(t *testing.T) { testChat(t, b, s) },
 		"fork_and_compare":   func(t *testing.T) { testFork(t, b, s, waiting()) },
 		"cancel_on_a_phone":  func(t *testing.T) { testCancel(t, b, s) },
+		"budget":             func(t *testing.T) { testBudget(t, b, s) },
 		"keyboard":           func(t *testing.T) { testKeyboard(t, b, s, waiting()) },
 		"accessible":         func(t *testing.T) { testAccessible(t, b, s, waiting()) },
 		"restart":            func(t *testing.T) { testRestart(t, b) },
@@ -677,6 +678,20 @@ func testCancel(t *testing.T, b context.Context, s *servertest.Server) {
 	p.press("dialog", "Delete")
 	p.hash("#/runs")
 	p.until(`document.querySelector("tbody tr") !== null && !document.body.innerText.includes(` + quote(id) + `)`)
+}
+
+// A run that has reached the budget of its request goes on with a higher one.
+func testBudget(t *testing.T, b context.Context, s *servertest.Server) {
+	var made struct{ ID string }
+	s.Post("/v1/agents/release/runs", `{"prompt": "Write the notes", "budget": {"tokens": 1, "usd": 3}, "wait": 60}`).JSON(t, &made)
+	p := newTab(t, b, s.URL)
+	p.open("#/runs/" + made.ID)
+	p.press(".actions", "Resume")
+	p.until(`document.querySelector("#budget-tokens").value === "2" && document.querySelector("#budget-usd").value === "6"`)
+	p.sees("the budget of 1 tokens is used up")
+	p.run(`document.querySelector("#budget-tokens").value = "500000"`)
+	p.press("dialog", "Resume")
+	p.until(`document.querySelector(".asks form") !== null`)
 }
 
 // Everything can be reached with the keyboard, and the focus is seen.

@@ -123,14 +123,19 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 
 // terms returns what a request asks for beside what the agent says, nil for nothing.
 func terms(yes, noStream bool, budget *api.RunBudget) *run.Terms {
-	t := run.Terms{Yes: yes, NoStream: noStream}
-	if budget != nil {
-		t.Budget = graph.Budget{USD: budget.USD, Tokens: budget.Tokens, Duration: time.Duration(budget.Seconds * float64(time.Second))}
-	}
+	t := run.Terms{Yes: yes, NoStream: noStream, Budget: bounds(budget)}
 	if t == (run.Terms{}) {
 		return nil
 	}
 	return &t
+}
+
+// bounds returns a budget, which may be nil, as runs have it.
+func bounds(b *api.RunBudget) graph.Budget {
+	if b == nil {
+		return graph.Budget{}
+	}
+	return graph.Budget{USD: b.USD, Tokens: b.Tokens, Duration: time.Duration(b.Seconds * float64(time.Second))}
 }
 
 // checkModel refuses a model that does not exist; "" names none.
@@ -266,6 +271,7 @@ func (e *endpoints) continuation(ctx context.Context, id string, r *api.Resumpti
 		return c, nil
 	}
 	c.Model, c.Force, c.Yes, c.NoStream = r.Model, r.Force, r.Yes, r.NoStream
+	c.Budget = bounds(r.Budget)
 	if err := mayConsent(ctx, r.Yes); err != nil {
 		return c, err
 	}

@@ -55,6 +55,40 @@ func TestBegin(t *testing.T) {
 	}
 }
 
+// TestBudgetRaised goes on with a run that has reached the budget of its request.
+func TestBudgetRaised(t *testing.T) {
+	s := start(t)
+	open(t, s, "a")
+	spent := begin(t, s, "gate", `{"prompt": "a", "wait": 60, "budget": {"tokens": 1, "usd": 2}}`)
+	path := "/v1/runs/" + spent.ID
+	resumed := func(body string, tokens int) api.RunDetail {
+		t.Helper()
+		want(t, s.Post(path+"/resume", body), http.StatusOK)
+		r := rest(t, s, spent.ID)
+		if r.Budget == nil || *r.Budget != (api.RunBudget{Tokens: tokens, USD: 2}) {
+			t.Errorf("its budget is %+v", r.Budget)
+		}
+		return r
+	}
+	for _, again := range []api.RunDetail{resumed(``, 1), resumed(`{"budget": {"tokens": 2}}`, 2)} {
+		if again.Status != "suspended" || again.Code != "limit" {
+			t.Errorf("it is %s with %s, %s", again.Status, again.Code, again.Error)
+		}
+	}
+	if done := resumed(`{"budget": {"tokens": 5000}}`, 5000); done.Status != "done" || done.Output != "one two a" {
+		t.Errorf("it is %s with %s, %s", done.Status, done.Code, done.Error)
+	}
+	refused(t, s.Post(path+"/resume", `{"budget": {"tokens": -1}}`), 400, "invalid_request", "tokens")
+	// A fork has a budget of its own.
+	for body, status := range map[string]string{`{"step": 0}`: "done", `{"step": 0, "budget": {"tokens": 1}}`: "suspended"} {
+		var fork api.Run
+		want(t, s.Post(path+"/fork", body), http.StatusCreated).JSON(t, &fork)
+		if r := rest(t, s, fork.ID); r.Status != status {
+			t.Errorf("%s: it is %s with %s, %s", body, r.Status, r.Code, r.Error)
+		}
+	}
+}
+
 // TestBeginRefused: what a request has wrong is said before there is a run.
 func TestBeginRefused(t *testing.T) {
 	s := start(t)

@@ -105,13 +105,13 @@ type Completion struct {
 	Warnings      []string         `json:"warnings,omitempty"`
 }
 
-// CompletionCall is a call of a tool, and what came of it.
+// CompletionCall is a call of a tool, and what came of it. Result and IsError are nil if it was not made: it waits for consent, say.
 type CompletionCall struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Args    string `json:"args" doc:"JSON, as the tool gets it"`
-	Result  string `json:"result"`
-	IsError bool   `json:"is_error"`
+	ID      string  `json:"id"`
+	Name    string  `json:"name"`
+	Args    string  `json:"args" doc:"JSON, as the tool gets it"`
+	Result  *string `json:"result,omitempty" doc:"absent if the call was not made, such as while it waits for consent"`
+	IsError *bool   `json:"is_error,omitempty" doc:"absent if the call was not made"`
 }
 
 // OpenQuestion is a question that waits for its answer.

@@ -258,7 +258,10 @@ func (w *farCompletion) whole(ctx context.Context, a api.Completion) error {
 		bodies = append(bodies, event.Warning{Text: text})
 	}
 	for _, call := range a.ToolCalls {
-		bodies = append(bodies, event.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Args}, event.ToolResult{ID: call.ID, Name: call.Name, Text: call.Result, Failed: call.IsError})
+		bodies = append(bodies, event.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Args})
+		if call.Result != nil && call.IsError != nil { // else it was not made
+			bodies = append(bodies, event.ToolResult{ID: call.ID, Name: call.Name, Text: *call.Result, Failed: *call.IsError})
+		}
 	}
 	if a.FinishReason != "question" {
 		bodies = append(bodies,

@@ -75,7 +75,7 @@ func (a *answer) take(ev event.Event) {
 		a.ToolCalls = append(a.ToolCalls, api.CompletionCall{ID: b.ID, Name: b.Name, Args: b.Arguments})
 	case event.ToolResult:
 		if i, ok := a.calls[b.ID]; ok {
-			a.ToolCalls[i].Result, a.ToolCalls[i].IsError = b.Text, b.Failed
+			a.ToolCalls[i].Result, a.ToolCalls[i].IsError = new(b.Text), new(b.Failed)
 		}
 	case event.CompressionFinished:
 		a.Compressed = a.Compressed || b.Error == ""

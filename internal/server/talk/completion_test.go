@@ -204,7 +204,7 @@ func TestTenAgents(t *testing.T) {
 			for _, call := range c.ToolCalls {
 				calls = append(calls, call.Name)
 				for other := range 10 {
-					if text := call.Args + call.Result; other != i && (strings.Contains(text, fmt.Sprint("thing ", other)) || strings.Contains(text, fmt.Sprint("task ", other)) || strings.Contains(text, fmt.Sprint("goal ", other))) {
+					if text := call.Args + *call.Result; other != i && (strings.Contains(text, fmt.Sprint("thing ", other)) || strings.Contains(text, fmt.Sprint("task ", other)) || strings.Contains(text, fmt.Sprint("goal ", other))) {
 						t.Errorf("agent %d has a call of agent %d: %+v", i, other, call)
 					}
 				}
@@ -213,7 +213,7 @@ func TestTenAgents(t *testing.T) {
 				t.Errorf("agent %d called %s, want %s", i, got, wanted)
 				return
 			}
-			if !strings.Contains(c.ToolCalls[2].Result, fmt.Sprintf("did thing %d", i)) || !strings.Contains(c.ToolCalls[3].Result, fmt.Sprintf("task %d of question %[1]d", i)) {
+			if !strings.Contains(*c.ToolCalls[2].Result, fmt.Sprintf("did thing %d", i)) || !strings.Contains(*c.ToolCalls[3].Result, fmt.Sprintf("task %d of question %[1]d", i)) {
 				t.Errorf("agent %d: %+v", i, c.ToolCalls)
 			}
 			if c.FinalMessage != fmt.Sprintf("answer %d to question %[1]d", i) || c.RunID == "" || c.Turns != 4 {
@@ -258,6 +258,16 @@ func TestDisconnect(t *testing.T) {
 	}
 	if c := completion(t, s, work+"/completions", `{"prompt": "again"}`); c.FinalMessage != "said again" {
 		t.Errorf("then %q", c.FinalMessage)
+	}
+	// The model that the first turn of a session asks for is that of the session, also if the turn was interrupted.
+	first, mark := newSession(t, s, `{}`), fmt.Sprint("mark", time.Now().UnixNano())
+	leave(t, s, first+"/completions", `{"prompt": "nap `+mark+`", "model": "builtin:script"}`, exists(s, mark))
+	until(t, 10*time.Second, "the turn is kept", func() bool {
+		d = session(t, s, first)
+		return d.Count == 2
+	})
+	if d.Model != "builtin:script" {
+		t.Errorf("the session has the model %q", d.Model)
 	}
 }
 

@@ -49,8 +49,8 @@ func (s *service) completeIn(ctx context.Context, in *completionInInput) (*rest.
 			return err
 		}
 		defer func() {
-			if err != nil && fault.CodeOf(err) != fault.Suspended { // no turn has made the model the session's own
-				v.conv.Session().Sync(func(set *session.Settings) { set.Model = v.model })
+			if err != nil {
+				v.keepModel(err)
 			}
 			err = errors.Join(err, v.close(ctx))
 		}()

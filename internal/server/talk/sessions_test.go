@@ -200,13 +200,16 @@ default:
 	const model = `"model": "builtin:script"`
 	file := t.TempDir() + "/written"
 	c := completion(t, s, "/v1/completions", `{"prompt": `+quote(file)+`, `+model+`}`)
-	if len(c.ToolCalls) != 1 || !c.ToolCalls[0].IsError || !strings.Contains(c.ToolCalls[0].Result, "consent") || c.FinishReason != "stop" {
+	if len(c.ToolCalls) != 1 || !*c.ToolCalls[0].IsError || !strings.Contains(*c.ToolCalls[0].Result, "consent") || c.FinishReason != "stop" {
 		t.Errorf("outside of sessions: %+v", c)
 	}
 	path := newSession(t, s, `{`+model+`}`)
 	c = completion(t, s, path+"/completions", `{"prompt": `+quote(file)+`}`)
 	if c.FinishReason != "question" || c.Question == nil || c.RunID == "" || len(c.Question.Options) != 2 { // none that would hold for other clients, too
 		t.Fatalf("in a session: %+v", c)
+	}
+	if len(c.ToolCalls) != 1 || c.ToolCalls[0].Name != "fs_write" || c.ToolCalls[0].Result != nil || c.ToolCalls[0].IsError != nil {
+		t.Errorf("the call that waits is %+v", c.ToolCalls)
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Fatal("it was written without consent")

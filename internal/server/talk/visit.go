@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/conversation"
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/server/rest"
 	"loki/internal/session"
@@ -98,6 +99,7 @@ type visit struct {
 	s     *service
 	conv  *conversation.Conversation
 	model string // that the session had before
+	turns int    // likewise
 	leave func()
 }
 
@@ -157,7 +159,17 @@ func (v *visit) begin(ctx context.Context, text, model string, events event.Scop
 		return err
 	}
 	v.conv.Session().ForceSave()
+	_, v.turns = v.conv.Session().Glance()
 	return nil
+}
+
+// keepModel ends a turn with an error. The model that it asked for stays that of the session only if the session has the turn: one that was
+// interrupted, or that waits for an answer.
+func (v *visit) keepModel(err error) {
+	if _, turns := v.conv.Session().Glance(); turns > v.turns || fault.CodeOf(err) == fault.Suspended {
+		return
+	}
+	v.conv.Session().Sync(func(set *session.Settings) { set.Model = v.model })
 }
 
 // close ends a visit. What is to be kept is written.

@@ -162,7 +162,7 @@ func (q *Question) Match(line string) (string, error) {
 		} else if q.Kind == Select {
 			return answer, q.noOption(line)
 		} else if _, err := SplitAnswers(line); err == nil {
-			return answer, fmt.Errorf("one answer is expected, and %s is a list", line)
+			return answer, notList(line)
 		}
 	case Multi:
 		var err error

@@ -80,7 +80,13 @@ func (c *command) resumption() api.Resumption {
 func (c *command) answersFor(r api.RunDetail) (map[string]string, error) {
 	switch {
 	case c.opts.answers != "":
-		return readAnswers(c.opts.answers)
+		answers, lists, err := readAnswers(c.opts.answers)
+		for _, q := range r.Pending {
+			if slices.Contains(lists, q.ID) && !q.Multi && err == nil {
+				err = fault.New(fault.Usage, "the answer to %s cannot be taken: one answer is expected, and not a list", q.ID)
+			}
+		}
+		return answers, err
 	case len(c.opts.answer) == 0:
 		return nil, nil
 	case len(r.Pending) == 0:

@@ -23,7 +23,7 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 	r.Typed = c.opts.answer
 	if c.opts.answers != "" {
 		var err error
-		if r.Answers, err = readAnswers(c.opts.answers); err != nil {
+		if r.Answers, r.Lists, err = readAnswers(c.opts.answers); err != nil {
 			return err
 		}
 	}
@@ -47,29 +47,30 @@ func (c *command) continuation(face *face) run.Continuation {
 	}
 }
 
-// readAnswers reads a mapping of question ids to answers.
-func readAnswers(path string) (map[string]string, error) {
+// readAnswers reads a mapping of question ids to answers, some of which may be lists.
+func readAnswers(path string) (answers map[string]string, lists []string, err error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.NotFound, err, "reading the answers")
+		return nil, nil, fault.Wrap(fault.NotFound, err, "reading the answers")
 	}
 	doc, err := yamldoc.Parse(path, src)
-	var answers map[string]string
+	var given map[string]ask.Given
 	if err == nil {
-		answers, err = answersOf(doc)
+		given, err = answersOf(doc)
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Config, err, "reading the answers")
+		return nil, nil, fault.Wrap(fault.Config, err, "reading the answers")
 	}
-	return answers, nil
+	answers, lists = ask.Texts(given)
+	return answers, lists, nil
 }
 
 // answersOf reads a mapping of names to answers.
-func answersOf(doc *yamldoc.Doc) (map[string]string, error) {
-	answers := make(map[string]string)
+func answersOf(doc *yamldoc.Doc) (map[string]ask.Given, error) {
+	answers := make(map[string]ask.Given)
 	for e := range doc.Root().Map().All() {
-		if text, ok := ask.ReadAnswer(e.Node); ok {
-			answers[e.Key] = text
+		if given, ok := ask.ReadAnswer(e.Node); ok {
+			answers[e.Key] = given
 		}
 	}
 	return answers, doc.Err()

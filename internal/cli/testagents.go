@@ -298,7 +298,7 @@ func (c *command) withAnswers(asker ask.Asker) (ask.Asker, error) {
 
 // readPrepared reads the answers of --answers for a run that begins: a mapping by question or node, or a
 // list in order.
-func readPrepared(path string) (byName map[string]string, list []string, err error) {
+func readPrepared(path string) (byName map[string]ask.Given, list []ask.Given, err error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, fault.Wrap(fault.NotFound, err, "reading the answers")
@@ -307,8 +307,8 @@ func readPrepared(path string) (byName map[string]string, list []string, err err
 	if err == nil && doc.Root().Kind() == yamldoc.List {
 		items, _ := doc.Root().List()
 		for _, item := range items {
-			if text, ok := ask.ReadAnswer(item); ok {
-				list = append(list, text)
+			if given, ok := ask.ReadAnswer(item); ok {
+				list = append(list, given)
 			}
 		}
 		err = doc.Err()

@@ -37,6 +37,9 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 	case r.Answer != nil && len(h.Pending) == 1:
 		answers = map[string]string{h.Pending[0].ID: *r.Answer}
 	}
+	if err := NotLists(h.Pending, r.Lists); err != nil {
+		return nil, err
+	}
 	return recordAnswers(h, answers, func(question, text string) error {
 		return patiently(ctx, job.Events, func() error { return store.Answer(ctx, id, question, text) })
 	})
@@ -151,6 +154,16 @@ func (h History) Accept(answers map[string]string, now time.Time) (accepted map[
 		}
 	}
 	return accepted, nil
+}
+
+// NotLists returns an error if one of the questions that have a list of texts as their answer takes a single answer.
+func NotLists(pending []Pending, lists []string) error {
+	for _, p := range pending {
+		if slices.Contains(lists, p.ID) && !p.Multi {
+			return fault.New(fault.Usage, "the answer to %s cannot be taken: one answer is expected, and not a list", p.ID)
+		}
+	}
+	return nil
 }
 
 // answered reports whether the run has an answer to a question.

@@ -20,6 +20,7 @@ import (
 type Resumption struct {
 	Continuation                   // an empty ID means the newest unfinished run of the working directory
 	Answers      map[string]string // to pending questions, by id
+	Lists        []string          // ids of Answers that are lists, see [NotLists]
 	Answer       *string           // to the only pending question, nil for none
 	Typed        []string          // likewise, as users type them: see [TypedAnswers]
 	Answered     []string          // questions whose answers came to be on record while the run was at work

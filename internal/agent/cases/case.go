@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"time"
 
+	"loki/internal/ask"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -63,8 +64,8 @@ type Case struct {
 // Answer is what the user answers to a question.
 type Answer struct {
 	Question string // id, or node that asks; empty for the next question, whichever it is
-	Text     string
-	Pos      yamldoc.Pos
+	ask.Given
+	Pos yamldoc.Pos
 }
 
 // Expect is what is expected of a case. What is nil may be anything, but for the exit status.

@@ -200,16 +200,16 @@ func (p *parser) answers(m *yamldoc.Map, c *Case) {
 	c.Answers = []Answer{}
 	if n.Kind() == yamldoc.Mapping {
 		for e := range n.Map().All() {
-			if text, ok := ask.ReadAnswer(e.Node); ok {
-				c.Answers = append(c.Answers, Answer{Question: e.Key, Text: text, Pos: e.KeyPos})
+			if given, ok := ask.ReadAnswer(e.Node); ok {
+				c.Answers = append(c.Answers, Answer{Question: e.Key, Given: given, Pos: e.KeyPos})
 			}
 		}
 		return
 	}
 	items, _ := n.List()
 	for _, item := range items {
-		if text, ok := ask.ReadAnswer(item); ok {
-			c.Answers = append(c.Answers, Answer{Text: text, Pos: item.Pos()})
+		if given, ok := ask.ReadAnswer(item); ok {
+			c.Answers = append(c.Answers, Answer{Given: given, Pos: item.Pos()})
 		}
 	}
 }

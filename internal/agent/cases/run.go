@@ -17,6 +17,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"loki/internal/agent/cassette"
+	"loki/internal/ask"
 	"loki/internal/atomicfile"
 	"loki/internal/config"
 	"loki/internal/environ"
@@ -235,20 +236,24 @@ func (b *bench) furnish() error {
 // answersFile returns the answers as the option --answers reads them.
 func answersFile(answers []Answer) any {
 	var (
-		list []string
+		list = []any{}
 		byID yaml.MapSlice
 	)
 	for _, a := range answers {
+		var answer any = a.Text
+		if a.List {
+			answer, _ = ask.SplitAnswers(a.Text) // which was made of them
+		}
 		if a.Question == "" {
-			list = append(list, a.Text)
+			list = append(list, answer)
 		} else {
-			byID = append(byID, yaml.MapItem{Key: a.Question, Value: a.Text})
+			byID = append(byID, yaml.MapItem{Key: a.Question, Value: answer})
 		}
 	}
 	if byID != nil {
 		return byID
 	}
-	return append([]string{}, list...)
+	return list
 }
 
 func write(path string, data []byte) error {

@@ -174,12 +174,12 @@ func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (st
 	return begin()
 }
 
-// answerRequest answers questions. An answer is a text, a number, a boolean, or a list of texts where the
+// answerRequest answers questions. An answer is a text, a number or a boolean, which is its text, or a list of texts where the
 // question takes any number of its options.
 type answerRequest struct {
 	one
-	Force bool           `query:"force" doc:"although the agent has changed, or the session has gone on: the answer is put behind what was said since"`
-	Body  map[string]any `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen"`
+	Force bool                       `query:"force" doc:"although the agent has changed, or the session has gone on: the answer is put behind what was said since"`
+	Body  map[string]json.RawMessage `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen; a number or a boolean counts as its text"`
 }
 
 func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply, error) {
@@ -193,13 +193,22 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply,
 	if len(in.Body) == 0 {
 		return nil, rest.Invalid("", "the body has no answer: {\"QUESTION_ID\": \"ANSWER\"} is expected").WithHint("GET /v1/runs/%s/questions lists the questions", info.ID)
 	}
-	answers := make(map[string]string, len(in.Body))
-	for id, v := range in.Body {
-		text, ok := answerOf(v)
-		if !ok {
+	given := make(map[string]ask.Given, len(in.Body))
+	for id, doc := range in.Body {
+		var ok bool
+		if given[id], ok = answerOf(doc); !ok {
 			return nil, rest.Invalid(id, "%s: an answer is a text, a number, true or false, or a list of texts", id)
 		}
-		answers[id] = text
+	}
+	answers, lists := ask.Texts(given)
+	if len(lists) > 0 {
+		pending, err := e.store.Pending(ctx, info.ID)
+		if err == nil {
+			err = run.NotLists(pending, lists)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	status := http.StatusOK
 	if later, err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers, in.Force, rest.Subject(ctx).Groups...); err != nil {
@@ -218,27 +227,25 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply,
 	return rest.JSON(status, r), nil
 }
 
-// answerOf returns the text of an answer.
-func answerOf(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case bool:
-		return strconv.FormatBool(v), true
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), true
-	case []any:
-		texts := make([]string, 0, len(v))
-		for _, item := range v {
-			text, ok := item.(string)
-			if !ok {
-				return "", false
-			}
-			texts = append(texts, text)
-		}
-		return ask.JoinAnswers(texts), true
+// answerOf returns the answer that a JSON value is. A number or a boolean is its text, as in a file of answers.
+func answerOf(doc json.RawMessage) (answer ask.Given, ok bool) {
+	switch doc = bytes.TrimSpace(doc); {
+	case len(doc) == 0 || doc[0] == '{' || doc[0] == 'n': // an object, or null
+		return answer, false
+	case doc[0] == '"':
+		return answer, json.Unmarshal(doc, &answer.Text) == nil
+	case doc[0] != '[':
+		return ask.Given{Text: string(doc)}, true
 	}
-	return "", false
+	var texts []*string
+	if json.Unmarshal(doc, &texts) != nil || slices.Contains(texts, nil) {
+		return answer, false
+	}
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i] = *text
+	}
+	return ask.Given{Text: ask.JoinAnswers(list), List: true}, true
 }
 
 // resumeRequest goes on with a run.

@@ -192,6 +192,9 @@ func TestAnswers(t *testing.T) {
 	refused(t, s.Post(path+"/answers", `{}`), 400, "invalid_request", "questions")
 	refused(t, s.Post(path+"/answers", `{"nope": "x"}`), 404, "question_not_found", "nope", "waiting: who")
 	refused(t, s.Post(path+"/answers", fmt.Sprintf(`{%q: {}}`, who)), 400, "invalid_request", who)
+	refused(t, s.Post(path+"/answers", fmt.Sprintf(`{%q: null}`, who)), 400, "invalid_request", who)
+	refused(t, s.Post(path+"/answers", fmt.Sprintf(`{%q: ["Ada", 1]}`, who)), 400, "invalid_request", who)
+	refused(t, s.Post(path+"/answers", fmt.Sprintf(`{%q: ["Ada"]}`, who)), 400, "invalid_request", "one answer is expected, and not a list")
 	refused(t, s.Post(path+"/answers", fmt.Sprintf(`{%q: "Ada", "nope": "x"}`, who)), 404, "question_not_found", "nope")
 	// Of several at once one is taken.
 	var took, conflicts atomic.Int32

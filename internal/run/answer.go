@@ -127,11 +127,20 @@ func (h History) Waits(answers map[string]string) error {
 		}
 		hint := "waiting: " + strings.Join(waiting, ", ")
 		if h.answered(id) {
-			return &RefusedError{fault.New(fault.Usage, "question %q of run %s has an answer already", id, h.Info.ID).WithHint("%s", hint)}
+			return &RefusedError{answeredBefore(h.Info.ID, id).WithHint("%s", hint)}
 		}
 		return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint).ThatMisses("question")
 	}
 	return nil
+}
+
+// AnsweredBefore returns the failure of a second answer to a question.
+func AnsweredBefore(id, question string) *RefusedError {
+	return &RefusedError{answeredBefore(id, question)}
+}
+
+func answeredBefore(id, question string) *fault.Error {
+	return fault.New(fault.Usage, "question %q of run %s has an answer already", question, id)
 }
 
 // Accept returns what texts, by the ids of questions, mean as the answers to questions that wait at now. A recorded answer

@@ -52,6 +52,9 @@ type Store interface {
 	// Pending returns the questions of a run that wait for an answer, in order.
 	Pending(ctx context.Context, id string) ([]Pending, error)
 
+	// Answered returns the questions of a run that have their answers, in order.
+	Answered(ctx context.Context, id string) ([]Pending, error)
+
 	// Step returns the result of a step on record, in JSON, by its number in the history.
 	Step(ctx context.Context, id string, number int) ([]byte, error)
 

@@ -87,5 +87,8 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*rest.Reply, error) {
 	if log := s.audit.Load(); log != nil && log.Err() != nil {
 		reasons = append(reasons, "the audit record cannot be written; the log of the server says why")
 	}
+	if keys := s.settings.Load().published; keys != nil && !keys.Known() {
+		reasons = append(reasons, "the keys of the issuer of tokens are not known yet; the log of the server says why")
+	}
 	return health(reasons...), nil
 }

@@ -243,6 +243,28 @@ func TestTokensAreReadAgain(t *testing.T) {
 	}
 }
 
+// TestReadyWithKeys: a server that cannot check tokens is not ready. One that has the keys stays so although the issuer is away.
+func TestReadyWithKeys(t *testing.T) {
+	id := newIdentities(t)
+	id.down.Store(true)
+	s := servertest.Program(t, servertest.Files{"config.yaml": "model: builtin:echo\nclients: []\napi:\n" + id.config("loki")})
+	if a := s.Get("/healthz/ready"); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Body, "the keys of the issuer of tokens are not known yet") {
+		t.Errorf("without keys: %d %s", a.Status, a.Body)
+	}
+	if a := s.Get("/healthz/live"); a.Status != http.StatusOK {
+		t.Errorf("without keys: %d %s", a.Status, a.Body)
+	}
+	id.down.Store(false)
+	until(t, "the keys", func() bool { return s.Get("/healthz/ready").Status == http.StatusOK })
+	id.down.Store(true)
+	if a := s.Post("/v1/auth/check", "", id.token("alice", "*", nil)...); a.Status != http.StatusOK {
+		t.Errorf("with keys: %d %s", a.Status, a.Body)
+	}
+	if a := s.Get("/healthz/ready"); a.Status != http.StatusOK {
+		t.Errorf("the issuer is away again: %d %s", a.Status, a.Body)
+	}
+}
+
 // TestExpiredTokenEndsStreams has a token expire while its owner watches a run.
 func TestExpiredTokenEndsStreams(t *testing.T) {
 	id := newIdentities(t)

@@ -180,6 +180,13 @@ func parse(text []byte) (keys []key, skipped int, err error) {
 	return keys, skipped, nil
 }
 
+// Known reports whether the keys were fetched at least once. Those that are known stay so.
+func (k *Keys) Known() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.keys != nil
+}
+
 // has reports whether a key with an id is among the keys.
 func (k *Keys) has(kid string) bool {
 	k.mu.Lock()

@@ -324,7 +324,7 @@ func (s *Store) History(_ context.Context, id string) (run.History, error) {
 	for _, t := range r.tasks {
 		h.Visits = append(h.Visits, t.Visit)
 	}
-	h.Pending = r.pending()
+	h.Pending = r.asked(false)
 	events, err := r.eventsAfter(0, 0)
 	if err != nil {
 		return run.History{}, err
@@ -346,16 +346,28 @@ func (s *Store) Pending(_ context.Context, id string) ([]run.Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.pending(), nil
+	return r.asked(false), nil
 }
 
-func (r *record) pending() (waiting []run.Pending) {
+// Answered returns the questions that have their answers.
+func (s *Store) Answered(_ context.Context, id string) ([]run.Pending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return r.asked(true), nil
+}
+
+// asked returns the questions that have their answers, or those that wait.
+func (r *record) asked(answered bool) (list []run.Pending) {
 	for _, q := range r.questions {
-		if !q.answered {
-			waiting = append(waiting, q.Pending)
+		if q.answered == answered {
+			list = append(list, q.Pending)
 		}
 	}
-	return waiting
+	return list
 }
 
 // Events returns events on record.

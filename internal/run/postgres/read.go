@@ -362,6 +362,15 @@ func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, 
 	return waiting, err
 }
 
+// Answered returns the questions that have their answers.
+func (s *Store) Answered(ctx context.Context, id string) (answered []run.Pending, err error) {
+	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
+		answered, err = v.questions(ctx, id, true)
+		return err
+	})
+	return answered, err
+}
+
 // Events returns events on record.
 func (s *Store) Events(ctx context.Context, id string, after, limit int) (found []run.EventRecord, err error) {
 	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
@@ -536,8 +545,13 @@ func (v *view) tasks(ctx context.Context, id int64) (tasks []run.TaskRecord, err
 }
 
 // pending returns the questions that wait, in the order they were asked.
-func (v *view) pending(ctx context.Context, id int64) (pending []run.Pending, err error) {
-	rows, err := v.q.Query(ctx, `SELECT key, doc FROM loki.questions WHERE run = $1 AND NOT answered ORDER BY n`, id)
+func (v *view) pending(ctx context.Context, id int64) ([]run.Pending, error) {
+	return v.questions(ctx, id, false)
+}
+
+// questions returns the questions that have their answers, or those that wait.
+func (v *view) questions(ctx context.Context, id int64, answered bool) (list []run.Pending, err error) {
+	rows, err := v.q.Query(ctx, `SELECT key, doc FROM loki.questions WHERE run = $1 AND answered = $2 ORDER BY n`, id, answered)
 	if err != nil {
 		return nil, err
 	}
@@ -550,17 +564,17 @@ func (v *view) pending(ctx context.Context, id int64) (pending []run.Pending, er
 		return nil, err
 	}
 	err = v.decodeOf(ctx, id, func(r record.Reader) error {
-		pending = nil
+		list = nil
 		for _, q := range found {
 			p, err := r.Pending(postgres.Original(q.Key), q.Doc)
 			if err != nil {
 				return err
 			}
-			pending = append(pending, p)
+			list = append(list, p)
 		}
 		return nil
 	})
-	return pending, err
+	return list, err
 }
 
 func (v *view) steps(ctx context.Context, id int64) ([]run.StepRecord, error) {

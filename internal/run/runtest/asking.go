@@ -97,6 +97,9 @@ func (s *suite) questions() {
 			s.Errorf("%d questions are pending after %d answers", got, n+1)
 		}
 	}
+	answered, err := s.store.Answered(ctx, j.ID())
+	s.ok(err)
+	s.same("answered", answered, want)
 	j, _ = s.resume(j.ID())
 	for i := range 10 {
 		q := question(i)

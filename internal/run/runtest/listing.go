@@ -63,6 +63,7 @@ func (s *suite) ids() {
 	lookups := map[string]func(id string) error{
 		"history":    func(id string) error { _, err := s.store.History(s.Context(), id); return err },
 		"pending":    func(id string) error { _, err := s.store.Pending(s.Context(), id); return err },
+		"answered":   func(id string) error { _, err := s.store.Answered(s.Context(), id); return err },
 		"checkpoint": func(id string) error { _, err := s.store.Checkpoint(s.Context(), id, 0); return err },
 		"answer": func(id string) error {
 			err := s.store.Answer(s.Context(), id, "q", "yes")

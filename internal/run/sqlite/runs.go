@@ -487,6 +487,15 @@ func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, 
 	return waiting, err
 }
 
+// Answered returns the questions that have their answers.
+func (s *Store) Answered(ctx context.Context, id string) (answered []run.Pending, err error) {
+	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
+		answered, err = readQuestions(c, s.readBlobs(c), row, true)
+		return err
+	})
+	return answered, err
+}
+
 // Events returns events on record.
 func (s *Store) Events(ctx context.Context, id string, after, limit int) (found []run.EventRecord, err error) {
 	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
@@ -531,18 +540,23 @@ func readTasks(c *conn, blobs record.Reader, id int64) (tasks []run.TaskRecord, 
 }
 
 // readPending returns the questions that wait, in the order they were asked.
-func readPending(c *conn, blobs record.Reader, id int64) (pending []run.Pending, err error) {
+func readPending(c *conn, blobs record.Reader, id int64) ([]run.Pending, error) {
+	return readQuestions(c, blobs, id, false)
+}
+
+// readQuestions returns the questions that have their answers, or those that wait.
+func readQuestions(c *conn, blobs record.Reader, id int64, answered bool) (list []run.Pending, err error) {
 	var data []byte
 	var key string
-	err = c.rows("SELECT key, doc FROM questions WHERE run = ? AND NOT answered ORDER BY n", []any{id}, []any{&key, &data}, func() error {
+	err = c.rows("SELECT key, doc FROM questions WHERE run = ? AND answered = ? ORDER BY n", []any{id, answered}, []any{&key, &data}, func() error {
 		p, err := blobs.Pending(key, data)
 		if err != nil {
 			return err
 		}
-		pending = append(pending, p)
+		list = append(list, p)
 		return nil
 	})
-	return pending, err
+	return list, err
 }
 
 func readSteps(c *conn, id int64) (all []run.StepRecord, err error) {

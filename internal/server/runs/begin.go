@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -183,7 +184,7 @@ type answerRequest struct {
 }
 
 func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply, error) {
-	info, theirs, err := e.toAnswer(ctx, in.ID)
+	info, theirs, err := e.toAnswer(ctx, in.ID, slices.Collect(maps.Keys(in.Body))...)
 	if err != nil {
 		return nil, err
 	}

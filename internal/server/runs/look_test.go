@@ -145,6 +145,28 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// TestAmbiguousID has a beginning mean several runs: those that the caller may see are named, and no others.
+func TestAmbiguousID(t *testing.T) {
+	lines, as := people("alice", "bob")
+	s := start(t, "api:\n  limits: {per_subject_concurrency: 64}\n"+lines)
+	byFirst := make(map[byte][]string) // alice's runs
+	var of []string                    // those with the same beginning
+	for len(of) < 2 {
+		id := begin(t, s, "asker", `{}`, as["alice"]...).ID
+		byFirst[id[0]] = append(byFirst[id[0]], id)
+		of = byFirst[id[0]]
+	}
+	slices.Sort(of)
+	first := of[0][:1]
+	for begin(t, s, "asker", `{}`, as["bob"]...).ID[:1] != first {
+	}
+	for _, at := range []string{"", "/state", "/questions"} {
+		refused(t, s.Get("/v1/runs/"+first+at, as["alice"]...), 400, "invalid_request", "several runs begin with", strings.Join(of, ", ")+`"`, "type more of the id")
+		want(t, s.Get("/v1/runs/"+first+at, as["bob"]...), 200) // of his there is one
+	}
+	refused(t, s.Post("/v1/runs/"+first+"/cancel", "", as["alice"]...), 400, "invalid_request")
+}
+
 // TestLists has runs and questions in pages.
 func TestLists(t *testing.T) {
 	s := start(t)

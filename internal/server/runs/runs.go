@@ -4,8 +4,8 @@
 package runs
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -96,9 +96,10 @@ func (e *endpoints) find(ctx context.Context, id string) (run.Info, error) {
 	view := e.Access.View(rest.Subject(ctx))
 	info, err := e.store.Info(ctx, id)
 	if fault.CodeOf(err) == fault.Usage && id != "" { // of several, those of others do not count
-		if id, err = e.among(ctx, view, id); err == nil {
-			info, err = e.store.Info(ctx, id)
+		if id, err = e.among(ctx, view, id); err != nil {
+			return run.Info{}, err
 		}
+		info, err = e.store.Info(ctx, id)
 	}
 	switch code := fault.CodeOf(err); {
 	case err == nil && view.Includes(info.Owner):
@@ -109,7 +110,7 @@ func (e *endpoints) find(ctx context.Context, id string) (run.Info, error) {
 	return run.Info{}, err
 }
 
-// among returns the id of the only run in a view that a beginning means.
+// among returns the id of the only run in a view that a beginning means. The error names several, and no run that is not in the view.
 func (e *endpoints) among(ctx context.Context, view *auth.View, typed string) (string, error) {
 	prefix, err := run.ParseID(typed)
 	if err != nil {
@@ -122,10 +123,13 @@ func (e *endpoints) among(ctx context.Context, view *auth.View, typed string) (s
 			ids = append(ids, info.ID)
 		}
 	}
-	if err != nil || len(ids) != 1 {
-		return typed, errors.Join(err, rest.NotFound("run", typed))
+	switch {
+	case err != nil:
+		return typed, err
+	case len(ids) == 0:
+		return typed, rest.NotFound("run", typed)
 	}
-	return ids[0], nil
+	return run.PickID(typed, ids)
 }
 
 // runGone returns the error of a cursor whose run was deleted.
@@ -167,12 +171,34 @@ func isFor(who auth.Identity) func(run.Pending) bool {
 	return func(p run.Pending) bool { return who.IsOneOf(p.Assignees) }
 }
 
-// toAnswer is findAsked for a request that answers a question: a run without an owner becomes the caller's.
-func (e *endpoints) toAnswer(ctx context.Context, id string) (info run.Info, theirs bool, err error) {
-	if info, theirs, err = e.findAsked(ctx, id); err == nil && !theirs {
+// toAnswer is findAsked for a request that answers questions, any if none is named: a run without an owner becomes the caller's. One of whose
+// questions the caller was to answer is a [*run.RefusedError] once that has an answer.
+func (e *endpoints) toAnswer(ctx context.Context, id string, questions ...string) (info run.Info, theirs bool, err error) {
+	info, theirs, err = e.findAsked(ctx, id)
+	switch {
+	case err == nil && !theirs:
 		info, err = e.change(ctx, id)
+	case err != nil:
+		err = cmp.Or(e.answered(ctx, id, questions), err)
 	}
 	return info, theirs, err
+}
+
+// answered returns the failure of a second answer by a subject who sees no more of a run than the questions that were for it. It is nil
+// if none of them was.
+func (e *endpoints) answered(ctx context.Context, id string, questions []string) error {
+	info, err := e.store.Info(ctx, id)
+	if err != nil {
+		return nil
+	}
+	answered, err := e.store.Answered(ctx, info.ID)
+	its := isFor(rest.Subject(ctx))
+	for _, p := range answered {
+		if err == nil && its(p) && (len(questions) == 0 || slices.Contains(questions, p.ID)) {
+			return run.AnsweredBefore(info.ID, p.ID)
+		}
+	}
+	return nil
 }
 
 // answerer returns the subject that answers questions, "" for one who may answer those of all: an administrator,

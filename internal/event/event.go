@@ -170,8 +170,9 @@ type NodeFinished struct {
 
 // MapProgress says how far a map node has come.
 type MapProgress struct {
-	Done  int `json:"done"`
-	Total int `json:"total"`
+	Done   int `json:"done"` // those that failed included
+	Total  int `json:"total"`
+	Failed int `json:"failed,omitempty"`
 }
 
 // StateUpdated holds the keys that a super-step changed, merged.

@@ -1,10 +1,13 @@
 package graph
 
 import (
+	"math"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/graph/expr"
 	"loki/internal/hook"
 	"loki/internal/retry"
 	"loki/internal/sandbox"
@@ -188,7 +191,7 @@ type Node struct {
 	// for no end.
 	Expires *Template
 
-	Fallback string // script, llm and tool: node to go to on failure, "" for none; the first of a choice
+	Fallback string // script, llm, tool and map: node to go to on failure, "" for none; the first of a choice
 
 	Retry       *retry.Policy // agent, llm, rag, script and tool; nil for none
 	OnUncertain Uncertain     // agent, llm, script and tool
@@ -317,7 +320,7 @@ type RAG struct {
 	BatchSize      *int
 }
 
-// Map runs one node for each element of a list.
+// Map runs one node for each element of a list, or member of an object.
 type Map struct {
 	Over           Template
 	As             string
@@ -327,6 +330,50 @@ type Map struct {
 	MaxConcurrency int // 0 means the settings'
 
 	HasMaxConcurrency bool // MaxConcurrency is declared; the validator refuses a declared 0
+
+	Batch      int        // most elements that the branch gets at once, as a list; 0 gives it one, as it is
+	OnError    ItemErrors // what a failed item does; "" means ItemsFail
+	MinSuccess *Share     // items that have to succeed; nil for no bound
+	ItemIf     *expr.Expr // whether an item is run; sees it under As; nil runs all
+	Enough     *expr.Expr // whether the results so far, under ResultsKey, will do; nil waits for all
+}
+
+// ResultsKey is what [Map.Enough] reads the results so far as.
+const ResultsKey = "results"
+
+// ItemErrors says what a failed item does to its map.
+type ItemErrors string
+
+// What a failed item does.
+const (
+	ItemsFail    ItemErrors = "fail"    // the map fails once all items are done
+	ItemsSkip    ItemErrors = "skip"    // it has no result
+	ItemsCollect ItemErrors = "collect" // its result is an object with the member ItemErrorKey
+)
+
+// ItemErrorKey is the only member of the result of a failed item: an object with the branch as node, and a message.
+const ItemErrorKey = "_error"
+
+// Share is a number of items, or a part of all. One of the fields is set.
+type Share struct {
+	Count   int     // at least 1
+	Percent float64 // above 0, at most 100
+}
+
+// Of returns how many of n items the share is at least.
+func (s Share) Of(n int) int {
+	if s.Count > 0 {
+		return s.Count
+	}
+	return int(math.Ceil(s.Percent * float64(n) / 100))
+}
+
+// String returns the share as a definition has it.
+func (s Share) String() string {
+	if s.Count > 0 {
+		return strconv.Itoa(s.Count)
+	}
+	return strconv.FormatFloat(s.Percent, 'f', -1, 64) + "%"
 }
 
 // End ends the run with a text.

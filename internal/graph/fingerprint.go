@@ -282,6 +282,7 @@ func (l *aspects) typeFields(n *Node) {
 		if n.Map.HasMaxConcurrency {
 			l.int("max_concurrency", &n.Map.MaxConcurrency)
 		}
+		l.items(n.Map)
 	case n.Tool != nil:
 		l.tool(n.Tool)
 	case n.End != nil:
@@ -313,6 +314,25 @@ func (l *aspects) rag(r *RAG) {
 	l.int("chunk_size", r.ChunkSize)
 	l.int("chunk_overlap", r.ChunkOverlap)
 	l.int("batch_size", r.BatchSize)
+}
+
+// items adds what a map says of its items.
+func (l *aspects) items(m *Map) {
+	if m.Batch > 0 {
+		l.int("batch", &m.Batch)
+	}
+	if m.OnError != ItemsFail {
+		l.text("on_error", string(m.OnError))
+	}
+	if m.MinSuccess != nil {
+		l.add("min_success", m.MinSuccess.String())
+	}
+	if m.ItemIf != nil {
+		l.text("item_if", m.ItemIf.String())
+	}
+	if m.Enough != nil {
+		l.text("enough", m.Enough.String())
+	}
 }
 
 // updatesText writes state_updates in their order, which matters.

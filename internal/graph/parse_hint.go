@@ -35,7 +35,7 @@ var optionalFields = map[Type][]string{
 	RAGNode: {
 		"state_updates", "timeout", "query", "top_k", "embedding_model", "reranker_model", "chunk_size", "chunk_overlap", "batch_size", "retry", "cache",
 	},
-	MapNode:  {"timeout", "output_key", "max_concurrency"},
+	MapNode:  {"timeout", "output_key", "max_concurrency", "concurrency", "batch", "on_error", "min_success", "item_if", "enough", "fallback"},
 	ToolNode: {"arguments", "state_updates", "output_schema", "timeout", "fallback", "retry", "on_uncertain", "cache"},
 	EndNode:  {"state_updates", "output"},
 }

@@ -279,17 +279,6 @@ func (p *parser) rag(n *Node, m *yamldoc.Map) {
 	p.cache(n, m)
 }
 
-func (p *parser) mapOver(n *Node, m *yamldoc.Map) {
-	n.Map = &Map{OutputKey: DefaultOutputKey}
-	templates(m)("over", &n.Map.Over)
-	m.Str("as", &n.Map.As)
-	m.Str("branch", &n.Map.Branch)
-	m.Str("output_key", &n.Map.OutputKey)
-	m.Str("collect_into", &n.Map.CollectInto)
-	n.Map.HasMaxConcurrency = m.Uint("max_concurrency", &n.Map.MaxConcurrency)
-	p.timeout(n, m, 0)
-}
-
 func (p *parser) end(n *Node, m *yamldoc.Map) {
 	n.End = &End{}
 	templates(m)("output", &n.End.Output)

@@ -223,11 +223,9 @@ func (p *Plan) Next(pr Progress) ([]Task, error) {
 // settings allow, to its next. Tolerated is false if the run has to fail.
 func (p *Plan) OnFailure(n *Node) (targets []string, tolerated bool) {
 	switch {
-	case n.Type != LLMNode && n.Type != ScriptNode && n.Type != ToolNode:
-		return nil, false
 	case n.Fallback != "":
 		return []string{n.Fallback}, true
-	case n.Type == ToolNode:
+	case n.Type != LLMNode && n.Type != ScriptNode:
 		return nil, false
 	case len(n.Next) > 0 && p.graph.Settings.OnFailure != FailStop:
 		return n.Next, true

@@ -53,6 +53,7 @@ const (
 	RuleKnowledge        Rule = "knowledge-base"   // a knowledge base was not built, and is not built unasked
 	RuleZeroConcurrency  Rule = "zero-concurrency" // nothing may run
 	RuleMapBranch        Rule = "map-branch"       // a node that cannot be the branch of a map
+	RuleItems            Rule = "items"            // what a map says of its items has no effect, or can never be
 	RuleParallelScript   Rule = "parallel-script"  // a script in a fan-out does not say what it writes
 	RuleParallelWrite    Rule = "parallel-write"   // two branches write a key without a reducer
 	RuleParallelRead     Rule = "parallel-read"    // a branch reads what its sibling writes
@@ -188,6 +189,7 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.tools()
 	v.concurrency()
 	v.mapBranches()
+	v.maps()
 	groups := v.groups()
 	for _, check := range []func(group){v.parallelWrites, v.parallelReads} {
 		for _, group := range groups {

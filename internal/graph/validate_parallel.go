@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"loki/internal/graph/expr"
 )
 
 // group is the set of nodes that one fan-out can start together. The edges of a choice of which one is taken exclude each other.
@@ -114,7 +116,7 @@ func writes(n *Node) []string {
 }
 
 // reads returns the state keys that a node's templates and conditions read, ascending. In
-// state_updates the scoped key is not state.
+// state_updates the scoped key is not state, nor are the item and the results in the conditions of a map.
 func reads(n *Node) []string {
 	var keys []string
 	for _, use := range templatesOf(n) {
@@ -128,6 +130,18 @@ func reads(n *Node) []string {
 		for _, w := range c.Ways {
 			if w.When != nil {
 				keys = append(keys, w.When.Roots()...)
+			}
+		}
+	}
+	if n.Map != nil {
+		for _, e := range []*expr.Expr{n.Map.ItemIf, n.Map.Enough} {
+			if e == nil {
+				continue
+			}
+			for _, root := range e.Roots() {
+				if root != n.Map.As && root != ResultsKey {
+					keys = append(keys, root)
+				}
 			}
 		}
 	}

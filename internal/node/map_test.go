@@ -148,7 +148,7 @@ func TestMapOver(t *testing.T) {
 	for _, tt := range []struct{ name, state, want, err string }{
 		{"empty", "items: []", "[]", ""},
 		{"text", `items: "[1, 2]"`, "", "not an array but a string"},
-		{"object", "items: {a: 1}", "", "not an array but a"},
+		{"number", "items: 1", "", "not an array but a number"},
 		{"missing", "other: 1", "", "items"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

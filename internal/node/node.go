@@ -139,7 +139,7 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 	case graph.InputNode:
 		return r.input(ctx, t, wanted)
 	}
-	return within(ctx, t.Node, func(ctx context.Context) (product, error) {
+	p, err := within(ctx, t.Node, func(ctx context.Context) (product, error) {
 		switch t.Node.Type {
 		case graph.MapNode:
 			return r.mapOver(ctx, t)
@@ -147,6 +147,13 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 			return r.end(t)
 		}
 	})
+	if err != nil {
+		if p, err = r.tolerate(ctx, t, err); err != nil {
+			return p, err
+		}
+		return r.exit(ctx, t, p)
+	}
+	return p, nil
 }
 
 // timeoutError says that a node took longer than its timeout.

@@ -105,7 +105,11 @@ func (n *Narrator) mapProgress(ev event.Event, b event.MapProgress) {
 		return
 	}
 	t.tenths = tenth
-	n.say(dim, n.subject(ev)+Thousands(b.Done)+"/"+Thousands(b.Total))
+	text := Thousands(b.Done) + "/" + Thousands(b.Total)
+	if b.Failed > 0 {
+		text += ", " + Thousands(b.Failed) + " failed"
+	}
+	n.say(dim, n.subject(ev)+text)
 }
 
 func (n *Narrator) retry(ev event.Event, b event.Retry) {

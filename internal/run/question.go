@@ -103,6 +103,16 @@ func (q Questions) AskOnce(ctx context.Context, key string, question ask.Questio
 	}
 }
 
+// Answered reports whether the answer to the question that is the work itself is on record.
+func (q Questions) Answered(ctx context.Context) (bool, error) {
+	if !q.Steps.Recording() {
+		return false, nil
+	}
+	key := q.Steps.Key(ownKey)
+	known, err := q.Steps.Recorder().Lookup(ctx, key, steps.Step{Kind: steps.Question, Key: ownKey, Name: q.id(ownKey)})
+	return known.Done, err
+}
+
 // DecideUncertain lets the user decide what to do with the work's effect, which was begun and
 // whose end is unknown.
 func (q Questions) DecideUncertain(ctx context.Context, text string) (steps.Decision, error) {

@@ -104,7 +104,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, errors.Join(err, s.listener.Close())
 	}
 	o.App.OnAcquire(func(took time.Duration) { s.meter.acquired.Observe(took.Seconds()) })
-	hosted, err := o.App.Host(ctx, set.publicURL(s.listener.Addr()), manager.Options{Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: s.observers()})
+	hosted, err := o.App.Host(ctx, set.publicURL(s.listener.Addr()), manager.Options{
+		Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: s.observers(),
+		Entered: func(ctx context.Context, id string) { rest.Began(ctx, "/v1/runs/"+id) },
+	})
 	if err != nil {
 		s.scraped.close()
 		return nil, errors.Join(err, s.listener.Close())

@@ -42,6 +42,10 @@ type Options struct {
 	// Also gets all events of the runs that the manager begins, such as to log them; nil for nothing.
 	Also event.Emitter
 
+	// Entered is called with the id of a run that is on record and enters, also if it is given back at once, and the context of
+	// the caller who begins it or goes on with it; nil for nothing.
+	Entered func(ctx context.Context, id string)
+
 	// Began is called with the id of a run before its work begins or goes on, and Rested when the run is
 	// not at work any more; nil for nobody who wants to know.
 	Began  func(ctx context.Context, id string)
@@ -367,6 +371,9 @@ func (m *Manager) Enter(ctx context.Context, j run.Journal) (entered context.Con
 func (m *Manager) enter(ctx context.Context, j run.Journal, how turn) (*activity, context.Context) {
 	a := &activity{id: j.ID(), journal: j, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{})}
 	ctx, a.cancel = context.WithCancelCause(ctx)
+	if m.o.Entered != nil {
+		m.o.Entered(ctx, a.id)
+	}
 	m.seat(a, how)
 	if m.o.Began != nil && !a.back {
 		m.o.Began(ctx, a.id)

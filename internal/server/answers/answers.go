@@ -112,7 +112,7 @@ func (s *Store) sweep(ctx context.Context, db *sql.DB) error {
 }
 
 // Begin says that a request is about to be done, see [rest.Answers].
-func (s *Store) Begin(ctx context.Context, subject, key string, digest []byte) (*rest.Kept, error) {
+func (s *Store) Begin(ctx context.Context, subject, key string, digest []byte, again bool) (*rest.Kept, error) {
 	db, err := s.open()
 	if err != nil {
 		return nil, err
@@ -122,8 +122,9 @@ func (s *Store) Begin(ctx context.Context, subject, key string, digest []byte) (
 	}
 	now := s.now()
 	res, err := db.ExecContext(ctx, `INSERT INTO answers (subject, key, digest, at, process, status, type, place, body) VALUES (?, ?, ?, ?, ?, 0, '', '', '')
-		ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at, process = excluded.process, status = 0, type = '', place = '', body = '' WHERE at <= ?`,
-		subject, key, digest, now.Unix(), s.process, now.Add(-keptFor).Unix())
+		ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at, process = excluded.process, status = 0, type = '', place = '', body = ''
+		WHERE at <= ? OR ? AND digest = excluded.digest AND place = '' AND process NOT IN ('', excluded.process)`,
+		subject, key, digest, now.Unix(), s.process, now.Add(-keptFor).Unix(), again)
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +146,16 @@ func (s *Store) Begin(ctx context.Context, subject, key string, digest []byte) (
 		k.State = rest.KeptLost
 	}
 	return &k, err
+}
+
+// Place keeps where a request has its effect, see [rest.Answers].
+func (s *Store) Place(ctx context.Context, subject, key, where string) error {
+	db, err := s.open()
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "UPDATE answers SET place = ? WHERE subject = ? AND key = ? AND process = ?", where, subject, key, s.process)
+	return err
 }
 
 // End keeps an answer, see [rest.Answers].

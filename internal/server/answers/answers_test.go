@@ -75,7 +75,7 @@ func TestSharedByServers(t *testing.T) {
 	second := openShared(t, first.(shared).address, nil)
 	begin := func(s rest.Answers) *rest.Kept {
 		t.Helper()
-		k, err := s.Begin(t.Context(), "ann", "k", []byte("d"))
+		k, err := s.Begin(t.Context(), "ann", "k", []byte("d"), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,7 @@ func (s *Shared) sweep(ctx context.Context, old time.Time) error {
 }
 
 // Begin says that a request is about to be done, see [rest.Answers].
-func (s *Shared) Begin(ctx context.Context, subject, key string, digest []byte) (*rest.Kept, error) {
+func (s *Shared) Begin(ctx context.Context, subject, key string, digest []byte, again bool) (*rest.Kept, error) {
 	member, err := s.tables.DB.Member(ctx)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,9 @@ func (s *Shared) Begin(ctx context.Context, subject, key string, digest []byte) 
 	}
 	n, err := s.tables.Exec(ctx, `INSERT INTO loki.answers AS a (subject, key, digest, at, member, request) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (subject, key) DO UPDATE SET digest = excluded.digest, at = excluded.at, member = excluded.member, request = excluded.request, status = 0, type = '', place = '', body = ''
-		WHERE a.at <= $7 OR a.request = $6`, []byte(subject), []byte(key), digest, now, member.ID(), rand.Text(), now.Add(-keptFor))
+		WHERE a.at <= $7 OR a.request = $6
+			OR $8 AND a.digest = excluded.digest AND a.place = '' AND a.member IS NOT NULL AND NOT EXISTS (SELECT FROM loki.members m WHERE m.id = a.member)`,
+		[]byte(subject), []byte(key), digest, now, member.ID(), rand.Text(), now.Add(-keptFor), again)
 	if err != nil || n > 0 {
 		return nil, err
 	}
@@ -92,6 +94,11 @@ func (s *Shared) Begin(ctx context.Context, subject, key string, digest []byte) 
 	return k, err
 }
 
+// Place keeps where a request has its effect, see [rest.Answers].
+func (s *Shared) Place(ctx context.Context, subject, key, where string) error {
+	return s.end(ctx, `UPDATE loki.answers SET place = $4 WHERE subject = $1 AND key = $2 AND member = $3`, subject, key, []byte(where))
+}
+
 // End keeps an answer, see [rest.Answers].
 func (s *Shared) End(ctx context.Context, subject, key string, answer rest.Kept) error {
 	return s.end(ctx, `UPDATE loki.answers SET member = NULL, status = $4, type = $5, place = $6, body = $7 WHERE subject = $1 AND key = $2 AND member = $3`,
@@ -103,7 +110,7 @@ func (s *Shared) Forget(ctx context.Context, subject, key string) error {
 	return s.end(ctx, `DELETE FROM loki.answers WHERE subject = $1 AND key = $2 AND member = $3`, subject, key)
 }
 
-// end ends a request of this server. One that it began as another member is lost.
+// end changes what is known of a request of this server. One that it began as another member is lost.
 func (s *Shared) end(ctx context.Context, statement, subject, key string, args ...any) error {
 	member, err := s.tables.DB.Member(ctx)
 	if err == nil {

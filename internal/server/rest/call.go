@@ -24,8 +24,9 @@ type call struct {
 
 	commandLine bool // the client is Loki's command line, whose users read hints of flags
 
-	body      []byte // of the request, read before it takes a slot
-	committed string // where its effect is, see Commit; "" if it has had none
+	body      []byte             // of the request, read before it takes a slot
+	place     func(where string) // see Began; nil for a request without an Idempotency-Key
+	committed string             // where its effect is, see Commit; "" if it has had none
 
 	watch *watching // nil for a request that does not watch
 

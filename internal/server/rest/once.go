@@ -22,8 +22,10 @@ const mostKept = 8 << 20
 type Answers interface {
 	// Begin says that the request with a key of a subject is about to be done. digest is that of all that
 	// matters in it. It returns nil if it is to be done, and otherwise what is known of the earlier request
-	// with that key.
-	Begin(ctx context.Context, subject, key string, digest []byte) (*Kept, error)
+	// with that key. With again set a request that is the same, and was lost before it had a place, is to be done, too.
+	Begin(ctx context.Context, subject, key string, digest []byte, again bool) (*Kept, error)
+	// Place says where a request that has been begun has its effect, should its server end before it is answered.
+	Place(ctx context.Context, subject, key, where string) error
 	// End keeps the answer of a request that has been begun.
 	End(ctx context.Context, subject, key string, answer Kept) error
 	// Forget says that a request that has been begun was not done: it may come again.
@@ -55,6 +57,14 @@ const (
 // what came of it, such as a run.
 func Commit(ctx context.Context, where string) { callOf(ctx).committed = where }
 
+// Began says that the request that is served with ctx begins to have its effect, such as in a run that is on record and goes on even
+// if the server ends. where is the path of that. Unlike with [Commit] the request may still fail, and be done again then.
+func Began(ctx context.Context, where string) {
+	if c := callOf(ctx); c.place != nil {
+		c.place(where)
+	}
+}
+
 // once serves a request, or answers as the request with the same key was answered. body is that of the
 // request.
 func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []byte, serve func(w http.ResponseWriter) error) error {
@@ -68,13 +78,18 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []
 	}
 	c := callOf(r.Context())
 	subject, digest := c.identity.Subject, digestOf(r, c.stream, body)
-	before, err := a.o.Kept.Begin(r.Context(), subject, key, digest)
+	before, err := a.o.Kept.Begin(r.Context(), subject, key, digest, op.Again)
 	if err != nil {
 		return err
 	}
 	if before != nil {
 		c.outcome.Replayed = true
 		return replay(w, digest, before)
+	}
+	c.place = func(where string) {
+		if err := a.o.Kept.Place(context.WithoutCancel(r.Context()), subject, key, where); err != nil {
+			a.o.Log.Warn("it could not be kept where a request has its effect", "request_id", c.id, "error", err.Error())
+		}
 	}
 	tape := &tape{StatusWriter: StatusWriter{ResponseWriter: w}}
 	done := false
@@ -129,9 +144,16 @@ func replay(w http.ResponseWriter, digest []byte, k *Kept) error {
 			Message: "the key was used for another request in the last 24 hours", Hint: "send each request with a key of its own",
 		}
 	case k.State == KeptRunning:
+		if k.Where != "" {
+			w.Header().Set("Location", k.Where)
+		}
 		e := Conflict("the request with this key is still at work").WithHint("wait for its answer, or ask again later")
 		e.RetryAfter = time.Second
 		return e
+	case k.State == KeptLost && k.Where != "":
+		w.Header().Set("Location", k.Where)
+		return Conflict("the server ended while it worked on the request with this key, which had begun").
+			WithHint("GET %s shows how far it has come; what is there is not to be done again", k.Where)
 	case k.State == KeptLost:
 		return Conflict("the server ended while it worked on the request with this key, so it is not known how far it came").
 			WithHint("check what was done, for example with GET /v1/runs, and repeat the request with another key")

@@ -117,6 +117,7 @@ type Operation struct {
 	Public     bool       // needs no key and takes no slot
 	Watch      bool       // takes no slot, as it only waits for news. It ends when the server begins to shut down
 	Idempotent bool       // takes an Idempotency-Key
+	Again      bool       // what it does is kept by [Began] before it is done: a request that its server left before that may be done again
 	Status     int        // of success; 0 means 200
 
 	OpenAIErrors bool     // errors have OpenAI's shape, unknown query parameters are ignored, and so are members that are null

@@ -13,6 +13,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/server/rest"
 	"loki/internal/session"
 )
@@ -59,6 +60,9 @@ func (s *service) completeIn(ctx context.Context, in *completionInInput) (*rest.
 		}
 		if err := s.warnOfQuestions(ctx, found.ID(), s.scope(a)); err != nil {
 			return err
+		}
+		if of, ok := v.conv.Agent(); ok && of.InForce.Durability == graph.DurabilityOff { // whose run is not on record
+			rest.Began(ctx, "/v1/sessions/"+id)
 		}
 		answered, q, err := s.put(ctx, v.conv, req, s.scope(a))
 		if err != nil {

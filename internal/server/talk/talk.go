@@ -63,7 +63,7 @@ func Register(a *rest.API, o Options) (busy func() int) {
 		Answer: api.Completion{}, Events: events,
 	}, s.complete)
 	rest.Register(a, rest.Operation{
-		Method: post, Path: "/v1/sessions/{id}/completions", Summary: "Ask in a session", Tag: completions, Scope: auth.WriteSessions, Idempotent: true, Action: audit.SessionUpdate,
+		Method: post, Path: "/v1/sessions/{id}/completions", Summary: "Ask in a session", Tag: completions, Scope: auth.WriteSessions, Idempotent: true, Again: true, Action: audit.SessionUpdate,
 		Answer: api.Completion{}, Events: events,
 	}, s.completeIn)
 

@@ -13,7 +13,7 @@ import (
 // store as a later one has it.
 func Run(t *testing.T, open func(t *testing.T, now func() time.Time) rest.Answers, next func(t *testing.T, s rest.Answers) rest.Answers) {
 	for name, test := range map[string]func(s *suite){
-		"answered": (*suite).answered, "without_an_answer": (*suite).withoutAnswer, "forgotten": (*suite).forgotten, "lost": (*suite).lost,
+		"answered": (*suite).answered, "without_an_answer": (*suite).withoutAnswer, "forgotten": (*suite).forgotten, "lost": (*suite).lost, "placed": (*suite).placed, "again": (*suite).again,
 		"after_a_day": (*suite).afterADay, "any_bytes": (*suite).anyBytes, "once": (*suite).once,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func (s *suite) ok(err error) {
 // begin begins a request with the key "k".
 func (s *suite) begin(subject, digest string) *rest.Kept {
 	s.Helper()
-	k, err := s.store.Begin(s.Context(), subject, "k", []byte(digest))
+	k, err := s.store.Begin(s.Context(), subject, "k", []byte(digest), false)
 	s.ok(err)
 	return k
 }
@@ -103,6 +103,53 @@ func (s *suite) lost() {
 	s.is("at work when the process ended", rest.KeptLost, "ann")
 }
 
+// placed loses a request that has begun to have its effect.
+func (s *suite) placed() {
+	s.isNew("a key", "ann", "d")
+	s.ok(s.store.Place(s.Context(), "ann", "k", "/v1/runs/x"))
+	if k := s.is("at work", rest.KeptRunning, "ann"); k.Where != "/v1/runs/x" {
+		s.Errorf("%+v", k)
+	}
+	s.next()
+	s.ok(s.store.Place(s.Context(), "ann", "k", "/v1/runs/y")) // it is not this process's
+	k, err := s.store.Begin(s.Context(), "ann", "k", []byte("d"), true)
+	if s.ok(err); k == nil || k.State != rest.KeptLost || k.Where != "/v1/runs/x" {
+		s.Errorf("lost: %+v", k)
+	}
+}
+
+// again loses a request that has done nothing: it is done again if it is the same.
+func (s *suite) again() {
+	s.isNew("a key", "ann", "d")
+	begin := func(digest string) *rest.Kept {
+		s.Helper()
+		k, err := s.store.Begin(s.Context(), "ann", "k", []byte(digest), true)
+		s.ok(err)
+		return k
+	}
+	if k := begin("d"); k == nil || k.State != rest.KeptRunning {
+		s.Errorf("at work: %+v", k)
+	}
+	s.next()
+	if k := begin("e"); k == nil || k.State != rest.KeptLost {
+		s.Errorf("another request: %+v", k)
+	}
+	if k := begin("d"); k != nil {
+		s.Errorf("lost: %+v", k)
+	}
+	if k := begin("d"); k == nil || k.State != rest.KeptRunning {
+		s.Errorf("at work again: %+v", k)
+	}
+	s.ok(s.store.End(s.Context(), "ann", "k", rest.Kept{Status: 200}))
+	if k := begin("d"); k == nil || k.Status != 200 {
+		s.Errorf("answered: %+v", k)
+	}
+	s.next()
+	if k := begin("d"); k == nil || k.Status != 200 {
+		s.Errorf("answered before: %+v", k)
+	}
+}
+
 func (s *suite) afterADay() {
 	for _, subject := range []string{"ann", "bob"} {
 		s.isNew("a key", subject, "d")
@@ -120,14 +167,14 @@ func (s *suite) afterADay() {
 // anyBytes has a key and a subject that are not texts.
 func (s *suite) anyBytes() {
 	for range 2 {
-		k, err := s.store.Begin(s.Context(), "a\x00", "\xff", []byte("d"))
+		k, err := s.store.Begin(s.Context(), "a\x00", "\xff", []byte("d"), false)
 		s.ok(err)
 		if k != nil && k.State != rest.KeptRunning {
 			s.Errorf("%+v", k)
 		}
 	}
 	s.ok(s.store.End(s.Context(), "a\x00", "\xff", rest.Kept{Status: 200, Type: "\xff", Where: "\x00"}))
-	k, err := s.store.Begin(s.Context(), "a\x00", "\xff", []byte("d"))
+	k, err := s.store.Begin(s.Context(), "a\x00", "\xff", []byte("d"), false)
 	s.ok(err)
 	if k == nil || k.Status != 200 || k.Type != "\xff" || k.Where != "\x00" {
 		s.Errorf("%+v", k)
@@ -141,7 +188,7 @@ func (s *suite) once() {
 	for i := range kept {
 		wg.Go(func() {
 			var err error
-			if kept[i], err = s.store.Begin(s.Context(), "ann", "k", []byte("d")); err != nil {
+			if kept[i], err = s.store.Begin(s.Context(), "ann", "k", []byte("d"), false); err != nil {
 				s.Error(err)
 			}
 		})

@@ -23,6 +23,7 @@ type Timing struct {
 	Beat     time.Duration // between signs of life; 5 s
 	Dead     time.Duration // without a sign of life, by the clock of the database, after which any member may end another one; 15 s
 	Patience time.Duration // without an answer of the database, after which a member gives up; 60 s
+	Wait     time.Duration // how long a call waits for a database that cannot be reached, or gives no answer; 30 s
 }
 
 func (t Timing) orDefaults() Timing {
@@ -34,6 +35,7 @@ func (t Timing) orDefaults() Timing {
 	set(&t.Beat, 5*time.Second)
 	set(&t.Dead, 15*time.Second)
 	set(&t.Patience, time.Minute)
+	set(&t.Wait, 30*time.Second)
 	return t
 }
 
@@ -81,11 +83,15 @@ var errClosed = errors.New("the database is closed")
 // Member returns the member that this process is. It becomes one at the first call, and once more after
 // [Member.Lost].
 func (db *DB) Member(ctx context.Context) (*Member, error) {
+	ctx, cancel := db.Within(ctx)
+	defer cancel()
 	if err := db.Migrate(ctx, "members", membersTable); err != nil {
 		return nil, err
 	}
-	db.joining.Lock()
-	defer db.joining.Unlock()
+	if err := db.joining.enter(ctx); err != nil {
+		return nil, db.Explain(err)
+	}
+	defer db.joining.leave()
 	if db.member != nil {
 		if db.member.lost.Err() == nil {
 			return db.member, nil

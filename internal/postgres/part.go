@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,11 +9,8 @@ import (
 	"loki/internal/retry"
 )
 
-// patience is how long a call waits for a database that cannot be reached, and pause how long it waits between tries.
-const (
-	patience = 30 * time.Second
-	pause    = 200 * time.Millisecond
-)
+// pause is how long a call waits between tries.
+const pause = 200 * time.Millisecond
 
 // Part is what a part of the program has in a database: tables that are made when they are needed. Its methods wait for some
 // time while the database is away, and do again what may have been done already; their errors are those of [DB.Explain].
@@ -24,9 +20,9 @@ type Part struct {
 	Steps []string // likewise
 }
 
-// Try calls do, with the tables there, until it works, fails for good, or has been tried for 30 s.
+// Try calls do, with the tables there, until it works, fails for good, or has been tried for 30 s, see [DB.Within].
 func (p *Part) Try(ctx context.Context, do func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the database gives no answer"))
+	ctx, cancel := p.DB.Within(ctx)
 	defer cancel()
 	for {
 		err := p.DB.Migrate(ctx, p.Name, p.Steps...)
@@ -71,8 +67,9 @@ func Collect[T any](ctx context.Context, p *Part, row pgx.RowToFunc[T], query st
 const begin = `BEGIN; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '15s'`
 
 // Transact calls prepare in a transaction, and again in another one if the database is away, then change once, and commits.
-// The error of the commit is not tried again and not explained: it may be [Unknown].
-func (p *Part) Transact(ctx context.Context, prepare func(ctx context.Context, tx pgx.Tx) error, change func(tx pgx.Tx) error) error {
+// The change and the commit together take as long as a try at most. The error of the commit is not tried again and not explained: it may be
+// [Unknown].
+func (p *Part) Transact(ctx context.Context, prepare func(ctx context.Context, tx pgx.Tx) error, change func(ctx context.Context, tx pgx.Tx) error) error {
 	var tx pgx.Tx
 	err := p.Try(ctx, func(try context.Context) (err error) {
 		if tx, err = p.DB.pool.BeginTx(try, pgx.TxOptions{BeginQuery: begin}); err != nil {
@@ -86,7 +83,9 @@ func (p *Part) Transact(ctx context.Context, prepare func(ctx context.Context, t
 	if err != nil {
 		return err
 	}
-	if err := change(tx); err != nil {
+	ctx, cancel := p.DB.Within(ctx)
+	defer cancel()
+	if err := change(ctx, tx); err != nil {
 		_ = tx.Rollback(ctx)
 		return p.DB.Explain(err)
 	}

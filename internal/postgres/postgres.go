@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -44,10 +43,10 @@ type DB struct {
 	setting string
 	timing  atomic.Pointer[Timing]
 
-	migrating sync.Mutex
+	migrating gate
 	migrated  map[string]bool // parts whose tables are known to be there
 
-	joining sync.Mutex
+	joining gate
 	member  *Member // the last one; nil for none
 
 	news news
@@ -88,7 +87,7 @@ func Open(address string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "%s cannot be used", o.Setting)
 	}
-	db := &DB{pool: pool, setting: o.Setting, migrated: make(map[string]bool)}
+	db := &DB{pool: pool, setting: o.Setting, migrating: make(gate, 1), joining: make(gate, 1), migrated: make(map[string]bool)}
 	db.timing.Store(new(o.Timing.orDefaults()))
 	db.news.init(db)
 	db.hear.init(db)
@@ -101,13 +100,35 @@ func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 // Dead is how long a member may give no sign of life, see [Timing].
 func (db *DB) Dead() time.Duration { return db.timing.Load().Dead }
 
+// errSilent is the cause of the end of a context of [DB.Within].
+var errSilent = errors.New("the database gives no answer")
+
+// Within returns a context for a call of the database, which ends at the latest after the time that calls wait, see [Timing].
+func (db *DB) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, db.timing.Load().Wait, errSilent)
+}
+
+// gate is a mutex that callers wait for no longer than their context. It has room for one element.
+type gate chan struct{}
+
+func (g gate) enter(ctx context.Context) error {
+	select {
+	case g <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g gate) leave() { <-g }
+
 // Close sends the news that wait, ends the membership of the process, with all leases that it still has,
 // and closes the connections. It waits for those that are in use.
 func (db *DB) Close() {
 	db.news.close()
 	db.hear.close()
-	db.joining.Lock()
-	defer db.joining.Unlock()
+	db.joining <- struct{}{}
+	defer db.joining.leave()
 	if db.member != nil {
 		db.member.leave()
 	}
@@ -235,8 +256,12 @@ func Original(text string) string {
 // processes that know fewer able to work, while they are replaced. Several processes may call it at once.
 // After the first success it costs nothing. The table of members, which leases refer to, is made too. Tables of a newer version are an error with code Usage.
 func (db *DB) Migrate(ctx context.Context, part string, steps ...string) error {
-	db.migrating.Lock()
-	defer db.migrating.Unlock()
+	ctx, cancel := db.Within(ctx)
+	defer cancel()
+	if err := db.migrating.enter(ctx); err != nil {
+		return db.Explain(err)
+	}
+	defer db.migrating.leave()
 	if err := db.migrate(ctx, "members", []string{membersTable}); err != nil {
 		return err
 	}

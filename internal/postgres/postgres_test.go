@@ -101,7 +101,7 @@ func TestAway(t *testing.T) {
 	_, memberErr := db.Member(t.Context())
 	for name, err := range map[string]error{
 		"scan": part.Scan(ctx, []any{&n}, "SELECT a FROM loki.things"), "collect": collectErr, "exec": execErr, "member": memberErr,
-		"transact": part.Transact(ctx, func(context.Context, pgx.Tx) error { return nil }, func(pgx.Tx) error { return nil }),
+		"transact": part.Transact(ctx, func(context.Context, pgx.Tx) error { return nil }, func(context.Context, pgx.Tx) error { return nil }),
 	} {
 		if !errors.Is(err, postgres.ErrAway) || fault.HintOf(err) == "" {
 			t.Errorf("%s: %v", name, err)
@@ -110,6 +110,58 @@ func TestAway(t *testing.T) {
 	server.Restart(t)
 	if err := part.Scan(t.Context(), []any{&n}, "SELECT a FROM loki.things"); err != nil || n != 1 {
 		t.Errorf("it is back: %d, %v", n, err)
+	}
+}
+
+// TestSilent has a database that does not answer: another session locks the tables. Each call waits for a bounded time, also one that
+// waits for another call.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Database(t)
+	timing := quick
+	timing.Wait = 200 * time.Millisecond
+	db, err := postgres.Open(address, postgres.Options{Setting: "store", Timing: timing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	part := postgres.Part{DB: db, Name: "things", Steps: []string{"CREATE TABLE loki.things (a integer)"}}
+	if _, err := part.Exec(t.Context(), "INSERT INTO loki.things VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	locks, err := open(t, address).Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locks.Exec(t.Context(), "LOCK TABLE loki.things, loki.members, loki.versions"); err != nil {
+		t.Fatal(err)
+	}
+	change := func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "INSERT INTO loki.things VALUES (2)")
+		return err
+	}
+	none := func(context.Context, pgx.Tx) error { return nil }
+	member := func() error { _, err := db.Member(t.Context()); return err }
+	other := postgres.Part{DB: db, Name: "others", Steps: []string{"CREATE TABLE loki.others ()"}}
+	var calls sync.WaitGroup
+	for name, call := range map[string]func() error{
+		"exec": func() error { _, err := part.Exec(t.Context(), "INSERT INTO loki.things VALUES (2)"); return err }, "change": func() error { return db.Explain(part.Transact(t.Context(), none, change)) },
+		"prepare": func() error { return part.Transact(t.Context(), change, none) }, "member": member, "member_too": member,
+		"migrate": func() error { return other.Try(t.Context(), func(context.Context) error { return nil }) },
+	} {
+		calls.Go(func() {
+			if err := call(); !errors.Is(err, postgres.ErrAway) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	calls.Wait() // before the locks are gone
+	if err := locks.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := errors.Join(part.Scan(t.Context(), []any{&n}, "SELECT count(*) FROM loki.things"), member()); err != nil || n != 1 {
+		t.Errorf("it answers again: %d, %v", n, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -12,34 +13,67 @@ import (
 )
 
 // probeEvery is how long what a probe of the stores found stays true. Probes need no key, so they must not cost much.
-const probeEvery = 2 * time.Second
+// probePatience is how long the stores may take.
+const (
+	probeEvery    = 2 * time.Second
+	probePatience = 2 * time.Second
+)
+
+// errSilent says that a store gave no answer to a probe.
+var errSilent = errors.New("a store gives no answer")
 
 // stores remembers whether the stores of the server can be written to.
 type stores struct {
-	looking sync.Mutex // held by the request that looks
+	background sync.WaitGroup // the look that is under way
 
-	mu     sync.Mutex // guards what follows
-	looked time.Time
-	err    error
+	mu      sync.Mutex // guards what follows
+	looking *look      // nil for none
+	last    *look      // that has ended; nil for none
 }
 
-// probe returns what is wrong with the stores. While another request looks, it is what that found before.
-func (s *stores) probe(ctx context.Context, look func(context.Context) error) error {
-	if s.looking.TryLock() {
-		defer s.looking.Unlock()
-		s.mu.Lock()
-		old := time.Since(s.looked) >= probeEvery
-		s.mu.Unlock()
-		if old {
-			err := look(ctx)
-			s.mu.Lock()
-			s.looked, s.err = time.Now(), err
-			s.mu.Unlock()
-		}
+// look is one time that the stores are looked at.
+type look struct {
+	began time.Time
+	done  chan struct{}
+	err   error // set before done is closed
+}
+
+// probe returns what is wrong with the stores, as one look found it that all requests of this time share. None waits longer than
+// probePatience: stores that do not answer are an error, whatever was found before.
+func (s *stores) probe(ctx context.Context, find func(context.Context) error) error {
+	s.mu.Lock()
+	if s.looking == nil && s.last != nil && time.Since(s.last.began) < probeEvery {
+		defer s.mu.Unlock()
+		return s.last.err
 	}
+	l := s.looking
+	if l == nil {
+		l = &look{began: time.Now(), done: make(chan struct{})}
+		s.looking = l
+		s.background.Go(func() { s.find(context.WithoutCancel(ctx), l, find) }) // ends with the look
+	}
+	s.mu.Unlock()
+	late := time.NewTimer(time.Until(l.began.Add(probePatience)))
+	defer late.Stop()
+	select {
+	case <-l.done:
+		return l.err
+	case <-late.C:
+		return errSilent
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// find looks.
+func (s *stores) find(ctx context.Context, l *look, find func(context.Context) error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, probePatience, errSilent)
+	defer cancel()
+	l.err = find(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err
+	s.looking, s.last = nil, l
+	close(l.done)
 }
 
 const stoppingReason = "the server is shutting down"

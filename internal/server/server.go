@@ -268,7 +268,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.unasked.end()
 	end, done := context.WithTimeout(context.WithoutCancel(ctx), forced)
 	defer done()
-	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end), s.hosted.Close())
+	err := errors.Join(s.api.Stop(end), s.http.Shutdown(end))
+	s.stores.background.Wait()
+	err = errors.Join(err, s.hosted.Close())
 	if err != nil {
 		_ = s.http.Close()
 	}

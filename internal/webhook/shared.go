@@ -123,7 +123,7 @@ func (b *shared) change(run string, change func(*file)) error {
 			return err
 		}
 		return json.Unmarshal(doc, &f)
-	}, func(tx pgx.Tx) error {
+	}, func(ctx context.Context, tx pgx.Tx) error {
 		change(&f)
 		doc, err := json.Marshal(f)
 		if err != nil {

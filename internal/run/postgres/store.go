@@ -134,8 +134,10 @@ func (s *Store) damaged(name string, err error) error {
 	return s.explain(err)
 }
 
-// transaction calls fn in a transaction, once the tables are there.
+// transaction calls fn in a transaction, once the tables are there. It waits as long for the database as a call may, see [postgres.DB.Within].
 func (s *Store) transaction(ctx context.Context, o pgx.TxOptions, fn func(ctx context.Context, tx pgx.Tx) error) error {
+	ctx, cancel := s.db.Within(ctx)
+	defer cancel()
 	err := s.ready(ctx)
 	if err == nil {
 		err = pgx.BeginTxFunc(ctx, s.db.Pool(), o, func(tx pgx.Tx) error { return fn(ctx, tx) })

@@ -100,7 +100,7 @@ func (b *board) join(ctx context.Context, target string, owner *auth.Owner) (oth
 	var p posted
 	err = b.tables.Transact(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, columns+`WHERE target = $1 AND running FOR UPDATE`, target).Scan(p.fields()...)
-	}, func(tx pgx.Tx) error {
+	}, func(ctx context.Context, tx pgx.Tx) error {
 		state, owners, err := p.decode()
 		if err != nil {
 			return err

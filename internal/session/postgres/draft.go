@@ -75,7 +75,7 @@ func (l *log) Withdraw(ctx context.Context, size int64) (withdrawn bool, err err
 	err = l.store.tables.Transact(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		r, err = l.row(ctx, tx, "FOR UPDATE") // no draft is made from here on
 		return err
-	}, func(tx pgx.Tx) error {
+	}, func(ctx context.Context, tx pgx.Tx) error {
 		if r.size != size {
 			return nil
 		}

@@ -128,7 +128,10 @@ func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
 		t.q = q
 		t.row, err = l.row(ctx, q, "FOR UPDATE")
 		return err
-	}, func(pgx.Tx) error { return change(t) })
+	}, func(ctx context.Context, _ pgx.Tx) error {
+		t.ctx = ctx
+		return change(t)
+	})
 	if t.wrote && postgres.Unknown(err) { // perhaps it was committed
 		var last string
 		if lookErr := l.store.tables.Scan(ctx, []any{&last}, `SELECT write FROM loki.sessions WHERE number = $1`, t.row.number); lookErr == nil && last == t.write {

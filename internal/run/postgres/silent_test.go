@@ -1,0 +1,56 @@
+package postgres
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"loki/internal/postgres"
+	"loki/internal/postgres/postgrestest"
+	"loki/internal/run"
+)
+
+// TestSilent reads from a database that does not answer, since another session locks a table: each read ends after some time.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Database(t)
+	other := open(t, address, Options{})
+	id := create(t, other, run.Info{Agent: "a"}).ID()
+	db, err := postgres.Open(address, postgres.Options{Setting: "store", Timing: postgres.Timing{Wait: 200 * time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	s := New(db, Options{})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	locks, err := other.db.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := locks.Exec(t.Context(), "LOCK TABLE loki.runs, loki.leases"); err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func() error{
+		"info":       func() error { _, err := s.Info(t.Context(), id); return err },
+		"runs":       func() error { _, err := s.Runs(t.Context(), run.Query{}); return err },
+		"history":    func() error { _, err := s.History(t.Context(), id); return err },
+		"pending":    func() error { _, err := s.Pending(t.Context(), id); return err },
+		"checkpoint": func() error { _, err := s.Checkpoint(t.Context(), id, -1); return err },
+		"ready":      func() error { _, err := s.Ready(t.Context(), 1); return err },
+		"probe":      func() error { return s.Probe(t.Context()) },
+	} {
+		if err := read(); !errors.Is(err, run.ErrPassing) || !errors.Is(err, postgres.ErrAway) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := locks.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := s.Info(t.Context(), id); err != nil || info.ID != id {
+		t.Errorf("it answers again: %+v, %v", info, err)
+	}
+}

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestProbe asks about stores that answer, that do not, and that answer again: what was found before does not stand for a store that is
+// silent now.
+func TestProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s stores
+		looked := 0
+		answer := func(context.Context) error { looked++; return nil }
+		hang := func(ctx context.Context) error { looked++; <-ctx.Done(); return context.Cause(ctx) }
+		for range 3 {
+			if err := s.probe(t.Context(), answer); err != nil {
+				t.Errorf("stores that answer: %v", err)
+			}
+		}
+		if looked != 1 {
+			t.Errorf("looked %d times", looked)
+		}
+		time.Sleep(probeEvery)
+		var waiting sync.WaitGroup
+		for i := range 4 {
+			waiting.Go(func() {
+				time.Sleep(time.Duration(i) * 400 * time.Millisecond)
+				began := time.Now()
+				if err := s.probe(t.Context(), hang); !errors.Is(err, errSilent) || time.Since(began) > probePatience {
+					t.Errorf("stores that do not answer: %v after %v", err, time.Since(began))
+				}
+			})
+		}
+		waiting.Wait()
+		if looked != 2 {
+			t.Errorf("looked %d times", looked)
+		}
+		time.Sleep(probeEvery)
+		if err := s.probe(t.Context(), answer); err != nil {
+			t.Errorf("stores that answer again: %v", err)
+		}
+		s.background.Wait()
+	})
+}

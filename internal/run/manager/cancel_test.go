@@ -140,8 +140,10 @@ func TestCancelAsItGoesOn(t *testing.T) {
 // TestCancelTooLate cancels a run that comes to its end all the same.
 func TestCancelTooLate(t *testing.T) {
 	t.Parallel()
-	h, _ := answeringHost(t, func(ctx context.Context, _ *run.Frame) error { <-ctx.Done(); return nil })
+	began := make(chan struct{})
+	h, _ := answeringHost(t, func(ctx context.Context, _ *run.Frame) error { close(began); <-ctx.Done(); return nil })
 	id := h.begin("ask")
+	<-began
 	ended := new(run.EndedError)
 	if err := h.Cancel(t.Context(), id); !errors.As(err, &ended) || ended.Status != run.Done || h.ended(id) != run.Done {
 		t.Errorf("canceled: %v, and it is %s", err, h.ended(id))

@@ -19,9 +19,9 @@ import (
 // Planner is the name of the agent that writes graphs, and the keys of its state that a face sets or reads.
 const (
 	Planner       = "planner"
-	PlannerAgent  = "agent"  // name or directory of the agent that is to be changed; empty for a new one
-	PlannerRounds = "rounds" // how often a draft may be mended
-	PlannerRound  = "round"  // how often it was
+	PlannerAgent  = "agent"   // name or directory of the agent that is to be changed; empty for a new one
+	PlannerRounds = "rounds"  // how often a draft may be mended
+	plannerChecks = "checked" // how often it was checked
 )
 
 // Plan is a draft of an agent with what there is to say about it.
@@ -33,6 +33,13 @@ type Plan struct {
 	// Abilities and Price are those of a plan whose graph can be read.
 	Abilities []Ability
 	Price     draft.Price
+}
+
+// Mended returns how often the planner was asked to mend its graph, in a run that ended with this state.
+func Mended(s graph.State) int {
+	v, _ := s.Get(plannerChecks)
+	n, _ := v.AsInt()
+	return max(int(n)-1, 0)
 }
 
 // Valid reports whether the plan can be used.
@@ -164,10 +171,10 @@ func (a *App) planTools() []tool.Tool {
 	}
 	return []tool.Tool{
 		of("graph__offer", "Describe the format of graph agents, and what there is for them here: models with prices, agents, tools and MCP servers.",
-			`{"type":"object","properties":{"agent":{"type":"string","description":"Name of a graph agent that is to be changed; its files are described too."}}}`, a.offer),
+			`{"type":"object","properties":{"agent":{"type":"string","description":"Name of a graph agent that is to be changed; its files are described too."}}}`,
+			func(ctx context.Context, args planArguments) (any, error) { return a.offer(ctx, args) }),
 		of("graph__check", "Check a graph agent that was written in fenced blocks: a graph.yaml, and its scripts. Nothing is written or run.",
 			`{"type":"object","properties":{"reply":{"type":"string","description":"The blocks, each with the name of its file in its first line."},`+
-				`"agent":{"type":"string","description":"Name of the graph agent that is changed, if there is one."},`+
-				`"round":{"type":"integer","description":"How often it was mended."},"rounds":{"type":"integer","description":"How often it may be mended."}},"required":["reply"]}`, a.checkPlan),
+				`"agent":{"type":"string","description":"Name of the graph agent that is changed, if there is one."}},"required":["reply"]}`, a.checkPlan),
 	}
 }

@@ -19,14 +19,13 @@ import (
 	"loki/internal/mcp"
 	"loki/internal/text"
 	"loki/internal/tool"
+	"loki/internal/value"
 )
 
 // planArguments are those of the tools of the planner.
 type planArguments struct {
-	Reply  string `json:"reply"`
-	Agent  string `json:"agent"`
-	Round  int    `json:"round"`
-	Rounds int    `json:"rounds"`
+	Reply string `json:"reply"`
+	Agent string `json:"agent"`
 }
 
 // planTool is a tool of the planner, whose result is JSON.
@@ -81,15 +80,11 @@ func (a *App) checkPlan(ctx context.Context, args planArguments) (any, error) {
 	p := a.Examine(ctx, args.Reply, changed)
 	mend := p.toMend()
 	result := struct {
-		GoOn     bool   `json:"go_on"` // first: a script looks at the beginning
 		Valid    bool   `json:"valid"`
-		Round    int    `json:"round"`
-		Feedback string `json:"feedback"`
-	}{GoOn: len(mend) > 0 && args.Round < args.Rounds, Valid: p.Valid(), Round: args.Round}
-	if result.GoOn {
-		result.Round++
-	}
-	if len(mend) > 0 {
+		Mend     bool   `json:"mend"`
+		Feedback string `json:"feedback"` // for the model
+	}{Valid: p.Valid(), Mend: len(mend) > 0}
+	if result.Mend {
 		result.Feedback = "Your answer before was this:\n\n" + args.Reply + "\n\nIt cannot be used as it is. The checker found, with line and column in graph.yaml:\n\n" +
 			findingLines(mend) + "\nAnswer again with all files, corrected."
 	}
@@ -112,24 +107,44 @@ func findingLines(findings graph.Findings) string {
 	return b.String()
 }
 
+// offered is the result of graph__offer, and a part of the state of the planner.
+type offered struct {
+	Guide   string `json:"guide"`
+	Offer   string `json:"offer"`
+	Current string `json:"current"` // empty for a new agent
+}
+
+// PlannerOffer returns the planner, as it is without its first node, and what that node would leave in the state: a dry run
+// calls no tools.
+func (a *App) PlannerOffer(ctx context.Context, planner agent.Agent, changed string) (agent.Agent, []value.Member, error) {
+	offer, err := a.offer(ctx, planArguments{Agent: changed})
+	if err != nil {
+		return planner, nil, err
+	}
+	g := *planner.Graph
+	if i := slices.IndexFunc(g.Nodes, func(n *graph.Node) bool { return n.LLM != nil }); i >= 0 {
+		g.Start = g.Nodes[i].ID
+	}
+	planner.Graph = &g
+	return planner, []value.Member{
+		{Name: "guide", Value: value.Of(offer.Guide)}, {Name: "offer", Value: value.Of(offer.Offer)}, {Name: "current", Value: value.Of(offer.Current)},
+	}, nil
+}
+
 // offer is what graph__offer does.
-func (a *App) offer(ctx context.Context, args planArguments) (any, error) {
+func (a *App) offer(ctx context.Context, args planArguments) (offered, error) {
+	result := offered{Guide: graph.Reference()}
 	changed, err := a.changedAgent(args.Agent)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	result := struct {
-		Guide   string `json:"guide"`
-		Offer   string `json:"offer"`
-		Current string `json:"current"`
-	}{Guide: graph.Reference()}
 	var b strings.Builder
 	a.offerModels(&b)
 	if err := a.offerAgents(&b); err != nil {
-		return nil, err
+		return result, err
 	}
 	if err := a.offerTools(ctx, &b); err != nil {
-		return nil, err
+		return result, err
 	}
 	a.offerServers(&b)
 	result.Offer = a.Hide(b.String())

@@ -141,19 +141,22 @@ func (p *planning) askPlanner(ctx context.Context) error {
 	for _, f := range findings {
 		p.warnFinding(of.Definition.File, f)
 	}
-	rounds := p.opts.rounds
-	if p.app.DryRun() {
-		rounds = 0 // there is one request to show
-	}
 	target := ""
 	if p.changed != nil {
 		if target = p.changed.Name; !p.changed.ByName() {
 			target = p.changed.Dir
 		}
 	}
+	state := []value.Member{{Name: app.PlannerAgent, Value: value.Of(target)}, {Name: app.PlannerRounds, Value: value.Of(p.opts.rounds)}}
+	if p.app.DryRun() {
+		var offer []value.Member
+		if of, offer, err = p.app.PlannerOffer(ctx, of, target); err != nil {
+			return err
+		}
+		state = append(state, offer...)
+	}
 	job, err := p.app.AgentJob(ctx, app.AgentRun{
-		Agent: of, Prompt: p.app.Hide(p.wish), Model: p.opts.model, NoStream: p.opts.noStream, Events: p.app.Events(p.face.emitter), Asker: ask.Unavailable{},
-		State: []value.Member{{Name: app.PlannerAgent, Value: value.Of(target)}, {Name: app.PlannerRounds, Value: value.Of(rounds)}},
+		Agent: of, Prompt: p.app.Hide(p.wish), Model: p.opts.model, NoStream: p.opts.noStream, Events: p.app.Events(p.face.emitter), Asker: p.asker, State: state,
 	})
 	if err != nil {
 		return err
@@ -208,7 +211,7 @@ func (p *planning) decide(ctx context.Context, plan app.Plan) (string, error) {
 
 // decideInvalid is decide for a plan that cannot be used: a user may mend it.
 func (p *planning) decideInvalid(ctx context.Context) (string, error) {
-	failure := fault.New(fault.Provider, "the model has not written a graph that can be used, and it was mended %s", text.Count(p.mended(), "time")).
+	failure := fault.New(fault.Provider, "the model has not written a graph that can be used, and it was mended %s", text.Count(app.Mended(p.outcome.State), "time")).
 		WithHint("say in the wish what the nodes do, name another model with -m, or allow more rounds: --plan-rounds %d%s", max(2*p.opts.rounds, 2*defaultRounds), p.record())
 	if p.opts.output != outputText || p.opts.yes {
 		return "", failure
@@ -218,13 +221,6 @@ func (p *planning) decideInvalid(ctx context.Context) (string, error) {
 		return "", failure
 	}
 	return planEdit, err
-}
-
-// mended returns how often the planner was asked to mend the plan.
-func (p *planning) mended() int {
-	v, _ := p.outcome.State.Get(app.PlannerRound)
-	n, _ := v.AsInt()
-	return int(n)
 }
 
 // again returns how the same plan is used by a later command.
@@ -382,7 +378,7 @@ func (p *planning) run(ctx context.Context, plan app.Plan) error {
 // report takes a plan into the machine output.
 func (p *planning) report(plan app.Plan) {
 	r := p.result
-	r.Plan, r.Valid, r.Findings, r.Rounds, r.Usage, r.Run = plan.Draft, plan.Valid(), plan.Findings, p.mended(), p.outcome.Usage, p.outcome.Run
+	r.Plan, r.Valid, r.Findings, r.Rounds, r.Usage, r.Run = plan.Draft, plan.Valid(), plan.Findings, app.Mended(p.outcome.State), p.outcome.Usage, p.outcome.Run
 	r.Nodes, r.Abilities, r.Price, r.Agent, r.Diff = []plannedNode{}, nil, nil, "", ""
 	if p.changed != nil {
 		r.Agent = p.changed.Name

@@ -65,7 +65,7 @@ func Estimate(g *graph.Graph, facts Facts) Price {
 	e := estimator{g: g, facts: facts}
 	certain := certainNodes(g)
 	for _, n := range g.Nodes {
-		visits := Range[int]{0, 1}
+		visits := Range[int]{0, e.visits(n)}
 		if certain[n.ID] {
 			visits.Least = 1
 		}
@@ -102,6 +102,41 @@ func (e *estimator) assume(format string, args ...any) {
 	if line := fmt.Sprintf(format, args...); !slices.Contains(e.price.Assumed, line) {
 		e.price.Assumed = append(e.price.Assumed, line)
 	}
+}
+
+// visits returns how often a run visits a node at most: once, and once more for each time that it may take a bounded edge of a
+// loop through the node.
+func (e *estimator) visits(n *graph.Node) int {
+	visits := 1
+	for _, from := range e.g.Nodes {
+		for _, edge := range e.g.Edges(from) {
+			if edge.Bounded() && leads(e.g, edge.To, n.ID) && leads(e.g, n.ID, from.ID) {
+				visits += edge.Way.Max
+			}
+		}
+	}
+	return min(visits, max(e.g.Settings.MaxLoopIterations, 1))
+}
+
+// leads reports whether there is a way from one node to another, which may be the same.
+func leads(g *graph.Graph, from, to string) bool {
+	seen, todo := make(map[string]bool), []string{from}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if id == to {
+			return true
+		}
+		n := g.Node(id)
+		if n == nil || seen[id] {
+			continue
+		}
+		seen[id] = true
+		for _, edge := range g.Edges(n) {
+			todo = append(todo, edge.To)
+		}
+	}
+	return false
 }
 
 // mapOver returns the map whose branch n is, nil if it is none.

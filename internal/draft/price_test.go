@@ -107,6 +107,22 @@ func TestEstimate(t *testing.T) {
 			draft.Range[float64]{101, 2001},
 			"secret:model",
 		},
+		{
+			"loop", "a: {type: llm, prompt: abcd, next: b}\n  b: {type: llm, prompt: abcd, next: [{when: 'x == 1', to: a, max: 2}, {to: c}]}\n  c: {type: llm, prompt: abcd, next: z}",
+			draft.Range[int]{3, 7},
+			draft.Range[int]{3, 7},
+			draft.Range[int]{150, 7000},
+			draft.Range[float64]{303, 14007},
+			"",
+		},
+		{
+			"edges", "a: {type: llm, prompt: abcd, next: [{when: 'x == 1', to: b}, {to: z}]}\n  b: {type: llm, prompt: abcd, next: z}",
+			draft.Range[int]{1, 2},
+			draft.Range[int]{1, 2},
+			draft.Range[int]{50, 2000},
+			draft.Range[float64]{101, 4002},
+			"",
+		},
 		{"no_model", "a: {type: script, script: a.sh, next: z}", draft.Range[int]{}, draft.Range[int]{}, draft.Range[int]{}, draft.Range[float64]{}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,7 +12,8 @@
 // new, or be empty.
 //
 // A symbolic link stays one: the file it leads to is replaced, or made where it leads.
-// Modes are exact: the umask does not matter.
+// Modes are exact: the umask does not matter. The owner and the group of a file that is replaced are kept, as far as the process may: root may
+// both, others a group of theirs.
 //
 // Locks hold off other processes, and other open files of this one, that ask for them. They
 // are those of the operating system: a lock ends with the process at the latest. On a file
@@ -59,6 +60,7 @@ func Write(path string, data []byte, o Options) error {
 	}
 	temp, err := os.CreateTemp(dir, prefix+"*") // its mode is Private
 	if err == nil {
+		keepOwner(temp, path)
 		if err = errors.Join(fill(temp, data, mode, !o.NoSync), temp.Close()); err == nil {
 			err = Rename(temp.Name(), path)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/atomicfile"
 	"loki/internal/auth"
 	"loki/internal/config"
 	"loki/internal/fault"
@@ -48,11 +49,13 @@ func (c *command) makeKey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	kept := c.keepsOwner()
 	key, id, hash := auth.NewKey()
 	mode, err := config.AddKey(ctx, c.app.Paths.ConfigFile, auth.Key{Subject: subject, ID: id, Hash: hash, Scopes: scopes})
 	if err != nil {
 		return err
 	}
+	kept()
 	if c.opts.output != outputText {
 		return printJSON(c.Out, keyInfo{id, subject, scopes, key})
 	}
@@ -65,6 +68,17 @@ func (c *command) makeKey(ctx context.Context) error {
 		fmt.Fprintf(c.Err, "The server does not ask for it, because api.auth.mode is %s. Set that to %s.\n", mode, config.AuthStaticKeys)
 	}
 	return nil
+}
+
+// keepsOwner returns what warns if the configuration does not belong to the same user and group any more: the server may not read it then.
+func (c *command) keepsOwner() func() {
+	file := c.app.Paths.ConfigFile
+	before := atomicfile.Owner(file)
+	return func() {
+		if now := atomicfile.Owner(file); before != "" && now != before {
+			c.warn(fmt.Sprintf("%s belongs to %s now, since this user may not keep its owner; give it back: sudo chown %s %s", file, now, before, file))
+		}
+	}
 }
 
 // parseScopes reads scopes with commas between them.
@@ -117,9 +131,11 @@ func (c *command) listKeys(context.Context) error {
 // revokeKey takes a key out of the configuration.
 func (c *command) revokeKey(ctx context.Context) error {
 	id := c.opts.keys.revoke
+	kept := c.keepsOwner()
 	if err := config.RemoveKey(ctx, c.app.Paths.ConfigFile, id); err != nil {
 		return err
 	}
+	kept()
 	return c.say("Key %s is revoked. A server that is running accepts it until SIGHUP or a restart.", id)
 }
 

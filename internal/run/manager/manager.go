@@ -162,7 +162,7 @@ func (m *Manager) Start(ctx context.Context, job run.Job) (id string, err error)
 // [*run.RefusedError].
 func (m *Manager) Resume(ctx context.Context, r run.Resumption) (id string, err error) {
 	id, err = m.resume(ctx, r, turnOf(r))
-	if _, held := errors.AsType[*run.LeaseError](err); held && m.shared != nil {
+	if _, held := errors.AsType[*run.LeaseError](err); held { // who holds it is not for clients
 		err = &run.RefusedError{Err: fault.New(fault.Usage, "run %s is at work", r.ID).WithHint("see how far it has come: loki --run %s", r.ID)}
 	}
 	return id, err

@@ -179,8 +179,9 @@ func FromError(ctx context.Context, err error) *Error {
 		}
 		return e
 	}
-	if _, ok := errors.AsType[*run.LeaseError](err); ok {
+	if held, ok := errors.AsType[*run.LeaseError](err); ok { // which process holds it is in the log
 		e.Status, e.Code = http.StatusConflict, "conflict"
+		e.Message, e.Hint = "run "+held.ID+" is at work in another process", "see how far it has come: GET /v1/runs/"+held.ID
 		return e
 	}
 	if _, ok := errors.AsType[*hook.RefusedError](err); ok { // by the rules of this server, so that the same is refused again

@@ -145,6 +145,28 @@ func TestLook(t *testing.T) {
 	}
 }
 
+// TestQueued lists the runs that wait for their turn.
+func TestQueued(t *testing.T) {
+	s := start(t, "api:\n  limits: {max_concurrent_runs: 1}\n")
+	works := begin(t, s, "gate", `{"prompt": "a"}`)
+	begun(t, s, "a")
+	waits := begin(t, s, "gate", `{"prompt": "b"}`)
+	for query, want := range map[string]string{"queued": waits.ID, "running": waits.ID + " " + works.ID, "queued,done": waits.ID, "suspended": ""} {
+		var list api.List[api.Run]
+		s.Get("/v1/runs?status="+query).JSON(t, &list)
+		var got []string
+		for _, r := range list.Data {
+			got = append(got, r.ID)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", query, got, want)
+		}
+	}
+	open(t, s, "a")
+	open(t, s, "b")
+	rest(t, s, waits.ID)
+}
+
 // TestAmbiguousID has a beginning mean several runs: those that the caller may see are named, and no others.
 func TestAmbiguousID(t *testing.T) {
 	lines, as := people("alice", "bob")

@@ -259,12 +259,15 @@ func (e *endpoints) queued() map[string]bool {
 type listRequest struct {
 	rest.Page
 	Agent  string    `query:"agent" maxLength:"256" doc:"of this agent only; of chats, of this role"`
-	Status []string  `query:"status" doc:"with one of these only, separated by commas" example:"suspended,interrupted"`
+	Status []string  `query:"status" doc:"with one of these only, separated by commas; queued: those running that wait for their turn" example:"suspended,interrupted"`
 	Since  time.Time `query:"since" doc:"that began then or later"`
 }
 
 // statuses are those that a run may have in a list.
-var statuses = []string{"running", "suspended", "canceled", "failed", "done", "interrupted", "unrecorded", "damaged"}
+var statuses = []string{"running", "suspended", "canceled", "failed", "done", "interrupted", "unrecorded", "damaged", waiting}
+
+// waiting chooses the running runs of a list that wait for their turn.
+const waiting = "queued"
 
 // readAtOnce is how many runs are read from the store at once while looking for those of a page.
 const readAtOnce = 200
@@ -297,7 +300,9 @@ func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Ru
 			if info.Started.Before(in.Since) && !info.Damaged {
 				return api.NewList(page, ""), nil // all others are older
 			}
-			if len(in.Status) > 0 && !slices.Contains(in.Status, summary.Status(info)) {
+			now := summary.Status(info)
+			wait := now == string(run.Running) && (info.Queued || queued[info.ID]) && slices.Contains(in.Status, waiting)
+			if len(in.Status) > 0 && !slices.Contains(in.Status, now) && !wait {
 				continue
 			}
 			if len(page) == in.Limit {

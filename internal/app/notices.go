@@ -41,6 +41,9 @@ func (a *App) openDesk(ctx context.Context, h *host, db *postgres.DB) (*webhook.
 	} else {
 		h.links, err = webhook.OpenLinks(filepath.Join(a.Paths.StateDir, "links.key"), nil)
 	}
+	if err != nil && db != nil { // which says that it is the database
+		return nil, err
+	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "links to questions")
 	}
@@ -54,6 +57,7 @@ func (a *App) openDesk(ctx context.Context, h *host, db *postgres.DB) (*webhook.
 		Trusted: &http.Client{Transport: web.Transport(a.Env.Get)},
 		Guarded: web.New(a.Env.Get, web.ParseAllowed(a.Env.Get("LOKI_FETCH_ALLOW"))),
 		Log:     a.Log(),
+		Agent:   "loki/" + Version,
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ const unknownKeys = "unknown keys"
 
 // Error says so.
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("too many %s, try again in %v", e.Of, max(e.After, time.Second).Round(time.Second))
+	return fmt.Sprintf("too many %s, try again in %v", e.Of, time.Duration(max(1, math.Ceil(e.After.Seconds())))*time.Second) // as Retry-After has it
 }
 
 const (

@@ -23,6 +23,15 @@ func takes(r *Rates[string], who string) (n int, after time.Duration) {
 	}
 }
 
+// TestTooMany: the text says the same as Retry-After, which is in whole seconds and not too soon.
+func TestTooMany(t *testing.T) {
+	for after, want := range map[time.Duration]string{time.Millisecond: "1s", time.Second: "1s", 7300 * time.Millisecond: "8s", 90 * time.Second: "1m30s"} {
+		if got := (&TooManyError{Of: "requests", After: after}).Error(); got != "too many requests, try again in "+want {
+			t.Errorf("%v: %s", after, got)
+		}
+	}
+}
+
 func TestRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := new(Rates[string])

@@ -67,6 +67,9 @@ func (v answerView) html() []byte {
 			if q.Default != nil {
 				text = *q.Default
 			}
+			if q.Rule != "" {
+				write(`<p>The answer has to satisfy <code>%s</code>.</p>`, q.Rule)
+			}
 			write(`<form method="post"><p><label>%s<br>
 <textarea name="answer" rows="4" cols="40">%s</textarea></label></p><p><button>Answer</button></p></form>`, label, text)
 		}
@@ -119,7 +122,7 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := waiting[i]
-	v := answerView{Title: "A question from " + link.Run, Question: &q, Free: q.Open || len(q.Options) == 0}
+	v := answerView{Title: "A question from " + info.Agent + ", run " + link.Run, Question: &q, Free: q.Open || len(q.Options) == 0}
 	if r.Method != http.MethodPost {
 		showAnswer(w, http.StatusOK, v)
 		return

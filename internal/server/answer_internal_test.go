@@ -2,10 +2,23 @@ package server
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 
 	"loki/internal/run"
 )
+
+// TestAnswerRule: the page says what an answer has to satisfy.
+func TestAnswerRule(t *testing.T) {
+	v := answerView{Title: "A question", Free: true, Question: &run.Pending{Text: "For whom?", Rule: "len(input) >= 3"}}
+	if page := string(v.html()); !strings.Contains(page, "The answer has to satisfy <code>len(input) &gt;= 3</code>.") {
+		t.Errorf("the page is %s", page)
+	}
+	v.Question.Rule = ""
+	if page := string(v.html()); strings.Contains(page, "satisfy") {
+		t.Errorf("without a rule the page is %s", page)
+	}
+}
 
 // TestFormAnswer: only the fields of the page's own forms are an answer.
 func TestFormAnswer(t *testing.T) {

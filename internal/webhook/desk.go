@@ -82,6 +82,7 @@ type Options struct {
 	Fill    func(text string) (string, error) // puts secrets into texts of trusted hooks
 	Trusted *http.Client                      // for trusted hooks
 	Guarded *http.Client                      // for all others
+	Agent   string                            // the header User-Agent; "" for that of Go
 	Log     *slog.Logger
 	Now     func() time.Time // nil means time.Now
 	Every   time.Duration    // how often to look in DB what is due; 0 means 5 s
@@ -448,6 +449,9 @@ func (d *Desk) post(run string, hook Hook, n Notice) (status int, err error) {
 	sum := sha256.Sum256([]byte(run + " " + n.Key))
 	id, now := "msg_"+hex.EncodeToString(sum[:12]), d.o.Now()
 	req.Header.Set("Content-Type", "application/json")
+	if d.o.Agent != "" {
+		req.Header.Set("User-Agent", d.o.Agent)
+	}
 	req.Header.Set("Webhook-Id", id)
 	req.Header.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
 	if hook.Secret != "" {

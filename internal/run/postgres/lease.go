@@ -387,7 +387,7 @@ func (s *Store) cancelHere(id, epoch int64) {
 	j := s.journals[id]
 	s.mu.Unlock()
 	if j != nil && j.epoch == epoch {
-		j.lose(fault.New(fault.Canceled, "run %s was canceled", j.name))
+		j.lose(fault.New(fault.Canceled, "the run was canceled")) // as on one server
 	}
 }
 

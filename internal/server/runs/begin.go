@@ -23,6 +23,7 @@ import (
 	"loki/internal/run"
 	"loki/internal/server/rest"
 	"loki/internal/server/stream"
+	"loki/internal/tool/builtin/web"
 	"loki/internal/value"
 	"loki/internal/webhook"
 )
@@ -41,7 +42,7 @@ func (e *endpoints) begin(ctx context.Context, in *beginRequest) (*rest.Reply, e
 	if err != nil {
 		return nil, err
 	}
-	hooks, err := hooks(in.Body.Webhooks)
+	hooks, err := hooks(in.Body.Webhooks, web.ParseAllowed(e.App.Env.Get("LOKI_FETCH_ALLOW")))
 	if err != nil {
 		return nil, err
 	}
@@ -74,12 +75,16 @@ func (e *endpoints) begin(ctx context.Context, in *beginRequest) (*rest.Reply, e
 }
 
 // hooks returns the webhooks of a request. The server notifies them by the rules of its fetch tool.
-func hooks(asked []api.Webhook) (list []webhook.Hook, err error) {
+func hooks(asked []api.Webhook, allowed web.Allowed) (list []webhook.Hook, err error) {
 	for i, w := range asked {
+		where := "webhooks[" + strconv.Itoa(i) + "].url"
 		u, err := url.Parse(w.URL)
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-			where := "webhooks[" + strconv.Itoa(i) + "].url"
 			return nil, rest.Invalid(where, "%s: not an address that begins with https:// or http://", where)
+		}
+		if allowed.Never(u.Hostname()) {
+			return nil, rest.Invalid(where, "%s: %s is not an address of the public internet, and would never be notified", where, u.Hostname()).
+				WithHint("the environment of the server allows private addresses: LOKI_FETCH_ALLOW")
 		}
 		list = append(list, webhook.Hook{URL: w.URL, Secret: w.Secret, Events: w.Events})
 	}

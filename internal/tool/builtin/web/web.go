@@ -80,6 +80,20 @@ func (a Allowed) addr(ip netip.Addr) bool {
 	return a.all || Public(ip) || slices.ContainsFunc(a.nets, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
+// Never reports whether requests to a host are refused whatever it resolves to: it is written as an address, or as localhost, and is neither
+// public nor allowed.
+func (a Allowed) Never(host string) bool {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if a.host(name) {
+		return false
+	}
+	ip, err := netip.ParseAddr(name)
+	if err == nil {
+		return !a.addr(ip)
+	}
+	return (name == "localhost" || strings.HasSuffix(name, ".localhost")) && !a.addr(netip.AddrFrom4([4]byte{127, 0, 0, 1})) && !a.addr(netip.IPv6Loopback())
+}
+
 // reserved are the networks for which [netip.Addr] has no method: shared address space,
 // the special ones of RFC 6890, and those of IPv6 that stand for an address of IPv4.
 var reserved = sync.OnceValue(func() []netip.Prefix {

@@ -139,8 +139,18 @@ func (e errTimeout) Error() string {
 // statusCanceled is nginx's status for a client that has gone. Only logs see it.
 const statusCanceled = 499
 
-// FromError returns err as an answer. ctx is that of the request: if it has ended, that is the reason.
+// FromError returns err as an answer, with a hint in the words of the client. ctx is that of the request: if it has ended, that is the reason.
 func FromError(ctx context.Context, err error) *Error {
+	e := fromError(ctx, err)
+	if hint := terminalHint(e.Hint); callOf(ctx).commandLine && hint != e.Hint {
+		other := *e
+		other.Hint = hint
+		return &other
+	}
+	return e
+}
+
+func fromError(ctx context.Context, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}

@@ -25,6 +25,28 @@ func hintFor(hint string) string {
 	return hint
 }
 
+// terminalHint returns a hint to clients of the API as one to users of the command line, which is a client: the commands that do what the
+// endpoints do. A hint of another form stays as it is.
+func terminalHint(hint string) string {
+	for _, r := range terminalWords() {
+		hint = r.from.ReplaceAllString(hint, r.to)
+	}
+	return hint
+}
+
+var terminalWords = sync.OnceValue(func() (list []wording) {
+	for _, r := range [][2]string{
+		{`GET /v1/runs/(\w+)/questions\b`, `loki --run $1`},
+		{`GET /v1/runs/(\w+)`, `loki --run $1`},
+		{`GET /v1/(agents|sessions|roles|rags|models)\b`, `loki --list-$1`},
+		{`POST /v1/runs/(\w+)/resume`, `loki --resume $1`},
+		{`POST /v1/agents/([\w.-]+)/runs`, `loki -a $1`},
+	} {
+		list = append(list, wording{regexp.MustCompile(r[0]), r[1]})
+	}
+	return list
+})
+
 // onServer begins the hints of what users of the server's machine can do.
 const onServer = "on the server: "
 

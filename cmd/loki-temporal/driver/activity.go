@@ -10,7 +10,9 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"loki/internal/app"
 	"loki/internal/ask"
@@ -30,6 +32,7 @@ const (
 type Client interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signal string, arg any) error
 	RecordActivityHeartbeat(ctx context.Context, taskToken []byte, details ...any) error
+	QueryWorkflow(ctx context.Context, workflowID, runID, query string, args ...any) (converter.EncodedValue, error)
 }
 
 // Nodes executes nodes. It has the activity of a worker.
@@ -52,6 +55,13 @@ func (n *Nodes) Execute(ctx context.Context, sealed json.RawMessage) (json.RawMe
 		beat:  func(ctx context.Context) error { return n.Client.RecordActivityHeartbeat(ctx, info.TaskToken) },
 		final: isOver, limit: t.Heartbeat, end: end, last: time.Now().Add(-t.Heartbeat / 2),
 	}
+	var beside sync.WaitGroup // ends with ctx
+	defer beside.Wait()
+	defer end(nil)
+	beside.Go(func() { p.keep(ctx) })
+	if err := n.further(ctx, info.WorkflowExecution, &t); err != nil {
+		return nil, temporal.NewNonRetryableApplicationError(err.Error(), lostType, nil)
+	}
 	r := newRecorder(t, p, func(ctx context.Context, b Batch) error {
 		data, err := n.seal(b)
 		if err != nil {
@@ -59,8 +69,6 @@ func (n *Nodes) Execute(ctx context.Context, sealed json.RawMessage) (json.RawMe
 		}
 		return n.Client.SignalWorkflow(ctx, info.WorkflowExecution.ID, info.WorkflowExecution.RunID, stepsSignal, data)
 	})
-	var beside sync.WaitGroup // ends with ctx
-	beside.Go(func() { p.keep(ctx) })
 	beside.Go(func() {
 		select {
 		case <-stop:
@@ -70,8 +78,6 @@ func (n *Nodes) Execute(ctx context.Context, sealed json.RawMessage) (json.RawMe
 	})
 	out := n.outcome(ctx, t, r)
 	cause := context.Cause(ctx)
-	end(nil)
-	beside.Wait()
 	switch {
 	case cause != nil && fault.CodeOf(cause) == fault.Limit: // a step is too large for the record
 		out = Outcome{Failure: failureOf(cause)}
@@ -80,6 +86,26 @@ func (n *Nodes) Execute(ctx context.Context, sealed json.RawMessage) (json.RawMe
 	}
 	out.Events = r.rest()
 	return n.sealOutcome(t, out)
+}
+
+// further gets the steps of a task that did not fit into it.
+func (n *Nodes) further(ctx context.Context, of workflow.Execution, t *Task) error {
+	for len(t.Steps) < t.Further {
+		reply, err := n.Client.QueryWorkflow(ctx, of.ID, of.RunID, stepsQuery, Page{Node: t.Node, Attempt: t.Attempt, From: len(t.Steps)})
+		if err != nil {
+			return fmt.Errorf("reading the steps on record: %w", err)
+		}
+		var sealed json.RawMessage
+		if err := reply.Get(&sealed); err != nil {
+			return fmt.Errorf("reading the steps on record: %w", err)
+		}
+		var page []Step
+		if err := json.Unmarshal([]byte(n.App.Unseal(string(sealed))), &page); err != nil {
+			return fmt.Errorf("reading the steps on record: %w", err)
+		}
+		t.Steps = append(t.Steps, page...)
+	}
+	return nil
 }
 
 // isOver reports whether the server says that an execution is not to go on.

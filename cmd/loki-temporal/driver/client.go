@@ -135,7 +135,8 @@ func (r *Runs) Answer(ctx context.Context, id string, l Letter) (unchecked bool,
 	if err == nil {
 		err = h.Get(soon, nil)
 	}
-	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+	var late *client.WorkflowUpdateServiceTimeoutOrCanceledError // it may come before the time is over here
+	if ctx.Err() == nil && (err != nil && soon.Err() != nil || errors.As(err, &late)) {
 		return true, r.explain(id, r.Client.SignalWorkflow(ctx, id, "", answerSignal, sealed))
 	}
 	return false, r.explain(id, err)
@@ -177,16 +178,24 @@ func (r *Runs) Cancel(ctx context.Context, id string) error {
 	return r.explain(id, r.Client.CancelWorkflow(ctx, id, ""))
 }
 
-// pollTime is how often a run is asked how it stands.
-const pollTime = 500 * time.Millisecond
+const (
+	pollTime     = 500 * time.Millisecond // between two questions how a run stands
+	patienceTime = time.Minute            // without a worker that answers them
+)
 
-// Wait returns how a run stands once it is over or rests, that is, waits for answers. It passes on the events.
+// Wait returns how a run stands once it is over or rests, that is, waits for answers. It passes on the events. The error is
+// that of Status once no worker has answered for a minute.
 func (r *Runs) Wait(ctx context.Context, id string, show func(json.RawMessage) error) (Status, error) {
+	answered := time.Now()
 	for after := 0; ; {
 		s, err := r.Status(ctx, id, Request{After: after})
+		if noWorker(err) && time.Since(answered) < patienceTime && retry.Sleep(ctx, pollTime) == nil {
+			continue
+		}
 		if err != nil {
 			return s, err
 		}
+		answered = time.Now()
 		for _, ev := range s.Events {
 			if err := show(ev); err != nil {
 				return s, err
@@ -202,6 +211,13 @@ func (r *Runs) Wait(ctx context.Context, id string, show func(json.RawMessage) e
 	}
 }
 
+// noWorker reports whether an error of the server says that no worker answered a question.
+func noWorker(err error) bool {
+	var idle *serviceerror.FailedPrecondition
+	var late *serviceerror.DeadlineExceeded
+	return errors.As(err, &idle) || errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // explain returns an error of the server as one for the user.
 func (r *Runs) explain(id string, err error) error {
 	if err == nil {
@@ -210,8 +226,6 @@ func (r *Runs) explain(id string, err error) error {
 	var app *temporal.ApplicationError
 	var gone *serviceerror.NotFound
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
-	var idle *serviceerror.FailedPrecondition
-	var late *serviceerror.DeadlineExceeded
 	switch {
 	case errors.As(err, &app):
 		var f Failure
@@ -223,7 +237,7 @@ func (r *Runs) explain(id string, err error) error {
 		return fault.Wrap(fault.NotFound, err, "run %s", id).WithHint("its id may be wrong, or it is over and the server has forgotten it")
 	case errors.As(err, &started):
 		return fault.New(fault.Usage, "run %s is at work, or done", id).WithHint("see how it stands: loki-temporal --run %s", id)
-	case errors.As(err, &idle), errors.As(err, &late), errors.Is(err, context.DeadlineExceeded):
+	case noWorker(err):
 		return fault.Wrap(fault.Failure, err, "run %s: no worker answers", id).
 			WithHint("start one where the agent is installed: loki-temporal --worker")
 	}

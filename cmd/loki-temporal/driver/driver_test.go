@@ -3,6 +3,7 @@
 package driver_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,13 +70,17 @@ type world struct {
 	t   *testing.T
 	dir string
 	app *app.App
-	env *testsuite.TestWorkflowEnvironment
+	// agent is the path of the agent; empty for that in dir.
+	agent string
+	env   *testsuite.TestWorkflowEnvironment
 
 	mu      sync.Mutex
 	signals int           // that activities sent
 	lost    int           // number of the signal after which the server gives up the activity
 	tasks   []driver.Task // that activities were given
 	sent    []string      // by activities
+
+	queries atomic.Int32 // of activities
 }
 
 // newWorld has an agent in the working directory, whose graph is in YAML.
@@ -83,6 +89,10 @@ func newWorld(t *testing.T, graphYAML string) *world { return newWorldWith(t, gr
 // newWorldWith is newWorld with further files.
 func newWorldWith(t *testing.T, graphYAML string, more map[string]string) *world {
 	t.Helper()
+	examples, err := filepath.Abs("../../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := &world{t: t, dir: t.TempDir()}
 	t.Chdir(w.dir)
 	files := map[string]string{
@@ -98,10 +108,9 @@ func newWorldWith(t *testing.T, graphYAML string, more map[string]string) *world
 			t.Fatal(err)
 		}
 	}
-	var err error
 	w.app, err = app.New(app.Options{Environ: append(os.Environ(),
 		"HOME="+w.dir, "LOKI_CONFIG_DIR="+filepath.Join(w.dir, "config"), "LOKI_STATE_DIR="+filepath.Join(w.dir, "state"), "LOKI_CACHE_DIR="+filepath.Join(w.dir, "cache"),
-		"LOKI_TRUSTED_DIRS="+w.dir, "LOKI_SHELL=sh", "API_TOKEN=secret-token-value")})
+		"LOKI_TRUSTED_DIRS="+w.dir+string(filepath.ListSeparator)+examples, "LOKI_SHELL=sh", "API_TOKEN=secret-token-value")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +156,26 @@ func (w *world) SignalWorkflow(_ context.Context, _, _, signal string, arg any) 
 	return nil
 }
 
+// QueryWorkflow implements [driver.Client].
+func (w *world) QueryWorkflow(_ context.Context, _, _, query string, args ...any) (converter.EncodedValue, error) {
+	w.queries.Add(1)
+	return w.env.QueryWorkflow(query, args...)
+}
+
 // RecordActivityHeartbeat implements [driver.Client].
 func (w *world) RecordActivityHeartbeat(context.Context, []byte, ...any) error { return nil }
 
 // start returns what a run of the agent begins with.
 func (w *world) start(prompt string) driver.Start {
 	w.t.Helper()
-	ref, err := w.app.Agents.Find("./agent")
+	job := w.job(prompt, ask.Unavailable{})
+	return driver.Start{Info: job.Info, Heartbeat: time.Hour, Point: driver.Point{Last: job.Start}}
+}
+
+// job returns the job of the agent.
+func (w *world) job(prompt string, asker ask.Asker) run.Job {
+	w.t.Helper()
+	ref, err := w.app.Agents.Find(cmp.Or(w.agent, "./agent"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -166,12 +188,12 @@ func (w *world) start(prompt string) driver.Start {
 		w.t.Fatal(err)
 	}
 	job, err := w.app.AgentJob(w.t.Context(), app.AgentRun{
-		Agent: of, Prompt: prompt, Variables: variables, NoStream: true, Events: w.app.Events(event.Discard), Asker: ask.Unavailable{},
+		Agent: of, Prompt: prompt, Variables: variables, NoStream: true, Events: w.app.Events(event.Discard), Asker: asker,
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return driver.Start{Info: job.Info, Heartbeat: time.Hour, Point: driver.Point{Last: job.Start}}
+	return job
 }
 
 // run runs a workflow to its end, and answers its questions.
@@ -209,7 +231,7 @@ func (w *world) effects() int {
 // status asks the run how it stands.
 func (w *world) status() driver.Status {
 	w.t.Helper()
-	v, err := w.env.QueryWorkflow("loki-status", driver.Request{})
+	v, err := w.env.QueryWorkflow("loki-status", driver.Request{State: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -648,5 +670,35 @@ func TestRoom(t *testing.T) {
 	}
 	if timers == 0 {
 		t.Error("all were sent at once")
+	}
+}
+
+// TestManySteps has an execution lost after its steps have become more than what fits into the input of the next one.
+func TestManySteps(t *testing.T) {
+	const many = `
+name: many
+start: each
+sandbox: full
+initial_state: {items: [1, 2, 3, 4, 5, 6]}
+nodes:
+  each: {type: map, over: "{{items}}", as: item, branch: one, output_key: one, collect_into: ones, max_concurrency: 1, next: done}
+  one: {type: script, script: large.sh}
+  done: {type: end, output: "done"}
+`
+	// The last result is short, and so is the state after the node.
+	const large = "#!/bin/sh\necho x >>effects\nprintf '{\"one\": \"\", \"x\": \"%0900000d\"}' 1\n"
+	calm := newWorldWith(t, many, map[string]string{"agent/large.sh": large})
+	want, err := calm.run(calm.start("x"))
+	if err != nil || calm.effects() != 6 {
+		t.Fatalf("%d effects, %v", calm.effects(), err)
+	}
+	w := newWorldWith(t, many, map[string]string{"agent/large.sh": large})
+	w.lost = calm.signals - 2
+	r, err := w.run(w.start("x"))
+	if err != nil || r.Output != want.Output || w.effects() != 6 {
+		t.Errorf("%d effects, %+v, %v", w.effects(), r, err)
+	}
+	if n := w.queries.Load(); n < 2 || len(w.tasks) != 3 || w.tasks[1].Steps != nil || w.tasks[1].Further < 5 {
+		t.Errorf("%d queries, %d executions", n, len(w.tasks))
 	}
 }

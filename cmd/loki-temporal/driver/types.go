@@ -22,6 +22,7 @@ const (
 	answerUpdate = "loki-answer" // refuses what is not an answer, and needs a worker
 	answerSignal = "loki-answer" // is on record at once
 	statusQuery  = "loki-status"
+	stepsQuery   = "loki-steps"
 	pointQuery   = "loki-point"
 )
 
@@ -104,7 +105,8 @@ type Task struct {
 	Parallel bool   `json:"parallel,omitempty"`
 
 	Steps     []Step        `json:"steps,omitempty"`
-	Worked    time.Duration `json:"worked"` // for how long the run has worked since it rested
+	Further   int           `json:"further,omitempty"` // how many steps there are beside Steps, for which the workflow is asked
+	Worked    time.Duration `json:"worked"`            // for how long the run has worked since it rested
 	Terms     Terms         `json:"terms"`
 	Heartbeat time.Duration `json:"heartbeat"`
 }
@@ -149,6 +151,13 @@ type Letter struct {
 	ID      string            `json:"id"`                // of this letter: it is read once
 	Answers map[string]string `json:"answers,omitempty"` // by the names of questions
 	Typed   []string          `json:"typed,omitempty"`   // in place of Answers, see [run.TypedAnswers]
+}
+
+// Page is the argument of a query for steps of a task.
+type Page struct {
+	Node    string `json:"node"`
+	Attempt int    `json:"attempt"`
+	From    int    `json:"from"` // index of the first of them
 }
 
 // Request says what a query for the status of a run is to return.

@@ -113,6 +113,7 @@ func (x *execution) handle(ctx workflow.Context) error {
 	})
 	return errors.Join(
 		workflow.SetQueryHandler(ctx, statusQuery, x.report),
+		workflow.SetQueryHandler(ctx, stepsQuery, x.page),
 		workflow.SetQueryHandler(ctx, pointQuery, func() (Start, error) { return x.next(), nil }),
 		workflow.SetUpdateHandlerWithOptions(ctx, answerUpdate, x.answer, workflow.UpdateHandlerOptions{Validator: x.validate}),
 	)
@@ -322,8 +323,12 @@ func (x *execution) attempt(ctx workflow.Context, t *task, parallel bool) (out O
 		Steps: t.Steps, Worked: workflow.Now(ctx).Sub(x.began), Terms: x.start.Terms, Heartbeat: beat,
 	}
 	n, err := size(in)
+	if n > maxPayload {
+		in.Steps, in.Further = nil, len(t.Steps)
+		n, err = size(in)
+	}
 	if err == nil {
-		err = checkSize(fmt.Sprintf("the state, with the %d recorded steps of node %q,", len(t.Steps), in.Node), n)
+		err = checkSize(fmt.Sprintf("the state before node %q", in.Node), n)
 	}
 	if err != nil {
 		return Outcome{Failure: failureOf(err)}, nil
@@ -340,6 +345,26 @@ func (x *execution) attempt(ctx workflow.Context, t *task, parallel bool) (out O
 	})
 	err = workflow.ExecuteActivity(ctx, ActivityName, in).Get(ctx, &out)
 	return out, err
+}
+
+// page answers a query of an activity for steps of its task: as many as fit into one message, at least one.
+func (x *execution) page(p Page) ([]Step, error) {
+	t := x.tasks[p.Node]
+	if t == nil || t.Attempt != p.Attempt || p.From < 0 || p.From >= len(t.Steps) {
+		return nil, fmt.Errorf("there is no step %d of execution %d of node %q", p.From, p.Attempt, p.Node)
+	}
+	end, room := p.From, maxPayload
+	for end < len(t.Steps) {
+		n, err := size(t.Steps[end])
+		if err != nil {
+			return nil, err
+		}
+		if room -= n + 1; room < 0 && end > p.From {
+			break
+		}
+		end++
+	}
+	return t.Steps[p.From:end], nil
 }
 
 // maxCommands bounds what a workflow sends at once, in bytes: servers accept 4 MiB.

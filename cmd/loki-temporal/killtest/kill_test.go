@@ -26,8 +26,9 @@ var historyFile = filepath.Join("..", "driver", "testdata", "history.json")
 // TestUndisturbed runs the graph with a worker that lives.
 func TestUndisturbed(t *testing.T) {
 	w := newWorld(t, newServer(t))
-	w.work()
-	_, said, code := w.try("-a", "./agent", "prompt")
+	start := w.begin("-a", "./agent", "prompt")
+	w.work() // later than what waits for it
+	_, said, code := start()
 	var id string
 	if _, err := fmt.Sscanf(said, "run %s\n", &id); err != nil || code != 8 || !strings.Contains(said, "approve: Go on? [go, stop]") {
 		t.Fatalf("exit status %d:\n%s", code, said)

@@ -200,13 +200,22 @@ func (w *world) queue() string {
 // try runs the program to its end, and returns what it printed and its exit status.
 func (w *world) try(args ...string) (out, errs string, code int) {
 	w.t.Helper()
+	return w.begin(args...)()
+}
+
+// begin starts the program, and returns what waits for its end like try.
+func (w *world) begin(args ...string) (end func() (out, errs string, code int)) {
+	w.t.Helper()
 	cmd := w.command(append([]string{"--task-queue", w.queue()}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	return strings.TrimSpace(stdout.String()), stderr.String(), cmd.ProcessState.ExitCode()
+	return func() (out, errs string, code int) {
+		_ = cmd.Wait()
+		return strings.TrimSpace(stdout.String()), stderr.String(), cmd.ProcessState.ExitCode()
+	}
 }
 
 // do is try for what has to succeed.

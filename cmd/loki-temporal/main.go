@@ -285,7 +285,7 @@ func (c *command) goOn(ctx context.Context) error {
 		l := driver.Letter{Typed: c.typed}
 		if c.answers != "" {
 			var err error
-			if l.Answers, err = readAnswers(c.answers); err != nil {
+			if l.Answers, l.Lists, err = readAnswers(c.answers); err != nil {
 				return err
 			}
 		}
@@ -305,26 +305,27 @@ func (c *command) goOn(ctx context.Context) error {
 	return c.follow(ctx, c.resume)
 }
 
-// readAnswers reads a mapping of question names to answers.
-func readAnswers(path string) (map[string]string, error) {
+// readAnswers reads a mapping of question names to answers, some of which may be lists.
+func readAnswers(path string) (answers map[string]string, lists []string, err error) {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.NotFound, err, "reading the answers")
+		return nil, nil, fault.Wrap(fault.NotFound, err, "reading the answers")
 	}
 	doc, err := yamldoc.Parse(path, src)
 	if err != nil {
-		return nil, fault.Wrap(fault.Config, err, "reading the answers")
+		return nil, nil, fault.Wrap(fault.Config, err, "reading the answers")
 	}
-	answers := make(map[string]string)
+	given := make(map[string]ask.Given)
 	for e := range doc.Root().Map().All() {
-		if text, ok := ask.ReadAnswer(e.Node); ok {
-			answers[e.Key] = text
+		if answer, ok := ask.ReadAnswer(e.Node); ok {
+			given[e.Key] = answer
 		}
 	}
 	if err := doc.Err(); err != nil {
-		return nil, fault.Wrap(fault.Config, err, "reading the answers")
+		return nil, nil, fault.Wrap(fault.Config, err, "reading the answers")
 	}
-	return answers, nil
+	answers, lists = ask.Texts(given)
+	return answers, lists, nil
 }
 
 // follow waits until a run is over, or waits for answers, and prints what came of it. A signal leaves the run to the workers.

@@ -372,16 +372,19 @@ nodes:
   done: {type: end, output: "{{name}}"}
 `)
 	refused := make(map[string]error)
-	try := func(name string, answers map[string]string) {
+	refuse := func(name string, l driver.Letter) {
+		l.ID = name
 		w.env.RegisterDelayedCallback(func() {
 			w.env.UpdateWorkflow("loki-answer", name, &testsuite.TestUpdateCallback{
 				OnAccept:   func() { t.Errorf("%s: accepted", name) },
 				OnReject:   func(err error) { refused[name] = err },
 				OnComplete: func(any, error) {},
-			}, driver.Letter{ID: name, Answers: answers})
+			}, l)
 		}, time.Hour)
 	}
+	try := func(name string, answers map[string]string) { refuse(name, driver.Letter{Answers: answers}) }
 	try("other question", map[string]string{"first": "John"})
+	refuse("list", driver.Letter{Answers: map[string]string{"name": `["Anne","Eve"]`}, Lists: []string{"name"}})
 	try("too short", map[string]string{"name": "Joe"})
 	w.env.RegisterDelayedCallback(func() {
 		w.env.SignalWorkflow("loki-answer", driver.Letter{ID: "a", Answers: map[string]string{"nothing": "go"}})
@@ -394,6 +397,9 @@ nodes:
 	}
 	if err := refused["other question"]; err == nil || !strings.Contains(err.Error(), `has no waiting question "first"`) {
 		t.Errorf("other question: %v", err)
+	}
+	if err := refused["list"]; err == nil || !strings.Contains(err.Error(), "and not a list") {
+		t.Errorf("list: %v", err)
 	}
 	if err := refused["too short"]; err == nil || !strings.Contains(err.Error(), "the answer to name cannot be taken") {
 		t.Errorf("too short: %v", err)

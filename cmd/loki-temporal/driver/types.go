@@ -150,6 +150,7 @@ type Change struct {
 type Letter struct {
 	ID      string            `json:"id"`                // of this letter: it is read once
 	Answers map[string]string `json:"answers,omitempty"` // by the names of questions
+	Lists   []string          `json:"lists,omitempty"`   // names of those that are lists, see [run.NotLists]
 	Typed   []string          `json:"typed,omitempty"`   // in place of Answers, see [run.TypedAnswers]
 }
 

@@ -547,6 +547,9 @@ func (x *execution) accept(ctx workflow.Context, l Letter) (map[string]string, e
 	if len(l.Typed) > 0 {
 		return h.AcceptTyped(l.Typed, workflow.Now(ctx))
 	}
+	if err := run.NotLists(h.Pending, l.Lists); err != nil {
+		return nil, err
+	}
 	return h.Accept(l.Answers, workflow.Now(ctx))
 }
 

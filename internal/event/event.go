@@ -377,6 +377,9 @@ type Finished struct {
 	Error string          `json:"error,omitempty"` // why it failed; empty on success
 	Code  string          `json:"code,omitempty"`  // code of the error
 
+	// Reason is Error without the texts of questions, for logs; empty if that has none.
+	Reason string `json:"-"`
+
 	// Of a child agent: how it ended (done, failed, timed_out, canceled, out_of_budget,
 	// suspended), and its part of Usage that its own children have not used.
 	Outcome string     `json:"outcome,omitempty"`

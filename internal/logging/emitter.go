@@ -327,7 +327,7 @@ func (l recorder) finished(b event.Finished) {
 	}
 	switch {
 	case b.Code == string(fault.Suspended):
-		l.line(to, slog.LevelInfo, what+" suspended after "+ms(took), "reason", b.Error)
+		l.line(to, slog.LevelInfo, what+" suspended after "+ms(took), "reason", cmp.Or(b.Reason, b.Error))
 		return
 	case b.Code == string(fault.Canceled):
 		l.line(to, slog.LevelWarn, what+" canceled after "+ms(took), "error", b.Error)

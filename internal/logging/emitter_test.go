@@ -90,6 +90,7 @@ var stories = map[string]func(*testing.T, story){
 		for _, code := range []string{"suspended", "canceled"} {
 			s.emit(t.Context(), top, event.Started{Graph: "research", Node: "plan"}, event.Finished{Error: "because", Code: code})
 		}
+		s.emit(t.Context(), top, event.Started{Graph: "research", Node: "plan"}, event.Finished{Error: "waits for: secret thought", Reason: "waits", Code: "suspended"})
 	},
 	// Two children of the same name side by side keep their own counts; one of them has a child.
 	"children": func(t *testing.T, s story) {

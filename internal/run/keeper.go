@@ -316,7 +316,8 @@ func (k *keeper) suspension(err error) error {
 		ids[i] = q.ID
 		lines[i] = fmt.Sprintf("\n  %s: %s", q.ID, oneLine(q.Text))
 	}
-	return fault.New(fault.Suspended, "%d questions wait for answers:%s", len(lines), strings.Join(lines, "")).
+	count := fmt.Sprintf("%d questions wait for answers", len(lines))
+	return fault.Wrap(fault.Suspended, &waitError{count + ":" + strings.Join(lines, ""), count + ": " + strings.Join(ids, ", ")}, "").
 		WithHint("answer them: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER; or one of them: --answer %[2]s=TEXT", k.journal.ID(), ids[0])
 }
 

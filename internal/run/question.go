@@ -266,7 +266,7 @@ func (q Questions) suspended(question ask.Question, deadline time.Time) error {
 	if !deadline.IsZero() && question.HasDefault {
 		waiting += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), text.Cut(question.Default, 60))
 	}
-	f := fault.New(fault.Suspended, "%s", waiting)
+	f := fault.Wrap(fault.Suspended, &waitError{waiting, fmt.Sprintf("%s waits for an answer", q.Waits)}, "")
 	answer := "answer it: loki --resume " + q.Events.Run + " --answer TEXT"
 	if question.Kind == ask.Multi {
 		answer += ", with commas between several options"
@@ -282,6 +282,11 @@ func (q Questions) suspended(question ask.Question, deadline time.Time) error {
 	}
 	return f.WithHint("run it in a terminal, or pipe the answers in, one a line")
 }
+
+// waitError says that work waits for answers. The text quotes the questions, which the reason does not.
+type waitError struct{ text, reason string }
+
+func (e *waitError) Error() string { return e.text }
 
 // id names a question within its run, for users to type: the place, and as short as possible
 // what distinguishes it from the place's other questions. No other question of the run has the

@@ -172,6 +172,9 @@ func (f *Frame) close(ctx context.Context, out Outcome, err error) error {
 	}
 	if err != nil {
 		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
+		if w, ok := errors.AsType[*waitError](err); ok {
+			fin.Reason = w.reason
+		}
 	}
 	if f.nested != nil && f.nested.Ending != nil {
 		f.nested.Ending(&fin, err)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"html"
@@ -107,21 +108,15 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusNotFound, answerView{Title: "This link is not valid or has expired"})
 		return
 	}
-	info, err := p.runs.Store.Info(r.Context(), link.Run)
-	var waiting []run.Pending
-	if err == nil && info.Status != run.Canceled {
-		waiting, err = p.runs.Store.Pending(r.Context(), link.Run)
-	}
-	i := slices.IndexFunc(waiting, func(q run.Pending) bool { return q.ID == link.Question && q.Asked.UnixNano() == link.Asked })
+	info, q, waits, err := p.question(r.Context(), link)
 	switch {
-	case err != nil && fault.CodeOf(err) != fault.NotFound:
+	case err != nil:
 		showAnswer(w, http.StatusInternalServerError, answerView{Title: "The question cannot be read now", Error: "Try again later."})
 		return
-	case i < 0:
-		showAnswer(w, http.StatusGone, answerView{Title: "The question is answered already, or its run is over"})
+	case !waits:
+		showAnswer(w, http.StatusGone, gone)
 		return
 	}
-	q := waiting[i]
 	v := answerView{Title: "A question from " + info.Agent + ", run " + link.Run, Question: &q, Free: q.Open || len(q.Options) == 0}
 	if r.Method != http.MethodPost {
 		showAnswer(w, http.StatusOK, v)
@@ -154,6 +149,8 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusAccepted, answerView{Title: "Thank you: the run goes on when its other work is done"})
 	case err == nil:
 		showAnswer(w, http.StatusOK, answerView{Title: "Thank you: the run goes on"})
+	case p.isGone(r.Context(), link): // another answer was faster
+		showAnswer(w, http.StatusGone, gone)
 	case errors.Is(err, webhook.ErrLink) || fault.CodeOf(err) == fault.Usage:
 		v.Error = err.Error()
 		showAnswer(w, http.StatusBadRequest, v)
@@ -161,6 +158,32 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.Error = "The run does not go on now, and the answer was not used: " + err.Error()
 		showAnswer(w, http.StatusConflict, v)
 	}
+}
+
+// gone is the page of a question that does not wait any more.
+var gone = answerView{Title: "The question is answered already, or its run is over"}
+
+// question returns the run and the question of a link, and whether that waits for an answer.
+func (p answerPage) question(ctx context.Context, link webhook.Link) (info run.Info, q run.Pending, waits bool, err error) {
+	info, err = p.runs.Store.Info(ctx, link.Run)
+	var waiting []run.Pending
+	if err == nil && info.Status != run.Canceled {
+		waiting, err = p.runs.Store.Pending(ctx, link.Run)
+	}
+	if fault.CodeOf(err) == fault.NotFound {
+		err = nil
+	}
+	i := slices.IndexFunc(waiting, func(q run.Pending) bool { return q.ID == link.Question && q.Asked.UnixNano() == link.Asked })
+	if err != nil || i < 0 {
+		return info, q, false, err
+	}
+	return info, waiting[i], true, nil
+}
+
+// isGone reports whether the question of a link is known to wait no more.
+func (p answerPage) isGone(ctx context.Context, link webhook.Link) bool {
+	_, _, waits, err := p.question(ctx, link)
+	return err == nil && !waits
 }
 
 // formAnswer returns the answer in a form of the page: one field answer, or multi with any number of options. An

@@ -18,6 +18,7 @@ import (
 type Config struct {
 	File   string // where the configuration is, or would be
 	Exists bool   // File was there and was read
+	Blank  bool   // File is missing, or has nothing but white space and comments
 
 	Model         string // id of the default chat model, empty for the first there is
 	chat.Sampling        // where nothing else sets it

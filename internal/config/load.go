@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,7 +22,7 @@ import (
 func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 	var warnings []*yamldoc.Problem
 	cfg := defaults()
-	cfg.File = paths.ConfigFile
+	cfg.File, cfg.Blank = paths.ConfigFile, true
 	src, err := os.ReadFile(paths.ConfigFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -31,7 +32,7 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 	case err != nil:
 		return nil, nil, fault.Wrap(fault.Config, err, "cannot read the configuration")
 	default:
-		cfg.Exists = true
+		cfg.Exists, cfg.Blank = true, isBlank(src)
 		if warnings, err = cfg.parse(src); err != nil {
 			return nil, warnings, err
 		}
@@ -110,4 +111,14 @@ func (c *Config) readLegacy(root *yamldoc.Map) {
 		theme := "light"
 		c.Theme = &theme
 	}
+}
+
+// isBlank reports whether a file has nothing but white space and comments.
+func isBlank(src []byte) bool {
+	for line := range bytes.Lines(src) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return false
+		}
+	}
+	return true
 }

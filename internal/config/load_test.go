@@ -267,8 +267,11 @@ func TestLoadDefaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := mustLoad(t, tt.text)
-			if diff := cmp.Diff(want, got, ignoreClients, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, got, ignoreClients, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Config{}, "Blank")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if blank := tt.name == "empty" || tt.name == "comment_only"; got.Blank != blank {
+				t.Errorf("blank %v", got.Blank)
 			}
 			if len(got.Clients) > 0 {
 				t.Errorf("clients %v", got.Clients)
@@ -281,10 +284,10 @@ func TestLoadDefaults(t *testing.T) {
 		if err != nil || len(warnings) > 0 {
 			t.Fatalf("error %v, warnings %q", err, warnings)
 		}
-		if got.Exists || got.File != dir+"/config.yaml" {
+		if got.Exists || !got.Blank || got.File != dir+"/config.yaml" {
 			t.Errorf("file %s, exists %v", got.File, got.Exists)
 		}
-		if diff := cmp.Diff(want, got, ignoreClients, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Config{}, "Exists")); diff != "" {
+		if diff := cmp.Diff(want, got, ignoreClients, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(Config{}, "Exists", "Blank")); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	})

@@ -180,7 +180,18 @@ func TestKeysAreReadAgain(t *testing.T) {
 	if stream.StatusCode != http.StatusOK {
 		t.Fatalf("the stream is %s", stream.Status)
 	}
-	if err := os.WriteFile(filepath.Join(s.Dir, "config.yaml"), []byte("model: builtin:echo\n"), 0o600); err != nil {
+	file := filepath.Join(s.Dir, "config.yaml")
+	for i, lose := range []func() error{func() error { return os.Remove(file) }, func() error { return os.WriteFile(file, []byte("# nothing\n\n"), 0o600) }} {
+		if err := lose(); err != nil {
+			t.Fatal(err)
+		}
+		s.Signal(syscall.SIGHUP)
+		until(t, "a file that is gone is a mistake", func() bool { return strings.Count(s.Stderr(), "missing or empty") > i })
+		if a := s.Get("/v1/runs"); a.Status != http.StatusOK {
+			t.Errorf("the key after the file was lost: %d %s", a.Status, a.Body)
+		}
+	}
+	if err := os.WriteFile(file, []byte("model: builtin:echo\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.Signal(syscall.SIGHUP)

@@ -23,6 +23,7 @@ import (
 	"loki/internal/auth/issuer"
 	"loki/internal/config"
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/run/manager"
 	"loki/internal/server/answers"
 	"loki/internal/server/openai"
@@ -195,6 +196,10 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		return nil, err
 	}
 	now := s.settings.Load()
+	if now.keys != nil && c.Blank { // it is being replaced, or was lost: not a wish that no key is valid
+		return nil, fault.New(fault.Config, "%s is missing or empty, so the keys and settings stay as they are", c.File).
+			WithHint("restore it and send SIGHUP again; to serve without keys, restart the server")
+	}
 	next, err := newSettings(c.API, now, s.o.Log)
 	if err != nil {
 		return nil, err

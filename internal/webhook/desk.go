@@ -390,7 +390,7 @@ func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
 			}
 			result := done{Type: n.Type, At: d.o.Now(), Attempts: last.Attempts + 1, Status: status}
 			if sendErr != nil {
-				result.Error = sendErr.Error()
+				result.Error = reason(status, sendErr)
 				d.o.Log.Warn("a notice was not delivered", "run_id", run, "host", hook.host(), "type", n.Type, "attempt", result.Attempts, "error", sendErr)
 				if wait, again := Policy().Wait(result.Attempts, 0, 0.5); again {
 					next = cmp.Or(min(next, wait), wait)
@@ -413,6 +413,18 @@ func (d *Desk) note(run, key string, result done) error {
 		}
 		f.Done[key] = result
 	})
+}
+
+// reason is why a try failed, for those who may see the run: not what only the operator of the server is to know, such as what its
+// resolver says or which addresses it may use. That is in the log.
+func reason(status int, err error) string {
+	switch {
+	case status != 0:
+		return err.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it did not answer in time"
+	}
+	return "it could not be reached"
 }
 
 // timeout bounds a try.

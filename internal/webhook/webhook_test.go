@@ -224,7 +224,7 @@ func TestSecrets(t *testing.T) {
 		}
 		d.Close()
 		for i, host := range []string{"", "https://b.test"} {
-			if got := list[i]; got.Host != host || got.Error != "not allowed" || got.Attempts != 1 || got.Again.Sub(got.At) < time.Second {
+			if got := list[i]; got.Host != host || got.Error != "it could not be reached" || got.Attempts != 1 || got.Again.Sub(got.At) < time.Second {
 				t.Errorf("delivery %d: %+v", i, got)
 			}
 		}

@@ -151,7 +151,8 @@ export function overview({ info, trace, choose }) {
       Object.assign(t, { row, visits: t.visits + 1, seconds: t.seconds + (row.seconds ?? 0), tokens: t.tokens + (row.usage?.input_tokens ?? 0) + (row.usage?.output_tokens ?? 0), cost: t.cost + (row.usage?.cost ?? 0) });
       totals.set(row.node, t);
     }
-    fill(element, run.error && !(run.status === "suspended" && run.pending?.length) && h("div.failure", {}, h("p", {}, run.error), run.code && h("p.hint", {}, "code ", h("code", {}, run.code))),
+    fill(element, run.error && !(run.status === "suspended" && (run.pending?.length || run.waits?.length)) && h("div.failure", {}, h("p", {}, run.error), run.code && h("p.hint", {}, "code ", h("code", {}, run.code))),
+      run.status === "suspended" && run.waits?.length > 0 && block("Waits", h("ul", {}, run.waits.map((w) => h("li", {}, `${w.node}: `, [w.signal && `for signal ${w.signal}`, w.until && `until ${new Date(w.until).toLocaleString()}`].filter(Boolean).join(", "))))),
       run.prompt && block("Prompt", h("div.markdown.plain", {}, run.prompt)),
       run.output && block("Answer", reply(run.output).element),
       totals.size > 0 && block("Nodes", h("table.nodes", {}, h("thead", {}, h("tr", {}, ["Node", "Visits", "Time", "Tokens", "Cost"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, [...totals].map(([id, t]) => h("tr", {}, h("td", {}, h("button.link", { onclick: () => choose(t.row) }, id)), h("td", {}, String(t.visits)), h("td", {}, duration(t.seconds)), h("td", {}, count(t.tokens)), h("td", {}, cost(t))))))),

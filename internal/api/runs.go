@@ -134,6 +134,8 @@ type RunDetail struct {
 	Nodes   []NodeTotal `json:"nodes" nullable:"false"`
 	Agents  []RunAgent  `json:"agents,omitempty" doc:"of a run with child agents, each one before its children"`
 	Pending []Question  `json:"pending" nullable:"false" doc:"questions that wait"`
+	Waits   []Wait      `json:"waits,omitempty" doc:"what the run waits for besides answers"`
+	Signals []Signal    `json:"signals,omitempty" doc:"that the run was given, in order"`
 	Notices []Notice    `json:"notices,omitempty" doc:"of webhooks, in the order of the last tries"`
 }
 
@@ -209,6 +211,31 @@ type Question struct {
 	Deadline *time.Time `json:"deadline,omitempty"`
 
 	Assignees []string `json:"assignees,omitempty" doc:"subjects and groups who may answer; absent: all who may see the run"`
+}
+
+// Wait is a wait of a node, until a time or for a signal.
+type Wait struct {
+	ID     string     `json:"id" doc:"unique in the run"`
+	Step   int        `json:"step"`
+	Node   string     `json:"node"`
+	Signal string     `json:"signal,omitempty" doc:"name of the signal; absent for a wait for a time"`
+	Since  time.Time  `json:"since"`
+	Until  *time.Time `json:"until,omitempty" doc:"when the run goes on without a signal; absent for never"`
+}
+
+// SignalRequest gives a run a signal.
+type SignalRequest struct {
+	Value json.RawMessage `json:"value,omitempty" doc:"any JSON; absent: null"`
+}
+
+// Signal is a signal that a run was given.
+type Signal struct {
+	Run    string          `json:"run" doc:"id of the run"`
+	Number int             `json:"number" doc:"of the signals of the run, from 1"`
+	Name   string          `json:"name"`
+	Value  json.RawMessage `json:"value"`
+	At     time.Time       `json:"at"`
+	Taken  bool            `json:"taken,omitempty" doc:"a node has taken it"`
 }
 
 // Graph is the graph of an agent.

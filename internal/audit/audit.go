@@ -24,6 +24,7 @@ const (
 	SessionDelete = "session_delete"
 	RunStart      = "run_start"
 	RunAnswer     = "run_answer"
+	RunSignal     = "run_signal"
 	RunResume     = "run_resume"
 	RunCancel     = "run_cancel"
 	RunFork       = "run_fork"

@@ -75,6 +75,7 @@ func actions() []action {
 		{flag: "migrate-store", needs: needConfig, do: (*command).migrateStore, alone: true, beside: []string{"dry-run"}},
 		{flag: "resume", needs: needConfig, work: (*command).resumeRun, remote: (*command).resumeRemotely, refuses: begun, why: "the run goes on as it began"},
 		{flag: "fork", needs: needConfig, work: (*command).forkRun, remote: (*command).forkRemotely, refuses: begun, why: "the run goes on as it began"},
+		{flag: "signal", needs: needConfig, do: (*command).sendSignal, remote: (*command).sendSignalAt, alone: true, beside: []string{"server", "quiet"}},
 		{flag: "map", needs: needModel, do: (*command).mapRows, apart: true, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},
 		{flag: "list-models", needs: needConfig, do: (*command).listModels, remote: listRemotely((*farServer).chatModels, func(m api.Model) []string { return []string{m.ID} })},
 		{flag: "list-agents", needs: needConfig, do: (*command).listAgents, remote: listRemotely((*farServer).Agents, func(a api.Agent) []string { return []string{a.Name, a.Description} })},

@@ -101,7 +101,8 @@ type options struct {
 	resume  string   // an id, or resumeNewest
 	answer  []string // TEXT, or QUESTION=TEXT
 	wait    bool
-	answers string // path of a file
+	signals [][2]string // run and NAME=JSON
+	answers string      // path of a file
 	force   bool
 	here    bool
 
@@ -331,7 +332,8 @@ func (o *options) sections() []section {
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot, svg or text", with: []string{"graph"}},
 				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
-				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, then go on", with: []string{"resume"}},
+				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, or for what the run itself waits for, then go on", with: []string{"resume"}},
+				{name: "signal", sets: two(&o.signals, "ID NAME=JSON"), usage: "give a run a signal that one of its nodes waits for"},
 				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record; with --update: even if a package manager has installed Loki", with: []string{"resume", "fork", "update"}},
 				{name: "here", sets: on(&o.here), usage: "with --resume or --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
 				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},

@@ -34,7 +34,7 @@ type farServer struct {
 // atServer lists the flags that mean something at a server.
 var atServer = []string{
 	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "rag", "effort", "schema", "no-stream", "yes",
-	"output", "quiet", "verbose", "resume", "answer", "answers", "force", "fork", "set", "budget", "runs", "run", "state", "step", "diff", "graph", "format",
+	"output", "quiet", "verbose", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "runs", "run", "state", "step", "diff", "graph", "format",
 	"list-agents", "list-models", "list-roles", "list-rags", "list-sessions",
 }
 

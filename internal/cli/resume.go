@@ -28,10 +28,14 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 		}
 	}
 	if c.opts.wait {
-		r.Wait = func(until time.Time) {
-			if !c.opts.quiet {
-				face.screen.Print("▸ waiting for the provider until " + until.Local().Format(time.DateTime))
+		r.Wait = func(what string, until time.Time) {
+			if c.opts.quiet {
+				return
 			}
+			if !until.IsZero() && !strings.Contains(what, "until") {
+				what += " until " + until.Local().Format(time.DateTime)
+			}
+			face.screen.Print("▸ " + what)
 		}
 	}
 	_, err := c.app.Runs().Resume(ctx, r)

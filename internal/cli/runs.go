@@ -107,7 +107,7 @@ func (c *command) printRun(r api.RunDetail) error {
 	row("started", r.Started.Local().Format(time.DateTime)+"  in "+r.Dir)
 	row("forked", r.Parent)
 	row("prompt", oneLine(r.Prompt))
-	if r.Status != string(run.Suspended) || len(r.Pending) == 0 { // what waits is shown below
+	if r.Status != string(run.Suspended) || len(r.Pending)+len(r.Waits) == 0 { // what waits is shown below
 		row("error", cut(r.Error, maxText))
 	}
 	used := fmt.Sprintf("%s, %s", text.Count(r.Tokens, "token"), display.RunCost(r.Run))
@@ -154,6 +154,7 @@ func (c *command) printRun(r api.RunDetail) error {
 			fmt.Fprintf(&b, "    default from %s on\n", p.Deadline.Local().Format(time.DateTime))
 		}
 	}
+	printWaits(&b, r)
 	switch len(r.Pending) {
 	case 0:
 	case 1:
@@ -166,6 +167,36 @@ func (c *command) printRun(r api.RunDetail) error {
 	}
 	_, err := io.WriteString(c.Out, text.Printable(b.String()))
 	return err
+}
+
+// printWaits prints what a run waits for besides answers.
+func printWaits(b *strings.Builder, r api.RunDetail) {
+	for n, w := range r.Waits {
+		if n == 0 {
+			b.WriteString("\nwaiting\n")
+		}
+		var parts []string
+		if w.Signal != "" {
+			parts = append(parts, "for signal "+display.Line(w.Signal))
+		}
+		if w.Until != nil {
+			parts = append(parts, "until "+w.Until.Local().Format(time.DateTime))
+		}
+		fmt.Fprintf(b, "  %s: %s\n", w.ID, strings.Join(parts, ", "))
+		if w.Signal != "" {
+			fmt.Fprintf(b, "    send it: loki --signal %s '%s=JSON'\n", r.ID, display.Line(w.Signal))
+		}
+	}
+	for n, s := range r.Signals {
+		if n == 0 {
+			b.WriteString("\nsignals\n")
+		}
+		state := "not taken"
+		if s.Taken {
+			state = "taken"
+		}
+		fmt.Fprintf(b, "  %d  %s  %s  %s  %s\n", s.Number, s.At.Local().Format(time.DateTime), display.Line(s.Name), oneLine(string(s.Value)), state)
+	}
 }
 
 // indented returns all lines of a question for people, the first of which stands behind its name.

@@ -118,6 +118,11 @@ func (c *Client) Answer(ctx context.Context, id string, answers map[string]strin
 	return post[api.Run](ctx, c, pathOf("v1", "runs", id, "answers"), answers)
 }
 
+// Signal gives a run a signal.
+func (c *Client) Signal(ctx context.Context, id, name string, s api.SignalRequest) (api.Signal, error) {
+	return post[api.Signal](ctx, c, pathOf("v1", "runs", id, "signals", name), s)
+}
+
 // Resume goes on with a run.
 func (c *Client) Resume(ctx context.Context, id string, r api.Resumption) (api.Run, error) {
 	return post[api.Run](ctx, c, pathOf("v1", "runs", id, "resume"), r)

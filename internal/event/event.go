@@ -196,6 +196,20 @@ type Answer struct {
 	Text string `json:"text"`
 }
 
+// Waiting says that a node of a graph waits: until a time, for a signal, or for either.
+type Waiting struct {
+	ID     string    `json:"id"`               // of the wait, as questions have one
+	Signal string    `json:"signal,omitempty"` // name of the signal; empty for a wait for a time
+	Until  time.Time `json:"until,omitzero"`   // zero for a wait for a signal without a timeout
+}
+
+// Signal says that a node that waited goes on with a signal.
+type Signal struct {
+	ID    string      `json:"id"` // of the wait
+	Name  string      `json:"name"`
+	Value value.Value `json:"value"`
+}
+
 // Retry says that an attempt failed and another one follows. Deltas since the attempt began
 // are void.
 type Retry struct {
@@ -404,6 +418,8 @@ func (MapProgress) Type() string  { return "map_progress" }
 func (StateUpdated) Type() string { return "state_updated" }
 func (Question) Type() string     { return "question" }
 func (Answer) Type() string       { return "answer" }
+func (Waiting) Type() string      { return "waiting" }
+func (Signal) Type() string       { return "signal" }
 func (Retry) Type() string        { return "retry" }
 func (Warning) Type() string      { return "warning" }
 

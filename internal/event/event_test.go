@@ -99,6 +99,8 @@ func documented() []event.Event {
 		event.Event{Body: event.SessionNamed{Title: "rivers-of-europe", Usage: chat.Usage{InputTokens: 310, OutputTokens: 6, Cost: 0.0004}}},
 		event.Event{Body: event.ServersStarting{Servers: []string{"git", "web"}}},
 		event.Event{Body: event.ServersStarted{Servers: []string{"git"}, Failed: []string{"web"}}},
+		event.Event{Source: at(3, "payment"), Body: event.Waiting{ID: "payment", Signal: "paid", Until: clock.Add(24 * time.Hour).UTC()}},
+		event.Event{Source: at(3, "payment"), Body: event.Signal{ID: "payment", Name: "paid", Value: value.ObjectOf(value.Member{Name: "amount", Value: value.Of(12.5)}).Value()}},
 	)
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

@@ -97,6 +97,10 @@ func parseBody(typ string, data []byte) (Body, error) {
 		return read[Finished](data)
 	case Question{}.Type():
 		return read[Question](data)
+	case Waiting{}.Type():
+		return read[Waiting](data)
+	case Signal{}.Type():
+		return read[Signal](data)
 	case Answer{}.Type():
 		return read[Answer](data)
 	case Retry{}.Type():

@@ -151,11 +151,12 @@ const (
 	RAGNode      Type = "rag"
 	MapNode      Type = "map"
 	ToolNode     Type = "tool"
+	WaitNode     Type = "wait"
 	EndNode      Type = "end"
 )
 
 // Types lists the node types in the order in which messages show them.
-var Types = [...]Type{AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RAGNode, MapNode, ToolNode, EndNode}
+var Types = [...]Type{AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RAGNode, MapNode, ToolNode, WaitNode, EndNode}
 
 // Node is one step of a workflow.
 type Node struct {
@@ -191,7 +192,7 @@ type Node struct {
 	// for no end.
 	Expires *Template
 
-	Fallback string // script, llm, tool and map: node to go to on failure, "" for none; the first of a choice
+	Fallback string // script, llm, tool, map and wait: node to go to on failure, "" for none; the first of a choice
 
 	Retry       *retry.Policy // agent, llm, rag, script and tool; nil for none
 	OnUncertain Uncertain     // agent, llm, script and tool
@@ -209,6 +210,7 @@ type Node struct {
 	RAG      *RAG
 	Map      *Map
 	Tool     *Tool
+	Wait     *Wait
 	End      *End
 }
 

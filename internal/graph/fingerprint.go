@@ -285,6 +285,8 @@ func (l *aspects) typeFields(n *Node) {
 		l.items(n.Map)
 	case n.Tool != nil:
 		l.tool(n.Tool)
+	case n.Wait != nil:
+		l.wait(n.Wait)
 	case n.End != nil:
 		l.template("output", &n.End.Output)
 	}

@@ -39,6 +39,9 @@ nodes:
 
 // newer has nodes of the types that were added after the fingerprint of everything was pinned.
 const newer = `  tool: {type: tool, tool: t, arguments: {a: [1]}, output_schema: {type: object}, fallback: end, timeout: 1, retry: {attempts: 2}, on_uncertain: ask, cache: {ttl: 1}, next: end}
+  wait: {type: wait, for: 10, state_updates: {k: v}, next: end}
+  until: {type: wait, until: "{{t}}", next: end}
+  signal: {type: wait, signal: s, timeout: 1, default: {a: 1}, schema: {type: object}, fallback: end, next: end}
 `
 
 // TestFingerprintSeesEveryField changes each field of a definition in turn, so that no

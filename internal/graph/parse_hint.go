@@ -37,6 +37,7 @@ var optionalFields = map[Type][]string{
 	},
 	MapNode:  {"timeout", "output_key", "max_concurrency", "concurrency", "batch", "on_error", "min_success", "item_if", "enough", "fallback"},
 	ToolNode: {"arguments", "state_updates", "output_schema", "timeout", "fallback", "retry", "on_uncertain", "cache"},
+	WaitNode: {"for", "until", "signal", "state_updates", "timeout", "default", "schema", "fallback"},
 	EndNode:  {"state_updates", "output"},
 }
 

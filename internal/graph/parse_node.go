@@ -69,6 +69,8 @@ func (p *parser) fields(n *Node, m *yamldoc.Map) {
 		p.mapOver(n, m)
 	case ToolNode:
 		p.tool(n, m)
+	case WaitNode:
+		p.wait(n, m)
 	case EndNode:
 		p.end(n, m)
 	}
@@ -172,16 +174,19 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 	p.onUncertain(n, m)
 }
 
-// outputShape reads an output_schema, which has to be a JSON Schema.
-func outputShape(m *yamldoc.Map) *value.Value {
-	shape := optional("output_schema", m.Value)
+// outputShape reads an output_schema.
+func outputShape(m *yamldoc.Map) *value.Value { return schemaIn(m, "output_schema") }
+
+// schemaIn reads the value under key, which has to be a JSON Schema; nil for none.
+func schemaIn(m *yamldoc.Map, key string) *value.Value {
+	shape := optional(key, m.Value)
 	if shape == nil {
 		return nil
 	}
 	_, err := schema.Compile(*shape)
 	if invalid, ok := errors.AsType[*schema.InvalidError](err); ok {
 		for _, v := range invalid.Violations {
-			problem := m.Get("output_schema").At(v.Path).Errorf("not valid JSON Schema: %s", v.Message)
+			problem := m.Get(key).At(v.Path).Errorf("not valid JSON Schema: %s", v.Message)
 			if strings.HasPrefix(v.Message, "must be ") {
 				problem.Hint = schemaHint
 			}

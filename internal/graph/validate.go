@@ -59,6 +59,7 @@ const (
 	RuleParallelRead     Rule = "parallel-read"    // a branch reads what its sibling writes
 	RulePredicate        Rule = "predicate"        // an input's validation cannot be read
 	RuleAssignees        Rule = "assignees"        // a question has assignees, but names none
+	RuleWait             Rule = "wait"             // a wait that cannot end as it is written
 	RuleZeroLimit        Rule = "zero-limit"       // a limit that nothing can keep
 	RuleTimeoutDefault   Rule = "timeout-default"  // a question's time for an answer and its default do not go together
 	RuleDefaultAnswer    Rule = "default-answer"   // an approval's default answer is none of its options
@@ -198,6 +199,7 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	}
 	v.predicates()
 	v.assignees()
+	v.waits()
 	v.limits()
 	v.answers()
 	v.retries()

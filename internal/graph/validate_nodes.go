@@ -205,7 +205,7 @@ func (v *validator) mapBranches() {
 			continue // see references
 		}
 		switch branch.Type {
-		case EndNode, MapNode:
+		case EndNode, MapNode, WaitNode:
 			v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent, rag, tool, approval or input node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
 			continue
 		}

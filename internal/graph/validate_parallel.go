@@ -98,6 +98,8 @@ func scopedKey(t Type) string {
 		return "choice"
 	case InputNode:
 		return "input"
+	case WaitNode:
+		return "signal"
 	}
 	return ""
 }
@@ -183,6 +185,8 @@ func templatesOf(n *Node) []use {
 		add("over", &n.Map.Over, true)
 	case n.Tool != nil:
 		n.Tool.Arguments.templates(func(path string, t *Template) { add("arguments"+path, t, true) })
+	case n.Wait != nil:
+		n.Wait.templates(add)
 	case n.End != nil:
 		add("output", &n.End.Output, false)
 	}

@@ -114,6 +114,10 @@ func (l recorder) record() {
 		l.log(l.graph, slog.LevelDebug, "a human is asked", "id", b.ID)
 	case event.Answer:
 		l.log(l.graph, slog.LevelDebug, "the human answered", "id", b.ID)
+	case event.Waiting:
+		l.log(l.graph, slog.LevelDebug, "a node waits", "id", b.ID, "signal", b.Signal, "until", b.Until)
+	case event.Signal:
+		l.log(l.graph, slog.LevelDebug, "a signal was taken", "id", b.ID, "signal", b.Name)
 	case event.Retry:
 		l.log(l.engine, slog.LevelWarn, "attempt failed and is made again", "attempt", b.Attempt, "wait", b.Wait, "error", b.Error)
 	case event.CompressionFinished:

@@ -134,6 +134,8 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 		return r.rag(ctx, t, wanted)
 	case graph.ToolNode:
 		return r.tool(ctx, t, wanted)
+	case graph.WaitNode:
+		return r.wait(ctx, t)
 	case graph.ApprovalNode: // their timeout is a deadline for the answer
 		return r.approval(ctx, t, wanted)
 	case graph.InputNode:

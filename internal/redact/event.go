@@ -193,6 +193,9 @@ func (s *Secrets) body(b event.Body) event.Body {
 			b.Default = &text
 		}
 		return b
+	case event.Signal:
+		b.Value = s.value(b.Value)
+		return b
 	case event.Answer:
 		b.Text = s.Text(b.Text)
 		return b

@@ -58,6 +58,8 @@ func bodies() []event.Body {
 		event.TaskUpdated{Subject: text},
 		event.Escalation{Text: text, Options: []string{text}},
 		event.EscalationAnswered{Text: text},
+		event.Signal{Name: "paid", Value: value.Of(text)},
+		event.Waiting{},
 		event.AgentWaits{},
 		event.AutoContinue{},
 		event.ModelCall{},

@@ -148,6 +148,10 @@ func (n *Narrator) narrate(ev event.Event) {
 		n.retry(ev, body)
 	case event.Question:
 		n.question(ev, body)
+	case event.Waiting:
+		n.waiting(ev, body)
+	case event.Signal:
+		n.say(dim, n.subject(ev)+"got signal "+oneLine(body.Name, shortLimit)+": "+oneLine(body.Value.String(), shortLimit))
 	case event.Answer:
 		n.answer(ev, body)
 	case event.Reply:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"loki/internal/chat"
 	"loki/internal/event"
@@ -83,6 +84,7 @@ func (n *Narrator) nodeLine(ev event.Event, b event.NodeFinished) {
 		n.screen.end(t)
 	}
 	switch {
+	case b.Waiting && b.NodeType == "wait": // it has said what for
 	case b.Waiting:
 		n.say(dim, text+"waits for an answer")
 	case b.Error != "":
@@ -129,6 +131,17 @@ func (n *Narrator) question(ev event.Event, b event.Question) {
 		return
 	}
 	n.say(dim, n.subject(ev)+"asks: "+oneLine(b.Text, shortLimit)+options(b.Options))
+}
+
+func (n *Narrator) waiting(ev event.Event, b event.Waiting) {
+	var parts []string
+	if b.Signal != "" {
+		parts = append(parts, "for signal "+oneLine(b.Signal, shortLimit))
+	}
+	if !b.Until.IsZero() {
+		parts = append(parts, "until "+b.Until.Local().Format(time.DateTime))
+	}
+	n.say(dim, n.subject(ev)+"waits "+strings.Join(parts, ", "))
 }
 
 func (n *Narrator) answer(ev event.Event, b event.Answer) {

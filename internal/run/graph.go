@@ -140,7 +140,7 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 	}
 	if err := failure(results); err != nil {
 		if fault.CodeOf(err) == fault.Suspended {
-			err = d.keeper.suspension(err)
+			err = waitingError(d.keeper.suspension(err), results)
 		}
 		return pr, err
 	}

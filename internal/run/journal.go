@@ -55,6 +55,16 @@ type Store interface {
 	// Answered returns the questions of a run that have their answers, in order.
 	Answered(ctx context.Context, id string) ([]Pending, error)
 
+	// Waits returns what a run waits for besides answers, in order.
+	Waits(ctx context.Context, id string) ([]Pending, error)
+
+	// Signal keeps a signal for a run that has not ended, also while a process holds it, and returns it as it is on record. The
+	// value is JSON. If the run is over by being done it is an [*EndedError].
+	Signal(ctx context.Context, id, name string, value []byte) (Signal, error)
+
+	// Signals returns the signals of a run, in the order in which they came.
+	Signals(ctx context.Context, id string) ([]Signal, error)
+
 	// Step returns the result of a step on record, in JSON, by its number in the history.
 	Step(ctx context.Context, id string, number int) ([]byte, error)
 
@@ -137,6 +147,10 @@ type Journal interface {
 	// keeps the time at which it was asked first.
 	Asked(ctx context.Context, p Pending) error
 
+	// Take returns the signal that a wait takes, and notes that: the first one with the name that no wait took and that came
+	// before a time, zero for any. A wait that took one, which by names, gets that one again. ok is false if there is none.
+	Take(ctx context.Context, name, by string, before time.Time) (s Signal, ok bool, err error)
+
 	// Event keeps an event for those who look at the run later, and returns the number that
 	// it gets: one more than the event before it, from 1. It is written together with the
 	// next record or, if the store does so, soon by itself. Numbers of events that were lost
@@ -213,7 +227,7 @@ type Info struct {
 	Output    string     // of a run that is done
 	Error     string     // of one that failed
 	Code      fault.Code
-	Until     time.Time   // when one that waits for its provider can go on; zero for any other
+	Until     time.Time   // when one that waits for its provider or for a time can go on; zero for any other
 	Active    bool        // a process holds the lease now
 	Queued    bool        // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
 	Held      *LeaseError // who holds it; nil if no process does
@@ -308,13 +322,15 @@ type Visit struct {
 	Error    string        `json:"error,omitempty"`
 }
 
-// Pending is a question that waits for an answer.
+// Pending is a question that waits for an answer, or another wait of a run.
 type Pending struct {
 	ID       string    `json:"id"` // unique in the run, for people to type
 	Step     int       `json:"step"`
 	Node     string    `json:"node"`
-	Item     *int      `json:"item,omitempty"` // number of the item of the map Node that asks, from 0; nil for none
-	Key      string    `json:"-"`              // of the step that the answer completes
+	Item     *int      `json:"item,omitempty"`   // number of the item of the map Node that asks, from 0; nil for none
+	Key      string    `json:"-"`                // of the step that the answer completes
+	Wait     Waiting   `json:"wait,omitempty"`   // what for
+	Signal   string    `json:"signal,omitempty"` // name of the one that is waited for
 	Text     string    `json:"text"`
 	Options  []string  `json:"options,omitempty"`
 	Default  *string   `json:"default,omitempty"`
@@ -339,7 +355,7 @@ type Ending struct {
 	Output string
 	Error  string
 	Code   fault.Code
-	Until  time.Time // when a run that waits for its provider can go on; zero for one that does not
+	Until  time.Time // when a run that waits for its provider or for a time can go on; zero for one that does not
 }
 
 // Recovery is what Open found on record.
@@ -352,8 +368,10 @@ type Recovery struct {
 // History is what is on record of a run, for people to see.
 type History struct {
 	Info    Info
-	Visits  []Visit // in order
-	Pending []Pending
+	Visits  []Visit   // in order
+	Pending []Pending // questions
+	Waiting []Pending // for anything else than answers
+	Signals []Signal
 	Events  []json.RawMessage // in the form of machine output
 	Steps   []StepRecord
 }

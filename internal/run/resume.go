@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"loki/internal/auth"
-	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
-	"loki/internal/retry"
 )
 
 // Resumption says which run goes on, and how.
@@ -26,9 +24,9 @@ type Resumption struct {
 	Answered     []string          // questions whose answers came to be on record while the run was at work
 	Uncanceled   bool              // a run that was canceled does not go on: no user asks for it anew
 
-	// Wait is called before the run waits for a provider that asked to come back later. Nil
-	// does not wait: the error is then that of a run that was suspended.
-	Wait func(until time.Time)
+	// Wait is called before the run waits for a provider that asked to come back later, or for what its nodes wait for. what says
+	// that; until is zero for a signal without a time. Nil does not wait: the error is then that of a run that was suspended.
+	Wait func(what string, until time.Time)
 }
 
 // Resume goes on with a run that did not end. Whatever the run needs is looked at
@@ -37,16 +35,17 @@ type Resumption struct {
 func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 	for {
 		out, err := s.resume(ctx, r)
-		later, ok := errors.AsType[*engine.LaterError](err)
+		at, what, ok := soonest(err)
 		if !ok || r.Wait == nil {
 			return out, err
 		}
-		r.Wait(later.At)
-		if ended := retry.Sleep(ctx, time.Until(later.At)); ended != nil {
-			return out, fault.Wrap(fault.CodeOf(ended), ended, "waiting for the provider").WithHint("%s", fault.HintOf(err))
+		r.Wait(what, at)
+		if ended := s.await(ctx, cmp.Or(out.Run, r.ID), err); ended != nil {
+			return out, fault.Wrap(fault.CodeOf(ended), ended, "%s", what).WithHint("%s", fault.HintOf(err))
 		}
 		r.ID = cmp.Or(out.Run, r.ID)                                  // another run may be the newest one now
 		r.Answer, r.Answers, r.Typed, r.Answered = nil, nil, nil, nil // they have been given
+		r.Uncanceled = true                                           // a cancel meanwhile is the later decision
 	}
 }
 

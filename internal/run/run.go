@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"loki/internal/chat"
-	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -206,9 +205,7 @@ func ending(out Outcome, err error) Ending {
 		e.Status = Canceled
 	case fault.Suspended, fault.Limit:
 		e.Status = Suspended
-		if later, ok := errors.AsType[*engine.LaterError](err); ok {
-			e.Until = later.At
-		}
+		e.Until, _, _ = soonest(err)
 	}
 	if _, ok := errors.AsType[*FinalError](err); ok {
 		e.Status = Done

@@ -276,7 +276,7 @@ func TestResumeWaits(t *testing.T) {
 				work := &attempt{errs: tt.errs()}
 				r := run.Resumption{Continuation: run.Continuation{ID: journal.ID()}}
 				if tt.waits >= 0 {
-					r.Wait = func(until time.Time) {
+					r.Wait = func(_ string, until time.Time) {
 						if waits++; time.Until(until) != pause {
 							t.Errorf("it waits until %v", until)
 						}
@@ -304,7 +304,7 @@ func TestResumeWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := service(lasting{Store: store}, job(&attempt{errs: []error{later(time.Hour)}}, nil))
-		_, err = s.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: journal.ID()}, Wait: func(time.Time) {}})
+		_, err = s.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: journal.ID()}, Wait: func(string, time.Time) {}})
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(fault.HintOf(err), "loki --resume "+journal.ID()+" --wait") {
 			t.Errorf("error %v, hint %q", err, fault.HintOf(err))
 		}

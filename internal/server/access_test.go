@@ -76,6 +76,7 @@ func TestSubjects(t *testing.T) {
 		{"GET", "/v1/runs/" + began.ID + "/questions", ""},
 		{"GET", "/v1/runs/" + began.ID + "/events", ""},
 		{"POST", "/v1/runs/" + began.ID + "/answers", `{"who":"x"}`},
+		{"POST", "/v1/runs/" + began.ID + "/signals/paid", `{"value":1}`},
 		{"POST", "/v1/runs/" + began.ID + "/resume", "{}"},
 		{"POST", "/v1/runs/" + began.ID + "/cancel", ""},
 		{"POST", "/v1/runs/" + began.ID + "/fork", `{"step":0}`},

@@ -27,6 +27,7 @@ const (
 	Tool     Kind = "tool"
 	Script   Kind = "script"
 	Question Kind = "question"
+	Signal   Kind = "signal" // a signal that a node waited for
 	Agent    Kind = "agent"
 	Cache    Kind = "cache"
 	Time     Kind = "time"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -17,6 +18,7 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/retry"
 	"loki/internal/run"
 )
@@ -52,6 +54,10 @@ func Register(w worker.Registry, n *Nodes) {
 func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err error) {
 	if job.Info.Kind != run.GraphRun {
 		return "", fault.New(fault.Usage, "agent %s is not a graph: only graph agents run on Temporal", job.Info.Agent).
+			WithHint("run it with: loki -a %s", job.Info.Agent)
+	}
+	if i := slices.IndexFunc(job.Graph.Nodes, func(n *graph.Node) bool { return n.Type == graph.WaitNode }); i >= 0 {
+		return "", fault.New(fault.Usage, "node %q of agent %s is of type wait, which does not work on Temporal yet", job.Graph.Nodes[i].ID, job.Info.Agent).
 			WithHint("run it with: loki -a %s", job.Info.Agent)
 	}
 	id = run.NewID()

@@ -53,6 +53,8 @@ func newCard(n *node) card {
 		padding, inset = 18, 12
 	case graph.ToolNode:
 		padding, inset = 18, 14
+	case graph.WaitNode:
+		padding, inset = 26, 22
 	}
 	c.box = layered.Box{
 		W:     max(c.content+2*padding, 96),
@@ -160,13 +162,14 @@ var icons = map[string]string{
 	"rag":      "M6.8 2A4.8 4.8 0 1 0 6.8 11.6 4.8 4.8 0 1 0 6.8 2M10.3 10.3 14.5 14.5",
 	"map":      "M8 1.5 14.5 4.8 8 8 1.5 4.8ZM1.5 8 8 11.2 14.5 8M1.5 11.2 8 14.5 14.5 11.2",
 	"tool":     "M10.2 1.8A3.8 3.8 0 0 0 6.2 6.9L1.8 11.3 4.7 14.2 9.1 9.8A3.8 3.8 0 0 0 14.2 5.8L11.8 8.2 7.8 4.2Z",
+	"wait":     "M4 1.5H12M4 14.5H12M5 1.5V4.5L8 8 11 4.5V1.5M5 14.5V11.5L8 8 11 11.5V14.5",
 	"end":      "M3.5 14.5V2H12.5L10.5 5 12.5 8H3.5",
 	"missing":  "M8 2.5V9.5M8 12.5V13.5",
 }
 
 // outline returns the shape of a node: rounded for a model, double for an agent, angular for a
 // script, pointed for an approval, slanted for an input, a drum for a knowledge base, a
-// stack for a map, with cut corners for a tool, and a double pill for an end.
+// stack for a map, with cut corners for a tool, waisted for a wait, and a double pill for an end.
 func outline(typ string, w, h float64) string {
 	rect := func(class string, d, radius float64) string {
 		return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`, class, num(d), num(d), num(w-2*d), num(h-2*d), num(radius))
@@ -196,6 +199,8 @@ func outline(typ string, w, h float64) string {
 		return card("shape behind", 8) + card("shape behind", 4) + card("shape", 0)
 	case graph.ToolNode:
 		return path("shape", "M9 0H%sL%s 9V%sL%s %sH9L0 %sV9Z", w-9, w, h-9, w-9, h, h-9)
+	case graph.WaitNode:
+		return path("shape", "M0 0H%sL%s %sL%s %sH0L10 %sZ", w, w-10, h/2, w, h, h/2)
 	case graph.EndNode:
 		return rect("shape", 0, h/2) + rect("inner", 3.5, h/2-3.5)
 	default:

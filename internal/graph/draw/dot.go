@@ -60,6 +60,8 @@ func dotShape(n *node) string {
 		shape = "hexagon"
 	case graph.ToolNode:
 		shape = "component"
+	case graph.WaitNode:
+		shape = "octagon"
 	case graph.EndNode:
 		shape = "oval, peripheries=2"
 	}

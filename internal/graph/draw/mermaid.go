@@ -88,6 +88,8 @@ func mermaidShape(n *node) string {
 			open, end = "{{", "}}"
 		case graph.ToolNode:
 			open, end = "[/", "\\]"
+		case graph.WaitNode:
+			open, end = "((", "))"
 		case graph.EndNode:
 			open, end = "([", "])"
 		}

@@ -31,6 +31,8 @@ var colors = [...]struct{ name, light, dark string }{
 	{"map-card", "#fdeff7", "#361629"},
 	{"tool", "#7a5c00", "#e3c04f"},
 	{"tool-card", "#fbf6e2", "#2c2710"},
+	{"wait", "#5b5f97", "#a9aee8"},
+	{"wait-card", "#f1f1fb", "#20223c"},
 	{"end", "#18202e", "#e8edf6"},
 	{"end-card", "#eef1f5", "#222b3a"},
 	{"done", "#1a7f43", "#3fb96c"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"loki/internal/fault"
@@ -28,8 +29,8 @@ type alarm struct {
 }
 
 // Wake goes on with suspended runs when their time has come, until ctx ends or the manager is shut down: when the
-// deadline of a question is over, the provider that a run waits for is to be back, or all is answered while the
-// run was at work. It goes on with runs that rest from now on, and with those that ResumeOnStart found. Those that
+// deadline of a question is over, the provider that a run waits for is to be back, the time of a wait has come or its
+// signal is there, or all is answered while the run was at work. It goes on with runs that rest from now on, and with those that ResumeOnStart found. Those that
 // are due go on in the order of their times, each once the runs before it have their turn. On a shared store it takes
 // the runs that are ready while it has free turns. It is called once.
 func (m *Manager) Wake(ctx context.Context) {
@@ -130,10 +131,15 @@ func (w *waker) alarm(ctx context.Context, id string, r rested) (at time.Time, e
 		return time.Time{}, err
 	}
 	waiting, err := w.o.Store.Pending(ctx, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return time.Time{}, err
-	case len(r.answered) > 0 || r.left && len(waiting) == 0 && info.Code == fault.Suspended && info.Until.IsZero():
+	}
+	waits, err := w.o.Store.Waits(ctx, id)
+	if err != nil {
+		return time.Time{}, err
+	}
+	switch {
+	case len(r.answered) > 0 || r.left && len(waiting)+len(waits) == 0 && info.Code == fault.Suspended && info.Until.IsZero():
 		return info.Updated, nil
 	}
 	sooner := func(t time.Time) {
@@ -142,10 +148,19 @@ func (w *waker) alarm(ctx context.Context, id string, r rested) (at time.Time, e
 		}
 	}
 	sooner(info.Until)
-	for _, p := range waiting {
+	for _, p := range append(waiting, waits...) {
 		sooner(p.Deadline)
 	}
-	return at, nil
+	if !slices.ContainsFunc(waits, func(p run.Pending) bool { return p.Wait == run.ForSignal }) {
+		return at, nil
+	}
+	// A signal is given to the store, perhaps by another process, which does not ring.
+	sooner(w.o.Now().Add(recheck))
+	signals, err := w.o.Store.Signals(ctx, id)
+	if slices.ContainsFunc(waits, func(p run.Pending) bool { return p.Arrived(signals, time.Time{}) }) {
+		return info.Updated, err
+	}
+	return at, err
 }
 
 // resume goes on with a run whose time has come.

@@ -55,6 +55,7 @@ type record struct {
 	steps       []*stepRecord
 	counter     int // number of the last step
 	questions   []*question
+	signals     []run.Signal // in order
 	events      []event.Event
 	holder      *journal // who has the lease; nil if no journal has it
 	epoch       int      // of the last lease
@@ -324,7 +325,8 @@ func (s *Store) History(_ context.Context, id string) (run.History, error) {
 	for _, t := range r.tasks {
 		h.Visits = append(h.Visits, t.Visit)
 	}
-	h.Pending = r.asked(false)
+	h.Pending, h.Waiting = run.Split(r.asked(false))
+	h.Signals = slices.Clone(r.signals)
 	events, err := r.eventsAfter(0, 0)
 	if err != nil {
 		return run.History{}, err
@@ -346,7 +348,47 @@ func (s *Store) Pending(_ context.Context, id string) ([]run.Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.asked(false), nil
+	questions, _ := run.Split(r.asked(false))
+	return questions, nil
+}
+
+// Waits returns what a run waits for besides answers.
+func (s *Store) Waits(_ context.Context, id string) ([]run.Pending, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	_, waits := run.Split(r.asked(false))
+	return waits, nil
+}
+
+// Signal keeps a signal.
+func (s *Store) Signal(_ context.Context, id, name string, value []byte) (run.Signal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err == nil && !r.info.Status.Resumable() {
+		err = &run.EndedError{ID: r.info.ID, Status: r.info.Status}
+	}
+	if err != nil {
+		return run.Signal{}, err
+	}
+	r.info.Updated = s.now()
+	r.signals = append(r.signals, run.Signal{Number: len(r.signals) + 1, Name: name, Value: slices.Clone(value), At: r.info.Updated})
+	return r.signals[len(r.signals)-1], nil
+}
+
+// Signals returns the signals of a run.
+func (s *Store) Signals(_ context.Context, id string) ([]run.Signal, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(r.signals), nil
 }
 
 // Answered returns the questions that have their answers.
@@ -357,10 +399,11 @@ func (s *Store) Answered(_ context.Context, id string) ([]run.Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.asked(true), nil
+	answered, _ := run.Split(r.asked(true))
+	return answered, nil
 }
 
-// asked returns the questions that have their answers, or those that wait.
+// asked returns the questions that have their answers, or those that wait, and likewise the other waits of the run.
 func (r *record) asked(answered bool) (list []run.Pending) {
 	for _, q := range r.questions {
 		if q.answered == answered {
@@ -626,6 +669,18 @@ func (j *journal) Asked(_ context.Context, p run.Pending) error {
 		j.run.questions[i].Pending = p
 		return nil
 	})
+}
+
+// Take takes a signal.
+func (j *journal) Take(_ context.Context, name, by string, before time.Time) (s run.Signal, ok bool, err error) {
+	err = j.write(func(time.Time) error {
+		if s, ok = run.FirstOf(j.run.signals, name, by, before); ok {
+			s.Taken = by
+			j.run.signals[s.Number-1].Taken = by
+		}
+		return nil
+	})
+	return s, ok, err
 }
 
 // Event keeps an event with the next record.

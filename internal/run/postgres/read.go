@@ -335,7 +335,12 @@ func (s *Store) History(ctx context.Context, id string) (h run.History, err erro
 		if h.Visits, err = v.visits(ctx, id); err != nil {
 			return err
 		}
-		if h.Pending, err = v.pending(ctx, id); err != nil {
+		pending, err := v.pending(ctx, id)
+		if err != nil {
+			return err
+		}
+		h.Pending, h.Waiting = run.Split(pending)
+		if h.Signals, err = v.signals(ctx, id); err != nil {
 			return err
 		}
 		if h.Steps, err = v.steps(ctx, id); err != nil {
@@ -356,7 +361,8 @@ func (s *Store) History(ctx context.Context, id string) (h run.History, err erro
 // Pending returns the questions that wait.
 func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, err error) {
 	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		waiting, err = v.pending(ctx, id)
+		pending, err := v.pending(ctx, id)
+		waiting, _ = run.Split(pending)
 		return err
 	})
 	return waiting, err
@@ -365,7 +371,8 @@ func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, 
 // Answered returns the questions that have their answers.
 func (s *Store) Answered(ctx context.Context, id string) (answered []run.Pending, err error) {
 	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		answered, err = v.questions(ctx, id, true)
+		over, err := v.questions(ctx, id, true)
+		answered, _ = run.Split(over)
 		return err
 	})
 	return answered, err
@@ -549,7 +556,7 @@ func (v *view) pending(ctx context.Context, id int64) ([]run.Pending, error) {
 	return v.questions(ctx, id, false)
 }
 
-// questions returns the questions that have their answers, or those that wait.
+// questions returns the questions that have their answers, or those that wait, and likewise the other waits of the run.
 func (v *view) questions(ctx context.Context, id int64, answered bool) (list []run.Pending, err error) {
 	rows, err := v.q.Query(ctx, `SELECT key, doc FROM loki.questions WHERE run = $1 AND answered = $2 ORDER BY n`, id, answered)
 	if err != nil {

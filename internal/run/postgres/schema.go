@@ -2,7 +2,7 @@ package postgres
 
 // schema has the statements that lead from each version of the tables to the next, see
 // [loki/internal/postgres.DB.Migrate].
-var schema = []string{schema1, schema2, schema3}
+var schema = []string{schema1, schema2, schema3, schema4}
 
 // Times are nanoseconds since 1970, by the clocks of the processes; what is said of documents holds for package
 // record. A writer of a run first locks the run's row in leases, so that writers of one run follow each
@@ -118,8 +118,19 @@ CREATE INDEX runs_owner ON loki.runs (owner, started, id);
 CREATE INDEX runs_started ON loki.runs (started, id);
 `
 
+const schema4 = `
+CREATE TABLE loki.signals (
+	run bigint, n integer,        -- in the order in which they came, from 1
+	name text NOT NULL,
+	at bigint NOT NULL,
+	doc bytea NOT NULL,           -- document: the value
+	taken text,                   -- names the wait that took it; null for none
+	PRIMARY KEY (run, n)
+);
+`
+
 // outOfTurn is the error of loki.hold.
 const outOfTurn = "LK001"
 
 // rowsOf are the tables whose rows belong to a run, less runs and leases.
-var rowsOf = [...]string{"questions", "tasks", "events", "steps", "state", "checkpoints", "blobs"}
+var rowsOf = [...]string{"questions", "signals", "tasks", "events", "steps", "state", "checkpoints", "blobs"}

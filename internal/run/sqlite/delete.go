@@ -34,7 +34,7 @@ const (
 // which they are swept, with the rest of their keys. Checkpoints go last: a run that has
 // some and is not in runs was not swept to its end.
 var rowsOf = [...]struct{ table, key string }{
-	{"leases", "run"}, {"questions", "id"}, {"tasks", "step, node"}, {"events", "n"}, {"steps", "n"}, {"state", "key, step"}, {"checkpoints", "step"},
+	{"leases", "run"}, {"questions", "id"}, {"signals", "n"}, {"tasks", "step, node"}, {"events", "n"}, {"steps", "n"}, {"state", "key, step"}, {"checkpoints", "step"},
 }
 
 // Delete forgets runs that neither work nor wait, and makes the file smaller by what only

@@ -460,7 +460,12 @@ func (s *Store) History(ctx context.Context, id string) (h run.History, err erro
 		if h.Visits, err = readVisits(c, blobs, row); err != nil {
 			return err
 		}
-		if h.Pending, err = readPending(c, blobs, row); err != nil {
+		pending, err := readPending(c, blobs, row)
+		if err != nil {
+			return err
+		}
+		h.Pending, h.Waiting = run.Split(pending)
+		if h.Signals, err = readSignals(c, blobs, row); err != nil {
 			return err
 		}
 		if h.Steps, err = readSteps(c, row); err != nil {
@@ -481,7 +486,8 @@ func (s *Store) History(ctx context.Context, id string) (h run.History, err erro
 // Pending returns the questions that wait.
 func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, err error) {
 	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		waiting, err = readPending(c, s.readBlobs(c), row)
+		pending, err := readPending(c, s.readBlobs(c), row)
+		waiting, _ = run.Split(pending)
 		return err
 	})
 	return waiting, err
@@ -490,7 +496,8 @@ func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, 
 // Answered returns the questions that have their answers.
 func (s *Store) Answered(ctx context.Context, id string) (answered []run.Pending, err error) {
 	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		answered, err = readQuestions(c, s.readBlobs(c), row, true)
+		over, err := readQuestions(c, s.readBlobs(c), row, true)
+		answered, _ = run.Split(over)
 		return err
 	})
 	return answered, err
@@ -544,7 +551,7 @@ func readPending(c *conn, blobs record.Reader, id int64) ([]run.Pending, error) 
 	return readQuestions(c, blobs, id, false)
 }
 
-// readQuestions returns the questions that have their answers, or those that wait.
+// readQuestions returns the questions that have their answers, or those that wait, and likewise the other waits of the run.
 func readQuestions(c *conn, blobs record.Reader, id int64, answered bool) (list []run.Pending, err error) {
 	var data []byte
 	var key string

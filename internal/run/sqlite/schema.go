@@ -3,7 +3,7 @@ package sqlite
 // Identity of the file, in its header.
 const (
 	applicationID = 0x4c6f6b69 // "Loki"
-	schemaVersion = 5
+	schemaVersion = 6
 )
 
 // schema has the steps from each version of the schema to the next, beginning with
@@ -13,7 +13,7 @@ const (
 // Tables that begin with run hold a run's rows next to each other, in order, so that
 // new rows go to the end and a run is read, or deleted, in one piece. Times are
 // nanoseconds since 1970.
-var schema = [schemaVersion]string{schema1, schema2, schema3, schema4, schema5}
+var schema = [schemaVersion]string{schema1, schema2, schema3, schema4, schema5, schema6}
 
 const schema1 = `
 CREATE TABLE runs (
@@ -133,4 +133,16 @@ const schema5 = `
 ALTER TABLE leases ADD COLUMN working INTEGER NOT NULL DEFAULT 0; -- the holder's work has begun
 ALTER TABLE runs ADD COLUMN takeovers INTEGER NOT NULL DEFAULT 0; -- see run.Info
 ALTER TABLE runs ADD COLUMN progress TEXT NOT NULL DEFAULT '';    -- when the last one was counted
+`
+
+const schema6 = `
+CREATE TABLE signals (
+	run   INTEGER NOT NULL,
+	n     INTEGER NOT NULL,        -- in the order in which they came, from 1
+	name  TEXT NOT NULL,
+	at    INTEGER NOT NULL,
+	doc   BLOB NOT NULL,           -- document: the value
+	taken TEXT,                    -- names the wait that took it; null for none
+	PRIMARY KEY (run, n)
+) WITHOUT ROWID;
 `

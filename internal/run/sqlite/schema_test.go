@@ -63,7 +63,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, back := range []string{
-		"ALTER TABLE leases DROP COLUMN working", "ALTER TABLE runs DROP COLUMN takeovers", "ALTER TABLE runs DROP COLUMN progress",
+		"DROP TABLE signals", "ALTER TABLE leases DROP COLUMN working", "ALTER TABLE runs DROP COLUMN takeovers", "ALTER TABLE runs DROP COLUMN progress",
 		"DROP INDEX runs_by_owner", "ALTER TABLE runs DROP COLUMN owner", "ALTER TABLE runs DROP COLUMN owner_key",
 		"ALTER TABLE runs DROP COLUMN epoch", "ALTER TABLE runs DROP COLUMN gap",
 		"ALTER TABLE leases DROP COLUMN epoch", "ALTER TABLE leases DROP COLUMN boot", "ALTER TABLE leases DROP COLUMN ends", "ALTER TABLE leases DROP COLUMN beats",

@@ -76,6 +76,12 @@ func List(infos []run.Info) []api.Run {
 func Detail(h run.History) api.RunDetail {
 	d := api.RunDetail{Run: Of(h.Info), Visits: []api.Visit{}, Agents: agents(h), Pending: Questions(h.Info, h.Pending)}
 	d.Waiting = len(d.Pending)
+	for _, p := range h.Waiting {
+		d.Waits = append(d.Waits, api.Wait{ID: p.ID, Step: p.Step, Node: p.Node, Signal: p.Signal, Since: p.Asked.UTC(), Until: timeOf(p.Deadline)})
+	}
+	for _, s := range h.Signals {
+		d.Signals = append(d.Signals, Signal(h.Info.ID, s))
+	}
 	for _, v := range h.Visits {
 		d.Visits = append(d.Visits, api.Visit{
 			Step: v.Step, Node: v.Node, Type: string(v.Type), Number: v.Number, Started: v.Started.UTC(), Seconds: v.Duration.Seconds(), Targets: v.Targets,
@@ -119,6 +125,11 @@ func Questions(i run.Info, pending []run.Pending) []api.Question {
 		})
 	}
 	return list
+}
+
+// Signal describes a signal of a run.
+func Signal(id string, s run.Signal) api.Signal {
+	return api.Signal{Run: id, Number: s.Number, Name: s.Name, Value: s.Value, At: s.At.UTC(), Taken: s.Taken != ""}
 }
 
 // agents describes the agents of a run, each one before its children, from the events on record. It is

@@ -76,6 +76,7 @@ func Register(a *rest.API, s Service) {
 	answer := write("/v1/runs/{id}/answers", audit.RunAnswer, "Answer questions, by their ids, and go on")
 	answer.Answer = api.Run{}
 	rest.Register(a, answer, e.answer)
+	rest.Register(a, write("/v1/runs/{id}/signals/{name}", audit.RunSignal, "Give a run a signal that one of its nodes waits for"), e.signal)
 	rest.Register(a, write("/v1/runs/{id}/resume", audit.RunResume, "Go on with a run that did not end"), e.resume)
 	rest.Register(a, write("/v1/runs/{id}/cancel", audit.RunCancel, "Cancel a run"), e.cancel)
 	fork := write("/v1/runs/{id}/fork", audit.RunFork, "Begin a new run from a super-step of this one")

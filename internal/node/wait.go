@@ -1,0 +1,88 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/run"
+	"loki/internal/schema"
+	"loki/internal/value"
+)
+
+// wait goes on when a time has come, or with a signal. Without a signal in time its default is taken, or else the node has failed.
+func (r *Runner) wait(ctx context.Context, t *run.Task) (product, error) {
+	var signal value.Value
+	var err error
+	if !r.Dry { // in which nothing comes
+		signal, err = r.waited(ctx, t)
+	} else if t.Node.Wait.Default != nil {
+		signal = t.Node.Wait.DefaultIn(t.Draft)
+	}
+	if err != nil {
+		p, err := r.tolerate(ctx, t, err)
+		if err != nil {
+			return p, err
+		}
+		return r.exit(ctx, t, p)
+	}
+	t.Draft.ApplyUpdates(t.Node.Updates, "signal", signal, "")
+	return r.exit(ctx, t, product{result: signal})
+}
+
+// waited waits, and returns the value of the signal, null for a wait for a time.
+func (r *Runner) waited(ctx context.Context, t *run.Task) (none value.Value, err error) {
+	q := r.questions(t)
+	w := run.Wait{Steps: t.Steps, Events: t.Events, Place: q.Place, Waits: q.Waits, Now: r.Now, Sleep: r.Sleep}
+	began, err := w.Began(ctx)
+	if err != nil {
+		return none, err
+	}
+	node := t.Node.Wait
+	switch {
+	case node.For != nil:
+		return none, w.Until(ctx, began.Add(*node.For))
+	case node.Until != nil:
+		text, err := node.Until.Strict(t.Draft)
+		if err != nil {
+			return none, fmt.Errorf("until: %w", err)
+		}
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return none, fmt.Errorf("until: %q is not a time as RFC 3339 has it, such as 2026-12-24T18:00:00Z", text)
+		}
+		return none, w.Until(ctx, at)
+	}
+	var deadline time.Time
+	if t.Node.HasTimeout {
+		deadline = began.Add(t.Node.Timeout)
+	}
+	v, came, err := w.Signal(ctx, node.Signal, deadline)
+	if err != nil {
+		return none, err
+	}
+	if !came {
+		if node.Default == nil {
+			return none, fault.New(fault.Failure, "no signal %s within %s, and the node has no default", node.Signal, t.Node.Timeout)
+		}
+		v = node.DefaultIn(t.Draft)
+	}
+	return v, r.fits(node, v)
+}
+
+// fits returns why a value is not one that the signal of a node can have.
+func (r *Runner) fits(w *graph.Wait, v value.Value) error {
+	if w.Schema == nil {
+		return nil
+	}
+	form, err := schema.Compile(*w.Schema)
+	if err != nil {
+		return fmt.Errorf("schema: %w", err)
+	}
+	if violations := form.Validate(v); violations != nil {
+		return fmt.Errorf("signal %s does not match schema: %s", w.Signal, schema.List(violations, "; "))
+	}
+	return nil
+}

@@ -96,6 +96,7 @@ type Run struct {
 	Active   bool      `json:"active" doc:"a process is running it now"`
 	Queued   bool      `json:"queued,omitempty" doc:"it waits until the server has room for it"`
 	Waiting  int       `json:"waiting,omitempty" doc:"questions that wait for an answer"`
+	Waits    []Wait    `json:"waits,omitempty" doc:"what a suspended run waits for besides answers"`
 	Started  time.Time `json:"started"`
 	Updated  time.Time `json:"updated"`
 	Events   int       `json:"events,omitempty" doc:"events on record; absent in a list"`
@@ -134,7 +135,6 @@ type RunDetail struct {
 	Nodes   []NodeTotal `json:"nodes" nullable:"false"`
 	Agents  []RunAgent  `json:"agents,omitempty" doc:"of a run with child agents, each one before its children"`
 	Pending []Question  `json:"pending" nullable:"false" doc:"questions that wait"`
-	Waits   []Wait      `json:"waits,omitempty" doc:"what the run waits for besides answers"`
 	Signals []Signal    `json:"signals,omitempty" doc:"that the run was given, in order"`
 	Notices []Notice    `json:"notices,omitempty" doc:"of webhooks, in the order of the last tries"`
 }

@@ -34,7 +34,13 @@ func (c *command) listRuns(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.printRuns(summary.List(infos))
+		list := summary.List(infos)
+		for n, i := range infos {
+			if list[n].Waits, err = summary.Waits(ctx, store, i); err != nil {
+				return err
+			}
+		}
+		return c.printRuns(list)
 	})
 }
 
@@ -175,14 +181,7 @@ func printWaits(b *strings.Builder, r api.RunDetail) {
 		if n == 0 {
 			b.WriteString("\nwaiting\n")
 		}
-		var parts []string
-		if w.Signal != "" {
-			parts = append(parts, "for signal "+display.Line(w.Signal))
-		}
-		if w.Until != nil {
-			parts = append(parts, "until "+w.Until.Local().Format(time.DateTime))
-		}
-		fmt.Fprintf(b, "  %s: %s\n", w.ID, strings.Join(parts, ", "))
+		fmt.Fprintf(b, "  %s: %s\n", w.ID, display.Wait(w))
 		if w.Signal != "" {
 			fmt.Fprintf(b, "    send it: loki --signal %s '%s=JSON'\n", r.ID, display.Line(w.Signal))
 		}

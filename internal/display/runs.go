@@ -2,6 +2,7 @@ package display
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"loki/internal/api"
@@ -18,6 +19,30 @@ func RunStatus(r api.Run) string {
 		status = "queued"
 	case status == string(run.Done) && r.Failures > 0:
 		status += ", " + text.Count(r.Failures, "failure")
+	}
+	return status
+}
+
+// Wait returns what a run waits for.
+func Wait(w api.Wait) string {
+	var parts []string
+	if w.Signal != "" {
+		parts = append(parts, "for signal "+Line(w.Signal))
+	}
+	if w.Until != nil {
+		parts = append(parts, "until "+w.Until.Local().Format(time.DateTime))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// statusOf is [RunStatus] for a list, with what the run waits for.
+func statusOf(r api.Run) string {
+	status := RunStatus(r)
+	for n, w := range r.Waits {
+		if n == 1 {
+			return status + ", and " + strconv.Itoa(len(r.Waits)-1) + " more"
+		}
+		status += " " + Wait(w)
 	}
 	return status
 }
@@ -42,7 +67,7 @@ func Runs(list []api.Run) string {
 			agent = "-"
 		}
 		rows = append(rows, []string{
-			r.ID, r.Kind, agent, RunStatus(r), Age(time.Since(r.Started)), steps, strconv.Itoa(r.Tokens), RunCost(r), text.OneLine(r.Prompt, PromptLength),
+			r.ID, r.Kind, agent, statusOf(r), Age(time.Since(r.Started)), steps, strconv.Itoa(r.Tokens), RunCost(r), text.OneLine(r.Prompt, PromptLength),
 		})
 	}
 	return Table(rows, 5, 6, 7)

@@ -40,6 +40,11 @@ func TestSignals(t *testing.T) {
 	if len(detail.Waits) != 1 || detail.Waits[0].Signal != "paid" || detail.Waits[0].Node != "payment" || detail.Waits[0].Until != nil || len(detail.Pending) > 0 {
 		t.Errorf("%+v", detail.Waits)
 	}
+	var list api.List[api.Run]
+	s.Get("/v1/runs?status=suspended").JSON(t, &list)
+	if len(list.Data) != 1 || len(list.Data[0].Waits) != 1 || list.Data[0].Waits[0].Signal != "paid" || len(began.Waits) != 1 {
+		t.Errorf("%+v, %+v", list.Data, began.Waits)
+	}
 	path := "/v1/runs/" + began.ID + "/signals/"
 	for _, tt := range []struct {
 		name, body string
@@ -63,8 +68,9 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	until(t, "the run is done", func() bool { is, output := status(t, s, began.ID); return is == "done" && output == "20" })
+	detail = api.RunDetail{}
 	s.Get("/v1/runs/"+began.ID).JSON(t, &detail)
-	if len(detail.Signals) != 1 || !detail.Signals[0].Taken {
+	if len(detail.Waits) > 0 || len(detail.Signals) != 1 || !detail.Signals[0].Taken {
 		t.Errorf("%+v", detail.Signals)
 	}
 	if a := s.Post(path+"paid", `{"value":{"amount":21}}`); a.Status != http.StatusConflict {

@@ -4,6 +4,7 @@ package summary
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"loki/internal/api"
 	"loki/internal/chat"
 	"loki/internal/event"
+	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/render"
 	"loki/internal/run"
@@ -76,9 +78,7 @@ func List(infos []run.Info) []api.Run {
 func Detail(h run.History) api.RunDetail {
 	d := api.RunDetail{Run: Of(h.Info), Visits: []api.Visit{}, Agents: agents(h), Pending: Questions(h.Info, h.Pending)}
 	d.Waiting = len(d.Pending)
-	for _, p := range h.Waiting {
-		d.Waits = append(d.Waits, api.Wait{ID: p.ID, Step: p.Step, Node: p.Node, Signal: p.Signal, Since: p.Asked.UTC(), Until: timeOf(p.Deadline)})
-	}
+	d.Waits = waits(h.Waiting)
 	for _, s := range h.Signals {
 		d.Signals = append(d.Signals, Signal(h.Info.ID, s))
 	}
@@ -123,6 +123,25 @@ func Questions(i run.Info, pending []run.Pending) []api.Question {
 			Run: i.ID, Agent: i.Agent, ID: p.ID, Step: p.Step, Node: p.Node, Item: p.Item, Text: p.Text, Options: p.Options, Open: p.Open, Multi: p.Multi,
 			Default: p.Default, Rule: p.Rule, Asked: p.Asked.UTC(), Deadline: timeOf(p.Deadline), Assignees: p.Assignees,
 		})
+	}
+	return list
+}
+
+// Waits describes what a suspended run waits for besides answers. It is nil for any other run, and for one that was deleted meanwhile.
+func Waits(ctx context.Context, store run.Store, i run.Info) ([]api.Wait, error) {
+	if i.Status != run.Suspended || i.Damaged {
+		return nil, nil
+	}
+	pending, err := store.Waits(ctx, i.ID)
+	if err != nil && fault.CodeOf(err) != fault.NotFound {
+		return nil, err
+	}
+	return waits(pending), nil
+}
+
+func waits(pending []run.Pending) (list []api.Wait) {
+	for _, p := range pending {
+		list = append(list, api.Wait{ID: p.ID, Step: p.Step, Node: p.Node, Signal: p.Signal, Since: p.Asked.UTC(), Until: timeOf(p.Deadline)})
 	}
 	return list
 }

@@ -317,6 +317,9 @@ func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Ru
 					return nil, err
 				}
 				r.Waiting = len(waiting)
+				if r.Waits, err = summary.Waits(ctx, e.store, info); err != nil {
+					return nil, err
+				}
 			}
 			page = append(page, r)
 		}
@@ -372,7 +375,8 @@ func (e *endpoints) now(ctx context.Context, id string) (*api.Run, error) {
 	}
 	r := summary.Of(info)
 	r.Queued, r.Waiting = r.Queued || e.queued()[id], len(waiting)
-	return &r, nil
+	r.Waits, err = summary.Waits(ctx, e.store, info)
+	return &r, err
 }
 
 func (e *endpoints) remove(ctx context.Context, in *one) (*rest.None, error) {

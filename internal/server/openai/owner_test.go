@@ -50,8 +50,8 @@ func TestOwners(t *testing.T) {
 	if status, answer := ask("bob", "/chat/completions", said("agent:others", "yes", more)); status != http.StatusOK || get(t, answer, "choices.0.message.content") != "Done." {
 		t.Errorf("the question of a run that bob does not see: %d %s", status, answer)
 	}
-	if status, answer := ask("bob", "/chat/completions", said("agent:others", "yes", more)); status != http.StatusNotFound {
-		t.Errorf("a run without a question for bob: %d %s", status, answer)
+	if status, answer := ask("bob", "/chat/completions", said("agent:others", "yes", more)); status != http.StatusConflict || get(t, answer, "error.code") != "conflict" {
+		t.Errorf("the question that bob has answered: %d %s", status, answer)
 	}
 	_, answer = ask("eve", "/chat/completions", said("agent:approve", "it", ""))
 	more = `"loki":{"run_id":"` + get(t, answer, "loki.run_id") + `"}`

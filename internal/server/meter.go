@@ -92,7 +92,7 @@ func (s *Server) metrics() []byte {
 	}
 	m.runs.Set(float64(queued), "queued")
 	m.runs.Set(float64(len(active)-queued), "running")
-	m.sessions.Set(float64(s.busySessions()))
+	m.sessions.Set(float64(s.lanes.Count()))
 	pool := s.o.App.ServerPool()
 	m.pool.Set(float64(pool.Idle), "idle")
 	m.pool.Set(float64(pool.InUse), "in_use")

@@ -67,8 +67,8 @@ type Server struct {
 	stores  stores
 	scraped *metricsServer // nil if the metrics have no port of their own
 
-	busySessions func() int
-	resumed      chan struct{} // closed once no run goes on by itself any more
+	lanes   rest.Lanes
+	resumed chan struct{} // closed once no run goes on by itself any more
 
 	cancel context.CancelCauseFunc // ends all requests
 	served chan error              // what the listener ended with
@@ -173,12 +173,12 @@ func (s *Server) register() {
 	s.metadata()
 	s.documents()
 	s.registerMetrics()
-	s.busySessions = talk.Register(s.api, talk.Options{
-		DB:  s.hosted.DB,
+	talk.Register(s.api, talk.Options{
+		DB: s.hosted.DB, Lanes: &s.lanes,
 		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
 		Roots: func() []string { return set.FileRoots }, Seen: seen,
 	})
-	openai.Register(s.api, s.o.App, s.runs, seen)
+	openai.Register(s.api, openai.Options{App: s.o.App, Manager: s.runs, Lanes: &s.lanes, Seen: seen})
 	runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})

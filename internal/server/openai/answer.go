@@ -27,6 +27,7 @@ type service struct {
 	talks *conversation.Service // with roles and agents
 	plain *conversation.Service // with models, which have no tools of the program's
 	runs  *manager.Manager
+	lanes *rest.Lanes
 }
 
 // answer is what came of a request.

@@ -25,7 +25,7 @@ func BenchmarkCompletion(b *testing.B) {
 	}
 	defer core.Close()
 	a := rest.New(rest.Options{Hide: core.Hide})
-	openai.Register(a, core, nil, nil)
+	openai.Register(a, openai.Options{App: core, Lanes: new(rest.Lanes)})
 	body := said("builtin:echo", "Hello", "")
 	b.ReportAllocs()
 	for b.Loop() {

@@ -133,11 +133,19 @@ func (k *keeper) open(ctx context.Context, s *service, store session.Store, resp
 	if !s.access().View(rest.Subject(ctx)).Includes(owner) {
 		return nil, previousNotFound(response)
 	}
-	release, err := found.Acquire(ctx)
+	leave, err := s.lanes.Enter(ctx, store, sid) // another request may go on with the same response, also at another server
 	if err != nil {
 		return nil, err
 	}
-	k.s, k.release = found, release
+	release, err := found.Acquire(ctx)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	k.s, k.release = found, func() {
+		release()
+		leave()
+	}
 	end := endOf(found.Messages(), begins, isClients)
 	if end < 0 {
 		return nil, previousNotFound(response)

@@ -19,10 +19,17 @@ import (
 
 const tag = "OpenAI-compatible"
 
-// Register adds the endpoints. core is what they work with, and runs has its runs. seen gets all
-// events, too, from several goroutines; nil for none.
-func Register(a *rest.API, core *app.App, runs *manager.Manager, seen event.Emitter) {
-	s := &service{app: core, seen: seen, talks: core.Served(), plain: core.Served(), runs: runs}
+// Options are what the endpoints work with. All but Seen are required.
+type Options struct {
+	App     *app.App
+	Manager *manager.Manager // of the app's runs
+	Lanes   *rest.Lanes      // of the requests to sessions
+	Seen    event.Emitter    // gets all events, too, from several goroutines; nil for none
+}
+
+// Register adds the endpoints.
+func Register(a *rest.API, o Options) {
+	s := &service{app: o.App, seen: o.Seen, talks: o.App.Served(), plain: o.App.Served(), runs: o.Manager, lanes: o.Lanes}
 	s.plain.Switches.NoTools, s.plain.Switches.NoServers = true, true
 	op := func(path, summary string, answer any, events ...string) rest.Operation {
 		return rest.Operation{

@@ -1,7 +1,7 @@
 // Package talk serves completions and sessions, and the work in the background that belongs to them.
 //
 // An endpoint translates: a request becomes a conversation of package conversation, one for each request, and what
-// happens in that becomes the answer. Requests to one session are served one after the other, see [lanes].
+// happens in that becomes the answer. Requests to one session are served one after the other, see [rest.Lanes].
 package talk
 
 import (
@@ -25,6 +25,7 @@ type Options struct {
 	Access  func() auth.Access
 	Roots   func() []string // directories below which requests may name files
 	DB      *postgres.DB    // that several servers share; nil for none
+	Lanes   *rest.Lanes     // of the requests to sessions
 	Seen    event.Emitter   // gets all events, too, from several goroutines; nil for none
 }
 
@@ -32,7 +33,6 @@ type Options struct {
 type service struct {
 	Options
 	api     *rest.API
-	lanes   lanes
 	places  sync.Map // where sessions were found: session.Scope by session.ID
 	waiting waiting
 	jobs    jobs
@@ -50,8 +50,8 @@ const (
 	jobsTag     = "Jobs"
 )
 
-// Register adds the endpoints. busy returns how many sessions are being changed.
-func Register(a *rest.API, o Options) (busy func() int) {
+// Register adds the endpoints.
+func Register(a *rest.API, o Options) {
 	s := &service{Options: o, api: a}
 	if o.DB != nil {
 		s.jobs.board = newBoard(o.DB, o.App.Config.RAGStore == nil)
@@ -97,5 +97,4 @@ func Register(a *rest.API, o Options) (busy func() int) {
 		Method: get, Path: "/v1/jobs/{id}", Summary: "How far a job has come", Tag: jobsTag, Scope: auth.AdminRAGs, Watch: true, Answer: api.Job{}, Events: jobEvents,
 	}, s.job)
 	rest.Register(a, rest.Operation{Method: post, Path: "/v1/mcp/reload", Summary: "Read mcp.json again", Tag: jobsTag, Scope: auth.AdminMCP, Action: audit.MCPReload}, s.reload)
-	return s.lanes.count
 }

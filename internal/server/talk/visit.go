@@ -91,7 +91,7 @@ func (s *service) turn(ctx context.Context, id session.ID) (leave func(), err er
 	if err != nil {
 		return nil, err
 	}
-	return s.lanes.enterShared(ctx, store, id)
+	return s.Lanes.Enter(ctx, store, id)
 }
 
 // visit is a request in a session, which has that to itself.

@@ -1,4 +1,4 @@
-package talk
+package rest
 
 import (
 	"context"
@@ -14,15 +14,16 @@ type turns interface {
 	Enter(ctx context.Context, id session.ID) (leave func(), err error)
 }
 
-// lanes have the requests to one session served one after the other, in the order in which they came. How many
-// wait is bounded by how many requests there may be. The zero lanes are empty.
-type lanes struct {
+// Lanes have the requests to one session served one after the other, in the order in which they came, whichever endpoint they
+// are for. How many wait is bounded by how many requests there may be. The zero Lanes are empty.
+type Lanes struct {
 	mu   sync.Mutex
 	busy map[session.ID][]chan struct{} // those that wait, by the session that another one is in
 }
 
-// enterShared is enter for a session of a store that several servers may share: no request is in it at another server either.
-func (l *lanes) enterShared(ctx context.Context, store session.Store, id session.ID) (leave func(), err error) {
+// Enter waits until no other request is in a session, neither here nor at another server that shares the store. leave lets the next
+// one in.
+func (l *Lanes) Enter(ctx context.Context, store session.Store, id session.ID) (leave func(), err error) {
 	here, err := l.enter(ctx, id)
 	shared, ok := store.(turns)
 	if err != nil || !ok {
@@ -39,8 +40,8 @@ func (l *lanes) enterShared(ctx context.Context, store session.Store, id session
 	}, nil
 }
 
-// enter waits until no other request is in a session. leave lets the next one in.
-func (l *lanes) enter(ctx context.Context, id session.ID) (leave func(), err error) {
+// enter waits until no other request of this server is in a session.
+func (l *Lanes) enter(ctx context.Context, id session.ID) (leave func(), err error) {
 	l.mu.Lock()
 	waiting, taken := l.busy[id]
 	if !taken {
@@ -72,7 +73,7 @@ func (l *lanes) enter(ctx context.Context, id session.ID) (leave func(), err err
 }
 
 // leave lets the request that has waited longest in.
-func (l *lanes) leave(id session.ID) {
+func (l *Lanes) leave(id session.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	waiting := l.busy[id]
@@ -84,8 +85,8 @@ func (l *lanes) leave(id session.ID) {
 	l.busy[id] = waiting[1:]
 }
 
-// count returns in how many sessions a request is.
-func (l *lanes) count() int {
+// Count returns in how many sessions a request is.
+func (l *Lanes) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.busy)

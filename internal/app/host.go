@@ -24,6 +24,7 @@ type host struct {
 	address string    // that users reach the server at, as a URL without a path
 	links   *webhook.Links
 	desk    *webhook.Desk
+	end     func() // of work with the files, see [App.markServing]
 
 	mu     sync.Mutex
 	stores map[graph.Durability]run.Store // that its runs are recorded in; guarded by mu
@@ -51,8 +52,14 @@ func (a *App) Host(ctx context.Context, address string, o manager.Options) (Host
 	if err != nil {
 		return Hosted{}, errors.Join(err, store.Close())
 	}
-	h := &host{store: store, address: address, stores: make(map[graph.Durability]run.Store)}
+	h := &host{store: store, address: address, end: func() {}, stores: make(map[graph.Durability]run.Store)}
+	if db == nil {
+		if h.end, err = a.markServing(ctx); err != nil {
+			return Hosted{}, errors.Join(err, store.Close())
+		}
+	}
 	if h.desk, err = a.openDesk(ctx, h, db); err != nil {
+		h.end()
 		return Hosted{}, errors.Join(err, store.Close())
 	}
 	o.Store, o.Runs, o.Events = store, a.liveRuns, a.Events
@@ -64,6 +71,7 @@ func (a *App) Host(ctx context.Context, address string, o manager.Options) (Host
 
 // close closes the desk and the stores.
 func (h *host) close() error {
+	defer h.end()
 	h.desk.Close()
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,8 +1,11 @@
 package app
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -24,8 +27,8 @@ type Migrated struct {
 }
 
 // MigrateStore copies the sessions and runs that are in files into the database, with what belongs to runs: their webhooks, and
-// the key of links to questions. Files stay as they are, and so does what is in the database already. It is an error with code Usage while
-// a process works with the files. With dry, it only counts.
+// the key of links to questions. Files stay as they are, and so does what is in the database already; a session that went on in the files
+// after it was copied is one of SessionsWithout. It is an error with code Usage while a process works with the files. With dry, it only counts.
 func (a *App) MigrateStore(ctx context.Context, dry bool) (m Migrated, err error) {
 	db, err := a.Database()
 	if err != nil {
@@ -34,6 +37,13 @@ func (a *App) MigrateStore(ctx context.Context, dry bool) (m Migrated, err error
 	if db == nil {
 		return m, fault.New(fault.Usage, "there is no database to copy to").
 			WithHint("name it in %s: store: postgres://USER:{{PASSWORD}}@HOST/DATABASE", a.Config.File)
+	}
+	pid, err := a.serving()
+	if err != nil {
+		return m, err
+	}
+	if pid != "" {
+		return m, fault.New(fault.Usage, "a server (process %s) works with these files, so nothing was copied", pid).WithHint("end the server first, then try again")
 	}
 	old, err := sqlite.Open(filepath.Join(a.Paths.StateDir, storeFile), sqlite.Options{})
 	if err != nil {
@@ -89,10 +99,20 @@ func (a *App) migrateSessions(ctx context.Context, files *filestore.Store, targe
 	}
 	for _, scope := range scopes {
 		for _, s := range lists[scope] {
-			if _, err := target.Owner(ctx, scope, s.ID); err == nil {
-				m.SessionsBefore++
+			there, err := target.Log(ctx, scope, s.ID, 0)
+			if err == nil {
+				newer, err := newerInFiles(ctx, files, scope, s, there)
+				switch {
+				case err != nil:
+					return err
+				case newer != nil:
+					m.SessionsWithout = append(m.SessionsWithout, newer)
+				default:
+					m.SessionsBefore++
+				}
 				continue
-			} else if !errors.Is(err, session.ErrNotFound) {
+			}
+			if !errors.Is(err, session.ErrNotFound) {
 				return err
 			}
 			if dry {
@@ -114,6 +134,31 @@ func (a *App) migrateSessions(ctx context.Context, files *filestore.Store, targe
 		}
 	}
 	return nil
+}
+
+// newerInFiles returns what to say about a session that is in the database already, with the log there, if its files have
+// something that the database lacks; nil if the database has all of it, and perhaps more.
+func newerInFiles(ctx context.Context, files *filestore.Store, scope session.Scope, s session.Meta, there []byte) (newer *fault.Error, err error) {
+	log, err := files.Log(ctx, scope, s.ID, 0)
+	if err != nil {
+		return nil, err
+	}
+	log = session.Whole(log)
+	if bytes.HasPrefix(there, log) {
+		return nil, nil
+	}
+	name := cmp.Or(string(s.Alias), string(s.ID))
+	remove := fmt.Sprintf("loki --delete-session %s", s.ID) // the database may have given its name to another one
+	if scope != "" {
+		remove = fmt.Sprintf("loki -a %s --delete-session %s", scope, s.ID)
+		name += " of the agent " + string(scope)
+	}
+	elsewhere := "and the database has the older one"
+	if !bytes.HasPrefix(log, session.Whole(there)) {
+		elsewhere = "and in the database, too"
+	}
+	return fault.New(fault.Usage, "session %s went on in the files after it was copied, %s; to take that of the files, remove the other one and copy again: %s",
+		name, elsewhere, remove), nil
 }
 
 func migrateRun(ctx context.Context, old *sqlite.Store, target *runsdb.Store, id string, m *Migrated, dry bool) error {

@@ -123,6 +123,12 @@ func parse(data []byte) (groups []group, used int, why string, damages []*Damage
 	return groups, used, why, damages
 }
 
+// Whole returns a log without the torn end that a writer may have left.
+func Whole(log []byte) []byte {
+	_, used, _, _ := parse(log)
+	return log[:used]
+}
+
 // closeGroup makes a group of a mark and the messages in front of it. It takes no more
 // of them than belong to it, the last ones, and says how many are left.
 func closeGroup(m mark, messages []chat.Message) (g group, surplus int) {

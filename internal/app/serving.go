@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"loki/internal/atomicfile"
+)
+
+// servingDir has a file for each server that works with the files of a state directory: PID-RANDOM.lock, which the
+// server holds locked.
+const servingDir = "serving"
+
+// markServing says to other processes that this one is a server that works with the files, until it calls end or dies.
+func (a *App) markServing(ctx context.Context) (end func(), err error) {
+	name := fmt.Sprintf("%d-%s.lock", os.Getpid(), rand.Text())
+	end, err = atomicfile.Lock(ctx, filepath.Join(a.Paths.StateDir, servingDir, name))
+	if err != nil {
+		return nil, fmt.Errorf("marking the files as those of a server: %w", err)
+	}
+	return end, nil
+}
+
+// serving returns the process id of a server that works with the files, "" if there is none. It removes the marks of
+// servers that died.
+func (a *App) serving() (pid string, err error) {
+	dir := filepath.Join(a.Paths.StateDir, servingDir)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		pid, _, marks := strings.Cut(e.Name(), "-")
+		if !marks || filepath.Ext(e.Name()) != ".lock" {
+			continue
+		}
+		held, err := heldElseRemoved(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return "", err
+		}
+		if held {
+			return pid, nil
+		}
+	}
+	return "", nil
+}
+
+// heldElseRemoved reports whether the file at path is locked, and removes it if not. Windows does not remove open
+// files: there it stays, which does no harm.
+func heldElseRemoved(path string) (held bool, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) { // its server has just ended
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	free, err := atomicfile.TryLock(f)
+	if free && err == nil {
+		_ = os.Remove(path)
+	}
+	return !free, err
+}

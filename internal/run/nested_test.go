@@ -97,10 +97,13 @@ func (p *parent) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 type dying struct {
 	run.Journal
 	store *memstore.Store
+	mu    *sync.Mutex
 	left  *int // writes until then
 }
 
 func (d dying) write(write func() error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if *d.left--; *d.left == 0 {
 		if err := d.store.Orphan(d.ID()); err != nil {
 			return err
@@ -110,7 +113,7 @@ func (d dying) write(write func() error) error {
 }
 
 func (d dying) Task(step int, node string) steps.Recorder {
-	return dyingTask{d.Journal.Task(step, node), d, new(sync.Mutex)}
+	return dyingTask{d.Journal.Task(step, node), d}
 }
 
 func (d dying) Asked(ctx context.Context, p run.Pending) error {
@@ -124,18 +127,13 @@ func (d dying) Commit(ctx context.Context, c run.Checkpoint, v []run.Visit) erro
 type dyingTask struct {
 	steps.Recorder
 	dying
-	mu *sync.Mutex
 }
 
 func (d dyingTask) Begin(ctx context.Context, key string, s steps.Step) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	return d.write(func() error { return d.Recorder.Begin(ctx, key, s) })
 }
 
 func (d dyingTask) Record(ctx context.Context, key string, s steps.Step, result []byte) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	return d.write(func() error { return d.Recorder.Record(ctx, key, s, result) })
 }
 
@@ -152,7 +150,7 @@ func TestNestedGraph(t *testing.T) {
 			t.Fatal(err)
 		}
 		work, left := &parent{plan: graphPlan(t, nestedGraph), nodes: c}, at
-		out, err := run.Run(t.Context(), run.Options{Work: work, Journal: dying{journal, store, &left}})
+		out, err := run.Run(t.Context(), run.Options{Work: work, Journal: dying{journal, store, new(sync.Mutex), &left}})
 		if at > 0 && left > 0 {
 			if at < 2*len(nodes) {
 				t.Errorf("only %d writes", at)

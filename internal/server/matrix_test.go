@@ -370,9 +370,9 @@ func TestOwnersMatrix(t *testing.T) {
 	}
 }
 
-// TestInvalidUTF8 sends JSON that is not UTF-8 to all endpoints that the OpenAPI document has. What was wrong in it must not become
-// another text.
-func TestInvalidUTF8(t *testing.T) {
+// TestInvalidText sends JSON that is not UTF-8, has halves of surrogate pairs, is compressed or says that it has another charset to
+// all endpoints that the OpenAPI document has. What was wrong in it must not become another text.
+func TestInvalidText(t *testing.T) {
 	s := servertest.Start(t, servertest.Files{"config.yaml": "model: builtin:echo\nclients: []\n"})
 	list, d := readOperations(t, s)
 	n := 0
@@ -386,22 +386,33 @@ func TestInvalidUTF8(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := pathParam.ReplaceAllString(o.path, "nosuchthing") + "?" + o.query
-		for _, wrong := range []string{"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"} {
-			body := `{"` + wrong + `": "` + wrong + `"}`
+		with := func(x string) string {
 			if strings.Contains(string(text), `"x"`) {
-				body = strings.ReplaceAll(string(text), `"x"`, `"`+wrong+`"`)
+				return strings.ReplaceAll(string(text), `"x"`, `"`+x+`"`)
 			}
-			for _, kind := range []string{"application/json", "application/json; charset=utf-8", "application/x-www-form-urlencoded"} {
-				if a := s.Do(o.method, path, body, "Content-Type", kind); a.Status != http.StatusBadRequest || !strings.Contains(a.Body, "UTF-8") {
-					t.Errorf("%s %q as %s: %d %s", o, body, kind, a.Status, a.Body)
-				}
+			return `{"` + x + `": "` + x + `"}`
+		}
+		refused := func(status int, says, body string, headers ...string) {
+			t.Helper()
+			if a := s.Do(o.method, path, body, headers...); a.Status != status || !strings.Contains(a.Body, says) {
+				t.Errorf("%s %q %q: %d %s", o, body, headers, a.Status, a.Body)
 			}
 		}
+		for _, kind := range []string{"application/json", "application/json; charset=utf-8", "application/x-www-form-urlencoded"} {
+			for _, wrong := range []string{"\xff", "a\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"} {
+				refused(http.StatusBadRequest, "UTF-8", with(wrong), "Content-Type", kind)
+			}
+			for _, wrong := range []string{`\ud800`, `\uDFFF`, `\ude00\ud83d`} {
+				refused(http.StatusBadRequest, "half of a surrogate pair", with(wrong), "Content-Type", kind)
+			}
+		}
+		refused(http.StatusUnsupportedMediaType, "utf-16", with("x"), "Content-Type", "application/json; charset=utf-16")
+		refused(http.StatusUnsupportedMediaType, "gzip", with("x"), "Content-Encoding", "gzip")
 	}
 	if n < 14 {
 		t.Errorf("%d endpoints take a body", n)
 	}
-	if a := s.Post("/v1/completions", "{\"prompt\": \"gr\u00fc\u00df \U0001f600 \ufffd\"}"); a.Status != http.StatusOK || !strings.Contains(a.Body, "gr\u00fc\u00df \U0001f600 \ufffd") {
+	if a := s.Post("/v1/completions", "{\"prompt\": \"gr\u00fc\u00df \\ud83d\\ude00 \ufffd\"}"); a.Status != http.StatusOK || !strings.Contains(a.Body, "gr\u00fc\u00df \U0001f600 \ufffd") {
 		t.Errorf("valid UTF-8: %d %s", a.Status, a.Body)
 	}
 }

@@ -59,6 +59,13 @@ func NotFound(kind, id string) *Error {
 	return &Error{Status: http.StatusNotFound, Code: code, Message: fmt.Sprintf("there is no %s %s", kind, id)}
 }
 
+// unsupported returns the error of a body in a form that is not accepted.
+func unsupported(format string, args ...any) *Error {
+	e := Invalid("", format, args...)
+	e.Status = http.StatusUnsupportedMediaType
+	return e
+}
+
 // Conflict returns the error of a request that does not go with the state of what it is about.
 func Conflict(format string, args ...any) *Error {
 	return &Error{Status: http.StatusConflict, Code: "conflict", Message: fmt.Sprintf(format, args...)}

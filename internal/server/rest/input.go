@@ -14,10 +14,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
+
+	"loki/internal/value"
 )
 
 // Page is the parameters of an endpoint that answers with a list. I embeds it.
@@ -223,19 +226,35 @@ func readBody(r *http.Request) ([]byte, error) {
 	if len(body) == 0 {
 		return nil, nil
 	}
+	if err := checkEncoding(r.Header.Values("Content-Encoding")); err != nil {
+		return nil, err
+	}
 	kind := r.Header.Get("Content-Type")
 	if kind == "application/json" {
 		return body, checkUTF8(body)
 	}
-	media, _, err := mime.ParseMediaType(kind)
-	if err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")) {
-		return body, checkUTF8(body)
-	}
+	media, params, err := mime.ParseMediaType(kind)
+	switch {
+	case err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")):
 	// What curl says of a body if nothing else is asked for, and programs that say nothing.
-	if (kind == "" || media == "application/x-www-form-urlencoded") && json.Valid(body) {
-		return body, checkUTF8(body)
+	case (kind == "" || err == nil && media == "application/x-www-form-urlencoded") && json.Valid(body):
+	default:
+		return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
 	}
-	return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
+	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
+		return nil, unsupported("the body has the charset %q, and only UTF-8 is accepted", charset).WithHint("send JSON as UTF-8 with the header Content-Type: application/json")
+	}
+	return body, checkUTF8(body)
+}
+
+// checkEncoding returns the error of a body that is compressed or otherwise encoded, by its headers Content-Encoding.
+func checkEncoding(headers []string) error {
+	for coding := range strings.SplitSeq(strings.Join(headers, ","), ",") {
+		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+			return unsupported("the body has the encoding %q, and only bodies without an encoding are accepted", coding).WithHint("send the body without the header Content-Encoding")
+		}
+	}
+	return nil
 }
 
 // checkUTF8 returns the error of a body that is not UTF-8. The decoder would replace what is wrong.
@@ -252,6 +271,42 @@ func checkUTF8(body []byte) error {
 	return Invalid("", "the body is not UTF-8: byte %d is wrong", at+1)
 }
 
+// loneSurrogate returns where in a JSON text the first escape stands that is half of a surrogate pair, -1 if there is none. The
+// decoder would replace it.
+//
+// Source: RFC 8259, section 8.2.
+func loneSurrogate(text []byte) int {
+	for i := 0; ; {
+		n := bytes.IndexByte(text[i:], '\\')
+		if n < 0 {
+			return -1
+		}
+		i += n
+		switch first := escaped(text[i:]); {
+		case first < 0:
+			i += len(`\n`)
+		case !utf16.IsSurrogate(first):
+			i += len(`\u0000`)
+		case utf16.DecodeRune(first, escaped(text[i+len(`\u0000`):])) == utf8.RuneError:
+			return i
+		default:
+			i += len(`\ud800\udc00`)
+		}
+	}
+}
+
+// escaped returns the unit of UTF-16 whose escape, such as \u0020, a part of a JSON text begins with, -1 if it begins otherwise.
+func escaped(text []byte) rune {
+	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}
+
 // withCase has huma compare the names of members as they are. It knows that for the whole process only.
 var withCase = sync.OnceFunc(func() { huma.ValidateStrictCasing = true })
 
@@ -261,8 +316,11 @@ func (p *plan) decodeBody(problems *problems, body []byte, field reflect.Value) 
 	if err := json.Unmarshal(body, &v); err != nil {
 		return badJSON(body, err)
 	}
-	if membersOf(v) != membersIn(body) {
-		problems.add(repeated(body), "is there more than once")
+	if at := loneSurrogate(body); at >= 0 {
+		return Invalid("", "the body is not Unicode: the escape %s at byte %d is half of a surrogate pair", body[at:at+len(`\ud800`)], at+1)
+	}
+	if name, ok := value.RepeatedMember(body, v); ok {
+		problems.add(name, "is there more than once")
 		return nil
 	}
 	if v == nil && field.Kind() == reflect.Pointer {
@@ -283,83 +341,6 @@ func (p *plan) decodeBody(problems *problems, body []byte, field reflect.Value) 
 			return e
 		}
 		return Invalid("", "the body cannot be read: %v", err)
-	}
-	return nil
-}
-
-// membersOf returns how many members the objects in a decoded value have.
-func membersOf(v any) (n int) {
-	switch v := v.(type) {
-	case map[string]any:
-		n = len(v)
-		for _, m := range v {
-			n += membersOf(m)
-		}
-	case []any:
-		for _, e := range v {
-			n += membersOf(e)
-		}
-	}
-	return n
-}
-
-// membersIn returns how many members the objects in a JSON text have, those that are repeated included: it counts the
-// colons outside of strings.
-func membersIn(text []byte) (n int) {
-	inString := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case c == ':' && !inString:
-			n++
-		}
-	}
-	return n
-}
-
-// deepest is how many names the place of a repeated member has at most. Of one that is deeper only its own name is returned.
-const deepest = 8
-
-// repeated returns the place of a member that an object in a JSON text has more than once.
-func repeated(text []byte) string {
-	place := repeatedIn(json.NewDecoder(bytes.NewReader(text)))
-	if len(place) > deepest {
-		place = place[:1]
-	}
-	var b strings.Builder
-	for i, name := range slices.Backward(place) {
-		if i < len(place)-1 && !strings.HasPrefix(name, "[") {
-			b.WriteByte('.')
-		}
-		b.WriteString(name)
-	}
-	return b.String()
-}
-
-// repeatedIn returns the names on the way to a repeated member in the next value, its own name first; nil if there is none.
-func repeatedIn(d *json.Decoder) (place []string) {
-	t, _ := d.Token() // the text was decoded before
-	begin, _ := t.(json.Delim)
-	seen := make(map[string]bool)
-	for i := 0; begin != 0 && d.More(); i++ {
-		name := "[" + strconv.Itoa(i) + "]"
-		if begin == '{' {
-			t, _ := d.Token()
-			name, _ = t.(string)
-			if seen[name] {
-				return []string{name}
-			}
-			seen[name] = true
-		}
-		if place = repeatedIn(d); place != nil {
-			return append(place, name)
-		}
-	}
-	if begin != 0 {
-		_, _ = d.Token()
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"loki/internal/auth"
+	"loki/internal/value"
 )
 
 // Options configure New. All but GroupsClaim and Leeway are required.
@@ -54,6 +55,9 @@ func (i *Issuer) Verify(ctx context.Context, _ netip.Addr, token string) (auth.I
 	claims := jwt.MapClaims{}
 	t, err := i.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return i.candidates(ctx, t) })
 	if err == nil {
+		err = i.checkMembers(t, claims)
+	}
+	if err == nil {
 		return i.identity(t, claims)
 	}
 	if e, ok := errors.AsType[*auth.TokenError](err); ok {
@@ -92,6 +96,23 @@ func (i *Issuer) candidates(ctx context.Context, t *jwt.Token) (set jwt.Verifica
 		set.Keys = append(set.Keys, k)
 	}
 	return set, err
+}
+
+// checkMembers refuses a token whose header or claims have a member more than once: other readers may take another one of them.
+//
+// Source: RFC 7515, section 4, and RFC 7519, section 4.
+func (i *Issuer) checkMembers(t *jwt.Token, claims jwt.MapClaims) error {
+	parts := strings.Split(t.Raw, ".")
+	for n, decoded := range []map[string]any{t.Header, claims} {
+		text, err := i.parser.DecodeSegment(parts[n])
+		if err != nil {
+			return err
+		}
+		if name, ok := value.RepeatedMember(text, decoded); ok {
+			return refused(auth.ReasonMalformed, "its %s the member %.100q more than once", []string{"header has", "claims have"}[n], name)
+		}
+	}
+	return nil
 }
 
 // identity returns who has a token whose signature is right.

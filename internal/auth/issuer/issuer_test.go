@@ -319,6 +319,39 @@ func TestMalformed(t *testing.T) {
 	})
 }
 
+// TestRepeatedMembers signs tokens whose header or claims have a member twice, with values of which the last would be right.
+func TestRepeatedMembers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := new(published)
+		p.set(jwks(jwk("ed", "ed", nil)))
+		i := start(t, p)
+		signed := func(header, claims string) string {
+			text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims))
+			signature, err := signers()["ed"].Sign(rand.Reader, []byte(text), crypto.Hash(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+		}
+		const header = `{"alg":"EdDSA","kid":"ed"}`
+		good, err := json.Marshal(claims(object{"act": object{"sub": "a:b"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, i, signed(header, string(good)), "")
+		for _, member := range []string{`"sub":"root"`, `"\u0073ub":"root"`, `"aud":"other"`, `"exp":1`, `"scope":"*"`, `"act":{}`, `"x":{"y":1,"y":2}`} {
+			check(t, i, signed(header, "{"+member+","+string(good)[1:]), auth.ReasonMalformed)
+		}
+		for _, member := range []string{`"alg":"none"`, `"kid":"other"`, `"x":1,"x":2`} {
+			check(t, i, signed("{"+member+","+header[1:], string(good)), auth.ReasonMalformed)
+		}
+		_, err = i.Verify(t.Context(), netip.Addr{}, signed(header, `{"sub":"root",`+string(good)[1:]))
+		if err == nil || !strings.Contains(err.Error(), `its claims have the member "sub" more than once`) {
+			t.Errorf("the log says %v", err)
+		}
+	})
+}
+
 // FuzzVerify has tokens of all kinds, of which only the first is signed with the issuer's key.
 func FuzzVerify(f *testing.F) {
 	p := new(published)

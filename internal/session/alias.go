@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -35,7 +36,7 @@ func LegalAlias(name string) Alias {
 		return alias
 	}
 	legal := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(`/\:*?"<>|`, r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+		if strings.ContainsRune(`/\:*?"<>|`, r) || unprintable(r) {
 			return '-'
 		}
 		return r
@@ -59,8 +60,18 @@ func invalid(name string) string {
 	case isUUID(name):
 		return "it looks like an id"
 	}
-	return text.FileNameFault(name)
+	if why := text.FileNameFault(name); why != "" {
+		return why
+	}
+	if i := strings.IndexFunc(name, unprintable); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(name[i:])
+		return fmt.Sprintf("it contains %U, which cannot be printed", r)
+	}
+	return ""
 }
+
+// unprintable reports whether r cannot be in an alias. Of all white space only the space of ASCII can.
+func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
 // stampLayout is the time in the alias of a session that is saved without a
 // name.

@@ -435,7 +435,7 @@ func TestLegalAlias(t *testing.T) {
 	for name, want := range map[string]Alias{
 		"garden": "garden", "my:chat": "my-chat", `a/b\c"d`: "a-b-c-d", ".hidden": "hidden", "end..": "end", " x ": "x", "con": "session-con",
 		"": "session", "..": "session", "temp": "session-temp", "0198c2a4-0000-7000-8000-000000000000": "session-0198c2a4-0000-7000-8000-000000000000",
-		"\xff": "-", "a\nb": "a-b", long: Alias(long[:192]),
+		"\xff": "-", "a\nb": "a-b", "a\u2028b\ufffe": "a-b-", long: Alias(long[:192]),
 	} {
 		if got := LegalAlias(name); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)

@@ -87,7 +87,9 @@ func TestSession(t *testing.T) {
 	if a.Code() != "conflict" || !strings.Contains(a.Body, "the name is taken") {
 		t.Errorf("a name that is taken: %s", a.Body)
 	}
-	want(t, s.Post("/v1/sessions", `{"alias": "a/b"}`), http.StatusBadRequest)
+	for _, alias := range []string{"a/b", `a\u2028b`, `a\ufffeb`, `a\u0000b`} {
+		want(t, s.Post("/v1/sessions", `{"alias": "`+alias+`"}`), http.StatusBadRequest)
+	}
 	c := completion(t, s, path+"/completions", `{"prompt": "one", "max_output_tokens": 10}`)
 	if c.SessionID == nil || !strings.HasSuffix(path, *c.SessionID) || c.RunID == "" {
 		t.Errorf("got %+v", c)

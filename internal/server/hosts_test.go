@@ -110,3 +110,39 @@ func TestOptionsOfAll(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersOfTheLibrary: what net/http refuses before the server sees it has no id, as docs/rest-api.md says. What the server
+// itself refuses has one.
+func TestAnswersOfTheLibrary(t *testing.T) {
+	s := servertest.Start(t, nil)
+	for _, tt := range []struct {
+		name, lines string
+		status      int
+		id          bool
+	}{
+		{"no_host", "GET /v1/info HTTP/1.1\r\n", http.StatusBadRequest, false},
+		{"expectation", "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nExpect: more\r\nContent-Length: 0\r\n", http.StatusExpectationFailed, false},
+		{"large_header", "GET /v1/info HTTP/1.1\r\nHost: localhost\r\nX-Large: " + strings.Repeat("x", 1<<17) + "\r\n", http.StatusRequestHeaderFieldsTooLarge, false},
+		{"transfer_encoding", "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n", http.StatusNotImplemented, false},
+		{"no_endpoint", "GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n", http.StatusNotFound, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := io.WriteString(c, tt.lines+"Connection: close\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			a, err := http.ReadResponse(bufio.NewReader(c), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = a.Body.Close()
+			if a.StatusCode != tt.status || (a.Header.Get("X-Request-Id") != "") != tt.id {
+				t.Errorf("%s %v", a.Status, a.Header)
+			}
+		})
+	}
+}

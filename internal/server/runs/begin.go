@@ -84,7 +84,7 @@ func hooks(asked []api.Webhook, allowed web.Allowed) (list []webhook.Hook, err e
 		}
 		if allowed.Never(u.Hostname()) {
 			return nil, rest.Invalid(where, "%s: %s is not an address of the public internet, and would never be notified", where, u.Hostname()).
-				WithHint("the environment of the server allows private addresses: LOKI_FETCH_ALLOW")
+				WithHint("this server does not send to private addresses; its operator can allow the address")
 		}
 		list = append(list, webhook.Hook{URL: w.URL, Secret: w.Secret, Events: w.Events})
 	}

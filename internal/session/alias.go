@@ -70,8 +70,11 @@ func invalid(name string) string {
 	return ""
 }
 
-// unprintable reports whether r cannot be in an alias. Of all white space only the space of ASCII can.
-func unprintable(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+// unprintable reports whether r cannot be in an alias: it is a control character, a separator of lines, or no character. Spaces
+// of all widths can, and so can the joiners of emoji and of Persian.
+func unprintable(r rune) bool {
+	return r == utf8.RuneError || !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) && !unicode.Is(unicode.Join_Control, r)
+}
 
 // stampLayout is the time in the alias of a session that is saved without a
 // name.

@@ -35,7 +35,7 @@ func user(text string) chat.Message      { return chat.Text(chat.User, text) }
 func assistant(text string) chat.Message { return chat.Text(chat.Assistant, text) }
 
 func TestParseAlias(t *testing.T) {
-	for _, name := range []string{"my project", "a.b", "naïve", "日本", "a\u0301 🌱", "_", "-", "COM", "COM10", "con-fusion", "20250101T120000-x"} {
+	for _, name := range []string{"my project", "a.b", "naïve", "日本", "a\u0301 🌱", "東京\u3000旅行", "👩\u200d🚀", "a\u00a0b", "_", "-", "COM", "COM10", "con-fusion", "20250101T120000-x"} {
 		if got, err := session.ParseAlias(name); err != nil || string(got) != name {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
@@ -44,7 +44,7 @@ func TestParseAlias(t *testing.T) {
 		t.Errorf("as it used to be: %q, %v", got, err)
 	}
 	for _, name := range []string{
-		"", "temp", ".", "..", ".hidden", "a.", " a", "a ", "../a", "a/b", `a\b`, "/etc", "_/_/a", "a\x00b", "a\nb", "a\x7f", "a\u202eb", "a\xff", "a\u2028b", "a\ufffeb", "a\ufffdb", "a\u00a0b", "a\ue000b",
+		"", "temp", ".", "..", ".hidden", "a.", " a", "a ", "../a", "a/b", `a\b`, "/etc", "_/_/a", "a\x00b", "a\nb", "a\x7f", "a\u202eb", "a\xff", "a\u2028b", "a\ufffeb", "a\ufffdb", "a\ue000b",
 		"CON", "con.txt", "Aux", "nul", "com1", "LPT9.x", "com¹", "a:b", "a*", "a?", `a"b`, "a|b", "<a>", strings.Repeat("a", 201),
 		"0b3f7c1e-7f7e-4f0e-9a43-0123456789AB",
 	} {

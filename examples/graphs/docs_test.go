@@ -199,7 +199,7 @@ func TestCommandsOfThePages(t *testing.T) {
 				cmd.Stderr = &stderr
 				got, err := cmd.Output()
 				if err != nil || string(got) != want {
-					t.Errorf("%s\ngot  %s, %v\nwant %s\n%s", command, got, err, want, stderr.String())
+					t.Fatalf("%s\ngot  %s, %v\nwant %s\n%s", command, got, err, want, stderr.String())
 				}
 			}
 		})

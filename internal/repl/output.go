@@ -60,7 +60,7 @@ func (r *repl) banner() {
 	if st := r.conv.State(); st.Agent != "" || st.Knowledge != "" {
 		return
 	}
-	fmt.Fprintf(r.out, "Welcome to loki %s\nType .help for the commands.\n", app.Version)
+	r.print(fmt.Sprintf("Welcome to loki %s\nType .help for the commands.\n", app.Version)) // servers may just have started, with a spinner
 }
 
 // copyText puts text on the clipboard.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,16 +15,16 @@ import (
 func TestProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s stores
-		looked := 0
-		answer := func(context.Context) error { looked++; return nil }
-		hang := func(ctx context.Context) error { looked++; <-ctx.Done(); return context.Cause(ctx) }
+		var looked atomic.Int32 // by probes in the background
+		answer := func(context.Context) error { looked.Add(1); return nil }
+		hang := func(ctx context.Context) error { looked.Add(1); <-ctx.Done(); return context.Cause(ctx) }
 		for range 3 {
 			if err := s.probe(t.Context(), answer); err != nil {
 				t.Errorf("stores that answer: %v", err)
 			}
 		}
-		if looked != 1 {
-			t.Errorf("looked %d times", looked)
+		if n := looked.Load(); n != 1 {
+			t.Errorf("looked %d times", n)
 		}
 		time.Sleep(probeEvery)
 		var waiting sync.WaitGroup
@@ -37,8 +38,8 @@ func TestProbe(t *testing.T) {
 			})
 		}
 		waiting.Wait()
-		if looked != 2 {
-			t.Errorf("looked %d times", looked)
+		if n := looked.Load(); n != 2 {
+			t.Errorf("looked %d times", n)
 		}
 		time.Sleep(probeEvery)
 		if err := s.probe(t.Context(), answer); err != nil {

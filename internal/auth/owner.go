@@ -61,7 +61,7 @@ func (a Access) Claim(who Identity, owner *Owner) *Owner {
 
 type ownerKey struct{}
 
-// WithOwner returns a context of work that is owner's, whoever asks for it.
+// WithOwner returns a context of work that belongs to owner, which need not be the subject that asks for it.
 func WithOwner(ctx context.Context, owner *Owner) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }

@@ -26,7 +26,13 @@ func (r *Runner) agent(ctx context.Context, t *run.Task, wanted string) (product
 	if err != nil {
 		return r.tolerate(ctx, t, err)
 	}
-	if t.Node.Agent.OutputSchema != nil {
+	return r.deliver(ctx, t, result, t.Node.Agent.OutputSchema, wanted)
+}
+
+// deliver returns the product of a node that succeeded with result: with an output schema its members become keys of the state, and then the
+// state_updates are made.
+func (r *Runner) deliver(ctx context.Context, t *run.Task, result value.Value, schema *value.Value, wanted string) (product, error) {
+	if schema != nil {
 		for name, v := range result.AsObject().All() {
 			t.Draft.Set(name, v)
 		}

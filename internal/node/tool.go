@@ -28,16 +28,7 @@ func (r *Runner) tool(ctx context.Context, t *run.Task, wanted string) (product,
 		}
 		return r.exit(ctx, t, p)
 	}
-	if t.Node.Tool.OutputSchema != nil {
-		for name, v := range result.AsObject().All() {
-			t.Draft.Set(name, v)
-		}
-	}
-	p := product{result: result}
-	if t.Node.HasUpdates {
-		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
-	}
-	return r.exit(ctx, t, p)
+	return r.deliver(ctx, t, result, t.Node.Tool.OutputSchema, wanted)
 }
 
 // argumentsError says that a tool does not take the arguments of its node. Another try would have the same.

@@ -94,7 +94,7 @@ func (b *Box) refusal(name string, refused string) error {
 	return failure("%s was not run: %s", name, refused).failure()
 }
 
-// advice returns what a model is told to do, nothing where no model reads it.
+// advice returns what a result suggests to a model; empty if no model reads it.
 func (b *Box) advice(text string) string {
 	if b.plain {
 		return ""

@@ -71,7 +71,7 @@ func TestMakeForgetsFailures(t *testing.T) {
 	}
 }
 
-// TestMakeForgetsRefusals: what was refused may be allowed later, and no model is told what to do.
+// TestMakeForgetsRefusals: what was refused may be allowed later, and the result has no advice for a model.
 func TestMakeForgetsRefusals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

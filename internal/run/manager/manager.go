@@ -47,7 +47,7 @@ type Options struct {
 	Entered func(ctx context.Context, id string)
 
 	// Began is called with the id of a run before its work begins or goes on, and Rested when the run is
-	// not at work any more; nil for nobody who wants to know.
+	// not at work any more; nil for nothing.
 	Began  func(ctx context.Context, id string)
 	Rested func(id string)
 

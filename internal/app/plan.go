@@ -3,16 +3,20 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"loki/internal/agent"
 	"loki/internal/catalog"
 	"loki/internal/chat"
 	"loki/internal/draft"
 	"loki/internal/graph"
+	"loki/internal/run"
 	"loki/internal/tool"
 )
 
@@ -137,6 +141,32 @@ func (a *App) priceFacts(ctx context.Context, of agent.Agent) draft.Facts {
 // their runs can be resumed.
 func (a *App) PlanDir(name string) string {
 	return filepath.Join(absolute(a.Paths.StateDir), "plans", name)
+}
+
+// planGrace is for how long a plan is kept that no run belongs to: it may be about to be run.
+const planGrace = time.Hour
+
+// PrunePlans removes the plans in [App.PlanDir] that belong to none of the runs, and returns how many those were. Plans that
+// were written within the last hour stay.
+func (a *App) PrunePlans(runs []run.Info) (removed int, err error) {
+	plans, err := os.ReadDir(a.PlanDir(""))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, plan := range plans {
+		dir := a.PlanDir(plan.Name())
+		info, infoErr := plan.Info()
+		used := slices.ContainsFunc(runs, func(r run.Info) bool { return r.AgentDir == dir })
+		if infoErr != nil || used || time.Since(info.ModTime()) < planGrace {
+			continue
+		}
+		if removeErr := os.RemoveAll(dir); removeErr != nil {
+			err = errors.Join(err, removeErr)
+			continue
+		}
+		removed++
+	}
+	return removed, err
 }
 
 // WritePlan writes a plan that can be used to a directory, and returns the agent that is there then. The user has seen all

@@ -336,6 +336,7 @@ func (c *command) pruneRuns(ctx context.Context) error {
 			verb = "would forget"
 		} else {
 			ids, pruneErr = store.Delete(ctx, ids...)
+			pruneErr = errors.Join(pruneErr, c.prunePlans(ctx, store))
 		}
 		if c.opts.output != outputText {
 			return errors.Join(pruneErr, printJSON(c.Out, append([]string{}, ids...)))
@@ -349,6 +350,19 @@ func (c *command) pruneRuns(ctx context.Context) error {
 		}
 		return pruneErr
 	})
+}
+
+// prunePlans removes the plans that no run belongs to any more.
+func (c *command) prunePlans(ctx context.Context, store run.Store) error {
+	left, err := store.Runs(ctx, run.Query{})
+	if err != nil {
+		return err
+	}
+	removed, err := c.app.PrunePlans(left)
+	if removed > 0 {
+		fmt.Fprintf(c.Err, "removed %s that no run belongs to\n", text.Count(removed, "plan"))
+	}
+	return err
 }
 
 func checkAge(text string) error {

@@ -371,15 +371,19 @@ func TestConditionPlace(t *testing.T) {
 }
 
 // FuzzParseChoice checks that nothing in place of a next makes the reader, the checker or the pictures' edges panic.
+// FuzzParseChoice reads a next and walks the graph with a state, as a run does: no bounded way is taken more often than its max.
 func FuzzParseChoice(f *testing.F) {
 	for _, seed := range []string{
 		"z", "[a, z]", "[]", `[{when: "x > 1", to: z}, {to: a, max: 3}]`, `{on: "{{x}}", routes: {a: z, b: {to: a, max: 1}}, otherwise: z}`, "{to: z}", "{on: x}", "{routes: {}}", "[{to: z}, a]",
-		"{max: 0}", "[{when: 1, to: z}]", "[[a]]", "{x: y}",
+		"{max: 0}", "[{when: 1, to: z}]", "[[a]]", "{x: y}", `[{when: "_loop.a < 9", to: a, max: 7}, {when: x, to: a, max: 2}, {to: z}]`, `{on: "{{_loop.a}}", routes: {"1": {to: a, max: 2}, "2": {to: a, max: 1}}, otherwise: z}`,
 	} {
-		f.Add(seed)
+		for _, state := range []string{`{}`, `{"x":2}`, `{"x":"b"}`, `{"x":true}`} {
+			f.Add(seed, state)
+		}
 	}
-	f.Fuzz(func(t *testing.T, next string) {
-		if strings.ContainsAny(next, "\n\r") {
+	f.Fuzz(func(t *testing.T, next, text string) {
+		v, err := value.ParseJSON([]byte(text))
+		if err != nil || strings.ContainsAny(next, "\n\r") {
 			return
 		}
 		g, _, err := graph.Parse("g.yaml", []byte(top+"nodes:\n  a: {type: llm, prompt: p, next: "+next+"}\n"+tail))
@@ -389,13 +393,41 @@ func FuzzParseChoice(f *testing.F) {
 		graph.Validate(g, world)
 		graph.Fingerprint(g)
 		p := graph.NewPlan(g)
-		tasks, err := p.Next(p.Begin(graph.State{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c := tasks[0].Node.Choices["next"]; c != nil {
-			if ways, err := c.Take(graph.State{}, tasks[0].Loop, expr.Env{}); err == nil && len(ways) == 0 {
-				t.Errorf("%s: neither a way nor an error", next)
+		for pr := p.Begin(graph.NewState(v.AsObject())); !pr.Done && pr.Step < 20; {
+			tasks, err := p.Next(pr)
+			if err != nil {
+				return // a target is no node
+			}
+			results := make([]graph.Result, len(tasks))
+			for i, task := range tasks {
+				results[i] = graph.Result{Node: task.Node.ID, Targets: task.Node.Next, Ended: task.Node.Type == graph.EndNode}
+				c := task.Node.Choices["next"]
+				if c == nil {
+					continue
+				}
+				ways, err := c.Take(graph.NewDraft(pr.State).WithLoop(task.Loop), task.Loop, expr.Env{})
+				if err != nil {
+					return
+				}
+				if len(ways) == 0 {
+					t.Errorf("%s: neither a way nor an error", next)
+				}
+				results[i].Targets = nil
+				for _, w := range ways {
+					results[i].Targets, results[i].Taken = append(results[i].Targets, w.To), append(results[i].Taken, w.ID)
+				}
+			}
+			if pr, err = p.Apply(pr, results); err != nil {
+				return
+			}
+			for _, task := range tasks {
+				for _, c := range task.Node.Choices {
+					for _, w := range c.Ways {
+						if n := p.TakenCounts(pr)[w.ID]; w.Max > 0 && n > w.Max {
+							t.Fatalf("%s: %s was taken %d times, and its max is %d", next, w.ID, n, w.Max)
+						}
+					}
+				}
 			}
 		}
 	})

@@ -92,22 +92,23 @@ type Run struct {
 	Dir      string `json:"dir" doc:"in which the run works, on the server"`
 	Owner    string `json:"owner,omitempty" doc:"subject that the run belongs to; absent for one of the command line"`
 
-	Status   string    `json:"status" enum:"running,suspended,canceled,failed,done,interrupted,unrecorded,damaged" doc:"interrupted: its process is gone. unrecorded: a part of it is not on record. damaged: its record cannot be read"`
-	Active   bool      `json:"active" doc:"a process is running it now"`
-	Queued   bool      `json:"queued,omitempty" doc:"it waits until the server has room for it"`
-	Waiting  int       `json:"waiting,omitempty" doc:"questions that wait for an answer"`
-	Waits    []Wait    `json:"waits,omitempty" doc:"what a suspended run waits for besides answers"`
-	Started  time.Time `json:"started"`
-	Updated  time.Time `json:"updated"`
-	Events   int       `json:"events,omitempty" doc:"events on record; absent in a list"`
-	Steps    int       `json:"steps" doc:"super-steps done"`
-	Failures int       `json:"failures" doc:"nodes that failed and were tolerated"`
-	Prompt   string    `json:"prompt"`
-	Parent   string    `json:"parent,omitempty" doc:"ID@STEP that the run was forked from"`
-	Error    string    `json:"error,omitempty"`
-	Code     string    `json:"code,omitempty" doc:"of the error"`
-	Output   string    `json:"output,omitempty" doc:"of a run that is done"`
-	Gap      *RunGap   `json:"gap,omitempty"`
+	Status     string    `json:"status" enum:"running,suspended,canceled,failed,done,interrupted,unrecorded,damaged" doc:"interrupted: its process is gone. unrecorded: a part of it is not on record. damaged: its record cannot be read"`
+	Active     bool      `json:"active" doc:"a process is running it now"`
+	Queued     bool      `json:"queued,omitempty" doc:"it waits until the server has room for it"`
+	Waiting    int       `json:"waiting,omitempty" doc:"questions that wait for an answer"`
+	Waits      []Wait    `json:"waits,omitempty" doc:"what a suspended run waits for besides answers"`
+	Breakpoint string    `json:"breakpoint,omitempty" doc:"where a suspended run stopped as its user wanted: before NODE, after NODE or after super-step N. It goes on when it is resumed"`
+	Started    time.Time `json:"started"`
+	Updated    time.Time `json:"updated"`
+	Events     int       `json:"events,omitempty" doc:"events on record; absent in a list"`
+	Steps      int       `json:"steps" doc:"super-steps done"`
+	Failures   int       `json:"failures" doc:"nodes that failed and were tolerated"`
+	Prompt     string    `json:"prompt"`
+	Parent     string    `json:"parent,omitempty" doc:"ID@STEP that the run was forked from"`
+	Error      string    `json:"error,omitempty"`
+	Code       string    `json:"code,omitempty" doc:"of the error"`
+	Output     string    `json:"output,omitempty" doc:"of a run that is done"`
+	Gap        *RunGap   `json:"gap,omitempty"`
 
 	Budget *RunBudget `json:"budget,omitempty" doc:"that the run was begun or resumed with, beside that of the agent"`
 

@@ -14,6 +14,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/input"
+	"loki/internal/run"
 	"loki/internal/session"
 )
 
@@ -29,6 +30,9 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		}
 	}
 	if !isGraph {
+		if err := refuse(c.opts.flags, "agent", breakFlags, "agent "+c.opts.agent+" has no graph that could stop"); err != nil {
+			return err
+		}
 		return c.answer(ctx, face)
 	}
 	of, err := c.agent()
@@ -65,6 +69,10 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
+	if job.Stops, err = run.ParseBreakpoints(of.Graph, c.opts.breaks); err != nil {
+		return err
+	}
+	job.Stops.Steps = c.opts.steps()
 	_, err = c.app.Runs().Start(ctx, job)
 	return err
 }

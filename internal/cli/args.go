@@ -52,8 +52,8 @@ func expandArgs(flags *pflag.FlagSet, args []string) ([]string, error) {
 			}
 		}
 		if f := flags.Lookup(name); f != nil && name != arg && f.NoOptDefVal != "" && !isSwitch(f) {
-			// A flag with an optional value takes the next word unless it looks like a flag.
-			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
+			// A flag with an optional value takes the next word unless it looks like a flag. One with a number takes numbers only.
+			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") && (f.Value.Type() != wholeNumber || isWhole(args[i+1])) {
 				i++
 				arg += "=" + args[i]
 			}
@@ -191,6 +191,25 @@ func (o *once) Set(v string) error {
 	}
 	*o.value, o.given = v, true
 	return nil
+}
+
+// wholeNumber is what the value of a flag is called that is a whole number.
+const wholeNumber = "N"
+
+// isWhole reports whether text is a whole number from 0.
+func isWhole(text string) bool {
+	n, err := strconv.Atoi(text)
+	return err == nil && n >= 0
+}
+
+// whole accepts a whole number from 0, and what a flag without a value has.
+func whole(bare string) func(string) error {
+	return func(v string) error {
+		if v == bare || isWhole(v) {
+			return nil
+		}
+		return fmt.Errorf("a whole number from 0 is expected, not %q", v)
+	}
 }
 
 // oneOf accepts only the given values.

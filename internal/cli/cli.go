@@ -146,6 +146,9 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		return c.doRemotely(ctx, far)
 	}
 	if c.talks() {
+		if err := refuse(c.opts.flags, "agent", breakFlags, "the REPL does not suspend what it runs; give the text on the command line"); err != nil {
+			return err
+		}
 		return c.faces.REPL(context.WithoutCancel(ctx), c.displayed(), c.begin)
 	}
 	finish, tapeErr := c.tape(ctx)

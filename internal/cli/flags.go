@@ -109,10 +109,12 @@ type options struct {
 	runs  bool
 	run   string
 	state bool
-	step  int
+	stepN string      // a number, or oneStep; see state and steps
 	diff  [][2]string // ID@STEP ID@STEP
 	fork  string
 	set   []string
+
+	breaks []string // NODE or NODE:after
 
 	prune bool
 	older string
@@ -150,6 +152,9 @@ const configuredAddress = "(configured)"
 
 // anyVersion is the value of --update without a version.
 const anyVersion = "(the newest)"
+
+// oneStep is the value of --step without a number.
+const oneStep = "one"
 
 // resumeNewest is the value of --resume without an id.
 const resumeNewest = "newest"
@@ -338,7 +343,8 @@ func (o *options) sections() []section {
 				{name: "here", sets: on(&o.here), usage: "with --resume or --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
 				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},
 				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},
-				{name: "step", sets: number(&o.step, -1), usage: "with --state: after super-step `N` instead of the last", with: []string{"state"}},
+				{name: "break", sets: list(&o.breaks), usage: "with --agent, --resume or --fork: suspend the run of a graph before this `NODE` runs, or with NODE:after once it has run; may be repeated", with: []string{"agent", "resume", "fork"}},
+				{name: "step", sets: single(once{value: &o.stepN, kind: wholeNumber, check: whole(oneStep)}), usage: "with --agent, --resume or --fork: suspend the run of a graph after one super-step, or N; with --state: after super-step N instead of the last", bare: oneStep, with: []string{"agent", "resume", "fork", "state"}},
 				{name: "diff", sets: two(&o.diff, "ID@STEP ID@STEP"), usage: "show how the states of two steps differ"},
 				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
 				{name: "set", sets: list(&o.set), usage: "with --fork: set a state key, `KEY=JSON`; may be repeated", with: []string{"fork"}},
@@ -475,6 +481,10 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
 	case o.keep < 0:
 		return fault.New(fault.Usage, "flag --keep: a number of runs from 0 is expected, not %d", o.keep)
+	case o.state && o.stepN == oneStep:
+		return fault.New(fault.Usage, "flag --step: with --state it needs the number of a super-step, from 0")
+	case !o.state && o.stepN == "0":
+		return fault.New(fault.Usage, "flag --step: a run does at least one super-step")
 	case o.prune && o.older == "" && !set.Changed("keep"):
 		return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N or both").
 			WithHint("see first what it would forget: loki --runs-prune --older 30d --dry-run")

@@ -73,7 +73,7 @@ func statuses() []status {
 		{fault.Provider, "the maker of a model failed or refused, or its reply cannot be used"},
 		{fault.Tool, "a tool or a script failed"},
 		{fault.Limit, "a budget, a loop limit or a time limit was reached"},
-		{fault.Suspended, "a run waits for an answer of the user"},
+		{fault.Suspended, "a run waits for an answer of the user, or is at a breakpoint"},
 		{fault.Canceled, "the work was interrupted"},
 	} {
 		list = append(list, status{fault.ExitCode(&fault.Error{Code: s.code}), s.meaning})

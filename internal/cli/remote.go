@@ -440,7 +440,7 @@ func (c *command) showRunAt(ctx context.Context, s *farServer, _ *face) error {
 		}
 		return c.printRun(r)
 	}
-	state, err := s.State(ctx, c.opts.run, c.opts.step)
+	state, err := s.State(ctx, c.opts.run, c.opts.shownStep())
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 func (c *command) continuation(face *face) run.Continuation {
 	limit, _ := c.opts.limit() // it was checked
 	return run.Continuation{
+		Break: c.opts.breaks, Steps: c.opts.steps(),
 		Budget: limit, Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
 		Events: c.app.Events(face.emitter), Asker: c.asker(face, !c.InTerminal),
 	}

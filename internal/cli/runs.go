@@ -264,7 +264,7 @@ func pathOf(step []api.Visit) string {
 
 // showState prints the state of a run as JSON.
 func (c *command) showState(ctx context.Context, store run.Store) error {
-	cp, err := store.Checkpoint(ctx, c.opts.run, c.opts.step)
+	cp, err := store.Checkpoint(ctx, c.opts.run, c.opts.shownStep())
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ func RunStatus(r api.Run) string {
 	switch {
 	case r.Queued:
 		status = "queued"
+	case r.Breakpoint != "":
+		status += " at a breakpoint " + Line(r.Breakpoint)
 	case status == string(run.Done) && r.Failures > 0:
 		status += ", " + text.Count(r.Failures, "failure")
 	}

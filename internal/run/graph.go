@@ -52,6 +52,10 @@ type Graph struct {
 	// Tasks are finished tasks of the super-step after Start. They are not run again, and
 	// what they used is charged to the budget; the executor charges the rest.
 	Tasks []TaskRecord
+
+	// Stops are where a recorded run is suspended, but not at Start if it is Past that.
+	Stops Breakpoints
+	Past  bool
 }
 
 // Started implements Work.
@@ -78,9 +82,12 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 	if f.keeper != nil {
 		d.visits = g.Plan.VisitCounts(pr)
 	}
-	var err error
+	err := d.stop(pr, nil, 0)
 	for err == nil && !pr.Done {
-		pr, err = d.superStep(ctx, pr)
+		ran := pr.Frontier
+		if pr, err = d.superStep(ctx, pr); err == nil {
+			err = d.stop(pr, ran, pr.Step-g.Start.Step)
+		}
 	}
 	return Outcome{
 		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures, Usage: d.usage, Nodes: d.nodeStats(),

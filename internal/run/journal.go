@@ -171,7 +171,7 @@ type Status string
 // interrupted: it can be resumed, like one that is suspended, canceled or failed.
 const (
 	Running   Status = "running"
-	Suspended Status = "suspended" // waits for a human, or stopped at a budget
+	Suspended Status = "suspended" // waits for a human, or stopped at a budget or a breakpoint
 	Canceled  Status = "canceled"  // interrupted by the user
 	Failed    Status = "failed"
 	Done      Status = "done"
@@ -218,23 +218,24 @@ type Info struct {
 	Files map[string]string
 
 	// The rest is kept up to date by the store.
-	Status    Status
-	Started   time.Time
-	Updated   time.Time
-	Steps     int        // super-steps committed
-	Usage     chat.Usage // with what recorded model steps of an open super-step used
-	Failures  int        // tolerated
-	Output    string     // of a run that is done
-	Error     string     // of one that failed
-	Code      fault.Code
-	Until     time.Time   // when one that waits for its provider or for a time can go on; zero for any other
-	Active    bool        // a process holds the lease now
-	Queued    bool        // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
-	Held      *LeaseError // who holds it; nil if no process does
-	Gap       *Gap        // what is not on record, nil for nothing
-	Takeovers int         // how many times in a row a process died at work on it with nothing new on record, see [Journal.Working]
-	Events    int         // on record
-	Damaged   bool        // the record cannot be read; what is not known is empty
+	Status     Status
+	Started    time.Time
+	Updated    time.Time
+	Steps      int        // super-steps committed
+	Usage      chat.Usage // with what recorded model steps of an open super-step used
+	Failures   int        // tolerated
+	Output     string     // of a run that is done
+	Error      string     // of one that failed
+	Code       fault.Code
+	Breakpoint string      // where one stopped as its user wanted, such as "before publish"; empty for any other
+	Until      time.Time   // when one that waits for its provider or for a time can go on; zero for any other
+	Active     bool        // a process holds the lease now
+	Queued     bool        // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
+	Held       *LeaseError // who holds it; nil if no process does
+	Gap        *Gap        // what is not on record, nil for nothing
+	Takeovers  int         // how many times in a row a process died at work on it with nothing new on record, see [Journal.Working]
+	Events     int         // on record
+	Damaged    bool        // the record cannot be read; what is not known is empty
 }
 
 // Terms are what a client asked for when it began a run of a server. They hold also when the run goes on in another
@@ -356,6 +357,8 @@ type Ending struct {
 	Error  string
 	Code   fault.Code
 	Until  time.Time // when a run that waits for its provider or for a time can go on; zero for one that does not
+
+	Breakpoint string // where the run stopped as its user wanted, see [BreakError]; empty for one that did not
 }
 
 // Recovery is what Open found on record.

@@ -16,10 +16,21 @@ import (
 // unless the user insists, if the agent is not what it was.
 func (s *Service) JobOf(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error) {
 	job, err := s.Recall(ctx, info, from, c)
+	if err == nil && c.stops() && info.Kind != GraphRun {
+		err = onlyGraphsStop(info.Agent)
+	}
 	if err != nil || info.Kind == ChatRun {
 		return job, err
 	}
-	if err := unchanged(info, job, from, c); err != nil {
+	err = unchanged(info, job, from, c)
+	if err == nil && c.stops() {
+		job.Stops, err = ParseBreakpoints(job.Graph, c.Break)
+		job.Stops.Steps = c.Steps
+	}
+	if err == nil {
+		err = s.mayStop(job)
+	}
+	if err != nil {
 		job.release()
 		return Job{}, err
 	}

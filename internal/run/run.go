@@ -206,6 +206,9 @@ func ending(out Outcome, err error) Ending {
 	case fault.Suspended, fault.Limit:
 		e.Status = Suspended
 		e.Until, _, _ = soonest(err)
+		if at, ok := errors.AsType[*BreakError](err); ok {
+			e.Breakpoint = at.Place
+		}
 	}
 	if _, ok := errors.AsType[*FinalError](err); ok {
 		e.Status = Done

@@ -25,6 +25,9 @@ type Job struct {
 	LimitIn    string           // where the limit is set, see [Budget.SetIn]
 	Events     event.Scope      // of the request
 
+	// Stops are where the run of a graph is suspended. The record of it does not have them.
+	Stops Breakpoints
+
 	// Diff says in what a definition on record differs from the one of today, one line for each
 	// difference. Nil compares the graphs.
 	Diff func(recorded []byte) ([]string, error)
@@ -80,6 +83,8 @@ type Point struct {
 	Recovery         // of a new run only Last, which is the job's Start
 	Resumed  bool    // the run goes on after an interruption
 	Budget   *Budget // nil bounds nothing
+	Stops    Breakpoints
+	Past     bool // the run was suspended here, or failed: it does not stop before its next super-step
 }
 
 // Service has the verbs of runs that all faces share. It may be used from several
@@ -120,6 +125,8 @@ type Continuation struct {
 	NoStream bool
 	Yes      bool         // whatever tools would ask is answered with yes
 	Budget   graph.Budget // its bounds replace those that the run was begun with, and stay; they hold beside the agent's
+	Break    []string     // where the run of a graph is suspended, see [ParseBreakpoints]
+	Steps    int          // it is suspended after so many super-steps; 0 for no bound
 	Events   event.Scope
 	Asker    ask.Asker
 
@@ -130,11 +137,14 @@ type Continuation struct {
 // Start begins a run. One that cannot be recorded runs all the same, and the user is
 // warned. The error is a [*fault.Error] that says how the run can go on.
 func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
+	if err := s.mayStop(job); err != nil {
+		return Outcome{}, err
+	}
 	if s.Unrecorded || !s.Always && (job.Durability == graph.DurabilityOff || job.Durability == "") {
 		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil, nil)
 	}
 	store, journal, err := s.create(ctx, job)
-	if err != nil && (s.Recorded || job.Info.Parent != "" || ctx.Err() != nil) {
+	if err != nil && (s.Recorded || job.Info.Parent != "" || !job.Stops.none() || ctx.Err() != nil) {
 		return Outcome{}, err
 	}
 	if err != nil {
@@ -196,6 +206,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		id = journal.ID()
 	}
 	p.Budget = job.BudgetAt(p, id)
+	p.Stops, p.Past = job.Stops, p.Resumed && p.Info.Status != Running
 	work, done, err := job.Make(ctx, p)
 	if err != nil {
 		return Outcome{}, err

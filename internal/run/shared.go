@@ -26,7 +26,7 @@ type Shared interface {
 	// that can work now, the one that has waited longest first: those that are running on record, because
 	// they wait for a turn or their process died, and those that are suspended and whose time has come since they
 	// were opened last: the deadline of a question or a wait is over, the provider is back, Answer was called, or Signal with
-	// a signal that the run waits for. A run with a gap is not Ready. A limit of 0 or less returns none.
+	// a signal that the run waits for. A run with a gap, or at a breakpoint, is not Ready. A limit of 0 or less returns none.
 	Ready(ctx context.Context, limit int) ([]string, error)
 
 	// Cancel asks the process that holds a run to cancel it, which that finds soon after: the context of

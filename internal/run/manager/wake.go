@@ -127,7 +127,7 @@ func (w *waker) alarm(ctx context.Context, id string, r rested) (at time.Time, e
 		delete(w.past, id)
 		return time.Time{}, nil
 	}
-	if err != nil || info.Gap != nil || !info.Served && len(r.answered) == 0 {
+	if err != nil || info.Gap != nil || info.Breakpoint != "" || !info.Served && len(r.answered) == 0 {
 		return time.Time{}, err
 	}
 	waiting, err := w.o.Store.Pending(ctx, id)

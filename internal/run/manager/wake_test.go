@@ -52,6 +52,9 @@ func sleepers() (work map[string]func(context.Context, *run.Frame) error, did fu
 			}
 			return errors.Join(do(ctx, f, "never: again"), fault.New(fault.Suspended, "always"))
 		},
+		"breakpoint": func(ctx context.Context, f *run.Frame) error {
+			return errors.Join(do(ctx, f, "breakpoint: stops"), fault.Wrap(fault.Suspended, &run.BreakError{Place: "before b"}, ""))
+		},
 		"human": func(ctx context.Context, f *run.Frame) error {
 			q := run.Questions{Steps: f.Steps(), Events: f.Events, Place: "q", Waits: "the test"}
 			_, err := q.Ask(ctx, ask.Question{Kind: ask.Text, Text: "Go?"})
@@ -84,7 +87,7 @@ func TestWake(t *testing.T) {
 					return h, func() { h.Shutdown(t.Context()); waking.Wait() }
 				}
 				h, end := begin()
-				for _, prompt := range []string{"question", "provider", "never", "human"} {
+				for _, prompt := range []string{"question", "provider", "never", "human", "breakpoint"} {
 					h.begin(prompt)
 				}
 				time.Sleep(29 * time.Minute)
@@ -94,12 +97,12 @@ func TestWake(t *testing.T) {
 					_, end = begin()
 				} else {
 					time.Sleep(2 * time.Minute)
-					if got := did(); !slices.Equal(got, []string{"provider: back"}) {
+					if got := did(); !slices.Equal(got, []string{"breakpoint: stops", "provider: back"}) {
 						t.Errorf("after 31 minutes: %q", got)
 					}
 				}
 				time.Sleep(24 * time.Hour)
-				want := []string{"provider: back", "question: no", "never: again"}
+				want := []string{"breakpoint: stops", "provider: back", "question: no", "never: again"}
 				if got := did(); !slices.Equal(got, want) {
 					t.Errorf("at the end %q, want %q", got, want)
 				}

@@ -145,7 +145,7 @@ func (s *Store) deadlines(rows record.Rows) (deadlines []*int64, due *int64, err
 		}
 	}
 	switch {
-	case info.Gap != nil || info.Status.Over():
+	case info.Gap != nil || info.Status.Over() || info.Breakpoint != "":
 		due = nil
 	case info.Status == run.Running, info.Code == fault.Suspended && due == nil && open == 0 && answered > 0:
 		due = new(int64(0))

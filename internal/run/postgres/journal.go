@@ -418,9 +418,9 @@ func (j *journal) End(ctx context.Context, e run.Ending) error {
 		return fmt.Errorf("recording the end of run %s: %w", j.name, err)
 	}
 	return j.write(ctx, write{op: "end", docs: []record.Document{doc}, rows: func(b *pgx.Batch) {
-		b.Queue(`UPDATE loki.runs SET status = $2, code = $3, until = $4, ending = $5, due = CASE WHEN $2 <> $6 THEN NULL WHEN l.answered THEN 0
+		b.Queue(`UPDATE loki.runs SET status = $2, code = $3, until = $4, ending = $5, due = CASE WHEN $2 <> $6 OR $7 THEN NULL WHEN l.answered THEN 0
 				ELSE least($4, (SELECT min(q.deadline) FROM loki.questions q WHERE q.run = $1 AND NOT q.answered AND q.deadline > l.opened)) END
-			FROM loki.leases l WHERE id = $1 AND l.run = $1`, j.id, string(e.Status), string(e.Code), nanoseconds(e.Until), doc.Data, string(run.Suspended))
+			FROM loki.leases l WHERE id = $1 AND l.run = $1`, j.id, string(e.Status), string(e.Code), nanoseconds(e.Until), doc.Data, string(run.Suspended), e.Breakpoint != "")
 		if e.Status == run.Done {
 			b.Queue(`DELETE FROM loki.questions WHERE run = $1 AND NOT answered`, j.id)
 		}

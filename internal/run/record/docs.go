@@ -44,11 +44,13 @@ type ending struct {
 	Error  string     `json:"error,omitempty"`
 	Code   fault.Code `json:"code,omitempty"`
 	Until  time.Time  `json:"until,omitzero"`
+
+	Breakpoint string `json:"breakpoint,omitempty"`
 }
 
 // Ending returns the document of how a run ended, without its status.
 func (f Sealer) Ending(e run.Ending) (Document, error) {
-	return f.Encode(ending{e.Output, e.Error, e.Code, e.Until.UTC()})
+	return f.Encode(ending{e.Output, e.Error, e.Code, e.Until.UTC(), e.Breakpoint})
 }
 
 // Describe sets what the documents of a run say of it: what it was created with, how it ended, nil for a run
@@ -68,7 +70,7 @@ func (r Reader) Describe(info *run.Info, created, ended, checkpoint []byte) erro
 			return err
 		}
 		info.Output, info.Error, info.Code = e.Output, e.Error, e.Code
-		info.Until = e.Until
+		info.Until, info.Breakpoint = e.Until, e.Breakpoint
 	}
 	var p struct {
 		Failures int        `json:"failures"`

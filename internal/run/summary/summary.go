@@ -43,7 +43,7 @@ func Of(i run.Info) api.Run {
 	r := api.Run{
 		ID: i.ID, Kind: cmp.Or(string(i.Kind), "graph"), Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: Status(i), Active: i.Active, Queued: i.Queued,
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Events: i.Events, Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
-		Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated, Usage: i.Usage,
+		Breakpoint: i.Breakpoint, Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated, Usage: i.Usage,
 	}
 	if i.Owner != nil {
 		r.Owner = i.Owner.Subject

@@ -52,16 +52,18 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 		s.asker = c.asker(face, piped)
 	}
 	answers, err := c.answersFor(before)
+	how := c.resumptionFlag()
 	switch {
 	case err != nil:
 		return err
-	case len(answers) > 0 && c.opts.budget != "":
-		return fault.New(fault.Usage, "answers to a run at a server cannot come with --budget").WithHint("raise the budget first: %s --resume %s --budget %s", s.command, before.ID, c.opts.budget)
+	case len(answers) > 0 && how != "":
+		return fault.New(fault.Usage, "answers to a run at a server cannot come with --%s", how).
+			WithHint("answer without it, or go on with it first and answer then: %s --resume %s --%s", s.command, before.ID, how)
 	case len(answers) > 0:
 		if _, err := s.Answer(ctx, before.ID, answers); err != nil {
 			return err
 		}
-	case len(before.Pending) > 0 && before.Status == string(run.Suspended) && c.opts.budget == "":
+	case len(before.Pending) > 0 && before.Status == string(run.Suspended) && how == "":
 		return c.goOnRemotely(ctx, s, face, before)
 	default:
 		if _, err := s.Resume(ctx, before.ID, c.resumption()); err != nil {
@@ -69,6 +71,16 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 		}
 	}
 	return c.follow(ctx, s, face, before.Run, before.Events)
+}
+
+// resumptionFlag returns a flag that says how to go on with a run, "" if there is none.
+func (c *command) resumptionFlag() string {
+	for _, name := range []string{"budget", "model", "force", "yes", "no-stream"} {
+		if c.opts.flags.Changed(name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // resumption returns what the options say about going on with a run.

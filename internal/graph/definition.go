@@ -40,8 +40,7 @@ const (
 // PromptKey is the state key that every run seeds with the user's prompt.
 const PromptKey = "initial_prompt"
 
-// LastErrorKey is the state key under which a tolerated failure of an llm or script
-// node is left: an object of node, type and message.
+// LastErrorKey is the state key under which a tolerated failure of a node is left: an object of node, type and message.
 const LastErrorKey = "_last_error"
 
 // Pos is a place in a definition file. The zero Pos is unknown.
@@ -184,7 +183,7 @@ type Node struct {
 
 	// Timeout bounds the node's work; it is meaningful only with HasTimeout. Node
 	// types that have a default are filled in by the parser. A timeout of zero
-	// expires at once.
+	// expires at once. Of a question and a wait it is the longest time since the node was reached.
 	Timeout    time.Duration
 	HasTimeout bool
 
@@ -192,9 +191,9 @@ type Node struct {
 	// for no end.
 	Expires *Template
 
-	Fallback string // script, llm, tool, map and wait: node to go to on failure, "" for none; the first of a choice
+	Fallback string // node to go to on failure, "" for none; the first of a choice
 
-	Retry       *retry.Policy // agent, llm, rag, script and tool; nil for none
+	Retry       *retry.Policy // nil for none
 	OnUncertain Uncertain     // agent, llm, script and tool
 	Cache       *Cache        // llm, rag, script and tool; nil for none
 

@@ -27,8 +27,6 @@ func (p *parser) mapOver(n *Node, m *yamldoc.Map) {
 	n.Map.MinSuccess = share(m, "min_success")
 	n.Map.ItemIf = expression(m, "item_if")
 	n.Map.Enough = expression(m, "enough")
-	p.goTo(n, m, "fallback", &n.Fallback)
-	p.timeout(n, m, 0)
 }
 
 // share reads a number of items, or a percentage.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"loki/internal/sandbox"
 	"loki/internal/schema"
@@ -42,6 +41,9 @@ func (p *parser) node(e yamldoc.Entry) {
 	yamldoc.Choice(m, "join", &n.Join, JoinAny, JoinAll)
 	p.require(m, p.requiredOf(n)...)
 	p.fields(n, m)
+	if n.Type != EndNode {
+		p.failures(n, m)
+	}
 	if p.pick == pickAll && len(n.Choices) == 0 {
 		m.Get("pick").Warnf("pick has no edges to pick from").Hint = edgeHint
 	}
@@ -143,14 +145,6 @@ func (p *parser) updates(n *Node, m *yamldoc.Map) {
 	}
 }
 
-// timeout reads a node's timeout; fallback, unless it is 0, is the default.
-func (p *parser) timeout(n *Node, m *yamldoc.Map, fallback time.Duration) {
-	n.Timeout, n.HasTimeout = fallback, fallback > 0
-	if m.Seconds("timeout", &n.Timeout) {
-		n.HasTimeout = true
-	}
-}
-
 // templates returns a reader of m's templates.
 func templates(m *yamldoc.Map) func(key string, dst *Template) bool {
 	return func(key string, dst *Template) bool {
@@ -169,8 +163,6 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 	templates(m)("prompt", &n.Agent.Prompt)
 	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
 	p.updates(n, m)
-	p.timeout(n, m, DefaultAgentTimeout)
-	p.retry(n, m)
 	p.onUncertain(n, m)
 }
 
@@ -201,10 +193,7 @@ func (p *parser) script(n *Node, m *yamldoc.Map) {
 	n.Script = &Script{}
 	m.Str("script", &n.Script.Script)
 	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
-	p.goTo(n, m, "fallback", &n.Fallback)
 	p.updates(n, m)
-	p.timeout(n, m, DefaultScriptTimeout)
-	p.retry(n, m)
 	p.onUncertain(n, m)
 	p.cache(n, m)
 }
@@ -225,7 +214,6 @@ func (p *parser) approval(n *Node, m *yamldoc.Map) {
 	a.Assignees = assignees(m)
 	n.Expires = expiry(m)
 	p.updates(n, m)
-	p.timeout(n, m, 0)
 }
 
 func (p *parser) input(n *Node, m *yamldoc.Map) {
@@ -235,7 +223,6 @@ func (p *parser) input(n *Node, m *yamldoc.Map) {
 	n.Input.Assignees = assignees(m)
 	n.Expires = expiry(m)
 	p.updates(n, m)
-	p.timeout(n, m, 0)
 }
 
 func (p *parser) llm(n *Node, m *yamldoc.Map) {
@@ -252,10 +239,7 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	p.others(m)
 	m.Uint("max_attempts", &n.LLM.MaxAttempts)
 	m.Uint("max_iterations", &n.LLM.MaxIterations)
-	p.goTo(n, m, "fallback", &n.Fallback)
 	p.updates(n, m)
-	p.timeout(n, m, 0)
-	p.retry(n, m)
 	p.onUncertain(n, m)
 	p.cache(n, m)
 }
@@ -279,8 +263,6 @@ func (p *parser) rag(n *Node, m *yamldoc.Map) {
 	m.Str("reranker_model", &n.RAG.RerankerModel)
 	m.Foreign("extractor_model", "extractor_prompt", "graph_hops", "driver")
 	p.updates(n, m)
-	p.timeout(n, m, DefaultRAGTimeout)
-	p.retry(n, m)
 	p.cache(n, m)
 }
 

@@ -8,6 +8,17 @@ import (
 	"loki/internal/yamldoc"
 )
 
+// defaultTimeouts are those of the types that have one.
+var defaultTimeouts = map[Type]time.Duration{AgentNode: DefaultAgentTimeout, ScriptNode: DefaultScriptTimeout, RAGNode: DefaultRAGTimeout}
+
+// failures reads what every node but an end says of failures: its timeout, when it is tried again, and where the run goes then.
+func (p *parser) failures(n *Node, m *yamldoc.Map) {
+	n.Timeout = defaultTimeouts[n.Type]
+	n.HasTimeout = m.Seconds("timeout", &n.Timeout) || n.Timeout > 0
+	p.retry(n, m)
+	p.goTo(n, m, "fallback", &n.Fallback)
+}
+
 // retry reads how often and when a node is tried again.
 func (p *parser) retry(n *Node, m *yamldoc.Map) {
 	r := section(m, "retry", "{attempts: 3}")

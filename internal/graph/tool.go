@@ -98,10 +98,7 @@ func (p *parser) tool(n *Node, m *yamldoc.Map) {
 			n.Tool.Arguments.Source = v.AsObject()
 		}
 	}
-	p.goTo(n, m, "fallback", &n.Fallback)
 	p.updates(n, m)
-	p.timeout(n, m, 0)
-	p.retry(n, m)
 	p.onUncertain(n, m)
 	p.cache(n, m)
 }

@@ -210,6 +210,10 @@ func (v *validator) mapBranches() {
 			continue
 		}
 		v.branchRoutes(n, branch)
+		if branch.Fallback != "" && branch.Type != LLMNode {
+			v.warn(RuleMapBranch, branch, "fallback", "remove it, and say with on_error of the map what a failed item does",
+				"the fallback of a branch leads nowhere: an item of map %q that fails has failed", n.ID)
+		}
 		if branch.HasNext {
 			v.err(RuleMapBranch, branch, "next", "remove next: the map goes on when all branches are done",
 				"the branch of map %q must not have next, it is run once for each item and for itself", n.ID)

@@ -60,6 +60,9 @@ func (v *validator) retries() {
 			v.warn(RuleRetry, n, "retry", "attempts counts all tries, the first one included", "retry with 1 attempt tries nothing again")
 			continue
 		}
+		if why := v.neverRetried(n); why != "" {
+			v.warn(RuleRetry, n, "retry", "leave it out", "retry tries nothing again: %s", why)
+		}
 		if n.LLM != nil && n.LLM.MaxAttempts > 1 {
 			v.warn(RuleRetry, n, "max_attempts", "keep one of the two",
 				"each of the %d attempts of retry may call the model %d times because of max_attempts", r.Attempts, n.LLM.MaxAttempts)
@@ -69,6 +72,33 @@ func (v *validator) retries() {
 				"backoff is longer than max_backoff, so every wait is %s", seconds(r.MaxBackoff))
 		}
 	}
+}
+
+// neverRetried returns why another try of n cannot happen, or comes to the same as the first; empty if it can help.
+func (v *validator) neverRetried(n *Node) string {
+	switch {
+	case n.Wait != nil && n.Wait.For != nil:
+		return "a wait for a span does not fail"
+	case n.Wait != nil && n.Wait.Default != nil, n.Approval != nil && n.Approval.Default != nil:
+		return "the default is taken when the time is over"
+	case n.Wait != nil && !n.HasTimeout:
+		return "without a timeout the node waits for as long as it takes"
+	case n.asks() && n.Expires != nil && len(n.Expires.Roots()) == 0 && !isSpan(n.Expires.Source):
+		return "the question expires at a time that is the same for all tries"
+	case n.asks() && !n.HasTimeout && n.Expires == nil && (n.Input == nil || n.Input.Validation == ""):
+		return "without a timeout the question waits for as long as it takes"
+	case n.Input != nil && n.Input.Default != nil && n.Input.Validation == "":
+		return "the default is taken when the time is over"
+	case n.Map != nil && !n.HasTimeout && n.Map.MinSuccess == nil && (n.Map.OnError == ItemsSkip || n.Map.OnError == ItemsCollect):
+		return "a failed item does not fail the map, see on_error"
+	}
+	return ""
+}
+
+// isSpan reports whether text, when a question expires, is a span since it was asked.
+func isSpan(text string) bool {
+	_, after, err := ParseExpiry(text)
+	return err == nil && after > 0
 }
 
 // caches reports caches that hold nothing.

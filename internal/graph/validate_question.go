@@ -22,11 +22,12 @@ func (v *validator) answers() {
 		switch {
 		case n.HasTimeout && n.Expires != nil:
 			v.err(RuleTimeoutDefault, n, "timeout", "keep expires: it takes a span or a time", "timeout and expires both say until when the question can be answered")
+		case n.Fallback != "" && fallback == nil: // the run goes on there
 		case n.HasTimeout && fallback == nil:
-			v.warn(RuleTimeoutDefault, n, "timeout", "add default: with the answer to take then",
+			v.warn(RuleTimeoutDefault, n, "timeout", "add default: with the answer to take then, or fallback:",
 				"there is no default, so the node fails without an answer within %s", seconds(n.Timeout))
 		case n.Expires != nil && fallback == nil:
-			v.warn(RuleTimeoutDefault, n, "expires", "add default: with the answer to take then",
+			v.warn(RuleTimeoutDefault, n, "expires", "add default: with the answer to take then, or fallback:",
 				"there is no default, so the node fails if the question expires without an answer")
 		case n.Approval != nil && fallback != nil && !n.HasTimeout && n.Expires == nil:
 			v.warn(RuleTimeoutDefault, n, "default", "add timeout: with the seconds to wait for an answer",

@@ -363,7 +363,7 @@ func TestHints(t *testing.T) {
 		{graph.RuleDefaultAnswer, answeredBy("yess"), `did you mean "yes"?`},
 		{graph.RuleDefaultAnswer, answeredBy("maybe"), "options: yes"},
 		{graph.RuleDefaultAnswer, "nodes:\n  a: {type: approval, question: q, options: [], routes: {}, on_other: z, timeout: 60, default: maybe}\n" + tail, ""},
-		{graph.RuleTimeoutDefault, "nodes:\n  a: {type: input, question: q, timeout: 5, next: z}\n" + tail, "add default: with the answer to take then"},
+		{graph.RuleTimeoutDefault, "nodes:\n  a: {type: input, question: q, timeout: 5, next: z}\n" + tail, "add default: with the answer to take then, or fallback:"},
 		{graph.RuleRetry, "nodes:\n  a: {type: rag, documents: [d], retry: {}, next: z}\n" + tail, "attempts counts all tries, the first one included"},
 		{graph.RuleParallelWrite, fan("{type: llm, prompt: p, state_updates: {k: x}}", "{type: llm, prompt: p, state_updates: {k: x}}"), "declare how to combine them, for example reducers: {k: append}"},
 	} {

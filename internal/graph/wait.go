@@ -15,7 +15,7 @@ type Wait struct {
 	Until  *Template      // strict; a time as RFC 3339 has it
 	Signal string         // name of the signal
 
-	// Of a wait for a signal. The timeout is that of the node, since it was reached.
+	// Of a wait for a signal.
 	Default *value.Value // the signal's value when the timeout is over, texts are templates, lenient; nil for none
 	Schema  *value.Value // a JSON Schema that signals have to satisfy, nil for none
 }
@@ -66,15 +66,13 @@ func (p *parser) wait(n *Node, m *yamldoc.Map) {
 		m.Get("signal").Errorf("a signal needs a name").Hint = "write signal: NAME"
 	}
 	if !m.Has("signal") {
-		for _, key := range [...]string{"timeout", "default", "schema", "fallback"} {
+		for _, key := range [...]string{"default", "schema"} {
 			if of := m.Get(key); of != nil {
 				of.Errorf("%s is for a wait with signal", key).Hint = "leave it out"
 			}
 		}
 	}
-	p.goTo(n, m, "fallback", &n.Fallback)
 	p.updates(n, m)
-	p.timeout(n, m, 0)
 }
 
 func (l *aspects) wait(w *Wait) {
@@ -111,6 +109,9 @@ func (v *validator) waits() {
 				v.err(RuleWait, n, "until", "write it as 2026-12-24T18:00:00Z", "until is %q, which is not a time as RFC 3339 has it", w.Until.Source)
 			}
 		}
+		if w.For != nil && n.HasTimeout {
+			v.waitTimeout(n)
+		}
 		if w.Signal == "" {
 			continue
 		}
@@ -129,6 +130,15 @@ func (v *validator) waits() {
 			v.defaultSignal(n)
 		}
 	}
+}
+
+// waitTimeout reports a timeout beside a span to wait for.
+func (v *validator) waitTimeout(n *Node) {
+	if n.Timeout < *n.Wait.For {
+		v.err(RuleWait, n, "timeout", "raise timeout above for, or leave it out", "the timeout is over before the %s to wait for, so the node always fails", seconds(*n.Wait.For))
+		return
+	}
+	v.warn(RuleWait, n, "timeout", "leave it out", "the timeout has no effect, since the wait is over after %s", seconds(*n.Wait.For))
 }
 
 // defaultSignal reports a default without placeholders that a signal could not have.

@@ -52,10 +52,8 @@ func TestWaitNodesThatCannotBeRead(t *testing.T) {
 		{"for: -5", "expected a time of 0 or more"},
 		{"signal: ''", "nodes.a.signal: a signal needs a name"},
 		{"signal: 5", "nodes.a.signal: expected a string"},
-		{"for: 5, timeout: 5", "nodes.a.timeout: timeout is for a wait with signal"},
 		{"until: x, default: 5", "nodes.a.default: default is for a wait with signal"},
 		{"for: 5, schema: {}", "nodes.a.schema: schema is for a wait with signal"},
-		{"for: 5, fallback: z", "nodes.a.fallback: fallback is for a wait with signal"},
 		{"signal: x, schema: {type: text}", "nodes.a.schema.type: not valid JSON Schema"},
 	} {
 		_, _, err := graph.Parse("g.yaml", []byte("nodes:\n  a: {type: wait, "+tt.fields+"}\nname: x\nstart: a\n"))

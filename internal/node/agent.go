@@ -13,18 +13,18 @@ import (
 	"loki/internal/value"
 )
 
-// agent runs another agent as a child and takes its answer. A failure of the child is one of the
-// run.
+// agent runs another agent as a child and takes its answer. A failure of the child goes to the node's fallback; without one the
+// run fails.
 func (r *Runner) agent(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	prompt, err := t.Node.Agent.Prompt.Strict(t.Draft)
 	if err != nil {
-		return product{}, fmt.Errorf("prompt for agent %s: %w", t.Node.Agent.Agent, err)
+		return r.fail(ctx, t, fmt.Errorf("prompt for agent %s: %w", t.Node.Agent.Agent, err))
 	}
 	result, err := tryNode(ctx, r, t, func(ctx context.Context) (value.Value, error) {
 		return within(ctx, t.Node, func(ctx context.Context) (value.Value, error) { return r.agentResult(ctx, t, prompt) })
 	})
 	if err != nil {
-		return r.tolerate(ctx, t, err)
+		return r.fail(ctx, t, err)
 	}
 	return r.deliver(ctx, t, result, t.Node.Agent.OutputSchema, wanted)
 }

@@ -18,7 +18,12 @@ func (r *Runner) exit(ctx context.Context, t *run.Task, p product) (product, err
 	if p.failure != nil && t.Node.Fallback != "" {
 		return r.leave(ctx, t, p, "fallback", t.Node.Fallback)
 	}
-	left, err := r.leave(ctx, t, p, "next", t.Node.Next...)
+	return r.depart(ctx, t, p, "next", t.Node.Next...)
+}
+
+// depart returns p with the targets at a place of the node, or at its fallback if no edge holds at the place.
+func (r *Runner) depart(ctx context.Context, t *run.Task, p product, place string, ids ...string) (product, error) {
+	left, err := r.leave(ctx, t, p, place, ids...)
 	if err == nil || p.failure != nil || t.Node.Fallback == "" {
 		return left, err
 	}

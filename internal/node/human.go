@@ -20,23 +20,23 @@ func (r *Runner) approval(ctx context.Context, t *run.Task, wanted string) (prod
 	q := ask.Question{Kind: ask.Choice, Options: a.Options, Assignees: a.Assignees}
 	var err error
 	if q.Text, err = a.Question.Strict(t.Draft); err != nil {
-		return product{}, fmt.Errorf("question: %w", err)
+		return r.fail(ctx, t, fmt.Errorf("question: %w", err))
 	}
 	if a.Default != nil {
 		q.Default, q.HasDefault = a.Default.Lenient(t.Draft), true
 	}
-	choice, err := r.ask(ctx, t, q)
+	choice, err := tryNode(ctx, r, t, func(ctx context.Context) (string, error) { return r.ask(ctx, t, q) })
 	if err != nil {
-		return product{}, notAnswered("approval", err)
+		return r.fail(ctx, t, notAnswered("approval", err))
 	}
 	p := product{result: value.Of(choice)}
 	p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, "choice", p.result, wanted)
 	for _, route := range a.Routes {
 		if route.Answer == choice {
-			return r.leave(ctx, t, p, "routes."+route.Answer, route.Target)
+			return r.depart(ctx, t, p, "routes."+route.Answer, route.Target)
 		}
 	}
-	return r.leave(ctx, t, p, "on_other", a.OnOther)
+	return r.depart(ctx, t, p, "on_other", a.OnOther)
 }
 
 // input asks the user for a text. An empty answer stands for the default, which is
@@ -49,7 +49,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 	var err error
 	q := ask.Question{Kind: ask.Text, Assignees: in.Assignees}
 	if q.Text, err = in.Question.Strict(t.Draft); err != nil {
-		return product{}, fmt.Errorf("question: %w", err)
+		return r.fail(ctx, t, fmt.Errorf("question: %w", err))
 	}
 	if in.Default != nil {
 		q.Default = in.Default.Lenient(t.Draft)
@@ -68,20 +68,26 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 			return fmt.Errorf("the answer has to satisfy %s", in.Validation)
 		}
 	}
-	text, err := r.ask(ctx, t, q)
+	text, err := tryNode(ctx, r, t, func(ctx context.Context) (string, error) {
+		text, err := r.ask(ctx, t, q)
+		if err != nil {
+			return "", notAnswered("input", err)
+		}
+		if text == "" {
+			text = q.Default
+		}
+		// An answer that came from elsewhere, after the run was suspended, was not checked.
+		if in.Validation != "" && !(q.HasDefault && text == q.Default) && !valid.Holds(text) {
+			return "", fmt.Errorf("the answer does not satisfy %s", in.Validation)
+		}
+		return text, nil
+	})
 	if err != nil {
-		return product{}, notAnswered("input", err)
-	}
-	if text == "" {
-		text = q.Default
-	}
-	// An answer that came from elsewhere, after the run was suspended, was not checked.
-	if in.Validation != "" && !(q.HasDefault && text == q.Default) && !valid.Holds(text) {
-		return product{}, fmt.Errorf("the answer does not satisfy %s", in.Validation)
+		return r.fail(ctx, t, err)
 	}
 	p := product{result: value.Of(text)}
 	p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, "input", p.result, wanted)
-	return r.leave(ctx, t, p, "next", t.Node.Next[:min(1, len(t.Node.Next))]...)
+	return r.depart(ctx, t, p, "next", t.Node.Next[:min(1, len(t.Node.Next))]...)
 }
 
 // isItem reports whether t is an item of a map.
@@ -158,7 +164,7 @@ func (r *Runner) origin(t *run.Task) ask.Question {
 // ask asks the question of an approval or input node.
 func (r *Runner) ask(ctx context.Context, t *run.Task, q ask.Question) (string, error) {
 	questions := r.questions(t)
-	questions.Turn = t.Turn
+	questions.Turn, questions.Lapses = t.Turn, t.Node.Fallback != "" || t.Node.Retry != nil
 	switch {
 	case t.Node.Expires != nil:
 		text, err := t.Node.Expires.Strict(t.Draft)

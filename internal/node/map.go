@@ -15,24 +15,28 @@ import (
 // mapOver runs the branch node once for each element of a list or member of an object, side by side, and collects
 // the results of the branches in that order. Other changes to their state are lost.
 func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
-	m := t.Node.Map
-	if len(t.Node.Next) == 0 {
-		return product{}, fmt.Errorf("map node has no next")
-	}
-	over, err := m.Over.Raw(t.Draft)
+	collected, err := r.collected(ctx, t)
 	if err != nil {
-		return product{}, fmt.Errorf("map node %q: over: %w", t.Node.ID, err)
+		return r.fail(ctx, t, err)
+	}
+	t.Draft.Set(t.Node.Map.CollectInto, value.ListOf(collected...).Value())
+	return r.exit(ctx, t, product{})
+}
+
+// collected returns the results of the items of a map.
+func (r *Runner) collected(ctx context.Context, t *run.Task) ([]value.Value, error) {
+	if len(t.Node.Next) == 0 {
+		return nil, fmt.Errorf("map node has no next")
+	}
+	over, err := t.Node.Map.Over.Raw(t.Draft)
+	if err != nil {
+		return nil, fmt.Errorf("map node %q: over: %w", t.Node.ID, err)
 	}
 	list, err := r.itemsOf(ctx, t, over)
 	if err != nil {
-		return product{}, fmt.Errorf("map node %q: %w", t.Node.ID, err)
+		return nil, fmt.Errorf("map node %q: %w", t.Node.ID, err)
 	}
-	collected, err := r.branches(ctx, t, list)
-	if err != nil {
-		return product{}, err
-	}
-	t.Draft.Set(m.CollectInto, value.ListOf(collected...).Value())
-	return r.exit(ctx, t, product{})
+	return r.branches(ctx, t, list)
 }
 
 // subTask returns the task of the item with number i.

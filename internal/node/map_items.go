@@ -128,6 +128,9 @@ type mapping struct {
 	broken   bool // an item failed, and so does the map
 	stopped  bool // the results are enough
 	stop     context.CancelCauseFunc
+
+	try   int  // of the retry, from 1
+	again bool // too few items succeeded in the last try, so the failed ones are run again
 }
 
 // itemEnd is how an item ended.
@@ -147,9 +150,46 @@ type itemRecord struct {
 }
 
 // branches runs the branch for every item, side by side, until all are done or their results are enough, and returns the
-// results. The error is that of the first item that failed, or else of the first that waits.
+// results. The error is that of the first item that failed, or else of the first that waits. Each further try of a retry is about
+// the items that have no result yet.
 func (r *Runner) branches(ctx context.Context, t *run.Task, items []item) ([]value.Value, error) {
 	m := &mapping{Runner: r, task: t, state: t.Draft.State(), items: items, ends: make([]itemEnd, len(items))}
+	record := t.Steps
+	return tryNode(ctx, r, t, func(ctx context.Context) ([]value.Value, error) {
+		t.Steps = record // the ends of items are kept for all tries, see sub
+		m.begin(t.Retries + 1)
+		return within(ctx, t.Node, m.work)
+	})
+}
+
+// begin prepares a try.
+func (m *mapping) begin(try int) {
+	m.try, m.finished, m.failed, m.broken = try, 0, 0, false
+	for i, e := range m.ends {
+		if !e.over || e.failed && m.again {
+			m.ends[i] = itemEnd{}
+			continue
+		}
+		m.finished++
+		if e.failed {
+			m.failed++
+		}
+	}
+	m.again = false
+}
+
+// sub returns the task of the item at index i.
+func (m *mapping) sub(i int) *run.Task {
+	t := m.subTask(m.task, m.state, m.items[i].number, m.items[i].value)
+	if m.try > 1 {
+		t.Steps = t.Steps.At(fmt.Sprintf("again/%d", m.try))
+	}
+	return t
+}
+
+// work makes one try.
+func (m *mapping) work(ctx context.Context) ([]value.Value, error) {
+	r, t, items := m.Runner, m.task, m.items
 	ctx, m.stop = context.WithCancelCause(ctx)
 	defer m.stop(nil)
 	answered, err := m.recall(ctx)
@@ -203,6 +243,9 @@ func (m *mapping) recall(ctx context.Context) (answered []int, err error) {
 	}
 	asks := m.Plan.Graph().IsQuestion(m.task.Node)
 	for i, it := range m.items {
+		if m.ends[i].over {
+			continue
+		}
 		s := m.task.Steps.At(itemKey(it.number))
 		rec, over, err := steps.ReadNote[itemRecord](ctx, s, itemDone)
 		if err == nil && !over && m.tolerates() {
@@ -228,7 +271,7 @@ func (m *mapping) recall(ctx context.Context) (answered []int, err error) {
 
 // addAnswered adds an item whose question is answered.
 func (m *mapping) addAnswered(ctx context.Context, list []int, i int) ([]int, error) {
-	known, err := m.questions(m.subTask(m.task, m.state, m.items[i].number, m.items[i].value)).Answered(ctx)
+	known, err := m.questions(m.sub(i)).Answered(ctx)
 	if known {
 		list = append(list, i)
 	}
@@ -274,8 +317,7 @@ func (m *mapping) run(ctx context.Context, i int, turn *run.Turn) error {
 		turn.End()
 		return nil
 	}
-	it := m.items[i]
-	sub := m.subTask(m.task, m.state, it.number, it.value)
+	sub := m.sub(i)
 	sub.Turn = turn
 	result, err := m.branch(ctx, sub, m.task.Node.Map.OutputKey)
 	turn.End()
@@ -444,8 +486,9 @@ func (m *mapping) failure(why string, i int) error {
 }
 
 // tooFew returns the failure of a map of which too few items succeeded, the first of the others being at the index failed, -1 for
-// none. Those that failed are run again if the run goes on.
+// none. Those that failed are run again in the next try, or if the run goes on.
 func (m *mapping) tooFew(ctx context.Context, succeeded, of, failed int) error {
+	m.again = true
 	round, err := m.round(ctx)
 	if err == nil {
 		err = steps.WriteNote(ctx, m.task.Steps, roundKey(round), true)

@@ -140,22 +140,11 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 		return r.approval(ctx, t, wanted)
 	case graph.InputNode:
 		return r.input(ctx, t, wanted)
+	case graph.MapNode:
+		return r.mapOver(ctx, t)
+	default:
+		return r.end(t)
 	}
-	p, err := within(ctx, t.Node, func(ctx context.Context) (product, error) {
-		switch t.Node.Type {
-		case graph.MapNode:
-			return r.mapOver(ctx, t)
-		default:
-			return r.end(t)
-		}
-	})
-	if err != nil {
-		if p, err = r.tolerate(ctx, t, err); err != nil {
-			return p, err
-		}
-		return r.exit(ctx, t, p)
-	}
-	return p, nil
 }
 
 // timeoutError says that a node took longer than its timeout.
@@ -204,21 +193,31 @@ func asUnfit(err error) error {
 	return err
 }
 
+// fail returns the product of a node that failed with err: it goes to the fallback or, if the run allows that, to the next. The
+// error is err if the run cannot go on, see tolerate.
+func (r *Runner) fail(ctx context.Context, t *run.Task, err error) (product, error) {
+	p, err := r.tolerate(ctx, t, err)
+	if err != nil {
+		return p, err
+	}
+	return r.exit(ctx, t, p)
+}
+
 // tolerate returns the product of a node that failed with err if the run can go on, without where it goes, and err
 // otherwise. It does not tolerate a cancellation, a question that waits for the user, a used-up
-// budget and an unfitError.
+// budget and an unfitError. Of the items of a map it tolerates those of llm nodes, whose failure is their result.
 func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product, error) {
 	if ctx.Err() != nil {
 		return product{}, context.Cause(ctx)
 	}
-	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit {
+	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit || code == fault.Canceled {
 		return product{}, err
 	}
 	err = asUnfit(err)
 	if _, unfit := errors.AsType[*unfitError](err); unfit {
 		return product{}, err
 	}
-	if _, ok := r.Plan.OnFailure(t.Node); !ok {
+	if _, ok := r.Plan.OnFailure(t.Node); !ok || isItem(t) && t.Node.Type != graph.LLMNode {
 		return product{}, err
 	}
 	return product{failure: &graph.Failure{Node: t.Node.ID, Type: t.Node.Type, Message: short(err)}}, nil

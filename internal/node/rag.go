@@ -16,12 +16,11 @@ type Knowledge struct {
 	Version string // differs if the base, or the way it is searched, does
 }
 
-// rag searches in the knowledge base of a node. A failure is one of the run: there is nothing to go
-// on with.
+// rag searches in the knowledge base of a node. A failure goes to the node's fallback; without one the run fails.
 func (r *Runner) rag(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	query, err := t.Node.RAG.Query.Strict(t.Draft)
 	if err != nil {
-		return product{}, fmt.Errorf("query: %w", err)
+		return r.fail(ctx, t, fmt.Errorf("query: %w", err))
 	}
 	base, ok := r.Knowledge[t.Node.ID]
 	if !ok {
@@ -37,7 +36,7 @@ func (r *Runner) rag(ctx context.Context, t *run.Task, wanted string) (product, 
 		})
 	})
 	if err = suspendedUntilLater(t, err); err != nil {
-		return product{}, fmt.Errorf("searching the knowledge base: %w", asUnfit(err))
+		return r.fail(ctx, t, fmt.Errorf("searching the knowledge base: %w", asUnfit(err)))
 	}
 	p := product{result: result}
 	if t.Node.HasUpdates {

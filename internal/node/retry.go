@@ -70,19 +70,23 @@ func tryNode[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context
 		return fn(ctx)
 	}
 	passes := func(error) bool { return true } // it is unknown why a script failed
-	if t.Node.Type == graph.LLMNode || t.Node.Type == graph.RAGNode {
-		passes = func(err error) bool {
-			_, timeout := errors.AsType[*timeoutError](err)
-			return timeout || provider.Retryable(err)
-		}
-	}
-	if t.Node.Type == graph.ToolNode {
-		passes = func(err error) bool {
-			_, wrong := errors.AsType[*argumentsError](err)
-			return !wrong
-		}
+	switch t.Node.Type {
+	case graph.LLMNode, graph.RAGNode:
+		passes = func(err error) bool { return is[*timeoutError](err) || provider.Retryable(err) }
+	case graph.ToolNode:
+		passes = func(err error) bool { return !is[*argumentsError](err) }
+	case graph.WaitNode:
+		passes = is[*overdueError]
+	case graph.ApprovalNode, graph.InputNode:
+		passes = func(err error) bool { return !is[*graph.MissingError](err) }
 	}
 	return tryWork(ctx, r, t, tries{policy: *t.Node.Retry, name: "retry", passes: passes}, fn)
+}
+
+// is reports whether an error has another one of type E in its chain.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // isFinal reports whether an error ends a node's work whatever its retries are: the work was

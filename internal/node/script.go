@@ -94,11 +94,7 @@ const nextKey = "_next"
 func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
 	next, err := tryNode(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) })
 	if err != nil {
-		p, err := r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script))
-		if err != nil {
-			return p, err
-		}
-		return r.exit(ctx, t, p)
+		return r.fail(ctx, t, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script))
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")
 	switch {

@@ -22,11 +22,7 @@ import (
 func (r *Runner) tool(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	result, err := tryNode(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.toolResult(ctx, t) })
 	if err != nil {
-		p, err := r.tolerate(ctx, t, fault.Wrap(scriptCode(err), err, "tool %s", t.Node.Tool.Tool))
-		if err != nil {
-			return p, err
-		}
-		return r.exit(ctx, t, p)
+		return r.fail(ctx, t, fault.Wrap(scriptCode(err), err, "tool %s", t.Node.Tool.Tool))
 	}
 	return r.deliver(ctx, t, result, t.Node.Tool.OutputSchema, wanted)
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -37,6 +38,10 @@ type Questions struct {
 
 	// Turn is when the question that is the work itself is put to the user; nil for at once. The caller ends it.
 	Turn *Turn
+
+	// Lapses says that the work goes on without an answer when the time for one is over: the question is over then, which is on
+	// record. Otherwise that is found anew each time.
+	Lapses bool
 
 	Waits string           // what waits for the answers, for messages, such as: node "review"
 	Now   func() time.Time // nil means time.Now
@@ -153,38 +158,80 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 	question.Map, question.Item = q.From.Map, q.From.Item
 	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID, Request: func() any { return describe(question) }}
 	onRecord := true
-	answer, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (string, error) {
+	known, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (reply, error) {
 		onRecord = false
 		var deadline time.Time
 		if by != nil {
 			var err error
 			if deadline, err = by(ctx); err != nil {
-				return "", err
+				return reply{}, err
 			}
 		}
-		if q.Escalated {
-			return q.answer(ctx, question, deadline)
+		answer, err := q.put(ctx, key, question, deadline)
+		if q.Lapses && errors.Is(err, errDeadline) {
+			return reply{lapsed: deadline}, nil
 		}
-		asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline}
-		if question.HasDefault {
-			asked.Default = &question.Default
-		}
-		if err := q.keep(ctx, asked, q.Steps.Key(key), question); err != nil {
-			return "", err
-		}
-		if err := q.Events.Emit(ctx, asked); err != nil {
-			return "", err
-		}
-		answer, err := q.answer(ctx, question, deadline)
-		if err != nil {
-			return "", err
-		}
-		return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
+		return reply{text: answer}, err
 	})
-	if rec, ok := q.Steps.Recorder().(QuestionRecorder); ok && err == nil && onRecord && rec.Answered(question.ID) {
-		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
+	if err == nil && !known.lapsed.IsZero() {
+		return "", noAnswer(known.lapsed)
 	}
-	return answer, err
+	if rec, ok := q.Steps.Recorder().(QuestionRecorder); ok && err == nil && onRecord && rec.Answered(question.ID) {
+		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: known.text})
+	}
+	return known.text, err
+}
+
+// put puts a question to the user, until the deadline, zero for none.
+func (q Questions) put(ctx context.Context, key string, question ask.Question, deadline time.Time) (string, error) {
+	if q.Escalated {
+		return q.answer(ctx, question, deadline)
+	}
+	asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline}
+	if question.HasDefault {
+		asked.Default = &question.Default
+	}
+	if err := q.keep(ctx, asked, q.Steps.Key(key), question); err != nil {
+		return "", err
+	}
+	if err := q.Events.Emit(ctx, asked); err != nil {
+		return "", err
+	}
+	answer, err := q.answer(ctx, question, deadline)
+	if err != nil {
+		return "", err
+	}
+	return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
+}
+
+// reply is the record of a question: a text in JSON or, of a question that lapsed, an object.
+type reply struct {
+	text   string
+	lapsed time.Time // when the time for an answer was over; zero for a question with an answer
+}
+
+// lapse is the record of a question that lapsed.
+type lapse struct {
+	Lapsed time.Time `json:"lapsed"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (r reply) MarshalJSON() ([]byte, error) {
+	if r.lapsed.IsZero() {
+		return json.Marshal(r.text)
+	}
+	return json.Marshal(lapse{r.lapsed})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *reply) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &r.text) == nil {
+		return nil
+	}
+	var l lapse
+	err := json.Unmarshal(data, &l)
+	r.lapsed = l.Lapsed
+	return err
 }
 
 // describe returns a question as records describe the step.
@@ -255,9 +302,14 @@ func (q Questions) now() time.Time {
 // defaultAnswer returns the answer to a question whose time is over.
 func defaultAnswer(question ask.Question, deadline time.Time) (string, error) {
 	if !question.HasDefault {
-		return "", fmt.Errorf("%w: the question expired at %s, and the node has no default", errDeadline, deadline.Local().Format(time.DateTime))
+		return "", noAnswer(deadline)
 	}
 	return question.Default, nil
+}
+
+// noAnswer is the failure of a question whose time is over.
+func noAnswer(deadline time.Time) error {
+	return fmt.Errorf("%w: the question expired at %s, and the node has no default", errDeadline, deadline.Local().Format(time.DateTime))
 }
 
 // suspended returns the error of work that has to wait for an answer.

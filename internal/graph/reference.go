@@ -22,7 +22,7 @@ var settingFields = []string{
 }
 
 // commonFields are the fields that nodes of all types have.
-var commonFields = []string{"type", "next", "pick", "join", "description", "id"}
+var commonFields = []string{"type", "next", "pick", "join", "defer", "description", "id"}
 
 // field says what a field of a definition holds.
 type field struct {
@@ -67,7 +67,8 @@ var fields = map[string]field{
 	"type":            {oneOf(Types[:]...), nil, "what the node does"},
 	"next":            {ref("exit"), nil, "id, list of ids that then run in parallel, or edges"},
 	"pick":            {oneOf(pickFirst, pickAll), pickFirst, "first, or all: take every edge that holds"},
-	"join":            {oneOf(JoinAny, JoinAll), JoinAny, "any, or all: wait until no active node can still reach this one"},
+	"join":            {anyOf(oneOf("any", "all"), `{"type":"integer","minimum":1,"maximum":1000000}`), nil, "all: wait until no active node can still reach this one; any: run once the first branch gets here, and cancel the others; a number: the same once so many have; without it the node runs each time a branch gets here"},
+	"defer":           {aBool, false, "boolean: run when nothing else is left to run, before the end nodes that were reached, such as for cleaning up; then next may be left out"},
 	"id":              {aText, nil, "the key again; may be left out"},
 	"prompt":          {aString, nil, "template"},
 	"instructions":    {aString, nil, "template, the system message"},

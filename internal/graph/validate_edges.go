@@ -112,44 +112,52 @@ func (v *validator) successors() {
 	for _, n := range v.g.Nodes {
 		switch n.Type {
 		case AgentNode, InputNode, LLMNode, RAGNode, MapNode, ToolNode, WaitNode:
-			if !n.HasNext && !n.Defer && len(v.branchOf[n.ID]) == 0 {
+			if !n.HasNext && len(v.branchOf[n.ID]) == 0 {
 				v.warn(RuleMissingNext, n, "", "add next:, if only to an end node", "a node of type %s needs next, without it the run fails here", n.Type)
 			}
 		}
 	}
 }
 
-// joins reports joins that have nothing to wait for, or wait for too much.
+// joins reports joins that have nothing to wait for.
 func (v *validator) joins() {
-	var sources map[string]int // number of nodes with an edge to a node
+	var sources map[string][]*Node // nodes with an edge to a node
 	for _, n := range v.g.Nodes {
-		if n.Join == JoinEach {
+		if n.Join != JoinAll {
 			continue
 		}
 		if sources == nil {
 			sources = v.sources()
 		}
-		switch lead := sources[n.ID]; {
-		case n.Join == JoinAll && lead < 2:
+		if !repeats(n, sources) {
 			v.warn(RuleJoin, n, "join", "", "join: all has nothing to wait for, since fewer than two nodes lead here")
-		case n.Join == JoinAny && lead < 2:
-			v.warn(RuleJoin, n, "join", "", "join: any has nothing to choose from, since fewer than two nodes lead here")
-		case int(n.Join) > lead:
-			v.warn(RuleJoin, n, "join", "a node that runs several times counts each time; if there are too few arrivals, the node fails",
-				"join: %d waits for more arrivals than there are nodes that lead here, which are %d", n.Join, lead)
 		}
 	}
 }
 
-func (v *validator) sources() map[string]int {
-	sources := map[string]int{}
+// repeats reports whether several branches can come to a node: two nodes lead there, or to the one before it if that does not wait for all of them.
+func repeats(n *Node, sources map[string][]*Node) bool {
+	for range sources {
+		from := sources[n.ID]
+		if len(from) != 1 {
+			return len(from) > 1
+		}
+		if n = from[0]; n.Join == JoinAll {
+			return false
+		}
+	}
+	return false
+}
+
+func (v *validator) sources() map[string][]*Node {
+	sources := make(map[string][]*Node)
 	for _, n := range v.g.Nodes {
 		targets := map[string]bool{}
 		for _, e := range v.g.Edges(n) {
 			targets[e.To] = true
 		}
 		for to := range targets {
-			sources[to]++
+			sources[to] = append(sources[to], n)
 		}
 	}
 	return sources

@@ -269,7 +269,6 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	done := make([]finishedTask, len(tasks)) // goroutine i writes done[i] and errs[i] only
 	errs := make([]error, len(tasks))
 	work := make([]*Task, len(tasks)) // nil for tasks that were finished before
-	race := newRace(d.Plan, pr, parallel)
 	for i, t := range tasks {
 		rec, ok, err := d.record(ctx, t)
 		if err != nil {
@@ -277,7 +276,6 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 		}
 		if ok {
 			done[i] = finishedTask{rec.Result, rec.Visit}
-			race.found(rec.Result)
 			continue
 		}
 		work[i] = d.task(pr.State, t)
@@ -288,7 +286,10 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	}
 	if !parallel {
 		if work[0] != nil {
-			done[0], errs[0] = d.executeOne(ctx, work[0], parallel, nil)
+			done[0], errs[0] = d.executeOne(ctx, work[0], parallel)
+			if d.nested != nil && errs[0] == nil && done[0].result.Err == nil { // else its checkpoint follows at once
+				errs[0] = d.finished(ctx, work[0], done[0])
+			}
 		}
 		return done, errs[0]
 	}
@@ -305,18 +306,12 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 				d.slots <- struct{}{}
 				defer func() { <-d.slots }()
 			}
-			ctx, cancel := race.enter(ctx, tasks[i].Node.ID)
-			defer cancel()
-			done[i], errs[i] = d.executeOne(ctx, work[i], parallel, race)
+			if done[i], errs[i] = d.executeOne(ctx, work[i], parallel); errs[i] == nil && done[i].result.Err == nil {
+				errs[i] = d.finished(ctx, work[i], done[i])
+			}
 		})
 	}
 	wg.Wait()
-	for i := range work {
-		if errs[i] == nil && race.loses(done[i].result) {
-			done[i].result = graph.Result{Node: done[i].result.Node, Canceled: true}
-			done[i], errs[i] = d.close(ctx, work[i], done[i], parallel)
-		}
-	}
 	return done, errors.Join(errs...)
 }
 
@@ -358,30 +353,19 @@ func (d *driver) record(ctx context.Context, t graph.Task) (rec TaskRecord, foun
 	return rec, false, nil
 }
 
-// executeOne runs one task and keeps its result, unless a checkpoint follows at once. The error is that of an emitter or of the
-// record; the node's own is in the result.
-func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool, race *race) (e finishedTask, err error) {
+// executeOne runs one task. The error is that of an emitter; the node's own is in
+// the result.
+func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (finishedTask, error) {
 	start := d.now()
 	res := d.protect(ctx, t)
 	res.Node = t.Node.ID
 	if res.Err == nil {
 		res.Writes = t.Draft.Diff()
 	}
-	v := Visit{
-		Step: t.Step, Node: t.Node.ID, Type: t.Node.Type, Number: t.Visit, Started: start, Duration: d.now().Sub(start), Usage: t.Usage, Retries: t.Retries,
-	}
-	race.settle(res, func(res graph.Result) bool {
-		e, err = d.close(ctx, t, finishedTask{res, v}, parallel)
-		return err == nil && res.Err == nil
-	})
-	return e, err
-}
-
-// close completes the visit of a task that is over or waits, emits how it ended and keeps its result.
-func (d *driver) close(ctx context.Context, t *Task, e finishedTask, parallel bool) (finishedTask, error) {
-	ctx = context.WithoutCancel(ctx)
-	res := e.result
-	e.visit.Targets, e.visit.Canceled = res.Targets, res.Canceled
+	e := finishedTask{result: res, visit: Visit{
+		Step: t.Step, Node: t.Node.ID, Type: t.Node.Type, Number: t.Visit, Started: start, Duration: d.now().Sub(start),
+		Targets: res.Targets, Usage: t.Usage, Retries: t.Retries,
+	}}
 	waits := fault.CodeOf(res.Err) == fault.Suspended
 	switch {
 	case waits:
@@ -392,18 +376,12 @@ func (d *driver) close(ctx context.Context, t *Task, e finishedTask, parallel bo
 	case res.Failure != nil:
 		e.visit.Failed, e.visit.Error = true, res.Failure.Message
 	}
-	if !t.Events.Silent() {
-		if err := t.Events.Emit(ctx, event.NodeFinished{
-			NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, Edges: res.Taken, End: res.Ended, Waiting: waits,
-			Error: e.visit.Error, Canceled: res.Canceled, Parallel: parallel,
-		}); err != nil {
-			return e, err
-		}
-	}
-	if res.Err != nil || !parallel && d.nested == nil { // else its checkpoint follows at once
+	if t.Events.Silent() {
 		return e, nil
 	}
-	return e, d.finished(ctx, t, e)
+	return e, t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
+		NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, Edges: res.Taken, End: res.Ended, Waiting: waits, Error: e.visit.Error, Parallel: parallel,
+	})
 }
 
 // protect executes t and turns a panic into a failure of the node.

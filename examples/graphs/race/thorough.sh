@@ -1,3 +1,0 @@
-#!/usr/bin/env bash
-sleep 60
-echo '{"text": "a thorough answer"}'

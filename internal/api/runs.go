@@ -68,6 +68,8 @@ type RunBudget struct {
 
 // Resumption says how a run goes on.
 type Resumption struct {
+	Set map[string]json.RawMessage `json:"set,omitempty" doc:"keys of the state of a graph that change before the run goes on, with their new values"`
+
 	Model    string `json:"model,omitempty" doc:"instead of the one that the run began with"`
 	Force    bool   `json:"force,omitempty" doc:"although the agent has changed, or a part of the run is not on record"`
 	Yes      bool   `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied"`
@@ -78,8 +80,7 @@ type Resumption struct {
 
 // Fork begins a run from a super-step of another one.
 type Fork struct {
-	Step *int                       `json:"step,omitempty" minimum:"0" doc:"super-step of the old run, 0 for its start; absent for the last one"`
-	Set  map[string]json.RawMessage `json:"set,omitempty" doc:"keys of the state that change, with their new values"`
+	Step *int `json:"step,omitempty" minimum:"0" doc:"super-step of the old run, 0 for its start; absent for the last one"`
 	Resumption
 }
 

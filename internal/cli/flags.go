@@ -347,7 +347,7 @@ func (o *options) sections() []section {
 				{name: "step", sets: single(once{value: &o.stepN, kind: wholeNumber, check: whole(oneStep)}), usage: "with --agent, --resume or --fork: suspend the run of a graph after one super-step, or N; with --state: after super-step N instead of the last", bare: oneStep, with: []string{"agent", "resume", "fork", "state"}},
 				{name: "diff", sets: two(&o.diff, "ID@STEP ID@STEP"), usage: "show how the states of two steps differ"},
 				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
-				{name: "set", sets: list(&o.set), usage: "with --fork: set a state key, `KEY=JSON`; may be repeated", with: []string{"fork"}},
+				{name: "set", sets: list(&o.set), usage: "with --resume or --fork: set a state key before the run goes on, `KEY=JSON`; may be repeated", with: []string{"resume", "fork"}, not: []string{"answer", "answers"}},
 				{name: "runs-prune", sets: on(&o.prune), usage: "forget runs that ended, as --older and --keep say; runs at work, suspended or interrupted stay"},
 				{name: "older", sets: single(once{value: &o.older, kind: "TIME", check: checkAge}), usage: "with --runs-prune: only runs older than this, such as 30d or 12h", with: []string{"runs-prune"}},
 				{name: "keep", sets: number(&o.keep, 0), usage: "with --runs-prune: keep the `N` newest runs", with: []string{"runs-prune"}},

@@ -66,7 +66,11 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 	case len(before.Pending) > 0 && before.Status == string(run.Suspended) && how == "":
 		return c.goOnRemotely(ctx, s, face, before)
 	default:
-		if _, err := s.Resume(ctx, before.ID, c.resumption()); err != nil {
+		r, err := c.resumption()
+		if err == nil {
+			_, err = s.Resume(ctx, before.ID, r)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -75,7 +79,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 
 // resumptionFlag returns a flag that says how to go on with a run, "" if there is none.
 func (c *command) resumptionFlag() string {
-	for _, name := range []string{"budget", "model", "force", "yes", "no-stream"} {
+	for _, name := range []string{"budget", "model", "force", "yes", "no-stream", "set"} {
 		if c.opts.flags.Changed(name) {
 			return name
 		}
@@ -84,8 +88,16 @@ func (c *command) resumptionFlag() string {
 }
 
 // resumption returns what the options say about going on with a run.
-func (c *command) resumption() api.Resumption {
-	return api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream, Budget: c.opts.asked()}
+func (c *command) resumption() (api.Resumption, error) {
+	r := api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream, Budget: c.opts.asked()}
+	set, err := c.stateChanges()
+	for _, m := range set {
+		if r.Set == nil {
+			r.Set = make(map[string]json.RawMessage)
+		}
+		r.Set[m.Name] = m.Value.AppendJSON(nil)
+	}
+	return r, err
 }
 
 // answersFor returns the answers that the options give to the questions of a run.
@@ -117,16 +129,12 @@ func (c *command) forkRemotely(ctx context.Context, s *farServer, face *face) er
 	if err != nil {
 		return err
 	}
-	f := api.Fork{Resumption: c.resumption(), Set: map[string]json.RawMessage{}}
-	if step >= 0 {
-		f.Step = &step
-	}
-	changed, err := c.stateChanges()
-	if err != nil {
+	f := api.Fork{}
+	if f.Resumption, err = c.resumption(); err != nil {
 		return err
 	}
-	for _, m := range changed {
-		f.Set[m.Name] = m.Value.AppendJSON(nil)
+	if step >= 0 {
+		f.Step = &step
 	}
 	r, err := s.Fork(ctx, id, f)
 	if err != nil {

@@ -16,13 +16,16 @@ import (
 
 // resumeRun goes on with the run of --resume.
 func (c *command) resumeRun(ctx context.Context, face *face) error {
-	r := run.Resumption{Continuation: c.continuation(face)}
+	r := run.Resumption{}
+	var err error
+	if r.Continuation, err = c.continuation(face); err != nil {
+		return err
+	}
 	if c.opts.resume != resumeNewest {
 		r.ID = c.opts.resume
 	}
 	r.Typed = c.opts.answer
 	if c.opts.answers != "" {
-		var err error
 		if r.Answers, r.Lists, err = readAnswers(c.opts.answers); err != nil {
 			return err
 		}
@@ -38,18 +41,20 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 			face.screen.Print("▸ " + what)
 		}
 	}
-	_, err := c.app.Runs().Resume(ctx, r)
+	_, err = c.app.Runs().Resume(ctx, r)
 	return err
 }
 
 // continuation returns what the options say about going on with a run.
-func (c *command) continuation(face *face) run.Continuation {
+func (c *command) continuation(face *face) (run.Continuation, error) {
 	limit, _ := c.opts.limit() // it was checked
+	set, err := c.stateChanges()
 	return run.Continuation{
+		Set:   set,
 		Break: c.opts.breaks, Steps: c.opts.steps(),
 		Budget: limit, Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
 		Events: c.app.Events(face.emitter), Asker: c.asker(face, !c.InTerminal),
-	}
+	}, err
 }
 
 // readAnswers reads a mapping of question ids to answers, some of which may be lists.
@@ -87,11 +92,11 @@ func (c *command) forkRun(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
-	f := run.Fork{Continuation: c.continuation(face), Step: step}
-	f.ID = id
-	if f.Set, err = c.stateChanges(); err != nil {
+	f := run.Fork{Step: step}
+	if f.Continuation, err = c.continuation(face); err != nil {
 		return err
 	}
+	f.ID = id
 	_, err = c.app.Runs().Fork(ctx, f)
 	return err
 }
@@ -100,10 +105,13 @@ func (c *command) forkRun(ctx context.Context, face *face) error {
 func (c *command) stateChanges() (changes []value.Member, err error) {
 	for _, s := range c.opts.set {
 		key, json, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, fault.New(fault.Usage, "--set %s: KEY=JSON is expected", s)
+		}
 		v, err := value.ParseJSON([]byte(json))
-		if !ok || key == "" || err != nil {
-			return nil, fault.Wrap(fault.Usage, err, "--set %s: KEY=JSON is expected", s).
-				WithHint("a text needs quotes of its own: --set 'topic=\"new topic\"'")
+		if err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "--set: the value of %s is not JSON: KEY=JSON is expected", key).
+				WithHint("a text needs quotes of its own: --set '%s=\"new topic\"'", key)
 		}
 		changes = append(changes, value.Member{Name: key, Value: v})
 	}

@@ -175,8 +175,9 @@ type MapProgress struct {
 	Failed int `json:"failed,omitempty"`
 }
 
-// StateUpdated holds the keys that a super-step changed, merged.
+// StateUpdated holds the keys that a super-step changed, merged, or those that the user set.
 type StateUpdated struct {
+	Set    bool           // the user has set them, before the run went on
 	Values []value.Member // ascending by name
 }
 
@@ -648,8 +649,9 @@ func (b Finished) MarshalJSON() ([]byte, error) {
 // MarshalJSON returns the values as one object.
 func (b StateUpdated) MarshalJSON() ([]byte, error) {
 	return value.Marshal(struct {
+		Set    bool        `json:"set,omitempty"`
 		Values value.Value `json:"values"`
-	}{value.ObjectOf(b.Values...).Value()})
+	}{b.Set, value.ObjectOf(b.Values...).Value()})
 }
 
 // seconds returns d in seconds, rounded to microseconds so that the JSON is short.

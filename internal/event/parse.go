@@ -156,6 +156,7 @@ func read[B Body](data []byte) (Body, error) {
 // parseState reads the body of an event that holds a part of a state.
 func parseState(data []byte) (Body, error) {
 	var b struct {
+		Set    bool        `json:"set"`
 		Values value.Value `json:"values"`
 	}
 	if err := json.Unmarshal(data, &b); err != nil {
@@ -167,5 +168,5 @@ func parseState(data []byte) (Body, error) {
 			values = append(values, value.Member{Name: name, Value: v})
 		}
 	}
-	return StateUpdated{Values: slices.Clip(values)}, nil
+	return StateUpdated{Set: b.Set, Values: slices.Clip(values)}, nil
 }

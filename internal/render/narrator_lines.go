@@ -295,10 +295,13 @@ func failedCall(name, text string) string {
 }
 
 func (n *Narrator) stateUpdated(ev event.Event, b event.StateUpdated) {
-	if n.o.Verbose == 0 || len(b.Values) == 0 {
+	if n.o.Verbose == 0 && !b.Set || len(b.Values) == 0 {
 		return
 	}
 	text := n.clock(ev) + "state:"
+	if b.Set {
+		text = n.clock(ev) + "you set in the state:"
+	}
 	for i, m := range b.Values {
 		if i > 0 {
 			text += ","

@@ -102,7 +102,7 @@ func (d *driver) stop(pr graph.Progress, ran []string, steps int) error {
 	}
 	id := d.Events.Run
 	return fault.Wrap(fault.Suspended, &BreakError{place, pr.Step, slices.Clone(pr.Frontier)}, "").
-		WithHint("look at its state: loki --run %s --state\ngo on: loki --resume %s; or for one super-step: loki --resume %s --step", id, id, id)
+		WithHint("look at its state: loki --run %s --state\ngo on: loki --resume %s, with --step for one super-step, with --set KEY=JSON with another state", id, id)
 }
 
 // stops reports whether breakpoints are asked for.

@@ -43,7 +43,7 @@ func stopping(t *testing.T, store run.Store) (*run.Service, run.Job) {
 		Info: run.Info{Agent: "x", Fingerprint: graph.Fingerprint(g), Definition: g.Text}, Graph: g, Durability: graph.DurabilityProcess,
 		Start: run.StartCheckpoint(p, graph.State{}), Events: event.NewScope(nil, event.Source{}, nil),
 		Make: func(_ context.Context, at run.Point) (run.Work, func() error, error) {
-			return run.Graph{Plan: p, Nodes: ns, Start: at.Last, Tasks: at.Tasks, Stops: at.Stops, Past: at.Past}, nil, nil
+			return run.Graph{Plan: p, Nodes: ns, Start: at.Last, Tasks: at.Tasks, Set: at.Set, Stops: at.Stops, Past: at.Past}, nil, nil
 		},
 	}
 	return service(lasting{Store: store}, j), j

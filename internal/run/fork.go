@@ -7,14 +7,12 @@ import (
 	"loki/internal/auth"
 	"loki/internal/chat"
 	"loki/internal/fault"
-	"loki/internal/value"
 )
 
 // Fork says from which step of an old run a new one begins, and how.
 type Fork struct {
 	Continuation
-	Step int            // of the old run, 0 for its start, -1 for the last committed
-	Set  []value.Member // state keys to change
+	Step int // of the old run, 0 for its start, -1 for the last committed
 
 	Owner *auth.Owner // of the new run; nil on the command line
 }
@@ -43,22 +41,13 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	start.State = start.State.With(lastOfEach(f.Set)...)
+	start.State = withSet(start.State, f.Set)
 	start.Usage, start.Failures = chat.Usage{}, 0
 	if t := (Terms{Yes: f.Yes, NoStream: f.NoStream, Budget: f.Budget}); t != (Terms{}) {
 		job.Info.Terms = &t
 	}
 	job.Info.Parent, job.Info.Owner, job.Start = origin, f.Owner, start
 	return s.Start(ctx, job)
-}
-
-// lastOfEach leaves the last of the members with the same name.
-func lastOfEach(members []value.Member) []value.Member {
-	var kept []value.Member
-	for name, v := range value.ObjectOf(members...).All() {
-		kept = append(kept, value.Member{Name: name, Value: v})
-	}
-	return kept
 }
 
 func (s *Service) forkPoint(ctx context.Context, id string, step int) (Info, Checkpoint, error) {

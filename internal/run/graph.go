@@ -15,6 +15,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/steps"
+	"loki/internal/value"
 )
 
 // Executor does the work of nodes. Its method may be called from several
@@ -53,6 +54,9 @@ type Graph struct {
 	// what they used is charged to the budget; the executor charges the rest.
 	Tasks []TaskRecord
 
+	// Set is what the user has set in the state of Start.
+	Set []value.Member
+
 	// Stops are where a recorded run is suspended, but not at Start if it is Past that.
 	Stops Breakpoints
 	Past  bool
@@ -82,7 +86,10 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 	if f.keeper != nil {
 		d.visits = g.Plan.VisitCounts(pr)
 	}
-	err := d.stop(pr, nil, 0)
+	err := d.emitSet(ctx, pr)
+	if err == nil {
+		err = d.stop(pr, nil, 0)
+	}
 	for err == nil && !pr.Done {
 		ran := pr.Frontier
 		if pr, err = d.superStep(ctx, pr); err == nil {
@@ -249,6 +256,15 @@ func (d *driver) emitStep(ctx context.Context, pr, next graph.Progress, width in
 		return nil
 	}
 	return events.Emit(ctx, event.StepFinished{Next: slices.Clone(next.Frontier)})
+}
+
+// emitSet emits what the user has set in the state.
+func (d *driver) emitSet(ctx context.Context, pr graph.Progress) error {
+	if len(d.Set) == 0 || d.Events.Silent() {
+		return nil
+	}
+	set := graph.State{}.Changes(withSet(graph.State{}, d.Set))
+	return d.Events.With(func(s *event.Source) { s.Step = pr.Step }).Emit(ctx, event.StateUpdated{Set: true, Values: set})
 }
 
 // finishedTask is what came of a task.

@@ -142,6 +142,9 @@ type Journal interface {
 	// gone. The caller may change the map once Commit has returned.
 	Commit(ctx context.Context, c Checkpoint, visits []Visit) error
 
+	// SetState replaces the state of the last checkpoint, which is all that is on record: nothing of the super-step after it is.
+	SetState(ctx context.Context, state graph.State) error
+
 	// Asked keeps a question that waits for its answer. It is over when the step with
 	// its key is recorded. One that is asked once more, such as by a run that goes on,
 	// keeps the time at which it was asked first.

@@ -208,10 +208,12 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 }
 
 // Kept reports whether an event is one for the record. Pieces of model text are not, because the reply has
-// them all, nor are changes of the state, which the checkpoints have, and progress.
+// them all, nor are changes that nodes make to the state, which the checkpoints have, and progress.
 func Kept(b event.Body) bool {
-	switch b.(type) {
-	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress, event.StateUpdated:
+	switch b := b.(type) {
+	case event.StateUpdated:
+		return b.Set
+	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress:
 		return false
 	}
 	return true

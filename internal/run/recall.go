@@ -15,10 +15,14 @@ import (
 // JobOf returns the job with which a recorded run goes on from a checkpoint. It is refused,
 // unless the user insists, if the agent is not what it was.
 func (s *Service) JobOf(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error) {
-	job, err := s.Recall(ctx, info, from, c)
-	if err == nil && c.stops() && info.Kind != GraphRun {
-		err = onlyGraphsStop(info.Agent)
+	switch {
+	case info.Kind == GraphRun:
+	case len(c.Set) > 0:
+		return Job{}, fault.New(fault.Usage, "run %s is the answer to one question, and has no state that could be set", info.ID).WithHint("leave out --set")
+	case c.stops():
+		return Job{}, onlyGraphsStop(info.Agent)
 	}
+	job, err := s.Recall(ctx, info, from, c)
 	if err != nil || info.Kind == ChatRun {
 		return job, err
 	}

@@ -45,7 +45,8 @@ func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 		}
 		r.ID = cmp.Or(out.Run, r.ID)                                  // another run may be the newest one now
 		r.Answer, r.Answers, r.Typed, r.Answered = nil, nil, nil, nil // they have been given
-		r.Uncanceled = true                                           // a cancel meanwhile is the later decision
+		r.Set = nil
+		r.Uncanceled = true // a cancel meanwhile is the later decision
 	}
 }
 
@@ -90,6 +91,11 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err := acceptGap(ctx, store, info, job.Events); err != nil {
 		return Outcome{}, err
 	}
+	if len(r.Set) > 0 {
+		if err := mayBeSet(ctx, store, info.ID, last, nil); err != nil {
+			return Outcome{}, err
+		}
+	}
 	answered, err := giveAnswers(ctx, store, info.ID, job, r)
 	if err != nil {
 		return Outcome{}, err
@@ -110,6 +116,9 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, refusal(err, info.Kind)
 	}
+	if err := set(ctx, store, journal, &found, job.Events, r.Set); err != nil {
+		return Outcome{}, errors.Join(err, journal.Close())
+	}
 	if err := raise(ctx, journal, &found.Info, r.Budget); err != nil {
 		return Outcome{}, errors.Join(refusal(err, info.Kind), journal.Close())
 	}
@@ -126,7 +135,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return s.giveUp(ctx, job, journal, found)
 	}
 	began := info.Events > 0 // otherwise it has waited for its turn until now
-	return s.execute(ctx, job, Point{Recovery: found, Resumed: began}, journal, answered, wait)
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: began, Set: r.Set}, journal, answered, wait)
 }
 
 // raise records bounds in place of those that a run was begun with.

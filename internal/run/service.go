@@ -12,6 +12,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/value"
 )
 
 // Job is a piece of work that can be run, and what its record begins with. It is filled in
@@ -80,9 +81,10 @@ func (j Job) release() {
 
 // Point is where a job begins or goes on.
 type Point struct {
-	Recovery         // of a new run only Last, which is the job's Start
-	Resumed  bool    // the run goes on after an interruption
-	Budget   *Budget // nil bounds nothing
+	Recovery                // of a new run only Last, which is the job's Start
+	Resumed  bool           // the run goes on after an interruption
+	Budget   *Budget        // nil bounds nothing
+	Set      []value.Member // what the user has set in the state that the run goes on with
 	Stops    Breakpoints
 	Past     bool // the run was suspended here, or failed: it does not stop before its next super-step
 }
@@ -123,10 +125,11 @@ type Continuation struct {
 	Here     bool   // in the present directory instead of the one the run was started in
 	Model    string // instead of the one the user asked for then; "" keeps that
 	NoStream bool
-	Yes      bool         // whatever tools would ask is answered with yes
-	Budget   graph.Budget // its bounds replace those that the run was begun with, and stay; they hold beside the agent's
-	Break    []string     // where the run of a graph is suspended, see [ParseBreakpoints]
-	Steps    int          // it is suspended after so many super-steps; 0 for no bound
+	Yes      bool           // whatever tools would ask is answered with yes
+	Budget   graph.Budget   // its bounds replace those that the run was begun with, and stay; they hold beside the agent's
+	Set      []value.Member // state keys of a graph to change before
+	Break    []string       // where the run of a graph is suspended, see [ParseBreakpoints]
+	Steps    int            // it is suspended after so many super-steps; 0 for no bound
 	Events   event.Scope
 	Asker    ask.Asker
 
@@ -138,6 +141,7 @@ type Continuation struct {
 // warned. The error is a [*fault.Error] that says how the run can go on.
 func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if err := s.mayStop(job); err != nil {
+		job.release()
 		return Outcome{}, err
 	}
 	if s.Unrecorded || !s.Always && (job.Durability == graph.DurabilityOff || job.Durability == "") {

@@ -20,6 +20,7 @@ import (
 	"loki/internal/auth"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/run"
 	docs "loki/internal/run/record"
 	"loki/internal/steps"
@@ -650,6 +651,14 @@ func (j *journal) Commit(_ context.Context, c run.Checkpoint, visits []run.Visit
 		j.run.visits = append(j.run.visits, visits...)
 		j.run.tasks = slices.DeleteFunc(j.run.tasks, func(t run.TaskRecord) bool { return t.Step <= c.Step })
 		j.run.questions = slices.DeleteFunc(j.run.questions, func(q *question) bool { return !q.answered && q.Step <= c.Step })
+		return nil
+	})
+}
+
+// SetState replaces the state of the last checkpoint.
+func (j *journal) SetState(_ context.Context, state graph.State) error {
+	return j.write(func(time.Time) error {
+		j.run.last().State = state
 		return nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/postgres"
 	"loki/internal/run"
 	"loki/internal/run/record"
@@ -349,6 +350,22 @@ func (j *journal) Commit(ctx context.Context, cp run.Checkpoint, visits []run.Vi
 	}}, &after)
 }
 
+// SetState replaces the state of the last checkpoint.
+func (j *journal) SetState(ctx context.Context, state graph.State) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return run.ErrClosed
+	}
+	e, err := j.store.seal().SetState(&j.last, state)
+	if err != nil {
+		return fmt.Errorf("recording the state of run %s: %w", j.name, err)
+	}
+	after := j.last
+	after.State, after.Places = state, e.Places
+	return j.writeLocked(ctx, write{op: "set", docs: checkpointDocs(&e)[2:], rows: func(b *pgx.Batch) { queueChanges(b, j.id, &e) }, done: func() { j.last = after }}, &after)
+}
+
 // checkpointDocs returns the documents of a checkpoint.
 func checkpointDocs(e *record.Checkpoint) []record.Document {
 	docs := []record.Document{e.Doc, e.Visits}
@@ -360,6 +377,11 @@ func checkpointDocs(e *record.Checkpoint) []record.Document {
 
 func queueCheckpoint(b *pgx.Batch, id int64, e *record.Checkpoint) {
 	b.Queue(`INSERT INTO loki.checkpoints (run, step, doc, visits) VALUES ($1, $2, $3, $4)`, id, e.Step, e.Doc.Data, e.Visits.Data)
+	queueChanges(b, id, e)
+}
+
+// queueChanges writes what a checkpoint changes of the state, also for one that is on record.
+func queueChanges(b *pgx.Batch, id int64, e *record.Checkpoint) {
 	if len(e.Changes) == 0 {
 		return
 	}
@@ -368,7 +390,8 @@ func queueCheckpoint(b *pgx.Batch, id int64, e *record.Checkpoint) {
 	for i, ch := range e.Changes {
 		keys[i], full[i], docs[i] = []byte(ch.Key), int32(ch.Full), ch.Doc.Data
 	}
-	b.Queue(`INSERT INTO loki.state (run, step, key, full_step, doc) SELECT $1, $2, s.key, s.full_step, s.doc FROM unnest($3::bytea[], $4::integer[], $5::bytea[]) AS s (key, full_step, doc)`,
+	b.Queue(`INSERT INTO loki.state (run, step, key, full_step, doc) SELECT $1, $2, s.key, s.full_step, s.doc FROM unnest($3::bytea[], $4::integer[], $5::bytea[]) AS s (key, full_step, doc)
+			ON CONFLICT (run, key, step) DO UPDATE SET full_step = excluded.full_step, doc = excluded.doc`,
 		id, e.Step, keys, full, docs)
 }
 

@@ -38,7 +38,7 @@ func (f Sealer) Event(ev event.Event) Event {
 	p := Event{doc: f.newDocument(256)}
 	if updated, ok := ev.Body.(event.StateUpdated); ok {
 		bare := ev
-		bare.Body = event.StateUpdated{}
+		bare.Body = event.StateUpdated{Set: updated.Set}
 		text, err := bare.MarshalJSON()
 		if head, ok := bytes.CutSuffix(text, emptyValues); ok && err == nil {
 			p.state, p.values = true, updated.Values

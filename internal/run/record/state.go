@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"loki/internal/chat"
+	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/value"
 )
@@ -93,7 +94,7 @@ func (f Sealer) Checkpoint(before *Snapshot, c run.Checkpoint, visits []run.Visi
 		if !known {
 			where.Key = f.Text(m.Name)
 		}
-		if !known || !grown {
+		if !known || !grown || where.At == c.Step { // of which there is one document
 			added, where.Full = m.Value, c.Step
 		}
 		where.At = c.Step
@@ -107,6 +108,13 @@ func (f Sealer) Checkpoint(before *Snapshot, c run.Checkpoint, visits []run.Visi
 		}
 	}
 	return e, nil
+}
+
+// SetState encodes what a state changes of that of the last checkpoint. Of what it returns only Changes and Places are to be used.
+func (f Sealer) SetState(last *Snapshot, state graph.State) (Checkpoint, error) {
+	c := last.Checkpoint
+	c.State = state
+	return f.Checkpoint(last, c, nil)
 }
 
 // changedVisits returns the visits of after that are not those of before, with 0 for a node

@@ -70,6 +70,7 @@ func Run(t *testing.T, o Options) {
 		{"commit_out_of_order", (*suite).commitOutOfOrder},
 		{"checkpoints", (*suite).checkpoints},
 		{"checkpoints_of_resumed_run", (*suite).checkpointsOfResumedRun},
+		{"set_state", (*suite).setState},
 		{"visit_counts", (*suite).visitCounts},
 		{"fork", (*suite).fork},
 		{"odd_values", (*suite).oddValues},

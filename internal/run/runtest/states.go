@@ -1,6 +1,7 @@
 package runtest
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -57,6 +58,44 @@ func (s *suite) randomRun(seed uint64, n, every int) {
 	s.reopen()
 	for i := range all {
 		s.same(fmt.Sprintf("checkpoint %d, after reopening", i), s.checkpoint(j.ID(), i), all[i])
+	}
+}
+
+// setState replaces the state of checkpoints, now and then of one that was read back. The others stay as they are.
+func (s *suite) setState() {
+	rnd := rand.New(rand.NewPCG(3, 0))
+	c := run.Checkpoint{State: state("grown", []any{1}, "text", "a"), Frontier: []string{"a"}, Visits: map[string]int{"a": 1}, Taken: map[string]int{"a.next[1]": 2}}
+	j := s.beginWith(sample(), c)
+	var all []run.Checkpoint
+	for len(all) < 40 {
+		for range rnd.IntN(3) { // more than once, too
+			c.State = mutate(rnd, c.State)
+			s.ok(j.SetState(s.Context(), c.State))
+		}
+		s.same("set", s.checkpoint(j.ID(), -1), c)
+		all = append(all, c)
+		if len(all)%4 == 0 {
+			s.ok(j.Close())
+			s.reopen()
+			var found run.Recovery
+			j, found = s.resume(j.ID())
+			s.same("recovered", found.Last, c)
+			c.State = mutate(rnd, c.State)
+			s.ok(j.SetState(s.Context(), c.State))
+			all[len(all)-1] = c
+		}
+		c = next(c, mutate(rnd, c.State))
+		c.Visits = map[string]int{"a": c.Step + 1}
+		c.Taken = map[string]int{"a.next[1]": 2}
+		s.ok(j.Commit(s.Context(), c, nil))
+	}
+	s.ok(j.Close())
+	s.reopen()
+	for i := range all {
+		s.same(fmt.Sprintf("checkpoint %d", i), s.checkpoint(j.ID(), i), all[i])
+	}
+	if err := j.SetState(s.Context(), c.State); !errors.Is(err, run.ErrClosed) {
+		s.Errorf("the state was set in a closed journal: %v", err)
 	}
 }
 

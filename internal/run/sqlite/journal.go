@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"loki/internal/event"
+	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/run/record"
 	"loki/internal/steps"
@@ -208,6 +209,22 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 		j.last = before
 	}
 	return err
+}
+
+// SetState replaces the state of the last checkpoint.
+func (j *journal) SetState(_ context.Context, state graph.State) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return run.ErrClosed
+	}
+	e, err := j.store.seal().SetState(&j.last, state)
+	if err != nil {
+		return fmt.Errorf("recording the state of run %s: %w", j.name, err)
+	}
+	return j.writeLocked("set", func(c *conn) error { return writeChanges(c, &e, &j.blobs) }, func() {
+		j.last.State, j.last.Places = state, e.Places
+	})
 }
 
 // Asked keeps a question.

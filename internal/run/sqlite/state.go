@@ -12,16 +12,25 @@ func writeCheckpoint(c *conn, e *record.Checkpoint, blobs *blobKeeper, at int64)
 	if err := blobs.put(c, e.Doc, e.Visits); err != nil {
 		return err
 	}
+	if err := writeChanges(c, e, blobs); err != nil {
+		return err
+	}
+	_, err := c.exec("INSERT INTO checkpoints (run, step, at, doc, visits) VALUES (?, ?, ?, ?, ?)", blobs.run, e.Step, at, e.Doc.Data, e.Visits.Data)
+	return err
+}
+
+// writeChanges writes what a checkpoint changes of the state, also for one that is on record.
+func writeChanges(c *conn, e *record.Checkpoint, blobs *blobKeeper) error {
 	for _, ch := range e.Changes {
 		if err := blobs.put(c, ch.Doc); err != nil {
 			return err
 		}
-		if _, err := c.exec("INSERT INTO state (run, key, step, full, doc) VALUES (?, ?, ?, ?, ?)", blobs.run, ch.Key, e.Step, ch.Full, ch.Doc.Data); err != nil {
+		if _, err := c.exec("INSERT INTO state (run, key, step, full, doc) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET full = excluded.full, doc = excluded.doc",
+			blobs.run, ch.Key, e.Step, ch.Full, ch.Doc.Data); err != nil {
 			return err
 		}
 	}
-	_, err := c.exec("INSERT INTO checkpoints (run, step, at, doc, visits) VALUES (?, ?, ?, ?, ?)", blobs.run, e.Step, at, e.Doc.Data, e.Visits.Data)
-	return err
+	return nil
 }
 
 // readCheckpoint returns the checkpoint of a run after a super-step that it has.

@@ -285,6 +285,10 @@ func (e *endpoints) continuation(ctx context.Context, id string, r *api.Resumpti
 	}
 	c.Model, c.Force, c.Yes, c.NoStream = r.Model, r.Force, r.Yes, r.NoStream
 	c.Budget = bounds(r.Budget)
+	var err error
+	if c.Set, err = members(r.Set); err != nil {
+		return c, err
+	}
 	if err := mayConsent(ctx, r.Yes); err != nil {
 		return c, err
 	}
@@ -313,9 +317,6 @@ func (e *endpoints) fork(ctx context.Context, in *forkRequest) (*rest.Reply, err
 	f := run.Fork{Continuation: c, Step: -1, Owner: e.Access.Owner(rest.Subject(ctx))}
 	if body.Step != nil {
 		f.Step = *body.Step
-	}
-	if f.Set, err = members(body.Set); err != nil {
-		return nil, err
 	}
 	id, err := e.enter(ctx, func() (string, error) { return e.Manager.Fork(ctx, f) })
 	if err != nil {

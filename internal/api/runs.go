@@ -143,17 +143,18 @@ type RunDetail struct {
 
 // Visit is one execution of a node.
 type Visit struct {
-	Step    int        `json:"step"`
-	Node    string     `json:"node"`
-	Type    string     `json:"type"`
-	Number  int        `json:"visit" doc:"of the node's visits, from 1"`
-	Started time.Time  `json:"started"`
-	Seconds float64    `json:"seconds"`
-	Targets []string   `json:"targets,omitempty" doc:"nodes that it led to"`
-	Usage   chat.Usage `json:"usage"`
-	Retries int        `json:"retries,omitempty"`
-	Failed  bool       `json:"failed,omitempty"`
-	Error   string     `json:"error,omitempty"`
+	Step     int        `json:"step"`
+	Node     string     `json:"node"`
+	Type     string     `json:"type"`
+	Number   int        `json:"visit" doc:"of the node's visits, from 1"`
+	Started  time.Time  `json:"started"`
+	Seconds  float64    `json:"seconds"`
+	Targets  []string   `json:"targets,omitempty" doc:"nodes that it led to"`
+	Usage    chat.Usage `json:"usage"`
+	Retries  int        `json:"retries,omitempty"`
+	Failed   bool       `json:"failed,omitempty"`
+	Error    string     `json:"error,omitempty"`
+	Canceled bool       `json:"canceled,omitempty" doc:"others were faster, so its work was stopped or dropped"`
 }
 
 // NodeTotal sums up the visits of one node.

@@ -66,6 +66,7 @@ func actions() []action {
 		{flag: "shell-integration", do: (*command).printIntegration},
 		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
 		{flag: "man", do: (*command).printManual, alone: true},
+		{flag: "print-schema", do: (*command).printSchema, alone: true},
 		{flag: "healthcheck", do: (*command).healthcheck, alone: true},
 		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},
 		{flag: "api-key", needs: needConfig, do: (*command).makeKey, alone: true, beside: []string{"scopes"}},

@@ -59,6 +59,7 @@ type options struct {
 	strict   bool
 	graph    string
 	format   string
+	schemaOf string // --print-schema
 	output   string
 	quiet    bool
 	verbose  int
@@ -335,6 +336,7 @@ func (o *options) sections() []section {
 				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot, svg or text", with: []string{"graph"}},
+				{name: "print-schema", sets: choice(&o.schemaOf, "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
 				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
 				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, or for what the run itself waits for, then go on", with: []string{"resume"}},

@@ -190,6 +190,12 @@ func (c *command) drawGraph(context.Context) error {
 	return err
 }
 
+// printSchema prints the JSON Schema of a definition.
+func (c *command) printSchema(context.Context) error {
+	_, err := c.Out.Write(graph.JSONSchema())
+	return err
+}
+
 // warnFinding prints a warning about an agent that is going to run.
 func (c *command) warnFinding(file string, f graph.Finding) {
 	text := f.Message

@@ -255,6 +255,9 @@ func pathOf(step []api.Visit) string {
 		if v.Failed {
 			parts[i] += " FAILED"
 		}
+		if v.Canceled {
+			parts[i] += " canceled"
+		}
 		if len(v.Targets) > 0 {
 			parts[i] += " -> " + strings.Join(v.Targets, ", ")
 		}

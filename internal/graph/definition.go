@@ -174,8 +174,8 @@ type Node struct {
 	// and an answer. Where there is one, it decides, and the field, such as Next, only says which nodes it can lead to.
 	Choices map[string]*Choice
 
-	// Join makes the node wait, see Plan.
-	Join Join
+	Join  Join
+	Defer bool // it runs when nothing else is left to run
 
 	// Updates are the state_updates; HasUpdates is true also for an empty map.
 	Updates    []Update
@@ -232,15 +232,6 @@ type Cache struct {
 	TTL time.Duration // age up to which a result is used; 0 uses none
 	Key *Template     // strict; nil means everything that the node's work depends on
 }
-
-// Join says when a node with several predecessors runs.
-type Join string
-
-// The joins.
-const (
-	JoinAny Join = "any" // whenever a branch reaches it
-	JoinAll Join = "all" // once no other active branch can still reach it over declared edges
-)
 
 // Update is one entry of state_updates: after the node's work, the rendered
 // template is stored under the key.

@@ -217,7 +217,17 @@ func nodeMeaning(n *Node) aspects {
 	for place, c := range n.choices {
 		l.add(place, c.text())
 	}
-	l.text("join", string(n.Join))
+	switch n.Join { // the words are those that fingerprints on record have
+	case JoinEach:
+		l.text("join", "any")
+	case JoinAny:
+		l.text("join", "any, and the others are canceled")
+	default:
+		l.text("join", n.Join.String())
+	}
+	if n.Defer {
+		l.add("defer", "true")
+	}
 	if n.HasUpdates {
 		l.add("state_updates", updatesText(n.Updates))
 	}

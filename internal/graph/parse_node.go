@@ -14,7 +14,7 @@ import (
 
 // node reads one entry of nodes and adds what can be read of it to the graph.
 func (p *parser) node(e yamldoc.Entry) {
-	n := &Node{ID: e.Key, Join: JoinAny}
+	n := &Node{ID: e.Key}
 	p.current = n.ID
 	defer func() { p.current = "" }()
 	m := e.Node.Map()
@@ -38,7 +38,8 @@ func (p *parser) node(e yamldoc.Entry) {
 	p.pick = pickFirst
 	yamldoc.Choice(m, "pick", &p.pick, pickFirst, pickAll)
 	p.next(n, m)
-	yamldoc.Choice(m, "join", &n.Join, JoinAny, JoinAll)
+	p.join(n, m)
+	m.Bool("defer", &n.Defer)
 	p.require(m, p.requiredOf(n)...)
 	p.fields(n, m)
 	if n.Type != EndNode {

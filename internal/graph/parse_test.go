@@ -283,7 +283,7 @@ func TestNodeDefaults(t *testing.T) {
 		{"end", "type: end", graph.Node{Type: graph.EndNode, End: &graph.End{}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.want.ID, tt.want.Join = "a", graph.JoinAny
+			tt.want.ID = "a"
 			if got := with(t, tt.fields); !reflect.DeepEqual(*got, tt.want) {
 				t.Errorf("got  %+v\nwant %+v", *got, tt.want)
 			}
@@ -296,7 +296,7 @@ func TestNodeFields(t *testing.T) {
 	schema := value.ObjectOf(value.Member{Name: "type", Value: value.Of("array")}).Value()
 	half, two := 0.5, 2
 	updates := []graph.Update{{Key: "z", Template: tmpl("{{output}}")}, {Key: "a", Template: tmpl("x")}}
-	const common = `, next: b, join: all, description: d, timeout: 7, state_updates: {z: "{{output}}", a: x}`
+	const common = `, next: b, join: all, defer: true, description: d, timeout: 7, state_updates: {z: "{{output}}", a: x}`
 	for _, tt := range []struct {
 		name, fields string
 		want         graph.Node
@@ -332,7 +332,7 @@ func TestNodeFields(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.want.ID, tt.want.Description, tt.want.Join, tt.want.Next, tt.want.HasNext = "a", "d", graph.JoinAll, []string{"b"}, true
+			tt.want.ID, tt.want.Description, tt.want.Join, tt.want.Defer, tt.want.Next, tt.want.HasNext = "a", "d", graph.JoinAll, true, []string{"b"}, true
 			if tt.want.Type != graph.EndNode {
 				tt.want.Timeout, tt.want.HasTimeout = 7*time.Second, true
 			}

@@ -19,14 +19,15 @@ import (
 // follows. Both are pure: the same arguments give the same result, whatever the order
 // in which the tasks were finished.
 //
-// A node with [JoinAll] that is reached while another active node can still reach it
-// over declared edges is held back, in Progress.Waiting, until none can.
+// Nodes with a [Join], deferred nodes and end nodes beside them can be held back, in Progress.Waiting, when they are reached.
 type Plan struct {
 	graph *Graph
 	nodes []*Node        // ascending by id
 	rank  map[string]int // index into nodes by id
-	// reach[j] has a bit for every node from which the JoinAll node j can be reached.
+	// reach[j] has a bit for every node from which the node j with a join can be reached.
 	reach map[int]bitset
+	// races says that there are nodes for which others race, counts that some of them count arrivals, defers that nodes are deferred.
+	races, counts, defers bool
 	// bounded are the ways with a bound, by their ids. counting says that tasks are given what the run has counted.
 	bounded  map[string]int
 	counting bool
@@ -42,6 +43,7 @@ func NewPlan(g *Graph) *Plan {
 	p.reach = p.joinAncestors()
 	p.counting = bytes.Contains(g.Text, []byte(LoopKey))
 	for _, n := range p.nodes {
+		p.races, p.counts, p.defers = p.races || n.Join > JoinEach, p.counts || n.Join > JoinAny, p.defers || n.Defer
 		for _, c := range n.choices {
 			p.counting = true
 			for _, w := range c.Ways {
@@ -66,13 +68,14 @@ type Progress struct {
 	Step     int      // super-steps done
 	State    State    // after them
 	Frontier []string // nodes of the next super-step, ascending
-	Waiting  []string // JoinAll nodes that were reached and are held back, ascending
+	Waiting  []string // nodes that were reached and are held back, ascending
 	Failures int      // tolerated failures so far
 	Done     bool     // an end node was reached
 	Output   string   // its text
 
-	visits []int32 // finished visits by rank
-	taken  []int32 // of the bounded ways; nil if none was taken
+	visits  []int32 // finished visits by rank, canceled ones included
+	taken   []int32 // of the bounded ways; nil if none was taken
+	arrived []int32 // results that led to nodes whose join counts them since they last ran, by rank; nil if no join does
 }
 
 // Visits returns how often the node was run so far.
@@ -96,7 +99,12 @@ func (p *Plan) VisitCounts(pr Progress) map[string]int {
 
 // Begin returns the Progress before the first super-step.
 func (p *Plan) Begin(state State) Progress {
-	return Progress{State: state, Frontier: []string{p.graph.Start}, visits: make([]int32, len(p.nodes))}
+	pr := Progress{State: state, Frontier: []string{p.graph.Start}, visits: make([]int32, len(p.nodes))}
+	if i, ok := p.rank[p.graph.Start]; ok && p.nodes[i].Join > JoinAny { // the beginning counts for all
+		pr.arrived = make([]int32, len(p.nodes))
+		pr.arrived[i] = int32(p.nodes[i].Join)
+	}
+	return pr
 }
 
 // Restore returns pr, read back from a store, with the visits it had.
@@ -105,6 +113,33 @@ func (p *Plan) Restore(pr Progress, visits map[string]int) Progress {
 	for id, n := range maps.All(visits) {
 		if i, ok := p.rank[id]; ok {
 			pr.visits[i] = int32(n)
+		}
+	}
+	return pr
+}
+
+// ArrivedCounts returns how many results led to nodes whose join counts them since they last ran, by their ids; nil if none did.
+func (p *Plan) ArrivedCounts(pr Progress) map[string]int {
+	var counts map[string]int
+	for i, n := range pr.arrived {
+		if n > 0 {
+			if counts == nil {
+				counts = make(map[string]int)
+			}
+			counts[p.nodes[i].ID] = int(n)
+		}
+	}
+	return counts
+}
+
+// RestoreArrived returns pr, read back from a store, with the results that led to nodes whose join counts them.
+func (p *Plan) RestoreArrived(pr Progress, counts map[string]int) Progress {
+	for id, n := range counts {
+		if i, ok := p.rank[id]; ok && p.nodes[i].Join > JoinAny {
+			if pr.arrived == nil {
+				pr.arrived = make([]int32, len(p.nodes))
+			}
+			pr.arrived[i] = int32(n)
 		}
 	}
 	return pr
@@ -143,6 +178,7 @@ type Task struct {
 	Step  int   // number of the super-step, from 1
 	Visit int   // which visit of the node this is, from 1
 	Loop  *Loop // what the run has counted; nil in a graph that nothing of depends on it
+	Short error // why the node fails without being run: an [*ArrivalsError]; nil if it does not
 }
 
 // Result is what came of a [Task].
@@ -154,7 +190,9 @@ type Result struct {
 	Ended   bool           // the node was an end node
 	Output  string         // of an end node
 	Failure *Failure       // the node failed, and the run goes on
-	Err     error          // the node failed, and so does the run; the rest is ignored
+	// Canceled says that others were faster, see [Plan.Losers]. There is nothing else but the node.
+	Canceled bool
+	Err      error // the node failed, and so does the run; the rest is ignored
 }
 
 // Failure is a node's failure that the run tolerates.
@@ -213,7 +251,7 @@ func (p *Plan) Next(pr Progress) ([]Task, error) {
 		if limit := p.graph.Settings.MaxLoopIterations; visit > limit {
 			return nil, &LimitError{Node: id, Visits: visit, Max: limit}
 		}
-		tasks[i] = Task{Node: p.nodes[r], Step: pr.Step + 1, Visit: visit}
+		tasks[i] = Task{Node: p.nodes[r], Step: pr.Step + 1, Visit: visit, Short: p.Short(pr, id)}
 		tasks[i].Loop = p.Loop(pr, id)
 	}
 	return tasks, nil
@@ -264,6 +302,7 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 		Failures: pr.Failures,
 		visits:   slices.Clone(pr.visits),
 		taken:    pr.taken,
+		arrived:  p.arrivals(pr, results),
 	}
 	var reached []string
 	for i := range results {
@@ -280,7 +319,7 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 	}
 	reached = append(reached, pr.Waiting...)
 	slices.Sort(reached)
-	next.Frontier, next.Waiting = p.holdBack(slices.Compact(reached))
+	next.Frontier, next.Waiting = p.holdBack(slices.Compact(reached), pr.Waiting, next.arrived)
 	return next, nil
 }
 
@@ -390,82 +429,4 @@ func (p *Plan) recordFailures(state State, results []Result) State {
 		}
 	}
 	return state
-}
-
-// holdBack splits the reached nodes, sorted, into those that run now and the JoinAll
-// nodes that must wait for others.
-func (p *Plan) holdBack(reached []string) (frontier, waiting []string) {
-	if len(p.reach) == 0 || len(reached) < 2 {
-		return reached, nil
-	}
-	active := newBitset(len(p.nodes))
-	for _, id := range reached {
-		if i, ok := p.rank[id]; ok {
-			active.set(i)
-		}
-	}
-	for _, id := range reached {
-		i, known := p.rank[id]
-		if before, joins := p.reach[i]; known && joins && before.intersects(active) {
-			waiting = append(waiting, id)
-			continue
-		}
-		frontier = append(frontier, id)
-	}
-	if len(frontier) == 0 { // they wait for each other, in a loop
-		return waiting[:1], waiting[1:]
-	}
-	return frontier, waiting
-}
-
-// joinAncestors finds, for each JoinAll node, the nodes that can reach it.
-func (p *Plan) joinAncestors() map[int]bitset {
-	var sources [][]int // by rank: the nodes with an edge to it
-	ancestors := make(map[int]bitset)
-	for j, n := range p.nodes {
-		if n.Join != JoinAll {
-			continue
-		}
-		if sources == nil {
-			sources = p.sources()
-		}
-		seen := newBitset(len(p.nodes))
-		for todo := slices.Clone(sources[j]); len(todo) > 0; {
-			i := todo[len(todo)-1]
-			todo = todo[:len(todo)-1]
-			if i != j && !seen.has(i) {
-				seen.set(i)
-				todo = append(todo, sources[i]...)
-			}
-		}
-		ancestors[j] = seen
-	}
-	return ancestors
-}
-
-func (p *Plan) sources() [][]int {
-	sources := make([][]int, len(p.nodes))
-	for i, n := range p.nodes {
-		for _, e := range p.graph.Edges(n) {
-			if to, ok := p.rank[e.To]; ok {
-				sources[to] = append(sources[to], i)
-			}
-		}
-	}
-	return sources
-}
-
-// bitset is a set of small integers.
-type bitset []uint64
-
-func newBitset(n int) bitset    { return make(bitset, (n+63)/64) }
-func (b bitset) set(i int)      { b[i/64] |= 1 << (i % 64) }
-func (b bitset) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
-func (b bitset) intersects(c bitset) bool {
-	for i := range b {
-		if b[i]&c[i] != 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -45,17 +45,20 @@ nodes:
 	}
 }
 
+// badTools are the fields of tool nodes that cannot be read, and what is said about them.
+var badTools = []struct{ fields, want string }{
+	{"", `nodes.a: required field "tool" is missing`},
+	{"tool: 5", "nodes.a.tool: expected a string"},
+	{"tool: 'mcp:papers'", `2:25: nodes.a.tool: expected mcp:SERVER/TOOL, found "mcp:papers"`},
+	{"tool: 'mcp:/find'", `expected mcp:SERVER/TOOL, found "mcp:/find"`},
+	{"tool: 'mcp:papers/'", `expected mcp:SERVER/TOOL, found "mcp:papers/"`},
+	{"tool: t, arguments: [a]", "nodes.a.arguments: expected a mapping"},
+	{"tool: t, arguments: {a: .inf}", "nodes.a.arguments.a: .inf cannot be expressed in JSON"},
+	{"tool: t, output_schema: {type: text}", "not valid JSON Schema"},
+}
+
 func TestToolNodesThatCannotBeRead(t *testing.T) {
-	for _, tt := range []struct{ fields, want string }{
-		{"", `nodes.a: required field "tool" is missing`},
-		{"tool: 5", "nodes.a.tool: expected a string"},
-		{"tool: 'mcp:papers'", `2:25: nodes.a.tool: expected mcp:SERVER/TOOL, found "mcp:papers"`},
-		{"tool: 'mcp:/find'", `expected mcp:SERVER/TOOL, found "mcp:/find"`},
-		{"tool: 'mcp:papers/'", `expected mcp:SERVER/TOOL, found "mcp:papers/"`},
-		{"tool: t, arguments: [a]", "nodes.a.arguments: expected a mapping"},
-		{"tool: t, arguments: {a: .inf}", "nodes.a.arguments.a: .inf cannot be expressed in JSON"},
-		{"tool: t, output_schema: {type: text}", "not valid JSON Schema"},
-	} {
+	for _, tt := range badTools {
 		_, _, err := graph.Parse("g.yaml", []byte("nodes:\n  a: {type: tool, "+tt.fields+"}\nname: x\nstart: a\n"))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.fields, err, tt.want)

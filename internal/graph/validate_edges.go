@@ -112,25 +112,31 @@ func (v *validator) successors() {
 	for _, n := range v.g.Nodes {
 		switch n.Type {
 		case AgentNode, InputNode, LLMNode, RAGNode, MapNode, ToolNode, WaitNode:
-			if !n.HasNext && len(v.branchOf[n.ID]) == 0 {
+			if !n.HasNext && !n.Defer && len(v.branchOf[n.ID]) == 0 {
 				v.warn(RuleMissingNext, n, "", "add next:, if only to an end node", "a node of type %s needs next, without it the run fails here", n.Type)
 			}
 		}
 	}
 }
 
-// joins reports joins that have nothing to wait for.
+// joins reports joins that have nothing to wait for, or wait for too much.
 func (v *validator) joins() {
 	var sources map[string][]*Node // nodes with an edge to a node
 	for _, n := range v.g.Nodes {
-		if n.Join != JoinAll {
+		if n.Join == JoinEach {
 			continue
 		}
 		if sources == nil {
 			sources = v.sources()
 		}
-		if !repeats(n, sources) {
+		switch lead := len(sources[n.ID]); {
+		case n.Join == JoinAll && !repeats(n, sources):
 			v.warn(RuleJoin, n, "join", "", "join: all has nothing to wait for, since fewer than two nodes lead here")
+		case n.Join == JoinAny && lead < 2:
+			v.warn(RuleJoin, n, "join", "", "join: any has nothing to choose from, since fewer than two nodes lead here")
+		case int(n.Join) > lead:
+			v.warn(RuleJoin, n, "join", "a node that runs several times counts each time; if there are too few arrivals, the node fails",
+				"join: %d waits for more arrivals than there are nodes that lead here, which are %d", n.Join, lead)
 		}
 	}
 }

@@ -56,11 +56,30 @@ func (v *validator) parallelWrites(gr group) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(writers)) {
-		if ids := writers[key]; len(ids) > 1 && v.g.Reducers[key] == "" {
+		if ids := writers[key]; len(ids) > 1 && v.g.Reducers[key] == "" && !v.race(ids) {
 			v.err(RuleParallelWrite, nil, "nodes."+gr.source.ID+"."+gr.place, fmt.Sprintf("declare how to combine them, for example reducers: {%s: append}", key),
 				"parallel nodes [%s] all write %q, and no reducer is declared for it", strings.Join(ids, ", "), key)
 		}
 	}
+}
+
+// race reports whether nodes that start together lead to the same node with join: any and to nothing else, so that only the
+// first of them to finish writes anything.
+func (v *validator) race(ids []string) bool {
+	var to string
+	for _, id := range ids {
+		next := v.g.Node(id).Next
+		if len(next) == 0 {
+			return false
+		}
+		for _, target := range next {
+			if n := v.g.Node(target); n == nil || n.Join != JoinAny || to != "" && to != target {
+				return false
+			}
+			to = target
+		}
+	}
+	return true
 }
 
 // parallelReads reports members that read what a sibling writes: they run on the

@@ -43,19 +43,22 @@ nodes:
 	}
 }
 
+// badWaits are the fields of waits that cannot be read, and what is said about them.
+var badWaits = []struct{ fields, want string }{
+	{"next: z", "2:6: nodes.a: a wait needs one of for, until and signal"},
+	{"for: 5, until: x", "a wait has only one of for, until and signal"},
+	{"for: 5, signal: x", "a wait has only one of for, until and signal"},
+	{"for: soon", `2:24: nodes.a.for: expected a time of 0 or more, found the string "soon"`},
+	{"for: -5", "expected a time of 0 or more"},
+	{"signal: ''", "nodes.a.signal: a signal needs a name"},
+	{"signal: 5", "nodes.a.signal: expected a string"},
+	{"until: x, default: 5", "nodes.a.default: default is for a wait with signal"},
+	{"for: 5, schema: {}", "nodes.a.schema: schema is for a wait with signal"},
+	{"signal: x, schema: {type: text}", "nodes.a.schema.type: not valid JSON Schema"},
+}
+
 func TestWaitNodesThatCannotBeRead(t *testing.T) {
-	for _, tt := range []struct{ fields, want string }{
-		{"next: z", "2:6: nodes.a: a wait needs one of for, until and signal"},
-		{"for: 5, until: x", "a wait has only one of for, until and signal"},
-		{"for: 5, signal: x", "a wait has only one of for, until and signal"},
-		{"for: soon", `2:24: nodes.a.for: expected a time of 0 or more, found the string "soon"`},
-		{"for: -5", "expected a time of 0 or more"},
-		{"signal: ''", "nodes.a.signal: a signal needs a name"},
-		{"signal: 5", "nodes.a.signal: expected a string"},
-		{"until: x, default: 5", "nodes.a.default: default is for a wait with signal"},
-		{"for: 5, schema: {}", "nodes.a.schema: schema is for a wait with signal"},
-		{"signal: x, schema: {type: text}", "nodes.a.schema.type: not valid JSON Schema"},
-	} {
+	for _, tt := range badWaits {
 		_, _, err := graph.Parse("g.yaml", []byte("nodes:\n  a: {type: wait, "+tt.fields+"}\nname: x\nstart: a\n"))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.fields, err, tt.want)

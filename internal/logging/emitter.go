@@ -256,6 +256,8 @@ func (l recorder) nodeStarted(b event.NodeStarted) {
 func (l recorder) nodeFinished(b event.NodeFinished) {
 	l.run.stats.add(l.ev.Node, b.Duration)
 	switch {
+	case b.Canceled:
+		l.log(l.graph, slog.LevelDebug, b.NodeType+" node canceled, others were faster")
 	case b.Error != "" && len(b.Targets) > 0:
 		l.log(l.graph, slog.LevelWarn, b.NodeType+" node failed, the run goes on at "+strings.Join(b.Targets, ", "), "error", b.Error)
 	case b.Error != "":

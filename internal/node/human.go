@@ -43,7 +43,7 @@ func (r *Runner) approval(ctx context.Context, t *run.Task, wanted string) (prod
 // not validated.
 func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	in := t.Node.Input
-	if len(t.Node.Next) == 0 && !isItem(t) {
+	if len(t.Node.Next) == 0 && !t.Node.Defer && !isItem(t) {
 		return product{}, errors.New("input node has no next")
 	}
 	var err error

@@ -113,11 +113,19 @@ type product struct {
 
 // Execute implements [run.Executor].
 func (r *Runner) Execute(ctx context.Context, t *run.Task) graph.Result {
-	p, err := r.work(ctx, t, "")
+	p, err := r.begin(ctx, t)
 	if err != nil {
 		return graph.Result{Err: err}
 	}
 	return graph.Result{Targets: p.targets, Taken: p.taken, Ended: p.ended, Output: p.output, Failure: p.failure}
+}
+
+// begin runs the node of t, unless it has failed before that.
+func (r *Runner) begin(ctx context.Context, t *run.Task) (product, error) {
+	if t.Short == nil {
+		return r.work(ctx, t, "")
+	}
+	return r.fail(ctx, t, t.Short)
 }
 
 // work runs the node of t. wanted is the state key whose state_updates entry the caller

@@ -87,6 +87,8 @@ func (n *Narrator) nodeLine(ev event.Event, b event.NodeFinished) {
 	case b.Waiting && b.NodeType == "wait": // it has said what for
 	case b.Waiting:
 		n.say(dim, text+"waits for an answer")
+	case b.Canceled:
+		n.say(dim, text+"canceled after "+duration(b.Duration)+": others were faster")
 	case b.Error != "":
 		n.say(red, text+"FAILED in "+duration(b.Duration)+" -- "+oneLine(b.Error, failureLimit))
 	case b.End:

@@ -25,16 +25,17 @@ func CheckpointOf(p *graph.Plan, pr graph.Progress, usage chat.Usage) Checkpoint
 func checkpoint(p *graph.Plan, pr graph.Progress, visits map[string]int) Checkpoint {
 	return Checkpoint{
 		Step: pr.Step, State: pr.State, Frontier: pr.Frontier, Waiting: pr.Waiting,
-		Visits: visits, Taken: p.TakenCounts(pr), Failures: pr.Failures, Done: pr.Done, Output: pr.Output,
+		Visits: visits, Taken: p.TakenCounts(pr), Arrived: p.ArrivedCounts(pr), Failures: pr.Failures, Done: pr.Done, Output: pr.Output,
 	}
 }
 
 // Progress returns how far the run had come, the inverse of [CheckpointOf].
 func (c Checkpoint) Progress(p *graph.Plan) graph.Progress {
-	return p.RestoreTaken(p.Restore(graph.Progress{
+	pr := p.RestoreTaken(p.Restore(graph.Progress{
 		Step: c.Step, State: c.State, Frontier: c.Frontier, Waiting: c.Waiting,
 		Failures: c.Failures, Done: c.Done, Output: c.Output,
 	}, c.Visits), c.Taken)
+	return p.RestoreArrived(pr, c.Arrived)
 }
 
 // checkpointDoc is a checkpoint in JSON.
@@ -45,6 +46,7 @@ type checkpointDoc struct {
 	Waiting  []string       `json:"waiting,omitempty"`
 	Visits   map[string]int `json:"visits,omitempty"`
 	Taken    map[string]int `json:"taken,omitempty"`
+	Arrived  map[string]int `json:"arrived,omitempty"`
 	Failures int            `json:"failures,omitempty"`
 	Done     bool           `json:"done,omitempty"`
 	Output   string         `json:"output,omitempty"`
@@ -54,7 +56,7 @@ type checkpointDoc struct {
 // MarshalJSON implements [json.Marshaler].
 func (c Checkpoint) MarshalJSON() ([]byte, error) {
 	return value.Marshal(checkpointDoc{
-		Step: c.Step, State: c.State.Object().Value(), Frontier: c.Frontier, Waiting: c.Waiting, Visits: c.Visits, Taken: c.Taken,
+		Step: c.Step, State: c.State.Object().Value(), Frontier: c.Frontier, Waiting: c.Waiting, Visits: c.Visits, Taken: c.Taken, Arrived: c.Arrived,
 		Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage,
 	})
 }
@@ -66,7 +68,7 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*c = Checkpoint{
-		Step: d.Step, State: graph.NewState(d.State.AsObject()), Frontier: d.Frontier, Waiting: d.Waiting, Visits: d.Visits, Taken: d.Taken,
+		Step: d.Step, State: graph.NewState(d.State.AsObject()), Frontier: d.Frontier, Waiting: d.Waiting, Visits: d.Visits, Taken: d.Taken, Arrived: d.Arrived,
 		Failures: d.Failures, Done: d.Done, Output: d.Output, Usage: d.Usage,
 	}
 	return nil
@@ -74,23 +76,24 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 
 // taskDoc is a finished task in JSON.
 type taskDoc struct {
-	Step    int            `json:"step,omitempty"`
-	Node    string         `json:"node,omitempty"`
-	Writes  value.Value    `json:"writes"`
-	Targets []string       `json:"targets,omitempty"`
-	Taken   []string       `json:"taken,omitempty"`
-	Ended   bool           `json:"ended,omitempty"`
-	Output  string         `json:"output,omitempty"`
-	Failure *graph.Failure `json:"failure,omitempty"`
-	Visit   Visit          `json:"visit"`
-	Took    time.Duration  `json:"took"`
+	Step     int            `json:"step,omitempty"`
+	Node     string         `json:"node,omitempty"`
+	Writes   value.Value    `json:"writes"`
+	Targets  []string       `json:"targets,omitempty"`
+	Taken    []string       `json:"taken,omitempty"`
+	Ended    bool           `json:"ended,omitempty"`
+	Output   string         `json:"output,omitempty"`
+	Failure  *graph.Failure `json:"failure,omitempty"`
+	Canceled bool           `json:"canceled,omitempty"`
+	Visit    Visit          `json:"visit"`
+	Took     time.Duration  `json:"took"`
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (t TaskRecord) MarshalJSON() ([]byte, error) {
 	r := t.Result
 	return value.Marshal(taskDoc{
-		Step: t.Step, Node: r.Node, Writes: value.ObjectOf(r.Writes...).Value(), Targets: r.Targets, Taken: r.Taken, Ended: r.Ended, Output: r.Output, Failure: r.Failure,
+		Step: t.Step, Node: r.Node, Writes: value.ObjectOf(r.Writes...).Value(), Targets: r.Targets, Taken: r.Taken, Ended: r.Ended, Output: r.Output, Failure: r.Failure, Canceled: r.Canceled,
 		Visit: t.Visit, Took: t.Visit.Duration,
 	})
 }
@@ -102,7 +105,7 @@ func (t *TaskRecord) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*t = TaskRecord{Step: d.Step, Visit: d.Visit, Result: graph.Result{
-		Node: d.Node, Targets: d.Targets, Taken: d.Taken, Ended: d.Ended, Output: d.Output, Failure: d.Failure,
+		Node: d.Node, Targets: d.Targets, Taken: d.Taken, Ended: d.Ended, Output: d.Output, Failure: d.Failure, Canceled: d.Canceled,
 	}}
 	t.Visit.Duration = d.Took
 	for name, v := range d.Writes.AsObject().All() {

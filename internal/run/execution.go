@@ -37,12 +37,13 @@ func Execute(ctx context.Context, e Execution) (TaskRecord, error) {
 	}
 	ctx, cancel := e.Budget.Within(ctx, e.Worked)
 	defer cancel()
-	t := d.task(e.Start.State, graph.Task{Node: n, Step: e.Step, Visit: e.Visit, Loop: e.Plan.Loop(e.Start.Progress(e.Plan), e.Node)})
+	pr := e.Start.Progress(e.Plan)
+	t := d.task(e.Start.State, graph.Task{Node: n, Step: e.Step, Visit: e.Visit, Loop: e.Plan.Loop(pr, e.Node), Short: e.Plan.Short(pr, e.Node)})
 	t.Steps = steps.New(e.Record)
 	if err := t.announce(ctx, e.Parallel); err != nil {
 		return TaskRecord{}, err
 	}
-	done, err := d.executeOne(ctx, t, e.Parallel)
+	done, err := d.executeOne(ctx, t, e.Parallel, nil)
 	if fault.CodeOf(done.result.Err) == fault.Suspended {
 		done.result.Err = suspension(done.result.Err)
 	}

@@ -285,6 +285,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	done := make([]finishedTask, len(tasks)) // goroutine i writes done[i] and errs[i] only
 	errs := make([]error, len(tasks))
 	work := make([]*Task, len(tasks)) // nil for tasks that were finished before
+	race := newRace(d.Plan, pr, parallel)
 	for i, t := range tasks {
 		rec, ok, err := d.record(ctx, t)
 		if err != nil {
@@ -292,6 +293,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 		}
 		if ok {
 			done[i] = finishedTask{rec.Result, rec.Visit}
+			race.found(rec.Result)
 			continue
 		}
 		work[i] = d.task(pr.State, t)
@@ -302,10 +304,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	}
 	if !parallel {
 		if work[0] != nil {
-			done[0], errs[0] = d.executeOne(ctx, work[0], parallel)
-			if d.nested != nil && errs[0] == nil && done[0].result.Err == nil { // else its checkpoint follows at once
-				errs[0] = d.finished(ctx, work[0], done[0])
-			}
+			done[0], errs[0] = d.executeOne(ctx, work[0], parallel, nil)
 		}
 		return done, errs[0]
 	}
@@ -322,12 +321,18 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 				d.slots <- struct{}{}
 				defer func() { <-d.slots }()
 			}
-			if done[i], errs[i] = d.executeOne(ctx, work[i], parallel); errs[i] == nil && done[i].result.Err == nil {
-				errs[i] = d.finished(ctx, work[i], done[i])
-			}
+			ctx, cancel := race.enter(ctx, tasks[i].Node.ID)
+			defer cancel()
+			done[i], errs[i] = d.executeOne(ctx, work[i], parallel, race)
 		})
 	}
 	wg.Wait()
+	for i := range work {
+		if errs[i] == nil && race.loses(done[i].result) {
+			done[i].result = graph.Result{Node: done[i].result.Node, Canceled: true}
+			done[i], errs[i] = d.close(ctx, work[i], done[i], parallel)
+		}
+	}
 	return done, errors.Join(errs...)
 }
 
@@ -369,19 +374,30 @@ func (d *driver) record(ctx context.Context, t graph.Task) (rec TaskRecord, foun
 	return rec, false, nil
 }
 
-// executeOne runs one task. The error is that of an emitter; the node's own is in
-// the result.
-func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (finishedTask, error) {
+// executeOne runs one task and keeps its result, unless a checkpoint follows at once. The error is that of an emitter or of the
+// record; the node's own is in the result.
+func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool, race *race) (e finishedTask, err error) {
 	start := d.now()
 	res := d.protect(ctx, t)
 	res.Node = t.Node.ID
 	if res.Err == nil {
 		res.Writes = t.Draft.Diff()
 	}
-	e := finishedTask{result: res, visit: Visit{
-		Step: t.Step, Node: t.Node.ID, Type: t.Node.Type, Number: t.Visit, Started: start, Duration: d.now().Sub(start),
-		Targets: res.Targets, Usage: t.Usage, Retries: t.Retries,
-	}}
+	v := Visit{
+		Step: t.Step, Node: t.Node.ID, Type: t.Node.Type, Number: t.Visit, Started: start, Duration: d.now().Sub(start), Usage: t.Usage, Retries: t.Retries,
+	}
+	race.settle(res, func(res graph.Result) bool {
+		e, err = d.close(ctx, t, finishedTask{res, v}, parallel)
+		return err == nil && res.Err == nil
+	})
+	return e, err
+}
+
+// close completes the visit of a task that is over or waits, emits how it ended and keeps its result.
+func (d *driver) close(ctx context.Context, t *Task, e finishedTask, parallel bool) (finishedTask, error) {
+	ctx = context.WithoutCancel(ctx)
+	res := e.result
+	e.visit.Targets, e.visit.Canceled = res.Targets, res.Canceled
 	waits := fault.CodeOf(res.Err) == fault.Suspended
 	switch {
 	case waits:
@@ -392,12 +408,18 @@ func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool) (finish
 	case res.Failure != nil:
 		e.visit.Failed, e.visit.Error = true, res.Failure.Message
 	}
-	if t.Events.Silent() {
+	if !t.Events.Silent() {
+		if err := t.Events.Emit(ctx, event.NodeFinished{
+			NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, Edges: res.Taken, End: res.Ended, Waiting: waits,
+			Error: e.visit.Error, Canceled: res.Canceled, Parallel: parallel,
+		}); err != nil {
+			return e, err
+		}
+	}
+	if res.Err != nil || !parallel && d.nested == nil { // else its checkpoint follows at once
 		return e, nil
 	}
-	return e, t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
-		NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, Edges: res.Taken, End: res.Ended, Waiting: waits, Error: e.visit.Error, Parallel: parallel,
-	})
+	return e, d.finished(ctx, t, e)
 }
 
 // protect executes t and turns a panic into a failure of the node.

@@ -133,7 +133,7 @@ type Journal interface {
 	// task has it under super-step 1 and no node.
 	Task(step int, node string) steps.Recorder
 
-	// Finished keeps the result of a task whose super-step is not over.
+	// Finished keeps the result of a task whose super-step is not over. What the task asked and has no answer is withdrawn.
 	Finished(ctx context.Context, t TaskRecord) error
 
 	// Commit ends a super-step: the checkpoint after it and the visits of its nodes are
@@ -298,6 +298,7 @@ type Checkpoint struct {
 	Waiting  []string
 	Visits   map[string]int
 	Taken    map[string]int // how often edges with a max were taken, by their place below nodes; not to be changed
+	Arrived  map[string]int // results that led to nodes whose join counts them since they last ran; not to be changed
 	Failures int
 	Done     bool
 	Output   string
@@ -324,6 +325,7 @@ type Visit struct {
 	Retries  int           `json:"retries,omitempty"`
 	Failed   bool          `json:"failed,omitempty"`
 	Error    string        `json:"error,omitempty"`
+	Canceled bool          `json:"canceled,omitempty"` // others were faster, see [graph.Plan.Losers]
 }
 
 // Pending is a question that waits for an answer, or another wait of a run.

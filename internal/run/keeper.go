@@ -36,10 +36,10 @@ type keeper struct {
 	patience Patience
 
 	mu   sync.Mutex
-	step int              // the last super-step on record
-	over bool             // the last event of the run is on record
-	gap  *Gap             // what is not on record; nil as long as the journal works
-	open []event.Question // asked and not answered, in order
+	step int           // the last super-step on record
+	over bool          // the last event of the run is on record
+	gap  *Gap          // what is not on record; nil as long as the journal works
+	open []event.Event // questions that were asked and not answered, in order
 }
 
 // record returns the keeper as an emitter in front of another one.
@@ -296,9 +296,13 @@ func (k *keeper) countQuestion(ev event.Event) {
 	defer k.mu.Unlock()
 	switch b := ev.Body.(type) {
 	case event.Question:
-		k.open = append(k.open, b)
+		k.open = append(k.open, ev)
 	case event.Answer:
-		k.open = slices.DeleteFunc(k.open, func(q event.Question) bool { return q.ID == b.ID })
+		k.open = slices.DeleteFunc(k.open, func(q event.Event) bool { return q.Body.(event.Question).ID == b.ID })
+	case event.NodeFinished:
+		if b.Canceled { // what it asked is withdrawn
+			k.open = slices.DeleteFunc(k.open, func(q event.Event) bool { return q.Node == ev.Node && q.AgentID == ev.AgentID })
+		}
 	}
 }
 
@@ -314,7 +318,8 @@ func (k *keeper) suspension(err error) error {
 		return err
 	}
 	lines, ids := make([]string, len(k.open)), make([]string, len(k.open))
-	for i, q := range k.open {
+	for i, ev := range k.open {
+		q := ev.Body.(event.Question)
 		ids[i] = q.ID
 		lines[i] = fmt.Sprintf("\n  %s: %s", q.ID, oneLine(q.Text))
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	_ "embed"
+	"strings"
 	"sync"
 
 	"loki/internal/value"
@@ -23,3 +24,9 @@ var meta = sync.OnceValue(func() *Schema {
 	}
 	return s
 })
+
+// Meta returns the schema of schemas, as JSON, for use within another schema. at is the reference to where it stands there,
+// such as #/$defs/schema.
+func Meta(at string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(string(metaJSON), `"$ref": "#/`, `"$ref": "`+at+`/`), `"$ref": "#"`, `"$ref": "`+at+`"`)
+}

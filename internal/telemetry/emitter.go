@@ -284,6 +284,9 @@ func (e *emitter) nodeFinished(r *openRun, ev event.Event, b event.NodeFinished)
 	if b.Error != "" && len(b.Targets) > 0 {
 		w.set("loki.node.tolerated", true)
 	}
+	if b.Canceled {
+		w.set("loki.node.canceled", true)
+	}
 	e.tracer.finishWork(w, ev.Time, e.tracer.failure(other, b.Error))
 }
 

@@ -60,11 +60,15 @@ func (n *node) kindName() string {
 	switch {
 	case n.missing():
 		return "missing"
-	case n.def.Join == graph.JoinAll:
-		return string(n.def.Type) + ", join: all"
-	default:
-		return string(n.def.Type)
 	}
+	name := string(n.def.Type)
+	if n.def.Join != graph.JoinEach {
+		name += ", join: " + n.def.Join.String()
+	}
+	if n.def.Defer {
+		name += ", defer"
+	}
+	return name
 }
 
 // picture is a graph ready for drawing.

@@ -636,6 +636,7 @@ func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
 		slices.SortFunc(j.run.tasks, func(a, b run.TaskRecord) int {
 			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Result.Node, b.Result.Node))
 		})
+		j.run.questions = slices.DeleteFunc(j.run.questions, func(q *question) bool { return !q.answered && q.Step == t.Step && q.Node == t.Result.Node })
 		return nil
 	})
 }

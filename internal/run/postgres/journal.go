@@ -299,6 +299,9 @@ func (j *journal) Finished(ctx context.Context, t run.TaskRecord) error {
 		j.tasks = true
 		b.Queue(`INSERT INTO loki.tasks (run, step, node, doc, writes) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run, step, node) DO UPDATE SET doc = excluded.doc, writes = excluded.writes`,
 			j.id, t.Step, postgres.Text(t.Result.Node), doc.Data, writes.Data)
+		if len(j.asked) > 0 {
+			b.Queue(`DELETE FROM loki.questions WHERE run = $1 AND NOT answered AND step = $2 AND node = $3`, j.id, t.Step, postgres.Text(t.Result.Node))
+		}
 	}})
 }
 

@@ -94,18 +94,19 @@ func (r Reader) AddUsage(info *run.Info, result []byte) {
 
 // taskDoc is a finished task as it is stored, without its writes.
 type taskDoc struct {
-	Targets []string       `json:"targets,omitempty"`
-	Taken   []string       `json:"taken,omitempty"`
-	Ended   bool           `json:"ended,omitempty"`
-	Output  string         `json:"output,omitempty"`
-	Failure *graph.Failure `json:"failure,omitempty"`
-	Visit   *visitDoc      `json:"visit"`
+	Targets  []string       `json:"targets,omitempty"`
+	Taken    []string       `json:"taken,omitempty"`
+	Ended    bool           `json:"ended,omitempty"`
+	Output   string         `json:"output,omitempty"`
+	Failure  *graph.Failure `json:"failure,omitempty"`
+	Canceled bool           `json:"canceled,omitempty"`
+	Visit    *visitDoc      `json:"visit"`
 }
 
 // Task returns the documents of a finished task: what it is, and the values it writes.
 func (f Sealer) Task(t run.TaskRecord) (doc, writes Document, err error) {
 	r := t.Result
-	doc, err = f.Encode(taskDoc{r.Targets, r.Taken, r.Ended, r.Output, r.Failure, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
+	doc, err = f.Encode(taskDoc{r.Targets, r.Taken, r.Ended, r.Output, r.Failure, r.Canceled, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
 	if err != nil {
 		return doc, writes, fmt.Errorf("recording the task of node %q: %w", r.Node, err)
 	}
@@ -121,7 +122,7 @@ func (r Reader) Task(step int, node string, doc, writes []byte) (run.TaskRecord,
 	}
 	t.Visit = d.Visit.visit()
 	t.Result.Node, t.Result.Targets, t.Result.Ended, t.Result.Output, t.Result.Failure = node, d.Targets, d.Ended, d.Output, d.Failure
-	t.Result.Taken = d.Taken
+	t.Result.Taken, t.Result.Canceled = d.Taken, d.Canceled
 	written, err := r.Value(writes)
 	if err != nil {
 		return t, err

@@ -32,6 +32,7 @@ type progress struct {
 	Waiting  []string       `json:"waiting,omitempty"`
 	Visits   map[string]int `json:"visits,omitempty"` // those that changed; 0 for one that is gone
 	Taken    map[string]int `json:"taken,omitempty"`  // those that changed; 0 for one that is gone
+	Arrived  map[string]int `json:"arrived,omitempty"`
 	Failures int            `json:"failures,omitempty"`
 	Done     bool           `json:"done,omitempty"`
 	Output   string         `json:"output,omitempty"`
@@ -70,7 +71,7 @@ func (f Sealer) Checkpoint(before *Snapshot, c run.Checkpoint, visits []run.Visi
 	e.Step = c.Step
 	p := progress{
 		Frontier: c.Frontier, Waiting: c.Waiting, Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage,
-		Visits: changedVisits(before.Visits, c.Visits, visits), Taken: changedVisits(before.Taken, c.Taken, nil),
+		Visits: changedVisits(before.Visits, c.Visits, visits), Taken: changedVisits(before.Taken, c.Taken, nil), Arrived: c.Arrived,
 	}
 	e.Visited = p.Visits
 	if e.Doc, err = f.Encode(p); err != nil {
@@ -243,6 +244,7 @@ func (s *Snapshot) Advance(r Reader, data []byte) error {
 		}
 		AddVisits(s.Taken, p.Taken)
 	}
+	s.Arrived = p.Arrived
 	s.Frontier, s.Waiting, s.Failures, s.Done, s.Output, s.Usage = p.Frontier, p.Waiting, p.Failures, p.Done, p.Output, p.Usage
 	return nil
 }

@@ -34,6 +34,9 @@ func (s *suite) randomRun(seed uint64, n, every int) {
 			c.Visits[id] = max(c.Visits[id], n)
 		}
 		c.Failures = len(all) / 10
+		if len(all)%4 > 0 {
+			c.Arrived = map[string]int{nodeName(len(all) % 5): len(all)}
+		}
 		if len(all)%3 > 0 { // most steps take an edge with a bound
 			c.Taken = map[string]int{nodeName(len(all)%5) + ".next[1]": len(all)}
 			for edge, n := range all[len(all)-1].Taken {

@@ -222,16 +222,19 @@ func (s *suite) finishedTasks() {
 	ctx := s.Context()
 	j := s.begin()
 	s.ok(j.Finished(ctx, taskRecord(1, "b")))
+	canceled := run.TaskRecord{Step: 1, Result: graph.Result{Node: "c", Canceled: true}, Visit: visit(1, "c")}
+	canceled.Visit.Canceled = true
+	s.ok(j.Finished(ctx, canceled))
 	s.ok(j.Finished(ctx, run.TaskRecord{Step: 1, Result: graph.Result{Node: "a", Output: "first"}}))
 	s.ok(j.Finished(ctx, run.TaskRecord{Step: 1, Result: graph.Result{Node: "a", Output: "second"}}))
-	want := []run.TaskRecord{{Step: 1, Result: graph.Result{Node: "a", Output: "second"}}, taskRecord(1, "b")}
+	want := []run.TaskRecord{{Step: 1, Result: graph.Result{Node: "a", Output: "second"}}, taskRecord(1, "b"), canceled}
 	for range 2 { // a run that is interrupted twice has them still
 		s.ok(j.Close())
 		s.reopen()
 		var found run.Recovery
 		j, found = s.resume(j.ID())
 		s.same("finished tasks", found.Tasks, want)
-		s.same("visits", s.history(j.ID()).Visits, []run.Visit{{}, visit(1, "b")})
+		s.same("visits", s.history(j.ID()).Visits, []run.Visit{{}, visit(1, "b"), canceled.Visit})
 		if found.Last.Step != 0 {
 			s.Errorf("the last super-step is %d", found.Last.Step)
 		}

@@ -155,6 +155,11 @@ func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
 		if _, err := c.exec("INSERT OR REPLACE INTO tasks (run, step, node, doc, writes) VALUES (?, ?, ?, ?, ?)", j.id, t.Step, t.Result.Node, doc.Data, writes.Data); err != nil {
 			return err
 		}
+		if len(j.questions) > 0 {
+			if _, err := c.exec("DELETE FROM questions WHERE run = ? AND NOT answered AND step = ? AND node = ?", j.id, t.Step, t.Result.Node); err != nil {
+				return err
+			}
+		}
 		return j.touch(c)
 	}, nil)
 }

@@ -85,7 +85,7 @@ func Detail(h run.History) api.RunDetail {
 	for _, v := range h.Visits {
 		d.Visits = append(d.Visits, api.Visit{
 			Step: v.Step, Node: v.Node, Type: string(v.Type), Number: v.Number, Started: v.Started.UTC(), Seconds: v.Duration.Seconds(), Targets: v.Targets,
-			Usage: v.Usage, Retries: v.Retries, Failed: v.Failed, Error: v.Error,
+			Usage: v.Usage, Retries: v.Retries, Failed: v.Failed, Error: v.Error, Canceled: v.Canceled,
 		})
 	}
 	d.Nodes = totals(d.Visits)

@@ -239,6 +239,8 @@ func states(h run.History) map[string]draw.State {
 			switch {
 			case b.Waiting:
 				states[ev.Node] = draw.Waiting
+			case b.Canceled:
+				delete(states, ev.Node)
 			case b.Error != "":
 				states[ev.Node] = draw.Failed
 			default:

@@ -63,6 +63,9 @@ type task struct {
 	answered bool // an answer came that the activity does not know
 	until    time.Time
 	failure  *Failure
+
+	lost   bool // others were faster, see [graph.Plan.Losers]
+	cancel workflow.CancelFunc
 }
 
 func newExecution(ctx workflow.Context, start Start) (*execution, error) {
@@ -187,12 +190,22 @@ func (x *execution) superStep(ctx workflow.Context) error {
 		x.emit(ctx, event.Source{Step: x.pr.Step + 1}, event.StepStarted{Nodes: x.pr.Frontier})
 	}
 	x.open(tasks)
+	x.race()
 	done := workflow.NewWaitGroup(ctx)
 	for _, t := range x.order {
 		done.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer done.Done()
-			x.execute(ctx, t, parallel)
+			ctx, t.cancel = workflow.WithCancel(ctx)
+			defer t.cancel()
+			if !t.lost {
+				x.execute(ctx, t, parallel)
+			}
+			if t.lost {
+				x.lose(ctx, t, parallel)
+			} else if t.Done != nil {
+				x.race()
+			}
 		})
 	}
 	done.Wait(ctx)
@@ -234,6 +247,34 @@ func (x *execution) open(tasks []graph.Task) {
 		t.working = t.Done == nil
 		x.tasks[t.OpenTask.Node], x.order = t, append(x.order, t)
 	}
+}
+
+// race cancels the tasks that have lost, as far as others are finished by now.
+func (x *execution) race() {
+	var finished []graph.Result
+	for _, t := range x.order {
+		if t.Done != nil {
+			finished = append(finished, t.Done.Result)
+		}
+	}
+	for _, node := range x.plan.Losers(x.pr, finished) {
+		t := x.tasks[node]
+		t.lost = true
+		if t.cancel != nil {
+			t.cancel()
+		}
+	}
+}
+
+// lose ends a task that has lost.
+func (x *execution) lose(ctx workflow.Context, t *task, parallel bool) {
+	v := run.Visit{Step: t.Step, Node: t.OpenTask.Node, Type: t.Task.Node.Type, Number: t.Visit, Started: workflow.Now(ctx), Canceled: true}
+	for _, s := range t.Steps {
+		v.Usage = v.Usage.Add(s.used())
+	}
+	t.Done = &run.TaskRecord{Step: t.Step, Result: graph.Result{Node: v.Node, Canceled: true}, Visit: v}
+	t.failure, t.Waits = nil, nil
+	x.emit(ctx, event.Source{Step: t.Step, Node: v.Node}, event.NodeFinished{NodeType: string(v.Type), Canceled: true, Parallel: parallel})
 }
 
 // execute has activities execute a task until it is finished or has failed. It also returns if the task waits and

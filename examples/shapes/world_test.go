@@ -325,6 +325,9 @@ func visitText(h run.History, v run.Visit) string {
 		}
 		text += fmt.Sprint(slices.Sorted(maps.Keys(items)))
 	}
+	if v.Canceled {
+		text += " canceled"
+	}
 	if v.Failed {
 		text += "!"
 	}

@@ -92,6 +92,9 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
 	}
 	job, err := c.app.AgentJob(ctx, r)
+	if err == nil {
+		err = job.CheckStart()
+	}
 	if err != nil {
 		return team.Child{}, err
 	}

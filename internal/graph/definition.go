@@ -69,6 +69,7 @@ type Graph struct {
 	Sandbox sandbox.Declaration
 
 	Settings     Settings
+	Schema       *StateSchema // nil for none
 	InitialState *value.Object
 	Reducers     map[string]Reducer // by state key
 	Start        string             // id of a node

@@ -198,8 +198,9 @@ func topAspects(g *Graph) aspects {
 	}
 	l.text("settings.on_failure", string(g.Settings.OnFailure))
 	for key, v := range g.InitialState.All() {
-		l.value("initial_state."+key, &v)
+		l.initial(g.Schema, key, v)
 	}
+	l.state(g.Schema)
 	for key, reducer := range g.Reducers {
 		l.add("reducers."+key, string(reducer))
 	}

@@ -119,6 +119,7 @@ func JSONSchema() []byte {
 		{Name: "way", Value: anyOf(aString, ref("route")).value()},
 		{Name: "sandbox", Value: anyOf(oneOf(sandbox.Levels()...), ref("access")).value()},
 		{Name: "schema", Value: shape(schema.Meta("#/$defs/schema")).value()},
+		{Name: "key", Value: keyShape().value()},
 	}
 	for _, t := range Types {
 		defs = append(defs, value.Member{Name: "node-" + string(t), Value: nodeOf(t).schema()})

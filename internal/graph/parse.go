@@ -173,10 +173,8 @@ func (p *parser) graph() {
 	g.Hooks = hook.Read(m.Get("hooks"), hook.AgentKinds())
 	g.Variables = ReadVariables(m)
 	p.settings(m.Map("settings"))
-	if n := m.Map("initial_state").Node(); n != nil {
-		g.InitialState = n.FiniteValue().AsObject()
-	}
-	p.reducers(m.Map("reducers"))
+	state := readState(m)
+	g.Schema, g.InitialState, g.Reducers = state.schema, state.initial, state.reducers
 	m.Text("start", &g.Start)
 	p.branches = branchIDs(m.Get("nodes"))
 	for e := range m.Map("nodes").All() {
@@ -212,21 +210,27 @@ func (p *parser) settings(m *yamldoc.Map) {
 	p.warnUnread(m, nil)
 }
 
-func (p *parser) reducers(m *yamldoc.Map) {
-	if m.Len() > 0 {
-		p.g.Reducers = make(map[string]Reducer, m.Len())
+func readReducers(m *yamldoc.Map) map[string]Reducer {
+	if m.Len() == 0 {
+		return nil
 	}
+	reducers := make(map[string]Reducer, m.Len())
 	for e := range m.All() {
-		name, ok := e.Node.Text()
-		if !ok {
-			continue
+		if r := readReducer(e.Node, e.Key); r != "" {
+			reducers[e.Key] = r
 		}
-		if !slices.Contains(ReducerNames[:], Reducer(name)) {
-			e.Node.Errorf("unknown reducer %q for state key %q", name, e.Key).Hint = yamldoc.OneOf(name, names(ReducerNames[:]))
-			continue
-		}
-		p.g.Reducers[e.Key] = Reducer(name)
 	}
+	return reducers
+}
+
+// readReducer reads the reducer of a key, "" for none.
+func readReducer(n *yamldoc.Node, key string) Reducer {
+	name, ok := n.Text()
+	if ok && !slices.Contains(ReducerNames[:], Reducer(name)) {
+		n.Errorf("unknown reducer %q for state key %q", name, key).Hint = yamldoc.OneOf(name, names(ReducerNames[:]))
+		return ""
+	}
+	return Reducer(name)
 }
 
 // warnUnread turns the keys of m that were not read into warnings. hint, which may be

@@ -176,16 +176,22 @@ func schemaIn(m *yamldoc.Map, key string) *value.Value {
 	if shape == nil {
 		return nil
 	}
-	_, err := schema.Compile(*shape)
+	compileAt(m.Get(key), *shape)
+	return shape
+}
+
+// compileAt compiles the JSON Schema that stands at a node; nil for one that is not valid, which is reported.
+func compileAt(at *yamldoc.Node, shape value.Value) *schema.Schema {
+	form, err := schema.Compile(shape)
 	if invalid, ok := errors.AsType[*schema.InvalidError](err); ok {
 		for _, v := range invalid.Violations {
-			problem := m.Get(key).At(v.Path).Errorf("not valid JSON Schema: %s", v.Message)
+			problem := at.At(v.Path).Errorf("not valid JSON Schema: %s", v.Message)
 			if strings.HasPrefix(v.Message, "must be ") {
 				problem.Hint = schemaHint
 			}
 		}
 	}
-	return shape
+	return form
 }
 
 const schemaHint = `types are string, number, integer, boolean, object, array and null; a property is a mapping such as {type: string}; leave the type out for any`

@@ -217,7 +217,12 @@ type NodeError struct {
 	Err  error
 }
 
-func (e *NodeError) Error() string { return fmt.Sprintf("at node %q: %v", e.Node, e.Err) }
+func (e *NodeError) Error() string {
+	if misfit, ok := e.Err.(*StateError); ok {
+		return fmt.Sprintf("node %q %v", e.Node, misfit)
+	}
+	return fmt.Sprintf("at node %q: %v", e.Node, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *NodeError) Unwrap() error { return e.Err }
@@ -377,6 +382,9 @@ func (p *Plan) reduceAll(state State, results []Result) (State, error) {
 		merged = slices.Clone(results[0].Writes)
 		for i, w := range merged {
 			v, err := p.reduce(state, w.Name, []value.Value{w.Value})
+			if err == nil && p.graph.Schema != nil {
+				err = p.guard(state, w.Name, v, results)
+			}
 			if err != nil {
 				return state, err
 			}
@@ -392,6 +400,9 @@ func (p *Plan) reduceAll(state State, results []Result) (State, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		v, err := p.reduce(state, key, byKey[key])
+		if err == nil && p.graph.Schema != nil {
+			err = p.guard(state, key, v, results)
+		}
 		if err != nil {
 			return state, err
 		}

@@ -13,7 +13,7 @@ import (
 // topFields are the fields of a definition, in the order of [Reference].
 var topFields = []string{
 	"name", "start", "nodes", "description", "version", "model", "default_model", "temperature", "top_p", "reasoning_effort", "global_tools", "mcp_servers",
-	"conversation_starters", "variables", "initial_state", "reducers", "environment", "sandbox", "hooks", "settings",
+	"conversation_starters", "variables", "state", "strict_state", "initial_state", "reducers", "environment", "sandbox", "hooks", "settings",
 }
 
 // settingFields are the fields of settings.
@@ -48,6 +48,8 @@ var fields = map[string]field{
 	"mcp_servers":           {listOf(aText), nil, "list of MCP servers that llm nodes may list as mcp:ID"},
 	"conversation_starters": {listOf(aText), nil, "list of texts, examples of prompts"},
 	"variables":             {listOf(ref("variable")), nil, "list of {name, description, default}: set by the user, seen by scripts only, as LLM_AGENT_VAR_NAME"},
+	"state":                 {`{"type":"object","propertyNames":{"not":{"enum":["` + LastErrorKey + `","` + LoopKey + `"]}},"additionalProperties":{"$ref":"#/$defs/key"}}`, nil, "mapping of state key to the JSON Schema of its values, beside which it may have default, reducer, and secret: true for what must not be shown"},
+	"strict_state":          {aBool, false, "boolean: only the keys of state may be written"},
 	"initial_state":         {aMapping, nil, "mapping of state key to value"},
 	"reducers":              {mapOf(oneOf(ReducerNames[:]...)), nil, "mapping of state key to append, extend, concat, sum, max, min, merge or overwrite: how writes of parallel nodes are combined"},
 	"environment":           {`{"type":"array","items":{"type":["string","number","boolean"],"minLength":1,"pattern":"^[^=*]*$"}}`, nil, "list of variables with secrets that scripts get"},

@@ -154,6 +154,9 @@ func (d *Draft) Set(key string, v value.Value) {
 	d.writes = append(d.writes, value.Member{Name: key, Value: v})
 }
 
+// Discard takes back all writes.
+func (d *Draft) Discard() { d.writes = nil }
+
 // State returns what the branch sees as a state of its own.
 func (d *Draft) State() State { return d.base.With(d.writes...) }
 

@@ -114,6 +114,9 @@ type product struct {
 // Execute implements [run.Executor].
 func (r *Runner) Execute(ctx context.Context, t *run.Task) graph.Result {
 	p, err := r.begin(ctx, t)
+	if err == nil {
+		p, err = r.fit(ctx, t, p)
+	}
 	if err != nil {
 		return graph.Result{Err: err}
 	}
@@ -229,6 +232,24 @@ func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product,
 		return product{}, err
 	}
 	return product{failure: &graph.Failure{Node: t.Node.ID, Type: t.Node.Type, Message: short(err)}}, nil
+}
+
+// fit returns p if what the node wrote fits the schema of the state, and else what comes of the failure that this is. Nothing that
+// the node wrote counts then.
+func (r *Runner) fit(ctx context.Context, t *run.Task, p product) (product, error) {
+	misfit := r.Plan.Graph().CheckDraft(t.Draft)
+	if misfit == nil {
+		return p, nil
+	}
+	t.Draft.Discard()
+	failed, err := r.tolerate(ctx, t, misfit)
+	if err != nil {
+		return failed, err
+	}
+	if p.failure != nil { // it comes first, and its text may be what does not fit
+		failed.failure = p.failure
+	}
+	return r.exit(ctx, t, failed)
 }
 
 // shortLength bounds the text of an error in state and prompts, in bytes.

@@ -92,7 +92,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if len(r.Set) > 0 {
-		if err := mayBeSet(ctx, store, info.ID, last, nil); err != nil {
+		if err := cmp.Or(job.fits(withSet(graph.State{}, r.Set)), mayBeSet(ctx, store, info.ID, last, nil)); err != nil {
 			return Outcome{}, err
 		}
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,23 @@ func (j Job) release() {
 	}
 }
 
+// CheckStart returns an error if what a graph begins with does not fit the schema of its state.
+func (j Job) CheckStart() error { return j.fits(j.Start.State) }
+
+// fits returns an error if a state of a graph does not fit its schema.
+func (j Job) fits(state graph.State) error {
+	if j.Graph == nil {
+		return nil
+	}
+	err := j.Graph.Schema.CheckAll(state)
+	misfit, ok := errors.AsType[*graph.StateError](err)
+	if !ok {
+		return err
+	}
+	return fault.New(fault.Usage, "the state does not fit its schema: key %q: %s", misfit.Key, misfit.What).
+		WithHint("give a value that fits what state in %s says of %s", graph.FileName, misfit.Key)
+}
+
 // Point is where a job begins or goes on.
 type Point struct {
 	Recovery                // of a new run only Last, which is the job's Start
@@ -140,7 +158,7 @@ type Continuation struct {
 // Start begins a run. One that cannot be recorded runs all the same, and the user is
 // warned. The error is a [*fault.Error] that says how the run can go on.
 func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
-	if err := s.mayStop(job); err != nil {
+	if err := cmp.Or(s.mayStop(job), job.CheckStart()); err != nil {
 		job.release()
 		return Outcome{}, err
 	}

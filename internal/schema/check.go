@@ -25,9 +25,9 @@ type finding struct {
 
 func (f finding) violation() Violation {
 	if f.got == "" {
-		return Violation{f.path, f.want}
+		return Violation{f.path, f.want, f.want}
 	}
-	return Violation{f.path, f.want + ", got " + f.got}
+	return Violation{f.path, f.want + ", got " + f.got, f.want}
 }
 
 // report collects findings up to a limit.

@@ -30,3 +30,13 @@ var meta = sync.OnceValue(func() *Schema {
 func Meta(at string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(string(metaJSON), `"$ref": "#/`, `"$ref": "`+at+`/`), `"$ref": "#"`, `"$ref": "`+at+`"`)
 }
+
+// Keywords returns the keywords of JSON Schema that have a meaning here.
+func Keywords() []string {
+	properties, _ := meta().source.AsObject().Get("properties")
+	words := []string{"const"} // takes any value, so that the schema of schemas does not mention it
+	for name := range properties.AsObject().All() {
+		words = append(words, name)
+	}
+	return words
+}

@@ -113,7 +113,7 @@ func TestRepairPrompt(t *testing.T) {
 		}
 	}
 
-	_, user = RepairPrompt(schema, "[]", "[]", []Violation{{"", "must be an object"}, {"/a", "is required"}})
+	_, user = RepairPrompt(schema, "[]", "[]", []Violation{{Message: "must be an object"}, {Path: "/a", Message: "is required"}})
 	for _, want := range []string{"previous response", "\n- (root): must be an object\n- /a: is required\n", "Previous response:\n[]"} {
 		if !strings.Contains(user, want) {
 			t.Errorf("lacks %q:\n%s", want, user)

@@ -58,6 +58,7 @@ func (s *Schema) Value() value.Value { return s.source }
 type Violation struct {
 	Path    string // JSON Pointer into the value, "" for the value itself
 	Message string // what the schema demands there, and what was found
+	Want    string // what the schema demands, without the value
 }
 
 // String returns "/items/2/priority: message".

@@ -60,6 +60,9 @@ func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err 
 		return "", fault.New(fault.Usage, "node %q of agent %s is of type wait, which does not work on Temporal yet", job.Graph.Nodes[i].ID, job.Info.Agent).
 			WithHint("run it with: loki -a %s", job.Info.Agent)
 	}
+	if err := job.CheckStart(); err != nil {
+		return "", err
+	}
 	id = run.NewID()
 	return id, r.begin(ctx, id, Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}}, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
 }

@@ -236,6 +236,12 @@ func TestPageListsTheRules(t *testing.T) {
 		return names
 	}
 	want := listed(`\bRule\w+ +Rule = "([a-z-]+)"`, string(src))
+	for _, rule := range want {
+		row := regexp.MustCompile("(?m)^\\| `" + rule + "` \\| (?:error|warning)[a-z, ]* \\| (.*) \\|$").FindStringSubmatch(string(text))
+		if meaning := graph.Rule(rule).Meaning(); row == nil || row[1] != meaning || meaning == "" {
+			t.Errorf("%s says of %s\n%q\nand internal/graph/rule.go\n%q", page, rule, row, meaning)
+		}
+	}
 	got := listed("(?m)^\\| `([a-z-]+)` \\| (?:error|warning)", string(text))
 	if !slices.Equal(got, want) || len(want) < 30 {
 		t.Errorf("%s lists\n%q\nthe rules are\n%q", page, got, want)

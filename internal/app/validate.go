@@ -214,7 +214,7 @@ func (v *validator) namedModel(key, id string) {
 		return
 	}
 	if err := v.model(id); err != nil {
-		v.err(graph.RuleUnknownModel, nil, key, "all models: loki --list-models", "model %q cannot be used: %v", id, err)
+		v.err(graph.RuleUnknownModel, nil, key, graph.ModelHint(err), "model %q cannot be used: %v", id, err)
 	}
 }
 

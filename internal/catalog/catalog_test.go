@@ -170,7 +170,7 @@ func TestResolveErrors(t *testing.T) {
 		{"misspelt_client_of_unlisted", c, "olama:mistral", Chat, fault.NotFound, `unknown chat model "olama:mistral"`, "did you mean ollama:mistral?"},
 		{"forgotten_client", c, "gpt-4o", Chat, fault.NotFound, `unknown chat model "gpt-4o"`, "did you mean openai:gpt-4o or openai:gpt-4o-mini?"},
 		{"misspelt_client_alone", c, "olama", Chat, fault.NotFound, `unknown chat model "olama"`, "did you mean ollama?"},
-		{"unknown_builtin", New(nil, nil), "builtin:exract", Chat, fault.NotFound, `client "builtin" has no chat model "exract"`, "it has builtin:extract, builtin:echo, builtin:script"},
+		{"unknown_builtin", New(nil, nil), "builtin:exract", Chat, fault.NotFound, `client "builtin" has no chat model "exract"`, "did you mean builtin:extract? it has builtin:extract, builtin:echo, builtin:script"},
 		{"unknown_builtin_reranker", c, "builtin:x", Reranker, fault.NotFound, `client "builtin" has no reranker model "x"`, ""},
 		{"forgotten_builtin", New(nil, nil), "echo", Chat, fault.NotFound, `unknown chat model "echo"`, "did you mean builtin:echo?"},
 		{"nothing_like_it", c, "zzz:qqqqqq", Chat, fault.NotFound, `unknown chat model "zzz:qqqqqq"`, "a model id is client:model, and the configured clients are openai, ollama, bare, nameless"},

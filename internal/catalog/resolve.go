@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"loki/internal/fault"
+	"loki/internal/yamldoc"
 )
 
 // Resolve returns the model of type t that id means:
@@ -141,7 +142,11 @@ func (c *Catalog) notOffered(cl Client, model string, t Type) error {
 	if len(ids) == 0 {
 		return err
 	}
-	return err.WithHint("it has %s", strings.Join(ids, ", "))
+	hint := "it has " + strings.Join(ids, ", ")
+	if near := yamldoc.Nearest(cl.Name+":"+model, ids); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return err.WithHint("%s", hint)
 }
 
 // nothingConfigured is for a user who has no model at all yet.

@@ -57,6 +57,7 @@ type options struct {
 	junit    string
 	validate string
 	strict   bool
+	watch    bool // with --validate
 	graph    string
 	format   string
 	schemaOf string // --print-schema
@@ -143,6 +144,8 @@ const (
 	outputText   = "text"
 	outputJSON   = "json"
 	outputNDJSON = "ndjson"
+	outputSARIF  = "sarif"  // with --validate
+	outputGitHub = "github" // with --validate
 )
 
 // anyClient is the value of --authenticate without a client.
@@ -330,6 +333,7 @@ func (o *options) sections() []section {
 				{name: "list-trusted", sets: on(&o.listTrusted), usage: "list the directories that you trust"},
 				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},
 				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors", with: []string{"validate"}},
+				{name: "watch", sets: on(&o.watch), usage: "with --validate: check again whenever a file of the agent changes, until Ctrl-C", with: []string{"validate"}},
 				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
 				{name: "replay", sets: word(&o.replay, "FILE"), usage: "answer from a cassette, or the record of a run (`ID`), without network; other requests than the recorded ones fail", not: []string{"record", "resume", "fork", "map", "dry-run"}},
 				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
@@ -386,7 +390,7 @@ func (o *options) sections() []section {
 		{
 			name: "output", title: "Choose the output",
 			common: []flagSpec{
-				{name: "output", sets: choice(&o.output, "FORMAT", []string{outputText, outputJSON, outputNDJSON}), usage: "how to print the answer: text, json (one object) or ndjson (every event)"},
+				{name: "output", sets: choice(&o.output, "FORMAT", []string{outputText, outputJSON, outputNDJSON, outputSARIF, outputGitHub}), usage: "how to print the answer: text, json (one object) or ndjson (every event); with --validate also sarif, or github for annotations"},
 				{name: "quiet", short: "q", sets: on(&o.quiet), usage: "do not show the progress of a run", not: []string{"verbose"}},
 				{name: "verbose", short: "v", sets: counter(&o.verbose), usage: "``show more; -vv shows most"},
 			},
@@ -481,6 +485,10 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --file: it is empty")
 	case o.jobs < 1 || o.jobs > 1000:
 		return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
+	case o.validate == "" && (o.output == outputSARIF || o.output == outputGitHub):
+		return fault.New(fault.Usage, "flag --output: %s is for --validate", o.output)
+	case o.watch && o.output != outputText:
+		return fault.New(fault.Usage, "flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")
 	case o.keep < 0:
 		return fault.New(fault.Usage, "flag --keep: a number of runs from 0 is expected, not %d", o.keep)
 	case o.state && o.stepN == oneStep:

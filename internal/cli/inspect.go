@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"loki/internal/agent"
@@ -49,9 +51,16 @@ type validation struct {
 // validate checks an agent's definition and prints everything that was found.
 func (c *command) validate(ctx context.Context) error {
 	ref, err := c.app.Agents.Find(c.opts.validate)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case c.opts.watch:
+		return c.validateOnChange(ctx, ref)
 	}
+	return c.validateOnce(ctx, ref)
+}
+
+func (c *command) validateOnce(ctx context.Context, ref agent.Ref) (err error) {
 	v := validation{Agent: ref.Name}
 	if v.File, err = c.app.Agents.File(ref); err != nil {
 		return err
@@ -87,11 +96,16 @@ func (v *validation) trust(t app.Trust) {
 		v.notice = "trusted as it is now"
 	case len(t.Changes) > 0:
 		v.notice = "not trusted any more: " + strings.Join(t.Changes, ", ")
+	case len(t.Wants) == 0: // it is not asked about
+		return
 	default:
 		v.notice = "not trusted"
 	}
 	if len(t.Wants) > 0 {
 		v.notice += "; it wants to " + strings.Join(t.Wants, "; ")
+	}
+	if t.Err == nil && !t.Trusted {
+		v.notice += "; look at it, then trust it: loki --trust " + text.Word(filepath.Dir(v.File))
 	}
 }
 
@@ -109,13 +123,32 @@ func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, 
 }
 
 func (c *command) printValidation(v validation) error {
-	if c.opts.output != outputText {
+	dir, _ := os.Getwd() // without one, the path is absolute
+	shown, place := display.Line(v.File), render.Place(dir, v.File)
+	switch c.opts.output {
+	case outputText:
+		render.Findings(c.Out, v.File, v.Findings, c.outColor())
+	case outputGitHub:
+		shown = place
+		if err := render.GitHub(c.Out, place, v.Findings); err != nil {
+			return err
+		}
+	case outputSARIF:
+		return render.SARIF(c.Out, place, v.Findings, app.Version)
+	default:
 		if v.Findings == nil {
 			v.Findings = graph.Findings{}
 		}
 		return printJSON(c.Out, v)
 	}
-	render.Findings(c.Out, v.File, v.Findings, render.ColorEnabled(c.getenv, c.OutTerminal))
+	errs, warnings := len(v.Findings.Errors()), len(v.Findings.Warnings())
+	summary := fmt.Sprintf("%s and %s in %s", text.Count(errs, "error"), text.Count(warnings, "warning"), shown)
+	if errs+warnings == 0 {
+		summary = shown + " is valid"
+	}
+	if _, err := fmt.Fprintln(c.Out, summary); err != nil || c.opts.watch || c.opts.output == outputGitHub {
+		return err
+	}
 	if v.notice != "" {
 		fmt.Fprintln(c.Out, c.hide(text.Visible(v.notice)))
 	}
@@ -125,14 +158,7 @@ func (c *command) printValidation(v validation) error {
 			fmt.Fprintf(c.Out, "there is no sandbox here, so that no level is held: %s\n", box.Support().Missing)
 		}
 	}
-	errs, warnings := len(v.Findings.Errors()), len(v.Findings.Warnings())
-	var err error
-	if errs+warnings == 0 {
-		_, err = fmt.Fprintf(c.Out, "%s is valid\n", display.Line(v.File))
-	} else {
-		_, err = fmt.Fprintf(c.Out, "%s and %s in %s\n", text.Count(errs, "error"), text.Count(warnings, "warning"), display.Line(v.File))
-	}
-	return err
+	return nil
 }
 
 // abilities returns a table of what an agent may do.

@@ -50,7 +50,7 @@ func TestPlanTerminal(t *testing.T) {
 		{
 			name: "edit_a_wrong_one", args: []string{"--plan", "wrong"},
 			steps: []step{
-				{"error [unknown-target] a: next leads to|This plan cannot be used as it is.", "edit it\n"}, {"Plan: Edited|What is to be done with this plan?", "no\n"},
+				{"error: a: next leads to|This plan cannot be used as it is.", "edit it\n"}, {"Plan: Edited|What is to be done with this plan?", "no\n"},
 			},
 			shown: "nothing was run or saved",
 		},

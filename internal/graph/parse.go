@@ -180,7 +180,7 @@ func (p *parser) graph() {
 	for e := range m.Map("nodes").All() {
 		p.node(e)
 	}
-	p.warnUnread(m, nil)
+	p.warnUnread(m, func(key string) string { return elsewhere("", key) })
 	for _, warning := range p.doc.Warnings() {
 		if !slices.Contains(p.unknowns, warning) {
 			p.warnings = append(p.warnings, problemFinding(SeverityWarning, RuleUnknownKey, warning))

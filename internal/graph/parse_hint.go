@@ -53,7 +53,8 @@ func requiredHint() string {
 	return b.String()
 }
 
-// elsewhere says which types have a field that t does not have; "" if none has.
+// elsewhere says where a field belongs that nodes of the type t do not have: to other types, the top level or the settings; "" if
+// there is no such field. An empty t is the top level.
 func elsewhere(t Type, key string) string {
 	var types []string
 	for _, other := range Types {
@@ -61,10 +62,23 @@ func elsewhere(t Type, key string) string {
 			types = append(types, string(other))
 		}
 	}
-	if len(types) == 0 {
+	switch {
+	case t == "" && slices.Contains(settingFields, key):
+		return fmt.Sprintf("the top level has no %s, it is a field of settings", key)
+	case t == "" && slices.Contains(commonFields, key):
+		return fmt.Sprintf("the top level has no %s, it is a field of nodes", key)
+	case t == "" && len(types) > 0:
+		return fmt.Sprintf("the top level has no %s, it is a field of %s nodes", key, strings.Join(types, ", "))
+	case t == "":
 		return ""
+	case len(types) > 0:
+		return fmt.Sprintf("%s nodes have no %s, it is a field of %s", t, key, strings.Join(types, ", "))
+	case slices.Contains(topFields, key):
+		return fmt.Sprintf("%s nodes have no %s, it is a field of the top level", t, key)
+	case slices.Contains(settingFields, key):
+		return fmt.Sprintf("%s nodes have no %s, it is a field of settings", t, key)
 	}
-	return fmt.Sprintf("%s nodes have no %s, it is a field of %s", t, key, strings.Join(types, ", "))
+	return ""
 }
 
 func names[T ~string](words []T) []string {

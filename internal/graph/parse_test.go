@@ -495,3 +495,21 @@ func TestInfiniteState(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestMisplacedFields: the hint about a field that stands in the wrong place says where it belongs.
+func TestMisplacedFields(t *testing.T) {
+	for _, tt := range []struct{ src, want string }{
+		{"tools: [x]\nnodes:\n  z: {type: end}", "the top level has no tools, it is a field of llm nodes"},
+		{"timeout: 5\nnodes:\n  z: {type: end}", "the top level has no timeout, it is a field of settings"},
+		{"next: z\nnodes:\n  z: {type: end}", "the top level has no next, it is a field of nodes"},
+		{"nodse: 5\nnodes:\n  z: {type: end}", `did you mean "nodes"?`},
+		{"nodes:\n  z: {type: end, tools: [x]}", "end nodes have no tools, it is a field of llm"},
+		{"nodes:\n  z: {type: end, reducers: {}}", "end nodes have no reducers, it is a field of the top level"},
+		{"nodes:\n  z: {type: end, max_loop_iterations: 5}", "end nodes have no max_loop_iterations, it is a field of settings"},
+	} {
+		_, warnings, err := graph.Parse("", []byte("name: x\nstart: z\n"+tt.src+"\n"))
+		if err != nil || len(warnings) != 1 || warnings[0].Hint != tt.want {
+			t.Errorf("%s: %v, %v", tt.src, warnings, err)
+		}
+	}
+}

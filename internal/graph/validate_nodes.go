@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/fault"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -177,7 +178,7 @@ func (v *validator) model(n *Node, path, id string) {
 		return
 	}
 	if err := v.env.Context.Model(id); err != nil {
-		v.err(RuleUnknownModel, n, path, "all models: loki --list-models", "model %q cannot be used: %v", id, err)
+		v.err(RuleUnknownModel, n, path, ModelHint(err), "model %q cannot be used: %v", id, err)
 	}
 }
 
@@ -287,4 +288,13 @@ func (v *validator) limits() {
 			v.warn(RuleZeroLimit, n, "max_iterations", "", "max_iterations is 0, so the node always fails")
 		}
 	}
+}
+
+// ModelHint returns what to do about a model that cannot be used for a reason.
+func ModelHint(err error) string {
+	const list = "all models: loki --list-models"
+	if hint := fault.HintOf(err); hint != "" && !strings.Contains(hint, "\n") {
+		return hint + "; " + list
+	}
+	return list
 }

@@ -123,7 +123,7 @@ func Warning(text string, color bool) string {
 // Findings prints what validation found about the graph in file, a line each, in the
 // form that editors know how to jump to:
 //
-//	graph.yaml:12:5: error [unknown-node] fetch: next names no node: fatch; did you mean fetch?
+//	graph.yaml:12:5: error: fetch: next names no node: fatch; did you mean fetch? [unknown-target]
 //
 // Line and column are left out where they are not known.
 func Findings(w io.Writer, file string, findings graph.Findings, color bool) {
@@ -138,7 +138,7 @@ func Findings(w io.Writer, file string, findings graph.Findings, color bool) {
 		if f.Severity == graph.SeverityError {
 			st = red
 		}
-		b.WriteString(" " + on.paint(st, string(f.Severity)) + " [" + string(f.Rule) + "] ")
+		b.WriteString(" " + on.paint(st, string(f.Severity)+":") + " ")
 		if f.Node != "" {
 			b.WriteString(oneLine(f.Node, nameLimit) + ": ")
 		}
@@ -146,7 +146,7 @@ func Findings(w io.Writer, file string, findings graph.Findings, color bool) {
 		if f.Hint != "" {
 			b.WriteString("; " + oneLine(f.Hint, warningLimit))
 		}
-		b.WriteByte('\n')
+		b.WriteString(" [" + string(f.Rule) + "]\n")
 	}
 	_, _ = io.WriteString(w, b.String())
 }

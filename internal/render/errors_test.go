@@ -105,9 +105,9 @@ func TestFindings(t *testing.T) {
 	}
 	var plain, colored bytes.Buffer
 	render.Findings(&plain, "graph.yaml", findings, false)
-	want := "graph.yaml:12:5: error [join] fetch: next names no node: fatch; did you mean fetch?\n" +
-		"graph.yaml:3:1: warning [placeholder] two lines\n" +
-		"graph.yaml: error [zero-limit] without a place\n"
+	want := "graph.yaml:12:5: error: fetch: next names no node: fatch; did you mean fetch? [join]\n" +
+		"graph.yaml:3:1: warning: two lines [placeholder]\n" +
+		"graph.yaml: error: without a place [zero-limit]\n"
 	if plain.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", plain.String(), want)
 	}
@@ -115,7 +115,7 @@ func TestFindings(t *testing.T) {
 	if got := escapes.ReplaceAllString(colored.String(), ""); got != want {
 		t.Errorf("in color the text is\n%s\nwant\n%s", got, want)
 	}
-	for _, part := range []string{"\x1b[31merror\x1b[0m [join]", "\x1b[33mwarning\x1b[0m [placeholder]"} {
+	for _, part := range []string{"\x1b[31merror:\x1b[0m fetch", "\x1b[33mwarning:\x1b[0m two"} {
 		if !strings.Contains(colored.String(), part) {
 			t.Errorf("in color %q is missing from %q", part, colored.String())
 		}

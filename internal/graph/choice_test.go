@@ -317,7 +317,7 @@ func TestChoiceRules(t *testing.T) {
 		{graph.RuleCondition, "no_boolean", llm(`[{when: "initial_prompt + 1", to: z}, {to: z}]`), `4:44 error [a] the result is a number or a text, and has to be a boolean`},
 		{graph.RuleCondition, "never_holds", typed(`[{when: "score > 5 && kind == 'bgu'", to: z}, {to: z}]`), `4:144 warning [a] this is always false: the value is never "bgu"`},
 		{graph.RuleCondition, "wrong_type", typed(`[{when: "score == '9'", to: z}, {to: z}]`), `4:132 warning [a] this is always false: a number is compared with a text`},
-		{graph.RuleCondition, "nothing_writes_it", llm(`[{when: "x == 1", to: z}, {to: z}]`), `4:44 warning [a] nothing writes "x", so it is always null`},
+		{graph.RuleUndefinedRead, "nothing_writes_it", llm(`[{when: "x == 1", to: z}, {to: z}]`), `4:44 warning [a] nothing writes "x", so it is always null`},
 		{graph.RuleCondition, "written", typed(`[{when: "score > 5 && kind == 'bug' && initial_prompt != ''", to: z}, {to: z}]`), ""},
 		{graph.RuleCondition, "a_script_may_write_it", "nodes:\n  a: {type: script, script: ok.sh, next: [{when: x == 1, to: z}, {to: z}]}\n" + tail, ""},
 		{graph.RuleCondition, "visits", llm(`[{when: "_loop.a < 3", to: z}, {to: z}]`), ""},

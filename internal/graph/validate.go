@@ -49,34 +49,37 @@ const (
 	RuleUnknownTool      Rule = "unknown-tool"
 	RuleToolArguments    Rule = "tool-arguments" // a tool does not take the arguments of its node
 	RuleUnknownModel     Rule = "unknown-model"
-	RuleToolScript       Rule = "tool-script"      // a script of tools is wrong
-	RuleKnowledge        Rule = "knowledge-base"   // a knowledge base was not built, and is not built unasked
-	RuleZeroConcurrency  Rule = "zero-concurrency" // nothing may run
-	RuleMapBranch        Rule = "map-branch"       // a node that cannot be the branch of a map
-	RuleItems            Rule = "items"            // what a map says of its items has no effect, or can never be
-	RuleParallelScript   Rule = "parallel-script"  // a script in a fan-out does not say what it writes
-	RuleParallelWrite    Rule = "parallel-write"   // two branches write a key without a reducer
-	RuleParallelRead     Rule = "parallel-read"    // a branch reads what its sibling writes
-	RulePredicate        Rule = "predicate"        // an input's validation cannot be read
-	RuleAssignees        Rule = "assignees"        // a question has assignees, but names none
-	RuleWait             Rule = "wait"             // a wait that cannot end as it is written
-	RuleZeroLimit        Rule = "zero-limit"       // a limit that nothing can keep
-	RuleTimeoutDefault   Rule = "timeout-default"  // a question's time for an answer and its default do not go together
-	RuleDefaultAnswer    Rule = "default-answer"   // an approval's default answer is none of its options
-	RuleRetry            Rule = "retry"            // a retry that does nothing, or more than it seems
-	RuleCache            Rule = "cache"            // a cache that holds nothing
-	RuleUncertain        Rule = "uncertain"        // an on_uncertain that cannot be followed
-	RuleMissingNext      Rule = "missing-next"     // a node has no way to go on
-	RuleOtherwise        Rule = "otherwise"        // all edges of a node may fail to hold
-	RuleUnreachableEdge  Rule = "unreachable-edge" // an edge behind one that always holds
-	RuleLoopBound        Rule = "loop-bound"       // an edge with a max that is never reached
-	RuleCondition        Rule = "condition"        // a condition that cannot be meant
-	RuleJoin             Rule = "join"             // a join that joins nothing
-	RuleScopedUpdate     Rule = "scoped-update"    // a state update that is dropped
-	RulePlaceholder      Rule = "placeholder"      // a text that looks like a placeholder and is none
-	RuleUndefinedRead    Rule = "undefined-read"   // a template reads a key that nothing writes
-	RuleOutsideScript    Rule = "outside-script"   // a script outside of the agent's directory
-	RuleConsent          Rule = "consent"          // an agent that would consent for its user
+	RuleToolScript       Rule = "tool-script"       // a script of tools is wrong
+	RuleKnowledge        Rule = "knowledge-base"    // a knowledge base was not built, and is not built unasked
+	RuleZeroConcurrency  Rule = "zero-concurrency"  // nothing may run
+	RuleMapBranch        Rule = "map-branch"        // a node that cannot be the branch of a map
+	RuleItems            Rule = "items"             // what a map says of its items has no effect, or can never be
+	RuleParallelScript   Rule = "parallel-script"   // a script in a fan-out does not say what it writes
+	RuleParallelWrite    Rule = "parallel-write"    // two branches write a key without a reducer
+	RuleParallelRead     Rule = "parallel-read"     // a branch reads what its sibling writes
+	RulePredicate        Rule = "predicate"         // an input's validation cannot be read
+	RuleAssignees        Rule = "assignees"         // a question has assignees, but names none
+	RuleWait             Rule = "wait"              // a wait that cannot end as it is written
+	RuleZeroLimit        Rule = "zero-limit"        // a limit that nothing can keep
+	RuleTimeoutDefault   Rule = "timeout-default"   // a question's time for an answer and its default do not go together
+	RuleDefaultAnswer    Rule = "default-answer"    // an approval's default answer is none of its options
+	RuleRetry            Rule = "retry"             // a retry that does nothing, or more than it seems
+	RuleCache            Rule = "cache"             // a cache that holds nothing
+	RuleUncertain        Rule = "uncertain"         // an on_uncertain that cannot be followed
+	RuleMissingNext      Rule = "missing-next"      // a node has no way to go on
+	RuleOtherwise        Rule = "otherwise"         // all edges of a node may fail to hold
+	RuleUnreachableEdge  Rule = "unreachable-edge"  // an edge behind one that always holds
+	RuleLoopBound        Rule = "loop-bound"        // an edge with a max that is never reached
+	RuleCondition        Rule = "condition"         // a condition that cannot be meant
+	RuleJoin             Rule = "join"              // a join that joins nothing
+	RuleScopedUpdate     Rule = "scoped-update"     // a state update that is dropped
+	RulePlaceholder      Rule = "placeholder"       // a text that looks like a placeholder and is none
+	RuleUndefinedRead    Rule = "undefined-read"    // a template or condition reads a key that nothing writes
+	RuleUnknownMember    Rule = "unknown-member"    // a template reads a member that a schema excludes
+	RuleUnknownStateKey  Rule = "unknown-state-key" // a node writes a key that a strict state does not have
+	RuleStateType        Rule = "state-type"        // a node writes what the schema of the state excludes
+	RuleOutsideScript    Rule = "outside-script"    // a script outside of the agent's directory
+	RuleConsent          Rule = "consent"           // an agent that would consent for its user
 )
 
 // Finding is something wrong, or doubtful, about a definition.
@@ -212,6 +215,8 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.scopedUpdates()
 	v.placeholders()
 	v.undefinedReads()
+	v.members()
+	v.stateWrites()
 	v.consent()
 	return v.findings
 }

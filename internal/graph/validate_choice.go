@@ -90,17 +90,19 @@ func (v *validator) conditions() {
 		for _, c := range n.choices {
 			for _, w := range c.Ways {
 				if w.When != nil {
-					v.condition(n, strings.TrimPrefix(w.ID, n.ID+".")+".when", w.When)
+					v.condition(n, strings.TrimPrefix(w.ID, n.ID+".")+".when", w.When, v.typesAfter(n))
 				}
 			}
 		}
 	}
 }
 
-func (v *validator) condition(n *Node, path string, e *expr.Expr) {
-	types := func(key string) (expr.Type, bool) { return v.keyType(n, key) }
+func (v *validator) condition(n *Node, path string, e *expr.Expr, types expr.Types) {
 	for _, p := range e.Check(types, expr.Bool) {
 		f := Finding{Severity: SeverityWarning, Rule: RuleCondition, Node: n.ID, Path: "nodes." + n.ID + "." + path, Message: p.Msg, Hint: p.Hint}
+		if p.Undefined != "" {
+			f.Rule, f.Severity, f.Hint = RuleUndefinedRead, v.undefined(), v.undefinedHint(p.Undefined, v.known)
+		}
 		if p.Fails {
 			f.Severity = SeverityError
 		}
@@ -122,17 +124,9 @@ func (v *validator) keyType(n *Node, key string) (t expr.Type, defined bool) {
 	if _, written := slices.BinarySearch(v.known, key); v.closed && !written {
 		return t, false
 	}
-	properties := func(n *Node) *value.Object {
-		s := outputSchema(n)
-		if s == nil {
-			return nil
-		}
-		o, _ := s.AsObject().Get("properties")
-		return o.AsObject()
-	}
-	updated := slices.ContainsFunc(n.Updates, func(u Update) bool { return u.Key == key })
-	if s, ok := properties(n).Get(key); ok && !updated {
-		return expr.TypeOf(s), true
+	t = v.stateType(key)
+	if s, ok := properties(n).Get(key); ok && !n.updates(key) && v.g.Reducers[key] == "" {
+		return expr.TypeOf(s).And(t), true
 	}
 	return t, true
 }

@@ -3,6 +3,8 @@ package graph
 import (
 	"slices"
 	"strings"
+
+	"loki/internal/graph/expr"
 )
 
 // maps reports what maps say about their items and what has no effect, or can never be.
@@ -11,6 +13,7 @@ func (v *validator) maps() {
 		if n.Map == nil {
 			continue
 		}
+		v.over(n)
 		v.itemErrors(n)
 		v.itemConditions(n)
 		v.successes(n)
@@ -32,6 +35,9 @@ func (v *validator) itemErrors(n *Node) {
 func (v *validator) itemConditions(n *Node) {
 	if e := n.Map.ItemIf; e != nil && !slices.Contains(e.Roots(), n.Map.As) {
 		v.warn(RuleItems, n, "item_if", "the item is "+n.Map.As, "item_if does not look at the item, so it holds for all of them or for none")
+	}
+	for path, c := range n.Map.conditions {
+		v.condition(n, path, c.expr, v.typesWith(n, c.key, map[string]expr.Type{n.Map.As: v.itemType(n), ResultsKey: {Kinds: expr.List}}[c.key]))
 	}
 	if e := n.Map.Enough; e != nil && !slices.Contains(e.Roots(), ResultsKey) {
 		v.warn(RuleItems, n, "enough", "the results so far are the list "+ResultsKey+", as in len("+ResultsKey+") >= 3", "enough does not look at the results")

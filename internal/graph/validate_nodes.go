@@ -236,16 +236,21 @@ func (v *validator) mapBranches() {
 // schemaProperties returns the top-level properties of a node's output_schema in
 // document order.
 func schemaProperties(n *Node) []string {
+	var names []string
+	for name := range properties(n).All() {
+		names = append(names, name)
+	}
+	return names
+}
+
+// properties returns the properties of a node's output_schema, nil for none.
+func properties(n *Node) *value.Object {
 	schema := outputSchema(n)
 	if schema == nil {
 		return nil
 	}
-	properties, _ := schema.AsObject().Get("properties")
-	var names []string
-	for name := range properties.AsObject().All() {
-		names = append(names, name)
-	}
-	return names
+	o, _ := schema.AsObject().Get("properties")
+	return o.AsObject()
 }
 
 func outputSchema(n *Node) *value.Value {

@@ -83,11 +83,8 @@ func (v *validator) undefinedReads() {
 				if !closed || written || root == "" || root == use.scoped || isItem(root) {
 					continue
 				}
-				effect := "it is always empty"
-				if use.strict {
-					effect = "the node always fails"
-				}
-				v.warn(RuleUndefinedRead, n, use.path, v.undefinedHint(root, known), "{{%s}} is read, but nothing writes %q, so %s", root, root, effect)
+				v.add(v.undefined(), RuleUndefinedRead, n, use.path, v.undefinedHint(root, known),
+					fmt.Sprintf("{{%s}} is read, but nothing writes %q, so %s", root, root, use.effect()))
 			}
 		}
 	}
@@ -105,10 +102,25 @@ func (v *validator) loopReads(n *Node, use use) {
 	}
 }
 
-// knownKeys returns the keys that are written somewhere, ascending; closed is false if there
+// effect says what comes of a placeholder that is never found.
+func (u use) effect() string {
+	if u.strict {
+		return "the node always fails"
+	}
+	return "it is always empty"
+}
+
+// knownKeys returns the keys that are declared or written somewhere, ascending; closed is false if there
 // may be others.
 func (v *validator) knownKeys() (known []string, closed bool) {
 	known = []string{PromptKey, LastErrorKey, LoopKey}
+	if s := v.g.Schema; s != nil {
+		known = append(known, s.names()...)
+		if s.Strict {
+			slices.Sort(known)
+			return slices.Compact(known), true
+		}
+	}
 	for key := range v.g.InitialState.All() {
 		known = append(known, key)
 	}

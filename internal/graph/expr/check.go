@@ -17,7 +17,8 @@ type Types func(key string) (t Type, defined bool)
 type Problem struct {
 	Offset    int // bytes of the source before the place
 	Msg, Hint string
-	Fails     bool // the result is never of a wanted type
+	Fails     bool   // the result is never of a wanted type
+	Undefined string // the key, if it is about one that nothing can write
 }
 
 // Check returns what is wrong with an expression whose result has to be one of the wanted types: operators and functions of
@@ -56,6 +57,7 @@ func (c *checker) infer(n *node) Type {
 		t, defined := c.types(n.text)
 		if !defined {
 			c.report(n.at, "", "nothing writes %q, so it is always null", n.text)
+			c.problems[len(c.problems)-1].Undefined = n.text
 			return Type{}
 		}
 		return t.orNull()

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 
 	"loki/internal/value"
@@ -67,8 +68,8 @@ func TypeOf(schema value.Value) (t Type) {
 		t.Members[name] = TypeOf(property)
 	}
 	open, ok := get("additionalProperties").AsBool()
-	t.Closed = ok && !open
-	if items := get("items"); items.AsObject() != nil {
+	t.Closed = ok && !open && get("patternProperties").IsNull()
+	if items := get("items"); items.AsObject() != nil && get("prefixItems").IsNull() {
 		item := TypeOf(items)
 		t.Items = &item
 	}
@@ -87,6 +88,40 @@ func listOf(v value.Value) (list []value.Value) {
 		return nil
 	}
 	return []value.Value{v}
+}
+
+// And returns what is known of a value that is of both types; those of t count for what it holds.
+func (t Type) And(u Type) Type {
+	switch {
+	case t.Kinds == 0:
+		t.Kinds = u.Kinds
+	case u.Kinds != 0:
+		t.Kinds &= u.Kinds
+	}
+	switch {
+	case t.Enum == nil:
+		t.Enum = u.Enum
+	case u.Enum != nil:
+		t.Enum = slices.DeleteFunc(slices.Clone(t.Enum), func(v value.Value) bool { return !in(u.Enum, v) })
+	}
+	if t.Members == nil {
+		t.Members, t.Closed = u.Members, u.Closed
+	}
+	if t.Items == nil {
+		t.Items = u.Items
+	}
+	return t
+}
+
+// Or returns what is known of a value that is of one of both types.
+func (t Type) Or(u Type) Type { return *union([]Type{t, u}) }
+
+// Overlaps reports whether a value may be of both types.
+func (t Type) Overlaps(u Type) bool {
+	if t.Kinds != 0 && u.Kinds != 0 && t.Kinds&u.Kinds == 0 {
+		return false
+	}
+	return t.Enum == nil || u.Enum == nil || slices.ContainsFunc(t.Enum, func(v value.Value) bool { return in(u.Enum, v) })
 }
 
 // orNull is t for something that may be missing.

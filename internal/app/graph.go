@@ -59,11 +59,15 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		dir = ""
 	}
 	plan := graph.NewPlan(g)
+	prompt := r.Prompt
+	if g.Schema.IsSecret(graph.PromptKey) {
+		prompt = "***" // the state has it
+	}
 	return run.Job{
 		Info: run.Info{
 			Agent: r.Agent.Name, AgentDir: r.Agent.Dir, ByName: r.Agent.ByName(), Dir: dir, Graph: g.Name,
 			Fingerprint: graph.Fingerprint(g), Definition: g.Text, Files: files,
-			Prompt: r.Prompt, Variables: r.Variables, Model: r.Model,
+			Prompt: prompt, Variables: r.Variables, Model: r.Model,
 		},
 		Graph: g, Start: run.StartCheckpoint(plan, initialState(r)),
 		Durability: g.Settings.Durability, Limit: g.Settings.Budget, LimitIn: "settings.budget in " + g.File, Events: events,

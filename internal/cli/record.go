@@ -13,6 +13,7 @@ import (
 	"loki/internal/agent/cassette"
 	"loki/internal/atomicfile"
 	"loki/internal/fault"
+	"loki/internal/run"
 	"loki/internal/text"
 	"loki/internal/yamldoc"
 )
@@ -130,7 +131,13 @@ func (c *command) recordedCassette(ctx context.Context, id string) (*cassette.Ca
 	if err != nil {
 		return nil, err
 	}
-	played, err := cassette.OfRun(h, func(number int) ([]byte, error) { return store.Step(ctx, h.Info.ID, number) })
+	played, err := cassette.OfRun(h, func(number int) ([]byte, error) {
+		data, err := store.Step(ctx, h.Info.ID, number)
+		if err != nil {
+			return nil, err
+		}
+		return run.ShownStep(ctx, store, h.Info, data)
+	})
 	if err == nil && h.Info.Agent != "" && !h.Info.ByName {
 		played.Agent = h.Info.AgentDir
 	}

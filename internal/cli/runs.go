@@ -271,7 +271,11 @@ func (c *command) showState(ctx context.Context, store run.Store) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.Out, string(escape([]byte(cp.State.Object().Value().Lines()))))
+	h, err := store.History(ctx, c.opts.run)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.Out, string(escape([]byte(h.Info.Shown(cp.State).Object().Value().Lines()))))
 	return err
 }
 
@@ -288,7 +292,11 @@ func (c *command) diffStates(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			states[i] = cp.State
+			h, err := store.History(ctx, id)
+			if err != nil {
+				return err
+			}
+			states[i] = h.Info.Shown(cp.State)
 		}
 		return c.printChanges(summary.Changes(states[0], states[1]))
 	})

@@ -55,7 +55,25 @@ func (s *StateSchema) HasSecrets() bool {
 	return s != nil && slices.ContainsFunc(s.Keys, func(k StateKey) bool { return k.Secret })
 }
 
-// own are the keys that Loki writes itself.
+// MakesSecret reports whether the result of a node becomes the value of a secret key, or a part of it.
+func (g *Graph) MakesSecret(n *Node) bool {
+	if g.Schema == nil {
+		return false
+	}
+	for name := range properties(n).All() {
+		if g.Schema.IsSecret(name) {
+			return true
+		}
+	}
+	for _, u := range n.Updates {
+		if g.Schema.IsSecret(u.Key) && slices.Contains(u.Template.Roots(), scopedKey(n.Type)) {
+			return true
+		}
+	}
+	return n.Map != nil && g.Schema.IsSecret(n.Map.CollectInto)
+}
+
+// isOwnKey reports whether Loki writes a key itself.
 func isOwnKey(name string) bool { return name == PromptKey || name == LastErrorKey }
 
 // Check returns a [*StateError] if v cannot be the value of a key.

@@ -49,6 +49,7 @@ func (r *Runner) subTask(t *run.Task, base graph.State, i int, item value.Value)
 		Draft:  draft,
 		Events: t.Events.With(func(s *event.Source) { s.Item = &i }),
 		Steps:  t.Steps.At(itemKey(i)),
+		Hide:   t.Hide,
 		Base:   t.Base + itemKey(i) + "/",
 	}
 }

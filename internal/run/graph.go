@@ -31,11 +31,12 @@ type Executor interface {
 // Task is one node to execute, with everything the work may touch.
 type Task struct {
 	graph.Task
-	Draft  *graph.Draft // the branch's view of the state
-	Events event.Scope  // of the node
-	Steps  steps.Steps  // record of the steps made
-	Base   string       // beginning of the full keys of all steps of the task
-	Turn   *Turn        // when its question is put to the user; nil for at once, and for a task that is no question
+	Draft  *graph.Draft             // the branch's view of the state
+	Events event.Scope              // of the node
+	Steps  steps.Steps              // record of the steps made
+	Base   string                   // beginning of the full keys of all steps of the task
+	Hide   func(text string) string // returns a text without the secrets of the state; nil if there are none
+	Turn   *Turn                    // when its question is put to the user; nil for at once, and for a task that is no question
 
 	Usage   chat.Usage // tokens used; the executor adds to it
 	Retries int        // attempts made again; the executor counts them
@@ -159,6 +160,7 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		return pr, err
 	}
 	next, err := d.Plan.Apply(pr, results)
+	d.secrets.add(pr.State.Changes(next.State))
 	if err != nil {
 		if d.keeper.works() {
 			err = cannotMerge(err, d.Events.Run)
@@ -339,6 +341,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 // task returns what a task works with, without its steps.
 func (d *driver) task(state graph.State, t graph.Task) *Task {
 	return &Task{
+		Hide: d.secrets.hiding(),
 		Task: t, Draft: graph.NewDraft(state).WithLoop(t.Loop),
 		Events: d.Events.With(func(s *event.Source) { s.Step, s.Node = t.Step, t.Node.ID }),
 	}
@@ -380,6 +383,8 @@ func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool, race *r
 	start := d.now()
 	res := d.protect(ctx, t)
 	res.Node = t.Node.ID
+	d.secrets.add(t.Draft.Diff())
+	res = d.secrets.result(res)
 	if res.Err == nil {
 		res.Writes = t.Draft.Diff()
 	}

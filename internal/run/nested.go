@@ -39,6 +39,7 @@ func Nested(ctx context.Context, o NestedOptions) (Outcome, error) {
 		o.Now = time.Now
 	}
 	f := &Frame{Events: o.Events, Budget: o.Budget, now: o.Now, begin: o.Now(), nested: &o}
+	f.hide(o.Work)
 	out, err := f.do(ctx, Options{Work: o.Work, Done: o.Done, Resumed: o.Resumed})
 	return out, f.close(ctx, out, err)
 }

@@ -86,11 +86,12 @@ type Frame struct {
 	Events event.Scope // of the run, which are recorded
 	Budget *Budget     // nil bounds nothing
 
-	begin  time.Time
-	now    func() time.Time
-	keeper *keeper        // nil keeps nothing
-	nested *NestedOptions // of a nested run, nil of any other
-	single bool           // the work is one task, which the keeper keeps
+	begin   time.Time
+	now     func() time.Time
+	keeper  *keeper        // nil keeps nothing
+	secrets *Secrets       // of the state of a graph; nil for none
+	nested  *NestedOptions // of a nested run, nil of any other
+	single  bool           // the work is one task, which the keeper keeps
 }
 
 // Steps returns the record of work that is one task, and not a graph. If it succeeds its
@@ -120,6 +121,8 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 		defer context.AfterFunc(lease, func() { lose(context.Cause(lease)) })()
 		f.keeper = &keeper{ctx: ctx, lose: lose, now: o.Now, journal: o.Journal, answered: o.Answered}
 		f.Events = o.Events.With(func(s *event.Source) { s.Run = o.Journal.ID() }).Through(f.keeper.record)
+	}
+	if f.hide(o.Work); f.keeper != nil {
 		f.keeper.events = f.Events
 	}
 	out, err := f.do(ctx, o)

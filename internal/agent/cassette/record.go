@@ -24,6 +24,8 @@ type Recorder struct {
 	runs int
 	c    Cassette
 	dir  string // of the agent, if the user named that
+
+	secrets []*run.Secrets // of the states of runs
 }
 
 // NewRecorder returns a recorder without steps. A nil now means time.Now.
@@ -62,6 +64,19 @@ func (r *Recorder) Format(file string) []byte {
 	}
 	r.c.sort()
 	c := r.c
+	for _, s := range r.secrets { // only now all of them are known
+		c.Prompt, c.Entries = s.Text(c.Prompt), slices.Clone(c.Entries)
+		for i, e := range c.Entries {
+			shown := *e
+			shown.Request, shown.Reply = s.Value(e.Request), s.Value(e.Reply)
+			if e.Failure != nil {
+				f := *e.Failure
+				f.Message, f.Hint = s.Text(f.Message), s.Text(f.Hint)
+				shown.Failure = &f
+			}
+			c.Entries[i] = &shown
+		}
+	}
 	if r.dir != "" {
 		c.Agent = AgentAt(file, r.dir)
 	}
@@ -80,14 +95,18 @@ func (s *recordedStore) Create(ctx context.Context, info run.Info, start run.Che
 	if err != nil {
 		return nil, err
 	}
-	return &recordedJournal{j, s.r, s.r.marks.with(info), s.r.begin(info)}, nil
+	secrets := info.Secrets(start.State)
+	return &recordedJournal{j, s.r, s.r.marks.with(info), s.r.begin(info, secrets), secrets}, nil
 }
 
 // begin notes the beginning of a run and returns its number.
-func (r *Recorder) begin(info run.Info) int {
+func (r *Recorder) begin(info run.Info, secrets *run.Secrets) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.runs++
+	if secrets != nil {
+		r.secrets = append(r.secrets, secrets)
+	}
 	if r.runs == 1 {
 		r.c.Agent, r.c.Prompt = info.Agent, r.marks.hideText(info.Prompt)
 		if !info.ByName {
@@ -114,6 +133,16 @@ type recordedJournal struct {
 	r     *Recorder
 	marks Marks
 	run   int
+
+	secrets *run.Secrets // nil for none
+}
+
+// Commit keeps a checkpoint.
+func (j *recordedJournal) Commit(ctx context.Context, c run.Checkpoint, visits []run.Visit) error {
+	if j.secrets != nil {
+		j.secrets.Learn(c.State)
+	}
+	return j.Journal.Commit(ctx, c, visits)
 }
 
 // Task returns the record of a task's steps.

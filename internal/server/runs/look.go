@@ -106,7 +106,7 @@ func (e *endpoints) state(ctx context.Context, in *stateRequest) (*api.RunState,
 		return nil, err
 	}
 	return &api.RunState{
-		Run: info.ID, Step: cp.Step, State: cp.State.Object().Value().AppendJSON(nil), Next: append([]string{}, cp.Frontier...),
+		Run: info.ID, Step: cp.Step, State: info.Shown(cp.State).Object().Value().AppendJSON(nil), Next: append([]string{}, cp.Frontier...),
 	}, nil
 }
 
@@ -151,7 +151,7 @@ func (e *endpoints) diff(ctx context.Context, in *diffRequest) (*api.List[api.Ch
 		if err != nil {
 			return nil, err
 		}
-		states[i] = cp.State
+		states[i] = of.Shown(cp.State)
 	}
 	return api.NewList(summary.Changes(states[0], states[1]), ""), nil
 }
@@ -332,6 +332,9 @@ func (e *endpoints) step(ctx context.Context, in *stepRequest) (*api.Step, error
 		if s.Done {
 			result, err := e.store.Step(ctx, info.ID, s.Number)
 			if err != nil {
+				return nil, err
+			}
+			if result, err = run.ShownStep(ctx, e.store, h.Info, result); err != nil {
 				return nil, err
 			}
 			found.Result = json.RawMessage(result)

@@ -1,0 +1,237 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"loki/internal/event"
+	"loki/internal/fault"
+	"loki/internal/graph"
+	"loki/internal/redact"
+	"loki/internal/value"
+)
+
+// hidden stands for what is shown in place of a secret value.
+var hidden = value.Of("***")
+
+// Secrets keep the values of the secret keys of a state out of what is shown of a run. A nil one hides nothing. Its methods may be called
+// from several goroutines.
+type Secrets struct {
+	graph *graph.Graph
+	known *redact.Secrets
+}
+
+// secretsOf returns the secrets of a graph, nil if it has none.
+func secretsOf(g *graph.Graph) *Secrets {
+	if !g.Schema.HasSecrets() {
+		return nil
+	}
+	return &Secrets{g, new(redact.Secrets)}
+}
+
+// hide keeps the secrets of a graph out of the events of the run, and so out of its record of them.
+func (f *Frame) hide(w Work) {
+	g, ok := w.(Graph)
+	if !ok {
+		return
+	}
+	if f.secrets = secretsOf(g.Plan.Graph()); f.secrets == nil {
+		return
+	}
+	f.secrets.add(graph.State{}.Changes(g.Start.State))
+	for _, t := range g.Tasks {
+		f.secrets.add(t.Result.Writes)
+	}
+	f.Events = f.Events.Through(f.secrets.emitter)
+}
+
+// add makes the secret ones of values of the state known.
+func (s *Secrets) add(members []value.Member) {
+	if s == nil {
+		return
+	}
+	for _, m := range members {
+		if s.graph.Schema.IsSecret(m.Name) {
+			s.addValue(m.Name, m.Value)
+		}
+	}
+}
+
+// addValue makes a value known: all texts and numbers in it, and its JSON.
+func (s *Secrets) addValue(key string, v value.Value) {
+	if list, ok := v.AsList(); ok {
+		for _, e := range list.All() {
+			s.addValue(key, e)
+		}
+	}
+	for _, m := range v.AsObject().All() {
+		s.addValue(key, m)
+	}
+	s.known.Add(key, v.Text())
+}
+
+// Text returns a text without the secrets.
+func (s *Secrets) Text(text string) string {
+	if s == nil {
+		return text
+	}
+	return s.known.Text(text)
+}
+
+// hiding returns Text as a function, nil for no secrets.
+func (s *Secrets) hiding() func(string) string {
+	if s == nil {
+		return nil
+	}
+	return s.Text
+}
+
+// member returns a key of the state as it is shown.
+func (s *Secrets) member(m value.Member) value.Member {
+	if s.graph.Schema.IsSecret(m.Name) {
+		m.Value = hidden
+	}
+	return value.Member{Name: m.Name, Value: s.Value(m.Value)}
+}
+
+// result returns the result of a node without secrets in what it says.
+func (s *Secrets) result(r graph.Result) graph.Result {
+	if s == nil {
+		return r
+	}
+	r.Output = s.Text(r.Output)
+	if r.Failure != nil {
+		f := *r.Failure
+		f.Message = s.Text(f.Message)
+		r.Failure = &f
+	}
+	if r.Err != nil && s.Text(r.Err.Error()) != r.Err.Error() {
+		r.Err = s.failure(r.Err)
+	}
+	return r
+}
+
+// failure returns an error without the secrets that it has. What it was caused by would have them, too.
+func (s *Secrets) failure(err error) error {
+	safe := fault.New(fault.CodeOf(err), "%s", s.Text(err.Error()))
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		safe = safe.WithHint("%s", s.Text(e.Hint))
+	}
+	return safe
+}
+
+// emitter returns an emitter that passes events on without the secrets.
+func (s *Secrets) emitter(next event.Emitter) event.Emitter {
+	return &secretEmitter{s, s.known.Emitter(next)}
+}
+
+type secretEmitter struct {
+	secrets *Secrets
+	next    event.Emitter
+}
+
+// Emit implements [event.Emitter].
+func (e *secretEmitter) Emit(ctx context.Context, ev event.Event) error {
+	if b, ok := ev.Body.(event.StateUpdated); ok {
+		values := make([]value.Member, len(b.Values))
+		for i, m := range b.Values {
+			values[i] = e.secrets.member(m)
+		}
+		b.Values = values
+		ev.Body = b
+	}
+	if n := e.secrets.graph.Node(ev.Node); n != nil && e.secrets.graph.MakesSecret(n) {
+		switch b := ev.Body.(type) {
+		case event.Delta, event.Reasoning, event.ToolOutput:
+			return nil // it becomes secret when the node is done
+		case event.Reply:
+			b.Text = hidden.Text()
+			ev.Body = b
+		case event.ToolResult:
+			b.Text = hidden.Text()
+			ev.Body = b
+		case event.Answer:
+			b.Text = hidden.Text()
+			ev.Body = b
+		case event.Signal:
+			b.Value = hidden
+			ev.Body = b
+		}
+	}
+	return e.next.Emit(ctx, ev)
+}
+
+// Value returns a value, such as what is on record of a step, without the secrets: neither texts and numbers that are known, nor members
+// with the name of a secret key.
+func (s *Secrets) Value(v value.Value) value.Value {
+	if s == nil {
+		return v
+	}
+	if list, ok := v.AsList(); ok {
+		items := make([]value.Value, 0, list.Len())
+		for _, e := range list.All() {
+			items = append(items, s.Value(e))
+		}
+		return value.ListOf(items...).Value()
+	}
+	if o := v.AsObject(); o != nil {
+		members := make([]value.Member, 0, o.Len())
+		for name, m := range o.All() {
+			members = append(members, s.member(value.Member{Name: name, Value: m}))
+		}
+		return value.ObjectOf(members...).Value()
+	}
+	if text := s.known.Text(v.Text()); text != v.Text() {
+		return value.Of(text)
+	}
+	return v
+}
+
+// Learn makes the secret values of a state known.
+func (s *Secrets) Learn(state graph.State) { s.add(graph.State{}.Changes(state)) }
+
+// Secrets returns those of states of a run; nil if there are none.
+func (i Info) Secrets(states ...graph.State) *Secrets {
+	if i.Kind != GraphRun {
+		return nil
+	}
+	g, err := i.Recorded()
+	if err != nil {
+		return nil
+	}
+	s := secretsOf(g)
+	for _, state := range states {
+		s.Learn(state)
+	}
+	return s
+}
+
+// Shown returns a state of the run as it is shown to people: without the values of its secret keys, which only the record has.
+func (i Info) Shown(state graph.State) graph.State {
+	s := i.Secrets(state)
+	if s == nil {
+		return state
+	}
+	return graph.NewState(s.Value(state.Object().Value()).AsObject())
+}
+
+// ShownStep returns what is on record of a step of a run as it is shown to people: without the values that the secret keys of the state had
+// at the start and have now.
+func ShownStep(ctx context.Context, store Store, info Info, data []byte) ([]byte, error) {
+	s := info.Secrets()
+	if s == nil {
+		return data, nil
+	}
+	for _, step := range []int{0, -1} {
+		c, err := store.Checkpoint(ctx, info.ID, step)
+		if err != nil {
+			return nil, err
+		}
+		s.Learn(c.State)
+	}
+	v, err := value.ParseJSON(data)
+	if err != nil {
+		return nil, err
+	}
+	return s.Value(v).AppendJSON(nil), nil
+}

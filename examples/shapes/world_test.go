@@ -87,19 +87,24 @@ func stage(t *testing.T, s shape, how scheduling) string {
 
 // app returns the program as a new process has it.
 func (w *world) app() *app.App {
-	home := filepath.Dir(w.dir)
-	environ := []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LOKI_CONFIG_DIR=" + filepath.Join(home, "config"),
-		"LOKI_STATE_DIR=" + filepath.Join(home, "state"), "LOKI_CACHE_DIR=" + filepath.Join(home, "cache"), "LOKI_TRUSTED_DIRS=" + home,
-	}
-	if w.Rules != "" {
-		environ = append(environ, app.TestModel+"=builtin:script/"+filepath.Join(w.dir, w.Rules))
-	}
-	a, err := app.New(app.Options{Environ: environ})
+	a, err := app.New(app.Options{Environ: w.environ(w.dir)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return a
+}
+
+// environ is the environment of a process that runs a shape in a directory.
+func (s shape) environ(dir string) []string {
+	home := filepath.Dir(dir)
+	environ := []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LOKI_CONFIG_DIR=" + filepath.Join(home, "config"),
+		"LOKI_STATE_DIR=" + filepath.Join(home, "state"), "LOKI_CACHE_DIR=" + filepath.Join(home, "cache"), "LOKI_TRUSTED_DIRS=" + home,
+	}
+	if s.Rules != "" {
+		environ = append(environ, app.TestModel+"=builtin:script/"+filepath.Join(dir, s.Rules))
+	}
+	return environ
 }
 
 func (w *world) agent(a *app.App) agent.Agent {
@@ -285,20 +290,26 @@ func (w *world) sleep(h run.History) {
 	time.Sleep(time.Until(until))
 }
 
-// outcome is what the record says.
-func (w *world) outcome() outcome {
-	h := w.history()
-	last, err := w.store.Checkpoint(w.t.Context(), w.id, -1)
+func (w *world) outcome() outcome { return outcomeOf(w.t, w.store, w.id) }
+
+// outcomeOf is what the record of a run says.
+func outcomeOf(t *testing.T, store run.Store, id string) outcome {
+	t.Helper()
+	h, err := store.History(t.Context(), id)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
+	}
+	last, err := store.Checkpoint(t.Context(), id, -1)
+	if err != nil {
+		t.Fatal(err)
 	}
 	var state map[string]any // its keys are sorted when it is written
 	if err := json.Unmarshal(last.State.AppendJSON(nil), &state); err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	text, err := json.Marshal(state)
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	o := outcome{Output: h.Info.Output, Error: h.Info.Error, State: string(text)}
 	for _, v := range h.Visits {

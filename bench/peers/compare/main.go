@@ -24,6 +24,7 @@ import (
 var names = []string{
 	"chain_3", "fanout_5", "burst_10000", "chain_10", "chain_1000",
 	"react_agent_10", "react_agent_100", "subgraph_10", "subgraph_100",
+	"loop_100", "choose_5_of_10", "map_chains_100",
 	"wide_state_25x300", "wide_state_15x600", "wide_state_9x1200",
 }
 

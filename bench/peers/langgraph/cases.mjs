@@ -13,6 +13,9 @@ export const cases = {
   react_agent_100: () => react(100),
   subgraph_10: () => subgraph(10),
   subgraph_100: () => subgraph(100),
+  loop_100: () => loop(100),
+  choose_5_of_10: () => choose(5, 10),
+  map_chains_100: () => mapChains(100),
   wide_state_25x300: () => wide(5, 5, 300),
   wide_state_15x600: () => wide(3, 5, 600),
   wide_state_9x1200: () => wide(3, 3, 1200),
@@ -134,6 +137,59 @@ function subgraph(n) {
       const { jokes } = await invoke(app, { subjects });
       want("jokes", jokes.length, n);
       want("length of a joke", jokes[n - 1].length, "Joke about ".length + 5000 + " - hohoho".length + bumped.length);
+    },
+  };
+}
+
+// loop is a node that adds one to a counter and goes back to itself as long as a condition
+// holds.
+function loop(rounds) {
+  const graph = new StateGraph(Annotation.Root({ n: Annotation() }))
+    .addNode("work", ({ n }) => ({ n: n + 1 }))
+    .addEdge(START, "work")
+    .addConditionalEdges("work", ({ n }) => (n < rounds ? "work" : END), ["work", END]);
+  return { graph, once: async (app) => want("n", (await invoke(app, { n: 0 })).n, rounds) };
+}
+
+// choose is a node that goes on to those of n nodes whose condition holds, which are k, and
+// one that counts their results.
+function choose(k, n) {
+  const names = Array.from({ length: n }, (_, i) => `w${i}`);
+  const graph = new StateGraph(Annotation.Root({ n: Annotation(), results: appending(), total: Annotation() }))
+    .addNode("split", () => ({}))
+    .addNode("join", ({ results }) => ({ total: results.length }))
+    .addEdge(START, "split")
+    .addConditionalEdges("split", ({ n }) => names.filter((_, i) => n > i), names)
+    .addEdge("join", END);
+  for (const w of names) graph.addNode(w, () => ({ results: [w] })).addEdge(w, "join");
+  return { graph, once: async (app) => want("total", (await invoke(app, { n: k, results: [] })).total, k) };
+}
+
+// mapChains runs a chain of three nodes for each of n numbers.
+function mapChains(n) {
+  const inner = new StateGraph({
+    input: Annotation.Root({ n: Annotation() }),
+    output: Annotation.Root({ results: Annotation() }),
+    stateSchema: Annotation.Root({ n: Annotation(), results: Annotation() }),
+  })
+    .addNode("a", ({ n }) => ({ n: n + 1 }))
+    .addNode("b", ({ n }) => ({ n: n + 1 }))
+    .addNode("c", ({ n }) => ({ results: [n + 1] }))
+    .addEdge(START, "a")
+    .addEdge("a", "b")
+    .addEdge("b", "c")
+    .addEdge("c", END)
+    .compile();
+  const graph = new StateGraph(Annotation.Root({ items: Annotation(), results: appending() }))
+    .addNode("one", inner)
+    .addConditionalEdges(START, ({ items }) => items.map((n) => new Send("one", { n })), ["one"])
+    .addEdge("one", END);
+  const items = Array.from({ length: n }, (_, i) => i);
+  return {
+    graph,
+    once: async (app) => {
+      const { results } = await invoke(app, { items });
+      want("sum", results.reduce((a, b) => a + b, 0), (n * (n - 1)) / 2 + 3 * n);
     },
   };
 }

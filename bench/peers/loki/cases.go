@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"loki/internal/graph"
+	"loki/internal/graph/expr"
 	"loki/internal/run"
 	"loki/internal/value"
 )
@@ -30,6 +31,9 @@ func makers() map[string]func() (bench, error) {
 		"react_agent_100":   func() (bench, error) { return react(100) },
 		"subgraph_10":       func() (bench, error) { return subgraph(10) },
 		"subgraph_100":      func() (bench, error) { return subgraph(100) },
+		"loop_100":          func() (bench, error) { return loop(100) },
+		"choose_5_of_10":    func() (bench, error) { return choose(5, 10) },
+		"map_chains_100":    func() (bench, error) { return mapChains(100) },
 		"wide_state_25x300": func() (bench, error) { return wide(5, 5, 300) },
 		"wide_state_15x600": func() (bench, error) { return wide(3, 5, 600) },
 		"wide_state_9x1200": func() (bench, error) { return wide(3, 3, 1200) },
@@ -78,7 +82,16 @@ func (f functions) Execute(ctx context.Context, t *run.Task) graph.Result {
 			targets = to
 		}
 	}
-	return graph.Result{Targets: targets}
+	choice := t.Node.Choices["next"]
+	if choice == nil {
+		return graph.Result{Targets: targets}
+	}
+	ways, err := choice.Take(t.Draft, t.Loop, expr.Env{})
+	res := graph.Result{Err: err}
+	for _, w := range ways {
+		res.Targets, res.Taken = append(res.Targets, w.To), append(res.Taken, w.ID)
+	}
+	return res
 }
 
 // plan parses a definition: "a -> b, c" is a node and its next, "a" an end node. head

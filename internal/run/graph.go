@@ -160,7 +160,9 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		return pr, err
 	}
 	next, err := d.Plan.Apply(pr, results)
-	d.secrets.add(pr.State.Changes(next.State))
+	if d.secrets != nil {
+		d.secrets.add(pr.State.Changes(next.State))
+	}
 	if err != nil {
 		if d.keeper.works() {
 			err = cannotMerge(err, d.Events.Run)
@@ -383,8 +385,10 @@ func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool, race *r
 	start := d.now()
 	res := d.protect(ctx, t)
 	res.Node = t.Node.ID
-	d.secrets.add(t.Draft.Diff())
-	res = d.secrets.result(res)
+	if d.secrets != nil {
+		d.secrets.add(t.Draft.Diff())
+		res = d.secrets.result(res)
+	}
 	if res.Err == nil {
 		res.Writes = t.Draft.Diff()
 	}

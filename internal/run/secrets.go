@@ -96,9 +96,6 @@ func (s *Secrets) member(m value.Member) value.Member {
 
 // result returns the result of a node without secrets in what it says.
 func (s *Secrets) result(r graph.Result) graph.Result {
-	if s == nil {
-		return r
-	}
 	r.Output = s.Text(r.Output)
 	if r.Failure != nil {
 		f := *r.Failure

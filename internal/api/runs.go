@@ -35,6 +35,8 @@ type RunRequest struct {
 	Yes       bool              `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied. Needs the scope write:runs, as answers do"`
 	NoStream  bool              `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
 
+	NoCompensate bool `json:"no_compensate,omitempty" doc:"if the run fails or is canceled, what it did is not undone, and it can be resumed"`
+
 	Webhooks []Webhook `json:"webhooks,omitempty" maxItems:"8" doc:"addresses that are notified of what happens in the run, besides those of the server's configuration"`
 
 	Wait   float64 `json:"wait,omitempty" minimum:"0" maximum:"3600" doc:"answer once the run has ended or so many seconds are over; without it at once"`
@@ -75,6 +77,8 @@ type Resumption struct {
 	Yes      bool   `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied"`
 	NoStream bool   `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
 
+	NoCompensate bool `json:"no_compensate,omitempty" doc:"if the run fails or is canceled, what it did is not undone, and it can be resumed"`
+
 	Budget *RunBudget `json:"budget,omitempty" doc:"its bounds replace those that the run was begun with and hold from then on; of a fork, those of the new run. The agent's own hold, too"`
 }
 
@@ -82,6 +86,13 @@ type Resumption struct {
 type Fork struct {
 	Step *int `json:"step,omitempty" minimum:"0" doc:"super-step of the old run, 0 for its start; absent for the last one"`
 	Resumption
+}
+
+// Undone is how far what a run did is undone, in visits of nodes that have a compensation.
+type Undone struct {
+	Nodes int `json:"nodes" doc:"undone"`
+	Lost  int `json:"lost,omitempty" doc:"could not be undone"`
+	Left  int `json:"left,omitempty" doc:"are undone when the run is resumed"`
 }
 
 // Run is a run on record. In a list, texts of 1 KiB and more are cut and end with "…".
@@ -99,6 +110,7 @@ type Run struct {
 	Waiting    int       `json:"waiting,omitempty" doc:"questions that wait for an answer"`
 	Waits      []Wait    `json:"waits,omitempty" doc:"what a suspended run waits for besides answers"`
 	Breakpoint string    `json:"breakpoint,omitempty" doc:"where a suspended run stopped as its user wanted: before NODE, after NODE or after super-step N. It goes on when it is resumed"`
+	Undone     *Undone   `json:"undone,omitempty" doc:"how far what the run did is undone, after it failed or was canceled; absent for one that undoes nothing"`
 	Started    time.Time `json:"started"`
 	Updated    time.Time `json:"updated"`
 	Events     int       `json:"events,omitempty" doc:"events on record; absent in a list"`

@@ -72,7 +72,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if job.Stops, err = run.ParseBreakpoints(of.Graph, c.opts.breaks); err != nil {
 		return err
 	}
-	job.Stops.Steps = c.opts.steps()
+	job.Stops.Steps, job.Keep = c.opts.steps(), c.opts.noCompensate
 	_, err = c.app.Runs().Start(ctx, job)
 	return err
 }

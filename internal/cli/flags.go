@@ -118,6 +118,8 @@ type options struct {
 
 	breaks []string // NODE or NODE:after
 
+	noCompensate bool
+
 	prune bool
 	older string
 	keep  int
@@ -351,6 +353,7 @@ func (o *options) sections() []section {
 				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},
 				{name: "break", sets: list(&o.breaks), usage: "with --agent, --resume or --fork: suspend the run of a graph before this `NODE` runs, or with NODE:after once it has run; may be repeated", with: []string{"agent", "resume", "fork"}},
 				{name: "step", sets: single(once{value: &o.stepN, kind: wholeNumber, check: whole(oneStep)}), usage: "with --agent, --resume or --fork: suspend the run of a graph after one super-step, or N; with --state: after super-step N instead of the last", bare: oneStep, with: []string{"agent", "resume", "fork", "state"}},
+				{name: "no-compensate", sets: on(&o.noCompensate), usage: "with --agent, --resume or --fork: leave what the run of a graph did as it is if the run fails or is canceled, so that it can be resumed", with: []string{"agent", "resume", "fork"}},
 				{name: "diff", sets: two(&o.diff, "ID@STEP ID@STEP"), usage: "show how the states of two steps differ"},
 				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
 				{name: "set", sets: list(&o.set), usage: "with --resume or --fork: set a state key before the run goes on, `KEY=JSON`; may be repeated", with: []string{"resume", "fork"}, not: []string{"answer", "answers"}},

@@ -33,7 +33,7 @@ type farServer struct {
 
 // atServer lists the flags that mean something at a server.
 var atServer = []string{
-	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "rag", "effort", "schema", "no-stream", "yes",
+	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "rag", "effort", "schema", "no-stream", "no-compensate", "yes",
 	"output", "quiet", "verbose", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "runs", "run", "state", "step", "diff", "graph", "format",
 	"list-agents", "list-models", "list-roles", "list-rags", "list-sessions",
 }

@@ -23,7 +23,7 @@ const cancelTime = 10 * time.Second
 // runRemotely begins a run of an agent at a server and shows it until it comes to rest.
 func (c *command) runRemotely(ctx context.Context, s *farServer, face *face, of api.AgentDetail, prompt string) error {
 	r, err := s.StartRun(ctx, of.Name, api.RunRequest{
-		Prompt: prompt, Variables: c.given(), Model: c.opts.model, Yes: c.opts.yes, NoStream: c.opts.noStream,
+		Prompt: prompt, Variables: c.given(), Model: c.opts.model, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate,
 	})
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 
 // resumptionFlag returns a flag that says how to go on with a run, "" if there is none.
 func (c *command) resumptionFlag() string {
-	for _, name := range []string{"budget", "model", "force", "yes", "no-stream", "set"} {
+	for _, name := range []string{"budget", "model", "force", "yes", "no-stream", "set", "no-compensate"} {
 		if c.opts.flags.Changed(name) {
 			return name
 		}
@@ -89,7 +89,7 @@ func (c *command) resumptionFlag() string {
 
 // resumption returns what the options say about going on with a run.
 func (c *command) resumption() (api.Resumption, error) {
-	r := api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream, Budget: c.opts.asked()}
+	r := api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate, Budget: c.opts.asked()}
 	set, err := c.stateChanges()
 	for _, m := range set {
 		if r.Set == nil {

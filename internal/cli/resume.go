@@ -51,7 +51,7 @@ func (c *command) continuation(face *face) (run.Continuation, error) {
 	set, err := c.stateChanges()
 	return run.Continuation{
 		Set:   set,
-		Break: c.opts.breaks, Steps: c.opts.steps(),
+		Break: c.opts.breaks, Steps: c.opts.steps(), Keep: c.opts.noCompensate,
 		Budget: limit, Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
 		Events: c.app.Events(face.emitter), Asker: c.asker(face, !c.InTerminal),
 	}, err

@@ -1,6 +1,7 @@
 package display
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -19,10 +20,24 @@ func RunStatus(r api.Run) string {
 		status = "queued"
 	case r.Breakpoint != "":
 		status += " at a breakpoint " + Line(r.Breakpoint)
+	case r.Undone != nil:
+		status += undone(*r.Undone)
 	case status == string(run.Done) && r.Failures > 0:
 		status += ", " + text.Count(r.Failures, "failure")
 	}
 	return status
+}
+
+// undone says how far what a run did is undone.
+func undone(u api.Undone) string {
+	text := fmt.Sprintf(", undone %d", u.Nodes)
+	if u.Lost > 0 {
+		text += fmt.Sprintf(" of %d", u.Nodes+u.Lost+u.Left)
+	}
+	if u.Left > 0 {
+		text += fmt.Sprintf(", %d left to undo", u.Left)
+	}
+	return text
 }
 
 // Wait returns what a run waits for.

@@ -152,8 +152,9 @@ type StepFinished struct {
 // NodeStarted says that a node is about to run.
 type NodeStarted struct {
 	NodeType string `json:"node_type"`
-	Visit    int    `json:"visit"`    // from 1
-	Parallel bool   `json:"parallel"` // others run in the same super-step
+	Visit    int    `json:"visit"`            // from 1
+	Parallel bool   `json:"parallel"`         // others run in the same super-step
+	Undoes   string `json:"undoes,omitempty"` // the node whose effect it undoes, of which it is the compensation
 }
 
 // NodeFinished says how a node ended.
@@ -203,6 +204,12 @@ type Waiting struct {
 	ID     string    `json:"id"`               // of the wait, as questions have one
 	Signal string    `json:"signal,omitempty"` // name of the signal; empty for a wait for a time
 	Until  time.Time `json:"until,omitzero"`   // zero for a wait for a signal without a timeout
+}
+
+// Undoing says that the run has failed, or was canceled, and that the effects of nodes are undone now.
+type Undoing struct {
+	Nodes []string `json:"nodes"` // in the order in which they are undone; one that was visited several times is there as often
+	Error string   `json:"error"` // why
 }
 
 // Signal says that a node that waited goes on with a signal.
@@ -415,6 +422,7 @@ func (ToolOutput) Type() string   { return "tool_output" }
 func (StepStarted) Type() string  { return "step_started" }
 func (StepFinished) Type() string { return "step_finished" }
 func (NodeStarted) Type() string  { return "node_started" }
+func (Undoing) Type() string      { return "undoing" }
 func (NodeFinished) Type() string { return "node_finished" }
 func (MapProgress) Type() string  { return "map_progress" }
 func (StateUpdated) Type() string { return "state_updated" }

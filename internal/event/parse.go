@@ -97,6 +97,8 @@ func parseBody(typ string, data []byte) (Body, error) {
 		return read[Finished](data)
 	case Question{}.Type():
 		return read[Question](data)
+	case Undoing{}.Type():
+		return read[Undoing](data)
 	case Waiting{}.Type():
 		return read[Waiting](data)
 	case Signal{}.Type():

@@ -194,6 +194,8 @@ type Node struct {
 
 	Fallback string // node to go to on failure, "" for none; the first of a choice
 
+	Compensate string // node that undoes the effects of this one if the run fails later, "" for none
+
 	Retry       *retry.Policy // nil for none
 	OnUncertain Uncertain     // agent, llm, script and tool
 	Cache       *Cache        // llm, rag, script and tool; nil for none

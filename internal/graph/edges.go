@@ -2,10 +2,11 @@ package graph
 
 import "fmt"
 
-// Edge is a declared way from one node to another. A script's _next is not declared.
+// Edge is a declared way from one node to another. A script's _next is not declared. A run does not go over one with the field
+// compensate, see [Plan.Undo].
 type Edge struct {
 	From, To string
-	Field    string // next, routes, on_other, fallback or branch
+	Field    string // next, routes, on_other, fallback, compensate or branch
 	Label    string // the answer of a route; of a way of a choice also its condition and bound; else empty
 	Path     string // place in the definition, for Graph.Pos
 
@@ -17,7 +18,7 @@ type Edge struct {
 func (e Edge) Bounded() bool { return e.Way != nil && e.Way.Max > 0 }
 
 // Edges returns the declared edges of n: its next in order, whatever its type, then
-// an approval's routes and on_other, a fallback, a map's branch. The targets may be
+// an approval's routes and on_other, a fallback, a compensation, a map's branch. The targets may be
 // unknown in a definition that was not validated.
 func (g *Graph) Edges(n *Node) []Edge {
 	base := "nodes." + n.ID
@@ -62,6 +63,9 @@ func (g *Graph) Edges(n *Node) []Edge {
 	}
 	if n.Fallback != "" {
 		add("fallback", "fallback", n.Fallback, "")
+	}
+	if n.Compensate != "" {
+		add("compensate", "compensate", n.Compensate, "")
 	}
 	if n.Map != nil {
 		add("branch", "branch", n.Map.Branch, "")

@@ -239,6 +239,7 @@ func nodeMeaning(n *Node) aspects {
 	if n.Choices["fallback"] == nil {
 		l.text("fallback", n.Fallback)
 	}
+	l.text("compensate", n.Compensate)
 	if r := n.Retry; r != nil {
 		l.add("retry", fmt.Sprintf("%d attempts, backoff %s x %g up to %s, jitter %g", r.Attempts, seconds(r.Backoff), r.Factor, seconds(r.MaxBackoff), r.Jitter))
 	}

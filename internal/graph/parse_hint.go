@@ -24,20 +24,20 @@ var requiredFields = map[Type][]string{
 
 // optionalFields are the other fields that only some types have.
 var optionalFields = map[Type][]string{
-	AgentNode:    {"state_updates", "output_schema", "timeout", "fallback", "retry", "on_uncertain", "sandbox"},
-	ScriptNode:   {"state_updates", "fallback", "timeout", "retry", "on_uncertain", "cache", "sandbox"},
-	ApprovalNode: {"state_updates", "timeout", "fallback", "retry", "default", "assignee", "assignees", "expires"},
-	InputNode:    {"state_updates", "timeout", "fallback", "retry", "default", "validation", "assignee", "assignees", "expires"},
+	AgentNode:    {"state_updates", "output_schema", "timeout", "fallback", "compensate", "retry", "on_uncertain", "sandbox"},
+	ScriptNode:   {"state_updates", "fallback", "compensate", "timeout", "retry", "on_uncertain", "cache", "sandbox"},
+	ApprovalNode: {"state_updates", "timeout", "fallback", "compensate", "retry", "default", "assignee", "assignees", "expires"},
+	InputNode:    {"state_updates", "timeout", "fallback", "compensate", "retry", "default", "validation", "assignee", "assignees", "expires"},
 	LLMNode: {
-		"state_updates", "output_schema", "timeout", "fallback", "instructions", "tools", "model", "temperature", "top_p", "reasoning_effort",
+		"state_updates", "output_schema", "timeout", "fallback", "compensate", "instructions", "tools", "model", "temperature", "top_p", "reasoning_effort",
 		"max_attempts", "max_iterations", "retry", "on_uncertain", "cache",
 	},
 	RAGNode: {
-		"state_updates", "timeout", "fallback", "query", "top_k", "embedding_model", "reranker_model", "chunk_size", "chunk_overlap", "batch_size", "retry", "cache",
+		"state_updates", "timeout", "fallback", "compensate", "query", "top_k", "embedding_model", "reranker_model", "chunk_size", "chunk_overlap", "batch_size", "retry", "cache",
 	},
-	MapNode:  {"timeout", "output_key", "max_concurrency", "concurrency", "batch", "on_error", "min_success", "item_if", "enough", "fallback", "retry"},
-	ToolNode: {"arguments", "state_updates", "output_schema", "timeout", "fallback", "retry", "on_uncertain", "cache"},
-	WaitNode: {"for", "until", "signal", "state_updates", "timeout", "default", "schema", "fallback", "retry"},
+	MapNode:  {"timeout", "output_key", "max_concurrency", "concurrency", "batch", "on_error", "min_success", "item_if", "enough", "fallback", "compensate", "retry"},
+	ToolNode: {"arguments", "state_updates", "output_schema", "timeout", "fallback", "compensate", "retry", "on_uncertain", "cache"},
+	WaitNode: {"for", "until", "signal", "state_updates", "timeout", "default", "schema", "fallback", "compensate", "retry"},
 	EndNode:  {"state_updates", "output"},
 }
 

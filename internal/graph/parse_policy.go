@@ -11,12 +11,14 @@ import (
 // defaultTimeouts are those of the types that have one.
 var defaultTimeouts = map[Type]time.Duration{AgentNode: DefaultAgentTimeout, ScriptNode: DefaultScriptTimeout, RAGNode: DefaultRAGTimeout}
 
-// failures reads what every node but an end says of failures: its timeout, when it is tried again, and where the run goes then.
+// failures reads what every node but an end says of failures: its timeout, when it is tried again, where the run goes then, and what
+// undoes the node's effects if the run fails later.
 func (p *parser) failures(n *Node, m *yamldoc.Map) {
 	n.Timeout = defaultTimeouts[n.Type]
 	n.HasTimeout = m.Seconds("timeout", &n.Timeout) || n.Timeout > 0
 	p.retry(n, m)
 	p.goTo(n, m, "fallback", &n.Fallback)
+	m.Str("compensate", &n.Compensate)
 }
 
 // retry reads how often and when a node is tried again.

@@ -73,6 +73,9 @@ type Progress struct {
 	Done     bool     // an end node was reached
 	Output   string   // its text
 
+	Effects []Effect // finished visits of nodes with a compensation, in their order
+	Undoing *Undoing // the run has failed and undoes its effects; nil for one that goes on
+
 	visits  []int32 // finished visits by rank, canceled ones included
 	taken   []int32 // of the bounded ways; nil if none was taken
 	arrived []int32 // results that led to nodes whose join counts them since they last ran, by rank; nil if no join does
@@ -179,6 +182,8 @@ type Task struct {
 	Visit int   // which visit of the node this is, from 1
 	Loop  *Loop // what the run has counted; nil in a graph that nothing of depends on it
 	Short error // why the node fails without being run: an [*ArrivalsError]; nil if it does not
+
+	Undoes *Effect // what the task undoes, of which it is the compensation; nil for any other
 }
 
 // Result is what came of a [Task].
@@ -243,6 +248,9 @@ var ErrNoEnd = errors.New("no node is left to run and no end node was reached")
 
 // Next returns the tasks of the next super-step, ascending by node id.
 func (p *Plan) Next(pr Progress) ([]Task, error) {
+	if pr.Undoing != nil {
+		return p.nextUndo(pr)
+	}
 	if len(pr.Frontier) == 0 {
 		return nil, ErrNoEnd
 	}
@@ -278,8 +286,11 @@ func (p *Plan) OnFailure(n *Node) (targets []string, tolerated bool) {
 
 // Apply folds the results of the tasks that [Plan.Next] gave for pr, one for each
 // and in any order. If several failed, the error is that of the smallest node id,
-// and nothing is merged.
+// and nothing is merged; see [Plan.Undo].
 func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
+	if pr.Undoing != nil {
+		return p.applyUndo(pr, results[0]), nil
+	}
 	if !slices.IsSortedFunc(results, byNode) {
 		results = slices.Clone(results)
 		slices.SortFunc(results, byNode)
@@ -322,6 +333,7 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 		next.Done, next.Output = true, results[end].Output
 		return next, nil
 	}
+	next.Effects = p.pushEffects(pr, results)
 	reached = append(reached, pr.Waiting...)
 	slices.Sort(reached)
 	next.Frontier, next.Waiting = p.holdBack(slices.Compact(reached), pr.Waiting, next.arrived)

@@ -106,6 +106,7 @@ var fields = map[string]field{
 	"script.timeout":  {aSeconds, DefaultScriptTimeout, "seconds"},
 	"rag.timeout":     {aSeconds, DefaultRAGTimeout, "seconds"},
 	"fallback":        {ref("exit"), nil, "node id or edges if it fails"},
+	"compensate":      {aString, nil, "id of a script, tool, agent, llm or map node without next, which undoes this node's effect if the run fails or is canceled later: it sees {{_compensates.writes}}, what this node wrote, and {{_last_error.message}}"},
 	"retry":           {ref("retry"), nil, "{attempts, backoff, factor, max_backoff, jitter}, seconds"},
 	"cache":           {ref("cache"), nil, "{ttl, key}: seconds, template"},
 	"on_uncertain":    {oneOf(UncertainRetry, UncertainSkip, UncertainAsk), nil, "retry, skip or ask, after an interruption"},

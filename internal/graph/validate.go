@@ -65,6 +65,7 @@ const (
 	RuleDefaultAnswer    Rule = "default-answer"    // an approval's default answer is none of its options
 	RuleRetry            Rule = "retry"             // a retry that does nothing, or more than it seems
 	RuleCache            Rule = "cache"             // a cache that holds nothing
+	RuleCompensate       Rule = "compensate"        // a compensation that cannot run, or does not undo what it says
 	RuleUncertain        Rule = "uncertain"         // an on_uncertain that cannot be followed
 	RuleMissingNext      Rule = "missing-next"      // a node has no way to go on
 	RuleOtherwise        Rule = "otherwise"         // all edges of a node may fail to hold
@@ -207,6 +208,7 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.answers()
 	v.retries()
 	v.caches()
+	v.compensations()
 	v.uncertain()
 	v.successors()
 	v.choices()

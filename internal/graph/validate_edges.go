@@ -60,7 +60,7 @@ func (v *validator) cycles() {
 		for _, e := range v.g.Edges(n) {
 			next := v.g.Node(e.To)
 			switch {
-			case e.Bounded() || next == nil || marks[e.To] == done:
+			case e.Bounded() || e.Field == "compensate" || next == nil || marks[e.To] == done:
 			case marks[e.To] == visiting:
 				return &e
 			default:
@@ -112,7 +112,7 @@ func (v *validator) successors() {
 	for _, n := range v.g.Nodes {
 		switch n.Type {
 		case AgentNode, InputNode, LLMNode, RAGNode, MapNode, ToolNode, WaitNode:
-			if !n.HasNext && !n.Defer && len(v.branchOf[n.ID]) == 0 {
+			if !n.HasNext && !n.Defer && len(v.branchOf[n.ID]) == 0 && !v.isCompensation(n) {
 				v.warn(RuleMissingNext, n, "", "add next:, if only to an end node", "a node of type %s needs next, without it the run fails here", n.Type)
 			}
 		}

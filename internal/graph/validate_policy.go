@@ -117,7 +117,7 @@ func (v *validator) uncertain() {
 		case n.OnUncertain == "":
 		case v.g.Settings.Durability == DurabilityOff:
 			v.warn(RuleUncertain, n, "on_uncertain", "", "on_uncertain means nothing with settings.durability: off, since such a run cannot be resumed")
-		case n.OnUncertain == UncertainSkip && n.Type == ScriptNode && !n.HasNext && len(v.branchOf[n.ID]) == 0:
+		case n.OnUncertain == UncertainSkip && n.Type == ScriptNode && !n.HasNext && len(v.branchOf[n.ID]) == 0 && !v.isCompensation(n):
 			v.warn(RuleUncertain, n, "on_uncertain", "add next:", "a script that is skipped names no _next, and the node has no next, so the run fails here")
 		}
 	}

@@ -80,7 +80,7 @@ func (v *validator) undefinedReads() {
 			v.loopReads(n, use)
 			for _, root := range use.template.Roots() {
 				_, written := slices.BinarySearch(known, root)
-				if !closed || written || root == "" || root == use.scoped || isItem(root) {
+				if !closed || written || root == "" || root == use.scoped || isItem(root) || root == CompensatesKey && v.isCompensation(n) {
 					continue
 				}
 				v.add(v.undefined(), RuleUndefinedRead, n, use.path, v.undefinedHint(root, known),

@@ -114,6 +114,8 @@ func (l recorder) record() {
 		l.log(l.graph, slog.LevelDebug, "a human is asked", "id", b.ID)
 	case event.Answer:
 		l.log(l.graph, slog.LevelDebug, "the human answered", "id", b.ID)
+	case event.Undoing:
+		l.log(l.graph, slog.LevelWarn, "the run failed and is undone", "nodes", b.Nodes, "error", b.Error)
 	case event.Waiting:
 		l.log(l.graph, slog.LevelDebug, "a node waits", "id", b.ID, "signal", b.Signal, "until", b.Until)
 	case event.Signal:

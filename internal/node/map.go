@@ -25,7 +25,7 @@ func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
 
 // collected returns the results of the items of a map.
 func (r *Runner) collected(ctx context.Context, t *run.Task) ([]value.Value, error) {
-	if len(t.Node.Next) == 0 && !t.Node.Defer {
+	if len(t.Node.Next) == 0 && !t.Node.Defer && t.Undoes == nil {
 		return nil, fmt.Errorf("map node has no next")
 	}
 	over, err := t.Node.Map.Over.Raw(t.Draft)

@@ -100,7 +100,7 @@ func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
 	switch {
 	case next != nil:
 		return product{targets: []string{*next}}, nil
-	case len(t.Node.Next) > 0 || t.Node.Defer:
+	case len(t.Node.Next) > 0 || t.Node.Defer || t.Undoes != nil:
 		return r.exit(ctx, t, product{})
 	}
 	return product{}, fmt.Errorf("script %s gave no %s and the node has no next", t.Node.Script.Script, nextKey)

@@ -35,7 +35,12 @@ func Error(w io.Writer, err error, color bool) {
 	var b strings.Builder
 	switch fault.CodeOf(err) {
 	case fault.Canceled:
-		b.WriteString(on.paint(yellow, "Interrupted.") + "\n")
+		text := "Interrupted."
+		var undone interface{ Summary() string } // what the run did is undone
+		if errors.As(err, &undone) {
+			text = "Interrupted; " + safe(undone.Summary())
+		}
+		b.WriteString(on.paintLines(yellow, text) + "\n")
 	case fault.Suspended:
 		b.WriteString(on.paintLines(yellow, "Suspended: "+strings.Join(messages, ": ")) + "\n")
 	default:

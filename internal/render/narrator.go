@@ -150,6 +150,8 @@ func (n *Narrator) narrate(ev event.Event) {
 		n.question(ev, body)
 	case event.Waiting:
 		n.waiting(ev, body)
+	case event.Undoing:
+		n.say(yellow, n.clock(ev)+"undoing "+joinComma(body.Nodes)+" -- "+oneLine(body.Error, failureLimit))
 	case event.Signal:
 		n.say(dim, n.subject(ev)+"got signal "+oneLine(body.Name, shortLimit)+": "+oneLine(body.Value.String(), shortLimit))
 	case event.Answer:

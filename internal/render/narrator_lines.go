@@ -53,6 +53,9 @@ func (n *Narrator) nodeStarted(ev event.Event, b event.NodeStarted) {
 		return
 	}
 	text := n.subject(ev) + "start"
+	if b.Undoes != "" {
+		text = n.subject(ev) + "undoes " + b.Undoes
+	}
 	if b.Visit > 1 && n.o.Verbose > 0 {
 		text += fmt.Sprintf(", visit %d", b.Visit)
 	}

@@ -34,6 +34,7 @@ type Budget struct {
 	reserved chat.Usage
 	open     int           // calls that hold a reservation
 	whole    bool          // one of them has no bound and holds all that is left
+	lifted   bool          // nothing is refused any more
 	settled  chan struct{} // closed, and made anew, when a call settles
 }
 
@@ -193,6 +194,17 @@ func (b *Budget) reserve(least, most chat.Usage, bounded bool) (settle func(used
 	}, nil, nil
 }
 
+// Lift says that from now on b counts what is used and refuses nothing: it does not keep a run from undoing what it did. A budget of
+// which b is a part goes on bounding.
+func (b *Budget) Lift() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lifted = true
+}
+
 // Expect counts what steps on record used, before they are read back. Without it, of tasks that
 // are resumed side by side, one could begin a new call before the others have spent again what
 // they used before. Spend takes from it.
@@ -249,7 +261,7 @@ func (b *Budget) Overrun() string {
 
 // exceeds reports whether usage is beyond the budget.
 func (b *Budget) exceeds(usage chat.Usage) bool {
-	return b.limit.Tokens > 0 && usage.Total() > b.limit.Tokens || b.limit.USD > 0 && usage.Cost > b.limit.USD
+	return !b.lifted && (b.limit.Tokens > 0 && usage.Total() > b.limit.Tokens || b.limit.USD > 0 && usage.Cost > b.limit.USD)
 }
 
 // refusal returns an error if a call that is sure to use least is too much. b.mu is held.
@@ -257,6 +269,8 @@ func (b *Budget) refusal(least chat.Usage) error {
 	limit, state, asked := "", "", false
 	used := b.total()
 	switch would := used.Add(least); {
+	case b.lifted:
+		return nil
 	case b.limit.Tokens > 0 && would.Total() > b.limit.Tokens:
 		limit, asked = fmt.Sprintf("%d tokens", b.limit.Tokens), b.asked.Tokens > 0
 		state = fmt.Sprintf("%d are used, and the next call takes about %d", used.Total(), least.Total())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -139,4 +140,22 @@ func TestBudgetOfATree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLiftedBudget: it counts, and refuses nothing any more.
+func TestLiftedBudget(t *testing.T) {
+	b := run.NewBudget(graph.Budget{Tokens: 10}, usage(10))
+	if _, err := b.Reserve(t.Context(), usage(5), usage(5), true); err == nil {
+		t.Error("more than the budget was granted")
+	}
+	b.Lift()
+	settle, err := b.Reserve(t.Context(), usage(5), usage(5), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(usage(5))
+	if got := b.Overrun(); !strings.Contains(got, "used 15 tokens") {
+		t.Errorf("it reports %q", got)
+	}
+	(*run.Budget)(nil).Lift()
 }

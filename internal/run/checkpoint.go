@@ -26,6 +26,7 @@ func checkpoint(p *graph.Plan, pr graph.Progress, visits map[string]int) Checkpo
 	return Checkpoint{
 		Step: pr.Step, State: pr.State, Frontier: pr.Frontier, Waiting: pr.Waiting,
 		Visits: visits, Taken: p.TakenCounts(pr), Arrived: p.ArrivedCounts(pr), Failures: pr.Failures, Done: pr.Done, Output: pr.Output,
+		Effects: pr.Effects, Undoing: pr.Undoing,
 	}
 }
 
@@ -33,7 +34,7 @@ func checkpoint(p *graph.Plan, pr graph.Progress, visits map[string]int) Checkpo
 func (c Checkpoint) Progress(p *graph.Plan) graph.Progress {
 	pr := p.RestoreTaken(p.Restore(graph.Progress{
 		Step: c.Step, State: c.State, Frontier: c.Frontier, Waiting: c.Waiting,
-		Failures: c.Failures, Done: c.Done, Output: c.Output,
+		Failures: c.Failures, Done: c.Done, Output: c.Output, Effects: c.Effects, Undoing: c.Undoing,
 	}, c.Visits), c.Taken)
 	return p.RestoreArrived(pr, c.Arrived)
 }
@@ -51,13 +52,16 @@ type checkpointDoc struct {
 	Done     bool           `json:"done,omitempty"`
 	Output   string         `json:"output,omitempty"`
 	Usage    chat.Usage     `json:"usage"`
+
+	Effects []graph.Effect `json:"effects,omitempty"`
+	Undoing *graph.Undoing `json:"undoing,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (c Checkpoint) MarshalJSON() ([]byte, error) {
 	return value.Marshal(checkpointDoc{
 		Step: c.Step, State: c.State.Object().Value(), Frontier: c.Frontier, Waiting: c.Waiting, Visits: c.Visits, Taken: c.Taken, Arrived: c.Arrived,
-		Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage,
+		Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage, Effects: c.Effects, Undoing: c.Undoing,
 	})
 }
 
@@ -69,7 +73,7 @@ func (c *Checkpoint) UnmarshalJSON(data []byte) error {
 	}
 	*c = Checkpoint{
 		Step: d.Step, State: graph.NewState(d.State.AsObject()), Frontier: d.Frontier, Waiting: d.Waiting, Visits: d.Visits, Taken: d.Taken, Arrived: d.Arrived,
-		Failures: d.Failures, Done: d.Done, Output: d.Output, Usage: d.Usage,
+		Failures: d.Failures, Done: d.Done, Output: d.Output, Usage: d.Usage, Effects: d.Effects, Undoing: d.Undoing,
 	}
 	return nil
 }

@@ -35,6 +35,9 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 		return Outcome{}, fault.New(fault.Usage, "run %s ended with step %d, so there is nothing to run after it", info.ID, start.Step).
 			WithHint("fork an earlier step: loki --fork %s@%d", info.ID, max(0, start.Step-1))
 	}
+	if start.Undoing != nil {
+		return Outcome{}, undoneRefusal(info.ID, start)
+	}
 	origin := fmt.Sprintf("%s@%d", info.ID, start.Step)
 	f.Command = "loki --fork " + origin
 	job, err := s.JobOf(ctx, info, start, f.Continuation)
@@ -43,7 +46,7 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 	}
 	start.State = withSet(start.State, f.Set)
 	start.Usage, start.Failures = chat.Usage{}, 0
-	if t := (Terms{Yes: f.Yes, NoStream: f.NoStream, Budget: f.Budget}); t != (Terms{}) {
+	if t := (Terms{Yes: f.Yes, NoStream: f.NoStream, NoCompensate: f.Keep, Budget: f.Budget}); t != (Terms{}) {
 		job.Info.Terms = &t
 	}
 	job.Info.Parent, job.Info.Owner, job.Start = origin, f.Owner, start
@@ -64,5 +67,11 @@ func (s *Service) forkPoint(ctx context.Context, id string, step int) (Info, Che
 		return h.Info, Checkpoint{}, nil
 	}
 	c, err := store.Checkpoint(ctx, h.Info.ID, step)
+	if err == nil && c.Undoing == nil && len(c.Effects) > 0 {
+		var last Checkpoint
+		if last, err = store.Checkpoint(ctx, h.Info.ID, -1); last.Undoing != nil {
+			c.Effects = nil // they are undone, or are about to be
+		}
+	}
 	return h.Info, c, err
 }

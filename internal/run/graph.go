@@ -61,6 +61,10 @@ type Graph struct {
 	// Stops are where a recorded run is suspended, but not at Start if it is Past that.
 	Stops Breakpoints
 	Past  bool
+
+	// Keep says that the effects of a run that fails or is canceled are not undone. Canceled says that the run is canceled, and goes
+	// on only to undo its effects.
+	Keep, Canceled bool
 }
 
 // Started implements Work.
@@ -81,24 +85,47 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 	for _, t := range g.Tasks {
 		f.Budget.Spend(t.Visit.Usage)
 	}
-	ctx, cancel := f.Budget.Within(ctx, 0)
-	defer cancel()
-	pr := g.Start.Progress(g.Plan)
+	pr, err := d.start(ctx)
+	outer := ctx
+	if pr.Undoing != nil {
+		f.Budget.Lift()
+	} else {
+		timed, cancel := f.Budget.Within(ctx, 0)
+		defer cancel()
+		ctx = timed
+	}
 	if f.keeper != nil {
 		d.visits = g.Plan.VisitCounts(pr)
 	}
-	err := d.emitSet(ctx, pr)
+	if err == nil {
+		err = d.emitSet(ctx, pr)
+	}
 	if err == nil {
 		err = d.stop(pr, nil, 0)
 	}
-	for err == nil && !pr.Done {
-		ran := pr.Frontier
-		if pr, err = d.superStep(ctx, pr); err == nil {
-			err = d.stop(pr, ran, pr.Step-g.Start.Step)
+	if err == nil && g.Canceled && pr.Undoing == nil {
+		err = d.failed(errCanceled, d.finishedBefore(pr))
+	}
+	for {
+		for err == nil && !pr.Done && !pr.Undone() {
+			ran := pr.Frontier
+			if pr, err = d.superStep(ctx, pr); err == nil {
+				err = d.stop(pr, ran, pr.Step-g.Start.Step)
+			}
 		}
+		if d.broken == nil || !d.mayUndo(ctx, pr, err) {
+			break
+		}
+		undoing, end := d.undoContext(outer)
+		defer end()
+		ctx = undoing
+		pr, err = d.undo(ctx, pr, err)
+	}
+	if err == nil && pr.Undone() {
+		err = d.undoneError(ctx, pr)
 	}
 	return Outcome{
-		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures, Usage: d.usage, Nodes: d.nodeStats(),
+		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures, Usage: d.usage, Nodes: d.nodeStats(), Undone: undoneOf(pr),
 	}, err
 }
 
@@ -124,6 +151,9 @@ type driver struct {
 	usage chat.Usage
 
 	visits map[string]int // of the checkpoints, by node; nil without a keeper
+
+	broken *brokenStep // the super-step in which the run failed; nil if its effects are not to be undone
+	cause  error       // why the effects are undone; nil if the record says that
 }
 
 func (d *driver) nodeStats() []NodeStats {
@@ -137,11 +167,11 @@ func (d *driver) nodeStats() []NodeStats {
 // superStep runs the frontier of pr and returns the progress after it.
 func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progress, error) {
 	if err := context.Cause(ctx); err != nil {
-		return pr, fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err)
+		return pr, d.failed(fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err), d.finishedBefore(pr))
 	}
 	tasks, err := NextTasks(d.Plan, pr, d.now().Sub(d.begin))
 	if err != nil {
-		return pr, err
+		return pr, d.failed(err, d.finishedBefore(pr))
 	}
 	done, err := d.execute(ctx, pr, tasks)
 	if err != nil {
@@ -153,11 +183,15 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		d.count(&done[i])
 		results[i], visits[i] = done[i].result, done[i].visit
 	}
-	if err := failure(results); err != nil {
+	err = failure(results)
+	if pr.Undoing != nil {
+		err = unsettled(ctx, results)
+	}
+	if err != nil {
 		if fault.CodeOf(err) == fault.Suspended {
 			err = waitingError(d.keeper.suspension(err), results)
 		}
-		return pr, err
+		return pr, d.failed(err, done)
 	}
 	next, err := d.Plan.Apply(pr, results)
 	if d.secrets != nil {
@@ -167,27 +201,23 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		if d.keeper.works() {
 			err = cannotMerge(err, d.Events.Run)
 		}
+		return pr, d.failed(err, done)
+	}
+	if err := d.warnLost(ctx, pr, next); err != nil {
 		return pr, err
 	}
 	if err := d.emitStep(ctx, pr, next, len(tasks)); err != nil {
 		return pr, err
 	}
-	if d.keeper != nil {
-		for _, v := range visits {
-			d.visits[v.Node] = d.Plan.Visits(next, v.Node)
-		}
-		c := checkpoint(d.Plan, next, d.visits)
-		c.Usage = d.usage
-		if err := d.keeper.commit(ctx, c, visits); err != nil {
-			return pr, err
-		}
+	if err := d.commit(ctx, next, visits); err != nil {
+		return pr, err
 	}
 	return next, nil
 }
 
 // NextTasks returns the tasks of the next super-step of a run that has worked for a time, unless a limit of its settings is reached.
 func NextTasks(p *graph.Plan, pr graph.Progress, worked time.Duration) ([]graph.Task, error) {
-	if s := p.Graph().Settings; s.HasTimeout && worked > s.Timeout {
+	if s := p.Graph().Settings; s.HasTimeout && worked > s.Timeout && pr.Undoing == nil {
 		return nil, fault.New(fault.Limit, "the run timed out after %s, before super-step %d with %s", s.Timeout, pr.Step+1, strings.Join(pr.Frontier, ", ")).
 			WithHint("raise settings.timeout in %s", graph.FileName)
 	}
@@ -342,6 +372,9 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 
 // task returns what a task works with, without its steps.
 func (d *driver) task(state graph.State, t graph.Task) *Task {
+	if t.Undoes != nil {
+		state = state.With(value.Member{Name: graph.CompensatesKey, Value: t.Undoes.Value()})
+	}
 	return &Task{
 		Hide: d.secrets.hiding(),
 		Task: t, Draft: graph.NewDraft(state).WithLoop(t.Loop),
@@ -354,7 +387,11 @@ func (t *Task) announce(ctx context.Context, parallel bool) error {
 	if t.Events.Silent() {
 		return nil
 	}
-	return t.Events.Emit(ctx, event.NodeStarted{NodeType: string(t.Node.Type), Visit: t.Visit, Parallel: parallel})
+	started := event.NodeStarted{NodeType: string(t.Node.Type), Visit: t.Visit, Parallel: parallel}
+	if t.Undoes != nil {
+		started.Undoes = t.Undoes.Node
+	}
+	return t.Events.Emit(ctx, started)
 }
 
 // finished keeps a task whose super-step is not over.

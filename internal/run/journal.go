@@ -230,6 +230,7 @@ type Info struct {
 	Output     string     // of a run that is done
 	Error      string     // of one that failed
 	Code       fault.Code
+	Undone     *Undone     // how far the effects of one that failed or was canceled are undone; nil for any other
 	Breakpoint string      // where one stopped as its user wanted, such as "before publish"; empty for any other
 	Until      time.Time   // when one that waits for its provider or for a time can go on; zero for any other
 	Active     bool        // a process holds the lease now
@@ -244,9 +245,11 @@ type Info struct {
 // Terms are what a client asked for when it began a run of a server. They hold also when the run goes on in another
 // server. A run of the command line has a budget at most.
 type Terms struct {
-	Yes      bool         `json:"yes,omitempty"` // whatever tools would ask is answered with yes
-	NoStream bool         `json:"no_stream,omitempty"`
-	Budget   graph.Budget `json:"budget,omitzero"` // holds beside that of the agent
+	Yes      bool `json:"yes,omitempty"` // whatever tools would ask is answered with yes
+	NoStream bool `json:"no_stream,omitempty"`
+	// NoCompensate says that the effects of the run are not undone if it fails or is canceled.
+	NoCompensate bool         `json:"no_compensate,omitempty"`
+	Budget       graph.Budget `json:"budget,omitzero"` // holds beside that of the agent
 }
 
 // atTerminal returns what of the terms holds on the command line, where users say the rest anew; t may be nil.
@@ -303,6 +306,9 @@ type Checkpoint struct {
 	Done     bool
 	Output   string
 	Usage    chat.Usage // of the whole run so far
+
+	Effects []graph.Effect // what would have to be undone, or is left of it; not to be changed
+	Undoing *graph.Undoing // nil for a run that does not undo its effects
 }
 
 // TaskRecord is a finished task whose super-step is not over.
@@ -363,7 +369,8 @@ type Ending struct {
 	Code   fault.Code
 	Until  time.Time // when a run that waits for its provider or for a time can go on; zero for one that does not
 
-	Breakpoint string // where the run stopped as its user wanted, see [BreakError]; empty for one that did not
+	Undone     *Undone // how far its effects are undone; nil for a run that does not undo them
+	Breakpoint string  // where the run stopped as its user wanted, see [BreakError]; empty for one that did not
 }
 
 // Recovery is what Open found on record.

@@ -27,6 +27,7 @@ func (s *Service) JobOf(ctx context.Context, info Info, from Checkpoint, c Conti
 		return job, err
 	}
 	err = unchanged(info, job, from, c)
+	job.Keep = c.Keep
 	if err == nil && c.stops() {
 		job.Stops, err = ParseBreakpoints(job.Graph, c.Break)
 		job.Stops.Steps = c.Steps

@@ -23,6 +23,7 @@ type Resumption struct {
 	Typed        []string          // likewise, as users type them: see [TypedAnswers]
 	Answered     []string          // questions whose answers came to be on record while the run was at work
 	Uncanceled   bool              // a run that was canceled does not go on: no user asks for it anew
+	Canceled     bool              // the run is canceled: it goes on only to undo what it did
 
 	// Wait is called before the run waits for a provider that asked to come back later, or for what its nodes wait for. what says
 	// that; until is zero for a signal without a time. Nil does not wait: the error is then that of a run that was suspended.
@@ -78,6 +79,9 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	last, err := store.Checkpoint(ctx, info.ID, -1)
 	if err != nil {
 		return Outcome{}, err
+	}
+	if last.wasUndone(info.Status) {
+		return Outcome{}, undoneRefusal(info.ID, last)
 	}
 	r.Command = "loki --resume " + info.ID
 	if t := info.Terms; t != nil && s.Enter != nil { // at a terminal the user says it anew
@@ -135,7 +139,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return s.giveUp(ctx, job, journal, found)
 	}
 	began := info.Events > 0 // otherwise it has waited for its turn until now
-	return s.execute(ctx, job, Point{Recovery: found, Resumed: began, Set: r.Set}, journal, answered, wait)
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: began, Set: r.Set, Canceled: r.Canceled}, journal, answered, wait)
 }
 
 // raise records bounds in place of those that a run was begun with.
@@ -207,7 +211,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	answers := r.Answer != nil || len(r.Answers) > 0 || len(r.Typed) > 0
 	var active, idle *Info // the newest of each
 	for _, info := range runs {
-		if info.Damaged { // any other can go on
+		if info.Damaged || info.Undone.over(info.Status) { // any other can go on
 			continue
 		}
 		if info.Active {

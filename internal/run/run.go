@@ -74,6 +74,7 @@ type Outcome struct {
 	Steps    int         // super-steps done
 	Failures int         // tolerated node failures
 	Nodes    []NodeStats // in order of first execution
+	Undone   *Undone     // of a graph that failed or was canceled and has effects; nil for any other
 
 	// Run fills in the rest.
 	Run      string // id of the run; empty if its events have none
@@ -202,7 +203,7 @@ func ending(out Outcome, err error) Ending {
 	if err == nil {
 		return e
 	}
-	e.Status, e.Error, e.Code = Failed, err.Error(), fault.CodeOf(err)
+	e.Status, e.Error, e.Code, e.Undone = Failed, err.Error(), fault.CodeOf(err), out.Undone
 	switch e.Code {
 	case fault.Canceled:
 		e.Status = Canceled

@@ -30,6 +30,9 @@ type Job struct {
 	// Stops are where the run of a graph is suspended. The record of it does not have them.
 	Stops Breakpoints
 
+	// Keep says that the effects of a run that fails or is canceled are not undone.
+	Keep bool
+
 	// Diff says in what a definition on record differs from the one of today, one line for each
 	// difference. Nil compares the graphs.
 	Diff func(recorded []byte) ([]string, error)
@@ -105,6 +108,8 @@ type Point struct {
 	Set      []value.Member // what the user has set in the state that the run goes on with
 	Stops    Breakpoints
 	Past     bool // the run was suspended here, or failed: it does not stop before its next super-step
+
+	Keep, Canceled bool // see [Graph]
 }
 
 // Service has the verbs of runs that all faces share. It may be used from several
@@ -148,6 +153,7 @@ type Continuation struct {
 	Set      []value.Member // state keys of a graph to change before
 	Break    []string       // where the run of a graph is suspended, see [ParseBreakpoints]
 	Steps    int            // it is suspended after so many super-steps; 0 for no bound
+	Keep     bool           // its effects are not undone if it fails or is canceled
 	Events   event.Scope
 	Asker    ask.Asker
 
@@ -229,6 +235,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 	}
 	p.Budget = job.BudgetAt(p, id)
 	p.Stops, p.Past = job.Stops, p.Resumed && p.Info.Status != Running
+	p.Keep = job.Keep || job.Info.Terms != nil && job.Info.Terms.NoCompensate
 	work, done, err := job.Make(ctx, p)
 	if err != nil {
 		return Outcome{}, err
@@ -267,9 +274,18 @@ func askedIn(asked graph.Budget, id string) string {
 func resumeHint(err error, out Outcome, kind Kind) string {
 	hint := fault.HintOf(err)
 	_, final := errors.AsType[*FinalError](err)
+	undone, over := errors.AsType[*UndoneError](err)
 	switch {
 	case errors.Is(err, ErrLeaseLost) || final:
 		return hint
+	case over && !out.Recorded:
+		return ""
+	case over:
+		again := fmt.Sprintf("begin anew: loki --fork %s@%d", out.Run, undone.Step)
+		if hint == "" || strings.Contains(hint, "loki --resume") {
+			return again
+		}
+		return hint + "\nthen " + again
 	case !out.Recorded && kind != ChatRun && fault.CodeOf(err) == fault.Suspended:
 		return "the run is not recorded, so run it again: in a terminal, with the answers piped in, one a line, or with --yes if a tool asks"
 	case !out.Recorded || strings.Contains(hint, "loki --resume"):

@@ -83,6 +83,8 @@ func dotEdge(e edge) string {
 		attrs = append(attrs, "penwidth=2")
 	case fallback:
 		attrs = append(attrs, "style=dashed")
+	case compensate:
+		attrs = append(attrs, "style=dotted")
 	}
 	if e.label != "" {
 		attrs = append(attrs, "label="+dotLabel(text.CutRunes(e.label, labelWidth)))

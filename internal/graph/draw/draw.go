@@ -25,11 +25,12 @@ import (
 type kind int
 
 const (
-	next     kind = iota // after the node's work
-	parallel             // the same, together with its siblings
-	route                // on one of these answers
-	fallback             // if the node fails
-	branch               // for each element of a map's list
+	next       kind = iota // after the node's work
+	parallel               // the same, together with its siblings
+	route                  // on one of these answers
+	fallback               // if the node fails
+	compensate             // if the run fails later
+	branch                 // for each element of a map's list
 )
 
 // edge leads from the node it belongs to.
@@ -46,13 +47,14 @@ type node struct {
 	def       *graph.Node // nil if missing
 	out       []edge      // in declared order, no two of the same kind to the same node
 	reachable bool        // from the start
+	undoes    bool        // it is a compensation
 }
 
 func (n *node) missing() bool { return n.def == nil }
 
 // dynamic reports whether only the script knows where n leads.
 func (n *node) dynamic() bool {
-	return n.def != nil && n.def.Type == graph.ScriptNode && len(n.def.Next) == 0
+	return n.def != nil && n.def.Type == graph.ScriptNode && len(n.def.Next) == 0 && !n.undoes
 }
 
 // kindName is what stands with the id: the type and whether the node joins.
@@ -124,6 +126,9 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 			drawn.kind, drawn.label = route, named("other", e.Label)
 		case "fallback":
 			drawn.kind, drawn.label = fallback, named("fallback", e.Label)
+		case "compensate":
+			drawn.kind, drawn.label = compensate, "compensate"
+			drawn.to.undoes = true
 		default:
 			drawn.kind, drawn.label = branch, "map"
 		}

@@ -102,7 +102,7 @@ func mermaidArrow(e edge) string {
 	switch e.kind {
 	case parallel, branch:
 		line = "==>"
-	case fallback:
+	case fallback, compensate:
 		line = "-.->"
 	}
 	if e.label == "" {

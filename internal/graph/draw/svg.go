@@ -52,7 +52,7 @@ type SVGOptions struct {
 //
 //	<g class="edge next" data-from="ID" data-to="ID">
 //
-// with its kind (next, parallel, route, fallback or branch), data-label if it has a label,
+// with its kind (next, parallel, route, fallback, compensate or branch), data-label if it has a label,
 // "back" if it closes a loop, and "taken" if the run went that way.
 func SVG(g *graph.Graph, o SVGOptions) []byte {
 	s := &svg{picture: newPicture(g), options: o}
@@ -105,7 +105,7 @@ func (s *svg) arrange() {
 	}
 	for _, n := range s.nodes {
 		for _, e := range n.out {
-			a := layered.Arrow{From: n.index + 1, To: e.to.index + 1, Aside: e.kind == fallback || e.kind == branch}
+			a := layered.Arrow{From: n.index + 1, To: e.to.index + 1, Aside: e.kind >= fallback}
 			d := drawnEdge{from: n, edge: e, label: cutWidth(e.label, smallSize, maxLabel)}
 			if d.label != "" {
 				a.LabelW, a.LabelH = textWidth(d.label, smallSize)+14, 18
@@ -205,14 +205,14 @@ func (s *svg) taken(e drawnEdge) bool {
 	}
 	switch s.options.States[e.from.id] {
 	case Done:
-		return e.kind != fallback
+		return e.kind != fallback // a compensation that ran undid it
 	case Failed:
 		for _, o := range e.from.out {
 			if o.kind == fallback {
 				return e.kind == fallback
 			}
 		}
-		return true
+		return e.kind != compensate
 	case Running, Waiting:
 		return e.kind == branch
 	default:
@@ -220,7 +220,7 @@ func (s *svg) taken(e drawnEdge) bool {
 	}
 }
 
-var kindNames = [...]string{next: "next", parallel: "parallel", route: "route", fallback: "fallback", branch: "branch"}
+var kindNames = [...]string{next: "next", parallel: "parallel", route: "route", fallback: "fallback", compensate: "compensate", branch: "branch"}
 
 func (s *svg) writeNode(n *node) {
 	c, box := s.cards[n.index], s.boxes[n.index+1]

@@ -515,12 +515,33 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 		case info.Status.Over():
 			return false, &run.EndedError{ID: id, Status: info.Status}
 		}
+		if undone, err := m.undo(ctx, info); undone || err != nil {
+			asked = true
+			return false, err
+		}
 		err = m.end(ctx, info)
 		if _, held := errors.AsType[*run.LeaseError](err); held && (m.shared != nil || m.here(id)) || errors.Is(err, run.ErrLeaseLost) { // it was taken in between
 			return false, nil
 		}
 		return err == nil, err
 	})
+}
+
+// undo has a run that rests undo what it did, because it is canceled, and returns once that is over. ok is false if there is nothing to
+// undo, or the run cannot go on.
+func (m *Manager) undo(ctx context.Context, info run.Info) (ok bool, err error) {
+	if info.Kind != run.GraphRun || info.Gap != nil || info.Terms != nil && info.Terms.NoCompensate {
+		return false, nil
+	}
+	if last, err := m.o.Store.Checkpoint(ctx, info.ID, -1); err != nil || len(last.Effects) == 0 {
+		return false, err
+	}
+	r := run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true, Canceled: true}
+	if _, err := m.resume(ctx, r, needless); err != nil {
+		m.o.Log.Warn("a run that is canceled cannot undo what it did", "run_id", info.ID, "error", err)
+		return false, nil
+	}
+	return true, m.idle(ctx, info.ID)
 }
 
 // here reports whether a run is at work in this process, or is about to go on.

@@ -202,7 +202,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		info.ID = run.NewID()
 	}
 	info.Status, info.Started, info.Updated = run.Running, now, now
-	info.Output, info.Error, info.Code, info.Until, info.Breakpoint = "", "", "", time.Time{}, ""
+	info.Output, info.Error, info.Code, info.Until, info.Breakpoint, info.Undone = "", "", "", time.Time{}, "", nil
 	info.Held, info.Gap, info.Damaged, info.Takeovers = nil, nil, false, 0
 	r := &record{info: info, checkpoints: []run.Checkpoint{start}}
 	r.info = r.described() // with copies of the caller's maps
@@ -231,7 +231,7 @@ func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Jo
 	}
 	found := run.Recovery{Info: r.described(), Last: *r.last(), Tasks: slices.Clone(r.tasks)}
 	j := r.lend(s)
-	r.info.Status, r.info.Error, r.info.Code, r.info.Until, r.info.Breakpoint = run.Running, "", "", time.Time{}, ""
+	r.info.Status, r.info.Error, r.info.Code, r.info.Until, r.info.Breakpoint, r.info.Undone = run.Running, "", "", time.Time{}, "", nil
 	r.info.Updated = s.now()
 	return j, found, nil
 }
@@ -705,7 +705,7 @@ func (j *journal) Event(ev event.Event) int {
 func (j *journal) End(_ context.Context, e run.Ending) error {
 	return j.write(func(time.Time) error {
 		i := &j.run.info
-		i.Status, i.Output, i.Error, i.Code, i.Until, i.Breakpoint = e.Status, e.Output, e.Error, e.Code, e.Until.UTC(), e.Breakpoint
+		i.Status, i.Output, i.Error, i.Code, i.Until, i.Breakpoint, i.Undone = e.Status, e.Output, e.Error, e.Code, e.Until.UTC(), e.Breakpoint, e.Undone
 		if e.Status == run.Done {
 			j.run.questions = slices.DeleteFunc(j.run.questions, func(q *question) bool { return !q.answered })
 		}

@@ -45,12 +45,13 @@ type ending struct {
 	Code   fault.Code `json:"code,omitempty"`
 	Until  time.Time  `json:"until,omitzero"`
 
-	Breakpoint string `json:"breakpoint,omitempty"`
+	Breakpoint string      `json:"breakpoint,omitempty"`
+	Undone     *run.Undone `json:"undone,omitempty"`
 }
 
 // Ending returns the document of how a run ended, without its status.
 func (f Sealer) Ending(e run.Ending) (Document, error) {
-	return f.Encode(ending{e.Output, e.Error, e.Code, e.Until.UTC(), e.Breakpoint})
+	return f.Encode(ending{e.Output, e.Error, e.Code, e.Until.UTC(), e.Breakpoint, e.Undone})
 }
 
 // Describe sets what the documents of a run say of it: what it was created with, how it ended, nil for a run
@@ -70,7 +71,7 @@ func (r Reader) Describe(info *run.Info, created, ended, checkpoint []byte) erro
 			return err
 		}
 		info.Output, info.Error, info.Code = e.Output, e.Error, e.Code
-		info.Until, info.Breakpoint = e.Until, e.Breakpoint
+		info.Until, info.Breakpoint, info.Undone = e.Until, e.Breakpoint, e.Undone
 	}
 	var p struct {
 		Failures int        `json:"failures"`

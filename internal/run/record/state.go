@@ -37,6 +37,10 @@ type progress struct {
 	Done     bool           `json:"done,omitempty"`
 	Output   string         `json:"output,omitempty"`
 	Usage    chat.Usage     `json:"usage"`
+
+	Same    int            `json:"same_effects,omitempty"` // of the effects before, from the first on, those that are there still
+	Effects []graph.Effect `json:"effects,omitempty"`      // behind them
+	Undoing *graph.Undoing `json:"undoing,omitempty"`
 }
 
 // visitDoc is a visit as it is stored: with its duration.
@@ -72,7 +76,12 @@ func (f Sealer) Checkpoint(before *Snapshot, c run.Checkpoint, visits []run.Visi
 	p := progress{
 		Frontier: c.Frontier, Waiting: c.Waiting, Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage,
 		Visits: changedVisits(before.Visits, c.Visits, visits), Taken: changedVisits(before.Taken, c.Taken, nil), Arrived: c.Arrived,
+		Undoing: c.Undoing,
 	}
+	for p.Same < min(len(before.Effects), len(c.Effects)) && sameEffect(before.Effects[p.Same], c.Effects[p.Same]) {
+		p.Same++
+	}
+	p.Effects = c.Effects[p.Same:]
 	e.Visited = p.Visits
 	if e.Doc, err = f.Encode(p); err != nil {
 		return e, err
@@ -116,6 +125,11 @@ func (f Sealer) SetState(last *Snapshot, state graph.State) (Checkpoint, error) 
 	c := last.Checkpoint
 	c.State = state
 	return f.Checkpoint(last, c, nil)
+}
+
+// sameEffect reports whether a and b are the same visit.
+func sameEffect(a, b graph.Effect) bool {
+	return a.Node == b.Node && a.Step == b.Step && a.Visit == b.Visit
 }
 
 // changedVisits returns the visits of after that are not those of before, with 0 for a node
@@ -245,6 +259,13 @@ func (s *Snapshot) Advance(r Reader, data []byte) error {
 		AddVisits(s.Taken, p.Taken)
 	}
 	s.Arrived = p.Arrived
+	if p.Same > len(s.Effects) {
+		return ErrDamaged
+	}
+	if s.Effects = append(s.Effects[:p.Same:p.Same], p.Effects...); len(s.Effects) == 0 {
+		s.Effects = nil
+	}
+	s.Undoing = p.Undoing
 	s.Frontier, s.Waiting, s.Failures, s.Done, s.Output, s.Usage = p.Frontier, p.Waiting, p.Failures, p.Done, p.Output, p.Usage
 	return nil
 }

@@ -177,6 +177,7 @@ func (s *suite) endings() {
 		{Status: run.Suspended},
 		{Status: run.Suspended, Error: "come back later", Code: fault.Suspended, Until: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)},
 		{Status: run.Suspended, Error: "at a breakpoint", Code: fault.Suspended, Breakpoint: "before b"},
+		{Status: run.Failed, Error: "it broke; undone: 2 nodes", Code: fault.Failure, Undone: &run.Undone{Nodes: 2, Lost: 1, Left: 3}},
 		{Status: run.Canceled, Error: "interrupted", Code: fault.Canceled},
 		{Status: run.Failed, Error: "no such model", Code: fault.NotFound},
 		{Status: run.Done, Output: "the <book>\n" + strings.Repeat("long ", 1000)},
@@ -194,7 +195,7 @@ func (s *suite) endings() {
 			got := s.info(j.ID())
 			want := sample()
 			want.ID, want.Started, want.Updated = j.ID(), got.Started, got.Updated
-			want.Status, want.Output, want.Error, want.Code, want.Until, want.Breakpoint = e.Status, e.Output, e.Error, e.Code, e.Until, e.Breakpoint
+			want.Status, want.Output, want.Error, want.Code, want.Until, want.Breakpoint, want.Undone = e.Status, e.Output, e.Error, e.Code, e.Until, e.Breakpoint, e.Undone
 			want.Steps, want.Usage, want.Failures = 1, c.Usage, 2
 			s.same("info", got, want.Head())
 
@@ -209,7 +210,7 @@ func (s *suite) endings() {
 			s.ok(err)
 			s.same("info found", found.Info, want)
 			got = s.info(j.ID())
-			if got.Status != run.Running || got.Error != "" || got.Code != "" || !got.Until.IsZero() || got.Breakpoint != "" {
+			if got.Status != run.Running || got.Error != "" || got.Code != "" || !got.Until.IsZero() || got.Breakpoint != "" || got.Undone != nil {
 				s.Errorf("an opened run is %s with error %q of code %q", got.Status, got.Error, got.Code)
 			}
 			s.ok(reopened.End(s.Context(), run.Ending{Status: run.Done}))

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"loki/internal/graph"
@@ -42,6 +43,17 @@ func (s *suite) randomRun(seed uint64, n, every int) {
 			for edge, n := range all[len(all)-1].Taken {
 				c.Taken[edge] = max(c.Taken[edge], n)
 			}
+		}
+		switch n := len(all); {
+		case n%11 == 0: // the last effect is undone
+			c.Effects = c.Effects[:max(0, len(c.Effects)-1)]
+			c.Undoing = &graph.Undoing{Failure: graph.Failure{Node: "a", Message: "why"}, Error: "at a: why", Total: n, Lost: []graph.Lost{{Node: "b", Visit: n}}}
+		case n%2 == 0:
+			effect := graph.Effect{Node: nodeName(n % 5), Step: n, Visit: 1, Writes: value.ObjectOf(value.Member{Name: "id", Value: value.Of(n)}).Value()}
+			c.Effects, c.Undoing = append(slices.Clip(c.Effects), effect), nil
+		}
+		if len(c.Effects) == 0 {
+			c.Effects = nil
 		}
 		s.ok(j.Commit(s.Context(), c, nil))
 		all = append(all, c)

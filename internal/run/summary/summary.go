@@ -45,6 +45,9 @@ func Of(i run.Info) api.Run {
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Events: i.Events, Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
 		Breakpoint: i.Breakpoint, Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated, Usage: i.Usage,
 	}
+	if u := i.Undone; u != nil {
+		r.Undone = &api.Undone{Nodes: u.Nodes, Lost: u.Lost, Left: u.Left}
+	}
 	if i.Owner != nil {
 		r.Owner = i.Owner.Subject
 	}

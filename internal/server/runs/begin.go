@@ -123,13 +123,13 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 	if err != nil {
 		return run.Job{}, err
 	}
-	job.Info.Terms = terms(in.Body.Yes, in.Body.NoStream, in.Body.Budget)
+	job.Info.Terms = terms(in.Body)
 	return job, nil
 }
 
 // terms returns what a request asks for beside what the agent says, nil for nothing.
-func terms(yes, noStream bool, budget *api.RunBudget) *run.Terms {
-	t := run.Terms{Yes: yes, NoStream: noStream, Budget: bounds(budget)}
+func terms(r api.RunRequest) *run.Terms {
+	t := run.Terms{Yes: r.Yes, NoStream: r.NoStream, NoCompensate: r.NoCompensate, Budget: bounds(r.Budget)}
 	if t == (run.Terms{}) {
 		return nil
 	}
@@ -283,7 +283,7 @@ func (e *endpoints) continuation(ctx context.Context, id string, r *api.Resumpti
 	if r == nil {
 		return c, nil
 	}
-	c.Model, c.Force, c.Yes, c.NoStream = r.Model, r.Force, r.Yes, r.NoStream
+	c.Model, c.Force, c.Yes, c.NoStream, c.Keep = r.Model, r.Force, r.Yes, r.NoStream, r.NoCompensate
 	c.Budget = bounds(r.Budget)
 	var err error
 	if c.Set, err = members(r.Set); err != nil {

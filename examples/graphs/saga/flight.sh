@@ -1,0 +1,3 @@
+# There is no seat.
+echo "no seat is left" >&2
+exit 1

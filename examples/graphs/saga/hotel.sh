@@ -1,0 +1,2 @@
+# Books a hotel.
+echo '{"booking": "H-42"}'

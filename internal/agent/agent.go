@@ -168,7 +168,7 @@ func isPath(name string) bool {
 // bundled loads the definition of an agent of the program that is not installed.
 func (l Library) bundled(ref Ref) (Agent, error) {
 	if src, err := fs.ReadFile(l.Files, ref.Name+"/"+graph.FileName); err == nil {
-		g, _, err := graph.Parse(graph.FileName, src)
+		g, _, err := graph.Read(graph.FileName, src, func(path string) ([]byte, error) { return fs.ReadFile(l.Files, ref.Name+"/"+path) })
 		if err != nil {
 			return Agent{}, err
 		}

@@ -167,7 +167,7 @@ func FromGraph(name string, g *graph.Graph) *Definition {
 		Environment: g.Environment, Sandbox: g.Sandbox, Hooks: g.Hooks, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability,
 		File: g.File, Text: g.Text,
 	}
-	d.Team.CanSpawn = slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Type == graph.AgentNode })
+	_, d.Team.CanSpawn = g.Find(func(n *graph.Node) bool { return n.Type == graph.AgentNode })
 	return d
 }
 

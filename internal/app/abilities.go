@@ -48,19 +48,19 @@ func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	var list []Ability
 	switch {
 	case v.g != nil:
-		for _, n := range v.g.Nodes {
+		for n := range v.g.All() {
 			switch {
 			case n.Script != nil:
-				list = append(list, program("script", n.ID, n.Script.Script, n.Sandbox))
+				list = append(list, program("script", n.Name, n.Script.Script, n.Sandbox))
 			case n.Agent != nil:
 				most := bounds.Most
 				if n.Sandbox.Level != "" {
 					most = n.Sandbox.Within(most)
 				}
-				list = append(list, Ability{Kind: "agent", Name: n.ID, Of: n.Agent.Agent, Most: most.Level})
+				list = append(list, Ability{Kind: "agent", Name: n.Name, Of: n.Agent.Agent, Most: most.Level})
 			case n.RAG != nil:
 				for _, document := range n.RAG.Documents {
-					list = append(list, Ability{Kind: "document", Name: n.ID, Of: document})
+					list = append(list, Ability{Kind: "document", Name: n.Name, Of: document})
 				}
 			}
 		}

@@ -31,8 +31,8 @@ import (
 type agentBase struct {
 	place
 	of   agent.Agent
-	node *graph.Node  // nil for that of the agent's documents
-	set  rag.Settings // what the definition says; see [App.NewBase]
+	node *graph.Member // nil for that of the agent's documents
+	set  rag.Settings  // what the definition says; see [App.NewBase]
 }
 
 // agentBases returns the knowledge bases that an agent declares. The error, with code Config, is
@@ -59,12 +59,12 @@ func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
 		own := agentBase{place: place{name: of.Name, file: a.standInBase(paths.RAGFile())}, set: rag.Settings{ChunkOverlap: -1}}
 		return list, add(own, of.InForce.Documents)
 	}
-	for _, n := range of.Graph.Nodes {
+	for n := range of.Graph.All() {
 		if n.RAG == nil {
 			continue
 		}
 		unset := -1
-		b := agentBase{place: place{name: of.Name + "/" + n.ID, file: a.standInBase(paths.NodeRAGFile(n.ID))}, node: n, set: rag.Settings{
+		b := agentBase{place: place{name: of.Name + "/" + n.Name, file: a.standInBase(paths.NodeRAGFile(strings.ReplaceAll(n.Name, "/", "%2F")))}, node: &n, set: rag.Settings{
 			EmbeddingModel: n.RAG.EmbeddingModel, RerankerModel: n.RAG.RerankerModel, TopK: n.RAG.TopK,
 			ChunkSize: *cmp.Or(n.RAG.ChunkSize, new(0)), ChunkOverlap: *cmp.Or(n.RAG.ChunkOverlap, &unset), BatchSize: *cmp.Or(n.RAG.BatchSize, new(0)),
 		}}
@@ -93,7 +93,7 @@ func (b agentBase) String() string {
 	if b.node == nil {
 		return "agent " + b.of.Name
 	}
-	return fmt.Sprintf("agent %s, node %q", b.of.Name, b.node.ID)
+	return fmt.Sprintf("agent %s, node %q", b.of.Name, b.node.Name)
 }
 
 // rebuild returns the command that builds the knowledge bases of the agent.
@@ -281,7 +281,7 @@ func (a *App) nodeBases(ctx context.Context, events event.Scope, r AgentRun) (op
 	}
 	for _, b := range list {
 		if a.player != nil {
-			open[b.node.ID] = node.Knowledge{Searcher: unsearched(b.name)}
+			open[b.node.Name] = node.Knowledge{Searcher: unsearched(b.name)}
 			continue
 		}
 		base, done, err := a.find(ctx, events, b)
@@ -292,7 +292,7 @@ func (a *App) nodeBases(ctx context.Context, events event.Scope, r AgentRun) (op
 				}
 				return a.openBase(ctx, events, b.place)
 			}}
-			open[b.node.ID] = node.Knowledge{Searcher: searched, Version: rand.Text()} // results of another are not its own
+			open[b.node.Name] = node.Knowledge{Searcher: searched, Version: rand.Text()} // results of another are not its own
 			continue
 		}
 		if err != nil {
@@ -301,7 +301,7 @@ func (a *App) nodeBases(ctx context.Context, events event.Scope, r AgentRun) (op
 		}
 		releases = append(releases, done)
 		k := knowledge{base: base, retry: a.knowledgeRetry(), topK: b.node.RAG.TopK}
-		open[b.node.ID] = node.Knowledge{Searcher: k, Version: fmt.Sprintf("%d %d %+v", base.Stats().Built.UnixNano(), k.topK, base.Settings())}
+		open[b.node.Name] = node.Knowledge{Searcher: k, Version: fmt.Sprintf("%d %d %+v", base.Stats().Built.UnixNano(), k.topK, base.Settings())}
 	}
 	return open, release, nil
 }

@@ -88,8 +88,8 @@ func newAgentInfo(ref agent.Ref, g *graph.Graph) agentInfo {
 	for _, v := range g.Variables {
 		info.Variables = append(info.Variables, variableInfo{v.Name, v.Description, v.Default})
 	}
-	for _, n := range g.Nodes {
-		info.Nodes = append(info.Nodes, nodeInfo{n.ID, string(n.Type)})
+	for n := range g.All() {
+		info.Nodes = append(info.Nodes, nodeInfo{n.Name, string(n.Type)})
 	}
 	return info
 }

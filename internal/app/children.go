@@ -108,7 +108,7 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 // nodes run, so that an interrupted run goes on with agents that have not changed. What is wrong
 // with them is reported elsewhere.
 func (a *App) childFiles(ctx context.Context, agents agent.Library, g *graph.Graph, files map[string]string) {
-	for _, n := range g.Nodes {
+	for n := range g.All() {
 		if n.Agent == nil {
 			continue
 		}

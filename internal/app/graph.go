@@ -66,7 +66,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	return run.Job{
 		Info: run.Info{
 			Agent: r.Agent.Name, AgentDir: r.Agent.Dir, ByName: r.Agent.ByName(), Dir: dir, Graph: g.Name,
-			Fingerprint: graph.Fingerprint(g), Definition: g.Text, Files: files,
+			Fingerprint: graph.Fingerprint(g), Definition: g.Bundle(), Files: files,
 			Prompt: prompt, Variables: r.Variables, Model: r.Model,
 		},
 		Graph: g, Start: run.StartCheckpoint(plan, initialState(r)),

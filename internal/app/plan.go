@@ -61,7 +61,7 @@ func (a *App) Examine(ctx context.Context, reply string, changed *agent.Agent) P
 	if p.Agent.Ref = ref; d.Graph == "" {
 		return p
 	}
-	g, warnings, err := graph.Parse(graph.FileName, []byte(d.Graph))
+	g, warnings, err := graph.Read(graph.FileName, []byte(d.Graph), p.files())
 	p.Findings = append(p.Findings, warnings...)
 	if err != nil {
 		p.Findings = append(p.Findings, graph.ErrorFindings(err)...)
@@ -87,12 +87,23 @@ func (a *App) Examine(ctx context.Context, reply string, changed *agent.Agent) P
 
 // namesScript reports whether a node of a graph has the script at a path.
 func namesScript(g *graph.Graph, path string) bool {
-	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Script != nil && n.Script.Script == path })
+	_, ok := g.Find(func(n *graph.Node) bool { return n.Script != nil && n.Script.Script == path })
+	return ok
 }
 
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// files returns the definitions of subgraphs in the plan. Those that it does not have are the agent's.
+func (p Plan) files() graph.Files {
+	return func(path string) ([]byte, error) {
+		if text, ok := p.Draft.File(path); ok {
+			return []byte(text), nil
+		}
+		return graph.Beside(p.Agent.Dir)(path)
+	}
 }
 
 // toMend returns the findings that a model is to mend: errors, and warnings about what it meant and what is not done.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -95,6 +96,9 @@ func (a *App) checkPlan(ctx context.Context, args planArguments) (any, error) {
 func findingLines(findings graph.Findings) string {
 	var b strings.Builder
 	for _, f := range findings {
+		if f.File != "" {
+			b.WriteString(f.File + ":")
+		}
 		if f.Line > 0 {
 			fmt.Fprintf(&b, "%d:%d: ", f.Line, f.Column)
 		}
@@ -158,7 +162,10 @@ func (a *App) offer(ctx context.Context, args planArguments) (offered, error) {
 func FilesOf(of agent.Agent) draft.Draft {
 	const most = 64 << 10
 	d := draft.Draft{Graph: strings.TrimRight(string(of.Graph.Text), "\n") + "\n"}
-	for _, n := range of.Graph.Nodes {
+	for _, name := range slices.Sorted(maps.Keys(of.Graph.Files)) {
+		d.Files = append(d.Files, draft.File{Path: name, Text: strings.TrimRight(string(of.Graph.Files[name]), "\n") + "\n"})
+	}
+	for n := range of.Graph.All() {
 		if n.Script == nil {
 			continue
 		}

@@ -141,12 +141,12 @@ func (a *App) fileName(ref agent.Ref, path string) string {
 
 // checkModels refuses a run whose models are not known.
 func (a *App) checkModels(r AgentRun) error {
-	for _, n := range r.Agent.Graph.Nodes {
+	for n := range r.Agent.Graph.All() {
 		if n.LLM == nil {
 			continue
 		}
-		if _, err := a.resolve(cmp.Or(n.LLM.Model, a.graphModel(r))); err != nil {
-			return fault.Wrap(fault.CodeOf(err), err, "the model of node %s", n.ID)
+		if _, err := a.resolve(cmp.Or(n.Model(), a.graphModel(r))); err != nil {
+			return fault.Wrap(fault.CodeOf(err), err, "the model of node %s", n.Name)
 		}
 	}
 	return nil

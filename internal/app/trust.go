@@ -89,22 +89,38 @@ func below(dir, home, path string) bool {
 // content returns what can run or instruct in the directory of an agent, with the scripts that its graph names
 // elsewhere. It is an error if the definition there is not the one that was loaded.
 func (a *App) content(ctx context.Context, of agent.Agent) (trust.Content, error) {
-	c, err := trust.Read(ctx, of.Dir, scriptsOf(of)...)
+	c, err := trust.Read(ctx, of.Dir, namedFiles(of)...)
 	if err != nil || of.Definition == nil {
 		return c, err
 	}
 	if name := filepath.Base(of.Definition.File); !c.Holds(name, of.Definition.Text) {
 		return c, fmt.Errorf("%s is not the definition that was read", filepath.Join(of.Dir, name))
 	}
+	for name, text := range filesOf(of) {
+		if !c.Holds(name, text) {
+			return c, fmt.Errorf("%s is not the definition that was read", filepath.Join(of.Dir, filepath.FromSlash(name)))
+		}
+	}
 	return c, nil
 }
 
-// scriptsOf returns the paths of the scripts of a graph.
-func scriptsOf(of agent.Agent) (paths []string) {
+// filesOf returns the definitions of the subgraphs of a graph that are files, by their paths below the directory.
+func filesOf(of agent.Agent) map[string][]byte {
 	if of.Graph == nil {
 		return nil
 	}
-	for _, n := range of.Graph.Nodes {
+	return of.Graph.Files
+}
+
+// namedFiles returns the paths of the scripts and subgraphs of a graph.
+func namedFiles(of agent.Agent) (paths []string) {
+	if of.Graph == nil {
+		return nil
+	}
+	for name := range of.Graph.Files {
+		paths = append(paths, filepath.Join(of.Dir, filepath.FromSlash(name)))
+	}
+	for n := range of.Graph.All() {
 		if n.Script != nil {
 			paths = append(paths, filepath.Clean(n.Script.Path(of.Dir)))
 		}
@@ -239,7 +255,7 @@ func (a *App) wants(ctx context.Context, of agent.Agent) (lines []string) {
 	}
 	documents = append(documents, d.Documents...)
 	if of.Graph != nil {
-		for _, n := range of.Graph.Nodes {
+		for n := range of.Graph.All() {
 			switch {
 			case n.Script != nil:
 				at(n.Script.Script, n.Sandbox)

@@ -82,16 +82,15 @@ type validator struct {
 	findings graph.Findings
 }
 
-func (v *validator) add(severity graph.Severity, rule graph.Rule, n *graph.Node, path, hint, format string, args ...any) {
+func (v *validator) add(severity graph.Severity, rule graph.Rule, n *graph.Member, path, hint, format string, args ...any) {
 	f := graph.Finding{Severity: severity, Rule: rule, Path: path, Message: fmt.Sprintf(format, args...), Hint: hint}
-	if n != nil {
-		f.Node, f.Path = n.ID, "nodes."+n.ID+"."+path
+	if f.Pos = v.of.Pos(f.Path); n != nil {
+		f = n.At(f)
 	}
-	f.Pos = v.of.Pos(f.Path)
 	v.findings = append(v.findings, f)
 }
 
-func (v *validator) err(rule graph.Rule, n *graph.Node, path, hint, format string, args ...any) {
+func (v *validator) err(rule graph.Rule, n *graph.Member, path, hint, format string, args ...any) {
 	v.add(graph.SeverityError, rule, n, path, hint, format, args...)
 }
 
@@ -150,7 +149,7 @@ func (v *validator) named(ctx context.Context) (tools []tool.Tool, ok bool) {
 
 // outside reports scripts that are not in the agent's directory, nor among the files that agents share.
 func (v *validator) outside(ctx context.Context) {
-	check := func(n *graph.Node, path string) {
+	check := func(n *graph.Member, path string) {
 		real, err := trust.Resolve(path)
 		if err != nil {
 			return // a script that is missing is reported already
@@ -173,9 +172,9 @@ func (v *validator) outside(ctx context.Context) {
 	if v.g == nil {
 		return
 	}
-	for _, n := range v.g.Nodes {
+	for n := range v.g.All() {
 		if n.Script != nil && n.Script.Script != "" {
-			check(n, n.Script.Path(v.of.Dir))
+			check(&n, n.Script.Path(v.of.Dir))
 		}
 	}
 }
@@ -234,7 +233,7 @@ func (v *validator) spawnable() {
 }
 
 // documents checks the sources of a knowledge base: that of a node, or of the agent for nil.
-func (v *validator) documents(n *graph.Node, documents []string) {
+func (v *validator) documents(n *graph.Member, documents []string) {
 	input := v.app.Loader()
 	for i, document := range documents {
 		at := fmt.Sprintf("documents[%d]", i)
@@ -295,15 +294,20 @@ func (v *validator) knowledge() {
 }
 
 // ragNodes returns the nodes with knowledge bases.
-func (v *validator) ragNodes() []*graph.Node {
+func (v *validator) ragNodes() (nodes []*graph.Member) {
 	if v.g == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(v.g.Nodes), func(n *graph.Node) bool { return n.RAG == nil })
+	for n := range v.g.All() {
+		if n.RAG != nil {
+			nodes = append(nodes, &n)
+		}
+	}
+	return nodes
 }
 
 // knowledgeModel checks the model under a key of a rag node, if there is one.
-func (v *validator) knowledgeModel(n *graph.Node, key, id string, of catalog.Type) {
+func (v *validator) knowledgeModel(n *graph.Member, key, id string, of catalog.Type) {
 	if id == "" || v.app.standIn != "" || v.app.player != nil {
 		return
 	}
@@ -325,15 +329,15 @@ func (v *validator) servers() {
 			}
 			return
 		}
-		for _, n := range v.g.Nodes {
+		for n := range v.g.All() {
 			if n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "mcp:") && required(name) }) {
-				v.err(graph.RuleUnknownMCPServer, n, "tools", hint+v.app.Config.File, "the node "+off)
+				v.err(graph.RuleUnknownMCPServer, &n, "tools", hint+v.app.Config.File, "the node "+off)
 			}
 			if n.Tool == nil {
 				continue
 			}
 			if _, _, ok := n.Tool.Server(); ok {
-				v.err(graph.RuleUnknownMCPServer, n, "tool", hint+v.app.Config.File, "the node calls a tool of an MCP server, but mcp_server_support is off")
+				v.err(graph.RuleUnknownMCPServer, &n, "tool", hint+v.app.Config.File, "the node calls a tool of an MCP server, but mcp_server_support is off")
 			}
 		}
 		return

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,6 +126,13 @@ func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, 
 func (c *command) printValidation(v validation) error {
 	dir, _ := os.Getwd() // without one, the path is absolute
 	shown, place := display.Line(v.File), render.Place(dir, v.File)
+	if c.opts.output == outputGitHub || c.opts.output == outputSARIF {
+		for i, f := range v.Findings {
+			if f.File != "" {
+				v.Findings[i].File = render.Place(dir, f.File)
+			}
+		}
+	}
 	switch c.opts.output {
 	case outputText:
 		render.Findings(c.Out, v.File, v.Findings, c.outColor())
@@ -226,7 +234,7 @@ func (c *command) printSchema(context.Context) error {
 func (c *command) warnFinding(file string, f graph.Finding) {
 	text := f.Message
 	if f.Line > 0 {
-		text = fmt.Sprintf("%s:%d:%d: %s", file, f.Line, f.Column, f.Message)
+		text = fmt.Sprintf("%s:%d:%d: %s", cmp.Or(f.File, file), f.Line, f.Column, f.Message)
 	}
 	if f.Hint != "" {
 		text += "; " + f.Hint

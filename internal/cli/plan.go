@@ -389,7 +389,7 @@ func (p *planning) report(plan app.Plan) {
 	}
 	r.Plan.Files = plan.Draft.Scripts(plan.Agent.Graph)
 	r.Abilities, r.Price = plan.Abilities, &plan.Price
-	for _, n := range plan.Agent.Graph.Nodes {
-		r.Nodes = append(r.Nodes, plannedNode{n.ID, string(n.Type), draft.Does(n)})
+	for n := range plan.Agent.Graph.All() {
+		r.Nodes = append(r.Nodes, plannedNode{n.Name, string(n.Type), draft.Does(n.Node)})
 	}
 }

@@ -79,8 +79,8 @@ func usesModel(g *graph.Graph) bool {
 	if g.DefaultModel != "" {
 		return false
 	}
-	for _, n := range g.Nodes {
-		if n.LLM != nil && n.LLM.Model == "" {
+	for n := range g.All() {
+		if n.LLM != nil && n.Model() == "" {
 			return true
 		}
 	}

@@ -65,13 +65,16 @@ func (c *command) announceCheck(ref agent.Ref) {
 	fmt.Fprintln(c.Out, line)
 }
 
-// scripts returns the paths of the scripts that the graph of an agent names.
+// scripts returns the paths of the scripts and subgraphs that the graph of an agent names.
 func (c *command) scripts(ref agent.Ref) (paths []string) {
 	of, _, err := c.app.Agents.Load(ref)
 	if err != nil || of.Graph == nil {
 		return nil
 	}
-	for _, n := range of.Graph.Nodes {
+	for name := range of.Graph.Files {
+		paths = append(paths, filepath.Join(of.Dir, filepath.FromSlash(name)))
+	}
+	for n := range of.Graph.All() {
 		if n.Script != nil {
 			paths = append(paths, n.Script.Path(of.Dir))
 		}

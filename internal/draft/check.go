@@ -14,18 +14,26 @@ import (
 // kept reports whether the agent that is changed has a script at a path, and is nil for a new one.
 func (d Draft) Check(g *graph.Graph, kept func(path string) bool) graph.Findings {
 	var findings graph.Findings
-	add := func(severity graph.Severity, n *graph.Node, key, hint, message string) {
+	add := func(severity graph.Severity, n *graph.Member, key, hint, message string) {
 		f := graph.Finding{Severity: severity, Rule: RuleDraft, Path: key, Message: message, Hint: hint}
-		if n != nil {
-			f.Node, f.Path = n.ID, "nodes."+n.ID+"."+key
-		}
-		if f.Path != "" {
+		switch {
+		case n != nil:
+			f = n.At(f)
+		case f.Path != "":
 			f.Pos = g.Pos(f.Path)
 		}
 		findings = append(findings, f)
 	}
 	used := make(map[string]bool)
-	for _, n := range g.Nodes {
+	for n := range g.All() {
+		if n.Sub != nil && n.Sub.File != "" {
+			used[clean(n.Sub.File)] = true
+			if _, written := d.File(n.Sub.File); written {
+				if why := pathFault(n.Sub.File); why != "" {
+					add(graph.SeverityError, &n, "file", "name a file in the directory of the agent, such as "+n.ID+".yaml", "the subgraph "+text.Visible(n.Sub.File)+" cannot be written: "+why)
+				}
+			}
+		}
 		if n.Script == nil || n.Script.Script == "" {
 			continue
 		}
@@ -37,7 +45,7 @@ func (d Draft) Check(g *graph.Graph, kept func(path string) bool) graph.Findings
 			}
 		}
 		if why := pathFault(name); why != "" {
-			add(graph.SeverityError, n, "script", "name a file in the directory of the agent, such as scripts/"+n.ID+".sh, and write it in a block of its own", "script "+text.Visible(name)+" cannot be written: "+why)
+			add(graph.SeverityError, &n, "script", "name a file in the directory of the agent, such as scripts/"+n.ID+".sh, and write it in a block of its own", "script "+text.Visible(name)+" cannot be written: "+why)
 		}
 	}
 	if len(g.Hooks) > 0 {
@@ -45,14 +53,18 @@ func (d Draft) Check(g *graph.Graph, kept func(path string) bool) graph.Findings
 	}
 	for _, f := range d.Files {
 		if !used[clean(f.Path)] {
-			add(graph.SeverityWarning, nil, "", "leave it out, or name it in a script node", "the file "+text.Visible(f.Path)+" is not written: it is not the script of any node")
+			add(graph.SeverityWarning, nil, "", "leave it out, or name it in a node", "the file "+text.Visible(f.Path)+" is not written: it is neither the script nor the subgraph of a node")
 		}
 	}
 	return findings
 }
 
 // reserved are files of an agent that mean something by their names.
-var reserved = []string{"tools.sh", "tools.py", "tools.ts", "tools.js"}
+var reserved = map[string]string{
+	"tools.sh": toolsFile, "tools.py": toolsFile, "tools.ts": toolsFile, "tools.js": toolsFile, "config.yaml": "a file of this name makes a plain agent",
+}
+
+const toolsFile = "a file of this name has the tools of an agent"
 
 // pathFault returns why a script cannot be written at a path below the directory of an agent, "" if it can.
 func pathFault(name string) string {
@@ -61,8 +73,8 @@ func pathFault(name string) string {
 		return "it is not a path relative to the directory of the agent"
 	case !filepath.IsLocal(filepath.FromSlash(name)):
 		return "it is outside of the directory of the agent"
-	case slices.Contains(reserved, strings.ToLower(clean(name))):
-		return "a file of this name has the tools of an agent"
+	case reserved[strings.ToLower(clean(name))] != "":
+		return reserved[strings.ToLower(clean(name))]
 	}
 	for part := range strings.SplitSeq(clean(name), "/") {
 		if why := text.FileNameFault(part); why != "" {
@@ -75,6 +87,9 @@ func pathFault(name string) string {
 // Scripts returns the files of the draft that nodes of its graph name. No other file is written.
 func (d Draft) Scripts(g *graph.Graph) []File {
 	return slices.DeleteFunc(slices.Clone(d.Files), func(f File) bool {
-		return !slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Script != nil && clean(n.Script.Script) == clean(f.Path) })
+		_, named := g.Find(func(n *graph.Node) bool {
+			return n.Script != nil && clean(n.Script.Script) == clean(f.Path) || n.Sub != nil && n.Sub.File != "" && clean(n.Sub.File) == clean(f.Path)
+		})
+		return !named
 	})
 }

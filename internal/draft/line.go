@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loki/internal/graph"
+	"loki/internal/text"
 )
 
 // Does says in a line what a node does: its description or, without one, what its fields say.
@@ -32,6 +33,12 @@ func Does(n *graph.Node) string {
 		return "has agent " + n.Agent.Agent + " work on: " + oneLine(n.Agent.Prompt.Source)
 	case n.RAG != nil:
 		return "searches " + strings.Join(n.RAG.Documents, ", ")
+	case n.Sub != nil:
+		where := ""
+		if n.Sub.File != "" {
+			where = " of " + n.Sub.File
+		}
+		return fmt.Sprintf("runs a graph of %s%s", text.Count(len(n.Sub.Graph.Nodes), "node"), where)
 	case n.Tool != nil:
 		return strings.TrimSpace("calls " + n.Tool.Tool + " " + oneLine(n.Tool.Arguments.Source.Value().String()))
 	case n.End != nil:

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -81,6 +82,8 @@ func Estimate(g *graph.Graph, facts Facts) Price {
 			calls := Range[int]{1, ChildCallsAtMost}
 			prompt := literal(n.Agent.Prompt)
 			e.add("", visits, calls, Range[int]{prompt, ChildCallsAtMost * childInputAtMost})
+		case n.Sub != nil:
+			e.subgraph(n, visits)
 		case n.RAG != nil:
 			e.assume("the search of %s costs nothing worth mentioning", n.ID)
 		}
@@ -90,6 +93,25 @@ func Estimate(g *graph.Graph, facts Facts) Price {
 	}
 	slices.Sort(e.price.Unknown)
 	return e.price
+}
+
+// subgraph adds what the nodes of a subgraph cost.
+func (e *estimator) subgraph(n *graph.Node, visits Range[int]) {
+	facts := e.facts
+	model := facts.Model
+	facts.Model = func(id string) Model { return model(cmp.Or(id, n.Sub.Graph.Model)) }
+	inner := Estimate(n.Sub.Graph, facts)
+	p := &e.price
+	p.Calls, p.Input, p.Output = p.Calls.add(inner.Calls.times(visits)), p.Input.add(inner.Input.times(visits)), p.Output.add(inner.Output.times(visits))
+	p.USD = p.USD.add(inner.USD.times(Range[int]{visits.Least, visits.Most}))
+	for _, id := range inner.Unknown {
+		if !slices.Contains(p.Unknown, id) {
+			p.Unknown = append(p.Unknown, id)
+		}
+	}
+	for _, line := range inner.Assumed {
+		e.assume("%s", line)
+	}
 }
 
 type estimator struct {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 
 	"loki/internal/graph"
 )
@@ -27,7 +28,11 @@ func (d Draft) Write(dir string, g *graph.Graph) error {
 			err = fmt.Errorf("script %s: %s", f.Path, why)
 		}
 		if err == nil {
-			err = replace(root, f.Path, f.Text, 0o755)
+			mode := fs.FileMode(0o755)
+			if graph.ScriptExtension(f.Path) == "" || strings.HasSuffix(f.Path, ".yaml") {
+				mode = 0o644
+			}
+			err = replace(root, f.Path, f.Text, mode)
 		}
 	}
 	if err == nil {

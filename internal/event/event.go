@@ -41,6 +41,10 @@ type Source struct {
 	Step  int    // super-step, from 1
 	Node  string // graph node
 	Item  *int   // element of the list a map node runs over, from 0
+
+	// Within is the node whose subgraph the event is of, such as research, or each#2 for an item of a map. The names of the nodes
+	// of a subgraph begin with it: research/search. It is empty outside of subgraphs.
+	Within string
 }
 
 // Child returns the source of a child agent that work at s starts.
@@ -577,6 +581,7 @@ type wire struct {
 	Step    int    `json:"step,omitempty"`
 	Node    string `json:"node,omitempty"`
 	Item    *int   `json:"item,omitempty"`
+	Within  string `json:"within,omitempty"`
 }
 
 // MarshalJSON returns the event as one flat object: type, time (RFC 3339 in UTC with
@@ -584,7 +589,7 @@ type wire struct {
 func (e Event) MarshalJSON() ([]byte, error) {
 	head, err := value.Marshal(wire{
 		Type: e.Body.Type(), Time: e.Time.UTC().Format("2006-01-02T15:04:05.000000Z"),
-		Run: e.Run, Agent: e.Agent, AgentID: e.AgentID, Depth: e.Depth, Step: e.Step, Node: e.Node, Item: e.Item,
+		Run: e.Run, Agent: e.Agent, AgentID: e.AgentID, Depth: e.Depth, Step: e.Step, Node: e.Node, Item: e.Item, Within: e.Within,
 	})
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func Parse(data []byte) (Event, error) {
 		return Event{}, fmt.Errorf("reading an event: %w", err)
 	}
 	ev := Event{Source: Source{
-		Run: head.Run, Agent: head.Agent, AgentID: head.AgentID, Depth: head.Depth, Step: head.Step, Node: head.Node, Item: head.Item,
+		Run: head.Run, Agent: head.Agent, AgentID: head.AgentID, Depth: head.Depth, Step: head.Step, Node: head.Node, Item: head.Item, Within: head.Within,
 	}}
 	var err error
 	if ev.Time, err = time.Parse(time.RFC3339Nano, head.Time); err != nil {

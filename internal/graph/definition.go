@@ -78,17 +78,21 @@ type Graph struct {
 	File string // path the definition was read from, for messages; may be empty
 	Text []byte // the definition as it was read
 
+	// Files are the texts of the definitions of subgraphs by their paths as nodes have them; nil of a subgraph.
+	Files map[string][]byte
+
 	byID map[string]*Node
 	pos  Places
+	inside
 }
 
 // Node returns the node called id, nil if there is none.
 func (g *Graph) Node(id string) *Node { return g.byID[id] }
 
 // Pos returns where path stands in the definition: "settings.timeout",
-// "nodes.a", "nodes.a.next[1]". If path itself is not there, the place of the
+// "nodes.a", "nodes.a.next[1]"; in a subgraph paths begin there. If path itself is not there, the place of the
 // nearest enclosing path is returned.
-func (g *Graph) Pos(path string) Pos { return g.pos.At(path) }
+func (g *Graph) Pos(path string) Pos { return g.pos.At(g.base + path) }
 
 // Variable is a value the user gives an agent when it starts.
 type Variable struct {
@@ -150,13 +154,14 @@ const (
 	LLMNode      Type = "llm"
 	RAGNode      Type = "rag"
 	MapNode      Type = "map"
+	GraphNode    Type = "graph"
 	ToolNode     Type = "tool"
 	WaitNode     Type = "wait"
 	EndNode      Type = "end"
 )
 
 // Types lists the node types in the order in which messages show them.
-var Types = [...]Type{AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RAGNode, MapNode, ToolNode, WaitNode, EndNode}
+var Types = [...]Type{AgentNode, ScriptNode, ApprovalNode, InputNode, LLMNode, RAGNode, MapNode, GraphNode, ToolNode, WaitNode, EndNode}
 
 // Node is one step of a workflow.
 type Node struct {
@@ -211,6 +216,7 @@ type Node struct {
 	LLM      *LLM
 	RAG      *RAG
 	Map      *Map
+	Sub      *Subgraph
 	Tool     *Tool
 	Wait     *Wait
 	End      *End

@@ -17,6 +17,7 @@ var failing = map[graph.Type]string{
 	graph.RAGNode:      "documents: [d]",
 	graph.MapNode:      "over: '{{initial_prompt}}', as: i, branch: one, collect_into: all",
 	graph.ToolNode:     "tool: t",
+	graph.GraphNode:    "start: b, nodes: {b: {type: end}}",
 	graph.WaitNode:     "until: '{{initial_prompt}}'",
 }
 

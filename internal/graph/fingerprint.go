@@ -43,28 +43,37 @@ func Fingerprint(g *Graph) string {
 			put(a.path)
 			put(a.text)
 		}
+		if n.Sub != nil {
+			put("graph " + Fingerprint(n.Sub.Graph))
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
 // Diff says in what old and next differ, one line for each difference, for people. It
 // is empty exactly if both have the same [Fingerprint].
-func Diff(old, next *Graph) []string {
-	lines := changes("", topAspects(old), topAspects(next))
+func Diff(old, next *Graph) []string { return diff("", old, next) }
+
+// diff is [Diff] with a prefix for all paths.
+func diff(prefix string, old, next *Graph) []string {
+	lines := changes(prefix, topAspects(old), topAspects(next))
 	for _, n := range old.Nodes {
 		if next.Node(n.ID) == nil {
-			lines = append(lines, fmt.Sprintf("nodes.%s (%s) was removed", n.ID, n.Type))
+			lines = append(lines, fmt.Sprintf("%snodes.%s (%s) was removed", prefix, n.ID, n.Type))
 		}
 	}
 	for _, n := range next.Nodes {
 		before := old.Node(n.ID)
 		switch {
 		case before == nil:
-			lines = append(lines, fmt.Sprintf("nodes.%s (%s) was added", n.ID, n.Type))
+			lines = append(lines, fmt.Sprintf("%snodes.%s (%s) was added", prefix, n.ID, n.Type))
 		case before.Type != n.Type:
-			lines = append(lines, fmt.Sprintf("nodes.%s.type changed from %s to %s", n.ID, before.Type, n.Type))
+			lines = append(lines, fmt.Sprintf("%snodes.%s.type changed from %s to %s", prefix, n.ID, before.Type, n.Type))
 		default:
-			lines = append(lines, changes("nodes."+n.ID+".", nodeMeaning(before), nodeMeaning(n))...)
+			lines = append(lines, changes(prefix+"nodes."+n.ID+".", nodeMeaning(before), nodeMeaning(n))...)
+			if n.Sub != nil {
+				lines = append(lines, diff(prefix+"nodes."+n.ID+".", before.Sub.Graph, n.Sub.Graph)...)
+			}
 		}
 	}
 	return lines
@@ -295,6 +304,8 @@ func (l *aspects) typeFields(n *Node) {
 			l.int("max_concurrency", &n.Map.MaxConcurrency)
 		}
 		l.items(n.Map)
+	case n.Sub != nil:
+		l.sub(n.Sub)
 	case n.Tool != nil:
 		l.tool(n.Tool)
 	case n.Wait != nil:

@@ -82,6 +82,7 @@ type layout struct {
 // layouts are the mappings with fields of their own, but for the whole and its nodes.
 var layouts = []layout{
 	{name: "settings", optional: settingFields},
+	{name: "inner-settings", optional: innerSettings},
 	{name: "budget", optional: []string{"usd", "tokens", "duration", "seconds"}},
 	{name: "variable", required: []string{"name", "description"}, optional: []string{"default"}},
 	{name: "edge", required: []string{"to"}, optional: []string{"when", "max"}, meaning: "an edge; of a list of them the first that holds is taken"},
@@ -104,6 +105,8 @@ var nodeRules = map[Type]shape{
 	ApprovalNode: `{"dependentSchemas":{"assignee":{"properties":{"assignees":false}}}}`,
 	InputNode:    `{"dependentSchemas":{"assignee":{"properties":{"assignees":false}}}}`,
 	MapNode:      `{"dependentSchemas":{"concurrency":{"properties":{"max_concurrency":false}}}}`,
+	GraphNode: `{"anyOf":[{"required":["file"]},{"required":["start","nodes"]}],
+		"dependentSchemas":{"file":{"properties":{"start":false,"nodes":false,"state":false,"strict_state":false,"initial_state":false,"reducers":false,"settings":false,"model":false,"temperature":false,"top_p":false,"reasoning_effort":false}}}}`,
 	WaitNode: `{"anyOf":[{"required":["for"]},{"required":["until"]},{"required":["signal"]}],
 		"dependentSchemas":{"for":{"properties":{"until":false,"signal":false}},"until":{"properties":{"signal":false}}},
 		"dependentRequired":{"default":["signal"],"schema":["signal"]}}`,

@@ -24,7 +24,7 @@ func TestValidDefinitionsConform(t *testing.T) {
 	check := func(where, src string) {
 		t.Helper()
 		count++
-		if _, _, err := graph.Parse("", []byte(src)); err != nil {
+		if _, _, err := graph.Read("", []byte(src), graph.Beside("../../examples/graphs/drafts")); err != nil {
 			t.Errorf("%s: %v", where, err)
 			return
 		}

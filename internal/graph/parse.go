@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// Load reads the definition in the file at path; see [Parse].
+// Load reads the definition in the file at path, and those of its subgraphs beside it; see [Read].
 func Load(path string) (*Graph, Findings, error) {
 	src, err := yamldoc.ReadFile(path)
 	if err != nil {
@@ -23,15 +24,18 @@ func Load(path string) (*Graph, Findings, error) {
 		}
 		return nil, nil, fault.Wrap(fault.Config, err, "failed to read graph file at %s", path)
 	}
-	g, warnings, err := Parse(path, src)
+	g, warnings, err := Read(path, src, Beside(filepath.Dir(path)))
 	if err != nil {
 		return nil, warnings, fault.Wrap(fault.Config, err, "failed to parse graph file")
 	}
 	return g, warnings, nil
 }
 
-// Parse reads a definition. The name of the file is used in messages and may be
-// empty; src is kept and must not change.
+// Parse is [Read] for a definition whose subgraphs, if it has any, are all in it.
+func Parse(file string, src []byte) (*Graph, Findings, error) { return Read(file, src, nil) }
+
+// Read reads a definition. The name of the file is used in messages and may be
+// empty; src is kept and must not change. The definitions of subgraphs that are files of their own come from files, which may be nil.
 //
 // The warnings are about keys that mean nothing; they are returned with an error,
 // too. The error is a [*fault.Error] whose chain holds the [yamldoc.Problem] of
@@ -41,12 +45,34 @@ func Load(path string) (*Graph, Findings, error) {
 //
 // A parsed graph can be wrong in ways that [Validate] finds: a target may be no
 // node, a cycle may be declared.
-func Parse(file string, src []byte) (*Graph, Findings, error) {
+func Read(file string, src []byte, files Files) (*Graph, Findings, error) {
 	doc, err := yamldoc.Parse(file, src)
 	if err != nil {
-		return nil, nil, parseError("YAML parsing error", yamldoc.AsProblems(err))
+		return nil, nil, parseError("YAML parsing error", file, yamldoc.AsProblems(err))
 	}
-	p := &parser{
+	p := newParser(doc, file, src)
+	p.nest = &nest{files: files, texts: make(map[string][]byte), parsers: []*parser{p}}
+	p.at = doc.Root().Map()
+	p.graph()
+	p.warnAll(p.unknowns)
+	slices.SortStableFunc(p.warnings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if problems := append(doc.Errors(), p.problems...); len(problems) > 0 {
+		return nil, p.warnings, parseError("YAML parsing error", file, problems)
+	}
+	if problems := p.checkAll(); len(problems) > 0 {
+		return nil, p.warnings, parseError("", file, problems)
+	}
+	p.nest.locate()
+	if len(p.texts) > 0 {
+		p.g.Files = p.texts
+	}
+	return p.g, p.warnings, nil
+}
+
+func newParser(doc *yamldoc.Doc, file string, src []byte) *parser {
+	return &parser{
 		doc: doc,
 		g: &Graph{
 			Settings: Settings{
@@ -62,28 +88,25 @@ func Parse(file string, src []byte) (*Graph, Findings, error) {
 			byID: map[string]*Node{},
 		},
 	}
-	p.graph()
-	slices.SortStableFunc(p.warnings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	if problems := doc.Errors(); len(problems) > 0 {
-		return nil, p.warnings, parseError("YAML parsing error", problems)
-	}
-	if problems := p.check(); len(problems) > 0 {
-		return nil, p.warnings, parseError("", problems)
-	}
-	p.g.pos = PlacesOf(doc.Root())
-	return p.g, p.warnings, nil
 }
 
 // parseError makes one error of problems. The hint is that of the first one.
-func parseError(prefix string, problems []*yamldoc.Problem) error {
+func parseError(prefix, file string, problems []*yamldoc.Problem) error {
 	hint := problems[0].Hint
 	if len(problems) == 1 {
-		return fault.Wrap(fault.Config, problems[0], "%s", prefix).WithHint("%s", hint)
+		return fault.Wrap(fault.Config, &definitionError{problems[0], file}, "%s", prefix).WithHint("%s", hint)
 	}
-	return fault.Wrap(fault.Config, &several{prefix, problems}, "").WithHint("%s", hint)
+	return fault.Wrap(fault.Config, &definitionError{&several{prefix, problems}, file}, "").WithHint("%s", hint)
 }
+
+// definitionError says which file is the outermost one.
+type definitionError struct {
+	error
+	file string
+}
+
+// Unwrap returns what is wrong.
+func (e *definitionError) Unwrap() error { return e.error }
 
 // several is an error of several lines.
 type several struct {
@@ -102,8 +125,13 @@ func (s *several) Unwrap() error { return s.list }
 // the rule [RuleDefinition], nil if the error is of another kind.
 func ErrorFindings(err error) Findings {
 	var findings Findings
+	outer, known := errors.AsType[*definitionError](err)
 	for _, p := range yamldoc.AsProblems(err) {
-		findings = append(findings, problemFinding(SeverityError, RuleDefinition, p))
+		f := problemFinding(SeverityError, RuleDefinition, p)
+		if known && p.File != outer.file {
+			f.File = p.File
+		}
+		findings = append(findings, f)
 	}
 	return findings
 }
@@ -119,22 +147,24 @@ func WarningFindings(warnings []*yamldoc.Problem) Findings {
 
 func problemFinding(severity Severity, rule Rule, p *yamldoc.Problem) Finding {
 	node := ""
-	if rest, ok := strings.CutPrefix(p.Path, "nodes."); ok {
-		node, _, _ = strings.Cut(rest, ".")
+	for rest, ok := strings.CutPrefix(p.Path, "nodes."); ok; rest, ok = strings.CutPrefix(rest, "nodes.") {
+		id := ""
+		id, rest, _ = strings.Cut(rest, ".")
+		node = InnerName(node, id)
 	}
 	return Finding{Severity: severity, Rule: rule, Node: node, Path: p.Path, Pos: Pos(p.Pos), Message: p.Msg, Hint: p.Hint}
 }
 
 // parser builds a Graph. Problems go to the doc.
 type parser struct {
+	*nest
 	doc      *yamldoc.Doc
+	at       *yamldoc.Map // the definition in doc
 	g        *Graph
 	version  string
 	current  string          // id of the node being read
 	pick     pick            // of that node
 	branches map[string]bool // ids of the nodes that maps run
-	warnings Findings
-	unknowns []*yamldoc.Problem // warnings about unknown keys, which warnings has
 	ids      []idProblem
 }
 
@@ -148,7 +178,7 @@ type idProblem struct {
 // graph reads the top level.
 func (p *parser) graph() {
 	g := p.g
-	m := p.doc.Root().Map()
+	m := p.at
 	if m == nil {
 		return
 	}
@@ -173,18 +203,18 @@ func (p *parser) graph() {
 	g.Hooks = hook.Read(m.Get("hooks"), hook.AgentKinds())
 	g.Variables = ReadVariables(m)
 	p.settings(m.Map("settings"))
-	state := readState(m)
+	p.work(m)
+	p.warnUnread(m, func(key string) string { return elsewhere("", key) })
+}
+
+// work reads the nodes of a graph, and the state on which they work.
+func (p *parser) work(m *yamldoc.Map) {
+	g, state := p.g, readState(m)
 	g.Schema, g.InitialState, g.Reducers = state.schema, state.initial, state.reducers
 	m.Text("start", &g.Start)
 	p.branches = branchIDs(m.Get("nodes"))
 	for e := range m.Map("nodes").All() {
 		p.node(e)
-	}
-	p.warnUnread(m, func(key string) string { return elsewhere("", key) })
-	for _, warning := range p.doc.Warnings() {
-		if !slices.Contains(p.unknowns, warning) {
-			p.warnings = append(p.warnings, problemFinding(SeverityWarning, RuleUnknownKey, warning))
-		}
 	}
 }
 
@@ -201,11 +231,15 @@ func (p *parser) settings(m *yamldoc.Map) {
 	s := &p.g.Settings
 	m.Uint("max_loop_iterations", &s.MaxLoopIterations)
 	s.HasTimeout = m.Seconds("timeout", &s.Timeout)
-	m.Bool("log_state_snapshots", &s.LogStateSnapshots)
-	m.Bool("validate_before_run", &s.ValidateBeforeRun)
 	m.Uint("max_concurrency", &s.MaxConcurrency)
 	yamldoc.Choice(m, "on_failure", &s.OnFailure, FailContinue, FailStop)
 	s.Budget = ReadBudget(m)
+	if p.g.IsInner() {
+		p.warnUnread(m, wholeRun)
+		return
+	}
+	m.Bool("log_state_snapshots", &s.LogStateSnapshots)
+	m.Bool("validate_before_run", &s.ValidateBeforeRun)
 	yamldoc.Choice(m, "durability", &s.Durability, DurabilityProcess, DurabilityPower, DurabilityOff)
 	p.warnUnread(m, nil)
 }
@@ -240,7 +274,7 @@ func (p *parser) warnUnread(m *yamldoc.Map, hint func(key string) string) {
 	p.unknowns = append(p.unknowns, found...)
 	for _, warning := range found {
 		f := problemFinding(SeverityWarning, RuleUnknownKey, warning)
-		f.Node = p.current
+		f.Node, f.File = p.current, p.g.file()
 		if hint != nil {
 			if h := hint(warning.Key); h != "" {
 				f.Hint = h
@@ -252,7 +286,7 @@ func (p *parser) warnUnread(m *yamldoc.Map, hint func(key string) string) {
 
 // check looks at what is well typed, in the documented order.
 func (p *parser) check() []*yamldoc.Problem {
-	g, m := p.g, p.doc.Root().Map()
+	g, m := p.g, p.at
 	var problems []*yamldoc.Problem
 	add := func(n *yamldoc.Node, hint, format string, args ...any) {
 		problems = append(problems, withHint(n.Errorf(format, args...), hint))

@@ -77,12 +77,12 @@ func (p *parser) way(n *Node, at *yamldoc.Node, c *Choice) *Way {
 		return nil
 	}
 	m := at.Map()
-	w := Way{ID: wayID(n, at)}
+	w := Way{ID: p.wayID(n, at)}
 	for _, problem := range m.Require("to") {
 		problem.Hint = edgeHint
 	}
 	if m.Str("to", &w.To) {
-		w.Path = m.Get("to").Path()
+		w.Path = p.pathOf(m.Get("to"))
 	}
 	if when := ""; m.Str("when", &when) {
 		w.When = condition(m.Get("when"), when)
@@ -98,7 +98,12 @@ func (p *parser) way(n *Node, at *yamldoc.Node, c *Choice) *Way {
 }
 
 // wayID returns the place of a way below nodes.
-func wayID(n *Node, at *yamldoc.Node) string { return n.ID + at.Path()[len("nodes."+n.ID):] }
+func (p *parser) wayID(n *Node, at *yamldoc.Node) string {
+	return n.ID + p.pathOf(at)[len("nodes."+n.ID):]
+}
+
+// pathOf returns the path of a value below the graph that is read.
+func (p *parser) pathOf(at *yamldoc.Node) string { return at.Path()[len(p.g.base):] }
 
 // target reads the id of a node as a way without a condition.
 func (p *parser) target(n *Node, at *yamldoc.Node, c *Choice) *Way {
@@ -106,7 +111,7 @@ func (p *parser) target(n *Node, at *yamldoc.Node, c *Choice) *Way {
 	if !ok {
 		return nil
 	}
-	c.Ways = append(c.Ways, Way{ID: wayID(n, at), Path: at.Path(), To: id})
+	c.Ways = append(c.Ways, Way{ID: p.wayID(n, at), Path: p.pathOf(at), To: id})
 	return &c.Ways[len(c.Ways)-1]
 }
 

@@ -35,10 +35,11 @@ var optionalFields = map[Type][]string{
 	RAGNode: {
 		"state_updates", "timeout", "fallback", "compensate", "query", "top_k", "embedding_model", "reranker_model", "chunk_size", "chunk_overlap", "batch_size", "retry", "cache",
 	},
-	MapNode:  {"timeout", "output_key", "max_concurrency", "concurrency", "batch", "on_error", "min_success", "item_if", "enough", "fallback", "compensate", "retry"},
-	ToolNode: {"arguments", "state_updates", "output_schema", "timeout", "fallback", "compensate", "retry", "on_uncertain", "cache"},
-	WaitNode: {"for", "until", "signal", "state_updates", "timeout", "default", "schema", "fallback", "compensate", "retry"},
-	EndNode:  {"state_updates", "output"},
+	MapNode:   {"timeout", "output_key", "max_concurrency", "concurrency", "batch", "on_error", "min_success", "item_if", "enough", "fallback", "compensate", "retry"},
+	GraphNode: append([]string{"file", "with", "outputs", "state_updates", "timeout", "fallback", "compensate", "retry"}, innerFields...),
+	ToolNode:  {"arguments", "state_updates", "output_schema", "timeout", "fallback", "compensate", "retry", "on_uncertain", "cache"},
+	WaitNode:  {"for", "until", "signal", "state_updates", "timeout", "default", "schema", "fallback", "compensate", "retry"},
+	EndNode:   {"state_updates", "output"},
 }
 
 // requiredHint lists what has to be there.
@@ -58,6 +59,9 @@ func requiredHint() string {
 func elsewhere(t Type, key string) string {
 	var types []string
 	for _, other := range Types {
+		if other == GraphNode && slices.Contains(innerFields, key) {
+			continue // it belongs to the top level first of all
+		}
 		if other != t && (slices.Contains(requiredFields[other], key) || slices.Contains(optionalFields[other], key)) {
 			types = append(types, string(other))
 		}

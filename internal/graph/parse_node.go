@@ -15,8 +15,8 @@ import (
 // node reads one entry of nodes and adds what can be read of it to the graph.
 func (p *parser) node(e yamldoc.Entry) {
 	n := &Node{ID: e.Key}
-	p.current = n.ID
-	defer func() { p.current = "" }()
+	p.current = InnerName(p.g.within, n.ID)
+	defer func() { p.current = p.g.within }()
 	m := e.Node.Map()
 	if m == nil {
 		return
@@ -70,6 +70,8 @@ func (p *parser) fields(n *Node, m *yamldoc.Map) {
 		p.rag(n, m)
 	case MapNode:
 		p.mapOver(n, m)
+	case GraphNode:
+		p.subgraph(n, m)
 	case ToolNode:
 		p.tool(n, m)
 	case WaitNode:

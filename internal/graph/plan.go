@@ -31,6 +31,8 @@ type Plan struct {
 	// bounded are the ways with a bound, by their ids. counting says that tasks are given what the run has counted.
 	bounded  map[string]int
 	counting bool
+
+	inner map[string]*Plan // of the subgraphs, by the ids of their nodes
 }
 
 // NewPlan prepares g.
@@ -44,6 +46,12 @@ func NewPlan(g *Graph) *Plan {
 	p.counting = bytes.Contains(g.Text, []byte(LoopKey))
 	for _, n := range p.nodes {
 		p.races, p.counts, p.defers = p.races || n.Join > JoinEach, p.counts || n.Join > JoinAny, p.defers || n.Defer
+		if n.Sub != nil {
+			if p.inner == nil {
+				p.inner = make(map[string]*Plan)
+			}
+			p.inner[n.ID] = NewPlan(n.Sub.Graph)
+		}
 		for _, c := range n.choices {
 			p.counting = true
 			for _, w := range c.Ways {
@@ -61,6 +69,9 @@ func NewPlan(g *Graph) *Plan {
 
 // Graph returns the definition the plan was made of.
 func (p *Plan) Graph() *Graph { return p.graph }
+
+// Inner returns the plan of the subgraph of the node called id, nil if it has none.
+func (p *Plan) Inner(id string) *Plan { return p.inner[id] }
 
 // Progress is how far a run has come. It is immutable. The zero Progress is not
 // usable; see [Plan.Begin].

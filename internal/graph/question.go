@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// IsQuestion reports whether the work of n is a question to a human, or one for each item of a map.
+// IsQuestion reports whether the work of n is a question to a human, has one in a subgraph, or is one for each item of a map.
 func (g *Graph) IsQuestion(n *Node) bool {
 	if n.Map != nil {
 		branch := g.Node(n.Map.Branch)
@@ -18,14 +18,15 @@ func (g *Graph) IsQuestion(n *Node) bool {
 	return n.asks()
 }
 
-// asks reports whether n is a question to a human.
-func (n *Node) asks() bool { return n.Approval != nil || n.Input != nil }
+// asks reports whether n is a question to a human, or has one in its subgraph.
+func (n *Node) asks() bool { return n.Approval != nil || n.Input != nil || n.asksInside() }
 
 // Asks reports whether the graph has nodes that ask a human, or whose models may.
 func (g *Graph) Asks() bool {
-	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
+	_, ok := g.Find(func(n *Node) bool {
 		return n.asks() || n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "user__") })
 	})
+	return ok
 }
 
 // Assignees returns the subjects and groups of a server who may answer the question of n; nil for all who may see the run.

@@ -21,6 +21,9 @@ var settingFields = []string{
 	"max_loop_iterations", "max_concurrency", "timeout", "on_failure", "budget", "durability", "validate_before_run", "log_state_snapshots",
 }
 
+// innerSettings are those of subgraphs.
+var innerSettings = settingFields[:5]
+
 // commonFields are the fields that nodes of all types have.
 var commonFields = []string{"type", "next", "pick", "join", "defer", "description", "id"}
 
@@ -57,11 +60,17 @@ var fields = map[string]field{
 	"hooks":                 {ref("hooks"), nil, "commands before and after calls of tools and models"},
 	"settings":              {ref("settings"), nil, "mapping of settings of the run"},
 
-	"settings.max_loop_iterations": {aCount, DefaultMaxLoopIterations, "visits of each node"},
-	"settings.max_concurrency":     {aCount, DefaultMaxConcurrency, "nodes at once"},
-	"settings.timeout":             {aSeconds, nil, "seconds of the run"},
-	"settings.on_failure":          {oneOf(FailContinue, FailStop), FailContinue, "continue or fail: what a failing llm or script node without fallback does"},
-	"settings.budget":              {ref("budget"), nil, "{usd, tokens, seconds}"},
+	"settings.max_loop_iterations":       {aCount, DefaultMaxLoopIterations, "visits of each node"},
+	"settings.max_concurrency":           {aCount, DefaultMaxConcurrency, "nodes at once"},
+	"settings.timeout":                   {aSeconds, nil, "seconds of the run"},
+	"settings.on_failure":                {oneOf(FailContinue, FailStop), FailContinue, "continue or fail: what a failing llm or script node without fallback does"},
+	"settings.budget":                    {ref("budget"), nil, "{usd, tokens, seconds}"},
+	"inner-settings.max_loop_iterations": {aCount, DefaultMaxLoopIterations, "visits of each node"},
+	"inner-settings.max_concurrency":     {aCount, DefaultMaxConcurrency, "nodes at once"},
+	"inner-settings.timeout":             {aSeconds, nil, "seconds of the subgraph"},
+	"inner-settings.on_failure":          {oneOf(FailContinue, FailStop), FailContinue, "continue or fail"},
+	"inner-settings.budget":              {ref("budget"), nil, "{usd, tokens, seconds}, within that of the run"},
+
 	"settings.durability":          {oneOf(DurabilityProcess, DurabilityPower, DurabilityOff), DurabilityProcess, "process, power or off: what the record of the run survives"},
 	"settings.validate_before_run": {aBool, true, "boolean"},
 	"settings.log_state_snapshots": {aBool, true, "boolean"},
@@ -118,7 +127,7 @@ var fields = map[string]field{
 	"batch_size":      {aCount, nil, "whole number"},
 	"over":            {aString, nil, "a template that is one placeholder of a list or object, such as \"{{items}}\""},
 	"as":              {aString, nil, "state key of the element"},
-	"branch":          {aString, nil, "id of a script, llm, agent, rag, tool, approval or input node, without next"},
+	"branch":          {aString, nil, "id of a script, llm, agent, rag, tool, graph, approval or input node, without next"},
 	"collect_into":    {aString, nil, "state key of the list of results"},
 	"output_key":      {aString, DefaultOutputKey, "key under which the branch delivers"},
 	"max_concurrency": {aCount, nil, "branches at once; the same as concurrency"},
@@ -129,6 +138,12 @@ var fields = map[string]field{
 	"item_if":         {aString, nil, "expression over the item: whether it is run"},
 	"enough":          {aString, nil, "expression over results, the list of results so far: ends the map early"},
 	"output":          {aString, nil, "template, the result of the run"},
+	"file":            {`{"type":"string","minLength":1}`, nil, "path in the directory of the agent of a definition like this one, of which start and nodes are required; or write start and nodes in the node"},
+	"with":            {aMapping, nil, "mapping of the keys that its state begins with; texts in it are templates. It sees nothing else of the state, not even initial_prompt"},
+	"outputs":         {mapOf(aString), nil, "mapping of state key to the path of a value in its last state, such as report.title"},
+	"graph.model":     {aText, nil, "model id of its llm nodes that name none"},
+	"graph.start":     {aText, nil, "id of its first node"},
+	"graph.settings":  {ref("inner-settings"), nil, "mapping of settings of the subgraph: max_loop_iterations, max_concurrency, timeout, on_failure, budget"},
 
 	"usd":      {above0, nil, "US dollars for models"},
 	"tokens":   {`{"type":"integer","minimum":1}`, nil, "tokens, of input and output together"},
@@ -179,6 +194,7 @@ var purposes = map[Type]string{
 	MapNode:      "runs the node branch for each element of a list or member of an object; the branch is not in any next",
 	ToolNode:     "calls a tool, without a model; {{output}} in its state_updates is the result",
 	WaitNode:     "puts the run aside for a time, until a time, or until a signal comes; {{signal}} in its state_updates is the signal's value",
+	GraphNode:    "runs nodes of its own, on a state of their own, to one of their end nodes, whose output is {{output}} in its state_updates; it can be the branch of a map",
 	EndNode:      "ends the run",
 	AgentNode:    "has another agent work; {{output}} in its state_updates is the answer",
 	RAGNode:      "finds passages; {{output.context}} in its state_updates is their text",

@@ -26,6 +26,7 @@ var ruleMeanings = map[Rule]string{
 	RuleToolArguments:    "a tool does not take the `arguments` of its node: one is missing, unknown or of a wrong type",
 	RuleUnknownModel:     "a model cannot be used",
 	RuleToolScript:       "a script of tools that the agent uses has a mistake",
+	RuleOutputs:          "`outputs` of a subgraph names a value that nothing in it writes",
 	RuleKnowledge:        "a knowledge base was not built yet, and is not built unasked",
 	RuleZeroConcurrency:  "`max_concurrency` is 0",
 	RuleMapBranch:        "a node cannot be the branch of a map: its type, a `next`, writes to other keys than `output_key`; its routes or its `fallback` lead nowhere (warning)",

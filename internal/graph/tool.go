@@ -30,7 +30,7 @@ func (t *Tool) Server() (server, name string, ok bool) {
 	return server, name, ok
 }
 
-// Arguments are those of a tool: a JSON object in which each text is a [Template]. The zero Arguments is the empty object.
+// Arguments are those of a tool, or what a subgraph is given: a JSON object in which each text is a [Template]. The zero Arguments is the empty object.
 type Arguments struct {
 	Source *value.Object // as it is in the definition
 }
@@ -38,6 +38,14 @@ type Arguments struct {
 // Render returns the arguments as they are with a state. A text that is exactly one placeholder becomes its value, with
 // its type. Placeholders that are missing are a [*MissingError] that names all of them.
 func (a Arguments) Render(s Lookup) (json.RawMessage, error) {
+	rendered, err := a.render(s)
+	if err != nil {
+		return nil, err
+	}
+	return rendered.AppendJSON(nil), nil
+}
+
+func (a Arguments) render(s Lookup) (value.Value, error) {
 	missing := new(MissingError)
 	rendered := mapTexts(a.Source.Value(), "", func(_, text string) value.Value {
 		v, err := ParseTemplate(text).Raw(s)
@@ -47,9 +55,9 @@ func (a Arguments) Render(s Lookup) (json.RawMessage, error) {
 		return v
 	})
 	if missing.Paths != nil {
-		return nil, missing
+		return value.Value{}, missing
 	}
-	return rendered.AppendJSON(nil), nil
+	return rendered, nil
 }
 
 // templates calls add with each text, and its path below the arguments, such as .query or .tags[0].

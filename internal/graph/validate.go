@@ -51,6 +51,7 @@ const (
 	RuleUnknownModel     Rule = "unknown-model"
 	RuleToolScript       Rule = "tool-script"       // a script of tools is wrong
 	RuleKnowledge        Rule = "knowledge-base"    // a knowledge base was not built, and is not built unasked
+	RuleOutputs          Rule = "outputs"           // a value of a subgraph that nothing in it writes
 	RuleZeroConcurrency  Rule = "zero-concurrency"  // nothing may run
 	RuleMapBranch        Rule = "map-branch"        // a node that cannot be the branch of a map
 	RuleItems            Rule = "items"             // what a map says of its items has no effect, or can never be
@@ -87,7 +88,8 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Rule     Rule     `json:"rule"`
-	Node     string   `json:"node,omitempty"` // id of the node it is about
+	Node     string   `json:"node,omitempty"` // id of the node it is about; of one in a subgraph as [InnerName] has it
+	File     string   `json:"file,omitempty"` // the definition of a subgraph that it is in; empty for that of the agent
 	Path     string   `json:"path,omitempty"` // place in the definition, "nodes.a.next[1]"
 	Pos               // of the path; unknown for a graph that was not parsed
 	Message  string   `json:"message"`
@@ -195,6 +197,7 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.concurrency()
 	v.mapBranches()
 	v.maps()
+	v.subgraphs()
 	groups := v.groups()
 	for _, check := range []func(group){v.parallelWrites, v.parallelReads} {
 		for _, group := range groups {
@@ -246,13 +249,7 @@ func (v *validator) warn(rule Rule, node *Node, path, hint, format string, args 
 }
 
 func (v *validator) add(severity Severity, rule Rule, node *Node, path, hint, msg string) {
-	f := Finding{Severity: severity, Rule: rule, Path: path, Message: msg, Hint: hint}
-	if node != nil {
-		f.Node = node.ID
-		f.Path = strings.TrimSuffix("nodes."+node.ID+"."+path, ".")
-	}
-	f.Pos = v.g.Pos(f.Path)
-	v.report(f)
+	v.report(v.g.at(Finding{Severity: severity, Rule: rule, Path: path, Message: msg, Hint: hint}, node))
 }
 
 // report adds a finding. Two maps over one branch, or two equal fan-outs, need not be reported twice.

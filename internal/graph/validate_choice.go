@@ -99,14 +99,14 @@ func (v *validator) conditions() {
 
 func (v *validator) condition(n *Node, path string, e *expr.Expr, types expr.Types) {
 	for _, p := range e.Check(types, expr.Bool) {
-		f := Finding{Severity: SeverityWarning, Rule: RuleCondition, Node: n.ID, Path: "nodes." + n.ID + "." + path, Message: p.Msg, Hint: p.Hint}
+		f := v.g.at(Finding{Severity: SeverityWarning, Rule: RuleCondition, Path: path, Message: p.Msg, Hint: p.Hint}, n)
 		if p.Undefined != "" {
 			f.Rule, f.Severity, f.Hint = RuleUndefinedRead, v.undefined(), v.undefinedHint(p.Undefined, v.known)
 		}
 		if p.Fails {
 			f.Severity = SeverityError
 		}
-		if f.Pos = v.g.Pos(f.Path); f.Pos != (Pos{}) {
+		if f.Pos != (Pos{}) {
 			f.Pos = Pos(yamldoc.Place(v.g.Text, yamldoc.Pos(f.Pos), e.Source, p.Offset))
 		}
 		v.report(f)

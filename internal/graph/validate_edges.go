@@ -111,7 +111,7 @@ func (v *validator) termination() {
 func (v *validator) successors() {
 	for _, n := range v.g.Nodes {
 		switch n.Type {
-		case AgentNode, InputNode, LLMNode, RAGNode, MapNode, ToolNode, WaitNode:
+		case AgentNode, InputNode, LLMNode, RAGNode, MapNode, GraphNode, ToolNode, WaitNode:
 			if !n.HasNext && !n.Defer && len(v.branchOf[n.ID]) == 0 && !v.isCompensation(n) {
 				v.warn(RuleMissingNext, n, "", "add next:, if only to an end node", "a node of type %s needs next, without it the run fails here", n.Type)
 			}

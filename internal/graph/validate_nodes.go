@@ -207,8 +207,13 @@ func (v *validator) mapBranches() {
 		}
 		switch branch.Type {
 		case EndNode, MapNode, WaitNode:
-			v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent, rag, tool, approval or input node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
+			v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent, rag, tool, graph, approval or input node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
 			continue
+		}
+		if branch.Sub != nil {
+			if wait, ok := branch.Sub.Graph.Find(func(n *Node) bool { return n.Wait != nil }); ok {
+				v.err(RuleMapBranch, n, "branch", "move the wait out of what the map runs", "branch %q has a node that waits, %s, which a map cannot run", branch.ID, wait.Name)
+			}
 		}
 		v.branchRoutes(n, branch)
 		if branch.Fallback != "" && branch.Type != LLMNode {
@@ -219,11 +224,17 @@ func (v *validator) mapBranches() {
 			v.err(RuleMapBranch, branch, "next", "remove next: the map goes on when all branches are done",
 				"the branch of map %q must not have next, it is run once for each item and for itself", n.ID)
 		}
-		for _, u := range branch.Updates {
-			if u.Key != n.Map.OutputKey {
-				v.err(RuleMapBranch, branch, "state_updates."+u.Key, fmt.Sprintf("write %s, or set output_key of the map", n.Map.OutputKey),
-					"the branch of map %q delivers %q alone, what it writes to %q is lost", n.ID, n.Map.OutputKey, u.Key)
+		lost := func(field, key string) {
+			if key != n.Map.OutputKey {
+				v.err(RuleMapBranch, branch, field+"."+key, fmt.Sprintf("write %s, or set output_key of the map", n.Map.OutputKey),
+					"the branch of map %q delivers %q alone, what it writes to %q is lost", n.ID, n.Map.OutputKey, key)
 			}
+		}
+		for _, u := range branch.Updates {
+			lost("state_updates", u.Key)
+		}
+		for _, key := range subWrites(branch) {
+			lost("outputs", key)
 		}
 		if properties := schemaProperties(branch); len(properties) > 0 {
 			slices.Sort(properties)

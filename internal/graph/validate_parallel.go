@@ -111,7 +111,7 @@ func (v *validator) parallelReads(gr group) {
 // state_updates are rendered, "" if there is none.
 func scopedKey(t Type) string {
 	switch t {
-	case AgentNode, LLMNode, RAGNode, ToolNode:
+	case AgentNode, LLMNode, RAGNode, GraphNode, ToolNode:
 		return "output"
 	case ApprovalNode:
 		return "choice"
@@ -126,7 +126,7 @@ func scopedKey(t Type) string {
 // writes returns the state keys that a node is known to write, ascending. An update
 // of the scoped key does not count: it disappears with the scope.
 func writes(n *Node) []string {
-	keys := schemaProperties(n)
+	keys := append(schemaProperties(n), subWrites(n)...)
 	for _, u := range n.Updates {
 		if u.Key != scopedKey(n.Type) {
 			keys = append(keys, u.Key)
@@ -202,6 +202,8 @@ func templatesOf(n *Node) []use {
 		add("query", &n.RAG.Query, true)
 	case n.Map != nil:
 		add("over", &n.Map.Over, true)
+	case n.Sub != nil:
+		n.Sub.With.templates(func(path string, t *Template) { add("with"+path, t, true) })
 	case n.Tool != nil:
 		n.Tool.Arguments.templates(func(path string, t *Template) { add("arguments"+path, t, true) })
 	case n.Wait != nil:

@@ -113,7 +113,10 @@ func (u use) effect() string {
 // knownKeys returns the keys that are declared or written somewhere, ascending; closed is false if there
 // may be others.
 func (v *validator) knownKeys() (known []string, closed bool) {
-	known = []string{PromptKey, LastErrorKey, LoopKey}
+	known = append(slices.Clone(v.g.given), LastErrorKey, LoopKey)
+	if !v.g.IsInner() {
+		known = append(known, PromptKey)
+	}
 	if s := v.g.Schema; s != nil {
 		known = append(known, s.names()...)
 		if s.Strict {
@@ -140,6 +143,9 @@ func (v *validator) knownKeys() (known []string, closed bool) {
 func (v *validator) undefinedHint(key string, known []string) string {
 	if near := yamldoc.Nearest(key, known); near != "" {
 		return didYouMean(near)
+	}
+	if v.g.IsInner() && key == PromptKey {
+		return "a subgraph sees only what with: gives it: {" + PromptKey + ": \"{{" + PromptKey + "}}\"}"
 	}
 	switch key {
 	case "output", "choice", "input":

@@ -25,11 +25,11 @@ func (w *Wait) DefaultIn(s Lookup) value.Value {
 	return mapTexts(*w.Default, "", func(_, text string) value.Value { return ParseTemplate(text).Update(s) })
 }
 
-// Waits returns the nodes that wait for the signal with a name.
+// Waits returns the nodes, also of subgraphs, that wait for the signal with a name.
 func (g *Graph) Waits(signal string) (nodes []*Node) {
-	for _, n := range g.Nodes {
+	for n := range g.All() {
 		if n.Wait != nil && n.Wait.Signal == signal && signal != "" {
-			nodes = append(nodes, n)
+			nodes = append(nodes, n.Node)
 		}
 	}
 	return nodes
@@ -37,8 +37,8 @@ func (g *Graph) Waits(signal string) (nodes []*Node) {
 
 // Signals returns the names of the signals that nodes wait for, each once, in declaration order.
 func (g *Graph) Signals() (names []string) {
-	for _, n := range g.Nodes {
-		if n.Wait != nil && n.Wait.Signal != "" && g.Waits(n.Wait.Signal)[0] == n {
+	for n := range g.All() {
+		if n.Wait != nil && n.Wait.Signal != "" && g.Waits(n.Wait.Signal)[0] == n.Node {
 			names = append(names, n.Wait.Signal)
 		}
 	}

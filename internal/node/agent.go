@@ -96,7 +96,7 @@ func (r *Runner) team(ctx context.Context, t *run.Task) (*team.Team, error) {
 	}
 	o := r.Team(t.Node)
 	o.Agent, o.Steps, o.Events, o.Direct, o.Now = r.Agent, t.Steps, t.Events, r.Asker, r.Now
-	o.Seed = fmt.Sprintf("%s/%d/%s/%s", t.Events.AgentID, t.Step, place(t), t.Steps.Key(""))
+	o.Seed = fmt.Sprintf("%s/%d/%s/%s", t.Events.AgentID, t.Step, r.place(t), t.Steps.Key(""))
 	return team.New(ctx, o)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/steps"
 	"loki/internal/value"
@@ -34,7 +35,7 @@ func withCache(ctx context.Context, r *Runner, t *run.Task, material func() []st
 	if policy == nil || r.Cache == nil {
 		return fn(ctx)
 	}
-	parts := []string{string(t.Node.Type), r.Agent, r.Scripts.AgentDir, t.Node.ID}
+	parts := []string{string(t.Node.Type), r.Agent, r.Scripts.AgentDir, graph.InnerName(r.static, t.Node.ID)}
 	if policy.Key != nil {
 		key, err := policy.Key.Strict(t.Draft)
 		if err != nil {

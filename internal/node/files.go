@@ -21,11 +21,10 @@ func Files(g *graph.Graph, dir string, tools tool.Set, name func(path string) st
 		sum := sha256.Sum256(text)
 		files[name(path)] = hex.EncodeToString(sum[:16])
 	}
-	var nodes []*graph.Node
-	if g != nil {
-		nodes = g.Nodes
+	if g == nil {
+		g = new(graph.Graph)
 	}
-	for _, n := range nodes {
+	for n := range g.All() {
 		if n.Script == nil {
 			continue
 		}

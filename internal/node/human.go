@@ -106,8 +106,8 @@ func notAnswered(kind string, err error) error {
 
 // questions returns what puts questions of t to the user.
 func (r *Runner) questions(t *run.Task) run.Questions {
-	id := questionPlace(t)
-	waits := fmt.Sprintf("node %q", t.Node.ID)
+	id := r.questionPlace(t)
+	waits := fmt.Sprintf("node %q", r.name(t))
 	if isItem(t) {
 		waits += fmt.Sprintf(" for item %d of map %q", *t.Events.Item, t.Events.Node)
 	}
@@ -121,15 +121,12 @@ func (r *Runner) questions(t *run.Task) run.Questions {
 }
 
 // questionPlace returns the beginning of the ids of the questions of t: that of its node, such as review or review@2 at the
-// second visit, and of an item of a map each/think[3] or, if the branch is a question, each#3.
-func questionPlace(t *run.Task) string {
-	asks := t.Node.Approval != nil || t.Node.Input != nil
-	id := place(t)
+// second visit, and of an item of a map each/think[3] or, if the branch is a question or a subgraph, each#3.
+func (r *Runner) questionPlace(t *run.Task) string {
+	asks := t.Node.Approval != nil || t.Node.Input != nil || t.Node.Sub != nil
+	id := r.place(t)
 	if asks {
-		id = numbered.ReplaceAllString(plainID.Replace(t.Events.Node), "%23$1")
-		if t.Events.AgentID != "" {
-			id = plainID.Replace(t.Events.AgentID) + "/" + id
-		}
+		id = r.below(t, numbered.ReplaceAllString(r.ownNode(t), "%23$1"))
 	}
 	if t.Visit > 1 {
 		id += fmt.Sprintf("@%d", t.Visit)
@@ -156,7 +153,7 @@ func (r *Runner) userQuestions(t *run.Task) run.Questions {
 
 // origin says where questions of t come from.
 func (r *Runner) origin(t *run.Task) ask.Question {
-	q := ask.Question{Node: t.Node.ID, Agent: r.Agent, Depth: t.Events.Depth, Child: t.Events.AgentID}
+	q := ask.Question{Node: r.name(t), Agent: r.Agent, Depth: t.Events.Depth, Child: t.Events.AgentID}
 	if isItem(t) {
 		q.Map, q.Item = t.Events.Node, t.Events.Item
 	}

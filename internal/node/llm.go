@@ -261,7 +261,7 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (tools engine.Tools, 
 		}
 	}
 	o := r.Calls
-	o.Tools, o.Run, o.Task, o.Uncertain = set, t.Events.Run, fmt.Sprintf("%d/%s", t.Step, place(t)), tool.Policy(t.Node.OnUncertain)
+	o.Tools, o.Run, o.Task, o.Uncertain = set, t.Events.Run, fmt.Sprintf("%d/%s", t.Step, r.place(t)), tool.Policy(t.Node.OnUncertain)
 	o.Asker, o.From = r.userQuestions(t).ForTools(), r.origin(t)
 	return tool.NewBox(o), own, nil
 }

@@ -80,7 +80,7 @@ func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.V
 			return v, fmt.Errorf("script %s gave no value for %q", t.Node.Script.Script, key)
 		}
 		return v, nil
-	case graph.LLMNode, graph.AgentNode, graph.RAGNode, graph.ToolNode, graph.ApprovalNode, graph.InputNode:
+	case graph.LLMNode, graph.AgentNode, graph.RAGNode, graph.ToolNode, graph.GraphNode, graph.ApprovalNode, graph.InputNode:
 		p, err := r.work(ctx, t, key)
 		if err != nil {
 			return v, err

@@ -347,7 +347,7 @@ func isItemFailure(ctx context.Context, err error) bool {
 	if _, unfit := errors.AsType[*unfitError](asUnfit(err)); unfit {
 		return false
 	}
-	return !isFinal(ctx, err)
+	return !isFinal(ctx, err) || isOwn(err) && ctx.Err() == nil
 }
 
 // finish keeps the end of an item, and stops the others if the results are enough.

@@ -80,7 +80,7 @@ func TestNamesNeverMeet(t *testing.T) {
 		if tt.visit > 1 {
 			continue // in another super-step
 		}
-		key := effectKey(at)
+		key := New(Options{}).effectKey(at)
 		if before, taken := keys[key]; taken {
 			t.Errorf("key %q is that of %s and of %s", key, before, where)
 		}

@@ -69,7 +69,12 @@ type Options struct {
 // Runner executes the nodes of one graph run. It is an [run.Executor].
 type Runner struct {
 	Options
-	states stateDir
+	states *stateDir
+
+	// Of the nodes of a subgraph, whose places and names are below those of the node that runs it.
+	around string // the place of the node, with its visit and try; empty outside of subgraphs
+	within string // its name in events
+	static string // its name in the definition
 }
 
 // Close removes the temporary files of the nodes, and those of processes that were killed.
@@ -96,7 +101,7 @@ func New(o Options) *Runner {
 	if o.Random == nil {
 		o.Random = random
 	}
-	return &Runner{Options: o}
+	return &Runner{Options: o, states: new(stateDir)}
 }
 
 // product is the result of a node's work.
@@ -143,6 +148,8 @@ func (r *Runner) work(ctx context.Context, t *run.Task, wanted string) (product,
 		return r.agent(ctx, t, wanted)
 	case graph.RAGNode:
 		return r.rag(ctx, t, wanted)
+	case graph.GraphNode:
+		return r.subgraph(ctx, t, wanted)
 	case graph.ToolNode:
 		return r.tool(ctx, t, wanted)
 	case graph.WaitNode:
@@ -216,12 +223,13 @@ func (r *Runner) fail(ctx context.Context, t *run.Task, err error) (product, err
 
 // tolerate returns the product of a node that failed with err if the run can go on, without where it goes, and err
 // otherwise. It does not tolerate a cancellation, a question that waits for the user, a used-up
-// budget and an unfitError. Of the items of a map it tolerates those of llm nodes, whose failure is their result.
+// budget, unless it is that of a subgraph alone, and an unfitError. Of the items of a map it tolerates those of llm nodes,
+// whose failure is their result.
 func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product, error) {
 	if ctx.Err() != nil {
 		return product{}, context.Cause(ctx)
 	}
-	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit || code == fault.Canceled {
+	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit && !isOwn(err) || code == fault.Canceled {
 		return product{}, err
 	}
 	err = asUnfit(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"loki/internal/fault"
+	"loki/internal/graph"
 	"loki/internal/rag"
 	"loki/internal/run"
 	"loki/internal/value"
@@ -22,7 +23,7 @@ func (r *Runner) rag(ctx context.Context, t *run.Task, wanted string) (product, 
 	if err != nil {
 		return r.fail(ctx, t, fmt.Errorf("query: %w", err))
 	}
-	base, ok := r.Knowledge[t.Node.ID]
+	base, ok := r.Knowledge[graph.InnerName(r.static, t.Node.ID)]
 	if !ok {
 		return product{}, &unfitError{fault.Config, fault.New(fault.Config, "node %q has no knowledge base: it is newer than the run", t.Node.ID)}
 	}

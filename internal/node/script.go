@@ -187,7 +187,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	}
 	env, stateFile, err := r.stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
 		"LOKI_RUN_ID":          t.Events.Run,
-		"LOKI_IDEMPOTENCY_KEY": t.Events.Run + "/" + effectKey(t),
+		"LOKI_IDEMPOTENCY_KEY": t.Events.Run + "/" + r.effectKey(t),
 	}), state)
 	if err != nil {
 		return value.Value{}, err
@@ -239,21 +239,34 @@ func (r *Runner) checkNext(t *run.Task, printed value.Value) error {
 }
 
 // place names the node of t within its super-step: a map's branch together with the
-// map, because several maps may share a branch, and the node of a child agent together with that.
-func place(t *run.Task) string {
-	place := plainID.Replace(t.Node.ID)
-	if t.Events.Node != "" && t.Events.Node != t.Node.ID {
-		place = plainID.Replace(t.Events.Node) + "/" + place
+// map, because several maps may share a branch, and the node of a child agent or subgraph together with that.
+func (r *Runner) place(t *run.Task) string {
+	place := graph.EscapeID(t.Node.ID)
+	if own := r.ownNode(t); own != "" && own != place {
+		place = own + "/" + place
 	}
-	if t.Events.AgentID != "" {
-		place = plainID.Replace(t.Events.AgentID) + "/" + place
+	return r.below(t, place)
+}
+
+// ownNode returns the node that the events of t name, escaped and without those around it.
+func (r *Runner) ownNode(t *run.Task) string {
+	if r.within == "" {
+		return graph.EscapeID(t.Events.Node)
+	}
+	return strings.TrimPrefix(t.Events.Node, r.within+"/")
+}
+
+// below returns the name of a place in the graph of t as one of the run: together with the child agent, or the visit of the node whose
+// subgraph it is.
+func (r *Runner) below(t *run.Task, place string) string {
+	switch {
+	case r.around != "":
+		return r.around + "/" + place
+	case t.Events.AgentID != "":
+		return graph.EscapeID(t.Events.AgentID) + "/" + place
 	}
 	return place
 }
-
-// plainID escapes what has a meaning in ids of questions and in idempotency keys, so that
-// they differ whatever the names of the nodes are.
-var plainID = strings.NewReplacer("%", "%25", "/", "%2F", "@", "%40", "[", "%5B", "]", "%5D")
 
 // stateEnv adds the state to env, inline or in a file, which the caller removes; its path is empty if there is none.
 func (r *Runner) stateEnv(env []string, s graph.State) (full []string, file string, err error) {

@@ -113,10 +113,10 @@ func (r *Runner) callTool(ctx context.Context, t *run.Task, args json.RawMessage
 		return "", err
 	}
 	o := r.Calls
-	o.Tools, o.Run, o.Key, o.Uncertain = set, t.Events.Run, effectKey(t), tool.Policy(t.Node.OnUncertain)
+	o.Tools, o.Run, o.Key, o.Uncertain = set, t.Events.Run, r.effectKey(t), tool.Policy(t.Node.OnUncertain)
 	o.Asker, o.From, o.By = r.userQuestions(t).ForTools(), r.origin(t), fmt.Sprintf("Node %q", t.Node.ID)
 	box := tool.NewBox(o)
-	call := chat.ToolCall{ID: strings.TrimSuffix(fmt.Sprintf("%d/%s/%s", t.Step, place(t), t.Steps.Key("")), "/"), Name: set.Names()[0], Arguments: string(args)}
+	call := chat.ToolCall{ID: strings.TrimSuffix(fmt.Sprintf("%d/%s/%s", t.Step, r.place(t), t.Steps.Key("")), "/"), Name: set.Names()[0], Arguments: string(args)}
 	if err := t.Events.Emit(ctx, event.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments, Sandbox: box.Level(call)}); err != nil {
 		return "", err
 	}
@@ -173,8 +173,8 @@ func (r *Runner) bound(ctx context.Context, t *run.Task) (tool.Bound, error) {
 
 // effectKey names the one effect that the script or the call of t may have within its run. It is the same for all tries,
 // after failures and after interruptions.
-func effectKey(t *run.Task) string {
-	key := fmt.Sprintf("%d/%s", t.Step, place(t))
+func (r *Runner) effectKey(t *run.Task) string {
+	key := fmt.Sprintf("%d/%s", t.Step, r.place(t))
 	if t.Events.Item != nil {
 		key += fmt.Sprintf("/%d", *t.Events.Item)
 	}

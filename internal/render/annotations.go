@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/url"
@@ -19,7 +20,7 @@ func GitHub(w io.Writer, path string, findings graph.Findings) error {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	var b strings.Builder
 	for _, f := range findings {
-		fmt.Fprintf(&b, "::%s file=%s", f.Severity, property.Replace(path))
+		fmt.Fprintf(&b, "::%s file=%s", f.Severity, property.Replace(cmp.Or(f.File, path)))
 		if f.Line > 0 {
 			fmt.Fprintf(&b, ",line=%d,col=%d", f.Line, max(1, f.Column))
 		}
@@ -118,7 +119,7 @@ func SARIF(w io.Writer, path string, findings graph.Findings, version string) er
 			*rules = append(*rules, sarifRule{ID: string(f.Rule), ShortDescription: plain, FullDescription: plain, Help: sarifText{Text: plain.Text, Markdown: meaning}})
 		}
 		var at sarifLocation
-		at.Physical.Artifact.URI = address(path)
+		at.Physical.Artifact.URI = address(cmp.Or(f.File, path))
 		if f.Line > 0 {
 			at.Physical.Region = &sarifRegion{f.Line, max(1, f.Column)}
 		}

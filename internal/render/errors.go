@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -130,12 +131,12 @@ func Warning(text string, color bool) string {
 //
 //	graph.yaml:12:5: error: fetch: next names no node: fatch; did you mean fetch? [unknown-target]
 //
-// Line and column are left out where they are not known.
+// Line and column are left out where they are not known. A finding in the file of a subgraph names that.
 func Findings(w io.Writer, file string, findings graph.Findings, color bool) {
 	on := colors(color)
 	var b strings.Builder
 	for _, f := range findings {
-		b.WriteString(safe(file) + ":")
+		b.WriteString(safe(cmp.Or(f.File, file)) + ":")
 		if f.Line > 0 {
 			fmt.Fprintf(&b, "%d:%d:", f.Line, max(1, f.Column))
 		}

@@ -281,7 +281,7 @@ func (d *driver) emitStep(ctx context.Context, pr, next graph.Progress, width in
 		return nil
 	}
 	events := d.Events.With(func(s *event.Source) { s.Step = next.Step })
-	if changed := pr.State.Changes(next.State); len(changed) > 0 {
+	if changed := pr.State.Changes(next.State); len(changed) > 0 && d.within() == "" {
 		if err := events.Emit(ctx, event.StateUpdated{Values: changed}); err != nil {
 			return err
 		}
@@ -289,7 +289,19 @@ func (d *driver) emitStep(ctx context.Context, pr, next graph.Progress, width in
 	if width < 2 || next.Done {
 		return nil
 	}
-	return events.Emit(ctx, event.StepFinished{Next: slices.Clone(next.Frontier)})
+	return events.Emit(ctx, event.StepFinished{Next: d.names(next.Frontier)})
+}
+
+// names returns the names of nodes in events.
+func (d *driver) names(ids []string) []string {
+	if d.within() == "" {
+		return slices.Clone(ids)
+	}
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = graph.InnerName(d.within(), id)
+	}
+	return names
 }
 
 // emitSet emits what the user has set in the state.
@@ -312,7 +324,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	parallel := len(tasks) > 1
 	if parallel && !d.Events.Silent() {
 		step := d.Events.With(func(s *event.Source) { s.Step = tasks[0].Step })
-		if err := step.Emit(ctx, event.StepStarted{Nodes: slices.Clone(pr.Frontier)}); err != nil {
+		if err := step.Emit(ctx, event.StepStarted{Nodes: d.names(pr.Frontier)}); err != nil {
 			return nil, err
 		}
 	}
@@ -338,11 +350,12 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	}
 	if !parallel {
 		if work[0] != nil {
+			work[0].Turn = d.turn()
 			done[0], errs[0] = d.executeOne(ctx, work[0], parallel, nil)
 		}
 		return done, errs[0]
 	}
-	giveTurns(d.Plan.Graph(), work)
+	d.turn().giveTurns(d.Plan.Graph(), work)
 	var wg sync.WaitGroup
 	for i := range work {
 		if work[i] == nil {
@@ -378,7 +391,9 @@ func (d *driver) task(state graph.State, t graph.Task) *Task {
 	return &Task{
 		Hide: d.secrets.hiding(),
 		Task: t, Draft: graph.NewDraft(state).WithLoop(t.Loop),
-		Events: d.Events.With(func(s *event.Source) { s.Step, s.Node = t.Step, t.Node.ID }),
+		Events: d.Events.With(func(s *event.Source) {
+			s.Step, s.Node, s.Within = t.Step, graph.InnerName(d.within(), t.Node.ID), d.within()
+		}),
 	}
 }
 
@@ -456,7 +471,7 @@ func (d *driver) close(ctx context.Context, t *Task, e finishedTask, parallel bo
 	}
 	if !t.Events.Silent() {
 		if err := t.Events.Emit(ctx, event.NodeFinished{
-			NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: res.Targets, Edges: res.Taken, End: res.Ended, Waiting: waits,
+			NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: d.names(res.Targets), Edges: res.Taken, End: res.Ended, Waiting: waits,
 			Error: e.visit.Error, Canceled: res.Canceled, Parallel: parallel,
 		}); err != nil {
 			return e, err

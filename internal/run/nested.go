@@ -27,13 +27,18 @@ type NestedOptions struct {
 	// it, which err ended.
 	Opening func(*event.Started)
 	Ending  func(fin *event.Finished, err error)
+
+	// Within is the name of the node that a subgraph is the work of, empty for other work. The names of the nodes of a subgraph
+	// begin with it. Its beginning, its end and its state are no events, but those of the node.
+	Within string
+	Turn   *Turn // that of the node: its questions are parts of it
 }
 
 // Nested does a piece of work inside a run, such as that of a child agent. It has neither a
 // journal nor a lease of its own: what it records are steps of the task that it is a part of, and
 // if the run goes on after an interruption the task comes here again, and goes on where the steps
 // end. The work is as in [Run]. Of a nested graph, a finished node is one step, tolerated failures
-// included.
+// included. A nested graph is that of a child agent, or a subgraph.
 func Nested(ctx context.Context, o NestedOptions) (Outcome, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -42,6 +47,22 @@ func Nested(ctx context.Context, o NestedOptions) (Outcome, error) {
 	f.hide(o.Work)
 	out, err := f.do(ctx, Options{Work: o.Work, Done: o.Done, Resumed: o.Resumed})
 	return out, f.close(ctx, out, err)
+}
+
+// within returns the name of the node that the graph is a subgraph of, empty for none.
+func (f *Frame) within() string {
+	if f.nested == nil {
+		return ""
+	}
+	return f.nested.Within
+}
+
+// turn returns the turn that the questions of the graph are parts of.
+func (f *Frame) turn() *Turn {
+	if f.nested == nil {
+		return nil
+	}
+	return f.nested.Turn
 }
 
 // doneKey is the note of a finished node of a nested graph.

@@ -63,7 +63,7 @@ func unchanged(info Info, job Job, from Checkpoint, c Continuation) error {
 
 // Recorded returns the graph that the run began with.
 func (i Info) Recorded() (*graph.Graph, error) {
-	g, _, err := graph.Parse(filepath.Join(i.AgentDir, graph.FileName), i.Definition)
+	g, _, err := graph.ReadBundle(filepath.Join(i.AgentDir, graph.FileName), i.Definition)
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "the definition on record of run %s cannot be read", i.ID)
 	}

@@ -134,7 +134,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 	var out Outcome
 	var err error
-	if !f.Events.Silent() {
+	if !f.Events.Silent() && f.within() == "" {
 		started := o.Work.Started()
 		started.Resumed = o.Resumed
 		if f.nested != nil && f.nested.Opening != nil {
@@ -187,6 +187,9 @@ func (f *Frame) close(ctx context.Context, out Outcome, err error) error {
 		if emitErr := f.Events.Emit(live, event.Warning{Text: over}); err == nil {
 			err = emitErr
 		}
+	}
+	if f.within() != "" {
+		return err
 	}
 	if emitErr := f.Events.Emit(live, fin); err == nil {
 		err = emitErr

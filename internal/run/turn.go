@@ -66,15 +66,15 @@ func (t *Turn) End() {
 	}
 }
 
-// giveTurns gives the tasks that are questions their turns, in the order of the tasks. Those that are nil were done before.
-func giveTurns(g *graph.Graph, work []*Task) {
+// giveTurns gives the tasks that are questions their turns in a turn, in the order of the tasks. Those that are nil were done before.
+func (t *Turn) giveTurns(g *graph.Graph, work []*Task) {
 	var asking []*Task
-	for _, t := range work {
-		if t != nil && g.IsQuestion(t.Node) {
-			asking = append(asking, t)
+	for _, task := range work {
+		if task != nil && g.IsQuestion(task.Node) {
+			asking = append(asking, task)
 		}
 	}
-	for i, turn := range (*Turn)(nil).Turns(len(asking)) {
+	for i, turn := range t.Turns(len(asking)) {
 		asking[i].Turn = turn
 	}
 }

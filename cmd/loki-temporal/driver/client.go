@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.temporal.io/api/enums/v1"
@@ -56,8 +55,8 @@ func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err 
 		return "", fault.New(fault.Usage, "agent %s is not a graph: only graph agents run on Temporal", job.Info.Agent).
 			WithHint("run it with: loki -a %s", job.Info.Agent)
 	}
-	if i := slices.IndexFunc(job.Graph.Nodes, func(n *graph.Node) bool { return n.Type == graph.WaitNode }); i >= 0 {
-		return "", fault.New(fault.Usage, "node %q of agent %s is of type wait, which does not work on Temporal yet", job.Graph.Nodes[i].ID, job.Info.Agent).
+	if n, ok := job.Graph.Find(func(n *graph.Node) bool { return n.Type == graph.WaitNode }); ok {
+		return "", fault.New(fault.Usage, "node %q of agent %s is of type wait, which does not work on Temporal yet", n.Name, job.Info.Agent).
 			WithHint("run it with: loki -a %s", job.Info.Agent)
 	}
 	if err := job.CheckStart(); err != nil {

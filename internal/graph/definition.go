@@ -112,7 +112,17 @@ type Settings struct {
 	OnFailure         FailurePolicy
 	Budget            Budget
 	Durability        Durability
+	Scheduling        Scheduling
 }
+
+// Scheduling says when the tasks of a run begin. What comes of the run is the same.
+type Scheduling string
+
+// The schedulings.
+const (
+	ScheduleSteps    Scheduling = "steps"    // once the super-step before is over
+	ScheduleDataflow Scheduling = "dataflow" // before that, if nothing that is not finished can make a difference; see [Plan.Ahead]
+)
 
 // Budget bounds what a run may use. A zero field sets no bound; a declared bound is
 // greater than zero.

@@ -82,6 +82,7 @@ func newParser(doc *yamldoc.Doc, file string, src []byte) *parser {
 				ValidateBeforeRun: true,
 				OnFailure:         FailContinue,
 				Durability:        DurabilityProcess,
+				Scheduling:        ScheduleSteps,
 			},
 			File: file,
 			Text: src,
@@ -241,6 +242,7 @@ func (p *parser) settings(m *yamldoc.Map) {
 	m.Bool("log_state_snapshots", &s.LogStateSnapshots)
 	m.Bool("validate_before_run", &s.ValidateBeforeRun)
 	yamldoc.Choice(m, "durability", &s.Durability, DurabilityProcess, DurabilityPower, DurabilityOff)
+	yamldoc.Choice(m, "scheduling", &s.Scheduling, ScheduleSteps, ScheduleDataflow)
 	p.warnUnread(m, nil)
 }
 

@@ -28,6 +28,7 @@ type Plan struct {
 	reach map[int]bitset
 	// races says that there are nodes for which others race, counts that some of them count arrivals, defers that nodes are deferred.
 	races, counts, defers bool
+	traffic               []traffic // by rank; nil unless tasks may begin before their super-step
 	// bounded are the ways with a bound, by their ids. counting says that tasks are given what the run has counted.
 	bounded  map[string]int
 	counting bool
@@ -63,6 +64,9 @@ func NewPlan(g *Graph) *Plan {
 				}
 			}
 		}
+	}
+	if g.Settings.Scheduling == ScheduleDataflow {
+		p.traffic = p.findTraffic()
 	}
 	return p
 }

@@ -18,7 +18,7 @@ var topFields = []string{
 
 // settingFields are the fields of settings.
 var settingFields = []string{
-	"max_loop_iterations", "max_concurrency", "timeout", "on_failure", "budget", "durability", "validate_before_run", "log_state_snapshots",
+	"max_loop_iterations", "max_concurrency", "timeout", "on_failure", "budget", "durability", "scheduling", "validate_before_run", "log_state_snapshots",
 }
 
 // innerSettings are those of subgraphs.
@@ -70,6 +70,7 @@ var fields = map[string]field{
 	"inner-settings.timeout":             {aSeconds, nil, "seconds of the subgraph"},
 	"inner-settings.on_failure":          {oneOf(FailContinue, FailStop), FailContinue, "continue or fail"},
 	"inner-settings.budget":              {ref("budget"), nil, "{usd, tokens, seconds}, within that of the run"},
+	"settings.scheduling":                {oneOf(ScheduleSteps, ScheduleDataflow), ScheduleSteps, "steps, or dataflow: nodes may begin before their super-step where that changes nothing but the time"},
 
 	"settings.durability":          {oneOf(DurabilityProcess, DurabilityPower, DurabilityOff), DurabilityProcess, "process, power or off: what the record of the run survives"},
 	"settings.validate_before_run": {aBool, true, "boolean"},

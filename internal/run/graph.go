@@ -106,6 +106,9 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 	if err == nil && g.Canceled && pr.Undoing == nil {
 		err = d.failed(errCanceled, d.finishedBefore(pr))
 	}
+	if d.Stops.none() && pr.Undoing == nil {
+		d.ahead = newPipeline(ctx, d, pr)
+	}
 	for {
 		for err == nil && !pr.Done && !pr.Undone() {
 			ran := pr.Frontier
@@ -116,6 +119,8 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 		if d.broken == nil || !d.mayUndo(ctx, pr, err) {
 			break
 		}
+		d.ahead.stop(false) // what is undone begins in its super-step
+		d.ahead = nil
 		undoing, end := d.undoContext(outer)
 		defer end()
 		ctx = undoing
@@ -124,6 +129,7 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 	if err == nil && pr.Undone() {
 		err = d.undoneError(ctx, pr)
 	}
+	d.ahead.stop(fault.CodeOf(err) == fault.Suspended)
 	return Outcome{
 		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures, Usage: d.usage, Nodes: d.nodeStats(), Undone: undoneOf(pr),
 	}, err
@@ -151,6 +157,7 @@ type driver struct {
 	usage chat.Usage
 
 	visits map[string]int // of the checkpoints, by node; nil without a keeper
+	ahead  *pipeline      // tasks that begin before their super-step; nil for none
 
 	broken *brokenStep // the super-step in which the run failed; nil if its effects are not to be undone
 	cause  error       // why the effects are undone; nil if the record says that
@@ -212,6 +219,7 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 	if err := d.commit(ctx, next, visits); err != nil {
 		return pr, err
 	}
+	d.ahead.move(next)
 	return next, nil
 }
 
@@ -332,7 +340,17 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	errs := make([]error, len(tasks))
 	work := make([]*Task, len(tasks)) // nil for tasks that were finished before
 	race := newRace(d.Plan, pr, parallel)
+	var early []*earlyTask // those that have begun already; nil for none
+	if d.ahead != nil {
+		early = make([]*earlyTask, len(tasks))
+	}
+	begun := func(i int) bool { return early != nil && early[i] != nil }
 	for i, t := range tasks {
+		if early != nil {
+			if early[i] = d.ahead.take(t); early[i] != nil {
+				continue
+			}
+		}
 		rec, ok, err := d.record(ctx, t)
 		if err != nil {
 			return nil, err
@@ -340,6 +358,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 		if ok {
 			done[i] = finishedTask{rec.Result, rec.Visit}
 			race.found(rec.Result)
+			d.ahead.add(t.Step, rec.Result)
 			continue
 		}
 		work[i] = d.task(pr.State, t)
@@ -349,6 +368,10 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 		}
 	}
 	if !parallel {
+		if begun(0) {
+			done[0], errs[0] = early[0].wait()
+			return done, errs[0]
+		}
 		if work[0] != nil {
 			work[0].Turn = d.turn()
 			done[0], errs[0] = d.executeOne(ctx, work[0], parallel, nil)
@@ -358,6 +381,9 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	d.turn().giveTurns(d.Plan.Graph(), work)
 	var wg sync.WaitGroup
 	for i := range work {
+		if begun(i) {
+			wg.Go(func() { done[i], errs[i] = early[i].wait() })
+		}
 		if work[i] == nil {
 			continue
 		}
@@ -370,7 +396,9 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 			}
 			ctx, cancel := race.enter(ctx, tasks[i].Node.ID)
 			defer cancel()
-			done[i], errs[i] = d.executeOne(ctx, work[i], parallel, race)
+			if done[i], errs[i] = d.executeOne(ctx, work[i], parallel, race); errs[i] == nil {
+				d.ahead.add(tasks[i].Step, done[i].result)
+			}
 		})
 	}
 	wg.Wait()
@@ -447,6 +475,9 @@ func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool, race *r
 	v := Visit{
 		Step: t.Step, Node: t.Node.ID, Type: t.Node.Type, Number: t.Visit, Started: start, Duration: d.now().Sub(start), Usage: t.Usage, Retries: t.Retries,
 	}
+	if race == nil {
+		return d.close(ctx, t, finishedTask{res, v}, parallel)
+	}
 	race.settle(res, func(res graph.Result) bool {
 		e, err = d.close(ctx, t, finishedTask{res, v}, parallel)
 		return err == nil && res.Err == nil
@@ -454,14 +485,17 @@ func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool, race *r
 	return e, err
 }
 
+// waits reports whether the result is that of a task that waits.
+func waits(res graph.Result) bool { return fault.CodeOf(res.Err) == fault.Suspended }
+
 // close completes the visit of a task that is over or waits, emits how it ended and keeps its result.
 func (d *driver) close(ctx context.Context, t *Task, e finishedTask, parallel bool) (finishedTask, error) {
 	ctx = context.WithoutCancel(ctx)
 	res := e.result
 	e.visit.Targets, e.visit.Canceled = res.Targets, res.Canceled
-	waits := fault.CodeOf(res.Err) == fault.Suspended
+	waiting := waits(res)
 	switch {
-	case waits:
+	case waiting:
 	case fault.CodeOf(res.Err) == fault.Canceled:
 		e.visit.Failed, e.visit.Error = true, "interrupted"
 	case res.Err != nil:
@@ -471,7 +505,7 @@ func (d *driver) close(ctx context.Context, t *Task, e finishedTask, parallel bo
 	}
 	if !t.Events.Silent() {
 		if err := t.Events.Emit(ctx, event.NodeFinished{
-			NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: d.names(res.Targets), Edges: res.Taken, End: res.Ended, Waiting: waits,
+			NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: d.names(res.Targets), Edges: res.Taken, End: res.Ended, Waiting: waiting,
 			Error: e.visit.Error, Canceled: res.Canceled, Parallel: parallel,
 		}); err != nil {
 			return e, err

@@ -133,7 +133,7 @@ type Journal interface {
 	// task has it under super-step 1 and no node.
 	Task(step int, node string) steps.Recorder
 
-	// Finished keeps the result of a task whose super-step is not over. What the task asked and has no answer is withdrawn.
+	// Finished keeps the result of a task whose super-step is not over, and may be a later one than that under way. What the task asked and has no answer is withdrawn.
 	Finished(ctx context.Context, t TaskRecord) error
 
 	// Commit ends a super-step: the checkpoint after it and the visits of its nodes are
@@ -377,7 +377,7 @@ type Ending struct {
 type Recovery struct {
 	Info  Info
 	Last  Checkpoint
-	Tasks []TaskRecord // finished tasks of the super-step after Last
+	Tasks []TaskRecord // finished tasks of the super-steps after Last
 }
 
 // History is what is on record of a run, for people to see.

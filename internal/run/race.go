@@ -50,12 +50,8 @@ func (r *race) enter(ctx context.Context, node string) (of context.Context, canc
 }
 
 // settle calls keep with the result of a task, or with that of a canceled one if it has lost, and then cancels the tasks that lose
-// by it, unless keep says that the task is not over.
+// by it, unless keep says that the task is not over. The race must not be nil.
 func (r *race) settle(res graph.Result, keep func(graph.Result) (over bool)) {
-	if r == nil {
-		keep(res)
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.Contains(r.lost, res.Node) {

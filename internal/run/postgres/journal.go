@@ -48,7 +48,7 @@ type journal struct {
 	blobs   map[record.Hash]bool // of the run, on record
 	steps   map[stepKey]bool     // of super-steps after the last; true for those that are done
 	asked   map[stepKey]bool     // those that complete questions
-	tasks   bool                 // there may be some of super-steps after the last
+	tasks   int                  // the last super-step of which there may be some, see Finished; 0 for none
 	written int                  // events on record
 
 	events record.Queue // not written yet
@@ -296,7 +296,7 @@ func (j *journal) Finished(ctx context.Context, t run.TaskRecord) error {
 		return err
 	}
 	return j.write(ctx, write{op: "finished", docs: []record.Document{doc, writes}, rows: func(b *pgx.Batch) {
-		j.tasks = true
+		j.tasks = max(j.tasks, t.Step)
 		b.Queue(`INSERT INTO loki.tasks (run, step, node, doc, writes) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (run, step, node) DO UPDATE SET doc = excluded.doc, writes = excluded.writes`,
 			j.id, t.Step, postgres.Text(t.Result.Node), doc.Data, writes.Data)
 		if len(j.asked) > 0 {
@@ -340,14 +340,16 @@ func (j *journal) Commit(ctx context.Context, cp run.Checkpoint, visits []run.Vi
 	return j.writeLocked(ctx, write{op: "commit", docs: checkpointDocs(&e), step: cp.Step, rows: func(b *pgx.Batch) {
 		queueCheckpoint(b, j.id, &e)
 		b.Queue(`UPDATE loki.leases SET step = $2 WHERE run = $1`, j.id, cp.Step)
-		if j.tasks {
+		if j.tasks > 0 {
 			b.Queue(`DELETE FROM loki.tasks WHERE run = $1 AND step <= $2`, j.id, cp.Step)
 		}
 		b.Queue(`DELETE FROM loki.questions WHERE run = $1 AND NOT answered AND step <= $2`, j.id, cp.Step)
 	}, done: func() {
 		j.last = after
 		record.AddVisits(j.last.Visits, e.Visited)
-		j.tasks = false
+		if j.tasks <= cp.Step {
+			j.tasks = 0
+		}
 		maps.DeleteFunc(j.steps, func(k stepKey, _ bool) bool { return k.step <= cp.Step })
 		maps.DeleteFunc(j.asked, func(k stepKey, _ bool) bool { return k.step <= cp.Step })
 	}}, &after)

@@ -261,7 +261,9 @@ func (v *view) recover(ctx context.Context, j *journal, found *run.Recovery) (er
 	if found.Tasks, err = v.tasks(ctx, j.id); err != nil {
 		return err
 	}
-	j.tasks = len(found.Tasks) > 0
+	for _, t := range found.Tasks {
+		j.tasks = max(j.tasks, t.Step)
+	}
 	rows, err := v.q.Query(ctx, `SELECT step, node, key, result IS NOT NULL FROM loki.steps WHERE run = $1 AND step > $2`, j.id, j.last.Step)
 	if err != nil {
 		return err

@@ -245,6 +245,33 @@ func (s *suite) finishedTasks() {
 	s.reopen()
 	_, found := s.resume(j.ID())
 	s.same("finished tasks of the second super-step", found.Tasks, []run.TaskRecord{taskRecord(2, "c")})
+	s.tasksAhead()
+}
+
+// tasksAhead keeps tasks of super-steps that have not begun until these are over.
+func (s *suite) tasksAhead() {
+	ctx := s.Context()
+	j := s.begin()
+	for step, node := range []string{"a", "b", "c"} {
+		s.ok(j.Finished(ctx, taskRecord(step+1, node)))
+	}
+	for step := range 3 {
+		s.ok(j.Commit(ctx, run.Checkpoint{Step: step + 1, State: state("n", step)}, []run.Visit{visit(step+1, "v")}))
+		if step == 1 { // the journal knows of the last one also after it was opened
+			s.ok(j.Close())
+			s.reopen()
+			j, _ = s.resume(j.ID())
+		}
+		want := []run.Visit{visit(1, "v"), visit(2, "v"), visit(3, "v")}[:step+1]
+		for left := step + 1; left < 3; left++ {
+			want = append(want, visit(left+1, []string{"a", "b", "c"}[left]))
+		}
+		s.same("visits", s.history(j.ID()).Visits, want)
+	}
+	s.ok(j.Close())
+	s.reopen()
+	_, found := s.resume(j.ID())
+	s.same("tasks of super-steps that are over", len(found.Tasks), 0)
 }
 
 func (s *suite) commit() {

@@ -38,7 +38,7 @@ type journal struct {
 	blobs     blobKeeper
 	steps     map[stepKey]stepEntry // of super-steps after the last
 	questions map[stepKey]bool      // open ones
-	tasks     bool                  // there may be some of super-steps after the last
+	tasks     int                   // the last super-step of which there may be some, see Finished; 0 for none
 	nextStep  int                   // numbers of the next rows
 	nextBatch int
 	written   int // events on record
@@ -151,7 +151,7 @@ func (j *journal) Finished(_ context.Context, t run.TaskRecord) error {
 		if err := j.blobs.put(c, doc, writes); err != nil {
 			return err
 		}
-		j.tasks = true
+		j.tasks = max(j.tasks, t.Step)
 		if _, err := c.exec("INSERT OR REPLACE INTO tasks (run, step, node, doc, writes) VALUES (?, ?, ?, ?, ?)", j.id, t.Step, t.Result.Node, doc.Data, writes.Data); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 		if err := writeCheckpoint(c, &e, &j.blobs, j.now()); err != nil {
 			return err
 		}
-		if j.tasks {
+		if j.tasks > 0 {
 			if _, err := c.exec("DELETE FROM tasks WHERE run = ? AND step <= ?", j.id, cp.Step); err != nil {
 				return err
 			}
@@ -198,7 +198,9 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 		return err
 	}, func() {
 		record.AddVisits(j.last.Visits, e.Visited)
-		j.tasks = false
+		if j.tasks <= cp.Step {
+			j.tasks = 0
+		}
 		for k := range j.steps {
 			if k.step <= cp.Step {
 				delete(j.steps, k)

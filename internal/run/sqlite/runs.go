@@ -158,7 +158,9 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 	if found.Tasks, err = readTasks(c, blobs, j.id); err != nil {
 		return found, err
 	}
-	j.tasks = len(found.Tasks) > 0
+	for _, t := range found.Tasks {
+		j.tasks = max(j.tasks, t.Step)
+	}
 	var k stepKey
 	var e stepEntry
 	err = c.rows("SELECT n, step, node, key, result IS NOT NULL FROM steps WHERE run = ? AND step > ?", []any{j.id, j.last.Step},

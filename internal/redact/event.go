@@ -202,6 +202,9 @@ func (s *Secrets) body(b event.Body) event.Body {
 	case event.Retry:
 		b.Error = s.Text(b.Error)
 		return b
+	case event.Undoing:
+		b.Error = s.Text(b.Error)
+		return b
 	case event.Warning:
 		b.Text = s.Text(b.Text)
 		return b

@@ -37,6 +37,7 @@ func bodies() []event.Body {
 		event.Answer{Text: text},
 		event.StateUpdated{Values: []value.Member{{Name: "k", Value: value.ListOf(value.ObjectOf(value.Member{Name: secret, Value: value.Of(text)}).Value(), value.Of(1)).Value()}}},
 		event.Retry{Error: text},
+		event.Undoing{Error: text},
 		event.Warning{Text: text},
 		event.CompressionFinished{Recap: text, Error: text},
 		event.SessionNamed{Title: text},

@@ -54,7 +54,7 @@ var (
 	ofMacro = []string{
 		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue",
 	}
-	ofPlan  = []string{"prompt", "role", "session", "empty-session", "save-session", "continue", "execute", "code", "schema", "effort", "map", "rag", "answers", "break", "step"}
+	ofPlan  = []string{"prompt", "role", "session", "empty-session", "save-session", "continue", "execute", "code", "schema", "effort", "map", "rag", "answers", "break", "step", "watch"}
 	ofAgent = []string{"prompt", "role", "execute"}
 	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort"}
 )

@@ -30,7 +30,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		}
 	}
 	if !isGraph {
-		if err := refuse(c.opts.flags, "agent", breakFlags, "agent "+c.opts.agent+" has no graph that could stop"); err != nil {
+		if err := refuse(c.opts.flags, "agent", append(breakFlags, "watch"), "agent "+c.opts.agent+" has no graph"); err != nil {
 			return err
 		}
 		return c.answer(ctx, face)
@@ -68,6 +68,11 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	})
 	if err != nil {
 		return err
+	}
+	for _, key := range c.opts.watched {
+		if hint, known := of.Graph.KeyHint(key); !known {
+			c.warn("--watch " + key + ": no node writes that key of the state" + hint)
+		}
 	}
 	if job.Stops, err = run.ParseBreakpoints(of.Graph, c.opts.breaks); err != nil {
 		return err

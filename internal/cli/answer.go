@@ -71,7 +71,7 @@ func (c *command) display() *display.Display { return display.New(c.displayed())
 // displayed returns how things are shown.
 func (c *command) displayed() display.Options {
 	return display.Options{
-		Streams: c.Streams, App: c.app, Environ: c.environ, Quiet: c.opts.quiet, Verbose: c.opts.verbose, Warn: c.warn,
+		Streams: c.Streams, App: c.app, Environ: c.environ, Quiet: c.opts.quiet, Verbose: c.opts.verbose, Watch: c.opts.watched, Warn: c.warn,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/completion"
 	"loki/internal/environ"
+	"loki/internal/graph"
 	"loki/internal/input"
 	"loki/internal/rag"
 )
@@ -121,6 +122,18 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			}
 			return agents(prefix, given)
 		},
+		"NODE": func(_ string, given map[string]string) (found []completion.Candidate) {
+			for _, n := range c.graphOf(given["agent"]).Nodes {
+				found = append(found, completion.Candidate{Value: n.ID, Description: string(n.Type)})
+			}
+			return found
+		},
+		"KEY": func(_ string, given map[string]string) (found []completion.Candidate) {
+			for _, key := range c.graphOf(given["agent"]).Keys() {
+				found = append(found, completion.Candidate{Value: key})
+			}
+			return found
+		},
 		"DIR": func(prefix string, _ map[string]string) []completion.Candidate { return completion.Files(prefix, true) },
 		"NAME VALUE": func(_ string, given map[string]string) []completion.Candidate {
 			return c.variableCandidates(given["agent"], given["agent-variable"])
@@ -199,6 +212,16 @@ func (c *command) quietApp() *app.App {
 		c.app = a
 	}
 	return c.app
+}
+
+// graphOf returns the graph of an agent, an empty one if there is none.
+func (c *command) graphOf(agent string) *graph.Graph {
+	if a := c.quietApp(); a != nil && agent != "" {
+		if of, err := a.Agents.Peek(agent); err == nil && of.Graph != nil {
+			return of.Graph
+		}
+	}
+	return new(graph.Graph)
 }
 
 // variableCandidates returns the variables of an agent or, with a name, the default of that one.

@@ -116,7 +116,8 @@ type options struct {
 	fork  string
 	set   []string
 
-	breaks []string // NODE or NODE:after
+	breaks  []string // NODE or NODE:after
+	watched []string // --watch: keys, or watchFiles
 
 	noCompensate bool
 
@@ -158,6 +159,9 @@ const configuredAddress = "(configured)"
 
 // anyVersion is the value of --update without a version.
 const anyVersion = "(the newest)"
+
+// watchFiles is the value of --watch without a key.
+const watchFiles = "(files)"
 
 // oneStep is the value of --step without a number.
 const oneStep = "one"
@@ -235,7 +239,10 @@ func number(p *int, otherwise int) setter {
 
 // list is a flag that may be repeated.
 func list(p *[]string) setter {
-	return func(set *pflag.FlagSet, f flagSpec) { set.StringArrayVarP(p, f.name, f.short, nil, f.usage) }
+	return func(set *pflag.FlagSet, f flagSpec) {
+		set.StringArrayVarP(p, f.name, f.short, nil, f.usage)
+		set.Lookup(f.name).NoOptDefVal = f.bare
+	}
 }
 
 // two is a flag with two values, which kind names. It may be repeated.
@@ -335,7 +342,6 @@ func (o *options) sections() []section {
 				{name: "list-trusted", sets: on(&o.listTrusted), usage: "list the directories that you trust"},
 				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},
 				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors", with: []string{"validate"}},
-				{name: "watch", sets: on(&o.watch), usage: "with --validate: check again whenever a file of the agent changes, until Ctrl-C", with: []string{"validate"}},
 				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
 				{name: "replay", sets: word(&o.replay, "FILE"), usage: "answer from a cassette, or the record of a run (`ID`), without network; other requests than the recorded ones fail", not: []string{"record", "resume", "fork", "map", "dry-run"}},
 				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
@@ -357,6 +363,7 @@ func (o *options) sections() []section {
 				{name: "diff", sets: two(&o.diff, "ID@STEP ID@STEP"), usage: "show how the states of two steps differ"},
 				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
 				{name: "set", sets: list(&o.set), usage: "with --resume or --fork: set a state key before the run goes on, `KEY=JSON`; may be repeated", with: []string{"resume", "fork"}, not: []string{"answer", "answers"}},
+				{name: "watch", sets: list(&o.watched), usage: "with --agent, --resume or --fork: show each change of a `KEY` of the state of a graph; may be repeated. With --validate, without a key: check again whenever a file of the agent changes, until Ctrl-C", bare: watchFiles, with: []string{"agent", "resume", "fork", "validate"}},
 				{name: "runs-prune", sets: on(&o.prune), usage: "forget runs that ended, as --older and --keep say; runs at work, suspended or interrupted stay"},
 				{name: "older", sets: single(once{value: &o.older, kind: "TIME", check: checkAge}), usage: "with --runs-prune: only runs older than this, such as 30d or 12h", with: []string{"runs-prune"}},
 				{name: "keep", sets: number(&o.keep, 0), usage: "with --runs-prune: keep the `N` newest runs", with: []string{"runs-prune"}},
@@ -470,6 +477,7 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 			o.text = append([]string{o.update}, o.text...)
 		}
 	}
+	o.watch = slices.Contains(o.watched, watchFiles)
 	if o.action, err = chooseAction(set, o.text); err != nil {
 		return err
 	}
@@ -490,6 +498,10 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
 	case o.validate == "" && (o.output == outputSARIF || o.output == outputGitHub):
 		return fault.New(fault.Usage, "flag --output: %s is for --validate", o.output)
+	case o.validate != "" && slices.ContainsFunc(o.watched, func(key string) bool { return key != watchFiles }):
+		return fault.New(fault.Usage, "flag --watch: with --validate it takes no key")
+	case o.validate == "" && o.watch:
+		return fault.New(fault.Usage, "flag --watch needs a key of the state: --watch KEY")
 	case o.watch && o.output != outputText:
 		return fault.New(fault.Usage, "flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")
 	case o.keep < 0:

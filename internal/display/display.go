@@ -32,6 +32,7 @@ type Options struct {
 	Environ []string // of the process, as from os.Environ; what App knows counts more
 	Quiet   bool     // progress is not shown; it wins over Verbose
 	Verbose int      // as in render.NarratorOptions
+	Watch   []string // likewise
 
 	// Warn shows a warning about the display itself. Nil means on its screen.
 	Warn func(text string)
@@ -68,7 +69,7 @@ func (d *Display) Screen() *render.Screen { return d.screen }
 // Narrator returns what shows the progress of work on the screen.
 func (d *Display) Narrator() *render.Narrator {
 	return render.NewNarrator(d.screen, render.NarratorOptions{
-		Quiet: d.o.Quiet, Verbose: d.o.Verbose, HideQuestions: d.o.InTerminal, // there they are asked
+		Quiet: d.o.Quiet, Verbose: d.o.Verbose, Watch: d.o.Watch, HideQuestions: d.o.InTerminal, // there they are asked
 	})
 }
 

@@ -72,7 +72,8 @@ type Started struct {
 	ParentNode string `json:"parent_node,omitempty"`
 	ParentItem *int   `json:"parent_item,omitempty"`
 
-	NoSnapshots bool `json:"-"` // the state of the run is not to be logged
+	NoSnapshots bool           `json:"-"` // the state of the run is not to be logged
+	State       []value.Member `json:"-"` // of a graph, as it begins or goes on
 }
 
 // Under returns b as that of a child agent that work at parent started.

@@ -113,31 +113,48 @@ func (u use) effect() string {
 // knownKeys returns the keys that are declared or written somewhere, ascending; closed is false if there
 // may be others.
 func (v *validator) knownKeys() (known []string, closed bool) {
-	known = append(slices.Clone(v.g.given), LastErrorKey, LoopKey)
-	if !v.g.IsInner() {
-		known = append(known, PromptKey)
-	}
-	if s := v.g.Schema; s != nil {
-		known = append(known, s.names()...)
-		if s.Strict {
-			slices.Sort(known)
-			return slices.Compact(known), true
-		}
-	}
-	for key := range v.g.InitialState.All() {
-		known = append(known, key)
+	if s := v.g.Schema; s != nil && s.Strict {
+		return sorted(v.g.declaredKeys()), true
 	}
 	for _, n := range v.g.Nodes {
 		if n.Type == ScriptNode || outputSchema(n) != nil && len(schemaProperties(n)) == 0 {
 			return nil, false
 		}
+	}
+	return v.g.Keys(), true
+}
+
+// Keys returns the keys of the state that the definition says are written, ascending. Scripts and models may write others.
+func (g *Graph) Keys() []string {
+	known := g.declaredKeys()
+	for key := range g.InitialState.All() {
+		known = append(known, key)
+	}
+	for _, n := range g.Nodes {
 		known = append(known, writes(n)...)
 		if n.Map != nil {
 			known = append(known, n.Map.CollectInto)
 		}
 	}
-	slices.Sort(known)
-	return slices.Compact(known), true
+	return sorted(known)
+}
+
+// declaredKeys returns the keys of the state that are there without a node that writes them.
+func (g *Graph) declaredKeys() []string {
+	known := append(slices.Clone(g.given), LastErrorKey, LoopKey)
+	if !g.IsInner() {
+		known = append(known, PromptKey)
+	}
+	if g.Schema != nil {
+		known = append(known, g.Schema.names()...)
+	}
+	return known
+}
+
+// sorted returns the keys ascending, each once.
+func sorted(keys []string) []string {
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 func (v *validator) undefinedHint(key string, known []string) string {
@@ -155,4 +172,17 @@ func (v *validator) undefinedHint(key string, known []string) string {
 		return "agent variables reach scripts, as " + environ.AgentVariable(key) + ", but not the state"
 	}
 	return ""
+}
+
+// KeyHint reports whether a node may write a key of the state, as far as that can be known, and else what may be meant.
+func (g *Graph) KeyHint(key string) (hint string, known bool) {
+	v := validator{g: g}
+	keys, closed := v.knownKeys()
+	if !closed || slices.Contains(keys, key) {
+		return "", true
+	}
+	if near := didYouMean(yamldoc.Nearest(key, keys)); near != "" {
+		hint = "; " + near
+	}
+	return hint, false
 }

@@ -180,10 +180,7 @@ func (s *Secrets) body(b event.Body) event.Body {
 		b.Error = s.Text(b.Error)
 		return b
 	case event.StateUpdated:
-		b.Values = slices.Clone(b.Values)
-		for i, m := range b.Values {
-			b.Values[i] = value.Member{Name: s.Text(m.Name), Value: s.value(m.Value)}
-		}
+		b.Values = s.members(b.Values)
 		return b
 	case event.Question:
 		b.Text = s.Text(b.Text)
@@ -230,7 +227,7 @@ func (s *Secrets) body(b event.Body) event.Body {
 		}
 		return b
 	case event.Started:
-		b.Prompt = s.Text(b.Prompt)
+		b.Prompt, b.State = s.Text(b.Prompt), s.members(b.State)
 		return b
 	case event.TodoUpdated:
 		b.Goal, b.Todos = s.Text(b.Goal), slices.Clone(b.Todos)
@@ -293,4 +290,13 @@ func (s *Secrets) raw(text json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(s.Text(string(text)))
+}
+
+// members returns members with redacted names and values.
+func (s *Secrets) members(list []value.Member) []value.Member {
+	list = slices.Clone(list)
+	for i, m := range list {
+		list[i] = value.Member{Name: s.Text(m.Name), Value: s.value(m.Value)}
+	}
+	return list
 }

@@ -115,6 +115,22 @@ func TestValue(t *testing.T) {
 	}
 }
 
+// TestStartedState checks what is not a part of the JSON of an event.
+func TestStartedState(t *testing.T) {
+	t.Parallel()
+	var got []value.Member
+	e := secrets("TOKEN", secret).Emitter(event.Func(func(_ context.Context, ev event.Event) error {
+		got = ev.Body.(event.Started).State
+		return nil
+	}))
+	if err := e.Emit(t.Context(), event.Event{Body: event.Started{State: []value.Member{{Name: "k", Value: value.Of("a " + secret)}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].Value.String() != `"a ***TOKEN***"` {
+		t.Errorf("state %v", got)
+	}
+}
+
 // TestEmitter checks that an event passes whole, with marks for what was secret, and that the
 // original stays as it is.
 func TestEmitter(t *testing.T) {

@@ -18,6 +18,8 @@ type NarratorOptions struct {
 	// agents do, indented. 2 adds tool results and shows values at length. The pieces
 	// of a model's answer are never shown.
 	Verbose int
+	// Watch are keys of the state of a graph whose changes are shown, also if Quiet.
+	Watch []string
 	// HideQuestions leaves questions and answers out, because the asker shows them on
 	// the same terminal.
 	HideQuestions bool
@@ -49,6 +51,8 @@ type Narrator struct {
 	wide  bool // so many nodes run side by side that the start of each is not shown
 	tree  *Tree
 	text  strings.Builder
+
+	watched watched
 }
 
 // NewNarrator returns a narrator that writes to screen. Several runs may be shown one
@@ -60,7 +64,7 @@ func NewNarrator(screen *Screen, o NarratorOptions) *Narrator {
 	if o.Quiet {
 		o.Verbose = 0
 	}
-	return &Narrator{screen: screen, o: o, tree: new(Tree)}
+	return &Narrator{screen: screen, o: o, tree: new(Tree), watched: watched{keys: o.Watch}}
 }
 
 // Emit shows ev. It never fails.
@@ -70,6 +74,7 @@ func (n *Narrator) Emit(_ context.Context, ev event.Event) error {
 	n.text.Reset()
 	n.tree.Add(ev)
 	n.show(ev)
+	n.watch(ev)
 	_, over := ev.Body.(event.Finished) // then the live area goes, even where nothing is shown
 	if _, built := ev.Body.(event.IndexFinished); built {
 		over = true

@@ -70,7 +70,7 @@ type Graph struct {
 // Started implements Work.
 func (g Graph) Started() event.Started {
 	def := g.Plan.Graph()
-	return event.Started{Graph: def.Name, Node: def.Start, NoSnapshots: !def.Settings.LogStateSnapshots}
+	return event.Started{Graph: def.Name, Node: def.Start, NoSnapshots: !def.Settings.LogStateSnapshots, State: graph.State{}.Changes(g.Start.State)}
 }
 
 // Do implements Work.

@@ -94,6 +94,15 @@ func (s *Secrets) member(m value.Member) value.Member {
 	return value.Member{Name: m.Name, Value: s.Value(m.Value)}
 }
 
+// members returns keys of the state as they are shown.
+func (s *Secrets) members(list []value.Member) []value.Member {
+	shown := make([]value.Member, len(list))
+	for i, m := range list {
+		shown[i] = s.member(m)
+	}
+	return shown
+}
+
 // result returns the result of a node without secrets in what it says.
 func (s *Secrets) result(r graph.Result) graph.Result {
 	r.Output = s.Text(r.Output)
@@ -129,12 +138,12 @@ type secretEmitter struct {
 
 // Emit implements [event.Emitter].
 func (e *secretEmitter) Emit(ctx context.Context, ev event.Event) error {
-	if b, ok := ev.Body.(event.StateUpdated); ok {
-		values := make([]value.Member, len(b.Values))
-		for i, m := range b.Values {
-			values[i] = e.secrets.member(m)
-		}
-		b.Values = values
+	switch b := ev.Body.(type) {
+	case event.Started:
+		b.State = e.secrets.members(b.State)
+		ev.Body = b
+	case event.StateUpdated:
+		b.Values = e.secrets.members(b.Values)
 		ev.Body = b
 	}
 	if n := e.secrets.graph.Node(ev.Node); n != nil && e.secrets.graph.MakesSecret(n) {

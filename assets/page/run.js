@@ -15,6 +15,13 @@ const filters = {
 };
 const over = ["done", "failed", "canceled"];
 
+// How far a map has come, and which of its items failed.
+function progressOf(p) {
+  const named = p.failed_items ?? [];
+  const failed = p.failed ? `, ${p.failed} failed${named.length ? `: ${named.join(", ")}` : ""}${named.length && p.failed > named.length ? ", …" : ""}` : "";
+  return `${p.done} of ${p.total}${failed}`;
+}
+
 export function show(main, context) {
   const id = context.path[1];
   const at = `v1/runs/${encodeURIComponent(id)}`;
@@ -79,7 +86,7 @@ export function show(main, context) {
     }
     if (row.children.length) element.setAttribute("aria-expanded", open);
     setText(parts.title, row.title + (row.visit > 1 ? ` ·${row.visit}` : ""));
-    const text = row.error ?? (row.kind === "model" && !row.end ? row.text.slice(-160) : row.kind === "tool" && row.end ? `${oneLine(row.text, 80)}  →  ${oneLine(row.result, 100)}` : row.answer !== undefined ? `${oneLine(row.text, 100)}  →  ${row.answer}` : row.progress && !row.end ? `${row.progress.done} of ${row.progress.total}` : row.kind === "node" ? [row.type, (row.targets ?? []).length ? `→ ${row.targets.join(", ")}` : ""].join("  ") : row.text);
+    const text = row.error ?? (row.kind === "model" && !row.end ? row.text.slice(-160) : row.kind === "tool" && row.end ? `${oneLine(row.text, 80)}  →  ${oneLine(row.result, 100)}` : row.answer !== undefined ? `${oneLine(row.text, 100)}  →  ${row.answer}` : row.progress && !row.end ? progressOf(row.progress) : row.kind === "node" ? [row.type, (row.targets ?? []).length ? `→ ${row.targets.join(", ")}` : ""].join("  ") : row.text);
     setText(parts.text, oneLine(text));
     setText(parts.tokens, row.usage ? count((row.usage.input_tokens ?? 0) + (row.usage.output_tokens ?? 0)) : "");
     setText(parts.cost, cost(row.usage));

@@ -289,6 +289,16 @@ type RunState struct {
 	Step  int             `json:"step"`
 	State json.RawMessage `json:"state" doc:"the values by key"`
 	Next  []string        `json:"next" nullable:"false" doc:"nodes that come next"`
+
+	Visits map[string]int `json:"visits,omitempty" doc:"how often each node has run"`
+	Loops  []LoopCount    `json:"loops,omitempty" doc:"edges with a max that the run has taken"`
+}
+
+// LoopCount says how often a run took an edge with a max.
+type LoopCount struct {
+	Edge  string `json:"edge" doc:"its place in the definition, such as draft.next[1]"`
+	Taken int    `json:"taken"`
+	Max   int    `json:"max,omitempty" doc:"absent if the graph on record does not have the edge"`
 }
 
 // Change is how the value of a key differs between two states.

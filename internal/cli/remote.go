@@ -21,7 +21,6 @@ import (
 	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/session"
-	"loki/internal/value"
 )
 
 // farServer is the server that does what the command asks for.
@@ -444,12 +443,7 @@ func (c *command) showRunAt(ctx context.Context, s *farServer, _ *face) error {
 	if err != nil {
 		return err
 	}
-	v, err := value.ParseJSON(state.State)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(c.Out, string(escape([]byte(v.Lines()))))
-	return err
+	return c.printState(state)
 }
 
 // listRunsAt prints a table of the runs of the server.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"loki/internal/run"
 	"loki/internal/run/summary"
 	"loki/internal/text"
+	"loki/internal/value"
 )
 
 // withRuns opens the store of runs for work.
@@ -271,12 +274,42 @@ func (c *command) showState(ctx context.Context, store run.Store) error {
 	if err != nil {
 		return err
 	}
-	h, err := store.History(ctx, c.opts.run)
+	info, err := store.Info(ctx, c.opts.run)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.Out, string(escape([]byte(h.Info.Shown(cp.State).Object().Value().Lines()))))
-	return err
+	return c.printState(summary.State(info, cp))
+}
+
+// printState prints a state as JSON. On standard error stand the counts of the run's loops and what comes next.
+func (c *command) printState(s api.RunState) error {
+	v, err := value.ParseJSON(s.State)
+	if err != nil {
+		return err
+	}
+	if _, err = fmt.Fprintln(c.Out, string(escape([]byte(v.Lines())))); err != nil || c.opts.quiet {
+		return err
+	}
+	row := func(name string, parts []string) {
+		if len(parts) > 0 {
+			fmt.Fprintln(c.Err, text.Printable(name+": "+strings.Join(parts, ", ")))
+		}
+	}
+	var visits, loops []string
+	for _, node := range slices.Sorted(maps.Keys(s.Visits)) {
+		visits = append(visits, fmt.Sprintf("%s %d", node, s.Visits[node]))
+	}
+	for _, l := range s.Loops {
+		count := strconv.Itoa(l.Taken)
+		if l.Max > 0 {
+			count = fmt.Sprintf("%d of %d", l.Taken, l.Max)
+		}
+		loops = append(loops, l.Edge+" "+count)
+	}
+	row("visits", visits)
+	row("loops", loops)
+	row("next", s.Next)
+	return nil
 }
 
 // diffStates prints how the states of two steps differ.

@@ -28,7 +28,11 @@ func Does(n *graph.Node) string {
 	case n.Input != nil:
 		return "asks you: " + oneLine(n.Input.Question.Source)
 	case n.Map != nil:
-		return fmt.Sprintf("runs %s for each of %s", n.Map.Branch, n.Map.Over.Source)
+		line := fmt.Sprintf("runs %s for each of %s", n.Map.Branch, n.Map.Over.Source)
+		if terms := n.Map.Terms(); len(terms) > 0 {
+			line += " (" + strings.Join(terms, ", ") + ")"
+		}
+		return line
 	case n.Agent != nil:
 		return "has agent " + n.Agent.Agent + " work on: " + oneLine(n.Agent.Prompt.Source)
 	case n.RAG != nil:

@@ -180,6 +180,8 @@ type MapProgress struct {
 	Done   int `json:"done"` // those that failed included
 	Total  int `json:"total"`
 	Failed int `json:"failed,omitempty"`
+
+	FailedItems []string `json:"failed_items,omitempty"` // which, by number and key; only the first ones
 }
 
 // StateUpdated holds the keys that a super-step changed, merged, or those that the user set.

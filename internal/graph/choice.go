@@ -158,6 +158,21 @@ func (n *Node) choices(yield func(place string, c *Choice) bool) {
 	}
 }
 
+// Bounds returns how often a run may take the ways that have a bound, by their ids.
+func (g *Graph) Bounds() map[string]int {
+	bounds := make(map[string]int)
+	for _, n := range g.Nodes {
+		for _, c := range n.choices {
+			for _, w := range c.Ways {
+				if w.Max > 0 {
+					bounds[w.ID] = w.Max
+				}
+			}
+		}
+	}
+	return bounds
+}
+
 // exits returns the places of a node that say where to go.
 func (n *Node) exits() []string {
 	places := []string{"next"}

@@ -349,6 +349,33 @@ type Map struct {
 	Enough     *expr.Expr // whether the results so far, under ResultsKey, will do; nil waits for all
 }
 
+// Terms returns the fields that say which items a map runs, how, and when that will do, as a definition has them: "on_error: skip".
+func (m *Map) Terms() []string {
+	var terms []string
+	add := func(name, text string) {
+		if text != "" {
+			terms = append(terms, name+": "+text)
+		}
+	}
+	if m.ItemIf != nil {
+		add("item_if", m.ItemIf.Source)
+	}
+	if m.Batch > 0 {
+		add("batch", strconv.Itoa(m.Batch))
+	}
+	if m.HasMaxConcurrency {
+		add("concurrency", strconv.Itoa(m.MaxConcurrency))
+	}
+	add("on_error", string(m.OnError))
+	if m.MinSuccess != nil {
+		add("min_success", m.MinSuccess.String())
+	}
+	if m.Enough != nil {
+		add("enough", m.Enough.Source)
+	}
+	return terms
+}
+
 // ResultsKey is what [Map.Enough] reads the results so far as.
 const ResultsKey = "results"
 

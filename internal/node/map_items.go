@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,13 +122,14 @@ type mapping struct {
 	state graph.State // that the items begin with
 	items []item
 
-	mu       sync.Mutex
-	ends     []itemEnd // by index of items; guarded by mu
-	finished int       // guarded by mu, and so is the rest
-	failed   int
-	broken   bool // an item failed, and so does the map
-	stopped  bool // the results are enough
-	stop     context.CancelCauseFunc
+	mu          sync.Mutex
+	ends        []itemEnd // by index of items; guarded by mu
+	finished    int       // guarded by mu, and so is the rest
+	failed      int
+	failedItems []string // the names of the first of them
+	broken      bool     // an item failed, and so does the map
+	stopped     bool     // the results are enough
+	stop        context.CancelCauseFunc
 
 	try   int  // of the retry, from 1
 	again bool // too few items succeeded in the last try, so the failed ones are run again
@@ -337,7 +339,7 @@ func (m *mapping) run(ctx context.Context, i int, turn *run.Turn) error {
 		return nil
 	}
 	m.finished++
-	m.failed++
+	m.fail(i)
 	m.broken = true
 	return m.progress(ctx)
 }
@@ -402,7 +404,7 @@ func (m *mapping) end(i int, rec itemRecord) {
 	if rec.Error == "" {
 		return
 	}
-	m.failed++
+	m.fail(i)
 	m.ends[i].failed, m.ends[i].err = true, errors.New(rec.Error)
 	m.ends[i].result = value.ObjectOf(value.Member{Name: graph.ItemErrorKey, Value: value.ObjectOf(
 		value.Member{Name: "node", Value: value.Of(m.task.Node.Map.Branch)},
@@ -410,9 +412,19 @@ func (m *mapping) end(i int, rec itemRecord) {
 	).Value()}).Value()
 }
 
+// failedNamed bounds how many failed items are named while a map is at work.
+const failedNamed = 5
+
+// fail notes that an item failed. The caller holds m.mu, or is alone.
+func (m *mapping) fail(i int) {
+	if m.failed++; m.failed <= failedNamed {
+		m.failedItems = append(m.failedItems, m.items[i].name)
+	}
+}
+
 // progress says how far the map has come. The caller holds m.mu, or is alone.
 func (m *mapping) progress(ctx context.Context) error {
-	return m.task.Events.Emit(ctx, event.MapProgress{Done: m.finished, Total: len(m.items), Failed: m.failed})
+	return m.task.Events.Emit(ctx, event.MapProgress{Done: m.finished, Total: len(m.items), Failed: m.failed, FailedItems: slices.Clone(m.failedItems)})
 }
 
 // judge stops the items if the results so far are enough. The caller holds m.mu, or is alone.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -111,7 +112,10 @@ func TestMapItemsAreReported(t *testing.T) {
 		t.Errorf("warnings %q", warnings)
 	}
 	progress := eventtest.Bodies[event.MapProgress](c)
-	if !slices.Equal(progress, []event.MapProgress{{Done: 1, Total: 3}, {Done: 2, Total: 3, Failed: 1}, {Done: 3, Total: 3, Failed: 2}}) {
+	b, c2 := `[1] (key "b")`, `[2] (key "c")`
+	if !reflect.DeepEqual(progress, []event.MapProgress{
+		{Done: 1, Total: 3}, {Done: 2, Total: 3, Failed: 1, FailedItems: []string{b}}, {Done: 3, Total: 3, Failed: 2, FailedItems: []string{b, c2}},
+	}) {
 		t.Errorf("progress %v", progress)
 	}
 }

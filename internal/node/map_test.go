@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -129,7 +130,7 @@ nodes:
 			t.Errorf("output %s, %v, %d at once", out.Output, err, most)
 		}
 		progress := eventtest.Bodies[event.MapProgress](c)
-		if len(progress) != 5 || progress[4] != (event.MapProgress{Done: 5, Total: 5}) {
+		if len(progress) != 5 || !reflect.DeepEqual(progress[4], event.MapProgress{Done: 5, Total: 5}) {
 			t.Errorf("progress %v", progress)
 		}
 		items := map[int]bool{}

@@ -176,6 +176,9 @@ func (s *Secrets) body(b event.Body) event.Body {
 	case event.ToolOutput:
 		b.Text = s.Text(b.Text)
 		return b
+	case event.MapProgress:
+		b.FailedItems = s.texts(b.FailedItems)
+		return b
 	case event.NodeFinished:
 		b.Error = s.Text(b.Error)
 		return b

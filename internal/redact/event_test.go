@@ -67,7 +67,7 @@ func bodies() []event.Body {
 		event.StepStarted{},
 		event.StepFinished{},
 		event.NodeStarted{},
-		event.MapProgress{},
+		event.MapProgress{FailedItems: []string{text}},
 		event.CompressionStarted{},
 		event.IndexStarted{},
 		event.ServersStarting{},

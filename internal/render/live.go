@@ -18,6 +18,7 @@ type task struct {
 	attempt     int           // above 1 after a retry
 	done, total int           // of a map or a build; total is 0 for others
 	left        time.Duration // that a build is likely to take; 0 if unknown
+	failed      string        // which items of a map failed; "" for none
 	tenths      int           // of the map that were shown as lines
 }
 
@@ -117,6 +118,7 @@ func (t *task) line(now time.Time, columns int) string {
 	}
 	if t.total > 0 {
 		b.WriteString("  " + Thousands(t.done) + "/" + Thousands(t.total))
+		b.WriteString(t.failed)
 		if room := min(columns-width(b.String())-2-width(note), barMax); room >= barMin {
 			b.WriteString("  " + bar(t.done, t.total, room))
 		}

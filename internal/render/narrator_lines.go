@@ -106,17 +106,28 @@ func (n *Narrator) mapProgress(ev event.Event, b event.MapProgress) {
 	if t == nil || b.Total <= 0 {
 		return
 	}
-	t.done, t.total = b.Done, b.Total
+	t.done, t.total, t.failed = b.Done, b.Total, failedItems(b)
 	tenth := 10 * b.Done / b.Total
 	if n.screen.o.Terminal || tenth <= t.tenths || b.Done >= b.Total {
 		return
 	}
 	t.tenths = tenth
-	text := Thousands(b.Done) + "/" + Thousands(b.Total)
-	if b.Failed > 0 {
-		text += ", " + Thousands(b.Failed) + " failed"
+	n.say(dim, n.subject(ev)+Thousands(b.Done)+"/"+Thousands(b.Total)+t.failed)
+}
+
+// failedItems returns how many items of a map failed, and the first of them, "" for none.
+func failedItems(b event.MapProgress) string {
+	if b.Failed == 0 {
+		return ""
 	}
-	n.say(dim, n.subject(ev)+text)
+	text := ", " + Thousands(b.Failed) + " failed"
+	if len(b.FailedItems) > 0 {
+		text += ": " + joinComma(b.FailedItems)
+	}
+	if b.Failed > len(b.FailedItems) && len(b.FailedItems) > 0 {
+		text += ", …"
+	}
+	return text
 }
 
 func (n *Narrator) retry(ev event.Event, b event.Retry) {

@@ -73,6 +73,17 @@ func (n *node) kindName() string {
 	return name
 }
 
+// terms is kindName with what a map says about its items.
+func (n *node) terms() string {
+	text := n.kindName()
+	if !n.missing() && n.def.Map != nil {
+		for _, term := range n.def.Map.Terms() {
+			text += ", " + printable(term)
+		}
+	}
+	return text
+}
+
 // picture is a graph ready for drawing.
 type picture struct {
 	name  string

@@ -239,7 +239,7 @@ func (s *svg) writeNode(n *node) {
 		label += ", " + string(state)
 	}
 	s.printf(`<g class="%s" data-node="%s" transform="translate(%s %s)" aria-label="%s">`, class, xmlText(n.id), num(box.X-box.W/2), num(box.Y), xmlText(label))
-	title := printable(n.id) + " (" + n.kindName() + ")"
+	title := printable(n.id) + " (" + n.terms() + ")"
 	if !n.missing() && n.def.Description != "" {
 		title += "\n" + printableLines(n.def.Description)
 	}

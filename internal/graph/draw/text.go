@@ -111,7 +111,7 @@ func (t *texter) column(head *node, first, hang, rest string) {
 				first = rest + "↓ "
 			}
 		}
-		line := printable(n.id) + " (" + n.kindName() + ")"
+		line := printable(n.id) + " (" + n.terms() + ")"
 		to := t.next(n)
 		follows = to != nil && i+1 < len(nodes) && nodes[i+1] == to
 		switch {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -116,6 +117,24 @@ func totals(visits []api.Visit) []api.NodeTotal {
 		}
 	}
 	return totals
+}
+
+// State describes the state of a graph's run after a super-step.
+func State(i run.Info, c run.Checkpoint) api.RunState {
+	s := api.RunState{
+		Run: i.ID, Step: c.Step, State: i.Shown(c.State).Object().Value().AppendJSON(nil), Next: append([]string{}, c.Frontier...), Visits: c.Visits,
+	}
+	if len(c.Taken) == 0 {
+		return s
+	}
+	var bounds map[string]int
+	if g, err := i.Recorded(); err == nil {
+		bounds = g.Bounds()
+	}
+	for _, edge := range slices.Sorted(maps.Keys(c.Taken)) {
+		s.Loops = append(s.Loops, api.LoopCount{Edge: edge, Taken: c.Taken[edge], Max: bounds[edge]})
+	}
+	return s
 }
 
 // Questions describes the questions of a run that wait, in order. It is never nil.

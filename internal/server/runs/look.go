@@ -105,9 +105,7 @@ func (e *endpoints) state(ctx context.Context, in *stateRequest) (*api.RunState,
 	if err != nil {
 		return nil, err
 	}
-	return &api.RunState{
-		Run: info.ID, Step: cp.Step, State: info.Shown(cp.State).Object().Value().AppendJSON(nil), Next: append([]string{}, cp.Frontier...),
-	}, nil
+	return new(summary.State(info, cp)), nil
 }
 
 // checkpoint returns a graph's run after a super-step, -1 for the last one.

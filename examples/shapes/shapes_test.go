@@ -39,7 +39,8 @@ type expectation struct {
 	State  map[string]any `yaml:"state"` // values of some keys at the end
 
 	// Trace has a line for each super-step with its nodes and where they lead: "a -> b | c(2) -> b" for the first visit
-	// of a and the second of c. A failed visit has a "!", a canceled one says so, and a map the numbers of its items that are done: "each[0 1]".
+	// of a and the second of c. A failed visit has a "!", a canceled one says so, and a map the numbers of its items that are done: "each[0 1]". Nodes of subgraphs are
+	// in braces: "each[0] {#0/s1/draft #0/s2/end}".
 	// A race may have several.
 	Trace  string   `yaml:"trace"`
 	Traces []string `yaml:"traces"`

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -336,6 +337,7 @@ func visitText(h run.History, v run.Visit) string {
 		}
 		text += fmt.Sprint(slices.Sorted(maps.Keys(items)))
 	}
+	text += nestedText(h, v)
 	if v.Canceled {
 		text += " canceled"
 	}
@@ -346,6 +348,29 @@ func visitText(h run.History, v run.Visit) string {
 		text += " -> " + strings.Join(v.Targets, ", ")
 	}
 	return text
+}
+
+// nestedText has the nodes of a visit's subgraphs, such as " {#0/s1/describe #0/s2/end}": item 0, first super-step.
+func nestedText(h run.History, v run.Visit) string {
+	var paths []string
+	for _, s := range h.Steps {
+		path, done := strings.CutSuffix(s.Key, "/done")
+		if done && s.Step == v.Step && s.Node == v.Node && strings.Contains(path, "graph/s") {
+			paths = append(paths, strings.NewReplacer("item/", "#", "graph/", "").Replace(path))
+		}
+	}
+	if paths == nil {
+		return ""
+	}
+	slices.SortFunc(paths, func(a, b string) int { return strings.Compare(padded(a), padded(b)) })
+	return " {" + strings.Join(paths, " ") + "}"
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// padded sorts like a text with numbers.
+func padded(text string) string {
+	return digits.ReplaceAllStringFunc(text, func(n string) string { return strings.Repeat("0", 6-min(6, len(n))) + n })
 }
 
 // store is a store whose process ends at a write: its lease is gone, and nothing more is recorded.

@@ -142,8 +142,8 @@ const (
 	DurabilityOff     Durability = "off"     // nothing: there is no record, so the run cannot be resumed
 )
 
-// FailurePolicy says what a failing llm or script node without a fallback does to
-// the run.
+// FailurePolicy says what a failing llm or script node with a next and without a fallback does to
+// the run. A failure of any other node without a fallback fails it.
 type FailurePolicy string
 
 // The failure policies.

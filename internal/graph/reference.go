@@ -63,7 +63,7 @@ var fields = map[string]field{
 	"settings.max_loop_iterations":       {aCount, DefaultMaxLoopIterations, "visits of each node"},
 	"settings.max_concurrency":           {aCount, DefaultMaxConcurrency, "nodes at once"},
 	"settings.timeout":                   {aSeconds, nil, "seconds of the run"},
-	"settings.on_failure":                {oneOf(FailContinue, FailStop), FailContinue, "continue or fail: what a failing llm or script node without fallback does"},
+	"settings.on_failure":                {oneOf(FailContinue, FailStop), FailContinue, "continue or fail: whether the run goes on to next, or fails, when an llm or script node without fallback fails"},
 	"settings.budget":                    {ref("budget"), nil, "{usd, tokens, seconds}"},
 	"inner-settings.max_loop_iterations": {aCount, DefaultMaxLoopIterations, "visits of each node"},
 	"inner-settings.max_concurrency":     {aCount, DefaultMaxConcurrency, "nodes at once"},

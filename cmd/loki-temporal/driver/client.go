@@ -55,15 +55,32 @@ func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err 
 		return "", fault.New(fault.Usage, "agent %s is not a graph: only graph agents run on Temporal", job.Info.Agent).
 			WithHint("run it with: loki -a %s", job.Info.Agent)
 	}
-	if n, ok := job.Graph.Find(func(n *graph.Node) bool { return n.Type == graph.WaitNode }); ok {
-		return "", fault.New(fault.Usage, "node %q of agent %s is of type wait, which does not work on Temporal yet", n.Name, job.Info.Agent).
-			WithHint("run it with: loki -a %s", job.Info.Agent)
+	if err := unsupported(job); err != nil {
+		return "", err
 	}
 	if err := job.CheckStart(); err != nil {
 		return "", err
 	}
 	id = run.NewID()
 	return id, r.begin(ctx, id, Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}}, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+}
+
+// unsupported refuses a graph that has what workflows do not do.
+func unsupported(job run.Job) error {
+	for m := range job.Graph.All() {
+		what := ""
+		switch {
+		case m.Type == graph.WaitNode:
+			what = "is of type wait"
+		case m.Compensate != "":
+			what = "has a compensation"
+		default:
+			continue
+		}
+		return fault.New(fault.Usage, "node %q of agent %s %s, which does not work on Temporal yet", m.Name, job.Info.Agent, what).
+			WithHint("run it with: loki -a %s", job.Info.Agent)
+	}
+	return nil
 }
 
 // begin starts a workflow.

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -26,6 +25,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/render"
+	"loki/internal/run"
 	"loki/internal/yamldoc"
 )
 
@@ -59,7 +59,7 @@ type Faces struct {
 // Main runs the command and returns its exit status. environ is the environment as
 // from os.Environ. A command at a terminal that says nothing else starts the REPL.
 func Main(args, environ []string, s Streams, faces Faces) int {
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
+	ctx, stop := signalContext()
 	defer stop()
 	// A second signal ends the process at once, in case the first takes long.
 	defer context.AfterFunc(ctx, stop)()
@@ -75,10 +75,32 @@ func Main(args, environ []string, s Streams, faces Faces) int {
 	return fault.ExitCode(err)
 }
 
-// stopSignals returns the signals that end the work, except those that are ignored in this
-// process from its start, as under nohup.
-func stopSignals() []os.Signal {
-	return slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}, signal.Ignored)
+// signalContext returns a context that ends with the first signal that ends the work. The signal of a user who gives up, Ctrl-C, is its cause
+// as it is. The others, of a system that shuts down or a terminal that is closed, are no reason to undo what a run did: the cause is a
+// [run.StopError]. Once stop was called, the signals do what they do by default.
+func signalContext() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ends := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // from the start of this process, as under nohup
+			signal.Notify(ends, s)
+		}
+	}
+	go func() { // ends with the context
+		select {
+		case s := <-ends:
+			cause := fmt.Errorf("%s signal received: %w", s, context.Canceled)
+			if s != os.Interrupt {
+				cause = &run.StopError{Err: cause}
+			}
+			cancel(cause)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(ends)
+		cancel(nil)
+	}
 }
 
 // command is one run of the program.

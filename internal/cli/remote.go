@@ -68,7 +68,7 @@ func (c *command) server() (*farServer, error) {
 	}
 	var wrong string
 	c.opts.flags.Visit(func(f *pflag.Flag) {
-		if wrong == "" && (!slices.Contains(atServer, f.Name) || f.Name == "budget" && a.flag == "rag") {
+		if wrong == "" && (!slices.Contains(atServer, f.Name) || f.Name == "budget" && a.flag == "rag" || f.Name == "step" && !c.opts.state) {
 			wrong = f.Name
 		}
 	})

@@ -20,13 +20,17 @@ type group struct {
 func (v *validator) groups() []group {
 	var groups []group
 	add := func(n *Node, place string, ids []string) {
-		gr := group{source: n, place: place}
-		for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-			if member := v.g.Node(id); member != nil {
-				gr.members = append(gr.members, member)
+		for _, deferred := range []bool{false, true} { // which never run together
+			gr := group{source: n, place: place}
+			for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+				if member := v.g.Node(id); member != nil && member.Defer == deferred {
+					gr.members = append(gr.members, member)
+				}
+			}
+			if !deferred || len(gr.members) > 1 {
+				groups = append(groups, gr)
 			}
 		}
-		groups = append(groups, gr)
 	}
 	for _, n := range v.g.Nodes {
 		if n.FanOut {

@@ -193,6 +193,9 @@ func TestRules(t *testing.T) {
 			`5:3 error [b] "b" reads j, k, which "c" writes in parallel with it`,
 		},
 		{
+			graph.RuleParallelRead, "deferred", fan(`{type: llm, prompt: "{{k}}", next: z, defer: true}`, "{type: llm, prompt: p, state_updates: {k: x}, next: z}"), "",
+		},
+		{
 			graph.RuleParallelRead, "a_reducer_does_not_excuse", "reducers: {k: append}\n" + fan(`{type: llm, prompt: p, instructions: "{{k[0]}}", next: z}`, "{type: llm, prompt: p, state_updates: {k: x}, next: z}"),
 			`6:3 error [b] "b" reads k, which "c" writes in parallel with it`,
 		},

@@ -24,6 +24,10 @@ func withSet(state graph.State, set []value.Member) graph.State {
 // mayBeSet refuses to set the state of a run of which more is on record than its last checkpoint. What is finished of the super-step after
 // that, and what was asked in it, has seen the state as it was.
 func mayBeSet(ctx context.Context, store Store, id string, last Checkpoint, tasks []TaskRecord) error {
+	if last.Done {
+		return &RefusedError{fault.New(fault.Usage, "the state of run %s cannot be set: its last node has run in %s", id, superStep(last.Step)).
+			WithHint("begin a new run before that: loki --fork %s@%d --set KEY=JSON\nor take what it came to: loki --resume %[1]s", id, max(0, last.Step-1))}
+	}
 	h, err := store.History(ctx, id)
 	if err != nil {
 		return err

@@ -222,7 +222,11 @@ func (c Checkpoint) wasUndone(status Status) bool {
 
 // undoneRefusal is how a run is refused whose effects are undone, or a fork of a checkpoint on the way there.
 func undoneRefusal(id string, c Checkpoint) error {
-	return &RefusedError{fault.New(fault.Usage, "run %s failed, and what it did was undone, so it does not go on: %s", id, text.OneLine(c.Undoing.Error, 200)).
+	ended := "failed"
+	if c.Undoing.Code == fault.Canceled {
+		ended = "was canceled"
+	}
+	return &RefusedError{fault.New(fault.Usage, "run %s %s, and what it did was undone, so it does not go on: %s", id, ended, text.OneLine(c.Undoing.Error, 200)).
 		WithHint("begin anew: loki --fork %s@%d", id, c.Undoing.Before)}
 }
 

@@ -18,6 +18,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"loki/internal/value"
 )
 
 // ErrUnavailable means that no user can be asked here: there is no terminal, or the
@@ -120,6 +122,8 @@ type Question struct {
 	// terminal the error is shown and the question asked again; in a stream it is
 	// returned.
 	Validate func(answer string) error
+	// Schemas are JSON Schemas that Validate checks, too.
+	Schemas []value.Value
 	// Rule is the length predicate that Validate checks, for answers that are given when this
 	// question is gone. Empty means that there is none.
 	Rule string

@@ -73,6 +73,21 @@ func (g *Graph) MakesSecret(n *Node) bool {
 	return n.Map != nil && g.Schema.IsSecret(n.Map.CollectInto)
 }
 
+// AnswerSchemas returns the JSON Schemas that the answer to a question has to fit, because its state_updates store it under keys of the
+// schema as it is. Keys with a reducer are left out: what comes of the answer there is known later.
+func (g *Graph) AnswerSchemas(n *Node) []value.Value {
+	var shapes []value.Value
+	for _, u := range n.Updates {
+		k := g.Schema.Key(u.Key)
+		hole, single := u.Template.single()
+		if k == nil || g.Reducers[u.Key] != "" || !single || len(hole.path) != 1 || hole.path[0].name != scopedKey(n.Type) {
+			continue
+		}
+		shapes = append(shapes, k.Shape)
+	}
+	return shapes
+}
+
 // isOwnKey reports whether Loki writes a key itself.
 func isOwnKey(name string) bool { return name == PromptKey || name == LastErrorKey }
 

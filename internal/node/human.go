@@ -26,6 +26,7 @@ func (r *Runner) approval(ctx context.Context, t *run.Task, wanted string) (prod
 	if a.Default != nil {
 		q.Default, q.HasDefault = a.Default.Lenient(t.Draft), true
 	}
+	r.storable(t.Node, &q)
 	choice, err := tryNode(ctx, r, t, func(ctx context.Context) (string, error) { return r.ask(ctx, t, q) })
 	if err != nil {
 		return r.fail(ctx, t, notAnswered("approval", err))
@@ -70,6 +71,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 			return fmt.Errorf("the answer has to satisfy %s", in.Validation)
 		}
 	}
+	r.storable(t.Node, &q)
 	text, err := tryNode(ctx, r, t, func(ctx context.Context) (string, error) {
 		text, err := r.ask(ctx, t, q)
 		if err != nil {
@@ -90,6 +92,26 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 	p := product{result: value.Of(text)}
 	p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, "input", p.result, wanted)
 	return r.depart(ctx, t, p, "next", t.Node.Next[:min(1, len(t.Node.Next))]...)
+}
+
+// storable has a question take only answers that the schema of the state allows.
+func (r *Runner) storable(n *graph.Node, q *ask.Question) {
+	q.Schemas = r.Plan.Graph().AnswerSchemas(n)
+	valid := q.Validate
+	if q.Schemas == nil {
+		return
+	}
+	q.Validate = func(answer string) error {
+		if valid != nil {
+			if err := valid(answer); err != nil {
+				return err
+			}
+		}
+		if answer == "" && q.HasDefault {
+			return nil
+		}
+		return run.FitsSchemas(answer, q.Schemas)
+	}
 }
 
 // isItem reports whether t is an item of a map.

@@ -82,7 +82,7 @@ nodes:
 state: {name: {type: string, minLength: 2}}
 start: a
 nodes:
-  a: {type: input, question: q, state_updates: {name: "{{input}}"}, next: y}` + ends, `error: node "a" wrote state key "name": must have at least 2 characters, got 1`,
+  a: {type: input, question: q, state_updates: {name: "{{input}}"}, next: y}` + ends, `error: at node "a": input interaction failed: node "a": answer "A": it cannot be stored in the state: (root): must have at least 2 characters, got 1`,
 			world{asker: asktest.NewScripted("A")},
 		},
 		{

@@ -13,7 +13,9 @@ import (
 	"loki/internal/ask"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/schema"
 	"loki/internal/steps"
+	"loki/internal/value"
 )
 
 // giveAnswers records the answers the user gave on the command line, and returns the
@@ -268,12 +270,30 @@ func accept(p Pending, text string) (string, error) {
 		return "", err
 	case q.Kind == ask.Choice && !p.Open && !slices.Contains(p.Options, answer):
 		return "", fmt.Errorf("it has to be one of %s", strings.Join(p.Options, ", "))
-	case p.Rule == "" || text == "" && q.HasDefault:
+	case text == "" && q.HasDefault:
 		return answer, nil
+	case p.Rule != "":
+		valid, err := graph.ParsePredicate(p.Rule)
+		if err == nil && !valid.Holds(answer) {
+			err = fmt.Errorf("it has to satisfy %s", p.Rule)
+		}
+		if err != nil {
+			return answer, err
+		}
 	}
-	valid, err := graph.ParsePredicate(p.Rule)
-	if err == nil && !valid.Holds(answer) {
-		err = fmt.Errorf("it has to satisfy %s", p.Rule)
+	return answer, FitsSchemas(answer, p.Schemas)
+}
+
+// FitsSchemas returns what keeps an answer from fitting one of the JSON Schemas, nil if it fits all of them.
+func FitsSchemas(answer string, schemas []value.Value) error {
+	for _, s := range schemas {
+		form, err := schema.Compile(s)
+		if err != nil {
+			return err
+		}
+		if wrong := form.Validate(value.Of(answer)); wrong != nil {
+			return fmt.Errorf("it cannot be stored in the state: %s", schema.List(wrong, "; "))
+		}
 	}
-	return answer, err
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/steps"
+	"loki/internal/value"
 )
 
 // Store keeps the journals of runs. Its methods may be called from several
@@ -353,7 +354,8 @@ type Pending struct {
 	Multi     bool     `json:"multi,omitempty"`     // the answer is any number of the options, see [ask.JoinAnswers]
 	Assignees []string `json:"assignees,omitempty"` // subjects and groups who may answer; empty for all who may see the run
 
-	Rule string `json:"rule,omitempty"` // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
+	Rule    string        `json:"rule,omitempty"`    // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
+	Schemas []value.Value `json:"schemas,omitempty"` // JSON Schemas that it has to fit
 }
 
 // Used is what the result of a model's step holds besides the reply.

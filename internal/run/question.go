@@ -255,7 +255,7 @@ func (q Questions) keep(ctx context.Context, asked event.Question, key string, q
 	}
 	return rec.Asked(ctx, Pending{
 		ID: asked.ID, Item: question.Item, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
-		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule, Assignees: question.Assignees,
+		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule, Schemas: question.Schemas, Assignees: question.Assignees,
 	})
 }
 

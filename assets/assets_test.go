@@ -164,7 +164,7 @@ func checkDrawing(t *testing.T, g *graph.Graph, page string) {
 	t.Helper()
 	diagram := regexp.MustCompile("(?s)```mermaid\n(.*?)```").FindStringSubmatch(page)
 	if diagram == nil {
-		if drawing := "```text\n" + draw.Text(g, 80) + "```\n"; !strings.Contains(page, drawing) {
+		if drawing := "```text\n" + draw.Text(g, 80, draw.DefaultDepth) + "```\n"; !strings.Contains(page, drawing) {
 			t.Errorf("the page lacks this drawing, see loki --graph %s:\n%s", g.Name, drawing)
 		}
 		return

@@ -23,9 +23,9 @@ func TestDraw(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			svg := draw.SVG(g, draw.SVGOptions{})
+			svg := draw.SVG(g, draw.SVGOptions{Depth: draw.DefaultDepth})
 			wellFormed(t, svg)
-			drawings := map[string]string{"txt": draw.Text(g, 100), "mmd": draw.Mermaid(g), "dot": draw.DOT(g), "svg": string(svg)}
+			drawings := map[string]string{"txt": draw.Text(g, 100, draw.DefaultDepth), "mmd": draw.Mermaid(g, draw.DefaultDepth), "dot": draw.DOT(g, draw.DefaultDepth), "svg": string(svg)}
 			for format, text := range drawings {
 				for _, n := range g.Nodes {
 					if !strings.Contains(text, n.ID) {

@@ -13,6 +13,7 @@ import (
 	"loki/internal/bundle/remote"
 	"loki/internal/completion"
 	"loki/internal/fault"
+	"loki/internal/graph/draw"
 	"loki/internal/provider"
 	"loki/internal/session"
 )
@@ -60,6 +61,7 @@ type options struct {
 	watch    bool // with --validate
 	graph    string
 	format   string
+	depth    int
 	schemaOf string // --print-schema
 	output   string
 	quiet    bool
@@ -348,6 +350,7 @@ func (o *options) sections() []section {
 				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot, svg or text", with: []string{"graph"}},
+				{name: "depth", sets: number(&o.depth, draw.DefaultDepth), usage: "with --graph: open `N` levels of subgraphs; 0 draws each as one node", with: []string{"graph"}},
 				{name: "print-schema", sets: choice(&o.schemaOf, "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
 				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
@@ -506,6 +509,8 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")
 	case o.keep < 0:
 		return fault.New(fault.Usage, "flag --keep: a number of runs from 0 is expected, not %d", o.keep)
+	case o.depth < 0:
+		return fault.New(fault.Usage, "flag --depth: a number of levels from 0 is expected, not %d", o.depth)
 	case o.state && o.stepN == oneStep:
 		return fault.New(fault.Usage, "flag --step: with --state it needs the number of a super-step, from 0")
 	case !o.state && o.stepN == "0":

@@ -208,17 +208,17 @@ func (c *command) drawGraph(context.Context) error {
 	if err != nil {
 		return err
 	}
-	g := of.Graph
+	g, depth := of.Graph, c.opts.depth
 	var drawing string
 	switch c.opts.format {
 	case "mermaid":
-		drawing = draw.Mermaid(g)
+		drawing = draw.Mermaid(g, depth)
 	case "dot":
-		drawing = draw.DOT(g)
+		drawing = draw.DOT(g, depth)
 	case "svg":
-		drawing = string(draw.SVG(g, draw.SVGOptions{Standalone: true}))
+		drawing = string(draw.SVG(g, draw.SVGOptions{Standalone: true, Depth: depth}))
 	default:
-		drawing = draw.Text(g, helpWidth(c.Out))
+		drawing = draw.Text(g, helpWidth(c.Out), depth)
 	}
 	_, err = io.WriteString(c.Out, drawing)
 	return err

@@ -136,7 +136,7 @@ func (p *planning) writePlan(b *strings.Builder, plan app.Plan) {
 		}
 	}
 	section("Plan: " + text.Visible(g.Name))
-	b.WriteString(draw.Text(g, helpWidth(p.Err)))
+	b.WriteString(draw.Text(g, helpWidth(p.Err), draw.DefaultDepth))
 	section("What each node does")
 	var rows [][]string
 	for _, n := range p.result.Nodes {

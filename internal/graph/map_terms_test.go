@@ -33,7 +33,7 @@ nodes:
 		if tt.want != "" {
 			shown = "each (map, " + tt.want + ")"
 		}
-		if text := draw.Text(g, 200); !strings.Contains(text, shown) {
+		if text := draw.Text(g, 200, 0); !strings.Contains(text, shown) {
 			t.Errorf("the drawing does not have %q:\n%s", shown, text)
 		}
 	}

@@ -16,12 +16,16 @@ type card struct {
 	small   []string // the type, and notes
 	content float64  // width of icon and lines
 	lower   float64  // how much lower than the middle of the box the content stands, twice
+	inside  *svg     // an open subgraph, below the lines
 	box     layered.Box
 }
 
-const iconGap = 9.0
+const (
+	iconGap = 9.0
+	frame   = 18.0 // between the border of an open subgraph and what is inside
+)
 
-func newCard(n *node) card {
+func newCard(n *node, o SVGOptions) card {
 	c := card{lines: idLines(printable(n.id)), small: []string{n.kindName()}}
 	if n.dynamic() {
 		c.small = append(c.small, "next: chosen by the script")
@@ -55,11 +59,19 @@ func newCard(n *node) card {
 		padding, inset = 18, 14
 	case graph.WaitNode:
 		padding, inset = 26, 22
+	case graph.GraphNode:
+		padding, inset = 18, 14
 	}
 	c.box = layered.Box{
 		W:     max(c.content+2*padding, 96),
 		H:     lineStep*float64(len(c.lines)+len(c.small)) + 14 + c.lower,
 		Inset: inset,
+	}
+	if n.inside != nil {
+		c.inside = &svg{picture: n.inside, options: o}
+		c.inside.arrange()
+		c.box.W = max(c.box.W, c.inside.w+2*frame)
+		c.box.H += c.inside.h + frame
 	}
 	return c
 }
@@ -163,13 +175,15 @@ var icons = map[string]string{
 	"map":      "M8 1.5 14.5 4.8 8 8 1.5 4.8ZM1.5 8 8 11.2 14.5 8M1.5 11.2 8 14.5 14.5 11.2",
 	"tool":     "M10.2 1.8A3.8 3.8 0 0 0 6.2 6.9L1.8 11.3 4.7 14.2 9.1 9.8A3.8 3.8 0 0 0 14.2 5.8L11.8 8.2 7.8 4.2Z",
 	"wait":     "M4 1.5H12M4 14.5H12M5 1.5V4.5L8 8 11 4.5V1.5M5 14.5V11.5L8 8 11 11.5V14.5",
+	"graph":    "M1.5 2H14.5V14H1.5ZM5 4.5V6.5H9V4.5ZM7 9.5V11.5H11.5V9.5ZM7 6.5 9 9.5",
 	"end":      "M3.5 14.5V2H12.5L10.5 5 12.5 8H3.5",
 	"missing":  "M8 2.5V9.5M8 12.5V13.5",
 }
 
 // outline returns the shape of a node: rounded for a model, double for an agent, angular for a
 // script, pointed for an approval, slanted for an input, a drum for a knowledge base, a
-// stack for a map, with cut corners for a tool, waisted for a wait, and a double pill for an end.
+// stack for a map, with cut corners for a tool, waisted for a wait, framed for
+// a graph, and a double pill for an end.
 func outline(typ string, w, h float64) string {
 	rect := func(class string, d, radius float64) string {
 		return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="%s"/>`, class, num(d), num(d), num(w-2*d), num(h-2*d), num(radius))
@@ -201,6 +215,8 @@ func outline(typ string, w, h float64) string {
 		return path("shape", "M9 0H%sL%s 9V%sL%s %sH9L0 %sV9Z", w-9, w, h-9, w-9, h, h-9)
 	case graph.WaitNode:
 		return path("shape", "M0 0H%sL%s %sL%s %sH0L10 %sZ", w, w-10, h/2, w, h, h/2)
+	case graph.GraphNode:
+		return rect("shape", 0, 6) + rect("inner", 4, 3)
 	case graph.EndNode:
 		return rect("shape", 0, h/2) + rect("inner", 3.5, h/2-3.5)
 	default:

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -11,34 +12,109 @@ import (
 	"loki/internal/value"
 )
 
-// DOT returns g in the language of Graphviz.
-func DOT(g *graph.Graph) string {
-	p := newPicture(g)
+// DOT returns g in the language of Graphviz. Subgraphs are open down to a depth; 0 folds all.
+func DOT(g *graph.Graph, depth int) string {
+	p := newPicture(g, depth)
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n", dotString(printable(p.name)))
 	b.WriteString("  node [fontname=\"Helvetica\", fontsize=11];\n")
 	b.WriteString("  edge [fontname=\"Helvetica\", fontsize=10];\n")
-	b.WriteString("  {\n    node [shape=circle, style=filled, fillcolor=black, label=\"\", width=0.15];\n    start;\n  }\n")
-	fmt.Fprintf(&b, "  start -> %s;\n", dotID(p.start))
-	for _, n := range p.nodes {
-		fmt.Fprintf(&b, "  %s [label=%s, %s];\n", dotID(n), dotLabel(printable(n.id)+"\n("+n.kindName()+")"), dotShape(n))
+	if slices.ContainsFunc(p.nodes, func(n *node) bool { return n.inside != nil }) {
+		b.WriteString("  compound=true;\n") // edges may end at a box
 	}
-	for _, n := range p.nodes {
-		for _, e := range n.out {
-			fmt.Fprintf(&b, "  %s -> %s%s;\n", dotID(n), dotID(e.to), dotEdge(e))
-		}
-		if n.dynamic() {
-			note := dotString("next:" + n.id)
-			fmt.Fprintf(&b, "  %s [label=%s, shape=note];\n", note, dotString(dynamicNote))
-			fmt.Fprintf(&b, "  %s -> %s [style=dotted, arrowhead=none];\n", dotID(n), note)
-		}
-	}
+	dotPicture(&b, p, "  ")
 	b.WriteString("}\n")
 	return b.String()
 }
 
-// dotID keeps the ids of nodes apart from the names the picture itself uses.
-func dotID(n *node) string { return dotString("node:" + n.id) }
+// dotPicture writes the nodes and edges of p.
+func dotPicture(b *strings.Builder, p *picture, indent string) {
+	printf := func(format string, args ...any) { fmt.Fprintf(b, indent+format+";\n", args...) }
+	b.WriteString(indent + "{\n")
+	printf(`  node [shape=circle, style=filled, fillcolor=black, label="", width=0.15]`)
+	printf("  %s", dotStart(p))
+	b.WriteString(indent + "}\n")
+	dotArrow(printf, dotStart(p), nil, p.start, nil)
+	for _, n := range p.nodes {
+		if n.inside == nil {
+			printf("%s [label=%s, %s]", dotID(n), dotLabel(printable(n.id)+"\n("+n.kindName()+")"), dotShape(n))
+			continue
+		}
+		b.WriteString(indent + "subgraph " + dotName("cluster", n) + " {\n")
+		printf("  label=%s", dotLabel(printable(n.id)+" ("+n.kindName()+")"))
+		printf("  fontname=\"Helvetica\"")
+		printf("  fontsize=11")
+		if style := "rounded"; n.reachable {
+			printf("  style=%s", style)
+		} else {
+			printf("  style=\"%s,dashed\"", style)
+		}
+		dotPicture(b, n.inside, indent+"  ")
+		b.WriteString(indent + "}\n")
+	}
+	for _, n := range p.nodes {
+		for _, e := range n.out {
+			dotArrow(printf, dotLast(n), n, e.to, dotEdge(e))
+		}
+		if n.dynamic() {
+			note := dotName("next", n)
+			printf("%s [label=%s, shape=note]", note, dotString(dynamicNote))
+			printf("%s -> %s [style=dotted, arrowhead=none]", dotID(n), note)
+		}
+	}
+}
+
+// dotArrow writes an edge to a node, from what stands for the node from, nil for the mark of the start. It begins and ends at the
+// boxes of open subgraphs, but for one from such a box to itself, which Graphviz draws in the box only.
+func dotArrow(printf func(format string, args ...any), tail string, from, to *node, attrs []string) {
+	if from != nil && from != to && from.inside != nil {
+		attrs = append(attrs, "ltail="+dotName("cluster", from))
+	}
+	if from != to && to.inside != nil {
+		attrs = append(attrs, "lhead="+dotName("cluster", to))
+	}
+	list := ""
+	if len(attrs) > 0 {
+		list = " [" + strings.Join(attrs, ", ") + "]"
+	}
+	printf("%s -> %s%s", tail, dotID(to), list)
+}
+
+// dotName returns a name for what belongs to n. It keeps the ids of nodes apart from the names the picture itself uses, and from
+// those of nodes in subgraphs.
+func dotName(what string, n *node) string {
+	if strings.Contains(n.id, "/") {
+		what += " " + strconv.Itoa(n.number)
+	}
+	return dotString(what + ":" + n.id)
+}
+
+// dotID names n, or the mark of the start of its open subgraph: clusters are no ends of edges.
+func dotID(n *node) string {
+	if n.inside != nil {
+		return dotStart(n.inside)
+	}
+	return dotName("node", n)
+}
+
+// dotLast is dotID for edges that leave n. What comes behind an open subgraph stands below one of its ends.
+func dotLast(n *node) string {
+	if n.inside != nil {
+		for _, end := range n.inside.nodes {
+			if !end.missing() && end.def.Type == graph.EndNode {
+				return dotID(end)
+			}
+		}
+	}
+	return dotID(n)
+}
+
+func dotStart(p *picture) string {
+	if p.outer == nil {
+		return "start"
+	}
+	return dotName("start", p.outer)
+}
 
 func dotShape(n *node) string {
 	if n.missing() {
@@ -76,7 +152,7 @@ func dotShape(n *node) string {
 	return attrs
 }
 
-func dotEdge(e edge) string {
+func dotEdge(e edge) []string {
 	var attrs []string
 	switch e.kind {
 	case parallel, branch:
@@ -89,10 +165,7 @@ func dotEdge(e edge) string {
 	if e.label != "" {
 		attrs = append(attrs, "label="+dotLabel(text.CutRunes(e.label, labelWidth)))
 	}
-	if len(attrs) == 0 {
-		return ""
-	}
-	return " [" + strings.Join(attrs, ", ") + "]"
+	return attrs
 }
 
 // dotLabel returns s as a label, in which HTML entities are replaced.

@@ -8,6 +8,10 @@
 // leads to from the start are part of the picture and marked, as are targets that do
 // not exist. A script without a next is noted as choosing its successor when it runs.
 //
+// A subgraph is one folded node, or, up to a depth, open: a box with nodes of its own, which have
+// names such as research/search. No edge leads into or out of the box; what leads to the
+// node of the subgraph begins with its start.
+//
 // The functions take any definition, valid or not, and are deterministic.
 package draw
 
@@ -19,7 +23,11 @@ import (
 	"unicode"
 
 	"loki/internal/graph"
+	"loki/internal/text"
 )
+
+// DefaultDepth is how many levels of subgraphs are open where a user does not say it.
+const DefaultDepth = 1
 
 // kind is how an edge comes to be taken.
 type kind int
@@ -42,12 +50,14 @@ type edge struct {
 
 // node is a node of the graph, or a target that does not exist.
 type node struct {
-	index     int // in picture.nodes
-	id        string
+	index     int         // in picture.nodes
+	number    int         // no two nodes of the picture and of what is inside its nodes have the same
+	id        string      // of a node of a subgraph its name: research/search
 	def       *graph.Node // nil if missing
 	out       []edge      // in declared order, no two of the same kind to the same node
 	reachable bool        // from the start
 	undoes    bool        // it is a compensation
+	inside    *picture    // of an open subgraph
 }
 
 func (n *node) missing() bool { return n.def == nil }
@@ -64,6 +74,9 @@ func (n *node) kindName() string {
 		return "missing"
 	}
 	name := string(n.def.Type)
+	if n.def.Sub != nil && n.inside == nil {
+		name += ", " + text.Count(len(n.def.Sub.Graph.Nodes), "node")
+	}
 	if n.def.Join != graph.JoinEach {
 		name += ", join: " + n.def.Join.String()
 	}
@@ -75,13 +88,13 @@ func (n *node) kindName() string {
 
 // terms is kindName with what a map says about its items.
 func (n *node) terms() string {
-	text := n.kindName()
+	terms := n.kindName()
 	if !n.missing() && n.def.Map != nil {
 		for _, term := range n.def.Map.Terms() {
-			text += ", " + printable(term)
+			terms += ", " + printable(term)
 		}
 	}
-	return text
+	return terms
 }
 
 // picture is a graph ready for drawing.
@@ -89,15 +102,27 @@ type picture struct {
 	name  string
 	nodes []*node // declared ones in order, then missing ones
 	start *node
+	outer *node // whose subgraph it is; nil if it is none
 }
 
-func newPicture(g *graph.Graph) *picture {
-	p := &picture{name: g.Name}
+// newPicture returns a picture of g with depth levels of open subgraphs.
+func newPicture(g *graph.Graph, depth int) *picture { return (&numbering{}).picture(g, nil, depth) }
+
+// numbering counts the nodes of a picture and of those inside it.
+type numbering struct{ nodes int }
+
+func (c *numbering) picture(g *graph.Graph, outer *node, depth int) *picture {
+	p := &picture{name: g.Name, outer: outer}
+	within := ""
+	if outer != nil {
+		within = outer.id
+	}
 	byID := make(map[string]*node, len(g.Nodes))
 	find := func(id string) *node {
 		n, ok := byID[id]
 		if !ok {
-			n = &node{index: len(p.nodes), id: id}
+			n = &node{index: len(p.nodes), number: c.nodes, id: graph.InnerName(within, id)}
+			c.nodes++
 			byID[id] = n
 			p.nodes = append(p.nodes, n)
 		}
@@ -112,7 +137,14 @@ func newPicture(g *graph.Graph) *picture {
 			n.out = edgesOf(g, n.def, find)
 		}
 	}
-	markReachable(p.start)
+	if outer == nil || outer.reachable {
+		markReachable(p.start)
+	}
+	for _, n := range p.nodes {
+		if depth > 0 && !n.missing() && n.def.Sub != nil {
+			n.inside = c.picture(n.def.Sub.Graph, n, depth-1)
+		}
+	}
 	return p
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -114,6 +115,7 @@ func graphs() map[string]*graph.Graph {
 		"cycle":     graphOf("cycle", llm("a", "b"), approval("b", "again", "a", "c"), end("c")),
 		"deep":      graphOf("deep", append(deep, end("ask_20"))...),
 		"choices":   parsed(choices),
+		"subgraphs": parsed(subgraphs),
 		"fan_twice": graphOf("fan", llm("a", "b", "b"), end("b")),
 	}
 }
@@ -138,6 +140,52 @@ nodes:
   done: {type: end}
 `
 
+// subgraphs has subgraphs in a fan-out, in a map, in each other, without a way to them, and with names that mean something elsewhere.
+const subgraphs = `
+name: subgraphs
+start: research
+nodes:
+  research:
+    type: graph
+    start: plan
+    nodes:
+      plan: {type: llm, prompt: p, next: [web, books]}
+      web: {type: llm, prompt: p, next: merge}
+      books:
+        type: graph
+        start: shelf
+        nodes:
+          shelf:
+            type: graph
+            start: book
+            nodes: {book: {type: end}}
+            next: read
+          read: {type: script, script: s.sh}
+        fallback: merge
+        next: merge
+      merge: {type: llm, prompt: p, next: done}
+      done: {type: end}
+    fallback: sorry
+    next: each
+  each: {type: map, over: "{{list}}", as: item, branch: "a/b", collect_into: out, next: again}
+  "a/b":
+    type: graph
+    start: "[1]"
+    nodes: {"[1]": {type: end}}
+  again:
+    type: graph
+    start: done
+    nodes: {done: {type: end}}
+    next: [{when: n < 3, to: again, max: 3}, {to: done}]
+  lost:
+    type: graph
+    start: wait
+    nodes: {wait: {type: llm, prompt: p, next: done}, done: {type: end}}
+    next: done
+  sorry: {type: end}
+  done: {type: end}
+`
+
 func parsed(text string) *graph.Graph {
 	g, _, err := graph.Parse("graph.yaml", []byte(text))
 	if err != nil {
@@ -148,7 +196,7 @@ func parsed(text string) *graph.Graph {
 
 func TestGolden(t *testing.T) {
 	for name, g := range graphs() {
-		for ext, got := range map[string]string{"mmd": Mermaid(g), "dot": DOT(g), "txt": Text(g, 60)} {
+		for ext, got := range map[string]string{"mmd": Mermaid(g, 2), "dot": DOT(g, 2), "txt": Text(g, 60, 2)} {
 			t.Run(name+"_"+ext, func(t *testing.T) {
 				file := filepath.Join("testdata", name+"."+ext)
 				if *update {
@@ -172,20 +220,46 @@ func TestGolden(t *testing.T) {
 func TestNothingForTerminals(t *testing.T) {
 	odd := "\x1b[2J\x07\u009b1m\u202e"
 	g := graphOf(odd, approval("a", "ask", odd, odd), script(odd, "done"), end("done"))
-	for form, got := range map[string]string{"mermaid": Mermaid(g), "dot": DOT(g), "text": Text(g, 60)} {
+	for form, got := range map[string]string{"mermaid": Mermaid(g, 2), "dot": DOT(g, 2), "text": Text(g, 60, 2)} {
 		if i := strings.IndexFunc(got, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
 			t.Errorf("%s has a character that no terminal shows: %.30q", form, got[i:])
 		}
 	}
-	if !strings.Contains(DOT(g), `"node:\\x1b[2J`) {
-		t.Errorf("the id is gone:\n%s", DOT(g))
+	if !strings.Contains(DOT(g, 2), `"node:\\x1b[2J`) {
+		t.Errorf("the id is gone:\n%s", DOT(g, 2))
+	}
+}
+
+// drawn returns the nodes of a picture and those inside them.
+func drawn(p *picture) []*node {
+	nodes := slices.Clone(p.nodes)
+	for _, n := range p.nodes {
+		if n.inside != nil {
+			nodes = append(nodes, drawn(n.inside)...)
+		}
+	}
+	return nodes
+}
+
+// TestDepth makes sure that subgraphs are open down to the depth, and folded below it.
+func TestDepth(t *testing.T) {
+	g := parsed(subgraphs)
+	const inner, innermost, folded = "research/plan", "research/books/read", "graph, 5 nodes"
+	for depth, want := range [][3]bool{{false, false, true}, {true, false, false}, {true, true, false}} {
+		svg := string(SVG(g, SVGOptions{Depth: depth}))
+		for form, text := range map[string]string{"mermaid": Mermaid(g, depth), "dot": DOT(g, depth), "text": Text(g, 100, depth), "svg": svg} {
+			got := [3]bool{strings.Contains(text, inner), strings.Contains(text, innermost), strings.Contains(text, folded)}
+			if got != want {
+				t.Errorf("%s of depth %d: %q, %q and %q are there: %v, want %v", form, depth, inner, innermost, folded, got, want)
+			}
+		}
 	}
 }
 
 func TestTextFitsAndIsComplete(t *testing.T) {
 	for name, g := range graphs() {
 		for _, width := range []int{20, 40, 80} {
-			text := Text(g, width)
+			text := Text(g, width, 2)
 			for line := range strings.Lines(text) {
 				if w := ansi.StringWidth(strings.TrimRight(line, "\n")); w > width {
 					t.Errorf("%s: a line of %d columns where %d are allowed: %s", name, w, width, line)
@@ -194,10 +268,9 @@ func TestTextFitsAndIsComplete(t *testing.T) {
 			if width < 80 {
 				continue // ids may be cut
 			}
-			for _, n := range g.Nodes {
-				own := printable(n.ID) + " (" + string(n.Type)
-				if c := strings.Count(text, own); c == 0 {
-					t.Errorf("%s: node %q has no line in\n%s", name, n.ID, text)
+			for _, n := range drawn(newPicture(g, 2)) {
+				if !n.missing() && !strings.Contains(text, printable(n.id)+" ("+string(n.def.Type)) {
+					t.Errorf("%s: node %q has no line in\n%s", name, n.id, text)
 				}
 			}
 		}

@@ -12,45 +12,70 @@ import (
 // labelWidth is the number of characters of an edge's label in a laid-out picture.
 const labelWidth = 60
 
-// Mermaid returns g as a Mermaid flowchart, which GitHub and many editors draw.
-func Mermaid(g *graph.Graph) string {
-	p := newPicture(g)
-	var b strings.Builder
+// Mermaid returns g as a Mermaid flowchart, which GitHub and many editors draw. Subgraphs are open down to a depth; 0 folds all.
+func Mermaid(g *graph.Graph, depth int) string {
+	p := newPicture(g, depth)
+	var b mermaid
 	if p.name != "" {
 		// A JSON string is also a YAML string.
 		fmt.Fprintf(&b, "---\ntitle: %s\n---\n", jsonString(printable(p.name)))
 	}
 	b.WriteString("flowchart TD\n")
-	b.WriteString("  start((\" \")) --> " + mermaidID(p.start) + "\n")
-	unreachable, missing := false, false
+	b.picture(p, "  ")
+	if b.unreachable {
+		b.WriteString("  classDef unreachable color:#888,stroke:#888,stroke-dasharray:4 4\n")
+	}
+	if b.missing {
+		b.WriteString("  classDef missing color:#c00,stroke:#c00,stroke-dasharray:4 4\n")
+	}
+	return b.String()
+}
+
+// mermaid writes a flowchart.
+type mermaid struct {
+	strings.Builder
+	unreachable, missing bool // there are such nodes
+}
+
+// picture writes the nodes and edges of p. All of it stands together, since what is first named between subgraph and end is inside.
+func (b *mermaid) picture(p *picture, indent string) {
+	start := "start"
+	if p.outer != nil {
+		start += "_" + mermaidID(p.outer)
+	}
+	fmt.Fprintf(b, "%s%s((\" \")) --> %s\n", indent, start, mermaidID(p.start))
 	for _, n := range p.nodes {
-		b.WriteString("  " + mermaidID(n) + mermaidShape(n))
+		class := ""
 		switch {
 		case n.missing():
-			missing = true
-			b.WriteString(":::missing")
+			class, b.missing = "missing", true
 		case !n.reachable:
-			unreachable = true
-			b.WriteString(":::unreachable")
+			class, b.unreachable = "unreachable", true
 		}
-		b.WriteByte('\n')
+		id := mermaidID(n)
+		if n.inside != nil {
+			fmt.Fprintf(b, "%ssubgraph %s[\"%s (%s)\"]\n", indent, id, mermaidText(printable(n.id)), mermaidText(n.kindName()))
+			b.picture(n.inside, indent+"  ")
+			b.WriteString(indent + "end\n")
+			if class != "" {
+				fmt.Fprintf(b, "%sclass %s %s\n", indent, id, class)
+			}
+			continue
+		}
+		if class != "" {
+			class = ":::" + class
+		}
+		b.WriteString(indent + id + mermaidShape(n) + class + "\n")
 	}
 	for _, n := range p.nodes {
 		id := mermaidID(n)
 		for _, e := range n.out {
-			fmt.Fprintf(&b, "  %s %s %s\n", id, mermaidArrow(e), mermaidID(e.to))
+			fmt.Fprintf(b, "%s%s %s %s\n", indent, id, mermaidArrow(e), mermaidID(e.to))
 		}
 		if n.dynamic() {
-			fmt.Fprintf(&b, "  %s -.- next_%s>\"%s\"]\n", id, id, mermaidText(dynamicNote))
+			fmt.Fprintf(b, "%s%s -.- next_%s>\"%s\"]\n", indent, id, id, mermaidText(dynamicNote))
 		}
 	}
-	if unreachable {
-		b.WriteString("  classDef unreachable color:#888,stroke:#888,stroke-dasharray:4 4\n")
-	}
-	if missing {
-		b.WriteString("  classDef missing color:#c00,stroke:#c00,stroke-dasharray:4 4\n")
-	}
-	return b.String()
 }
 
 const dynamicNote = "chosen by the script (_next)"
@@ -67,7 +92,7 @@ func mermaidID(n *node) string {
 	if name == n.id {
 		return "n_" + name
 	}
-	return fmt.Sprintf("x%d_%s", n.index, name)
+	return fmt.Sprintf("x%d_%s", n.number, name)
 }
 
 func mermaidShape(n *node) string {

@@ -33,6 +33,8 @@ var colors = [...]struct{ name, light, dark string }{
 	{"tool-card", "#fbf6e2", "#2c2710"},
 	{"wait", "#5b5f97", "#a9aee8"},
 	{"wait-card", "#f1f1fb", "#20223c"},
+	{"graph", "#3d6b1f", "#a5d46a"},
+	{"graph-card", "#f2f8ec", "#1d2a12"},
 	{"end", "#18202e", "#e8edf6"},
 	{"end-card", "#eef1f5", "#222b3a"},
 	{"done", "#1a7f43", "#3fb96c"},

@@ -40,6 +40,7 @@ var states = [...]struct {
 type SVGOptions struct {
 	Standalone bool             // with a style sheet, a background, and the name of the graph above it
 	States     map[string]State // by id of the node; nil if the picture is not about a run
+	Depth      int              // of open subgraphs, which are boxes in boxes; 0 folds all
 }
 
 // SVG returns g as a laid-out picture that looks the same in light and in dark. It has no
@@ -55,7 +56,7 @@ type SVGOptions struct {
 // with its kind (next, parallel, route, fallback, compensate or branch), data-label if it has a label,
 // "back" if it closes a loop, and "taken" if the run went that way.
 func SVG(g *graph.Graph, o SVGOptions) []byte {
-	s := &svg{picture: newPicture(g), options: o}
+	s := &svg{picture: newPicture(g, o.Depth), options: o}
 	s.arrange()
 	s.write(g.Description)
 	return []byte(s.b.String())
@@ -99,7 +100,7 @@ func (s *svg) arrange() {
 	s.edges = append(s.edges, drawnEdge{edge: edge{to: s.start}})
 	s.arrows = append(s.arrows, layered.Arrow{From: 0, To: s.start.index + 1})
 	for _, n := range s.nodes {
-		c := newCard(n)
+		c := newCard(n, s.options)
 		s.cards = append(s.cards, c)
 		s.boxes = append(s.boxes, c.box)
 	}
@@ -150,7 +151,13 @@ func (s *svg) write(description string) {
 			y += lineStep
 		}
 	}
-	s.printf(`<g transform="translate(%s %s)">`+"\n", num((width-s.w)/2), num(top))
+	s.writePicture((width-s.w)/2, top)
+	s.b.WriteString("</svg>\n")
+}
+
+// writePicture writes what was laid out, with its upper left corner there.
+func (s *svg) writePicture(x, y float64) {
+	s.printf(`<g transform="translate(%s %s)">`+"\n", num(x), num(y))
 	for i := range s.arrows {
 		s.writeEdge(i)
 	}
@@ -159,7 +166,7 @@ func (s *svg) write(description string) {
 	for _, n := range s.nodes {
 		s.writeNode(n)
 	}
-	s.b.WriteString("</g>\n</svg>\n")
+	s.b.WriteString("</g>\n")
 }
 
 func (s *svg) printf(format string, args ...any) { fmt.Fprintf(&s.b, format, args...) }
@@ -245,9 +252,13 @@ func (s *svg) writeNode(n *node) {
 	}
 	s.printf("<title>%s</title>", xmlText(title))
 	s.b.WriteString(outline(typ, box.W, box.H))
+	height := box.H + c.lower // of the part with the lines
+	if c.inside != nil {
+		height -= c.inside.h + frame
+	}
 	x := (box.W-c.content)/2 + iconSize + iconGap
-	y := (box.H+c.lower-lineStep*float64(len(c.lines)+len(c.small)))/2 + 12
-	s.printf(`<path class="icon" transform="translate(%s %s)" d="%s"/>`, num((box.W-c.content)/2), num((box.H+c.lower-iconSize)/2), icons[typ])
+	y := (height-lineStep*float64(len(c.lines)+len(c.small)))/2 + 12
+	s.printf(`<path class="icon" transform="translate(%s %s)" d="%s"/>`, num((box.W-c.content)/2), num((height-iconSize)/2), icons[typ])
 	for _, line := range c.lines {
 		s.printf(`<text class="id" x="%s" y="%s">%s</text>`, num(x), num(y), xmlText(line))
 		y += lineStep
@@ -258,6 +269,10 @@ func (s *svg) writeNode(n *node) {
 	}
 	s.writeBadge(state, box.W, c)
 	s.b.WriteString("</g>\n")
+	if c.inside != nil {
+		c.inside.writePicture(box.X-c.inside.w/2, box.Y+height)
+		s.b.WriteString(c.inside.b.String())
+	}
 }
 
 // writeBadge shows the state. A page, whose states may change, gets the badges of all of them,

@@ -34,6 +34,7 @@ func TestSVGGolden(t *testing.T) {
 		"choices":     {Standalone: true},
 		"names":       {},
 		"unreachable": {Standalone: true},
+		"subgraphs":   {Standalone: true, Depth: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := SVG(graphs()[name], o)
@@ -117,17 +118,20 @@ func TestSVGIsComplete(t *testing.T) {
 	for name, g := range graphs() {
 		t.Run(name, func(t *testing.T) {
 			for _, standalone := range []bool{false, true} {
-				got := pick(t, SVG(g, SVGOptions{Standalone: standalone}), standalone)
-				p := newPicture(g)
+				got := pick(t, SVG(g, SVGOptions{Standalone: standalone, Depth: 2}), standalone)
+				nodes := drawn(newPicture(g, 2))
 				edges := 1 // to the start
-				for _, n := range p.nodes {
+				for _, n := range nodes {
+					if n.inside != nil {
+						edges++
+					}
 					edges += len(n.out)
 					if !slices.Contains(got.nodes, xmlChars(n.id)) {
 						t.Errorf("node %q is not in the picture", n.id)
 					}
 				}
-				if len(got.nodes) != len(p.nodes) || len(got.edges) != edges {
-					t.Errorf("%d nodes and %d edges, want %d and %d", len(got.nodes), len(got.edges), len(p.nodes), edges)
+				if len(got.nodes) != len(nodes) || len(got.edges) != edges {
+					t.Errorf("%d nodes and %d edges, want %d and %d", len(got.nodes), len(got.edges), len(nodes), edges)
 				}
 				if got.elements["style"] != standalone {
 					t.Errorf("style: %v", got.elements["style"])
@@ -312,7 +316,7 @@ func TestCrossings(t *testing.T) {
 	var diagrams []diagram
 	ours := make([]int, len(names))
 	for i, name := range names {
-		s := &svg{picture: newPicture(all[name])}
+		s := &svg{picture: newPicture(all[name], 0)}
 		s.arrange()
 		var d diagram
 		var lines [][]layered.Point

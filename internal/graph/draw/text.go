@@ -12,6 +12,9 @@ import (
 // DefaultWidth is the width of a [Text] for which none is given, in columns.
 const DefaultWidth = 80
 
+// minWidth is the least width of what is inside a subgraph. What stands further to the right is cut.
+const minWidth = 20
+
 // Text returns g as lines of at most width columns; 0 means [DefaultWidth].
 //
 //	▸ plan (llm)
@@ -28,16 +31,26 @@ const DefaultWidth = 80
 // again, the meeting node stands at the level of the node they parted from. ↓ marks
 // the next of the line above it at the same level, • any other node. Branches that
 // are too deep for the width continue further down, and so do unreachable nodes.
-func Text(g *graph.Graph, width int) string {
+//
+// Subgraphs are open down to a depth; 0 folds all. What is inside one stands behind a dotted line:
+//
+//	▸ write (graph)
+//	  ┊ ▸ write/draft (llm)
+//	  ┊ • write/done (end)
+//	  └─ fallback -> sorry
+func Text(g *graph.Graph, width, depth int) string {
 	if width <= 0 {
 		width = DefaultWidth
 	}
+	return pictureText(newPicture(g, depth), width)
+}
+
+func pictureText(p *picture, width int) string {
 	t := &texter{width: width, placed: map[*node]bool{}}
-	p := newPicture(g)
 	t.region(p.start, "▸ ")
 	var rest []*node
 	for _, n := range p.nodes {
-		if !n.reachable && !n.missing() {
+		if !n.reachable && !n.missing() && !t.placed[n] {
 			rest = append(rest, n)
 		}
 	}
@@ -121,7 +134,18 @@ func (t *texter) column(head *node, first, hang, rest string) {
 			line += " -> " + dynamicNote
 		}
 		t.line(first + line)
+		if n.inside != nil {
+			t.inside(n.inside, hang+"┊ ")
+		}
 		t.branches(n, hang)
+	}
+}
+
+// inside draws an open subgraph. Its lines begin with indent.
+func (t *texter) inside(p *picture, indent string) {
+	width := max(t.width-ansi.StringWidth(indent), minWidth)
+	for line := range strings.Lines(pictureText(p, width)) {
+		t.line(strings.TrimRight(indent+strings.TrimSuffix(line, "\n"), " "))
 	}
 }
 

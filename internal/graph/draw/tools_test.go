@@ -20,8 +20,12 @@ import (
 // labels returns what the picture of g must show: ids and edge labels.
 func labels(p *picture) []string {
 	var out []string
-	for _, n := range p.nodes {
-		out = append(out, printable(n.id))
+	for _, n := range drawn(p) {
+		if n.inside != nil {
+			out = append(out, printable(n.id)+" (graph)")
+		} else {
+			out = append(out, printable(n.id))
+		}
 		for _, e := range n.out {
 			if e.label != "" {
 				out = append(out, text.CutRunes(e.label, labelWidth))
@@ -39,7 +43,7 @@ func TestGraphvizDrawsIt(t *testing.T) {
 	for name, g := range graphs() {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), dot, "-Tsvg")
-			cmd.Stdin = strings.NewReader(DOT(g))
+			cmd.Stdin = strings.NewReader(DOT(g, 2))
 			var complaints bytes.Buffer
 			cmd.Stderr = &complaints
 			svg, err := cmd.Output()
@@ -47,7 +51,7 @@ func TestGraphvizDrawsIt(t *testing.T) {
 				t.Fatalf("%v: %s", err, complaints.String())
 			}
 			texts := textsOf(t, svg)
-			for _, want := range labels(newPicture(g)) {
+			for _, want := range labels(newPicture(g, 2)) {
 				if !slices.Contains(texts, want) {
 					t.Errorf("%q is not in the picture, which shows %q", want, texts)
 				}
@@ -97,7 +101,7 @@ func TestMermaidParsesIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "node", script)
 			cmd.Env = append(os.Environ(), "MERMAID_MODULES="+modules)
-			cmd.Stdin = strings.NewReader(Mermaid(g))
+			cmd.Stdin = strings.NewReader(Mermaid(g, 2))
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
 			if err != nil {
@@ -107,9 +111,13 @@ func TestMermaidParsesIt(t *testing.T) {
 			if err := json.Unmarshal(out, &parsed); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			p := newPicture(g)
-			vertices, edges := 1+len(p.nodes), 1 // the start mark and its edge
-			for _, n := range p.nodes {
+			p := newPicture(g, 2)
+			vertices, edges := 1, 1 // the start mark and its edge
+			for _, n := range drawn(p) {
+				vertices++
+				if n.inside != nil { // a box, and a mark and its edge inside
+					edges++
+				}
 				edges += len(n.out)
 				if n.dynamic() {
 					vertices, edges = vertices+1, edges+1
@@ -138,6 +146,6 @@ func BenchmarkText(b *testing.B) {
 	}
 	g := graphOf("chain", nodes...)
 	for b.Loop() {
-		Text(g, 80)
+		Text(g, 80, 0)
 	}
 }

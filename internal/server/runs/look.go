@@ -191,11 +191,11 @@ func drawing(g *graph.Graph, format string, states map[string]draw.State) *rest.
 	case "svg":
 		return rest.Bytes(0, "image/svg+xml", draw.SVG(g, draw.SVGOptions{States: states}))
 	case "mermaid":
-		return rest.Bytes(0, plain, []byte(draw.Mermaid(g)))
+		return rest.Bytes(0, plain, []byte(draw.Mermaid(g, 0)))
 	case "dot":
-		return rest.Bytes(0, plain, []byte(draw.DOT(g)))
+		return rest.Bytes(0, plain, []byte(draw.DOT(g, 0)))
 	case "text":
-		return rest.Bytes(0, plain, []byte(draw.Text(g, textWidth)))
+		return rest.Bytes(0, plain, []byte(draw.Text(g, textWidth, 0)))
 	}
 	out := api.Graph{Name: g.Name, Description: g.Description, Start: g.Start, Nodes: []api.GraphNode{}, Edges: []api.GraphEdge{}}
 	for _, n := range g.Nodes {

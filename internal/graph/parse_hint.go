@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,13 +43,19 @@ var optionalFields = map[Type][]string{
 	EndNode:   {"state_updates", "output"},
 }
 
+// requiredChoices say it of the types that have a choice.
+var requiredChoices = map[Type]string{
+	GraphNode: "start and nodes, or file",
+	WaitNode:  "one of for, until, signal",
+}
+
 // requiredHint lists what has to be there.
 func requiredHint() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "required are, at the top level: %s; in every node: type", strings.Join(topRequired, ", "))
 	for _, t := range Types {
-		if fields := requiredFields[t]; len(fields) > 0 {
-			fmt.Fprintf(&b, "; %s: %s", t, strings.Join(fields, ", "))
+		if fields := cmp.Or(requiredChoices[t], strings.Join(requiredFields[t], ", ")); fields != "" {
+			fmt.Fprintf(&b, "; %s: %s", t, fields)
 		}
 	}
 	return b.String()

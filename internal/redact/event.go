@@ -113,6 +113,11 @@ func (e *emitter) piece(t *table, from stream, text string) string {
 	pos := 0
 	in := t.search(text)
 	for at, f, ok := in.next(0); ok; at, f, ok = in.next(pos) {
+		if t.mayGrow(text[at:], f) {
+			b.WriteString(text[pos:at])
+			e.held[from] = text[at:]
+			return b.String()
+		}
 		b.WriteString(text[pos:at] + found{form: f}.mark())
 		pos = at + len(f.text)
 	}
@@ -123,6 +128,13 @@ func (e *emitter) piece(t *table, from stream, text string) string {
 	}
 	b.WriteString(rest)
 	return b.String()
+}
+
+// mayGrow reports whether text, which begins with f, may be the beginning of a longer form, as the first line of a secret of several is.
+func (t *table) mayGrow(text string, f form) bool {
+	return slices.ContainsFunc(t.forms, func(o form) bool {
+		return len(o.text) > len(f.text) && len(o.text) > len(text) && strings.HasPrefix(o.text, text)
+	})
 }
 
 // begun returns how many bytes at the end of text may be the beginning of a secret.
@@ -138,7 +150,7 @@ func (t *table) begun(text string) int {
 	return longest
 }
 
-// release emits the text held back from the streams of an event's source: it was not a secret.
+// release emits the text held back from the streams of an event's source: it was not the beginning of a secret.
 func (e *emitter) release(ctx context.Context, ev event.Event) error {
 	for _, reasoning := range []bool{true, false} {
 		from := streamOf(ev.Source, reasoning)
@@ -147,7 +159,7 @@ func (e *emitter) release(ctx context.Context, ev event.Event) error {
 			continue
 		}
 		delete(e.held, from)
-		held := ev
+		text, held := e.secrets.Text(text), ev
 		held.Body = event.Delta{Text: text}
 		if reasoning {
 			held.Body = event.Reasoning{Text: text}

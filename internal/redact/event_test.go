@@ -221,6 +221,38 @@ func TestEmitterOfPieces(t *testing.T) {
 	}
 }
 
+// The first line of a secret of several is a secret, too, but as long as more may come it is held back with what follows.
+func TestEmitterOfLines(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, text, want string }{
+		{"whole", "before a-first-line-that-is-long-enough\nsecond-line\nlast-line after", "before ***KEY*** after"},
+		{"begun", "before a-first-line-that-is-long-enough\nother", "before ***KEY***\nother"},
+		{"ends", "before a-first-line-that-is-long-enough\nsec", "before ***KEY***\nsec"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var got strings.Builder
+			e := secrets("KEY", "a-first-line-that-is-long-enough\nsecond-line\nlast-line").Emitter(event.Func(func(_ context.Context, ev event.Event) error {
+				if b, ok := ev.Body.(event.Delta); ok {
+					got.WriteString(b.Text)
+				}
+				return nil
+			}))
+			for _, r := range tt.text {
+				if err := e.Emit(t.Context(), event.Event{Body: event.Delta{Text: string(r)}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := e.Emit(t.Context(), event.Event{Body: event.Warning{}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := regexp.MustCompile(`\*\*\*KEY[^*]*\*\*\*`).ReplaceAllString(got.String(), "***KEY***"); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestEmitterOfErrors checks that an event that cannot be passed on is reported, also when
 // it is text that was held back.
 func TestEmitterOfErrors(t *testing.T) {

@@ -417,7 +417,7 @@ func (d *driver) task(state graph.State, t graph.Task) *Task {
 		state = state.With(value.Member{Name: graph.CompensatesKey, Value: t.Undoes.Value()})
 	}
 	return &Task{
-		Hide: d.secrets.hiding(),
+		Hide: d.hiding(),
 		Task: t, Draft: graph.NewDraft(state).WithLoop(t.Loop),
 		Events: d.Events.With(func(s *event.Source) {
 			s.Step, s.Node, s.Within = t.Step, graph.InnerName(d.within(), t.Node.ID), d.within()

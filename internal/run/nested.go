@@ -31,7 +31,8 @@ type NestedOptions struct {
 	// Within is the name of the node that a subgraph is the work of, empty for other work. The names of the nodes of a subgraph
 	// begin with it. Its beginning, its end and its state are no events, but those of the node.
 	Within string
-	Turn   *Turn // that of the node: its questions are parts of it
+	Turn   *Turn                    // that of the node: its questions are parts of it
+	Hide   func(text string) string // that of the task of the node
 }
 
 // Nested does a piece of work inside a run, such as that of a child agent. It has neither a

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -17,8 +18,9 @@ var hidden = value.Of("***")
 // Secrets keep the values of the secret keys of a state out of what is shown of a run. A nil one hides nothing. Its methods may be called
 // from several goroutines.
 type Secrets struct {
-	graph *graph.Graph
-	known *redact.Secrets
+	graph  *graph.Graph
+	known  *redact.Secrets
+	within string // the name of the node that the graph is a subgraph of, empty for none
 }
 
 // secretsOf returns the secrets of a graph, nil if it has none.
@@ -26,7 +28,7 @@ func secretsOf(g *graph.Graph) *Secrets {
 	if !g.Schema.HasSecrets() {
 		return nil
 	}
-	return &Secrets{g, new(redact.Secrets)}
+	return &Secrets{graph: g, known: new(redact.Secrets)}
 }
 
 // hide keeps the secrets of a graph out of the events of the run, and so out of its record of them.
@@ -38,6 +40,7 @@ func (f *Frame) hide(w Work) {
 	if f.secrets = secretsOf(g.Plan.Graph()); f.secrets == nil {
 		return
 	}
+	f.secrets.within = f.within()
 	f.secrets.add(graph.State{}.Changes(g.Start.State))
 	for _, t := range g.Tasks {
 		f.secrets.add(t.Result.Writes)
@@ -84,6 +87,30 @@ func (s *Secrets) hiding() func(string) string {
 		return nil
 	}
 	return s.Text
+}
+
+// makes reports whether what a node with a name does becomes the value of a secret key, because the result of the node does, or that of the
+// subgraph that it is in.
+func (s *Secrets) makes(name string) bool {
+	for _, n := range s.graph.Nodes {
+		own := graph.InnerName(s.within, n.ID)
+		if rest, ok := strings.CutPrefix(name, own); ok && (rest == "" || rest[0] == '/' || rest[0] == '#') && s.graph.MakesSecret(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// hiding returns what hides the secrets of the state from texts, also those of the graph that this one is a subgraph of; nil for none.
+func (d *driver) hiding() func(string) string {
+	own := d.secrets.hiding()
+	switch {
+	case d.nested == nil || d.nested.Hide == nil:
+		return own
+	case own == nil:
+		return d.nested.Hide
+	}
+	return func(text string) string { return d.nested.Hide(own(text)) }
 }
 
 // member returns a key of the state as it is shown.
@@ -146,7 +173,7 @@ func (e *secretEmitter) Emit(ctx context.Context, ev event.Event) error {
 		b.Values = e.secrets.members(b.Values)
 		ev.Body = b
 	}
-	if n := e.secrets.graph.Node(ev.Node); n != nil && e.secrets.graph.MakesSecret(n) {
+	if e.secrets.makes(ev.Node) {
 		switch b := ev.Body.(type) {
 		case event.Delta, event.Reasoning, event.ToolOutput:
 			return nil // it becomes secret when the node is done

@@ -9,7 +9,8 @@ import (
 )
 
 // TestKill ends the process of each shape at writes of its journal, be it the first process or one that resumes the run, and ends the
-// next one soon after. What comes of it is the same as undisturbed. LOKI_TEST=full tries each write.
+// next one soon after. What comes of it is the same as undisturbed. LOKI_TEST=full tries each write, as is
+// always done with the saga: each of its compensations is on record once, and the run fails with its own error.
 func TestKill(t *testing.T) {
 	each(t, func(t *testing.T, s shape, how scheduling) {
 		var calm outcome
@@ -28,7 +29,7 @@ func TestKill(t *testing.T) {
 			t.Fatalf("only %d writes", len(moments))
 		}
 		rnd := rand.New(rand.NewPCG(1, uint64(len(moments))))
-		if !sample.Full() {
+		if !sample.Full() && s.name != "saga" { // which is short, and undoes itself in its last writes
 			rnd.Shuffle(len(moments), func(i, j int) { moments[i], moments[j] = moments[j], moments[i] })
 			moments = moments[:min(4, len(moments))]
 		}

@@ -41,7 +41,7 @@ func (f *Frame) hide(w Work) {
 		return
 	}
 	f.secrets.within = f.within()
-	f.secrets.add(graph.State{}.Changes(g.Start.State))
+	f.secrets.learn(g.Start)
 	for _, t := range g.Tasks {
 		f.secrets.add(t.Result.Writes)
 	}
@@ -56,6 +56,17 @@ func (s *Secrets) add(members []value.Member) {
 	for _, m := range members {
 		if s.graph.Schema.IsSecret(m.Name) {
 			s.addValue(m.Name, m.Value)
+		}
+	}
+}
+
+// learn makes the secret values of a checkpoint known: those of its state, and those that its compensations see, which the state may not
+// have any more.
+func (s *Secrets) learn(c Checkpoint) {
+	s.Learn(c.State)
+	for _, e := range c.Effects {
+		for name, v := range e.Writes.AsObject().All() {
+			s.add([]value.Member{{Name: name, Value: v}})
 		}
 	}
 }
@@ -249,7 +260,7 @@ func (i Info) Shown(state graph.State) graph.State {
 }
 
 // ShownStep returns what is on record of a step of a run as it is shown to people: without the values that the secret keys of the state had
-// at the start and have now.
+// at the start and have now, and those that are still to be undone.
 func ShownStep(ctx context.Context, store Store, info Info, data []byte) ([]byte, error) {
 	s := info.Secrets()
 	if s == nil {
@@ -260,7 +271,7 @@ func ShownStep(ctx context.Context, store Store, info Info, data []byte) ([]byte
 		if err != nil {
 			return nil, err
 		}
-		s.Learn(c.State)
+		s.learn(c)
 	}
 	v, err := value.ParseJSON(data)
 	if err != nil {

@@ -537,7 +537,7 @@ func (m *Manager) undo(ctx context.Context, info run.Info) (ok bool, err error) 
 		return false, err
 	}
 	r := run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true, Canceled: true}
-	if _, err := m.resume(ctx, r, needless); err != nil {
+	if _, err := m.resume(ctx, r, waits); err != nil {
 		m.o.Log.Warn("a run that is canceled cannot undo what it did", "run_id", info.ID, "error", err)
 		return false, nil
 	}

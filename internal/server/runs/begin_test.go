@@ -3,6 +3,7 @@ package runs_test
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -252,6 +253,45 @@ func TestAnswerCanceled(t *testing.T) {
 	want(t, s.Post(path+"/resume", ""), 200)
 	rest(t, s, r.ID)
 	answer(t, s, r.ID, "who", "Ada")
+}
+
+// TestCancelUndoes: a run that is canceled undoes what it did, be it at work or waiting, unless its request says no. Its secrets are not shown.
+func TestCancelUndoes(t *testing.T) {
+	for name, test := range map[string]struct {
+		body   string
+		undone *api.Undone
+	}{
+		"waiting": {`{"prompt": "ask", "wait": 60}`, &api.Undone{Nodes: 1}},
+		"working": {`{"prompt": "work"}`, &api.Undone{Nodes: 1}},
+		"kept":    {`{"prompt": "ask", "wait": 60, "no_compensate": true}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			path := "/v1/runs/" + begin(t, s, "saga", test.body).ID
+			if name == "working" {
+				begun(t, s, "work")
+			}
+			var r api.Run
+			if want(t, s.Post(path+"/cancel", ""), 200).JSON(t, &r); r.Status != "canceled" || r.Active || !reflect.DeepEqual(r.Undone, test.undone) {
+				t.Errorf("canceled it is %+v, undone %+v", r, r.Undone)
+			}
+			refused(t, s.Post(path+"/cancel", ""), 409, "conflict")
+			for _, of := range []string{"", "/state", "/steps"} {
+				if a := want(t, s.Get(path+of), 200); strings.Contains(a.Body, "silver") {
+					t.Errorf("%s shows the secret: %s", of, a.Body)
+				}
+			}
+			a := s.Get(path + "/state")
+			if undone := strings.Contains(a.Body, `canceled the ***token***`); undone != (test.undone != nil) {
+				t.Errorf("the state is %s", a.Body)
+			}
+			if test.undone == nil {
+				want(t, s.Post(path+"/resume", ""), 200)
+				return
+			}
+			refused(t, s.Post(path+"/resume", ""), 409, "conflict", "was undone", "/fork")
+		})
+	}
 }
 
 // TestLife cancels, resumes, forks and deletes runs.

@@ -50,6 +50,21 @@ touch "$HOME/$name.begun"
 while [ ! -e "$HOME/$name.open" ]; do sleep 0.02; done
 echo '{"waited": true}'
 `,
+	"agents/saga/graph.yaml": `
+name: saga
+sandbox: full
+state: {token: {secret: true}}
+start: book
+nodes:
+  book: {type: script, script: book.sh, compensate: cancel, next: [{when: "initial_prompt == 'ask'", to: ask}, {to: work}]}
+  ask: {type: input, question: "Pay?", next: done}
+  work: {type: script, script: work.sh, next: done}
+  cancel: {type: script, script: cancel.sh}
+  done: {type: end}
+`,
+	"agents/saga/book.sh":         "echo '{\"token\": \"silver key\"}'\n",
+	"agents/saga/work.sh":         "touch \"$HOME/work.begun\"; while :; do sleep 0.02; done\n",
+	"agents/saga/cancel.sh":       `case "$GRAPH_STATE" in *'"writes":{"token":"silver key"}'*) echo '{"note": "canceled the silver key"}' ;; esac` + "\n",
 	"agents/broken/graph.yaml":    "name: broken\nstart: one\nnodes:\n  one: {type: nothing}\n",
 	"agents/guide/config.yaml":    "name: guide\nmodel: builtin:echo\ninstructions: Guide through {{place}}.\nvariables:\n  - {name: place, description: where}\n  - {name: pace, description: how fast, default: slow}\nconversation_starters: [Where to?]\n",
 	"agents/toolsmith/graph.yaml": "name: toolsmith\nstart: think\nnodes:\n  think: {type: llm, prompt: \"{{initial_prompt}}\", state_updates: {said: \"{{output}}\"}, next: done}\n  done: {type: end, output: \"{{said}}\"}\n",

@@ -86,6 +86,24 @@ type world struct {
 // newWorld has an agent in the working directory, whose graph is in YAML.
 func newWorld(t *testing.T, graphYAML string) *world { return newWorldWith(t, graphYAML, nil) }
 
+// scratch returns a directory for a test. The environment of tests ends a workflow without waiting for the activities that it canceled, such
+// as those that lost a race, so some may write while the directory is removed.
+func scratch(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "loki-temporal-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 1000 {
+			if err = os.RemoveAll(dir); err == nil {
+				return
+			}
+		}
+		t.Error(err)
+	})
+	return dir
+}
+
 // newWorldWith is newWorld with further files.
 func newWorldWith(t *testing.T, graphYAML string, more map[string]string) *world {
 	t.Helper()
@@ -93,7 +111,7 @@ func newWorldWith(t *testing.T, graphYAML string, more map[string]string) *world
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: t.TempDir()}
+	w := &world{t: t, dir: scratch(t)}
 	t.Chdir(w.dir)
 	files := map[string]string{
 		"agent/graph.yaml": graphYAML, "agent/count.sh": countScript, "rules.yaml": rules, "config/config.yaml": "stream: false\n",

@@ -8,9 +8,8 @@ import (
 	"loki/internal/sample"
 )
 
-// TestKill ends the process of each shape at writes of its journal, be it the first process or one that resumes the run, and ends the
-// next one soon after. What comes of it is the same as undisturbed. LOKI_TEST=full tries each write, as is
-// always done with the saga: each of its compensations is on record once, and the run fails with its own error.
+// TestKill ends the process that runs a shape at a write of its journal, and the one that resumes the run soon after. What comes of it is
+// the same as undisturbed. It tries a sample of the writes; LOKI_TEST=full tries each, as is always done with the saga: each of its compensations is on record once, and the run fails with its own error.
 func TestKill(t *testing.T) {
 	each(t, func(t *testing.T, s shape, how scheduling) {
 		var calm outcome

@@ -131,12 +131,16 @@ func (c *command) recordedCassette(ctx context.Context, id string) (*cassette.Ca
 	if err != nil {
 		return nil, err
 	}
+	secrets, err := run.SecretsOf(ctx, store, h.Info)
+	if err != nil {
+		return nil, err
+	}
 	played, err := cassette.OfRun(h, func(number int) ([]byte, error) {
 		data, err := store.Step(ctx, h.Info.ID, number)
 		if err != nil {
 			return nil, err
 		}
-		return run.ShownStep(ctx, store, h.Info, data)
+		return secrets.JSON(data)
 	})
 	if err == nil && h.Info.Agent != "" && !h.Info.ByName {
 		played.Agent = h.Info.AgentDir

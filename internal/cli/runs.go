@@ -278,7 +278,11 @@ func (c *command) showState(ctx context.Context, store run.Store) error {
 	if err != nil {
 		return err
 	}
-	return c.printState(summary.State(info, cp))
+	secrets, err := run.SecretsOf(ctx, store, info)
+	if err != nil {
+		return err
+	}
+	return c.printState(summary.State(info, cp, secrets))
 }
 
 // printState prints a state as JSON. On standard error stand the counts of the run's loops and what comes next.
@@ -329,7 +333,11 @@ func (c *command) diffStates(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			states[i] = h.Info.Shown(cp.State)
+			secrets, err := run.SecretsOf(ctx, store, h.Info)
+			if err != nil {
+				return err
+			}
+			states[i] = secrets.State(cp.State)
 		}
 		return c.printChanges(summary.Changes(states[0], states[1]))
 	})

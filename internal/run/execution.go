@@ -33,7 +33,7 @@ type Execution struct {
 // does not have the node.
 func Execute(ctx context.Context, e Execution) (TaskRecord, error) {
 	d := &driver{Graph: e.Graph, Frame: &Frame{Events: e.Events, Budget: e.Budget, now: time.Now, begin: time.Now()}}
-	d.hide(e.Graph)
+	d.hide(e.Graph, nil)
 	n := e.Plan.Graph().Node(e.Node)
 	if n == nil {
 		return TaskRecord{}, fault.New(fault.Config, "the graph %s does not have the node %q", e.Plan.Graph().Name, e.Node)

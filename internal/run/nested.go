@@ -45,7 +45,7 @@ func Nested(ctx context.Context, o NestedOptions) (Outcome, error) {
 		o.Now = time.Now
 	}
 	f := &Frame{Events: o.Events, Budget: o.Budget, now: o.Now, begin: o.Now(), nested: &o}
-	f.hide(o.Work)
+	f.hide(o.Work, nil)
 	out, err := f.do(ctx, Options{Work: o.Work, Done: o.Done, Resumed: o.Resumed})
 	return out, f.close(ctx, out, err)
 }
@@ -92,6 +92,7 @@ func (f *Frame) nestedRecord(ctx context.Context, t graph.Task) (rec TaskRecord,
 	}
 	rec.Step, rec.Result.Node = t.Step, t.Node.ID // older notes do not have them
 	f.Budget.Spend(rec.Visit.Usage)
+	f.secrets.add(rec.Result.Writes)
 	return rec, true, nil
 }
 

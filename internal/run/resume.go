@@ -138,8 +138,12 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if s.Enter != nil && found.Info.Takeovers > MaxTakeovers {
 		return s.giveUp(ctx, job, journal, found)
 	}
+	secrets, err := SecretsOf(ctx, store, found.Info)
+	if err != nil {
+		return Outcome{}, err
+	}
 	began := info.Events > 0 // otherwise it has waited for its turn until now
-	return s.execute(ctx, job, Point{Recovery: found, Resumed: began, Set: r.Set, Canceled: r.Canceled}, journal, answered, wait)
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: began, Set: r.Set, Canceled: r.Canceled, secrets: secrets}, journal, answered, wait)
 }
 
 // raise records bounds in place of those that a run was begun with.

@@ -33,6 +33,12 @@ type Work interface {
 	Do(ctx context.Context, f *Frame) (Outcome, error)
 }
 
+// Wrapper is work that has other work done, and adds to it.
+type Wrapper interface {
+	Work
+	Inner() Work
+}
+
 // Options configure Run.
 type Options struct {
 	Work   Work
@@ -62,6 +68,9 @@ type Options struct {
 	// Budget is charged by the work, and asked at the end whether it was kept. Nil bounds
 	// nothing.
 	Budget *Budget
+
+	// Secrets are those of the state of a graph that are known from the record; nil for none.
+	Secrets *Secrets
 }
 
 // Outcome is how a run went. It is filled as far as the run came, also on error.
@@ -123,7 +132,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 		f.keeper = &keeper{ctx: ctx, lose: lose, now: o.Now, journal: o.Journal, answered: o.Answered}
 		f.Events = o.Events.With(func(s *event.Source) { s.Run = o.Journal.ID() }).Through(f.keeper.record)
 	}
-	if f.hide(o.Work); f.keeper != nil {
+	if f.hide(o.Work, o.Secrets); f.keeper != nil {
 		f.keeper.events = f.Events
 	}
 	out, err := f.do(ctx, o)

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 
 	"loki/internal/event"
@@ -31,14 +32,21 @@ func secretsOf(g *graph.Graph) *Secrets {
 	return &Secrets{graph: g, known: new(redact.Secrets)}
 }
 
-// hide keeps the secrets of a graph out of the events of the run, and so out of its record of them.
-func (f *Frame) hide(w Work) {
+// hide keeps the secrets of a graph out of the events of the run, and so out of its record of them. known are those that are known from the
+// record, nil for none.
+func (f *Frame) hide(w Work, known *Secrets) {
+	if around, ok := w.(Wrapper); ok {
+		w = around.Inner()
+	}
 	g, ok := w.(Graph)
 	if !ok {
 		return
 	}
 	if f.secrets = secretsOf(g.Plan.Graph()); f.secrets == nil {
 		return
+	}
+	if known != nil {
+		f.secrets.known = known.known
 	}
 	f.secrets.within = f.within()
 	f.secrets.learn(g.Start)
@@ -250,28 +258,66 @@ func (i Info) Secrets(states ...graph.State) *Secrets {
 	return s
 }
 
-// Shown returns a state of the run as it is shown to people: without the values of its secret keys, which only the record has.
-func (i Info) Shown(state graph.State) graph.State {
-	s := i.Secrets(state)
+// SecretsOf returns the secrets of a run with its definition: the values that its secret keys had after each super-step on record. Those of a
+// fork include the values that the run had that it began from. It is nil without an error if there are no secret keys.
+func SecretsOf(ctx context.Context, store Store, info Info) (*Secrets, error) {
+	s := info.Secrets()
+	if s == nil {
+		return nil, nil
+	}
+	last, err := store.Checkpoint(ctx, info.ID, -1)
+	if err != nil {
+		return nil, err
+	}
+	s.learn(last)
+	if err := s.recall(ctx, store, info.ID, last.Step-1); err != nil {
+		return nil, err
+	}
+	// What the user set in a fork replaced a value that other texts of its state may have.
+	for parent := info.Parent; ; {
+		id, step, forked := strings.Cut(parent, "@")
+		until, err := strconv.Atoi(step)
+		if !forked || err != nil {
+			return s, nil
+		}
+		origin, err := store.Info(ctx, id)
+		if fault.CodeOf(err) == fault.NotFound { // it is forgotten
+			return s, nil
+		}
+		if err == nil {
+			err = s.recall(ctx, store, id, until)
+		}
+		if err != nil {
+			return nil, err
+		}
+		parent = origin.Parent
+	}
+}
+
+// recall makes the values known that a run had up to a super-step. Those before the first one on record, where a fork begins, are left out.
+func (s *Secrets) recall(ctx context.Context, store Store, id string, last int) error {
+	for step := range last + 1 {
+		c, err := store.Checkpoint(ctx, id, step)
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return err
+		}
+		s.learn(c)
+	}
+	return nil
+}
+
+// State returns a state as it is shown to people: without the values of its secret keys, which only the record has.
+func (s *Secrets) State(state graph.State) graph.State {
 	if s == nil {
 		return state
 	}
 	return graph.NewState(s.Value(state.Object().Value()).AsObject())
 }
 
-// ShownStep returns what is on record of a step of a run as it is shown to people: without the values that the secret keys of the state had
-// at the start and have now, and those that are still to be undone.
-func ShownStep(ctx context.Context, store Store, info Info, data []byte) ([]byte, error) {
-	s := info.Secrets()
+// JSON returns what is on record of a step as it is shown to people.
+func (s *Secrets) JSON(data []byte) ([]byte, error) {
 	if s == nil {
 		return data, nil
-	}
-	for _, step := range []int{0, -1} {
-		c, err := store.Checkpoint(ctx, info.ID, step)
-		if err != nil {
-			return nil, err
-		}
-		s.learn(c)
 	}
 	v, err := value.ParseJSON(data)
 	if err != nil {

@@ -110,6 +110,8 @@ type Point struct {
 	Past     bool // the run was suspended here, or failed: it does not stop before its next super-step
 
 	Keep, Canceled bool // see [Graph]
+
+	secrets *Secrets // of the state, as the record has them
 }
 
 // Service has the verbs of runs that all faces share. It may be used from several
@@ -190,7 +192,15 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {
 		return Outcome{Run: journal.ID()}, cause
 	}
-	return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, journal, nil, wait)
+	p := Point{Recovery: Recovery{Last: job.Start}}
+	if job.Info.Parent != "" {
+		of := job.Info
+		of.ID = journal.ID()
+		if p.secrets, err = SecretsOf(ctx, store, of); err != nil {
+			return Outcome{}, err
+		}
+	}
+	return s.execute(ctx, job, p, journal, nil, wait)
 }
 
 // enter calls s.Enter, if there is one.
@@ -245,7 +255,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		events = events.With(func(src *event.Source) { src.Run = NewID() })
 	}
 	out, err := Run(ctx, Options{
-		Work: work, Done: done, Events: events, Resumed: p.Resumed, Committed: p.Last.Done, Journal: journal, Answered: answered, Budget: p.Budget, Wait: wait,
+		Work: work, Done: done, Events: events, Resumed: p.Resumed, Committed: p.Last.Done, Journal: journal, Answered: answered, Budget: p.Budget, Wait: wait, Secrets: p.secrets,
 	})
 	if err == nil {
 		return out, nil

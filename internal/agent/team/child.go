@@ -177,6 +177,9 @@ type nested struct {
 	member *Member
 }
 
+// Inner implements [run.Wrapper].
+func (n *nested) Inner() run.Work { return n.Work }
+
 // Do implements [run.Work].
 func (n *nested) Do(ctx context.Context, f *run.Frame) (out run.Outcome, err error) {
 	err = n.member.safely(ctx, func() (err error) {

@@ -119,10 +119,10 @@ func totals(visits []api.Visit) []api.NodeTotal {
 	return totals
 }
 
-// State describes the state of a graph's run after a super-step.
-func State(i run.Info, c run.Checkpoint) api.RunState {
+// State describes the state of a graph's run after a super-step, without the secrets, see [run.SecretsOf].
+func State(i run.Info, c run.Checkpoint, secrets *run.Secrets) api.RunState {
 	s := api.RunState{
-		Run: i.ID, Step: c.Step, State: i.Shown(c.State).Object().Value().AppendJSON(nil), Next: append([]string{}, c.Frontier...), Visits: c.Visits,
+		Run: i.ID, Step: c.Step, State: secrets.State(c.State).Object().Value().AppendJSON(nil), Next: append([]string{}, c.Frontier...), Visits: c.Visits,
 	}
 	if len(c.Taken) == 0 {
 		return s

@@ -255,7 +255,7 @@ func TestAnswerCanceled(t *testing.T) {
 	answer(t, s, r.ID, "who", "Ada")
 }
 
-// TestCancelUndoes: a run that is canceled undoes what it did, be it at work or waiting, unless its request says no. Its secrets are not shown.
+// TestCancelUndoes: a run that is canceled at work or while it waits undoes what it did, unless its request says no. Its secrets are not shown.
 func TestCancelUndoes(t *testing.T) {
 	for name, test := range map[string]struct {
 		body   string

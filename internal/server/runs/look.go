@@ -105,7 +105,11 @@ func (e *endpoints) state(ctx context.Context, in *stateRequest) (*api.RunState,
 	if err != nil {
 		return nil, err
 	}
-	return new(summary.State(info, cp)), nil
+	secrets, err := run.SecretsOf(ctx, e.store, info)
+	if err != nil {
+		return nil, err
+	}
+	return new(summary.State(info, cp, secrets)), nil
 }
 
 // checkpoint returns a graph's run after a super-step, -1 for the last one.
@@ -149,7 +153,11 @@ func (e *endpoints) diff(ctx context.Context, in *diffRequest) (*api.List[api.Ch
 		if err != nil {
 			return nil, err
 		}
-		states[i] = of.Shown(cp.State)
+		secrets, err := run.SecretsOf(ctx, e.store, of)
+		if err != nil {
+			return nil, err
+		}
+		states[i] = secrets.State(cp.State)
 	}
 	return api.NewList(summary.Changes(states[0], states[1]), ""), nil
 }
@@ -332,7 +340,11 @@ func (e *endpoints) step(ctx context.Context, in *stepRequest) (*api.Step, error
 			if err != nil {
 				return nil, err
 			}
-			if result, err = run.ShownStep(ctx, e.store, h.Info, result); err != nil {
+			secrets, err := run.SecretsOf(ctx, e.store, h.Info)
+			if err != nil {
+				return nil, err
+			}
+			if result, err = secrets.JSON(result); err != nil {
 				return nil, err
 			}
 			found.Result = json.RawMessage(result)

@@ -160,10 +160,13 @@ func (c *command) printRun(r api.RunDetail) error {
 			fmt.Fprintf(&b, "    %s: %s\n", kind, display.Line(strings.Join(p.Options, ", ")))
 		}
 		if p.Deadline != nil {
-			fmt.Fprintf(&b, "    default from %s on\n", p.Deadline.Local().Format(time.DateTime))
+			after := "no answer from"
+			if p.Default != nil {
+				after = "default from"
+			}
+			fmt.Fprintf(&b, "    %s %s on\n", after, p.Deadline.Local().Format(time.DateTime))
 		}
 	}
-	printWaits(&b, r)
 	switch len(r.Pending) {
 	case 0:
 	case 1:
@@ -174,6 +177,7 @@ func (c *command) printRun(r api.RunDetail) error {
 	default:
 		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n    or one of them: --answer %[2]s=TEXT\n", r.ID, r.Pending[0].ID)
 	}
+	printWaits(&b, r)
 	_, err := io.WriteString(c.Out, text.Printable(b.String()))
 	return err
 }

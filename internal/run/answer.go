@@ -247,7 +247,7 @@ func inTime(id string, p Pending, now time.Time) error {
 	}
 	err := fault.New(fault.Usage, "the answer to %s comes too late: its time was over at %s", p.ID, p.Deadline.Local().Format(time.DateTime))
 	if p.Default == nil {
-		return err.WithHint("the question has no default, so the run ends without an answer: loki --resume %s", id)
+		return err.WithHint("the question has no default, so its node fails; go on with that: loki --resume %s", id)
 	}
 	return err.WithHint("go on with the default, %q: loki --resume %s", *p.Default, id)
 }

@@ -129,7 +129,8 @@ func (p *pipeline) begin(key earlyKey, t graph.Early) (found bool) {
 	p.work.Go(func() { // ends before the run does, see stop
 		p.d.slots <- struct{}{}
 		defer func() { <-p.d.slots }()
-		done, err := p.d.executeOne(p.ctx, work, true, nil)
+		var done finishedTask
+		err := p.d.executeOne(p.ctx, work, &done, true, nil)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		e.done, e.err = done, err

@@ -46,7 +46,8 @@ func Execute(ctx context.Context, e Execution) (TaskRecord, error) {
 	if err := t.announce(ctx, e.Parallel); err != nil {
 		return TaskRecord{}, err
 	}
-	done, err := d.executeOne(ctx, t, e.Parallel, nil)
+	var done finishedTask
+	err := d.executeOne(ctx, t, &done, e.Parallel, nil)
 	if fault.CodeOf(done.result.Err) == fault.Suspended {
 		done.result.Err = suspension(done.result.Err)
 	}

@@ -327,63 +327,71 @@ type finishedTask struct {
 	visit  Visit
 }
 
-// execute runs tasks side by side and waits for all of them.
+// execute runs the tasks of a super-step and waits for all of them.
 func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.Task) ([]finishedTask, error) {
-	parallel := len(tasks) > 1
-	if parallel && !d.Events.Silent() {
+	if len(tasks) > 1 {
+		return d.executeAll(ctx, pr, tasks)
+	}
+	done, err := d.executeAlone(ctx, pr, tasks[0])
+	return []finishedTask{done}, err
+}
+
+// executeAlone runs the only task of a super-step.
+func (d *driver) executeAlone(ctx context.Context, pr graph.Progress, t graph.Task) (finishedTask, error) {
+	if early := d.ahead.take(t); early != nil {
+		return early.wait()
+	}
+	work, done, err := d.prepare(ctx, pr, t, false)
+	if err != nil || work == nil {
+		return done, err
+	}
+	work.Turn = d.turn()
+	err = d.executeOne(ctx, work, &done, false, nil)
+	return done, err
+}
+
+// prepare announces a task, and returns what it works with. Of one that was finished before the run was interrupted it returns what came of
+// it, and nil.
+func (d *driver) prepare(ctx context.Context, pr graph.Progress, t graph.Task, parallel bool) (work *Task, done finishedTask, err error) {
+	rec, found, err := d.record(ctx, t)
+	if err != nil || found {
+		return nil, finishedTask{rec.Result, rec.Visit}, err
+	}
+	work = d.task(pr.State, t)
+	work.Steps, work.Base = d.taskSteps(t.Step, t.Node.ID)
+	return work, done, work.announce(ctx, parallel)
+}
+
+// executeAll runs tasks side by side and waits for all of them.
+func (d *driver) executeAll(ctx context.Context, pr graph.Progress, tasks []graph.Task) ([]finishedTask, error) {
+	if !d.Events.Silent() {
 		step := d.Events.With(func(s *event.Source) { s.Step = tasks[0].Step })
-		if err := step.Emit(ctx, event.StepStarted{Nodes: d.names(pr.Frontier)}); err != nil {
+		if err := step.Emit(ctx, event.StepStarted{Nodes: slices.Clone(pr.Frontier)}); err != nil {
 			return nil, err
 		}
 	}
 	done := make([]finishedTask, len(tasks)) // goroutine i writes done[i] and errs[i] only
 	errs := make([]error, len(tasks))
-	work := make([]*Task, len(tasks)) // nil for tasks that were finished before
-	race := newRace(d.Plan, pr, parallel)
-	var early []*earlyTask // those that have begun already; nil for none
-	if d.ahead != nil {
-		early = make([]*earlyTask, len(tasks))
-	}
-	begun := func(i int) bool { return early != nil && early[i] != nil }
+	work := make([]*Task, len(tasks)) // nil for tasks that were finished before, or have begun already
+	race := newRace(d.Plan, pr)
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	for i, t := range tasks {
-		if early != nil {
-			if early[i] = d.ahead.take(t); early[i] != nil {
-				continue
-			}
-		}
-		rec, ok, err := d.record(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			done[i] = finishedTask{rec.Result, rec.Visit}
-			race.found(rec.Result)
-			d.ahead.add(t.Step, rec.Result)
+		if early := d.ahead.take(t); early != nil {
+			wg.Go(func() { done[i], errs[i] = early.wait() })
 			continue
 		}
-		work[i] = d.task(pr.State, t)
-		work[i].Steps, work[i].Base = d.taskSteps(t.Step, t.Node.ID)
-		if err := work[i].announce(ctx, parallel); err != nil {
+		var err error
+		if work[i], done[i], err = d.prepare(ctx, pr, t, true); err != nil {
 			return nil, err
 		}
-	}
-	if !parallel {
-		if begun(0) {
-			done[0], errs[0] = early[0].wait()
-			return done, errs[0]
+		if work[i] == nil {
+			race.found(done[i].result)
+			d.ahead.add(t.Step, done[i].result)
 		}
-		if work[0] != nil {
-			work[0].Turn = d.turn()
-			done[0], errs[0] = d.executeOne(ctx, work[0], parallel, nil)
-		}
-		return done, errs[0]
 	}
 	d.turn().giveTurns(d.Plan.Graph(), work)
-	var wg sync.WaitGroup
 	for i := range work {
-		if begun(i) {
-			wg.Go(func() { done[i], errs[i] = early[i].wait() })
-		}
 		if work[i] == nil {
 			continue
 		}
@@ -396,7 +404,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 			}
 			ctx, cancel := race.enter(ctx, tasks[i].Node.ID)
 			defer cancel()
-			if done[i], errs[i] = d.executeOne(ctx, work[i], parallel, race); errs[i] == nil {
+			if errs[i] = d.executeOne(ctx, work[i], &done[i], true, race); errs[i] == nil {
 				d.ahead.add(tasks[i].Step, done[i].result)
 			}
 		})
@@ -405,7 +413,7 @@ func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.T
 	for i := range work {
 		if errs[i] == nil && race.loses(done[i].result) {
 			done[i].result = graph.Result{Node: done[i].result.Node, Canceled: true}
-			done[i], errs[i] = d.close(ctx, work[i], done[i], parallel)
+			errs[i] = d.close(ctx, work[i], &done[i], true)
 		}
 	}
 	return done, errors.Join(errs...)
@@ -438,11 +446,14 @@ func (t *Task) announce(ctx context.Context, parallel bool) error {
 }
 
 // finished keeps a task whose super-step is not over.
-func (d *driver) finished(ctx context.Context, t *Task, done finishedTask) error {
-	if d.nested != nil {
-		return d.keepNested(ctx, t, done)
+func (d *driver) finished(ctx context.Context, t *Task, done *finishedTask) error {
+	switch {
+	case d.nested != nil:
+		return d.keepNested(context.WithoutCancel(ctx), t, done)
+	case d.keeper == nil:
+		return nil
 	}
-	return d.keeper.finished(ctx, TaskRecord{Step: t.Step, Result: done.result, Visit: done.visit})
+	return d.keeper.finished(context.WithoutCancel(ctx), TaskRecord{Step: t.Step, Result: done.result, Visit: done.visit})
 }
 
 // record returns the record of a task that was finished before the run was
@@ -459,41 +470,42 @@ func (d *driver) record(ctx context.Context, t graph.Task) (rec TaskRecord, foun
 	return rec, false, nil
 }
 
-// executeOne runs one task and keeps its result, unless a checkpoint follows at once. The error is that of an emitter or of the
-// record; the node's own is in the result.
-func (d *driver) executeOne(ctx context.Context, t *Task, parallel bool, race *race) (e finishedTask, err error) {
+// executeOne runs one task, stores what came of it in e, and keeps it, unless a checkpoint follows at once. The error is that of an emitter
+// or of the record; the node's own is in the result. Results are passed by pointer, because the stacks of goroutines are small.
+func (d *driver) executeOne(ctx context.Context, t *Task, e *finishedTask, parallel bool, race *race) (err error) {
 	start := d.now()
-	res := d.protect(ctx, t)
+	d.protect(ctx, t, &e.result)
+	res := &e.result
 	res.Node = t.Node.ID
 	if d.secrets != nil {
 		d.secrets.add(t.Draft.Diff())
-		res = d.secrets.result(res)
+		*res = d.secrets.result(*res)
 	}
 	if res.Err == nil {
 		res.Writes = t.Draft.Diff()
 	}
-	v := Visit{
-		Step: t.Step, Node: t.Node.ID, Type: t.Node.Type, Number: t.Visit, Started: start, Duration: d.now().Sub(start), Usage: t.Usage, Retries: t.Retries,
-	}
+	v := &e.visit
+	v.Step, v.Node, v.Type, v.Number = t.Step, t.Node.ID, t.Node.Type, t.Visit
+	v.Started, v.Duration, v.Usage, v.Retries = start, d.now().Sub(start), t.Usage, t.Retries
 	if race == nil {
-		return d.close(ctx, t, finishedTask{res, v}, parallel)
+		return d.close(ctx, t, e, parallel)
 	}
-	race.settle(res, func(res graph.Result) bool {
-		e, err = d.close(ctx, t, finishedTask{res, v}, parallel)
-		return err == nil && res.Err == nil
+	race.settle(*res, func(settled graph.Result) bool {
+		*res = settled
+		err = d.close(ctx, t, e, parallel)
+		return err == nil && settled.Err == nil
 	})
-	return e, err
+	return err
 }
 
 // waits reports whether the result is that of a task that waits.
 func waits(res graph.Result) bool { return fault.CodeOf(res.Err) == fault.Suspended }
 
 // close completes the visit of a task that is over or waits, emits how it ended and keeps its result.
-func (d *driver) close(ctx context.Context, t *Task, e finishedTask, parallel bool) (finishedTask, error) {
-	ctx = context.WithoutCancel(ctx)
-	res := e.result
+func (d *driver) close(ctx context.Context, t *Task, e *finishedTask, parallel bool) error {
+	res := &e.result
 	e.visit.Targets, e.visit.Canceled = res.Targets, res.Canceled
-	waiting := waits(res)
+	waiting := waits(*res)
 	switch {
 	case waiting:
 	case fault.CodeOf(res.Err) == fault.Canceled:
@@ -504,35 +516,34 @@ func (d *driver) close(ctx context.Context, t *Task, e finishedTask, parallel bo
 		e.visit.Failed, e.visit.Error = true, res.Failure.Message
 	}
 	if !t.Events.Silent() {
-		if err := t.Events.Emit(ctx, event.NodeFinished{
+		if err := t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
 			NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: d.names(res.Targets), Edges: res.Taken, End: res.Ended, Waiting: waiting,
 			Error: e.visit.Error, Canceled: res.Canceled, Parallel: parallel,
 		}); err != nil {
-			return e, err
+			return err
 		}
 	}
 	if res.Err != nil || !parallel && d.nested == nil { // else its checkpoint follows at once
-		return e, nil
+		return nil
 	}
-	return e, d.finished(ctx, t, e)
+	return d.finished(ctx, t, e)
 }
 
-// protect executes t and turns a panic into a failure of the node.
-func (d *driver) protect(ctx context.Context, t *Task) (res graph.Result) {
-	if err := context.Cause(ctx); err != nil {
-		return graph.Result{Err: err}
+// protect executes t, stores its result, and turns a panic into a failure of the node.
+func (d *driver) protect(ctx context.Context, t *Task, res *graph.Result) {
+	if res.Err = context.Cause(ctx); res.Err != nil {
+		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			res = graph.Result{Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+			*res = graph.Result{Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 		}
 	}()
-	res = d.Nodes.Execute(ctx, t)
+	*res = d.Nodes.Execute(ctx, t)
 	if res.Err != nil && ctx.Err() != nil {
 		// Why the run stops says more than what a node made of it.
 		res.Err = context.Cause(ctx)
 	}
-	return res
 }
 
 func (d *driver) count(e *finishedTask) {

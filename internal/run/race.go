@@ -27,8 +27,8 @@ type race struct {
 }
 
 // newRace returns the race of the super-step after pr, nil if there can be none.
-func newRace(p *graph.Plan, pr graph.Progress, parallel bool) *race {
-	if !parallel || !p.Races() {
+func newRace(p *graph.Plan, pr graph.Progress) *race {
+	if !p.Races() {
 		return nil
 	}
 	return &race{plan: p, pr: pr, cancels: make(map[string]context.CancelCauseFunc)}

@@ -58,6 +58,9 @@ func (l Lost) String() string {
 // pushEffects returns effects with those of the results, which are sorted by node and belong to the super-step after pr.
 func (p *Plan) pushEffects(pr Progress, results []Result) []Effect {
 	effects := pr.Effects
+	if !p.compensates {
+		return effects
+	}
 	for _, r := range results {
 		i, ok := p.rank[r.Node]
 		if !ok || p.nodes[i].Compensate == "" || r.Err != nil || r.Failure != nil || r.Canceled {
@@ -107,9 +110,7 @@ func (p *Plan) withCompensation(pr Progress) Progress {
 }
 
 // Compensates reports whether a node of the graph has a compensation.
-func (p *Plan) Compensates() bool {
-	return slices.ContainsFunc(p.nodes, func(n *Node) bool { return n.Compensate != "" })
-}
+func (p *Plan) Compensates() bool { return p.compensates }
 
 // Undone reports whether the run has failed and all that it undoes is undone.
 func (pr Progress) Undone() bool { return pr.Undoing != nil && len(pr.Effects) == 0 }
@@ -158,7 +159,7 @@ func (p *Plan) applyUndo(pr Progress, r Result) Progress {
 }
 
 // compensationTypes are the types of nodes that can undo something. The others wait for someone, or change nothing.
-var compensationTypes = []Type{AgentNode, ScriptNode, LLMNode, MapNode, ToolNode}
+var compensationTypes = []Type{AgentNode, ScriptNode, LLMNode, MapNode, ToolNode, GraphNode}
 
 // compensations reports nodes that cannot be the compensation of another one, and compensations that never happen.
 func (v *validator) compensations() {

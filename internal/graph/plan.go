@@ -28,6 +28,7 @@ type Plan struct {
 	reach map[int]bitset
 	// races says that there are nodes for which others race, counts that some of them count arrivals, defers that nodes are deferred.
 	races, counts, defers bool
+	compensates           bool      // a node has a compensation
 	traffic               []traffic // by rank; nil unless tasks may begin before their super-step
 	// bounded are the ways with a bound, by their ids. counting says that tasks are given what the run has counted.
 	bounded  map[string]int
@@ -47,6 +48,7 @@ func NewPlan(g *Graph) *Plan {
 	p.counting = bytes.Contains(g.Text, []byte(LoopKey))
 	for _, n := range p.nodes {
 		p.races, p.counts, p.defers = p.races || n.Join > JoinEach, p.counts || n.Join > JoinAny, p.defers || n.Defer
+		p.compensates = p.compensates || n.Compensate != ""
 		if n.Sub != nil {
 			if p.inner == nil {
 				p.inner = make(map[string]*Plan)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -171,14 +172,16 @@ func (f *feed) next(w *watcher) (frames []Frame, changed <-chan struct{}, behind
 			return nil, f.changed, true
 		}
 		w.place = f.base
-		for i, frame := range f.frames {
-			if frame.Number > 0 && frame.Number <= w.number {
-				w.place = f.base + i + 1
-			}
-		}
 	}
 	frames = f.frames[w.place-f.base : len(f.frames) : len(f.frames)]
 	w.place += len(frames)
+	// The store may have shown the watcher more than the feed had then.
+	for i, frame := range slices.Backward(frames) {
+		if frame.Number > 0 && frame.Number <= w.number {
+			frames = frames[i+1:]
+			break
+		}
+	}
 	if len(frames) == 0 && f.over {
 		return nil, nil, false
 	}

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"loki/internal/event"
 	"loki/internal/run"
+	"loki/internal/run/memstore"
 	"loki/internal/run/sqlite"
 	"loki/internal/steps"
 )
@@ -50,6 +52,74 @@ func TestSlowWatcher(t *testing.T) {
 	if len(all) != events+2 {
 		t.Errorf("%d frames, want %d", len(all), events+2)
 	}
+}
+
+// heldStore waits with the first reading of events after a number.
+type heldStore struct {
+	run.Store
+	after int
+	once  sync.Once
+	held  chan struct{} // closed when the reading may go on
+}
+
+func (s *heldStore) Events(ctx context.Context, id string, after, limit int) ([]run.EventRecord, error) {
+	if after == s.after {
+		s.once.Do(func() { <-s.held })
+	}
+	return s.Store.Events(ctx, id, after, limit)
+}
+
+// TestWatcherAhead has a watcher read more of the record than the reader of the feed has.
+func TestWatcherAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const before, during, after = 600, 100, 10 // events, of which the feed begins with the last
+		store := &heldStore{Store: memstore.New(time.Now), after: before, held: make(chan struct{})}
+		h := hostOn(t, store, 0, nil)
+		j, err := store.Create(t.Context(), run.Info{Kind: run.ChatRun, Prompt: "x", Served: true}, run.Checkpoint{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		emit := func(n int) {
+			for range n {
+				j.Event(event.Event{Time: time.Now(), Source: event.Source{Run: j.ID()}, Body: event.Warning{Text: "x"}})
+			}
+			if err := j.Task(1, "").Record(t.Context(), "x", steps.Step{Kind: steps.Script}, []byte("1")); err != nil {
+				t.Error(err)
+			}
+		}
+		emit(before)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all []int
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			for frame, err := range h.Watch(ctx, j.ID(), 0) {
+				if err != nil {
+					break
+				}
+				if all = append(all, frame.Number); frame.Number == 1 {
+					emit(during)
+				}
+			}
+		})
+		synctest.Wait()
+		if len(all) != before+during {
+			t.Errorf("%d events before the feed has any, want %d", len(all), before+during)
+		}
+		close(store.held)
+		emit(after)
+		time.Sleep(time.Minute)
+		cancel()
+		watching.Wait()
+		for i, n := range all {
+			if n != i+1 {
+				t.Fatalf("event %d has number %d", i+1, n)
+			}
+		}
+		if len(all) != before+during+after {
+			t.Errorf("%d events, want %d", len(all), before+during+after)
+		}
+		h.Shutdown(t.Context())
+	})
 }
 
 // TestWatchedElsewhere watches a run of another process, which is killed and goes on here.

@@ -54,7 +54,7 @@ type node struct {
 	number    int         // no two nodes of the picture and of what is inside its nodes have the same
 	id        string      // of a node of a subgraph its name: research/search
 	def       *graph.Node // nil if missing
-	out       []edge      // in declared order, no two of the same kind to the same node
+	out       []edge      // in declared order; two of the same kind to the same node are ways of a choice, with others between them
 	reachable bool        // from the start
 	undoes    bool        // it is a compensation
 	inside    *picture    // of an open subgraph
@@ -148,6 +148,8 @@ func (c *numbering) picture(g *graph.Graph, outer *node, depth int) *picture {
 	return p
 }
 
+// edgesOf returns the edges of def. Those of the same kind to the same node are one edge, but not the ways of a choice whose order
+// matters and that have another one between them: "n == 1 or otherwise" would not say that otherwise comes last.
 func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 	var out []edge
 	for i, e := range g.Edges(def) {
@@ -179,7 +181,11 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 			drawn.label = ""
 		}
 		same := func(o edge) bool { return o.to == drawn.to && o.kind == drawn.kind }
-		if j := slices.IndexFunc(out, same); j >= 0 {
+		from := 0
+		if e.Way != nil && e.Way.Value == nil && !e.All {
+			from = max(len(out)-1, 0)
+		}
+		if j := slices.IndexFunc(out[from:], same) + from; j >= from {
 			switch {
 			case e.Way != nil && drawn.label != "":
 				out[j].label += " or " + drawn.label

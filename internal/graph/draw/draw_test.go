@@ -276,3 +276,36 @@ func TestTextFitsAndIsComplete(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderOfChoice makes sure that a picture says in which order the conditions of a choice are looked at.
+func TestOrderOfChoice(t *testing.T) {
+	for _, tt := range []struct {
+		name, next string
+		want       []string
+	}{
+		{"neighbors", `[{when: n == 1, to: a}, {when: n == 2, to: a}, {to: b}]`, []string{"n == 1 or n == 2 -> a", "otherwise -> b"}},
+		{"one_between", `[{when: n == 1, to: a}, {when: n == 2, to: b}, {to: a}]`, []string{"n == 1 -> a", "n == 2 -> b", "otherwise -> a"}},
+		{"some_neighbors", `[{when: n == 1, to: a}, {to: b, max: 2}, {when: n == 3, to: a}, {to: a}]`, []string{"n == 1 -> a", "max 2 -> b", "n == 3 or otherwise -> a"}},
+		{"values", `{on: "{{n}}", routes: {"1": a, "2": b, "3": a}, otherwise: a}`, []string{"1 or 3 -> a", "2 -> b", "otherwise -> a"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := parsed("name: order\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: " + tt.next + "}\n  a: {type: end}\n  b: {type: end}\n")
+			var got []string
+			for _, e := range newPicture(g, 0).start.out {
+				got = append(got, e.label+" -> "+e.to.id)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			svg := string(SVG(g, SVGOptions{}))
+			if edges := strings.Count(svg, `data-from="s"`); edges != len(tt.want) {
+				t.Errorf("the SVG has %d edges, want %d:\n%s", edges, len(tt.want), svg)
+			}
+		})
+	}
+	// Where all that hold are taken there is no order.
+	g := parsed("name: all\nstart: s\nnodes:\n  s: {type: script, script: s.sh, pick: all, next: [{when: n > 1, to: a}, {when: n > 2, to: b}, {when: n > 3, to: a}]}\n  a: {type: end}\n  b: {type: end}\n")
+	if out := newPicture(g, 0).start.out; len(out) != 2 || out[0].label != "n > 1 or n > 3" {
+		t.Errorf("got %+v", out)
+	}
+}

@@ -167,6 +167,8 @@ type Visit struct {
 	Failed   bool       `json:"failed,omitempty"`
 	Error    string     `json:"error,omitempty"`
 	Canceled bool       `json:"canceled,omitempty" doc:"others were faster, so its work was stopped or dropped"`
+	Waiting  bool       `json:"waiting,omitempty" doc:"it has not ended: it waits"`
+	Inner    []Visit    `json:"inner,omitempty" doc:"visits of the nodes of its subgraph, or of those of the items of a map, with super-steps of their own"`
 }
 
 // NodeTotal sums up the visits of one node.

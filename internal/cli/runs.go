@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,9 +127,7 @@ func (c *command) printRun(r api.RunDetail) error {
 	row("used", used)
 	if len(r.Visits) > 0 {
 		b.WriteString("\npath\n")
-		for _, step := range bySteps(r.Visits) {
-			fmt.Fprintf(&b, "  %3d  %s\n", step[0].Step, pathOf(step))
-		}
+		printPath(&b, r.Visits, 0, new(int))
 		b.WriteString("\n")
 		rows := [][]string{{"NODE", "TYPE", "VISITS", "TIME", "TOKENS", "COST", "RETRIES", "FAILURES"}}
 		for _, t := range r.Nodes {
@@ -241,11 +240,33 @@ func cut(s string, n int) string {
 	return fmt.Sprintf("%s... (%d bytes)", strings.TrimSuffix(text.Cut(s, n), text.Mark), len(s))
 }
 
+// maxInner is how many super-steps of subgraphs the path of a run shows below one super-step of its graph.
+const maxInner = 50
+
+// printPath prints visits, which are in order: a line for each super-step, and indented below it those of its subgraphs. depth is how many
+// subgraphs they are in, and inner counts the lines of subgraphs.
+func printPath(b *strings.Builder, visits []api.Visit, depth int, inner *int) {
+	for _, step := range bySteps(visits) {
+		if depth == 0 {
+			*inner = 0
+		} else if *inner++; *inner > maxInner {
+			continue
+		}
+		fmt.Fprintf(b, "%s  %3d  %s\n", strings.Repeat("     ", depth), step[0].Step, pathOf(step))
+		for _, v := range step {
+			printPath(b, v.Inner, depth+1, inner)
+		}
+		if depth == 0 && *inner > maxInner {
+			fmt.Fprintf(b, "       and %s inside, all with --output json\n", text.Count(*inner-maxInner, "more super-step"))
+		}
+	}
+}
+
 // bySteps groups visits, which are in order, by their super-step.
 func bySteps(visits []api.Visit) [][]api.Visit {
 	var steps [][]api.Visit
 	for _, v := range visits {
-		if n := len(steps); n > 0 && steps[n-1][0].Step == v.Step {
+		if n := len(steps); n > 0 && steps[n-1][0].Step == v.Step && path.Dir(steps[n-1][0].Node) == path.Dir(v.Node) {
 			steps[n-1] = append(steps[n-1], v)
 			continue
 		}
@@ -259,7 +280,10 @@ func pathOf(step []api.Visit) string {
 	parts := make([]string, len(step))
 	for i, v := range step {
 		parts[i] = v.Node
-		if v.Failed {
+		switch {
+		case v.Waiting:
+			parts[i] += " waits"
+		case v.Failed:
 			parts[i] += " FAILED"
 		}
 		if v.Canceled {

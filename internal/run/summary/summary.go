@@ -80,18 +80,20 @@ func List(infos []run.Info) []api.Run {
 
 // Detail describes a run with its path.
 func Detail(h run.History) api.RunDetail {
-	d := api.RunDetail{Run: Of(h.Info), Visits: []api.Visit{}, Agents: agents(h), Pending: Questions(h.Info, h.Pending)}
+	tree, path := new(render.Tree), newPath()
+	for _, raw := range h.Events {
+		if ev, err := event.Parse(raw); err == nil { // what cannot be read is left out
+			tree.Add(ev)
+			path.add(ev)
+		}
+	}
+	d := api.RunDetail{Run: Of(h.Info), Agents: agents(h, tree), Pending: Questions(h.Info, h.Pending)}
 	d.Waiting = len(d.Pending)
 	d.Waits = waits(h.Waiting)
 	for _, s := range h.Signals {
 		d.Signals = append(d.Signals, Signal(h.Info.ID, s))
 	}
-	for _, v := range h.Visits {
-		d.Visits = append(d.Visits, api.Visit{
-			Step: v.Step, Node: v.Node, Type: string(v.Type), Number: v.Number, Started: v.Started.UTC(), Seconds: v.Duration.Seconds(), Targets: v.Targets,
-			Usage: v.Usage, Retries: v.Retries, Failed: v.Failed, Error: v.Error, Canceled: v.Canceled,
-		})
-	}
+	d.Visits = path.complete(h.Visits, h.Info.Steps)
 	d.Nodes = totals(d.Visits)
 	return d
 }
@@ -173,15 +175,9 @@ func Signal(id string, s run.Signal) api.Signal {
 	return api.Signal{Run: id, Number: s.Number, Name: s.Name, Value: s.Value, At: s.At.UTC(), Taken: s.Taken != ""}
 }
 
-// agents describes the agents of a run, each one before its children, from the events on record. It is
-// nil for a run that had no children. What cannot be read of an event is left out.
-func agents(h run.History) []api.RunAgent {
-	var tree render.Tree
-	for _, raw := range h.Events {
-		if ev, err := event.Parse(raw); err == nil {
-			tree.Add(ev)
-		}
-	}
+// agents describes the agents of a run, each one before its children, from the tree that its events make. It is
+// nil for a run that had no children.
+func agents(h run.History, tree *render.Tree) []api.RunAgent {
 	list := tree.Summary()
 	for i, a := range list {
 		switch {

@@ -168,6 +168,7 @@ type Visit struct {
 	Error    string     `json:"error,omitempty"`
 	Canceled bool       `json:"canceled,omitempty" doc:"others were faster, so its work was stopped or dropped"`
 	Waiting  bool       `json:"waiting,omitempty" doc:"it has not ended: it waits"`
+	Undoes   string     `json:"undoes,omitempty" doc:"the node whose effect it undoes, of which it is the compensation"`
 	Inner    []Visit    `json:"inner,omitempty" doc:"visits of the nodes of its subgraph, or of those of the items of a map, with super-steps of their own"`
 }
 

@@ -280,6 +280,9 @@ func pathOf(step []api.Visit) string {
 	parts := make([]string, len(step))
 	for i, v := range step {
 		parts[i] = v.Node
+		if v.Undoes != "" {
+			parts[i] += " (undoes " + v.Undoes + ")"
+		}
 		switch {
 		case v.Waiting:
 			parts[i] += " waits"

@@ -10,10 +10,10 @@ import (
 	"loki/internal/run"
 )
 
-// path gathers from the events of a graph's run what its visits on record do not say: the visits inside subgraphs and those of the super-step
-// that is not over.
+// path gathers from the events of a graph's run what its visits on record do not say: the visits inside subgraphs, those of the super-step
+// that is not over, and what compensations undo.
 type path struct {
-	visits []*visit          // of the outermost graph, in the order in which they began
+	visits []*visit // of the outermost graph, in the order in which they began
 	known  map[visitKey]*visit
 	open   map[string]*visit // the last one of each node, by its name
 	agents map[string]string // names of the nodes that child agents work for, by the ids of the agents
@@ -81,7 +81,7 @@ func (p *path) begin(ev event.Event, b event.NodeStarted) {
 	v := p.known[key]
 	if v == nil {
 		v = &visit{within: ev.Within, Visit: api.Visit{
-			Step: ev.Step, Node: ev.Node, Type: b.NodeType, Number: b.Visit, Started: ev.Time.UTC(),
+			Step: ev.Step, Node: ev.Node, Type: b.NodeType, Number: b.Visit, Started: ev.Time.UTC(), Undoes: b.Undoes,
 		}}
 		*visits = append(*visits, v)
 		p.known[key] = v
@@ -110,7 +110,7 @@ func (p *path) complete(recorded []run.Visit, steps int) []api.Visit {
 			Usage: r.Usage, Retries: r.Retries, Failed: r.Failed, Error: r.Error, Canceled: r.Canceled,
 		}
 		if of := p.known[visitKey{nil, r.Step, r.Node, r.Number}]; of != nil {
-			v.Inner = endedVisits(of.inner)
+			v.Undoes, v.Inner = of.Undoes, endedVisits(of.inner)
 		}
 		visits = append(visits, v)
 	}

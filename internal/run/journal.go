@@ -454,7 +454,7 @@ var ErrAnswered = errors.New("the question has an answer already")
 var ErrClosed = errors.New("the journal of the run is closed")
 
 // StopError is an error of the record of a step that ends the run at once: nothing may make up for it, such as
-// the fallback of a node.
+// the fallback of a node. As the cause of the end of a context it says that no user canceled the run, so that what it did is not undone.
 type StopError struct{ Err error }
 
 func (e *StopError) Error() string { return e.Err.Error() }

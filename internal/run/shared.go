@@ -31,7 +31,7 @@ type Shared interface {
 
 	// Cancel asks the process that holds a run to cancel it, which that finds soon after: the context of
 	// [Journal.Lease] ends, with a fault of code Canceled as its cause. The lease itself is not lost, so
-	// that the journal takes how the run ended. A run that no process holds is left as it is, and asked is
-	// false.
-	Cancel(ctx context.Context, id string) (asked bool, err error)
+	// that the journal takes how the run ended: see [CancelCause], also for keep. A run that no process holds is left as it is, and
+	// asked is false.
+	Cancel(ctx context.Context, id string, keep bool) (asked bool, err error)
 }

@@ -60,6 +60,15 @@ func undoneOf(pr graph.Progress) *Undone {
 // errCanceled ends a run that is canceled before it goes on, see [Graph.Canceled].
 var errCanceled = fault.New(fault.Canceled, "the run was canceled")
 
+// CancelCause returns the cause of the end of the context of a run that is canceled by another caller than that of its Start. With keep, the
+// caller only does not wait for it any more, and what it did is not undone.
+func CancelCause(keep bool) error {
+	if keep {
+		return &StopError{Err: fault.New(fault.Canceled, "the request for the run has ended")}
+	}
+	return errCanceled
+}
+
 // failed returns err, by which a run fails, and notes that its effects are to be undone. done is what came of the tasks of the super-step.
 func (d *driver) failed(err error, done []finishedTask) error {
 	d.broken = &brokenStep{done}

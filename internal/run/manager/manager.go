@@ -493,11 +493,16 @@ func (m *Manager) Active() []Activity {
 
 // Cancel ends a run as canceled, and returns once that is on record: after that it goes on only if a caller resumes it. A run that
 // waits is canceled as well. One that is over, also one that came to its end before it could be canceled, is a [*run.EndedError]. One
-// of another process is canceled there if the store is shared; otherwise it is a [*run.LeaseError].
-func (m *Manager) Cancel(ctx context.Context, id string) error {
+// of another process is canceled there if the store is shared; otherwise it is a [*run.LeaseError]. What the run did is undone.
+func (m *Manager) Cancel(ctx context.Context, id string) error { return m.cancel(ctx, id, false) }
+
+// Stop is Cancel for a run for whose end its caller does not wait any more: what it did is not undone, so that it can be resumed.
+func (m *Manager) Stop(ctx context.Context, id string) error { return m.cancel(ctx, id, true) }
+
+func (m *Manager) cancel(ctx context.Context, id string, keep bool) error {
 	asked := false
 	return m.until(ctx, id, func() (done bool, err error) {
-		if here, err := m.cancelHere(ctx, id); err != nil {
+		if here, err := m.cancelHere(ctx, id, keep); err != nil {
 			return false, err
 		} else if here {
 			asked = true
@@ -507,7 +512,7 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 		case err != nil:
 			return false, err
 		case info.Active && m.shared != nil:
-			here, err := m.shared.Cancel(ctx, id)
+			here, err := m.shared.Cancel(ctx, id, keep)
 			asked = asked || here
 			return false, err
 		case info.Status == run.Canceled && asked:
@@ -515,9 +520,11 @@ func (m *Manager) Cancel(ctx context.Context, id string) error {
 		case info.Status.Over():
 			return false, &run.EndedError{ID: id, Status: info.Status}
 		}
-		if undone, err := m.undo(ctx, info); undone || err != nil {
-			asked = true
-			return false, err
+		if !keep {
+			if undone, err := m.undo(ctx, info); undone || err != nil {
+				asked = true
+				return false, err
+			}
 		}
 		err = m.end(ctx, info)
 		if _, held := errors.AsType[*run.LeaseError](err); held && (m.shared != nil || m.here(id)) || errors.Is(err, run.ErrLeaseLost) { // it was taken in between
@@ -552,14 +559,14 @@ func (m *Manager) here(id string) bool {
 }
 
 // cancelHere cancels a run that is at work in this process, and waits until it is not. Otherwise asked is false.
-func (m *Manager) cancelHere(ctx context.Context, id string) (asked bool, err error) {
+func (m *Manager) cancelHere(ctx context.Context, id string, keep bool) (asked bool, err error) {
 	m.mu.Lock()
 	a := m.active[id]
 	m.mu.Unlock()
 	if a == nil {
 		return false, nil
 	}
-	a.cancel(fault.New(fault.Canceled, "the run was canceled"))
+	a.cancel(run.CancelCause(keep))
 	return true, m.idle(ctx, id)
 }
 

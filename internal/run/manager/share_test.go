@@ -154,11 +154,11 @@ func (s sharedStore) Ready(ctx context.Context, limit int) (ids []string, err er
 	return ids, err
 }
 
-func (s sharedStore) Cancel(_ context.Context, id string) (asked bool, err error) {
+func (s sharedStore) Cancel(_ context.Context, id string, keep bool) (asked bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if j := s.held[id]; j != nil {
-		j.cancel(fault.New(fault.Canceled, "the run was canceled"))
+		j.cancel(run.CancelCause(keep))
 		return true, nil
 	}
 	return false, nil

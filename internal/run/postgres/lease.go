@@ -365,31 +365,31 @@ func (s *Store) Answer(ctx context.Context, id, question, text string) error {
 }
 
 // Cancel asks the process that holds a run to cancel it.
-func (s *Store) Cancel(ctx context.Context, id string) (asked bool, err error) {
+func (s *Store) Cancel(ctx context.Context, id string, keep bool) (asked bool, err error) {
 	var r locked
 	err = s.change(ctx, "cancel", id, func(ctx context.Context, tx pgx.Tx, found locked) error {
 		if r = found; r.held == nil {
 			return nil
 		}
-		_, err := tx.Exec(ctx, `UPDATE loki.leases SET canceled = epoch WHERE run = $1`, r.id)
+		_, err := tx.Exec(ctx, `UPDATE loki.leases SET canceled = CASE WHEN $2 AND canceled <> epoch THEN -epoch ELSE epoch END WHERE run = $1`, r.id, keep)
 		return err
 	})
 	if err != nil || r.held == nil {
 		return false, err
 	}
-	s.cancelHere(r.id, r.epoch)
+	s.cancelHere(r.id, r.epoch, keep)
 	s.db.Notify(canceled, r.name)
 	s.changed(r.name)
 	return true, nil
 }
 
 // cancelHere ends the context of the lease of a run that is to be canceled, if this process holds it.
-func (s *Store) cancelHere(id, epoch int64) {
+func (s *Store) cancelHere(id, epoch int64, keep bool) {
 	s.mu.Lock()
 	j := s.journals[id]
 	s.mu.Unlock()
 	if j != nil && j.epoch == epoch {
-		j.lose(fault.New(fault.Canceled, "the run was canceled")) // as on one server
+		j.lose(run.CancelCause(keep)) // as on one server
 	}
 }
 
@@ -429,13 +429,14 @@ func (s *Store) lookForCanceled() error {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	rows, err := s.db.Pool().Query(ctx, `SELECT run, epoch FROM loki.leases WHERE run = ANY($1) AND canceled = epoch`, ids)
+	rows, err := s.db.Pool().Query(ctx, `SELECT run, epoch, canceled < 0 FROM loki.leases WHERE run = ANY($1) AND abs(canceled) = epoch`, ids)
 	if err != nil {
 		return err
 	}
 	var id, epoch int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &epoch}, func() error {
-		s.cancelHere(id, epoch)
+	var keep bool
+	_, err = pgx.ForEachRow(rows, []any{&id, &epoch, &keep}, func() error {
+		s.cancelHere(id, epoch, keep)
 		return nil
 	})
 	return err

@@ -36,7 +36,7 @@ CREATE TABLE loki.leases (
 	opened bigint NOT NULL,       -- when it was opened last
 	answered boolean NOT NULL DEFAULT false, -- since then, other than by the journal
 	writes bigint NOT NULL,       -- number of the last write of the epoch
-	canceled bigint NOT NULL DEFAULT 0, -- the epoch that is to be canceled
+	canceled bigint NOT NULL DEFAULT 0, -- the epoch that is to be canceled; negative if what the run did is not undone
 	made integer NOT NULL DEFAULT 0, -- number of the last step
 	step integer NOT NULL,        -- the last super-step committed
 	updated bigint NOT NULL

@@ -77,9 +77,13 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	a := open(t, postgrestest.Database(t), Options{})
 	b := open(t, a.address, Options{})
-	for _, asker := range []server{a, b} {
+	for _, tt := range []struct {
+		asker server
+		keep  bool
+	}{{a, false}, {b, false}, {a, true}, {b, true}} {
+		asker := tt.asker
 		j := create(t, a, run.Info{Agent: "a", Served: true})
-		if asked, err := asker.Cancel(t.Context(), j.ID()[:6]); !asked || err != nil {
+		if asked, err := asker.Cancel(t.Context(), j.ID()[:6], tt.keep); !asked || err != nil {
 			t.Fatalf("asked %v, %v", asked, err)
 		}
 		select {
@@ -89,9 +93,11 @@ func TestCancel(t *testing.T) {
 		}
 		if err := context.Cause(j.Lease()); fault.CodeOf(err) != fault.Canceled || errors.Is(err, run.ErrLeaseLost) {
 			t.Errorf("it ends with %v", err)
+		} else if _, keep := errors.AsType[*run.StopError](err); keep != tt.keep {
+			t.Errorf("what it did is kept: %v, want %v", keep, tt.keep)
 		}
 		rest(t, j, run.Ending{Status: run.Canceled})
-		if asked, err := asker.Cancel(t.Context(), j.ID()); asked || err != nil {
+		if asked, err := asker.Cancel(t.Context(), j.ID(), tt.keep); asked || err != nil {
 			t.Errorf("a run that rests: asked %v, %v", asked, err)
 		}
 		k, _, err := b.Open(t.Context(), j.ID())
@@ -102,7 +108,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("after it was opened again: %v", err)
 		}
 	}
-	if _, err := a.Cancel(t.Context(), "zzzz"); fault.CodeOf(err) != fault.NotFound {
+	if _, err := a.Cancel(t.Context(), "zzzz", false); fault.CodeOf(err) != fault.NotFound {
 		t.Error(err)
 	}
 }

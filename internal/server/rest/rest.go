@@ -25,6 +25,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"loki/internal/auth"
+	"loki/internal/run"
 )
 
 // API is the endpoints of one server. They are registered before it serves. From then on it may be used
@@ -392,12 +393,15 @@ func readWhole(w http.ResponseWriter, r *http.Request, c *call, within time.Dura
 	return nil
 }
 
-// deadline returns the context of a request, see [Register].
-func deadline(ctx context.Context, c *call, timeout time.Duration) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// deadline returns the context of a request, see [Register]. However it ends, no user has canceled the runs that work in it: its cause is a
+// [*run.StopError].
+func deadline(outer context.Context, c *call, timeout time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(outer))
+	unlink := context.AfterFunc(outer, func() { cancel(&run.StopError{Err: context.Cause(outer)}) })
 	c.timeout = timeout
-	c.timer = time.AfterFunc(timeout, func() { cancel(errTimeout{timeout}) })
+	c.timer = time.AfterFunc(timeout, func() { cancel(&run.StopError{Err: errTimeout{timeout}}) })
 	return ctx, func() {
+		unlink()
 		c.timer.Stop()
 		cancel(nil)
 	}

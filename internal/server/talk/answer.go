@@ -12,6 +12,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/run"
 	"loki/internal/server/rest"
 	"loki/internal/server/stream"
 )
@@ -49,8 +50,8 @@ func (a *answer) Emit(ctx context.Context, ev event.Event) error {
 	if _, begins := ev.Body.(event.Started); begins && ev.Depth == 0 && ev.Node == "" {
 		err = a.out.Send(ctx, "started", api.CompletionStarted{RequestID: a.RequestID, SessionID: a.SessionID, RunID: a.RunID, Model: a.Model})
 	}
-	if errors.Is(err, stream.ErrGone) { // which is as good as an interruption by the user
-		return fmt.Errorf("%w: %w", context.Canceled, err)
+	if errors.Is(err, stream.ErrGone) { // which ends the work, and undoes nothing
+		return &run.StopError{Err: fmt.Errorf("%w: %w", context.Canceled, err)}
 	}
 	return err
 }

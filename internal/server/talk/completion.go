@@ -19,6 +19,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/role"
 	"loki/internal/server/rest"
+	"loki/internal/server/stream"
 )
 
 type completionInput struct {
@@ -209,7 +210,7 @@ func (s *service) askAgent(ctx context.Context, req *api.CompletionRequest, a *a
 }
 
 // runGraph has a graph agent work on a prompt. The run belongs to the server: it is canceled when the client leaves,
-// unless that asked to detach it.
+// unless that asked to detach it. What it did is not undone then.
 func (s *service) runGraph(ctx context.Context, req *api.CompletionRequest, of agent.Agent, values map[string]string, a *answer) error {
 	switch {
 	case req.Schema != nil:
@@ -239,8 +240,8 @@ func (s *service) runGraph(ctx context.Context, req *api.CompletionRequest, of a
 		rest.Commit(ctx, "/v1/runs/"+id)
 	}
 	err = s.Manager.Follow(ctx, id, 0, a)
-	if ctx.Err() != nil && !req.Detach {
-		return errors.Join(err, s.Manager.Cancel(context.WithoutCancel(ctx), id))
+	if gone := ctx.Err() != nil || errors.Is(err, stream.ErrGone); gone && !req.Detach {
+		return errors.Join(err, s.Manager.Stop(context.WithoutCancel(ctx), id))
 	}
 	return err
 }

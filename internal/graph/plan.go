@@ -281,8 +281,10 @@ func (p *Plan) Next(pr Progress) ([]Task, error) {
 		if limit := p.graph.Settings.MaxLoopIterations; visit > limit {
 			return nil, &LimitError{Node: id, Visits: visit, Max: limit}
 		}
-		tasks[i] = Task{Node: p.nodes[r], Step: pr.Step + 1, Visit: visit, Short: p.Short(pr, id)}
-		tasks[i].Loop = p.Loop(pr, id)
+		tasks[i] = Task{Node: p.nodes[r], Step: pr.Step + 1, Visit: visit, Loop: p.Loop(pr, id)}
+		if p.counts {
+			tasks[i].Short = p.Short(pr, id)
+		}
 	}
 	return tasks, nil
 }

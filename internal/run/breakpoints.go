@@ -92,11 +92,11 @@ func (e *BreakError) Error() string {
 
 // stop returns the error of a run that stops at pr, nil if it does not. A run that is not recorded any more does not stop: it could not
 // go on.
-func (d *driver) stop(pr graph.Progress, ran []string, steps int) error {
+func (d *driver) stop(pr *graph.Progress, ran []string, steps int) error {
 	if d.Stops.none() || pr.Done || steps == 0 && d.Past || !d.keeper.works() {
 		return nil
 	}
-	place := d.Stops.at(pr, ran, steps)
+	place := d.Stops.at(*pr, ran, steps)
 	if place == "" {
 		return nil
 	}

@@ -30,9 +30,10 @@ type earlyKey struct {
 
 // earlyTask is a task of the pipeline.
 type earlyTask struct {
-	over chan struct{} // closed when it is
-	done finishedTask
-	err  error // of an emitter or of the record
+	over   chan struct{} // closed when it is
+	result graph.Result
+	visit  Visit
+	err    error // of an emitter or of the record
 }
 
 // newPipeline returns the pipeline of a run that has come to pr, nil if tasks begin with their super-steps.
@@ -53,10 +54,11 @@ func (p *pipeline) take(t graph.Task) *earlyTask {
 	return p.early[earlyKey{t.Step, t.Node.ID}]
 }
 
-// wait returns what came of the task.
-func (e *earlyTask) wait() (finishedTask, error) {
+// wait stores what came of the task in done.
+func (e *earlyTask) wait(done finishedTask) error {
 	<-e.over
-	return e.done, e.err
+	*done.result, *done.visit = e.result, e.visit
+	return e.err
 }
 
 // add takes note of the result of a task of the super-step under way, and begins tasks that can begin now.
@@ -77,13 +79,13 @@ func (p *pipeline) keep(step int, res graph.Result) {
 }
 
 // move says that a super-step is over.
-func (p *pipeline) move(pr graph.Progress) {
+func (p *pipeline) move(pr *graph.Progress) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pr = pr
+	p.pr = *pr
 	delete(p.finished, pr.Step)
 	for key := range p.early {
 		if key.step <= pr.Step {
@@ -113,7 +115,7 @@ func (p *pipeline) begin(key earlyKey, t graph.Early) (found bool) {
 	p.early[key] = e
 	rec, found, err := p.d.record(p.ctx, t.Task)
 	if found {
-		e.done = finishedTask{rec.Result, rec.Visit}
+		e.result, e.visit = rec.Result, rec.Visit
 		p.keep(t.Step, rec.Result)
 	}
 	work := p.d.task(t.View, t.Task)
@@ -129,16 +131,14 @@ func (p *pipeline) begin(key earlyKey, t graph.Early) (found bool) {
 	p.work.Go(func() { // ends before the run does, see stop
 		p.d.slots <- struct{}{}
 		defer func() { <-p.d.slots }()
-		var done finishedTask
-		err := p.d.executeOne(p.ctx, work, &done, true, nil)
+		e.err = p.d.executeOne(p.ctx, work, finishedTask{&e.result, &e.visit}, true, nil)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		e.done, e.err = done, err
-		if err == nil && done.result.Err == nil {
-			p.keep(t.Step, done.result)
+		if e.err == nil && e.result.Err == nil {
+			p.keep(t.Step, e.result)
 			p.advance()
 		} else {
-			p.stopped = p.stopped || !waits(done.result)
+			p.stopped = p.stopped || !waits(e.result)
 		}
 		close(e.over)
 	})

@@ -46,10 +46,10 @@ func Execute(ctx context.Context, e Execution) (TaskRecord, error) {
 	if err := t.announce(ctx, e.Parallel); err != nil {
 		return TaskRecord{}, err
 	}
-	var done finishedTask
-	err := d.executeOne(ctx, t, &done, e.Parallel, nil)
+	done := newFinishedTasks(1).at(0)
+	err := d.executeOne(ctx, t, done, e.Parallel, nil)
 	if fault.CodeOf(done.result.Err) == fault.Suspended {
 		done.result.Err = suspension(done.result.Err)
 	}
-	return TaskRecord{Step: e.Step, Result: done.result, Visit: done.visit}, err
+	return done.record(e.Step), err
 }

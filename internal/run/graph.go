@@ -101,7 +101,7 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 		err = d.emitSet(ctx, pr)
 	}
 	if err == nil {
-		err = d.stop(pr, nil, 0)
+		err = d.stop(&pr, nil, 0)
 	}
 	if err == nil && g.Canceled && pr.Undoing == nil {
 		err = d.failed(errCanceled, d.finishedBefore(pr))
@@ -113,7 +113,7 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 		for err == nil && !pr.Done && !pr.Undone() {
 			ran := pr.Frontier
 			if pr, err = d.superStep(ctx, pr); err == nil {
-				err = d.stop(pr, ran, pr.Step-g.Start.Step)
+				err = d.stop(&pr, ran, pr.Step-g.Start.Step)
 			}
 		}
 		if d.broken == nil || !d.mayUndo(ctx, pr, err) {
@@ -184,23 +184,20 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 	if err != nil {
 		return pr, err
 	}
-	results := make([]graph.Result, len(done))
-	visits := make([]Visit, len(done))
-	for i := range done {
-		d.count(&done[i])
-		results[i], visits[i] = done[i].result, done[i].visit
+	for i := range done.visits {
+		d.count(&done.visits[i])
 	}
-	err = failure(results)
+	err = failure(done.results)
 	if pr.Undoing != nil {
-		err = unsettled(ctx, results)
+		err = unsettled(ctx, done.results)
 	}
 	if err != nil {
 		if fault.CodeOf(err) == fault.Suspended {
-			err = waitingError(d.keeper.suspension(err), results)
+			err = waitingError(d.keeper.suspension(err), done.results)
 		}
 		return pr, d.failed(err, done)
 	}
-	next, err := d.Plan.Apply(pr, results)
+	next, err := d.Plan.Apply(pr, done.results)
 	if d.secrets != nil {
 		d.secrets.add(pr.State.Changes(next.State))
 	}
@@ -210,16 +207,16 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		}
 		return pr, d.failed(err, done)
 	}
-	if err := d.warnLost(ctx, pr, next); err != nil {
+	if err := d.warnLost(ctx, pr.Undoing, next.Undoing); err != nil {
 		return pr, err
 	}
-	if err := d.emitStep(ctx, pr, next, len(tasks)); err != nil {
+	if err := d.emitStep(ctx, &pr, &next, len(tasks)); err != nil {
 		return pr, err
 	}
-	if err := d.commit(ctx, next, visits); err != nil {
+	if err := d.commit(ctx, &next, done.visits); err != nil {
 		return pr, err
 	}
-	d.ahead.move(next)
+	d.ahead.move(&next)
 	return next, nil
 }
 
@@ -284,11 +281,12 @@ func suspension(err error) error {
 }
 
 // emitStep emits what a finished super-step changed.
-func (d *driver) emitStep(ctx context.Context, pr, next graph.Progress, width int) error {
+func (d *driver) emitStep(ctx context.Context, pr, next *graph.Progress, width int) error {
 	if d.Events.Silent() {
 		return nil
 	}
-	events := d.Events.With(func(s *event.Source) { s.Step = next.Step })
+	step := next.Step
+	events := d.Events.With(func(s *event.Source) { s.Step = step })
 	if changed := pr.State.Changes(next.State); len(changed) > 0 && d.within() == "" {
 		if err := events.Emit(ctx, event.StateUpdated{Values: changed}); err != nil {
 			return err
@@ -321,73 +319,94 @@ func (d *driver) emitSet(ctx context.Context, pr graph.Progress) error {
 	return d.Events.With(func(s *event.Source) { s.Step = pr.Step }).Emit(ctx, event.StateUpdated{Set: true, Values: set})
 }
 
-// finishedTask is what came of a task.
+// finishedTasks is what came of the tasks of a super-step, in their order.
+type finishedTasks struct {
+	results []graph.Result
+	visits  []Visit
+}
+
+func newFinishedTasks(n int) finishedTasks {
+	return finishedTasks{make([]graph.Result, n), make([]Visit, n)}
+}
+
+func (f finishedTasks) at(i int) finishedTask { return finishedTask{&f.results[i], &f.visits[i]} }
+
+// finishedTask is where what came of a task is stored.
 type finishedTask struct {
-	result graph.Result
-	visit  Visit
+	result *graph.Result
+	visit  *Visit
+}
+
+func (f finishedTask) store(rec TaskRecord) { *f.result, *f.visit = rec.Result, rec.Visit }
+
+// record returns what came of a task of a super-step.
+func (f finishedTask) record(step int) TaskRecord {
+	return TaskRecord{Step: step, Result: *f.result, Visit: *f.visit}
 }
 
 // execute runs the tasks of a super-step and waits for all of them.
-func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.Task) ([]finishedTask, error) {
+func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.Task) (finishedTasks, error) {
+	done := newFinishedTasks(len(tasks))
 	if len(tasks) > 1 {
-		return d.executeAll(ctx, pr, tasks)
+		return done, d.executeAll(ctx, pr, tasks, done)
 	}
-	done, err := d.executeAlone(ctx, pr, tasks[0])
-	return []finishedTask{done}, err
+	return done, d.executeAlone(ctx, pr.State, tasks[0], done.at(0))
 }
 
 // executeAlone runs the only task of a super-step.
-func (d *driver) executeAlone(ctx context.Context, pr graph.Progress, t graph.Task) (finishedTask, error) {
+func (d *driver) executeAlone(ctx context.Context, state graph.State, t graph.Task, done finishedTask) error {
 	if early := d.ahead.take(t); early != nil {
-		return early.wait()
+		return early.wait(done)
 	}
-	work, done, err := d.prepare(ctx, pr, t, false)
+	work, err := d.prepare(ctx, state, t, false, done)
 	if err != nil || work == nil {
-		return done, err
+		return err
 	}
 	work.Turn = d.turn()
-	err = d.executeOne(ctx, work, &done, false, nil)
-	return done, err
+	return d.executeOne(ctx, work, done, false, nil)
 }
 
-// prepare announces a task, and returns what it works with. Of one that was finished before the run was interrupted it returns what came of
-// it, and nil.
-func (d *driver) prepare(ctx context.Context, pr graph.Progress, t graph.Task, parallel bool) (work *Task, done finishedTask, err error) {
+// prepare announces a task, and returns what it works with. Of one that was finished before the run was interrupted it stores what came of
+// it in done, and returns nil.
+func (d *driver) prepare(ctx context.Context, state graph.State, t graph.Task, parallel bool, done finishedTask) (*Task, error) {
 	rec, found, err := d.record(ctx, t)
-	if err != nil || found {
-		return nil, finishedTask{rec.Result, rec.Visit}, err
+	if err != nil {
+		return nil, err
 	}
-	work = d.task(pr.State, t)
+	if found {
+		done.store(rec)
+		return nil, nil
+	}
+	work := d.task(state, t)
 	work.Steps, work.Base = d.taskSteps(t.Step, t.Node.ID)
-	return work, done, work.announce(ctx, parallel)
+	return work, work.announce(ctx, parallel)
 }
 
-// executeAll runs tasks side by side and waits for all of them.
-func (d *driver) executeAll(ctx context.Context, pr graph.Progress, tasks []graph.Task) ([]finishedTask, error) {
+// executeAll runs tasks side by side, waits for all of them and stores what came of them in done.
+func (d *driver) executeAll(ctx context.Context, pr graph.Progress, tasks []graph.Task, done finishedTasks) error {
 	if !d.Events.Silent() {
 		step := d.Events.With(func(s *event.Source) { s.Step = tasks[0].Step })
 		if err := step.Emit(ctx, event.StepStarted{Nodes: slices.Clone(pr.Frontier)}); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	done := make([]finishedTask, len(tasks)) // goroutine i writes done[i] and errs[i] only
 	errs := make([]error, len(tasks))
-	work := make([]*Task, len(tasks)) // nil for tasks that were finished before, or have begun already
+	work := make([]*Task, len(tasks)) // nil for tasks that were finished before, or have begun already; goroutine i writes done.at(i) and errs[i] only
 	race := newRace(d.Plan, pr)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i, t := range tasks {
 		if early := d.ahead.take(t); early != nil {
-			wg.Go(func() { done[i], errs[i] = early.wait() })
+			wg.Go(func() { errs[i] = early.wait(done.at(i)) })
 			continue
 		}
 		var err error
-		if work[i], done[i], err = d.prepare(ctx, pr, t, true); err != nil {
-			return nil, err
+		if work[i], err = d.prepare(ctx, pr.State, t, true, done.at(i)); err != nil {
+			return err
 		}
 		if work[i] == nil {
-			race.found(done[i].result)
-			d.ahead.add(t.Step, done[i].result)
+			race.found(done.results[i])
+			d.ahead.add(t.Step, done.results[i])
 		}
 	}
 	d.turn().giveTurns(d.Plan.Graph(), work)
@@ -404,19 +423,19 @@ func (d *driver) executeAll(ctx context.Context, pr graph.Progress, tasks []grap
 			}
 			ctx, cancel := race.enter(ctx, tasks[i].Node.ID)
 			defer cancel()
-			if errs[i] = d.executeOne(ctx, work[i], &done[i], true, race); errs[i] == nil {
-				d.ahead.add(tasks[i].Step, done[i].result)
+			if errs[i] = d.executeOne(ctx, work[i], done.at(i), true, race); errs[i] == nil {
+				d.ahead.add(tasks[i].Step, done.results[i])
 			}
 		})
 	}
 	wg.Wait()
 	for i := range work {
-		if errs[i] == nil && race.loses(done[i].result) {
-			done[i].result = graph.Result{Node: done[i].result.Node, Canceled: true}
-			errs[i] = d.close(ctx, work[i], &done[i], true)
+		if errs[i] == nil && race.loses(done.results[i]) {
+			done.results[i] = graph.Result{Node: tasks[i].Node.ID, Canceled: true}
+			errs[i] = d.close(ctx, work[i], done.at(i), true)
 		}
 	}
-	return done, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // task returns what a task works with, without its steps.
@@ -446,14 +465,14 @@ func (t *Task) announce(ctx context.Context, parallel bool) error {
 }
 
 // finished keeps a task whose super-step is not over.
-func (d *driver) finished(ctx context.Context, t *Task, done *finishedTask) error {
+func (d *driver) finished(ctx context.Context, t *Task, done finishedTask) error {
 	switch {
 	case d.nested != nil:
 		return d.keepNested(context.WithoutCancel(ctx), t, done)
 	case d.keeper == nil:
 		return nil
 	}
-	return d.keeper.finished(context.WithoutCancel(ctx), TaskRecord{Step: t.Step, Result: done.result, Visit: done.visit})
+	return d.keeper.finished(context.WithoutCancel(ctx), done.record(t.Step))
 }
 
 // record returns the record of a task that was finished before the run was
@@ -470,12 +489,12 @@ func (d *driver) record(ctx context.Context, t graph.Task) (rec TaskRecord, foun
 	return rec, false, nil
 }
 
-// executeOne runs one task, stores what came of it in e, and keeps it, unless a checkpoint follows at once. The error is that of an emitter
-// or of the record; the node's own is in the result. Results are passed by pointer, because the stacks of goroutines are small.
-func (d *driver) executeOne(ctx context.Context, t *Task, e *finishedTask, parallel bool, race *race) (err error) {
+// executeOne runs one task, stores what came of it in done, and keeps it, unless a checkpoint follows at once. The error is that of an emitter
+// or of the record; the node's own is in the result.
+func (d *driver) executeOne(ctx context.Context, t *Task, done finishedTask, parallel bool, race *race) (err error) {
 	start := d.now()
-	d.protect(ctx, t, &e.result)
-	res := &e.result
+	res, v := done.result, done.visit
+	d.protect(ctx, t, res)
 	res.Node = t.Node.ID
 	if d.secrets != nil {
 		d.secrets.add(t.Draft.Diff())
@@ -484,15 +503,14 @@ func (d *driver) executeOne(ctx context.Context, t *Task, e *finishedTask, paral
 	if res.Err == nil {
 		res.Writes = t.Draft.Diff()
 	}
-	v := &e.visit
 	v.Step, v.Node, v.Type, v.Number = t.Step, t.Node.ID, t.Node.Type, t.Visit
 	v.Started, v.Duration, v.Usage, v.Retries = start, d.now().Sub(start), t.Usage, t.Retries
 	if race == nil {
-		return d.close(ctx, t, e, parallel)
+		return d.close(ctx, t, done, parallel)
 	}
 	race.settle(*res, func(settled graph.Result) bool {
 		*res = settled
-		err = d.close(ctx, t, e, parallel)
+		err = d.close(ctx, t, done, parallel)
 		return err == nil && settled.Err == nil
 	})
 	return err
@@ -502,23 +520,23 @@ func (d *driver) executeOne(ctx context.Context, t *Task, e *finishedTask, paral
 func waits(res graph.Result) bool { return fault.CodeOf(res.Err) == fault.Suspended }
 
 // close completes the visit of a task that is over or waits, emits how it ended and keeps its result.
-func (d *driver) close(ctx context.Context, t *Task, e *finishedTask, parallel bool) error {
-	res := &e.result
-	e.visit.Targets, e.visit.Canceled = res.Targets, res.Canceled
+func (d *driver) close(ctx context.Context, t *Task, done finishedTask, parallel bool) error {
+	res, v := done.result, done.visit
+	v.Targets, v.Canceled = res.Targets, res.Canceled
 	waiting := waits(*res)
 	switch {
 	case waiting:
 	case fault.CodeOf(res.Err) == fault.Canceled:
-		e.visit.Failed, e.visit.Error = true, "interrupted"
+		v.Failed, v.Error = true, "interrupted"
 	case res.Err != nil:
-		e.visit.Failed, e.visit.Error = true, res.Err.Error()
+		v.Failed, v.Error = true, res.Err.Error()
 	case res.Failure != nil:
-		e.visit.Failed, e.visit.Error = true, res.Failure.Message
+		v.Failed, v.Error = true, res.Failure.Message
 	}
 	if !t.Events.Silent() {
 		if err := t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
-			NodeType: string(t.Node.Type), Duration: e.visit.Duration, Targets: d.names(res.Targets), Edges: res.Taken, End: res.Ended, Waiting: waiting,
-			Error: e.visit.Error, Canceled: res.Canceled, Parallel: parallel,
+			NodeType: string(t.Node.Type), Duration: v.Duration, Targets: d.names(res.Targets), Edges: res.Taken, End: res.Ended, Waiting: waiting,
+			Error: v.Error, Canceled: res.Canceled, Parallel: parallel,
 		}); err != nil {
 			return err
 		}
@@ -526,7 +544,7 @@ func (d *driver) close(ctx context.Context, t *Task, e *finishedTask, parallel b
 	if res.Err != nil || !parallel && d.nested == nil { // else its checkpoint follows at once
 		return nil
 	}
-	return d.finished(ctx, t, e)
+	return d.finished(ctx, t, done)
 }
 
 // protect executes t, stores its result, and turns a panic into a failure of the node.
@@ -546,8 +564,7 @@ func (d *driver) protect(ctx context.Context, t *Task, res *graph.Result) {
 	}
 }
 
-func (d *driver) count(e *finishedTask) {
-	v := &e.visit
+func (d *driver) count(v *Visit) {
 	s := d.stats[v.Node]
 	if s == nil {
 		s = &NodeStats{Node: v.Node, Type: v.Type}

@@ -97,7 +97,7 @@ func (f *Frame) nestedRecord(ctx context.Context, t graph.Task) (rec TaskRecord,
 }
 
 // keepNested records a task of a nested graph that is finished.
-func (f *Frame) keepNested(ctx context.Context, t *Task, done *finishedTask) error {
+func (f *Frame) keepNested(ctx context.Context, t *Task, done finishedTask) error {
 	s, _ := f.taskSteps(t.Step, t.Node.ID)
-	return steps.WriteNote(ctx, s, doneKey, TaskRecord{Step: t.Step, Result: done.result, Visit: done.visit})
+	return steps.WriteNote(ctx, s, doneKey, done.record(t.Step))
 }

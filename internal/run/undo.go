@@ -70,19 +70,19 @@ func CancelCause(keep bool) error {
 }
 
 // failed returns err, by which a run fails, and notes that its effects are to be undone. done is what came of the tasks of the super-step.
-func (d *driver) failed(err error, done []finishedTask) error {
+func (d *driver) failed(err error, done finishedTasks) error {
 	d.broken = &brokenStep{done}
 	return err
 }
 
 // brokenStep is a super-step in which a run failed.
-type brokenStep struct{ done []finishedTask }
+type brokenStep struct{ done finishedTasks }
 
 // finishedBefore returns the tasks of the super-step after pr that were finished before the run was interrupted.
-func (d *driver) finishedBefore(pr graph.Progress) (done []finishedTask) {
+func (d *driver) finishedBefore(pr graph.Progress) (done finishedTasks) {
 	for _, rec := range d.Tasks {
 		if rec.Step == pr.Step+1 {
-			done = append(done, finishedTask{rec.Result, rec.Visit})
+			done.results, done.visits = append(done.results, rec.Result), append(done.visits, rec.Visit)
 		}
 	}
 	return done
@@ -95,20 +95,16 @@ func (d *driver) mayUndo(ctx context.Context, pr graph.Progress, err error) bool
 
 // undo begins to undo the effects of a run that has come to pr and failed with err. Without effects it returns err.
 func (d *driver) undo(ctx context.Context, pr graph.Progress, err error) (graph.Progress, error) {
-	var results []graph.Result
-	var visits []Visit
-	for _, t := range d.broken.done {
-		results, visits = append(results, t.result), append(visits, t.visit)
-	}
+	done := d.broken.done
 	d.broken = nil
 	why := graph.Undoing{Failure: d.failureOf(err), Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)}
-	next, ok := d.Plan.Undo(pr, results, why)
+	next, ok := d.Plan.Undo(pr, done.results, why)
 	if !ok {
 		return pr, err
 	}
 	d.cause = err
 	d.Budget.Lift()
-	if err := d.beginUndo(ctx, pr, next, visits); err != nil {
+	if err := d.beginUndo(ctx, pr, next, done.visits); err != nil {
 		return pr, err
 	}
 	return next, nil
@@ -168,24 +164,24 @@ func (d *driver) beginUndo(ctx context.Context, pr, next graph.Progress, visits 
 	if err := events.Emit(ctx, event.Undoing{Nodes: nodes, Error: next.Undoing.Error}); err != nil {
 		return err
 	}
-	if err := d.emitStep(ctx, pr, next, 1); err != nil {
+	if err := d.emitStep(ctx, &pr, &next, 1); err != nil {
 		return err
 	}
 	if d.nested != nil {
 		return d.keepUndo(ctx, next)
 	}
-	return d.commit(ctx, next, visits)
+	return d.commit(ctx, &next, visits)
 }
 
 // commit records the checkpoint at pr, after the visits.
-func (d *driver) commit(ctx context.Context, pr graph.Progress, visits []Visit) error {
+func (d *driver) commit(ctx context.Context, pr *graph.Progress, visits []Visit) error {
 	if d.keeper == nil {
 		return nil
 	}
 	for _, v := range visits {
-		d.visits[v.Node] = d.Plan.Visits(pr, v.Node)
+		d.visits[v.Node] = d.Plan.Visits(*pr, v.Node)
 	}
-	c := checkpoint(d.Plan, pr, d.visits)
+	c := checkpoint(d.Plan, *pr, d.visits)
 	c.Usage = d.usage
 	return d.keeper.commit(ctx, c, visits)
 }
@@ -199,12 +195,12 @@ func unsettled(ctx context.Context, results []graph.Result) error {
 	return err
 }
 
-// warnLost reports an effect that the step from pr to next could not undo.
-func (d *driver) warnLost(ctx context.Context, pr, next graph.Progress) error {
-	if pr.Undoing == nil || len(next.Undoing.Lost) == len(pr.Undoing.Lost) {
+// warnLost reports an effect that the step between two states of undoing could not undo. Both are nil if nothing is undone.
+func (d *driver) warnLost(ctx context.Context, before, after *graph.Undoing) error {
+	if before == nil || len(after.Lost) == len(before.Lost) {
 		return nil
 	}
-	lost := next.Undoing.Lost[len(next.Undoing.Lost)-1]
+	lost := after.Lost[len(after.Lost)-1]
 	return d.Events.Emit(ctx, event.Warning{Text: "could not be undone: " + lost.String()})
 }
 

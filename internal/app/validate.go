@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ import (
 )
 
 // Validate checks an agent in the light of what this program, its configuration and the
-// agent have: what would keep the agent from running is an error. Nothing is started.
+// agent have: what would keep the agent from running is an error. The findings are in the order of the text. Nothing is started.
 func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
 	return a.validate(ctx, of, nil)
 }
@@ -38,10 +37,7 @@ func (a *App) validate(ctx context.Context, of agent.Agent, fileExists func(path
 	v.outside(ctx)
 	if v.g == nil {
 		v.plain(ctx)
-		slices.SortStableFunc(v.findings, func(a, b graph.Finding) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-		})
-		return v.findings
+		return v.findings.Sorted()
 	}
 	return append(graph.Validate(v.g, graph.ValidateEnv{
 		Dir: of.Dir, FileExists: fileExists,
@@ -58,7 +54,7 @@ func (a *App) validate(ctx context.Context, of agent.Agent, fileExists func(path
 			Servers:    v.g.MCPServers,
 			Model:      v.model,
 		},
-	}), v.findings...)
+	}), v.findings...).Sorted()
 }
 
 // parameters returns the schema of the arguments of the one tool that a name means; ok is false if it means several.

@@ -110,7 +110,7 @@ func (v *validation) trust(t app.Trust) {
 	}
 }
 
-// findings are those of the parser and, if it could read the file, of the validator.
+// findings are those of the parser and, if it could read the file, of the validator, in the order of the text.
 func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, error) {
 	of, warnings, err := c.app.Agents.Load(ref)
 	if err != nil {
@@ -118,9 +118,9 @@ func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, 
 		if found == nil {
 			return nil, err
 		}
-		return append(found, warnings...), nil
+		return append(found, warnings...).Sorted(), nil
 	}
-	return append(warnings, c.app.Validate(ctx, of)...), nil
+	return append(warnings, c.app.Validate(ctx, of)...).Sorted(), nil
 }
 
 func (c *command) printValidation(v validation) error {

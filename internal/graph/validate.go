@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,8 +105,18 @@ func (f Finding) String() string {
 	return fmt.Sprintf("[%s] %s", f.Node, f.Message)
 }
 
-// Findings is a list of findings, in the order of the rules.
+// Findings is a list of findings. [Validate] returns them in the order of the rules.
 type Findings []Finding
+
+// Sorted returns the findings in the order of the text: those of the agent's own file first, then those of the files of its subgraphs by
+// name. What has no place comes first in its file, and findings about one place keep their order.
+func (f Findings) Sorted() Findings {
+	sorted := slices.Clone(f)
+	slices.SortStableFunc(sorted, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return sorted
+}
 
 // Errors returns the findings that keep the graph from running.
 func (f Findings) Errors() Findings { return f.of(SeverityError) }

@@ -421,6 +421,23 @@ nodes:
 	}
 }
 
+// TestSorted makes sure that findings come in the order of the text, whatever they are about.
+func TestSorted(t *testing.T) {
+	at := func(file string, line, column int, message string) graph.Finding {
+		return graph.Finding{File: file, Pos: graph.Pos{Line: line, Column: column}, Message: message}
+	}
+	findings := graph.Findings{
+		at("b.yaml", 1, 1, "h"), at("", 12, 1, "f"), at("", 3, 5, "d"), at("a.yaml", 20, 1, "g"), at("", 3, 5, "e"), at("", 3, 2, "c"), at("", 0, 0, "a"), at("", 2, 9, "b"),
+	}
+	got := ""
+	for _, f := range findings.Sorted() {
+		got += f.Message
+	}
+	if got != "abcdefgh" || findings[0].Message != "h" {
+		t.Errorf("got the order %s, and the list begins with %q", got, findings[0].Message)
+	}
+}
+
 func TestChecksWithoutAWorld(t *testing.T) {
 	g := parse(t, top+"nodes:\n  a: {type: llm, prompt: p, tools: [nope], model: bad, next: b}\n  b: {type: script, script: no.sh, next: c}\n  c: {type: agent, agent: nobody, prompt: p, next: z}\n"+tail)
 	if findings := graph.Validate(g, graph.ValidateEnv{}); len(findings) > 0 {

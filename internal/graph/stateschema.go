@@ -55,6 +55,15 @@ func (s *StateSchema) HasSecrets() bool {
 	return s != nil && slices.ContainsFunc(s.Keys, func(k StateKey) bool { return k.Secret })
 }
 
+// HasSecrets reports whether any key of the state of g, or of one of its subgraphs, is secret.
+func (g *Graph) HasSecrets() bool { return g.Schema.HasSecrets() || g.HasInnerSecrets() }
+
+// HasInnerSecrets reports whether a subgraph of g has secret keys.
+func (g *Graph) HasInnerSecrets() bool {
+	_, found := g.Find(func(n *Node) bool { return n.Sub != nil && n.Sub.Graph.Schema.HasSecrets() })
+	return found
+}
+
 // MakesSecret reports whether the result of a node becomes the value of a secret key, or a part of it.
 func (g *Graph) MakesSecret(n *Node) bool {
 	if g.Schema == nil {

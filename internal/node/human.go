@@ -22,7 +22,7 @@ func (r *Runner) approval(ctx context.Context, t *run.Task, wanted string) (prod
 	if q.Text, err = a.Question.Strict(t.Draft); err != nil {
 		return r.fail(ctx, t, fmt.Errorf("question: %w", err))
 	}
-	q.Text = shown(t, q.Text)
+	q.Text = t.Secrets.Text(q.Text)
 	if a.Default != nil {
 		q.Default, q.HasDefault = a.Default.Lenient(t.Draft), true
 	}
@@ -53,7 +53,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 	if q.Text, err = in.Question.Strict(t.Draft); err != nil {
 		return r.fail(ctx, t, fmt.Errorf("question: %w", err))
 	}
-	q.Text = shown(t, q.Text)
+	q.Text = t.Secrets.Text(q.Text)
 	if in.Default != nil {
 		q.Default = in.Default.Lenient(t.Draft)
 		q.HasDefault = q.Default != "" || t.Node.HasTimeout || t.Node.Expires != nil
@@ -220,12 +220,4 @@ func (r *Runner) decideUncertain(t *run.Task) func(context.Context, string) (ste
 			return steps.Retry, nil
 		}
 	}
-}
-
-// shown returns a text that a task shows without the secrets of the state.
-func shown(t *run.Task, text string) string {
-	if t.Hide == nil {
-		return text
-	}
-	return t.Hide(text)
 }

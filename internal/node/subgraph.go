@@ -73,7 +73,7 @@ func (r *Runner) nested(ctx context.Context, t *run.Task, state graph.State) (su
 	out, err := run.Nested(ctx, run.NestedOptions{
 		Work:   run.Graph{Plan: inner.Plan, Nodes: inner, Start: run.StartCheckpoint(inner.Plan, state)},
 		Events: t.Events.With(func(s *event.Source) { s.Item = nil }), Steps: t.Steps.At(subgraphKey), Budget: budget, Now: r.Now,
-		Within: inner.within, Turn: t.Turn, Hide: t.Hide,
+		Within: inner.within, Turn: t.Turn, Secrets: t.Secrets,
 	})
 	addUsage(t, out.Usage)
 	if err != nil {

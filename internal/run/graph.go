@@ -31,12 +31,12 @@ type Executor interface {
 // Task is one node to execute, with everything the work may touch.
 type Task struct {
 	graph.Task
-	Draft  *graph.Draft             // the branch's view of the state
-	Events event.Scope              // of the node
-	Steps  steps.Steps              // record of the steps made
-	Base   string                   // beginning of the full keys of all steps of the task
-	Hide   func(text string) string // returns a text without the secrets of the state; nil if there are none
-	Turn   *Turn                    // when its question is put to the user; nil for at once, and for a task that is no question
+	Draft   *graph.Draft // the branch's view of the state
+	Events  event.Scope  // of the node
+	Steps   steps.Steps  // record of the steps made
+	Base    string       // beginning of the full keys of all steps of the task
+	Secrets *Secrets     // of the state; nil if there are none
+	Turn    *Turn        // when its question is put to the user; nil for at once, and for a task that is no question
 
 	Usage   chat.Usage // tokens used; the executor adds to it
 	Retries int        // attempts made again; the executor counts them
@@ -86,6 +86,9 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 		f.Budget.Spend(t.Visit.Usage)
 	}
 	pr, err := d.start(ctx)
+	if err == nil && d.nested != nil {
+		err = d.keepSecrets(ctx, d.nested.Steps, graph.State{}.Changes(g.Start.State))
+	}
 	outer := ctx
 	if pr.Undoing != nil {
 		f.Budget.Lift()
@@ -444,8 +447,8 @@ func (d *driver) task(state graph.State, t graph.Task) *Task {
 		state = state.With(value.Member{Name: graph.CompensatesKey, Value: t.Undoes.Value()})
 	}
 	return &Task{
-		Hide: d.hiding(),
-		Task: t, Draft: graph.NewDraft(state).WithLoop(t.Loop),
+		Secrets: d.secrets,
+		Task:    t, Draft: graph.NewDraft(state).WithLoop(t.Loop),
 		Events: d.Events.With(func(s *event.Source) {
 			s.Step, s.Node, s.Within = t.Step, graph.InnerName(d.within(), t.Node.ID), d.within()
 		}),

@@ -31,8 +31,10 @@ type NestedOptions struct {
 	// Within is the name of the node that a subgraph is the work of, empty for other work. The names of the nodes of a subgraph
 	// begin with it. Its beginning, its end and its state are no events, but those of the node.
 	Within string
-	Turn   *Turn                    // that of the node: its questions are parts of it
-	Hide   func(text string) string // that of the task of the node
+	Turn   *Turn // that of the node: its questions are parts of it
+
+	// Secrets are those of the task of the node, which learn those of the subgraph.
+	Secrets *Secrets
 }
 
 // Nested does a piece of work inside a run, such as that of a child agent. It has neither a
@@ -45,7 +47,7 @@ func Nested(ctx context.Context, o NestedOptions) (Outcome, error) {
 		o.Now = time.Now
 	}
 	f := &Frame{Events: o.Events, Budget: o.Budget, now: o.Now, begin: o.Now(), nested: &o}
-	f.hide(o.Work, nil)
+	f.hide(o.Work, o.Secrets)
 	out, err := f.do(ctx, Options{Work: o.Work, Done: o.Done, Resumed: o.Resumed})
 	return out, f.close(ctx, out, err)
 }
@@ -99,5 +101,8 @@ func (f *Frame) nestedRecord(ctx context.Context, t graph.Task) (rec TaskRecord,
 // keepNested records a task of a nested graph that is finished.
 func (f *Frame) keepNested(ctx context.Context, t *Task, done finishedTask) error {
 	s, _ := f.taskSteps(t.Step, t.Node.ID)
+	if err := f.keepSecrets(ctx, s, done.result.Writes); err != nil {
+		return err
+	}
 	return steps.WriteNote(ctx, s, doneKey, done.record(t.Step))
 }

@@ -1,15 +1,19 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"strconv"
 	"strings"
+	"sync"
 
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/redact"
+	"loki/internal/steps"
 	"loki/internal/value"
 )
 
@@ -22,18 +26,21 @@ type Secrets struct {
 	graph  *graph.Graph
 	known  *redact.Secrets
 	within string // the name of the node that the graph is a subgraph of, empty for none
+
+	mu    sync.Mutex
+	inner map[string]bool // secret keys of nested graphs, by what is on record of them; guarded by mu
 }
 
-// secretsOf returns the secrets of a graph, nil if it has none.
+// secretsOf returns the secrets of a graph and its subgraphs, nil if there are none.
 func secretsOf(g *graph.Graph) *Secrets {
-	if !g.Schema.HasSecrets() {
+	if !g.HasSecrets() {
 		return nil
 	}
 	return &Secrets{graph: g, known: new(redact.Secrets)}
 }
 
 // hide keeps the secrets of a graph out of the events of the run, and so out of its record of them. known are those that are known from the
-// record, nil for none.
+// record, or those of the graph that this one is a subgraph of; nil for none. A subgraph shares what it knows with the graph around it.
 func (f *Frame) hide(w Work, known *Secrets) {
 	if around, ok := w.(Wrapper); ok {
 		w = around.Inner()
@@ -42,11 +49,15 @@ func (f *Frame) hide(w Work, known *Secrets) {
 	if !ok {
 		return
 	}
-	if f.secrets = secretsOf(g.Plan.Graph()); f.secrets == nil {
-		return
-	}
-	if known != nil {
+	own := secretsOf(g.Plan.Graph())
+	if f.secrets = own; known != nil {
+		if own == nil {
+			f.secrets = &Secrets{graph: g.Plan.Graph()}
+		}
 		f.secrets.known = known.known
+	}
+	if own == nil {
+		return
 	}
 	f.secrets.within = f.within()
 	f.secrets.learn(g.Start)
@@ -100,14 +111,6 @@ func (s *Secrets) Text(text string) string {
 	return s.known.Text(text)
 }
 
-// hiding returns Text as a function, nil for no secrets.
-func (s *Secrets) hiding() func(string) string {
-	if s == nil {
-		return nil
-	}
-	return s.Text
-}
-
 // makes reports whether what a node with a name does becomes the value of a secret key, because the result of the node does, or that of the
 // subgraph that it is in.
 func (s *Secrets) makes(name string) bool {
@@ -120,24 +123,12 @@ func (s *Secrets) makes(name string) bool {
 	return false
 }
 
-// hiding returns what hides the secrets of the state from texts, also those of the graph that this one is a subgraph of; nil for none.
-func (d *driver) hiding() func(string) string {
-	own := d.secrets.hiding()
-	switch {
-	case d.nested == nil || d.nested.Hide == nil:
-		return own
-	case own == nil:
-		return d.nested.Hide
-	}
-	return func(text string) string { return d.nested.Hide(own(text)) }
-}
-
 // member returns a key of the state as it is shown.
 func (s *Secrets) member(m value.Member) value.Member {
 	if s.graph.Schema.IsSecret(m.Name) {
 		m.Value = hidden
 	}
-	return value.Member{Name: m.Name, Value: s.Value(m.Value)}
+	return value.Member{Name: m.Name, Value: s.without(m.Value, s.graph.Schema.IsSecret)}
 }
 
 // members returns keys of the state as they are shown.
@@ -214,22 +205,37 @@ func (e *secretEmitter) Emit(ctx context.Context, ev event.Event) error {
 }
 
 // Value returns a value, such as what is on record of a step, without the secrets: neither texts and numbers that are known, nor members
-// with the name of a secret key.
+// with the name of a secret key, also of a nested graph.
 func (s *Secrets) Value(v value.Value) value.Value {
 	if s == nil {
 		return v
 	}
+	return s.without(v, func(key string) bool {
+		if s.graph.Schema.IsSecret(key) {
+			return true
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.inner[key]
+	})
+}
+
+// without returns a value without the secrets; secret reports whether a key is one.
+func (s *Secrets) without(v value.Value, secret func(key string) bool) value.Value {
 	if list, ok := v.AsList(); ok {
 		items := make([]value.Value, 0, list.Len())
 		for _, e := range list.All() {
-			items = append(items, s.Value(e))
+			items = append(items, s.without(e, secret))
 		}
 		return value.ListOf(items...).Value()
 	}
 	if o := v.AsObject(); o != nil {
 		members := make([]value.Member, 0, o.Len())
 		for name, m := range o.All() {
-			members = append(members, s.member(value.Member{Name: name, Value: m}))
+			if secret(name) {
+				m = hidden
+			}
+			members = append(members, value.Member{Name: name, Value: s.without(m, secret)})
 		}
 		return value.ObjectOf(members...).Value()
 	}
@@ -270,7 +276,7 @@ func SecretsOf(ctx context.Context, store Store, info Info) (*Secrets, error) {
 		return nil, err
 	}
 	s.learn(last)
-	if err := s.recall(ctx, store, info.ID, last.Step-1); err != nil {
+	if err := cmp.Or(s.recall(ctx, store, info.ID, last.Step-1), s.recallInner(ctx, store, info.ID, math.MaxInt)); err != nil {
 		return nil, err
 	}
 	// What the user set in a fork replaced a value that other texts of its state may have.
@@ -285,7 +291,7 @@ func SecretsOf(ctx context.Context, store Store, info Info) (*Secrets, error) {
 			return s, nil
 		}
 		if err == nil {
-			err = s.recall(ctx, store, id, until)
+			err = cmp.Or(s.recall(ctx, store, id, until), s.recallInner(ctx, store, id, until))
 		}
 		if err != nil {
 			return nil, err
@@ -306,12 +312,80 @@ func (s *Secrets) recall(ctx context.Context, store Store, id string, last int) 
 	return nil
 }
 
+// secretsKey is the note of secret values of a nested graph: those that it began with, or that a node of it wrote.
+const secretsKey = "secrets"
+
+// HoldsSecrets reports whether the step with a key is a note of secret values, see [Secrets.LearnNote].
+func HoldsSecrets(key string, kind steps.Kind) bool {
+	return kind == steps.Note && (key == secretsKey || strings.HasSuffix(key, "/"+secretsKey))
+}
+
+// keepSecrets notes the secret ones of values of the state of a nested graph in a part of its record: who looks at the run later does not
+// have that state.
+func (f *Frame) keepSecrets(ctx context.Context, s steps.Steps, members []value.Member) error {
+	if f.secrets == nil || !s.Recording() {
+		return nil
+	}
+	var secret []value.Member
+	for _, m := range members {
+		if f.secrets.graph.Schema.IsSecret(m.Name) {
+			secret = append(secret, m)
+		}
+	}
+	if len(secret) == 0 {
+		return nil
+	}
+	return steps.WriteNote(ctx, s, secretsKey, value.ObjectOf(secret...).Value())
+}
+
+// LearnNote makes the secret values of a nested graph known that a note has in JSON.
+func (s *Secrets) LearnNote(note []byte) error {
+	v, err := value.ParseJSON(note)
+	if err != nil {
+		return err
+	}
+	for name, m := range v.AsObject().All() {
+		s.mu.Lock()
+		if s.inner == nil {
+			s.inner = make(map[string]bool)
+		}
+		s.inner[name] = true
+		s.mu.Unlock()
+		s.addValue(name, m)
+	}
+	return nil
+}
+
+// recallInner makes the values known that secret keys of subgraphs had in a run up to a super-step.
+func (s *Secrets) recallInner(ctx context.Context, store Store, id string, last int) error {
+	if !s.graph.HasInnerSecrets() {
+		return nil
+	}
+	h, err := store.History(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, r := range h.Steps {
+		if r.Step > last || !r.Done || !HoldsSecrets(r.Key, r.Kind) {
+			continue
+		}
+		note, err := store.Step(ctx, id, r.Number)
+		if err == nil {
+			err = s.LearnNote(note)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // State returns a state as it is shown to people: without the values of its secret keys, which only the record has.
 func (s *Secrets) State(state graph.State) graph.State {
 	if s == nil {
 		return state
 	}
-	return graph.NewState(s.Value(state.Object().Value()).AsObject())
+	return graph.NewState(s.without(state.Object().Value(), s.graph.Schema.IsSecret).AsObject())
 }
 
 // JSON returns what is on record of a step as it is shown to people.

@@ -148,7 +148,7 @@ func (j *recordedJournal) Commit(ctx context.Context, c run.Checkpoint, visits [
 // Task returns the record of a task's steps.
 func (j *recordedJournal) Task(step int, node string) steps.Recorder {
 	return &recordedTask{
-		Recorder: j.Journal.Task(step, node), r: j.r, marks: j.marks, place: Place{Run: j.run, Step: step, Node: node}, requests: make(map[string]value.Value),
+		Recorder: j.Journal.Task(step, node), r: j.r, marks: j.marks, place: Place{Run: j.run, Step: step, Node: node}, requests: make(map[string]value.Value), secrets: j.secrets,
 	}
 }
 
@@ -160,6 +160,8 @@ type recordedTask struct {
 
 	mu       sync.Mutex
 	requests map[string]value.Value // of steps that are being made; guarded by mu
+
+	secrets *run.Secrets // nil for none
 }
 
 // Lookup returns what is known of a step.
@@ -178,6 +180,11 @@ func (t *recordedTask) Lookup(ctx context.Context, key string, s steps.Step) (st
 
 // Record keeps the result of a step.
 func (t *recordedTask) Record(ctx context.Context, key string, s steps.Step, result []byte) error {
+	if t.secrets != nil && run.HoldsSecrets(key, s.Kind) {
+		if err := t.secrets.LearnNote(result); err != nil {
+			return err
+		}
+	}
 	if kept(key, s) {
 		reply, err := value.ParseJSON(result)
 		if err != nil {
@@ -212,9 +219,9 @@ func (t *recordedTask) entry(key string, s steps.Step) *Entry {
 }
 
 // kept reports whether a step belongs into a cassette. Times are taken anew, and so is what a cache has. That a
-// node of a nested graph is done follows from its steps.
+// node of a nested graph is done follows from its steps, and so do its secrets.
 func kept(key string, s steps.Step) bool {
-	return s.Kind != steps.Time && s.Kind != steps.Cache && !(s.Kind == steps.Note && (key == "done" || strings.HasSuffix(key, "/done")))
+	return s.Kind != steps.Time && s.Kind != steps.Cache && !(s.Kind == steps.Note && (key == "done" || strings.HasSuffix(key, "/done"))) && !run.HoldsSecrets(key, s.Kind)
 }
 
 // isConsent reports whether a step is the decision about a call of a tool. Its result is why the call is refused, as a text; one

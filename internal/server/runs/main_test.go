@@ -62,9 +62,28 @@ nodes:
   cancel: {type: script, script: cancel.sh}
   done: {type: end}
 `,
-	"agents/saga/book.sh":         "echo '{\"token\": \"silver key\"}'\n",
-	"agents/saga/work.sh":         "touch \"$HOME/work.begun\"; while :; do sleep 0.02; done\n",
-	"agents/saga/cancel.sh":       `case "$GRAPH_STATE" in *'"writes":{"token":"silver key"}'*) echo '{"note": "canceled the silver key"}' ;; esac` + "\n",
+	"agents/saga/book.sh":   "echo '{\"token\": \"silver key\"}'\n",
+	"agents/saga/work.sh":   "touch \"$HOME/work.begun\"; while :; do sleep 0.02; done\n",
+	"agents/saga/cancel.sh": `case "$GRAPH_STATE" in *'"writes":{"token":"silver key"}'*) echo '{"note": "canceled the silver key"}' ;; esac` + "\n",
+	"agents/inner/graph.yaml": `
+name: inner
+default_model: builtin:echo
+start: own
+nodes:
+  own:
+    type: graph
+    with: {p: "{{initial_prompt}}"}
+    state: {token: {secret: true}, pin: {secret: true, default: 4711}}
+    outputs: {left: said}
+    start: a
+    nodes:
+      a: {type: llm, prompt: "sk-inner-{{p}}", state_updates: {token: "{{output}}"}, next: b}
+      b: {type: llm, prompt: "got {{token}}", state_updates: {said: "{{output}}"}, next: z}
+      z: {type: end}
+    next: ask
+  ask: {type: input, question: "Is {{left}} right?", next: done}
+  done: {type: end, output: "{{left}}"}
+`,
 	"agents/broken/graph.yaml":    "name: broken\nstart: one\nnodes:\n  one: {type: nothing}\n",
 	"agents/guide/config.yaml":    "name: guide\nmodel: builtin:echo\ninstructions: Guide through {{place}}.\nvariables:\n  - {name: place, description: where}\n  - {name: pace, description: how fast, default: slow}\nconversation_starters: [Where to?]\n",
 	"agents/toolsmith/graph.yaml": "name: toolsmith\nstart: think\nnodes:\n  think: {type: llm, prompt: \"{{initial_prompt}}\", state_updates: {said: \"{{output}}\"}, next: done}\n  done: {type: end, output: \"{{said}}\"}\n",

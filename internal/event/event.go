@@ -169,7 +169,7 @@ type NodeFinished struct {
 	Targets  []string      `json:"targets,omitempty"`  // nodes it leads to
 	Edges    []string      `json:"edges,omitempty"`    // that lead there, if it chose them: places such as review.next[1]
 	End      bool          `json:"end,omitempty"`      // it ended the run
-	Waiting  bool          `json:"waiting,omitempty"`  // it did not end: it waits for an answer of the user
+	Waiting  bool          `json:"waiting,omitempty"`  // it did not end: it waits, such as for an answer of the user
 	Error    string        `json:"error,omitempty"`    // why it failed, whether or not the run goes on
 	Canceled bool          `json:"canceled,omitempty"` // others were faster, so its work was stopped or dropped
 	Parallel bool          `json:"parallel"`

@@ -53,6 +53,7 @@ type Narrator struct {
 	text  strings.Builder
 
 	watched watched
+	waits   []openWait // in the order in which they began
 }
 
 // NewNarrator returns a narrator that writes to screen. Several runs may be shown one
@@ -73,6 +74,7 @@ func (n *Narrator) Emit(_ context.Context, ev event.Event) error {
 	defer n.screen.mu.Unlock()
 	n.text.Reset()
 	n.tree.Add(ev)
+	n.noteWaits(ev)
 	n.show(ev)
 	n.watch(ev)
 	_, over := ev.Body.(event.Finished) // then the live area goes, even where nothing is shown

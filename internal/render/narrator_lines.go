@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"loki/internal/chat"
 	"loki/internal/event"
@@ -89,7 +88,7 @@ func (n *Narrator) nodeLine(ev event.Event, b event.NodeFinished) {
 	switch {
 	case b.Waiting && b.NodeType == "wait": // it has said what for
 	case b.Waiting:
-		n.say(dim, text+"waits for an answer")
+		n.say(dim, text+n.waitsOf(ev))
 	case b.Canceled:
 		n.say(dim, text+"canceled after "+duration(b.Duration)+": others were faster")
 	case b.Error != "":
@@ -150,14 +149,7 @@ func (n *Narrator) question(ev event.Event, b event.Question) {
 }
 
 func (n *Narrator) waiting(ev event.Event, b event.Waiting) {
-	var parts []string
-	if b.Signal != "" {
-		parts = append(parts, "for signal "+oneLine(b.Signal, shortLimit))
-	}
-	if !b.Until.IsZero() {
-		parts = append(parts, "until "+b.Until.Local().Format(time.DateTime))
-	}
-	n.say(dim, n.subject(ev)+"waits "+strings.Join(parts, ", "))
+	n.say(dim, n.subject(ev)+"waits "+waitsFor(b))
 }
 
 func (n *Narrator) answer(ev event.Event, b event.Answer) {

@@ -117,7 +117,10 @@ func (c *command) printRun(r api.RunDetail) error {
 	row("started", r.Started.Local().Format(time.DateTime)+"  in "+r.Dir)
 	row("forked", r.Parent)
 	row("prompt", oneLine(r.Prompt))
-	if r.Status != string(run.Suspended) || len(r.Pending)+len(r.Waits) == 0 { // what waits is shown below
+	switch {
+	case r.Breakpoint != "":
+		row("stopped", cut(r.Error, maxText))
+	case r.Status != string(run.Suspended) || len(r.Pending)+len(r.Waits) == 0: // what waits is shown below
 		row("error", cut(r.Error, maxText))
 	}
 	used := fmt.Sprintf("%s, %s", text.Count(r.Tokens, "token"), display.RunCost(r.Run))
@@ -177,6 +180,13 @@ func (c *command) printRun(r api.RunDetail) error {
 		fmt.Fprintf(&b, "  answer: loki --resume %s --answers FILE, a YAML file with a line for each: %s: ANSWER\n    or one of them: --answer %[2]s=TEXT\n", r.ID, r.Pending[0].ID)
 	}
 	printWaits(&b, r)
+	if r.Breakpoint != "" {
+		b.WriteString("\nat a breakpoint\n")
+		for line := range strings.Lines(run.FromBreakpoint(r.ID)) {
+			b.WriteString("  " + line)
+		}
+		b.WriteString("\n")
+	}
 	_, err := io.WriteString(c.Out, text.Printable(b.String()))
 	return err
 }

@@ -100,9 +100,12 @@ func (d *driver) stop(pr *graph.Progress, ran []string, steps int) error {
 	if place == "" {
 		return nil
 	}
-	id := d.Events.Run
-	return fault.Wrap(fault.Suspended, &BreakError{place, pr.Step, slices.Clone(pr.Frontier)}, "").
-		WithHint("look at its state: loki --run %s --state\ngo on: loki --resume %s, with --step for one super-step, with --set KEY=JSON with another state", id, id)
+	return fault.Wrap(fault.Suspended, &BreakError{place, pr.Step, slices.Clone(pr.Frontier)}, "").WithHint("%s", FromBreakpoint(d.Events.Run))
+}
+
+// FromBreakpoint returns what the user of a run that stopped at a breakpoint can do, in lines.
+func FromBreakpoint(id string) string {
+	return fmt.Sprintf("look at its state: loki --run %s --state\ngo on: loki --resume %[1]s, with --step for one super-step, with --set KEY=JSON with another state", id)
 }
 
 // stops reports whether breakpoints are asked for.

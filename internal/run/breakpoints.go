@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,7 +29,9 @@ func ParseBreakpoints(g *graph.Graph, places []string) (b Breakpoints, err error
 		n := g.Node(id)
 		switch {
 		case n == nil:
-			return Breakpoints{}, unknownNode(g, id)
+			return Breakpoints{}, cmp.Or(innerNode(g, id), unknownNode(g, id))
+		case mapOf(g, id) != "":
+			return Breakpoints{}, fault.New(fault.Usage, "a run cannot stop at node %q, which map %q runs for each item", id, mapOf(g, id)).WithHint("%s", stopAt(mapOf(g, id)))
 		case after && n.Type == graph.EndNode:
 			return Breakpoints{}, fault.New(fault.Usage, "a run cannot stop after node %q, which ends it", id).WithHint("stop before it: %s", id)
 		case after:
@@ -38,6 +41,38 @@ func ParseBreakpoints(g *graph.Graph, places []string) (b Breakpoints, err error
 		}
 	}
 	return b, nil
+}
+
+// mapOf returns the map of g whose branch is the node called id, "" for none.
+func mapOf(g *graph.Graph, id string) string {
+	for _, n := range g.Nodes {
+		if n.Type == graph.MapNode && n.Map.Branch == id {
+			return n.ID
+		}
+	}
+	return ""
+}
+
+// stopAt says how a run is stopped at a node instead of inside it.
+func stopAt(id string) string {
+	return fmt.Sprintf("stop before the whole of it, %s, or after it, %[1]s%s", id, afterSuffix)
+}
+
+// innerNode refuses a node of a subgraph of g: by its name, also written with dots, or by its id. The error is nil if there is none.
+func innerNode(g *graph.Graph, id string) error {
+	for _, outer := range g.Nodes {
+		if outer.Sub == nil {
+			continue
+		}
+		for m := range outer.Sub.Graph.All() {
+			if id != m.Name && id != strings.ReplaceAll(m.Name, "/", ".") && id != m.ID {
+				continue
+			}
+			return fault.New(fault.Usage, "a run cannot stop at node %s, which is inside the subgraph of node %q: it stops between the super-steps of graph %s itself", m.Name, outer.ID, g.Name).
+				WithHint("%s", stopAt(cmp.Or(mapOf(g, outer.ID), outer.ID)))
+		}
+	}
+	return nil
 }
 
 func unknownNode(g *graph.Graph, id string) error {

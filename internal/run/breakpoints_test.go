@@ -136,6 +136,28 @@ func TestBreakpointsRefused(t *testing.T) {
 			t.Errorf("%q: %v, hint %q", tt.place, err, fault.HintOf(err))
 		}
 	}
+	const inside = `name: nest
+start: find
+nodes:
+  find: {type: graph, start: search, nodes: {search: {type: llm, prompt: p, next: deep}, deep: {type: graph, start: dive, nodes: {dive: {type: llm, prompt: p, next: top}, top: {type: end}}, next: done}, done: {type: end}}, next: each}
+  each: {type: map, over: "{{items}}", branch: item, as: x, collect_into: all, next: end}
+  item: {type: graph, start: look, nodes: {look: {type: llm, prompt: p, next: end}, end: {type: end}}}
+  end: {type: end}
+`
+	nest := graphPlan(t, inside).Graph()
+	for _, tt := range []struct{ place, want, hint string }{
+		{"find/search", `find/search, which is inside the subgraph of node "find"`, "stop before the whole of it, find, or after it, find:after"},
+		{"find.search:after", `find/search, which is inside`, "find:after"},
+		{"dive", `find/deep/dive, which is inside the subgraph of node "find"`, "find:after"},
+		{"item", `"item", which map "each" runs for each item`, "the whole of it, each"},
+		{"item/look", `item/look, which is inside`, "the whole of it, each"},
+		{"find/serch", `"find/serch", which the graph nest does not have`, ""},
+	} {
+		_, err := run.ParseBreakpoints(nest, []string{tt.place})
+		if fault.CodeOf(err) != fault.Usage || !strings.Contains(err.Error(), tt.want) || !strings.Contains(fault.HintOf(err), tt.hint) {
+			t.Errorf("%q: %v, hint %q", tt.place, err, fault.HintOf(err))
+		}
+	}
 	off, dry, replayed := j, *s, *s
 	off.Durability, dry.Unrecorded, replayed.Always, replayed.Volatile = graph.DurabilityOff, true, true, true
 	chat := job(&attempt{errs: []error{nil}}, nil)

@@ -6,7 +6,8 @@
 // branch of a map look different from an ordinary next; the answers of an approval
 // stand on its edges. A next that its node ignores is left out. Nodes that no edge
 // leads to from the start are part of the picture and marked, as are targets that do
-// not exist. A script without a next is noted as choosing its successor when it runs.
+// not exist. A script without a next is noted as choosing its successor when it runs, unless
+// it runs for the items of a map, as a compensation or deferred: then it need not have one.
 //
 // A subgraph is one folded node, or, up to a depth, open: a box with nodes of its own, which have
 // names such as research/search. No edge leads into or out of the box; what leads to the
@@ -56,7 +57,8 @@ type node struct {
 	def       *graph.Node // nil if missing
 	out       []edge      // in declared order; two of the same kind to the same node are ways of a choice, with others between them
 	reachable bool        // from the start
-	undoes    bool        // it is a compensation
+	apart     bool        // it is the branch of a map, or a compensation
+	entered   bool        // it comes after another node
 	inside    *picture    // of an open subgraph
 }
 
@@ -64,7 +66,7 @@ func (n *node) missing() bool { return n.def == nil }
 
 // dynamic reports whether only the script knows where n leads.
 func (n *node) dynamic() bool {
-	return n.def != nil && n.def.Type == graph.ScriptNode && len(n.def.Next) == 0 && !n.undoes
+	return n.def != nil && n.def.Type == graph.ScriptNode && len(n.def.Next) == 0 && !n.def.Defer && (n.entered || !n.apart)
 }
 
 // kindName is what stands with the id: the type and whether the node joins.
@@ -173,9 +175,13 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 			drawn.kind, drawn.label = fallback, named("fallback", e.Label)
 		case "compensate":
 			drawn.kind, drawn.label = compensate, "compensate"
-			drawn.to.undoes = true
 		default:
 			drawn.kind, drawn.label = branch, "map"
+		}
+		if drawn.kind >= compensate {
+			drawn.to.apart = true
+		} else {
+			drawn.to.entered = true
 		}
 		if e.Label == "" && drawn.kind <= parallel {
 			drawn.label = ""

@@ -309,3 +309,27 @@ func TestOrderOfChoice(t *testing.T) {
 		t.Errorf("got %+v", out)
 	}
 }
+
+// TestOnlyScriptsThatChooseAreNoted draws scripts without a next: one has to choose its successor, the others do not.
+func TestOnlyScriptsThatChooseAreNoted(t *testing.T) {
+	g := parsed(`
+name: notes
+start: each
+nodes:
+  each: {type: map, over: "{{list}}", as: item, branch: item, collect_into: out, next: book}
+  item: {type: script, script: s.sh}
+  book: {type: script, script: s.sh, compensate: cancel, next: pick}
+  cancel: {type: script, script: s.sh}
+  pick: {type: script, script: s.sh}
+  clean: {type: script, script: s.sh, defer: true}
+  done: {type: end}
+`)
+	for format, picture := range map[string]string{"text": Text(g, 0, 0), "mermaid": Mermaid(g, 0), "dot": DOT(g, 0)} {
+		if n := strings.Count(picture, "chosen by the script (_next)"); n != 1 {
+			t.Errorf("%s: %d scripts are noted, want only pick:\n%s", format, n, picture)
+		}
+	}
+	if text := Text(g, 0, 0); !strings.Contains(text, "pick (script) -> chosen by the script (_next)") {
+		t.Error(text)
+	}
+}

@@ -200,10 +200,11 @@ type Question struct {
 	Deadline time.Time `json:"deadline,omitzero"` // when the default is taken
 }
 
-// Answer holds what the user answered.
+// Answer holds what the user answered, or the default of a question whose time is over.
 type Answer struct {
-	ID   string `json:"id"`
-	Text string `json:"text"`
+	ID       string `json:"id"`
+	Text     string `json:"text"`
+	TimedOut bool   `json:"timed_out,omitempty"` // no answer came in time: the text is the default
 }
 
 // Waiting says that a node of a graph waits: until a time, for a signal, or for either.
@@ -219,11 +220,12 @@ type Undoing struct {
 	Error string   `json:"error"` // why
 }
 
-// Signal says that a node that waited goes on with a signal.
+// Signal says that a node that waited goes on with a signal, or with its default.
 type Signal struct {
-	ID    string      `json:"id"` // of the wait
-	Name  string      `json:"name"`
-	Value value.Value `json:"value"`
+	ID       string      `json:"id"` // of the wait
+	Name     string      `json:"name"`
+	Value    value.Value `json:"value"`
+	TimedOut bool        `json:"timed_out,omitempty"` // no signal came in time: the value is the default
 }
 
 // Retry says that an attempt failed and another one follows. Deltas since the attempt began

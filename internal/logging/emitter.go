@@ -113,13 +113,21 @@ func (l recorder) record() {
 	case event.Question:
 		l.log(l.graph, slog.LevelDebug, "a human is asked", "id", b.ID)
 	case event.Answer:
-		l.log(l.graph, slog.LevelDebug, "the human answered", "id", b.ID)
+		text := "the human answered"
+		if b.TimedOut {
+			text = "no answer came in time, and the default is taken"
+		}
+		l.log(l.graph, slog.LevelDebug, text, "id", b.ID)
 	case event.Undoing:
 		l.log(l.graph, slog.LevelWarn, "the run failed and is undone", "nodes", b.Nodes, "error", b.Error)
 	case event.Waiting:
 		l.log(l.graph, slog.LevelDebug, "a node waits", "id", b.ID, "signal", b.Signal, "until", b.Until)
 	case event.Signal:
-		l.log(l.graph, slog.LevelDebug, "a signal was taken", "id", b.ID, "signal", b.Name)
+		text := "a signal was taken"
+		if b.TimedOut {
+			text = "no signal came in time, and the default is taken"
+		}
+		l.log(l.graph, slog.LevelDebug, text, "id", b.ID, "signal", b.Name)
 	case event.Retry:
 		l.log(l.engine, slog.LevelWarn, "attempt failed and is made again", "attempt", b.Attempt, "wait", b.Wait, "error", b.Error)
 	case event.CompressionFinished:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/event"
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/schema"
@@ -83,7 +84,10 @@ func (r *Runner) waited(ctx context.Context, t *run.Task) (none value.Value, err
 		}
 		v = node.DefaultIn(t.Draft)
 	}
-	return v, r.fits(node, v)
+	if err := r.fits(node, v); err != nil || came {
+		return v, err
+	}
+	return v, t.Events.Emit(ctx, event.Signal{ID: place, Name: node.Signal, Value: v, TimedOut: true})
 }
 
 // fits returns why a value is not one that the signal of a node can have.

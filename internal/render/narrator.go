@@ -160,7 +160,7 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.Undoing:
 		n.say(yellow, n.clock(ev)+"undoing "+joinComma(body.Nodes)+" -- "+oneLine(body.Error, failureLimit))
 	case event.Signal:
-		n.say(dim, n.subject(ev)+"got signal "+oneLine(body.Name, shortLimit)+": "+oneLine(body.Value.String(), shortLimit))
+		n.signal(ev, body)
 	case event.Answer:
 		n.answer(ev, body)
 	case event.Reply:

@@ -154,9 +154,20 @@ func (n *Narrator) waiting(ev event.Event, b event.Waiting) {
 
 func (n *Narrator) answer(ev event.Event, b event.Answer) {
 	n.note(ev, "")
-	if !n.o.HideQuestions {
+	switch {
+	case b.TimedOut: // which the asker does not show
+		n.say(dim, n.subject(ev)+"goes on with its default, because no answer came in time: "+cmp.Or(oneLine(b.Text, shortLimit), `""`))
+	case !n.o.HideQuestions:
 		n.say(dim, n.subject(ev)+"answered: "+oneLine(b.Text, shortLimit))
 	}
+}
+
+func (n *Narrator) signal(ev event.Event, b event.Signal) {
+	text := "got signal " + oneLine(b.Name, shortLimit)
+	if b.TimedOut {
+		text = "goes on with its default, because no signal " + oneLine(b.Name, shortLimit) + " came in time"
+	}
+	n.say(dim, n.subject(ev)+text+": "+oneLine(b.Value.String(), shortLimit))
 }
 
 func (n *Narrator) reply(ev event.Event, b event.Reply) {

@@ -185,7 +185,8 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 // put puts a question to the user, until the deadline, zero for none.
 func (q Questions) put(ctx context.Context, key string, question ask.Question, deadline time.Time) (string, error) {
 	if q.Escalated {
-		return q.answer(ctx, question, deadline)
+		answer, _, err := q.answer(ctx, question, deadline)
+		return answer, err
 	}
 	asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline}
 	if question.HasDefault {
@@ -197,11 +198,11 @@ func (q Questions) put(ctx context.Context, key string, question ask.Question, d
 	if err := q.Events.Emit(ctx, asked); err != nil {
 		return "", err
 	}
-	answer, err := q.answer(ctx, question, deadline)
+	answer, late, err := q.answer(ctx, question, deadline)
 	if err != nil {
 		return "", err
 	}
-	return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer})
+	return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer, TimedOut: late})
 }
 
 // reply is the record of a question: a text in JSON or, of a question that lapsed, an object.
@@ -262,13 +263,14 @@ func (q Questions) keep(ctx context.Context, asked event.Question, key string, q
 // errDeadline ends the wait for an answer.
 var errDeadline = errors.New("no answer in time")
 
-// answer waits for the user until the deadline, zero for none.
-func (q Questions) answer(ctx context.Context, question ask.Question, deadline time.Time) (string, error) {
+// answer waits for the user until the deadline, zero for none. late says that the answer is the default.
+func (q Questions) answer(ctx context.Context, question ask.Question, deadline time.Time) (answer string, late bool, err error) {
 	waitCtx := ctx
 	if !deadline.IsZero() {
 		left := deadline.Sub(q.now())
 		if left <= 0 {
-			return defaultAnswer(question, deadline)
+			answer, err = defaultAnswer(question, deadline)
+			return answer, true, err
 		}
 		var cancel context.CancelFunc
 		waitCtx, cancel = context.WithTimeoutCause(ctx, left, errDeadline)
@@ -278,18 +280,19 @@ func (q Questions) answer(ctx context.Context, question ask.Question, deadline t
 	if asker == nil {
 		asker = ask.Unavailable{}
 	}
-	answer, err := asker.Ask(waitCtx, question)
+	answer, err = asker.Ask(waitCtx, question)
 	switch {
 	case err == nil:
-		return answer, nil
+		return answer, false, nil
 	case ctx.Err() != nil:
-		return "", context.Cause(ctx)
+		return "", false, context.Cause(ctx)
 	case errors.Is(context.Cause(waitCtx), errDeadline):
-		return defaultAnswer(question, deadline)
+		answer, err = defaultAnswer(question, deadline)
+		return answer, true, err
 	case errors.Is(err, ask.ErrUnavailable):
-		return "", q.suspended(question, deadline)
+		return "", false, q.suspended(question, deadline)
 	}
-	return "", err
+	return "", false, err
 }
 
 func (q Questions) now() time.Time {

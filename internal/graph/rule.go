@@ -55,7 +55,7 @@ var ruleMeanings = map[Rule]string{
 	RuleUndefinedRead:    "a template or condition reads a key that nothing writes; not reported where a script or an open schema might, and an error with `strict_state`",
 	RuleUnknownMember:    "a template reads what the [schema of the state](#state-schema) excludes (error), or a member that it does not name and that looks like one that it does",
 	RuleUnknownStateKey:  "a node writes a key that `state` does not list, with `strict_state`",
-	RuleStateType:        "a node writes what never fits the schema of the state: a constant, a text for a number, a member of an `output_schema`",
+	RuleStateType:        "a node writes what never fits the schema of the state: a constant, a text for a number, a member of an `output_schema`, an option of an approval",
 	RuleOutsideScript:    "a script, or the file that a link leads to, is neither in the agent's directory nor in `.shared` beside it; runs do not repeat it",
 	RuleConsent:          "a variable `auto_confirm` has a default, which consents to nothing: only the user can",
 }

@@ -221,7 +221,9 @@ func (v *validator) update(n *Node, u Update) {
 		if t.Kinds != 0 && (len(hole.path) > 1 || hole.path[0].name != scopedKey(n.Type)) {
 			t = t.Or(expr.Type{Kinds: expr.Text, Enum: []value.Value{value.Of("")}}) // what is missing is the empty text
 		}
-		v.write(n, path, u.Key, t, u.Template.Source+" is")
+		if n.Approval == nil || len(hole.path) > 1 || hole.path[0].name != scopedKey(n.Type) || !v.options(n, u.Key) {
+			v.write(n, path, u.Key, t, u.Template.Source+" is")
+		}
 	case len(u.Template.Roots()) > 0:
 		v.write(n, path, u.Key, expr.Type{Kinds: expr.Text}, "a template of more than one placeholder is")
 	case k != nil && v.g.Reducers[u.Key] == "":
@@ -232,6 +234,23 @@ func (v *validator) update(n *Node, u Update) {
 	default:
 		v.write(n, path, u.Key, expr.Type{Kinds: expr.Text}, "a text without placeholders is")
 	}
+}
+
+// options reports the options of an approval that the key to which the answer is written does not take. It returns false without looking
+// at them if the key takes no text at all, or has a reducer.
+func (v *validator) options(n *Node, key string) bool {
+	k := v.g.Schema.Key(key)
+	if k == nil || !(expr.Type{Kinds: expr.Text}).Overlaps(expr.Type{Kinds: expr.TypeOf(k.Shape).Kinds}) || v.g.Reducers[key] != "" && v.g.Reducers[key] != ReduceOverwrite {
+		return false
+	}
+	for i, option := range n.Approval.Options {
+		answer := value.Of(option)
+		if found := k.form.Validate(answer); len(found) > 0 {
+			v.err(RuleStateType, n, fmt.Sprintf("options[%d]", i), "write the option as the schema has it, or add it there",
+				"state_updates write the answer to %q, whose schema the option %q does not fit: %s", key, option, k.describe(answer, found))
+		}
+	}
+	return true
 }
 
 // write reports a value of type t that never fits a key.

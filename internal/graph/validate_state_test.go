@@ -72,6 +72,16 @@ func TestStateFindings(t *testing.T) {
 4:96 error state-type: [a] "kind" never fits the schema of the state: the output_schema gives none of the values that it may have`},
 		"output_schema_is_updated": {false, `
   a: {type: llm, prompt: p, output_schema: {properties: {n: {type: string}}}, state_updates: {n: "{{list[0]}}"}, next: z}`, `4:98 error state-type: [a] "n" never fits the schema of the state: it has to be a number, and {{list[0]}} is a text or an object`},
+		"options": {false, `
+  a: {type: approval, question: q, options: [bug, idea, wish], routes: {bug: z, idea: z, wish: z}, on_other: z, state_updates: {kind: "{{choice}}", s: "{{choice}}", open: o}}`, `4:57 error state-type: [a] state_updates write the answer to "kind", whose schema the option "wish" does not fit: must be one of "bug", "idea", got the string "wish" | write the option as the schema has it, or add it there
+4:172 error state-type: [a] "open" never fits the schema of the state: must be an object, got the string "o"`},
+		"options_that_fit": {true, `
+  a: {type: approval, question: q, options: [bug], routes: {bug: z}, on_other: z, state_updates: {kind: "{{choice}}"}}`, ""},
+		"options_are_not_written": {false, `
+  a: {type: approval, question: q, options: [wish], routes: {wish: z}, on_other: z, state_updates: {kind: bug, s: "{{choice}} {{kind}}"}}`, ""},
+		"options_for_a_number": {false, `
+  a: {type: approval, question: q, options: [wish], routes: {wish: z}, on_other: z, state_updates: {n: "{{choice}}", all: "{{choice}}"}}`, `4:104 error state-type: [a] "n" never fits the schema of the state: it has to be a number, and {{choice}} is a text
+4:123 error state-type: [a] "all" never fits the schema of the state: it has to be a number, and {{choice}} is a text`},
 		"collect_into": {false, `
   a: {type: map, over: "{{list}}", as: i, branch: b, collect_into: user, next: z}
   b: {type: llm, prompt: "{{i.id}}", state_updates: {n: "{{output}}"}}`, `4:68 error state-type: [a] "user" never fits the schema of the state: it has to be an object, and a map collects a list`},

@@ -22,7 +22,6 @@ func (r *Runner) approval(ctx context.Context, t *run.Task, wanted string) (prod
 	if q.Text, err = a.Question.Strict(t.Draft); err != nil {
 		return r.fail(ctx, t, fmt.Errorf("question: %w", err))
 	}
-	q.Text = t.Secrets.Text(q.Text)
 	if a.Default != nil {
 		q.Default, q.HasDefault = a.Default.Lenient(t.Draft), true
 	}
@@ -53,7 +52,6 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 	if q.Text, err = in.Question.Strict(t.Draft); err != nil {
 		return r.fail(ctx, t, fmt.Errorf("question: %w", err))
 	}
-	q.Text = t.Secrets.Text(q.Text)
 	if in.Default != nil {
 		q.Default = in.Default.Lenient(t.Draft)
 		q.HasDefault = q.Default != "" || t.Node.HasTimeout || t.Node.Expires != nil
@@ -138,7 +136,7 @@ func (r *Runner) questions(t *run.Task) run.Questions {
 	}
 	return run.Questions{
 		Asker: r.Asker, Escalated: r.Escalated, Steps: t.Steps, Events: t.Events, From: r.origin(t), Place: id, Base: t.Base,
-		Waits: waits, Now: r.Now,
+		Secrets: t.Secrets, Waits: waits, Now: r.Now,
 	}
 }
 

@@ -43,6 +43,8 @@ type Questions struct {
 	// record. Otherwise that is found anew each time.
 	Lapses bool
 
+	Secrets *Secrets // of the state of a graph, which questions do not show; nil for none
+
 	Waits string           // what waits for the answers, for messages, such as: node "review"
 	Now   func() time.Time // nil means time.Now
 }
@@ -156,6 +158,8 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 	question.ID = q.id(key)
 	question.Node, question.Agent, question.Depth, question.Child = q.From.Node, q.From.Agent, q.From.Depth, q.From.Child
 	question.Map, question.Item = q.From.Map, q.From.Item
+	shown := q.Secrets.question(question)
+	question = shown.Question
 	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID, Request: func() any { return describe(question) }}
 	onRecord := true
 	known, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (reply, error) {
@@ -179,7 +183,10 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 	if rec, ok := q.Steps.Recorder().(QuestionRecorder); ok && err == nil && onRecord && rec.Answered(question.ID) {
 		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: known.text})
 	}
-	return known.text, err
+	if err != nil {
+		return known.text, err
+	}
+	return shown.meant(known.text), nil
 }
 
 // put puts a question to the user, until the deadline, zero for none.

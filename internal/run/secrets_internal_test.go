@@ -1,8 +1,10 @@
 package run
 
 import (
+	"fmt"
 	"testing"
 
+	"loki/internal/ask"
 	"loki/internal/event"
 	"loki/internal/event/eventtest"
 	"loki/internal/graph"
@@ -54,6 +56,44 @@ nodes:
 	}
 	if r := s.result(graph.Result{Err: &graph.NodeError{Node: "a", Err: errFor("bad hunter-two")}}); r.Err.Error() != `at node "a": bad ***token***` {
 		t.Error(r.Err)
+	}
+}
+
+// TestShownQuestions shows questions with secrets in them, and gives answers by what is shown.
+func TestShownQuestions(t *testing.T) {
+	g, _, err := graph.Parse("g", []byte("name: x\nstate: {token: {secret: true}}\nstart: z\nnodes: {z: {type: end}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := secretsOf(g)
+	s.add([]value.Member{{Name: "token", Value: value.ListOf(value.Of("hunter-two"), value.Of("hunter-three")).Value()}})
+	var checked string
+	q := s.question(ask.Question{
+		Kind: ask.Choice, Text: "Take hunter-two?", Options: []string{"no", "hunter-two", "hunter-three"}, Default: "hunter-three", HasDefault: true,
+		Validate: func(answer string) error { checked = answer; return nil },
+	})
+	if shown := fmt.Sprint(q.Text, q.Options, q.Default); shown != "Take ***token***?[no ***token*** ***token*** (2)]***token*** (2)" {
+		t.Error(shown)
+	}
+	for answer, want := range map[string]string{"no": "no", "***token***": "hunter-two", q.Default: "hunter-three", "own": "own", "hunter-two": "hunter-two"} {
+		if got := q.meant(answer); got != want {
+			t.Errorf("%q means %q, want %q", answer, got, want)
+		}
+		if err := q.Validate(answer); err != nil || checked != want {
+			t.Errorf("%q is checked as %q, %v", answer, checked, err)
+		}
+	}
+	q = s.question(ask.Question{Kind: ask.Multi, Options: []string{"no", "hunter-two"}})
+	if got := q.meant(`["no","***token***"]`); got != `["no","hunter-two"]` {
+		t.Error(got)
+	}
+	q = s.question(ask.Question{Kind: ask.Text, Default: "sent by hunter-two", HasDefault: true})
+	if got := q.meant("sent by ***token***"); got != "sent by hunter-two" {
+		t.Error(got)
+	}
+	var none *Secrets
+	if q = none.question(ask.Question{Kind: ask.Multi, Options: []string{"no"}}); q.meant(`[ "no" ]`) != `[ "no" ]` {
+		t.Error(q.meant(`[ "no" ]`))
 	}
 }
 

@@ -81,7 +81,7 @@ nodes:
       b: {type: llm, prompt: "got {{token}}", state_updates: {said: "{{output}}"}, next: z}
       z: {type: end}
     next: ask
-  ask: {type: input, question: "Is {{left}} right?", next: done}
+  ask: {type: approval, question: "Is {{left}} right?", options: [yes, sk-inner-x, got sk-inner-x], default: "{{left}}", on_other: done, routes: {yes: done, sk-inner-x: done, got sk-inner-x: done}, state_updates: {chosen: "{{choice}}"}}
   done: {type: end, output: "{{left}}"}
 `,
 	"agents/broken/graph.yaml":    "name: broken\nstart: one\nnodes:\n  one: {type: nothing}\n",

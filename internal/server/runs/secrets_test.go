@@ -15,7 +15,7 @@ func TestSecretsOfSubgraphs(t *testing.T) {
 	path := "/v1/runs/" + r.ID
 	var steps api.List[api.Step]
 	want(t, s.Get(path+"/steps"), 200).JSON(t, &steps)
-	views := []string{"", "/state", "/state?step=1", "/steps", "/questions", "/diff?a=0&b=1", "/graph"}
+	views := []string{"", "/state", "/state?step=1", "/steps", "/questions", "/diff?a=0&b=1"}
 	for _, step := range steps.Data {
 		views = append(views, fmt.Sprintf("/steps/%d", step.Number))
 	}
@@ -31,11 +31,12 @@ func TestSecretsOfSubgraphs(t *testing.T) {
 	for _, view := range views {
 		look(view)
 	}
-	answer(t, s, r.ID, "ask", "yes")
+	answer(t, s, r.ID, "ask", "got ***token***")
 	rest(t, s, r.ID)
 	look("/events") // to its end
+	look("/state")
 	look("")
-	for _, shown := range []string{`"left":"got ***token***"`, `"text":"got ***token***"`, `"pin":"***"`} {
+	for _, shown := range []string{`"left":"got ***token***"`, `"text":"got ***token***"`, `"pin":"***"`, `"options":["yes","***token***","got ***token***"]`, `"default":"got ***token***"`, `"chosen":"got ***token***"`} {
 		if !strings.Contains(strings.ReplaceAll(all, `": `, `":`), shown) {
 			t.Errorf("no view has %s: %s", shown, all)
 		}

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -55,8 +56,16 @@ func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err 
 		return "", fault.New(fault.Usage, "agent %s is not a graph: only graph agents run on Temporal", job.Info.Agent).
 			WithHint("run it with: loki -a %s", job.Info.Agent)
 	}
-	if err := unsupported(job); err != nil {
-		return "", err
+	name := job.Info.AgentDir
+	if job.Info.ByName {
+		name = job.Info.Agent
+	}
+	ref, err := r.App.Agents.Find(name)
+	if err == nil {
+		err = unsupported(r.App.Agents.For(ref), job.Info.Agent, job.Graph, make(map[string]bool))
+	}
+	if err != nil {
+		return "", fault.Wrap(fault.CodeOf(err), err, "").WithHint("run it with: loki -a %s", job.Info.Agent)
 	}
 	if err := job.CheckStart(); err != nil {
 		return "", err
@@ -65,9 +74,22 @@ func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err 
 	return id, r.begin(ctx, id, Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}}, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
 }
 
-// unsupported refuses a graph that has what workflows do not do.
-func unsupported(job run.Job) error {
-	for m := range job.Graph.All() {
+// unsupported refuses the graph of an agent that has what workflows do not do, and one whose nodes start such agents. What is wrong with
+// those otherwise is reported elsewhere. seen are agents that were looked at.
+func unsupported(agents agent.Library, name string, g *graph.Graph, seen map[string]bool) error {
+	for m := range g.All() {
+		if m.Agent != nil && !seen[m.Agent.Agent] {
+			seen[m.Agent.Agent] = true
+			ref, err := agents.Find(m.Agent.Agent)
+			if err != nil {
+				continue
+			}
+			if of, _, err := agents.Load(ref); err == nil && of.Graph != nil {
+				if err := unsupported(agents, of.Name, of.Graph, seen); err != nil {
+					return fmt.Errorf("node %q of agent %s: %w", m.Name, name, err)
+				}
+			}
+		}
 		what := ""
 		switch {
 		case m.Type == graph.WaitNode:
@@ -77,8 +99,7 @@ func unsupported(job run.Job) error {
 		default:
 			continue
 		}
-		return fault.New(fault.Usage, "node %q of agent %s %s, which does not work on Temporal yet", m.Name, job.Info.Agent, what).
-			WithHint("run it with: loki -a %s", job.Info.Agent)
+		return fault.New(fault.Usage, "node %q of agent %s %s, which does not work on Temporal yet", m.Name, name, what)
 	}
 	return nil
 }

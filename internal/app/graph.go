@@ -73,7 +73,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		Durability: g.Settings.Durability, Limit: g.Settings.Budget, LimitIn: "settings.budget in " + g.File, Events: events,
 		Make: func(ctx context.Context, p run.Point) (run.Work, func() error, error) {
 			nodes, done, err := a.nodes(ctx, r, plan, tools, events, p)
-			return run.Graph{Plan: plan, Nodes: nodes, Start: p.Last, Tasks: p.Tasks, Set: p.Set, Stops: p.Stops, Past: p.Past, Keep: p.Keep, Canceled: p.Canceled}, done, err
+			return run.Graph{Plan: plan, Nodes: nodes, Start: p.Last, Tasks: p.Tasks, Set: p.Set, Before: p.Before, Stops: p.Stops, Past: p.Past, Keep: p.Keep, Canceled: p.Canceled}, done, err
 		},
 	}, nil
 }

@@ -35,19 +35,20 @@ func (n *Narrator) watch(ev event.Event) {
 		}
 		w.ran = append(w.ran, ev.Node)
 	case event.StateUpdated:
-		if b.Set { // which is shown whatever is watched, and is what the run began with
-			return
-		}
 		by := " (super-step " + strconv.Itoa(ev.Step)
-		if w.step == ev.Step {
+		if b.Set {
+			by = " (set by you"
+		} else if w.step == ev.Step {
 			by += ", " + joinComma(slices.Sorted(slices.Values(w.ran)))
 		}
 		for _, c := range w.change(b.Values) {
-			old, text := "not set", ""
+			old, text := "not set", string(c.now.AppendJSON(nil))
 			if c.known {
-				old, text = difference(string(c.old.AppendJSON(nil)), string(c.now.AppendJSON(nil)), 2*n.watchLimit())
-			} else {
-				text = string(c.now.AppendJSON(nil))
+				old = string(c.old.AppendJSON(nil))
+				if b.Set && old == text {
+					continue
+				}
+				old, text = difference(old, text, 2*n.watchLimit())
 			}
 			n.say(cyan, n.clock(ev)+oneLine(c.key, nameLimit)+": "+oneLine(old, n.watchLimit())+" -> "+oneLine(text, n.watchLimit())+by+")")
 		}

@@ -42,7 +42,7 @@ func TestWatch(t *testing.T) {
 		}
 		var got []string
 		for line := range strings.Lines(out.String()) {
-			if strings.Contains(line, "(super-step") {
+			if strings.Contains(line, "(super-step") || strings.Contains(line, "(set by you)") {
 				got = append(got, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "▸ 00:00:00 "))
 			}
 		}
@@ -50,7 +50,8 @@ func TestWatch(t *testing.T) {
 			"score: 1 -> 2 (super-step 1, a, b)",
 			`text: not set -> "` + strings.TrimSuffix(strings.Repeat("word ", 16), " ") + `… (super-step 2, c)`,
 			`text: … word word word old" -> … word word word new" (super-step 3, d)`,
-			`score: 2 -> "\u001b[31mred" (super-step 4)`,
+			"score: 2 -> 5 (set by you)",
+			`score: 5 -> "\u001b[31mred" (super-step 4)`,
 		}
 		for i := range max(len(got), len(want)) {
 			g, w := at(got, i), at(want, i)

@@ -55,8 +55,9 @@ type Graph struct {
 	// what they used is charged to the budget; the executor charges the rest.
 	Tasks []TaskRecord
 
-	// Set is what the user has set in the state of Start.
-	Set []value.Member
+	// Set is what the user has set in the state of Start, and Before that state without it.
+	Set    []value.Member
+	Before graph.State
 
 	// Stops are where a recorded run is suspended, but not at Start if it is Past that.
 	Stops Breakpoints
@@ -69,8 +70,11 @@ type Graph struct {
 
 // Started implements Work.
 func (g Graph) Started() event.Started {
-	def := g.Plan.Graph()
-	return event.Started{Graph: def.Name, Node: def.Start, NoSnapshots: !def.Settings.LogStateSnapshots, State: graph.State{}.Changes(g.Start.State)}
+	def, state := g.Plan.Graph(), g.Start.State
+	if len(g.Set) > 0 { // an event of its own
+		state = g.Before
+	}
+	return event.Started{Graph: def.Name, Node: def.Start, NoSnapshots: !def.Settings.LogStateSnapshots, State: graph.State{}.Changes(state)}
 }
 
 // Do implements Work.

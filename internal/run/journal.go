@@ -380,6 +380,8 @@ type Recovery struct {
 	Info  Info
 	Last  Checkpoint
 	Tasks []TaskRecord // finished tasks of the super-steps after Last
+
+	Before graph.State // that of Last before the user set keys of it; stores leave it alone
 }
 
 // History is what is on record of a run, for people to see.

@@ -66,7 +66,7 @@ func set(ctx context.Context, store Store, j Journal, found *Recovery, events ev
 	if err := patiently(ctx, events, func() error { return j.SetState(ctx, state) }); err != nil {
 		return fmt.Errorf("setting the state of run %s: %w", j.ID(), err)
 	}
-	found.Last.State = state
+	found.Before, found.Last.State = found.Last.State, state
 	return nil
 }
 

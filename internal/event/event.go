@@ -64,6 +64,8 @@ type Started struct {
 	Node  string `json:"start,omitempty"` // the graph's first node
 	Model string `json:"model,omitempty"` // of a single answer
 
+	Next []string `json:"next,omitempty"` // of a graph run that goes on, or that is a fork: the nodes with which it begins in place of the first one
+
 	Resumed bool `json:"resumed,omitempty"` // an interrupted run goes on
 
 	// Of a child agent: what it was asked, and where it was started, as [Started.Under] says.

@@ -34,6 +34,8 @@ func (n *Narrator) start(ev event.Event, b event.Started) {
 	case b.Graph == "":
 	case b.Resumed:
 		n.say(dim, "graph: "+oneLine(b.Graph, nameLimit)+" (run "+ev.Run+" goes on)")
+	case len(b.Next) > 0:
+		n.say(dim, "graph: "+oneLine(b.Graph, nameLimit)+" (begins at "+joinComma(b.Next)+")")
 	default:
 		n.say(dim, "graph: "+oneLine(b.Graph, nameLimit)+" (start: "+oneLine(b.Node, nameLimit)+")")
 	}

@@ -74,7 +74,11 @@ func (g Graph) Started() event.Started {
 	if len(g.Set) > 0 { // an event of its own
 		state = g.Before
 	}
-	return event.Started{Graph: def.Name, Node: def.Start, NoSnapshots: !def.Settings.LogStateSnapshots, State: graph.State{}.Changes(state)}
+	started := event.Started{Graph: def.Name, Node: def.Start, NoSnapshots: !def.Settings.LogStateSnapshots, State: graph.State{}.Changes(state)}
+	if g.Start.Step > 0 {
+		started.Next = slices.Clone(g.Start.Frontier)
+	}
+	return started
 }
 
 // Do implements Work.

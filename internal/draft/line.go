@@ -9,8 +9,16 @@ import (
 	"loki/internal/text"
 )
 
-// Does says in a line what a node does: its description or, without one, what its fields say.
+// Does says in a line what a node does: its description or, without one, what its fields say. It also names the compensation.
 func Does(n *graph.Node) string {
+	line := work(n)
+	if n.Compensate != "" {
+		line += "; if the run fails later, " + n.Compensate + " undoes it"
+	}
+	return line
+}
+
+func work(n *graph.Node) string {
 	if n.Description != "" {
 		return oneLine(n.Description)
 	}

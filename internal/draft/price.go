@@ -74,6 +74,15 @@ func Estimate(g *graph.Graph, facts Facts) Price {
 			visits = Range[int]{0, ItemsAtMost}
 			e.assume("%s has at most %d elements for %s", over.Map.Over.Source, ItemsAtMost, over.ID)
 		}
+		if of := compensatedBy(g, n); len(of) > 0 {
+			visits = Range[int]{}
+			for _, done := range of {
+				visits.Most += e.visits(done)
+			}
+			if n.LLM != nil || n.Agent != nil || n.Sub != nil || n.Map != nil {
+				e.assume("%s runs only if the run fails", n.ID)
+			}
+		}
 		switch {
 		case n.LLM != nil:
 			e.llm(n, visits)
@@ -138,6 +147,17 @@ func (e *estimator) visits(n *graph.Node) int {
 		}
 	}
 	return min(visits, max(e.g.Settings.MaxLoopIterations, 1))
+}
+
+// compensatedBy returns the nodes whose effects n undoes: it runs once for each of their visits.
+func compensatedBy(g *graph.Graph, n *graph.Node) []*graph.Node {
+	var of []*graph.Node
+	for _, done := range g.Nodes {
+		if done.Compensate == n.ID {
+			of = append(of, done)
+		}
+	}
+	return of
 }
 
 // leads reports whether there is a way from one node to another, which may be the same.

@@ -123,6 +123,22 @@ func TestEstimate(t *testing.T) {
 			draft.Range[float64]{101, 4002},
 			"",
 		},
+		{
+			"compensation", "a: {type: script, script: a.sh, compensate: u, next: b}\n  b: {type: script, script: b.sh, compensate: u, next: [{when: 'x == 1', to: a, max: 2}, {to: z}]}\n  u: {type: llm, prompt: abcd}",
+			draft.Range[int]{0, 6},
+			draft.Range[int]{0, 6},
+			draft.Range[int]{0, 6000},
+			draft.Range[float64]{0, 12006},
+			"u runs only if the run fails",
+		},
+		{
+			"compensation_by_a_script", "a: {type: llm, prompt: abcd, compensate: u, next: z}\n  u: {type: script, script: u.sh}",
+			draft.Range[int]{1, 1},
+			draft.Range[int]{1, 1},
+			draft.Range[int]{50, 1000},
+			draft.Range[float64]{101, 2001},
+			"",
+		},
 		{"no_model", "a: {type: script, script: a.sh, next: z}", draft.Range[int]{}, draft.Range[int]{}, draft.Range[int]{}, draft.Range[float64]{}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -164,6 +180,7 @@ nodes:
   g: {type: rag, documents: [docs, notes]}
   h: {type: end}
   i: {type: tool, tool: fs_cat, arguments: {path: "{{x}}"}}
+  j: {type: script, script: j.sh, compensate: b}
   z: {type: end, output: "{{y}}", description: "Prints\n it"}
 `)
 	var lines []string
@@ -172,7 +189,8 @@ nodes:
 	}
 	want := []string{
 		"asks a:b, with fs_cat: Write about {{x}}", "runs b.sh", "asks you to choose yes, no: Good?", "asks you: Which?", "runs a for each of {{list}}",
-		"has agent digest work on: ./docs", "searches docs, notes", "ends with nothing", `calls fs_cat {"path":"{{x}}"}`, "Prints it",
+		"has agent digest work on: ./docs", "searches docs, notes", "ends with nothing", `calls fs_cat {"path":"{{x}}"}`, "runs j.sh; if the run fails later, b undoes it",
+		"Prints it",
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Error(diff)

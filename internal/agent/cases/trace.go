@@ -41,7 +41,7 @@ type MadeCall struct {
 // Visits are what was visited of a graph.
 type Visits struct {
 	Nodes map[string]bool
-	Edges map[[2]string]bool // from, to
+	Edges map[[2]string]bool // from, to; from a node to its compensation if that undid it
 	Maps  map[string]bool    // maps that ran their branch
 }
 
@@ -63,6 +63,7 @@ type line struct {
 	Agent     string      `json:"agent"`
 	Depth     int         `json:"depth"`
 	Node      string      `json:"node"`
+	Undoes    string      `json:"undoes"`
 	Targets   []string    `json:"targets"`
 	Total     int         `json:"total"`
 	Values    value.Value `json:"values"`
@@ -104,6 +105,9 @@ func (t *Trace) add(l *line) {
 	switch l.Type {
 	case "node_started":
 		t.visits(l.Agent).Nodes[l.Node] = true
+		if l.Undoes != "" {
+			t.visits(l.Agent).Edges[[2]string{l.Undoes, l.Node}] = true
+		}
 		if l.Depth == 0 {
 			t.Route = append(t.Route, l.Node)
 		}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"loki/internal/redact"
 )
 
 // packageKey is the attribute that names the package of a record. It is not printed.
@@ -72,6 +74,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 
 // Handle implements [slog.Handler].
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	h = h.hiding(redact.InContext(ctx))
 	src := sourceOf(r.PC)
 	pkg := h.pkg
 	if pkg == "" {
@@ -110,6 +113,19 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	b = append(b, h.suffix...)
 	b = append(b, attrs...)
 	return h.out.write(append(b, '\n'))
+}
+
+// hiding returns a handler that hides what hide does, too; nil is nothing.
+func (h *handler) hiding(hide func(string) string) *handler {
+	if hide == nil {
+		return h
+	}
+	child, all := *h, *h.redact
+	if all.hide = hide; h.redact.hide != nil {
+		all.hide = func(text string) string { return h.redact.hide(hide(text)) }
+	}
+	child.redact = &all
+	return &child
 }
 
 // appendAttr writes " key=value", members of groups one by one.

@@ -568,7 +568,11 @@ func (d *driver) protect(ctx context.Context, t *Task, res *graph.Result) {
 			*res = graph.Result{Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 		}
 	}()
-	*res = d.Nodes.Execute(ctx, t)
+	work := ctx
+	if d.secrets != nil {
+		work = d.secrets.known.In(ctx)
+	}
+	*res = d.Nodes.Execute(work, t)
 	if res.Err != nil && ctx.Err() != nil {
 		// Why the run stops says more than what a node made of it.
 		res.Err = context.Cause(ctx)

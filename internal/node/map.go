@@ -45,8 +45,8 @@ func (r *Runner) subTask(t *run.Task, base graph.State, i int, item value.Value)
 	draft := graph.NewDraft(base).WithLoop(t.Loop)
 	draft.Set(t.Node.Map.As, item)
 	return &run.Task{
-		Task:    graph.Task{Node: branch, Step: t.Step, Visit: t.Visit, Loop: t.Loop},
-		Draft:   draft,
+		Task:  graph.Task{Node: branch, Step: t.Step, Visit: t.Visit, Loop: t.Loop},
+		Draft: draft, Life: t.Life,
 		Events:  t.Events.With(func(s *event.Source) { s.Item = &i }),
 		Steps:   t.Steps.At(itemKey(i)),
 		Secrets: t.Secrets,

@@ -257,8 +257,11 @@ func (r *Runner) ownNode(t *run.Task) string {
 }
 
 // below returns the name of a place in the graph of t as one of the run: together with the child agent, or the visit of the node whose
-// subgraph it is.
+// subgraph it is. What such a graph does that begins anew after it was undone is no repetition, so it has other names.
 func (r *Runner) below(t *run.Task, place string) string {
+	if t.Life > 0 {
+		place = fmt.Sprintf("@again%d/%s", t.Life, place)
+	}
 	switch {
 	case r.around != "":
 		return r.around + "/" + place

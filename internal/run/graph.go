@@ -37,6 +37,7 @@ type Task struct {
 	Base    string       // beginning of the full keys of all steps of the task
 	Secrets *Secrets     // of the state; nil if there are none
 	Turn    *Turn        // when its question is put to the user; nil for at once, and for a task that is no question
+	Life    int          // of a nested graph that begins anew after it was undone: its number, from 2; 0 in its first one
 
 	Usage   chat.Usage // tokens used; the executor adds to it
 	Retries int        // attempts made again; the executor counts them
@@ -172,6 +173,7 @@ type driver struct {
 
 	broken *brokenStep // the super-step in which the run failed; nil if its effects are not to be undone
 	cause  error       // why the effects are undone; nil if the record says that
+	life   int         // see [Task]
 }
 
 func (d *driver) nodeStats() []NodeStats {
@@ -456,7 +458,7 @@ func (d *driver) task(state graph.State, t graph.Task) *Task {
 	}
 	return &Task{
 		Secrets: d.secrets,
-		Task:    t, Draft: graph.NewDraft(state).WithLoop(t.Loop),
+		Task:    t, Draft: graph.NewDraft(state).WithLoop(t.Loop), Life: d.life,
 		Events: d.Events.With(func(s *event.Source) {
 			s.Step, s.Node, s.Within = t.Step, graph.InnerName(d.within(), t.Node.ID), d.within()
 		}),

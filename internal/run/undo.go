@@ -262,7 +262,7 @@ func (d *driver) start(ctx context.Context) (graph.Progress, error) {
 		if !over {
 			break
 		}
-		d.nested.Steps = first.At(fmt.Sprintf("again/%d", life))
+		d.nested.Steps, d.life = first.At(fmt.Sprintf("again/%d", life)), life
 	}
 	c, found, err := steps.ReadNote[Checkpoint](ctx, d.nested.Steps, undoKey)
 	if err != nil || !found {

@@ -49,7 +49,11 @@ func recordedTeam(t *testing.T) run.History {
 
 func TestAgentsOfARun(t *testing.T) {
 	t.Parallel()
-	agents := summary.Detail(recordedTeam(t)).Agents
+	detail, err := summary.Detail(t.Context(), nil, recordedTeam(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := detail.Agents
 	var b strings.Builder
 	if err := printAgents(&b, agents); err != nil {
 		t.Fatal(err)
@@ -90,7 +94,7 @@ func TestAgentsOfARunAlone(t *testing.T) {
 	t.Parallel()
 	h := recordedTeam(t)
 	h.Events = h.Events[:4]
-	if got := summary.Detail(h).Agents; got != nil {
-		t.Errorf("%v", got)
+	if got, err := summary.Detail(t.Context(), nil, h); err != nil || got.Agents != nil {
+		t.Errorf("%v, %v", got.Agents, err)
 	}
 }

@@ -88,7 +88,11 @@ func (c *command) showRun(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return c.printRun(summary.Detail(h))
+		detail, err := summary.Detail(ctx, store, h)
+		if err != nil {
+			return err
+		}
+		return c.printRun(detail)
 	})
 }
 

@@ -380,6 +380,22 @@ func (s *Secrets) recallInner(ctx context.Context, store Store, id string, last 
 	return nil
 }
 
+// Signal returns a signal as it is shown to people: nothing of a value that a node stores under a secret key, also if that has not run yet.
+func (s *Secrets) Signal(sig Signal) (Signal, error) {
+	if s == nil {
+		return sig, nil
+	}
+	for m := range s.graph.All() {
+		if m.Wait != nil && m.Wait.Signal == sig.Name && m.Graph.MakesSecret(m.Node) {
+			sig.Value = hidden.AppendJSON(nil)
+			return sig, nil
+		}
+	}
+	var err error
+	sig.Value, err = s.JSON(sig.Value)
+	return sig, err
+}
+
 // State returns a state as it is shown to people: without the values of its secret keys, which only the record has.
 func (s *Secrets) State(state graph.State) graph.State {
 	if s == nil {

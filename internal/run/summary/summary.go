@@ -78,8 +78,8 @@ func List(infos []run.Info) []api.Run {
 	return list
 }
 
-// Detail describes a run with its path.
-func Detail(h run.History) api.RunDetail {
+// Detail describes a run in a store with its path. Signals are shown without secrets, see [run.SecretsOf]; the rest is on record without them.
+func Detail(ctx context.Context, store run.Store, h run.History) (api.RunDetail, error) {
 	tree, path := new(render.Tree), newPath()
 	for _, raw := range h.Events {
 		if ev, err := event.Parse(raw); err == nil { // what cannot be read is left out
@@ -90,12 +90,23 @@ func Detail(h run.History) api.RunDetail {
 	d := api.RunDetail{Run: Of(h.Info), Agents: agents(h, tree), Pending: Questions(h.Info, h.Pending)}
 	d.Waiting = len(d.Pending)
 	d.Waits = waits(h.Waiting)
+	var secrets *run.Secrets
+	if len(h.Signals) > 0 {
+		var err error
+		if secrets, err = run.SecretsOf(ctx, store, h.Info); err != nil {
+			return d, err
+		}
+	}
 	for _, s := range h.Signals {
-		d.Signals = append(d.Signals, Signal(h.Info.ID, s))
+		shown, err := secrets.Signal(s)
+		if err != nil {
+			return d, err
+		}
+		d.Signals = append(d.Signals, Signal(h.Info.ID, shown))
 	}
 	d.Visits = path.complete(h.Visits, h.Info.Steps)
 	d.Nodes = totals(d.Visits)
-	return d
+	return d, nil
 }
 
 // totals sums up the visits of each node, in the order of the first ones.

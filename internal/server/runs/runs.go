@@ -339,7 +339,10 @@ func (e *endpoints) show(ctx context.Context, in *one) (*api.RunDetail, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := summary.Detail(h)
+	d, err := summary.Detail(ctx, e.store, h)
+	if err != nil {
+		return nil, err
+	}
 	d.Queued = d.Queued || e.queued()[d.ID]
 	deliveries, err := e.Desk.Deliveries(d.ID)
 	for _, n := range deliveries {

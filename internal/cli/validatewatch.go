@@ -41,7 +41,7 @@ func (c *command) validateOnChange(ctx context.Context, ref agent.Ref) (result e
 			seen = c.stamps(ref, scripts)
 			c.announceCheck(ref)
 			err := c.validateOnce(ctx, ref)
-			if err != nil && ctx.Err() != nil {
+			if err != nil && !isFindings(err) && ctx.Err() != nil { // it was interrupted
 				return result
 			}
 			if result = err; err != nil && !isFindings(err) {

@@ -145,7 +145,7 @@ func TestSilent(t *testing.T) {
 	other := postgres.Part{DB: db, Name: "others", Steps: []string{"CREATE TABLE loki.others ()"}}
 	var calls sync.WaitGroup
 	for name, call := range map[string]func() error{
-		"exec": func() error { _, err := part.Exec(t.Context(), "INSERT INTO loki.things VALUES (2)"); return err }, "change": func() error { return db.Explain(part.Transact(t.Context(), none, change)) },
+		"exec": func() error { _, err := part.Exec(t.Context(), "DELETE FROM loki.things WHERE a = 0"); return err }, "change": func() error { return db.Explain(part.Transact(t.Context(), none, change)) },
 		"prepare": func() error { return part.Transact(t.Context(), change, none) }, "member": member, "member_too": member,
 		"migrate": func() error { return other.Try(t.Context(), func(context.Context) error { return nil }) },
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc64"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -20,11 +21,11 @@ import (
 )
 
 // randomFlow returns a graph of a few branches with choices, loops, ways from one to the other, joins and scripts. Its nodes read and
-// write keys of their own, of others, and shared ones.
-func randomFlow(rnd *rand.Rand) string {
+// write keys of their own, of others, and shared ones. With races, some joins do not wait for all.
+func randomFlow(rnd *rand.Rand, races bool) string {
 	var b strings.Builder
 	branches, length := 2+rnd.IntN(2), 3+rnd.IntN(4)
-	b.WriteString("name: flow\nsettings: {scheduling: SCHEDULING, max_loop_iterations: 20}\nreducers: {log: append, sum: concat}\ninitial_state: {log: [], sum: x}\nstart: top\nnodes:\n")
+	b.WriteString("name: flow\nsettings: {scheduling: SCHEDULING, max_loop_iterations: 20, max_concurrency: 50}\nreducers: {log: append, sum: concat}\ninitial_state: {log: [], sum: x}\nstart: top\nnodes:\n")
 	b.WriteString("  top: {type: llm, prompt: p, next: [n00, n10" + map[bool]string{true: ", n20"}[branches == 3] + "]}\n")
 	other := func() string { return fmt.Sprintf("n%d%d", rnd.IntN(branches), rnd.IntN(length)) }
 	for i := range branches {
@@ -68,10 +69,17 @@ func randomFlow(rnd *rand.Rand) string {
 			}
 			key := []string{id, id, id, "log", "sum", fmt.Sprintf("n%d%d", (i+1)%branches, j)}[rnd.IntN(6)]
 			extra := []string{"", "", "", "", "", "", ", join: all", ", defer: true"}[rnd.IntN(8)]
+			if races && j > 0 && rnd.IntN(4) == 0 {
+				extra = ", join: any"
+			}
 			fmt.Fprintf(&b, "  %s: {type: %s, state_updates: {%s: x}%s, next: %s}\n", id, kind, key, extra, next)
 		}
 	}
-	b.WriteString("  meet: {type: llm, prompt: '{{log}} {{sum}}', join: all, state_updates: {met: x}, next: end}\n  end: {type: end, output: x}\n")
+	join := "all"
+	if races {
+		join = []string{"all", "any", "2"}[rnd.IntN(3)]
+	}
+	b.WriteString("  meet: {type: llm, prompt: '{{log}} {{sum}}', join: " + join + ", state_updates: {met: x}, next: end}\n  end: {type: end, output: x}\n")
 	return b.String()
 }
 
@@ -79,6 +87,7 @@ func randomFlow(rnd *rand.Rand) string {
 type flow struct {
 	seed   uint64
 	shared bool // the delays are not those of the seed, so that nodes finish in another order
+	races  bool // who wins a race depends on the delays, so they are those of the seed
 	fail   string
 
 	mu    sync.Mutex
@@ -90,7 +99,14 @@ type flow struct {
 func (f *flow) Execute(ctx context.Context, t *run.Task) graph.Result {
 	f.count(t.Step, 1)
 	defer f.count(t.Step, -1)
-	if f.shared {
+	switch {
+	case f.races:
+		own := rand.New(rand.NewPCG(f.seed, crc64.Checksum(fmt.Appendf(nil, "%s %d", t.Node.ID, t.Visit), crc64.MakeTable(crc64.ECMA))))
+		select {
+		case <-time.After(time.Duration(own.Int64N(int64(time.Second)))):
+		case <-ctx.Done():
+		}
+	case f.shared:
 		time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
 	}
 	if err := ctx.Err(); err != nil {
@@ -166,14 +182,15 @@ func TestDataflowIsTheSame(t *testing.T) {
 	complete, ahead := 0, 0 // runs that came to their end, and those of which a task began before its super-step
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
-		text := randomFlow(rnd)
+		races := seed%4 == 3
+		text := randomFlow(rnd, races)
 		fail := ""
 		if rnd.IntN(5) == 0 {
 			fail = fmt.Sprintf("n%d%d", rnd.IntN(2), rnd.IntN(3))
 		}
 		plan := graphPlan(t, strings.Replace(text, "SCHEDULING", "steps", 1))
 		start := run.StartCheckpoint(plan, graph.NewState(plan.Graph().InitialState))
-		play := func(plan *graph.Plan, nodes *flow, kill bool) string {
+		play := func(t *testing.T, plan *graph.Plan, nodes *flow, kill bool) string {
 			store := memstore.New(nil)
 			journal, err := store.Create(t.Context(), run.Info{}, start)
 			if err != nil {
@@ -198,15 +215,16 @@ func TestDataflowIsTheSame(t *testing.T) {
 			last, _ := store.Checkpoint(t.Context(), journal.ID(), -1)
 			return nodes.outcome(out, err, last)
 		}
-		want := play(plan, &flow{seed: seed, fail: fail}, false)
+		want := ""
+		synctest.Test(t, func(t *testing.T) { want = play(t, plan, &flow{seed: seed, races: races, fail: fail}, false) })
 		flowing := graphPlan(t, strings.Replace(text, "SCHEDULING", "dataflow", 1))
 		if strings.Contains(want, "\n") {
 			complete++
 		}
 		for round := range 6 {
 			synctest.Test(t, func(t *testing.T) {
-				nodes := &flow{seed: seed, shared: true, fail: fail}
-				if got := play(flowing, nodes, round > 2); got != want {
+				nodes := &flow{seed: seed, shared: true, races: races, fail: fail}
+				if got := play(t, flowing, nodes, round > 2); got != want {
 					t.Errorf("seed %d, round %d:\n%s\n%s\n\nwant\n%s", seed, round, text, got, want)
 				}
 				if nodes.early {

@@ -216,7 +216,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	if err != nil {
 		return value.Value{}, err
 	}
-	printed, err := scriptObject(result.Stdout)
+	printed, err := scriptObject(result.Stdout, t.Secrets != nil)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -284,14 +284,17 @@ func (r *Runner) stateEnv(env []string, s graph.State) (full []string, file stri
 	return environ.Merge(env, map[string]string{"GRAPH_STATE_FILE": path}, "GRAPH_STATE"), path, nil
 }
 
-// scriptObject reads a script's output.
-func scriptObject(stdout []byte) (value.Value, error) {
+// scriptObject reads a script's output. Of a graph with secret keys errors do not quote it: it may be meant for one of them.
+func scriptObject(stdout []byte, secret bool) (value.Value, error) {
 	output := strings.ToValidUTF8(string(stdout), "\uFFFD")
 	output = strings.TrimSpace(strings.TrimPrefix(output, "\uFEFF")) // a byte order mark, as some programs write it
 	if output == "" {
 		return value.Value{}, errors.New("printed no output; a JSON object is expected on stdout")
 	}
 	v, err := value.ParseJSON([]byte(output))
+	if err != nil && secret {
+		return value.Value{}, fmt.Errorf("did not print valid JSON, but %s that are not shown, because the graph has secret keys", text.Count(len(output), "byte"))
+	}
 	if err != nil {
 		return value.Value{}, fmt.Errorf("did not print valid JSON: %w; it begins with %q", err, text.Cut(output, 120))
 	}

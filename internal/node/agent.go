@@ -58,7 +58,7 @@ func (r *Runner) agentResult(ctx context.Context, t *run.Task, prompt string) (v
 	result, reply, err := r.Engine.Structured(ctx, r.request(t), req, engine.Reply{Text: answer}, true)
 	addUsage(t, reply.Usage)
 	if err != nil {
-		return value.Value{}, fmt.Errorf("the output of agent %s: %w", t.Node.Agent.Agent, unfitReply(err))
+		return value.Value{}, fmt.Errorf("the output of agent %s: %w", t.Node.Agent.Agent, unfitReply(err, t.Secrets != nil))
 	}
 	return result, nil
 }

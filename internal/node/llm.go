@@ -163,15 +163,19 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	result, reply, err := r.Engine.Structured(ctx, rc, req, engine.Reply{Text: answer}, true)
 	addUsage(t, reply.Usage)
 	if err != nil {
-		return value.Value{}, &llmFailure{"structured-extraction failed", unfitReply(err)}
+		return value.Value{}, &llmFailure{"structured-extraction failed", unfitReply(err, t.Secrets != nil)}
 	}
 	return result, nil
 }
 
 // unfitReply returns the error of a node whose output is not of its form. Other errors it returns
-// as they are.
-func unfitReply(err error) error {
-	if unfit, ok := errors.AsType[*engine.FormError](err); ok {
+// as they are. In a graph with secret keys the reply is not quoted: it may be meant for one of them.
+func unfitReply(err error, secret bool) error {
+	unfit, ok := errors.AsType[*engine.FormError](err)
+	switch {
+	case ok && secret:
+		return fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply is not shown, because the graph has secret keys", unfit)
+	case ok:
 		return fmt.Errorf("after one repair the reply still does not match output_schema: %w; the last reply was %q", unfit, text.Cut(unfit.Last, 200))
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"loki/internal/document/pdf"
 )
@@ -83,12 +84,12 @@ func Text(ctx context.Context, kind string, data []byte) (text, ext string, err 
 		}
 		return "", "", err
 	}
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	text = strings.TrimRightFunc(strings.ToValidUTF8(text, "\uFFFD"), unicode.IsSpace)
 	switch {
 	case len(text) > maxText:
 		return "", "", errTooLarge
 	case text == "":
 		return "", "", errNoText
 	}
-	return text + "\n", r.ext, nil
+	return strings.TrimLeft(text, " \t\r\n") + "\n", r.ext, nil // but not the ends of empty pages
 }

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestSamples reads documents that pandoc, openpyxl and odfpy wrote.
+// TestSamples reads documents that pandoc, openpyxl, odfpy and Chromium wrote.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	samples, err := filepath.Glob("testdata/sample.*")
@@ -59,7 +59,7 @@ func TestSamples(t *testing.T) {
 			}
 		})
 	}
-	if n < 7 {
+	if n < 8 {
 		t.Errorf("only %d samples", n)
 	}
 }

@@ -16,10 +16,22 @@ type file struct {
 	objects map[ref]any
 	root    dict // the catalog; nil if there is none
 	left    int  // bytes that may still be unpacked
+	steps   int  // glyphs and objects of pages that may still be read
+
+	rightward int // letters so far that are read from right to left, less the others
 }
 
-// maxUnpacked bounds what the streams of a file hold, in bytes.
-const maxUnpacked = 256 << 20
+// Limits of the work for a file. A small file that makes as much work as a large one is a hostile one.
+const (
+	maxUnpacked   = 256 << 20 // bytes that its streams hold
+	maxStream     = 32 << 20  // bytes that one holds
+	leastUnpacked = 16 << 20  // of maxUnpacked, what an empty file may have
+	unpackedRatio = 32        // and what it may have more for each of its bytes
+	leastSteps    = 2 << 20
+	stepsRatio    = 4
+	formSteps     = 100 // of a form, besides those of its content
+	maxObjects    = 320_000
+)
 
 var errTooMuch = errors.New("the PDF file unpacks to too much")
 
@@ -35,7 +47,7 @@ type definition struct {
 // open reads the objects of a file. A later definition of an object replaces an earlier one, as in files
 // that were changed.
 func open(ctx context.Context, data []byte) (*file, error) {
-	f := &file{ctx: ctx, objects: make(map[ref]any), left: maxUnpacked}
+	f := &file{ctx: ctx, objects: make(map[ref]any), left: min(maxUnpacked, leastUnpacked+unpackedRatio*len(data)), steps: leastSteps + stepsRatio*len(data)}
 	var defs []definition
 	trailer := dict{}
 	for at := 0; at < len(data); {
@@ -57,7 +69,12 @@ func open(ctx context.Context, data []byte) (*file, error) {
 		if d, ok := obj.(dict); ok {
 			obj = l.streamOf(d)
 		}
-		defs = append(defs, definition{ref(n), obj})
+		if !isStructure(obj) {
+			defs = append(defs, definition{ref(n), obj})
+		}
+		if len(defs) > maxObjects {
+			return nil, errTooMuch
+		}
 		at = max(l.pos, at+found[1])
 	}
 	for _, def := range defs {
@@ -87,6 +104,21 @@ func open(ctx context.Context, data []byte) (*file, error) {
 		}
 	}
 	return f, ctx.Err()
+}
+
+// isStructure reports whether an object is an element of the structure of the document. There may be very many, and they
+// are not used.
+func isStructure(obj any) bool {
+	d, ok := obj.(dict)
+	return ok && d["S"] != nil && d["P"] != nil && (d["Type"] == nil || d["Type"] == name("StructElem"))
+}
+
+// step counts n steps of work.
+func (f *file) step(n int) error {
+	if f.steps -= n; f.steps < 0 {
+		return errTooMuch
+	}
+	return nil
 }
 
 // streamOf returns the stream with the dictionary d, if one follows, and otherwise d.
@@ -163,7 +195,12 @@ func (f *file) unpack(s *stream) error {
 		}
 		if at := int(first) + int(offset); at >= 0 && at < len(data) {
 			obj, _ := (&lexer{data: data, pos: at, refs: true}).next(0)
-			f.objects[ref(num)] = obj
+			if !isStructure(obj) {
+				f.objects[ref(num)] = obj
+			}
+			if len(f.objects) > maxObjects {
+				return errTooMuch
+			}
 		}
 	}
 	return f.ctx.Err()

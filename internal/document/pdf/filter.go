@@ -70,7 +70,7 @@ func (f *file) readAll(r io.Reader) ([]byte, error) {
 	var out bytes.Buffer
 	for {
 		n, err := io.CopyN(&out, r, 1<<20)
-		if f.left -= int(n); f.left < 0 {
+		if f.left -= int(n); f.left < 0 || out.Len() > maxStream {
 			return nil, errTooMuch
 		}
 		if f.ctx.Err() != nil {

@@ -2,12 +2,15 @@ package pdf
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/unicode/norm"
 )
@@ -21,9 +24,11 @@ type glyph struct {
 
 // font turns the strings of a page into glyphs.
 type font struct {
-	composite bool        // codes have two bytes
-	unicode   *mapping    // nil if the font does not say what its codes mean
-	utf16     bool        // codes are UTF-16
+	composite bool     // codes have two bytes
+	unicode   *mapping // nil if the font does not say what its codes mean
+	utf16     bool     // codes are UTF-16
+	cids      []uint16 // characters of the codes, if these are CIDs of a collection
+	legacy    *encoding.Decoder
 	names     [256]string // text of the codes of a simple font
 	widths    map[int]float64
 	missing   float64 // width of other codes
@@ -52,38 +57,29 @@ func (f *file) font(d dict) *font {
 		t.widths[first+i] = f.numberOr(w, 0) * scale
 	}
 	if widths == nil { // one of the fonts that every reader has
-		mono := strings.Contains(string(f.name(d["BaseFont"])), "Courier")
+		width := usualWidths(string(f.name(d["BaseFont"])))
 		for code, text := range t.names {
-			t.widths[code] = usualWidth(text, mono)
+			t.widths[code] = width(text)
 		}
 	}
 	return t
 }
 
-// usualWidth returns about how wide a character is.
-func usualWidth(text string, mono bool) float64 {
-	switch {
-	case mono:
-		return 0.6
-	case text == "" || strings.ContainsAny(text, " fijltrI.,:;'|!()[]-`/"):
-		return 0.29
-	case strings.ContainsAny(text, "mwMW@%—"):
-		return 0.85
-	case text >= "A" && text <= "Z":
-		return 0.68
-	}
-	return 0.51
-}
-
 func (f *file) compositeFont(t *font, d dict) {
 	t.missing = 1
-	encoding := string(f.name(d["Encoding"]))
-	t.utf16 = t.unicode == nil && (strings.Contains(encoding, "UCS2") || strings.Contains(encoding, "UTF16"))
+	cmap := string(f.name(d["Encoding"]))
+	t.utf16 = t.unicode == nil && (strings.Contains(cmap, "UCS2") || strings.Contains(cmap, "UTF16"))
 	descendants := f.array(d["DescendantFonts"])
 	if len(descendants) == 0 {
 		return
 	}
 	cid := f.dict(descendants[0])
+	if t.unicode == nil && strings.HasPrefix(cmap, "Identity") {
+		ordering, _ := f.resolve(f.dict(cid["CIDSystemInfo"])["Ordering"]).(string)
+		t.cids = collection(ordering)
+	} else if t.unicode == nil && !t.utf16 {
+		t.legacy = legacy(cmap)
+	}
 	t.missing = f.numberOr(cid["DW"], 1000) / 1000
 	w := f.array(cid["W"])
 	for i := 0; i+1 < len(w) && len(t.widths) < 1<<16; {
@@ -127,7 +123,7 @@ func (f *file) simpleEncoding(t *font, d dict) {
 	if base == "" {
 		f.builtinEncoding(t, f.dict(d["FontDescriptor"]))
 	}
-	code := 0
+	code, drawn := 0, f.name(d["Subtype"]) == "Type3"
 	for _, item := range f.array(differences["Differences"]) {
 		switch x := f.resolve(item).(type) {
 		case float64:
@@ -135,6 +131,9 @@ func (f *file) simpleEncoding(t *font, d dict) {
 		case name:
 			if code >= 0 && code < 256 {
 				t.names[code] = nameText(string(x))
+				if drawn && t.names[code] == "" && strings.TrimLeft(string(x), "abcdefgABCDEFG") == strconv.Itoa(code) {
+					t.names[code] = string(charmap.Windows1252.DecodeByte(byte(code))) // a49, for which code 49 is the only hint
+				}
 			}
 			code++
 		}
@@ -168,6 +167,9 @@ func (f *file) builtinEncoding(t *font, descriptor dict) {
 
 // glyphs returns the glyphs of a string.
 func (t *font) glyphs(s string) []glyph {
+	if t.legacy != nil {
+		return t.legacyGlyphs(s)
+	}
 	size := 1
 	if t.composite {
 		size = 2
@@ -191,6 +193,8 @@ func (t *font) glyphs(s string) []glyph {
 			g.text = text
 		case t.utf16:
 			g.text = string(rune(code))
+		case code < len(t.cids) && t.cids[code] != 0:
+			g.text = string(rune(t.cids[code]))
 		case !t.composite:
 			g.text = t.names[code&0xff]
 		}
@@ -203,8 +207,8 @@ func (t *font) glyphs(s string) []glyph {
 // mapping says what the codes of a font mean.
 type mapping struct {
 	chars  map[int]string
-	ranges []codeRange
-	size   int // bytes of a code; 0 if it is not known
+	ranges []codeRange // by their low ends
+	size   int         // bytes of a code; 0 if it is not known
 }
 
 type codeRange struct {
@@ -224,22 +228,23 @@ func (m *mapping) text(code int) (string, bool) {
 	if text, ok := m.chars[code]; ok {
 		return text, true
 	}
-	for _, r := range m.ranges {
-		if code < r.low || code > r.high {
-			continue
-		}
-		text := ""
-		switch i := code - r.low; {
-		case i < len(r.each):
-			text = r.each[i]
-		case len(r.first) > 0:
-			last := len(r.first) - 1
-			text = string(r.first[:last]) + string(r.first[last]+rune(i))
-		}
-		m.chars[code] = text
-		return text, true
+	at, found := slices.BinarySearchFunc(m.ranges, code, func(r codeRange, code int) int { return cmp.Compare(r.low, code) })
+	if !found {
+		at--
 	}
-	return "", false
+	if at < 0 || code > m.ranges[at].high {
+		return "", false
+	}
+	r, text := m.ranges[at], ""
+	switch i := code - r.low; {
+	case i < len(r.each):
+		text = r.each[i]
+	case len(r.first) > 0:
+		last := len(r.first) - 1
+		text = string(r.first[:last]) + string(r.first[last]+rune(i))
+	}
+	m.chars[code] = text
+	return text, true
 }
 
 // mapping reads a ToUnicode stream.
@@ -292,7 +297,25 @@ func (f *file) mapping(s *stream) *mapping {
 	if len(m.chars)+len(m.ranges) == 0 {
 		return nil
 	}
+	slices.SortStableFunc(m.ranges, func(a, b codeRange) int { return cmp.Compare(a.low, b.low) })
 	return m
+}
+
+// textString returns what a string means that is a text: UTF-16 or UTF-8 with a mark, or an encoding of its own, which
+// is nearly that of Windows.
+func textString(s string) string {
+	switch {
+	case strings.HasPrefix(s, "\xfe\xff"):
+		var units []uint16
+		for i := 2; i+1 < len(s); i += 2 {
+			units = append(units, uint16(s[i])<<8|uint16(s[i+1]))
+		}
+		return string(utf16.Decode(units))
+	case strings.HasPrefix(s, "\xef\xbb\xbf"):
+		return s[3:]
+	}
+	text, _ := charmap.Windows1252.NewDecoder().String(s)
+	return text
 }
 
 func codeOf(obj any) int {

@@ -45,12 +45,21 @@ type typesetter struct {
 	saved      []state
 	text, line matrix
 
+	marks    []*replacement // the parts of marked content that are open; nil for one without a text of its own
+	pictures int            // that were put on the page
+
+	row   row
 	out   bytes.Buffer
 	begun bool       // there was a glyph
-	blank bool       // there was a blank behind it
 	end   [2]float64 // where the last glyph ended
 	dir   [2]float64 // in which direction text ran there
 	em    float64    // how large it was
+}
+
+// replacement is the text that a part of a page has instead of its glyphs: an ActualText.
+type replacement struct {
+	text string
+	used bool
 }
 
 const (
@@ -79,6 +88,9 @@ func (t *typesetter) run(program []byte, resources dict, m matrix, depth int) er
 		if !ok {
 			return nil
 		}
+		if err := t.step(1); err != nil {
+			return err
+		}
 		op, isOp := obj.(operator)
 		if !isOp {
 			if operands = append(operands, obj); len(operands) > maxOperands {
@@ -88,7 +100,10 @@ func (t *typesetter) run(program []byte, resources dict, m matrix, depth int) er
 		}
 		switch op {
 		case "ID":
+			t.pictures++
 			l.skipImage()
+		case "BMC", "BDC":
+			t.mark(op, operands, resources)
 		case "Do":
 			if err := t.form(operands, resources, depth); err != nil {
 				return err
@@ -125,6 +140,9 @@ func (t *typesetter) form(operands []any, resources dict, depth int) error {
 	}
 	id, _ := operands[len(operands)-1].(name)
 	s, ok := t.resolve(t.file.dict(resources["XObject"])[id]).(*stream)
+	if ok && t.name(s.dict["Subtype"]) == "Image" {
+		t.pictures++
+	}
 	if !ok || t.name(s.dict["Subtype"]) != "Form" {
 		return nil
 	}
@@ -137,6 +155,9 @@ func (t *typesetter) runForm(s *stream, resources dict, m matrix, depth int) err
 	}
 	t.running[s] = true
 	defer delete(t.running, s)
+	if err := t.step(formSteps); err != nil {
+		return err
+	}
 	program, err := t.read(s)
 	if err != nil {
 		return err
@@ -224,7 +245,49 @@ func (t *typesetter) do(op operator, operands []any) {
 		t.nextLine(0, -t.leading)
 	case "Tj", "TJ", "'", `"`:
 		t.showText(op, operands)
+	case "EMC":
+		t.endMark()
 	}
+}
+
+// mark begins a part of marked content.
+func (t *typesetter) mark(op operator, operands []any, resources dict) {
+	var r *replacement
+	if op == "BDC" && len(operands) > 0 {
+		properties := operands[len(operands)-1]
+		if id, ok := properties.(name); ok {
+			properties = t.file.dict(resources["Properties"])[id]
+		}
+		if text, ok := t.resolve(t.file.dict(properties)["ActualText"]).(string); ok {
+			r = &replacement{text: textString(text)}
+		}
+	}
+	if len(t.marks) < maxSaved {
+		t.marks = append(t.marks, r)
+	}
+}
+
+// endMark ends the last part of marked content. A text that no glyph was there for follows the last glyph.
+func (t *typesetter) endMark() {
+	n := len(t.marks) - 1
+	if n < 0 {
+		return
+	}
+	if r := t.replacement(); r != nil && r == t.marks[n] && !r.used && len(t.row) > 0 {
+		last := t.row[len(t.row)-1]
+		t.row = append(t.row, placed{text: r.text, from: last.to, to: last.to, em: last.em, exact: true})
+	}
+	t.marks = t.marks[:n]
+}
+
+// replacement returns the text that the glyphs to come have instead of their own; nil for none.
+func (t *typesetter) replacement() *replacement {
+	for _, r := range t.marks {
+		if r != nil {
+			return r
+		}
+	}
+	return nil
 }
 
 // set runs an operator that sets a number of the text.
@@ -290,70 +353,79 @@ func (t *typesetter) show(list []any) {
 
 // Distances in parts of the size of the text.
 const (
-	wordDistance      = 0.17 // between two words
-	blankDistance     = 0.07 // if there is a blank as well; some programs move what follows over it
-	lineDistance      = 0.5  // between two lines
+	lineDistance      = 0.5 // between two lines
 	paragraphDistance = 1.75
 	backDistance      = 0.6 // to the left, for glyphs that are not accents
 )
 
 // glyph puts a glyph into its line.
 func (t *typesetter) glyph(g glyph) {
+	t.steps--
 	m := matrix{t.size * t.scale, 0, 0, t.size, 0, t.rise}.mul(t.text).mul(t.matrix)
 	length, em := math.Hypot(m[0], m[1]), math.Hypot(m[2], m[3])
-	if g.text == "" || length == 0 || em == 0 || math.IsNaN(length+em+m[4]+m[5]) || math.IsInf(length+em+m[4]+m[5], 0) {
+	if length == 0 || em == 0 || math.IsNaN(length+em+m[4]+m[5]) || math.IsInf(length+em+m[4]+m[5], 0) {
 		return
 	}
 	dir := [2]float64{m[0] / length, m[1] / length}
+	p := placed{text: g.text, from: m[4]*dir[0] + m[5]*dir[1], em: em}
+	p.to = p.from + g.width*length
+	end := [2]float64{m[4] + dir[0]*g.width*length, m[5] + dir[1]*g.width*length}
+	if r := t.replacement(); r != nil {
+		if r.used {
+			if n := len(t.row) - 1; n >= 0 {
+				t.row[n].from, t.row[n].to = min(t.row[n].from, p.from), max(t.row[n].to, p.to)
+			}
+			t.begun, t.end, t.dir, t.em = true, end, dir, em
+			return
+		}
+		p.text, p.exact, r.used = r.text, true, true
+	}
+	if p.text == "" {
+		return
+	}
+	blank := strings.TrimSpace(p.text) == ""
 	if t.begun {
 		dx, dy := m[4]-t.end[0], m[5]-t.end[1]
 		along := (dx*dir[0] + dy*dir[1]) / em // to the right of the last glyph
 		below := math.Abs(dx*dir[1]-dy*dir[0]) / max(em, t.em)
 		turned := dir[0]*t.dir[0]+dir[1]*t.dir[1] < 0.9
 		switch {
+		case blank && !turned && below <= lineDistance:
+		case blank:
+			return
+		case !turned && below < paragraphDistance/2 && t.row.compose(p):
+			return
 		case below > paragraphDistance || turned:
 			t.breakLine("\n\n")
-		case below > lineDistance || along < -backDistance && below > 0.2:
+		case below > lineDistance || along < -backDistance && below > 0.2 && markOf(p.text) == "":
 			t.breakLine("\n")
-		case along > wordDistance || along < -backDistance*2 || t.blank && along > blankDistance:
-			t.space()
 		}
-	}
-	if strings.TrimSpace(g.text) == "" {
-		if t.blank = true; g.width == 0 { // it is not known
-			t.space()
-		}
+	} else if blank {
 		return
 	}
-	switch {
-	case g.text == "\u00ad": // a hyphen that is seen at the end of a line only
-		t.out.WriteByte('-')
-	default:
-		t.join(g.text)
-		t.out.WriteString(g.text)
+	if t.row = append(t.row, p); blank {
+		return
 	}
-	t.begun, t.blank, t.dir, t.em = true, false, dir, em
-	t.end = [2]float64{m[4] + dir[0]*g.width*length, m[5] + dir[1]*g.width*length}
+	t.begun, t.end, t.dir, t.em = true, end, dir, em
 }
 
-func (t *typesetter) space() {
-	if s := t.out.Bytes(); len(s) > 0 && s[len(s)-1] != ' ' && s[len(s)-1] != '\n' {
-		t.out.WriteByte(' ')
-	}
-}
-
+// breakLine ends the line.
 func (t *typesetter) breakLine(with string) {
-	s := bytes.TrimRight(t.out.Bytes(), " ")
-	if len(s) > 0 && s[len(s)-1] != '\n' {
-		t.out.Truncate(len(s))
-		t.out.WriteString(with)
+	line := t.row.text(&t.rightward)
+	t.row = t.row[:0]
+	if line == "" {
+		return
 	}
+	t.join(line)
+	t.out.WriteString(line)
+	t.out.WriteString(with)
 }
 
 // join joins a word that was divided at the end of a line, if text goes on in lower case.
 func (t *typesetter) join(text string) {
-	s, divided := bytes.CutSuffix(t.out.Bytes(), []byte("-\n"))
-	if !divided {
+	s := bytes.TrimRight(t.out.Bytes(), "\n")
+	s, divided := bytes.CutSuffix(s, []byte("-"))
+	if !divided || t.out.Len() != len(s)+2 {
 		return
 	}
 	before, _ := utf8.DecodeLastRune(s)

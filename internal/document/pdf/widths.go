@@ -1,0 +1,64 @@
+package pdf
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// usual are the widths of the characters from blank to tilde, in thousandths, of the fonts that every reader has:
+// Helvetica and Times as Adobe publishes their metrics. Slanted Helvetica is as wide as upright.
+var usual = map[string]string{
+	"sans": `278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778
+667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584`,
+	"sans bold": `278 333 474 556 556 889 722 238 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 556 556 333 333 584 584 584 611 975 722 722 722 722 667 611 778 722 278 556 722 611 833 722 778
+667 778 722 667 611 722 667 944 667 667 611 333 278 333 584 556 333 556 611 556 611 556 333 611 611 278 278 556 278 889 611 611 611 611 389 556 333 611 556 778 556 556 500 389 280 389 584`,
+	"serif bold": `250 333 555 500 500 1000 833 278 333 333 500 570 250 333 250 278 500 500 500 500 500 500 500 500 500 500 333 333 570 570 570 500 930 722 667 722 722 667 611 778 778 389 500 778 667 944 722 778
+611 778 722 556 667 722 722 1000 722 722 667 333 278 333 581 500 333 500 556 444 556 444 333 500 556 278 333 556 278 833 556 500 556 556 444 389 333 556 500 722 500 500 444 394 220 394 520`,
+	"serif bold italic": `250 389 555 500 500 833 778 278 333 333 500 570 250 333 250 278 500 500 500 500 500 500 500 500 500 500 333 333 570 570 570 500 832 667 667 667 722 667 667 722 778 389 500 667 611 889 722 722
+611 722 667 556 611 722 667 889 667 611 611 333 278 333 570 500 333 500 500 444 500 444 333 500 556 278 278 500 278 778 556 500 500 500 389 389 278 556 444 667 500 444 389 348 220 348 570`,
+	"serif italic": `250 333 420 500 500 833 778 214 333 333 500 675 250 333 250 278 500 500 500 500 500 500 500 500 500 500 333 333 675 675 675 500 920 611 611 667 722 611 611 722 722 333 444 667 556 833 667 722
+611 722 611 500 556 722 611 833 611 556 556 389 278 389 422 500 333 500 500 444 500 444 278 500 500 278 278 444 278 722 500 500 500 500 389 389 278 500 444 667 444 444 389 400 275 400 541`,
+	"serif": `250 333 408 500 500 833 778 180 333 333 500 564 250 333 250 278 500 500 500 500 500 500 500 500 500 500 278 278 564 564 564 444 921 722 667 667 722 611 556 722 722 333 389 722 611 889 722 722
+556 722 667 556 611 722 722 944 722 722 611 333 278 333 469 500 333 444 500 444 500 444 333 500 500 278 278 500 278 778 500 500 500 500 333 389 278 500 500 722 500 500 444 480 200 480 541`,
+}
+
+// usualWidths returns the widths of a font, of size 1, that is not in the file: those of one that looks like it.
+func usualWidths(font string) func(text string) float64 {
+	if strings.Contains(font, "Courier") || strings.Contains(font, "Mono") {
+		return func(string) float64 { return 0.6 }
+	}
+	style := "sans"
+	if strings.Contains(font, "Times") || strings.Contains(font, "Roman") || strings.Contains(font, "Serif") {
+		style = "serif"
+	}
+	if strings.Contains(font, "Bold") {
+		style += " bold"
+	}
+	if style != "sans" && style != "sans bold" && (strings.Contains(font, "Italic") || strings.Contains(font, "Oblique")) {
+		style += " italic"
+	}
+	var widths [95]float64
+	for i, w := range strings.Fields(usual[style]) {
+		n, _ := strconv.Atoi(w)
+		widths[i] = float64(n) / 1000
+	}
+	return func(text string) float64 {
+		total := 0.0
+		for _, r := range norm.NFKD.String(text) {
+			switch {
+			case r >= ' ' && r <= '~':
+				total += widths[r-' ']
+			case r >= 0x300 && r < 0x370: // an accent
+			case r == '—' || r == '…':
+				total++
+			case r == '’' || r == '‘':
+				total += widths[2] * 0.67
+			default:
+				total += 0.5
+			}
+		}
+		return total
+	}
+}

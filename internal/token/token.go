@@ -6,7 +6,7 @@
 // tokens that separate one message from the next.
 //
 // Importing the package costs nothing: an encoding is loaded when a text is first counted
-// with it, which takes about ten milliseconds and ten megabytes.
+// with it, which takes some tens of milliseconds and ten megabytes. The vocabularies are compressed in the program, 1.6 MB in all.
 package token
 
 import (

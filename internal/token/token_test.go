@@ -1,8 +1,13 @@
 package token_test
 
 import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tiktoken-go/tokenizer/codec"
 
 	"loki/internal/chat"
 	"loki/internal/fault"
@@ -75,6 +80,40 @@ func TestKnownCounts(t *testing.T) {
 	} {
 		if got := token.For(tt.model).Text(tt.text); got != tt.want {
 			t.Errorf("%s: %q has %d tokens, want %d", tt.model, tt.text, got, tt.want)
+		}
+	}
+}
+
+// TestLibrary compares the counts with those of a library that has the vocabularies in another form.
+func TestLibrary(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	var texts []string
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text[:min(len(text), 10_000)]))
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	parts := []string{"a", "E", "é", "ſ", "ß", "日", "한", "ש", "\u0301", "7", "٣", " ", "  ", "\n", "\r\n", "\t", "\u00a0", "'s", "'LL", "/", "!", "{}", "😀", "\xff", "ing", "the"}
+	for range 2000 {
+		var b strings.Builder
+		for range r.IntN(60) {
+			b.WriteString(strings.Repeat(parts[r.IntN(len(parts))], 1+r.IntN(3)*r.IntN(3)))
+		}
+		texts = append(texts, b.String())
+	}
+	texts = append(texts, strings.Repeat("abcdefghijklmnop", 500))
+	for model, library := range map[string]*codec.Codec{"gpt-4": codec.NewCl100kBase(), "gpt-4o": codec.NewO200kBase()} {
+		for _, text := range texts {
+			want, err := library.Count(text)
+			if got := token.For(model).Text(text); err != nil || got != want {
+				t.Errorf("%s: %d tokens, want %d (%v) in %.200q", model, got, want, err, text)
+			}
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"loki/internal/value"
 )
 
-// Subset is the part of JSON Schema that the maker of a model takes as the form of a reply.
+// Subset is the part of JSON Schema that the maker of a model takes as the form of a reply, or as the parameters of a tool.
 type Subset struct {
-	// Keywords are the supported ones besides type, properties, required and items, which
+	// Keywords are the supported ones besides type, enum, properties, required and items, which
 	// all makers support. Unsupported ones are left out, so the reduced schema allows more;
 	// oneOf becomes anyOf, and const becomes enum.
 	Keywords []string
@@ -20,8 +20,19 @@ type Subset struct {
 	// AllRequired says that each member has to be required. An optional one may be null
 	// instead, see [WithoutNulls].
 	AllRequired bool
-	// ObjectRoot says that the whole reply has to be an object.
+	// ObjectRoot says that the whole has to be an object.
 	ObjectRoot bool
+
+	// The rest is for [Subset.Parameters].
+
+	// Names says that the names of members are of up to 64 letters, digits, "_", "." and "-" of ASCII.
+	Names bool
+	// Described says that only members that are described can be required.
+	Described bool
+	// PlainValues says that only strings and numbers can be listed.
+	PlainValues bool
+	// BareRoot says that the root has no keywords besides type, properties and required.
+	BareRoot bool
 }
 
 // Reduce returns shape in the keywords of s, with the members of its objects in their

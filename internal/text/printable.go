@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -158,6 +159,23 @@ func Visible(s string) string {
 	return b.String()
 }
 
+// WithoutInvisible returns s without format characters (category Cf), such as soft hyphens, zero-width spaces and word joiners: the
+// text as a reader sees it.
+func WithoutInvisible(s string) string {
+	if !strings.ContainsFunc(s, Invisible) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if Invisible(r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// Invisible reports whether r is a format character (category Cf).
+func Invisible(r rune) bool { return unicode.Is(unicode.Cf, r) }
+
 // Name returns the name of a file, an address or a command on one line, as [Visible] has it, with
 // escapes such as \n and \xe9 for line feeds, tabs and bytes that are not UTF-8, so that two names
 // differ.
@@ -201,4 +219,21 @@ func PrintableColored(s string) string {
 	}
 	b.WriteString(Printable(s[clean:]) + "\x1b[0m")
 	return b.String()
+}
+
+// FileKind returns what is at a path that is not a regular file, such as "a socket".
+func FileKind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "a special file"
 }

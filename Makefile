@@ -34,11 +34,11 @@ RACE      = -race -vet=off -gcflags='modernc.org/sqlite/lib=$(UNWATCHED)' -gcfla
 # report something: two and a half minutes for 150 packages.
 .PHONY: race
 race: # all tests with the race detector; LOKI_TEST=full leaves nothing out
-	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) -shuffle=on ./...
+	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) -timeout 25m -shuffle=on ./...
 
 .PHONY: soak
-soak: # whole, what the other tests try a part of, and each kill of the kill tests; a quarter of an hour
-	LOKI_TEST=full LOKI_KILL_TEST=full $(GO) test -timeout 30m ./...
+soak: # whole, what the other tests try a part of, and each kill of the kill tests; half an hour
+	LOKI_TEST=full LOKI_KILL_TEST=full $(GO) test -timeout 60m ./...
 
 .PHONY: fleet
 fleet: # three servers on one database with 500 runs, while servers are killed and the database restarts; needs PostgreSQL
@@ -108,6 +108,15 @@ bench: # a table of the engine's speed
 .PHONY: bench-rag
 bench-rag: # knowledge bases beside bleve and chromem-go, which are in a module of their own
 	cd bench/rag/peers && $(GO) run -mod=mod . -quality ../../.. && $(GO) run -mod=mod .
+
+# Where the documents are kept that the comparison of readers fetches: some 60 MB from Debian, Go and npm.
+DOCUMENTS ?= $(HOME)/.cache/loki-bench-documents
+
+.PHONY: bench-documents
+bench-documents: # what is read of real documents, beside pdftotext, pandoc and LibreOffice as far as they are installed
+	bench/documents/fetch.sh $(DOCUMENTS)
+	$(GO) run ./bench/documents -below 97 $(DOCUMENTS)
+	$(GO) run ./bench/documents -damage 200 $(DOCUMENTS)
 
 # Finding short inputs is worth little here and takes most of the time, hence the
 # limit on minimizing.

@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed all:agents
-//go:embed functions macros roles utils/*.sh shell page
+//go:embed functions macros mcp roles utils/*.sh shell page
 var files embed.FS
 
 // Agents holds the bundled agents: each directory at its root is one, and the name of
@@ -29,6 +29,9 @@ var Macros = below("macros")
 // Functions holds example tools in the languages that tools can be written in. They are
 // meant to be copied to the user's directory of tools, as files that can be executed.
 var Functions = below("functions")
+
+// MCP holds mcp.json, a file of MCP servers in common use.
+var MCP = below("mcp")
 
 // Utils holds what bash tools source: prompt-utils.sh.
 var Utils = below("utils")

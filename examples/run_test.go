@@ -26,11 +26,12 @@ func TestRun(t *testing.T) {
 		want    []string
 		lines   int // of the answer that are bullets
 		stderr  string
+		status  int
 		example string
 	}{
 		{name: "diamond", example: "diamond", args: []string{bees}, want: []string{"**In short:** ", "**In detail:**"}, lines: 3, stderr: "report"},
 		{name: "diamond_with_a_variable", example: "diamond", args: []string{"--agent-variable", "bullets", "2", bees}, want: []string{"**In short:** "}, lines: 2},
-		{name: "diamond_with_a_wrong_variable", example: "diamond", args: []string{"--agent-variable", "bullets", "some", bees}, stderr: "the variable bullets must be a whole number"},
+		{name: "diamond_with_a_wrong_variable", example: "diamond", args: []string{"--agent-variable", "bullets", "some", bees}, status: 6, stderr: "the variable bullets must be a whole number"},
 		{name: "approval_accepted", example: "approval-loop", args: []string{bees}, stdin: "accept\n", want: []string{". "}, stderr: "review"},
 		{name: "approval_changed_twice", example: "approval-loop", args: []string{bees}, stdin: "in 1 sentence\nin 2 bullets\naccept\n", lines: 2, stderr: "in 1 sentence"},
 	} {
@@ -39,7 +40,7 @@ func TestRun(t *testing.T) {
 			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LOKI_CONFIG_DIR=" + filepath.Join(home, "config"), "LOKI_STATE_DIR=" + filepath.Join(home, "state")}
 			var out, errOut bytes.Buffer
 			status := cli.Main(append([]string{"-a", "./" + tt.example}, tt.args...), env, cli.Streams{In: strings.NewReader(tt.stdin), Out: &out, Err: &errOut}, cli.Faces{})
-			if status != 0 {
+			if status != tt.status {
 				t.Errorf("status %d: %s", status, &errOut)
 			}
 			for _, want := range tt.want {

@@ -1,8 +1,18 @@
 // The form that answers a question.
 
 import { post } from "./api.js";
-import { age, clock, failure, fill, h } from "./dom.js";
+import { age, clock, failure, fill, h, oneLine, plural } from "./dom.js";
 import { Markdown } from "./markdown.js";
+
+// ruleWords returns the condition of an answer, such as len(input) <= 40, in words.
+function ruleWords(rule) {
+  const [, op, n] = /^\s*len\(input\)\s*(>=|<=|==|>|<)\s*(\d+)\s*$/.exec(rule) ?? [];
+  if (!op) return ["The answer has to satisfy ", h("code", {}, rule)];
+  const limit = Number(n) + (op === ">" ? 1 : op === "<" ? -1 : 0);
+  const most = op === "<" || op === "<=";
+  if (!most && op !== "==" && limit === 1) return "An answer is required";
+  return `${op === "==" ? "Exactly" : most ? "At most" : "At least"} ${plural(limit, "character")}`;
+}
 
 // form shows a question {id, text, options, default, open, multi, deadline, node} of a run. done(answer) is called when the server
 // has taken an answer.
@@ -11,7 +21,7 @@ export function form(run, question, done) {
   const open = question.open || !options.length;
   const problem = h("div");
   const name = `q-${run}-${question.id}`;
-  const field = h("textarea", { rows: options.length ? 1 : 3, "aria-label": "Answer in your own words", placeholder: options.length ? "or in your own words" : question.default ? `Empty: ${question.default}` : "Your answer",
+  const field = h("textarea", { rows: options.length ? 1 : 3, "aria-label": "Answer in your own words", placeholder: options.length ? "or in your own words" : question.default ? `Leave empty for ${oneLine(question.default, 60)}` : "Your answer",
     onkeydown: (e) => (e.ctrlKey || e.metaKey) && e.key === "Enter" && send(field.value), oninput: () => { own.disabled = !field.value.trim() && question.default == null; } });
   const own = h("button", { type: "submit", disabled: question.default == null }, "Answer");
   const boxes = question.multi ? options.map((option) => h("input", { type: "checkbox", value: option, name })) : [];
@@ -19,20 +29,31 @@ export function form(run, question, done) {
     ? h("fieldset.choices", {}, h("legend.unseen", {}, "Any number of these"), options.map((option, i) => h("label.choice", {}, boxes[i], option)), h("button", { type: "button", onclick: () => send(boxes.filter((b) => b.checked).map((b) => b.value)) }, "Answer with these"))
     : h("div.choices", { role: "group", "aria-label": "Choices" }, options.map((option) => h("button.choice", { type: "button", onclick: () => send(option) }, option)));
   const element = h("form.ask", { onsubmit: (e) => { e.preventDefault(); send(field.value); } }, h("div.question", {}, new Markdown(question.text).element),
-    question.rule && h("p.hint", {}, "The answer has to satisfy: ", h("code", {}, question.rule)),
+    question.rule && h("p.hint", {}, ruleWords(question.rule), "."),
     question.deadline && !question.deadline.startsWith("0001") && h("p.hint", {}, `${question.default ? `"${question.default}" is taken` : "It is over"} at ${clock(question.deadline).slice(0, 8)}.`),
     question.assignees?.length && h("p.hint", {}, `For ${question.assignees.join(", ")}.`),
     options.length > 0 && choices, (open || !options.length) && h("div.own", {}, field, own), problem);
 
-  async function send(answer) {
+  async function send(answer, force) {
     const controls = element.querySelectorAll("button, textarea, input");
     for (const control of controls) control.disabled = true;
     try {
-      await post(`v1/runs/${encodeURIComponent(run)}/answers`, { [question.id]: answer });
+      await post(`v1/runs/${encodeURIComponent(run)}/answers${force ? "?force=true" : ""}`, { [question.id]: answer });
       fill(element, h("p.answered", { role: "status" }, "Answered: ", h("strong", {}, Array.isArray(answer) ? answer.join(", ") : answer || question.default)));
       done?.(answer);
     } catch (error) {
       for (const control of controls) control.disabled = false;
+      const changed = !force && /"force": true|force=true/.test(error.hint);
+      fill(problem, failure(changed ? Object.assign(new Error(error.message), { requestID: error.requestID }) : error), changed && h("div.row", {}, h("button", { type: "button", onclick: () => send(answer, true) }, "Continue anyway"), h("button.danger", { type: "button", onclick: cancel }, "Cancel the run")));
+    }
+  }
+
+  async function cancel() {
+    try {
+      await post(`v1/runs/${encodeURIComponent(run)}/cancel`);
+      fill(element, h("p.answered", { role: "status" }, "The run is canceled."));
+      done?.();
+    } catch (error) {
       fill(problem, failure(error));
     }
   }

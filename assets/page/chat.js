@@ -10,7 +10,8 @@ const size = (bytes) => (bytes < 1 << 20 ? `${Math.floor(bytes / 1024)} KiB` : `
 export function show(main, context) {
   const list = h("nav.side", { "aria-label": "Sessions" });
   const talk = h("div.talk", { tabindex: "0", role: "log", "aria-label": "Conversation" });
-  const who = h("select", { "aria-label": "Model, role or agent" });
+  const who = h("select", { "aria-label": "Model, role or agent", onchange: () => { if (id) wanted = who.value.replace(/^model:/, ""); else chosen = who.value; } });
+  const partner = h("span.hint"); // role or agent of the session
   const files = h("div.row.files");
   const field = h("textarea", { rows: 1, placeholder: "Write a message", "aria-label": "Message", oninput: grow, onkeydown: (e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } },
     onpaste: (e) => { if (e.clipboardData.files.length) { attach(e.clipboardData.files); e.preventDefault(); } } });
@@ -21,14 +22,17 @@ export function show(main, context) {
   const composer = h("form.composer", { onsubmit: (e) => { e.preventDefault(); if (sending) sending.abort(); else send(); } }, files, h("div.line", {}, h("button.quiet.square", { type: "button", "aria-label": "Attach files", title: "Attach files", onclick: () => pick.click() }, icon("attach")), pick, field, button));
   const view = h("div.split.chat", { ondragover: (e) => e.preventDefault(), ondrop: (e) => { e.preventDefault(); attach(e.dataTransfer.files); } },
     h("aside", {}, h("div.bar", {}, h("h1", {}, "Chat"), h("a.button.small", { href: "#/chat" }, icon("plus"), "New")), list),
-    h("section.page", {}, h("header.title", {}, h("a.back", { href: "#/chat?list=1" }, "Sessions"), title, who, forget), talk, composer));
+    h("section.page", {}, h("header.title", {}, h("a.back", { href: "#/chat?list=1" }, "Sessions"), title, partner, who, forget), talk, composer));
   fill(main, view);
 
   let id = ""; // of the session; empty until the first message of a new one
   let shown = null; // id of the session whose messages are shown
   let sending = null; // AbortController of a message under way
   let attached = [];
-  let chosen = "";
+  let chosen = ""; // who answers in a new chat
+  let wanted = ""; // model that was chosen for the next message of a session
+  let model = ""; // of the session, if it has one of its own
+  let known = { models: [], roles: [], agents: [] };
   let most = null; // bytes of a body, once they are known
   let loading = new AbortController();
 
@@ -145,11 +149,12 @@ export function show(main, context) {
     talk.scrollTop = talk.scrollHeight;
   }
 
-  async function send() {
-    const prompt = field.value.trim();
-    if ((!prompt && !attached.length) || sending) return;
+  // send sends a message: what was written and attached, or one that failed before.
+  async function send(again) {
+    const prompt = again?.prompt ?? field.value.trim();
+    const sent = again?.sent ?? attached;
+    if ((!prompt && !sent.length) || sending) return;
     const abort = (sending = new AbortController());
-    const sent = attached;
     button.setAttribute("aria-label", "Stop");
     fill(button, icon("stop"));
     talk.querySelector(".empty")?.remove();
@@ -158,23 +163,27 @@ export function show(main, context) {
     say(reply.element);
     reply.element.classList.add("live");
     talk.scrollTop = talk.scrollHeight;
-    field.value = "";
-    attached = [];
-    drawFiles();
-    grow();
+    if (!again) {
+      field.value = "";
+      attached = [];
+      drawFiles();
+      grow();
+    }
     let made = false;
     let begun = false; // the server has taken the message
+    let done = false;
     try {
       if (new Blob([JSON.stringify({ prompt, files: sent })]).size + 64 > await limit()) throw new Error(`The message was not sent: a request can have at most ${size(await limit())}.`);
       if (!id) {
         const [kind, ...name] = who.value.split(":");
-        id = shown = (await post("v1/sessions", who.value ? { [kind]: name.join(":") } : {}, abort.signal)).id;
+        const session = await post("v1/sessions", who.value ? { [kind]: name.join(":") } : {}, abort.signal);
+        id = shown = session.id;
         made = true;
         context.replace(`#/chat/${encodeURIComponent(id)}`);
-        who.disabled = true;
-        forget.hidden = false;
+        enter(session);
       }
       const body = { prompt, stream: true };
+      if (wanted) body.model = wanted;
       if (sent.length) body.files = sent;
       let run = "";
       for await (const { name, data } of stream(`v1/sessions/${encodeURIComponent(id)}/completions`, body, abort.signal)) {
@@ -191,11 +200,14 @@ export function show(main, context) {
         else if (name === "error") throw Object.assign(new Error(data.message ?? data.error?.message), { hint: data.hint ?? data.error?.hint });
         else if (name === "finished") foot(reply, { ...data, ...data.outcome });
       }
+      done = true;
+      if (title.textContent === "New chat") title.textContent = oneLine(prompt, 60) || "Files";
     } catch (error) {
       if (abort.signal.aborted) reply.foot.textContent = "Stopped.";
-      else if (context.problem(error) || error.status !== 401) reply.add(failure(error));
-      if (!begun && !abort.signal.aborted) await unsent(prompt, sent, made, said);
+      else if (context.problem(error) || error.status !== 401) failed(reply, said, error, begun && { prompt, sent });
+      if (!begun && !abort.signal.aborted) await unsent(prompt, sent, said);
     }
+    if (made && !done) await dropEmpty();
     sending = null;
     reply.element.classList.remove("live");
     button.setAttribute("aria-label", "Send");
@@ -204,19 +216,38 @@ export function show(main, context) {
     field.focus();
   }
 
-  // unsent gives back a message that the server did not take, without a session that was made for it.
-  async function unsent(prompt, sent, made, said) {
+  // failed shows why there is no answer, and sends the message again if the user wants, to another model if one was chosen meanwhile.
+  function failed(reply, said, error, again) {
+    const hint = /POST \/v1\/runs\/\w+\/resume$/.test(error.hint ?? "") && again ? "Try again, or choose another model first." : error.hint;
+    const box = failure(Object.assign(new Error(error.message), { hint, requestID: error.requestID }), again && (() => {
+      if (sending) return;
+      said.remove();
+      reply.element.remove();
+      send(again);
+    }));
+    follow(() => reply.add(box));
+  }
+
+  // unsent gives back a message that the server did not take.
+  async function unsent(prompt, sent, said) {
     said.remove();
     field.value = prompt;
     attached = sent;
     drawFiles();
     grow();
-    if (!made) return;
+  }
+
+  // dropEmpty removes a session that was made for a message, if it has nothing of it. The conversation begins again with the next one.
+  async function dropEmpty() {
+    const session = await get(`v1/sessions/${encodeURIComponent(id)}`).catch(() => null);
+    if (!session || session.messages?.length) return;
     await remove(`v1/sessions/${encodeURIComponent(id)}`).catch(() => {}); // it stays in the list, empty
     id = shown = "";
     context.replace("#/chat");
-    who.disabled = false;
     forget.hidden = true;
+    partner.textContent = "";
+    chosen = wanted ? `model:${wanted}` : chosen;
+    offer(false);
   }
 
   // ask shows a question of the run of an answer. Once it has been answered the run goes on without this page, and the session
@@ -257,16 +288,35 @@ export function show(main, context) {
     return false;
   }, { slow: 15_000, onerror: (error) => context.problem(error) && fill(list, failure(error)) });
 
+  // enter shows who answers in a session. Its role or agent stays; its model can change with each message.
+  function enter(session) {
+    forget.hidden = false;
+    wanted = "";
+    model = session.model ?? "";
+    partner.textContent = session.agent || session.role || "";
+    chosen = session.agent ? `agent:${session.agent}` : session.role ? `role:${session.role}` : session.model ? `model:${session.model}` : "";
+    offer(true, model);
+  }
+
+  // offer fills the selector: with models for a session, with all who can answer for a new one.
+  function offer(inSession, model) {
+    const group = (label, options) => options.length > 0 && h("optgroup", { label }, options);
+    const models = known.models.map((m) => h("option", { value: `model:${m.id}` }, m.id));
+    who.setAttribute("aria-label", inSession ? "Model" : "Model, role or agent");
+    if (inSession) fill(who, !model && h("option", { value: "" }, partner.textContent ? `Model of ${partner.textContent}` : "Default model"), models);
+    else fill(who, h("option", { value: "" }, "Default model"), group("Models", models), group("Roles", known.roles.map((r) => h("option", { value: `role:${r.name}` }, r.name))), group("Agents", known.agents.map((a) => h("option", { value: `agent:${a.name}` }, a.name))));
+    select(inSession ? (model ? `model:${model}` : "") : chosen);
+  }
+
   async function partners() {
     const [models, roles, found] = await Promise.all(["models", "roles", "agents"].map((kind) => get(`v1/${kind}?limit=200`).then((l) => l.data, () => [])));
-    const group = (label, options) => options.length > 0 && h("optgroup", { label }, options);
-    fill(who, h("option", { value: "" }, "Default model"), group("Models", models.filter((m) => (m.kind ?? "chat") === "chat").map((m) => h("option", { value: `model:${m.id}` }, m.id))), group("Roles", roles.map((r) => h("option", { value: `role:${r.name}` }, r.name))), group("Agents", found.filter((a) => a.kind !== "graph").map((a) => h("option", { value: `agent:${a.name}` }, a.name))));
-    if (!id && chosen && ![...who.options].some((o) => o.value === chosen)) {
-      const name = chosen.slice(chosen.indexOf(":") + 1);
-      fill(talk, h("p.empty", {}, found.some((a) => a.name === name) ? [`${name} is a graph and works in runs, not in conversations. `, h("a", { href: `#/agents/${encodeURIComponent(name)}` }, "Start a run")] : `There is no agent ${name}.`));
-      chosen = "";
-    }
-    select(chosen);
+    known = { models: models.filter((m) => (m.kind ?? "chat") === "chat"), roles, agents: found.filter((a) => a.kind !== "graph") };
+    if (id) return offer(true, wanted || model);
+    const [kind, name] = [chosen.split(":", 1)[0], chosen.slice(chosen.indexOf(":") + 1)];
+    const there = !chosen || (kind === "agent" ? known.agents.some((a) => a.name === name) : kind === "role" ? roles.some((r) => r.name === name) : true);
+    if (!there) chosen = "";
+    offer(false);
+    if (!there) fill(talk, h("p.empty", {}, found.some((a) => a.name === name) ? [`${name} is a graph and works in runs, not in conversations. `, h("a", { href: `#/agents/${encodeURIComponent(name)}` }, "Start a run")] : `There is no ${kind} ${name}.`));
   }
 
   // select chooses a partner, also one that is not in the list.
@@ -288,10 +338,10 @@ export function show(main, context) {
     id = shown = next;
     fill(talk);
     forget.hidden = !id;
-    who.disabled = Boolean(id);
-    if (!id && [...who.options].some((o) => o.value === chosen)) who.value = chosen;
+    wanted = partner.textContent = "";
     title.textContent = "New chat";
     if (!id) {
+      offer(false);
       fill(talk, h("p.empty", {}, "Choose a model, a role or an agent, and write a message."));
       return void focus();
     }
@@ -300,8 +350,7 @@ export function show(main, context) {
       do {
         const session = await get(`v1/sessions/${encodeURIComponent(id)}${after ? `?after=${after}` : ""}`, signal);
         if (!after) title.textContent = session.title || session.alias || oneLine((session.messages.find((m) => m.role === "user")?.parts ?? [])[0]?.text, 60) || "Empty session";
-        const value = session.agent ? `agent:${session.agent}` : session.role ? `role:${session.role}` : session.model ? `model:${session.model}` : "";
-        select((chosen = value));
+        if (!after) enter(session);
         history(session.messages);
         after = session.next_after;
       } while (after);

@@ -14,8 +14,9 @@ export function show(main, context) {
     fill(view, h("p.empty", {}, "…"));
     try {
       const [a, b] = await Promise.all(ids.map((id) => get(`v1/runs/${encodeURIComponent(id)}`)));
+      const graphs = a.kind === "graph" && b.kind === "graph"; // others have no state
       const steps = [Number(route.query.get("a") ?? a.steps ?? 0), Number(route.query.get("b") ?? b.steps ?? 0)];
-      const diff = (await get(`v1/runs/${a.id}/diff?a=${steps[0]}&b=${encodeURIComponent(`${b.id}@${steps[1]}`)}`)).data;
+      const diff = graphs ? (await get(`v1/runs/${a.id}/diff?a=${steps[0]}&b=${encodeURIComponent(`${b.id}@${steps[1]}`)}`)).data : null;
       context.online();
       draw(a, b, steps, diff);
     } catch (error) {
@@ -26,19 +27,21 @@ export function show(main, context) {
   function draw(a, b, steps, diff) {
     const go = (i, step) => { const now = [...steps]; now[i] = step; location.hash = `#/compare/${a.id}/${b.id}?a=${now[0]}&b=${now[1]}`; };
     const column = (run, i) => h("article.card", {}, h("header", {}, h("a", { href: `#/runs/${run.id}` }, h("strong", {}, run.agent || run.kind), " ", h("code.id", {}, run.id)), status(stateOf(run))), h("p.prompt", {}, oneLine(run.prompt)),
-      h("label", {}, "State after step ", h("select", { onchange: (e) => go(i, Number(e.target.value)) }, Array.from({ length: (run.steps ?? 0) + 1 }, (_, n) => h("option", { value: n, selected: n === steps[i] }, String(n))))));
+      diff && h("label", {}, "State after step ", h("select", { onchange: (e) => go(i, Number(e.target.value)) }, Array.from({ length: (run.steps ?? 0) + 1 }, (_, n) => h("option", { value: n, selected: n === steps[i] }, String(n))))));
     const nodes = [...new Set([...(a.nodes ?? []), ...(b.nodes ?? [])].map((n) => n.node))];
     const of = (run, id) => (run.nodes ?? []).find((n) => n.node === id);
     const rows = [["whole run", total(a), total(b)], ...nodes.map((id) => [id, of(a, id), of(b, id)])];
-    const cells = (n) => n ? [duration(n.seconds), count(n.tokens), cost(n)].map((text) => h("td", {}, text)) : [h("td", { colspan: 3 }, "did not run")];
+    const cells = (n) => n ? [String(n.visits ?? ""), duration(n.seconds), count(n.tokens), cost(n), String(n.failures || "")].map((text) => h("td", {}, text)) : [h("td", { colspan: 5 }, "did not run")];
+    const columns = ["Visits", "Time", "Tokens", "Cost", "Failures"];
+    const texts = (title, key, same) => (a[key] || b[key]) && h("section.block", {}, h("h3", {}, title), changes(a[key] === b[key] ? [] : [{ key: title.toLowerCase(), before: a[key] || undefined, after: b[key] || undefined }], same));
     fill(view, h("div.bar", {}, h("h1", {}, "Compare"), h("a.button", { href: `#/compare/${b.id}/${a.id}` }, "Swap")), h("div.halves.equal", {}, column(a, 0), column(b, 1)),
-      h("section.block", {}, h("h3", {}, "Nodes"), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Nodes" }, h("table.nodes", {}, h("thead", {}, h("tr", {}, h("th"), h("th", { colspan: 3, scope: "colgroup" }, a.id), h("th", { colspan: 3, scope: "colgroup" }, b.id)), h("tr", {}, ["Node", "Time", "Tokens", "Cost", "Time", "Tokens", "Cost"].map((name) => h("th", { scope: "col" }, name)))),
+      h("section.block", {}, h("h3", {}, "Nodes"), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Nodes" }, h("table.nodes", {}, h("thead", {}, h("tr", {}, h("th"), h("th", { colspan: 5, scope: "colgroup" }, a.id), h("th", { colspan: 5, scope: "colgroup" }, b.id)), h("tr", {}, ["Node", ...columns, ...columns].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, rows.map(([id, x, y]) => h("tr", { class: Boolean(x) !== Boolean(y) && "odd" }, h("th", { scope: "row" }, id), cells(x), cells(y))))))),
-      h("section.block", {}, h("h3", {}, "State"), changes(diff, "Both states are the same.")),
-      (a.output || b.output) && h("section.block", {}, h("h3", {}, "Answer"), changes(a.output === b.output ? [] : [{ key: "answer", before: a.output || undefined, after: b.output || undefined }], "Both answers are the same.")));
+      diff ? h("section.block", {}, h("h3", {}, "State"), changes(diff, "Both states are the same.")) : texts("Prompt", "prompt", "Both prompts are the same."),
+      texts("Answer", "output", "Both answers are the same."));
   }
 
-  const total = (run) => ({ seconds: took(run), tokens: run.tokens, cost: run.cost, cost_unknown: run.cost_unknown });
+  const total = (run) => ({ seconds: took(run), tokens: run.tokens, cost: run.cost, cost_unknown: run.cost_unknown, estimated: run.estimated, failures: run.failures });
   load(context);
   return { title: "Compare", update: load, close() {}, keys: {} };
 }

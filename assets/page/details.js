@@ -68,7 +68,7 @@ export function details(row, run) {
     mark = now;
     fill(top, h(`span.tag.${safe(row.kind)}`, {}, row.kind === "node" ? row.type : row.kind), h("h2", {}, row.title), row.status && row.status !== "note" && status(row.status),
       row.kind === "node" && run.fork && row.end && row.step <= run.forkable() && h("button.small", { onclick: () => run.fork(row.step), title: `Start a new run with the state after step ${row.step}` }, "Fork from here"));
-    fill(live, facts([["step", row.step && String(row.step)], ["visit", row.visit > 1 && String(row.visit)], ["call", row.turn > 1 && String(row.turn)], ["began", clock(row.start)], ["time", row.end && row.status !== "note" && duration(row.seconds)], ...usage(row.usage), ["ended with", row.stop !== "stop" && row.stop]]),
+    fill(live, facts([["step", row.step && String(row.step)], ["visit", row.visit > 1 && String(row.visit)], ["call", row.turn > 1 && String(row.turn)], ["began", clock(row.start)], ["time", row.end && row.status !== "note" && duration(row.seconds)], ...usage(run.usageOf(row)), ["ended with", row.stop !== "stop" && row.stop]]),
       row.error && h("div.failure", {}, h("p", {}, row.error)));
     fill(rest, shows[row.kind]?.());
   }
@@ -141,21 +141,16 @@ export function overview({ info, trace, choose }) {
   function update() {
     const run = info();
     if (!run) return;
-    const now = `${run.status} ${run.steps} ${trace.changes > 0} ${trace.nodes.size} ${run.updated}`;
+    const now = `${run.status} ${run.steps} ${trace.nodes.size} ${run.updated}`;
     if (now === mark) return;
     mark = now;
-    const totals = new Map();
-    for (const row of trace.rows.values()) {
-      if (row.kind !== "node" || row.agentID) continue;
-      const t = totals.get(row.node) ?? { row, visits: 0, seconds: 0, tokens: 0, cost: 0 };
-      Object.assign(t, { row, visits: t.visits + 1, seconds: t.seconds + (row.seconds ?? 0), tokens: t.tokens + (row.usage?.input_tokens ?? 0) + (row.usage?.output_tokens ?? 0), cost: t.cost + (row.usage?.cost ?? 0) });
-      totals.set(row.node, t);
-    }
+    const nodes = run.nodes ?? [];
+    const name = (t) => { const row = trace.nodes.get(t.node)?.row; return row ? h("button.link", { onclick: () => choose(row) }, t.node) : t.node; };
     fill(element, run.error && !(run.status === "suspended" && (run.pending?.length || run.waits?.length)) && h("div.failure", {}, h("p", {}, run.error), run.code && h("p.hint", {}, "code ", h("code", {}, run.code))),
       run.status === "suspended" && run.waits?.length > 0 && block("Waits", h("ul", {}, run.waits.map((w) => h("li", {}, `${w.node}: `, [w.signal && `for signal ${w.signal}`, w.until && `until ${new Date(w.until).toLocaleString()}`].filter(Boolean).join(", "))))),
       run.prompt && block("Prompt", h("div.markdown.plain", {}, run.prompt)),
       run.output && block("Answer", reply(run.output).element),
-      totals.size > 0 && block("Nodes", h("table.nodes", {}, h("thead", {}, h("tr", {}, ["Node", "Visits", "Time", "Tokens", "Cost"].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, [...totals].map(([id, t]) => h("tr", {}, h("td", {}, h("button.link", { onclick: () => choose(t.row) }, id)), h("td", {}, String(t.visits)), h("td", {}, duration(t.seconds)), h("td", {}, count(t.tokens)), h("td", {}, cost(t))))))),
+      nodes.length > 0 && block("Nodes", h("table.nodes", {}, h("thead", {}, h("tr", {}, ["Node", "Visits", "Time", "Tokens", "Cost", "Failures"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, nodes.map((t) => h("tr", {}, h("td", {}, name(t)), [String(t.visits), duration(t.seconds), count(t.tokens), cost(t), String(t.failures || "")].map((cell) => h("td", {}, cell))))))),
       run.variables && Object.keys(run.variables).length > 0 && block("Variables", facts(Object.entries(run.variables))),
       block("Origin", facts([["model", run.model], ["directory", run.dir], ["agent", run.agent_dir]]), run.parent && h("p", {}, "Forked from ", h("a", { href: `#/runs/${run.parent.split("@")[0]}` }, run.parent), ". ", h("a", { href: `#/compare/${run.parent.split("@")[0]}/${run.id}` }, "Compare"))));
   }

@@ -128,9 +128,33 @@ export function safe(name) {
   return `is-${String(name).toLowerCase().replace(/[^a-z_]/g, "")}`;
 }
 
+// What a hint names of the API, and where the page has it: words, and the address of a link.
+const places = [
+  [/POST \/v1\/runs\/(\w+)\/resume with "force": true/, "Continue anyway", (id) => `#/runs/${id}`],
+  [/POST \/v1\/runs\/(\w+)\/resume with a member budget/, "Resume with a higher budget", (id) => `#/runs/${id}`],
+  [/POST \/v1\/runs\/(\w+)\/resume/, "Resume", (id) => `#/runs/${id}`],
+  [/POST \/v1\/runs\/(\w+)\/fork(?: with [^;,]*)?/, "Fork", (id) => `#/runs/${id}`],
+  [/POST \/v1\/runs\/(\w+)\/answers(?:\?force=true| with \{[^}]*\})?/, "answer its question", (id) => `#/runs/${id}`],
+  [/POST \/v1\/agents\/([\w.-]+)\/runs/, "start a run", (name) => `#/agents/${encodeURIComponent(name)}`],
+  [/POST \/v1\/sessions\/[\w-]+\/agent/, "begin a new chat with it", () => "#/chat"],
+  [/GET \/v1\/runs\/(\w+)(?:\/questions)?/, "the run", (id) => `#/runs/${id}`],
+  [/GET \/v1\/runs\b/, "Runs", () => "#/runs"],
+  [/GET \/v1\/agents\b/, "Agents", () => "#/agents"],
+  [/GET \/v1\/(models|roles|rags)\b/, "the selector of a new chat", () => "#/chat"],
+];
+
+// advice shows a hint, with what it says of the API as what to do in the page.
+export function advice(hint) {
+  for (const [of, words, to] of places) {
+    const found = of.exec(hint);
+    if (found) return [advice(hint.slice(0, found.index)), h("a", { href: to(found[1]) }, words), advice(hint.slice(found.index + found[0].length))];
+  }
+  return hint;
+}
+
 // failure shows an error with its hint, and a button if there is something to do.
 export function failure(error, again) {
-  return h("div.failure", { role: "alert" }, h("p", {}, error.message), error.hint && h("p.hint", {}, error.hint),
+  return h("div.failure", { role: "alert" }, h("p", {}, error.message), error.hint && h("p.hint", {}, advice(error.hint)),
     error.requestID && h("p.hint", {}, "request ", h("code", {}, error.requestID)), again && h("button", { onclick: again }, "Try again"));
 }
 

@@ -10,6 +10,7 @@ export class Graph {
     this.nodes = new Map();
     this.words = new Map(); // of a node in the drawing
     this.edges = [];
+    this.branches = []; // edges from maps to the nodes that they run
     this.zoom = 1;
     this.picture = h("div.drawing", { role: "group", "aria-label": "Graph", tabindex: "0" });
     const bar = h("div.zoom", {}, h("button.quiet.square", { "aria-label": "Make the graph smaller", title: "Smaller", onclick: () => this.scale(this.zoom / 1.25) }, "−"),
@@ -54,6 +55,7 @@ export class Graph {
       node.addEventListener("keydown", (e) => (e.key === "Enter" || e.key === " ") && choose(e));
     }
     this.edges = [...picture.querySelectorAll("[data-from]")];
+    this.branches = this.edges.filter((edge) => edge.classList.contains("branch"));
     fill(this.picture, picture);
     this.scale(0);
     this.redraw?.();
@@ -71,17 +73,27 @@ export class Graph {
     this.svg.setAttribute("height", this.height * this.zoom);
   }
 
+  // taken reports whether a run went along an edge: its events name edges, apart from those of next that a node has without a condition.
+  taken(edge, states, edges) {
+    const from = edge.getAttribute("data-from");
+    if (edge.classList.contains("branch")) return Boolean(states.get(from)?.branch);
+    if (edge.getAttribute("data-edges").split("\n").some((id) => edges.has(id))) return true;
+    return (edge.classList.contains("next") || edge.classList.contains("parallel")) && edges.has(`${from}\u0000${edge.getAttribute("data-to")}`);
+  }
+
   // show marks nodes by state, "running" for instance, the edges that were taken, and the chosen node.
   show(states, edges, chosen) {
     this.redraw = () => {
+      const map = new Map(this.branches.map((edge) => [edge.getAttribute("data-to"), states.get(edge.getAttribute("data-from"))]));
       for (const [id, node] of this.nodes) {
-        const state = states.get(id);
+        const of = map.get(id); // the map whose items it runs
+        const state = states.get(id) ?? (of?.branch && { status: of.branch === "running" ? of.status : of.branch });
         for (const name of ["running", "done", "failed", "waiting", "stopped"]) node.classList.toggle(name, state?.status === name);
         node.classList.toggle("chosen", id === chosen);
         node.classList.toggle("idle", !state && states.size > 0);
         if (this.onnode) node.setAttribute("aria-label", `${this.words.get(id)}${state ? `, ${state.status}` : ""}`);
       }
-      for (const edge of this.edges) edge.classList.toggle("taken", edges.has(`${edge.getAttribute("data-from")}\u0000${edge.getAttribute("data-to")}`));
+      for (const edge of this.edges) edge.classList.toggle("taken", this.taken(edge, states, edges));
     };
     this.redraw();
   }

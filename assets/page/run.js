@@ -7,7 +7,7 @@ import { cost, count, dialog, duration, failure, fill, h, icon, oneLine, safe, s
 import { Graph } from "./graph.js";
 import { List } from "./list.js";
 import { stateOf, took } from "./runs.js";
-import { Trace } from "./trace.js";
+import { Trace, visitKey } from "./trace.js";
 
 const filters = {
   all: null, nodes: (row) => row.kind === "node" || row.kind === "agent", models: (row) => row.kind === "model", tools: (row) => row.kind === "tool",
@@ -28,6 +28,7 @@ export function show(main, context) {
   let query = context.query;
   let trace = new Trace();
   let info = null;
+  let visits = new Map(); // of info, by key
   let stream = null;
   let streaming = "";
   let ended = false; // the stream said so
@@ -88,8 +89,9 @@ export function show(main, context) {
     setText(parts.title, row.title + (row.visit > 1 ? ` ·${row.visit}` : ""));
     const text = row.error ?? (row.kind === "model" && !row.end ? row.text.slice(-160) : row.kind === "tool" && row.end ? `${oneLine(row.text, 80)}  →  ${oneLine(row.result, 100)}` : row.answer !== undefined ? `${oneLine(row.text, 100)}  →  ${row.answer}` : row.progress && !row.end ? progressOf(row.progress) : row.kind === "node" ? [row.type, (row.targets ?? []).length ? `→ ${row.targets.join(", ")}` : ""].join("  ") : row.text);
     setText(parts.text, oneLine(text));
-    setText(parts.tokens, row.usage ? count((row.usage.input_tokens ?? 0) + (row.usage.output_tokens ?? 0)) : "");
-    setText(parts.cost, cost(row.usage));
+    const used = usageOf(row);
+    setText(parts.tokens, used ? count((used.input_tokens ?? 0) + (used.output_tokens ?? 0)) : "");
+    setText(parts.cost, cost(used));
     const seconds = row.end ? row.seconds : (Date.now() - row.start) / 1000;
     setText(parts.time, row.status === "note" || row.status === "warning" ? "" : row.end || info?.status === "running" ? duration(seconds) : "");
     const total = Math.max(1, trace.offset(Infinity));
@@ -98,6 +100,12 @@ export function show(main, context) {
     parts.bar.style.left = `${(left * 100).toFixed(2)}%`;
     parts.bar.style.width = `max(2px, ${(width * 100).toFixed(2)}%)`;
     return element;
+  }
+
+  // usageOf returns what a row used: of a visit of a node what the server says, which includes what is not a model call.
+  function usageOf(row) {
+    if (row.kind !== "node" || row.agentID) return row.usage;
+    return trace.visits.get(visitKey(row)) === row ? (visits.get(visitKey(row))?.usage ?? row.usage) : null;
   }
 
   function later() {
@@ -111,7 +119,7 @@ export function show(main, context) {
     const keep = filter || word ? (row) => (!filter || filter(row)) && (!word || `${row.title} ${row.text} ${row.error ?? ""} ${row.result ?? ""} ${row.answer ?? ""}`.toLowerCase().includes(word)) : null;
     const rows = trace.list(keep, folded);
     list.show(rows);
-    list.element.classList.toggle("no-cost", !trace.usage.cost);
+    list.element.classList.toggle("no-cost", !info?.cost);
     setText(number, rows.length === trace.rows.size ? `${trace.count.toLocaleString("en")} events` : `${rows.length.toLocaleString("en")} of ${trace.rows.size.toLocaleString("en")} rows`);
     paintGraph();
     head();
@@ -137,12 +145,11 @@ export function show(main, context) {
     const now = stateOf(info);
     if (state.dataset.now !== `${now}${info.queued ?? ""}`) fill(state, status(now, info.queued ? "queued" : ""), h("code.id", {}, info.id));
     state.dataset.now = `${now}${info.queued ?? ""}`;
-    const live = info.status === "running" || trace.usage.input_tokens > 0;
-    fact("time", duration(info.status === "running" || !trace.segments.length ? took(info) : trace.offset(Infinity) / 1000));
-    fact("steps", String(Math.max(info.steps ?? 0, trace.steps) || ""));
-    fact("tokens in", count(live ? trace.usage.input_tokens : info.usage?.input_tokens));
-    fact("out", count(live ? trace.usage.output_tokens : info.usage?.output_tokens));
-    fact("cost", cost(trace.usage.cost ? trace.usage : info));
+    fact("time", duration(took(info)));
+    fact("steps", String(info.steps || ""));
+    fact("tokens in", count(info.usage?.input_tokens));
+    fact("out", count(info.usage?.output_tokens));
+    fact("cost", cost(info));
     fact("failures", info.failures ? String(info.failures) : "");
     fact("started", new Date(info.started).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }));
     const can = `${info.status} ${info.kind ?? ""} ${questions.length > 0}`;
@@ -171,7 +178,8 @@ export function show(main, context) {
     try {
       await post(`${at}/${verb}`, body);
     } catch (error) {
-      fill(problem, failure(error));
+      const changed = verb === "resume" && !body?.force && /"force": true/.test(error.hint);
+      fill(problem, failure(changed ? Object.assign(new Error(error.message), { requestID: error.requestID }) : error), changed && h("button", { onclick: () => act(verb, { ...body, force: true }) }, "Continue anyway"));
     }
     delete buttons.dataset.can;
     live.again();
@@ -248,7 +256,7 @@ export function show(main, context) {
     if (query.get("row") && !row && streaming !== "over") return; // it is still to come
     list.mark(row?.id ?? "");
     view.classList.toggle("has-row", Boolean(row));
-    detail = row ? details(row, { at, info: () => info, trace, choose: (other) => go({ row: other.id }), fork: info?.kind === "chat" || info?.kind === "agent" ? null : fork, forkable }) : overview({ info: () => info, trace, choose: (other) => go({ row: other.id }) });
+    detail = row ? details(row, { at, info: () => info, usageOf, trace, choose: (other) => go({ row: other.id }), fork: info?.kind === "chat" || info?.kind === "agent" ? null : fork, forkable }) : overview({ info: () => info, trace, choose: (other) => go({ row: other.id }) });
     detail.of = row ?? null;
     const back = row && h("button.quiet.square.shut", { "aria-label": "Close the details", onclick: () => go({ row: null }) }, icon("close"));
     fill(panel, back, wide.matches && asks, detail.element);
@@ -300,6 +308,7 @@ export function show(main, context) {
     const now = await get(at, signal);
     const fresh = !info;
     info = now;
+    visits = new Map((now.visits ?? []).map((v) => [visitKey(v), v]));
     questions = !over.includes(now.status) && (now.pending?.length || now.waiting) ? (await get(`${at}/questions`, signal)).data : [];
     if (fresh) watch();
     else if (now.status === "running" && (streaming === "over" || streaming === "failed")) { stream.close(); watch(); }

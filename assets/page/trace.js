@@ -1,5 +1,8 @@
 // A run as a tree of rows, made of its events alone. Events may come one at a time or by the thousand.
 
+// visitKey names the visit of a node that a row or a visit of the API is.
+export const visitKey = (v) => `${v.step}\u0000${v.node}\u0000${v.visit ?? 1}`;
+
 // Row: {id, kind, parent, depth, children, n, title, text, status, start, end, seconds, usage, step, node, ...}. Kinds: node, item, agent,
 // model, tool, question, state, note. Times are milliseconds since 1970.
 
@@ -8,12 +11,11 @@ export class Trace {
     this.rows = new Map(); // by id
     this.roots = [];
     this.nodes = new Map(); // state of each node of the run's own graph: {status, visits, row}
-    this.edges = new Set(); // "from\u0000to" that were taken
+    this.edges = new Set(); // that were taken: by their ids, or "from\u0000to" where a node went on to all of its next
     this.agents = new Map(); // row of each child agent
     this.open = new Map(); // rows that have not ended, by what closes them
-    this.usage = { input_tokens: 0, output_tokens: 0, cost: 0 };
+    this.visits = new Map(); // the last row of each visit of a node; a visit that was interrupted has several
     this.segments = []; // {start, end}: the times at which a process ran it
-    this.steps = 0;
     this.count = 0;
     this.finished = null; // event
     this.changes = 0;
@@ -28,6 +30,8 @@ export class Trace {
     if (n) this.count++;
     this.changes++;
     this[`on_${e.type}`]?.(e, n, time);
+    const map = !e.depth && (e.item !== undefined || e.total) && this.nodes.get(e.node);
+    if (map) map.branch = e.failed_items?.length ? "failed" : (map.branch ?? "running"); // the items are at work
   }
 
   // row makes a row below the node, item and agent that an event belongs to.
@@ -102,7 +106,6 @@ export class Trace {
     }
     this.finished = e;
     this.cut(time, e.code === "suspended" ? "waiting" : "stopped");
-    if (e.usage) this.usage = e.usage;
   }
 
   // cut ends what was at work when a run was interrupted.
@@ -118,8 +121,9 @@ export class Trace {
     const row = this.row("node", e, n, time, { title: e.node, type: e.node_type, visit: e.visit, status: "running", parallel: e.parallel });
     this.open.set(`node\u0000${this.place(e)}`, row);
     if (!e.depth) {
+      this.visits.set(visitKey(row), row);
       this.nodes.set(e.node, { status: "running", visits: e.visit ?? 1, row });
-      this.steps = Math.max(this.steps, e.step ?? 0);
+      if (e.undoes) this.edges.add(`${e.undoes}.compensate`);
     }
   }
 
@@ -144,7 +148,8 @@ export class Trace {
     const state = !e.depth && this.nodes.get(e.node);
     if (!state) return;
     state.status = status;
-    for (const to of e.targets ?? []) this.edges.add(`${e.node}\u0000${to}`);
+    if (state.branch && e.tolerated) state.branch = "failed"; // the record does not have how far a map had come
+    for (const edge of e.edges ?? (e.targets ?? []).map((to) => `${e.node}\u0000${to}`)) this.edges.add(edge);
   }
 
   call(e) {
@@ -181,7 +186,6 @@ export class Trace {
     row.reply = n;
     this.close(row, time, "done");
     for (let p = row.parent; p; p = p.parent) if (p.kind !== "agent") p.usage = sum(p.usage, e.usage);
-    this.usage = sum(this.usage, e.usage);
   }
 
   on_tool_call(e, n, time) {

@@ -86,7 +86,7 @@ func BenchmarkBash(b *testing.B) {
 // of Python.
 func BenchmarkPython(b *testing.B) {
 	file, t := load(b, "hello.py", pythonTool)
-	argv, err := process.Interpreter(".py", nil)
+	argv, err := process.Interpreter(".py", "", nil)
 	if err != nil {
 		b.Skip(err)
 	}

@@ -347,7 +347,7 @@ func (c *command) follow(ctx context.Context, id string) error {
 	switch {
 	case s.Status == run.Suspended:
 		return waits(id, s)
-	case s.Failure != nil:
+	case s.Failure != nil && s.Status != run.Done:
 		f := *s.Failure
 		if f.Hint != "" {
 			f.Hint += "\n"
@@ -360,6 +360,9 @@ func (c *command) follow(ctx context.Context, id string) error {
 		_, err = fmt.Fprintln(c.out, s.Output)
 	case c.output == "json":
 		err = c.json(id, s)
+	}
+	if err == nil && s.Failure != nil {
+		err = s.Failure.Err()
 	}
 	return err
 }

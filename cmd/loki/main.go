@@ -2,11 +2,13 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"runtime"
 	"runtime/debug"
 
 	"loki/internal/cli"
+	"loki/internal/provider/wire"
 	"loki/internal/repl"
 	"loki/internal/server"
 )
@@ -16,6 +18,7 @@ func main() {
 		return
 	}
 	delayCollection()
+	proxyForAll()
 	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: repl.Run, Server: server.Serve}))
 }
 
@@ -32,4 +35,11 @@ func delayCollection() {
 	debug.SetGCPercent(8 * usualPercent)
 	canary := new([64]byte)
 	runtime.AddCleanup(canary, func(percent int) { debug.SetGCPercent(percent) }, usualPercent)
+}
+
+// proxyForAll has the clients that share a transport use the same proxies as those of models.
+func proxyForAll() {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		t.Proxy = wire.EnvironmentProxy
+	}
 }

@@ -259,7 +259,7 @@ func (w *world) signal(h run.History) (waits bool) {
 		}
 		v, err := json.Marshal(plain(w.t, next.Value))
 		if err == nil {
-			_, err = w.store.Signal(w.t.Context(), w.id, next.Name, v)
+			_, err = w.store.Signal(w.t.Context(), w.id, next.Name, v, "")
 		}
 		if err != nil {
 			w.t.Fatal(err)

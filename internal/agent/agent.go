@@ -49,6 +49,10 @@ type Library struct {
 	// InstallShared writes what bundled agents have in common, for one whose directory is
 	// configured to be elsewhere, and is therefore not installed. Nil writes nothing.
 	InstallShared func() error
+	// Stage, if set, takes the place of Install: it returns a directory with the agent, outside of the agents directory.
+	Stage func(name string) (dir string, err error)
+	// Note, if set, gets what the user has to know of an agent's files once; it may be called several times with the same text.
+	Note func(text string)
 	// Files are those of the bundled agents, below their names.
 	Files fs.FS
 	// Getenv returns variables of the environment, "" for those that are not set. Nil has none.
@@ -205,30 +209,44 @@ func (l Library) Find(name string) (Ref, error) {
 		return ref, nil
 	}
 	if slices.Contains(l.Bundled, name) {
-		if err := l.install(ref); err != nil {
-			return Ref{}, err
-		}
-		return ref, nil
+		return l.install(ref)
 	}
 	return Ref{}, l.unknown(name)
 }
 
-// install writes a bundled agent, unless a place outside the agents directory is configured.
-func (l Library) install(ref Ref) error {
-	install := func() error { return l.Install(ref.Name) }
-	if ref.Dir != filepath.Join(l.Paths.AgentsDir, ref.Name) {
-		install = l.InstallShared
-	} else if isDir(ref.Dir) && hasDefinition(ref.Dir) {
-		install = nil
+// install writes a bundled agent, unless a place outside the agents directory is configured or the user has a definition there.
+// It returns the agent, which is in another directory if it is staged.
+func (l Library) install(ref Ref) (Ref, error) {
+	elsewhere := ref.Dir != filepath.Join(l.Paths.AgentsDir, ref.Name)
+	var err error
+	switch {
+	case !elsewhere && (hasDefinition(ref.Dir) || l.Stage != nil && isFull(ref.Dir)):
+	case l.Stage != nil && !elsewhere:
+		if ref.Dir, err = l.Stage(ref.Name); err != nil {
+			err = fault.Wrap(fault.Config, err, "reading the agent %s", ref.Name)
+		}
+	case l.Stage != nil:
+	case elsewhere:
+		if l.InstallShared != nil {
+			err = l.InstallShared()
+		}
+	default:
+		err = l.Install(ref.Name)
 	}
-	if install == nil {
-		return nil
-	}
-	if err := install(); err != nil {
-		return fault.Wrap(fault.Config, err, "installing the agent %s to %s", ref.Name, ref.Dir).
+	if err != nil && l.Stage == nil {
+		err = fault.Wrap(fault.Config, err, "installing the agent %s to %s", ref.Name, ref.Dir).
 			WithHint("set LOKI_CONFIG_DIR to a directory that can be written")
 	}
-	return nil
+	if err != nil {
+		return Ref{}, err
+	}
+	return ref, nil
+}
+
+// isFull reports whether a directory holds anything.
+func isFull(dir string) bool {
+	entries, _ := os.ReadDir(dir)
+	return len(entries) > 0
 }
 
 func (l Library) findDir(path string) (Ref, error) {
@@ -334,11 +352,34 @@ func (l Library) Load(ref Ref) (Agent, graph.Findings, error) {
 		return Agent{Ref: ref}, nil, err
 	}
 	d, warnings, err := Parse(file, src)
+	if index := filepath.Join(ref.Dir, indexFile); err != nil && file != index && exists(index) {
+		return Agent{Ref: ref}, warnings, fault.Wrap(fault.Config, err, "failed to load the definition of agent %s", ref.Name).
+			WithHint("copy what %s has into config.yaml, and remove it: an agent is defined by one file", index)
+	}
 	if err != nil {
 		return Agent{Ref: ref}, warnings, fault.Wrap(fault.Config, err, "failed to load the definition of agent %s", ref.Name)
 	}
+	if filepath.Base(file) == indexFile {
+		l.readIndex(ref, d)
+	}
 	of, more := l.Plain(ref, d)
 	return of, append(warnings, more...), nil
+}
+
+// readIndex completes a definition in an index.yaml with the tools in tools.txt beside it.
+func (l Library) readIndex(ref Ref, d *Definition) {
+	note := "is read as the config.yaml of the agent, and can be renamed"
+	if list, err := os.ReadFile(filepath.Join(ref.Dir, "tools.txt")); err == nil && d.GlobalTools == nil {
+		for line := range strings.Lines(string(list)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				d.GlobalTools = append(d.GlobalTools, line)
+			}
+		}
+		note += "; the tools in tools.txt belong to its key global_tools"
+	}
+	if l.Note != nil {
+		l.Note(d.File + " " + note)
+	}
 }
 
 // Unchanged reports whether a plain agent that was loaded before would be the same if it were loaded
@@ -389,8 +430,14 @@ func (l Library) File(ref Ref) (string, error) {
 		return graphFile, nil
 	case isPlain:
 		return configFile, nil
+	case exists(filepath.Join(ref.Dir, indexFile)):
+		return filepath.Join(ref.Dir, indexFile), nil
 	}
-	return "", fault.New(fault.NotFound, "agent %s has neither config.yaml nor graph.yaml in %s", ref.Name, ref.Dir).
+	err := fault.New(fault.NotFound, "agent %s has neither config.yaml nor graph.yaml in %s", ref.Name, ref.Dir)
+	if slices.Contains(l.Bundled, ref.Name) {
+		return "", err.WithHint("the directory is yours, so the agent of the program with this name is not installed: give the directory another name to have it")
+	}
+	return "", err.
 		WithHint("define it there: by a config.yaml, a model with instructions and tools, or by a graph.yaml, a workflow")
 }
 
@@ -403,8 +450,11 @@ func (l Library) configFile(ref Ref) string {
 	return filepath.Join(ref.Dir, "config.yaml")
 }
 
+// indexFile is the definition of an agent that comes from AIChat.
+const indexFile = "index.yaml"
+
 func hasDefinition(dir string) bool {
-	return exists(filepath.Join(dir, graph.FileName)) || exists(filepath.Join(dir, "config.yaml"))
+	return exists(filepath.Join(dir, graph.FileName)) || exists(filepath.Join(dir, "config.yaml")) || exists(filepath.Join(dir, indexFile))
 }
 
 func isDir(path string) bool {

@@ -86,6 +86,7 @@ func Parse(file string, src []byte) (*Definition, graph.Findings, error) {
 	d := defaults()
 	d.File, d.Text = file, src
 	m := doc.Root().Map()
+	m.Renamed("agent_prelude", "agent_session")
 	m.Require("name")
 	for _, s := range settings {
 		d.read(m, s)

@@ -115,7 +115,7 @@ type Run struct {
 	Updated    time.Time `json:"updated"`
 	Events     int       `json:"events,omitempty" doc:"events on record; absent in a list"`
 	Steps      int       `json:"steps" doc:"super-steps done"`
-	Failures   int       `json:"failures" doc:"nodes that failed and were tolerated"`
+	Failures   int       `json:"failures" doc:"failures that were tolerated: of nodes, those of subgraphs included, and of items of maps"`
 	Prompt     string    `json:"prompt"`
 	Parent     string    `json:"parent,omitempty" doc:"ID@STEP that the run was forked from"`
 	Error      string    `json:"error,omitempty"`
@@ -155,21 +155,22 @@ type RunDetail struct {
 
 // Visit is one execution of a node.
 type Visit struct {
-	Step     int        `json:"step"`
-	Node     string     `json:"node"`
-	Type     string     `json:"type"`
-	Number   int        `json:"visit" doc:"of the node's visits, from 1"`
-	Started  time.Time  `json:"started"`
-	Seconds  float64    `json:"seconds"`
-	Targets  []string   `json:"targets,omitempty" doc:"nodes that it led to"`
-	Usage    chat.Usage `json:"usage"`
-	Retries  int        `json:"retries,omitempty"`
-	Failed   bool       `json:"failed,omitempty"`
-	Error    string     `json:"error,omitempty"`
-	Canceled bool       `json:"canceled,omitempty" doc:"others were faster, so its work was stopped or dropped"`
-	Waiting  bool       `json:"waiting,omitempty" doc:"it has not ended: it waits"`
-	Undoes   string     `json:"undoes,omitempty" doc:"the node whose effect it undoes, of which it is the compensation"`
-	Inner    []Visit    `json:"inner,omitempty" doc:"visits of the nodes of its subgraph, or of those of the items of a map, with super-steps of their own"`
+	Step      int        `json:"step"`
+	Node      string     `json:"node"`
+	Type      string     `json:"type"`
+	Number    int        `json:"visit" doc:"of the node's visits, from 1"`
+	Started   time.Time  `json:"started"`
+	Seconds   float64    `json:"seconds"`
+	Targets   []string   `json:"targets,omitempty" doc:"nodes that it led to"`
+	Usage     chat.Usage `json:"usage"`
+	Retries   int        `json:"retries,omitempty"`
+	Failed    bool       `json:"failed,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	Tolerated int        `json:"tolerated,omitempty" doc:"failures inside of it that did not fail it: of items of a map, of nodes of its subgraph"`
+	Canceled  bool       `json:"canceled,omitempty" doc:"others were faster, so its work was stopped or dropped"`
+	Waiting   bool       `json:"waiting,omitempty" doc:"it has not ended: it waits"`
+	Undoes    string     `json:"undoes,omitempty" doc:"the node whose effect it undoes, of which it is the compensation"`
+	Inner     []Visit    `json:"inner,omitempty" doc:"visits of the nodes of its subgraph, or of those of the items of a map, with super-steps of their own"`
 }
 
 // NodeTotal sums up the visits of one node.
@@ -284,6 +285,8 @@ type GraphEdge struct {
 	To    string `json:"to"`
 	Kind  string `json:"kind" doc:"key of the node that declares it, such as next, routes, fallback"`
 	Label string `json:"label,omitempty" doc:"answer that leads this way"`
+	ID    string `json:"id" doc:"place in the definition, by which events name it: review.next[1], review.routes.yes"`
+	Taken bool   `json:"taken,omitempty" doc:"the run went this way"`
 }
 
 // RunState is the state of a run after a super-step.

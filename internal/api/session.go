@@ -106,6 +106,21 @@ type JobProgress struct {
 	Chunks   int    `json:"chunks" doc:"that were indexed"`
 }
 
+// MCPInfo counts the connections to MCP servers.
+type MCPInfo struct {
+	Started       int64   `json:"started" doc:"connections that were made"`
+	ActiveHits    int64   `json:"active_hits" doc:"requests that shared a connection in use"`
+	IdleHits      int64   `json:"idle_hits" doc:"requests that took an idle connection"`
+	Misses        int64   `json:"misses" doc:"requests that made a connection"`
+	HitRate       float64 `json:"hit_rate" doc:"share of the requests that did not make one, 0 to 1"`
+	IdleEvictions int64   `json:"idle_evictions" doc:"closed because they were idle for too long"`
+	CapEvictions  int64   `json:"cap_evictions" doc:"closed because too many were idle"`
+	HealthOK      int64   `json:"health_ok"`
+	HealthFailed  int64   `json:"health_failed"`
+	Idle          int     `json:"idle" doc:"connections"`
+	InUse         int     `json:"in_use" doc:"connections"`
+}
+
 // MCPReloaded says what mcp.json has.
 type MCPReloaded struct {
 	Servers []string `json:"servers" nullable:"false" doc:"names"`

@@ -36,9 +36,9 @@ type Ability struct {
 // Abilities returns what an agent may do, as far as its definition and its scripts say. Nothing is started.
 func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	v := validator{app: a, of: of, d: of.InForce, g: of.GraphInForce()}
-	bounds, trusted := a.bounds(of), a.trusted(of)
+	bounds, trusted := a.bounds(of, ""), a.trusted(of)
 	program := func(kind, name, file string, declared sandbox.Declaration) Ability {
-		held := bounds.Of(declared)
+		held := a.bounds(of, file).Of(declared)
 		b := Ability{Kind: kind, Name: name, Of: file, Level: held.Level, Hosts: held.Hosts, Read: held.Read, Write: held.Write}
 		if text := declared.String(); declared.Level != "" && text != held.String() {
 			b.Declared = text
@@ -51,7 +51,8 @@ func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
 		for n := range v.g.All() {
 			switch {
 			case n.Script != nil:
-				list = append(list, program("script", n.Name, n.Script.Script, n.Sandbox))
+				list = append(list, program("script", n.Name, n.Script.Path(of.Dir), n.Sandbox))
+				list[len(list)-1].Of = n.Script.Script
 			case n.Agent != nil:
 				most := bounds.Most
 				if n.Sandbox.Level != "" {
@@ -80,7 +81,9 @@ func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	for _, t := range tools {
 		b := Ability{Kind: "tool", Name: t.Declaration().Name}
 		if own, ok := t.(tool.FromFile); ok {
-			b = program(b.Kind, b.Name, own.File(), t.Hints().Sandbox)
+			file, _, _ := own.Source() // its path is known without the text
+			b = program(b.Kind, b.Name, file, t.Hints().Sandbox)
+			b.Of = own.File()
 		} else if _, ok := t.(tool.Confined); ok {
 			b.Level, b.Most = sandbox.Read, cmp.Or(bounds.Most.Level, sandbox.Full)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"loki/internal/config"
@@ -18,7 +19,10 @@ func (a *App) advice(client *config.Client, unknown string, err error) string {
 	if !ok {
 		return ""
 	}
+	setting := settingFor(client.Name, e)
 	switch {
+	case setting != "":
+		return setting
 	case wire.Refused(err):
 		return a.startServer(client)
 	case wire.UnknownHost(err):
@@ -30,6 +34,31 @@ func (a *App) advice(client *config.Client, unknown string, err error) string {
 		return "api_base may lack the version: try " + strings.TrimRight(base, "/") + "/v1 in " + client.Source(a.Env, "api_base")
 	case unknownModel(e):
 		return unknown
+	}
+	return ""
+}
+
+// settingFor returns the setting for a model that takes less than others, "" for another failure. Servers word such
+// refusals in many ways.
+func settingFor(client string, e *provider.Error) string {
+	words := strings.ToLower(e.Msg)
+	says := func(any ...string) bool {
+		return slices.ContainsFunc(any, func(w string) bool { return strings.Contains(words, w) })
+	}
+	set := func(setting string) string {
+		return "set " + setting + " for the model, under models of client " + client + " in config.yaml"
+	}
+	switch {
+	case e.Kind != provider.Invalid || !says("not support", "n't support", "unsupported", "support tool", "support image", "not enabled", "not allowed", "only supported", "only support", "--enable-auto-tool-choice"):
+		return ""
+	case says("stream"):
+		return set("no_stream: true") + ", or ask with -S"
+	case says("system", "developer") && says("instruction", "message", "role", "prompt"):
+		return set("no_system_message: true")
+	case says("image", "vision", "picture", "multimodal"):
+		return "the model takes no images: leave them out, or take a model that does with -m"
+	case says("tool", "function call"):
+		return set("supports_function_calling: false") + ", or take another model with -m"
 	}
 	return ""
 }

@@ -55,6 +55,18 @@ func TestAdvice(t *testing.T) {
 			"Incorrect API key", "the key comes from environment variable OPENAI_API_KEY",
 		},
 		{
+			"no_tools", answers(http.StatusNotFound, `{"error":{"message":"No endpoints found that support tool use."}}`), "type: openai-compatible\n  name: my-server\n  api_base: %s/v1", nil, "my-server:m",
+			"support tool use", "set supports_function_calling: false for the model, under models of client my-server in config.yaml, or take another model with -m",
+		},
+		{
+			"no_system_message", answers(http.StatusBadRequest, `{"error":{"message":"Developer instruction is not enabled for models/gemma"}}`), "type: openai-compatible\n  name: my-server\n  api_base: %s/v1", nil, "my-server:m",
+			"Developer instruction", "set no_system_message: true for the model, under models of client my-server in config.yaml",
+		},
+		{
+			"no_images", answers(http.StatusBadRequest, `{"error":{"message":"image_url is only supported by certain models"}}`), "type: openai-compatible\n  name: my-server\n  api_base: %s/v1", nil, "my-server:m",
+			"image_url", "the model takes no images: leave them out, or take a model that does with -m",
+		},
+		{
 			"no_key", denied, "type: openai-compatible\n  name: my-server\n  api_base: %s/v1", nil, "my-server:m",
 			"Incorrect API key", "no key was sent: set MY_SERVER_API_KEY, or api_key of client my-server",
 		},

@@ -45,7 +45,7 @@ func (a *App) AgentInfo(ctx context.Context, of agent.Agent, values map[string]s
 	}
 	if of.Graph != nil {
 		info := newAgentInfo(of.Ref, of.GraphInForce())
-		info.KnowledgeBases = bases
+		info.KnowledgeBases, info.DataDir, info.ConfigFile = bases, a.Shown(info.DataDir), a.Shown(info.ConfigFile)
 		return info.yaml(), info, nil
 	}
 	config, inForce, err := a.Describe(ctx, of, values)
@@ -65,8 +65,8 @@ func (a *App) AgentInfo(ctx context.Context, of agent.Agent, values map[string]s
 	members = append(members, []value.Member{
 		{Name: "config", Value: config.Value()},
 		{Name: "definition", Value: inForce.Value()},
-		{Name: "data_dir", Value: value.Of(of.Dir)},
-		{Name: "config_file", Value: value.Of(of.Definition.File)},
+		{Name: "data_dir", Value: value.Of(a.Shown(of.Dir))},
+		{Name: "config_file", Value: value.Of(a.Shown(of.Definition.File))},
 	}...)
 	for _, base := range bases {
 		members = append(members, value.Member{Name: "knowledge_base", Value: value.Of(base.String())})

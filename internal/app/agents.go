@@ -168,12 +168,13 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if err := a.warnOfHooks(ctx, w.Events, of); err != nil {
 		return kit, done, err
 	}
-	kit.Calls.AtMost = a.bounds(of).Most.Level
+	kit.Calls.AtMost = a.bounds(of, "").Most.Level
 	kit.Team = a.children(r, sandbox.Declaration{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {
 		return kit, done, err
 	}
+	kit.More = func(ctx context.Context) []tool.Tool { return scope.More(ctx, nil) }
 	more, err := scope.Tools(ctx)
 	if err != nil { // of some servers; the others work
 		err = w.Events.Emit(ctx, event.Warning{Text: err.Error()})

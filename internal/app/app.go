@@ -6,7 +6,10 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,6 +26,7 @@ import (
 	"loki/internal/config"
 	"loki/internal/engine"
 	"loki/internal/environ"
+	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/logging"
 	"loki/internal/macro"
@@ -30,6 +34,7 @@ import (
 	"loki/internal/permission"
 	"loki/internal/postgres"
 	"loki/internal/process"
+	"loki/internal/provider/local"
 	"loki/internal/redact"
 	"loki/internal/role"
 	"loki/internal/sandbox"
@@ -96,7 +101,10 @@ type App struct {
 	settling chan struct{} // holds one element while settle asks the user; taken before mu
 	settled  []string      // contents that were asked about or warned of, see settle; guarded by settling
 
-	agentDirs sync.Map   // directories of agents that were found at a path, by the scope of their sessions
+	agentDirs sync.Map // directories of agents that were found at a path, by the scope of their sessions
+	looking   bool     // see Look
+	staged    string   // the directory of agents that a look needs; "" for none; guarded by mu
+
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
 	bases     bases
 	temps     temps
@@ -107,6 +115,8 @@ type Options struct {
 	Environ []string // of the process, as from os.Environ
 	DryRun  bool     // answer with what would be sent instead of sending it
 	Model   string   // the model that the command names; empty for none
+	// Servers are model servers of this machine that become clients, the first with the default model.
+	Servers []local.Server
 }
 
 // New reads the configuration. The error is a [*fault.Error] with code Config.
@@ -120,6 +130,9 @@ func New(o Options) (*App, error) {
 	cfg, warnings, err := config.Load(paths, env)
 	if err != nil {
 		return nil, err
+	}
+	for _, s := range slices.Backward(o.Servers) {
+		cfg.AddServer(string(s.Kind), s.BaseURL, s.Models)
 	}
 	known, problems, outdated := models.Load(paths.ModelsOverrideFile, Version)
 	warnings = append(warnings, problems...)
@@ -160,8 +173,35 @@ func New(o Options) (*App, error) {
 		InstallShared: func() error { return bundle.EnsureShared(assets.Agents, paths.AgentsDir) },
 		Files:         assets.Agents,
 		Getenv:        env.Get,
+		Note:          func(text string) { a.noticeOnce(text, text, a.later) },
 	}
 	return a, nil
+}
+
+// Look keeps the program from writing into the directories of the user, for commands that only show something. Agents of the
+// program that are not installed are read from a temporary directory. It is called before all else.
+func (a *App) Look() {
+	a.looking = true
+	a.Agents.Stage = func(name string) (dir string, err error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.staged == "" {
+			if a.staged, err = os.MkdirTemp("", "loki-look-"); err != nil {
+				return "", err
+			}
+		}
+		return filepath.Join(a.staged, name), bundle.Ensure(assets.Agents, name, a.staged)
+	}
+}
+
+// Shown returns a path as a user knows it: an agent that was staged for a look has that of its installation.
+func (a *App) Shown(path string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if rest, ok := strings.CutPrefix(path, a.staged+string(filepath.Separator)); ok && a.staged != "" {
+		return filepath.Join(a.Paths.AgentsDir, rest)
+	}
+	return path
 }
 
 // requestContext returns the context of requests to the model called id, or the configured
@@ -179,7 +219,7 @@ func (a *App) requestContext(id string, noStream bool) engine.RequestContext {
 func (a *App) DryRun() bool { return a.dryRun }
 
 // Shell returns the user's shell.
-func (a *App) Shell() process.Shell { return process.FindShell(runtime.GOOS, a.Env.Get) }
+func (a *App) Shell() process.Shell { return process.FindShell(runtime.GOOS, a.Env.Get, nil) }
 
 // Loader returns what loads the attachments of prompts.
 func (a *App) Loader() *input.Loader {
@@ -188,8 +228,39 @@ func (a *App) Loader() *input.Loader {
 		loaders[l.Name] = l.Value
 	}
 	return &input.Loader{
-		Child: a.Child(), Shell: a.Shell(), Loaders: loaders, Sandbox: a.Sandbox, UserAgent: "loki/" + Version,
+		Denied: a.deniedFiles(),
+		Child:  a.Child(), Programs: a.programChild(), Own: a.ownDir, Shell: a.Shell(), Loaders: loaders, Sandbox: a.Sandbox, UserAgent: "loki/" + Version,
 		Expand: func(name, command string) (string, error) { return a.Config.Expand("document_loaders."+name, command) },
+	}
+}
+
+// deniedFiles returns what reports that a rule of the configuration keeps a file from models, nil without such a rule.
+func (a *App) deniedFiles() func(path string) error {
+	if len(a.Config.Permission.List) == 0 {
+		return nil
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return func(string) error { return fault.Wrap(fault.Failure, err, "the working directory") }
+	}
+	home, _ := os.UserHomeDir() // without one, ~ means nothing
+	judge, err := permission.New(permission.Options{Rules: a.Config.Permission, Root: root, Home: home})
+	if err != nil {
+		return func(string) error { return fault.Wrap(fault.Config, err, "permission") }
+	}
+	unreadable := judge.Unreadable()
+	if unreadable == nil {
+		return nil
+	}
+	return func(path string) error {
+		err := unreadable(path)
+		switch kept, ok := errors.AsType[*permission.KeptError](err); {
+		case err == nil:
+			return nil
+		case ok && kept.Asks:
+			return fault.Wrap(fault.Usage, err, "").WithHint("attach the file by its own name, and consent: loki -f FILE ...")
+		}
+		return fault.Wrap(fault.Usage, err, "")
 	}
 }
 

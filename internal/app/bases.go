@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"loki/internal/rag"
@@ -50,6 +52,14 @@ func (s *bases) acquire(ctx context.Context, a *App, p place) (b *rag.Base, rele
 		base, err := rag.Open(ctx, p.name, store, a)
 		if err != nil {
 			return nil, nil, err
+		}
+		if denied := a.deniedFiles(); denied != nil { // the base may be older than the rule
+			base.Deny(func(path string) bool {
+				if _, rest, found := strings.Cut(path, ":"); found && filepath.IsAbs(rest) { // for a document loader
+					path = rest
+				}
+				return filepath.IsAbs(path) && denied(path) != nil
+			})
 		}
 		one = &openBase{Base: base, file: p.file, state: state, users: 1}
 		s.put(one)

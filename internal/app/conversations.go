@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent"
 	"loki/internal/agent/todo"
 	"loki/internal/catalog"
 	"loki/internal/chat"
@@ -31,7 +32,7 @@ func (a *App) Conversations() *conversation.Service {
 		Engine: a.live, Dry: a.dry, Servers: a.startServers, ServerNames: a.serverNames, Agent: a.conversationAgent,
 		CheckReranker: func(ctx context.Context, id string) error { _, err := a.Reranker(ctx, id); return err },
 		Hooks:         a.talkHooks,
-		Roles:         a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, DryRun: a.dryRun, Unkept: a.player != nil,
+		Roles:         a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, ModelID: a.modelID, DryRun: a.dryRun, Unkept: a.player != nil,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
@@ -55,6 +56,15 @@ func (a *App) inputLimit(id string) int {
 		return 0
 	}
 	return m.MaxInputTokens
+}
+
+// modelID returns the whole id of the chat model called id, or of the one that is asked if id is empty. An id that means nothing stays.
+func (a *App) modelID(id string) string {
+	m, err := a.Catalog.Resolve(id, catalog.Chat)
+	if err != nil {
+		return id
+	}
+	return m.ID()
 }
 
 // agentSessions returns the directory with the sessions of an agent, see [App.SessionScope].
@@ -130,6 +140,7 @@ func (a *App) chatKit(ctx context.Context, w conversation.Wanted) (kit conversat
 	}
 	if scope != nil {
 		done = scope.Close
+		kit.More = func(ctx context.Context) []tool.Tool { return scope.More(ctx, nil) }
 		more, err := scope.Tools(ctx)
 		if err != nil { // of some servers; the others work
 			if err := w.Events.Emit(ctx, event.Warning{Text: err.Error()}); err != nil {
@@ -158,7 +169,7 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 		if most.Level == sandbox.Network {
 			most.Hosts = []string{"*"} // scripts keep the hosts that they declare
 		}
-		shelf.options.Bounds = func() sandbox.Bounds { return sandbox.Bounds{Most: most} }
+		shelf.options.Bounds = func(file string) sandbox.Bounds { return a.bounds(agent.Agent{Within: most}, file) }
 	}
 	selected := shelf.visible(ctx).Pick(*w.EnabledTools, a.Config.MappingTools.Get)
 	if !w.Usual {

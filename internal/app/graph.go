@@ -54,7 +54,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if err := a.readyBases(ctx, events, r); err != nil {
 		return run.Job{}, err
 	}
-	dir, err := os.Getwd()
+	dir, err := workingDir()
 	if err != nil {
 		dir = ""
 	}
@@ -67,7 +67,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		Info: run.Info{
 			Agent: r.Agent.Name, AgentDir: r.Agent.Dir, ByName: r.Agent.ByName(), Dir: dir, Graph: g.Name,
 			Fingerprint: graph.Fingerprint(g), Definition: g.Bundle(), Files: files,
-			Prompt: prompt, Variables: r.Variables, Model: r.Model,
+			Prompt: prompt, Variables: r.Variables, Model: r.Model, EqualWrites: true,
 		},
 		Graph: g, Start: run.StartCheckpoint(plan, initialState(r)),
 		Durability: g.Settings.Durability, Limit: g.Settings.Budget, LimitIn: "settings.budget in " + g.File, Events: events,
@@ -92,7 +92,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if err := a.warnOfHooks(ctx, events, r.Agent); err != nil {
 		return nil, nil, err
 	}
-	calls.AtMost = a.bounds(r.Agent).Most.Level
+	calls.AtMost = a.bounds(r.Agent, "").Most.Level
 	scope, err := a.agentServers(ctx, r, events)
 	if err != nil {
 		return nil, nil, err
@@ -100,15 +100,16 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	o := node.Options{
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{
+			Apart:    a.apartScripts(),
 			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.scriptConsent(r.Agent, r.Asker),
-			Sandbox: a.sandboxOf(r.Agent), Bounds: func() sandbox.Bounds { return a.bounds(r.Agent) }, Reads: a.scriptReads(r.Agent.Dir),
+			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return a.bounds(r.Agent, path) }, Reads: a.scriptReads(r.Agent.Dir),
 		},
-		Tools: tools, Dry: r.Dry || a.dryRun,
+		Tools: tools, Dry: r.Dry || a.dryRun, OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
 		Calls: calls,
 		Team:  func(n *graph.Node) team.Options { return a.children(r, n.Sandbox, a.graphModel(r), p.Budget) },
 	}
 	if scope != nil {
-		o.Servers, o.ServerTool = scope.ToolsOf, scope.Tool
+		o.Servers, o.MoreOfServers, o.ServerTool = scope.ToolsOf, scope.More, scope.Tool
 	}
 	var release func()
 	if o.Knowledge, release, err = a.nodeBases(ctx, events, r); err != nil {
@@ -159,7 +160,7 @@ func (a *App) refuseInvalid(ctx context.Context, events event.Scope, of agent.Ag
 	}
 	for _, f := range findings.Warnings() {
 		switch f.Rule {
-		case graph.RuleUnreachable, graph.RuleUnreachableEnd, graph.RuleOutsideScript, graph.RuleKnowledge: // what is to be built comes next
+		case graph.RuleUnreachable, graph.RuleUnreachableEnd, graph.RuleOutsideScript, graph.RuleFailureText, graph.RuleKnowledge: // a failure is reported when it happens, and what is to be built comes next
 			continue
 		}
 		if err := events.Emit(ctx, event.Warning{Text: f.String()}); err != nil {

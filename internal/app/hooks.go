@@ -2,11 +2,16 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/conversation"
+	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/hook"
 	"loki/internal/process"
@@ -16,32 +21,72 @@ import (
 )
 
 // hooksOf returns what runs the hooks of an agent, if it is trusted, and after them those of the user, who has the last
-// word. Of may be nil. The result is nil if there are none, in a dry run, while a cassette is played, and in a process
+// word. A hook of the user that declares no level, and starts programs that may take code from the working directory, runs at level
+// [sandbox.Write]. Of may be nil. The result is nil if there are none, in a dry run, while a cassette is played, and in a process
 // that a hook has started.
 func (a *App) hooksOf(of *agent.Agent) *hook.Runner {
-	list := a.Config.Hooks
-	var dir []string
+	var list []hook.Hook
+	needs := make(map[string]string) // what a hook reads beside its level, by where it is defined
 	if of != nil && len(of.InForce.Hooks) > 0 && a.trusted(*of) {
-		list, dir = nil, []string{of.Dir}
 		for _, h := range of.InForce.Hooks {
-			h.Level, h.Env = sandbox.Least(sandbox.Write, of.InForce.Sandbox.Level), []string{"LLM_AGENT_DATA_DIR=" + of.Dir}
+			h.Level, h.Env = sandbox.Least(sandbox.Least(sandbox.Write, of.InForce.Sandbox.Level), h.Level), []string{"LLM_AGENT_DATA_DIR=" + of.Dir}
+			needs[h.Where] = of.Dir
 			list = append(list, h)
 		}
-		list = append(list, a.Config.Hooks...)
 	}
-	if len(list) == 0 || a.dryRun || a.player != nil || a.Env.Get(hook.Variable) != "" {
+	if len(list)+len(a.Config.Hooks) == 0 || a.dryRun || a.player != nil || a.Env.Get(hook.Variable) != "" {
 		return nil
 	}
+	inside := environ.Inside(a.workspace())
+	list = append(list, a.userHooks(inside)...)
 	return hook.New(hook.Options{
-		Hooks: list, Shell: a.Shell(), Child: a.Child(), Seal: a.used.Seal, Unseal: a.unsealHook,
-		Confine: func(h hook.Hook) (process.Confinement, error) {
+		Hooks: list, Shell: a.Shell(), Child: a.programChild(), Seal: a.used.Seal, Unseal: a.unsealHook,
+		Confine: func(ctx context.Context, h hook.Hook) (process.Confinement, error) {
 			box, err := a.Sandbox()
 			if err != nil {
 				return nil, err
 			}
-			return box.Box(sandbox.Declaration{Level: h.Level}, sandbox.Needs{Read: dir}), nil
+			if h.Bound && box.Support().Files {
+				text := fmt.Sprintf("%s runs at level %s of the sandbox, %s", h, h.Level, hook.Unbound)
+				a.noticeOnce(fmt.Sprintf("hook sandbox %.6x", sha256.Sum256([]byte(h.Line()))), text, func(text string) { warnText(ctx, text) })
+			}
+			reads := a.hookReads(h, inside)
+			if dir, ok := needs[h.Where]; ok {
+				reads = append(reads, dir)
+			}
+			return box.Box(sandbox.Declaration{Level: h.Level}, sandbox.Needs{Read: reads}), nil
 		},
 	})
+}
+
+// userHooks returns the hooks of the user, with the level of those that may take code from a directory that models write in; inside
+// reports whether a path is there.
+func (a *App) userHooks(inside func(path string) bool) []hook.Hook {
+	list := slices.Clone(a.Config.Hooks)
+	for i, h := range list {
+		if h.Level == "" && !h.Harmless(inside) {
+			list[i].Level, list[i].Bound = sandbox.Write, true
+		}
+	}
+	return list
+}
+
+// hookReads returns what the command of a hook of the user reads beside its level: the files outside of the workspace that it names,
+// with what is beside them, but for those that keep credentials, and those of the configuration directory itself.
+func (a *App) hookReads(h hook.Hook, inside func(path string) bool) (places []string) {
+	home, _ := os.UserHomeDir() // without one, ~ and $HOME mean nothing
+	line := strings.NewReplacer("~/", home+"/", "$HOME/", home+"/", "${HOME}/", home+"/").Replace(h.Line())
+	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&<>()", r) }) {
+		info, err := os.Stat(word)
+		if _, closed := sandbox.Closed(home, word); err != nil || !filepath.IsAbs(word) || !info.Mode().IsRegular() || inside(word) || closed {
+			continue
+		}
+		places = append(places, word)
+		if dir := filepath.Dir(filepath.Clean(word)); !below(dir, "", home) && !below(dir, "", a.Paths.ConfigDir) {
+			places = append(places, dir)
+		}
+	}
+	return places
 }
 
 // unsealHook returns what a text of a hook stands for. It gets back the secrets that it was sent the marks of, and no
@@ -72,11 +117,14 @@ func (a *App) warnOfHooks(ctx context.Context, events event.Scope, of agent.Agen
 	return events.Emit(ctx, event.Warning{Text: text, Once: true})
 }
 
-// hooksInfo lists the user's hooks, for --info.
+// hooksInfo lists the user's hooks, with the levels of those that are confined, for --info.
 func (a *App) hooksInfo() value.Value {
 	texts := make([]string, len(a.Config.Hooks))
-	for i, h := range a.Config.Hooks {
+	for i, h := range a.userHooks(environ.Inside(a.workspace())) {
 		texts[i] = string(h.Kind) + ": " + strings.TrimPrefix(h.String(), "hook ")
+		if h.Level != "" && h.Level != sandbox.Full {
+			texts[i] += " at level " + string(h.Level)
+		}
 	}
 	return listed(texts)
 }

@@ -12,6 +12,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/rag/source"
 	"loki/internal/redact"
+	"loki/internal/sandbox"
 	"loki/internal/session"
 	"loki/internal/value"
 )
@@ -34,9 +35,8 @@ func InfoText(info *value.Object) string {
 func (a *App) Info(conv *conversation.Conversation) *value.Object {
 	cfg, p, s, st := a.Config, a.Paths, conv.Settings(), conv.State()
 	set := func(key string) value.Value { return settingValue(conv.Setting(key)) }
-	model, threshold, maxOutput := s.Model, set("compression_threshold"), set("max_output_tokens")
-	if m, err := a.Catalog.Resolve(model, catalog.Chat); err == nil {
-		model = m.ID()
+	threshold, maxOutput := set("compression_threshold"), set("max_output_tokens")
+	if m, err := a.Catalog.Resolve(st.Model, catalog.Chat); err == nil {
 		if threshold.Kind() == value.Null {
 			threshold = value.Of(strconv.Itoa(session.Threshold(m.MaxInputTokens)) + " (current model)")
 		}
@@ -55,7 +55,7 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		topK = value.Of(cfg.RAGTopK)
 	}
 	return value.ObjectOf([]value.Member{
-		{Name: "model", Value: orNull(model)},
+		{Name: "model", Value: orNull(st.Model)},
 		{Name: "temperature", Value: optional(s.Temperature)},
 		{Name: "top_p", Value: optional(s.TopP)},
 		{Name: "enabled_tools", Value: optional(s.EnabledTools)},
@@ -82,6 +82,7 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		{Name: "function_calling_support", Value: set("function_calling_support")},
 		{Name: "mcp_server_support", Value: set("mcp_server_support")},
 		{Name: "sandbox", Value: a.sandboxInfo()},
+		{Name: "sandbox_scripts", Value: value.Of(string(cmp.Or(cfg.Sandbox.Scripts, sandbox.Full)))},
 		{Name: "sandbox_read", Value: listed(cfg.Sandbox.Read)},
 		{Name: "sandbox_write", Value: listed(cfg.Sandbox.Write)},
 		{Name: "sandbox_hosts", Value: listed(cfg.Sandbox.Hosts)},

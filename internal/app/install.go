@@ -73,7 +73,10 @@ func (a *App) Install(of Category) (files int, err error) {
 			written, err = append(written, p.MCPFile()), bundle.Replace(p.MCPFile(), []byte(noServers))
 		}
 	case MCPConfig:
-		written, err = append(written, p.MCPFile()), bundle.Replace(p.MCPFile(), []byte(noServers))
+		var servers []byte
+		if servers, err = fs.ReadFile(assets.MCP, "mcp.json"); err == nil {
+			written, err = append(written, p.MCPFile()), bundle.Replace(p.MCPFile(), servers)
+		}
 	}
 	if err != nil {
 		return 0, fault.Wrap(fault.Config, err, "installing %s", of)

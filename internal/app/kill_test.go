@@ -39,7 +39,7 @@ import (
 
 // Environment of the worker process.
 const (
-	workerMode   = "LOKI_TEST_WORKER"  // start, resume, answer, or first or last to answer only that question
+	workerMode   = "LOKI_TEST_WORKER"  // start, resume, resume_all, ask, answer, or first or last to answer only that question
 	workerKillAt = "LOKI_TEST_KILL_AT" // number of the journal operation to die at
 	workerAgent  = "LOKI_TEST_AGENT"
 )
@@ -164,7 +164,10 @@ func work(a *app.App, mode string, d *deadly) error {
 		store, err := open(durability)
 		return deadlyStore{store, d}, err
 	}
-	if mode != "start" {
+	if mode == "resume_all" {
+		return resumeAll(ctx, a, runs)
+	}
+	if mode != "start" && mode != "ask" {
 		r := run.Resumption{Continuation: run.Continuation{NoStream: true, Asker: ask.Unavailable{}}}
 		if mode != "resume" {
 			var err error
@@ -182,6 +185,9 @@ func work(a *app.App, mode string, d *deadly) error {
 	of, _, err := a.Agents.Load(ref)
 	if err != nil {
 		return err
+	}
+	if mode == "ask" {
+		return askInSession(ctx, a, of, runs)
 	}
 	if of.Graph == nil {
 		return converse(ctx, a, of, runs)
@@ -281,6 +287,7 @@ type scenario struct {
 	asks    bool // it waits for an answer in the middle
 	effects int
 	lost    int // model calls that may be at work when a process ends, and are made again
+	environ []string
 }
 
 // killRequest is a request to the model.
@@ -357,19 +364,19 @@ func (w *world) count(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(rw, "did %s\n", strings.ReplaceAll(rest, "\"", ""))
 }
 
-func (w *world) environ() []string {
+func (w *world) environment(more ...string) []string {
 	_, port, _ := strings.Cut(strings.TrimPrefix(w.counter.URL, "http://"), ":")
-	return append(os.Environ(),
+	return append(slices.Concat(os.Environ(), w.environ, more),
 		"HOME="+w.dir, "LOKI_CONFIG_DIR="+filepath.Join(w.dir, "config"), "LOKI_STATE_DIR="+filepath.Join(w.dir, "state"),
 		"COUNTER_PORT="+port, "AUTO_CONFIRM=1", "LOKI_SHELL=bash", "LOKI_TRUSTED_DIRS="+w.dir, workerAgent+"="+w.agent)
 }
 
 // spawn runs a worker to its end, or kills it after a time. It returns the exit
 // status, -1 for a killed one, and the number of journal operations.
-func (w *world) spawn(mode string, killAt int, killAfter time.Duration) (status, operations int) {
+func (w *world) spawn(mode string, killAt int, killAfter time.Duration, more ...string) (status, operations int) {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(w.environ(), workerMode+"="+mode, workerKillAt+"="+strconv.Itoa(killAt))
+	cmd.Env = append(w.environment(more...), workerMode+"="+mode, workerKillAt+"="+strconv.Itoa(killAt))
 	cmd.Dir = w.dir
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -392,7 +399,7 @@ func (w *world) spawn(mode string, killAt int, killAfter time.Duration) (status,
 // app opens the world's state from outside the worker.
 func (w *world) store() run.Store {
 	w.t.Helper()
-	a, err := app.New(app.Options{Environ: w.environ()})
+	a, err := app.New(app.Options{Environ: w.environment()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

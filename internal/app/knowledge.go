@@ -22,6 +22,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/process/tempdir"
 	"loki/internal/provider"
 	"loki/internal/rag"
 	"loki/internal/rag/postgres"
@@ -211,7 +212,7 @@ func (t *temps) name() (name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dir == "" {
-		if t.dir, err = os.MkdirTemp("", "loki-rag-"); err != nil {
+		if t.dir, err = tempdir.Make("", "rag"); err != nil {
 			return "", fault.Wrap(fault.Failure, err, "making a place for a temporary knowledge base")
 		}
 	}

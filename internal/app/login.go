@@ -61,7 +61,10 @@ func (a *App) OpenBrowser(address string) {
 	default:
 		opener = exec.Command("xdg-open", address)
 	}
-	opener.Env = a.Child().Environ
+	opener.Env = a.programChild().Environ
+	if dir, err := a.ownDir("browser"); err == nil {
+		opener.Dir = dir
+	}
 	if opener.Start() == nil {
 		go func() { _ = opener.Wait() }() // it ends with the browser, perhaps after this program
 	}

@@ -3,10 +3,13 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +20,8 @@ import (
 	"loki/internal/logging"
 	"loki/internal/mcp"
 	"loki/internal/oauth"
+	"loki/internal/text"
+	"loki/internal/trust"
 	"loki/internal/value"
 )
 
@@ -40,7 +45,7 @@ func (a *App) mcpServers() (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.Getwd()
+	dir, err := workingDir()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
 	}
@@ -53,9 +58,17 @@ func (a *App) mcpServers() (*servers, error) {
 	}
 	s := &servers{file: file}
 	s.pool = mcp.NewPool(mcp.Options{
-		Version: Version, Dir: dir, Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
-		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.Env.Get("LOKI_LOG_LEVEL")) == logging.LevelOff},
-		Pool:   pool, CallTimeout: a.Config.ToolTimeout, Acquired: a.acquired,
+		Version: Version, Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Admit: a.admitServer,
+		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
+		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.logging().level) == logging.LevelOff},
+		Slow: func(ctx context.Context, server, line string) {
+			text := "the MCP server " + server + " is still starting"
+			if line != "" {
+				text += ": " + line
+			}
+			warnText(ctx, text)
+		},
+		Pool: pool, CallTimeout: a.Config.ToolTimeout, Acquired: a.acquired,
 	})
 	a.servers = s
 	return s, nil
@@ -67,10 +80,13 @@ const servedIdle = 5 * time.Minute
 // Close ends what the app has started. It waits until that is done.
 func (a *App) Close() error {
 	a.mu.Lock()
-	s := a.servers
-	a.servers = nil
+	s, staged := a.servers, a.staged
+	a.servers, a.staged = nil, ""
 	a.mu.Unlock()
 	err := errors.Join(a.closeParent(), a.bases.close(), a.temps.remove())
+	if staged != "" {
+		err = errors.Join(err, os.RemoveAll(staged))
+	}
 	if s != nil {
 		err = errors.Join(s.pool.Shutdown(stopGrace), err)
 	}
@@ -131,10 +147,65 @@ func (a *App) noteUnconfined(ctx context.Context, events event.Scope, servers []
 			return
 		}
 		text := fmt.Sprintf(`the MCP server %s runs without a sandbox until %s says what it may do: "sandbox": "read", "write", "network" or "full"`, s.ID, a.Paths.MCPFile())
-		a.noticeOnce("mcp sandbox "+s.ID, text, func(text string) {
+		key := fmt.Sprintf("mcp sandbox %s %.6x", s.ID, sha256.Sum256(fmt.Append(nil, s.Command, s.Args)))
+		a.noticeOnce(key, text, func(text string) {
 			_ = events.Emit(ctx, event.Warning{Text: text}) // the server works without it
 		})
 	}
+}
+
+// admitServer returns an error unless the user trusts the directories from which a server takes code, as they are now. The user is
+// asked if that is possible, but never on a server, where trusted_dirs do not count either: clients write there.
+func (a *App) admitServer(ctx context.Context, asker ask.Asker, s mcp.Server, code []mcp.Code) error {
+	select { // one question after the other
+	case a.settling <- struct{}{}:
+		defer func() { <-a.settling }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for i, c := range code {
+		if slices.ContainsFunc(code[:i], func(before mcp.Code) bool { return before.Dir == c.Dir }) {
+			continue
+		}
+		t := a.TrustOfDir(ctx, c.Dir)
+		if t.Own && a.host != nil {
+			t.Content, t.Err = trust.Read(ctx, c.Dir)
+			t.Trusted = t.Err == nil && a.recorded(t.Content)
+		}
+		if t.Trusted {
+			continue
+		}
+		t.Server = s.ID
+		for _, c := range code {
+			t.Code = append(t.Code, c.Entry)
+		}
+		refused := fault.New(fault.Config, "MCP server %q was not started: it takes code from the directory %s (%s), which %s", s.ID, text.Visible(c.Dir), text.Visible(strings.Join(t.Code, ", ")), t.why()).
+			WithHint("%s", authorHint(c.Dir))
+		if t.Err != nil || asker == nil || a.host != nil {
+			return refused
+		}
+		yes, err := t.Ask(ctx, asker, "", "do not start it")
+		switch {
+		case yes:
+			if err := a.TrustContent(ctx, t.Content); err != nil {
+				return err
+			}
+		case err == nil, errors.Is(err, ask.ErrUnavailable):
+			return refused
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// ServersIn returns the ids of the servers that take code from a directory when they are started there.
+func (a *App) ServersIn(dir string) []string {
+	file, err := mcp.Read(a.Paths.MCPFile())
+	if err != nil {
+		return nil
+	}
+	return file.TakingCode(&mcp.Options{Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Child: a.Child(), Getenv: a.Env.Lookup})
 }
 
 // serverLevels returns the level of each server that is a program, for --info.

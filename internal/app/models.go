@@ -14,6 +14,7 @@ import (
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
 	"loki/internal/retry"
+	"loki/internal/sandbox"
 )
 
 // connection is a client's provider, or why there is none.
@@ -52,6 +53,7 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 		NoSystemMessage:    m.NoSystemMessage,
 		SystemPromptPrefix: m.SystemPromptPrefix,
 		SupportsTools:      m.SupportsFunctionCalling,
+		SupportsImages:     m.SupportsVision,
 	}
 	if m.ClientType != catalog.Builtin && (m.InputPrice != nil || !a.Config.Client(m.Client).Local()) {
 		model.Price = m.Cost
@@ -91,6 +93,9 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 // withPlace adds to the error for a model that cannot be found the place where it was
 // configured, unless the command itself names it.
 func (a *App) withPlace(id string, err error) error {
+	if level := a.Env.Get(sandbox.LevelVariable); level != "" && !a.Config.Exists && fault.CodeOf(err) == fault.Config {
+		return fault.Wrap(fault.Config, err, "").WithHint("the sandbox (level %s) keeps the configuration from this program; %s", level, sandbox.NeedsFull)
+	}
 	from := a.Config.ModelFrom()
 	if id == "" || id == a.model || id != a.Config.Model || from == "" {
 		return err

@@ -69,5 +69,8 @@ func (a *App) noticeOnce(key, text string, show func(text string)) {
 		return
 	}
 	show(text)
+	if a.looking {
+		return // it is shown again
+	}
 	_ = atomicfile.Append(file, []byte(key+"\n")) // what is not written is shown once more
 }

@@ -67,6 +67,13 @@ func (a *App) Examine(ctx context.Context, reply string, changed *agent.Agent) P
 		p.Findings = append(p.Findings, graph.ErrorFindings(err)...)
 		return p
 	}
+	ends := changed == nil || changed.Graph.Settings.FailureWritten && changed.Graph.Settings.OnFailure == graph.FailStop
+	if ended := draft.EndOnFailure(d.Graph); ends && !g.Settings.FailureWritten {
+		if with, _, err := graph.Read(graph.FileName, []byte(ended), p.files()); err == nil && with.Settings.FailureWritten {
+			g, d.Graph = with, ended
+			p.Draft = d
+		}
+	}
 	kept := func(path string) bool {
 		return changed != nil && namesScript(changed.Graph, path) && isFile((&graph.Script{Script: path}).Path(ref.Dir))
 	}

@@ -18,7 +18,7 @@ import (
 // Resume goes on with a run, see [run.Service.Resume]. Afterwards the working directory of the process is the
 // one that it was before.
 func (a *App) Resume(ctx context.Context, r run.Resumption) (run.Outcome, error) {
-	dir, err := os.Getwd()
+	dir, err := workingDir()
 	if err != nil {
 		return run.Outcome{}, fault.Wrap(fault.Failure, err, "the working directory")
 	}

@@ -1,12 +1,17 @@
 package app
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/fault"
+	"loki/internal/pattern"
 	"loki/internal/permission"
 	"loki/internal/sandbox"
 	"loki/internal/tool/script"
@@ -14,10 +19,10 @@ import (
 )
 
 // Sandbox returns what confines the programs that are started in the working directory. Files that a rule of the configuration
-// denies are closed to them.
+// denies or asks about are closed to them.
 func (a *App) Sandbox() (*sandbox.Sandbox, error) { return a.sandboxUnder(permission.Rules{}) }
 
-// sandboxOf returns App.Sandbox for the programs of an agent: files that a rule of the agent denies are closed, too.
+// sandboxOf returns App.Sandbox for the programs of an agent: so are files that a rule of the agent denies or asks about.
 func (a *App) sandboxOf(of agent.Agent) func() (*sandbox.Sandbox, error) {
 	if of.InForce == nil {
 		return a.Sandbox
@@ -25,30 +30,42 @@ func (a *App) sandboxOf(of agent.Agent) func() (*sandbox.Sandbox, error) {
 	return func() (*sandbox.Sandbox, error) { return a.sandboxUnder(of.InForce.Permission) }
 }
 
+// workingDir returns the working directory. For one that was removed it is the place where it was, so that work which needs no
+// files there can be done.
+func workingDir() (string, error) {
+	dir, err := os.Getwd()
+	if was := os.Getenv("PWD"); errors.Is(err, fs.ErrNotExist) && filepath.IsAbs(was) {
+		return was, nil
+	}
+	return dir, err
+}
+
 // sandboxUnder returns what confines programs under the rules of the configuration and those of an agent. It is made
 // once for the same rules and working directory.
-func (a *App) sandboxUnder(own permission.Rules) (*sandbox.Sandbox, error) {
-	dir, err := os.Getwd()
+func (a *App) sandboxUnder(of permission.Rules) (*sandbox.Sandbox, error) {
+	dir, err := workingDir()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
 	}
-	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
-	var denied []string
-	for _, rules := range []permission.Rules{a.Config.Permission, own} {
+	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
+	var denied, asked []pattern.Branch
+	for _, rules := range []permission.Rules{a.Config.Permission, of} {
 		judge, err := permission.New(permission.Options{Rules: rules, Root: dir, Home: home})
 		if err != nil {
 			return nil, fault.Wrap(fault.Config, err, "permission")
 		}
-		denied = append(denied, judge.Denied()...)
+		d, a := judge.Closed()
+		denied, asked = append(denied, d...), append(asked, a...)
 	}
-	key := strings.Join(append(denied, dir), "\x00")
+	key := fmt.Sprintf("%s\x00%q\x00%q", dir, denied, asked)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if made, ok := a.sandboxes[key]; ok {
 		return made, nil
 	}
+	own, files := a.ownPlaces()
 	made := sandbox.New(sandbox.Options{
-		Settings: a.Config.Sandbox, Workspace: dir, Home: home, Own: []string{a.Paths.ConfigDir, a.Paths.StateDir, a.Paths.CacheDir}, State: a.Paths.StateDir, Denied: denied, Getenv: a.Env.Get,
+		Settings: a.Config.Sandbox, Workspace: dir, Home: home, Own: own, Files: files, Scripts: a.codePlaces(), State: a.Paths.StateDir, Denied: denied, Asked: asked, Getenv: a.Env.Get,
 	})
 	if a.sandboxes == nil {
 		a.sandboxes = make(map[string]*sandbox.Sandbox)
@@ -57,16 +74,39 @@ func (a *App) sandboxUnder(own permission.Rules) (*sandbox.Sandbox, error) {
 	return made, nil
 }
 
-// bounds returns what the programs of an agent may do with what they declare, and the most that its calls can be granted. It
-// looks at the directory of the agent anew each time, see levelCap.
-func (a *App) bounds(of agent.Agent) sandbox.Bounds {
-	b := sandbox.Bounds{Most: of.Within}
+// ownPlaces returns the directories and files of this program that are not for models. Each counts by itself, since the working
+// directory may be one of the directories, or hold some of them.
+func (a *App) ownPlaces() (dirs, files []string) {
+	p, in := a.Paths, func(name string) string { return filepath.Join(a.Paths.ConfigDir, name) }
+	dirs = []string{p.ConfigDir, p.StateDir, p.CacheDir, p.SessionsDir, p.RAGsDir, in("bundles")}
+	files = []string{p.ConfigFile, p.EnvFile, p.VaultFile, p.VaultPasswordFile, a.vaultPasswordFile(), p.ModelsOverrideFile, p.MessagesFile, p.MCPFile(), in("permissions.yaml"), in("trusted.json")}
+	return dirs, slices.DeleteFunc(files, func(file string) bool { return file == "" })
+}
+
+// codePlaces returns the directories of what runs unconfined, or is followed, at a later time.
+func (a *App) codePlaces() []string {
+	return []string{a.Paths.FunctionsDir, a.Paths.AgentsDir, a.Paths.RolesDir, a.Paths.MacrosDir}
+}
+
+// bounds returns what the script in a file, of an agent or called by it, may do with what it declares, and the most that calls
+// of the agent can be granted. The zero Agent is the user. It looks at the directory of the agent anew each time, see levelCap.
+func (a *App) bounds(of agent.Agent, file string) sandbox.Bounds {
+	b := a.trustedBounds(of, file)
+	if most := a.levelCap(of); most != "" {
+		b.Most, b.Untrusted = sandbox.Declaration{Level: sandbox.Least(b.Most.Level, most)}, true
+	}
+	return b
+}
+
+// trustedBounds is bounds for an agent as soon as it is trusted.
+func (a *App) trustedBounds(of agent.Agent, file string) sandbox.Bounds {
+	b := sandbox.Bounds{Default: sandbox.Declaration{Level: a.scriptLevel(file)}, Most: of.Within}
 	if of.InForce != nil && of.InForce.Sandbox.Level != "" {
 		b.Default = of.InForce.Sandbox
 		b.Most = b.Default.Within(of.Within)
 	}
-	if most := a.levelCap(of); most != "" {
-		b.Most, b.Untrusted = sandbox.Declaration{Level: sandbox.Least(b.Most.Level, most)}, true
+	if a.elsewhere(file) {
+		b.Most = sandbox.Declaration{Level: sandbox.Write}.Within(b.Most)
 	}
 	return b
 }

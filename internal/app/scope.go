@@ -123,6 +123,7 @@ func (a *App) conversationAgent(ctx context.Context, name string, given map[stri
 		return variables(ctx, of.InForce.Variables, given, from.Asker)
 	})
 	if of.Graph != nil {
+		who.Model = func(id string) string { return a.graphModel(AgentRun{Agent: of, Model: id}) }
 		who.Job = func(ctx context.Context, q conversation.GraphQuestion) (run.Job, error) {
 			return a.AgentJob(ctx, AgentRun{
 				Agent: of, Prompt: q.Prompt, Variables: q.Variables, Given: given, Model: q.Model, NoStream: q.NoStream, Dry: q.Dry, Servers: new(!q.NoServers),

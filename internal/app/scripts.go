@@ -24,10 +24,14 @@ import (
 
 // scriptOptions say how the user's own tools are run. root is what they get as theirs.
 func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
+	cache := filepath.Join(a.Paths.CacheDir, "declarations")
+	if a.looking {
+		cache = ""
+	}
 	return script.Options{
-		Cache: filepath.Join(a.Paths.CacheDir, "declarations"), Root: root,
+		Cache: cache, Root: root, Prepare: a.installUtils,
 		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
-		Environ: a.Env.Environ(), Policy: a.policy(), Executable: executable(), Sandbox: a.Sandbox, Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Environ: a.Env.Environ(), Policy: a.policy(), Apart: a.apartScripts(), Executable: executable(), Sandbox: a.Sandbox, Bounds: func(file string) sandbox.Bounds { return a.bounds(agent.Agent{}, file) }, Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}
 }
 
@@ -65,6 +69,7 @@ func (a *App) agentTools(ctx context.Context, of agent.Agent, variables map[stri
 	var tools []tool.Tool
 	if scripted {
 		own, err := script.Load(file, o)
+		own = named(ctx, own)
 		if err != nil {
 			return tool.Set{}, err
 		}
@@ -93,7 +98,7 @@ func (a *App) agentShelf(of agent.Agent, variables map[string]string, asker ask.
 	}
 	s.options.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
 	s.options.Declared = a.declared(of, of.InForce.Environment)
-	s.options.Sandbox, s.options.Bounds = a.sandboxOf(of), func() sandbox.Bounds { return a.bounds(of) }
+	s.options.Sandbox, s.options.Bounds = a.sandboxOf(of), func(file string) sandbox.Bounds { return a.bounds(of, file) }
 	return s, nil
 }
 
@@ -110,9 +115,6 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 	if i < 0 {
 		return "", o, false
 	}
-	if err := a.installUtils(); err != nil {
-		warn(ctx, err)
-	}
 	o = a.scriptOptions(a.Paths.ConfigDir, asker)
 	if o.Withhold = !a.trusted(of); o.Withhold {
 		o.Root, o.Parent = of.Dir, nil
@@ -125,7 +127,7 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 	if of.InForce != nil {
 		o.Declared = a.declared(of, of.InForce.Environment)
 	}
-	o.Sandbox, o.Bounds = a.sandboxOf(of), func() sandbox.Bounds { return a.bounds(of) }
+	o.Sandbox, o.Bounds = a.sandboxOf(of), func(file string) sandbox.Bounds { return a.bounds(of, file) }
 	o.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
 	return filepath.Join(of.Dir, agentScripts[i]), o, true
 }
@@ -156,6 +158,9 @@ func absolute(path string) string {
 // BuildTools makes the visible ones of the user's scripts, or an agent's own, ready to be
 // run by hand. It returns the files it wrote.
 func (a *App) BuildTools(ctx context.Context, ref *agent.Ref) (written []string, err error) {
+	if err := a.installUtils(); err != nil {
+		warn(ctx, err)
+	}
 	if ref != nil {
 		file, o, ok := a.agentScript(ctx, agent.Agent{Ref: *ref}, nil, nil)
 		if !ok {

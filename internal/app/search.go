@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -111,7 +110,7 @@ func (s *sessionSource) store() (sessionLogs, error) {
 }
 
 // List implements [search.Source].
-func (s *sessionSource) List(ctx context.Context) (docs []search.Document, err error) {
+func (s *sessionSource) List(ctx context.Context, _ map[string]string) (docs []search.Document, err error) {
 	store, err := s.store()
 	if err != nil {
 		return nil, err
@@ -186,22 +185,58 @@ func searched(m chat.Message) string {
 // runSource are the runs on record.
 type runSource struct{ store run.Store }
 
-// List implements [search.Source].
-func (s *runSource) List(ctx context.Context) (docs []search.Document, err error) {
-	infos, err := s.store.Runs(ctx, run.Query{})
-	for _, i := range infos {
-		if i.Damaged {
+// mostDescribed is how many changed runs are described one by one. Of more, all are listed.
+const mostDescribed = 200
+
+// List implements [search.Source]. It describes the runs that have changed; to describe all takes seconds for tens of thousands.
+func (s *runSource) List(ctx context.Context, known map[string]string) (docs []search.Document, err error) {
+	stamper, ok := s.store.(run.Stamper)
+	if !ok {
+		return s.describeAll(ctx, nil)
+	}
+	stamps, err := stamper.Stamps(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var changed []string
+	for id, stamp := range stamps {
+		if key := FoundRun + "/" + id; known[key] == stamp {
+			docs = append(docs, search.Document{Key: key, Stamp: stamp})
+		} else {
+			changed = append(changed, id)
+		}
+	}
+	if len(changed) > mostDescribed {
+		return s.describeAll(ctx, stamps)
+	}
+	for _, id := range changed {
+		info, err := s.store.Info(ctx, id)
+		if err != nil { // it was deleted meanwhile, or is damaged
 			continue
 		}
-		name := i.Agent
-		if name == string(i.Kind) { // a chat without a role
-			name = ""
+		docs = append(docs, describeRun(info, stamps))
+	}
+	return docs, ctx.Err()
+}
+
+// describeAll returns all runs as documents, those of stamps with these.
+func (s *runSource) describeAll(ctx context.Context, stamps map[string]string) (docs []search.Document, err error) {
+	infos, err := s.store.Runs(ctx, run.Query{})
+	for _, i := range infos {
+		if !i.Damaged {
+			docs = append(docs, describeRun(i, stamps))
 		}
-		docs = append(docs, search.Document{
-			Key: FoundRun + "/" + i.ID, Stamp: strconv.FormatInt(i.Updated.UnixNano(), 36) + " " + string(i.Status), Name: name, At: i.Updated,
-		})
 	}
 	return docs, err
+}
+
+func describeRun(i run.Info, stamps map[string]string) search.Document {
+	name := i.Agent
+	if name == string(i.Kind) { // a chat without a role
+		name = ""
+	}
+	stamp := cmp.Or(stamps[i.ID], run.Stamp(i.Status, i.Updated.UnixNano()))
+	return search.Document{Key: FoundRun + "/" + i.ID, Stamp: stamp, Name: name, At: i.Updated}
 }
 
 // Read implements [search.Source]. A run that has changed is read as a whole.

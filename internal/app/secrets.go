@@ -100,18 +100,23 @@ func (a *App) keepTokens(name string) func(*oauth2.Token) {
 	}
 }
 
-func (a *App) newVault() *vault.Vault {
-	cfg := a.Config
-	file := *cmp.Or(cfg.VaultPasswordFile, new(""))
-	if file != "" && !filepath.IsAbs(file) { // the same wherever the program is started
+// vaultPasswordFile returns the file that the configuration names, empty if it names none. It is the same wherever the program is started.
+func (a *App) vaultPasswordFile() string {
+	file := *cmp.Or(a.Config.VaultPasswordFile, new(""))
+	if file != "" && !filepath.IsAbs(file) {
 		file = filepath.Join(a.Paths.ConfigDir, file)
 	}
+	return file
+}
+
+func (a *App) newVault() *vault.Vault {
+	cfg := a.Config
 	return vault.New(vault.Options{
 		File:       a.Paths.VaultFile,
 		LegacyFile: legacyVault(a.Paths, a.Env),
 		Password: vault.Password{
-			File: file, DefaultFile: a.Paths.VaultPasswordFile,
-			Command: *cmp.Or(cfg.VaultPasswordCommand, new("")), Env: a.Env.Environ(), UseKeychain: cfg.VaultKeychain,
+			File: a.vaultPasswordFile(), DefaultFile: a.Paths.VaultPasswordFile,
+			Command: *cmp.Or(cfg.VaultPasswordCommand, new("")), Env: a.apart(a.Env.Environ()), Dir: a.ownDir, UseKeychain: cfg.VaultKeychain,
 		},
 		Warn: a.later,
 	})

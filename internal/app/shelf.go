@@ -121,6 +121,9 @@ func (s *shelf) find(ctx context.Context, name string) ([]tool.Tool, error) {
 // listed returns the tools that an entry of an agent's list of tools means: those of an alias, or
 // those that find returns. Names in an alias that mean nothing are left out.
 func (s *shelf) listed(ctx context.Context, name string) ([]tool.Tool, error) {
+	if slices.ContainsFunc(builtin.UserTools(nil, ask.Question{}), func(t tool.Tool) bool { return t.Declaration().Name == name }) {
+		return nil, nil // each agent has these
+	}
 	list, isAlias := s.app.Config.MappingTools.Get(name)
 	if !isAlias {
 		return s.find(ctx, name)
@@ -141,13 +144,26 @@ func (s *shelf) load(ctx context.Context, file string) ([]tool.Tool, error) {
 	if l, ok := s.loaded[file]; ok {
 		return l.tools, l.err
 	}
-	if err := s.app.installUtils(); err != nil {
-		warn(ctx, err)
-	}
 	tools, err := script.Load(s.path(file), s.options)
-	tools = standIns(tools, s.natives)
+	tools = standIns(named(ctx, tools), s.natives)
 	s.loaded[file] = loadedScript{tools, err}
 	return tools, err
+}
+
+// named returns tools without those whose names no provider takes, each of which is a warning.
+func named(ctx context.Context, tools []tool.Tool) []tool.Tool {
+	return slices.DeleteFunc(slices.Clone(tools), func(t tool.Tool) bool {
+		name := t.Declaration().Name
+		if tool.ValidName(name) {
+			return false
+		}
+		file := ""
+		if f, ok := t.(tool.FromFile); ok {
+			file = " of " + f.File()
+		}
+		warnText(ctx, fmt.Sprintf(`the tool %q%s is left out: a name has 1 to 64 ASCII letters, digits, "_" and "-"`, name, file))
+		return true
+	})
 }
 
 // standIns returns tools of scripts. Those with the name of a tool of the program stand in

@@ -74,6 +74,7 @@ type serverTools interface {
 	Connect(ctx context.Context) error
 	Tools(ctx context.Context) ([]tool.Tool, error)
 	ToolsOf(ctx context.Context, ids []string) ([]tool.Tool, error)
+	More(ctx context.Context, ids []string) []tool.Tool
 	Tool(ctx context.Context, server, name string) (tool.Bound, error)
 	Close()
 }
@@ -103,6 +104,12 @@ func (s recordedServers) ToolsOf(ctx context.Context, ids []string) ([]tool.Tool
 	return s.note(s.serverTools.ToolsOf(ctx, ids))
 }
 
+// More returns the tools of servers that work.
+func (s recordedServers) More(ctx context.Context, ids []string) []tool.Tool {
+	tools, _ := s.note(s.serverTools.More(ctx, ids), nil)
+	return tools
+}
+
 // Tool returns a tool of a server.
 func (s recordedServers) Tool(ctx context.Context, server, name string) (tool.Bound, error) {
 	bound, err := s.serverTools.Tool(ctx, server, name)
@@ -117,6 +124,9 @@ type playedServers []string
 
 // Connect does nothing.
 func (playedServers) Connect(context.Context) error { return nil }
+
+// More returns nothing: all tools that were offered are there.
+func (playedServers) More(context.Context, []string) []tool.Tool { return nil }
 
 // Close does nothing.
 func (playedServers) Close() {}

@@ -22,7 +22,7 @@ import (
 // builtinTools are the tools that are part of the program. They are made once, as long as the
 // working directory stays the same. Their children do not see the user's keys.
 func (a *App) builtinTools() (tool.Set, error) {
-	dir, err := os.Getwd()
+	dir, err := workingDir()
 	if err != nil {
 		return tool.Set{}, fault.Wrap(fault.Failure, err, "the working directory")
 	}
@@ -62,7 +62,7 @@ func (a *App) judge(agent string, own permission.Rules) (*permission.Judge, erro
 
 // judgeBy is judge with rules in place of the user's, and with grants, which may be nil.
 func (a *App) judgeBy(rules permission.Rules, grants *permission.Memory, agent string, own permission.Rules) (*permission.Judge, error) {
-	root, err := os.Getwd()
+	root, err := workingDir()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
 	}
@@ -70,9 +70,10 @@ func (a *App) judgeBy(rules permission.Rules, grants *permission.Memory, agent s
 	if err != nil {
 		return nil, err
 	}
-	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
+	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
+	dirs, files := a.ownPlaces()
 	judge, err := permission.New(permission.Options{
-		Rules: rules, Root: root, Home: home, Protected: []string{a.Paths.ConfigDir}, Shell: a.Shell().Name, Sandboxed: box.Support().Files,
+		Rules: rules, Root: root, Home: home, Protected: slices.Concat(dirs, files, a.codePlaces()), Shell: a.Shell().Name, Sandboxed: box.Support().Files,
 		Memory: grants, Once: a.host != nil || grants == nil, Agent: agent, Own: own, // clients of a server do not allow anything for others
 	})
 	if err != nil {
@@ -100,6 +101,12 @@ func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes boo
 	asker = hooks.Asker(asker)
 	tools, err := a.lookUpTools(ctx, name, asker)
 	if err == nil && len(tools) == 0 {
+		if s, err := a.mcpServers(); err == nil {
+			if invoke, of := s.file.Through(name); invoke != "" {
+				return nil, "", done, fault.New(fault.NotFound, "there is no tool %s: the tools of that MCP server are called through %s", name, invoke).
+					WithHint(`loki --call-tool %s '{"tool": "%s", "arguments": {}}'`, invoke, of)
+			}
+		}
 		tools, done, err = a.serverTools(ctx, name, asker)
 	}
 	if err != nil {

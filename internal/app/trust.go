@@ -51,41 +51,6 @@ func (a *App) Trusts() trust.Store {
 	return trust.Store{File: filepath.Join(a.Paths.ConfigDir, "trusted.json")}
 }
 
-// own reports whether an agent is the user's: it was named, and not its directory, or is in the directory of agents
-// or in one of trusted_dirs.
-func (a *App) own(ref agent.Ref) bool {
-	if ref.ByName() {
-		return true
-	}
-	home, _ := os.UserHomeDir() // without one, ~ stands for nothing
-	dirs := slices.Concat([]string{a.Paths.AgentsDir}, a.Config.TrustedDirs)
-	for _, dir := range dirs {
-		if below(dir, home, ref.Dir) {
-			return true
-		}
-	}
-	return false
-}
-
-// below reports whether path is dir or in it, links resolved. ~/ in dir is home; a relative dir has nothing.
-func below(dir, home, path string) bool {
-	if rest, ok := strings.CutPrefix(dir, "~/"); ok && home != "" {
-		dir = filepath.Join(home, rest)
-	}
-	if !filepath.IsAbs(dir) {
-		return false
-	}
-	dir, err := trust.Resolve(dir)
-	if err != nil {
-		return false
-	}
-	if path, err = trust.Resolve(path); err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
-}
-
 // content returns what can run or instruct in the directory of an agent, with the scripts that its graph names
 // elsewhere. It is an error if the definition there is not the one that was loaded.
 func (a *App) content(ctx context.Context, of agent.Agent) (trust.Content, error) {
@@ -132,13 +97,14 @@ func namedFiles(of agent.Agent) (paths []string) {
 // nothing, and settle says what is wrong with it.
 func (a *App) recorded(c trust.Content) bool {
 	r, ok, err := a.Trusts().Lookup(c.Dir)
-	return err == nil && ok && r.Sum == c.Sum
+	return err == nil && ok && r.Trusts(c)
 }
 
 // Trust is what there is to say about the trust in an agent.
 type Trust struct {
 	Own     bool // it is the user's: nothing is asked
 	Trusted bool // as it is now; so is an agent of the user
+	Tests   bool // likewise, with its test cases
 	// Wants is what the agent wants beyond reading in the sandbox, a line each; without any of it, it is not
 	// asked about.
 	Wants   []string
@@ -147,6 +113,10 @@ type Trust struct {
 	Changes []string
 	// Err says what keeps the directory from being trusted.
 	Err error
+	// Server is the MCP server that takes code from the directory, and Code the parts of its entry by which it does; empty
+	// for an agent.
+	Server string
+	Code   []string
 }
 
 // TrustOf returns what there is to say about the trust in an agent.
@@ -156,7 +126,7 @@ func (a *App) TrustOf(ctx context.Context, of agent.Agent) Trust {
 		t.Wants = a.wants(ctx, of)
 	}
 	if t.Own {
-		t.Trusted = true
+		t.Trusted, t.Tests = true, true
 		return t
 	}
 	if t.Content, t.Err = a.content(ctx, of); t.Err != nil {
@@ -164,7 +134,7 @@ func (a *App) TrustOf(ctx context.Context, of agent.Agent) Trust {
 	}
 	r, known, err := a.Trusts().Lookup(t.Content.Dir)
 	if t.Err = err; known {
-		t.Trusted, t.Changes = r.Sum == t.Content.Sum, r.Changes(t.Content)
+		t.Trusted, t.Changes, t.Tests = r.Trusts(t.Content), r.Changes(t.Content), r.TrustsTests(t.Content)
 	}
 	return t
 }
@@ -187,7 +157,7 @@ func (a *App) TrustOfRef(ctx context.Context, ref agent.Ref) Trust {
 func (t Trust) Ask(ctx context.Context, asker ask.Asker, name, otherwise string) (bool, error) {
 	const yes = "trust it"
 	answer, err := asker.Ask(ctx, ask.Question{
-		Kind: ask.Select, Text: t.Question(name), Options: []string{otherwise, yes}, Consent: true, Fresh: true, Agent: name,
+		Kind: ask.Select, Text: t.Question(name), Options: []string{otherwise, yes}, Consent: true, Affirms: yes, Agent: name,
 	})
 	return answer == yes, err
 }
@@ -198,7 +168,16 @@ const TrustQuestion = "Do you trust it as it is now?"
 // Question returns the question whether the agent is to be trusted, with all that the answer needs.
 func (t Trust) Question(name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The agent %s came with the directory\n\n    %s\n\n", text.Visible(name), text.Visible(t.Content.Dir))
+	what := "agent " + text.Visible(name) + " came with"
+	before := "its programs only read the workspace, without network, and each other call needs your consent. What you trust is like your own."
+	if t.Server != "" {
+		what = "MCP server " + text.Visible(t.Server) + " takes code from"
+		before = "the server does not start. What you trust runs with your rights, unless the server has a sandbox. If a file changes, you are asked again."
+	}
+	fmt.Fprintf(&b, "The %s the directory\n\n    %s\n\n", what, text.Visible(t.Content.Dir))
+	if len(t.Code) > 0 {
+		fmt.Fprintf(&b, "by %s.\n\n", text.Visible(strings.Join(t.Code, ", ")))
+	}
 	if len(t.Changes) > 0 {
 		fmt.Fprintf(&b, "You have trusted it before, and %s changed since:\n\n", text.Count(len(t.Changes), "file"))
 		writeLines(&b, t.Changes)
@@ -209,7 +188,7 @@ func (t Trust) Question(name string) string {
 		b.WriteString("\nBeyond reading the workspace it wants to\n\n")
 		writeLines(&b, t.Wants)
 	}
-	b.WriteString("\nUntil you trust it, its programs only read the workspace, without network, and each other call needs your consent. What you trust is like your own.\n\n" + TrustQuestion)
+	b.WriteString("\nUntil you trust it, " + before + "\n\n" + TrustQuestion)
 	return b.String()
 }
 
@@ -236,11 +215,10 @@ func (a *App) wants(ctx context.Context, of agent.Agent) (lines []string) {
 	d := of.Definition
 	var scripts, agents, documents []string
 	tools := slices.Clone(d.GlobalTools)
-	bounds := sandbox.Bounds{Default: d.Sandbox, Most: d.Sandbox}
 	box, err := a.Sandbox()
 	confined := err == nil && box.Support().Files
 	at := func(name string, declared sandbox.Declaration) {
-		if held := bounds.Of(declared); held.Level != sandbox.Read || len(held.Read) > 0 {
+		if held := a.trustedBounds(of, filepath.Join(of.Dir, name)).Of(declared); held.Level != sandbox.Read || len(held.Read) > 0 {
 			scripts = append(scripts, name+" at level "+held.String())
 		} else if !confined {
 			scripts = append(scripts, name)
@@ -349,18 +327,22 @@ func (a *App) TrustContent(ctx context.Context, c trust.Content) error {
 	return nil
 }
 
-// restriction says that an agent is not trusted.
-func (a *App) restriction(of agent.Agent, t Trust) string {
-	why := "is not trusted"
+// why says why there is no trust.
+func (t Trust) why() string {
 	switch {
 	case t.Err != nil:
-		why = fmt.Sprintf("cannot be trusted (%v)", t.Err)
+		return fmt.Sprintf("cannot be trusted (%v)", t.Err)
 	case len(t.Changes) > 0:
-		why = fmt.Sprintf("has changed since it was trusted (%s)", strings.Join(t.Changes[:min(len(t.Changes), 3)], ", "))
+		return fmt.Sprintf("has changed since it was trusted (%s)", strings.Join(t.Changes[:min(len(t.Changes), 3)], ", "))
 	}
-	line := fmt.Sprintf("agent %s in %s %s: it runs at level read, without MCP servers, secrets and what --yes or rules of yours allow", of.Name, of.Dir, why)
+	return "is not trusted"
+}
+
+// restriction says that an agent is not trusted.
+func (a *App) restriction(of agent.Agent, t Trust) string {
+	line := fmt.Sprintf("agent %s in %s %s: it runs at level read, without MCP servers, secrets and what --yes or rules of yours allow", of.Name, of.Dir, t.why())
 	if t.Err == nil {
-		line += "; look at it, then trust it: loki --trust " + text.Word(of.Dir)
+		line += "; " + authorHint(of.Dir)
 	}
 	return text.Visible(line)
 }
@@ -368,7 +350,12 @@ func (a *App) restriction(of agent.Agent, t Trust) string {
 // untrusted is the error of something that an agent which is not trusted cannot have.
 func untrusted(of agent.Agent, what string) error {
 	return fault.New(fault.Config, "%s: agent %s in %s is not trusted", what, of.Name, of.Dir).
-		WithHint("look at it, then trust it: loki --trust %s", text.Word(of.Dir))
+		WithHint("%s", authorHint(of.Dir))
+}
+
+// authorHint says how a directory becomes trusted.
+func authorHint(dir string) string {
+	return "look at it, then trust it: loki --trust " + text.Word(dir) + "; or, if you write it yourself, name its directory in trusted_dirs of config.yaml"
 }
 
 // declared returns the names of variables of the environment that an agent declares, none for one that is not trusted.
@@ -460,7 +447,7 @@ func (a *App) scriptConsent(of agent.Agent, asker ask.Asker) func(ctx context.Co
 			asker = ask.Unavailable{}
 		}
 		answer, err := asker.Ask(ctx, ask.Question{
-			Kind: ask.Select, Consent: true, Fresh: true, Agent: of.Name, Options: []string{"yes", "no"},
+			Kind: ask.Select, Consent: true, Agent: of.Name, Options: []string{"yes", "no"},
 			Text: fmt.Sprintf("The agent %s is not trusted, and there is no sandbox here.\nMay it run this script with your rights?\n\n    %s", text.Visible(of.Name), text.Visible(path)),
 		})
 		if err != nil && !errors.Is(err, ask.ErrUnavailable) {
@@ -488,7 +475,7 @@ func (a *App) RequireTrust(ctx context.Context, file string, asker ask.Asker) er
 	}
 	t, of := a.TrustOfDir(ctx, dir), agent.Agent{Ref: a.Agents.At(dir, dir)}
 	switch {
-	case t.Trusted:
+	case t.Tests:
 		return nil
 	case t.Err != nil:
 		return fault.Wrap(fault.Config, t.Err, "%s cannot be trusted", dir)
@@ -497,6 +484,8 @@ func (a *App) RequireTrust(ctx context.Context, file string, asker ask.Asker) er
 	switch {
 	case yes:
 		return a.TrustContent(ctx, t.Content)
+	case (err == nil || errors.Is(err, ask.ErrUnavailable)) && t.Trusted:
+		return fault.New(fault.Config, "%s was not used: it is new, or has changed since %s was trusted", file, dir).WithHint("%s", authorHint(dir))
 	case err == nil || errors.Is(err, ask.ErrUnavailable):
 		return untrusted(of, file+" was not used")
 	}

@@ -134,7 +134,7 @@ func (v *validator) named(ctx context.Context) (tools []tool.Tool, ok bool) {
 		found, err := shelf.listed(ctx, name)
 		path := fmt.Sprintf("global_tools[%d]", i)
 		if unknown, ok := errors.AsType[*tool.UnknownError](err); ok {
-			v.err(graph.RuleUnknownTool, nil, path, unknownHint(name, unknown.Available), "there is no tool %q", name)
+			v.err(graph.RuleUnknownTool, nil, path, unknownHint(name, unknown.Available), "%s", unknown.Missing())
 		} else if err != nil {
 			v.err(graph.RuleToolScript, nil, path, "see what models get of it: loki --tool-schema "+shelf.path(shelf.fileOf(name)), "%v", err)
 		}

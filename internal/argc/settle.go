@@ -64,7 +64,7 @@ func (g *generator) settle(options []*Param) {
 	}
 	for _, p := range options {
 		if p.Required {
-			g.when(p.missing(), func() { g.line("_argc_missing+=(%s)", quote("  "+p.signature())) })
+			g.when(fmt.Sprintf(`[[ -z "${%s+set}" ]]`, p.variable()+index(p)), func() { g.line("_argc_missing+=(%s)", quote("  "+p.signature())) })
 		}
 	}
 }

@@ -104,8 +104,8 @@ type Question struct {
 	// instead of choosing at a terminal is a no, and the answer begins with that word.
 	Consent bool
 
-	// Fresh has a terminal drop what was typed before the question is shown, which was not meant for it.
-	Fresh bool
+	// Affirms is the option of a Consent with two options that y chooses, if it is not yes. The other one is then n.
+	Affirms string
 
 	// Assignees are the subjects and groups of a server who may answer; empty for all who may see the run.
 	Assignees []string
@@ -134,8 +134,6 @@ func (q *Question) refusable() bool {
 	return q.Consent && q.Kind == Choice && slices.Contains(q.Options, no)
 }
 
-const no = "no"
-
 // refusal returns what a user says as an answer that begins with no.
 func refusal(said string) string {
 	words := strings.FieldsFunc(strings.ToLower(said), func(r rune) bool { return !unicode.IsLetter(r) })
@@ -150,9 +148,9 @@ func refusal(said string) string {
 
 // Match returns what a typed line answers. An empty line is the default, if there is
 // one. For a Choice, surrounding blanks aside, a line is the option of that text, the
-// only option of that text in other letters' case, or the option of that number,
-// counted from 1; otherwise it is an answer of the human's own. A Select accepts no such
-// answer, and a Choice none that is a JSON array of texts. The line for a Multi holds options in the same way, with commas between them,
+// only option of that text in other letters' case, the option of that number,
+// counted from 1, or, of y, n and a, the option yes, no or always; otherwise it is an answer of the human's own. A Select accepts no such
+// answer, but the start of only one option unless it is a Consent; a Choice accepts none that is a JSON array of texts. The line for a Multi holds options in the same way, with commas between them,
 // or is their JSON array.
 func (q *Question) Match(line string) (string, error) {
 	if line == "" && q.HasDefault {
@@ -161,7 +159,7 @@ func (q *Question) Match(line string) (string, error) {
 	answer := line
 	switch q.Kind {
 	case Choice, Select:
-		if i := q.option(strings.TrimSpace(line)); i >= 0 {
+		if i := q.named(strings.TrimSpace(line)); i >= 0 {
 			answer = q.Options[i]
 		} else if q.Kind == Select {
 			return answer, q.noOption(line)
@@ -183,15 +181,16 @@ func (q *Question) noOption(text string) error {
 
 func (q *Question) matchMulti(line string) (string, error) {
 	parts, err := SplitAnswers(line)
+	find := q.option
 	if err != nil {
-		parts = nil
+		parts, find = nil, q.named
 		if strings.TrimSpace(line) != "" {
 			parts = strings.Split(line, ",")
 		}
 	}
 	var chosen []string
 	for _, part := range parts {
-		i := q.option(strings.TrimSpace(part))
+		i := find(strings.TrimSpace(part))
 		if i < 0 {
 			return "", q.noOption(part)
 		}
@@ -200,6 +199,19 @@ func (q *Question) matchMulti(line string) (string, error) {
 		}
 	}
 	return JoinAnswers(chosen), nil
+}
+
+// named returns the index of the option that text means: as option does, or as the start of only one of a closed list.
+func (q *Question) named(text string) int {
+	i := q.option(text)
+	if i >= 0 || text == "" || q.Kind == Choice || q.Consent {
+		return i
+	}
+	begins := func(option string) bool { return strings.HasPrefix(strings.ToLower(option), strings.ToLower(text)) }
+	if i = slices.IndexFunc(q.Options, begins); i >= 0 && slices.ContainsFunc(q.Options[i+1:], begins) {
+		return -1
+	}
+	return i
 }
 
 func (q *Question) option(text string) int {
@@ -212,6 +224,9 @@ func (q *Question) option(text string) int {
 	}
 	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Options) {
 		return n - 1
+	}
+	if i, ok := q.letters()[unicode.ToLower([]rune(text + " ")[0])]; ok && len(text) == 1 && strings.ContainsAny(text, "ynaYNA") {
+		return i
 	}
 	return -1
 }

@@ -264,3 +264,31 @@ func FuzzPiped(f *testing.F) {
 		t.Fatal("the input does not end")
 	})
 }
+
+// TestMatchStart answers with the start of an option, which counts in a closed list that is not about permission.
+func TestMatchStart(t *testing.T) {
+	options := []string{"Maker:one - 1k", "maker:two", "maker:twofold", "no"}
+	for _, tt := range []struct {
+		kind    Kind
+		consent bool
+		line    string
+		want    string // empty for an error
+	}{
+		{Select, false, "maker:one", "Maker:one - 1k"},
+		{Select, false, " MAKER:O ", "Maker:one - 1k"},
+		{Select, false, "maker:two", "maker:two"},
+		{Select, false, "maker:tw", ""},
+		{Select, false, "one", ""},
+		{Select, false, " ", ""},
+		{Select, true, "maker:o", ""},
+		{Choice, false, "maker:o", "maker:o"},
+		{Multi, false, "no, maker:o", `["no","Maker:one - 1k"]`},
+		{Multi, false, "maker:tw", ""},
+		{Multi, false, `["maker:o"]`, ""},
+	} {
+		q := Question{Kind: tt.kind, Options: options, Consent: tt.consent}
+		if got, err := q.Match(tt.line); got != tt.want && err == nil || (err != nil) != (tt.want == "") {
+			t.Errorf("%v %q: got %q, %v, want %q", tt.kind, tt.line, got, err, tt.want)
+		}
+	}
+}

@@ -6,17 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"loki/internal/text"
 
 	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
 )
 
-// askPlain asks with lines of text, without moving the cursor.
-func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, width int) (string, error) {
+// askPlain asks with lines of text, without moving the cursor. The terminal edits the lines, but for those of a secret.
+func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, width int) (string, error) {
 	var b strings.Builder
 	b.WriteString("?")
 	if s := q.source(); s != "" {
@@ -39,14 +39,20 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 	}
 	prompt += ": "
 
-	answers := lines{r: in}
+	if q.Kind != Secret {
+		if err := k.shown(ctx); err != nil {
+			return "", err
+		}
+		_ = term.Restore(k.tty.Fd(), k.state)
+		k.typed.rest = nil // of a sequence that was not complete
+	}
 	for {
 		b.WriteString(prompt)
 		line, err := "", error(nil)
-		if tty, ok := in.(*os.File); ok && q.Kind == Secret {
-			line, err = readSecret(ctx, tty, out, b.String())
+		if q.Kind == Secret {
+			line, err = k.secret(ctx, out, b.String())
 		} else if _, err = io.WriteString(out, b.String()); err == nil {
-			line, err = answers.next(ctx)
+			line, err = k.typed.next(ctx)
 		}
 		b.Reset()
 		if err != nil {
@@ -60,7 +66,7 @@ func askPlain(ctx context.Context, q *Question, in io.Reader, out io.Writer, wid
 			continue
 		}
 		answer, err := q.Match(line)
-		if err == nil && q.refusable() && !slices.Contains(slices.Concat(q.Options, []string{"y", "n"}), strings.ToLower(answer)) {
+		if err == nil && q.refusable() && !slices.Contains(q.Options, answer) {
 			answer = refusal(answer)
 			_, err = fmt.Fprintf(out, "Answered: %s\n", safeLine(answer))
 			return answer, err

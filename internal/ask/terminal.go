@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
@@ -24,8 +25,12 @@ type TerminalOptions struct {
 	// terminal. Nil means /dev/tty, or CONIN$ and CONOUT$ on Windows.
 	TTY func() (in, out *os.File, err error)
 
-	// Getenv is where NO_COLOR and TERM are read. Nil means os.Getenv.
+	// Getenv is where NO_COLOR, TERM and other variables about the terminal are read. Nil means os.Getenv.
 	Getenv func(string) string
+
+	// Keep is passed what was typed before a question was shown, and after its answer, as it came from the terminal. Nil
+	// drops it. It is called during Ask and Key only.
+	Keep func(typed []byte)
 
 	// Render lays a question's text out for width columns, for example as Markdown. Nil
 	// wraps it at words. It is not used in plain mode.
@@ -36,11 +41,15 @@ type TerminalOptions struct {
 // even a long one can be scrolled back to. Below it a list or a text field is drawn,
 // which the answer replaces. Nothing is written to standard output.
 //
+// What was typed before a question was on the screen never answers it. A question is shown when no key was pressed for a
+// moment, so that the second half of a double press does not answer the next one.
+//
 // With NO_COLOR, TERM=dumb or no TERM, for a screen reader or a log, it is plain lines
 // instead: options have numbers, and the answer is typed.
 type Terminal struct {
 	turn turns
 	opts TerminalOptions
+	last time.Time // when a question was answered; belongs to the caller whose turn it is
 }
 
 // NewTerminal returns an asker for a terminal. Each question checks whether a
@@ -88,11 +97,18 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	if w, h, err := term.GetSize(out.Fd()); err == nil && w > 0 {
 		width, rows = w, h
 	}
-	if q.Fresh {
-		dropInput(in)
+	// An Enter that is pressed as soon as the question appears has to be read as a key
+	// already.
+	k, err := openKeyboard(in, t.opts.Keep)
+	if err != nil {
+		return "", err
+	}
+	defer t.answered(k)
+	if err := k.settle(ctx, t.quiet()); err != nil {
+		return "", err
 	}
 	if t.plain() {
-		return askPlain(ctx, q, in, out, width)
+		return askPlain(ctx, q, k, out, width)
 	}
 	enableANSI(out)
 	text := safe(q.Text)
@@ -101,18 +117,43 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	} else {
 		text = strings.TrimPrefix(ansi.Wrap("? "+text, width, ""), "? ") // the heading ends with that mark
 	}
-	// An Enter that is pressed as soon as the question appears has to be read as a key
-	// already.
-	state, err := term.MakeRaw(in.Fd())
-	if err != nil {
-		return "", err
+	lines := strings.Split(heading(q)+strings.Trim(text, "\n"), "\n")
+	text = strings.Join(lines, "\n") + "\n"
+	// What a terminal takes at once appears together with the list or field. The question is there when all of it is.
+	if start := len(text) - atOnce; start > 0 {
+		start += strings.IndexByte(text[start:], '\n') + 1
+		if _, err := io.WriteString(out, strings.ReplaceAll(text[:start], "\n", "\r\n")); err != nil {
+			return "", err
+		}
+		text = text[start:]
 	}
-	defer func() { _ = term.Restore(in.Fd(), state) }()
-	text = heading(q) + strings.Trim(text, "\n")
-	if _, err := io.WriteString(out, strings.ReplaceAll(text+"\n", "\n", "\r\n")); err != nil {
-		return "", err
+	answer, single, err := askWidget(ctx, q, k, out, t.environ(), text, screen{width, rows, lines})
+	if err == nil && single {
+		err = k.finish(ctx)
 	}
-	return askWidget(ctx, q, in, out, screen{width, rows, strings.Split(text, "\n")})
+	return answer, err
+}
+
+// atOnce is how many bytes of a question are written together with what is below it.
+const atOnce = 2 << 10
+
+// quiet returns how long no key may be pressed before the next question.
+func (t *Terminal) quiet() time.Duration { return pause - time.Since(t.last) }
+
+// answered gives the keyboard of a question back.
+func (t *Terminal) answered(k *keyboard) {
+	k.close()
+	t.last = time.Now()
+}
+
+// environ returns the variables that describe the terminal.
+func (t *Terminal) environ() (environ []string) {
+	for _, name := range []string{"TERM", "TERM_PROGRAM", "COLORTERM", "CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "SSH_TTY", "TMUX", "WT_SESSION"} {
+		if value := t.opts.Getenv(name); value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
 }
 
 // heading returns the text before a question: a line with its source, or only a mark.

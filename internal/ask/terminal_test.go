@@ -1,74 +1,61 @@
-//go:build !windows
+//go:build linux || darwin
 
 package ask
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
-	"github.com/hinshun/vt10x"
+
+	"loki/internal/ptytest"
 )
 
-// console is the far side of a terminal: it sees what is drawn and types.
-type console struct {
-	t    *testing.T
-	near *os.File
-	far  *os.File
+// TestMain runs many tests at once, unless -parallel limits them: they wait for pauses of typing, not for processors.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", "16") // a number is valid
+	}
+	os.Exit(m.Run())
+}
 
-	mu     sync.Mutex
-	seen   bytes.Buffer
-	screen vt10x.Terminal // what is on it is not always in seen: only what changed is drawn again
-	grown  *sync.Cond
-	over   bool
+// console is the user's side of a terminal at which an asker asks.
+type console struct {
+	*ptytest.Terminal
+	t *testing.T
 }
 
 func newConsole(t *testing.T) *console {
 	t.Helper()
-	far, near, err := pty.Open()
-	if err != nil {
-		t.Skip("no pseudo-terminals here:", err)
-	}
-	if err := pty.Setsize(near, &pty.Winsize{Rows: 24, Cols: 60}); err != nil {
-		t.Fatal(err)
-	}
-	c := &console{t: t, near: near, far: far, screen: vt10x.New(vt10x.WithSize(60, 24))}
-	c.grown = sync.NewCond(&c.mu)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		buf := make([]byte, 4096)
-		for {
-			n, err := far.Read(buf)
-			c.mu.Lock()
-			c.seen.Write(buf[:n])
-			_, _ = c.screen.Write(buf[:n])
-			c.over = err != nil
-			c.grown.Broadcast()
-			c.mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = near.Close() // the far side then reads an error
-		<-done
-		_ = far.Close()
-	})
-	return c
+	return &console{ptytest.Open(t, 60), t}
 }
+
+func (c *console) sees(text string) {
+	c.t.Helper()
+	c.Shows(text)
+}
+
+func (c *console) types(keys string) {
+	c.t.Helper()
+	c.Types(keys)
+}
+
+func (c *console) drawn() string { return c.Drawn() }
+func (c *console) raw() string   { return c.Raw() }
+func (c *console) forget()       { c.Forget() }
 
 func (c *console) asker(env ...string) *Terminal {
 	return NewTerminal(TerminalOptions{
-		In: c.near, Out: c.near,
+		In: c.Program, Out: c.Program,
 		TTY: func() (in, out *os.File, err error) { return nil, nil, errors.New("not needed") },
 		Getenv: func(name string) string {
 			for _, e := range env {
@@ -79,50 +66,6 @@ func (c *console) asker(env ...string) *Terminal {
 			return ""
 		},
 	})
-}
-
-// sees waits until text has been drawn.
-func (c *console) sees(text string) {
-	c.t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	stop := context.AfterFunc(c.t.Context(), c.grown.Broadcast)
-	defer stop()
-	for !strings.Contains(c.all(), text) {
-		if c.over || c.t.Context().Err() != nil {
-			c.t.Fatalf("%q was never drawn, but\n%s", text, c.all())
-		}
-		c.grown.Wait()
-	}
-}
-
-// all returns what has been drawn so far, without colors and cursor movements, and then what is
-// on the screen.
-func (c *console) all() string { return ansi.Strip(c.seen.String()) + "\n" + c.screen.String() }
-
-func (c *console) drawn() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.all()
-}
-
-func (c *console) raw() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.seen.String()
-}
-
-func (c *console) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.seen.Reset()
-}
-
-func (c *console) types(keys string) {
-	c.t.Helper()
-	if _, err := c.far.WriteString(keys); err != nil {
-		c.t.Fatal(err)
-	}
 }
 
 type outcome struct {
@@ -172,12 +115,13 @@ func TestTerminalChoice(t *testing.T) {
 		q          Question
 		want       string
 	}{
-		{"first", enter, approval(), "yes"},
-		{"second", down + enter, approval(), "no"},
+		{"first", down + enter, approval(), "yes"},
+		{"second", down + down + enter, approval(), "no"},
 		{"default", enter, withDefault("no"), "no"},
 		{"default_is_no_option", enter, withDefault("later"), "later"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			c := newConsole(t)
 			done := c.ask(t.Context(), c.asker(xterm), tt.q)
 			c.sees("submit")
@@ -194,10 +138,11 @@ func TestTerminalChoice(t *testing.T) {
 }
 
 func TestTerminalOwnAnswer(t *testing.T) {
+	t.Parallel()
 	c := newConsole(t)
 	done := c.ask(t.Context(), c.asker(xterm), approval())
 	c.sees("submit")
-	c.types(down + down + enter)
+	c.types(down + down + down + enter)
 	c.sees("back")
 	c.forget()
 	c.types(esc) // changes their mind
@@ -212,6 +157,7 @@ func TestTerminalOwnAnswer(t *testing.T) {
 func TestTerminalText(t *testing.T) {
 	q := Question{Kind: Text, Node: "term", Text: "Search for?", Default: "last", HasDefault: true, Validate: atLeast(3)}
 	t.Run("default", func(t *testing.T) {
+		t.Parallel()
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker(xterm), q)
 		c.sees("submit")
@@ -222,6 +168,7 @@ func TestTerminalText(t *testing.T) {
 		(<-done).check(t, "last")
 	})
 	t.Run("asked_again", func(t *testing.T) {
+		t.Parallel()
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker(xterm), q)
 		c.sees("submit")
@@ -231,6 +178,7 @@ func TestTerminalText(t *testing.T) {
 		(<-done).check(t, "abc")
 	})
 	t.Run("several_lines", func(t *testing.T) {
+		t.Parallel()
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker(xterm), q)
 		c.sees("submit")
@@ -239,9 +187,10 @@ func TestTerminalText(t *testing.T) {
 	})
 }
 
-// TestTerminalIsReadyWithItsQuestion answers while the question's text is being printed, before
-// anything is drawn to choose from.
+// TestTerminalIsReadyWithItsQuestion answers while the question's text is being printed, which does not count, and as soon as
+// its last line is there, which does.
 func TestTerminalIsReadyWithItsQuestion(t *testing.T) {
+	t.Parallel()
 	c := newConsole(t)
 	far, near, err := pty.Open()
 	if err != nil {
@@ -254,7 +203,15 @@ func TestTerminalIsReadyWithItsQuestion(t *testing.T) {
 	if _, err := far.Read(make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	c.types("melissa" + enter) // the rest of the text waits to be read
+	c.types("early" + enter) // the rest of the text waits to be read
+	for shown, buf := "", make([]byte, 1000); !strings.Contains(shown, "Name?"); {
+		n, err := far.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = shown[max(len(shown)-100, 0):] + string(buf[:n])
+	}
+	c.types("melissa" + enter)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -267,6 +224,7 @@ func TestTerminalIsReadyWithItsQuestion(t *testing.T) {
 }
 
 func TestTerminalChoiceWithoutOptions(t *testing.T) {
+	t.Parallel()
 	c := newConsole(t)
 	done := c.ask(t.Context(), c.asker(xterm), Question{Kind: Choice, Text: "What now?"})
 	c.sees("new line • enter submit")
@@ -275,6 +233,7 @@ func TestTerminalChoiceWithoutOptions(t *testing.T) {
 }
 
 func TestTerminalShowsLongQuestionsWhole(t *testing.T) {
+	t.Parallel()
 	c := newConsole(t)
 	q := approval()
 	var lines []string
@@ -284,7 +243,7 @@ func TestTerminalShowsLongQuestionsWhole(t *testing.T) {
 	q.Text = strings.Join(lines, "\n")
 	done := c.ask(t.Context(), c.asker(xterm), q)
 	c.sees("submit")
-	c.types(enter)
+	c.types("1" + enter)
 	(<-done).check(t, "yes")
 	if n := strings.Count(ansi.Strip(c.raw()), "end of line"); n != 100 {
 		t.Errorf("%d of 100 lines were drawn", n)
@@ -292,8 +251,9 @@ func TestTerminalShowsLongQuestionsWhole(t *testing.T) {
 }
 
 func TestTerminalCtrlC(t *testing.T) {
-	for name, keys := range map[string]string{"in_list": ctrlC, "in_text": down + down + enter + ctrlC} {
+	for name, keys := range map[string]string{"in_list": ctrlC, "in_text": down + down + down + enter + ctrlC} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newConsole(t)
 			done := c.ask(t.Context(), c.asker(xterm), approval())
 			c.sees("submit")
@@ -302,6 +262,7 @@ func TestTerminalCtrlC(t *testing.T) {
 				t.Errorf("got %q, %v, want cancelled", o.answer, o.err)
 			}
 			c.sees("not answered")
+			c.Restored()
 		})
 	}
 }
@@ -309,6 +270,7 @@ func TestTerminalCtrlC(t *testing.T) {
 func TestTerminalContextEnds(t *testing.T) {
 	for name, env := range map[string][]string{"drawn": {xterm}, "plain": {"TERM=dumb"}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newConsole(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := c.ask(ctx, c.asker(env...), approval())
@@ -322,13 +284,14 @@ func TestTerminalContextEnds(t *testing.T) {
 }
 
 func TestTerminalAsksOneAfterTheOther(t *testing.T) {
+	t.Parallel()
 	c := newConsole(t)
 	a := c.asker(xterm)
 	first, second := approval(), Question{Kind: Text, Node: "term", Agent: "child", Depth: 1, Text: "Search for?"}
 	firstDone := c.ask(t.Context(), a, first)
 	c.sees("submit")
 	secondDone := c.ask(t.Context(), a, second)
-	c.types(enter)
+	c.types("y" + enter)
 	(<-firstDone).check(t, "yes")
 	c.sees("? term (child)")
 	c.sees("new line • enter submit")
@@ -346,6 +309,7 @@ func TestTerminalPlain(t *testing.T) {
 		{"asked_again", "TERM=dumb", "\nYES\n", "yes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			c := newConsole(t)
 			env := []string{tt.env, xterm}
 			done := c.ask(t.Context(), c.asker(env...), approval())
@@ -360,6 +324,7 @@ func TestTerminalPlain(t *testing.T) {
 		})
 	}
 	t.Run("text", func(t *testing.T) {
+		t.Parallel()
 		c := newConsole(t)
 		q := Question{Kind: Text, Text: "Search for?", Default: "last", HasDefault: true, Validate: atLeast(3)}
 		done := c.ask(t.Context(), c.asker("TERM=dumb"), q)
@@ -370,6 +335,7 @@ func TestTerminalPlain(t *testing.T) {
 		(<-done).check(t, "last")
 	})
 	t.Run("closed", func(t *testing.T) {
+		t.Parallel()
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker("TERM=dumb"), approval())
 		c.sees("own: ")
@@ -381,6 +347,7 @@ func TestTerminalPlain(t *testing.T) {
 }
 
 func TestTerminalUsesTheControllingTerminal(t *testing.T) {
+	t.Parallel()
 	c := newConsole(t)
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -394,7 +361,7 @@ func TestTerminalUsesTheControllingTerminal(t *testing.T) {
 		Getenv: func(string) string { return "dumb" },
 		TTY: func() (in, out *os.File, err error) {
 			opened++
-			name := c.near.Name()
+			name := c.Program.Name()
 			if in, err = os.OpenFile(name, os.O_RDONLY, 0); err != nil {
 				return nil, nil, err
 			}
@@ -427,6 +394,7 @@ func TestTerminalWithoutOne(t *testing.T) {
 }
 
 func TestTerminalDisarmsEscapeSequences(t *testing.T) {
+	t.Parallel()
 	c := newConsole(t)
 	q := approval()
 	q.Node = "app\x1b]0;node\arove"
@@ -444,6 +412,7 @@ func TestTerminalDisarmsEscapeSequences(t *testing.T) {
 }
 
 func TestTerminalRenders(t *testing.T) {
+	t.Parallel()
 	c := newConsole(t)
 	a := c.asker(xterm)
 	a.opts.Render = func(text string, width int) string {
@@ -454,7 +423,7 @@ func TestTerminalRenders(t *testing.T) {
 	}
 	done := c.ask(t.Context(), a, approval())
 	c.sees("submit")
-	c.types(enter)
+	c.types("y" + enter)
 	(<-done).check(t, "yes")
 	if !strings.Contains(c.drawn(), "APPROVE?") {
 		t.Errorf("the text was not rendered:\n%s", c.drawn())

@@ -2,7 +2,11 @@
 
 package ask
 
-import "os"
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // ansiWithoutTerm is true if a terminal without the variable TERM understands escape
 // sequences.
@@ -19,6 +23,18 @@ func openTTY() (in, out *os.File, err error) {
 		return nil, nil, err
 	}
 	return in, out, nil
+}
+
+// waiting reports whether something was typed that can be read now.
+func waiting(tty *os.File) bool {
+	fd := int(tty.Fd())
+	if fd >= unix.FD_SETSIZE {
+		return false
+	}
+	var files unix.FdSet
+	files.Set(fd)
+	n, err := unix.Select(fd+1, &files, nil, nil, &unix.Timeval{})
+	return n > 0 && err == nil
 }
 
 func enableANSI(*os.File) {}

@@ -1,33 +1,24 @@
 package ask
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"runtime"
 	"strings"
 
 	"loki/internal/text"
 
-	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/huh/v2"
 	"charm.land/lipgloss/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 )
-
-// Values of the entries that are not answers.
-const (
-	ownAnswer = -1 // leads to the text field
-	noAnswer  = -2 // stands first in a consent, so that Enter alone gives none
-)
-
-// listHeight bounds the lines of a list of options, which then scrolls, so that the
-// end of the question stays visible.
-const listHeight = 10
 
 // screen is what a widget knows about the terminal.
 type screen struct {
@@ -35,13 +26,15 @@ type screen struct {
 	printed     []string // the lines of the question above the widget, with styles
 }
 
-// askWidget draws a list or a text field for q and returns the answer, which
-// replaces it on the screen.
-func askWidget(ctx context.Context, q *Question, in, out *os.File, s screen) (string, error) {
+// askWidget draws a list or a text field for q and returns the answer, which replaces it on the screen. text is printed above it,
+// with the first frame, and single reports whether the answer is a letter or digit without Enter.
+func askWidget(ctx context.Context, q *Question, k *keyboard, out *os.File, environ []string, text string, s screen) (answer string, single bool, err error) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	p := tea.NewProgram(newWidget(q, s), tea.WithInput(in), tea.WithOutput(out), tea.WithContext(own),
-		tea.WithoutSignalHandler(), tea.WithFilter(refuseSizeRequests))
+	w := newWidget(q, s)
+	canvas := &canvas{File: out, before: text, shown: make(chan struct{}), first: func() error { return k.shown(own) }}
+	p := tea.NewProgram(w, tea.WithInput(nil), tea.WithOutput(canvas), tea.WithContext(own),
+		tea.WithEnvironment(environ), tea.WithoutSignalHandler(), tea.WithFilter(refuseSizeRequests))
 	// A program whose own context ends leaves its view on the screen. So it gets a
 	// message to end.
 	notified := make(chan struct{})
@@ -49,22 +42,121 @@ func askWidget(ctx context.Context, q *Question, in, out *os.File, s screen) (st
 		defer close(notified)
 		p.Send(giveUp{})
 	})
-	model, err := p.Run()
+	var failed error
+	pressed := make(chan struct{})
+	go func() { // ends with the program, whose end cancels own
+		defer close(pressed)
+		select {
+		case <-canvas.shown:
+			if failed = canvas.err; failed == nil {
+				failed = press(own, p, k)
+			}
+			if failed != nil && own.Err() == nil {
+				p.Send(giveUp{})
+			}
+		case <-own.Done():
+		}
+	}()
+	_, err = p.Run()
 	cancel()
+	<-pressed
 	if !stop() {
 		<-notified
 	}
+	if failed != nil && !errors.Is(failed, context.Canceled) {
+		err = fmt.Errorf("the terminal was closed: %w: %w", ErrUnavailable, failed)
+	}
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	w := model.(*widget)
 	if _, err := io.WriteString(out, w.trim()); err != nil {
-		return "", err
+		return "", false, err
 	}
-	if w.form.State != huh.StateCompleted {
-		return "", context.Canceled
+	if !w.answered {
+		return "", false, context.Canceled
 	}
-	return w.answer(), nil
+	return w.answer(), w.form == nil && w.list.single, nil
+}
+
+// press passes keys to a program, each when the one before it was acted upon, until one has ended it. What was typed after
+// that stays in the keyboard.
+func press(ctx context.Context, p *tea.Program, k *keyboard) error {
+	for {
+		event, err := k.next(ctx)
+		if err != nil {
+			return err
+		}
+		reply := make(chan reaction, 1)
+		switch event := event.(type) {
+		case uv.KeyPressEvent:
+			p.Send(typed{tea.KeyPressMsg(event), reply})
+		case uv.PasteEvent:
+			p.Send(typed{tea.PasteMsg(event), reply})
+		case uv.ModeReportEvent:
+			p.Send(tea.ModeReportMsg(event))
+			continue
+		default:
+			continue
+		}
+		select {
+		case r := <-reply:
+			if r == ended {
+				return nil
+			}
+			if r == refused {
+				if err := k.settle(ctx, typing); err != nil {
+					return err
+				}
+				p.Send(helped{})
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// typed is the message of a key or a paste. The reaction to it is sent to reply, which has room for it.
+type typed struct {
+	msg   tea.Msg
+	reply chan<- reaction
+}
+
+// reaction is what a widget does upon a key.
+type reaction int
+
+const (
+	taken   reaction = iota
+	refused          // it answers nothing, and what is typed without a pause after it must not, either
+	ended            // it was the last one
+)
+
+// helped is the message that keys count again after one that was refused.
+type helped struct{}
+
+// canvas is a terminal to draw on, whose first frame is the moment at which a question appears.
+type canvas struct {
+	*os.File
+	before string
+	first  func() error
+	shown  chan struct{} // closed when the question is on the screen
+	err    error         // of first; read after shown is closed
+}
+
+// Write implements [io.Writer]. One goroutine draws at a time.
+func (c *canvas) Write(p []byte) (int, error) {
+	data := p
+	if c.first != nil {
+		c.err, c.first = c.first(), nil
+		data = append([]byte(c.before), p...)
+		defer close(c.shown)
+	}
+	if runtime.GOOS != "windows" { // the terminal does not do it in raw mode
+		data = bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
+	}
+	if _, err := c.File.Write(data); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // refuseSizeRequests drops the request for the window's size with which a form
@@ -82,75 +174,125 @@ type giveUp struct{}
 
 // widget is a list to choose from, a field to type in, or the one and then the other.
 type widget struct {
-	q       *Question
-	screen  screen
-	page    int // the number of the page of the question that is shown again, 0 if none is
-	form    *huh.Form
-	list    *huh.Select[int] // nil without one
-	entries []string         // answers to choose from
-	chosen  int              // index into entries, or ownAnswer
-	marked  []int            // indexes into q.Options, of a Multi
-	typed   string
-	tried   bool // Enter was pressed
-	over    bool // the form has ended, or the caller has given up
-	height  int  // lines of the tallest view so far
+	q        *Question
+	screen   screen
+	page     int       // the number of the page of the question that is shown again, 0 if none is
+	list     *list     // nil without one
+	form     *huh.Form // the field; nil while the list is used
+	typed    string
+	answered bool
+	over     bool // it was answered, the user has left, or the caller has given up
+	height   int  // lines of the tallest view so far
 }
 
 func newWidget(q *Question, s screen) *widget {
-	w := &widget{q: q, screen: s, chosen: ownAnswer}
-	var groups []*huh.Group
-	switch {
-	case q.Kind == Select && len(q.Options) > 0:
-		w.entries, w.chosen = preselected(q)
-		w.list = listField(q, w.entries, &w.chosen, s.width)
-		groups = []*huh.Group{huh.NewGroup(w.list)}
-	case q.Kind == Multi && len(q.Options) > 0:
-		groups = []*huh.Group{huh.NewGroup(multiField(q, &w.marked, &w.tried))}
-	case q.Kind == Secret:
-		groups = []*huh.Group{huh.NewGroup(secretField(q, &w.typed))}
-	case q.Kind == Line:
-		groups = []*huh.Group{huh.NewGroup(lineField(q, &w.typed))}
-	case q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault):
-		w.entries, w.chosen = preselected(q)
-		w.list = listField(q, w.entries, &w.chosen, s.width)
-		list := huh.NewGroup(w.list)
-		text := huh.NewGroup(textField(q, &w.typed))
-		groups = []*huh.Group{list, text.WithHideFunc(func() bool { return w.chosen != ownAnswer })}
-	default:
-		groups = []*huh.Group{huh.NewGroup(textField(q, &w.typed))}
+	w := &widget{q: q, screen: s}
+	if q.Kind == Multi || len(q.Options) > 0 && q.Kind == Select || q.Kind == Choice && (len(q.Options) > 0 || q.HasDefault) {
+		w.list = newList(q)
+		if len(w.list.rows) > 0 {
+			return w
+		}
+		w.list = nil
 	}
-	w.form = huh.NewForm(groups...).WithTheme(huh.ThemeFunc(theme)).WithKeyMap(keys(len(w.entries)))
+	w.openField()
 	return w
 }
 
+// openField replaces the list with a field.
+func (w *widget) openField() tea.Cmd {
+	var field huh.Field
+	switch w.q.Kind {
+	case Secret:
+		field = secretField(w.q, &w.typed)
+	case Line:
+		field = lineField(w.q, &w.typed)
+	default:
+		field = textField(w.q, &w.typed)
+	}
+	w.form = huh.NewForm(huh.NewGroup(field)).WithTheme(huh.ThemeFunc(theme))
+	return w.form.Init()
+}
+
 // Init implements [tea.Model].
-func (w *widget) Init() tea.Cmd { return w.form.Init() }
+func (w *widget) Init() tea.Cmd {
+	if w.form == nil {
+		return nil
+	}
+	return w.form.Init()
+}
 
 // Update implements [tea.Model].
 func (w *widget) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	reply := make(chan<- reaction, 1) // of a message that is not a key
+	if t, ok := msg.(typed); ok {
+		msg, reply = t.msg, t.reply
+	}
+	r, cmd := ended, tea.Cmd(nil)
+	if !w.over { // a message of the field may come after the last key
+		r, cmd = w.update(msg)
+	}
+	if w.over {
+		r, cmd = ended, tea.Quit
+	}
+	reply <- r
+	return w, cmd
+}
+
+func (w *widget) update(msg tea.Msg) (r reaction, cmd tea.Cmd) {
 	switch msg := msg.(type) {
 	case giveUp:
 		w.over = true
-		return w, tea.Quit
+		return taken, nil
 	case tea.WindowSizeMsg:
 		w.screen.width, w.screen.rows = msg.Width, msg.Height
 	case tea.KeyPressMsg:
-		switch msg.Code {
-		case tea.KeyPgUp:
+		switch {
+		case msg.Code == tea.KeyPgUp:
 			w.page = max(w.page-1, 1)
-			return w, nil
-		case tea.KeyPgDown:
+			return taken, nil
+		case msg.Code == tea.KeyPgDown:
 			w.page++ // again bounds it
-			return w, nil
+			return taken, nil
+		case msg.Code == 'c' && msg.Mod == tea.ModCtrl:
+			w.over = true
+			return taken, nil
+		case w.form != nil && w.list != nil && (msg.Code == tea.KeyEscape || msg.String() == "shift+tab"):
+			w.form = nil
+			return taken, nil
 		}
-		w.tried = w.tried || msg.Code == tea.KeyEnter
 	}
-	_, cmd := w.form.Update(msg)
-	if w.form.State != huh.StateNormal {
-		w.over = true
-		return w, tea.Quit
+	if w.form != nil {
+		_, cmd = w.form.Update(msg)
+		w.answered = w.form.State == huh.StateCompleted
+		w.over = w.form.State != huh.StateNormal
+		return taken, cmd
 	}
-	return w, cmd
+	return w.updateList(msg)
+}
+
+func (w *widget) updateList(msg tea.Msg) (r reaction, cmd tea.Cmd) {
+	done, other := false, false
+	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		done, other, cmd = w.list.press(msg)
+	case tea.PasteMsg:
+		w.list.paste(msg.Content)
+	case hesitated:
+		done = w.list.hesitate(msg)
+	case helped:
+		w.list.fault = w.list.help()
+	}
+	if other {
+		return refused, cmd
+	}
+	if !done {
+		return taken, cmd
+	}
+	if row, ok := w.list.selected(); ok && row == ownAnswer && w.list.own() == "" {
+		return taken, w.openField()
+	}
+	w.answered, w.over = true, true
+	return taken, nil
 }
 
 // View implements [tea.Model]. The last view is the answer, in one line.
@@ -158,32 +300,21 @@ func (w *widget) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // Views never get lower: when one does, Bubble Tea (v2.0.9) loses count of the lines
 // above the cursor and leaves some of the old view behind.
 func (w *widget) View() tea.View {
-	content := w.again(w.form.View() + w.whole())
-	if w.over {
+	content := ""
+	switch {
+	case w.answered:
+		content = cyan().Render("❯ " + oneLine(w.shown(), w.screen.width-2))
+	case w.over:
 		content = faint().Render("not answered")
-		if w.form.State == huh.StateCompleted {
-			content = cyan().Render("❯ " + oneLine(w.shown(), w.screen.width-2))
-		}
+	case w.form != nil && w.list != nil:
+		content = w.again(w.form.View() + "\n" + faint().Render("esc back to the list"))
+	case w.form != nil:
+		content = w.again(w.form.View())
+	default:
+		content = w.again(w.list.view(w.screen.width, w.screen.rows))
 	}
 	w.height = max(w.height, lipgloss.Height(content), 2)
 	return tea.NewView(lipgloss.PlaceVertical(w.height, lipgloss.Top, content))
-}
-
-// whole returns what is to be drawn below the list: all of the entry under the cursor if its label is cut.
-func (w *widget) whole() string {
-	if w.list == nil {
-		return ""
-	}
-	const most = 4 // rows
-	i, _ := w.list.Hovered()
-	if i < 0 || ansi.StringWidth(safeLine(w.entries[i])) <= labelWidth(w.screen.width) {
-		return ""
-	}
-	rows := strings.Split(ansi.Wrap(safeLine(w.entries[i]), max(w.screen.width, 20), ""), "\n")
-	if len(rows) > most {
-		rows = append(rows[:most-1], rows[most-1]+"…")
-	}
-	return "\n\n" + faint().Render(strings.Join(rows, "\n"))
 }
 
 // again returns the view with a form: above it what leads to the start of a question that does not fit on the screen, and after
@@ -215,112 +346,26 @@ func (w *widget) trim() string {
 
 // shown returns the answer as it stays on the screen.
 func (w *widget) shown() string {
-	switch w.q.Kind {
-	case Secret:
+	switch {
+	case w.q.Kind == Secret:
 		return "(not shown)"
-	case Multi:
-		return strings.Join(w.markedOptions(), ", ")
+	case w.q.Kind == Multi && w.list != nil:
+		chosen, _ := SplitAnswers(w.answer())
+		return strings.Join(chosen, ", ")
 	}
 	return w.answer()
 }
 
-func (w *widget) markedOptions() []string {
-	var options []string
-	for _, i := range slices.Sorted(slices.Values(w.marked)) {
-		options = append(options, w.q.Options[i])
-	}
-	return options
-}
-
 func (w *widget) answer() string {
 	switch {
-	case w.q.Kind == Multi && len(w.q.Options) > 0:
-		return JoinAnswers(w.markedOptions())
-	case w.chosen >= 0:
-		return w.entries[w.chosen]
+	case w.form == nil:
+		return w.list.answer()
 	case w.typed == "" && w.q.HasDefault:
 		return w.q.Default
 	case w.q.refusable():
 		return refusal(w.typed)
 	}
 	return w.typed
-}
-
-// preselected returns the answers to choose from and the index of the one that is
-// preselected: the default, which becomes an entry if it is not an option. Without a default
-// it is the first one, and [noAnswer] for a question about permission.
-func preselected(q *Question) (entries []string, selected int) {
-	entries = slices.Clone(q.Options)
-	switch {
-	case q.HasDefault:
-	case q.Consent:
-		return entries, noAnswer
-	default:
-		return entries, 0
-	}
-	if i := slices.Index(entries, q.Default); i >= 0 {
-		return entries, i
-	}
-	return append(entries, q.Default), len(entries)
-}
-
-// labelWidth is how many columns a label of a list has: one of several rows could push the others off the screen.
-func labelWidth(width int) int { return max(width-4, 20) }
-
-func listField(q *Question, entries []string, chosen *int, width int) *huh.Select[int] {
-	options := make([]huh.Option[int], 0, len(entries)+2)
-	if *chosen == noAnswer {
-		options = append(options, huh.NewOption("(choose an answer)", noAnswer))
-	}
-	for i, entry := range entries {
-		label := cmp.Or(safeLine(entry), "(empty)")
-		if q.HasDefault && entry == q.Default {
-			label += " (default)"
-		}
-		options = append(options, huh.NewOption(text.CutColumns(label, labelWidth(width)), i))
-	}
-	if q.Kind == Choice {
-		label := "Something else…"
-		if q.refusable() {
-			label = "no, and say why…"
-		}
-		options = append(options, huh.NewOption(label, ownAnswer))
-	}
-	list := huh.NewSelect[int]().Options(options...).Value(chosen).Validate(func(i int) error {
-		switch {
-		case i == noAnswer:
-			return errors.New("choose with the arrow keys")
-		case i == ownAnswer || q.HasDefault && entries[i] == q.Default:
-			return nil
-		}
-		return q.validate(entries[i])
-	})
-	if len(options) > listHeight {
-		list.Height(listHeight)
-	}
-	return list
-}
-
-func multiField(q *Question, marked *[]int, tried *bool) huh.Field {
-	var preset []string
-	if q.HasDefault {
-		preset, _ = SplitAnswers(q.Default) // a default of another form marks nothing
-	}
-	options := make([]huh.Option[int], 0, len(q.Options))
-	for i, option := range q.Options {
-		options = append(options, huh.NewOption(cmp.Or(safeLine(option), "(empty)"), i).Selected(slices.Contains(preset, option)))
-	}
-	list := huh.NewMultiSelect[int]().Options(options...).Value(marked).Validate(func(chosen []int) error {
-		if !*tried {
-			return nil // the help is shown where errors are
-		}
-		w := widget{q: q, marked: chosen}
-		return q.validate(w.answer())
-	})
-	if len(options) > listHeight {
-		list.Height(listHeight)
-	}
-	return list
 }
 
 func secretField(q *Question, typed *string) huh.Field {
@@ -352,16 +397,6 @@ func textField(q *Question, typed *string) huh.Field {
 	return field.WithTheme(huh.ThemeFunc(frameTheme))
 }
 
-// keys are huh's, but Escape leads back to the list, and a short list cannot be
-// filtered.
-func keys(entries int) *huh.KeyMap {
-	k := huh.NewDefaultKeyMap()
-	k.Text.Prev = key.NewBinding(key.WithKeys("esc", "shift+tab"), key.WithHelp("esc", "back"))
-	k.Select.Filter.SetEnabled(entries >= listHeight)
-	k.MultiSelect.Filter.SetEnabled(false)
-	return k
-}
-
 // The colors are those of the terminal's palette, so that they are readable on a light
 // and on a dark background.
 func cyan() lipgloss.Style  { return lipgloss.NewStyle().Foreground(lipgloss.Cyan) }
@@ -372,11 +407,6 @@ func faint() lipgloss.Style { return lipgloss.NewStyle().Faint(true) }
 func theme(bool) *huh.Styles {
 	t := huh.ThemeBase(true)
 	t.Focused.Base = lipgloss.NewStyle()
-	t.Focused.SelectSelector = cyan().SetString("❯ ")
-	t.Focused.SelectedOption = cyan()
-	t.Focused.MultiSelectSelector = cyan().SetString("❯ ")
-	t.Focused.SelectedPrefix = cyan().SetString("[x] ")
-	t.Focused.UnselectedPrefix = lipgloss.NewStyle().SetString("[ ] ")
 	t.Focused.ErrorMessage = red()
 	t.Focused.TextInput.Placeholder = faint()
 	t.Help.ShortKey, t.Help.ShortDesc, t.Help.ShortSeparator = faint(), faint(), faint()

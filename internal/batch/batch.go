@@ -24,6 +24,7 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/text"
 )
 
 // MaxLine bounds a line of the rows and of the answers, in bytes.
@@ -52,21 +53,24 @@ func Read(r io.Reader, template, under string) ([]Row, error) {
 	var rows []Row
 	same := newSameness()
 	occurrences := make(map[string]int)
-	lines := bufio.NewScanner(r)
+	lines := bufio.NewScanner(text.UnmarkedReader(r))
 	lines.Buffer(nil, MaxLine)
 	n := 0
 	for lines.Scan() {
 		n++
-		text := bytes.TrimSpace(lines.Bytes())
-		if len(text) == 0 {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
 			continue
 		}
-		row, err := parse(text, template)
+		row, err := parse(line, template)
+		if format, convert := formatOf(line); err != nil && len(rows) == 0 && format != "" {
+			return nil, fault.New(fault.Usage, "line %d is %s, and --map reads JSON Lines, one object or string per line", n, format).WithHint("convert it: %s", convert)
+		}
 		if err != nil {
 			return nil, fault.Wrap(fault.Usage, err, "line %d", n)
 		}
 		row.Line = n
-		same.add(row.Prompt, text)
+		same.add(row.Prompt, line)
 		hash := sha256.Sum256([]byte(under + "\x00" + row.Prompt))
 		row.Key = hex.EncodeToString(hash[:12])
 		// The same prompt may be there more than once, and is then asked as often.
@@ -84,6 +88,19 @@ func Read(r io.Reader, template, under string) ([]Row, error) {
 			WithHint("name a member that differs, such as {{name}}, or none: the line then follows the text")
 	}
 	return rows, nil
+}
+
+// formatOf returns what a file that begins with line is instead of JSON Lines, and the command that converts it; "" if it is
+// not known.
+func formatOf(line []byte) (format, convert string) {
+	switch i := bytes.IndexAny(line, ",;\t"); {
+	case line[0] == '[':
+		return "a JSON array", "jq -c '.[]' FILE > FILE.jsonl"
+	case line[0] != '{' && i > 0:
+		const program = `import csv,json,sys; [print(json.dumps(r)) for r in csv.DictReader(sys.stdin, delimiter="%s")]`
+		return "CSV", fmt.Sprintf("python3 -c '"+program+"' < FILE > FILE.jsonl", strings.ReplaceAll(string(line[i]), "\t", `\t`))
+	}
+	return "", ""
 }
 
 // sameness finds rows that differ but make the same prompt. Two of each are enough.

@@ -10,6 +10,7 @@
 package bundle
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,7 +74,11 @@ func install(bundle fs.FS, name, dir string) (written []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the bundled agent %s: %w", name, err)
 	}
-	if own, err := isUsersOwn(files, name, dir); own || err != nil {
+	own, err := isUsersOwn(files, name, dir)
+	if !own && err == nil {
+		own, err = holdsOthers(bundle, filepath.Join(dir, name), name)
+	}
+	if own || err != nil {
 		return nil, err
 	}
 	if common, err := filesOf(bundle, shared); err == nil { // a bundle need not have any
@@ -131,6 +136,34 @@ func isUsersOwn(files []string, name, dir string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// holdsOthers reports whether a directory holds a file that is not the agent's called name, as it is in the bundle: then it is
+// the user's. A part of the agent is what an installation that was cut short has left.
+func holdsOthers(bundle fs.FS, dir, name string) (bool, error) {
+	others := false
+	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}
+		rel, err := filepath.Rel(dir, file)
+		if err != nil {
+			return err
+		}
+		shipped, err := fs.ReadFile(bundle, path.Join(name, filepath.ToSlash(rel)))
+		if err == nil {
+			var there []byte
+			if there, err = os.ReadFile(file); err == nil && bytes.Equal(there, shipped) {
+				return nil
+			}
+		}
+		others = true
+		return fs.SkipAll
+	})
+	return others, err
 }
 
 // place copies a file of the bundle to target unless something is there. The file

@@ -115,6 +115,9 @@ func TestResolve(t *testing.T) {
 		{"exact", "openai:gpt-4o", Chat, Model{
 			Client: "openai", ClientType: "openai", Name: "gpt-4o", Type: Chat, RealName: "gpt-4o-2024", Listed: true, MaxInputTokens: 128000,
 		}},
+		{"forgotten_client", "gpt-4o", Chat, Model{
+			Client: "openai", ClientType: "openai", Name: "gpt-4o", Type: Chat, RealName: "gpt-4o-2024", Listed: true, MaxInputTokens: 128000,
+		}},
 		{"exact_with_colon", "ollama:llama3.2:3b", Chat, Model{Client: "ollama", ClientType: CompatibleType, Name: "llama3.2:3b", Type: Chat, Listed: true}},
 		{"exact_of_this_type", "openai:both", Chat, Model{Client: "openai", ClientType: "openai", Name: "both", Type: Chat, Listed: true}},
 		{"embedding", "openai:text-embedding-3-small", Embedding, Model{
@@ -168,7 +171,11 @@ func TestResolveErrors(t *testing.T) {
 		{"wrong_type_reranker", c, "ollama:bge", Chat, fault.NotFound, `"ollama:bge" is not a chat model but a reranker`, ""},
 		{"misspelt_client", c, "opneai:gpt-4o", Chat, fault.NotFound, `unknown chat model "opneai:gpt-4o"`, "did you mean openai:gpt-4o?"},
 		{"misspelt_client_of_unlisted", c, "olama:mistral", Chat, fault.NotFound, `unknown chat model "olama:mistral"`, "did you mean ollama:mistral?"},
-		{"forgotten_client", c, "gpt-4o", Chat, fault.NotFound, `unknown chat model "gpt-4o"`, "did you mean openai:gpt-4o or openai:gpt-4o-mini?"},
+		{
+			"forgotten_client_of_two", New([]Client{
+				{Name: "a", Type: CompatibleType, Models: []Model{{Name: "gpt-4o"}}}, {Name: "b", Type: CompatibleType, Models: []Model{{Name: "gpt-4o"}}},
+			}, nil), "gpt-4o", Chat, fault.NotFound, `unknown chat model "gpt-4o"`, "did you mean a:gpt-4o or b:gpt-4o?",
+		},
 		{"misspelt_client_alone", c, "olama", Chat, fault.NotFound, `unknown chat model "olama"`, "did you mean ollama?"},
 		{"unknown_builtin", New(nil, nil), "builtin:exract", Chat, fault.NotFound, `client "builtin" has no chat model "exract"`, "did you mean builtin:extract? it has builtin:extract, builtin:echo, builtin:script"},
 		{"unknown_builtin_reranker", c, "builtin:x", Reranker, fault.NotFound, `client "builtin" has no reranker model "x"`, ""},
@@ -207,7 +214,7 @@ func TestResolveErrors(t *testing.T) {
 func TestWaysToAModel(t *testing.T) {
 	_, err := New(nil, nil).Default()
 	hint := fault.HintOf(err)
-	for _, way := range []string{"OPENAI_API_KEY", "LOKI_PLATFORM=openai:gpt-6-luna", "LOKI_PLATFORM=ollama:llama3.2", "-m builtin:extract", "config.yaml"} {
+	for _, way := range []string{"OPENAI_API_KEY", "ollama pull llama3.2", "-m builtin:extract", "config.yaml"} {
 		if !strings.Contains(hint, way) {
 			t.Errorf("%q does not name %s", hint, way)
 		}

@@ -16,6 +16,7 @@ import (
 //     exist at the client; those of the builtin client must be listed, except for
 //     "script/PATH".
 //   - "client" or "client:" is the first model of type t that the client lists.
+//   - "model" is the model of that name if exactly one configured client lists it.
 //   - The empty id is [Catalog.Default] for chat, and an error for other types.
 //
 // A model name may itself contain colons. The errors are [*fault.Error]: NotFound
@@ -35,6 +36,9 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 	cl := c.client(name)
 	switch {
 	case cl == nil:
+		if m, ok := c.named(id, t); ok {
+			return m, nil
+		}
 		return Model{}, c.unknown(id, t)
 	case model == "":
 		if m, ok := c.first(*cl, t); ok {
@@ -53,6 +57,21 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 	}
 	m.Fallbacks = cl.fallbacks(m)
 	return m, nil
+}
+
+// named returns the model with a name, without that of its client, if exactly one configured client lists it.
+func (c *Catalog) named(name string, t Type) (found Model, ok bool) {
+	for _, cl := range c.configuredClients() {
+		for _, m := range cl.models() {
+			if m.Name == name && m.Type == t {
+				if ok {
+					return Model{}, false
+				}
+				found, ok = m, true
+			}
+		}
+	}
+	return found, ok
 }
 
 // missing is the kind of thing that the errors say does not exist.
@@ -111,6 +130,12 @@ func (c *Catalog) unknown(id string, t Type) error {
 	}
 	configured := c.configuredClients()
 	if len(configured) == 0 {
+		for _, cl := range c.clients {
+			if m, ok := cl.similar(id, t); ok && cl.Type != Builtin {
+				return fault.New(fault.NotFound, "unknown %s model %q: no client is configured", t, id).ThatMisses(missing).
+					WithHint("did you mean %s? Set its key, as in: export %s_API_KEY=...", m.ID(), strings.ToUpper(strings.ReplaceAll(cl.Name, "-", "_")))
+			}
+		}
 		return nothingConfigured(fmt.Sprintf("unknown %s model %q: no client is configured", t, id))
 	}
 	names := make([]string, len(configured))
@@ -152,8 +177,8 @@ func (c *Catalog) notOffered(cl Client, model string, t Type) error {
 // nothingConfigured is for a user who has no model at all yet.
 func nothingConfigured(msg string) error {
 	return fault.New(fault.Config, "%s", msg).ThatMisses(missing).WithHint(`the shortest ways to a model:
-  a hosted one:    export OPENAI_API_KEY=... LOKI_PLATFORM=openai:gpt-6-luna
-  a local Ollama:  export LOKI_PLATFORM=ollama:llama3.2
+  a hosted one:    export OPENAI_API_KEY=...
+  a local Ollama:  ollama pull llama3.2
   offline:         loki -m builtin:extract ...
 or list your clients in config.yaml`)
 }

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // ParseArguments returns the JSON object that a model wrote as the arguments of a call. An
@@ -16,11 +19,11 @@ import (
 // Text that is not valid JSON is repaired once, where its meaning is clear: a Markdown fence
 // around it, line breaks and other control characters in strings, a comma before a closing
 // bracket, and closing brackets missing at the end. A string or number in which the text ends
-// is never completed: half a command must not be run. The repair is for calls of complete
+// is never completed: half a command must not be run. Half of a surrogate pair becomes U+FFFD, see [CleanJSON]. The repair is for calls of complete
 // replies only: in a reply that was cut off, members may be missing as well. The error says
 // what is wrong, in words for the model.
 func ParseArguments(text string) (json.RawMessage, error) {
-	trimmed := strings.TrimSpace(text)
+	trimmed := CleanJSON(strings.TrimSpace(text))
 	if trimmed == "" || trimmed == "null" {
 		return json.RawMessage("{}"), nil
 	}
@@ -152,4 +155,46 @@ func unfence(text string) string {
 		return text
 	}
 	return strings.TrimSpace(strings.TrimPrefix(inner, "json"))
+}
+
+// CleanJSON returns JSON text in which each escape that is half of a surrogate pair, such as \ud83d alone, and each
+// byte that is not UTF-8 is U+FFFD. encoding/json takes both for valid, and strict parsers do not.
+func CleanJSON(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	var b strings.Builder
+	done := 0 // how much of text is in b
+	for i := 0; i < len(text); {
+		next := strings.IndexByte(text[i:], '\\')
+		if next < 0 {
+			break
+		}
+		i += next
+		first := unit(text[i:])
+		switch {
+		case !utf16.IsSurrogate(first):
+			i += 2
+		case utf16.DecodeRune(first, unit(text[min(i+6, len(text)):])) != utf8.RuneError:
+			i += 12
+		default:
+			b.WriteString(text[done:i] + `\ufffd`)
+			i += 6
+			done = i
+		}
+	}
+	if done == 0 {
+		return text
+	}
+	return b.String() + text[done:]
+}
+
+// unit returns the code unit of the escape \uXXXX that text begins with, 0 if it does not.
+func unit(text string) rune {
+	if len(text) < 6 || text[:2] != `\u` {
+		return 0
+	}
+	v, err := strconv.ParseUint(text[2:6], 16, 16)
+	if err != nil {
+		return 0
+	}
+	return rune(v)
 }

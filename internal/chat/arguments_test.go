@@ -88,3 +88,19 @@ func FuzzParseArguments(f *testing.F) {
 		}
 	})
 }
+
+func TestCleanJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":"\ud83d\ude0b"}`: `{"a":"\ud83d\ude0b"}`,
+		`{"a":"x\ud99c"}`:      `{"a":"x\ufffd"}`,
+		`{"a":"\ude0b\ud83d"}`: `{"a":"\ufffd\ufffd"}`,
+		`{"a":"\\ud83d"}`:      `{"a":"\\ud83d"}`,
+		"{\"a\":\"\xff\"}":     "{\"a\":\"\uFFFD\"}",
+		`{"a":"\ud8`:           `{"a":"\ud8`,
+		`\ud83d\ud83d\ude0b`:   `\ufffd\ud83d\ude0b`,
+	} {
+		if got := chat.CleanJSON(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

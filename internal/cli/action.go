@@ -26,6 +26,7 @@ type action struct {
 	flag  string // "" needs no flag
 	needs need
 
+	looks   bool     // it only shows, writes nothing, and takes no text
 	ofBase  bool     // it may be about the knowledge base of --rag
 	takes   string   // the flag of another action that says something else to this one
 	alone   bool     // no other flag but --output and those of beside goes with it, and no text
@@ -70,7 +71,7 @@ func actions() []action {
 		{flag: "healthcheck", do: (*command).healthcheck, alone: true},
 		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},
 		{flag: "api-key", needs: needConfig, do: (*command).makeKey, alone: true, beside: []string{"scopes"}},
-		{flag: "list-api-keys", needs: needConfig, do: (*command).listKeys, alone: true},
+		{flag: "list-api-keys", needs: needConfig, looks: true, do: (*command).listKeys, alone: true},
 		{flag: "revoke-api-key", needs: needConfig, do: (*command).revokeKey, alone: true},
 		{flag: "claim-sessions", needs: needConfig, do: (*command).claimSessions, alone: true},
 		{flag: "migrate-store", needs: needConfig, do: (*command).migrateStore, alone: true, beside: []string{"dry-run"}},
@@ -78,43 +79,43 @@ func actions() []action {
 		{flag: "fork", needs: needConfig, work: (*command).forkRun, remote: (*command).forkRemotely, refuses: begun, why: "the run goes on as it began"},
 		{flag: "signal", needs: needConfig, do: (*command).sendSignal, remote: (*command).sendSignalAt, alone: true, beside: []string{"server", "quiet"}},
 		{flag: "map", needs: needModel, do: (*command).mapRows, apart: true, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},
-		{flag: "list-models", needs: needConfig, do: (*command).listModels, remote: listRemotely((*farServer).chatModels, func(m api.Model) []string { return []string{m.ID} })},
-		{flag: "list-agents", needs: needConfig, do: (*command).listAgents, remote: listRemotely((*farServer).Agents, func(a api.Agent) []string { return []string{a.Name, a.Description} })},
-		{flag: "list-rags", needs: needConfig, do: (*command).listBases, remote: listRemotely((*farServer).RAGs, func(r api.RAG) []string { return []string{r.Name} })},
-		{flag: "list-macros", needs: needConfig, do: (*command).listMacros},
-		{flag: "list-roles", needs: needConfig, do: (*command).listRoles, remote: listRemotely((*farServer).Roles, func(r api.Role) []string { return []string{r.Name} })},
-		{flag: "list-sessions", needs: needConfig, do: (*command).listSessions, remote: (*command).listSessionsAt},
+		{flag: "list-models", needs: needConfig, looks: true, do: (*command).listModels, remote: listRemotely((*farServer).chatModels, func(m api.Model) []string { return []string{m.ID} })},
+		{flag: "list-agents", needs: needConfig, looks: true, do: (*command).listAgents, remote: listRemotely((*farServer).Agents, func(a api.Agent) []string { return []string{a.Name, a.Description} })},
+		{flag: "list-rags", needs: needConfig, looks: true, do: (*command).listBases, remote: listRemotely((*farServer).RAGs, func(r api.RAG) []string { return []string{r.Name} })},
+		{flag: "list-macros", needs: needConfig, looks: true, do: (*command).listMacros},
+		{flag: "list-roles", needs: needConfig, looks: true, do: (*command).listRoles, remote: listRemotely((*farServer).Roles, func(r api.Role) []string { return []string{r.Name} })},
+		{flag: "list-sessions", needs: needConfig, looks: true, do: (*command).listSessions, remote: (*command).listSessionsAt},
 		{flag: "delete-session", needs: needConfig, do: (*command).deleteSession, apart: true},
 		{flag: "rename-session", needs: needConfig, do: (*command).renameSession, apart: true},
 		{flag: "search", needs: needConfig, do: (*command).searchRecords, apart: true},
-		{flag: "usage", needs: needConfig, do: (*command).showUsage},
+		{flag: "usage", needs: needConfig, looks: true, do: (*command).showUsage},
 		{flag: "call-tool", needs: needConfig, do: (*command).callTool},
 		{flag: "build-tools", needs: needConfig, do: (*command).buildTools},
-		{flag: "tool-schema", needs: needConfig, do: (*command).toolSchema},
+		{flag: "tool-schema", needs: needConfig, looks: true, do: (*command).toolSchema},
 		{flag: "add-secret", needs: needConfig, do: (*command).addSecret, alone: true},
 		{flag: "get-secret", needs: needConfig, do: (*command).getSecret, alone: true},
 		{flag: "update-secret", needs: needConfig, do: (*command).updateSecret, alone: true},
 		{flag: "delete-secret", needs: needConfig, do: (*command).deleteSecret, alone: true},
-		{flag: "list-secrets", needs: needConfig, do: (*command).listSecrets, alone: true},
+		{flag: "list-secrets", needs: needConfig, looks: true, do: (*command).listSecrets, alone: true},
 		{flag: "authenticate", needs: needConfig, do: (*command).authenticate, alone: true},
 		{flag: "sync-models", needs: needConfig, do: (*command).syncModels},
-		{flag: "tail-logs", needs: needConfig, do: (*command).tailLogs},
+		{flag: "tail-logs", needs: needConfig, looks: true, do: (*command).tailLogs},
 		{flag: "test", needs: needConfig, do: (*command).testAgents, takes: "update", refuses: slices.Concat([]string{"model", "yes"}, begun), why: "the cases say it"},
 		{flag: "update", do: (*command).update, alone: true, beside: []string{"force", "quiet"}}, // also if the configuration is broken
 		{flag: "trust", needs: needConfig, do: (*command).trust, alone: true, beside: []string{"yes"}},
-		{flag: "list-trusted", needs: needConfig, do: (*command).listTrusted, alone: true},
+		{flag: "list-trusted", needs: needConfig, looks: true, do: (*command).listTrusted, alone: true},
 		{flag: "untrust", needs: needConfig, do: (*command).untrust, alone: true},
-		{flag: "validate", needs: needConfig, do: (*command).validate},
-		{flag: "graph", needs: needConfig, do: (*command).drawGraph, remote: (*command).drawGraphAt},
-		{flag: "info", needs: needConfig, do: (*command).info, ofBase: true},
+		{flag: "validate", needs: needConfig, looks: true, do: (*command).validate},
+		{flag: "graph", needs: needConfig, looks: true, do: (*command).drawGraph, remote: (*command).drawGraphAt},
+		{flag: "info", needs: needConfig, looks: true, do: (*command).info, ofBase: true},
 		{flag: "install", needs: needConfig, do: (*command).install},
 		{flag: "install-from", needs: needConfig, do: (*command).installFrom},
-		{flag: "list-bundles", needs: needConfig, do: (*command).listBundles},
+		{flag: "list-bundles", needs: needConfig, looks: true, do: (*command).listBundles},
 		{flag: "update-bundle", needs: needConfig, do: (*command).updateBundle},
 		{flag: "remove-bundle", needs: needConfig, do: (*command).removeBundle},
-		{flag: "runs", needs: needConfig, do: (*command).listRuns, remote: (*command).listRunsAt},
-		{flag: "run", needs: needConfig, do: (*command).showRun, remote: (*command).showRunAt},
-		{flag: "diff", needs: needConfig, do: (*command).diffStates, remote: (*command).diffStatesAt},
+		{flag: "runs", needs: needConfig, looks: true, do: (*command).listRuns, remote: (*command).listRunsAt},
+		{flag: "run", needs: needConfig, looks: true, do: (*command).showRun, remote: (*command).showRunAt},
+		{flag: "diff", needs: needConfig, looks: true, do: (*command).diffStates, remote: (*command).diffStatesAt},
 		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns, apart: true},
 		{flag: "rag-query", needs: needConfig, do: (*command).queryBase, ofBase: true},
 		{flag: "rag-eval", needs: needConfig, do: (*command).evaluate, ofBase: true},
@@ -158,9 +159,12 @@ func (a action) check(flags *pflag.FlagSet, text []string) error {
 	if a.alone && (others > 0 || len(text) > 0) {
 		return fault.New(fault.Usage, "--%s cannot be combined with other flags or a text", a.flag)
 	}
+	if a.looks && len(text) > 0 {
+		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", a.flag, strings.Join(text, " "))
+	}
 	if (a.flag == "resume" || a.flag == "fork") && len(text) > 0 {
 		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", a.flag, strings.Join(text, " ")).
-			WithHint("answer a question that waits with --answer TEXT")
+			WithHint("a run is named directly after the flag, before others: --%s ID; a question that waits is answered with --answer TEXT", a.flag)
 	}
 	return nil
 }

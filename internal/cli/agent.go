@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"loki/internal/agent"
 	"loki/internal/app"
@@ -167,7 +170,7 @@ func (c *command) asker(f *face, piped bool) ask.Asker {
 	if !c.InTerminal && !c.ErrTerminal {
 		return ask.Unavailable{}
 	}
-	return f.display.Terminal(c.interrupt, nil)
+	return f.display.Terminal(c.interrupt, nil, nil)
 }
 
 // variables returns a value for each of the agent's variables.
@@ -191,11 +194,17 @@ func notBlank(answer string) error {
 // attachments returns what is attached, and the text before it: the words of the command
 // line and what stdin holds (nil for none).
 func (c *command) attachments(ctx context.Context, face *face, stdin io.Reader) (attached input.Attachments, text string, err error) {
-	c.noteText()
+	if err := c.noteText(ctx); err != nil {
+		return attached, "", err
+	}
 	piped := ""
 	attachStdin := stdin != nil && slices.Contains(c.opts.files, dash)
 	if stdin != nil && !c.InTerminal || attachStdin {
-		if piped, err = input.ReadStdin(stdin); err != nil {
+		comes, err := c.awaitStdin(ctx, stdin, attachStdin)
+		if err == nil && comes {
+			piped, err = input.ReadStdin(stdin)
+		}
+		if err != nil {
 			return attached, "", err
 		}
 	}
@@ -210,12 +219,46 @@ func (c *command) attachments(ctx context.Context, face *face, stdin io.Reader) 
 	return attached, input.Text(c.opts.text, piped), nil
 }
 
+// patience is how long a standard input that neither sends anything nor ends is waited for, at first without a word.
+const patience = 3 * time.Second
+
+// awaitStdin waits until there is something to read, and reports whether there is. A text on the command line can be
+// answered without: then it waits only for the program in front of a pipeline, not for one that started this program and left
+// its standard input open, such as a service manager.
+func (c *command) awaitStdin(ctx context.Context, stdin io.Reader, needed bool) (comes bool, err error) {
+	f, ok := stdin.(*os.File)
+	if !ok {
+		return true, nil
+	}
+	if comes, err = input.Ready(ctx, f, patience); comes || err != nil {
+		return comes, err
+	}
+	needed = needed || len(c.opts.text) == 0 && len(c.opts.files) == 0
+	if !needed && !input.HasWriter(f) {
+		if comes, err = input.Ready(ctx, f, 0); comes || err != nil {
+			return comes, err // the program in front has ended meanwhile
+		}
+		c.warn(fmt.Sprintf("nothing came from standard input for %s, so it is not read; to close it: loki ... </dev/null", patience))
+		return false, nil
+	}
+	if !c.opts.quiet {
+		fmt.Fprintln(c.Err, "note: waiting for standard input; to answer without it: loki ... </dev/null")
+	}
+	for !comes && err == nil {
+		comes, err = input.Ready(ctx, f, time.Minute)
+	}
+	return comes, err
+}
+
 // load loads what is attached, under a spinner.
 func (c *command) load(ctx context.Context, face *face, sources []string) (input.Attachments, error) {
+	loader := c.app.Loader()
+	if err := c.app.AskForFiles(ctx, loader, sources, c.asker(face, false), c.opts.yes); err != nil {
+		return input.Attachments{}, err
+	}
 	if len(sources) > 0 && !c.opts.quiet {
 		defer face.screen.Spin("Loading files")()
 	}
-	loader := c.app.Loader()
 	if c.opts.hasSession && !c.opts.emptySession && slices.Contains(sources, input.LastReply) {
 		reply, err := c.lastReply(ctx, face)
 		if err != nil {
@@ -226,6 +269,9 @@ func (c *command) load(ctx context.Context, face *face, sources []string) (input
 	attached, err := loader.Load(ctx, sources)
 	if c.opts.verbose > 0 && len(attached.PassedOver) > 0 {
 		face.screen.Print("▸ passed over, as neither text nor pictures: " + strings.Join(attached.PassedOver, ", "))
+	}
+	if note := attached.Note(); note != "" {
+		face.screen.Print("▸ " + note)
 	}
 	return attached, err
 }

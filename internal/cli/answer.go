@@ -108,7 +108,7 @@ func (t textAnswer) Emit(ctx context.Context, ev event.Event) error {
 		case event.Delta, event.Reply:
 			return nil
 		case event.Finished:
-			if body.Error != "" {
+			if body.Error != "" && body.Unhandled == 0 {
 				if body.Output != "" && !t.quiet {
 					fmt.Fprintf(t.screen, "what the model wrote:\n%s\n", strings.TrimRight(body.Output, "\n"))
 				}

@@ -51,7 +51,7 @@ func (c *command) makeKey(ctx context.Context) error {
 	}
 	kept := c.keepsOwner()
 	key, id, hash := auth.NewKey()
-	mode, err := config.AddKey(ctx, c.app.Paths.ConfigFile, auth.Key{Subject: subject, ID: id, Hash: hash, Scopes: scopes})
+	mode, err := config.AddKey(ctx, c.app.Paths.ConfigFile, auth.Key{Subject: subject, ID: id, Hash: hash, Scopes: scopes}, key)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func TestChatOfAnotherSession(t *testing.T) {
 	p.durability = "off"
 	p.server.Script(openaitest.Text("fine"))
 	p.loki("-s", "trip", "another question")
-	if out := p.refused(fault.Config, "--resume", id); !strings.Contains(out, "has gone on") || !strings.Contains(out, "--force") {
+	if out := p.refused(fault.Config, "--resume", id); !strings.Contains(out, "has continued since") || !strings.Contains(out, "--force") {
 		t.Errorf("printed %s", out)
 	}
 	p.server.Script(openaitest.Text("It is done."))

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"loki/internal/app"
+	"loki/internal/ask"
 	"loki/internal/conversation"
 	"loki/internal/display"
 	"loki/internal/environ"
@@ -75,6 +76,15 @@ func Main(args, environ []string, s Streams, faces Faces) int {
 	return fault.ExitCode(err)
 }
 
+// signalError is the cause of the end of a command that received a signal. It is a [context.Canceled].
+type signalError struct{ received os.Signal }
+
+// Error implements error.
+func (e *signalError) Error() string { return fmt.Sprintf("%s signal received", e.received) }
+
+// Unwrap implements errors.Unwrap.
+func (e *signalError) Unwrap() error { return context.Canceled }
+
 // signalContext returns a context that ends with the first signal that ends the work. The signal of a user who gives up, Ctrl-C, is its cause
 // as it is. The others, of a system that shuts down or a terminal that is closed, are no reason to undo what a run did: the cause is a
 // [run.StopError]. Once stop was called, the signals do what they do by default.
@@ -89,7 +99,7 @@ func signalContext() (ctx context.Context, stop func()) {
 	go func() { // ends with the context
 		select {
 		case s := <-ends:
-			cause := fmt.Errorf("%s signal received: %w", s, context.Canceled)
+			var cause error = &signalError{s}
 			if s != os.Interrupt {
 				cause = &run.StopError{Err: cause}
 			}
@@ -112,7 +122,8 @@ type command struct {
 	faces          Faces
 	opts           options
 	app            *app.App
-	stray          string // an option that stands behind the text and is therefore part of it
+	tty            *ask.Terminal // nil until it is used
+	stray          string        // an option after the text, which is part of the text
 }
 
 func (c *command) run(ctx context.Context, args []string) error {
@@ -146,6 +157,9 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		}
 		return c.newFace(ctx).close(err)
 	}
+	if action.looks || c.opts.dryRun {
+		c.app.Look()
+	}
 	far, err := c.server()
 	if err != nil {
 		return err
@@ -161,6 +175,9 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		}
 		c.warnOf(c.app.Warnings())
 	}()
+	if cfg := c.app.Config; c.opts.verbose > 0 && cfg.FromKeys && len(cfg.Clients) > 1 {
+		fmt.Fprintf(c.Err, "note: the environment has keys of several providers, and %s is used; choose another one with -m CLIENT:MODEL\n", cfg.Clients[0].Name)
+	}
 	c.app.Notices()
 	c.warnOf(c.app.Warnings())
 	ctx = event.NewContext(ctx, c.app.Events(c.warner()))
@@ -212,24 +229,37 @@ func (c *command) warner() event.Emitter {
 	})
 }
 
-// noteText shows a note about words that will be sent as text but look like options or files.
-func (c *command) noteText() {
+// noteText shows a note about words that will be sent as text but look like options or files. At a terminal the user decides whether
+// an option is sent, before anything is; --yes sends it.
+func (c *command) noteText(ctx context.Context) error {
+	if c.stray != "" && c.InTerminal && c.ErrTerminal && !c.opts.yes {
+		prompt := fmt.Sprintf("%s comes after the text, so it would be sent as a part of it. Send it? y/N: ", c.stray)
+		if key, err := c.terminal().Key(ctx, prompt, "ny"); err != nil && !errors.Is(err, io.EOF) || key != 'y' {
+			if errors.Is(err, context.Canceled) {
+				return err
+			}
+			return fault.New(fault.Usage, "nothing was sent: %s comes after the text", c.stray).
+				WithHint("options come first: loki %s ... TEXT (and loki -- TEXT if it is meant)", c.stray)
+		}
+		return nil
+	}
 	if c.opts.quiet {
-		return
+		return nil
 	}
 	if c.stray != "" {
-		fmt.Fprintf(c.Err, "note: %s stands behind the text, so it is part of it; options come first: loki %s ... TEXT (and loki -- TEXT if it is meant)\n", c.stray, c.stray)
+		fmt.Fprintf(c.Err, "note: %s comes after the text, so it is sent as a part of it; options come first: loki %s ... TEXT (and loki -- TEXT if it is meant)\n", c.stray, c.stray)
 	}
 	if len(c.opts.text) == 1 && c.opts.text[0] == "help" && c.InTerminal {
 		fmt.Fprintln(c.Err, "note: help is sent to the model; the options: loki --help (and loki -- help if it is meant)")
 	}
 	if len(c.opts.files) == 0 {
-		return
+		return nil
 	}
 	if files := filesInText(c.opts.text); len(files) > 0 {
 		fmt.Fprintf(c.Err, "note: %s is a file, but is sent as text: -f takes one value; write -f in front of each file, or quote the pattern: -f '*%s'\n",
 			files[0], filepath.Ext(files[0]))
 	}
+	return nil
 }
 
 // warnProblems shows the warnings about a file.
@@ -293,6 +323,14 @@ func (c *command) hideIn(err error) error {
 		return nil
 	}
 	return hidden{err, c.hide(err.Error())}
+}
+
+// outWidth returns the columns of the terminal that standard output is, 0 if it is none.
+func (c *command) outWidth() int {
+	if !c.OutTerminal {
+		return 0
+	}
+	return helpWidth(c.Out)
 }
 
 func helpWidth(w io.Writer) int {

@@ -21,6 +21,7 @@ import (
 	"loki/internal/postgres/postgrestest"
 	"loki/internal/provider/providertest/openaitest"
 	"loki/internal/provider/providertest/wiretest"
+	"loki/internal/ptytest"
 	"loki/internal/sample"
 	"loki/internal/sandbox"
 	"loki/internal/server"
@@ -42,6 +43,7 @@ type suite struct{ *testing.M }
 
 // Run runs the tests.
 func (s suite) Run() int {
+	ptytest.ObeySignals()
 	if !watched || sample.Full() {
 		return s.M.Run()
 	}

@@ -230,5 +230,8 @@ func (o *options) extracts(outTerminal bool) bool {
 
 // terminal asks at the terminal, which no screen uses.
 func (c *command) terminal() *ask.Terminal {
-	return ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv})
+	if c.tty == nil {
+		c.tty = ask.NewTerminal(ask.TerminalOptions{Getenv: c.getenv})
+	}
+	return c.tty
 }

@@ -127,6 +127,8 @@ type options struct {
 	older string
 	keep  int
 
+	mostRuns int // that --runs lists; 0 for all
+
 	server string // URL
 	serve  string // an address, or configuredAddress
 	health string // a URL, or configuredAddress
@@ -359,6 +361,7 @@ func (o *options) sections() []section {
 				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record; with --update: even if a package manager has installed Loki", with: []string{"resume", "fork", "update"}},
 				{name: "here", sets: on(&o.here), usage: "with --resume or --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
 				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},
+				{name: "limit", sets: number(&o.mostRuns, mostRuns), usage: "with --runs: list the `N` newest runs, 0 for all", with: []string{"runs"}},
 				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},
 				{name: "break", sets: list(&o.breaks), usage: "with --agent, --resume or --fork: suspend the run of a graph before this `NODE` runs, or with NODE:after once it has run; may be repeated", with: []string{"agent", "resume", "fork"}},
 				{name: "step", sets: single(once{value: &o.stepN, kind: wholeNumber, check: whole(oneStep)}), usage: "with --agent, --resume or --fork: suspend the run of a graph after one super-step, or N; with --state: after super-step N instead of the last", bare: oneStep, with: []string{"agent", "resume", "fork", "state"}},
@@ -507,6 +510,8 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --watch needs a key of the state: --watch KEY")
 	case o.watch && o.output != outputText:
 		return fault.New(fault.Usage, "flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")
+	case o.mostRuns < 0:
+		return fault.New(fault.Usage, "flag --limit: a number of runs from 0 is expected, not %d", o.mostRuns)
 	case o.keep < 0:
 		return fault.New(fault.Usage, "flag --keep: a number of runs from 0 is expected, not %d", o.keep)
 	case o.depth < 0:

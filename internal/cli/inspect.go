@@ -66,6 +66,7 @@ func (c *command) validateOnce(ctx context.Context, ref agent.Ref) (err error) {
 	if v.File, err = c.app.Agents.File(ref); err != nil {
 		return err
 	}
+	v.File = c.app.Shown(v.File)
 	v.Findings, err = c.findings(ctx, ref)
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func (c *command) printValidation(v validation) error {
 		fmt.Fprintln(c.Out, c.hide(text.Visible(v.notice)))
 	}
 	if rows := c.abilities(v.Abilities); len(rows) > 0 {
-		fmt.Fprintf(c.Out, "what it may do:\n%s", c.hide(display.Table(rows)))
+		fmt.Fprintf(c.Out, "what it may do:\n%s", display.Fit(c.hide(display.Table(rows)), c.outWidth()))
 		if box, err := c.app.Sandbox(); err == nil && !box.Support().Files {
 			fmt.Fprintf(c.Out, "there is no sandbox here, so that no level is held: %s\n", box.Support().Missing)
 		}

@@ -19,6 +19,7 @@ import (
 var hangs = map[string]string{
 	"graph.yaml": `
 name: hangs
+sandbox: full # where processes have the same numbers
 initial_state: {items: [0, 1, 2]}
 start: each
 nodes:
@@ -45,6 +46,12 @@ func TestInterrupt(t *testing.T) {
 				write(t, filepath.Join(dir, "agent", name), text)
 			}
 			testInterrupt(t, sig, dir, 10*time.Second, []string{"script0", "script1", "script2", "child0", "child1", "child2"}, "-a", "./agent", "x")
+			list := exec.Command("loki", "--runs", "--limit", "1", "--output", "json")
+			list.Dir, list.Env = dir, emptyHome(dir)
+			out, err := list.Output()
+			if err != nil || strings.Contains(string(out), "context canceled") || sig == syscall.SIGINT && !strings.Contains(string(out), "interrupt signal received") {
+				t.Errorf("%v: the run on record: %s", err, out)
+			}
 		})
 	}
 }

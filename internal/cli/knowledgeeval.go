@@ -33,7 +33,7 @@ func (c *command) evaluate(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(fault.NotFound, err, "reading the questions of --rag-eval")
 	}
-	questions, err := rag.ReadQuestions(c.opts.knowledge.eval, data)
+	questions, err := rag.ReadQuestions(c.opts.knowledge.eval, text.Unmarked(data))
 	if err != nil {
 		return err
 	}

@@ -160,7 +160,7 @@ func (c *command) explain(f rag.Found, set rag.Settings) string {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintf(&b, "%2d. %s\n", i+1, display.Line(where))
-		if h.Heading != "" {
+		if h.Heading != "" && !strings.HasSuffix(where, ", "+h.Heading) {
 			fmt.Fprintf(&b, "    %s\n", text.CutColumns(display.Line(h.Heading), width-4))
 		}
 		why := fmt.Sprintf("%s %s, vector %s, words %s", fused, score(h.Score), place(h.Vector), place(h.Keyword))

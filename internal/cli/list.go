@@ -231,7 +231,7 @@ func (c *command) info(ctx context.Context) error {
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info.Value())
 	}
-	_, err := io.WriteString(c.Out, app.InfoText(info))
+	_, err := io.WriteString(c.Out, display.Fit(app.InfoText(info), c.outWidth()))
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"loki/internal/argc"
 	"loki/internal/batch"
 	"loki/internal/chat"
 	"loki/internal/conversation"
@@ -91,7 +92,9 @@ func (c *command) answers(ctx context.Context) (answers *batch.Answers, name str
 // rows reads the file of --map. The text is the template for its lines. A model that
 // cannot be asked is an error now, not one for each row.
 func (c *command) rows(ctx context.Context, r *role.Role, form *conversation.Form) ([]batch.Row, error) {
-	c.noteText()
+	if err := c.noteText(ctx); err != nil {
+		return nil, err
+	}
 	in, name := c.In, "standard input"
 	if c.opts.mapFile != dash {
 		f, err := os.Open(c.opts.mapFile)
@@ -114,7 +117,11 @@ func (c *command) rows(ctx context.Context, r *role.Role, form *conversation.For
 	}
 	rows, err := batch.Read(in, input.Text(c.opts.text, ""), under)
 	if err != nil {
-		return nil, fault.Wrap(fault.CodeOf(err), err, "%s", name)
+		hint := fault.HintOf(err)
+		if c.opts.mapFile != dash {
+			hint = strings.ReplaceAll(hint, "FILE", argc.Quote(name))
+		}
+		return nil, fault.New(fault.CodeOf(err), "%s: %v", name, err).WithHint("%s", hint)
 	}
 	return rows, nil
 }

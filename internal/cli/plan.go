@@ -198,7 +198,7 @@ func (p *planning) decide(ctx context.Context, plan app.Plan) (string, error) {
 	if p.changed != nil {
 		options = options[1:] // it runs when it is saved
 	}
-	answer, err := p.asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "What is to be done with this plan?", Options: options, Consent: true, Fresh: true})
+	answer, err := p.asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "What is to be done with this plan?", Options: options, Consent: true})
 	if errors.Is(err, ask.ErrUnavailable) {
 		return "", fault.New(fault.Suspended, "nothing was run or saved: no user can be asked here").WithHint("%s", p.again("--yes"))
 	}
@@ -216,7 +216,7 @@ func (p *planning) decideInvalid(ctx context.Context) (string, error) {
 	if p.opts.output != outputText || p.opts.yes {
 		return "", failure
 	}
-	answer, err := p.asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "This plan cannot be used as it is. What is to be done with it?", Options: []string{"edit it", planNo}, Consent: true, Fresh: true})
+	answer, err := p.asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "This plan cannot be used as it is. What is to be done with it?", Options: []string{"edit it", planNo}, Consent: true})
 	if errors.Is(err, ask.ErrUnavailable) || err == nil && answer == planNo {
 		return "", failure
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"loki/internal/ptytest"
 )
 
 // TestInterruptQuestion presses Ctrl-C at questions that come up in several places. Each time all
@@ -91,6 +93,31 @@ default: {reply: 'the end {{tool_result}}'}
 			}
 			if t.Failed() {
 				t.Logf("%s", shown)
+			}
+		})
+	}
+}
+
+// TestQuestionAboutAttachment attaches a file that a rule asks about, at a terminal.
+func TestQuestionAboutAttachment(t *testing.T) {
+	for key, tt := range map[string]struct {
+		shows  string
+		status int
+	}{"y": {"one of the user", 0}, "n": {"one.txt is not attached, and nothing was sent", 2}} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "one.txt"), "one of the user")
+			write(t, filepath.Join(dir, "home", "config", "config.yaml"), "clients: [{type: builtin}]\npermission: {rules: [{tool: fs_read, action: ask, path: one.txt}]}\n")
+			cmd := exec.Command("loki", "-m", "builtin:echo", "-f", "one.txt", "hello")
+			cmd.Dir, cmd.Env = dir, append(emptyHome(dir), "TERM=xterm-256color", "NO_COLOR=")
+			x := ptytest.Start(t, 80, cmd)
+			x.Sees("May the model read one.txt?")
+			x.Sees("no")
+			x.Types(key)
+			x.Sees(tt.shows)
+			if status := x.Ends(); status != tt.status {
+				t.Errorf("status %d\n%s", status, x.Drawn())
 			}
 		})
 	}

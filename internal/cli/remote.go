@@ -21,6 +21,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/session"
+	"loki/internal/text"
 )
 
 // farServer is the server that does what the command asks for.
@@ -33,7 +34,7 @@ type farServer struct {
 // atServer lists the flags that mean something at a server.
 var atServer = []string{
 	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "rag", "effort", "schema", "no-stream", "no-compensate", "yes",
-	"output", "quiet", "verbose", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "runs", "run", "state", "step", "diff", "graph", "format",
+	"output", "quiet", "verbose", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "runs", "limit", "run", "state", "step", "diff", "graph", "format",
 	"list-agents", "list-models", "list-roles", "list-rags", "list-sessions",
 }
 
@@ -181,12 +182,12 @@ func promptOf(m chat.Message) api.Prompt {
 
 // readSchema reads the JSON Schema in a file.
 func readSchema(path string) (map[string]any, error) {
-	text, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fault.Wrap(fault.NotFound, err, "reading the schema")
 	}
 	var schema map[string]any
-	if err := json.Unmarshal(text, &schema); err != nil {
+	if err := json.Unmarshal(text.Unmarked(data), &schema); err != nil {
 		return nil, fault.Wrap(fault.Config, err, "%s is not a JSON Schema", path)
 	}
 	return schema, nil
@@ -448,7 +449,7 @@ func (c *command) showRunAt(ctx context.Context, s *farServer, _ *face) error {
 
 // listRunsAt prints a table of the runs of the server.
 func (c *command) listRunsAt(ctx context.Context, s *farServer, _ *face) error {
-	list, err := s.Runs(ctx, client.RunQuery{Agent: c.opts.agent})
+	list, err := s.Runs(ctx, client.RunQuery{Agent: c.opts.agent, Limit: c.oneMore()})
 	if err != nil {
 		return err
 	}

@@ -216,6 +216,9 @@ func (c *command) outcomeOf(ctx context.Context, s *farServer, r api.Run, fin ev
 		return nil
 	}
 	code, what := fault.Code(fin.Code), ""
+	if fin.Unhandled > 0 || r.Status == string(run.Done) {
+		return fault.Wrap(code, errors.New(fin.Error), "agent %s completed with failures", r.Agent).WithHint("see them: %s --run %s", s.command, r.ID)
+	}
 	if r.Kind == "graph" && code != fault.Suspended && code != fault.Canceled {
 		what = fmt.Sprintf("graph execution failed for agent %s", r.Agent)
 	}

@@ -34,7 +34,7 @@ func (c *command) withRuns(work func(run.Store) error) error {
 // listRuns prints a table of the runs, newest first.
 func (c *command) listRuns(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
-		infos, err := c.runsOf(ctx, store, c.opts.agent)
+		infos, err := c.runsOf(ctx, store, c.opts.agent, c.oneMore())
 		if err != nil {
 			return err
 		}
@@ -48,8 +48,25 @@ func (c *command) listRuns(ctx context.Context) error {
 	})
 }
 
-// printRuns prints a table of runs.
+// mostRuns is how many runs --runs lists, as the API does.
+const mostRuns = 50
+
+// oneMore returns how many runs are read for --runs: one more than it lists, so that it knows whether there are more; 0 for all.
+func (c *command) oneMore() int {
+	if c.opts.mostRuns == 0 {
+		return 0
+	}
+	return c.opts.mostRuns + 1
+}
+
+// printRuns prints a table of runs, which are read as oneMore says.
 func (c *command) printRuns(list []api.Run) error {
+	if most := c.opts.mostRuns; most > 0 && len(list) > most {
+		list = list[:most]
+		if !c.opts.quiet {
+			fmt.Fprintf(c.Err, "the newest %s; more: loki --runs --limit %d, all: --limit 0\n", text.Count(most, "run"), 10*most)
+		}
+	}
 	if c.opts.output != outputText {
 		return printJSON(c.Out, list)
 	}
@@ -57,21 +74,21 @@ func (c *command) printRuns(list []api.Run) error {
 		fmt.Fprintln(c.Err, "no run is on record")
 		return nil
 	}
-	_, err := io.WriteString(c.Out, display.Runs(list))
+	_, err := io.WriteString(c.Out, display.Runs(list, c.outWidth()))
 	return err
 }
 
 // runsOf returns the runs of an agent, also one that is not there any more, or of a role, and
-// those of all if name is empty. Those of "chat" are the chats without a role.
-func (c *command) runsOf(ctx context.Context, store run.Store, name string) ([]run.Info, error) {
+// those of all if name is empty, the newest first and at most limit; 0 means all. Those of "chat" are the chats without a role.
+func (c *command) runsOf(ctx context.Context, store run.Store, name string, limit int) ([]run.Info, error) {
 	if name == "" {
-		return store.Runs(ctx, run.Query{})
+		return store.Runs(ctx, run.Query{Limit: limit})
 	}
 	ref, unknown := c.app.Agents.Find(name)
 	if unknown != nil {
 		ref.Name = name
 	}
-	infos, err := store.Runs(ctx, run.Query{Agent: ref.Name})
+	infos, err := store.Runs(ctx, run.Query{Agent: ref.Name, Limit: limit})
 	if err == nil && len(infos) == 0 && name != string(run.ChatRun) {
 		err = unknown
 	}
@@ -94,6 +111,20 @@ func (c *command) showRun(ctx context.Context) error {
 		}
 		return c.printRun(detail)
 	})
+}
+
+// pathEnd is how many lines of a long path are shown at its beginning and at its end.
+const pathEnd = 200
+
+// withoutMiddle returns the path of a run as it is shown: of a long one, the beginning and the end.
+func withoutMiddle(path, id string) string {
+	lines := strings.SplitAfter(path, "\n")
+	left := len(lines) - 2*pathEnd
+	if left <= 1 {
+		return path
+	}
+	note := fmt.Sprintf("  ... %s left out; all of them: loki --run %s --output json\n", text.Count(left, "line"), id)
+	return strings.Join(lines[:pathEnd], "") + note + strings.Join(lines[pathEnd+left:], "")
 }
 
 // printRun prints one run.
@@ -133,9 +164,9 @@ func (c *command) printRun(r api.RunDetail) error {
 	}
 	row("used", used)
 	if len(r.Visits) > 0 {
-		b.WriteString("\npath\n")
-		printPath(&b, r.Visits, 0, new(int))
-		b.WriteString("\n")
+		var path strings.Builder
+		printPath(&path, r.Visits, 0, new(int))
+		b.WriteString("\npath\n" + withoutMiddle(path.String(), r.ID) + "\n")
 		rows := [][]string{{"NODE", "TYPE", "VISITS", "TIME", "TOKENS", "COST", "RETRIES", "FAILURES"}}
 		for _, t := range r.Nodes {
 			rows = append(rows, []string{

@@ -100,7 +100,7 @@ nodes:
 		return cmd
 	}
 
-	shown, status := atTerminal(t, client("-a", "ask", "x"), []press{{"Who is it?", "Ada\r"}, {"Greet Ada?", "\r"}}, nil)
+	shown, status := atTerminal(t, client("-a", "ask", "x"), []press{{"Who is it?", "Ada\r"}, {"Greet Ada?", "yes\r"}}, nil)
 	if status != 0 || !strings.Contains(shown, "Hello, Ada!") {
 		t.Errorf("answered: status %d:\n%s", status, shown)
 	}
@@ -108,7 +108,7 @@ nodes:
 	if status != 130 || !strings.Contains(shown, "loki --resume ") {
 		t.Errorf("Ctrl-C at the question: status %d:\n%s", status, shown)
 	}
-	shown, status = atTerminal(t, client("--resume"), []press{{"Who is it?", "Bob\r"}, {"Greet Bob?", "\x1b[B\r"}}, nil)
+	shown, status = atTerminal(t, client("--resume"), []press{{"Who is it?", "Bob\r"}, {"Greet Bob?", "no\r"}}, nil)
 	if status != 0 || !strings.Contains(shown, "Bye.") {
 		t.Errorf("resumed: status %d:\n%s", status, shown)
 	}

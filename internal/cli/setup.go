@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"loki/internal/app"
@@ -20,6 +22,9 @@ import (
 // setUp makes a configuration with the user, if there is none, the command cannot do
 // without, and there is a terminal to ask at. A user who does not want to goes on without.
 func (c *command) setUp(ctx context.Context) error {
+	if used, err := c.useServers(ctx); used || err != nil {
+		return err
+	}
 	if c.opts.output != outputText || !c.OutTerminal || !c.needsSetup() || !c.opts.info && !c.needsModel() {
 		return nil
 	}
@@ -38,6 +43,38 @@ func (c *command) setUp(ctx context.Context) error {
 	}
 	c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, Model: c.opts.model})
 	return err
+}
+
+// useServers makes clients of the model servers that answer on this machine, if the command needs a model or lists them, and
+// nothing else says where there is one. A REPL lets the user choose instead.
+func (c *command) useServers(ctx context.Context) (used bool, err error) {
+	platform, clients := local.Kind(c.app.Config.Model), 1 // of LOKI_PLATFORM without a model
+	if c.opts.model != "" {
+		platform, clients = local.Kind(c.opts.model), 0
+	}
+	named := len(c.app.Config.Clients) == clients && c.app.Config.Client(string(platform)) != nil && c.app.Config.Client(string(platform)).Local()
+	switch {
+	case !named && !c.needsSetup(), !c.opts.listModels && (!named && (c.talks() || !c.needsModel()) || c.opts.action.needs != needModel):
+		return false, nil
+	}
+	probes := local.DefaultProbes(c.getenv("OLLAMA_HOST"))
+	if named {
+		base, _ := c.app.Config.Client(string(platform)).Field(c.app.Env, "api_base") // an error comes with the request
+		probes = []local.Probe{{Kind: platform, URL: strings.TrimSuffix(base, "/v1")}}
+	}
+	servers := slices.DeleteFunc(local.Find(ctx, nil, probes), func(s local.Server) bool { return len(s.Models) == 0 })
+	if len(servers) == 0 {
+		return false, nil
+	}
+	made, err := app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, Model: c.opts.model, Servers: servers})
+	if err != nil {
+		return false, err
+	}
+	if c.opts.action.looks || c.opts.dryRun {
+		made.Look()
+	}
+	c.app = made
+	return true, nil
 }
 
 // needsSetup reports whether no source of models is configured yet.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -25,11 +26,17 @@ func startOllama(models ...string) *httptest.Server {
 		list.Models = append(list.Models, model{name, "d1"})
 	}
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/tags" {
+		switch r.URL.Path {
+		case "/api/tags":
+			_ = json.NewEncoder(w).Encode(list) // the caller may be gone
+		case "/v1/chat/completions":
+			var asked struct{ Model string }
+			_ = json.NewDecoder(r.Body).Decode(&asked)
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, `data: {"choices":[{"index":0,"delta":{"content":"this is %s"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n", asked.Model)
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		_ = json.NewEncoder(w).Encode(list) // whoever asked may be gone
 	}))
 }
 

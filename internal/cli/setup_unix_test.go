@@ -3,12 +3,14 @@
 package cli
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"loki/assets"
 	"loki/internal/provider/providertest/openaitest"
 )
 
@@ -28,10 +30,13 @@ func TestFirstRun(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "home", "config", "config.yaml")
 
-	term := startLoki(t, dir, server.URL, "hello")
+	term := startLoki(t, dir, "127.0.0.1:1", "hello")
 	term.wait("There is no configuration yet")
 	term.send("No\r")
-	term.wait("no model to talk to", "hint:", "ollama:gemma3:latest")
+	term.wait("no model to talk to", "hint:")
+	term.end()
+	term = startLoki(t, dir, server.URL, "hello") // a server that runs here answers
+	term.wait("this is gemma3:latest")
 	term.end()
 	if _, err := os.Stat(file); err == nil {
 		t.Fatal("declined, and there is a configuration")
@@ -44,7 +49,7 @@ func TestFirstRun(t *testing.T) {
 	term.send("1\r")
 	term.wait("gemma3:latest", "llama3.2:latest")
 	term.send("2\r")
-	term.wait("Saved "+file, "keybindings: emacs", "ollama:llama3.2:latest", "config_file")
+	term.wait("Saved "+file, "messages.md", "ollama:llama3.2:latest", "config_file")
 	term.end()
 	text, err := os.ReadFile(file)
 	if err != nil || !strings.Contains(string(text), "model: ollama:llama3.2:latest") {
@@ -99,10 +104,14 @@ func TestInstallAsks(t *testing.T) {
 	dir := t.TempDir()
 	servers := filepath.Join(dir, "home", "config", "functions", "mcp.json")
 	write(t, servers, "mine")
+	bundled, err := fs.ReadFile(assets.MCP, "mcp.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ key, told, want string }{
 		{"n", "Nothing was changed.", "mine"},
 		{"\r", "Nothing was changed.", "mine"},
-		{"y", "Installed mcp_config", "{\n  \"mcpServers\": {}\n}\n"},
+		{"y", "Installed mcp_config", string(bundled)},
 	} {
 		term := startLoki(t, dir, "", "--install", "mcp_config")
 		term.wait("will be lost. Go on? y/N: ")

@@ -35,7 +35,7 @@ func (c *command) sendSignal(ctx context.Context) error {
 		return err
 	}
 	return c.withRuns(func(store run.Store) error {
-		info, s, err := run.Deliver(ctx, store, id, name, v)
+		info, s, err := run.Deliver(ctx, store, id, name, v, "")
 		if err != nil {
 			return err
 		}

@@ -33,11 +33,19 @@ func (c *command) trust(ctx context.Context) error {
 	if !isDirectory(dir) {
 		return fault.New(fault.NotFound, "%s is not a directory", c.opts.trust).WithHint("name the directory of an agent, or one that holds agents")
 	}
-	dirs := []string{dir}
+	dirs, servers := []string{dir}, c.app.ServersIn(dir)
 	if _, err := c.app.Agents.File(c.app.Agents.At(dir, dir)); fault.CodeOf(err) == fault.NotFound {
 		team := c.app.Agents.For(agent.Ref{Beside: dir}).DirsBeside()
-		if dirs = slices.Sorted(maps.Values(team)); len(dirs) == 0 {
-			return c.trustDir(ctx, c.app.TrustOfDir(ctx, dir), filepath.Base(dir))
+		dirs = slices.Sorted(maps.Values(team))
+		below := slices.DeleteFunc(c.agentsBelow(dir), func(name string) bool { return slices.Contains(dirs, filepath.Join(dir, name)) })
+		switch more := text.Visible(strings.Join(below, ", ")); {
+		case len(dirs) == 0 && !hasCases(dir) && len(below) == 0 && len(servers) == 0:
+			return fault.New(fault.NotFound, "%s has no agent, so nothing is trusted", c.opts.trust).WithHint("name the directory of an agent, or one that holds agents")
+		case len(dirs) == 0 && !hasCases(dir) && len(servers) == 0:
+			return fault.New(fault.NotFound, "%s has no agent, so nothing is trusted; agents further below: %s", c.opts.trust, more).
+				WithHint("trust one of them: loki --trust %s", text.Word(filepath.Join(c.opts.trust, below[0])))
+		case len(below) > 0:
+			c.warn("agents further below are not trusted by this: " + more)
 		}
 	}
 	for _, dir := range dirs {
@@ -52,11 +60,34 @@ func (c *command) trust(ctx context.Context) error {
 			return err
 		}
 	}
-	if !slices.Contains(dirs, dir) && hasCases(dir) { // which choose the environment of all
-		return c.trustDir(ctx, c.app.TrustOfDir(ctx, dir), filepath.Base(dir))
+	if !slices.Contains(dirs, dir) && (hasCases(dir) || len(servers) > 0) { // cases choose the environment of all
+		t := c.app.TrustOfDir(ctx, dir)
+		t.Server = strings.Join(servers, ", ")
+		return c.trustDir(ctx, t, filepath.Base(dir))
 	}
 	return nil
 }
+
+// agentsBelow returns the directories with agents below one, without those in the directories of agents: relative, and the first of them.
+func (c *command) agentsBelow(dir string) (below []string) {
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir() || path == dir:
+			return nil
+		case strings.HasPrefix(d.Name(), ".") || strings.Count(path[len(dir):], string(filepath.Separator)) > maxBelow || len(below) == mostBelow:
+			return filepath.SkipDir
+		}
+		if _, err := c.app.Agents.File(c.app.Agents.At(path, path)); fault.CodeOf(err) != fault.NotFound {
+			below = append(below, path[len(dir)+1:])
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return below
+}
+
+// maxBelow is how many levels below a directory agents are looked for, and mostBelow how many are named.
+const maxBelow, mostBelow = 5, 10
 
 // hasCases reports whether there are test cases in a directory, not in those below it.
 func hasCases(dir string) bool {
@@ -73,11 +104,11 @@ func (c *command) trustDir(ctx context.Context, t app.Trust, name string) error 
 	case t.Err != nil:
 		return fault.Wrap(fault.Config, t.Err, "%s cannot be trusted", text.Visible(name)).
 			WithHint("put the agent into a directory of its own, or name a directory that is yours in trusted_dirs of %s", c.app.Config.File)
-	case t.Trusted:
+	case t.Tests:
 		return c.say("%s is trusted already", where)
 	}
 	var b strings.Builder
-	for _, f := range t.Content.Files {
+	for _, f := range slices.Concat(t.Content.Files, t.Content.Tests) {
 		fmt.Fprintf(&b, "%-11s %s\n", f.Mode, text.Visible(f.Name))
 	}
 	if c.opts.yes {
@@ -98,7 +129,7 @@ func (c *command) trustDir(ctx context.Context, t app.Trust, name string) error 
 	if err := c.app.TrustContent(ctx, t.Content); err != nil {
 		return err
 	}
-	return c.say("trusted: %s, %s", where, text.Count(len(t.Content.Files), "file"))
+	return c.say("trusted: %s, %s", where, text.Count(len(t.Content.Files)+len(t.Content.Tests), "file"))
 }
 
 // askTrust returns an error unless the user consents at the terminal.

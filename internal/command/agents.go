@@ -77,31 +77,34 @@ func (c *Console) starter(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	d := of.InForce
+	starters, err := c.conv.Starters(ctx)
+	if err != nil {
+		return err
+	}
 	if arg == "" {
-		c.Out.Markdown(banner(of))
+		c.Out.Markdown(banner(of, starters))
 		return nil
 	}
 	n, err := strconv.Atoi(arg)
-	if err != nil || n < 1 || n > len(d.Starters) {
-		return fault.New(fault.Usage, "%q is not the number of a conversation starter: agent %s has %d", arg, of.Name, len(d.Starters)).WithHint(".starter lists them")
+	if err != nil || n < 1 || n > len(starters) {
+		return fault.New(fault.Usage, "%q is not the number of a conversation starter: agent %s has %d", arg, of.Name, len(starters)).WithHint(".starter lists them")
 	}
-	c.Out.Note(">> " + text.Printable(d.Starters[n-1]))
-	return c.send(ctx, d.Starters[n-1], nil, nil)
+	c.Out.Note(">> " + text.Printable(starters[n-1]))
+	return c.send(ctx, starters[n-1], nil, nil, "")
 }
 
-// banner introduces an agent, as Markdown.
-func banner(of conversation.Agent) string {
+// banner introduces an agent with its conversation starters, as Markdown.
+func banner(of conversation.Agent, starters []string) string {
 	d := of.InForce
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace("# " + of.Name + " " + d.Version))
 	if description := strings.TrimSpace(d.Description); description != "" {
 		b.WriteString("\n\n" + description)
 	}
-	if len(d.Starters) > 0 {
+	if len(starters) > 0 {
 		b.WriteString("\n\n## Conversation starters\n")
 	}
-	for i, s := range d.Starters {
+	for i, s := range starters {
 		fmt.Fprintf(&b, "\n%d. %s", i+1, s)
 	}
 	return b.String()

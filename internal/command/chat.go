@@ -33,19 +33,23 @@ func chatCommands() []Command {
 // leaves it to the conversation.
 func (c *Console) chat(ctx context.Context, prompt string, r *role.Role) error {
 	prompt, sources := mentions(prompt, c.exists)
-	if len(sources) > 0 {
-		c.Out.Note("Attached: " + strings.Join(sources, ", "))
-	}
-	return c.send(ctx, prompt, sources, r)
+	return c.send(ctx, prompt, sources, r, "Attached: "+strings.Join(sources, ", "))
 }
 
-// send sends a question with what is attached to it, and with what was attached before.
-func (c *Console) send(ctx context.Context, text string, sources []string, r *role.Role) error {
+// send sends a question with what is attached to it, and with what was attached before. When that is loaded, note is shown, if
+// there is one.
+func (c *Console) send(ctx context.Context, text string, sources []string, r *role.Role, note string) error {
 	loader := c.App.Loader()
 	loader.Reply = c.conv.LastReply()
 	attached, err := c.load(ctx, loader, sources)
 	if err != nil {
 		return err
+	}
+	if len(sources) > 0 && note != "" {
+		c.Out.Note(note)
+	}
+	if note := attached.Note(); note != "" {
+		c.Out.Note(note)
 	}
 	attached.Documents = append(slices.Clone(c.attached), attached.Documents...)
 	if attached, err = c.App.Narrow(ctx, c.Scope, c.conv.Settings().Model, attached, text); err != nil {
@@ -68,6 +72,9 @@ func (c *Console) load(ctx context.Context, loader *input.Loader, sources []stri
 	if len(sources) == 0 {
 		return input.Attachments{}, nil
 	}
+	if err := c.App.AskForFiles(ctx, loader, sources, c.Asker, c.conv.Consents()); err != nil {
+		return input.Attachments{}, err
+	}
 	defer c.Busy("Loading files")()
 	return loader.Load(ctx, sources)
 }
@@ -78,7 +85,7 @@ func (c *Console) file(ctx context.Context, args string) error {
 	if len(sources) == 0 {
 		return fault.New(fault.Usage, "there is nothing to attach").WithHint(".file SOURCE... [-- TEXT]")
 	}
-	return c.send(ctx, text, sources, nil)
+	return c.send(ctx, text, sources, nil, "")
 }
 
 // goOn is for .continue.

@@ -19,11 +19,10 @@ func completeSession() completer {
 // completeStarter completes the number of a way to begin with the agent.
 func completeStarter() completer {
 	return first(func(c *Console, _ context.Context, _ []string) (found []Candidate) {
-		agent, ok := c.conv.Agent()
-		if !ok {
+		if _, ok := c.conv.Agent(); !ok {
 			return nil
 		}
-		for i, s := range agent.InForce.Starters {
+		for i, s := range c.conv.KnownStarters() {
 			found = append(found, Candidate{Value: strconv.Itoa(i + 1), Description: s})
 		}
 		return found

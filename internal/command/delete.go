@@ -14,8 +14,17 @@ import (
 
 func deleteCommands() []Command {
 	return []Command{
-		{Name: ".delete", Args: "KIND", Help: "Delete roles, sessions, bases, macros, whole agents", Group: General, Offered: always, do: (*Console).delete, complete: oneOf(app.Kinds()...)},
+		{Name: ".delete", Args: "KIND [NAME]", Help: "Delete roles, sessions, bases, macros, whole agents", Group: General, Offered: always, do: (*Console).delete, complete: completeDelete},
 	}
+}
+
+// completeDelete completes a kind, and then the name of what is there of it.
+func completeDelete(c *Console, ctx context.Context, words []string) []Candidate {
+	if len(words) != 2 || !slices.Contains(app.Kinds(), words[0]) {
+		return oneOf(app.Kinds()...)(c, ctx, words)
+	}
+	names, _ := c.App.Stored(ctx, app.Kind(words[0]), c.conv.Scope())
+	return named(names)
 }
 
 // whichDeleted returns the question for what is deleted of a kind.
@@ -30,7 +39,8 @@ func whichDeleted(of app.Kind) string {
 }
 
 // delete is for .delete.
-func (c *Console) delete(ctx context.Context, kind string) error {
+func (c *Console) delete(ctx context.Context, arg string) error {
+	kind, named, _ := strings.Cut(arg, " ")
 	if !slices.Contains(app.Kinds(), kind) {
 		return fault.New(fault.Usage, "%q cannot be deleted", kind).WithHint("%s", ".delete "+strings.Join(app.Kinds(), ", .delete "))
 	}
@@ -42,13 +52,19 @@ func (c *Console) delete(ctx context.Context, kind string) error {
 	if len(names) == 0 {
 		return fault.New(fault.NotFound, "there is no %s to delete", kind)
 	}
-	answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: names})
-	if err != nil {
-		return err
-	}
-	chosen, err := ask.SplitAnswers(answer)
-	if err != nil {
-		return err
+	var chosen []string
+	if named = unquote(strings.TrimSpace(named)); named != "" {
+		if chosen = []string{named}; !slices.Contains(names, named) {
+			return fault.New(fault.NotFound, "there is no %s called %q to delete", nounOf(of), named).WithHint(".delete %s lists them", kind)
+		}
+	} else {
+		answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: names})
+		if err != nil {
+			return err
+		}
+		if chosen, err = ask.SplitAnswers(answer); err != nil {
+			return err
+		}
 	}
 	if len(chosen) == 0 {
 		return fault.New(fault.Usage, "no %s was chosen, so nothing is deleted", kind)

@@ -12,6 +12,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/fault"
 	"loki/internal/process"
+	"loki/internal/text"
 )
 
 // editorWords returns the words of the command that opens the user's editor.
@@ -52,13 +53,13 @@ func Edit(ctx context.Context, a *app.App, file string, t Terminal) error {
 }
 
 // EditText is [Edit] for a text. It returns what came of it, without the line ends behind it.
-func EditText(ctx context.Context, a *app.App, text string, t Terminal) (string, error) {
+func EditText(ctx context.Context, a *app.App, before string, t Terminal) (string, error) {
 	f, err := os.CreateTemp("", fmt.Sprintf("loki-%d-*.md", os.Getpid()))
 	if err != nil {
 		return "", err
 	}
 	defer os.Remove(f.Name())
-	_, err = f.WriteString(text)
+	_, err = f.WriteString(before)
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
@@ -69,5 +70,5 @@ func EditText(ctx context.Context, a *app.App, text string, t Terminal) (string,
 		return "", err
 	}
 	edited, err := os.ReadFile(f.Name())
-	return strings.TrimRight(string(edited), "\r\n"), err
+	return strings.TrimRight(string(text.Unmarked(edited)), "\r\n"), err
 }

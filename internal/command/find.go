@@ -51,7 +51,7 @@ func (c *Console) search(ctx context.Context, args string) error {
 		mark = display.Bold
 	}
 	if len(list) > 0 {
-		c.Out.Colored(strings.TrimRight(display.Found(list, mark), "\n"))
+		c.Out.Colored(strings.TrimRight(display.Fit(display.Found(list, mark), c.width()), "\n"))
 	}
 	if note := display.FoundNote(len(list), of); note != "" {
 		c.Out.Note(note)
@@ -101,6 +101,14 @@ func (c *Console) withRuns(work func(run.Store) error) (err error) {
 	return work(store)
 }
 
+// width returns the columns of lists, 0 if a program reads them.
+func (c *Console) width() int {
+	if c.Interactive {
+		return 80
+	}
+	return 0
+}
+
 // runs lists the runs of the present directory or of an agent, the newest first.
 func (c *Console) runs(ctx context.Context, args string) error {
 	return c.withRuns(func(store run.Store) error {
@@ -125,7 +133,7 @@ func (c *Console) runs(ctx context.Context, args string) error {
 			c.Out.Note("no run is on record here")
 			return nil
 		}
-		c.Out.Print(strings.TrimRight(display.Runs(summary.List(infos)), "\n"))
+		c.Out.Print(strings.TrimRight(display.Runs(summary.List(infos), c.width()), "\n"))
 		return nil
 	})
 }

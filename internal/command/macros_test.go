@@ -28,12 +28,18 @@ func (n *notes) Warn(text string)     { *n = append(*n, "warning: "+text) }
 // newConsole returns a console of a user with files below the configuration directory, whose model echoes.
 func newConsole(t testing.TB, files map[string]string) (*Console, *notes) {
 	t.Helper()
+	return newConsoleWith(t, "model: builtin:echo\n", files)
+}
+
+// newConsoleWith is newConsole with a configuration that begins with another text.
+func newConsoleWith(t testing.TB, config string, files map[string]string) (*Console, *notes) {
+	t.Helper()
 	dir := t.TempDir()
 	files = maps.Clone(files)
 	if files == nil {
 		files = make(map[string]string)
 	}
-	files["config.yaml"] = "model: builtin:echo\n" + files["config.yaml"]
+	files["config.yaml"] = config + files["config.yaml"]
 	for name, text := range files {
 		name = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {

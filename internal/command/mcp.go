@@ -23,6 +23,8 @@ func mcpCommands() []Command {
 			Name: ".mcp", Args: "[SERVER]", Help: "Show the MCP servers in use, or what one offers", Group: Tools, Offered: always,
 			do: (*Console).showServers, complete: first(completeServer),
 		},
+		{Name: ".info mcp", Help: "Count the connections to MCP servers", Group: Tools, Offered: always, do: (*Console).infoServers},
+		{Name: ".reload mcp", Help: "Read mcp.json again", Group: Tools, Offered: always, do: (*Console).reloadServers},
 		{
 			Name: ".mcp prompt", Args: "SERVER/NAME [KEY=VALUE...]", Help: "Ask what a prompt of an MCP server says", Group: Tools, Offered: always,
 			do: (*Console).serverPrompt, complete: completePrompt,
@@ -33,6 +35,50 @@ func mcpCommands() []Command {
 		},
 	}
 }
+
+// infoServers is for .info mcp.
+func (c *Console) infoServers(context.Context, string) error {
+	p := c.App.ServerPool()
+	var b strings.Builder
+	for _, row := range []struct {
+		name  string
+		count int64
+	}{
+		{"started", p.Started},
+		{"active_hits", p.ActiveHits},
+		{"idle_hits", p.IdleHits},
+		{"misses", p.Misses},
+		{"idle_evictions", p.IdleEvictions},
+		{"cap_evictions", p.CapEvictions},
+		{"health_ok", p.HealthOK},
+		{"health_failed", p.HealthFailed},
+		{"idle", int64(p.Idle)},
+		{"in_use", int64(p.InUse)},
+	} {
+		fmt.Fprintf(&b, "%-15s %d\n", row.name, row.count)
+	}
+	fmt.Fprintf(&b, "%-15s %.2f\n", "hit_rate", p.HitRate())
+	c.Out.Print(trimEnd(b.String()))
+	return nil
+}
+
+// reloadServers is for .reload mcp. Servers in use are replaced when their users are done.
+func (c *Console) reloadServers(ctx context.Context, _ string) error {
+	names, drain, err := c.App.ReloadServers()
+	if err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, reloadGrace)
+	defer cancel()
+	if err := drain(limit); err != nil {
+		return err
+	}
+	c.Out.Print(fmt.Sprintf("%s in mcp.json", text.Count(len(names), "server")))
+	return nil
+}
+
+// reloadGrace is how long servers that are in use may stay after mcp.json was read again.
+const reloadGrace = 3 * time.Second
 
 // servers returns the MCP servers in force. The caller closes them.
 func (c *Console) servers(ctx context.Context) (*mcp.Scope, error) {
@@ -276,7 +322,7 @@ func (c *Console) serverResource(ctx context.Context, args string) error {
 		c.Out.Print(fmt.Sprintf("✓ %s is attached to the next question (%s)", uri, text.Count(len(content), "byte")))
 		return nil
 	}
-	return c.send(ctx, prompt, nil, nil)
+	return c.send(ctx, prompt, nil, nil, "")
 }
 
 // listLimit is how long completion waits for what a server offers.

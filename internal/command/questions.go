@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/ask"
 	"loki/internal/fault"
+	"loki/internal/text"
 )
 
 // The answers to a question that is answered with yes or no.
@@ -54,14 +55,14 @@ func (c *Console) open(ctx context.Context, file string) error {
 }
 
 // editText has the user edit a text and returns what came of it. The extension tells the editor what it is.
-func (c *Console) editText(ctx context.Context, text, extension string) (string, error) {
+func (c *Console) editText(ctx context.Context, before, extension string) (string, error) {
 	dir, err := os.MkdirTemp("", "loki-edit-")
 	if err != nil {
 		return "", fault.Wrap(fault.Failure, err, "editing a text")
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "text"+extension)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
 		return "", fault.Wrap(fault.Failure, err, "editing a text")
 	}
 	if err := c.open(ctx, file); err != nil {
@@ -71,7 +72,7 @@ func (c *Console) editText(ctx context.Context, text, extension string) (string,
 	if err != nil {
 		return "", fault.Wrap(fault.Failure, err, "reading the edited text")
 	}
-	return strings.TrimRight(string(edited), "\n"), nil
+	return strings.TrimRight(string(text.Unmarked(edited)), "\n"), nil
 }
 
 // unasked returns nil for the error of a question that the user left, or could not be asked, which

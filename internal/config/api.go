@@ -17,6 +17,7 @@ type API struct {
 	Auth              APIAuth
 	CORS              APICORS
 	Limits            APILimits
+	OpenAI            APIOpenAI
 	RequestTimeout    time.Duration // without progress of a request
 	ShutdownGrace     time.Duration // for requests at work when the server is asked to end; may be 0
 	ForceHTTPS        bool          // clients are to use https only
@@ -66,13 +67,18 @@ type APICORS struct {
 
 // APILimits bounds what requests may take.
 type APILimits struct {
-	MaxBodyBytes          int // at least 1
+	MaxBodyBytes          int // of requests with messages or attachments; at least 1
 	MaxConcurrentRequests int // at least 1
 	PerSubjectConcurrency int // at least 1
 	RateLimitPerMinute    int // 0 for as many as come
 	RateLimitBurst        int // at least 1
 	MaxConcurrentRuns     int // that work at once; at least 1
 	MaxRunsPerSubject     int // that work or wait to; 0 for as many as come
+}
+
+// APIOpenAI is about the endpoints that clients of OpenAI know.
+type APIOpenAI struct {
+	RefuseUnknown bool // members of requests that they do not know are errors
 }
 
 // The sinks of [APIAudit].
@@ -104,7 +110,7 @@ func DefaultAPI() *API {
 		Enabled: true,
 		Auth:    APIAuth{Mode: AuthDisabled},
 		Limits: APILimits{
-			MaxBodyBytes: 1 << 20, MaxConcurrentRequests: 64, PerSubjectConcurrency: 8, RateLimitBurst: 10, MaxConcurrentRuns: 16,
+			MaxBodyBytes: 16 << 20, MaxConcurrentRequests: 64, PerSubjectConcurrency: 8, RateLimitBurst: 10, MaxConcurrentRuns: 16,
 		},
 		RequestTimeout: 300 * time.Second,
 		ShutdownGrace:  30 * time.Second,

@@ -18,8 +18,8 @@ import (
 // AddKey adds a key of a server to the configuration file, which it makes if need be, and returns the
 // mode that [APIAuth] has then: that of the file, if it has one. All other
 // lines of the file stay as they are. If the file has a form in which a line cannot be added,
-// the error, with code Config, shows the lines to add by hand.
-func AddKey(ctx context.Context, file string, key auth.Key) (mode string, err error) {
+// the error, with code Config, shows the lines to add by hand, and the secret, which is what clients send.
+func AddKey(ctx context.Context, file string, key auth.Key, secret string) (mode string, err error) {
 	lines := keyLines(key)
 	after, err := editAPI(ctx, file, func(f *sheet) error {
 		api, ok := f.root.Get("api"), f.root.Has("api")
@@ -43,7 +43,7 @@ func AddKey(ctx context.Context, file string, key auth.Key) (mode string, err er
 		return f.appendItem(list, lines)
 	}, func(before, after []auth.Key) bool {
 		return len(after) == len(before)+1 && after[len(before)].ID == key.ID && after[len(before)].Hash.String() == key.Hash.String()
-	}, "add below api, auth, keys of %s:\n"+strings.Join(lines, "\n"))
+	}, "add this below api, auth of %s:\nmode: "+AuthStaticKeys+"\nkeys:\n"+nested(2, lines...)+"\nthe key of "+key.Subject+", which is not shown again: "+secret)
 	if err != nil {
 		return "", err
 	}

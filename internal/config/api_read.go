@@ -37,6 +37,7 @@ func readAPI(m *yamldoc.Map, file string) *API {
 	}
 	a.CORS = readCORS(m.Map("cors"))
 	a.Limits.read(m.Map("limits"))
+	a.OpenAI.RefuseUnknown = readUnknownMembers(m.Map("openai"))
 	readSpan(m, "request_timeout_seconds", &a.RequestTimeout, time.Second, maxTimeout-time.Second)
 	readSpan(m, "shutdown_grace_seconds", &a.ShutdownGrace, 0, maxTimeout)
 	m.Bool("force_https", &a.ForceHTTPS)
@@ -219,6 +220,15 @@ func readCORS(m *yamldoc.Map) (c APICORS) {
 	}
 	m.Done()
 	return c
+}
+
+// readUnknownMembers reports whether the section openai refuses members that are not known.
+func readUnknownMembers(m *yamldoc.Map) bool {
+	const ignore, refuse = "ignore", "refuse"
+	policy := ignore
+	yamldoc.Choice(m, "unknown_members", &policy, ignore, refuse)
+	m.Done()
+	return policy == refuse
 }
 
 func (l *APILimits) read(m *yamldoc.Map) {

@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"loki/internal/catalog"
+	"loki/internal/fault"
+	"loki/internal/loopback"
 	"loki/internal/oauth"
+	"loki/internal/provider/local"
 	"loki/internal/provider/wire"
 )
 
@@ -97,6 +101,9 @@ func (c *Client) Field(env Env, name string) (string, error) {
 	}
 	switch name {
 	case "api_base":
+		if err := checkBase(c.Name, source, text); err != nil {
+			return "", err
+		}
 		text = strings.TrimRight(text, "/")
 		if text == c.platform().Former {
 			text = "" // where the platform has no former address this changes nothing
@@ -115,21 +122,59 @@ func (c *Client) raw(env Env, f field) (text, source string) {
 	if f.env {
 		for _, variable := range variables(c.Name + "_" + f.name) {
 			if text := env.Get(variable); text != "" {
-				return text, "environment variable " + variable
+				return text, fromVariable + variable
 			}
 		}
 	}
 	if text := c.fields[f.name]; text != nil {
 		return *text, f.name
 	}
-	if variable := c.makersVariable(f.name); variable != "" {
-		base, _ := c.raw(env, clientFields[slices.IndexFunc(clientFields, func(f field) bool { return f.name == "api_base" })])
-		if text := env.Get(variable); text != "" && base == "" { // the key is not for another server
-			return text, "environment variable " + variable
+	makers := c.makersBase()
+	if f.name == "api_base" && makers.Variable != "" {
+		if text := makers.of(env.Get(makers.Variable)); text != "" {
+			return text, fromVariable + makers.Variable
 		}
+	}
+	if variable := c.makersVariable(f.name); variable != "" {
+		base, source := c.raw(env, clientFields[slices.IndexFunc(clientFields, func(f field) bool { return f.name == "api_base" })])
+		mine := base == "" || source == fromVariable+makers.Variable
+		if text := env.Get(variable); text != "" && mine { // the key is not for another server
+			return text, fromVariable + variable
+		}
+	}
+	if host := env.Get(ollamaHost); host != "" && f.name == "api_base" && c.platform().Name == "ollama" {
+		return local.OllamaURL(host) + "/v1", fromVariable + ollamaHost
 	}
 	return "", f.name
 }
+
+// fromVariable precedes the name of the variable in the source of a field.
+const fromVariable = "environment variable "
+
+// checkBase checks an address that comes from a variable. Others are checked by the provider, which names api_base.
+func checkBase(client, source, base string) error {
+	variable, ok := strings.CutPrefix(source, fromVariable)
+	if !ok || strings.Contains(base, "{") {
+		return nil
+	}
+	if u, err := url.Parse(strings.TrimSpace(base)); err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
+		return nil
+	}
+	return fault.New(fault.Config, "%s%s is not an http or https URL, and client %q takes its address from it", fromVariable, variable, client).
+		WithHint("export %s=https://HOST/..., or unset %s", variable, variable)
+}
+
+// makersBase returns where the programs of a provider look for the address of its API. It counts for the client that has the
+// provider's name.
+func (c *Client) makersBase() Base {
+	if t, ok := clientType(c.Type); ok && c.Name == c.Type {
+		return t.Base
+	}
+	return c.platform().Base
+}
+
+// ollamaHost is the variable by which the programs of Ollama find their server.
+const ollamaHost = "OLLAMA_HOST"
 
 // makersVariable returns the variable in which the programs of a provider look for a key,
 // "" if there is none but that of the client's name.
@@ -191,9 +236,16 @@ func (c *Client) defaultAPIBase() string {
 	return cmp.Or(t.APIBase, c.platform().APIBase)
 }
 
-// Local reports whether c is one of the platforms that run on the user's own machine, where
-// models cost nothing.
-func (c *Client) Local() bool { return c.platform().Local }
+// Local reports whether the models of c run on the user's own machine, where they cost nothing: c is one of the platforms
+// that do, or an OpenAI-compatible server at a loopback address.
+func (c *Client) Local() bool {
+	if base := c.fields["api_base"]; base != nil && c.Type == TypeOpenAICompatible {
+		if u, err := url.Parse(*base); err == nil && loopback.Is(u.Hostname()) {
+			return true
+		}
+	}
+	return c.platform().Local
+}
 
 // platform returns the platform that c is a client of, the zero Platform if it is of none.
 func (c *Client) platform() Platform {

@@ -36,6 +36,7 @@ clients:
     name: my.server 2
   - type: claude
     auth: oauth
+  - type: gemini
   - type: builtin
     name: absolute
     script: '` + script + `'
@@ -60,6 +61,28 @@ clients:
 		{"base_of_nobody", nil, "my.server 2", "api_base", "", ""},
 		{"base_without_slash", nil, "azure-openai", "api_base", "https://res.example.com", ""},
 		{"base_that_a_platform_had", nil, "github", "api_base", "https://models.github.ai/inference", ""},
+		{"base_of_the_makers_variable", []string{"OPENAI_BASE_URL=http://x/v1/"}, "openai", "api_base", "http://x/v1", ""},
+		{"own_variable_beats_the_makers", []string{"OPENAI_BASE_URL=http://x", "OPENAI_API_BASE=http://y"}, "openai", "api_base", "http://y", ""},
+		{"file_beats_the_makers_variable", []string{"AZURE_OPENAI_ENDPOINT=http://x"}, "azure-openai", "api_base", "https://res.example.com", ""},
+		{"version_is_appended", []string{"ANTHROPIC_BASE_URL=http://x/"}, "claude", "api_base", "http://x/v1", ""},
+		{"version_is_there", []string{"ANTHROPIC_BASE_URL=http://x/v1"}, "claude", "api_base", "http://x/v1", ""},
+		{"makers_key_for_makers_base", []string{"ANTHROPIC_BASE_URL=http://x", "ANTHROPIC_API_KEY=k"}, "claude", "api_key", "k", ""},
+		{"makers_key_not_for_another_base", []string{"CLAUDE_API_BASE=http://x", "ANTHROPIC_API_KEY=k"}, "claude", "api_key", "", ""},
+		{"makers_base_of_gemini", []string{"GOOGLE_GEMINI_BASE_URL=http://x"}, "gemini", "api_base", "http://x/v1beta", ""},
+		{"makers_base_of_a_platform", []string{"GROQ_BASE_URL=http://x"}, "groq", "api_base", "http://x/openai/v1", ""},
+		{"makers_base_only_for_the_known_name", []string{"OPENAI_BASE_URL=http://x/v1"}, "my.server 2", "api_base", "", ""},
+		{
+			"makers_base_is_wrong",
+			[]string{"OPENAI_BASE_URL=localhost:8000"},
+			"openai", "api_base", "",
+			`environment variable OPENAI_BASE_URL is not an http or https URL, and client "openai" takes its address from it | export OPENAI_BASE_URL=https://HOST/..., or unset OPENAI_BASE_URL`,
+		},
+		{
+			"own_base_is_wrong",
+			[]string{"MY_SERVER_2_API_BASE=x"},
+			"my.server 2", "api_base", "",
+			`environment variable MY_SERVER_2_API_BASE is not an http or https URL, and client "my.server 2" takes its address from it | export MY_SERVER_2_API_BASE=https://HOST/..., or unset MY_SERVER_2_API_BASE`,
+		},
 		{"api_of_a_platform", nil, "perplexity", "api", "responses", ""},
 		{"api_of_a_platform_elsewhere", []string{"PERPLEXITY_API_BASE=http://proxy"}, "perplexity", "api", "", ""},
 		{"api_of_most", nil, "groq", "api", "", ""},
@@ -285,7 +308,26 @@ func TestPlatforms(t *testing.T) {
 		}
 		seen[p.Name] = true
 	}
-	if len(seen) != 21 || local != 3 {
+	if len(seen) != 22 || local != 4 {
 		t.Errorf("%d platforms, %d of them local", len(seen), local)
+	}
+}
+
+// TestLocal holds which clients run on the user's machine, so that their models cost nothing.
+func TestLocal(t *testing.T) {
+	for text, want := range map[string]bool{
+		"{type: openai-compatible, name: ollama}":                                          true,
+		"{type: openai-compatible, name: mine, api_base: 'http://127.0.0.1:8080/v1'}":      true,
+		"{type: openai-compatible, name: mine, api_base: 'http://localhost:8080/v1'}":      true,
+		"{type: openai-compatible, name: mine, api_base: 'http://[::1]:8080/v1'}":          true,
+		"{type: openai-compatible, name: mine, api_base: 'http://192.168.1.7:8080/v1'}":    false,
+		"{type: openai-compatible, name: mine, api_base: 'http://127.0.0.1.example.com/'}": false,
+		"{type: openai-compatible, name: deepseek}":                                        false,
+		"{type: openai, api_base: 'http://127.0.0.1:8080/v1'}":                             false,
+	} {
+		cfg := mustLoad(t, "clients: ["+text+"]")
+		if got := cfg.Clients[0].Local(); got != want {
+			t.Errorf("%s: local %t", text, got)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 
 	"loki/internal/catalog"
 )
@@ -25,8 +26,25 @@ type ClientType struct {
 	Name        string
 	APIBase     string   // where its API is; empty if only the provider knows, or if it has to be configured
 	KeyVariable string   // in which the provider's own programs look for a key; may be empty
+	Base        Base     // of the provider's own programs
 	Asks        []string // the settings that a first configuration asks for, in order; none for what needs none
 	ExampleBase string   // of an api_base that is asked for
+}
+
+// Base is how the programs of a provider find its API.
+type Base struct {
+	Variable string // of the environment, with the address; empty if there is none
+	Version  string // path that they append to it, such as "/v1"; empty if the address has it
+}
+
+// of returns what api_base is for the value of the variable.
+func (b Base) of(text string) string {
+	text = strings.TrimRight(strings.TrimSpace(text), "/")
+	last := text[strings.LastIndexByte(text, '/')+1:]
+	if text == "" || strings.Contains(text, "?") || len(last) > 1 && last[0] == 'v' && last[1] >= '0' && last[1] <= '9' {
+		return text
+	}
+	return text + b.Version
 }
 
 // KeyOptional reports whether clients of the type may do without a key.
@@ -35,13 +53,13 @@ func (t ClientType) KeyOptional() bool { return t.Name == TypeOpenAICompatible }
 // ClientTypes returns the types of client that a configuration may name.
 func ClientTypes() []ClientType {
 	return []ClientType{
-		{Name: TypeOpenAI, APIBase: "https://api.openai.com/v1", Asks: []string{"api_key"}},
+		{Name: TypeOpenAI, APIBase: "https://api.openai.com/v1", Base: Base{Variable: "OPENAI_BASE_URL"}, Asks: []string{"api_key"}},
 		{Name: TypeOpenAICompatible, Asks: []string{"api_base", "api_key"}, ExampleBase: "https://example.com/v1"},
 		{Name: TypeBuiltin},
-		{Name: TypeGemini, KeyVariable: "GOOGLE_API_KEY", Asks: []string{"api_key"}},
-		{Name: TypeClaude, KeyVariable: "ANTHROPIC_API_KEY", Asks: []string{"api_key"}},
-		{Name: TypeCohere, Asks: []string{"api_key"}},
-		{Name: TypeAzureOpenAI, Asks: []string{"api_base", "api_key"}, ExampleBase: "https://RESOURCE.openai.azure.com"},
+		{Name: TypeGemini, KeyVariable: "GOOGLE_API_KEY", Base: Base{"GOOGLE_GEMINI_BASE_URL", "/v1beta"}, Asks: []string{"api_key"}},
+		{Name: TypeClaude, KeyVariable: "ANTHROPIC_API_KEY", Base: Base{"ANTHROPIC_BASE_URL", "/v1"}, Asks: []string{"api_key"}},
+		{Name: TypeCohere, Base: Base{"CO_API_URL", "/v2"}, Asks: []string{"api_key"}},
+		{Name: TypeAzureOpenAI, Base: Base{Variable: "AZURE_OPENAI_ENDPOINT"}, Asks: []string{"api_base", "api_key"}, ExampleBase: "https://RESOURCE.openai.azure.com"},
 		{Name: TypeVertexAI, Asks: []string{"project_id", "location"}},
 		{Name: TypeBedrock, Asks: []string{"access_key_id", "secret_access_key", "region"}},
 	}

@@ -103,6 +103,8 @@ type Config struct {
 
 	Clients []*Client // in order; of unknown types there are none
 
+	// FromKeys says that no file and no setting names the clients: the environment has their keys.
+	FromKeys bool
 	// Notes are for the user, who should read each once and not with every command.
 	Notes []string
 

@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"loki/internal/catalog"
 	"loki/internal/yamldoc"
 )
 
@@ -66,6 +68,35 @@ func impliedClients() []*Client {
 		clients = append(clients, knownClient(p.Name))
 	}
 	return clients
+}
+
+// fromKeys makes clients of the implied ones whose keys the environment has, in their order.
+func (c *Config) fromKeys(env Env) {
+	key := clientFields[slices.IndexFunc(clientFields, func(f field) bool { return f.name == "api_key" })]
+	c.implied = slices.DeleteFunc(c.implied, func(cl *Client) bool {
+		t, _ := clientType(cl.Type)
+		p := cl.platform()
+		known := slices.Equal(t.Asks, []string{key.name}) || p.APIBase != "" && !p.NoChat && !p.Local && !strings.Contains(p.APIBase, "{")
+		if text, _ := cl.raw(env, key); text == "" || !known {
+			return false
+		}
+		c.Clients = append(c.Clients, cl)
+		return true
+	})
+}
+
+// AddServer makes the first client one for a model server that runs on this machine, with the models that it has. Name is that of a
+// platform.
+func (c *Config) AddServer(name, base string, models []string) {
+	client := knownClient(name)
+	client.secrets = c.secrets
+	client.fields = map[string]*string{"api_base": &base}
+	for _, m := range models {
+		client.Models = append(client.Models, catalog.Model{Name: m, Type: catalog.Chat})
+	}
+	same := func(cl *Client) bool { return cl.Name == name }
+	c.implied = slices.DeleteFunc(c.implied, same)
+	c.Clients = append([]*Client{client}, slices.DeleteFunc(c.Clients, same)...)
 }
 
 func unknownProviderHint(name string) string {

@@ -1,19 +1,36 @@
 package config
 
-import "loki/internal/yamldoc"
+import (
+	"fmt"
+	"strings"
 
-// readOthers makes the keys known that programs with similar files have: those with another
-// name here, and those that mean nothing here.
-func readOthers(root *yamldoc.Map) {
-	for old, now := range map[string]string{
-		"use_tools":          "enabled_tools",
-		"agent_prelude":      "agent_session",
-		"compress_threshold": "compression_threshold",
-		"summarize_prompt":   "summarization_prompt",
-		"summary_prompt":     "summary_context_prompt",
-	} {
-		root.Renamed(old, now)
+	"loki/internal/yamldoc"
+)
+
+// renamed are the keys that programs with similar files have under another name, each followed by the name here.
+var renamed = [...][2]string{
+	{"use_tools", "enabled_tools"},
+	{"agent_prelude", "agent_session"},
+	{"compress_threshold", "compression_threshold"},
+	{"summarize_prompt", "summarization_prompt"},
+	{"summary_prompt", "summary_context_prompt"},
+}
+
+// readRenamed makes the old names of keys mean the present ones, with one note for the file.
+func (c *Config) readRenamed(root *yamldoc.Map) {
+	var used []string
+	for _, names := range renamed {
+		if root.Renamed(names[0], names[1]) {
+			used = append(used, names[0]+" is "+names[1]+" now")
+		}
 	}
+	if used != nil {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s has old names of keys, which are read and can be renamed: %s", c.File, strings.Join(used, ", ")))
+	}
+}
+
+// ignoreOthers makes the keys known that programs with similar files have and that mean nothing here.
+func ignoreOthers(root *yamldoc.Map) {
 	root.Foreign(
 		"secrets_provider",
 		"skills_enabled", "enabled_skills", "visible_skills", "inject_skill_instructions", "skill_instructions",

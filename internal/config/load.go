@@ -14,7 +14,8 @@ import (
 
 // Load reads the configuration file and puts the environment over it. If no file lists
 // clients, LOKI_PROVIDER or LOKI_PLATFORM names the only one: "provider" or
-// "provider:model" stands for a client and its model.
+// "provider:model" means a client and its model. Without these, the keys in the
+// environment make their clients.
 //
 // The warnings are for the user: keys that mean nothing, client types that do not
 // exist, variables that cannot be used. The error, with code Config, lists everything
@@ -44,6 +45,8 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 	}
 	if len(cfg.Clients) == 0 {
 		cfg.implied = impliedClients()
+		cfg.fromKeys(env)
+		cfg.FromKeys = len(cfg.Clients) > 0
 	}
 	ignored, err := cfg.override(env)
 	for _, msg := range ignored {
@@ -78,6 +81,7 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 		return nil, configError(err)
 	}
 	root := doc.Root().Map()
+	c.readRenamed(root)
 	c.readLegacy(root)
 	for _, k := range keys {
 		readSetting(root, k.name, k.field(c))
@@ -99,7 +103,7 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	if doc.Err() == nil {
 		checkFallbacks(root.List("clients"))
 	}
-	readOthers(root)
+	ignoreOthers(root)
 	root.Done()
 	return doc.Warnings(), configError(doc.Err())
 }

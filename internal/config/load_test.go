@@ -470,6 +470,11 @@ func TestFromPlatform(t *testing.T) {
 		{"provider", "", []string{"LOKI_PLATFORM=openai"}, "openai", []string{`client "openai" of type openai`}, nil},
 		{"platform", "", []string{"LOKI_PLATFORM=groq:llama:3"}, "groq:llama:3", []string{`client "groq" of type openai-compatible`}, nil},
 		{"local", "", []string{"LOKI_PLATFORM=ollama:llama3.2"}, "ollama:llama3.2", []string{`client "ollama" of type openai-compatible`}, nil},
+		{"key", "", []string{"ANTHROPIC_API_KEY=k"}, "", []string{`client "claude" of type claude`}, nil},
+		{"keys_in_order", "theme: light", []string{"GROQ_API_KEY=k", "OPENAI_API_KEY=k", "GOOGLE_API_KEY=k"}, "", []string{`client "openai" of type openai`, `client "gemini" of type gemini`, `client "groq" of type openai-compatible`}, nil},
+		{"keys_that_are_not_enough", "", []string{"AZURE_OPENAI_API_KEY=k", "CLOUDFLARE_API_KEY=k", "JINA_API_KEY=k", "OLLAMA_API_KEY=k", "AWS_ACCESS_KEY_ID=k"}, "", nil, nil},
+		{"platform_beats_keys", "", []string{"OPENAI_API_KEY=k", "LOKI_PLATFORM=groq:m"}, "groq:m", []string{`client "groq" of type openai-compatible`}, nil},
+		{"clients_beat_keys", "clients: [{type: claude}]", []string{"OPENAI_API_KEY=k"}, "", []string{`client "claude" of type claude`}, nil},
 		{"builtin", "", []string{"LOKI_PLATFORM=builtin:echo"}, "builtin:echo", []string{`client "builtin" of type builtin`}, nil},
 		{"loki_provider_first", "", []string{"LOKI_PLATFORM=openai", "LOKI_PROVIDER=groq:m"}, "groq:m", []string{`client "groq" of type openai-compatible`}, nil},
 		{"empty_loki_provider", "", []string{"LOKI_PLATFORM=openai", "LOKI_PROVIDER="}, "openai", []string{`client "openai" of type openai`}, nil},
@@ -482,7 +487,7 @@ func TestFromPlatform(t *testing.T) {
 			`LOKI_PLATFORM is ignored: unknown provider "opnai" | did you mean openai? the providers are ` +
 				`openai, openai-compatible, builtin, gemini, claude, cohere, azure-openai, vertexai, bedrock, ` +
 				`ai21, cloudflare, deepinfra, deepseek, ernie, github, groq, hunyuan, minimax, mistral, moonshot, openrouter, ` +
-				`perplexity, qianwen, xai, zhipuai, jina, voyageai, ollama, llamacpp, lmstudio`,
+				`perplexity, qianwen, xai, zhipuai, jina, voyageai, ollama, llamacpp, lmstudio, vllm`,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,13 +12,13 @@ import (
 
 // PatchRules returns the client's patches for requests of an API, in the order in
 // which they are tried: the first whose pattern matches the whole name of the model
-// applies, and no other. The environment variable LOKI_PATCH_<CLIENT NAME>_<API>,
+// applies, and no other. The environment variable LOKI_PATCH_<CLIENT NAME>_<API>, or LLM_PATCH_...,
 // a JSON object of patterns and patches, replaces those of the file; one that cannot be
 // read is an error with code Config. References to secrets are replaced, or are an error,
 // as in [Client.Field].
 func (c *Client) PatchRules(env Env, api wire.API) ([]wire.PatchRule, error) {
 	rules, source := c.Patch[api], "patch."+string(api)
-	for _, variable := range variables("LOKI_PATCH_" + c.Name + "_" + string(api)) {
+	for _, variable := range c.patchVariables(api) {
 		if text := env.Get(variable); text != "" {
 			source = "environment variable " + variable
 			var err error
@@ -39,12 +39,18 @@ func (c *Client) PatchRules(env Env, api wire.API) ([]wire.PatchRule, error) {
 	return rules, nil
 }
 
+// patchVariables returns the names of the variables that may hold patches. The first that is set counts.
+func (c *Client) patchVariables(api wire.API) []string {
+	name := c.Name + "_" + string(api)
+	return slices.Concat(variables("LOKI_PATCH_"+name), variables("LLM_PATCH_"+name))
+}
+
 // patchVariableWarnings returns what in the variables that [Client.PatchRules] reads has no
 // effect. What cannot be read at all is an error there.
 func (c *Client) patchVariableWarnings(env Env) []*yamldoc.Problem {
 	var warnings []*yamldoc.Problem
 	for _, api := range wire.APIs() {
-		for _, variable := range variables("LOKI_PATCH_" + c.Name + "_" + string(api)) {
+		for _, variable := range c.patchVariables(api) {
 			text := env.Get(variable)
 			if text == "" {
 				continue

@@ -67,7 +67,7 @@ func (c *Client) allPatches(env Env) []*wire.Patch {
 		all = append(all, p)
 	}
 	for _, api := range wire.APIs() {
-		for _, variable := range variables("LOKI_PATCH_" + c.Name + "_" + string(api)) {
+		for _, variable := range c.patchVariables(api) {
 			if text := env.Get(variable); text != "" {
 				rules, _ := parsePatchRules(variable, text)
 				for _, r := range rules {

@@ -9,7 +9,9 @@ type Platform struct {
 	APIBase string // may hold {PLACEHOLDER}s, which the user has to replace
 	Former  string // an address that answers no more; the present one is used instead of it
 	API     string // the setting api of its clients, if they have none: "responses", or empty
+	NoChat  bool   // has models for embeddings and reranking only
 	Local   bool   // runs on the user's own machine and needs no key
+	Base    Base   // of the platform's own programs
 }
 
 var platforms = []Platform{
@@ -19,7 +21,7 @@ var platforms = []Platform{
 	{Name: "deepseek", APIBase: "https://api.deepseek.com"},
 	{Name: "ernie", APIBase: "https://qianfan.baidubce.com/v2"},
 	{Name: "github", APIBase: "https://models.github.ai/inference", Former: "https://models.inference.ai.azure.com"},
-	{Name: "groq", APIBase: "https://api.groq.com/openai/v1"},
+	{Name: "groq", APIBase: "https://api.groq.com/openai/v1", Base: Base{"GROQ_BASE_URL", "/openai/v1"}},
 	{Name: "hunyuan", APIBase: "https://api.hunyuan.cloud.tencent.com/v1"},
 	{Name: "minimax", APIBase: "https://api.minimax.chat/v1"},
 	{Name: "mistral", APIBase: "https://api.mistral.ai/v1"},
@@ -29,13 +31,14 @@ var platforms = []Platform{
 	{Name: "qianwen", APIBase: "https://dashscope.aliyuncs.com/compatible-mode/v1"},
 	{Name: "xai", APIBase: "https://api.x.ai/v1"},
 	{Name: "zhipuai", APIBase: "https://open.bigmodel.cn/api/paas/v4"},
-	{Name: "jina", APIBase: "https://api.jina.ai/v1"},
-	{Name: "voyageai", APIBase: "https://api.voyageai.com/v1"},
+	{Name: "jina", APIBase: "https://api.jina.ai/v1", NoChat: true},
+	{Name: "voyageai", APIBase: "https://api.voyageai.com/v1", NoChat: true},
 
 	// The usual ports of the servers that people run at home.
 	{Name: "ollama", APIBase: "http://localhost:11434/v1", Local: true},
 	{Name: "llamacpp", APIBase: "http://localhost:8080/v1", Local: true},
 	{Name: "lmstudio", APIBase: "http://localhost:1234/v1", Local: true},
+	{Name: "vllm", APIBase: "http://localhost:8000/v1", Local: true},
 }
 
 // Platforms returns the known platforms, those that run locally last.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	"loki/internal/agent"
 	"loki/internal/agent/team"
@@ -31,6 +32,9 @@ type Agent struct {
 	NeedsServers bool   // it cannot do without its MCP servers
 	// Job returns the run of a graph agent for a question; nil for a plain agent.
 	Job func(ctx context.Context, q GraphQuestion) (run.Job, error)
+	// Model returns the id of the model that a graph's nodes ask unless they name one, given the id that is in force
+	// around the graph, which may be empty. It is nil for a plain agent.
+	Model func(id string) string
 
 	// Variables returns a value for each variable of the agent. Given is the part of them that
 	// the user gave with the command.
@@ -187,6 +191,26 @@ func (c *Conversation) Agent() (of Agent, ok bool) {
 // Variables returns the values of the agent's variables, as far as they are known.
 func (c *Conversation) Variables() map[string]string { return maps.Clone(c.variables) }
 
+// Starters returns the conversation starters of the agent with the values of its variables, which the user may be asked for.
+func (c *Conversation) Starters(ctx context.Context) ([]string, error) {
+	if err := c.ready(ctx); err != nil || c.agent == nil {
+		return nil, err
+	}
+	return c.KnownStarters(), nil
+}
+
+// KnownStarters returns the conversation starters of the agent with the values of variables that are known.
+func (c *Conversation) KnownStarters() []string {
+	starters := slices.Clone(c.agent.InForce.Starters)
+	for i, s := range starters {
+		starters[i] = agent.Texts{Variables: c.variables}.Expand(s)
+		if c.agent.Texts != nil {
+			starters[i] = c.agent.Texts(c.variables).Expand(s)
+		}
+	}
+	return starters
+}
+
 // Scope returns whose sessions the conversation has.
 func (c *Conversation) Scope() session.Scope {
 	if c.agent == nil {
@@ -331,7 +355,7 @@ func (t *turn) write(ctx context.Context) error {
 
 // join gives the turn its tools and, with an agent, its member of a team, which the caller closes.
 func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err error) {
-	if t.c.agent != nil || t.q.Waits {
+	if t.c.agent != nil || t.rc.Steps.Recording() {
 		t.kit.Calls.Asker = t.questions(f).ForTools()
 	}
 	user := t.kit.Calls.Asker
@@ -352,6 +376,9 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 	}
 	o := t.kit.Calls
 	o.Tools, o.Run, o.From, o.Hooks = set, f.Events.Run, t.from(), t.rc.Hooks
+	if more := t.kit.More; more != nil {
+		o.More = func() []tool.Tool { return more(ctx) }
+	}
 	t.req.Tools = tool.NewBox(o)
 	return member, nil
 }
@@ -364,7 +391,7 @@ func (t *turn) member(ctx context.Context, events event.Scope, budget *run.Budge
 	o := t.kit.Team
 	o.Agent, o.Limits, o.Steps, o.Events, o.Budget = t.c.agent.Name, t.c.agent.InForce.Team, t.rc.Steps, events, budget
 	if t.q.Session != nil {
-		o.Seed = t.q.Session.Place // turns of one session have different children
+		o.Seed = t.q.Session.seed() // turns of one session have different children
 	}
 	own, err := team.New(ctx, o)
 	if err != nil {

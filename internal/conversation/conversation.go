@@ -116,9 +116,13 @@ func (c *Conversation) Prelude(ctx context.Context, key, text string) error {
 	return nil
 }
 
+// Consents reports whether whatever tools would ask the user is answered with yes.
+func (c *Conversation) Consents() bool { return c.options.Yes }
+
 // Settings returns what is in force: what was asked for with the command, else what the
 // session says, else the agent or the role, else the configuration. Of what is below it, a session takes
-// the model and the effort only: it began with the rest.
+// the model and the effort only: it began with the rest. The model is the one that the next question asks, and that
+// [Conversation.State] shows.
 func (c *Conversation) Settings() chat.Settings {
 	s := c.values.settings
 	switch {
@@ -130,7 +134,11 @@ func (c *Conversation) Settings() chat.Settings {
 	if c.session != nil {
 		s = c.session.Settings().Over(chat.Settings{Model: s.Model, Sampling: chat.Sampling{Effort: s.Effort}})
 	}
-	return c.options.Settings.Over(s)
+	s = c.options.Settings.Over(s)
+	if c.agent != nil && c.agent.Model != nil {
+		s.Model = c.agent.Model(s.Model)
+	}
+	return s
 }
 
 // withRole returns the settings of r over s. A role says which tools there are, also when it

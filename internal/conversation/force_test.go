@@ -457,6 +457,7 @@ func TestGraphAgent(t *testing.T) {
 	r := enter(t, &actor{})
 	var asked []conversation.GraphQuestion
 	r.withAgent("", func(a *conversation.Agent) {
+		a.Model = func(id string) string { return id }
 		a.Job = func(_ context.Context, q conversation.GraphQuestion) (run.Job, error) {
 			asked = append(asked, q)
 			return run.Job{Make: func(context.Context, run.Point) (run.Work, func() error, error) {

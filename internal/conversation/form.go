@@ -11,6 +11,7 @@ import (
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/schema"
+	texts "loki/internal/text"
 	"loki/internal/value"
 )
 
@@ -30,7 +31,7 @@ func LoadForm(file string) (*Form, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "schema %s", file)
 	}
-	return NewForm(file, data)
+	return NewForm(file, texts.Unmarked(data))
 }
 
 // NewForm returns the form that data, a JSON Schema, describes. Messages call it name. The error has code Usage.

@@ -19,6 +19,18 @@ type GraphQuestion struct {
 	Caller
 }
 
+// chosenModel returns the model that the user chose for the graph in force, with the command or in the conversation, before the
+// graph was entered or after. It is empty if the graph and the configuration decide, so that the record of the run leaves it to them.
+func (c *Conversation) chosenModel() string {
+	if chosen := c.options.Settings.Over(c.tuned).Model; chosen != "" {
+		return chosen
+	}
+	if id := c.Settings().Model; id != c.agent.Model("") {
+		return id
+	}
+	return ""
+}
+
 // runGraph runs the graph of the agent with the question of l.
 func (c *Conversation) runGraph(ctx context.Context, l *last) (Answer, error) {
 	if err := c.ready(ctx); err != nil {
@@ -30,7 +42,7 @@ func (c *Conversation) runGraph(ctx context.Context, l *last) (Answer, error) {
 		}
 	}
 	job, err := c.agent.Job(ctx, GraphQuestion{
-		Prompt: l.question.User.Text(), Variables: c.variables, Model: c.tuned.Over(c.options.Settings).Model,
+		Prompt: l.question.User.Text(), Variables: c.variables, Model: c.chosenModel(),
 		NoStream: c.values.noStream, Dry: c.values.dryRun, NoServers: c.values.switches.NoServers, Caller: c.options.Caller,
 	})
 	if err != nil {

@@ -74,7 +74,7 @@ func (c *Conversation) keepTurn(ctx context.Context, t *turn, a Answer) error {
 		return c.journal(ctx, e)
 	}
 	return c.keep(ctx, session.Turn{
-		Mode: t.q.Mode, Role: t.q.Lead, User: t.q.User, InPlaceOf: t.inPlaceOf(), Reply: a.Messages, Usage: a.Usage, DataURLs: t.q.Images,
+		ID: t.id(), Mode: t.q.Mode, Role: t.q.Lead, User: t.q.User, InPlaceOf: t.inPlaceOf(), Reply: a.Messages, Usage: a.Usage, DataURLs: t.q.Images,
 	}, e)
 }
 
@@ -177,7 +177,7 @@ func (t *turn) begin(ctx context.Context) {
 		}
 	}
 	var err error
-	c.draft, err = c.session.Begin(ctx, session.Turn{Role: t.q.Lead, User: t.q.User, InPlaceOf: t.inPlaceOf(), DataURLs: t.q.Images})
+	c.draft, err = c.session.Begin(ctx, session.Turn{ID: t.id(), Role: t.q.Lead, User: t.q.User, InPlaceOf: t.inPlaceOf(), DataURLs: t.q.Images})
 	warn(err)
 	t.req.OnRound = func(round []chat.Message) { warn(c.draft.Add(round)) }
 }

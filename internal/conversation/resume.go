@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strconv"
+	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/agent/todo"
 	"loki/internal/auth"
 	"loki/internal/chat"
 	"loki/internal/engine"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/provider"
@@ -42,7 +45,6 @@ type question struct {
 	Partial         string        `json:"partial,omitempty"`     // the answer that goes on, outside of sessions
 
 	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
-	Waits     bool   `json:"waits,omitempty"` // see [Options]
 	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one
 
 	// What is done with the answer; see [Question].
@@ -69,7 +71,20 @@ type formRecord struct {
 type sessionMark struct {
 	ID    session.ID    `json:"id"`
 	Alias session.Alias `json:"alias,omitempty"`
-	Place string        `json:"place,omitempty"` // what it ended with, see [session.Session.Place]
+	Turn  string        `json:"turn,omitempty"`  // id of the question's turn; "" in a record of an older version
+	After int           `json:"after,omitempty"` // see [session.Session.Place]
+	Place string        `json:"place,omitempty"` // in a record of an older version: not empty if something was said before
+}
+
+// begins reports whether nothing was said in the session before the question.
+func (m *sessionMark) begins() bool { return m.After == 0 && m.Place == "" }
+
+// seed returns a text that turns of one session do not share.
+func (m *sessionMark) seed() string {
+	if m.After > 0 {
+		return strconv.Itoa(m.After)
+	}
+	return m.Place
 }
 
 // job returns what a question is run and recorded as.
@@ -85,7 +100,7 @@ func (t *turn) job() (run.Job, error) {
 	}
 	job.Info.Owner = c.options.Owner
 	if s := c.session; s != nil && !t.q.Aside {
-		t.q.Session = &sessionMark{s.ID(), s.Alias(), s.Place(0)}
+		t.q.Session = &sessionMark{ID: s.ID(), Alias: s.Alias(), Turn: session.NewTurnID(), After: s.Place()}
 	}
 	if c.options.Unrecorded || c.values.dryRun {
 		job.Durability = graph.DurabilityOff
@@ -137,9 +152,9 @@ func (t *turn) conclude(ctx context.Context, err error) error {
 		return err
 	}
 	a, q := t.answer(), t.q
-	turn := session.Turn{Mode: q.Mode, Role: q.Lead, User: q.User, InPlaceOf: t.inPlaceOf(), DataURLs: q.Images, Reply: a.Messages, Usage: a.Usage}
+	turn := session.Turn{ID: t.id(), Mode: q.Mode, Role: q.Lead, User: q.User, InPlaceOf: t.inPlaceOf(), DataURLs: q.Images, Reply: a.Messages, Usage: a.Usage}
 	if t.unanswered > 0 {
-		turn = session.Turn{Mode: session.Regenerate, Reply: a.Messages, Usage: a.Usage}
+		turn = session.Turn{ID: t.id(), Mode: session.Regenerate, Reply: a.Messages, Usage: a.Usage}
 	}
 	t.c.kept = true
 	return t.c.keep(context.WithoutCancel(ctx), turn, session.MessagesEntry{Input: q.Text, Sources: q.Sources, Reply: a.Messages, Role: q.Role})
@@ -175,7 +190,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 		o.View = &auth.View{Subject: o.Owner.Subject}
 	}
 	c := s.Begin(o)
-	t := &turn{c: c, resumed: &k}
+	t := &turn{c: c, resumed: &k, asked: info.Started}
 	if a != nil {
 		if err := c.UseAgent(ctx, *a); err != nil {
 			return run.Job{}, err
@@ -202,6 +217,12 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 		return run.Job{}, err
 	}
 	job := run.Job{Info: info, Durability: s.Durability, Events: c.options.Events, Release: c.leave}
+	if t.kept.Answered { // by a process that died before it ended the run
+		job.Make = func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
+			return keptAnswer{t}, func() error { return c.Close(context.WithoutCancel(ctx)) }, nil
+		}
+		return job, nil
+	}
 	if a != nil {
 		if err := t.recallAgent(ctx, &job); err != nil {
 			c.leave()
@@ -232,6 +253,27 @@ func (t *turn) recallAgent(ctx context.Context, job *run.Job) error {
 		return agent.Diff(old, a.Definition), nil
 	}
 	return nil
+}
+
+// keptAnswer is the work of a run whose answer is in its session: nothing but the end of the run is missing.
+type keptAnswer struct{ *turn }
+
+// Started implements [run.Work].
+func (k keptAnswer) Started() event.Started { return event.Started{Model: k.q.Settings.Model} }
+
+// Do implements [run.Work].
+func (k keptAnswer) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
+	var texts []string
+	for _, m := range k.kept.Reply {
+		if text := m.Text(); m.Role == chat.Assistant && text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if n := len(texts); n > 0 && (k.q.Code || k.q.Command || k.q.Form != nil) {
+		texts = texts[n-1:]
+	}
+	out := run.Outcome{Output: strings.Join(texts, "\n"), Usage: k.kept.Usage, Stop: chat.StopEnd}
+	return out, f.Events.Emit(ctx, event.Reply{Model: k.q.Settings.Model, Text: out.Output, Stop: out.Stop, Usage: out.Usage})
 }
 
 // goOn makes a question on record the work of its run again.
@@ -280,13 +322,31 @@ func (t *turn) enter(ctx context.Context, id string) error {
 	if err := c.hold(ctx); err != nil {
 		return err
 	}
-	t.unanswered = c.session.Unanswered(t.q.User)
-	if c.session.Place(t.unanswered) == mark.Place || t.resumed.Force {
+	return t.findPlace(id)
+}
+
+// findPlace looks for the turn in its session, which others are kept out of.
+func (t *turn) findPlace(id string) error {
+	mark, c := t.q.Session, t.c
+	trace, place := c.session.Trace(mark.Turn), mark.After
+	found := trace.Found && trace.Last
+	if t.q.InPlaceOf != nil {
+		place++ // the turn that it replaced was undone first
+	}
+	unchanged := found && trace.Place <= place+1 || !trace.Found && c.session.Place() == mark.After
+	if mark.Turn == "" {
+		trace, unchanged = c.session.TraceSince(t.asked, t.q.User)
+	}
+	if trace.Answered {
+		t.kept = trace
+		return nil
+	}
+	if t.unanswered = trace.Messages; unchanged || t.resumed.Force {
 		return nil
 	}
 	c.leave()
-	return fault.New(fault.Config, "session %s has gone on since run %s asked its question", c.session.Name(), id).
-		WithHint("ask again, or have the question answered behind what was said since: %s --force", t.resumed.Command)
+	return fault.New(fault.Config, "session %s has continued since run %s asked its question", c.session.Name(), id).
+		WithHint("ask again, or answer the question after what was said since: %s --force", t.resumed.Command)
 }
 
 // enterAnew is enter for a session that is not stored. One that was empty begins again, if it
@@ -294,11 +354,11 @@ func (t *turn) enter(ctx context.Context, id string) error {
 func (t *turn) enterAnew(ctx context.Context, store session.Store, id string, gone error) (err error) {
 	mark, c := t.q.Session, t.c
 	c.session = nil
-	if mark.Place != "" && !t.resumed.Force {
+	if !mark.begins() && !t.resumed.Force {
 		return fault.Wrap(fault.Config, gone, "the session of run %s is gone", id).
 			WithHint("go on without it: %s --force", t.resumed.Command)
 	}
-	if mark.Place != "" || mark.Alias == "" {
+	if !mark.begins() || mark.Alias == "" {
 		return nil
 	}
 	if c.session, err = c.open(ctx, store, string(mark.Alias)); err != nil {
@@ -310,5 +370,8 @@ func (t *turn) enterAnew(ctx context.Context, store session.Store, id string, go
 	if c.agent != nil {
 		c.keepAgent()
 	}
-	return c.hold(ctx)
+	if err := c.hold(ctx); err != nil {
+		return err
+	}
+	return t.findPlace(id)
 }

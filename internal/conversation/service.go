@@ -48,6 +48,7 @@ type Service struct {
 	Todo         todo.Settings          // likewise; without Enabled models have no todo list
 	NoStream     bool                   // replies come in one piece
 	InputLimit   func(model string) int // most tokens that the model called by this id takes; 0 means unknown
+	ModelID      func(id string) string // whole id, client:model, of the chat model called by this id, which may be empty; nil leaves ids as they are
 	MessagesFile *session.MessagesFile  // keeps turns outside of sessions, if Save says so; nil keeps none
 	Recents      session.Recents        // remembers the last conversation of each directory; without a path none
 	Save         bool                   // turns outside of sessions are kept
@@ -78,7 +79,9 @@ type Wanted struct {
 
 // Kit is what a question is asked with.
 type Kit struct {
-	Tools   tool.Set
+	Tools tool.Set
+	// More returns tools of which some may not have been there before; nil for none. See [tool.Options].
+	More    func(ctx context.Context) []tool.Tool
 	Calling bool              // models are offered tools at all
 	Files   map[string]string // digests of the files of the tools, for the record; see [run.Info]
 	// Calls says how they are called: who judges the calls, and which limits they have. The
@@ -115,10 +118,6 @@ type Options struct {
 	// Unrecorded says that there are no records of its questions, such as when a list of
 	// them is asked.
 	Unrecorded bool
-
-	// Waits says that a question whose tools have to ask the user is put aside, if it is recorded, until
-	// the answer is there. Otherwise only those of agents are.
-	Waits bool
 
 	// Interactive says that a user goes on with the conversation, line by line, as in a REPL. MCP
 	// servers run as long as what asks for them is in force, models may ask the user, and the user decides what

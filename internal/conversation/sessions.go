@@ -340,7 +340,7 @@ func (c *Conversation) askToSave(ctx context.Context) (bool, error) {
 	const yes, no = "yes", "no"
 	s := c.session
 	answer, err := c.options.Asker.Ask(ctx, ask.Question{
-		Kind: ask.Select, Text: fmt.Sprintf("Save session %s?", s.Name()), Options: []string{yes, no}, Default: no, HasDefault: true, Fresh: true,
+		Kind: ask.Select, Text: fmt.Sprintf("Save session %s?", s.Name()), Options: []string{yes, no}, Default: no, HasDefault: true,
 	})
 	if err != nil || answer != yes {
 		return keptUnasked(err)

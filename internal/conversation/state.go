@@ -41,8 +41,12 @@ type SessionState struct {
 // State returns what is in force.
 func (c *Conversation) State() State {
 	s := c.Settings()
+	limit := c.values.limits[s.Model]
+	if c.service.ModelID != nil {
+		s.Model = c.service.ModelID(s.Model)
+	}
 	st := State{
-		Model: s.Model, MaxInputTokens: c.inputLimit(s.Model), MaxOutputTokens: c.values.limits[s.Model],
+		Model: s.Model, MaxInputTokens: c.inputLimit(s.Model), MaxOutputTokens: limit,
 		Temperature: s.Temperature, TopP: s.TopP, Role: c.Role(), Knowledge: c.Knowledge(), Agent: c.agentName(),
 		DryRun: c.values.dryRun, Stream: !c.values.noStream, Save: c.values.save, Highlight: c.values.highlight, AutoContinue: c.todo().Enabled,
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"loki/internal/agent/todo"
 	"loki/internal/chat"
@@ -122,6 +123,16 @@ type turn struct {
 	// Of a question that goes on after an interruption.
 	resumed    *run.Continuation // nil for a new one
 	unanswered int               // messages at the end of the session that came of it before
+	asked      time.Time         // when the run was begun
+	kept       session.Trace     // of an answer that the session has
+}
+
+// id returns the id of the turn in its session, "" for none.
+func (t *turn) id() string {
+	if t.q.Session == nil {
+		return ""
+	}
+	return t.q.Session.Turn
 }
 
 // newTurn returns a question with all that it takes to ask it.
@@ -142,7 +153,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
 		Lead:  lead, History: history, User: user, Images: hashURLs(q.Images), Tools: q.Tools, Constraints: q.Constraints,
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
-		Waits: c.options.Waits, InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.Knowledge(),
+		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.Knowledge(),
 	}}
 	if r != nil {
 		t.q.Role = r.Name

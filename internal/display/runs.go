@@ -72,8 +72,8 @@ func RunCost(r api.Run) string {
 // PromptLength is how much of a prompt a list shows, in characters.
 const PromptLength = 32
 
-// Runs returns a table of runs.
-func Runs(list []api.Run) string {
+// Runs returns a table of runs, whose lines are cut to width columns if it is not 0.
+func Runs(list []api.Run, width int) string {
 	rows := [][]string{{"ID", "KIND", "AGENT", "STATUS", "AGE", "STEPS", "TOKENS", "COST", "PROMPT"}}
 	for _, r := range list {
 		steps, agent := "-", r.Agent
@@ -87,5 +87,11 @@ func Runs(list []api.Run) string {
 			r.ID, r.Kind, agent, statusOf(r), Age(time.Since(r.Started)), steps, strconv.Itoa(r.Tokens), RunCost(r), text.OneLine(r.Prompt, PromptLength),
 		})
 	}
-	return Table(rows, 5, 6, 7)
+	lines := strings.SplitAfter(Table(rows, 5, 6, 7), "\n")
+	for i, line := range lines {
+		if row, ended := strings.CutSuffix(line, "\n"); ended && width > 0 {
+			lines[i] = text.CutColumns(row, width) + "\n"
+		}
+	}
+	return strings.Join(lines, "")
 }

@@ -50,6 +50,28 @@ func Table(rows [][]string, right ...int) string {
 	return b.String()
 }
 
+// Fit returns a text whose lines have at most width columns, or as it is if width is 0: the rest of a line, after the last blanks
+// between columns, is wrapped below itself. A word that is longer stays whole.
+func Fit(s string, width int) string {
+	const least = 20 // columns of the rest
+	if width < 2*least {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if ansi.StringWidth(line) <= width {
+			continue
+		}
+		at := strings.LastIndex(text.CutColumns(line, width-least), "  ") + 2
+		if at < 2 {
+			at = 0
+		}
+		indent := ansi.StringWidth(line[:at])
+		lines[i] = line[:at] + strings.ReplaceAll(ansi.Wordwrap(line[at:], width-indent, ""), "\n", "\n"+strings.Repeat(" ", indent))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Age shows how long ago something was, in its largest unit.
 func Age(d time.Duration) string {
 	switch {

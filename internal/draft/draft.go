@@ -81,6 +81,33 @@ func Read(reply string) (Draft, graph.Findings) {
 	return d, findings
 }
 
+// EndOnFailure returns the text of a definition with settings.on_failure: fail, which it does not have, if a line of text can say
+// that, and otherwise the text.
+func EndOnFailure(text string) string {
+	const setting = "on_failure: fail"
+	var b strings.Builder
+	inSettings, done := false, false
+	for line := range strings.Lines(text) {
+		fields, indent := strings.TrimSpace(line), len(line)-len(strings.TrimLeft(line, " "))
+		switch rest, found := strings.CutPrefix(line, "settings:"); {
+		case done:
+		case found && strings.HasPrefix(strings.TrimSpace(rest), "{}"):
+			line, done = "settings: {"+setting+"}\n", true
+		case found && strings.HasPrefix(strings.TrimSpace(rest), "{"):
+			line, done = "settings: {"+setting+", "+strings.TrimLeft(rest, " {"), true
+		case found:
+			inSettings = true
+		case inSettings && indent > 0 && fields != "" && fields[0] != '#':
+			line, done = line[:indent]+setting+"\n"+line, true
+		}
+		b.WriteString(line)
+	}
+	if !done && !inSettings { // at the end, so that findings name the lines of the reply
+		b.WriteString("settings: {" + setting + "}\n")
+	}
+	return b.String()
+}
+
 func fault(rule graph.Rule, hint, format string, args ...any) graph.Finding {
 	return graph.Finding{Severity: graph.SeverityError, Rule: rule, Message: fmt.Sprintf(format, args...), Hint: hint}
 }

@@ -9,6 +9,7 @@ import (
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/provider"
+	"loki/internal/text"
 )
 
 // isCutOff reports whether the reply ended before the model was done. Its text and its tool
@@ -37,6 +38,9 @@ func (c *call) judge(ctx context.Context, t turnResult, said string) error {
 	case blank && len(c.req.Stop) > 0: // it ends where it begins
 		return nil
 	case blank: // another try may bring one
+		if thoughts := reasoningOf(t.Message); thoughts != "" {
+			return c.failure(provider.Transient, "the reply has no answer and no tool call, only reasoning (stop reason %s): %s", t.Stop, text.Cut(thoughts, maxThoughts))
+		}
 		return c.failure(provider.Transient, "the reply is empty: it has neither text nor a tool call (stop reason %s, %d output tokens, %d of them reasoning)%s",
 			t.Stop, t.Usage.OutputTokens, t.Usage.ReasoningTokens, t.body())
 	}
@@ -47,12 +51,34 @@ func (c *call) failure(kind provider.ErrorKind, format string, args ...any) erro
 	return fmt.Errorf("model %s: %w", c.model.ID, &provider.Error{Kind: kind, Msg: fmt.Sprintf(format, args...)})
 }
 
+// maxThoughts is how much of its reasoning the error of a reply without an answer shows, in bytes.
+const maxThoughts = 2000
+
+func reasoningOf(m chat.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Type == chat.ReasoningPart {
+			b.WriteString(p.Text)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
 // body returns the beginning of what the server sent, as the end of a message.
 func (t turnResult) body() string {
 	if t.Body == "" {
 		return ""
 	}
 	return ": " + t.Body
+}
+
+// incompleteError returns the error of a request whose calls never arrive complete.
+func (c *call) incompleteError(t turnResult) error {
+	if t.isCutOff() {
+		return c.cutOffError(t)
+	}
+	return fault.New(fault.Provider, "the tool calls of %s arrive broken: its server sends parts that belong to none of the calls for certain", c.model.ID).
+		WithHint("set no_stream: true for the model in config.yaml, so that replies come in one piece")
 }
 
 // cutOffError returns the error of a reply that was cut off where a whole one is needed.
@@ -66,8 +92,11 @@ func (c *call) cutOffText(t turnResult) string {
 	switch {
 	case len(t.Message.ToolCalls) > 0:
 		what = "a tool call of " + c.model.ID
-	case t.Message.Text() == "":
+	case t.Message.Text() == "" && !t.Window:
 		return "model " + c.model.ID + " wrote nothing before it reached " + c.limit(t) + ": its reasoning counts, too"
+	}
+	if t.Window {
+		return what + " was cut off because the context window of the model is full" + c.window()
 	}
 	return what + " was cut off at " + c.limit(t)
 }
@@ -85,8 +114,19 @@ func (c *call) limit(t turnResult) string {
 	return "the server's own output limit"
 }
 
+// window returns the size of the context window, if it is known, in brackets.
+func (c *call) window() string {
+	if c.model.MaxInputTokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d tokens)", c.model.MaxInputTokens)
+}
+
 // moreOutput returns how to get a longer reply.
 func (c *call) moreOutput(t turnResult) string {
+	if t.Window {
+		return "compress the session (.compress session), begin a new one, attach less, or take a model with a larger context window"
+	}
 	if t.Limit > 0 && t.Limit == c.model.OutputLimit {
 		return "the model writes no more at once: ask for less, or for the rest"
 	}

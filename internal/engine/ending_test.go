@@ -31,6 +31,8 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 	lost[1].Body = `{"tool_calls":"?"}`
 	limited := cut("Hel", chat.StopLength)
 	limited[1].Limit = 8192
+	window := cut("Hel", chat.StopLength)
+	window[1].Limit, window[1].Window = 8192, true
 	for _, tt := range []struct {
 		name     string
 		reply    []provider.Chunk
@@ -47,12 +49,13 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 		{name: "cut_off_and_no_more_to_have", reply: cut("Hel", chat.StopLength), model: Model{MaxOutputTokens: 64, OutputLimit: 64}, warnings: []string{"writes no more at once"}},
 		{name: "cut_off_where_all_is_needed", reply: cut("Hel", chat.StopLength), whole: true, code: fault.Provider, says: []string{"c:m was cut off", "max_output_tokens"}},
 		{name: "cut_off_before_a_word", reply: cut("", chat.StopLength), code: fault.Provider, says: []string{"c:m wrote nothing", "reasoning"}},
+		{name: "window_is_full", reply: window, model: Model{MaxInputTokens: 1000}, warnings: []string{"the context window of the model is full (1000 tokens)", ".compress session"}},
 		{name: "filtered", reply: cut("Hel", chat.StopFiltered), code: fault.Refused, says: []string{"c:m", "content_filter"}},
 		{name: "filtered_call", reply: cut("Hel", chat.StopFiltered, chat.ToolCall{ID: "1", Name: "look", Arguments: "{}"}), code: fault.Refused},
 		{name: "empty", reply: says(), code: fault.Provider, says: []string{"c:m", "empty", "stop reason stop"}},
 		{name: "only_white_space", reply: says(" \n"), code: fault.Provider, says: []string{"empty"}},
 		{name: "empty_with_body", reply: []provider.Chunk{body}, code: fault.Provider, says: []string{`{"choices":[]}`}},
-		{name: "only_reasoning", reply: []provider.Chunk{{Kind: provider.Reasoning, Text: "hm"}, end(chat.StopEnd)}, code: fault.Provider, says: []string{"empty"}},
+		{name: "only_reasoning", reply: []provider.Chunk{{Kind: provider.Reasoning, Text: "hm"}, end(chat.StopEnd)}, code: fault.Provider, says: []string{"only reasoning", ": hm"}},
 		{name: "call_that_is_lost", reply: cut("I call", chat.StopToolCalls), code: fault.Provider, says: []string{"none that can be read"}},
 		{name: "call_that_is_lost_with_body", reply: lost, code: fault.Provider, says: []string{`can be read: {"tool_calls":"?"}`}},
 		{name: "other_reason", reply: cut("Hello", chat.StopOther)},
@@ -244,5 +247,32 @@ func TestHalfAnAnswerIsAskedForAgain(t *testing.T) {
 		if err == nil || reply.Text != "Hel" || len(f.requests) != 1 {
 			t.Errorf("%q, %v after %d requests", reply.Text, err, len(f.requests))
 		}
+	}
+}
+
+// TestBrokenReply: no call of a reply is run if a piece of it could not be placed, and the model can make them again.
+func TestBrokenReply(t *testing.T) {
+	t.Parallel()
+	broken := cut("", chat.StopToolCalls, chat.ToolCall{ID: "1", Name: "look", Arguments: `{"a":1`}, chat.ToolCall{ID: "2", Name: "call_without_a_name", Arguments: "{}"})
+	broken[len(broken)-1].Broken = true
+	ran := false
+	f := &fake{replies: [][]provider.Chunk{broken, says("done")}}
+	rc, _ := newContext()
+	req := user("hi")
+	req.Tools = toolFunc(func(chat.ToolCall) string { ran = true; return "" })
+	reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+	if err != nil || ran || len(reply.Messages) != 4 {
+		t.Fatalf("error %v, ran %v, messages %+v", err, ran, reply.Messages)
+	}
+	for _, m := range reply.Messages[1:3] {
+		contains(t, m.Text(), []string{"was not run", "arrived broken"})
+	}
+	if got := reply.Messages[0].ToolCalls[0].Arguments; got != `{"a":1` {
+		t.Errorf("arguments of a broken reply were repaired: %s", got)
+	}
+	f.replies = [][]provider.Chunk{broken, broken, broken}
+	_, err = newEngine(t, Model{Provider: &fake{replies: f.replies}, SupportsTools: true}).Run(t.Context(), rc, req)
+	if fault.CodeOf(err) != fault.Provider || ran {
+		t.Errorf("error %v, ran %v", err, ran)
 	}
 }

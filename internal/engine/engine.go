@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"loki/internal/retry"
 	"loki/internal/schema"
 	"loki/internal/steps"
+	"loki/internal/text"
 	"loki/internal/token"
 )
 
@@ -46,6 +48,7 @@ type Model struct {
 	NoSystemMessage    bool   // system text goes into the first user message
 	SystemPromptPrefix string // goes before, or as, the system message
 	SupportsTools      bool
+	SupportsImages     bool
 
 	// Price returns the cost of a usage in US dollars. known is false if the price of a part
 	// of it is not known. Nil means that the model costs nothing.
@@ -99,6 +102,13 @@ type Confined interface {
 	// Level returns the level of the sandbox in which the program of a call runs: what the call asks for, and once it
 	// has been made, what it had. It is empty for tools that do not start one there.
 	Level(call chat.ToolCall) string
+}
+
+// Pictured is implemented by [Tools] of which some return pictures.
+type Pictured interface {
+	// Images returns the pictures that a call returned after it was made, nil for none. The text of the result mentions
+	// them.
+	Images(call chat.ToolCall) []chat.Part
 }
 
 // CallFunc makes one call, as the method of [Tools] does.
@@ -251,8 +261,8 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 	}
 	c := call{rc: rc, req: req, model: model, messages: req.Messages, known: req.Known}
 	if c.hasTools() && !model.SupportsTools {
-		text := fmt.Sprintf("model %s is not known to call tools, so it is offered none; list it in config.yaml with supports_function_calling: true", model.ID)
-		if err := rc.Events.Emit(ctx, event.Warning{Text: text}); err != nil {
+		warning := fmt.Sprintf("model %s is not known to call tools, so it is offered none; list it in config.yaml with supports_function_calling: true", model.ID)
+		if err := rc.Events.Emit(ctx, event.Warning{Text: warning}); err != nil {
 			return Reply{Model: model.ID}, err
 		}
 	}
@@ -266,8 +276,8 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		t, err := e.turn(ctx, &c, turn)
 		reply.Usage = reply.Usage.Add(t.Usage)
 		reply.Stop, reply.Model = t.Stop, c.model.ID
-		if text := t.Message.Text(); text != "" {
-			texts = append(texts, text)
+		if said := t.Message.Text(); said != "" {
+			texts = append(texts, said)
 			reply.Text = strings.Join(texts, "\n")
 		}
 		if err == nil {
@@ -314,6 +324,9 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 
 // adjust returns the messages in the form that the model accepts.
 func adjust(messages []chat.Message, model Model) []chat.Message {
+	if !model.SupportsImages {
+		messages = withoutImages(messages)
+	}
 	if model.SystemPromptPrefix == "" && !model.NoSystemMessage {
 		return messages
 	}
@@ -331,6 +344,33 @@ func adjust(messages []chat.Message, model Model) []chat.Message {
 		messages = append([]chat.Message{first}, messages[2:]...)
 	}
 	return messages
+}
+
+// withoutImages returns messages without the pictures that tools returned, for a model that is not known to see.
+func withoutImages(messages []chat.Message) []chat.Message {
+	cloned := false
+	for i, m := range messages {
+		n := len(imagesOf(m))
+		if n == 0 || m.Role != chat.ToolRole {
+			continue
+		}
+		if !cloned {
+			messages, cloned = slices.Clone(messages), true
+		}
+		note := fmt.Sprintf("\n[%s not shown: the model is not known to see]", text.Count(n, "picture"))
+		messages[i].Parts = []chat.Part{{Type: chat.TextPart, Text: m.Text() + note}}
+	}
+	return messages
+}
+
+// imagesOf returns the pictures of a message.
+func imagesOf(m chat.Message) (images []chat.Part) {
+	for _, p := range m.Parts {
+		if p.Type == chat.ImagePart {
+			images = append(images, p)
+		}
+	}
+	return images
 }
 
 // guard refuses a conversation that exceeds the input limit of the model. It counts exactly,

@@ -28,16 +28,16 @@ type toolLoop struct {
 
 // round answers the calls of one reply and returns their results in the order of the
 // calls, and the calls that are the caller's. All calls are announced in the order of the reply before any of
-// them is run. The calls of a reply that was cut off are not run: the results say why.
+// them is run. The calls of a reply that was cut off, or is broken, are not run: the results say why.
 func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (results []chat.Message, open []chat.ToolCall, err error) {
 	if err := announce(ctx, c.rc, c.req.Tools, t.Message.ToolCalls); err != nil {
 		return nil, nil, err
 	}
-	if t.isCutOff() {
+	if t.isCutOff() || t.Broken {
 		if l.refused++; l.refused == maxRefusals {
-			return nil, nil, c.cutOffError(t)
+			return nil, nil, c.incompleteError(t)
 		}
-		results, err = answerCutOff(ctx, c.rc, t.Message.ToolCalls)
+		results, err = answerIncomplete(ctx, c.rc, t)
 		return results, nil, err
 	}
 	calls, open := c.split(t.Message.ToolCalls)
@@ -112,17 +112,23 @@ func (c *call) addNotice(ctx context.Context, turn int, results []chat.Message) 
 		return err
 	}
 	last := &results[len(results)-1]
-	last.Parts = []chat.Part{{Type: chat.TextPart, Text: last.Text() + "\n\n" + notice}}
+	last.Parts = append([]chat.Part{{Type: chat.TextPart, Text: last.Text() + "\n\n" + notice}}, imagesOf(*last)...)
 	return nil
 }
 
-// answerCutOff answers the calls of a reply that was cut off. It is not known which of them
+// answerIncomplete answers the calls of a reply that was cut off or is broken. It is not known which of them
 // are complete: a closing bracket does not say which members were to follow.
-func answerCutOff(ctx context.Context, rc *RequestContext, calls []chat.ToolCall) ([]chat.Message, error) {
+func answerIncomplete(ctx context.Context, rc *RequestContext, t turnResult) ([]chat.Message, error) {
+	why := "your reply reached the output limit and was cut off, so the call may be incomplete. " +
+		"Nothing of it was done. Make the call again, with shorter arguments or in several smaller calls."
+	if !t.isCutOff() {
+		why = "your reply arrived broken: a part of it belongs to none of its calls for certain, or a call has no name, so arguments may be missing. " +
+			"Nothing was done for any call of the reply. Make them again, one per reply."
+	}
+	calls := t.Message.ToolCalls
 	results := make([]chat.Message, len(calls))
 	for i, call := range calls {
-		text := call.Name + " was not run: your reply reached the output limit and was cut off, so the call may be incomplete. " +
-			"Nothing of it was done. Make the call again, with shorter arguments or in several smaller calls."
+		text := call.Name + " was not run: " + why
 		var err error
 		if results[i], err = answerCall(ctx, rc, call, text, "", true); err != nil {
 			return nil, err
@@ -190,7 +196,11 @@ func callTool(ctx context.Context, run CallFunc, tools Tools, rc *RequestContext
 	if err != nil {
 		return chat.Message{}, fmt.Errorf("tool %s: %w", call.Name, err)
 	}
-	return answerCall(ctx, rc, call, text, levelOf(tools, call), failed)
+	m, err := answerCall(ctx, rc, call, text, levelOf(tools, call), failed)
+	if p, ok := tools.(Pictured); ok {
+		m.Parts = append(m.Parts, p.Images(call)...)
+	}
+	return m, err
 }
 
 // answerCall returns the message that answers a call, and emits the result. The level is that of the sandbox in which it ran.

@@ -51,9 +51,11 @@ type turnResult struct {
 	Message chat.Message    `json:"message"`
 	Stop    chat.StopReason `json:"stop"`
 	Usage   chat.Usage      `json:"usage"`
-	Model   string          `json:"model,omitempty"` // id of the fallback that answered
-	Limit   int             `json:"limit,omitempty"` // output limit of the request, in tokens; 0 for none
-	Body    string          `json:"body,omitempty"`  // of an empty reply: the beginning of what the server sent
+	Model   string          `json:"model,omitempty"`  // id of the fallback that answered
+	Limit   int             `json:"limit,omitempty"`  // output limit of the request, in tokens; 0 for none
+	Window  bool            `json:"window,omitempty"` // the reply was cut off because the context window is full
+	Broken  bool            `json:"broken,omitempty"` // the calls may lack arguments, see [provider.Chunk]
+	Body    string          `json:"body,omitempty"`   // of an empty reply: the beginning of what the server sent
 
 	Note    string `json:"note,omitempty"`    // what hooks noted about the reply
 	Refused string `json:"refused,omitempty"` // which hook refused the reply, and why; the message is empty then
@@ -212,11 +214,13 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 		case provider.Note:
 			err = note(ctx, rc, model, chunk.Text)
 		case provider.ToolCall:
+			chunk.ToolCall.Arguments = chat.CleanJSON(chunk.ToolCall.Arguments)
 			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
 		case provider.End:
 			text = stop.rest()
 			t.Stop, t.Usage = chunk.Stop, chunk.Usage
 			t.Limit, t.Body = cmp.Or(chunk.Limit, request.MaxOutputTokens), chunk.Body
+			t.Window, t.Broken = chunk.Window, chunk.Broken
 			if stop.stopped {
 				t.Stop = chat.StopEnd
 			}
@@ -234,7 +238,7 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 	if t.Message.Text() != "" && t.Stop != chat.StopToolCalls {
 		t.Body = "" // nothing is missing
 	}
-	if !t.isCutOff() {
+	if !t.isCutOff() && !t.Broken {
 		repair(t.Message.ToolCalls)
 	}
 	return t, nil

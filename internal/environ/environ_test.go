@@ -52,7 +52,7 @@ func TestSecret(t *testing.T) {
 	}
 	for entry, want := range map[string]bool{
 		"HTTPS_PROXY=http://me:pw@proxy:8080": true, "http_proxy=me:pw@proxy": true, "HTTPS_PROXY=http://proxy:8080": false, "all_proxy=socks5://me@proxy": false,
-		"CACHE_URL=redis://:pw@host/0": true, "API_URL=https://host/a:b@c": false, "SERVICE_URI=amqps://u:p@h": true, "GREETING=http://a:b@c": false, "NO_PROXY=a,b": false,
+		"CACHE_URL=redis://:pw@host/0": true, "API_URL=https://host/a:b@c": false, "SERVICE_URI=amqps://u:p@h": true, "GREETING=http://a:b@c": true, "GREETING=http://a b:c@d": false, "NO_PROXY=a,b": false,
 	} {
 		name, value, _ := strings.Cut(entry, "=")
 		if got := environ.Secret(name, value); got != want {

@@ -7,7 +7,7 @@ import (
 
 // secretParts are parts of names, between underscores, that names of secrets have.
 var secretParts = []string{
-	"PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PWD", "AUTH", "DSN", "JWT", "COOKIE", "BEARER",
+	"PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PWD", "PW", "BINDPW", "AUTH", "DSN", "JWT", "COOKIE", "BEARER", "SALT",
 }
 
 // secretEnds are ends of parts of names, as in SSHPASS and ACCESSTOKEN, that names of secrets have.
@@ -19,7 +19,7 @@ var words = []string{"BYPASS", "COMPASS", "ENCOMPASS", "HOTKEY", "MONKEY", "TURK
 // secretNames are names of secrets that no rule finds.
 var secretNames = []string{
 	"DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGODB_URL", "MONGO_URI", "MONGO_URL", "AMQP_URL", "CLOUDAMQP_URL", "RABBITMQ_URL", "POSTGRES_URL", "MYSQL_URL",
-	"LOKI_RAG_STORE", "LOKI_STORE",
+	"LOKI_RAG_STORE", "LOKI_STORE", "ENCRYPTION_KEY_BASE", "KUBECONFIG_DATA", "TWILIO_SID", "HEROKU_API", "SESSION_ID",
 }
 
 // notSecret are names that look like those of secrets but are none.
@@ -75,21 +75,18 @@ func isCount(parts []string) bool {
 	})
 }
 
-// Secret reports whether a variable is likely a secret: by its name, and for names of
-// addresses, such as HTTPS_PROXY and SERVICE_URL, if the address has a password.
+// Secret reports whether a variable is likely a secret: by its name, or because its value is an address with a password.
 func Secret(name, value string) bool {
 	if SecretName(name) {
 		return true
 	}
-	upper := strings.ToUpper(name)
-	if !slices.ContainsFunc([]string{"_PROXY", "_URL", "_URI"}, func(end string) bool { return strings.HasSuffix(upper, end) }) {
-		return false
-	}
-	_, rest, ok := strings.Cut(value, "://")
-	if !ok {
+	scheme, rest, ok := strings.Cut(value, "://")
+	if upper := strings.ToUpper(name); !ok && strings.HasSuffix(upper, "_PROXY") {
 		rest = value // proxies are written like this, too
+	} else if !ok || strings.ContainsAny(scheme, " \t\n/") {
+		return false
 	}
 	authority, _, _ := strings.Cut(rest, "/")
 	user, _, ok := strings.Cut(authority, "@")
-	return ok && strings.Contains(user, ":")
+	return ok && strings.Contains(user, ":") && !strings.ContainsAny(authority, " \t\n")
 }

@@ -168,13 +168,16 @@ type NodeStarted struct {
 type NodeFinished struct {
 	NodeType string        `json:"node_type"`
 	Duration time.Duration `json:"-"`
-	Targets  []string      `json:"targets,omitempty"`  // nodes it leads to
-	Edges    []string      `json:"edges,omitempty"`    // that lead there, if it chose them: places such as review.next[1]
-	End      bool          `json:"end,omitempty"`      // it ended the run
-	Waiting  bool          `json:"waiting,omitempty"`  // it did not end: it waits, such as for an answer of the user
-	Error    string        `json:"error,omitempty"`    // why it failed, whether or not the run goes on
-	Canceled bool          `json:"canceled,omitempty"` // others were faster, so its work was stopped or dropped
-	Parallel bool          `json:"parallel"`
+	Targets  []string      `json:"targets,omitempty"` // nodes it leads to
+	Edges    []string      `json:"edges,omitempty"`   // that lead there: places such as review.next[1], review.routes.yes, review.fallback; none for all of next
+	End      bool          `json:"end,omitempty"`     // it ended the run
+	Waiting  bool          `json:"waiting,omitempty"` // it did not end: it waits, such as for an answer of the user
+	Error    string        `json:"error,omitempty"`   // why it failed, whether or not the run continues
+
+	Tolerated int `json:"tolerated,omitempty"` // failures inside of it: of items of a map, of nodes of a subgraph
+
+	Canceled bool `json:"canceled,omitempty"` // others were faster, so its work was stopped or dropped
+	Parallel bool `json:"parallel"`
 }
 
 // MapProgress says how far a map node has come.
@@ -397,6 +400,9 @@ type Passage struct {
 	Start int     `json:"start,omitempty"` // first line, from 1; 0 where lines mean nothing
 	End   int     `json:"end,omitempty"`   // last line
 	Score float64 `json:"score"`
+
+	Page     int `json:"page,omitempty"` // first page, from 1; 0 if its document has no pages
+	LastPage int `json:"last_page,omitempty"`
 }
 
 // Finished closes a graph run or a single answer that Started opened.
@@ -405,7 +411,9 @@ type Finished struct {
 	Duration time.Duration `json:"-"`
 	Steps    int           `json:"steps,omitempty"`    // super-steps of a graph run
 	Failures int           `json:"failures,omitempty"` // nodes that failed and were tolerated
-	Usage    chat.Usage    `json:"usage"`
+	// Unhandled are those of Failures of which the graph does not say what happens then. Error is about them, and Output is there.
+	Unhandled int        `json:"unhandled_failures,omitempty"`
+	Usage     chat.Usage `json:"usage"`
 
 	Stop  chat.StopReason `json:"stop,omitempty"`  // why the last reply of a single answer ended
 	Error string          `json:"error,omitempty"` // why it failed; empty on success

@@ -85,7 +85,7 @@ func (p *Plan) Undo(pr Progress, results []Result, why Undoing) (next Progress, 
 		return pr, false
 	}
 	next = Progress{
-		Step: pr.Step + 1, Failures: pr.Failures, visits: slices.Clone(pr.visits), taken: pr.taken, Effects: effects,
+		Step: pr.Step + 1, Failures: pr.Failures, Unhandled: pr.Unhandled, visits: slices.Clone(pr.visits), taken: pr.taken, Effects: effects,
 		State: pr.State.With(value.Member{Name: LastErrorKey, Value: why.Failure.Value()}),
 	}
 	for _, r := range results {
@@ -134,7 +134,7 @@ func (p *Plan) nextUndo(pr Progress) ([]Task, error) {
 func (p *Plan) applyUndo(pr Progress, r Result) Progress {
 	last := len(pr.Effects) - 1
 	next := Progress{
-		Step: pr.Step + 1, State: pr.State, Failures: pr.Failures, visits: slices.Clone(pr.visits), taken: pr.taken,
+		Step: pr.Step + 1, State: pr.State, Failures: pr.Failures, Unhandled: pr.Unhandled, visits: slices.Clone(pr.visits), taken: pr.taken,
 		Effects: pr.Effects[:last:last], Undoing: pr.Undoing,
 	}
 	next.visits[p.rank[r.Node]]++

@@ -110,6 +110,8 @@ type Settings struct {
 	ValidateBeforeRun bool
 	MaxConcurrency    int // branches running at once in a super-step
 	OnFailure         FailurePolicy
+	FailureWritten    bool // the definition says what OnFailure is
+	FailureInherited  bool // OnFailure is that of the graph around a subgraph, which says it
 	Budget            Budget
 	Durability        Durability
 	Scheduling        Scheduling

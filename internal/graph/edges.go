@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Edge is a declared way from one node to another. A script's _next is not declared. A run does not go over one with the field
 // compensate, see [Plan.Undo].
@@ -12,6 +15,14 @@ type Edge struct {
 
 	Way *Way // nil for an edge that is no part of a choice
 	All bool // it is a way that may be taken together with the others of its choice
+}
+
+// ID returns the place of the edge below nodes, by which events name it: review.next[1], review.routes.yes, review.fallback.
+func (e Edge) ID() string {
+	if e.Way != nil {
+		return e.Way.ID
+	}
+	return strings.TrimPrefix(e.Path, "nodes.")
 }
 
 // Bounded reports whether a run can take the edge only so often.

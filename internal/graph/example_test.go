@@ -43,7 +43,7 @@ nodes:
 			} else {
 				draft.Set("seen", value.Of(t.Node.ID))
 			}
-			r.Writes = draft.Diff()
+			r.Writes = draft.Writes()
 			results = append(results, r)
 		}
 		if pr, err = plan.Apply(pr, results); err != nil {

@@ -205,7 +205,11 @@ func topAspects(g *Graph) aspects {
 		h.Where = "" // comments move it
 		l.add("hooks["+strconv.Itoa(i)+"]", fmt.Sprintf("%#v", h))
 	}
-	l.text("settings.on_failure", string(g.Settings.OnFailure))
+	policy := FailContinue
+	if g.Settings.FailureWritten {
+		policy = g.Settings.OnFailure
+	}
+	l.text("settings.on_failure", string(policy))
 	for key, v := range g.InitialState.All() {
 		l.initial(g.Schema, key, v)
 	}

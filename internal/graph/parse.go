@@ -233,7 +233,7 @@ func (p *parser) settings(m *yamldoc.Map) {
 	m.Uint("max_loop_iterations", &s.MaxLoopIterations)
 	s.HasTimeout = m.Seconds("timeout", &s.Timeout)
 	m.Uint("max_concurrency", &s.MaxConcurrency)
-	yamldoc.Choice(m, "on_failure", &s.OnFailure, FailContinue, FailStop)
+	s.FailureWritten = yamldoc.Choice(m, "on_failure", &s.OnFailure, FailContinue, FailStop)
 	s.Budget = ReadBudget(m)
 	if p.g.IsInner() {
 		p.warnUnread(m, wholeRun)

@@ -141,6 +141,7 @@ func (p *parser) inner(n *Node, doc *yamldoc.Doc, m *yamldoc.Map) *parser {
 	}
 	outer := p.g.Settings
 	g.Settings.Durability, g.Settings.LogStateSnapshots, g.Settings.ValidateBeforeRun = outer.Durability, outer.LogStateSnapshots, outer.ValidateBeforeRun
+	g.Settings.OnFailure, g.Settings.FailureInherited = outer.OnFailure, outer.FailureWritten || outer.FailureInherited
 	return inner
 }
 

@@ -202,7 +202,7 @@ nodes:
 	if g.Variables[0].Default != nil || *g.Variables[1].Default != "5" || g.Variables[1].Description != "w2" {
 		t.Errorf("variables %+v", g.Variables)
 	}
-	want := graph.Settings{MaxLoopIterations: 16, HasTimeout: true, MaxConcurrency: 3, OnFailure: graph.FailStop, Durability: graph.DurabilityProcess, Scheduling: graph.ScheduleSteps}
+	want := graph.Settings{MaxLoopIterations: 16, HasTimeout: true, MaxConcurrency: 3, OnFailure: graph.FailStop, FailureWritten: true, Durability: graph.DurabilityProcess, Scheduling: graph.ScheduleSteps}
 	if g.Settings != want {
 		t.Errorf("settings %+v", g.Settings)
 	}

@@ -79,16 +79,39 @@ func (p *Plan) Graph() *Graph { return p.graph }
 // Inner returns the plan of the subgraph of the node called id, nil if it has none.
 func (p *Plan) Inner(id string) *Plan { return p.inner[id] }
 
+// Failed counts failures that a run tolerates.
+type Failed struct {
+	Failures  int `json:"failures,omitempty"`
+	Unhandled int `json:"unhandled,omitempty"` // of these
+}
+
+// Plus returns the sum of f and o.
+func (f Failed) Plus(o Failed) Failed {
+	return Failed{f.Failures + o.Failures, f.Unhandled + o.Unhandled}
+}
+
+// Failed returns how many failures a node's own, which is nil for none, and those in it are.
+func (f *Failure) Failed(inner Failed) Failed {
+	if f != nil {
+		inner.Failures++
+		if f.Unhandled {
+			inner.Unhandled++
+		}
+	}
+	return inner
+}
+
 // Progress is how far a run has come. It is immutable. The zero Progress is not
 // usable; see [Plan.Begin].
 type Progress struct {
-	Step     int      // super-steps done
-	State    State    // after them
-	Frontier []string // nodes of the next super-step, ascending
-	Waiting  []string // nodes that were reached and are held back, ascending
-	Failures int      // tolerated failures so far
-	Done     bool     // an end node was reached
-	Output   string   // its text
+	Step      int      // super-steps done
+	State     State    // after them
+	Frontier  []string // nodes of the next super-step, ascending
+	Waiting   []string // nodes that were reached and are held back, ascending
+	Failures  int      // tolerated failures so far
+	Unhandled int      // those of Failures of which the definition does not say what happens, see [Failure]
+	Done      bool     // an end node was reached
+	Output    string   // its text
 
 	Effects []Effect // finished visits of nodes with a compensation, in their order
 	Undoing *Undoing // the run has failed and undoes its effects; nil for one that goes on
@@ -208,10 +231,11 @@ type Result struct {
 	Node    string
 	Writes  []value.Member // as [Draft.Diff] gives them
 	Targets []string       // nodes to go to
-	Taken   []string       // ids of the ways of a choice that lead there
+	Taken   []string       // ids of the edges that lead there, see [Edge.ID]; nil for all of next, and where a script says
 	Ended   bool           // the node was an end node
 	Output  string         // of an end node
 	Failure *Failure       // the node failed, and the run goes on
+	Inner   Failed         // what failed inside the node, of its subgraph or its items, and was tolerated there
 	// Canceled says that others were faster, see [Plan.Losers]. There is nothing else but the node.
 	Canceled bool
 	Err      error // the node failed, and so does the run; the rest is ignored
@@ -222,6 +246,9 @@ type Failure struct {
 	Node    string `json:"node"`
 	Type    Type   `json:"type"`
 	Message string `json:"message"`
+	// Unhandled says that the definition does not say what happens then: the node has no fallback, and settings.on_failure is not
+	// written.
+	Unhandled bool `json:"unhandled,omitempty"`
 }
 
 // Value returns f as it stands in state under [LastErrorKey].
@@ -303,6 +330,13 @@ func (p *Plan) OnFailure(n *Node) (targets []string, tolerated bool) {
 	return nil, false
 }
 
+// Handles reports whether the definition says what happens when n fails.
+func (p *Plan) Handles(n *Node) bool { return p.graph.handles(n) }
+
+func (g *Graph) handles(n *Node) bool {
+	return n.Fallback != "" || g.Settings.FailureWritten || g.Settings.FailureInherited
+}
+
 // Apply folds the results of the tasks that [Plan.Next] gave for pr, one for each
 // and in any order. If several failed, the error is that of the smallest node id,
 // and nothing is merged; see [Plan.Undo].
@@ -334,17 +368,16 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 	next := Progress{
 		Step:     pr.Step + 1,
 		State:    state,
-		Failures: pr.Failures,
-		visits:   slices.Clone(pr.visits),
-		taken:    pr.taken,
-		arrived:  p.arrivals(pr, results),
+		Failures: pr.Failures, Unhandled: pr.Unhandled,
+		visits:  slices.Clone(pr.visits),
+		taken:   pr.taken,
+		arrived: p.arrivals(pr, results),
 	}
 	var reached []string
 	for i := range results {
 		next.visits[p.rank[results[i].Node]]++
-		if results[i].Failure != nil {
-			next.Failures++
-		}
+		failed := results[i].Failure.Failed(results[i].Inner)
+		next.Failures, next.Unhandled = next.Failures+failed.Failures, next.Unhandled+failed.Unhandled
 		reached = append(reached, results[i].Targets...)
 	}
 	next.taken = p.countTaken(next.taken, results)

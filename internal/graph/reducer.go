@@ -26,6 +26,15 @@ const (
 // ReducerNames lists the reducers in the order in which messages show them.
 var ReducerNames = [...]Reducer{ReduceAppend, ReduceExtend, ReduceConcat, ReduceSum, ReduceMax, ReduceMin, ReduceMerge, ReduceOverwrite}
 
+// adds reports whether r, applied once more to the same incoming value, gives another result.
+func (r Reducer) adds() bool {
+	switch r {
+	case ReduceAppend, ReduceExtend, ReduceConcat, ReduceSum:
+		return true
+	}
+	return false
+}
+
 // Reduce combines current, which exists only if present is true, with incoming. A
 // null is a value, and of the wrong type for every reducer but overwrite and, as an
 // incoming element, append. The error names the reducer, the side and the type.

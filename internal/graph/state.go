@@ -154,27 +154,46 @@ func (d *Draft) Set(key string, v value.Value) {
 	d.writes = append(d.writes, value.Member{Name: key, Value: v})
 }
 
+// Merge writes the members of the output of a script, which was given the state that d has now. Members that have the values that
+// the script was given are no writes. Of keys whose reducer adds to what is there they are, unless the output has all keys of
+// that state: a script that prints the state it read adds nothing.
+func (d *Draft) Merge(output *value.Object, reducers map[string]Reducer) {
+	given := d.State()
+	echo := true
+	for key := range given.All() {
+		if _, ok := output.Get(key); !ok {
+			echo = false
+			break
+		}
+	}
+	for name, v := range output.All() {
+		old, ok := given.Get(name)
+		if !ok || !value.Equal(old, v) || !echo && reducers[name].adds() {
+			d.Set(name, v)
+		}
+	}
+}
+
+// DropUnchanged takes back the writes of values that the shared state has.
+func (d *Draft) DropUnchanged() {
+	d.writes = slices.DeleteFunc(d.writes, func(w value.Member) bool {
+		old, ok := d.base.Get(w.Name)
+		return ok && value.Equal(old, w.Value)
+	})
+}
+
 // Discard takes back all writes.
 func (d *Draft) Discard() { d.writes = nil }
 
 // State returns what the branch sees as a state of its own.
 func (d *Draft) State() State { return d.base.With(d.writes...) }
 
-// Diff returns the keys whose value differs from the shared state, with their final
-// values, ascending. A key that was written back to its old value is left out.
-func (d *Draft) Diff() []value.Member {
-	if len(d.writes) == 0 {
-		return nil
-	}
-	diff := make([]value.Member, 0, len(d.writes))
-	for _, w := range d.writes {
-		if old, ok := d.base.Get(w.Name); ok && value.Equal(old, w.Value) {
-			continue
-		}
-		diff = append(diff, w)
-	}
-	slices.SortFunc(diff, byName)
-	return diff
+// Writes returns the keys that were written with their final values, ascending. A key counts
+// also if its value is the one that the shared state has.
+func (d *Draft) Writes() []value.Member {
+	writes := slices.Clone(d.writes)
+	slices.SortFunc(writes, byName)
+	return writes
 }
 
 // ApplyUpdates renders updates in order against d and stores the results in it, a

@@ -7,9 +7,9 @@ import (
 	"loki/internal/value"
 )
 
-func diffText(d *Draft) string { return value.ObjectOf(d.Diff()...).Value().String() }
+func diffText(d *Draft) string { return value.ObjectOf(d.Writes()...).Value().String() }
 
-func TestDraftDiff(t *testing.T) {
+func TestDraftWrites(t *testing.T) {
 	base := state(t, `{"a": 1, "b": [1], "c": "x"}`)
 	for _, tt := range []struct {
 		name   string
@@ -17,11 +17,11 @@ func TestDraftDiff(t *testing.T) {
 		want   string
 	}{
 		{"unchanged", func(*Draft) {}, `{}`},
-		{"same_value", func(d *Draft) { d.Set("a", value.Of(1)) }, `{}`},
+		{"same_value", func(d *Draft) { d.Set("a", value.Of(1)) }, `{"a":1}`},
+		{"old_run", func(d *Draft) { d.Set("a", value.Of(1)); d.Set("c", value.Of("y")); d.DropUnchanged() }, `{"c":"y"}`},
 		{"int_to_float", func(d *Draft) { d.Set("a", value.Of(1.0)) }, `{"a":1.0}`},
 		{"new_null", func(d *Draft) { d.Set("z", value.Value{}) }, `{"z":null}`},
-		{"changed_back", func(d *Draft) { d.Set("a", value.Of(2)); d.Set("a", value.Of(1)) }, `{}`},
-		{"equal_list", func(d *Draft) { d.Set("b", value.ListOf(value.Of(1)).Value()) }, `{}`},
+		{"changed_back", func(d *Draft) { d.Set("a", value.Of(2)); d.Set("a", value.Of(1)) }, `{"a":1}`},
 		{"sorted", func(d *Draft) { d.Set("z", value.Of(1)); d.Set("c", value.Of("y")) }, `{"c":"y","z":1}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -32,6 +32,30 @@ func TestDraftDiff(t *testing.T) {
 			}
 			if got := string(base.AppendJSON(nil)); got != `{"a":1,"b":[1],"c":"x"}` {
 				t.Errorf("the shared state changed: %s", got)
+			}
+		})
+	}
+}
+
+// TestDraftMerge: what of the output of a script is a write.
+func TestDraftMerge(t *testing.T) {
+	reducers := map[string]Reducer{"sum": ReduceSum, "list": ReduceExtend, "most": ReduceMax}
+	for _, tt := range []struct{ name, output, want string }{
+		{"changed", `{"a": 2}`, `{"a":2}`},
+		{"equal", `{"a": 1, "most": 3}`, `{}`},
+		{"equal_of_a_reducer_that_adds", `{"sum": 2, "list": [1]}`, `{"list":[1],"sum":2}`},
+		{"echo", `{"a": 1, "sum": 2, "list": [1], "most": 3}`, `{}`},
+		{"echo_with_changes", `{"a": 1, "sum": 5, "list": [1], "most": 4, "new": null}`, `{"most":4,"new":null,"sum":5}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := NewDraft(state(t, `{"a": 1, "sum": 2, "list": [1], "most": 3}`))
+			output, err := value.ParseJSON([]byte(tt.output))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Merge(output.AsObject(), reducers)
+			if got := diffText(d); got != tt.want {
+				t.Errorf("writes %s, want %s", got, tt.want)
 			}
 		})
 	}

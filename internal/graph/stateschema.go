@@ -184,7 +184,7 @@ func (g *Graph) CheckDraft(d *Draft) error {
 	if g.Schema == nil {
 		return nil
 	}
-	return g.misfit(d.Diff())
+	return g.misfit(d.Writes())
 }
 
 // guard returns the error of a key whose merged value does not fit: that of the node after whose write it did not fit any more.

@@ -184,7 +184,8 @@ func TestValidateSubgraph(t *testing.T) {
 		return "name: x\nstart: a\nnodes:\n  a:\n    type: graph\n    next: z\n    " + fields + "\n    start: b\n    nodes:\n" + nodes + "\n  z: {type: end}\n"
 	}
 	for _, tt := range []struct{ name, text, want string }{
-		{"fine", with(`with: {k: "{{initial_prompt}}"}`, `      b: {type: llm, prompt: "{{k}}", state_updates: {r: "{{output}}"}, next: c}
+		{"fine", with(`with: {k: "{{initial_prompt}}"}
+    settings: {on_failure: fail}`, `      b: {type: llm, prompt: "{{k}}", state_updates: {r: "{{output}}"}, next: c}
       c: {type: end, output: "{{r}}"}`), ""},
 		{"prompt", with(`with: {}`, `      b: {type: end, output: "{{initial_prompt}}"}`), `10:30 [a/b] nodes.a.nodes.b.output undefined-read {{initial_prompt}} is read`},
 		{"outer_key", "name: x\nstart: a\ninitial_state: {k: 1}\nnodes: {a: {type: graph, next: z, start: b, nodes: {b: {type: end, output: '{{k}}'}}}, z: {type: end}}", `[a/b] nodes.a.nodes.b.output undefined-read {{k}} is read`},

@@ -78,6 +78,7 @@ const (
 	RuleScopedUpdate     Rule = "scoped-update"     // a state update that is dropped
 	RulePlaceholder      Rule = "placeholder"       // a text that looks like a placeholder and is none
 	RuleUndefinedRead    Rule = "undefined-read"    // a template or condition reads a key that nothing writes
+	RuleFailureText      Rule = "failure-text"      // the text of an error may stand where a user or a tool takes it for a result
 	RuleUnknownMember    Rule = "unknown-member"    // a template reads a member that a schema excludes
 	RuleUnknownStateKey  Rule = "unknown-state-key" // a node writes a key that a strict state does not have
 	RuleStateType        Rule = "state-type"        // a node writes what the schema of the state excludes
@@ -231,6 +232,8 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 	v.scopedUpdates()
 	v.placeholders()
 	v.undefinedReads()
+	v.firstReads()
+	v.failureTexts()
 	v.members()
 	v.stateWrites()
 	v.consent()

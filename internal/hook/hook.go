@@ -61,8 +61,10 @@ type Hook struct {
 	Match     string
 	Timeout   time.Duration // from above 0 to MaxTimeout
 	OnFailure Failure
-	// Level bounds what the command can do. [Read] leaves it empty, which is [sandbox.Full].
+	// Level bounds what the command can do; empty is [sandbox.Full]. Bound is set if the user did not choose it; [Read] leaves it
+	// false.
 	Level sandbox.Level
+	Bound bool
 	Env   []string // variables beyond those of all hooks, as NAME=value; Read leaves it empty
 	Where string   // file:line of the definition
 }

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
 
 // Read reads the value of hooks: in a configuration file or the definition of an agent: a mapping from kinds to lists of
-// entries with the keys name, command, match, timeout and on_failure. Kinds are those that it may have, and the hooks come
+// entries with the keys name, command, match, timeout, on_failure and sandbox. Kinds are those that it may have, and the hooks come
 // in their order, those of a kind as they are written. Every mistake, unknown keys among them, is reported to the document
 // as an error: a hook that is left out might be the one that refuses. A nil node, or a null, has none.
 func Read(n *yamldoc.Node, kinds []Kind) []Hook {
@@ -56,7 +57,7 @@ func (h *Hook) read(n *yamldoc.Node) bool {
 	if h.Kind == BeforeTool || h.Kind == BeforeModel {
 		h.OnFailure = Refuse
 	}
-	refuseOthers(m, "name", "command", "match", "timeout", "on_failure")
+	refuseOthers(m, "name", "command", "match", "timeout", "on_failure", "sandbox")
 	if len(m.Require("command")) > 0 {
 		return false
 	}
@@ -73,6 +74,7 @@ func (h *Hook) read(n *yamldoc.Node) bool {
 		m.Get("timeout").Errorf("a hook has more than 0 and up to %d seconds", int(MaxTimeout.Seconds()))
 	}
 	yamldoc.Choice(m, "on_failure", &h.OnFailure, Continue, Refuse)
+	yamldoc.Choice(m, "sandbox", &h.Level, sandbox.Levels()...)
 	return true
 }
 

@@ -31,8 +31,11 @@ type Options struct {
 	Seal   func(text string) string
 	Unseal func(text, sent string) string
 	// Confine returns what limits a hook with a level. It is required if there are such hooks.
-	Confine func(h Hook) (process.Confinement, error)
+	Confine func(ctx context.Context, h Hook) (process.Confinement, error)
 }
+
+// Unbound says why a hook is bound, and how it is not.
+const Unbound = `since a program that it starts may take code from the directory that a model works in; "sandbox: full" in the hook lifts that`
 
 // Runner runs hooks. A nil Runner has none. It may be used from several goroutines.
 type Runner struct {
@@ -140,7 +143,7 @@ func (r *Runner) ask(ctx context.Context, h Hook, e Event, check func(json.RawMe
 	if r.o.Seal != nil {
 		sent = r.o.Seal(sent)
 	}
-	env := append(slices.Concat(r.o.Child.Environ, h.Env), Variable+"="+h.Name)
+	env := append(slices.Concat(r.o.Child.Environ, h.environment()), Variable+"="+h.Name)
 	c := process.Command{
 		Path: r.o.Shell.Path, Args: []string{r.o.Shell.Flag, h.Command},
 		Env: env, Stdin: strings.NewReader(sent), Timeout: h.Timeout, HasTimeout: true, MaxStdout: MaxAnswer, MaxStderr: 2 * MaxReason,
@@ -150,7 +153,7 @@ func (r *Runner) ask(ctx context.Context, h Hook, e Event, check func(json.RawMe
 	}
 	if h.Level != "" && h.Level != sandbox.Full {
 		var err error
-		if c.Confinement, err = r.o.Confine(h); err != nil {
+		if c.Confinement, err = r.o.Confine(ctx, h); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -161,6 +164,9 @@ func (r *Runner) ask(ctx context.Context, h Hook, e Event, check func(json.RawMe
 	if err != nil {
 		if note := r.o.Child.Note("list what it needs under permission.keep_env in config.yaml", res.Stderr, h.Line()); note != "" {
 			err = fmt.Errorf("%w (%s)", err, note)
+		}
+		if h.Bound {
+			err = fmt.Errorf("%w; it ran at level %s of the sandbox, %s", err, h.Level, Unbound)
 		}
 		return Answer{}, err
 	}

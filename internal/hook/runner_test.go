@@ -226,7 +226,7 @@ func TestConfinedHook(t *testing.T) {
 	t.Parallel()
 	o := options(t, hook.Hook{Command: "true"}, hook.Hook{Command: "echo never", Level: sandbox.Write, OnFailure: hook.Refuse})
 	var asked []sandbox.Level
-	o.Confine = func(h hook.Hook) (process.Confinement, error) {
+	o.Confine = func(_ context.Context, h hook.Hook) (process.Confinement, error) {
 		asked = append(asked, h.Level)
 		return nil, errors.New("nothing holds it here")
 	}

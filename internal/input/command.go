@@ -1,12 +1,14 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -15,6 +17,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/process"
+	"loki/internal/process/tempdir"
 	"loki/internal/sandbox"
 )
 
@@ -74,7 +77,7 @@ func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, 
 			return "", err
 		}
 	}
-	dir, err := os.MkdirTemp("", "loki-loader-")
+	dir, err := tempdir.Make("", "loader")
 	if err != nil {
 		return "", err
 	}
@@ -83,18 +86,25 @@ func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, 
 	if strings.HasPrefix(document, "-") { // a program would take it for an option
 		document = "./" + document
 	}
+	absolute, box, err := l.box(document, dir)
+	if err != nil {
+		return "", err
+	}
+	work := l.Dir
+	if l.Own != nil && (box == nil || box.Level() == sandbox.Full) {
+		document = cmp.Or(absolute, document)
+		if work, err = l.Own("loader"); err != nil {
+			return "", err
+		}
+	}
 	argv, usesOutput, err := splitTemplate(command, document, output)
 	if err != nil {
 		return "", fault.Wrap(fault.Config, err, "the command of document loader %s", name).
 			WithHint("it is set at document_loaders in config.yaml")
 	}
 	run := process.Command{
-		Path: argv[0], Args: argv[1:], Dir: l.Dir, Env: l.Child.Environ,
+		Path: argv[0], Args: argv[1:], Dir: work, Env: append(slices.Clip(l.Programs.Environ), "PYTHONSAFEPATH=1"),
 		Timeout: l.timeout(), HasTimeout: true, MaxStdout: MaxFileSize,
-	}
-	box, err := l.box(document, dir)
-	if err != nil {
-		return "", err
 	}
 	if box != nil {
 		run.Confinement = box
@@ -108,7 +118,7 @@ func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, 
 			})
 		}
 		if failure.Hint == "" {
-			failure.Hint = l.Child.Note("list what it needs under permission.keep_env in config.yaml", printed.Stderr, command)
+			failure.Hint = l.Programs.Note("list what it needs under permission.keep_env in config.yaml", printed.Stderr, command)
 		}
 		return "", failure
 	}
@@ -124,23 +134,29 @@ func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, 
 	return string(text), nil
 }
 
-// box returns what confines a loader of a document that writes in dir; nil if nothing does.
-func (l *Loader) box(document, dir string) (*sandbox.Box, error) {
-	path, err := l.abs(document)
-	if err != nil || l.Sandbox == nil {
-		return nil, nil
+// box returns the absolute path of a document that is a file, empty for another one, and what confines its loader, which writes in
+// dir; nil if nothing does.
+func (l *Loader) box(document, dir string) (path string, box *sandbox.Box, err error) {
+	if path, err = l.abs(document); err == nil {
+		path, err = filepath.Abs(path)
 	}
-	if path, err = filepath.Abs(path); err != nil {
-		return nil, nil
+	if err == nil {
+		_, err = os.Stat(path)
 	}
-	if _, err := os.Stat(path); err != nil {
-		return nil, nil // not a file
+	if err != nil {
+		return "", nil, nil // not a file
+	}
+	if err := l.denied(path); err != nil {
+		return "", nil, err
+	}
+	if l.Sandbox == nil {
+		return path, nil, nil
 	}
 	boxes, err := l.Sandbox()
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return boxes.Box(sandbox.Declaration{Level: sandbox.Read}, sandbox.Needs{Read: []string{path}, Write: []string{dir}}), nil
+	return path, boxes.Box(sandbox.Declaration{Level: sandbox.Read}, sandbox.Needs{Read: []string{path}, Write: []string{dir}, Consented: l.Consented}), nil
 }
 
 // splitTemplate splits the command of a loader into words as a POSIX shell does, with

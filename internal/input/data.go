@@ -2,7 +2,7 @@ package input
 
 import (
 	"context"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,7 +11,7 @@ import (
 )
 
 // LoadData loads a document that is in no file: a picture, one that can be converted, or text. What it is follows from
-// its media type or, if that is "" or not known, from the extension of its name.
+// its content or, if that does not show it, from its media type or the extension of its name.
 func (l *Loader) LoadData(ctx context.Context, name, media string, data []byte) (Attachments, error) {
 	var a Attachments
 	if len(data) > MaxFileSize {
@@ -19,20 +19,21 @@ func (l *Loader) LoadData(ctx context.Context, name, media string, data []byte) 
 	}
 	media, _, _ = strings.Cut(strings.ToLower(media), ";")
 	media = strings.TrimSpace(media)
-	ext := strings.ToLower(filepath.Ext(name))
+	ext := extensionOf(name)
 	if known := extensions[media]; known != "" && known != "html" && known != "js" {
-		ext = "." + known
+		ext = known
+	} else if isImage(media) {
+		ext = path.Base(media)
 	}
-	image := imageTypes[ext]
-	if isImage(media) {
-		image = media
+	is, err := l.ContentOf(name, ext, data)
+	if err != nil {
+		return a, err
 	}
-	kind := strings.TrimPrefix(ext, ".")
 	switch {
-	case image != "":
-		a.Images = []Image{{Name: name, URL: dataURL(image, data)}}
-	case l.Converts(kind):
-		text, _, err := l.ConvertData(ctx, kind, data)
+	case is.Image != "":
+		a.Images = []Image{{Name: name, URL: dataURL(is.Image, data)}}
+	case is.Kind != "":
+		text, _, err := l.ConvertData(ctx, is.Kind, data)
 		if err != nil {
 			return a, fault.Wrap(fault.CodeOf(err), err, "%s", name)
 		}
@@ -40,21 +41,11 @@ func (l *Loader) LoadData(ctx context.Context, name, media string, data []byte) 
 	default:
 		text, ok := document.Decode(data, "")
 		if !ok {
-			return a, NotText(name, data, kind)
+			return a, NotText(name, data, ext)
 		}
 		a.Documents = []Document{{Kind: File, Name: name, Text: text}}
 	}
 	return a, nil
-}
-
-// isImage reports whether models look at pictures of a media type.
-func isImage(media string) bool {
-	for _, known := range imageTypes {
-		if media == known {
-			return true
-		}
-	}
-	return false
 }
 
 // Join returns the attachments of several sources as one. The error says that they are too large together.
@@ -64,6 +55,7 @@ func Join(list ...Attachments) (all Attachments, err error) {
 		all.Documents = slices.Concat(all.Documents, a.Documents)
 		all.Images = slices.Concat(all.Images, a.Images)
 		all.PassedOver = slices.Concat(all.PassedOver, a.PassedOver)
+		all.Withheld = slices.Concat(all.Withheld, a.Withheld)
 	}
 	for _, d := range all.Documents {
 		size += len(d.Text)

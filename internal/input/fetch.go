@@ -18,7 +18,9 @@ import (
 
 	"loki/internal/document"
 	"loki/internal/fault"
+	"loki/internal/process/tempdir"
 	"loki/internal/retry"
+	"loki/internal/tool/builtin/web"
 )
 
 // FetchTimeout bounds the fetching of one address.
@@ -62,7 +64,12 @@ func (l *Loader) fetch(ctx context.Context, c *collector, address string) error 
 	if err != nil {
 		return err
 	}
-	if page.Media() {
+	if strings.HasPrefix(page.Type, "image/") && page.Type != "image/svg+xml" {
+		if _, err := l.ContentOf(address, page.Ext, page.Data); err != nil {
+			return err
+		}
+	}
+	if page.Media() && page.Type != "image/svg+xml" {
 		return c.addImage(Image{Name: address, URL: dataURL(page.Type, page.Data)})
 	}
 	text, _, err := l.PageText(ctx, page)
@@ -159,7 +166,20 @@ func (l *Loader) Get(ctx context.Context, client *http.Client, address string, h
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := cmp.Or(client, l.HTTP, http.DefaultClient).Do(req)
+	following := *cmp.Or(client, l.HTTP, http.DefaultClient)
+	follow := following.CheckRedirect
+	following.CheckRedirect = func(to *http.Request, via []*http.Request) error {
+		switch {
+		case web.Inward(to.Context(), via[0].URL, to.URL):
+			return fmt.Errorf("it redirects to %s, which is this machine or in its network", to.URL.Host)
+		case follow != nil:
+			return follow(to, via)
+		case len(via) > 10: // as net/http does
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
+	}
+	resp, err := following.Do(req)
 	if err != nil {
 		return nil, failed(withoutURL(err))
 	}
@@ -182,10 +202,35 @@ func (l *Loader) Get(ctx context.Context, client *http.Client, address string, h
 	}
 	final := *resp.Request.URL
 	final.User = nil
-	return &Page{
+	page := &Page{
 		Address: final.String(), Data: data, Type: contentType, charset: parameters["charset"],
 		Ext: cmp.Or(extensions[contentType], path.Base(contentType)),
-	}, nil
+	}
+	// What servers declare is often wrong, or nothing in particular.
+	switch found := document.Sniff(data); {
+	case imageTypes[found] != "":
+		page.Type, page.Ext = imageTypes[found], found
+	case document.Reads(found):
+		page.Type, page.Ext = mediaTypeOf(found), found
+	case found != "":
+		page.Type, page.Ext = "image/"+found, found
+	case isImage(contentType):
+		if _, ok := document.Decode(data, ""); ok { // such as a page that says that the picture is gone
+			page.Type, _, _ = strings.Cut(http.DetectContentType(data), ";")
+			page.Ext = cmp.Or(extensions[page.Type], path.Base(page.Type))
+		}
+	}
+	return page, nil
+}
+
+// mediaTypeOf returns the media type of documents with an extension.
+func mediaTypeOf(ext string) string {
+	for media, known := range extensions {
+		if known == ext && strings.HasPrefix(media, "application/") {
+			return media
+		}
+	}
+	return "application/octet-stream"
 }
 
 // WithoutPassword returns an address without the name and password in it, other texts as they are.
@@ -212,7 +257,7 @@ func withoutURL(err error) error {
 
 // loadData runs a document loader on data that is in no file yet.
 func (l *Loader) loadData(ctx context.Context, loader string, data []byte) (string, error) {
-	dir, err := os.MkdirTemp("", "loki-download-")
+	dir, err := tempdir.Make("", "download")
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -16,47 +17,45 @@ import (
 
 	"loki/internal/document"
 	"loki/internal/fault"
+	"loki/internal/pattern"
+	"loki/internal/text"
 )
-
-// imageTypes are the pictures that models look at, by extension.
-var imageTypes = map[string]string{
-	".png": "image/png", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".webp": "image/webp", ".gif": "image/gif",
-}
 
 // files adds the files that a path or pattern means. Of a directory or pattern that is
 // the text files, pictures and documents with a loader below it, ascending by path and
-// without hidden directories; other files are passed over. A file that is named must be
+// without hidden directories that the pattern does not name; other files are passed over. A file that is named must be
 // usable.
 func (l *Loader) files(ctx context.Context, c *collector, source string) error {
-	p, err := ParsePattern(source)
+	path, err := l.abs(source)
 	if err != nil {
 		return err
 	}
-	base, err := l.abs(p.Base)
+	p, err := ParsePattern(path)
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(base)
+	info, err := os.Stat(p.Base)
 	switch {
 	case err != nil:
-		return fault.New(fault.NotFound, "no file or directory at %s", p.Base).
+		return fault.New(fault.NotFound, "no file or directory at %s", l.shown(p.Base)).
 			WithHint("%s", patternHint(source))
 	case !info.IsDir() && !p.Plain():
-		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, p.Base)
+		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, l.shown(p.Base))
 	case !info.IsDir():
-		_, err := l.file(ctx, c, l.shown(base), true)
+		_, err := l.file(ctx, c, l.shown(p.Base), true)
 		return err
 	}
 	var files []string
-	err = filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(p.Base, func(path string, d fs.DirEntry, err error) error {
+		rel := p.rel(path)
 		switch {
-		case errors.Is(err, fs.ErrPermission) && path != base:
+		case errors.Is(err, fs.ErrPermission) && path != p.Base:
 			return ctx.Err() // it is skipped, with what is below
 		case err != nil:
 			return err
-		case d.IsDir() && path != base && (strings.HasPrefix(d.Name(), ".") || p.tooDeep(base, path)):
+		case d.IsDir() && path != p.Base && (strings.HasPrefix(d.Name(), ".") && !p.names(d.Name()) || !p.Reaches(rel)):
 			return filepath.SkipDir
-		case d.Type().IsRegular() && p.Matches(d.Name()):
+		case d.Type().IsRegular() && p.Matches(rel):
 			files = append(files, path)
 		}
 		return ctx.Err()
@@ -66,7 +65,12 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 	}
 	slices.Sort(files)
 	found := false
+	var denied error
 	for _, f := range files {
+		if err := l.denied(f); err != nil {
+			denied, c.Withheld = cmp.Or(denied, err), append(c.Withheld, l.shown(f))
+			continue
+		}
 		used, err := l.file(ctx, c, l.shown(f), false)
 		if err != nil {
 			return err
@@ -76,15 +80,22 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 			c.PassedOver = append(c.PassedOver, l.shown(f))
 		}
 	}
+	if !found && denied != nil {
+		return fault.New(fault.Usage, "no file at %s can be attached: %v", source, denied).WithHint("%s", fault.HintOf(denied))
+	}
 	if !found {
-		return fault.New(fault.NotFound, "%s holds no text files or pictures to attach", source)
+		err := fault.New(fault.NotFound, "%s holds no text files or pictures to attach", source)
+		if !p.Plain() {
+			err = err.WithHint("%s", patternHint(source))
+		}
+		return err
 	}
 	return nil
 }
 
 func patternHint(source string) string {
-	if strings.ContainsAny(source, "*?[{") {
-		return "patterns are dir/*.ext, dir/**/*.ext, dir/**/*.{a,b} and dir/**/name.ext"
+	if pattern.Special(source) {
+		return "in patterns, * stops at a slash: dir/* are the files in dir, dir/** those in the directories below it too"
 	}
 	return "check the path; a name with a colon may be meant for a document loader that is not configured"
 }
@@ -109,35 +120,56 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 	if l.Dir != "" && !filepath.IsAbs(name) {
 		path = filepath.Join(l.Dir, name)
 	}
-	ext := strings.ToLower(filepath.Ext(name))
-	if kind := strings.TrimPrefix(ext, "."); l.Converts(kind) {
-		text, _, err := l.Convert(ctx, kind, path)
-		switch {
-		case err != nil && !named && !l.HasLoader(kind) && ctx.Err() == nil:
-			return false, nil
-		case err != nil:
+	if err := l.denied(path); err != nil {
+		return false, err
+	}
+	ext := extensionOf(name)
+	if l.HasLoader(ext) {
+		text, err := l.RunLoader(ctx, ext, path)
+		if err != nil {
 			return false, err
 		}
 		return true, c.add(Document{Kind: File, Name: name, Text: text})
 	}
-	data, err := readLimited(ctx, path, MaxFileSize)
+	data, err := readLimited(ctx, path, document.MaxSize)
+	var is Content
+	if err == nil {
+		is, err = l.ContentOf(name, ext, data)
+	}
+	if err == nil && is.Kind == "" && len(data) > MaxFileSize {
+		err = &tooLargeError{path, MaxFileSize}
+	}
+	var converted string
+	if err == nil && is.Kind != "" {
+		converted, _, err = l.ConvertData(ctx, is.Kind, data)
+		if err != nil && !l.HasLoader(is.Kind) {
+			err = fault.Wrap(fault.Usage, err, "%s", path)
+		}
+	}
 	switch {
-	case err != nil && !named && (isTooLarge(err) || errors.Is(err, fs.ErrPermission)):
+	case err != nil && !named && ctx.Err() == nil && (isTooLarge(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, errUnusable) || is.Kind != "" && !l.HasLoader(is.Kind)):
 		return false, nil
 	case err != nil:
 		return false, err
-	}
-	if mime := imageTypes[ext]; mime != "" {
-		return true, c.addImage(Image{Name: name, URL: dataURL(mime, data)})
-	}
-	text, ok := document.Decode(data, "")
-	if !ok {
-		if !named {
+	case is.Image != "":
+		return true, c.addImage(Image{Name: name, URL: dataURL(is.Image, data)})
+	case is.Kind == "":
+		var ok bool
+		if converted, ok = document.Decode(data, ""); !ok && !named {
 			return false, nil
+		} else if !ok {
+			return false, NotText(name, data, ext)
 		}
-		return false, NotText(name, data, strings.TrimPrefix(ext, "."))
 	}
-	return true, c.add(Document{Kind: File, Name: name, Text: text})
+	return true, c.add(Document{Kind: File, Name: name, Text: converted})
+}
+
+// denied returns an error for a file that must not be read.
+func (l *Loader) denied(path string) error {
+	if l.Denied == nil {
+		return nil
+	}
+	return l.Denied(path)
 }
 
 func dataURL(mime string, data []byte) string {
@@ -173,7 +205,7 @@ func readLimited(ctx context.Context, path string, limit int64) ([]byte, error) 
 	case info.Mode().Type() == fs.ModeNamedPipe && inherited(path):
 		flags |= syscall.O_NONBLOCK // so that the deadline counts
 	default:
-		return nil, fault.New(fault.Usage, "%s is not a regular file", path)
+		return nil, fault.New(fault.Usage, "%s is %s, not a file", path, text.FileKind(info.Mode()))
 	}
 	f, err := os.OpenFile(path, flags, 0)
 	if err != nil {

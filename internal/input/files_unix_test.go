@@ -23,9 +23,9 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 			t.Skipf("the file system of the test has no pipes: %v", err)
 		}
 	}
-	for _, source := range []string{"pipe.md", "pipe.pdf", "/dev/zero"} {
+	for source, is := range map[string]string{"pipe.md": "a named pipe", "pipe.pdf": "a named pipe", "/dev/zero": "a device"} {
 		_, err := (&input.Loader{Dir: dir}).Load(t.Context(), []string{source})
-		if err == nil || !strings.HasSuffix(err.Error(), filepath.Base(source)+" is not a regular file") {
+		if err == nil || !strings.HasSuffix(err.Error(), filepath.Base(source)+" is "+is+", not a file") {
 			t.Errorf("%s: error %v", source, err)
 		}
 	}

@@ -16,12 +16,14 @@ package input
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"loki/internal/chat"
 	"loki/internal/document"
 	"loki/internal/fault"
+	"loki/internal/text"
 )
 
 // Limits of the attachments of one prompt.
@@ -93,6 +95,20 @@ type Attachments struct {
 	Reply     *string // the reply before, if a source asked for it
 
 	PassedOver []string // files below directories that cannot be used
+	Withheld   []string // files below directories that a rule keeps from models
+}
+
+// Note returns what the user should know about files that are not attached, empty if that is nothing.
+func (a Attachments) Note() string {
+	const most = 5
+	shown := a.Withheld
+	switch {
+	case len(shown) == 0:
+		return ""
+	case len(shown) > most:
+		shown = append(slices.Clone(shown[:most]), "...")
+	}
+	return fmt.Sprintf("%s not attached, as a rule keeps files from models: %s", text.Count(len(a.Withheld), "file"), strings.Join(shown, ", "))
 }
 
 // Empty reports whether there is nothing.

@@ -65,11 +65,18 @@ func TestPatterns(t *testing.T) {
 		{"sub/*.md", "sub/a.md sub/d.md"},
 		{"sub/**/*.{md,txt}", "sub/a.md sub/d.md sub/deep/a.md sub/deep/e.txt"},
 		{"**/a.md", "a.md sub/a.md sub/deep/a.md"},
-		{"*/a.md", "a.md sub/a.md sub/deep/a.md"},
-		{"sub/*/a.md", "sub/a.md sub/deep/a.md"},
-		{"sub/**/*.{md", "error: sub/**/*.{md: the braces do not match"},
-		{"a*.md", "error: a*.md is not a pattern"},
-		{"*/x/*.md", "error: */x/*.md is not a pattern"},
+		{"*/a.md", "sub/a.md"},
+		{"sub/*/a.md", "sub/deep/a.md"},
+		{"sub/*", "sub/a.md sub/d.md"},
+		{"{sub,sub/deep}/*.md", "sub/a.md sub/d.md sub/deep/a.md"},
+		{"sub/[a-c].m?", "sub/a.md"},
+		{"star*.md", "star*.md"},
+		{".*/*.md", ".git/x.md"},
+		{"**/.git/*", ".git/x.md"},
+		{"./sub//deep/./*.md", "sub/deep/a.md"},
+		{"sub/**/*.{md", "error: " + filepath.Join(dir, "sub/**/*.{md") + " is neither a path nor a pattern"},
+		{"a*.md", "a.md"},
+		{"*/x/*.md", "error: */x/*.md holds no text files"},
 		{"nowhere", "error: no file or directory at nowhere"},
 		{"nowhere/**/*.md", "error: no file or directory at nowhere"},
 		{"a.md/**", "error: no file or directory"},
@@ -132,12 +139,12 @@ func TestMessage(t *testing.T) {
 
 func TestImages(t *testing.T) {
 	t.Parallel()
-	dir := tree(t, map[string]string{"p.PNG": "\x89PNG", "q.jpg": "jpg", "r.txt": "text"})
+	dir := tree(t, map[string]string{"p.PNG": "\xff\xd8\xff\xe0", "q": "GIF89a", "r.txt": "text", "s.png": "text"})
 	a, err := (&input.Loader{Dir: dir}).Load(t.Context(), []string{"p.PNG", "."})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []input.Image{{"p.PNG", "data:image/png;base64,iVBORw=="}, {"q.jpg", "data:image/jpeg;base64,anBn"}}
+	want := []input.Image{{"p.PNG", "data:image/jpeg;base64,/9j/4A=="}, {"q", "data:image/gif;base64,R0lGODlh"}}
 	if diff := cmp.Diff(want, a.Images); diff != "" || len(a.Documents) != 1 {
 		t.Error(diff, a.Documents)
 	}
@@ -161,7 +168,7 @@ func withShell(t *testing.T) *input.Loader {
 		t.Skip("there is no /bin/sh")
 	}
 	return &input.Loader{
-		Child: environ.Child{Environ: os.Environ()}, Shell: process.Shell{Path: "/bin/sh", Name: "sh", Flag: "-c"}, Dir: t.TempDir(),
+		Child: environ.Child{Environ: os.Environ()}, Programs: environ.Child{Environ: os.Environ()}, Shell: process.Shell{Path: "/bin/sh", Name: "sh", Flag: "-c"}, Dir: t.TempDir(),
 		Loaders: map[string]string{
 			"up":   `tr a-z A-Z`,
 			"show": `cat "$1"`,
@@ -260,7 +267,7 @@ func TestAddresses(t *testing.T) {
 			fmt.Fprint(w, "pdf text")
 		case "/pic":
 			w.Header().Set("Content-Type", "image/png")
-			fmt.Fprint(w, "png")
+			fmt.Fprint(w, "GIF89a")
 		case "/bin":
 			w.Header().Set("Content-Type", "application/zip")
 			fmt.Fprint(w, "\x00")
@@ -277,7 +284,7 @@ func TestAddresses(t *testing.T) {
 		{"/page", "# Hi\n\nA [link](" + server.URL + "/b).\n\n| a | b |\n|---|---|\n| 1 | 2 |"},
 		{"/data.json", `{"a":1}`},
 		{"/doc", "pdf text"},
-		{"/pic", "data:image/png;base64,cG5n"},
+		{"/pic", "data:image/gif;base64,R0lGODlh"},
 		{"/bin", "error: " + server.URL + "/bin is not text but application/zip"},
 		{"/big", "error: " + server.URL + "/big is larger than 10 MiB"},
 		{"/gone", "error: fetching " + server.URL + "/gone: 404 Not Found"},

@@ -22,9 +22,13 @@ import (
 type Loader struct {
 	Dir   string        // what relative paths are relative to; empty means the working directory
 	Child environ.Child // what commands get
-	Shell process.Shell // runs `commands`; without a Path none can be run
-	HTTP  *http.Client  // fetches addresses; nil means [http.DefaultClient]
-	Reply *string       // the reply before, nil without one
+	// Programs is what document loaders and git get: they take no code from the workspace. Own returns a directory, which
+	// neither a model nor a project writes in, for a document loader that is not confined; nil means Dir.
+	Programs environ.Child
+	Own      func(name string) (dir string, err error)
+	Shell    process.Shell // runs `commands`; without a Path none can be run
+	HTTP     *http.Client  // fetches addresses; nil means [http.DefaultClient]
+	Reply    *string       // the reply before, nil without one
 
 	// Loaders are commands that turn documents into text, by name: $1 in them is the
 	// document, $2 a file to write to; without $2 the output counts. A loader serves
@@ -38,6 +42,12 @@ type Loader struct {
 	// Sandbox returns what confines a loader that gets a file, which may be anybody's: it reads at the level sandbox.Read. What gets an
 	// address or the like is not confined, as it has to fetch it. Nil confines none.
 	Sandbox func() (*sandbox.Sandbox, error)
+
+	// Denied returns an error for a file that must not be read, by its absolute path. One that is named is an error, and others are
+	// passed over. Nil denies none. It may be called from several goroutines.
+	Denied func(path string) error
+	// Consented says that the user has consented to a file that a rule asks about, so that loaders see it.
+	Consented bool
 
 	UserAgent string // names the program to sites; empty means [DefaultUserAgent]
 
@@ -154,6 +164,9 @@ func (l *Loader) Convert(ctx context.Context, kind, path string) (text, ext stri
 		text, err = l.RunLoader(ctx, kind, path)
 		return text, "txt", err
 	}
+	if err := l.denied(path); err != nil {
+		return "", "", err
+	}
 	data, err := readLimited(ctx, path, document.MaxSize)
 	if err != nil {
 		return "", "", err
@@ -222,6 +235,15 @@ func (l *Loader) named(ctx context.Context, c *collector, source string) (bool, 
 		}
 	}
 	return true, nil
+}
+
+// FileOf returns the absolute path of the file that a source means, also with the name of a loader before it. A source of another
+// kind gives a path at which there is most likely none.
+func (l *Loader) FileOf(source string) string {
+	if _, rest, ok := l.loaderOf(source); ok {
+		source = rest
+	}
+	return l.Absolute(source)
 }
 
 // Absolute returns source as it can be read anywhere: a path is made absolute, others

@@ -1,119 +1,69 @@
 package input
 
 import (
+	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 
 	"loki/internal/fault"
+	"loki/internal/pattern"
 )
 
-// Pattern is a path, or a set of files below one:
-//
-//	dir, dir/**          everything below dir
-//	dir/*.md             files in dir with this extension
-//	dir/**/*.md          and in the directories below it
-//	dir/**/*.{md,txt}    of several extensions
-//	dir/**/name.md       files of this name
-//	dir/*/name.md        likewise
-//	dir/*/*.md           in dir and the directories in it
+// Pattern is a path, or the files that a pattern of package pattern matches below a directory.
 type Pattern struct {
-	Base  string   // the path, or the directory
-	Depth int      // how many levels of directories below Base are searched, -1 for all
-	names []string // file names; empty for all
-	exts  []string // extensions without the dot; empty for all
+	Base  string           // the path, or the directory
+	files *pattern.Pattern // relative to Base; nil for the path with all below it
 }
 
-// Plain reports whether p is a path, and all files below it if it is a directory.
-func (p Pattern) Plain() bool { return len(p.names) == 0 && len(p.exts) == 0 && p.Depth < 0 }
-
-// ParsePattern reads the path of a source.
+// ParsePattern reads the path of a source. What exists as it is written is a path.
 func ParsePattern(source string) (Pattern, error) {
-	s := source
-	if runtime.GOOS == "windows" {
-		s = filepath.ToSlash(s)
+	if _, err := os.Lstat(source); err == nil || !pattern.Special(source) {
+		return Pattern{Base: source}, nil
 	}
-	if !strings.Contains(s, "*") {
-		return Pattern{Base: source, Depth: -1}, nil
-	}
-	dir, last := "", s
-	if i := strings.LastIndexByte(s, '/'); i >= 0 {
-		dir, last = s[:i+1], s[i+1:]
-	}
-	p := Pattern{Depth: 0}
-	if last == "**" {
-		return p.at(dir, source, -1)
-	}
-	switch below, wild := strings.CutSuffix(dir, "**/"); {
-	case wild:
-		p.Depth, dir = -1, below
-	default:
-		if below, wild = strings.CutSuffix(dir, "*/"); wild {
-			p.Depth, dir = 1, below
-		}
-	}
-	filter, isExt := strings.CutPrefix(last, "*.")
-	filters, err := alternatives(source, filter)
-	if err != nil {
-		return p, err
-	}
-	switch {
-	case isExt:
-		p.exts = filters
-	case p.Depth > 0:
-		p.names, p.Depth = filters, -1
-	default:
-		p.names = filters
-	}
-	return p.at(dir, source, p.Depth)
-}
-
-// at sets the directory, in which no wildcard may be left.
-func (p Pattern) at(dir, source string, depth int) (Pattern, error) {
-	invalid := slices.ContainsFunc(append(slices.Concat(p.names, p.exts), dir), func(s string) bool { return s != dir && s == "" || strings.ContainsAny(s, "*") })
-	if invalid {
-		return p, fault.New(fault.Usage, "%s is not a pattern that can be attached", source).WithHint("%s", patternHint(source))
-	}
-	switch {
-	case dir == "":
+	dir, rest := pattern.Split(pattern.Literal("", source))
+	if dir == "" {
 		dir = "."
-	case dir != "/":
-		dir = strings.TrimSuffix(dir, "/")
 	}
-	p.Base, p.Depth = dir, depth
+	p := Pattern{Base: filepath.Clean(filepath.FromSlash(dir))}
+	if rest == "" { // what it escapes
+		return p, nil
+	}
+	var err error
+	if p.files, err = pattern.CompileBoth(rest); err != nil {
+		return p, fault.Wrap(fault.Usage, err, "%s is neither a path nor a pattern", source)
+	}
 	return p, nil
 }
 
-// alternatives returns what {a,b} stands for, or s itself.
-func alternatives(source, s string) ([]string, error) {
-	inner, open := strings.CutPrefix(s, "{")
-	inner, closed := strings.CutSuffix(inner, "}")
-	if !open && !closed {
-		return []string{s}, nil
+// Plain reports whether p is a path, and all files below it if it is a directory.
+func (p Pattern) Plain() bool { return p.files == nil }
+
+// rel returns a path below Base relative to it, with slashes.
+func (p Pattern) rel(path string) string {
+	rel, err := filepath.Rel(p.Base, path)
+	if err != nil || rel == "." {
+		return ""
 	}
-	if !open || !closed || strings.ContainsAny(inner, "{}") {
-		return nil, fault.New(fault.Usage, "%s: the braces do not match", source)
-	}
-	return strings.Split(inner, ","), nil
+	return filepath.ToSlash(rel)
 }
 
-// Matches reports whether a file of this name belongs to p, if it is not below too many directories.
-func (p Pattern) Matches(name string) bool {
-	switch {
-	case len(p.names) > 0:
-		return slices.Contains(p.names, name)
-	case len(p.exts) > 0:
-		return slices.ContainsFunc(p.exts, func(ext string) bool { return len(name) > len(ext)+1 && strings.HasSuffix(name, "."+ext) })
-	}
-	return true
-}
+// Matches reports whether a file belongs to p, by its path relative to Base, with slashes.
+func (p Pattern) Matches(rel string) bool { return p.files == nil || p.files.Match(rel) }
 
-// tooDeep reports whether the directory dir lies below the levels that p searches.
-func (p Pattern) tooDeep(base, dir string) bool {
-	if p.Depth < 0 {
+// Reaches reports whether files below a directory may belong to p, by its path relative to Base, with slashes.
+func (p Pattern) Reaches(rel string) bool { return p.files == nil || p.files.Reaches(rel) }
+
+// names reports whether p has the name of a hidden directory in it.
+func (p Pattern) names(hidden string) bool {
+	if p.files == nil {
 		return false
 	}
-	rel, err := filepath.Rel(base, dir)
-	return err != nil || strings.Count(filepath.ToSlash(rel), "/")+1 > p.Depth
+	for _, b := range p.files.Branches() {
+		for part := range strings.SplitSeq(b.String(), "/") {
+			if one, err := pattern.Compile(part); strings.HasPrefix(part, ".") && err == nil && one.Match(hidden) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -70,6 +70,9 @@ func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	r := e.runs[key]
 	if b, ok := ev.Body.(event.Started); ok {
 		r = &runLog{graph: b.Graph, noSnapshots: b.NoSnapshots, state: make(map[string]value.Value)}
+		for _, m := range b.State {
+			r.state[m.Name] = m.Value
+		}
 		e.runs[key] = r
 	}
 	if r == nil {
@@ -252,6 +255,7 @@ func (l recorder) started(b event.Started) {
 		attrs = append(attrs, "depth", l.ev.Depth)
 	}
 	l.line(l.graph, slog.LevelInfo, what, attrs...)
+	l.snapshot("state at the beginning")
 }
 
 func (l recorder) nodeStarted(b event.NodeStarted) {
@@ -282,17 +286,21 @@ func (l recorder) nodeFinished(b event.NodeFinished) {
 	}
 }
 
-// stateUpdated logs the keys that the run's events have changed. Keys that still have
-// their first value are left out.
+// stateUpdated logs the state that the nodes of a super-step have changed.
 func (l recorder) stateUpdated(b event.StateUpdated) {
-	if l.run.noSnapshots || !l.graph.Enabled(l.ctx, slog.LevelDebug) {
-		return
-	}
 	if l.run.state == nil {
 		return
 	}
 	for _, m := range b.Values {
 		l.run.state[m.Name] = m.Value
+	}
+	l.snapshot("state after " + l.stepName())
+}
+
+// snapshot logs the size and the keys of the state, and at trace all of it.
+func (l recorder) snapshot(when string) {
+	if len(l.run.state) == 0 || l.run.noSnapshots || !l.graph.Enabled(l.ctx, slog.LevelDebug) {
+		return
 	}
 	members := make([]value.Member, 0, len(l.run.state))
 	names := make([]string, 0, len(l.run.state))
@@ -303,10 +311,9 @@ func (l recorder) stateUpdated(b event.StateUpdated) {
 	slices.Sort(names)
 	slices.SortFunc(members, func(a, b value.Member) int { return cmp.Compare(a.Name, b.Name) })
 	state := value.ObjectOf(members...).Value()
-	after := "state after " + l.stepName()
-	l.line(l.graph, slog.LevelDebug, after, "bytes", len(state.AppendJSON(nil)), "keys", strings.Join(names, ","))
+	l.line(l.graph, slog.LevelDebug, when, "bytes", len(state.AppendJSON(nil)), "keys", strings.Join(names, ","))
 	if l.graph.Enabled(l.ctx, LevelTrace) {
-		l.line(l.graph, LevelTrace, after, "state", state)
+		l.line(l.graph, LevelTrace, when, "state", state)
 	}
 }
 

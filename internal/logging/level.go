@@ -79,14 +79,14 @@ type rule struct {
 // "graph=debug" sets the level of a package and those below it; the longest name that
 // fits wins. An entry without a level, "graph", keeps that package at the given level
 // and nothing of packages that are not listed. An entry that is a level, "warn", is for
-// the packages that are not listed. Packages are named by their path without
+// the packages that are not listed, and so is "loki=warn". Packages are named by their path without
 // "internal": graph, graph/node, provider; "loki::graph::node" is the same as
 // graph/node.
 func ParseFilter(text string, level slog.Level) (Filter, error) {
 	f := Filter{rest: level}
 	only, general := false, false
 	for entry := range strings.SplitSeq(text, ",") {
-		if entry = strings.TrimSpace(entry); entry == "" {
+		if entry = strings.TrimPrefix(strings.TrimSpace(entry), "loki="); entry == "" {
 			continue
 		}
 		if l, ok := lookupLevel(entry); ok {

@@ -10,7 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/awake"
 	"loki/internal/text"
+	"loki/internal/tool"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -31,7 +33,7 @@ type call struct {
 
 // callTool runs a tool of the server. The result may report a failure of the tool; the
 // error is about the exchange.
-func (c *conn) callTool(ctx context.Context, name string, arguments json.RawMessage, running *call) (*sdk.CallToolResult, error) {
+func (c *conn) callTool(ctx context.Context, name string, arguments json.RawMessage, running *call) (r toolResult, err error) {
 	timeout := c.opts.CallTimeout
 	if c.server.Timeout > 0 {
 		timeout = c.server.Timeout
@@ -47,7 +49,29 @@ func (c *conn) callTool(ctx context.Context, name string, arguments json.RawMess
 	running.timer.start(timeout, func() { cancel(&lateError{timeout}) })
 	defer running.timer.stop()
 	result, err := c.session.CallTool(limit, params)
-	return result, c.exchangeError(ctx, limit, err)
+	if err != nil {
+		return r, c.exchangeError(ctx, limit, err)
+	}
+	if err := json.Unmarshal(original(result, result.Meta), &r); err != nil {
+		return r, fmt.Errorf("MCP server %q: the result of the tool is not understood: %w", c.server.ID, err)
+	}
+	return r, nil
+}
+
+// fit returns the arguments of a tool in the types of its schema, see [tool.Fit]. Those of a tool that is not listed stay as they are.
+func (c *conn) fit(ctx context.Context, name string, arguments json.RawMessage) (json.RawMessage, error) {
+	if c.can.Tools == nil {
+		return arguments, nil
+	}
+	box, err := c.toolList(ctx)
+	switch {
+	case errors.Is(err, sdk.ErrSessionMissing), errors.Is(err, errGone):
+		return nil, err // the call could not be sent either
+	case err != nil:
+		return arguments, ctx.Err()
+	}
+	t, _ := box.lookup(name)
+	return tool.Fit(t.Schema, arguments, tool.FitOptions{})
 }
 
 func (c *conn) begin(running *call) (token string) {
@@ -97,17 +121,17 @@ func (c *conn) running() []*call {
 // stopwatch is a time limit that does not count while it is paused.
 type stopwatch struct {
 	mu     sync.Mutex
-	timer  *time.Timer
-	left   time.Duration
-	since  time.Time
+	timer  *awake.Timer
+	left   time.Duration // while it is paused
+	end    func()
 	paused int
 }
 
 func (s *stopwatch) start(limit time.Duration, expired func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left, s.since = limit, time.Now()
-	s.timer = time.AfterFunc(limit, expired)
+	s.end = expired
+	s.timer = awake.AfterFunc(limit, expired)
 }
 
 func (s *stopwatch) stop() {
@@ -124,8 +148,7 @@ func (s *stopwatch) pause() {
 		return
 	}
 	if s.paused++; s.paused == 1 {
-		s.left -= time.Since(s.since)
-		s.timer.Stop()
+		s.left = s.timer.Left()
 	}
 }
 
@@ -136,79 +159,13 @@ func (s *stopwatch) resume() {
 		return
 	}
 	if s.paused--; s.paused == 0 {
-		s.since = time.Now()
-		s.timer.Reset(max(s.left, time.Millisecond))
+		s.timer = awake.AfterFunc(s.left, s.end)
 	}
-}
-
-// resultText returns the text of a result for the model: the texts, one after the other,
-// and a line for each other content. A structured result that differs from the texts is
-// appended.
-func resultText(result *sdk.CallToolResult) string {
-	text := contentText(result.Content)
-	if result.StructuredContent == nil {
-		return text
-	}
-	structured, err := json.Marshal(result.StructuredContent)
-	if err != nil || sameJSON(text, structured) {
-		return text
-	}
-	if text == "" {
-		return string(structured)
-	}
-	both, err := json.Marshal(struct {
-		Text       string          `json:"text"`
-		Structured json.RawMessage `json:"structuredContent"`
-	}{text, structured})
-	if err != nil {
-		return text
-	}
-	return string(both)
-}
-
-// sameJSON reports whether text is the same value as doc.
-func sameJSON(text string, doc []byte) bool {
-	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
-		return false
-	}
-	again, err := json.Marshal(v)
-	return err == nil && string(again) == string(doc)
-}
-
-func contentText(content []sdk.Content) string {
-	parts := make([]string, 0, len(content))
-	for _, item := range content {
-		switch item := item.(type) {
-		case *sdk.TextContent:
-			parts = append(parts, item.Text)
-		case *sdk.ImageContent:
-			parts = append(parts, fmt.Sprintf("[image %s, %d bytes, not shown]", item.MIMEType, len(item.Data)))
-		case *sdk.AudioContent:
-			parts = append(parts, fmt.Sprintf("[audio %s, %d bytes, not shown]", item.MIMEType, len(item.Data)))
-		case *sdk.ResourceLink:
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("[resource %s] %s", item.URI, item.Description)))
-		case *sdk.EmbeddedResource:
-			if item.Resource != nil {
-				parts = append(parts, resourceText(item.Resource))
-			}
-		default:
-			parts = append(parts, fmt.Sprintf("[content of an unknown kind: %T]", item))
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
-func resourceText(r *sdk.ResourceContents) string {
-	if r.Blob != nil {
-		return fmt.Sprintf("[resource %s, %s, %d bytes, not shown]", r.URI, r.MIMEType, len(r.Blob))
-	}
-	return r.Text
 }
 
 // failure returns the error for a result that reports a failure of the tool, nil
 // otherwise.
-func failure(result *sdk.CallToolResult, text string) error {
+func failure(result toolResult, text string) error {
 	if !result.IsError {
 		return nil
 	}

@@ -52,6 +52,8 @@ type Server struct {
 	// one.
 	OAuth json.RawMessage
 
+	StartTimeout time.Duration // to start and initialize it; 0 means that of [Options]
+
 	// IdleTimeout is how long an idle connection is kept. It counts only with
 	// HasIdleTimeout; otherwise the pool decides.
 	IdleTimeout    time.Duration

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +15,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"loki/internal/awake"
 	"loki/internal/environ"
 	"loki/internal/fault"
+	"loki/internal/sandbox"
 )
 
 // protocol is the version that a client requests. Newer versions begin with a request
@@ -50,7 +53,8 @@ type conn struct {
 
 // dial starts the server, or connects to it, and initializes the session.
 func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
-	limit, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
+	timeout := cmp.Or(r.StartTimeout, o.ConnectTimeout)
+	limit, cancel := awake.WithTimeout(ctx, timeout)
 	defer cancel()
 	c, err := dialVersion(limit, r, o, protocol)
 	if err != nil && newerOnly(err) {
@@ -63,8 +67,12 @@ func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
 		return nil, fmt.Errorf("MCP server %q: %w", r.ID, context.Cause(ctx))
 	}
 	text := err.Error()
+	said, isRefusal := errors.AsType[*refusal](err)
+	if isRefusal {
+		text = said.Error()
+	}
 	if limit.Err() != nil {
-		text = fmt.Sprintf("it was not ready within %v", o.ConnectTimeout)
+		text = fmt.Sprintf("it was not ready within %v, the start_timeout_seconds of the server in mcp.json", timeout)
 		if detail := err.Error(); !strings.Contains(detail, "deadline exceeded") {
 			text += ": " + detail
 		}
@@ -75,9 +83,15 @@ func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
 	}
 	failure := fault.New(fault.Tool, "MCP server %q: cannot connect (%s): %s", r.ID, r.redact(what), r.redact(text))
 	if r.Type == Stdio {
+		if level := r.Sandbox.Level; level != "" && level != sandbox.Full && o.Sandbox != nil {
+			failure.Msg += fmt.Sprintf("; at level %s it sees the workspace and programs of the system only: list what else it needs, such as its own directory, as read in its sandbox in mcp.json", level)
+		}
 		if note := o.withheldFrom(r).Note(remedy, text); note != "" {
 			failure.Msg += "; " + note
 		}
+	}
+	if isRefusal && said.hint(r.ID) != "" {
+		return nil, failure.WithHint("%s", said.hint(r.ID))
 	}
 	return nil, failure
 }
@@ -126,6 +140,10 @@ func dialVersion(ctx context.Context, r resolved, o *Options, version string) (*
 	if c.program != nil {
 		stop := context.AfterFunc(ctx, c.program.kill) // or it would be given time to end
 		defer stop()
+		if o.Slow != nil {
+			slow := time.AfterFunc(slowStart, func() { o.Slow(ctx, r.ID, r.redact(c.program.lastLine())) })
+			defer slow.Stop()
+		}
 	}
 	c.session, err = c.client().Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
@@ -250,7 +268,7 @@ func (c *conn) do(ctx context.Context, timeout time.Duration, exchange func(ctx 
 	limit, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := &lateError{timeout}
-	timer := time.AfterFunc(timeout, func() { cancel(late) })
+	timer := awake.AfterFunc(timeout, func() { cancel(late) })
 	defer timer.Stop()
 	return c.exchangeError(ctx, limit, exchange(limit))
 }
@@ -271,7 +289,14 @@ func (c *conn) exchangeError(ctx, limit context.Context, err error) error {
 	}
 	if late, ok := errors.AsType[*lateError](context.Cause(limit)); ok {
 		c.checkLate(ctx)
-		return fmt.Errorf("MCP server %q: %w", c.server.ID, late)
+		return fmt.Errorf("MCP server %q: %w%s", c.server.ID, late, c.program.noiseNote())
+	}
+	if said, ok := errors.AsType[*refusal](err); ok {
+		text := c.server.redact(said.Error())
+		if hint := said.hint(c.server.ID); hint != "" {
+			text += "; " + hint
+		}
+		return fmt.Errorf("MCP server %q: %s", c.server.ID, text)
 	}
 	if rpc, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return &serverError{c.server.ID, rpc.Code, c.server.redact(rpc.Message)}

@@ -84,7 +84,7 @@ func (c *conn) form(ctx context.Context, asker ask.Asker, p *sdk.ElicitParams) (
 	answer, err := asker.Ask(ctx, ask.Question{
 		Kind:    ask.Select,
 		Text:    fmt.Sprintf("The MCP server %q asks:\n\n%s", c.server.ID, text.Visible(text.Cut(p.Message, 8<<10))),
-		Options: []string{yes, no}, Consent: true,
+		Options: []string{yes, no}, Consent: true, Affirms: yes,
 	})
 	if err != nil || answer != yes {
 		return nil, err

@@ -129,9 +129,13 @@ func respond(kind string, r request) {
 		if kind == "closes_early" {
 			os.Exit(0)
 		}
+		capabilities := map[string]any{"tools": map[string]any{"listChanged": true}}
+		if kind == "unlocks" {
+			capabilities["resources"] = map[string]any{}
+		}
 		reply(r.ID, map[string]any{
 			"protocolVersion": "2025-11-25", "serverInfo": map[string]any{"name": kind, "version": "1"},
-			"capabilities": map[string]any{"tools": map[string]any{"listChanged": true}},
+			"capabilities": capabilities,
 		})
 	case "tools/list":
 		listTools(kind, r)
@@ -181,9 +185,16 @@ func listTools(kind string, r request) {
 	case "wrong_list":
 		reply(r.ID, map[string]any{"tools": "none"})
 	default:
-		reply(r.ID, map[string]any{"tools": []any{named("echo", object), named("env", object), named("ask", object)}})
+		tools := []any{named("echo", object), named("env", object), named("ask", object)}
+		if unlocked {
+			tools = append(tools, named("secret", object))
+		}
+		reply(r.ID, map[string]any{"tools": tools})
 	}
 }
+
+// unlocked says that a call of the server "unlocks" was made, after which it has another tool.
+var unlocked bool
 
 func callTool(kind string, r request) {
 	text := func(s string) map[string]any { return map[string]any{"type": "text", "text": s} }
@@ -206,6 +217,10 @@ func callTool(kind string, r request) {
 			},
 			"structuredContent": map[string]any{"n": 1},
 		})
+	case kind == "unlocks":
+		unlocked = true
+		send(map[string]any{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+		result("unlocked")
 	case kind == "changes":
 		send(map[string]any{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 		result("changed")

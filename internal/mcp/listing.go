@@ -1,13 +1,13 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/rank"
@@ -25,8 +25,7 @@ type Tool struct {
 
 const (
 	maxPages    = 1000
-	maxToolName = 256      // in bytes; longer ones are left out
-	maxSchema   = 64 << 10 // in bytes; longer ones are replaced when the tool is declared
+	maxToolName = 256 // in bytes; longer ones are left out
 )
 
 // listing is the list of a server's tools, fetched when it is needed, and again after the
@@ -105,8 +104,14 @@ func (c *conn) fetchTools(ctx context.Context) (*toolbox, error) {
 		if err != nil {
 			return "", err
 		}
-		for _, t := range page.Tools {
-			if t == nil || !box.add(t, c.opts.MaxTools) {
+		var raw struct {
+			Tools []json.RawMessage `json:"tools"`
+		}
+		if err := json.Unmarshal(original(page, page.Meta), &raw); err != nil {
+			return "", fmt.Errorf("MCP server %q: its list of tools is not understood: %w", c.server.ID, err)
+		}
+		for _, t := range raw.Tools {
+			if !box.add(t, c.opts.MaxTools) {
 				dropped++
 			}
 		}
@@ -145,20 +150,31 @@ func pages(fetch func(cursor string) (next string, err error)) error {
 	}
 }
 
-// add appends a tool and reports true, unless the tool cannot be called.
-func (b *toolbox) add(t *sdk.Tool, limit int) bool {
+// add appends a tool and reports true, unless the tool cannot be called. Only its name has to be understood.
+func (b *toolbox) add(raw json.RawMessage, limit int) bool {
+	var t struct {
+		Name        string          `json:"name"`
+		Title       json.RawMessage `json:"title"`
+		Description json.RawMessage `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+		Annotations json.RawMessage `json:"annotations"`
+	}
+	if json.Unmarshal(raw, &t) != nil {
+		return false
+	}
 	if _, double := b.byName[t.Name]; double || t.Name == "" || len(t.Name) > maxToolName || len(b.tools) >= limit {
 		return false
 	}
-	tool := Tool{Name: t.Name, Description: t.Description, Schema: schemaText(t.InputSchema)}
-	if tool.Description == "" {
-		tool.Description = t.Title
+	tool := Tool{Name: t.Name, Schema: schemaText(t.InputSchema)}
+	if _ = json.Unmarshal(t.Description, &tool.Description); tool.Description == "" {
+		_ = json.Unmarshal(t.Title, &tool.Description)
 	}
-	if a := t.Annotations; a != nil {
-		tool.ReadOnly = a.ReadOnlyHint
-		// The protocol's default is true, but hardly any server sets false.
-		tool.Destructive = !a.ReadOnlyHint && a.DestructiveHint != nil && *a.DestructiveHint
-	}
+	var hints map[string]json.RawMessage
+	_ = json.Unmarshal(t.Annotations, &hints)
+	_ = json.Unmarshal(hints["readOnlyHint"], &tool.ReadOnly)
+	// The protocol's default is true, but hardly any server sets false.
+	_ = json.Unmarshal(hints["destructiveHint"], &tool.Destructive)
+	tool.Destructive = tool.Destructive && !tool.ReadOnly
 	b.byName[t.Name] = len(b.tools)
 	b.tools = append(b.tools, tool)
 	return true
@@ -187,35 +203,17 @@ func (b *toolbox) lookup(name string) (Tool, bool) {
 const anything = `{"type":"object","additionalProperties":true}`
 
 // schemaText returns the schema of an object, even if the server sent something
-// else.
-func schemaText(schema any) json.RawMessage {
-	object, ok := schema.(map[string]any)
-	if !ok {
+// else. It keeps the order and the numbers of the server.
+func schemaText(raw json.RawMessage) json.RawMessage {
+	v, err := value.ParseJSON(raw)
+	object := v.AsObject()
+	if err != nil || object == nil {
 		return json.RawMessage(anything)
 	}
-	if object["type"] != "object" {
-		clone := make(map[string]any, len(object)+1)
-		for key, v := range object {
-			clone[key] = v
-		}
-		clone["type"] = "object"
-		object = clone
+	var compact bytes.Buffer
+	t, _ := object.Get("type")
+	if name, _ := t.AsString(); name == "object" && json.Compact(&compact, raw) == nil {
+		return compact.Bytes()
 	}
-	doc, err := value.Marshal(object)
-	if err != nil {
-		return json.RawMessage(anything)
-	}
-	return doc
-}
-
-// declarable returns a schema that providers accept: they refuse a whole request for one
-// invalid schema. It reports false if the schema had to be replaced.
-func (t Tool) declarable() (json.RawMessage, bool) {
-	var schema jsonschema.Schema
-	if len(t.Schema) <= maxSchema && json.Unmarshal(t.Schema, &schema) == nil {
-		if _, err := schema.Resolve(nil); err == nil {
-			return t.Schema, true
-		}
-	}
-	return json.RawMessage(anything), false
+	return value.ObjectOf(value.Member{Name: "type", Value: value.Of("object")}).Merge(object.Without("type")).Value().AppendJSON(nil)
 }

@@ -38,6 +38,18 @@ func (s Server) MayOffer(function string) bool {
 	return false
 }
 
+// Through returns the function through which the tool that another name would mean is called, and the name of the tool: the server
+// has functions that search, describe and invoke its tools. Both are empty for other names.
+func (f *File) Through(function string) (invoke, tool string) {
+	for _, s := range f.Servers {
+		rest, ok := strings.CutPrefix(function, "mcp__"+s.slug+"__")
+		if ok && rest != "" && s.slug != "" && s.Expose == Meta && !s.Disabled {
+			return "mcp__invoke_" + s.slug, rest
+		}
+	}
+	return "", ""
+}
+
 // slugOf returns the text that replaces a server's id in the names of functions. It has
 // no two underscores in a row, since those separate a server and its tool. It does not
 // begin with the prefix of a function that Loki has for a server: mcp__search_x always

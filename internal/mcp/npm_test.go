@@ -128,7 +128,7 @@ func exercise(t *testing.T, sc *mcp.Scope) {
 	if out, err := call(ctx, sc, "invoke", `{"tool":"get-sum","arguments":{"a":"x"}}`); err == nil {
 		t.Errorf("wrong arguments: %s", out)
 	}
-	if out, err := call(ctx, sc, "invoke", `{"tool":"get-tiny-image"}`); err != nil || !strings.Contains(out, "[image image/png,") {
+	if out, err := call(ctx, sc, "invoke", `{"tool":"get-tiny-image"}`); err != nil || !strings.Contains(out, "image/png, ") {
 		t.Errorf("image: %s, %v", out, err)
 	}
 	if out, err := call(ctx, sc, "invoke", `{"tool":"get-structured-content","arguments":{"location":"New York"}}`); err != nil || !strings.Contains(out, "temperature") {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"loki/internal/ask"
 	"loki/internal/environ"
 	"loki/internal/sandbox"
 )
@@ -20,15 +21,25 @@ const (
 	DefaultMaxMessage     = 16 << 20
 	DefaultMaxTools       = 10_000
 	DefaultStopGrace      = 3 * time.Second
+
+	slowStart = 8 * time.Second
 )
 
 // Options configure [NewPool]. The zero value of each field is its default.
 type Options struct {
 	Version string // of this program, sent to servers
 
-	// Dir is the working directory: the root that servers are given, and the directory in
-	// which programs are started. Empty means no root, and the directory of this process.
+	// Dir is the workspace: the root that servers are given, and the directory that relative paths in their entries mean. Empty
+	// means no root, and the directory of this process.
 	Dir string
+	// Own returns a directory for the program of a server, by the name of the server in functions, that neither a model nor a
+	// project writes in. Nil means that programs start in Dir. Kept are places in Dir that are not the work of a model, see
+	// [environ.Apart].
+	Own  func(server string) (dir string, err error)
+	Kept []string
+	// Admit is called before a program starts that takes code from the workspace, and with the Asker of the scope. An error
+	// keeps it from starting. Nil admits none.
+	Admit func(ctx context.Context, asker ask.Asker, s Server, code []Code) error
 	// Child is the environment of servers that are programs, before their own
 	// entries.
 	Child environ.Child
@@ -45,6 +56,9 @@ type Options struct {
 	// Stderr gets the standard error of programs, in whole lines, each after "[ID] ".
 	// Calls of Write do not overlap. Nil drops it.
 	Stderr io.Writer
+	// Slow is called when a program is not ready after a few seconds, with the last line of its standard error; nil if that
+	// is of no interest. It may be called from several goroutines.
+	Slow func(ctx context.Context, server, line string)
 	// Log gets the log entries of servers, and errors. Nil drops them.
 	Log *slog.Logger
 

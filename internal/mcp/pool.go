@@ -12,7 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/ask"
 	"loki/internal/fault"
+	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
 
@@ -207,6 +209,25 @@ func (p *Pool) Acquire(ctx context.Context, s Server) (*Handle, error) {
 		p.opts.Acquired(time.Since(begun))
 	}
 	return h, err
+}
+
+// admit returns an error if the program of s takes code from the workspace and may not.
+func (p *Pool) admit(ctx context.Context, asker ask.Asker, s Server) error {
+	if s.Type != Stdio || s.Err != nil || s.Sandbox.Level == sandbox.Read {
+		return nil
+	}
+	r, err := s.resolve(&p.opts)
+	if err != nil {
+		return err
+	}
+	at, err := r.place(&p.opts)
+	switch {
+	case err != nil || len(at.code) == 0:
+		return err
+	case p.opts.Admit == nil:
+		return fault.New(fault.Config, "MCP server %q takes code from the working directory (%s)", s.ID, at.code[0].Entry)
+	}
+	return p.opts.Admit(ctx, asker, s, at.code)
 }
 
 // connected reports whether there is a connection to s that works.

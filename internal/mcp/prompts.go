@@ -113,5 +113,11 @@ func part(content sdk.Content) chat.Part {
 		data := base64.StdEncoding.EncodeToString(image.Data)
 		return chat.Part{Type: chat.ImagePart, URL: "data:" + image.MIMEType + ";base64," + data}
 	}
-	return chat.Part{Type: chat.TextPart, Text: contentText([]sdk.Content{content})}
+	raw, err := content.MarshalJSON()
+	if err != nil {
+		return chat.Part{Type: chat.TextPart}
+	}
+	var shown contents
+	shown.addBlock(raw)
+	return chat.Part{Type: chat.TextPart, Text: shown.text()}
 }

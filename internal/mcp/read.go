@@ -220,8 +220,9 @@ func keys() map[string]func(e *draft, value json.RawMessage) error {
 			e.server.Headers, err = table(v, false)
 			return err
 		},
-		"expose":          func(e *draft, v json.RawMessage) error { return oneOf(v, &e.server.Expose, Meta, Direct) },
-		"timeout_seconds": func(e *draft, v json.RawMessage) error { return seconds(v, &e.server.Timeout, true) },
+		"expose":                func(e *draft, v json.RawMessage) error { return oneOf(v, &e.server.Expose, Meta, Direct) },
+		"timeout_seconds":       func(e *draft, v json.RawMessage) error { return seconds(v, &e.server.Timeout, true) },
+		"start_timeout_seconds": func(e *draft, v json.RawMessage) error { return seconds(v, &e.server.StartTimeout, true) },
 		"idle_timeout_seconds": func(e *draft, v json.RawMessage) error {
 			e.server.HasIdleTimeout = true
 			return seconds(v, &e.server.IdleTimeout, false)

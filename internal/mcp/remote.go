@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,7 +14,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"loki/internal/loopback"
+	"loki/internal/tool/builtin/web"
 )
 
 const maxRedirects = 10
@@ -47,12 +49,15 @@ func newRemote(ctx context.Context, r resolved, o *Options) (*remote, error) {
 		life:   life,
 		origin: origin(target),
 		header: header,
+		home:   target,
+		legacy: r.Type == SSE,
 		server: r.ID,
 		tokens: o.Tokens,
 		limit:  int64(o.MaxMessage),
+		log:    o.Log.With("mcp_server", r.ID),
 	}, CheckRedirect: func(req *http.Request, via []*http.Request) error {
-		if loopback.Is(req.URL.Hostname()) && !loopback.Is(target.Hostname()) {
-			return fmt.Errorf("it redirects to %s, which is this machine", req.URL.Host)
+		if web.Inward(req.Context(), target, req.URL) {
+			return fmt.Errorf("it redirects to %s, which is this machine or in its network", req.URL.Host)
 		}
 		if len(via) > maxRedirects {
 			return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -113,13 +118,16 @@ type carrier struct {
 	next   http.RoundTripper
 	life   context.Context
 	origin string // the only target of headers and tokens
+	home   *url.URL
+	legacy bool // every request is refused by its status, and not only messages
 	header http.Header
 	server string
 	tokens TokenSource
 	limit  int64
+	log    *slog.Logger
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. A server that refuses a message is an error with its words.
 func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(c.life, cancel)
@@ -129,16 +137,53 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
-	resp.Body = &body{ReadCloser: resp.Body, end: end, left: c.limit}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		resp.Body.(*body).left = -1 // its events are limited, one by one
+	if err := refused(req, resp, c.legacy); err != nil {
+		end()
+		return nil, err
+	}
+	c.redirect(req, resp)
+	own := &body{ReadCloser: resp.Body, end: end, left: c.limit}
+	resp.Body = own
+	switch kind := resp.Header.Get("Content-Type"); {
+	case strings.HasPrefix(kind, "text/event-stream"):
+		own.left = -1 // its events are limited, one by one
+		resp.Body = &keeper{ReadCloser: own, keep: c.keep, max: 2 * c.limit}
+	case strings.HasPrefix(kind, "application/json"):
+		data, err := io.ReadAll(own)
+		own.Close()
+		if err != nil {
+			return nil, err
+		}
+		data = c.keep(data)
+		resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
+		resp.Header.Del("Content-Length")
 	}
 	return resp, nil
 }
 
+func (c *carrier) keep(message []byte) []byte { return keep(message, c.log) }
+
+// redirect has a message follow a server that has moved within its host, for which clients of today's web make a GET of
+// the message.
+func (c *carrier) redirect(req *http.Request, resp *http.Response) {
+	if req.Method != http.MethodPost || resp.StatusCode != http.StatusMovedPermanently && resp.StatusCode != http.StatusFound {
+		return
+	}
+	if to, err := resp.Location(); err == nil && strings.EqualFold(to.Hostname(), c.home.Hostname()) {
+		resp.StatusCode = http.StatusPermanentRedirect
+	}
+}
+
+// isHome reports whether headers and tokens may be sent to u: to the origin, or to the same host by https where it was
+// http.
+func (c *carrier) isHome(u *url.URL) bool {
+	return origin(u) == c.origin ||
+		c.home.Scheme == "http" && u.Scheme == "https" && c.home.Port() == "" && u.Port() == "" && strings.EqualFold(u.Hostname(), c.home.Hostname())
+}
+
 // send sends the request, and once more with a new token if the server refuses the first.
 func (c *carrier) send(ctx context.Context, req *http.Request) (*http.Response, error) {
-	own := origin(req.URL) == c.origin
+	own := c.isHome(req.URL)
 	var access string
 	if own && c.tokens != nil {
 		var err error

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -55,7 +54,8 @@ func (l *connection) resources(ctx context.Context, call tool.Call) (tool.Result
 	var out tool.Result
 	err = l.use(ctx, true, func(c *conn) error {
 		if args.URI != "" {
-			out.Output, err = c.readResource(ctx, args.URI)
+			shown, err := c.readResource(ctx, args.URI)
+			out.Output, out.Pictures = shown.text(), shown.pictures
 			return err
 		}
 		list, err := c.listResources(ctx)
@@ -71,22 +71,25 @@ func (l *connection) resources(ctx context.Context, call tool.Call) (tool.Result
 	return out, nil
 }
 
-func (c *conn) readResource(ctx context.Context, uri string) (string, error) {
+func (c *conn) readResource(ctx context.Context, uri string) (shown contents, err error) {
 	var result *sdk.ReadResourceResult
-	err := c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
+	err = c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
 		result, err = c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
 		return err
 	})
 	if err != nil {
-		return "", err
+		return shown, err
 	}
-	parts := make([]string, 0, len(result.Contents))
-	for _, r := range result.Contents {
-		if r != nil {
-			parts = append(parts, resourceText(r))
-		}
+	var raw struct {
+		Contents []json.RawMessage `json:"contents"`
 	}
-	return strings.Join(parts, "\n"), nil
+	if err := json.Unmarshal(original(result, result.Meta), &raw); err != nil {
+		return shown, fmt.Errorf("MCP server %q: the resource is not understood: %w", c.server.ID, err)
+	}
+	for _, r := range raw.Contents {
+		shown.addResource(r)
+	}
+	return shown, nil
 }
 
 // listResources returns the resources and, after them, the templates.
@@ -153,7 +156,8 @@ func (s *Scope) Resource(ctx context.Context, server, uri string) (string, error
 	}
 	var content string
 	err = l.use(ctx, true, func(c *conn) error {
-		content, err = c.readResource(ctx, uri)
+		shown, err := c.readResource(ctx, uri)
+		content = shown.text()
 		return err
 	})
 	return content, err

@@ -123,6 +123,24 @@ func (s *Scope) ToolsOf(ctx context.Context, ids []string) ([]tool.Tool, error) 
 	return tools, errors.Join(append(errs, err)...)
 }
 
+// More is ToolsOf of the servers to which there is a connection, of all for nil, without starting any: there are tools that a server has
+// only after a call, and resources are known once it was started.
+func (s *Scope) More(ctx context.Context, ids []string) []tool.Tool {
+	var tools []tool.Tool
+	taken := make(map[string]bool)
+	for _, l := range s.links {
+		if c, _ := l.current(); c == nil || ids != nil && !slices.ContainsFunc(ids, func(id string) bool {
+			id, _ = Optional(id)
+			return id == l.server.ID
+		}) {
+			continue
+		}
+		list, _ := l.toolset(ctx, taken) // of a server that does not work nothing is new
+		tools = append(tools, list...)
+	}
+	return tools
+}
+
 func (s *Scope) link(id string) (*connection, error) {
 	for _, l := range s.links {
 		if l.server.ID == id {
@@ -206,6 +224,9 @@ func (l *connection) get(ctx context.Context) (*conn, error) {
 	defer func() { <-l.getting }()
 	if c, err := l.current(); c != nil || err != nil {
 		return c, err
+	}
+	if err := l.scope.pool.admit(ctx, l.scope.opts.Asker, l.server); err != nil {
+		return nil, err
 	}
 	h, err := l.scope.pool.Acquire(ctx, l.server)
 	if err != nil {

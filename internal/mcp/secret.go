@@ -6,8 +6,10 @@ import (
 	"iter"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"loki/internal/environ"
 	"loki/internal/fault"
@@ -37,7 +39,7 @@ func (s Server) resolve(o *Options) (resolved, error) {
 			return ""
 		}
 		var expanded string
-		expanded, err = r.expand(key, text, lookup)
+		expanded, err = r.expand(key, text, lookup, o)
 		return expanded
 	}
 	r.Command = in("command", s.Command)
@@ -55,7 +57,7 @@ func (s Server) resolve(o *Options) (resolved, error) {
 	r.Env = table("env", s.Env)
 	for name, v := range s.Env {
 		if from, ok := passedOn(v); ok {
-			if r.Env[name], ok = o.getenv(from); !ok {
+			if _, set := o.getenv(from); !set {
 				delete(r.Env, name)
 			}
 		}
@@ -98,6 +100,14 @@ func (s Server) credentials(getenv func(name string) (string, bool)) map[string]
 		}
 	}
 	field := func(name, v string) {
+		if references := variable().FindAllStringSubmatch(v, -1); len(references) > 0 {
+			for _, m := range references {
+				if set, ok := getenv(m[1]); ok {
+					found[m[1]] = set
+				}
+			}
+			return
+		}
 		if redact.SecretField(name) {
 			found[prefix+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = redact.Credential(v)
 		}
@@ -111,6 +121,34 @@ func (s Server) credentials(getenv func(name string) (string, bool)) map[string]
 		}
 	}
 	return found
+}
+
+// variable is a reference to a variable of the user's environment, ${NAME} or ${NAME:-otherwise}.
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}`) })
+
+// variables returns text with the references to variables replaced. One that is not set and has no other value is an error in
+// an address or a header, and stays as it is elsewhere: scripts in arguments have references of their own.
+func (r *resolved) variables(key, text string, o *Options) (string, error) {
+	var failed error
+	remote := key == "url" || strings.HasPrefix(key, "headers.")
+	out := variable().ReplaceAllStringFunc(text, func(ref string) string {
+		m := variable().FindStringSubmatch(ref)
+		v, ok := o.getenv(m[1])
+		switch {
+		case m[2] != "" && v == "":
+			return m[3]
+		case ok:
+			if environ.SecretName(m[1]) || remote && redact.SecretField(strings.TrimPrefix(key, "headers.")) {
+				r.secrets.Add(m[1], v)
+			}
+			return v
+		case remote && failed == nil:
+			failed = fault.New(fault.Config, "%s: server %q: %s refers to the variable %s, which is not set", r.file, r.ID, key, m[1]).
+				WithHint("set it: export %s=..., or keep the value in the vault: loki --add-secret %s, and write {{%s}}", m[1], m[1], m[1])
+		}
+		return ref
+	})
+	return out, failed
 }
 
 // passedOn returns the variable of the user's environment that an entry of env passes on:
@@ -130,19 +168,29 @@ func (o *Options) getenv(name string) (string, bool) {
 	return o.Getenv(name)
 }
 
-func (r *resolved) expand(key, text string, lookup Secrets) (string, error) {
+// expand returns text with the references to secrets and, unless o is nil, to variables replaced.
+func (r *resolved) expand(key, text string, lookup Secrets, o *Options) (string, error) {
 	var b strings.Builder
 	for {
 		start, end, name := placeholder(text)
 		if name == "" {
-			b.WriteString(text)
+			start = len(text)
+		}
+		plain := text[:start]
+		if o != nil {
+			var err error
+			if plain, err = r.variables(key, plain, o); err != nil {
+				return "", err
+			}
+		}
+		b.WriteString(plain)
+		if name == "" {
 			return b.String(), nil
 		}
 		secret, err := r.look(key, name, lookup)
 		if err != nil {
 			return "", err
 		}
-		b.WriteString(text[:start])
 		b.WriteString(secret)
 		text = text[end:]
 	}
@@ -203,7 +251,7 @@ func (s Server) Login(lookup Secrets) (*oauth.Provider, error) {
 		return nil, invalid(err)
 	}
 	r := resolved{Server: s, secrets: new(redact.Secrets)}
-	p, err := written.Expand(func(_, text string) (string, error) { return r.expand("oauth", text, lookup) })
+	p, err := written.Expand(func(_, text string) (string, error) { return r.expand("oauth", text, lookup, nil) })
 	if err != nil {
 		return nil, err
 	}

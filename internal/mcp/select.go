@@ -29,6 +29,17 @@ func Optional(name string) (server string, optional bool) {
 	return strings.CutSuffix(strings.TrimSpace(name), "?")
 }
 
+// advice returns how a missing server is added.
+func (f *File) advice() string {
+	switch {
+	case f.Path == "":
+		return ""
+	case len(f.Servers) == 0:
+		return fmt.Sprintf("; loki --install mcp_config writes %s with some in common use", f.Path)
+	}
+	return fmt.Sprintf("; add it to %s", f.Path)
+}
+
 // SelectList is Select for a setting that is a list. An [Optional] server that is not there, or
 // disabled, is passed over.
 func (f *File) SelectList(names []string, aliases map[string]string) Selection {
@@ -67,13 +78,13 @@ func (f *File) SelectList(names []string, aliases map[string]string) Selection {
 		parts, ok := aliases[name]
 		if !ok {
 			if !optional {
-				warn("there is no MCP server %q", name)
+				warn("there is no MCP server %q%s", name, f.advice())
 			}
 			continue
 		}
 		for part := range strings.SplitSeq(parts, ",") {
 			if part = strings.TrimSpace(part); part != "" && !take(part) {
-				warn("there is no MCP server %q, which the alias %q names", part, name)
+				warn("there is no MCP server %q, which the alias %q names%s", part, name, f.advice())
 			}
 		}
 	}

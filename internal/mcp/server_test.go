@@ -130,13 +130,13 @@ func TestMisbehavingServers(t *testing.T) {
 				o.Secrets = func(string) (string, error) { return "hunter2", nil }
 				if strings.HasSuffix(tt.want, "300ms") {
 					o.CallTimeout, o.ListTimeout = 300*time.Millisecond, 300*time.Millisecond
-					if tt.kind == "silent" {
-						o.ConnectTimeout = 300 * time.Millisecond
-					}
 				}
 			})
 			s := fake(t, tt.kind)
 			s.Env["PASSWORD"] = "{{PASSWORD}}"
+			if tt.kind == "silent" {
+				s.StartTimeout = 300 * time.Millisecond
+			}
 			good := fake(t, "greets")
 			sc := scope(t, p, mcp.ScopeOptions{}, s, good)
 			for range 2 { // what went wrong goes wrong again, with a new connection
@@ -274,10 +274,12 @@ func TestDirectTools(t *testing.T) {
 	if set.Len() != 9 {
 		t.Errorf("%d tools: %v", set.Len(), set.Names())
 	}
-	for _, name := range []string{"bad_schema", "huge", "no_object"} {
+	for name, want := range map[string]string{
+		"bad_schema": `{"type":"object","properties":{"a":{"type":5}}}`, "huge": `{"properties":{"property0":`, "no_object": `{"type":"object","additionalProperties":true}`,
+	} {
 		f, ok := set.Lookup("mcp__odd_tools__" + name)
-		if !ok || string(f.Declaration().Parameters) != `{"type":"object","additionalProperties":true}` {
-			t.Errorf("%s: %v", name, ok)
+		if !ok || !strings.HasPrefix(string(f.Declaration().Parameters), want) {
+			t.Errorf("%s: %v %.100s", name, ok, f.Declaration().Parameters)
 		}
 	}
 	wipe, _ := set.Lookup("mcp__odd_tools__wipe")

@@ -10,8 +10,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -29,6 +32,8 @@ const (
 	maxNoise = 64 << 10
 	// maxTail is how much of stderr an error repeats, in bytes.
 	maxTail = 2 << 10
+	// maxStderr is how much of stderr goes to the log, in bytes.
+	maxStderr = 256 << 10
 )
 
 // program is a server that is a program: the transport over its standard input and output.
@@ -43,6 +48,7 @@ type program struct {
 
 	queue []jsonrpc.Message // of a batch, not yet read
 	noise int               // bytes since the last message
+	heard atomic.Int64      // bytes that were not messages
 
 	writing chan struct{} // holds one element while a goroutine writes
 
@@ -63,25 +69,30 @@ func startProgram(r resolved, o *Options, stderr io.Writer, log *slog.Logger) (*
 		writing: make(chan struct{}, 1),
 		down:    make(chan struct{}),
 	}
-	dir := r.Dir
-	if dir == "" {
-		dir = o.Dir
-	}
-	box, err := r.box(o, dir)
+	at, err := r.place(o)
 	if err != nil {
 		return nil, err
 	}
+	box, err := r.box(o, at)
+	if err != nil {
+		return nil, err
+	}
+	printed := 0 // to stderr, in bytes
 	service, err := process.Start(process.Command{
 		Confinement: box,
 		Path:        r.Command,
-		Args:        r.Args,
-		Dir:         dir,
-		Env:         environ.Merge(o.Child.Environ, r.Env),
+		Args:        at.args,
+		Dir:         at.dir,
+		Env:         at.env,
 		OnStderr: func(line string) {
 			p.remember(line)
-			if stderr != nil {
-				fmt.Fprintf(stderr, "[%s] %s\n", text.Name(r.ID), r.redact(text.Printable(line)))
+			if stderr == nil || printed > maxStderr {
+				return
 			}
+			if printed += len(line) + 1; printed > maxStderr {
+				line = fmt.Sprintf("(what it prints after the first %d KiB is not logged)", maxStderr>>10)
+			}
+			fmt.Fprintf(stderr, "[%s] %s\n", text.Name(r.ID), r.redact(text.Printable(line)))
 		},
 	})
 	if err != nil {
@@ -93,7 +104,7 @@ func startProgram(r resolved, o *Options, stderr io.Writer, log *slog.Logger) (*
 }
 
 // box returns what confines the program of a server, nil if nothing does.
-func (r resolved) box(o *Options, dir string) (process.Confinement, error) {
+func (r resolved) box(o *Options, at placed) (process.Confinement, error) {
 	if d := r.Sandbox; o.Sandbox == nil || d.Level == "" || d.Level == sandbox.Full {
 		return nil, nil
 	}
@@ -101,11 +112,17 @@ func (r resolved) box(o *Options, dir string) (process.Confinement, error) {
 	if err != nil {
 		return nil, err
 	}
-	var needs sandbox.Needs
-	if dir != "" {
-		needs.Read = []string{dir}
+	d, needs := r.Sandbox, sandbox.Needs{Lasting: true}
+	switch {
+	case at.dir == "" || at.dir == filepath.Dir(at.dir):
+	case !at.own && environ.Inside(o.Dir, o.Kept)(at.dir): // a model may have replaced it by a link
+		d.Read = append(slices.Clip(d.Read), at.dir)
+	default:
+		if needs.Read = []string{at.dir}; at.own && d.Level.Covers(sandbox.Write) {
+			needs.Write = needs.Read
+		}
 	}
-	return boxes.Box(r.Sandbox, needs), nil
+	return boxes.Box(d, needs), nil
 }
 
 // remember keeps the end of stderr.
@@ -116,6 +133,14 @@ func (p *program) remember(line string) {
 	if over := len(p.tail) - maxTail; over > 0 {
 		p.tail = append(p.tail[:0], p.tail[over:]...)
 	}
+}
+
+// lastLine returns the last line of stderr, empty if there is none.
+func (p *program) lastLine() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(p.tail)), "\n")
+	return text.OneLine(lines[len(lines)-1], 200)
 }
 
 // Connect implements sdk.Transport.
@@ -171,7 +196,7 @@ func (p *program) readLine() ([]byte, error) {
 
 // decode queues the messages of a line: one, or a list of them as some old servers send.
 func (p *program) decode(line []byte) error {
-	text := bytes.TrimSpace(line)
+	text := bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
 	var parts [][]byte
 	if bytes.HasPrefix(text, []byte("[")) {
 		parts = batch(text)
@@ -180,7 +205,7 @@ func (p *program) decode(line []byte) error {
 	}
 	before := len(p.queue)
 	for _, part := range parts {
-		if msg, err := jsonrpc.DecodeMessage(part); err == nil {
+		if msg, err := jsonrpc.DecodeMessage(keep(part, p.log)); err == nil {
 			p.queue = append(p.queue, msg)
 		}
 	}
@@ -189,6 +214,7 @@ func (p *program) decode(line []byte) error {
 		return nil
 	}
 	p.noise += len(line)
+	p.heard.Add(int64(len(text)))
 	if p.noise > maxNoise {
 		return errNoise
 	}
@@ -196,6 +222,14 @@ func (p *program) decode(line []byte) error {
 		p.log.Debug("line on standard output that is not a message", "bytes", len(text))
 	}
 	return nil
+}
+
+// noiseNote returns a note about output that is not messages, empty if there was none. A nil program has none.
+func (p *program) noiseNote() string {
+	if p == nil || p.heard.Load() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; it printed %d bytes on its standard output that are not messages: each message is one line", p.heard.Load())
 }
 
 // batch returns the elements of a JSON array, nil if text is something else.
@@ -293,6 +327,7 @@ func (p *program) reason() string {
 	} else if exit, ok := errors.AsType[*process.ExitError](p.service.Outcome()); ok {
 		text = exit.Error()
 	}
+	text += p.noiseNote()
 	if tail := strings.TrimSpace(strings.ToValidUTF8(string(p.tail), "\uFFFD")); tail != "" {
 		text += "; it printed: " + tail
 	}

@@ -39,6 +39,9 @@ func (f *function) Declaration() chat.Tool { return f.declared }
 
 func (f *function) Hints() tool.Hints { return f.hints }
 
+// Fit implements [tool.Fitter]. What a server's tool takes is known where it is called, and the others read what they need.
+func (f *function) Fit(args json.RawMessage) (json.RawMessage, error) { return args, nil }
+
 func (f *function) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	return f.run(ctx, call)
 }
@@ -204,16 +207,20 @@ func (l *connection) list(ctx context.Context) (*toolbox, error) {
 func (l *connection) call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error) {
 	var out tool.Result
 	err := l.use(ctx, false, func(c *conn) error {
+		arguments, err := c.fit(ctx, name, arguments)
+		if err != nil {
+			return fmt.Errorf("%s was not run: %w. Write the call again", name, err)
+		}
 		running := &call{scope: l.scope}
 		result, err := c.callTool(ctx, name, arguments, running)
 		if err != nil {
 			return fmt.Errorf("MCP tool invocation failed: %w", err)
 		}
-		text := resultText(result)
-		if err := failure(result, text); err != nil {
+		shown := result.contents()
+		if err := failure(result, shown.text()); err != nil {
 			return err
 		}
-		out.Output = text
+		out.Output, out.Pictures = shown.text(), shown.pictures
 		return nil
 	})
 	return out, err
@@ -232,17 +239,11 @@ func (l *connection) direct(ctx context.Context, taken map[string]bool) ([]tool.
 	}
 	tools := make([]tool.Tool, 0, len(box.tools))
 	for _, t := range box.tools {
-		schema, ok := t.declarable()
-		description := text.Cut(t.Description, 16<<10)
-		if !ok {
-			l.scope.pool.opts.Log.Warn("the schema of an MCP tool is unusable", "mcp_server", l.server.ID, "tool", text.Cut(t.Name, 100))
-			description += "\n(The server's description of the arguments is unusable.)"
-		}
 		tools = append(tools, &function{
 			declared: chat.Tool{
 				Name:        unique("mcp__"+l.slug()+"__"+legal(t.Name), maxName, l.server.ID+"\x00"+t.Name, taken),
-				Description: description,
-				Parameters:  schema,
+				Description: text.Cut(t.Description, 16<<10),
+				Parameters:  t.Schema,
 			},
 			hints: tool.Hints{ReadOnly: t.ReadOnly, Destructive: t.Destructive, Timeout: ownLimit},
 			of:    t.Name,

@@ -39,7 +39,9 @@ func (r *Runner) depart(ctx context.Context, t *run.Task, p product, place strin
 func (r *Runner) leave(ctx context.Context, t *run.Task, p product, place string, ids ...string) (product, error) {
 	c := t.Node.Choices[place]
 	if c == nil || isItem(t) { // where an item would go does not matter
-		p.targets = ids
+		if p.targets = ids; place != "next" && c == nil {
+			p.taken = []string{t.Node.ID + "." + place}
+		}
 		return p, nil
 	}
 	var state graph.Lookup = t.Draft

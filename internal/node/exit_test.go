@@ -129,6 +129,7 @@ nodes:
 		},
 		{
 			"on_failure_continue_takes_the_choice", `
+settings: {on_failure: continue}
 start: a
 nodes:
   a: {type: script, script: a.sh, next: [{when: "_last_error.node == 'a'", to: x}, {to: y}]}` + ends, "a x", "x",

@@ -55,6 +55,51 @@ func TestFallbackOfEachType(t *testing.T) {
 	}
 }
 
+// TestUnhandledFailures: a run whose definition does not say what a failure does ends with an error, and has its output.
+func TestUnhandledFailures(t *testing.T) {
+	const ends = `, state_updates: {x: "{{output}}"}, next: e}
+  e: {type: end, output: "done{{x}}"}
+  f: {type: end, output: "done{{x}}"}
+`
+	mapped := func(fields string) string {
+		return `a: {type: map, over: "{{l}}", as: i, branch: b, collect_into: x, next: e}
+  b: {type: llm, prompt: "{{i}}"` + fields + `, next: e}
+  e: {type: end, output: "done{{x}}"}
+`
+	}
+	for _, tt := range []struct {
+		name, settings, nodes string
+		failures, unhandled   int
+		message               string
+	}{
+		{"llm", "", "a: {type: llm, prompt: '7'" + ends, 1, 1, `node "a" failed and the run continued: LLM node failed: `},
+		{"script", "", "a: {type: script, script: a.sh, next: e}\n  e: {type: end, output: done}\n", 1, 1, `node "a" failed and the run continued: script a.sh: `},
+		{"accepted", "settings: {on_failure: continue}", "a: {type: llm, prompt: '7'" + ends, 1, 0, ""},
+		{"fallback", "", "a: {type: llm, prompt: '7', fallback: f" + ends, 1, 0, ""},
+		{"side_by_side", "", "a: {type: llm, prompt: p, next: [b, c]}\n  b: {type: llm, prompt: '7', next: e}\n  c: {type: llm, prompt: '7', next: e}\n  e: {type: end, output: done}\n", 2, 2, `2 nodes failed and the run continued; the last failure is that of node "c": `},
+		{"items", "", mapped(""), 2, 2, `2 nodes failed and the run continued`},
+		{"items_with_fallback", "", mapped(", fallback: e"), 2, 0, ""},
+		{"items_accepted", "settings: {on_failure: continue}", mapped(""), 2, 0, ""},
+		{"subgraph", "", `a: {type: graph, start: s, nodes: {s: {type: llm, prompt: "7", next: t}, t: {type: end, output: x}}` + ends, 1, 1, "1 node failed and the run continued"},
+		{"subgraph_accepted", "settings: {on_failure: continue}", `a: {type: graph, start: s, nodes: {s: {type: llm, prompt: "7", next: t}, t: {type: end, output: x}}` + ends, 1, 0, ""},
+		{"subgraph_of_items", "", `a: {type: map, over: "{{l}}", as: i, branch: g, collect_into: x, next: e}
+  g: {type: graph, with: {i: "{{i}}"}, start: s, nodes: {s: {type: llm, prompt: "{{i}}", next: t}, t: {type: end, output: x}}}
+  e: {type: end, output: "done{{x}}"}
+`, 2, 2, `2 nodes failed and the run continued`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := world{model: &model{answer: odd}, scripts: map[string]string{"a.sh": "exit 3"}}
+			out, _, err := w.drive(t.Context(), t, tt.settings+"\nstart: a\ninitial_state: {l: [1, 7, 77]}\nnodes:\n  "+tt.nodes)
+			if out.Failures != tt.failures || out.Unhandled != tt.unhandled || !strings.HasPrefix(out.Output, "done") {
+				t.Errorf("%d failures, %d not handled, output %q", out.Failures, out.Unhandled, out.Output)
+			}
+			if tt.message == "" && err != nil || tt.message != "" && (fault.CodeOf(err) != fault.Tool || !strings.Contains(err.Error(), tt.message)) {
+				t.Errorf("error %v, want %q", err, tt.message)
+			}
+		})
+	}
+}
+
 // late is a user who does not answer in time.
 func late() ask.Asker {
 	return ask.Func(func(ctx context.Context, _ ask.Question) (string, error) {

@@ -265,6 +265,9 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (tools engine.Tools, 
 		}
 	}
 	o := r.Calls
+	if len(servers) > 0 && r.MoreOfServers != nil {
+		o.More = func() []tool.Tool { return r.MoreOfServers(ctx, servers) }
+	}
 	o.Tools, o.Run, o.Task, o.Uncertain = set, t.Events.Run, fmt.Sprintf("%d/%s", t.Step, r.place(t)), tool.Policy(t.Node.OnUncertain)
 	o.Asker, o.From = r.userQuestions(t).ForTools(), r.origin(t)
 	return tool.NewBox(o), own, nil

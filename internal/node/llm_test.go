@@ -46,7 +46,7 @@ func TestLLMOutcomes(t *testing.T) {
 			end: "done hello", state: map[string]string{graph.LastErrorKey: ""},
 		},
 		{
-			name: "empty_text", node: "next: done", replies: []any{""}, calls: 1, end: "done LLM node failed: ",
+			name: "empty_text", node: "next: done", policy: "on_failure: continue", replies: []any{""}, calls: 1, end: "done LLM node failed: ",
 			state: map[string]string{graph.LastErrorKey: "the reply is empty"},
 		},
 		{
@@ -77,7 +77,7 @@ func TestLLMOutcomes(t *testing.T) {
 			end: "rescued LLM node failed: ", state: map[string]string{graph.LastErrorKey: "I refuse"},
 		},
 		{
-			name: "failure_to_next", node: "next: done", replies: []any{refused}, calls: 1,
+			name: "failure_to_next", node: "next: done", policy: "on_failure: continue", replies: []any{refused}, calls: 1,
 			end: "done LLM node failed: ", state: map[string]string{graph.LastErrorKey: "I refuse"},
 		},
 		{
@@ -273,6 +273,7 @@ func TestRetriesShareTheirFailures(t *testing.T) {
 				w := world{model: replies(tt.replies...)}
 				w.model.retry = retry.Policy{Attempts: 3, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute}
 				_, _, err := w.drive(t.Context(), t, `
+settings: {on_failure: continue}
 start: ask
 nodes:
   ask: {type: llm, prompt: x, next: done, `+tt.node+`}
@@ -309,6 +310,7 @@ func TestRetryOfATimeout(t *testing.T) {
 					return "hello", nil
 				}}}
 				_, _, err := w.drive(t.Context(), t, `
+settings: {on_failure: continue}
 start: ask
 nodes:
   ask: {type: llm, prompt: x, timeout: 5, retry: {attempts: 3}, next: done}

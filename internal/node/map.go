@@ -19,22 +19,28 @@ func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
 	if err != nil {
 		return r.fail(ctx, t, err)
 	}
-	t.Draft.Set(t.Node.Map.CollectInto, value.ListOf(collected...).Value())
-	return r.exit(ctx, t, product{})
+	t.Draft.Set(t.Node.Map.CollectInto, value.ListOf(collected.results...).Value())
+	return r.exit(ctx, t, product{inner: collected.failed})
+}
+
+// collection has the results of the items of a map, and what failed among them and was tolerated.
+type collection struct {
+	results []value.Value
+	failed  graph.Failed
 }
 
 // collected returns the results of the items of a map.
-func (r *Runner) collected(ctx context.Context, t *run.Task) ([]value.Value, error) {
+func (r *Runner) collected(ctx context.Context, t *run.Task) (collection, error) {
 	if len(t.Node.Next) == 0 && !t.Node.Defer && t.Undoes == nil {
-		return nil, fmt.Errorf("map node has no next")
+		return collection{}, fmt.Errorf("map node has no next")
 	}
 	over, err := t.Node.Map.Over.Raw(t.Draft)
 	if err != nil {
-		return nil, fmt.Errorf("map node %q: over: %w", t.Node.ID, err)
+		return collection{}, fmt.Errorf("map node %q: over: %w", t.Node.ID, err)
 	}
 	list, err := r.itemsOf(ctx, t, over)
 	if err != nil {
-		return nil, fmt.Errorf("map node %q: %w", t.Node.ID, err)
+		return collection{}, fmt.Errorf("map node %q: %w", t.Node.ID, err)
 	}
 	return r.branches(ctx, t, list)
 }
@@ -57,10 +63,10 @@ func (r *Runner) subTask(t *run.Task, base graph.State, i int, item value.Value)
 // itemKey returns the beginning of the keys of the steps of an item.
 func itemKey(i int) string { return "item/" + strconv.Itoa(i) }
 
-// branch runs one branch and returns its result under key.
-func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.Value, err error) {
+// branch runs one branch and returns its result under key, and what failed in it and was tolerated.
+func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.Value, failed graph.Failed, err error) {
 	if ctx.Err() != nil {
-		return v, context.Cause(ctx)
+		return v, failed, context.Cause(ctx)
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -68,26 +74,26 @@ func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.V
 		}
 	}()
 	if t.Node == nil {
-		return v, fmt.Errorf("there is no such node")
+		return v, failed, fmt.Errorf("there is no such node")
 	}
 	switch t.Node.Type {
 	case graph.ScriptNode:
 		if err := r.scriptBody(ctx, t); err != nil {
-			return v, err
+			return v, failed, err
 		}
 		v, ok := t.Draft.Get(key)
 		if !ok {
-			return v, fmt.Errorf("script %s gave no value for %q", t.Node.Script.Script, key)
+			return v, failed, fmt.Errorf("script %s gave no value for %q", t.Node.Script.Script, key)
 		}
-		return v, nil
+		return v, failed, nil
 	case graph.LLMNode, graph.AgentNode, graph.RAGNode, graph.ToolNode, graph.GraphNode, graph.ApprovalNode, graph.InputNode:
 		p, err := r.work(ctx, t, key)
 		if err != nil {
-			return v, err
+			return v, failed, err
 		}
-		return branchValue(t.Node, p, key), nil
+		return branchValue(t.Node, p, key), p.failure.Failed(p.inner), nil
 	default:
-		return v, fmt.Errorf("a %s node cannot be the branch of a map", t.Node.Type)
+		return v, failed, fmt.Errorf("a %s node cannot be the branch of a map", t.Node.Type)
 	}
 }
 

@@ -141,7 +141,8 @@ type itemEnd struct {
 	over   bool // it has a result, or a failure that is tolerated
 	failed bool // the latter
 	result value.Value
-	err    error // why it failed, or is not over
+	inner  graph.Failed // tolerated in an item that did not fail
+	err    error        // why it failed, or is not over
 }
 
 // itemRecord is the end of an item on record. A resumed map does not run it again.
@@ -149,15 +150,17 @@ type itemRecord struct {
 	Result value.Value `json:"result"`
 	Error  string      `json:"error,omitempty"` // of a failed item
 	Usage  chat.Usage  `json:"usage,omitzero"`
+
+	Inner graph.Failed `json:"inner,omitzero"` // tolerated in an item that did not fail
 }
 
 // branches runs the branch for every item, side by side, until all are done or their results are enough, and returns the
 // results. The error is that of the first item that failed, or else of the first that waits. Each further try of a retry is about
 // the items that have no result yet.
-func (r *Runner) branches(ctx context.Context, t *run.Task, items []item) ([]value.Value, error) {
+func (r *Runner) branches(ctx context.Context, t *run.Task, items []item) (collection, error) {
 	m := &mapping{Runner: r, task: t, state: t.Draft.State(), items: items, ends: make([]itemEnd, len(items))}
 	record := t.Steps
-	return tryNode(ctx, r, t, func(ctx context.Context) ([]value.Value, error) {
+	return tryNode(ctx, r, t, func(ctx context.Context) (collection, error) {
 		t.Steps = record // the ends of items are kept for all tries, see sub
 		m.begin(t.Retries + 1)
 		return within(ctx, t.Node, m.work)
@@ -190,13 +193,13 @@ func (m *mapping) sub(i int) *run.Task {
 }
 
 // work makes one try.
-func (m *mapping) work(ctx context.Context) ([]value.Value, error) {
+func (m *mapping) work(ctx context.Context) (c collection, err error) {
 	r, t, items := m.Runner, m.task, m.items
 	ctx, m.stop = context.WithCancelCause(ctx)
 	defer m.stop(nil)
 	answered, err := m.recall(ctx)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	turns := make([]*run.Turn, len(items))
 	if r.Plan.Graph().IsQuestion(t.Node) {
@@ -204,7 +207,7 @@ func (m *mapping) work(ctx context.Context) ([]value.Value, error) {
 	}
 	for _, i := range answered { // one by one, so that what is enough does not depend on their speed
 		if err := m.run(ctx, i, turns[i]); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	width := min(max(1, cmp.Or(t.Node.Map.MaxConcurrency, r.Plan.Graph().Settings.MaxConcurrency)), len(items))
@@ -225,7 +228,7 @@ func (m *mapping) work(ctx context.Context) ([]value.Value, error) {
 	close(next)
 	wg.Wait()
 	if err := errors.Join(failures...); err != nil {
-		return nil, err
+		return c, err
 	}
 	return m.collect(ctx)
 }
@@ -321,14 +324,14 @@ func (m *mapping) run(ctx context.Context, i int, turn *run.Turn) error {
 	}
 	sub := m.sub(i)
 	sub.Turn = turn
-	result, err := m.branch(ctx, sub, m.task.Node.Map.OutputKey)
+	result, inner, err := m.branch(ctx, sub, m.task.Node.Map.OutputKey)
 	turn.End()
 	m.mu.Lock()
 	addUsage(m.task, sub.Usage)
 	m.mu.Unlock()
 	switch {
 	case err == nil:
-		return m.finish(ctx, i, sub, itemRecord{Result: result, Usage: sub.Usage})
+		return m.finish(ctx, i, sub, itemRecord{Result: result, Usage: sub.Usage, Inner: inner})
 	case m.tolerates() && ctx.Err() == nil && isItemFailure(ctx, err):
 		return m.finish(ctx, i, sub, itemRecord{Error: short(err), Usage: sub.Usage})
 	}
@@ -400,7 +403,7 @@ func (m *mapping) record(ctx context.Context, i int, rec itemRecord) error {
 // end notes the end of an item. The caller holds m.mu, or is alone.
 func (m *mapping) end(i int, rec itemRecord) {
 	m.finished++
-	m.ends[i].over, m.ends[i].result = true, rec.Result
+	m.ends[i].over, m.ends[i].result, m.ends[i].inner = true, rec.Result, rec.Inner
 	if rec.Error == "" {
 		return
 	}
@@ -458,13 +461,15 @@ func (m *mapping) results() []value.Value {
 }
 
 // collect returns the results of a map whose items have come to rest.
-func (m *mapping) collect(ctx context.Context) ([]value.Value, error) {
+func (m *mapping) collect(ctx context.Context) (c collection, err error) {
 	tolerated := -1 // the first
 	var waits error
 	for i, e := range m.ends {
 		switch {
 		case e.err == nil:
+			c.failed = c.failed.Plus(e.inner)
 		case e.over:
+			c.failed.Failures++
 			if tolerated < 0 {
 				tolerated = i
 			}
@@ -472,13 +477,13 @@ func (m *mapping) collect(ctx context.Context) ([]value.Value, error) {
 		case fault.CodeOf(e.err) == fault.Suspended:
 			waits = cmp.Or(waits, e.err)
 		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
+			return c, context.Cause(ctx)
 		default:
-			return nil, m.failure("", i)
+			return c, m.failure("", i)
 		}
 	}
 	if waits != nil {
-		return nil, waits
+		return c, waits
 	}
 	if share := m.task.Node.Map.MinSuccess; share != nil {
 		of := len(m.items)
@@ -486,10 +491,11 @@ func (m *mapping) collect(ctx context.Context) ([]value.Value, error) {
 			of = m.finished
 		}
 		if succeeded := m.finished - m.failed; succeeded < share.Of(of) {
-			return nil, m.tooFew(ctx, succeeded, of, tolerated)
+			return c, m.tooFew(ctx, succeeded, of, tolerated)
 		}
 	}
-	return m.results(), nil
+	c.results = m.results()
+	return c, nil
 }
 
 // failure returns the failure of the map because of an item.

@@ -100,9 +100,9 @@ func TestMapItems(t *testing.T) {
 
 // TestMapItemsAreReported: each failed item that is tolerated is one warning, and progress counts it.
 func TestMapItemsAreReported(t *testing.T) {
-	_, c, err := world{model: &model{answer: odd}}.drive(t.Context(), t, overItems("{a: 1, b: 7, c: 77}", "on_error: skip, concurrency: 1"))
-	if err != nil {
-		t.Fatal(err)
+	out, c, err := world{model: &model{answer: odd}}.drive(t.Context(), t, overItems("{a: 1, b: 7, c: 77}", "on_error: skip, concurrency: 1"))
+	if err != nil || out.Failures != 2 {
+		t.Fatalf("%d failures, %v", out.Failures, err)
 	}
 	var warnings []string
 	for _, w := range eventtest.Bodies[event.Warning](c) {

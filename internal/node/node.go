@@ -17,11 +17,13 @@ import (
 
 	"loki/internal/agent/team"
 	"loki/internal/ask"
+	"loki/internal/awake"
 	"loki/internal/chat"
 	"loki/internal/engine"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/process"
+	"loki/internal/process/tempdir"
 	"loki/internal/retry"
 	"loki/internal/run"
 	"loki/internal/text"
@@ -45,6 +47,8 @@ type Options struct {
 	Tools   tool.Set // those that llm nodes may list, and tool nodes name
 	// Servers returns the tools of MCP servers of the agent; nil if there are none.
 	Servers func(ctx context.Context, ids []string) ([]tool.Tool, error)
+	// MoreOfServers returns the tools of those servers that work by now, without starting any; nil if there are none.
+	MoreOfServers func(ctx context.Context, ids []string) []tool.Tool
 	// ServerTool returns a tool of an MCP server of the agent; nil if there are none.
 	ServerTool func(ctx context.Context, server, name string) (tool.Bound, error)
 	// Calls says how tools are called: who judges the calls, and which limits they have. The
@@ -52,6 +56,8 @@ type Options struct {
 	Calls tool.Options
 	Agent string // name of the agent, for messages
 	Dry   bool   // tool nodes call nothing: their result shows the call
+	// OldWrites says that what a node writes does not count if it is what was there: so it was when the run began.
+	OldWrites bool
 
 	// Knowledge are the knowledge bases of rag nodes, by the ids of the nodes.
 	Knowledge map[string]Knowledge
@@ -80,7 +86,7 @@ type Runner struct {
 // Close removes the temporary files of the nodes, and those of processes that were killed.
 // Call it when the run is over.
 func (r *Runner) Close() error {
-	removeDeadStates(os.TempDir())
+	tempdir.Sweep(os.TempDir())
 	return r.states.close()
 }
 
@@ -114,6 +120,7 @@ type product struct {
 	ended   bool
 	output  string // of an end node
 	failure *graph.Failure
+	inner   graph.Failed // tolerated in its subgraph or its items
 }
 
 // Execute implements [run.Executor].
@@ -125,7 +132,10 @@ func (r *Runner) Execute(ctx context.Context, t *run.Task) graph.Result {
 	if err != nil {
 		return graph.Result{Err: err}
 	}
-	return graph.Result{Targets: p.targets, Taken: p.taken, Ended: p.ended, Output: p.output, Failure: p.failure}
+	if r.OldWrites {
+		t.Draft.DropUnchanged()
+	}
+	return graph.Result{Targets: p.targets, Taken: p.taken, Ended: p.ended, Output: p.output, Failure: p.failure, Inner: p.inner}
 }
 
 // begin runs the node of t, unless it has failed before that.
@@ -179,7 +189,7 @@ func within[T any](ctx context.Context, n *graph.Node, fn func(context.Context) 
 		return fn(ctx)
 	}
 	limit := &timeoutError{what: fmt.Sprintf("%s node", n.Type), limit: n.Timeout}
-	timed, cancel := context.WithTimeoutCause(ctx, n.Timeout, limit)
+	timed, cancel := awake.WithTimeoutCause(ctx, n.Timeout, limit)
 	defer cancel()
 	result, err := fn(timed)
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(timed), limit) {
@@ -204,9 +214,12 @@ func (e *unfitError) FaultCode() fault.Code { return e.code }
 // nothing about the work. Other errors it returns as they are.
 func asUnfit(err error) error {
 	_, start := errors.AsType[*process.StartError](err)
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || start && errors.Is(err, syscall.EAGAIN) {
+	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), start && process.IsLimit(err):
 		return &unfitError{fault.Failure, fault.Wrap(fault.Failure, err, "").
 			WithHint("a limit of the system is reached: raise it (ulimit -n, ulimit -u) or lower settings.max_concurrency")}
+	case start && errors.Is(err, syscall.ENOSPC):
+		return &unfitError{fault.Failure, fault.Wrap(fault.Failure, err, "").WithHint("free some space in the directory of temporary files")}
 	}
 	return err
 }
@@ -239,7 +252,7 @@ func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product,
 	if _, ok := r.Plan.OnFailure(t.Node); !ok || isItem(t) && t.Node.Type != graph.LLMNode {
 		return product{}, err
 	}
-	return product{failure: &graph.Failure{Node: t.Node.ID, Type: t.Node.Type, Message: short(err)}}, nil
+	return product{failure: &graph.Failure{Node: t.Node.ID, Type: t.Node.Type, Message: short(err), Unhandled: !r.Plan.Handles(t.Node)}}, nil
 }
 
 // fit returns p if what the node wrote fits the schema of the state, and else what comes of the failure that this is. Nothing that

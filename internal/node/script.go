@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,12 +28,15 @@ type Scripts struct {
 	Child    environ.Child // their environment, without the state
 	// Parent returns an entry for the environment of each script, or nothing; nil is none.
 	Parent func() string
-	// Sandbox returns what confines scripts; nil confines none. Bounds returns, when a script is started, what it may do
-	// with what its node declares; nil means the zero Bounds.
+	// Sandbox returns what confines scripts; nil confines none. Bounds returns, when the script at path is started, what it
+	// may do with what its node declares; nil means the zero Bounds.
 	Sandbox func() (*sandbox.Sandbox, error)
-	Bounds  func() sandbox.Bounds
+	Bounds  func(path string) sandbox.Bounds
 	// Reads are places that scripts read beside the workspace and AgentDir.
 	Reads []string
+	// Apart returns the environment of a script that is not confined, without what leads it to code in the working directory; nil
+	// changes nothing.
+	Apart func(environ []string) []string
 	// Consent is called before the script at path is started, whose error is then the script's; nil consents to all.
 	Consent func(ctx context.Context, path string) error
 }
@@ -49,10 +53,16 @@ func (s Scripts) confine(c *process.Command, d sandbox.Declaration, path, stateF
 	}
 	var bounds sandbox.Bounds
 	if s.Bounds != nil {
-		bounds = s.Bounds()
+		bounds = s.Bounds(path)
 	}
 	if held = bounds.Of(d); held.Level == sandbox.Full {
 		return nil, held, nil
+	}
+	if real, err := filepath.EvalSymlinks(path); bounds.Untrusted && err == nil {
+		workspace, err := os.Getwd()
+		if err != nil || !environ.Inside(s.AgentDir, nil)(real) && !environ.Inside(workspace, nil)(real) {
+			return nil, held, fmt.Errorf("%s leads to a file outside of the agent's directory and of the working directory, which an agent that is not trusted does not read: loki --trust %s", path, s.AgentDir)
+		}
 	}
 	reads := append([]string{s.AgentDir, path, stateFile}, s.Reads...)
 	box = boxes.Box(held, sandbox.Needs{Read: slices.DeleteFunc(reads, func(place string) bool {
@@ -64,13 +74,13 @@ func (s Scripts) confine(c *process.Command, d sandbox.Declaration, path, stateF
 }
 
 // refusals returns the note about what the box of a failed script stopped.
-func (s Scripts) refusals(box *sandbox.Box, held sandbox.Declaration, stderr string, code []byte) string {
+func (s Scripts) refusals(box *sandbox.Box, held sandbox.Declaration, path, stderr string, code []byte) string {
 	if box == nil {
 		return ""
 	}
 	note := held.Note(box.Refused(stderr, true), func(needed sandbox.Declaration) string {
 		if s.Bounds != nil {
-			if b := s.Bounds(); b.Untrusted && !b.Most.Level.Covers(needed.Level) {
+			if b := s.Bounds(path); b.Untrusted && !b.Most.Level.Covers(needed.Level) {
 				return fmt.Sprintf("the agent is not trusted, and its scripts run at level %s at most: loki --trust %s", b.Most.Level, s.AgentDir)
 			}
 		}
@@ -148,15 +158,12 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 	if err != nil {
 		return nil, err
 	}
-	for name, v := range printed.AsObject().All() {
-		if name != nextKey {
-			t.Draft.Set(name, v)
-			continue
-		}
-		if target, ok := v.AsString(); ok {
-			next = &target
-		}
+	output := printed.AsObject()
+	v, _ := output.Get(nextKey)
+	if target, ok := v.AsString(); ok {
+		next = &target
 	}
+	t.Draft.Merge(output.Without(nextKey), r.Plan.Graph().Reducers)
 	return next, nil
 }
 
@@ -181,7 +188,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 			return value.Value{}, &unfitError{fault.CodeOf(err), err}
 		}
 	}
-	argv, err := process.Interpreter(process.Ext(path), nil)
+	argv, err := process.Interpreter(process.Ext(path), filepath.Dir(path), nil)
 	if err != nil {
 		return value.Value{}, err
 	}
@@ -203,10 +210,13 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	if err != nil {
 		return value.Value{}, err
 	}
+	if r.Scripts.Apart != nil && (box == nil || box.Level() == sandbox.Full) {
+		command.Env = r.Scripts.Apart(command.Env)
+	}
 	result, err := process.Run(ctx, command)
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		code, _ := os.ReadFile(path)
-		for _, note := range []string{r.Scripts.refusals(box, held, exit.Stderr, code), r.Scripts.Child.Note(remedy, exit.Stderr, string(code))} {
+		for _, note := range []string{r.Scripts.refusals(box, held, path, exit.Stderr, code), r.Scripts.Child.Note(remedy, exit.Stderr, string(code))} {
 			if note != "" {
 				err = fmt.Errorf("%w; %s", err, note)
 			}

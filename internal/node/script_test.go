@@ -62,6 +62,7 @@ func TestScriptFailures(t *testing.T) {
 				fields = ", " + fields
 			}
 			out, _, err := w.drive(t.Context(), t, `
+settings: {on_failure: continue}
 start: a
 nodes:
   a: {type: script, script: a.sh`+fields+`}

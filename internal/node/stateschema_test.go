@@ -24,6 +24,7 @@ nodes:
 		},
 		{
 			"llm_on_failure_continue", `
+settings: {on_failure: continue}
 state: {score: {type: integer}}
 start: a
 nodes:
@@ -95,6 +96,7 @@ nodes:
 		},
 		{
 			"edges_see_no_draft", `
+settings: {on_failure: continue}
 state: {score: {type: integer, default: 1}}
 start: a
 nodes:

@@ -31,7 +31,7 @@ func (r *Runner) subgraph(ctx context.Context, t *run.Task, wanted string) (prod
 	if err != nil {
 		return r.fail(ctx, t, err)
 	}
-	p := product{result: value.Of(out.output)}
+	p := product{result: value.Of(out.output), inner: out.failed}
 	for _, m := range out.results {
 		t.Draft.Set(m.Name, m.Value)
 		if m.Name == wanted {
@@ -50,6 +50,7 @@ func (r *Runner) subgraph(ctx context.Context, t *run.Task, wanted string) (prod
 type subgraphEnd struct {
 	output  string
 	results []value.Member
+	failed  graph.Failed
 }
 
 // nested runs the subgraph of a node once. What it does is recorded below the node.
@@ -86,7 +87,7 @@ func (r *Runner) nested(ctx context.Context, t *run.Task, state graph.State) (su
 	if err != nil {
 		return subgraphEnd{}, fmt.Errorf("outputs: %w", err)
 	}
-	return subgraphEnd{out.Output, results}, nil
+	return subgraphEnd{out.Output, results, graph.Failed{Failures: out.Failures, Unhandled: out.Unhandled}}, nil
 }
 
 // budget returns the budget of the run, nil for none.

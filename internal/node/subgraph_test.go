@@ -289,7 +289,10 @@ func TestSubgraphFailures(t *testing.T) {
 		code                  fault.Code
 		usage                 int // output tokens
 	}{
-		{name: "inner_tolerated", text: sub("description: d", call), replies: []any{"one", boom}, want: "one ", usage: 1, err: ""},
+		{name: "inner_tolerated", text: sub("settings: {on_failure: continue}", call), replies: []any{"one", boom}, want: "one ", usage: 1, err: ""},
+		{name: "inner_unhandled", text: sub("description: d", call), replies: []any{"one", boom}, err: "1 node failed and the run continued", code: fault.Tool, usage: 1},
+		{name: "accepted_around_it", text: "settings: {on_failure: continue}\n" + sub("description: d", call), replies: []any{"one", boom}, want: "one ", usage: 1},
+		{name: "fails_as_around_it", text: "settings: {on_failure: fail}\n" + sub("description: d", call), replies: []any{"one", boom}, err: `at node "a": at node "c": `, usage: 1},
 		{name: "fails", text: sub("settings: {on_failure: fail}", call), replies: []any{"one", boom}, err: `at node "a": at node "c": `, usage: 1},
 		{name: "fallback", text: sub("settings: {on_failure: fail}, fallback: f", call), replies: []any{"one", boom}, want: "failed: a at node \"c\": ", usage: 1},
 		{name: "retry", text: sub("settings: {on_failure: fail}, retry: {attempts: 3, backoff: 0}", call), replies: []any{"one", boom, "two", "three"}, want: "two three", usage: 3},

@@ -102,7 +102,7 @@ func (r *Runner) callTool(ctx context.Context, t *run.Task, args json.RawMessage
 	if err != nil {
 		return "", err
 	}
-	if err := bound.Check(args); err != nil {
+	if args, err = bound.Fit(args); err != nil {
 		return "", &argumentsError{err}
 	}
 	if args, err = bound.Arguments(args); err != nil {

@@ -133,8 +133,8 @@ nodes:
 func TestToolIsNotCalledInVain(t *testing.T) {
 	for _, tt := range []struct{ name, node, want string }{
 		{"missing_placeholder", `tool: echo, arguments: {n: "{{x}}"}`, `tool echo: arguments: "x" not found in state`},
-		{"wrong_type", `tool: echo, arguments: {n: "{{initial}}"}`, `tool echo: arguments: /n: must be an integer`},
-		{"missing_argument", `tool: echo`, `tool echo: arguments: /n: is required, but missing`},
+		{"wrong_type", `tool: echo, arguments: {n: "{{initial}}"}`, `tool echo: arguments: argument "n" must be of type integer, not the string "text"`},
+		{"missing_argument", `tool: echo`, `tool echo: arguments: argument "n" is missing`},
 		{"unknown_tool", `tool: ekho`, `agent "test" has no tool "ekho"; available: echo`},
 		{"no_servers", `tool: "mcp:papers/find"`, `tool mcp:papers/find is one of an MCP server, and there is none here`},
 	} {
@@ -362,7 +362,7 @@ func TestToolOfAServer(t *testing.T) {
 	}
 	for _, tt := range []struct{ node, want string }{
 		{`tool: "mcp:papers/find", arguments: {q: x}`, `{"arguments":{"q":"x"},"tool":"find"}`},
-		{`tool: "mcp:papers/find", arguments: {q: 5}`, "arguments: /q: must be a string"},
+		{`tool: "mcp:papers/find", arguments: {q: 5}`, `arguments: argument "q" must be of type string, not the number 5`},
 		{`tool: "mcp:papers/found"`, "there is no found of papers"},
 	} {
 		out, _, err := w.drive(t.Context(), t, "start: a\nnodes:\n  a: {type: tool, "+tt.node+", state_updates: {got: '{{output}}'}, next: done}\n  done: {type: end, output: '{{got}}'}\n")

@@ -79,7 +79,7 @@ func (c *clocked) send(name, text string) error {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	_, _, err = run.Deliver(c.t.Context(), c.store, c.id, name, v)
+	_, _, err = run.Deliver(c.t.Context(), c.store, c.id, name, v, "")
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,8 +12,9 @@ import (
 )
 
 // arguments are the members of a JSON object by their folded names. Tools that are part of
-// the program take a member whatever the case of its letters, as encoding/json does.
-type arguments map[string]argument
+// the program take a member whatever the case of its letters, as encoding/json does. Only tools that take
+// exact names have several members of one folded name, sorted by the name as it was written.
+type arguments map[string][]argument
 
 type argument struct {
 	name  string // as it was written
@@ -20,9 +22,9 @@ type argument struct {
 }
 
 // readArguments reads the arguments of a call. ambiguous says, in words for the model, why it
-// is not known which values the tool will use: a member comes twice, or in letters of
+// is not known which values the tool will use: a member comes twice, or, unless the tool takes exact names, in letters of
 // different case. What is no object has no arguments.
-func readArguments(raw json.RawMessage) (args arguments, ambiguous string) {
+func readArguments(raw json.RawMessage, exact bool) (args arguments, ambiguous string) {
 	var members map[string]any
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, ""
@@ -30,25 +32,28 @@ func readArguments(raw json.RawMessage) (args arguments, ambiguous string) {
 	if name := repeated(json.NewDecoder(bytes.NewReader(raw))); name != "" {
 		return nil, fmt.Sprintf("the arguments give %q more than once; write the call again with each name once", name)
 	}
-	return newArguments(members)
+	return newArguments(members, exact)
 }
 
-func newArguments(members map[string]any) (args arguments, ambiguous string) {
+func newArguments(members map[string]any, exact bool) (args arguments, ambiguous string) {
 	args = make(arguments, len(members))
-	for name, value := range members {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		folded := fold(name)
-		if other, ok := args[folded]; ok {
-			names := []string{name, other.name}
-			slices.Sort(names)
-			return nil, fmt.Sprintf("the arguments give both %q and %q; write the call again with each name once", names[0], names[1])
+		if given := args[folded]; given != nil && !exact {
+			return nil, fmt.Sprintf("the arguments give both %q and %q; write the call again with each name once", given[0].name, name)
 		}
-		args[folded] = argument{name, value}
+		args[folded] = append(args[folded], argument{name, members[name]})
 	}
 	return args, ""
 }
 
-// value returns the member that a tool takes for name, nil if there is none.
-func (args arguments) value(name string) any { return args[fold(name)].value }
+// value returns the first member that a tool may take for name, nil if there is none.
+func (args arguments) value(name string) any {
+	for _, a := range args[fold(name)] {
+		return a.value
+	}
+	return nil
+}
 
 // fold makes names equal that encoding/json takes for the same member: it compares them under
 // Unicode's simple case folding.
@@ -93,12 +98,14 @@ func repeated(d *json.Decoder) string {
 // text; another one for names in any case, and if one value matches.
 func (args arguments) match(r *Rule) bool {
 	for _, c := range r.Arguments {
-		given, ok := args[fold(c.Name)]
-		_, list := given.value.([]any)
-		if !ok || r.Action == Allow && (list || given.name != c.Name) {
-			return false
+		given := args[fold(c.Name)]
+		var texts []string
+		for _, a := range given {
+			if _, list := a.value.([]any); r.Action == Allow && (list || a.name != c.Name) {
+				return false
+			}
+			texts = append(texts, argumentTexts(c.Name, a.value)...)
 		}
-		texts := argumentTexts(c.Name, given.value)
 		matches := func(text string) bool { return glob(c.Pattern, text) }
 		if r.Action == Allow {
 			if len(texts) == 0 || slices.ContainsFunc(texts, func(text string) bool { return !matches(text) }) {
@@ -150,13 +157,15 @@ var pathKeys = [...]string{
 func pathArguments(name string, args arguments) []string {
 	var paths []string
 	for _, key := range pathKeys {
-		switch v := args.value(key).(type) {
-		case string:
-			paths = append(paths, v)
-		case []any:
-			for _, element := range v {
-				if s, ok := element.(string); ok {
-					paths = append(paths, s)
+		for _, a := range args[fold(key)] {
+			switch v := a.value.(type) {
+			case string:
+				paths = append(paths, v)
+			case []any:
+				for _, element := range v {
+					if s, ok := element.(string); ok {
+						paths = append(paths, s)
+					}
 				}
 			}
 		}

@@ -30,7 +30,12 @@ func (j *Judge) judgeConfined(call Call, rules []*Rule) Verdict {
 	default:
 		v.Action, v.Reason = Ask, "no rule allows the level "+string(asked.Level)
 	}
-	v.Decided = true
+	if v.Decided = true; v.Level == sandbox.Full && v.Action != Deny {
+		call.Sandbox = sandbox.Declaration{}
+		if unheld := j.judgeTool(call, rules); unheld.Action == Deny { // nothing keeps it from what the code names
+			return unheld
+		}
+	}
 	switch {
 	case v.Action != Ask:
 	case v.Level.Covers(sandbox.Network):

@@ -1,7 +1,11 @@
 package permission
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,8 +17,11 @@ import (
 
 // about reports whether a rule asks about or denies paths for a use of them; an empty use is any.
 func (r *Rule) about(use Access) bool {
-	return len(r.Paths) > 0 && r.Action != Allow && (r.Access == "" || use == "" || r.Access == use)
+	return len(r.Paths) > 0 && r.Action != Allow && r.isFor(use)
 }
+
+// isFor reports whether a rule about paths is about a use of them; an empty use is any.
+func (r *Rule) isFor(use Access) bool { return r.Access == "" || use == "" || r.Access == use }
 
 // hidden returns what reports whether a rule denies or asks about a file that was found for a call, or the file is not to be read
 // unasked although no rule mentions it; nil if there is no such file. A call that names such a place was asked about itself.
@@ -27,22 +34,60 @@ func (j *Judge) hidden(t target) func(path string) bool {
 		dirs = []string{j.tree.root}
 	}
 	closed := t.use == Reading && slices.ContainsFunc(dirs, j.tree.closesBelow) && !slices.ContainsFunc(t.found, func(l located) bool { return l.closed != "" })
-	rules := slices.DeleteFunc(slices.Clone(t.rules), func(r *Rule) bool { return len(r.Paths) == 0 || r.Access != "" && r.Access != t.use })
+	rules := slices.DeleteFunc(slices.Clone(t.rules), func(r *Rule) bool { return len(r.Paths) == 0 || !r.isFor(t.use) })
 	if !closed && !slices.ContainsFunc(rules, func(r *Rule) bool { return r.about(t.use) }) {
 		return nil
 	}
 	return func(path string) bool {
-		var best match
-		for _, r := range rules {
-			if n, ok := j.tree.matchOne(r, path); ok {
-				best.add(r, n)
-			}
+		l := j.tree.locate(path, []string{""})
+		best := j.bestFor(rules, l)
+		if best == nil {
+			return closed && l.closed != ""
 		}
-		if best.rule == nil {
-			return closed && j.tree.closes(path) != ""
-		}
-		return best.rule.Action != Allow
+		return best.Action != Allow
 	}
+}
+
+// KeptError reports that a rule denies a file to the tools that read files, or asks about it.
+type KeptError struct {
+	Path, Rule string
+	Asks       bool // the rule asks
+}
+
+// Error implements error.
+func (e *KeptError) Error() string {
+	if e.Asks {
+		return fmt.Sprintf("a rule asks about %s: %s", e.Path, e.Rule)
+	}
+	return fmt.Sprintf("a rule keeps %s from models: %s", e.Path, e.Rule)
+}
+
+// Unreadable returns what reports, by its absolute path, that a rule denies a file to the tools that read files, or asks about it,
+// as a [*KeptError]. It is nil if there is no such rule, and may be called from several goroutines. The links are those of now.
+func (j *Judge) Unreadable() func(path string) error {
+	rules := slices.DeleteFunc(j.rules("fs_cat", ""), func(r *Rule) bool {
+		return len(r.Paths) == 0 || !r.isFor(Reading) || len(r.Arguments) > 0
+	})
+	if !slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow }) {
+		return nil
+	}
+	return func(path string) error {
+		if r := j.bestFor(rules, j.tree.locate(path, []string{j.tree.root})); r != nil && r.Action != Allow {
+			return &KeptError{Path: path, Rule: r.String(), Asks: r.Action == Ask}
+		}
+		return nil
+	}
+}
+
+// bestFor returns the one of rules with paths that decides about a file, nil if there is none.
+func (j *Judge) bestFor(rules []*Rule, l located) *Rule {
+	var best match
+	for _, r := range rules {
+		if n, ok := j.tree.matches(r, l); ok {
+			best.add(r, n)
+		}
+	}
+	return best.rule
 }
 
 // leavers are tools that leave out what is hidden from them.
@@ -55,8 +100,11 @@ func (j *Judge) below(t target) (v Verdict, stopped bool) {
 		return v, false
 	}
 	for _, r := range t.rules {
+		if r.wide && !slices.Contains(writingTools, t.Tool) {
+			continue // what a tool of the user does with a directory is not known
+		}
 		for _, l := range t.found {
-			if r.about(t.use) && slices.ContainsFunc(l.all, func(dir string) bool { return j.holds(dir, r) }) && stricter(v.Action, r.Action) != v.Action {
+			if r.about(t.use) && slices.ContainsFunc(l.all, func(dir string) bool { return holds(dir, r) }) && stricter(v.Action, r.Action) != v.Action {
 				v, stopped = ruled(r), true
 				v.Reason = "a file in " + l.shown + " is what a rule is about: " + v.Rule
 			}
@@ -66,14 +114,14 @@ func (j *Judge) below(t target) (v Verdict, stopped bool) {
 }
 
 // holds reports whether a file below a directory is, or may be, what a rule is about.
-func (j *Judge) holds(dir string, r *Rule) (found bool) {
+func holds(dir string, r *Rule) (found bool) {
 	const most = 5000 // entries that are looked at
 	seen := 0
 	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
 		if seen++; seen > most {
 			found = true
 		}
-		if _, ok := j.tree.matchOne(r, path); ok && path != dir {
+		if _, ok := matchOne(r, path); ok && path != dir {
 			found = true
 		}
 		if found {
@@ -99,6 +147,10 @@ func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 			from = sandbox.Full
 		}
 		if use := j.uses(c, r); use != no {
+			o.files = o.files || r.Action == Ask && r.about(Reading)
+			if j.hasCopy(c, r, use) {
+				from = sandbox.Read
+			}
 			o.mentioned[from] = cmp.Or(o.mentioned[from], shown(c.words)+" may use a file that a rule is about: "+r.String())
 			if use == yes && r.Action == Deny && r.Access != Writing {
 				o.named = cmp.Or(o.named, r)
@@ -107,24 +159,28 @@ func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 	}
 }
 
-// Words by which it is known whether a command uses files: of commands whose words are not files, of git for what looks into its
-// history or changes many files, and of programs that go through the directory they are in.
+// Words by which it is known whether a command uses files: of commands whose words are not files, of git for what shows or copies
+// contents and for what changes many files, and of programs that go through the directory they are in.
 const (
-	speakers  = " echo printf true false : test [ pwd cd sleep exit set export command type which date kill wait "
-	lookers   = " show diff grep cat-file archive blame stash format-patch -p -u --patch checkout restore reset "
+	speakers = " echo printf true false : test [ pwd cd sleep exit set export command type which date kill wait "
+	copiers  = ` show diff grep cat-file archive blame annotate format-patch whatchanged range-diff diff-tree diff-index diff-files fast-export bundle` +
+		` read-tree checkout-index worktree clone -p -u --cc --patch `
+	changers  = " stash checkout restore reset "
 	searchers = " rg ag ack grep zip tar rsync "
 )
+
+// among reports whether a word is in a list of the constants above.
+func among(list, word string) bool { return word != "" && strings.Contains(list, " "+word+" ") }
 
 // uses reports whether a command uses a file that a rule is about: yes if one of its words is such a file in plain text, and maybe
 // for a directory with one, a pattern, the history of git, and what is not known.
 func (j *Judge) uses(c *command, r *Rule) (use truth) {
 	const most = 64 // words for which directories are looked through
 	name := programName(c.words[0].text)
-	among := func(list, word string) bool { return strings.Contains(list, " "+word+" ") }
 	if among(speakers, name) {
 		return no
 	}
-	if len(c.words) > most || name == "git" && slices.ContainsFunc(c.words[1:], func(w word) bool { return w.text != "" && among(lookers, w.text) }) {
+	if len(c.words) > most || name == "git" && slices.ContainsFunc(c.words[1:], func(w word) bool { return copies(w) || among(changers, w.text) }) {
 		use = maybe
 	}
 	_, runs := wrappers()[name]
@@ -135,6 +191,12 @@ func (j *Judge) uses(c *command, r *Rule) (use truth) {
 		for _, part := range fileParts(w.text) {
 			unknown := strings.IndexByte(part, hole)
 			if w.glob {
+				// The shell takes a pattern for a name if no file matches it.
+				if l := j.tree.locate(part, c.dirs); slices.ContainsFunc(l.all, exists) {
+					if _, hit := j.tree.matches(r, l); hit {
+						return yes
+					}
+				}
 				unknown = strings.IndexAny(part, "*?[\x02")
 			}
 			if unknown >= 0 { // the directory of the part that is not known
@@ -143,21 +205,74 @@ func (j *Judge) uses(c *command, r *Rule) (use truth) {
 					use = maybe
 				}
 			}
-			for _, path := range j.tree.locate(part, c.dirs).all {
-				_, hit := j.tree.matchOne(r, path)
-				if hit && w.known() && (!strings.ContainsAny(part, " \n") || exists(path)) {
-					return yes // words with a blank are messages more often than files
-				}
-				if use == no && (hit || j.holds(path, r)) {
-					use = maybe
-				}
+			l := j.tree.locate(part, c.dirs)
+			_, hit := j.tree.matches(r, l)
+			if hit && w.known() && (!strings.ContainsAny(part, " \n") || slices.ContainsFunc(l.all, exists)) {
+				return yes // words with a blank are messages more often than files
+			}
+			if use == no && (hit || slices.ContainsFunc(l.all, func(dir string) bool { return holds(dir, r) })) {
+				use = maybe
 			}
 		}
 	}
-	if use == no && among(searchers, name) && len(c.words) < 4 && slices.ContainsFunc(c.dirs, func(dir string) bool { return j.holds(dir, r) }) {
+	if use == no && among(searchers, name) && len(c.words) < 4 && slices.ContainsFunc(c.dirs, func(dir string) bool { return holds(dir, r) }) {
 		return maybe
 	}
 	return use
+}
+
+// copies reports whether a word of git has it show, or copy, contents.
+func copies(w word) bool {
+	return among(copiers, w.text) || slices.ContainsFunc([]string{"-U", "-L", "--unified", "--pa", "--word-diff", "--color-words"}, func(option string) bool { return strings.HasPrefix(w.text, option) })
+}
+
+// hasCopy reports whether a command gets at a copy of a file which a rule is about, or may do so, that a program of version control keeps:
+// the sandbox does not close that. use is what [Judge.uses] says.
+func (j *Judge) hasCopy(c *command, r *Rule, use truth) bool {
+	name := programName(c.words[0].text)
+	if use == yes {
+		return among(" git hg svn jj sl bzr fossil ", name)
+	}
+	for _, w := range c.words[1:] {
+		if name == "git" && (w.is("cat-file") || w.is("archive") || copies(w) && slices.ContainsFunc(c.dirs, func(dir string) bool { return tracks(dir, r) })) {
+			return true
+		}
+	}
+	return false
+}
+
+// tracks reports whether the index of git in a directory, or in one above it, has a file that a rule is about, or cannot be read.
+//
+// Source: gitformat-index(5), versions 2 and 3.
+func tracks(dir string, r *Rule) bool {
+	top := dir
+	for !exists(filepath.Join(top, ".git")) {
+		if top == filepath.Dir(top) {
+			return true
+		}
+		top = filepath.Dir(top)
+	}
+	index, err := os.ReadFile(filepath.Join(top, ".git", "index"))
+	if errors.Is(err, fs.ErrNotExist) { // nothing was added yet, or it is a directory of work beside another one
+		return !exists(filepath.Join(top, ".git", "HEAD"))
+	}
+	if len(index) < 12 || index[7] != 2 && index[7] != 3 {
+		return true
+	}
+	rest := index[12:]
+	for range binary.BigEndian.Uint32(index[8:]) {
+		const fixed, extended = 62, 0x40 // bytes in front of the name, and that there are two more
+		if len(rest) < fixed+2 {
+			return true
+		}
+		at := fixed + int(rest[60]&extended)>>5
+		n := max(bytes.IndexByte(rest[at:], 0), 0)
+		if _, ok := matchOne(r, filepath.Join(top, string(rest[at:at+n]))); ok || n == 0 || rest[at+n-1] == '/' { // of a sparse index
+			return true
+		}
+		rest = rest[min((at+n+8)&^7, len(rest)):]
+	}
+	return bytes.Contains(rest, []byte("link\x00")) // the rest of it is in another file
 }
 
 func exists(path string) bool {

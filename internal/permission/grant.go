@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"loki/internal/atomicfile"
+	"loki/internal/pattern"
 	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
@@ -101,7 +102,7 @@ func (g Grant) rule() *Rule {
 		r.Hosts = strings.Fields(g.Hosts)
 	}
 	if g.Path != "" {
-		r.Paths = []string{g.Path}
+		r.Paths = []string{pattern.Escape(g.Path)}
 	}
 	return r
 }

@@ -11,6 +11,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"loki/internal/pattern"
 	"loki/internal/sandbox"
 )
 
@@ -63,6 +64,14 @@ type Call struct {
 	// Sandbox is what the call asks for if its program runs in the sandbox. The level is empty for tools that do not start
 	// one there, such as a script of the user that stands in for a shell tool, and where there is no sandbox.
 	Sandbox sandbox.Declaration
+
+	// Opens are files that the call opens, or may open, beside those that its arguments name, such as a database. Only rules that
+	// deny or ask are about them. Use says what they are opened for, empty for reading and writing.
+	Opens []string
+	Use   Access
+
+	// ExactNames says that the tool takes arguments by their exact names, so that id and ID are two. Those of MCP servers do.
+	ExactNames bool
 }
 
 // Verdict is the decision on a call.
@@ -82,12 +91,15 @@ type Verdict struct {
 	// Harmless says that a command of the text is allowed because it only reads, and not by a
 	// rule: the text is to run in a [HarmlessEnvironment].
 	Harmless bool
+	// Files says that the user consents, or has consented, to files that a rule asks about. The sandbox then opens such files to
+	// the program of the call, see [Judge.Closed].
+	Files bool
 	// Reason says why the action is not Allow, in words for the user and the model.
 	Reason string
 	// Always lists the grants after which calls like this one need no question. Empty if
 	// there is nothing to be granted.
 	Always []Grant
-	// Hidden reports whether a rule denies or asks about a file, by its path, absolute and without symbolic links. A
+	// Hidden reports whether a rule denies or asks about a file, by its absolute path. A
 	// tool that goes through directories leaves such files out. It is nil if there is no such rule, and may be called
 	// from several goroutines.
 	Hidden func(path string) bool
@@ -129,21 +141,24 @@ func New(o Options) (*Judge, error) {
 // Unattended is the policy for calls that need consent where no user can be asked.
 func (j *Judge) Unattended() Unattended { return cmp.Or(j.o.Rules.Unattended, UnattendedDeny) }
 
-// Denied returns patterns of files, absolute and with * and ** as in [Rule.Paths], that a rule denies to
-// shell tools for reading: the sandbox has to keep them from children.
-func (j *Judge) Denied() []string {
-	var patterns []string
+// Closed returns absolute patterns of files that a rule denies to shell tools for reading, or asks about: the sandbox has to keep
+// them from children, with all that is in the directories that they match.
+func (j *Judge) Closed() (denied, asked []pattern.Branch) {
 	for _, tool := range j.o.ShellTools {
 		for _, r := range j.rules(tool, "") {
-			if r.Action != Deny || r.Access == Writing || len(r.Arguments) > 0 {
+			if !r.about(Reading) || len(r.Arguments) > 0 {
 				continue
 			}
-			for _, p := range r.Paths {
-				patterns = append(patterns, j.tree.absolute(p))
+			for _, p := range r.places {
+				if r.Action == Deny {
+					denied = append(denied, p.Branches()...)
+				} else {
+					asked = append(asked, p.Branches()...)
+				}
 			}
 		}
 	}
-	return patterns
+	return denied, asked
 }
 
 // Agent is the agent on whose behalf calls are made, empty without one.
@@ -217,15 +232,20 @@ func (j *Judge) rules(name, host string) []*Rule {
 	names := toolNames(name)
 	for i := range j.o.Rules.List {
 		r := &j.o.Rules.List[i]
-		if _, ok := r.reaches(host); ok && slices.ContainsFunc(names, func(n string) bool { return glob(r.Tool, n) }) {
-			rules = append(rules, r)
+		if !slices.ContainsFunc(names, func(n string) bool { return glob(r.Tool, n) }) {
+			if r = r.widened(j.o.ShellTools); r == nil || strings.HasPrefix(name, mcpPrefix) {
+				continue
+			}
+		}
+		if _, ok := r.reaches(host); ok {
+			rules = append(rules, j.tree.bind(r))
 		}
 	}
 	if j.o.Memory != nil {
 		for _, g := range j.o.Memory.Grants(j.o.Agent) {
 			r := g.rule()
 			if _, ok := r.reaches(host); ok && g.Tool == name {
-				rules = append(rules, r)
+				rules = append(rules, j.tree.bind(r))
 			}
 		}
 	}
@@ -254,28 +274,40 @@ type target struct {
 	rules []*Rule   // that may be about it
 	// remote says that the tool is one of an MCP server: its paths are not those of the workspace.
 	remote bool
-	use    Access    // of the files
+	use    Access    // of the files, empty for any
 	found  []located // the files that the arguments name
+	opens  []located // further ones, see Call.Opens
 }
+
+// held reports whether the sandbox keeps what a rule denies from the program of the call.
+func (t *target) held() bool { return t.Sandbox.Level != "" && t.Sandbox.Level != sandbox.Full }
 
 // targetOf finds out what a call is about. ambiguous says, in words for the model, why that is not known.
 func (j *Judge) targetOf(call Call, rules []*Rule) (t target, ambiguous string) {
 	t = target{Call: call, rules: rules, use: Writing}
-	t.args, ambiguous = readArguments(call.Arguments)
 	server := ""
-	if server, t.remote = mcpServer(call.Tool); t.remote {
-		if inner, ok := t.args.value("tool").(string); ok && isMeta(call.Tool, "invoke") {
+	server, t.remote = mcpServer(call.Tool)
+	listing := isMeta(call.Tool, "search") || isMeta(call.Tool, "describe")
+	own := listing || isMeta(call.Tool, "invoke") || isMeta(call.Tool, "resources")
+	t.args, ambiguous = readArguments(call.Arguments, call.ExactNames || t.remote && !own)
+	if t.remote {
+		if inner, ok := t.args.value("tool").(string); ok && ambiguous == "" && isMeta(call.Tool, "invoke") {
 			// Rules name the tool that is invoked, and its arguments.
 			t.Tool = mcpPrefix + server + "__" + inner
 			t.rules = append(rules, j.rules(t.Tool, "")...)
 			members, _ := t.args.value("arguments").(map[string]any)
-			t.args, ambiguous = newArguments(members)
+			t.args, ambiguous = newArguments(members, true)
 		}
-		meta := isMeta(call.Tool, "search") || isMeta(call.Tool, "describe")
-		t.ReadOnly = t.ReadOnly && (meta || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return glob(p, server) }))
+		t.ReadOnly = t.ReadOnly && (listing || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return glob(p, server) }))
 	}
 	if t.ReadOnly {
 		t.use = Reading
+	}
+	if len(call.Opens) > 0 {
+		t.use = call.Use
+	}
+	for _, p := range call.Opens {
+		t.opens = append(t.opens, j.tree.locate(filepath.FromSlash(p), []string{j.tree.root}))
 	}
 	for _, p := range pathArguments(t.Tool, t.args) {
 		t.found = append(t.found, j.tree.locate(filepath.FromSlash(p), []string{j.tree.root}))
@@ -325,10 +357,14 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 		v = Verdict{Action: Ask, Decided: t.remote, Reason: t.Tool + " may change something"}
 	}
 	v.Hidden = j.hidden(t)
+	v.Files = best != nil && best.Action == Ask && best.about(Reading)
 	switch {
 	case v.Action != Ask:
 	case t.Host != "":
 		v.Always, v.Wider = hostGrants(t.Call)
+	case len(t.opens) > 0 && best != nil && len(best.Paths) > 0: // each call is asked about
+	case !t.remote && best != nil && len(best.Paths) > 0:
+		v.Always = pathGrants(t.Tool, t.use, t.found...)
 	case !t.remote && slices.ContainsFunc(t.found, func(l located) bool { return !l.inside }) || slices.ContainsFunc(t.found, func(l located) bool { return l.guarded+l.closed != "" }):
 		v.Always = pathGrants(t.Tool, t.use, t.found...)
 	default:
@@ -345,13 +381,19 @@ func (j *Judge) bestRule(t target) *Rule {
 			continue
 		}
 		specificity, _ := r.reaches(t.Host)
-		specificity += literals(r.Tool)
+		if !r.wide {
+			specificity += literals(r.Tool)
+		}
 		for _, a := range r.Arguments {
 			specificity += literals(a.Pattern)
 		}
 		if len(r.Paths) > 0 {
-			n, ok := j.tree.matches(r, t.found...)
-			if !ok || r.Access != "" && r.Access != t.use {
+			found := t.found
+			if r.Action == Ask || r.Action == Deny && !t.held() {
+				found = slices.Concat(found, t.opens)
+			}
+			n, ok := j.tree.matches(r, found...)
+			if !ok || !r.isFor(t.use) {
 				continue
 			}
 			specificity += n
@@ -361,10 +403,10 @@ func (j *Judge) bestRule(t target) *Rule {
 	return best.rule
 }
 
-// pathGrants returns the grants for the very files, nil if one of them is not known or would be a pattern.
+// pathGrants returns the grants for the very files, nil if one of them is not known.
 func pathGrants(tool string, use Access, found ...located) (grants []Grant) {
 	for _, l := range found {
-		if l.real == "" || strings.ContainsAny(l.real, globCharacters) {
+		if l.real == "" {
 			return nil
 		}
 		grants = append(grants, Grant{Tool: tool, Path: filepath.ToSlash(l.real), Access: use})

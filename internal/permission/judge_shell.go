@@ -49,6 +49,7 @@ type outcome struct {
 	mentioned map[sandbox.Level]string // why a rule about a path may be about a file that a command uses, from a level on
 	named     *Rule                    // that denies a file which the text names, for calls that the sandbox does not keep from it
 	hidden    string                   // why the text may run what is not seen
+	files     bool                     // see Verdict.Files
 }
 
 // stop notes that a rule asks about a part or denies it, and the grants after which it would not ask.
@@ -57,6 +58,7 @@ func (o *outcome) stop(r *Rule, grants ...Grant) {
 	if stricter(o.action, r.Action) != o.action {
 		o.action, o.rule, o.reasons = r.Action, v.Rule, nil
 	}
+	o.files = o.files || r.Action == Ask && r.about(Reading)
 	if o.action == r.Action && !slices.Contains(o.reasons, v.Reason) {
 		o.reasons = append(o.reasons, v.Reason)
 	}
@@ -98,7 +100,7 @@ func few(reasons []string) string {
 
 // judgeShell judges a call of a shell tool.
 func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
-	given, ambiguous := readArguments(call.Arguments)
+	given, ambiguous := readArguments(call.Arguments, false)
 	if ambiguous != "" {
 		return Verdict{Action: Deny, Decided: true, Reason: ambiguous}
 	}
@@ -162,7 +164,7 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 		o.allow(w.every.rule)
 	}
 	if w.exact.rule != nil && w.exact.rule.Action == Allow && o.action != Deny {
-		o = outcome{action: Allow, covered: true, named: o.named}
+		o = outcome{action: Allow, covered: true, named: o.named, files: true}
 		o.allow(w.exact.rule)
 	}
 	var v Verdict
@@ -178,6 +180,7 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 	} else {
 		v = j.conclude(tool, args, &o)
 	}
+	v.Files = o.files
 	if o.named != nil && v.Level == sandbox.Full && v.Action != Deny {
 		return ruled(o.named) // nothing keeps the call from the file
 	}
@@ -418,17 +421,9 @@ func (j *Judge) judgeAccess(o *outcome, tool string, f access, dirs []string, ru
 		return
 	}
 	l := j.tree.locate(f.path.text, dirs)
-	var best match
-	for _, r := range rules {
-		if len(r.Paths) == 0 || r.Access != "" && r.Access != f.use {
-			continue
-		}
-		if n, ok := j.tree.matches(r, l); ok {
-			best.add(r, n)
-		}
-	}
+	about := slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return len(r.Paths) == 0 || !r.isFor(f.use) })
 	grants := pathGrants(tool, f.use, l)
-	switch r := best.rule; {
+	switch r := j.bestFor(about, l); {
 	case r != nil && r.Action != Allow:
 		o.stop(r, grants...)
 	case r != nil:

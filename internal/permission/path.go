@@ -2,13 +2,15 @@ package permission
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"loki/internal/pattern"
 	"loki/internal/sandbox"
 )
 
@@ -25,7 +27,9 @@ func newWorkspace(root, home string, protected []string) (workspace, error) {
 	if err != nil {
 		return workspace{}, err
 	}
-	if abs, err = filepath.EvalSymlinks(abs); err != nil {
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	} else if !errors.Is(err, fs.ErrNotExist) { // a directory that was removed has no files to protect
 		return workspace{}, err
 	}
 	w := workspace{root: abs, home: home}
@@ -45,6 +49,7 @@ type located struct {
 	shown   string   // as it was written
 	real    string   // absolute, symbolic links resolved; empty if that is not known
 	all     []string // every place it may lead to, as the directory may not be known
+	passed  []string // absolute names by which it leads there
 	inside  bool     // all are in the workspace
 	guarded string   // why one is not written unasked: it decides what programs do later
 	closed  string   // why one is not read unasked: it has credentials, or is ours
@@ -69,17 +74,29 @@ func (w workspace) locate(path string, from []string) located {
 		if !filepath.IsAbs(path) {
 			abs = dir + string(filepath.Separator) + path // not cleaned: links come before ..
 		}
-		real := resolve(abs)
-		l.real = real
-		l.all = append(l.all, real)
-		l.inside = l.inside && within(w.root, real)
-		l.guarded, l.closed = cmp.Or(l.guarded, w.guards(real)), cmp.Or(l.closed, w.closes(real))
+		real, passed := follow(abs)
+		clean := filepath.Clean(abs)
+		l.passed = append(append(l.passed, passed...), clean)
+		reals := []string{real}
+		if strings.Contains(path, "..") { // some programs go up from the name of a link, and not from where it leads
+			if other := resolve(clean); other != real {
+				reals = append(reals, other)
+			}
+		}
+		for _, l.real = range reals {
+			l.all = append(l.all, l.real)
+			l.inside = l.inside && within(w.root, l.real)
+			l.guarded, l.closed = cmp.Or(l.guarded, w.guards(l.real)), cmp.Or(l.closed, w.closes(l.real))
+		}
 	}
 	if len(l.all) > 1 {
 		l.real = ""
 	}
 	return l
 }
+
+// places returns where l may lead, and the names by which it does.
+func (l located) places() []string { return slices.Concat(l.all, l.passed) }
 
 // windowsPath reports whether a path has a form that means something else than its text
 // says where it is not recognized: a drive, a share, a device, an alternate stream.
@@ -104,6 +121,9 @@ func (w workspace) guards(real string) string {
 		}
 	}
 	if reason, ok := sandbox.RunsLater(below); ok {
+		return reason
+	}
+	if reason, ok := sandbox.MayRunLater(below); ok && !exists(real) {
 		return reason
 	}
 	if sandbox.MakesRepository(w.root, real) {
@@ -153,11 +173,17 @@ func within(dir, path string) bool {
 // resolve returns the absolute path with all symbolic links of its existing part resolved.
 // A name that does not exist stays as it is, and .. after it goes up from it.
 func resolve(path string) string {
+	real, _ := follow(path)
+	return real
+}
+
+// follow returns what resolve does, and the absolute names by which a path passes links.
+func follow(path string) (real string, passed []string) {
 	const most = 255 // links to follow, as in Linux's limit of 40 with room to spare
 	volume := filepath.VolumeName(path)
 	sep := string(filepath.Separator)
 	rest := strings.Split(filepath.ToSlash(path[len(volume):]), "/")
-	real := volume + sep
+	real = volume + sep
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
@@ -176,8 +202,9 @@ func resolve(path string) string {
 		}
 		target, err := os.Readlink(next)
 		if links++; err != nil || links > most {
-			return volume + sep // a loop leads nowhere: outside of any workspace
+			return volume + sep, passed // a loop leads nowhere: outside of any workspace
 		}
+		passed = append(passed, filepath.Join(append([]string{next}, rest...)...))
 		if filepath.IsAbs(target) {
 			volume = filepath.VolumeName(target)
 			real = volume + sep
@@ -185,22 +212,30 @@ func resolve(path string) string {
 		}
 		rest = append(strings.Split(filepath.ToSlash(target), "/"), rest...)
 	}
-	return real
+	return real, passed
 }
 
-// matches reports whether a rule's path patterns match where paths lead: everywhere for a rule that allows, anywhere for another.
-// Guarded places are not reached by wildcards.
+// matches reports whether a rule's path patterns match where paths lead: everywhere for a rule that allows, anywhere for another,
+// which also holds for the names by which a path leads there. Guarded places are not reached by wildcards.
 func (w workspace) matches(r *Rule, found ...located) (specificity int, ok bool) {
 	for _, l := range found {
-		if len(l.all) == 0 && r.Action == Allow {
+		if r.Action != Allow {
+			for _, place := range l.places() {
+				if n, matched := matchOne(r, place); matched {
+					return n, true
+				}
+			}
+			if slices.ContainsFunc(l.all, r.twin) {
+				return 0, true
+			}
+			continue
+		}
+		if len(l.all) == 0 {
 			return 0, false
 		}
 		for _, real := range l.all {
-			n, matched := w.matchOne(r, real)
-			if matched && r.Action != Allow {
-				return n, true
-			}
-			if r.Action == Allow && (!matched || l.guarded+l.closed != "" && !w.names(r, real)) {
+			n, matched := matchOne(r, real)
+			if !matched || l.guarded+l.closed != "" && !w.names(r, real) {
 				return 0, false
 			}
 			specificity = max(specificity, n)
@@ -209,56 +244,117 @@ func (w workspace) matches(r *Rule, found ...located) (specificity int, ok bool)
 	return specificity, r.Action == Allow && len(found) > 0
 }
 
-func (w workspace) matchOne(r *Rule, real string) (specificity int, ok bool) {
-	name := filepath.ToSlash(real)
-	for _, p := range r.Paths {
-		if doublestar.MatchUnvalidated(w.absolute(p), name) {
-			specificity, ok = max(specificity, literals(p)), true
+// matchOne compares a place with the patterns of a rule that [workspace.bind] has returned.
+func matchOne(r *Rule, place string) (specificity int, ok bool) {
+	name := filepath.ToSlash(place)
+	for i, p := range r.places {
+		if p.Match(name) || r.Action != Allow && p.Covers(name) {
+			specificity, ok = max(specificity, literals(r.Paths[i])), true
 		}
 	}
 	return specificity, ok
 }
 
-// absolute makes a pattern of a rule one for absolute paths.
-func (w workspace) absolute(pattern string) string {
-	root, home := escapeGlob(filepath.ToSlash(w.root)), escapeGlob(filepath.ToSlash(w.home))
-	switch {
-	case pattern == "~":
-		return home
-	case strings.HasPrefix(pattern, "~/"):
-		return home + pattern[1:]
-	case strings.HasPrefix(pattern, "/"), len(pattern) > 2 && pattern[1] == ':' && pattern[2] == '/':
-		return pattern
-	case pattern == ".":
-		return root
+// bind returns a rule with its patterns of paths compiled, as the files are now. A rule that allows means what exists as it
+// is written, and otherwise a pattern. Another rule means both, also below the links that its patterns begin with, and all that is in
+// a directory that it matches.
+func (w workspace) bind(r *Rule) *Rule {
+	if len(r.Paths) == 0 {
+		return r
 	}
-	return strings.TrimSuffix(root, "/") + "/" + strings.TrimPrefix(pattern, "./")
+	bound := *r
+	bound.places = make([]*pattern.Pattern, len(r.Paths))
+	for i, text := range r.Paths {
+		bound.places[i] = w.compile(text, r.Action != Allow)
+	}
+	if r.Action != Allow {
+		bound.twins = sync.OnceValue(bound.findTwins)
+	}
+	return &bound
 }
 
-// globCharacters are those that mean something in patterns of paths.
-const globCharacters = `*?[]{}\`
+// twin reports whether a place is another name, a hard link, of a file that the rule matches.
+func (r *Rule) twin(place string) bool {
+	info, err := os.Lstat(place)
+	return err == nil && sandbox.Names(info) > 1 && slices.ContainsFunc(r.twins(), func(twin os.FileInfo) bool { return os.SameFile(twin, info) })
+}
 
-func escapeGlob(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		if strings.IndexByte(globCharacters, s[i]) >= 0 {
-			b.WriteByte('\\')
+// findTwins returns the files with several names that the rule matches.
+func (r *Rule) findTwins() (twins []os.FileInfo) {
+	const most = 20_000 // entries that are looked at
+	seen := 0
+	for _, p := range r.places {
+		for _, b := range p.Branches() {
+			_ = filepath.WalkDir(filepath.FromSlash(b.Dir), func(path string, d fs.DirEntry, err error) error {
+				if seen++; seen > most {
+					return filepath.SkipAll
+				}
+				if err != nil || !d.Type().IsRegular() {
+					return nil
+				}
+				if info, err := d.Info(); err == nil && sandbox.Names(info) > 1 && p.Covers(filepath.ToSlash(path)) {
+					twins = append(twins, info)
+				}
+				return nil
+			})
 		}
-		b.WriteByte(s[i])
 	}
-	return b.String()
+	return twins
+}
+
+// compile returns a pattern for absolute paths. What cannot be read, since it is not from a file, is a name.
+func (w workspace) compile(text string, strict bool) *pattern.Pattern {
+	bases, rest := w.bases(text, strict)
+	var branches []pattern.Branch
+	for _, base := range bases {
+		p, err := pattern.CompileBoth(rest)
+		if !strict {
+			p, err = pattern.Compile(pattern.Literal(base, rest))
+		}
+		if err != nil {
+			p = pattern.Exactly(rest)
+		}
+		for _, b := range p.Branches() {
+			b = b.At(filepath.ToSlash(base))
+			branches = append(branches, b)
+			if real := filepath.ToSlash(resolve(filepath.FromSlash(b.Dir))); strict && real != b.Dir {
+				branches = append(branches, b.In(real))
+			}
+		}
+	}
+	return pattern.Of(branches...)
+}
+
+// bases returns the directories that a pattern of a rule is relative to, and the rest of it.
+func (w workspace) bases(text string, strict bool) (bases []string, rest string) {
+	text = filepath.ToSlash(text)
+	volume := filepath.VolumeName(text)
+	switch {
+	case text == "~" || strings.HasPrefix(text, "~/"):
+		if w.home != "" {
+			bases = append(bases, w.home)
+		}
+		if strict { // a directory may have this name
+			bases = append(bases, filepath.Join(w.root, "~"))
+		}
+		return bases, text[1:]
+	case strings.HasPrefix(text[len(volume):], "/"):
+		return []string{volume + "/"}, text[len(volume):]
+	}
+	return []string{w.root}, text
 }
 
 // names reports whether one of the patterns that match spells the guarded part out.
 func (w workspace) names(r *Rule, real string) bool {
-	for _, p := range r.Paths {
-		abs := w.absolute(p)
-		if !doublestar.MatchUnvalidated(abs, filepath.ToSlash(real)) {
-			continue
-		}
-		wild := strings.IndexAny(abs, "*?[{")
-		if wild < 0 || w.guards(filepath.FromSlash(strings.TrimSuffix(abs[:wild], "/"))) != "" {
-			return true
+	for _, p := range r.places {
+		for _, b := range p.Branches() {
+			spelled := b.Dir
+			if wild := strings.IndexAny(b.Glob, "*?["); wild >= 0 {
+				spelled = strings.TrimSuffix(b.Dir+"/"+b.Glob[:wild], "/")
+			}
+			if pattern.Of(b).Match(filepath.ToSlash(real)) && (b.Glob == "" || w.guards(filepath.FromSlash(spelled)) != "") {
+				return true
+			}
 		}
 	}
 	return false

@@ -2,10 +2,11 @@ package permission
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
+	"loki/internal/pattern"
 	"loki/internal/sandbox"
 	"loki/internal/yamldoc"
 )
@@ -116,18 +117,44 @@ func wrongHost(p string) (problem, hint string) {
 	return "", ""
 }
 
-// wrongPath refuses patterns that cannot be read.
+// unexpanded finds a path that begins with a variable or with the home directory of a named user.
+var unexpanded = regexp.MustCompile(`^(\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|~[A-Za-z_][A-Za-z0-9_-]*)(/|$)`)
+
+// wrongPath refuses patterns that cannot be read, or that are not what a shell would make of them.
 func wrongPath(p string) (problem, hint string) {
-	if !doublestar.ValidatePattern(p) {
-		return "cannot be read", `a [ or { that is meant needs a \ before it`
+	if m := unexpanded.FindStringSubmatch(p); m != nil && (p[0] == '$' || m[2] != "") {
+		return "begins with " + m[1] + ", which is not expanded here", `write ~/ for your home directory, or the absolute path; for a file with this very name, begin with ./`
 	}
-	if strings.Contains("/"+p+"/", "/../") {
-		return "holds .., which paths never do when they are judged", "write the absolute path"
+	compiled, err := pattern.Compile(p)
+	if err != nil {
+		return "cannot be read", `a [ or { needs its ] or } after it; \[ and \{ are the characters themselves`
+	}
+	for _, b := range compiled.Branches() {
+		if strings.Contains("/"+b.Dir+"/"+strings.ReplaceAll(b.Glob, `\`, "")+"/", "/../") {
+			return "holds .., which paths never do when they are judged", "write the absolute path"
+		}
 	}
 	return "", ""
 }
 
 func origin(n *yamldoc.Node) string { return fmt.Sprintf("line %d", n.Pos().Line) }
+
+// checkTool reports the name of a tool that is likely a misspelled one of a tool of the program: as an error if one letter is
+// wrong, since the rule would never match, and else as a warning, since the user may have such a tool.
+func checkTool(name string, fail, warn func(format string, args ...any) *yamldoc.Problem, keys ...string) {
+	known := slices.Concat(readingTools, writingTools, otherTools, keys)
+	if strings.Contains(name, "*") || strings.HasPrefix(name, mcpPrefix) || slices.Contains(known, name) {
+		return
+	}
+	near := yamldoc.Nearest(name, known)
+	switch {
+	case near == "" || strings.HasPrefix(name, near) && len(name) > len(near)+2 || name == "": // a tool of the user, such as fs_cat_all
+	case yamldoc.Misspells(name, near):
+		fail("there is no tool %s", name).Hint = "did you mean " + near + "?"
+	default:
+		warn("there is no tool %s, unless it is one of yours", name).Hint = "did you mean " + near + "?"
+	}
+}
 
 // readRule reads an element of rules.
 func readRule(n *yamldoc.Node) Rule {
@@ -137,7 +164,9 @@ func readRule(n *yamldoc.Node) Rule {
 		Origin: origin(n), Action: action(m.Get("action")), Commands: texts(m.Get("command"), wrongCommand), Paths: texts(m.Get("path"), wrongPath),
 		Access: oneOf(m.Get("access"), Reading, Writing), Hosts: texts(m.Get("host"), wrongHost), Sandbox: oneOf(m.Get("sandbox"), sandbox.Levels()...),
 	}
-	m.Str("tool", &rule.Tool)
+	if m.Str("tool", &rule.Tool) {
+		checkTool(rule.Tool, m.Get("tool").Errorf, m.Get("tool").Warnf)
+	}
 	for i, h := range rule.Hosts {
 		rule.Hosts[i] = strings.ToLower(h)
 	}
@@ -165,6 +194,7 @@ func readRule(n *yamldoc.Node) Rule {
 
 // readShort reads a tool with its action, or with actions by pattern.
 func readShort(e yamldoc.Entry) []Rule {
+	checkTool(e.Key, e.Node.KeyErrorf, e.Node.Warnf, "default", "unattended", "rules", "keep_env", "trust")
 	if e.Node.Kind() != yamldoc.Mapping {
 		return []Rule{{Tool: e.Key, Action: action(e.Node), Origin: origin(e.Node)}}
 	}

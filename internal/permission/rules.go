@@ -1,9 +1,12 @@
 package permission
 
 import (
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 
+	"loki/internal/pattern"
 	"loki/internal/sandbox"
 )
 
@@ -64,9 +67,8 @@ type Rule struct {
 	Commands []string
 	// Text is a whole shell text. Such a rule matches only a call with this very text.
 	Text string
-	// Paths are patterns of files: relative ones below the workspace, or absolute ones; *
-	// stands for any text without a slash and ** for any. Such a rule matches what a tool's
-	// arguments name, and what redirections of shell tools read or write.
+	// Paths are patterns of files, see package pattern: relative ones below the workspace, or absolute ones. Such a
+	// rule matches what a tool's arguments name, and what redirections of shell tools read or write.
 	Paths  []string
 	Access Access // of Paths; empty means any
 
@@ -85,6 +87,11 @@ type Rule struct {
 
 	layer int
 	hosts string // of a grant
+	wide  bool   // it is about a tool that it does not name, see Rule.widened
+	// Of a rule that workspace.bind has returned: Paths for absolute paths, and the files with several names
+	// that they match.
+	places []*pattern.Pattern
+	twins  func() []os.FileInfo
 }
 
 // whole reports whether the rule is about all calls of its tools.
@@ -138,4 +145,33 @@ func (m *match) add(rule *Rule, specificity int) {
 		return
 	}
 	m.rule, m.specificity = rule, specificity
+}
+
+// Tools of the program that take files.
+var (
+	readingTools = []string{"fs_cat", "fs_read", "fs_grep", "fs_glob", "fs_ls", "execute_command", "execute_py_code", "execute_sql_code"}
+	writingTools = []string{"fs_write", "fs_patch", "fs_rm", "fs_mkdir"}
+)
+
+// otherTools are those of the program that take none.
+var otherTools = strings.Fields(`fetch_url_via_curl fetch_url_via_jina get_current_time get_current_weather search_arxiv search_wikipedia search_wolframalpha
+	send_mail send_twilio web_search_loki web_search_perplexity web_search_tavily user__ask user__checkbox user__confirm user__input`)
+
+// widened returns a rule that denies or asks about paths as it holds for tools that it does not name, nil if it does not hold for
+// these. A file that one of the tools of the program must not read is out of reach for all of them, since each can read for the
+// others; a rule about tools that only write is about writing with any of them.
+func (r *Rule) widened(shells []string) *Rule {
+	if !r.about("") || len(r.Arguments) > 0 || len(r.Hosts) > 0 {
+		return nil
+	}
+	named := func(tool string) bool { return glob(r.Tool, tool) }
+	reads := slices.ContainsFunc(readingTools, named) || slices.ContainsFunc(shells, named)
+	if !reads && !slices.ContainsFunc(writingTools, named) {
+		return nil // it is about a tool of the user or of a server
+	}
+	wide := *r
+	if wide.wide = true; !reads && wide.Access == "" {
+		wide.Access = Writing
+	}
+	return &wide
 }

@@ -1,6 +1,7 @@
 package permission_test
 
 import (
+	"strings"
 	"testing"
 
 	"loki/internal/permission"
@@ -89,5 +90,67 @@ func TestPathRulesHoldForOperands(t *testing.T) {
 	}
 	if v := j.Judge(shellCall("cat README.md")); v.Action != permission.Allow {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestProgramsThatRunOthers: a rule that denies a command denies it in all programs that run it.
+func TestProgramsThatRunOthers(t *testing.T) {
+	t.Parallel()
+	commands := `script -c 'rm x' /dev/null
+script -qc 'rm x' f
+script -qc'rm x' f
+script --command='rm x' f
+script -q --command 'rm x'
+env -S 'rm x'
+env -S"rm x"
+env --split-string='rm x'
+env -iS rm x
+env --unset A rm x
+xargs sh -c 'rm x'
+timeout 5 sh -c 'rm x'
+timeout --signal KILL 5 rm x
+nohup rm x
+setsid -f sh -c 'rm x'
+stdbuf -oL rm x
+stdbuf --output L rm x
+time rm x
+/usr/bin/time -f %e rm x
+nice -n 5 rm x
+nice --adjustment 5 rm x
+sudo -u bob rm x
+sudo --user bob -- sh -c 'rm x'
+sudo script -qc 'rm x' f
+su -c 'rm x'
+su - bob -c 'rm x'
+su bob --command='rm x'
+runuser -l bob -c 'rm x'
+sg group -c 'rm x'
+flock f -c 'rm x'
+flock -w 5 f rm x
+busybox rm x
+busybox sh -c 'rm x'
+pkexec --user bob rm x
+nsenter -t 1 rm x
+unshare -n rm x
+strace -f rm x
+gosu bob rm x
+fish -c 'rm x'
+tcsh -c 'rm x'
+gtimeout 5 rm x
+genv -S 'rm x'
+hyperfine 'rm x'
+timeout 5 env -S 'nice script -c "rm x"'`
+	for _, boxed := range []bool{false, true} {
+		j := judge(t, permission.Options{Root: project(t), Shell: "bash", Sandboxed: boxed, Rules: read(t, `execute_command: {"rm *": deny}`)})
+		for line := range strings.Lines(commands) {
+			if v := j.Judge(shellCall(strings.TrimSpace(line))); v.Action != permission.Deny {
+				t.Errorf("sandbox %t, %s: %+v", boxed, line, v)
+			}
+		}
+		for _, unknown := range []string{"script -c \"$X\" f", "env -S \"$X\"", "su -c \"$X\"", "echo rm x | at now"} {
+			if v := j.Judge(shellCall(unknown)); v.Action != permission.Ask {
+				t.Errorf("sandbox %t, %s: %+v", boxed, unknown, v)
+			}
+		}
 	}
 }

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -60,6 +61,9 @@ func (w word) matches(pattern string, fold bool) truth {
 	return maybe
 }
 
+// escaped matches a character that means itself.
+var escaped = regexp.MustCompile(`(?s)\\.`)
+
 // words evaluates a word to those that it becomes. Values of variables and the output of commands stay unknown.
 func (a *analysis) words(w *syntax.Word) []word {
 	var out word
@@ -67,7 +71,7 @@ func (a *analysis) words(w *syntax.Word) []word {
 	literals := ""
 	for _, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
-			literals += lit.Value
+			literals += escaped.ReplaceAllString(lit.Value, "")
 		}
 	}
 	if strings.Contains(literals, "{") && (strings.Contains(literals, ",") || strings.Contains(literals, "..")) && a.lang != syntax.LangPOSIX {

@@ -24,28 +24,37 @@ type wrapper struct {
 	skip  int    // words before the command, after the options
 	plain bool   // it does nothing else; with options that are not listed it is not plain
 	text  bool   // the rest is a text for a shell, joined with blanks
+
+	texts string // letters of its options whose value is a text for a shell
+	long  string // names of its long options that take the next word as their value, with blanks between them
 }
 
 // wrappers by name.
 var wrappers = sync.OnceValue(func() map[string]wrapper {
 	table := map[string]wrapper{
-		"env": {plain: true, flags: "i0v", value: "u"}, "nohup": {plain: true}, "builtin": {plain: true}, "noglob": {plain: true}, "nocorrect": {plain: true},
-		"nice": {plain: true, value: "n", flags: "0123456789"}, "ionice": {plain: true, value: "cn", flags: "t"}, "time": {plain: true, flags: "pv"},
-		"gtime": {plain: true, flags: "pv"}, "command": {plain: true, flags: "pv"}, "timeout": {plain: true, value: "ks", flags: "v", skip: 1},
-		"stdbuf": {plain: true, value: "ioe"}, "setsid": {plain: true, flags: "cfw"}, "exec": {plain: true, flags: "cl", value: "a"},
+		"env": {plain: true, flags: "i0v", value: "uC", texts: "S", long: "unset chdir split-string"}, "nohup": {plain: true}, "builtin": {plain: true}, "noglob": {plain: true}, "nocorrect": {plain: true},
+		"nice": {plain: true, value: "n", flags: "0123456789", long: "adjustment"}, "ionice": {plain: true, value: "cn", flags: "t", long: "class classdata"}, "time": {plain: true, flags: "pv", value: "fo", long: "format output"},
+		"gtime": {plain: true, flags: "pv"}, "command": {plain: true, flags: "pv"}, "timeout": {plain: true, value: "ks", flags: "v", skip: 1, long: "signal kill-after"},
+		"stdbuf": {plain: true, value: "ioe", long: "input output error"}, "setsid": {plain: true, flags: "cfw"}, "exec": {plain: true, flags: "cl", value: "a"},
 		"caffeinate": {plain: true, flags: "dimsu", value: "tw"}, "xargs": {plain: true, value: "nPLsdIE", flags: "rt0"}, "eval": {plain: true, text: true},
-		"watch": {value: "n", text: true}, "parallel": {value: "jnNI", text: true}, "sudo": {value: "ugpCDhrRT"}, "doas": {value: "uC"}, "runuser": {value: "ugG"},
-		"strace": {value: "efopsP"}, "ltrace": {value: "efopsP"}, "flock": {value: "wE", skip: 1}, "taskset": {skip: 1}, "chrt": {skip: 1}, "chroot": {skip: 1}, "setarch": {skip: 1}, "ssh": {},
+		"watch": {value: "n", text: true}, "parallel": {value: "jnNI", text: true}, "sudo": {value: "ugpCDhrRT", long: "user group prompt chdir host role type chroot close-from command-timeout other-user"}, "doas": {value: "uC"}, "runuser": {value: "ugG", texts: "c", long: "user group supp-group command session-command shell"},
+		"su": {value: "gGs", skip: 1, texts: "c", long: "command session-command shell group supp-group"}, "sg": {skip: 1, texts: "c"},
+		"script": {value: "IOBTmEto", skip: 1, texts: "c", long: "command log-in log-out log-io log-timing"}, "nsenter": {value: "tSG", long: "target"}, "unshare": {value: "RwSG"},
+		"busybox": {}, "toybox": {}, "pkexec": {long: "user"}, "tmux": {value: "LSfcnst"}, "screen": {value: "cSstT"}, "hyperfine": {value: "wmMr", text: true},
+		"strace": {value: "abeoOPpsSuEIUX"}, "ltrace": {value: "aelnopsux"}, "flock": {value: "wE", skip: 1, texts: "c", long: "command timeout conflict-exit-code"},
+		"sshpass": {value: "pfdP"}, "chpst": {value: "uUbemdoflrPn/"}, "cpulimit": {value: "lpeP"}, "bwrap": {}, "faketime": {value: "fp", skip: 1}, "perf": {skip: 1},
+		"gosu": {skip: 1}, "su-exec": {skip: 1}, "setuidgid": {skip: 1}, "s6-setuidgid": {skip: 1}, "taskset": {skip: 1}, "chrt": {skip: 1}, "chroot": {skip: 1}, "setarch": {skip: 1}, "ssh": {},
 	}
-	for name := range strings.FieldsSeq(`busybox toybox npx bunx unshare nsenter pkexec su script setpriv systemd-run systemd-inhibit linux32 linux64 fakeroot unbuffer
-		prlimit choom torsocks proxychains proxychains4 dbus-run-session xvfb-run rlwrap start-stop-daemon entr uv poetry pipenv mise direnv`) {
+	for name := range strings.FieldsSeq(`npx bunx setpriv systemd-run systemd-inhibit linux32 linux64 fakeroot unbuffer
+		prlimit choom torsocks proxychains proxychains4 dbus-run-session xvfb-run rlwrap start-stop-daemon entr uv poetry pipenv mise direnv
+		firejail proot numactl valgrind catchsegv softlimit tini dumb-init dbus-launch ssh-agent winpty daemonize cgexec`) {
 		table[name] = wrapper{value: "ugcnf"}
 	}
 	return table
 })
 
 // shells run a text that comes after -c.
-var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"}
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ksh93", "ash", "mksh", "rbash", "yash", "fish", "csh", "tcsh", "elvish", "nu", "xonsh", "pwsh", "powershell"}
 
 // command returns what the words run. ok is false if the name of the program is not known.
 func (a *analysis) command(words []word, depth int) (cmd command, ok bool) {
@@ -63,6 +72,11 @@ func (a *analysis) command(words []word, depth int) (cmd command, ok bool) {
 	cmd = command{words: words, dirs: a.dirs}
 	name, args := strings.ToLower(words[0].text[strings.LastIndexByte(words[0].text, '/')+1:]), words[1:]
 	w, wraps := wrappers()[name]
+	if short, ok := strings.CutPrefix(name, "g"); ok && !wraps { // as GNU programs are called on other systems
+		if w, wraps = wrappers()[short]; wraps {
+			name = short
+		}
+	}
 	switch {
 	case slices.Contains(shells, name):
 		a.shell(&cmd, args)
@@ -71,6 +85,8 @@ func (a *analysis) command(words []word, depth int) (cmd command, ok bool) {
 	case name == "command" && len(args) > 0 && (args[0].is("-v") || args[0].is("-V")):
 	case wraps:
 		a.wrapped(&cmd, w, name, args, depth)
+	case name == "at" || name == "batch" || name == "newgrp":
+		a.hide("%s runs what it reads", name)
 	case name == "trap" && len(args) > 1:
 		a.nested(&cmd, args[:len(args)-1])
 		cmd.plain = true
@@ -92,6 +108,16 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 		variable, _, _ := strings.Cut(rest[0].text, "=")
 		sure = sure && strings.Contains(quiet, " "+variable+" ")
 		rest = rest[1:]
+	}
+	if texts := w.textsOf(args); len(texts) > 0 {
+		for _, text := range texts {
+			if sure = false; name == "env" { // what follows is appended
+				a.nested(cmd, append([]word{text}, rest...))
+			} else {
+				a.nested(cmd, []word{text})
+			}
+		}
+		rest = nil
 	}
 	rest = rest[min(w.skip, len(rest)):]
 	cmd.plain = w.plain && sure
@@ -140,6 +166,32 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 	}
 }
 
+// textsOf returns the values of the options that are texts for a shell, wherever they are among the words.
+func (w wrapper) textsOf(args []word) (texts []word) {
+	for i, o := range args {
+		name, value, joined := strings.Cut(strings.TrimPrefix(o.text, "--"), "=")
+		switch {
+		case w.texts == "" || !o.isOption():
+			continue
+		case !strings.HasPrefix(o.text, "--"):
+			at := strings.IndexAny(o.text, w.texts)
+			if at < 0 || strings.ContainsAny(o.text[1:at], w.value) {
+				continue
+			}
+			value = o.text[at+1:]
+			joined = value != ""
+		case name != "command" && name != "session-command" && name != "split-string":
+			continue
+		}
+		if o.text = value; joined {
+			texts = append(texts, o)
+		} else if i+1 < len(args) {
+			texts = append(texts, args[i+1])
+		}
+	}
+	return texts
+}
+
 // options returns what follows the options of a wrapper. sure is false if one of them is not known.
 func (w wrapper) options(args []word) (rest []word, sure bool) {
 	for sure = true; len(args) > 0 && args[0].isOption() && !args[0].is("-"); args = args[1:] {
@@ -151,11 +203,13 @@ func (w wrapper) options(args []word) (rest []word, sure bool) {
 			return args, false
 		}
 		if strings.HasPrefix(o.text, "--") {
-			sure = false
+			if sure = false; len(args) > 1 && slices.Contains(strings.Fields(w.long), o.text[2:]) {
+				args = args[1:]
+			}
 			continue
 		}
 		for i := 1; i < len(o.text); i++ {
-			if strings.IndexByte(w.value, o.text[i]) >= 0 {
+			if strings.IndexByte(w.value+w.texts, o.text[i]) >= 0 {
 				if i == len(o.text)-1 && len(args) > 1 {
 					args = args[1:]
 				}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"loki/internal/fault"
+	"loki/internal/process/identity"
 	"loki/internal/retry"
 )
 
@@ -40,21 +41,24 @@ func (t Timing) orDefaults() Timing {
 }
 
 // membersTable is there before the tables of all parts. A member that is dead has no row.
-const membersTable = `
+var membersTable = []string{
+	`
 CREATE TABLE loki.members (
 	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	host text NOT NULL,
 	pid integer NOT NULL,
 	seen timestamptz NOT NULL
-) WITH (fillfactor = 50)`
+) WITH (fillfactor = 50)`, `
+ALTER TABLE loki.members ADD COLUMN machine text, ADD COLUMN born text`, // see [identity.Process]; null in a row of an older version
+}
 
 // Member is this process as one of those that use the database together. Its row in loki.members, with its
 // id, is there for as long as the process may believe that it lives: a lease that names a row that is not
 // there is free, and one whose row is there is held. A process that takes a lease does not look at a clock.
 //
-// The row is renewed every 5 s by the clock of the database. Members remove the rows that were not renewed
+// The row is renewed every 5 s by the clock of the database. [DB.Bury] removes the rows that were not renewed
 // for 15 s, but not in the first 15 s after the server was started, so that leases outlast a restart of the
-// server. A member that was removed finds out with its next sign of life, and never comes back: the
+// server. The row of a process that has ended on the same machine is removed at once. A member that was removed finds out with its next sign of life, and never comes back: the
 // process gets another one.
 //
 // While the database gives no answer, it is unknown whether other members can reach it. For 60 s the member is in
@@ -85,7 +89,7 @@ var errClosed = errors.New("the database is closed")
 func (db *DB) Member(ctx context.Context) (*Member, error) {
 	ctx, cancel := db.Within(ctx)
 	defer cancel()
-	if err := db.Migrate(ctx, "members", membersTable); err != nil {
+	if err := db.Migrate(ctx, "members", membersTable...); err != nil {
 		return nil, err
 	}
 	if err := db.joining.enter(ctx); err != nil {
@@ -102,14 +106,14 @@ func (db *DB) Member(ctx context.Context) (*Member, error) {
 		<-db.member.done
 	}
 	m := &Member{db: db, done: make(chan struct{}), last: time.Now()}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "this computer"
-	}
 	if err := db.set(ctx); err != nil {
 		return nil, db.Explain(err)
 	}
-	err = db.pool.QueryRow(ctx, `INSERT INTO loki.members (host, pid, seen) VALUES ($1, $2, clock_timestamp()) RETURNING id`, Text(host), os.Getpid()).Scan(&m.id)
+	err := db.Bury(ctx, db.pool)
+	if self := identity.Self(); err == nil {
+		err = db.pool.QueryRow(ctx, `INSERT INTO loki.members (host, pid, seen, machine, born) VALUES ($1, $2, clock_timestamp(), $3, $4) RETURNING id`,
+			Text(self.Host), self.PID, Text(self.Machine), self.Born).Scan(&m.id)
+	}
 	if err != nil {
 		return nil, db.Explain(err)
 	}
@@ -129,6 +133,53 @@ func (db *DB) set(ctx context.Context) error {
 		db.timing.Store(&t)
 	}
 	return err
+}
+
+// Bury removes the rows of dead members, so that what they held is free: of members without a sign of life for
+// 15 s, and of processes of this machine that have ended.
+func (db *DB) Bury(ctx context.Context, q Querier) error {
+	machine := identity.Self().Machine
+	rows, err := q.Query(ctx, `SELECT id, pid, coalesce(born, '') FROM loki.members WHERE machine = $1`, Text(machine))
+	if err != nil {
+		return err
+	}
+	dead := []int64{} // not null
+	var id int64
+	p := identity.Process{Machine: machine}
+	if _, err := pgx.ForEachRow(rows, []any{&id, &p.PID, &p.Born}, func() error {
+		if p.Life(machine) == identity.Dead {
+			dead = append(dead, id)
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	_, err = q.Exec(ctx, silent, db.timing.Load().Dead.Seconds(), dead)
+	return err
+}
+
+// BuryAtTimes is [DB.Bury] for those who look often: it does so once a second at most. If that fails, a dead member is
+// found later.
+func (db *DB) BuryAtTimes(ctx context.Context) {
+	last, now := db.buried.Load(), time.Now().UnixNano()
+	if now-last >= int64(time.Second) && db.buried.CompareAndSwap(last, now) {
+		_ = db.Bury(ctx, db.pool)
+	}
+}
+
+// silent removes the rows of members without a sign of life for $1 seconds, and those with the ids $2.
+const silent = `DELETE FROM loki.members WHERE id IN (SELECT id FROM loki.members WHERE id = ANY($2)
+	OR greatest(seen, pg_postmaster_start_time()) < clock_timestamp() - coalesce(nullif(current_setting('loki.dead_after', true), '')::interval, make_interval(secs => $1))
+	FOR UPDATE SKIP LOCKED)`
+
+// Silence is for how many seconds the member m gave no sign of life, of those in which the server was there.
+const Silence = `extract(epoch from clock_timestamp() - greatest(m.seen, pg_postmaster_start_time()))::float8`
+
+// Querier is a pool of connections, a connection or a transaction.
+type Querier interface {
+	Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, statement string, args ...any) pgx.Row
 }
 
 // ID returns the number of the member's row.
@@ -189,7 +240,7 @@ func (m *Member) live() {
 	}
 }
 
-// beat gives a sign of life, and removes members that give none.
+// beat gives a sign of life, and removes dead members.
 func (m *Member) beat(ctx context.Context) error {
 	m.beating.Lock()
 	defer m.beating.Unlock()
@@ -230,15 +281,9 @@ func (m *Member) renew(ctx context.Context) (alive bool, err error) {
 			return false, err
 		}
 	}
-	batch := &pgx.Batch{}
-	batch.Queue(`UPDATE loki.members SET seen = clock_timestamp() WHERE id = $1`, m.id)
-	batch.Queue(`DELETE FROM loki.members WHERE id IN (
-			SELECT id FROM loki.members WHERE id <> $1 AND greatest(seen, pg_postmaster_start_time()) < clock_timestamp() - make_interval(secs => $2) FOR UPDATE SKIP LOCKED
-		)`, m.id, m.db.timing.Load().Dead.Seconds())
-	results := m.conn.SendBatch(ctx, batch)
-	tag, err := results.Exec()
-	if closeErr := results.Close(); err == nil {
-		err = closeErr
+	tag, err := m.conn.Exec(ctx, `UPDATE loki.members SET seen = clock_timestamp() WHERE id = $1`, m.id)
+	if err == nil {
+		err = m.db.Bury(ctx, m.conn)
 	}
 	return tag.RowsAffected() > 0, err
 }

@@ -47,7 +47,8 @@ type DB struct {
 	migrated  map[string]bool // parts whose tables are known to be there
 
 	joining gate
-	member  *Member // the last one; nil for none
+	member  *Member      // the last one; nil for none
+	buried  atomic.Int64 // when [DB.BuryAtTimes] looked for dead members last, in ns since 1970
 
 	news news
 	hear hearing
@@ -262,7 +263,7 @@ func (db *DB) Migrate(ctx context.Context, part string, steps ...string) error {
 		return db.Explain(err)
 	}
 	defer db.migrating.leave()
-	if err := db.migrate(ctx, "members", []string{membersTable}); err != nil {
+	if err := db.migrate(ctx, "members", membersTable); err != nil {
 		return err
 	}
 	return db.migrate(ctx, part, steps)

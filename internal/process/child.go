@@ -29,9 +29,10 @@ type child struct {
 
 	stdin *feed // nil if the leader reads a file or nothing
 
-	waits     bool   // the leader waits for the release by its confinement
-	unguarded bool   // there is no guard
-	stopGuard func() // set by own if the leader was started
+	leader    *os.Process // the one of the tree; set by own
+	waits     bool        // the leader waits for the release by its confinement
+	unguarded bool        // there is no guard
+	stopGuard func()      // set by own if the leader was started
 }
 
 // feed is the copying of a Reader to a leader's standard input.
@@ -44,7 +45,7 @@ type feed struct {
 // launch starts the leader of c and the goroutines that read its output, write its
 // input and wait for it.
 func launch(c *Command, unguarded bool) (*child, error) {
-	path, err := find(c.Path, c.Env)
+	path, err := Find(c.Path, c.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (p *child) start(cmd *exec.Cmd, ends *pipes) error {
 		}
 		return startError(p.cmd, program, err)
 	}
-	p.pid = cmd.Process.Pid
+	p.pid = p.leader.Pid
 	return nil
 }
 
@@ -183,6 +184,7 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 			_ = cmd.Wait()
 		}
 	}
+	p.leader = cmd.Process
 	if p.stopGuard = func() {}; err == nil && !p.unguarded {
 		p.stopGuard = p.tree.guard()
 	}
@@ -190,10 +192,16 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 		p.tree.proceed()
 	}
 	if err == nil && p.cmd.Confinement != nil {
-		if err = p.cmd.Confinement.Release(); err != nil {
+		err = p.cmd.Confinement.Release()
+		if n, ok := p.cmd.Confinement.(Namespaced); ok {
+			if first, command := n.Namespace(); first != 0 && command != 0 {
+				p.leader = p.tree.enter(first, command)
+			}
+		}
+		if err != nil {
 			p.tree.kill()
 			p.stopGuard()
-			_ = cmd.Wait()
+			p.wait(cmd)
 		}
 	}
 	started <- err
@@ -203,13 +211,22 @@ func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	p.tree.wait()
 	close(p.exited)
 	<-p.release
-	_ = cmd.Wait() // the state says it all
-	p.state = cmd.ProcessState
+	p.wait(cmd)
 	p.tree.close()
 	if p.cmd.Confinement != nil {
 		p.cmd.Confinement.End()
 	}
 	close(p.reaped)
+}
+
+// wait reaps the leader, and what was started to become it.
+func (p *child) wait(cmd *exec.Cmd) {
+	_ = cmd.Wait() // the state says it all
+	p.state = cmd.ProcessState
+	if p.leader != cmd.Process {
+		p.state, _ = p.leader.Wait()
+		p.tree.endNamespace()
+	}
 }
 
 // read starts the readers of both outputs; they end with them.

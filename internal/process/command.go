@@ -111,3 +111,10 @@ type Confinement interface {
 	// other methods returned.
 	End()
 }
+
+// Namespaced is a Confinement whose leader may be in a process namespace.
+type Namespaced interface {
+	// Namespace returns, after Release, the first process of the namespace, with which all others in it end, and the command, which is the leader
+	// from then on. Both are children of this process. They are 0 if there is no namespace.
+	Namespace() (first, command int)
+}

@@ -28,7 +28,8 @@
 // killed if it still descends from the leader when the tree is killed; on Linux also if
 // it holds one of the leader's output pipes. One that detaches completely (a new
 // session, its parent gone, its output redirected: what a daemon does) survives. So
-// does a process that the user may not signal, such as one that sudo started.
+// does a process that the user may not signal, such as one that sudo started. Nothing escapes
+// from a tree whose Confinement is [Namespaced].
 //
 // # When this program dies
 //

@@ -61,6 +61,9 @@ func startError(c *Command, path string, err error) *StartError {
 		e.Reason = path + " is a directory"
 	case errors.Is(err, os.ErrNotExist):
 		e.Reason = "the interpreter in its #! line does not exist"
+		if c.Confinement != nil {
+			e.Reason += ", or the sandbox does not show the program or the interpreter"
+		}
 	case errors.Is(err, os.ErrPermission):
 		e.Reason = "no permission to execute " + path
 	case errors.Is(err, syscall.ENOEXEC):

@@ -10,9 +10,9 @@ import (
 	"loki/internal/environ"
 )
 
-// find returns the path of the program that name means to a process with environment
-// env. The standard library would use this process's PATH.
-func find(name string, env []string) (string, error) {
+// Find returns the path of the program that name means to a process with environment
+// env. The standard library would use this process's PATH. The error is a *StartError.
+func Find(name string, env []string) (string, error) {
 	if name == "" {
 		return "", &StartError{Program: "program", Reason: "path is empty", Err: exec.ErrNotFound}
 	}

@@ -53,13 +53,17 @@ done`
 // guardPatience bounds the wait for a guard that does not read, as one that was stopped.
 const guardPatience = time.Second
 
-// ready starts the guard if there is none yet, so that it is there before the leader is.
-func (g *guard) ready() {
+// ready starts the guard if there is none yet, so that it is there before the leader is. The error says that a limit of the
+// system is reached.
+func (g *guard) ready() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.cmd == nil {
-		g.start()
+		if err := g.start(); IsLimit(err) {
+			return fmt.Errorf("the guard of its processes: %w", err)
+		}
 	}
+	return nil
 }
 
 // add has the leader guarded until it is removed.
@@ -68,7 +72,7 @@ func (g *guard) add(pid int) (remove func()) {
 	defer g.mu.Unlock()
 	g.leaders[pid] = struct{}{}
 	if g.cmd == nil || !g.send('+', pid) {
-		g.start() // it was killed, or could not be started before
+		_ = g.start() // it was killed, or could not be started before
 	}
 	return func() { g.remove(pid) }
 }
@@ -96,24 +100,25 @@ func (g *guard) send(op byte, pid int) bool {
 }
 
 // start starts the shell and sends it all leaders.
-func (g *guard) start() {
+func (g *guard) start() error {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return
+		return err
 	}
 	defer r.Close()
 	cmd := &exec.Cmd{
 		Path: "/bin/sh", Args: []string{"sh", "-c", strings.TrimSpace(guardScript), "loki-guard"},
 		Dir: "/", Env: []string{}, Stdin: r, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	if cmd.Start() != nil {
+	if err := cmd.Start(); err != nil {
 		_ = w.Close()
-		return
+		return err
 	}
 	g.cmd, g.pipe = cmd, w
 	for pid := range g.leaders {
 		if !g.send('+', pid) {
-			return
+			break
 		}
 	}
+	return nil
 }

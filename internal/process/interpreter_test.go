@@ -41,10 +41,9 @@ func TestInterpreter(t *testing.T) {
 		{name: "py", ext: ".PY", installed: []string{"python3"}, want: "/bin/python3"},
 		{name: "ts_local", ext: ".ts", installed: []string{"npx", "tsx", local}, want: local},
 		{name: "ts_on_path", ext: ".ts", installed: []string{"npx", "tsx"}, want: "/bin/tsx"},
-		{name: "ts_npx", ext: ".TS", installed: []string{"npx"}, want: "/bin/npx tsx"},
 		{name: "no_bash", ext: ".sh", err: "bash not found on PATH"},
 		{name: "no_python", ext: ".py", installed: []string{"bash"}, err: "python3 not found on PATH"},
-		{name: "no_npx", ext: ".ts", err: "npx not found on PATH"},
+		{name: "no_tsx", ext: ".TS", installed: []string{"npx"}, err: "tsx is not installed, and Node.js 22.6 or newer is not there to do without it; install it with: npm install -g tsx"},
 		{name: "unknown", ext: ".js", installed: []string{"bash"}, err: `no interpreter for ".js" scripts (known: .sh, .py, .ts)`},
 		{name: "unknown_in_its_case", ext: ".RB", err: `no interpreter for ".RB" scripts (known: .sh, .py, .ts)`},
 		{name: "without_dot", ext: "sh", err: `no interpreter for "sh" scripts (known: .sh, .py, .ts)`},
@@ -52,7 +51,7 @@ func TestInterpreter(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			argv, err := Interpreter(tt.ext, func(file string) (string, error) {
+			argv, err := Interpreter(tt.ext, filepath.Join(work, "x"), func(file string) (string, error) {
 				switch {
 				case !slices.Contains(tt.installed, file):
 					return "", &exec.Error{Name: file, Err: exec.ErrNotFound}
@@ -64,7 +63,7 @@ func TestInterpreter(t *testing.T) {
 			if got := strings.Join(argv, " "); got != tt.want || err == nil && tt.err != "" || err != nil && err.Error() != tt.err {
 				t.Errorf("got %q, %v", got, err)
 			}
-			if strings.HasSuffix(tt.err, "PATH") && !errors.Is(err, exec.ErrNotFound) {
+			if (strings.HasSuffix(tt.err, "PATH") || strings.HasPrefix(tt.err, "tsx")) && !errors.Is(err, exec.ErrNotFound) {
 				t.Errorf("error %v does not say not found", err)
 			}
 			if known := !strings.HasPrefix(tt.err, "no "); known != Supported(tt.ext) {
@@ -74,13 +73,36 @@ func TestInterpreter(t *testing.T) {
 	}
 }
 
+// TestNodeRunsTypeScript: Node.js takes the place of tsx from the version on that leaves out types itself.
+func TestNodeRunsTypeScript(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-ins are shell scripts")
+	}
+	for version, want := range map[string]bool{"v20.19.0": false, "v22.5.1": false, "v22.6.0": true, "v24.1.0": true, "nonsense": false} {
+		node := filepath.Join(t.TempDir(), "node")
+		if err := os.WriteFile(node, []byte("#!/bin/sh\necho "+version+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		argv, err := Interpreter(".ts", "", func(file string) (string, error) {
+			if file == "node" {
+				return node, nil
+			}
+			return "", exec.ErrNotFound
+		})
+		if got := err == nil && argv[0] == node && slices.Contains(argv, "--experimental-strip-types"); got != want {
+			t.Errorf("%s: got %q, %v", version, argv, err)
+		}
+	}
+}
+
 // TestInterpreterRuns runs a script of each kind whose interpreter is installed.
 func TestInterpreterRuns(t *testing.T) {
 	t.Parallel()
 	for ext, text := range map[string]string{".sh": `echo "hi $1"`, ".py": "import sys\nprint('hi', sys.argv[1])"} {
 		t.Run(strings.TrimPrefix(ext, "."), func(t *testing.T) {
 			t.Parallel()
-			argv, err := Interpreter(ext, nil)
+			argv, err := Interpreter(ext, "", nil)
 			if errors.Is(err, exec.ErrNotFound) {
 				t.Skip(err)
 			}
@@ -190,7 +212,7 @@ func BenchmarkInterpreter(b *testing.B) {
 	for _, ext := range []string{".sh", ".py", ".ts"} {
 		b.Run(strings.TrimPrefix(ext, "."), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Interpreter(ext, nil); err != nil {
+				if _, err := Interpreter(ext, "", nil); err != nil {
 					b.Skip(err)
 				}
 			}

@@ -6,6 +6,9 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"loki/internal/awake"
+	"loki/internal/process/identity"
 )
 
 // timing holds the delays of a run; tests shorten them.
@@ -63,11 +66,11 @@ func run(ctx context.Context, c Command, t timing) (Result, error) {
 	if err != nil {
 		return Result{ExitCode: -1, Duration: time.Since(began)}, err
 	}
-	var expired <-chan time.Time
+	var expired chan struct{} // nil for no limit
 	if c.HasTimeout {
-		timer := time.NewTimer(c.Timeout - time.Since(began))
+		expired = make(chan struct{})
+		timer := awake.AfterFunc(c.Timeout-time.Since(began), func() { close(expired) })
 		defer timer.Stop()
-		expired = timer.C
 	}
 	res, err := p.supervise(ctx, expired, t)
 	res.Duration = time.Since(began)
@@ -75,7 +78,7 @@ func run(ctx context.Context, c Command, t timing) (Result, error) {
 }
 
 // supervise sees the child through to its end.
-func (p *child) supervise(ctx context.Context, expired <-chan time.Time, t timing) (Result, error) {
+func (p *child) supervise(ctx context.Context, expired <-chan struct{}, t timing) (Result, error) {
 	var held bool
 	cause := p.watch(ctx, expired)
 	if cause != nil {
@@ -100,7 +103,7 @@ func (p *child) supervise(ctx context.Context, expired <-chan time.Time, t timin
 
 // watch waits for the end of the leader, and returns nil, or for a reason to kill it,
 // and returns that.
-func (p *child) watch(ctx context.Context, expired <-chan time.Time) (cause error) {
+func (p *child) watch(ctx context.Context, expired <-chan struct{}) (cause error) {
 	select {
 	case <-p.exited:
 		return nil
@@ -114,12 +117,15 @@ func (p *child) watch(ctx context.Context, expired <-chan time.Time) (cause erro
 	if within(0, p.exited) {
 		return nil // it made it all the same
 	}
+	if _, alive := identity.Born(p.pid); !alive && within(time.Second, p.exited) {
+		return nil // the system knew it before the goroutine that waits
+	}
 	return cause
 }
 
 // grace waits for the output to be closed and reports whether it was still held when
 // the time for that was over.
-func (p *child) grace(ctx context.Context, expired <-chan time.Time, grace time.Duration) (held bool) {
+func (p *child) grace(ctx context.Context, expired <-chan struct{}, grace time.Duration) (held bool) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {

@@ -26,7 +26,7 @@ type Service struct {
 // Start starts c, of which Path, Args, Dir, Env, OnStderr and Confinement count. The rest is
 // left to the caller, who has to call Stop or Kill at some time. The error is a *StartError.
 func Start(c Command) (*Service, error) {
-	path, err := find(c.Path, c.Env)
+	path, err := Find(c.Path, c.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func Start(c Command) (*Service, error) {
 	}
 	s := &Service{
 		child:   p,
-		process: cmd.Process,
+		process: p.leader,
 		stdin:   stdin,
 		stdout:  stdout,
 		stop:    make(chan struct{}),

@@ -1,6 +1,11 @@
 package process
 
-import "strings"
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 // Shell is a program that runs commands.
 type Shell struct {
@@ -12,8 +17,12 @@ type Shell struct {
 // FindShell returns the user's shell on the platform goos, as in runtime.GOOS: the one
 // that LOKI_SHELL names, or else SHELL; on Windows the PowerShell that this process seems
 // to run in, or else cmd.exe; everywhere else /bin/sh. getenv returns the value of a
-// variable, empty if it is not set.
-func FindShell(goos string, getenv func(name string) string) Shell {
+// variable, empty if it is not set. A SHELL that is not there, or that of accounts without a login,
+// such as nologin, is replaced by bash or /bin/sh. look finds a program; nil means exec.LookPath.
+func FindShell(goos string, getenv func(name string) string, look func(file string) (string, error)) Shell {
+	if look == nil {
+		look = exec.LookPath
+	}
 	path := getenv("LOKI_SHELL")
 	switch {
 	case path != "":
@@ -21,6 +30,9 @@ func FindShell(goos string, getenv func(name string) string) Shell {
 		path = windowsShell(getenv)
 	default:
 		path = getenv("SHELL")
+		if path != "" && !runsCommands(path, look) {
+			path, _ = look("bash") // "" without it
+		}
 		if path == "" {
 			path = "/bin/sh"
 		}
@@ -43,6 +55,12 @@ func FindShell(goos string, getenv func(name string) string) Shell {
 		s.Flag = "/C"
 	}
 	return s
+}
+
+// runsCommands reports whether a shell is there and is not one that only refuses a login.
+func runsCommands(shell string, look func(string) (string, error)) bool {
+	_, err := look(shell)
+	return err == nil && !slices.Contains([]string{"nologin", "false", "true", "sync", "halt", "shutdown"}, filepath.Base(shell))
 }
 
 // windowsShell recognizes PowerShell by the module path, where it puts the user's own

@@ -1,9 +1,22 @@
 package process
 
-import "testing"
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
 
 func TestFindShell(t *testing.T) {
 	t.Parallel()
+	look := func(file string) (string, error) {
+		if strings.HasPrefix(file, "/missing/") {
+			return "", exec.ErrNotFound
+		}
+		if file == "bash" {
+			return "/bin/bash", nil
+		}
+		return file, nil
+	}
 	const profile = `C:\Users\Ann`
 	for _, tt := range []struct {
 		name, goos string
@@ -12,6 +25,9 @@ func TestFindShell(t *testing.T) {
 	}{
 		{"nothing", "linux", nil, Shell{"/bin/sh", "sh", "-c"}},
 		{"shell", "linux", map[string]string{"SHELL": "/usr/bin/zsh"}, Shell{"/usr/bin/zsh", "zsh", "-c"}},
+		{"nologin", "linux", map[string]string{"SHELL": "/usr/sbin/nologin"}, Shell{"/bin/bash", "bash", "-c"}},
+		{"false", "darwin", map[string]string{"SHELL": "/bin/false"}, Shell{"/bin/bash", "bash", "-c"}},
+		{"not_installed", "linux", map[string]string{"SHELL": "/missing/zsh"}, Shell{"/bin/bash", "bash", "-c"}},
 		{"loki_shell", "darwin", map[string]string{"SHELL": "/bin/zsh", "LOKI_SHELL": "fish"}, Shell{"fish", "fish", "-c"}},
 		{"empty", "linux", map[string]string{"SHELL": "", "LOKI_SHELL": ""}, Shell{"/bin/sh", "sh", "-c"}},
 		{"nushell", "linux", map[string]string{"SHELL": "/opt/nu"}, Shell{"/opt/nu", "nushell", "-c"}},
@@ -37,7 +53,7 @@ func TestFindShell(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := FindShell(tt.goos, func(name string) string { return tt.env[name] }); got != tt.want {
+			if got := FindShell(tt.goos, func(name string) string { return tt.env[name] }, look); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,9 +52,6 @@ func TestRunAtTerminal(t *testing.T) {
 // TestHangUpWhileForking: what a program starts in the moment in which it is asked to end is asked, too.
 func TestHangUpWhileForking(t *testing.T) {
 	t.Parallel()
-	if signal.Ignored(syscall.SIGHUP) {
-		t.Skip("the tests were started with SIGHUP ignored, as by nohup, and so is what they start")
-	}
 	for range 10 {
 		cmd := exec.Command("sh", "-c", "echo ready; i=0; while [ $i -lt 200 ]; do sleep 1000 & i=$((i+1)); done; wait")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

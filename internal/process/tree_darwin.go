@@ -26,7 +26,9 @@ func newTree(terminal bool) (*tree, error) {
 	}
 	unix.CloseOnExec(queue)
 	if !terminal {
-		theGuard.ready()
+		if err := theGuard.ready(); err != nil {
+			return nil, err
+		}
 	}
 	return &tree{family{terminal: terminal}, queue}, nil
 }

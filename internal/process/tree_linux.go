@@ -21,7 +21,9 @@ type tree struct {
 
 func newTree(terminal bool) (*tree, error) {
 	if !terminal {
-		theGuard.ready()
+		if err := theGuard.ready(); err != nil {
+			return nil, err
+		}
 	}
 	return &tree{family: family{terminal: terminal}}, nil
 }
@@ -46,6 +48,8 @@ func (t *tree) start(cmd *exec.Cmd, hold bool) error {
 		return err
 	}
 	cmd.SysProcAttr.Ptrace = false
+	// A Cmd starts once, also if that failed.
+	*cmd = exec.Cmd{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env, Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr, ExtraFiles: cmd.ExtraFiles, SysProcAttr: cmd.SysProcAttr}
 	return cmd.Start()
 }
 

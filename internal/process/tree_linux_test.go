@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -15,8 +16,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"loki/internal/ptytest"
 )
 
 // helperVariable makes the test binary play the program that a test is about.
@@ -25,17 +29,22 @@ const helperVariable = "PROCESS_TEST_HELPER"
 func TestMain(m *testing.M) {
 	switch os.Getenv(helperVariable) {
 	case "":
+		ptytest.ObeySignals()
 		os.Exit(m.Run())
 	case "guarded":
 		helperRun(false)
 	case "unguarded":
 		helperRun(true)
+	case "limited":
+		helperLimited()
 	case "terminal":
 		helperTerminal()
 	case "init":
 		helperInit()
 	case "files":
 		helperFiles()
+	case "untraced":
+		helperUntraced()
 	}
 }
 
@@ -108,6 +117,36 @@ func helperFiles() {
 	fmt.Println(failures > 3, open()-before, err)
 }
 
+// helperUntraced runs the script in the first argument where no process can be traced, as in some containers and under a debugger.
+func helperUntraced() {
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the system call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: unix.SYS_PTRACE},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&program))); errno != 0 {
+		fmt.Println(errno)
+		return
+	}
+	res, err := Run(context.Background(), bash(os.Args[1]))
+	fmt.Printf("%s%v\n", res.Stdout, err)
+}
+
+// TestUntraced starts a leader that cannot be stopped before its first instruction.
+func TestUntraced(t *testing.T) {
+	t.Parallel()
+	if out, err := helper(t, "untraced", "echo begun").Output(); err != nil || string(out) != "begun\n<nil>\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 func helper(t *testing.T, role string, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -118,6 +157,65 @@ func helper(t *testing.T, role string, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), helperVariable+"="+role)
 	cmd.Stderr = os.Stderr
 	return cmd
+}
+
+// stopLimit is the time limit of helperLimited.
+const stopLimit = 3 * time.Second
+
+// helperLimited runs the script in the first argument with a time limit, and prints how it ended.
+func helperLimited() {
+	cmd := bash(os.Args[1])
+	cmd.Timeout, cmd.HasTimeout = stopLimit, true
+	cmd.OnStdout = func(line string) { fmt.Println(line) }
+	_, err := Run(context.Background(), cmd)
+	fmt.Println("ended:", err)
+}
+
+// TestStoppedItself stops a process for longer than the time limit of what it runs. A program that ends meanwhile has ended in
+// time, and one that does not has the rest of its time after that.
+func TestStoppedItself(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, script, want string }{
+		{"ends_meanwhile", `echo begun; read -r _ <"$0"; echo >"$0.end"`, "ended: <nil>"},
+		{"does_not_end", `echo begun; read -r _ <"$0"; echo >"$0.end"; sleep 60`, "ended: bash timed out after 3s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			pipe := filepath.Join(t.TempDir(), "pipe")
+			if err := errors.Join(unix.Mkfifo(pipe, 0o600), unix.Mkfifo(pipe+".end", 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			cmd := helper(t, "limited", strings.ReplaceAll(tt.script, "$0", pipe))
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(stdout)
+			if !lines.Scan() || lines.Text() != "begun" {
+				t.Fatalf("read %q, %v", lines.Text(), lines.Err())
+			}
+			if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(pipe, []byte("\n"), 0); err != nil { // the script is past this, and soon past its end
+				t.Fatal(err)
+			}
+			if _, err := os.ReadFile(pipe + ".end"); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(2 * stopLimit)
+			if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			if !lines.Scan() || lines.Text() != tt.want {
+				t.Errorf("%q, want %q", lines.Text(), tt.want)
+			}
+			_ = cmd.Wait()
+		})
+	}
 }
 
 // TestKilledItself kills a process in the middle of Run and sees what becomes of what

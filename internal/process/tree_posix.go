@@ -21,6 +21,7 @@ const deathLimit = time.Second
 type family struct {
 	terminal bool
 	pid      int
+	first    int    // the first process of the namespace of the tree; 0 without one
 	strays   []proc // descendants that kill found outside the group
 }
 
@@ -36,9 +37,30 @@ func (f *family) adopt(p *os.Process) error {
 	return nil
 }
 
+// enter makes a process of a namespace the leader. first is the one with which all that are in it end.
+func (f *family) enter(first, command int) *os.Process {
+	f.first, f.pid = first, command
+	p, _ := os.FindProcess(command) // it is a child that has not been reaped
+	return p
+}
+
+// endNamespace returns when no process of the namespace is left. The leader has to be reaped before.
+func (f *family) endNamespace() {
+	_ = unix.Kill(f.first, unix.SIGKILL) // it may have been already
+	for {
+		if _, err := unix.Wait4(f.first, nil, 0, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
 // kill kills the leader, its group, and those descendants that have left the group.
 // The latter are looked up first: with its parent a process loses its descent.
 func (f *family) kill() {
+	if f.first != 0 {
+		_ = unix.Kill(f.first, unix.SIGKILL)
+		return
+	}
 	for _, d := range descendants(processes(), f.pid) {
 		if pgid, err := unix.Getpgid(d.pid); f.terminal || err == nil && pgid != f.pid {
 			f.strays = append(f.strays, d)
@@ -100,6 +122,10 @@ func (f *family) killGroup() {
 // sweep kills what is left of the session and waits until it is dead. Call it when the
 // leader has ended.
 func (f *family) sweep() {
+	if f.first != 0 {
+		f.kill()
+		return
+	}
 	if !f.terminal { // else group and session are our own
 		f.killGroup()
 		f.killSession()

@@ -52,6 +52,10 @@ func (t *tree) start(cmd *exec.Cmd, _ bool) error { return cmd.Start() }
 // proceed has nothing to do: the leader has begun.
 func (t *tree) proceed() {}
 
+// enter and endNamespace are for systems with process namespaces.
+func (t *tree) enter(_, _ int) *os.Process { return t.leader }
+func (t *tree) endNamespace()              {}
+
 // adopt puts the leader into the job and lets it run.
 func (t *tree) adopt(p *os.Process) error {
 	t.leader = p

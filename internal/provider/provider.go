@@ -124,6 +124,8 @@ type Chunk struct {
 	Stop      chat.StopReason // End
 	Usage     chat.Usage      // End; estimated if the provider reported none
 	Limit     int             // End: the output limit that was sent, in tokens, if it is another than the request's
+	Window    bool            // End with chat.StopLength: it was not the output limit, but the context window is full
+	Broken    bool            // End: the calls may lack arguments, or have those of others, so they must not be run
 	Body      string          // End of a reply without text and calls: the beginning of what the server sent
 }
 

@@ -17,6 +17,7 @@ type Base struct {
 	index  Index
 	stats  Stats
 	models Models
+	denied func(path string) bool
 }
 
 // Open opens the knowledge base in s. The name is for messages. A base that was not built yet is an
@@ -35,6 +36,10 @@ func Open(ctx context.Context, name string, s Store, m Models) (*Base, error) {
 	}
 	return &Base{name: name, index: index, stats: stats, models: m}, nil
 }
+
+// Deny has searches leave out the documents for which denied returns true, by their absolute paths. Nil leaves out none. It is
+// called before the first search.
+func (b *Base) Deny(denied func(path string) bool) { b.denied = denied }
 
 // Quantized returns a base like b whose vectors are kept in memory as quantization says, for which
 // nothing is built. The caller closes both, b last. Where quantization has no effect, the base has

@@ -149,8 +149,15 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 	case w.added+w.kept == 0 && w.firstErr != nil:
 		return Stats{}, fault.Wrap(fault.CodeOf(w.firstErr), w.firstErr, "none of its documents could be read")
 	case w.added+w.kept == 0 && w.passed > 0:
-		return Stats{}, fault.New(fault.NotFound, "%s", noText(w.passed, w.set.Documents...)).
-			WithHint("binary files are not indexed, and links out of a directory are not followed; document_loaders in config.yaml can convert further formats")
+		var all count
+		for _, c := range w.counts {
+			all.passed, all.denied = all.passed+c.passed, all.denied+c.denied
+		}
+		err := fault.New(fault.NotFound, "%s", all.noText(w.set.Documents...))
+		if all.denied > 0 {
+			return Stats{}, err.WithHint("the rules are those under permission in config.yaml")
+		}
+		return Stats{}, err.WithHint("binary files are not indexed, and links out of a directory are not followed; document_loaders in config.yaml can convert further formats")
 	case w.added+w.kept == 0:
 		return Stats{}, fault.New(fault.NotFound, "%s", noDocuments(w.set.Documents...)).
 			WithHint("check the path and its pattern: 'DIR/**/*.md' has all Markdown files below DIR; what .gitignore names is left out")
@@ -181,7 +188,7 @@ func (w *work) warnOfEmpty(ctx context.Context) error {
 		var err error
 		switch {
 		case c.passed > 0 && c.passed == c.found:
-			err = w.warnf(ctx, "%s", noText(c.passed, s))
+			err = w.warnf(ctx, "%s", c.noText(s))
 		case c.found == 0 && !w.covers(s):
 			err = w.warnf(ctx, "%s", noDocuments(s))
 		}
@@ -206,12 +213,17 @@ func noDocuments(sources ...string) string {
 	return "there are no documents at " + list(sources)
 }
 
-func noText(passed int, sources ...string) string {
+// noText says that all documents at sources were passed over, and how many of them for a rule.
+func (c count) noText(sources ...string) string {
 	was := "were"
-	if passed == 1 {
+	if c.passed == 1 {
 		was = "was"
 	}
-	return fmt.Sprintf("there is no text at %s: %s %s passed over", list(sources), text.Count(passed, "file"), was)
+	why := ""
+	if c.denied > 0 {
+		why = fmt.Sprintf(", and a rule keeps %s of them from models", map[bool]string{true: "all", false: fmt.Sprint(c.denied)}[c.denied == c.passed])
+	}
+	return fmt.Sprintf("there is no text at %s: %s %s passed over%s", list(sources), text.Count(c.passed, "file"), was, why)
 }
 
 // list returns sources for people, without the passwords of addresses.

@@ -22,6 +22,7 @@ type document struct {
 	bytes  int  // of the text
 	kept   bool // it has not changed
 	passed bool // it is not text
+	denied bool // a rule keeps it from models
 	err    error
 	broken error // ends the build
 
@@ -113,6 +114,7 @@ func (w *work) read(ctx context.Context, d *document) {
 }
 
 func (d *document) fail(err error) {
+	d.denied = errors.Is(err, source.ErrWithheld)
 	if d.passed = errors.Is(err, source.ErrPassedOver); !d.passed {
 		d.err = err
 	}
@@ -130,6 +132,9 @@ func (w *work) counted(d *document) {
 	c := w.counts[from]
 	if c.found++; d.passed {
 		c.passed++
+		if d.denied {
+			c.denied++
+		}
 	}
 	w.counts[from] = c
 }

@@ -37,9 +37,29 @@ type Rank struct {
 	Score float64 `json:"score"` // cosine, or BM25
 }
 
-// Source returns where the passage is: "path:12-40", "path:12", or the path where lines mean nothing.
+// pages returns the first and the last page of the passage, from 1; 0 if its document has no pages. See [split.Piece].
+func (h Hit) pages() (first, last int) {
+	if h.Start > 0 {
+		return 0, 0
+	}
+	if n, _ := fmt.Sscanf(h.Heading, "pages %d-%d", &first, &last); n == 2 {
+		return first, last
+	}
+	if n, _ := fmt.Sscanf(h.Heading, "page %d", &first); n == 1 {
+		return first, first
+	}
+	return 0, 0
+}
+
+// Source returns where the passage is: "path:12-40", "path:12", "path, page 3", "path, pages 3-4", or the path where
+// neither lines nor pages mean anything.
 func (h Hit) Source() string {
+	first, last := h.pages()
 	switch {
+	case first > 0 && first == last:
+		return fmt.Sprintf("%s, page %d", h.Path, first)
+	case first > 0:
+		return fmt.Sprintf("%s, pages %d-%d", h.Path, first, last)
 	case h.Start == 0:
 		return h.Path
 	case h.Start == h.End:
@@ -93,6 +113,7 @@ func (f Found) Event() event.Retrieved {
 	passages := make([]event.Passage, len(f.Hits))
 	for i, h := range f.Hits {
 		passages[i] = event.Passage{Path: h.Path, Start: h.Start, End: h.End, Score: h.Score}
+		passages[i].Page, passages[i].LastPage = h.pages()
 	}
 	return event.Retrieved{Base: f.Base, Query: f.Query, Sources: passages}
 }

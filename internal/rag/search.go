@@ -70,6 +70,12 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 		}
 	}
 	list := fuse(near, words, s.set.TopK)
+	if s.denied != nil {
+		if err := s.read(ctx, &list, false); err != nil {
+			return nil, err
+		}
+		list = slices.DeleteFunc(list, func(c candidate) bool { return s.denied(c.chunk.Path) })
+	}
 	if s.set.RerankerModel != "" {
 		if list, err = s.rerank(ctx, near, words, list); err != nil {
 			return nil, err
@@ -91,7 +97,7 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 // depth returns how long the lists of matches are: as long as the result, or longer if it is chosen
 // from them in another way than by their order.
 func (s *search) depth() int {
-	if s.set.RerankerModel == "" && s.set.Diversity == 0 {
+	if s.set.RerankerModel == "" && s.set.Diversity == 0 && s.denied == nil {
 		return s.set.TopK
 	}
 	return max(4*s.set.TopK, 20)

@@ -85,8 +85,8 @@ type work struct {
 }
 
 // count says how many documents of a source were found, the source itself included if it failed, and
-// how many of them were passed over.
-type count struct{ found, passed int }
+// how many of them were passed over, and of these how many since a rule keeps them from models.
+type count struct{ found, passed, denied int }
 
 // documents reads the sources and puts their documents into the build. All goroutines have ended
 // when it returns.

@@ -29,6 +29,8 @@ func TestTokens(t *testing.T) {
 		{"halfwidth", "ｶﾞｲﾄﾞ", "ガイ イド"},
 		{"korean", "한국어 server를", "한국 국어 server 를"},
 		{"thai", "น้ำดี", "น้ํา าดี"},
+		{"soft_hyphens", "Do\u00adnau\u00addampf\u00adschiff", "donaudampfschiff"},
+		{"zero_width", "zero\u200bwidth word\u2060joiner \ufefffirst", "zerowidth wordjoin first"},
 		{"punctuation", "... --- !!!", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

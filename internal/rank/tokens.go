@@ -9,6 +9,8 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 	"golang.org/x/text/unicode/norm"
 	"golang.org/x/text/unicode/rangetable"
+
+	"loki/internal/text"
 )
 
 // Tokens returns the tokens of text in order.
@@ -103,24 +105,25 @@ func word(text string, i int) (end int, ok bool) {
 
 // field appends the tokens of text that is not ASCII alone and has no blanks. Scripts that are
 // written without spaces have no words that could be told apart without a dictionary: their tokens
-// are pairs of characters, each of which overlaps with the next.
-func (z *Tokenizer) field(list []string, text string) []string {
-	for text != "" {
-		end := strings.IndexFunc(text, func(r rune) bool { return unicode.Is(unspaced, r) })
+// are pairs of characters, each of which overlaps with the next. Invisible characters, such as soft hyphens, are ignored.
+func (z *Tokenizer) field(list []string, s string) []string {
+	s = text.WithoutInvisible(s)
+	for s != "" {
+		end := strings.IndexFunc(s, func(r rune) bool { return unicode.Is(unspaced, r) })
 		if end < 0 {
-			end = len(text)
+			end = len(s)
 		}
 		// Word boundaries are those of Unicode (UAX #29), by which a_b and server:x are one word.
-		for segments := words.FromString(text[:end]); segments.Next(); {
+		for segments := words.FromString(s[:end]); segments.Next(); {
 			list = z.word(list, segments.Value())
 		}
-		text = text[end:]
-		end = strings.IndexFunc(text, func(r rune) bool { return !unicode.Is(unspaced, r) && !unicode.Is(unicode.M, r) })
+		s = s[end:]
+		end = strings.IndexFunc(s, func(r rune) bool { return !unicode.Is(unspaced, r) && !unicode.Is(unicode.M, r) })
 		if end < 0 {
-			end = len(text)
+			end = len(s)
 		}
-		list = pairs(list, text[:end])
-		text = text[end:]
+		list = pairs(list, s[:end])
+		s = s[end:]
 	}
 	return list
 }

@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/clipperhouse/uax29/v2/words"
+
+	texts "loki/internal/text"
 )
 
 // plainTokens finds tokens as Tokenizer does, without its shortcuts.
@@ -19,7 +21,7 @@ func plainTokens(text string) []string {
 		}
 		list = append(list, Stem(word))
 	}
-	for segments := words.FromString(strings.ToValidUTF8(text, " ")); segments.Next(); {
+	for segments := words.FromString(texts.WithoutInvisible(strings.ToValidUTF8(text, " "))); segments.Next(); {
 		word := segments.Value()
 		if !strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			continue

@@ -192,7 +192,7 @@ func (s *Secrets) body(b event.Body) event.Body {
 		b.FailedItems = s.texts(b.FailedItems)
 		return b
 	case event.NodeFinished:
-		b.Error = s.Text(b.Error)
+		b.Error, b.Edges = s.Text(b.Error), s.texts(b.Edges)
 		return b
 	case event.StateUpdated:
 		b.Values = s.members(b.Values)

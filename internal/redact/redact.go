@@ -157,20 +157,19 @@ const minLine = 16
 
 // variants returns the forms in which a secret appears, always in the same order: as it is, in
 // JSON without and with the escapes of HTML, in JSON within JSON, in a query, in a path, in
-// base64, and its lines. Some are the same.
+// base64, its lines, and in JSON within JSON with the escapes of HTML in one or both. Some are the same.
 func variants(secret string) []string {
-	plain := quoted(secret, false)
+	plain, html := quoted(secret, false), quoted(secret, true)
 	all := []string{
-		secret, plain, quoted(secret, true), quoted(plain, false), url.QueryEscape(secret), url.PathEscape(secret),
+		secret, plain, html, quoted(plain, false), url.QueryEscape(secret), url.PathEscape(secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)),
 	}
-	if !strings.Contains(secret, "\n") {
-		return all
+	if strings.Contains(secret, "\n") {
+		for line := range strings.Lines(secret) {
+			all = append(all, strings.TrimSpace(line))
+		}
 	}
-	for line := range strings.Lines(secret) {
-		all = append(all, strings.TrimSpace(line))
-	}
-	return all
+	return append(all, quoted(plain, true), quoted(html, false), quoted(html, true)) // places are on record: these came later
 }
 
 // quoted returns what stands between the quotes of a JSON string.

@@ -134,9 +134,13 @@ func (o SourceOptions) Sources(passages []event.Passage) []string {
 	return list
 }
 
-// placeIn writes the lines of a passage: ":12-40", ":12", or "" where lines mean nothing.
+// placeIn writes the lines of a passage, ":12-40" or ":12", or its pages, ", page 3" or ", pages 3-4"; "" if it has neither.
 func placeIn(p event.Passage) string {
 	switch {
+	case p.Page > 0 && p.LastPage <= p.Page:
+		return fmt.Sprintf(", page %d", p.Page)
+	case p.Page > 0:
+		return fmt.Sprintf(", pages %d-%d", p.Page, p.LastPage)
 	case p.Start == 0:
 		return ""
 	case p.End <= p.Start:

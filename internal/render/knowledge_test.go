@@ -55,6 +55,8 @@ var found = []event.Passage{
 	{Path: "https://example.com/a%20b", Score: 0.09},
 	{Path: "/srv/day \x1b[31m#1.txt", Start: 1, End: 2, Score: 0.05},
 	{Path: "jina:https://example.com", Score: 0.01},
+	{Path: "/home/ada/notes/boats.pdf", Page: 3, LastPage: 3, Score: 0.01},
+	{Path: "/home/ada/notes/boats.pdf", Page: 3, LastPage: 4, Score: 0.01},
 }
 
 func TestSources(t *testing.T) {
@@ -67,22 +69,30 @@ func TestSources(t *testing.T) {
  2. https://example.com/a%20b
  3. notes/boats.md:88
  4. /srv/day #1.txt:1-2
- 5. jina:https://example.com`},
+ 5. jina:https://example.com
+ 6. notes/boats.pdf, page 3
+ 7. notes/boats.pdf, pages 3-4`},
 		{"scores", render.SourceOptions{Dir: "/srv/x", Scores: true}, ` 1. /home/ada/notes/boats.md:12-40 (0.180)
  2. https://example.com/a%20b (0.100)
  3. /home/ada/notes/boats.md:88 (0.091)
  4. ../day #1.txt:1-2 (0.050)
- 5. jina:https://example.com (0.010)`},
+ 5. jina:https://example.com (0.010)
+ 6. /home/ada/notes/boats.pdf, page 3 (0.010)
+ 7. /home/ada/notes/boats.pdf, pages 3-4 (0.010)`},
 		{"links", render.SourceOptions{Dir: "/home/ada", Host: "pc", Terminal: render.Capabilities{Hyperlinks: true}}, ` 1. <file://pc/home/ada/notes/boats.md|notes/boats.md:12-40>
  2. <https://example.com/a%20b|https://example.com/a%20b>
  3. <file://pc/home/ada/notes/boats.md|notes/boats.md:88>
  4. <file://pc/srv/day%20%1B%5B31m%231.txt|/srv/day #1.txt:1-2>
- 5. jina:https://example.com`},
+ 5. jina:https://example.com
+ 6. <file://pc/home/ada/notes/boats.pdf|notes/boats.pdf, page 3>
+ 7. <file://pc/home/ada/notes/boats.pdf|notes/boats.pdf, pages 3-4>`},
 		{"anchors", render.SourceOptions{Dir: "/home/ada/notes", Terminal: render.Capabilities{Hyperlinks: true, LineAnchors: true}}, ` 1. <file:///home/ada/notes/boats.md#12|boats.md:12-40>
  2. <https://example.com/a%20b|https://example.com/a%20b>
  3. <file:///home/ada/notes/boats.md#88|boats.md:88>
  4. <file:///srv/day%20%1B%5B31m%231.txt#1|/srv/day #1.txt:1-2>
- 5. jina:https://example.com`},
+ 5. jina:https://example.com
+ 6. <file:///home/ada/notes/boats.pdf|boats.pdf, page 3>
+ 7. <file:///home/ada/notes/boats.pdf|boats.pdf, pages 3-4>`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := strings.Join(tt.o.Sources(found), "\n")

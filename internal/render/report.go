@@ -37,6 +37,7 @@ type summary struct {
 	Stop      chat.StopReason   `json:"stop,omitempty"`
 	Steps     int               `json:"steps"`
 	Failures  int               `json:"failures"`
+	Unhandled int               `json:"unhandled_failures,omitempty"`
 	Usage     chat.Usage        `json:"usage"`
 	Seconds   float64           `json:"seconds"`
 	Nodes     []*nodeSummary    `json:"nodes"`
@@ -189,6 +190,7 @@ func (r *Report) finish(b event.Finished) {
 	s.Output, s.Error, s.Code = b.Output, b.Error, b.Code
 	s.Steps += b.Steps
 	s.Failures += b.Failures
+	s.Unhandled += b.Unhandled
 	s.Usage = s.Usage.Add(b.Usage)
 	r.total += b.Duration
 }

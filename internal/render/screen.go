@@ -210,7 +210,7 @@ func (s *Screen) lines(text string) {
 		return
 	}
 	s.buf.Reset()
-	wiped := s.rewind(before, columns, rows, text != "")
+	wiped := s.rewind(before, columns, rows, text != "" || len(s.drawn) == 0)
 	if text != "" && s.midline {
 		s.buf.WriteByte('\n')
 		s.midline = false
@@ -222,7 +222,7 @@ func (s *Screen) lines(text string) {
 		}
 		s.buf.WriteByte('\n')
 	}
-	if len(before) > 0 { // also what the user typed meanwhile, such as ^C
+	if len(before) > 0 && (text != "" || len(s.drawn) > 0) { // also what the user typed meanwhile, such as ^C
 		s.buf.WriteString("\x1b[J")
 	}
 	if s.buf.Len() > 0 {

@@ -75,6 +75,16 @@ func (r *repl) hold() (release func()) {
 	return watch.Pause()
 }
 
+// keep keeps what was typed at a question, but not for it, for the next line.
+func (r *repl) keep(typed []byte) {
+	r.mu.Lock()
+	watch := r.watch
+	r.mu.Unlock()
+	if watch != nil {
+		watch.Keep(typed)
+	}
+}
+
 // lend leaves the whole terminal to another program, Ctrl-C included, until release is called.
 func (r *repl) lend() (release func()) {
 	resume := r.hold()

@@ -7,15 +7,20 @@ import (
 	"time"
 )
 
-// notify has the terminal tell the user that something that took long is over, if they want to know.
-func (r *repl) notify(took time.Duration, err error) {
-	cfg := r.app.Config
-	if !cfg.Notify || took < time.Duration(cfg.NotifyAfter)*time.Second {
-		return
-	}
+// over has the terminal notify the user that something that took long is over, see notify.
+func (r *repl) over(took time.Duration, err error) {
 	what := "the answer is there"
 	if err != nil {
 		what = "stopped by an error"
+	}
+	r.notify(took, what)
+}
+
+// notify has the terminal notify the user of what needs them after something that took long, if they want to know.
+func (r *repl) notify(took time.Duration, what string) {
+	cfg := r.app.Config
+	if !cfg.Notify || took < time.Duration(cfg.NotifyAfter)*time.Second {
+		return
 	}
 	text := fmt.Sprintf("%s after %s", what, took.Round(time.Second))
 	_, _ = io.WriteString(r.out, notification(r.display.Getenv, text)) // nothing depends on it

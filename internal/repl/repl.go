@@ -81,6 +81,7 @@ type repl struct {
 	watch  *line.Watch // nil while nothing watches the keyboard
 	leave  bool        // the user wants to leave when what is being done has ended
 	deaf   int         // how many programs have the terminal that Ctrl-C is meant for
+	active time.Time   // when the user last entered something
 	ended  bool        // a signal ends the REPL, so that no question is answered any more
 }
 
@@ -156,6 +157,7 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 // submit does what the user entered, and shows what came of it. It reports whether the user leaves.
 func (r *repl) submit(ctx context.Context, text string) (leave bool) {
 	begun := time.Now()
+	r.seen(begun)
 	working, done := r.begin(ctx)
 	err := r.do(working, text)
 	if closeErr := r.answer.Close(); err == nil {
@@ -170,7 +172,7 @@ func (r *repl) submit(ctx context.Context, text string) (leave bool) {
 	if leave {
 		return true
 	}
-	r.notify(time.Since(begun), err)
+	r.over(time.Since(begun), err)
 	r.replay()
 	return false
 }
@@ -213,7 +215,7 @@ func (r *repl) paint(parameters, text string) string {
 
 // asker asks the user while something is being done. After a signal there is nobody to answer.
 func (r *repl) asker() ask.Asker {
-	return asker{r.display.Terminal(r.interrupt, r.hold), r}
+	return asker{r.display.Terminal(r.interrupt, r.hold, r.keep), r}
 }
 
 type asker struct {
@@ -226,7 +228,19 @@ func (a asker) Ask(ctx context.Context, q ask.Question) (string, error) {
 	if a.repl.isEnded() {
 		return ask.Unavailable{}.Ask(ctx, q)
 	}
+	a.repl.mu.Lock()
+	waited := time.Since(a.repl.active)
+	a.repl.mu.Unlock()
+	a.repl.notify(waited, "a question waits for your answer")
+	defer func() { a.repl.seen(time.Now()) }()
 	return a.Asker.Ask(ctx, q)
+}
+
+// seen notes that the user was active at a time.
+func (r *repl) seen(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.active = at
 }
 
 // Hold is for [ask.Hold].

@@ -5,6 +5,7 @@ package repl_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -23,17 +24,27 @@ import (
 	"loki/internal/cli"
 	"loki/internal/conversation"
 	"loki/internal/display"
+	"loki/internal/ptytest"
 	"loki/internal/repl"
+	"loki/internal/sample"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(suite{m}, map[string]func(){
 		"loki": func() {
 			if !repl.Guard(os.Args[1:]) {
 				os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: run}))
 			}
 		},
 	})
+}
+
+// suite is the tests of this package.
+type suite struct{ *testing.M }
+
+func (s suite) Run() int {
+	ptytest.ObeySignals()
+	return s.M.Run()
 }
 
 // run is [repl.Run]. With the variable PANICS, showing an error panics, and SIGUSR1 has another goroutine panic.
@@ -352,7 +363,6 @@ func TestQuestion(t *testing.T) {
 // TestSignalsEnd: a signal ends the REPL at the prompt and during an answer. The session is saved by its
 // settings, and nothing is asked.
 func TestSignalsEnd(t *testing.T) {
-	obeyHangUps(t)
 	for name, sig := range map[string]syscall.Signal{"terminated": syscall.SIGTERM, "hung_up": syscall.SIGHUP} {
 		for _, during := range []string{"prompt", "answer", "question"} {
 			t.Run(name+"_at_"+during, func(t *testing.T) {
@@ -423,7 +433,6 @@ func TestCrash(t *testing.T) {
 // TestUndecidedSession: what was said in a session is written before the user is asked about it, so that it outlives the
 // program, and a question that is not answered decides nothing.
 func TestUndecidedSession(t *testing.T) {
-	obeyHangUps(t)
 	for name, leave := range map[string]func(x *talk){
 		"killed": func(x *talk) {
 			x.signal(syscall.SIGKILL)
@@ -618,10 +627,63 @@ func TestNoTerminal(t *testing.T) {
 	}
 }
 
-// obeyHangUps has programs that the test starts obey SIGHUP even if the test is run by nohup: a
-// signal that is caught is not ignored in children.
-func obeyHangUps(t *testing.T) {
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGHUP)
-	t.Cleanup(func() { signal.Stop(c) })
+// TestQuestionTypedAhead types a question while a command asks something else: it does not answer that, and is asked afterwards.
+func TestQuestionTypedAhead(t *testing.T) {
+	for name, answer := range map[string]string{"enter": "\r", "letter": "n\r", "digit": "2\r"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := begin(t, map[string]string{"rules.yaml": "default: {reply: 'You said: {{text}}'}\n"})
+			x.types("hello\r")
+			x.sees("You said: hello", prompt)
+			x.types(".session trip\ryes, what is a sail?\r") // the last question could be taken over into the session
+			x.sees("last question", "Number [no]: ")
+			x.types(answer)
+			x.sees("You said: yes, what is a sail?", prompt)
+			x.types(".exit\r")
+			x.sees("Save session trip?", "Number [no]: ")
+			x.types(answer)
+			x.leaves(0)
+		})
+	}
+}
+
+// TestTypedAheadOfQuestions types random texts after a line that leads to a question. They do not answer it.
+func TestTypedAheadOfQuestions(t *testing.T) {
+	const writes = "rules:\n  - match: {text: write it, turn: 1}\n    tool_calls: [{name: fs_write, arguments: {path: one.txt, contents: new}}]\ndefault: {reply: 'the end'}\n"
+	for name, tt := range map[string]struct{ line, asks, answer, sees string }{
+		"permission": {"write it", "Replace the contents", "n\r", "the end"},
+		"picker":     {".models builtin", "Which model?", "builtin:echo\r", "✓ builtin:echo"},
+		"session":    {".session trip", "last question", "no\r", "trip"},
+	} {
+		for i, ahead := range ptytest.TypedAhead(200) {
+			if i%sample.Step(101) != 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%d", name, i), func(t *testing.T) {
+				t.Parallel()
+				term := []string{"xterm-256color", "dumb"}[i%2]
+				x := start(t, map[string]string{
+					"config.yaml": "model: builtin:script\ntheme: dark\nenabled_tools: fs_write\nclients: [{type: builtin, script: rules.yaml}]\n",
+					"rules.yaml":  writes,
+				}, []string{"TERM=" + term, "NO_COLOR="})
+				file := filepath.Join(x.dir, "one.txt")
+				if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				x.sees(prompt)
+				x.types("hello\r")
+				x.sees("the end", prompt)
+				x.types(tt.line + "\r" + ahead)
+				x.sees(tt.asks)
+				if term == "dumb" {
+					x.sees(": ") // of the prompt
+				}
+				x.types(tt.answer)
+				x.sees(tt.sees)
+				if got, err := os.ReadFile(file); err != nil || string(got) != "old" {
+					t.Errorf("%q was typed ahead, and the file is %q, %v\n%s", ahead, got, err, x.text())
+				}
+			})
+		}
+	}
 }

@@ -15,7 +15,6 @@ import (
 // TestSignalsEndCommands: a signal ends the REPL and the command of the shell that has the terminal, with what
 // that has started.
 func TestSignalsEndCommands(t *testing.T) {
-	obeyHangUps(t)
 	for name, sig := range map[string]syscall.Signal{"terminated": syscall.SIGTERM, "hung_up": syscall.SIGHUP} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -40,7 +40,7 @@ func list(dir fs.FS) ([]string, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	var names []string
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), extension); ok && !e.IsDir() && name != "" {
+		if name, ok := strings.CutSuffix(e.Name(), extension); ok && !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 			names = append(names, name)
 		}
 	}
@@ -79,7 +79,7 @@ func (l Library) expand(r Role) Role {
 }
 
 func (l Library) read(name string) (text, file string, err error) {
-	if !filepath.IsLocal(name + extension) {
+	if !filepath.IsLocal(name+extension) || strings.ContainsRune(name, 0) || len(name) > 250 {
 		return "", "", l.unknown(name)
 	}
 	file = filepath.Join(l.Dir, name+extension)

@@ -72,6 +72,7 @@ func isRule(line string) bool {
 
 func (r *Role) read(m *yamldoc.Map) {
 	m.Ignore("name")
+	m.Renamed("use_tools", "enabled_tools")
 	for _, s := range r.Settings.List() {
 		ReadSetting(m, s)
 	}
@@ -79,7 +80,6 @@ func (r *Role) read(m *yamldoc.Map) {
 	if m.Text("prompt", &template) {
 		r.Template = strings.TrimSpace(template)
 	}
-	m.Renamed("use_tools", "enabled_tools")
 	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros", "memory")
 	m.Done()
 }

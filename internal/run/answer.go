@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"loki/internal/ask"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/schema"
@@ -176,6 +178,48 @@ func NotLists(pending []Pending, lists []string) error {
 	}
 	return nil
 }
+
+// unheard returns the questions of a run that have an answer on record, but no event that says so, because the process that
+// recorded the answer ended before the work took it.
+func unheard(ctx context.Context, store Store, id string) (silent []string, err error) {
+	answered, err := store.Answered(ctx, id)
+	if err != nil || len(answered) == 0 {
+		return nil, err
+	}
+	asked := make(map[string]bool)
+	const page = 1000
+	for after, more := 0, true; more; {
+		events, err := store.Events(ctx, id, after, page)
+		if err != nil {
+			return nil, err
+		}
+		more = len(events) == page
+		for _, ev := range events {
+			after = ev.Number
+			if !bytes.HasPrefix(ev.JSON, questionEvent) && !bytes.HasPrefix(ev.JSON, answerEvent) {
+				continue
+			}
+			switch parsed, err := event.Parse(ev.JSON); b := parsed.Body.(type) {
+			case event.Question:
+				asked[b.ID] = err == nil
+			case event.Answer:
+				delete(asked, b.ID)
+			}
+		}
+	}
+	for _, p := range answered {
+		if asked[p.ID] {
+			silent = append(silent, p.ID)
+		}
+	}
+	return silent, nil
+}
+
+// How events begin that are on record.
+var (
+	questionEvent = []byte(`{"type":"` + event.Question{}.Type() + `"`)
+	answerEvent   = []byte(`{"type":"` + event.Answer{}.Type() + `"`)
+)
 
 // answered reports whether the run has an answer to a question.
 func (h History) answered(id string) bool {

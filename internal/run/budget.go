@@ -96,6 +96,9 @@ func (b *Budget) place(asked bool) string {
 	if asked {
 		return b.askedIn
 	}
+	if b.asked != (graph.Budget{}) {
+		return b.in + ", which a budget of the command or the request does not raise"
+	}
 	return b.in
 }
 

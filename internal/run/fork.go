@@ -45,7 +45,7 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 		return Outcome{}, err
 	}
 	start.State = withSet(start.State, f.Set)
-	start.Usage, start.Failures = chat.Usage{}, 0
+	start.Usage, start.Failures, start.Unhandled = chat.Usage{}, 0, 0
 	if t := (Terms{Yes: f.Yes, NoStream: f.NoStream, NoCompensate: f.Keep, Budget: f.Budget}); t != (Terms{}) {
 		job.Info.Terms = &t
 	}

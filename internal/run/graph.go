@@ -143,7 +143,7 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 	}
 	d.ahead.stop(fault.CodeOf(err) == fault.Suspended)
 	return Outcome{
-		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures, Usage: d.usage, Nodes: d.nodeStats(), Undone: undoneOf(pr),
+		Output: pr.Output, State: pr.State, Steps: pr.Step, Failures: pr.Failures, Unhandled: pr.Unhandled, Usage: d.usage, Nodes: d.nodeStats(), Undone: undoneOf(pr),
 	}, err
 }
 
@@ -154,7 +154,7 @@ type NodeStats struct {
 	Visits   int
 	Total    time.Duration // work only, without waiting for a slot
 	Max      time.Duration
-	Failures int // failed visits, tolerated ones included
+	Failures int // failed visits, tolerated ones included, and failures inside of visits
 	Usage    chat.Usage
 }
 
@@ -510,11 +510,11 @@ func (d *driver) executeOne(ctx context.Context, t *Task, done finishedTask, par
 	d.protect(ctx, t, res)
 	res.Node = t.Node.ID
 	if d.secrets != nil {
-		d.secrets.add(t.Draft.Diff())
+		d.secrets.add(t.Draft.Writes())
 		*res = d.secrets.result(*res)
 	}
 	if res.Err == nil {
-		res.Writes = t.Draft.Diff()
+		res.Writes = t.Draft.Writes()
 	}
 	v.Step, v.Node, v.Type, v.Number = t.Step, t.Node.ID, t.Node.Type, t.Visit
 	v.Started, v.Duration, v.Usage, v.Retries = start, d.now().Sub(start), t.Usage, t.Retries
@@ -535,7 +535,7 @@ func waits(res graph.Result) bool { return fault.CodeOf(res.Err) == fault.Suspen
 // close completes the visit of a task that is over or waits, emits how it ended and keeps its result.
 func (d *driver) close(ctx context.Context, t *Task, done finishedTask, parallel bool) error {
 	res, v := done.result, done.visit
-	v.Targets, v.Canceled = res.Targets, res.Canceled
+	v.Targets, v.Canceled, v.Tolerated = res.Targets, res.Canceled, res.Inner.Failures
 	waiting := waits(*res)
 	switch {
 	case waiting:
@@ -549,7 +549,7 @@ func (d *driver) close(ctx context.Context, t *Task, done finishedTask, parallel
 	if !t.Events.Silent() {
 		if err := t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
 			NodeType: string(t.Node.Type), Duration: v.Duration, Targets: d.names(res.Targets), Edges: res.Taken, End: res.Ended, Waiting: waiting,
-			Error: v.Error, Canceled: res.Canceled, Parallel: parallel,
+			Error: v.Error, Tolerated: v.Tolerated, Canceled: res.Canceled, Parallel: parallel,
 		}); err != nil {
 			return err
 		}
@@ -592,7 +592,7 @@ func (d *driver) count(v *Visit) {
 	s.Total += v.Duration
 	s.Max = max(s.Max, v.Duration)
 	s.Usage = s.Usage.Add(v.Usage)
-	if v.Failed {
+	if s.Failures += v.Tolerated; v.Failed {
 		s.Failures++
 	}
 	d.usage = d.usage.Add(v.Usage)

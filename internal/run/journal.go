@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -61,7 +62,7 @@ type Store interface {
 
 	// Signal keeps a signal for a run that has not ended, also while a process holds it, and returns it as it is on record. The
 	// value is JSON. If the run is over by being done it is an [*EndedError].
-	Signal(ctx context.Context, id, name string, value []byte) (Signal, error)
+	Signal(ctx context.Context, id, name string, value []byte, key string) (Signal, error)
 
 	// Signals returns the signals of a run, in the order in which they came.
 	Signals(ctx context.Context, id string) ([]Signal, error)
@@ -216,6 +217,7 @@ type Info struct {
 	Served      bool              // it belongs to a server, which goes on with it after an interruption
 	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
 	Terms       *Terms            // nil for none
+	EqualWrites bool              // what a node writes counts also if it is what was there, as in all runs that began with a release that has this
 
 	// Files are digests of the files that the run uses beside the definition: scripts
 	// and the scripts of tools. Names are relative where they can be. Nil means unknown.
@@ -296,17 +298,18 @@ func Head(text string) string {
 
 // Checkpoint is a run between two super-steps.
 type Checkpoint struct {
-	Step     int // super-steps done
-	State    graph.State
-	Frontier []string
-	Waiting  []string
-	Visits   map[string]int
-	Taken    map[string]int // how often edges with a max were taken, by their place below nodes; not to be changed
-	Arrived  map[string]int // results that led to nodes whose join counts them since they last ran; not to be changed
-	Failures int
-	Done     bool
-	Output   string
-	Usage    chat.Usage // of the whole run so far
+	Step      int // super-steps done
+	State     graph.State
+	Frontier  []string
+	Waiting   []string
+	Visits    map[string]int
+	Taken     map[string]int // how often edges with a max were taken, by their place below nodes; not to be changed
+	Arrived   map[string]int // results that led to nodes whose join counts them since they last ran; not to be changed
+	Failures  int
+	Unhandled int // of these
+	Done      bool
+	Output    string
+	Usage     chat.Usage // of the whole run so far
 
 	Effects []graph.Effect // what would have to be undone, or is left of it; not to be changed
 	Undoing *graph.Undoing // nil for a run that does not undo its effects
@@ -333,6 +336,8 @@ type Visit struct {
 	Failed   bool          `json:"failed,omitempty"`
 	Error    string        `json:"error,omitempty"`
 	Canceled bool          `json:"canceled,omitempty"` // others were faster, see [graph.Plan.Losers]
+
+	Tolerated int `json:"tolerated,omitempty"` // failures inside of it, see [graph.Result]
 }
 
 // Pending is a question that waits for an answer, or another wait of a run.
@@ -422,6 +427,17 @@ type Query struct {
 	View       *auth.View // what it includes only; nil includes all
 	Limit      int
 	Before     string // id of a run: only those that began before it. One that is not there is an error with code NotFound
+}
+
+// Stamper is a store that can say which runs have changed without reading them.
+type Stamper interface {
+	// Stamps returns a stamp of each run, by its id. A run whose stamp is the same has not changed.
+	Stamps(ctx context.Context) (map[string]string, error)
+}
+
+// Stamp returns the stamp of a run with a status that was written last at a time in nanoseconds.
+func Stamp(status Status, updated int64) string {
+	return strconv.FormatInt(updated, 36) + " " + string(status)
 }
 
 // LeaseError says that a run is being run elsewhere.

@@ -104,7 +104,11 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	answered = append(answered, r.Answered...)
+	silent, err := unheard(ctx, store, info.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	answered = slices.Concat(answered, r.Answered, silent)
 	if job.Durability == graph.DurabilityPower {
 		store.Close()
 		if store, err = s.Open(job.Durability); err != nil {
@@ -232,7 +236,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 			if err != nil {
 				return Info{}, err
 			}
-			if len(h.Pending) == 0 {
+			if len(h.Pending) == 0 || info.Status == Canceled { // that one is named by those who mean it
 				continue
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/steps"
+	"loki/internal/text"
 )
 
 // Work is what a run does.
@@ -79,11 +80,12 @@ type Outcome struct {
 	Usage  chat.Usage
 	Stop   chat.StopReason // of the last reply of a turn; empty for a graph
 
-	State    graph.State // of a graph
-	Steps    int         // super-steps done
-	Failures int         // tolerated node failures
-	Nodes    []NodeStats // in order of first execution
-	Undone   *Undone     // of a graph that failed or was canceled and has effects; nil for any other
+	State     graph.State // of a graph
+	Steps     int         // super-steps done
+	Failures  int         // tolerated node failures
+	Unhandled int         // of these, those of which the definition does not say what happens
+	Nodes     []NodeStats // in order of first execution
+	Undone    *Undone     // of a graph that failed or was canceled and has effects; nil for any other
 
 	// Run fills in the rest.
 	Run      string // id of the run; empty if its events have none
@@ -158,6 +160,9 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 	if err == nil {
 		out, err = do(ctx, o.Work, f)
 	}
+	if err == nil && out.Unhandled > 0 && f.within() == "" {
+		err = &FinalError{FailuresError(out.Unhandled, out.State)}
+	}
 	if f.single && fault.CodeOf(err) == fault.Suspended {
 		err = f.keeper.suspension(suspension(err))
 	}
@@ -180,7 +185,7 @@ func (f *Frame) close(ctx context.Context, out Outcome, err error) error {
 		return err // its record is that of a run whose process was killed
 	}
 	fin := event.Finished{
-		Output: out.Output, Duration: out.Duration, Steps: out.Steps, Failures: out.Failures, Usage: out.Usage, Stop: out.Stop,
+		Output: out.Output, Duration: out.Duration, Steps: out.Steps, Failures: out.Failures, Unhandled: out.Unhandled, Usage: out.Usage, Stop: out.Stop,
 	}
 	if err != nil {
 		fin.Error, fin.Code = err.Error(), string(fault.CodeOf(err))
@@ -226,7 +231,7 @@ func ending(out Outcome, err error) Ending {
 			e.Breakpoint = at.Place
 		}
 	}
-	if _, ok := errors.AsType[*FinalError](err); ok {
+	if isFinal(err) {
 		e.Status = Done
 	}
 	return e
@@ -242,8 +247,29 @@ type FinalError struct{ Err error }
 
 func (e *FinalError) Error() string { return e.Err.Error() }
 
+func isFinal(err error) bool {
+	_, ok := errors.AsType[*FinalError](err)
+	return ok
+}
+
 // Unwrap returns the failure.
 func (e *FinalError) Unwrap() error { return e.Err }
+
+// FailuresError returns the error of a run that came to its end in a state although some nodes failed, n times in all, and its
+// definition does not say what happens then. The run is over, and has an output.
+func FailuresError(n int, state graph.State) error {
+	last, _ := state.Get(graph.LastErrorKey)
+	named, _ := last.AsObject().Get("node")
+	message, _ := last.AsObject().Get("message")
+	node, known := named.AsString()
+	what := text.Count(n, "node") + " failed and the run continued"
+	if known && n == 1 {
+		what = fmt.Sprintf("node %q failed and the run continued: %s", node, message.Text())
+	} else if known {
+		what += fmt.Sprintf("; the last failure is that of node %q: %s", node, message.Text())
+	}
+	return fault.New(fault.Tool, "%s", what).WithHint("say in %s what a failure does: settings: {on_failure: fail}, or continue to accept the output; or give the node a fallback", graph.FileName)
+}
 
 // do does a piece of work, and turns a panic into a failure of the run: other runs of the process go on.
 func do(ctx context.Context, w Work, f *Frame) (out Outcome, err error) {

@@ -265,7 +265,9 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 	}
 	what := ""
 	code := fault.CodeOf(err)
-	if job.Info.Kind == GraphRun && code != fault.Suspended && code != fault.Canceled {
+	if job.Info.Kind == GraphRun && out.Unhandled > 0 && isFinal(err) {
+		what = fmt.Sprintf("agent %s completed with failures", job.Info.Agent)
+	} else if job.Info.Kind == GraphRun && code != fault.Suspended && code != fault.Canceled {
 		what = fmt.Sprintf("graph execution failed for agent %s", job.Info.Agent)
 	}
 	return out, fault.Wrap(code, err, "%s", what).WithHint("%s", resumeHint(err, out, job.Info.Kind))
@@ -283,10 +285,9 @@ func askedIn(asked graph.Budget, id string) string {
 // resumeHint is the way on after a run stopped. What its cause says to do comes first.
 func resumeHint(err error, out Outcome, kind Kind) string {
 	hint := fault.HintOf(err)
-	_, final := errors.AsType[*FinalError](err)
 	undone, over := errors.AsType[*UndoneError](err)
 	switch {
-	case errors.Is(err, ErrLeaseLost) || final:
+	case errors.Is(err, ErrLeaseLost) || isFinal(err):
 		return hint
 	case over && !out.Recorded:
 		return ""

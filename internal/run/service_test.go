@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"loki/internal/ask"
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/event/eventtest"
@@ -133,7 +134,7 @@ func TestBudgetOfRequest(t *testing.T) {
 	}
 	j.Limit.Tokens = 40
 	server.Recall = service(store, j).Recall
-	refused("raised above the agent's", resume(server, graph.Budget{Tokens: 100}), "raise the agent's\nthen go on")
+	refused("raised above the agent's", resume(server, graph.Budget{Tokens: 100}), "raise the agent's, which a budget of the command or the request does not raise\nthen go on")
 	refused("which it keeps", resume(atTerminal, graph.Budget{Tokens: 45}), more)
 	if err := resume(atTerminal, graph.Budget{Tokens: 100}); err != nil {
 		t.Errorf("raised: %v", err)
@@ -309,4 +310,37 @@ func TestResumeWaits(t *testing.T) {
 			t.Errorf("error %v, hint %q", err, fault.HintOf(err))
 		}
 	})
+}
+
+// questioner is work that asks a question.
+type questioner struct{}
+
+func (questioner) Started() event.Started { return event.Started{} }
+
+func (questioner) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
+	q := run.Questions{Steps: f.Steps(), Events: f.Events, Place: "q", Waits: "the test"}
+	answer, err := q.Ask(ctx, ask.Question{Kind: ask.Text, Text: "Go?"})
+	return run.Outcome{Output: answer}, err
+}
+
+// TestAnswerWithoutEvent resumes a run whose answer was recorded by a process that ended at once.
+func TestAnswerWithoutEvent(t *testing.T) {
+	var events eventtest.Collector
+	store := memstore.New(nil)
+	j := job(questioner{}, &events)
+	s := service(lasting{Store: store}, j)
+	out, err := s.Start(t.Context(), j)
+	if fault.CodeOf(err) != fault.Suspended {
+		t.Fatal(err)
+	}
+	if err := store.Answer(t.Context(), out.Run, "q", "yes"); err != nil {
+		t.Fatal(err)
+	}
+	again, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: out.Run}})
+	if err != nil || again.Output != "yes" {
+		t.Errorf("outcome %+v, %v", again, err)
+	}
+	if got := eventtest.Bodies[event.Answer](&events); len(got) != 1 || got[0].ID != "q" || got[0].Text != "yes" {
+		t.Errorf("events of the answer: %+v", got)
+	}
 }

@@ -38,6 +38,7 @@ type Signal struct {
 	Value  json.RawMessage `json:"value"`
 	At     time.Time       `json:"at"`
 	Taken  string          `json:"taken,omitempty"` // names the wait that took it, see [Journal]; empty for none yet
+	Key    string          `json:"-"`               // of the request that sent it; empty for none
 }
 
 // Wait makes the work of a node wait. A recorded run is suspended meanwhile, and takes no process; a wait that is over is on record.
@@ -266,16 +267,19 @@ func Split(pending []Pending) (questions, waits []Pending) {
 }
 
 // Deliver gives a run a signal. It is refused unless a node of the run's graph waits for signals of that name, or a child agent
-// does so now, and v satisfies the schema of one of them.
-func Deliver(ctx context.Context, store Store, id, name string, v value.Value) (Info, Signal, error) {
+// does so now, and v satisfies the schema of one of them. A signal with a key that is on record is not given again.
+func Deliver(ctx context.Context, store Store, id, name string, v value.Value, key string) (Info, Signal, error) {
 	h, err := store.History(ctx, id)
 	if err != nil {
 		return Info{}, Signal{}, err
 	}
+	if i := slices.IndexFunc(h.Signals, func(s Signal) bool { return key != "" && s.Key == key }); i >= 0 {
+		return h.Info, h.Signals[i], nil
+	}
 	if err := accepts(h, name, v); err != nil {
 		return h.Info, Signal{}, err
 	}
-	s, err := store.Signal(ctx, h.Info.ID, name, v.AppendJSON(nil))
+	s, err := store.Signal(ctx, h.Info.ID, name, v.AppendJSON(nil), key)
 	return h.Info, s, refusal(err, h.Info.Kind)
 }
 

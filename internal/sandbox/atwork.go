@@ -1,11 +1,16 @@
+//go:build (linux && (amd64 || arm64)) || darwin
+
 package sandbox
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
+	"time"
 
 	"loki/internal/atomicfile"
 )
@@ -13,9 +18,25 @@ import (
 // atWork is what a box whose child writes has on record while it is at work, for boxes of all processes. Its file is locked
 // until then.
 type atWork struct {
-	Level     Level    `json:"level"`
-	Workspace string   `json:"workspace"`
-	Before    []string `json:"before"` // places that run later and that no command made that was at work when it began
+	Level     Level  `json:"level"`
+	Workspace string `json:"workspace"`
+	Lasting   bool   `json:"lasting,omitempty"` // it does not end by itself, so that no other waits for it
+}
+
+// shared is what the boxes of a workspace that are at work have in common. Its zero value is that of a box alone.
+type shared struct {
+	Level  Level    `json:"level"` // the highest one of them
+	Before []before `json:"before"`
+	Shut   []fileID `json:"shut"`
+
+	known baseline
+}
+
+// before is what was in a directory before them.
+type before struct {
+	Dir   fileID   `json:"dir"`
+	Names []string `json:"names"`
+	Files []fileID `json:"files"` // at the first of them
 }
 
 // recordExt is the extension of the files of records.
@@ -27,6 +48,20 @@ func (b *Box) workDir() string {
 		return ""
 	}
 	return filepath.Join(resolve(b.s.o.State), "sandbox", "work")
+}
+
+// lock has no other box begin or end until it is unlocked. What cannot be locked, as on a full disk, is not.
+func (b *Box) lock() (unlock func()) {
+	if b.workDir() == "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a walk through a very large workspace takes seconds
+	defer cancel()
+	unlock, err := atomicfile.Lock(ctx, filepath.Join(b.workDir(), "lock"))
+	if err != nil {
+		return func() {}
+	}
+	return unlock
 }
 
 // others returns the records of the boxes that are at work now. It removes those of processes that have ended.
@@ -87,32 +122,142 @@ func (b *Box) leave() {
 	}
 }
 
-// begin returns the limits, and the places that run later as they were before all commands that are at work: what one of these
-// made has no past, so that the last of them to end finds it, whichever made it.
-func (b *Box) begin() (limits, past, error) {
-	others := b.others()
-	l, found, err := b.limits()
-	if err != nil {
-		return l, past{}, err
-	}
-	before := found.past()
-	if l.level.Covers(Write) {
-		for _, w := range append(others, b.others()...) { // some began during the survey
-			if !l.level.Covers(w.Level) {
-				continue // it may make more
-			}
-			before.without(func(path string) bool { return contains(w.Workspace, path) && !slices.Contains(w.Before, path) })
-		}
-		b.register(atWork{l.level, l.workspace, before.paths()})
-	}
-	return l, before, nil
+// sharedFile returns the file of what the boxes of a workspace have in common.
+func (b *Box) sharedFile(workspace string) string {
+	sum := sha256.Sum256([]byte(workspace))
+	return filepath.Join(b.workDir(), hex.EncodeToString(sum[:8])+".shared")
 }
 
-// finish withholds what the child made that runs later, and notes what another program replaced.
-func (b *Box) finish(before past) {
-	b.withheld = before.replaced(b.s.display)
-	if b.held.level.Covers(Write) {
-		b.withheld = append(b.withheld, b.withhold(before)...)
+// load returns what the boxes of a workspace that are at work have in common.
+func (b *Box) load(workspace string) (s shared, ok bool) {
+	text, err := os.ReadFile(b.sharedFile(workspace))
+	if err != nil || json.Unmarshal(text, &s) != nil {
+		return shared{}, false
 	}
+	s.known = newBaseline()
+	for _, d := range s.Before {
+		for _, name := range d.Names {
+			s.known.add(d.Dir, name, fileID{})
+		}
+		for _, id := range d.Files {
+			s.known.files[id] = true
+		}
+	}
+	for _, id := range s.Shut {
+		s.known.shut[id] = true
+	}
+	return s, true
+}
+
+// save is the opposite of load. What cannot be saved is not: then each box looks for itself.
+func (b *Box) save(workspace string, s shared) {
+	if b.workDir() == "" {
+		return
+	}
+	s.Before, s.Shut = nil, nil
+	for dir, names := range s.known.at {
+		d := before{Dir: dir}
+		for name := range names {
+			d.Names = append(d.Names, name)
+		}
+		s.Before = append(s.Before, d)
+	}
+	if len(s.Before) == 0 {
+		s.Before = []before{{}}
+	}
+	for id := range s.known.files {
+		s.Before[0].Files = append(s.Before[0].Files, id)
+	}
+	for id := range s.known.shut {
+		s.Shut = append(s.Shut, id)
+	}
+	if text, err := json.Marshal(s); err == nil {
+		_ = atomicfile.Write(b.sharedFile(workspace), text, atomicfile.Options{NoSync: true})
+	}
+}
+
+func overlap(a, b string) bool { return contains(a, b) || contains(b, a) }
+
+// begin returns the limits. It records the box, and what runs later in the workspace as it was before all boxes that are at
+// work: the last one of these to end looks for what any of them made.
+func (b *Box) begin() (limits, error) {
+	writes := b.declared.Level.Covers(Write)
+	if writes {
+		defer b.lock()()
+		b.makeOwn()
+	}
+	l, found, err := b.limits()
+	if err != nil {
+		return l, err
+	}
+	b.found, b.before = &found, shared{Level: l.level, known: found.places}
+	if !writes {
+		return l, nil
+	}
+	for _, w := range b.others() {
+		if w.Level == Full && overlap(w.Workspace, l.workspace) {
+			b.before.Level = Full
+		}
+		if w.Level == Full || w.Workspace != l.workspace {
+			continue
+		}
+		if was, ok := b.load(l.workspace); ok {
+			b.before.known = was.known
+			if was.Level.Covers(b.before.Level) {
+				b.before.Level = was.Level
+			}
+		}
+	}
+	b.save(l.workspace, b.before)
+	b.register(atWork{l.level, l.workspace, b.needs.Lasting})
+	return l, nil
+}
+
+// beginFull records a box at level Full: what boxes below make while it is at work stays, as it may have made it.
+func (b *Box) beginFull() {
+	if b.workDir() == "" || !b.s.Support().Files {
+		return
+	}
+	defer b.lock()()
+	workspace := b.s.workspace()
+	for _, w := range b.others() {
+		if was, ok := b.load(w.Workspace); ok && overlap(w.Workspace, workspace) {
+			was.Level = Full
+			b.save(w.Workspace, was)
+		}
+	}
+	b.register(atWork{Full, workspace, b.needs.Lasting})
+}
+
+// finish notes what another program replaced, and has what children made that runs later withheld, unless a box that is still at
+// work will do so.
+func (b *Box) finish() {
+	b.withheld = b.found.replaced(b.s.display)
+	if !b.held.level.Covers(Write) {
+		return
+	}
+	defer b.lock()()
 	b.leave()
+	level, mates := Level(""), false // of those that go on
+	for _, w := range b.others() {
+		mate := w.Level != Full && w.Workspace == b.held.workspace
+		if mate && !w.Lasting {
+			return
+		}
+		if (mate || w.Level == Full && overlap(w.Workspace, b.held.workspace)) && w.Level.Covers(level) {
+			level = w.Level
+		}
+		mates = mates || mate
+	}
+	before := b.before
+	if was, ok := b.load(b.held.workspace); ok {
+		before = was
+	}
+	made, left := b.withhold(before.Level, before.known)
+	b.withheld = append(b.withheld, made...)
+	if mates {
+		b.save(b.held.workspace, shared{Level: level, known: left})
+	} else if b.workDir() != "" {
+		os.Remove(b.sharedFile(b.held.workspace))
+	}
 }

@@ -11,8 +11,8 @@ import (
 	"loki/internal/value"
 )
 
-// Bounds say what the programs of one origin, such as an agent, may do. The zero Bounds are those of the user's own:
-// what they declare, and [Write] for those that declare nothing.
+// Bounds say what a program may do, by where it comes from. The zero Bounds are what it declares, and [Write] if it declares
+// nothing.
 type Bounds struct {
 	// Default is for programs that declare nothing; an empty level means [Write].
 	Default Declaration
@@ -101,11 +101,11 @@ func (d Declaration) String() string {
 }
 
 // Needed returns the least declaration with what was stopped in a child that has d; ok is false if that
-// is nothing, or if no level has it. What a rule denies has no level.
+// is nothing, or if no level has it. What a rule denies or asks about has no level.
 func (d Declaration) Needed(stopped []Refusal) (needed Declaration, ok bool) {
 	needed = Declaration{Level: d.Level, Hosts: slices.Clone(d.Hosts), Read: d.Read, Write: d.Write}
 	for _, r := range stopped {
-		if r.Reason == deniedByRule || r.Access == Replaced {
+		if r.byRule() || r.Access == Replaced {
 			continue
 		}
 		if least := cmp.Or(r.Level, Full); least.Covers(needed.Level) {
@@ -216,5 +216,5 @@ func StartsProgram(src []byte) bool {
 }
 
 var startsProgram = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("LOKI_EXECUTABLE|(?:^|[(`;|&{=]|do |then |else |if |! )\\s*loki\\s+|[\"']loki[\"']\\s*,")
+	return regexp.MustCompile("LOKI_EXECUTABLE|(?:^|[(`;|&{=]|do |then |else |if |! )\\s*(?:[\\w.~/-]*/)?loki\\s+|[\"'](?:[\\w.~/-]*/)?loki[\"']\\s*,")
 })

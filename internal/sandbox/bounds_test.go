@@ -114,6 +114,8 @@ func TestStartsProgram(t *testing.T) {
 		"\"${LOKI_EXECUTABLE:-loki}\" -q\n":               true,
 		"subprocess.run(['loki', '-q'])\n":                true,
 		"loki \"$prompt\"":                                true,
+		"main() { /opt/bin/loki hi; }":                    true,
+		"run([\"/opt/loki\", \"hi\"])":                    true,
 		"# loki -a x\n":                                   false,
 		"eval \"$(loki --argc-eval \"$0\" \"$@\")\"\n":    false,
 		"echo \"restore it with: loki --install agents\"": false,

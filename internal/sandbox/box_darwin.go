@@ -18,9 +18,8 @@ const sandboxExec = "/usr/bin/sandbox-exec"
 
 // hold is what Prepare took.
 type hold struct {
-	temp   *temp
-	proxy  *proxy.Proxy // at level network
-	before *past        // nil before the profile is made
+	temp  *temp
+	proxy *proxy.Proxy // at level network
 }
 
 // trial finds out whether sandboxExec takes a profile as boxes have it. ok is false on a system without it.
@@ -63,12 +62,11 @@ func (b *Box) prepare(cmd *exec.Cmd) (waits bool, err error) {
 	if h.temp, err = newTemp(); err != nil {
 		return false, fmt.Errorf("temporary directory: %w", err)
 	}
-	held, before, err := b.begin()
+	held, err := b.begin()
 	if err != nil {
 		return false, err
 	}
 	b.held = held
-	h.before = &before
 	port, later := 0, laterPlaces
 	if held.level == Network {
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -80,7 +78,7 @@ func (b *Box) prepare(cmd *exec.Cmd) (waits bool, err error) {
 		port = listener.Addr().(*net.TCPAddr).Port
 		later = slices.DeleteFunc(slices.Clone(later), func(p place) bool { return slices.Contains(installed, p.path) })
 	}
-	args := []string{sandboxExec, "-p", seatbelt(&held, h.temp.path, later, b.s.o.Denied, port), cmd.Path}
+	args := []string{sandboxExec, "-p", seatbelt(&held, h.temp.path, later, b.closing(), port), cmd.Path}
 	cmd.Args = append(args, cmd.Args[min(1, len(cmd.Args)):]...)
 	cmd.Path, cmd.Env = sandboxExec, b.environ(cmd.Env, h.temp.path, port)
 	return false, nil
@@ -97,7 +95,7 @@ func (b *Box) end() {
 	if h.temp != nil {
 		h.temp.remove()
 	}
-	if h.before != nil {
-		b.finish(*h.before)
+	if b.found != nil {
+		b.finish()
 	}
 }

@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"loki/internal/process"
+	"loki/internal/process/tempdir"
 	"loki/internal/sandbox/shim"
 )
 
@@ -34,7 +36,9 @@ type hold struct {
 	dir       string
 
 	network *network // at level network
-	before  *past    // nil before the plan is made
+	alone   bool     // the command is in a process namespace of its own
+
+	first, command int // processes of that namespace, once they are there
 }
 
 func (h *hold) closeTheirs() {
@@ -52,7 +56,7 @@ func (b *Box) prepare(cmd *exec.Cmd) (waits bool, err error) {
 	if k.broken != nil {
 		return false, k.broken
 	}
-	k.namespaces = k.namespaces && !b.s.plain && b.s.findFixed().workspace != "/"
+	k.namespaces = k.namespaces && !b.s.plain && b.s.workspace() != "/"
 	return true, b.confine(cmd, k)
 }
 
@@ -93,6 +97,7 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 		}
 		h.theirs, extra = append(h.theirs, theirs), append(extra, theirs)
 	}
+	h.alone = k.processes && k.namespaces && cmd.SysProcAttr.Setsid
 	if k.namespaces {
 		if err := namespaces(cmd.SysProcAttr, b.declared.Level.Covers(Write)); err != nil {
 			return err
@@ -109,12 +114,12 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 // plan makes the plan of the shim.
 func (b *Box) plan() ([]byte, error) {
 	h := &b.hold
-	l, before, err := b.begin()
+	l, err := b.begin()
 	if err != nil {
 		return nil, err
 	}
+	l.coarse = !h.k.namespaces
 	b.held, b.dir = l, h.dir
-	h.before = &before
 	own := h.k.namespaces && l.level.Covers(Write)
 	temp, port := h.temp.path, 0
 	if h.k.namespaces {
@@ -128,7 +133,7 @@ func (b *Box) plan() ([]byte, error) {
 		if err := layout(h.temp.path); err != nil {
 			return nil, err
 		}
-		l.newRoot(p, h.temp.path, h.dir)
+		l.newRoot(p, h.temp.path, h.dir, writeRights&h.rules.held)
 	}
 	if own {
 		p.loopback()
@@ -138,6 +143,9 @@ func (b *Box) plan() ([]byte, error) {
 	}
 	if err := l.landlock(h.rules, h.temp.path, h.k.namespaces); err != nil {
 		return nil, err
+	}
+	if h.alone {
+		p.processes()
 	}
 	p.capabilities(keptCapabilities(h.k.namespaces))
 	p.confine(newFilter(h.k.namespaces, own))
@@ -174,7 +182,7 @@ func (b *Box) release() error {
 	h.closeTheirs()
 	if err != nil {
 		h.plan.Close()
-		return fmt.Errorf("sandbox: %v; the command did not run", err)
+		return unconfined("", err)
 	}
 	_, err = h.plan.Write(text)
 	h.plan.Close()
@@ -186,13 +194,27 @@ func (b *Box) release() error {
 	if err != nil {
 		return fmt.Errorf("sandbox: read the report: %w", err)
 	}
-	if err := reported(shim.ParseReport(text)); err != nil || h.network == nil {
+	report := shim.ParseReport(text)
+	h.first, h.command = report.First, report.Command
+	if err := reported(report); err != nil || h.network == nil {
 		return err
 	}
 	if err := h.network.serve(); err != nil {
 		return fmt.Errorf("sandbox: take the listener of the proxy: %w", err)
 	}
 	return nil
+}
+
+// Namespace implements process.Namespaced.
+func (b *Box) Namespace() (first, command int) { return b.hold.first, b.hold.command }
+
+// unconfined returns the error of a command that did not run, since it could not be confined. It is one of the system only if a limit is
+// reached: others would be taken for those of the command.
+func unconfined(where string, err error) error {
+	if process.IsLimit(err) {
+		return fmt.Errorf("sandbox: %s%w; the command did not run", where, err)
+	}
+	return fmt.Errorf("sandbox: %s%v; the command did not run", where, err)
 }
 
 // reported returns what is wrong with a report. Only the error of the command itself is one of the system, see
@@ -202,7 +224,7 @@ func reported(r shim.Report) error {
 	case r.Label != "" && r.Executing:
 		return r.Errno
 	case r.Label != "":
-		return fmt.Errorf("sandbox: %s: %v; the command did not run", r.Label, r.Errno)
+		return unconfined(r.Label+": ", r.Errno)
 	case !r.Executing:
 		return errors.New("sandbox: its process ended early; the command did not run")
 	}
@@ -224,8 +246,8 @@ func (b *Box) end() {
 	if h.temp != nil {
 		h.temp.remove()
 	}
-	if h.before != nil {
-		b.finish(*h.before)
+	if b.found != nil {
+		b.finish()
 	}
 }
 
@@ -251,34 +273,65 @@ func (p *plan) call(label string, number uintptr, args ...shim.Arg) {
 type kernelFacts struct {
 	landlock   int // version; 0 if it does not serve
 	namespaces bool
+	processes  bool  // namespaces of processes, too
 	broken     error // why no child can be confined although the kernel could; nil if it can
 	support    Support
 }
 
-// kernel finds out what the kernel has, by starting shims.
-var kernel = sync.OnceValue(func() kernelFacts {
+// kernelFound is what was found out about the kernel.
+var kernelFound struct {
+	mu    sync.Mutex
+	facts *kernelFacts // nil while it is not known
+}
+
+// kernel returns what the kernel has. While a limit of the system is reached, that cannot be found out.
+func kernel() kernelFacts {
+	kernelFound.mu.Lock()
+	defer kernelFound.mu.Unlock()
+	if kernelFound.facts != nil {
+		return *kernelFound.facts
+	}
+	k := findKernel()
+	if !process.IsLimit(k.broken) {
+		kernelFound.facts = &k
+	}
+	return k
+}
+
+// findKernel finds out what the kernel has, by starting shims.
+func findKernel() kernelFacts {
 	version, err := landlockVersion()
 	if err != nil {
 		return kernelFacts{support: Support{Missing: err.Error()}}
 	}
 	k := kernelFacts{landlock: version}
 	k.support = Support{Files: true, How: fmt.Sprintf("Landlock %d, seccomp", version)}
-	if err := k.try(Read); err != nil { // not a reason to run programs without it
+	lacks := missing(version)
+	k.namespaces, k.processes = true, true
+	err = k.try(Write)
+	if err != nil && !process.IsLimit(err) {
+		k.processes = false
+		err = k.try(Write)
+	}
+	if err == nil { // what has less can be set up, too
+		k.support.How += ", namespaces"
+	} else if k.namespaces = false; !process.IsLimit(err) {
+		lacks = append(lacks, fmt.Sprintf("namespaces are not to be had (%v), so at level write nothing new is made next to files that are protected and modes and times of files stay, and level network reaches no host", err))
+		err = k.try(Read)
+	}
+	switch {
+	case process.IsLimit(err):
+		k.broken = fmt.Errorf("sandbox: %w", err)
+	case err != nil: // not a reason to run programs without it
 		k.broken = fmt.Errorf("it cannot be set up (%w), and no program runs without it; sandbox: {enabled: false} in config.yaml switches it off", err)
+	}
+	if k.broken != nil {
 		k.support.Missing = k.broken.Error()
 		return k
 	}
-	lacks := missing(version)
-	k.namespaces = true
-	if err := k.try(Write); err == nil {
-		k.support.How += ", namespaces"
-	} else {
-		k.namespaces = false
-		lacks = append(lacks, fmt.Sprintf("namespaces are not to be had (%v), so at level write nothing new is made next to files that are protected and modes and times of files stay, and level network reaches no host", err))
-	}
 	k.support.Missing = strings.Join(lacks, "; ")
 	return k
-})
+}
 
 // missing says what a version of Landlock does not hold.
 func missing(version int) []string {
@@ -293,7 +346,7 @@ func kernelSupport() Support { return kernel().support }
 
 // try has a shim confine itself and end, without a command.
 func (k kernelFacts) try(level Level) error {
-	dir, err := os.MkdirTemp("", "loki-sandbox-trial") // of its own: what others make in it meanwhile would be withheld
+	dir, err := tempdir.Make("", "sandbox-trial") // of its own: what others make in it meanwhile would be withheld
 	if err != nil {
 		return err
 	}
@@ -308,5 +361,14 @@ func (k kernelFacts) try(level Level) error {
 		return err
 	}
 	err = b.release()
+	for _, pid := range []int{b.hold.command, b.hold.first} {
+		if pid == 0 {
+			continue
+		}
+		_ = unix.Kill(pid, unix.SIGKILL)
+		for waitErr := error(unix.EINTR); errors.Is(waitErr, unix.EINTR); {
+			_, waitErr = unix.Wait4(pid, nil, 0, nil)
+		}
+	}
 	return errors.Join(err, cmd.Wait())
 }

@@ -4,8 +4,13 @@ package sandbox
 
 import "os/exec"
 
-// hold is what Prepare took: nothing.
-type hold struct{}
+// What boxes of other systems know, and Prepare takes: nothing.
+type (
+	hold     struct{}
+	listings struct{}
+	survey   struct{}
+	shared   struct{}
+)
 
 func kernelSupport() Support {
 	return Support{Missing: "this system has no sandbox that is known"}
@@ -14,3 +19,14 @@ func kernelSupport() Support {
 func (b *Box) prepare(*exec.Cmd) (waits bool, err error) { return false, nil }
 func (b *Box) release() error                            { return nil }
 func (b *Box) end()                                      {}
+func (b *Box) beginFull()                                {}
+func (b *Box) leave()                                    {}
+
+// Changes are the paths that changed in the workspace while a child was at work. They are not known here.
+type Changes struct {
+	Created, Changed, Removed []string
+	More                      bool
+}
+
+// Changes returns nothing on this system.
+func (b *Box) Changes() Changes { return Changes{} }

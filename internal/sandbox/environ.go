@@ -9,6 +9,9 @@ import (
 	"loki/internal/environ"
 )
 
+// LevelVariable is the variable of the environment by which this program, started in a box, knows its level.
+const LevelVariable = "LOKI_SANDBOX_LEVEL"
+
 // environ returns the environment of the child: directories for what programs keep, the proxy if there is one at port, and
 // nothing that leads to services that it cannot reach. temp is its directory for temporary files.
 func (b *Box) environ(env []string, temp string, port int) []string {
@@ -18,6 +21,7 @@ func (b *Box) environ(env []string, temp string, port int) []string {
 		"XDG_CACHE_HOME": cache, "GOCACHE": cmp.Or(b.held.built, cache+"/go-build"), "npm_config_cache": cache + "/npm", "PIP_CACHE_DIR": cache + "/pip",
 		"PYTHONPYCACHEPREFIX": temp + "/cache/python",
 		"GIT_OPTIONAL_LOCKS":  "0",
+		LevelVariable:         string(b.declared.Level),
 	}
 	env = environ.Merge(env, set, unreachable...)
 	if port != 0 {

@@ -79,7 +79,7 @@ func (r *ruleset) allow(path string, rights uint64) {
 	if r.err != nil || rights == 0 || path == "" {
 		return
 	}
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	fd, err := openPath(path, unix.O_PATH)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EACCES), errors.Is(err, unix.ELOOP):
 		return
@@ -109,6 +109,11 @@ func (r *ruleset) allow(path string, rights uint64) {
 	}
 }
 
+// openPath opens a path that has no links, which another command could have put there meanwhile.
+func openPath(path string, flags int) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW), Resolve: unix.RESOLVE_NO_SYMLINKS})
+}
+
 // grant is allow with exceptions: what lies below path and is an exception has only the rights that it has there.
 // A directory that holds an exception has, itself, the rights that all exceptions in it have, and that to be listed: rights
 // of a directory are those of all below it.
@@ -128,8 +133,14 @@ func (r *ruleset) grant(path string, rights uint64, exceptions map[string]uint64
 		return
 	}
 	r.allow(path, common|rights&unix.LANDLOCK_ACCESS_FS_READ_DIR)
-	entries, err := os.ReadDir(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) && !errors.Is(err, unix.ENOTDIR) {
+	var entries []os.DirEntry
+	fd, err := openPath(path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == nil {
+		dir := os.NewFile(uintptr(fd), path)
+		entries, err = dir.ReadDir(-1)
+		dir.Close()
+	}
+	if err != nil && !errors.Is(err, unix.ELOOP) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) && !errors.Is(err, unix.ENOTDIR) {
 		r.err = errors.Join(r.err, err)
 	}
 	for _, e := range entries {
@@ -146,6 +157,9 @@ func (l *limits) landlock(r *ruleset, temp string, namespaces bool) error {
 		for p := range l.protected {
 			exceptions[p] = readRights
 		}
+		for p := range l.blanked {
+			exceptions[p] = 0
+		}
 		for p := range l.closed {
 			if unix.Access(p, unix.R_OK) == nil || unix.Access(p, unix.X_OK) == nil { // what the user cannot reach needs no exception, such as /etc/shadow
 				exceptions[p] = 0
@@ -158,12 +172,13 @@ func (l *limits) landlock(r *ruleset, temp string, namespaces bool) error {
 	for _, p := range l.write {
 		r.grant(p, writeRights, exceptions)
 	}
-	if namespaces { // each is a mount, and rules of what is around it on the host do not hold for it
-		for _, dir := range []string{tmpDir, varTmpDir, shmDir} {
-			r.allow(l.temporary(temp, dir), writeRights)
-		}
-	} else {
+	switch {
+	case !namespaces:
 		r.allow(temp, writeRights)
+	case l.cache != "": // each is a mount, and rules of what is around it on the host do not hold for it
+		for _, dir := range []string{tmpDir, varTmpDir, shmDir} {
+			r.allow(l.kept(dir), writeRights)
+		}
 	}
 	for _, p := range l.needs.Read {
 		r.grant(p, readRights, within(exceptions, p))

@@ -1,27 +1,22 @@
+//go:build (linux && (amd64 || arm64)) || darwin
+
 package sandbox
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
+	"unicode/utf8"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/sys/unix"
+
+	"loki/internal/pattern"
 )
-
-// tempPrefix is what the name of the directory begins with in which the temporary directories of boxes are.
-const tempPrefix = "loki-sandbox-"
-
-// installed are places that run later and that package managers make anew, for which [Network] is there.
-var installed = []string{"node_modules/.bin", ".venv", "venv", ".pnp.cjs", ".pnp.loader.mjs"}
 
 // survey is what a walk through directories finds. The paths are absolute.
 type survey struct {
@@ -29,30 +24,36 @@ type survey struct {
 	closed    map[string]string // what no child reads or writes, with the reason
 	// held are directories that keep their names, since what is in them is found by these: a directory that is moved away
 	// would take a protected or a denied place out of its name.
-	held map[string]bool
-	// through has the link for each protected place that is found by a link: nm/.bin for node_modules, which leads to nm.
-	through map[string]string
-	links   []string            // links in protected directories that lead out of these
-	execs   map[string][]string // commands of a rebase that is not at its end, by the file that has them
-	denied  []string            // the closed ones that a rule denies
+	held   map[string]bool
+	denied []string          // the closed ones that a rule denies or asks about
+	denies []pattern.Branch  // of the rules that deny
+	places baseline          // the protected ones
+	files  map[string]fileID // likewise, and the denied ones, by path
+	began  int64             // when the walk began, as files have it
+	listed map[fileID]*listing
 }
 
-// look walks through directories once, for the places in the workspace that run later, if guard is set, and for files that
-// match patterns, wherever they are. It does not look into what it finds, nor, for what runs later, into dependencies. A
-// directory that cannot be listed is closed. Any other error means that the survey is not complete.
-func look(l *limits, patterns, dirs []string, guard bool) (survey, error) {
-	s := survey{protected: make(map[string]string), closed: make(map[string]string), held: make(map[string]bool), through: make(map[string]string), execs: make(map[string][]string)}
-	var globs, roots []string
-	for _, pattern := range patterns {
-		base, rest := doublestar.SplitPattern(pattern)
-		if strings.ContainsRune(pattern, '\\') { // escaped names; the base is not a path then
-			base, rest = "/", strings.TrimPrefix(pattern, "/")
+func newSurvey() survey {
+	return survey{protected: make(map[string]string), closed: make(map[string]string), held: make(map[string]bool), places: newBaseline(), files: make(map[string]fileID)}
+}
+
+// look walks through directories once before a child runs, for the places in the workspace that run later, if guard is set, and for files that
+// are denied, wherever they are. A directory that cannot be examined is closed. An error means that the survey is not complete.
+func (b *Box) look(l *limits, dirs []string, guard bool) (survey, error) {
+	s := newSurvey()
+	s.began, s.denies = now(), b.s.o.Denied
+	var globs, outside []pattern.Branch
+	var roots []string
+	for _, b := range b.closing() {
+		base := filepath.FromSlash(b.Dir)
+		if b.Glob == "" {
+			s.deny(b, base)
+			if exists(base) || isASCII(base) {
+				continue
+			}
+			base = filepath.Dir(base) // the file may have other characters for the same letters
 		}
-		if !strings.ContainsAny(rest, "*?[{\\") {
-			s.deny(pattern, pattern)
-			continue
-		}
-		globs = append(globs, pattern)
+		globs = append(globs, b)
 		for _, dir := range dirs {
 			if contains(base, dir) {
 				roots = append(roots, dir)
@@ -60,67 +61,200 @@ func look(l *limits, patterns, dirs []string, guard bool) (survey, error) {
 				roots = append(roots, base)
 			}
 		}
+		if !slices.ContainsFunc(dirs, func(dir string) bool { return contains(dir, base) }) { // its files may have names in dirs
+			outside = append(outside, b)
+		}
 	}
 	if guard {
 		roots = append(roots, l.workspace)
 	}
 	slices.Sort(roots)
+	w := b.walk(l, &s)
+	w.globs = globs
 	for i, root := range roots {
 		if slices.ContainsFunc(roots[:i], func(r string) bool { return contains(r, root) }) {
 			continue
 		}
-		if err := s.walk(l, root, globs, guard); err != nil {
+		w.guard = guard && contains(root, l.workspace) // no root that is found is around the workspace
+		if err := w.root(root); err != nil {
 			return s, err
 		}
 	}
-	return s, nil
+	if s.listed = w.seen; len(roots) > 0 {
+		b.s.listings.set(w.seen)
+	}
+	for _, path := range s.denied {
+		if id, ok := identify(path); ok {
+			s.files[path] = id
+		}
+	}
+	return s, s.twins(dirs, outside)
 }
 
-// walk looks through one directory.
-func (s *survey) walk(l *limits, root string, globs []string, guard bool) error {
-	passed := "" // where what runs later is not looked for
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // it was there a moment ago
-			return nil
-		case errors.Is(err, fs.ErrPermission):
-			s.closed[path] = "it cannot be looked at"
-			return nil
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && strings.HasPrefix(d.Name(), tempPrefix): // of boxes, if the directory of temporary files is in it
-			return filepath.SkipDir
+// limits returns what a box holds its child to, as the files are now, and what the way there found.
+func (b *Box) limits() (limits, survey, error) {
+	s, f := b.s, b.s.findFixed()
+	l := limits{
+		level: b.declared.Level, workspace: s.workspace(), userHome: s.o.Home, scripts: resolveAll(s.o.Scripts), home: f.home, links: maps.Clone(f.links),
+		read: slices.Clone(f.read), needs: Needs{Read: resolveAll(b.needs.Read), Write: resolveAll(b.needs.Write)},
+	}
+	if l.workspace != "" {
+		l.read = append(l.read, l.workspace)
+	}
+	if repository := s.repository(); repository != "" {
+		l.read = append(l.read, repository)
+	}
+	written := slices.Concat(s.o.Write, b.declared.Write)
+	l.read = append(l.read, s.declaredPlaces(l.links, slices.Concat(s.o.Read, b.declared.Read), written)...)
+	writes := l.level.Covers(Write)
+	found, err := b.look(&l, slices.Concat([]string{l.workspace}, l.read[len(f.read):], l.needs.Read, l.needs.Write), writes)
+	if err != nil {
+		return limits{}, survey{}, err
+	}
+	l.closed, l.protected, l.held = maps.Clone(f.closed), found.protected, found.held
+	maps.Copy(l.closed, found.closed)
+	for _, p := range devicePlaces {
+		l.write = append(l.write, p.path)
+	}
+	if writes {
+		l.write = append(append(l.write, l.workspace), s.declaredPlaces(l.links, written, written)...)
+	}
+	b.keep(&l)
+	if writes { // a child makes no socket at level read
+		l.closeSockets()
+	}
+	l.blank(s)
+	return l, found, nil
+}
+
+// walk returns a walk for a box, which leaves the directories of this program alone. What is left in s.places after one that withholds is what
+// is there then.
+func (b *Box) walk(l *limits, s *survey) *walk {
+	old := b.s.listings.get()
+	w := &walk{l: l, s: s, old: old, seen: make(map[fileID]*listing, len(old)), own: make(map[fileID]bool), holds: make(map[fileID]bool), named: b.s.display}
+	for _, dir := range l.scripts {
+		if contains(l.workspace, dir) {
+			w.scripts = append(w.scripts, dir)
 		}
-		for _, pattern := range globs {
-			if doublestar.MatchUnvalidated(pattern, filepath.ToSlash(path)) {
-				s.deny(pattern, path)
-				return leave(d)
+	}
+	for _, file := range resolveAll(b.s.o.Files) {
+		if contains(l.workspace, file) {
+			w.files = append(w.files, file)
+		}
+	}
+	own := slices.Clone(b.s.o.Own)
+	if root, err := tempRoot(); err == nil {
+		own = append(own, root) // of boxes
+	}
+	for _, dir := range resolveAll(own) {
+		if !contains(l.workspace, dir) || dir == l.workspace {
+			continue
+		}
+		if id, ok := identify(dir); ok {
+			w.own[id] = true
+		}
+		for dir = filepath.Dir(dir); dir != l.workspace; dir = filepath.Dir(dir) {
+			if id, ok := identify(dir); ok {
+				w.holds[id] = true
 			}
 		}
-		if guard && path != l.workspace && contains(l.workspace, path) && !contains(passed, path) && !s.guard(l, path, d) {
-			passed = path
-		}
-		if d.IsDir() && (len(globs) == 0 && passed == path || d.Name() == "objects" && filepath.Base(filepath.Dir(path)) == ".git") {
-			return filepath.SkipDir
-		}
-		return nil
-	})
+	}
+	return w
 }
 
-// leave leaves a directory out. For a file it does nothing.
-func leave(d fs.DirEntry) error {
-	if d.IsDir() {
-		return filepath.SkipDir
+// identify returns the identity of the file at a path.
+func identify(path string) (fileID, bool) {
+	s, err := statAt(unix.AT_FDCWD, path)
+	return s.id, err == nil
+}
+
+func isASCII(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
+
+// twins closes the other names, hard links, that files have in dirs which a rule denies or asks about. The files are looked for in a limited
+// number of entries below each place.
+func (s *survey) twins(dirs []string, outside []pattern.Branch) error {
+	const most = 20_000
+	var linked []twin
+	several := func(visit func(path string, info os.FileInfo)) fs.WalkDirFunc {
+		return func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				if info, err := d.Info(); err == nil && Names(info) > 1 {
+					visit(path, info)
+				}
+			}
+			return nil
+		}
+	}
+	collect := func(root, reason string, denied func(path string) bool) {
+		seen := 0
+		visit := several(func(path string, info os.FileInfo) {
+			if denied(path) {
+				linked = append(linked, twin{info, reason})
+			}
+		})
+		_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if seen++; seen > most {
+				return filepath.SkipAll
+			}
+			return visit(path, d, err)
+		})
+	}
+	for _, path := range s.denied {
+		collect(path, s.closed[path], func(string) bool { return true })
+	}
+	for _, b := range outside {
+		p := pattern.Of(b)
+		collect(filepath.FromSlash(b.Dir), s.reason(b), func(path string) bool { return p.Covers(filepath.ToSlash(path)) })
+	}
+	for _, dir := range dirs {
+		if len(linked) == 0 || dir == "" {
+			continue
+		}
+		err := filepath.WalkDir(dir, several(func(path string, info os.FileInfo) {
+			for _, l := range linked {
+				if os.SameFile(l.info, info) {
+					s.close(path, l.reason)
+				}
+			}
+		}))
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// twin is a file with several names that a rule closes.
+type twin struct {
+	info   os.FileInfo
+	reason string
+}
+
+// reason returns why what a pattern matches is closed.
+func (s *survey) reason(b pattern.Branch) string {
+	if slices.Contains(s.denies, b) {
+		return deniedByRule
+	}
+	return askedByRule
+}
+
+// close closes a path. A rule that denies it is the better reason.
+func (s *survey) close(path, reason string) {
+	if s.closed[path] != deniedByRule {
+		s.closed[path] = reason
+	}
+}
+
 // deny closes what a pattern of a rule matches, and holds the directories by whose names it does: all above it but those
 // that ** stands for.
-func (s *survey) deny(pattern, path string) {
-	s.closed[path] = deniedByRule
-	s.denied = append(s.denied, path)
-	parts := strings.Split(strings.TrimSuffix(strings.Trim(pattern, "/"), "/**"), "/")
+func (s *survey) deny(b pattern.Branch, path string) {
+	for _, place := range []string{path, resolve(path)} { // where a link leads is closed, too
+		s.close(place, s.reason(b))
+		s.denied = append(s.denied, place)
+	}
+	parts := strings.Split(strings.TrimSuffix(strings.Trim(b.String(), "/"), "/**"), "/")
 	names := strings.Split(strings.Trim(path, "/"), "/")
 	first, last := len(names), 0 // of the names, as many from the front, and from the back
 	if i := slices.Index(parts, "**"); i >= 0 && !slices.Contains(parts[i+1:], "**") {
@@ -130,26 +264,6 @@ func (s *survey) deny(pattern, path string) {
 		if i <= first || i > len(names)-last {
 			s.held["/"+strings.Join(names[:i], "/")] = true
 		}
-	}
-}
-
-// protect protects a place, and where it leads if it is a link.
-func (s *survey) protect(l *limits, path, reason string, d fs.DirEntry) {
-	s.protected[path] = reason
-	if d.Type()&fs.ModeSymlink != 0 {
-		s.lead(l, path, "", reason)
-	}
-	s.entries(l, path, reason)
-	if base := d.Name(); base == "config" || base == "config.worktree" {
-		s.settings(l, path, filepath.Dir(filepath.Dir(path)), 0)
-	}
-}
-
-// lead protects what is below the target of a link in the workspace.
-func (s *survey) lead(l *limits, link, below, reason string) {
-	target, err := filepath.EvalSymlinks(filepath.Join(link, below))
-	if err == nil && target != l.workspace && contains(l.workspace, target) {
-		s.protected[target], s.through[target] = reason, link
 	}
 }
 
@@ -163,177 +277,280 @@ var laterByName = sync.OnceValue(func() map[string][]place {
 	return all
 })
 
-// guard protects a path if it runs later. It reports whether there can be more such places in it. At level [Network] package
-// managers may do their work. If the workspace is the home directory, its names with a dot are protected.
-func (s *survey) guard(l *limits, path string, d fs.DirEntry) (deeper bool) {
-	base, parent := d.Name(), filepath.Base(filepath.Dir(path))
-	switch {
-	case d.Type()&fs.ModeSocket != 0:
-		s.closed[path] = "a program outside of the sandbox listens there"
-		return false
-	case l.home && filepath.Dir(path) == l.workspace && strings.HasPrefix(base, "."):
-		s.protect(l, path, "programs read their settings there", d)
-		return false
+// denied closes a path that a rule denies, and reports whether there is one.
+func (w *walk) denied(path string) bool {
+	found := false
+	for _, b := range w.globs {
+		if pattern.Of(b).Match(filepath.ToSlash(path)) {
+			w.s.deny(b, path)
+			found = true
+		}
 	}
-	name := "/" + strings.ToLower(filepath.ToSlash(path[len(l.workspace):]))
-	for _, p := range laterByName()[strings.ToLower(base)] {
-		place := strings.ToLower(p.path)
-		if l.level == Network && slices.Contains(installed, p.path) {
+	return found
+}
+
+// examine finds in a directory what runs later, and sockets, which are closed. In what no child writes only the links count.
+func (w *walk) examine(f *frame) {
+	for _, e := range f.list.entries {
+		if len(w.globs) == 0 {
+			break
+		}
+		if e.kind != fs.ModeDir {
+			w.denied(join(f.path, e.name))
+		}
+	}
+	if !w.guard {
+		return
+	}
+	marks := f.list.marks
+	if f.dotted {
+		marks = f.list.entries
+	}
+	for _, e := range marks {
+		if e.kind == fs.ModeSocket && !w.after() {
+			w.cover(w.s.closed, f, join(f.path, e.name), "a program outside of the sandbox listens there")
+		}
+		if !f.kept {
+			w.judge(f, e)
+		} else if f.place && e.kind == fs.ModeSymlink {
+			w.entry(f, e.name)
+		}
+	}
+	if f.kept {
+		return
+	}
+	if f.list.repo || f.isGit() {
+		w.git(f)
+	}
+	if w.l.home != "" && f.path == w.l.home {
+		for _, e := range f.list.entries {
+			if strings.HasPrefix(e.name, ".") {
+				w.protect(f, e.name, settingsReason)
+			}
+		}
+	}
+	for _, dir := range w.scripts {
+		if filepath.Dir(dir) == f.path {
+			w.protect(f, filepath.Base(dir), "scripts of the user are in it")
+		}
+	}
+	for _, file := range w.files {
+		if filepath.Dir(file) == f.path {
+			w.protect(f, filepath.Base(file), ownReason)
+		}
+	}
+}
+
+// isGit reports whether a directory has the name of git's.
+func (f *frame) isGit() bool { return f.parent != nil && strings.EqualFold(f.name, ".git") }
+
+// judge protects a name if it runs later. At level [Network] package managers may do their work, and in what they install only what
+// git runs counts.
+func (w *walk) judge(f *frame, e entry) {
+	allowed := func(p place) bool {
+		return w.l.level == Network && slices.Contains(installed, p.path) || f.installed && !strings.HasPrefix(p.path, ".git/")
+	}
+	for _, p := range laterByName()[strings.ToLower(e.name)] {
+		dirs := strings.Split(p.path, "/")
+		dirs = dirs[:len(dirs)-1]
+		if allowed(p) || !f.endsWith(dirs) {
 			continue
 		}
-		if strings.HasSuffix(name, "/"+place) {
-			s.protect(l, path, p.reason, d)
-			dir := path
-			for range strings.Count(place, "/") {
-				dir = filepath.Dir(dir)
-				s.held[dir] = true
-			}
+		w.protect(f, e.name, p.reason)
+		for range dirs {
+			w.hold(f)
+			f = f.parent
+		}
+		return
+	}
+	switch lower := strings.ToLower(e.name); {
+	case lower == ".git" && e.kind != fs.ModeDir:
+		w.protect(f, e.name, "git finds its settings by it")
+		return
+	case f.list.repo && slices.Contains(repositorySettings, lower), lower == "attributes" && f.parent != nil && f.parent.list.repo && strings.EqualFold(f.name, "info"):
+		w.protect(f, e.name, "git runs what it names")
+		return
+	}
+	w.judgeNew(f, e)
+	if e.kind != fs.ModeSymlink {
+		return
+	}
+	for _, p := range laterPlaces {
+		first, rest, _ := strings.Cut(p.path, "/")
+		if rest == "" || !strings.EqualFold(first, e.name) || allowed(p) {
+			continue
+		}
+		target, err := filepath.EvalSymlinks(filepath.Join(f.path, e.name, rest))
+		switch inside := err == nil && target != w.l.workspace && contains(w.l.workspace, target); {
+		case w.after() && inside && !w.knows(f, e.name):
+			f.places = append(f.places, found{e.name, p.reason, false})
+			return
+		case inside:
+			w.lead(target, p.reason)
+		}
+		if s, err := statAt(f.fd, e.name); err == nil {
+			w.s.places.add(f.id, e.name, s.id)
+		}
+	}
+}
+
+// judgeNew records a name that may run later if it is new, see [MayRunLater]. Level [Network] is for programs that make what they want.
+func (w *walk) judgeNew(f *frame, e entry) {
+	name, lower := e.name, strings.ToLower(e.name)
+	if e.kind == fs.ModeDir && f.parent == nil && slices.ContainsFunc(harmlessPlaces, func(p string) bool { return strings.HasPrefix(p, lower+"/") }) {
+		return // what is in it counts
+	}
+	if contains(w.l.home, f.path) || f.harmless || !f.dotted && (!strings.HasPrefix(lower, ".") || isRepositoryDir(lower) || isHarmless(lower)) || w.isHarmlessPlace(join(f.path, name)) {
+		return
+	}
+	s, err := statAt(f.fd, name)
+	if err != nil {
+		return // it is gone
+	}
+	if w.s.places.add(f.id, name, s.id); w.after() && w.l.level == Write && !w.known.has(f.id, name, s.id) {
+		f.places = append(f.places, found{name, dotReason, false})
+	}
+}
+
+// isHarmlessPlace reports whether a path is one of harmlessPlaces, or in one.
+func (w *walk) isHarmlessPlace(path string) bool {
+	below := strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(path, w.l.workspace), "/"))
+	return slices.ContainsFunc(harmlessPlaces, func(p string) bool { return strings.HasPrefix(below+"/", p+"/") })
+}
+
+// endsWith reports whether the last directories of a path have these names.
+func (f *frame) endsWith(names []string) bool {
+	for _, name := range slices.Backward(names) {
+		if f.parent == nil || !strings.EqualFold(f.name, name) {
 			return false
 		}
+		f = f.parent
 	}
-	if d.Type()&fs.ModeSymlink != 0 {
-		for _, p := range laterPlaces {
-			first, rest, _ := strings.Cut(p.path, "/")
-			if rest != "" && strings.EqualFold(first, base) && !(l.level == Network && slices.Contains(installed, p.path)) {
-				s.lead(l, path, rest, p.reason)
-			}
-		}
+	return true
+}
+
+// hold has a directory keep its name.
+func (w *walk) hold(f *frame) {
+	if len(f.path) <= maxPath {
+		w.s.held[f.path] = true
 	}
-	switch {
-	case d.IsDir() && base != ".git" && isRepository(path):
-		for _, name := range []string{"config", "hooks", "config.worktree", "commondir", "info/attributes", "modules", "worktrees"} {
-			if p := filepath.Join(path, name); exists(p) {
-				s.protected[p] = "git runs what it names"
-				s.entries(l, p, s.protected[p])
-			}
-		}
-		s.settings(l, filepath.Join(path, "config"), path, 0)
-		s.rebase(path)
-	case base == ".git" && d.IsDir():
-		s.rebase(path)
-	case base == ".git" && !d.IsDir():
-		s.protect(l, path, "git finds its settings by it", d)
+}
+
+// knows reports whether a name in a directory, or the file that has it, was there before the child.
+func (w *walk) knows(f *frame, name string) bool {
+	s, err := statAt(f.fd, name)
+	return err != nil || w.known.has(f.id, name, s.id)
+}
+
+// protect protects a name in a directory, and where it leads if it is a link.
+func (w *walk) protect(f *frame, name, reason string) {
+	if slices.ContainsFunc(f.places, func(p found) bool { return p.name == name }) {
+		return
 	}
-	return d.IsDir() && parent != "node_modules" && !(l.level == Network && slices.Contains(installed, base)) && (parent != ".git" || base == "info")
-}
-
-// isRepository reports whether git takes a directory for one of its own, whatever its name is: one with a commondir has its
-// settings and objects elsewhere.
-func isRepository(dir string) bool {
-	has := func(name string) bool { return exists(filepath.Join(dir, name)) }
-	return has("HEAD") && (has("commondir") || has("objects") && has("refs"))
-}
-
-// past are the places that run later as they were before a child began.
-type past struct {
-	places map[string]before
-	execs  map[string][]string    // of the survey
-	denied map[string]os.FileInfo // files that a rule denies
-}
-
-// before is what a place was.
-type before struct {
-	dir, file os.FileInfo // the directory that it was in, and itself
-}
-
-// past returns the past of what was found.
-func (s *survey) past() past {
-	p := past{places: make(map[string]before), execs: s.execs, denied: make(map[string]os.FileInfo)}
-	for _, path := range slices.Concat(slices.Collect(maps.Keys(s.protected)), slices.Collect(maps.Values(s.through)), s.links) {
-		info, err := os.Lstat(path)
-		dir, dirErr := os.Stat(filepath.Dir(path))
-		if err == nil && dirErr == nil {
-			p.places[path] = before{dir, info}
-		}
-	}
-	for _, path := range s.denied {
-		if info, err := os.Lstat(path); err == nil {
-			p.denied[path] = info
-		}
-	}
-	return p
-}
-
-// without removes places.
-func (p past) without(remove func(path string) bool) {
-	maps.DeleteFunc(p.places, func(path string, _ before) bool { return remove(path) })
-}
-
-func (p past) paths() []string { return slices.Sorted(maps.Keys(p.places)) }
-
-// has reports whether what is at a path now was there, or in a directory that has been renamed since. The child could
-// not change it there, unless another program replaced it.
-func (p past) has(path string) bool {
-	info, err := os.Lstat(path)
+	s, err := statAt(f.fd, name)
 	if err != nil {
-		return true
+		return // it is gone
 	}
-	dir, err := os.Stat(filepath.Dir(path))
-	was, known := p.places[path]
-	if known && err == nil && os.SameFile(was.dir, dir) {
-		return true
+	path := join(f.path, name)
+	known := w.after() && w.known.has(f.id, name, s.id)
+	f.places = append(f.places, found{name, reason, known})
+	if known || !w.after() {
+		w.s.places.add(f.id, name, s.id)
 	}
-	for _, b := range p.places {
-		if os.SameFile(b.file, info) && b.file.ModTime().Equal(info.ModTime()) {
-			return true
+	if !w.after() {
+		w.cover(w.s.protected, f, path, reason)
+		w.s.files[path] = s.id
+	} else if !known {
+		return
+	}
+	if s.mode&unix.S_IFMT == unix.S_IFLNK {
+		w.follow(path, reason)
+	}
+}
+
+// follow protects where a link leads in the workspace.
+func (w *walk) follow(link, reason string) {
+	target, err := filepath.EvalSymlinks(link)
+	if err == nil && target != w.l.workspace && contains(w.l.workspace, target) {
+		w.lead(target, reason)
+	}
+}
+
+// lead protects a path in the workspace to which something leads that runs later and that no child made.
+func (w *walk) lead(target, reason string) {
+	if w.after() {
+		w.leads = append(w.leads, found{target, reason, false})
+		return
+	}
+	id, ok := identify(target)
+	dir, dirOK := identify(filepath.Dir(target))
+	if ok && dirOK && len(target) <= maxPath {
+		w.s.protected[target] = reason
+		w.s.files[target] = id
+		w.s.places.add(dir, filepath.Base(target), id)
+	}
+}
+
+// settingsReason is why names with a dot in the home directory are protected.
+const settingsReason = "programs read their settings there"
+
+// startsLater reports whether a name in the home directory is that of something that runs later.
+func startsLater(name string) bool {
+	_, later := RunsLater(name)
+	return later || startNames()[name]
+}
+
+// makeOwn makes the directories of this program that are in the workspace, so that the child finds them closed and does not
+// make them. One that cannot be made cannot be made by the child either.
+func (b *Box) makeOwn() {
+	workspace := b.s.workspace()
+	for _, own := range b.s.o.Own {
+		closed := slices.ContainsFunc(b.s.o.Own, func(dir string) bool { return dir != own && contains(dir, own) && !contains(resolve(dir), workspace) })
+		if own != "" && !closed && contains(workspace, resolve(own)) {
+			_ = os.MkdirAll(own, 0o700)
 		}
 	}
-	return false
+}
+
+// baseline is what ran later in a workspace before any of the children that are at work. The zero value has nothing.
+type baseline struct {
+	at    map[fileID]map[string]bool // names, by the directory that they are in
+	files map[fileID]bool            // what has these names
+	shut  map[fileID]bool            // directories that were closed and not examined
+}
+
+func newBaseline() baseline {
+	return baseline{make(map[fileID]map[string]bool), make(map[fileID]bool), make(map[fileID]bool)}
+}
+
+func (b baseline) add(dir fileID, name string, file fileID) {
+	if b.at[dir] == nil {
+		b.at[dir] = make(map[string]bool)
+	}
+	b.at[dir][name] = true
+	if file != (fileID{}) {
+		b.files[file] = true
+	}
+}
+
+// has reports whether a directory had a name, or the file had another one, as in a directory that got another name since. A child
+// could not change it, unless another program replaced it.
+func (b baseline) has(dir fileID, name string, file fileID) bool {
+	return b.at[dir][name] || b.files[file]
 }
 
 // replaced returns the places that have their names and are other files than they were. A box holds files, so that the child
 // could reach what another program puts in their place.
-func (p past) replaced(display func(path string) string) []Refusal {
+func (s *survey) replaced(display func(path string) string) []Refusal {
 	var all []Refusal
-	other := func(path string, was os.FileInfo) bool {
-		info, err := os.Lstat(path)
-		return err == nil && !os.SameFile(info, was)
-	}
-	for path, b := range p.places {
-		if other(path, b.file) {
-			all = append(all, Refusal{Access: Replaced, What: display(path), Reason: "it runs later, and the command could write it from then on: look at it"})
-		}
-	}
-	for path, was := range p.denied {
-		if other(path, was) {
-			all = append(all, Refusal{Access: Replaced, What: display(path), Reason: deniedByRule + ", and the command could read it from then on"})
-		}
-	}
-	slices.SortFunc(all, func(x, y Refusal) int { return strings.Compare(x.What, y.What) })
-	return all
-}
-
-// withhold gives what a child has put where it would run later another name, by which nothing runs it, and returns what it
-// was. What a child with a higher level may have made at the same time stays.
-func (b *Box) withhold(before past) []Refusal {
-	later, err := look(&b.held, nil, nil, true)
-	if err != nil {
-		return []Refusal{{Access: Writing, Reason: "what runs later could not be looked for afterwards: " + err.Error()}}
-	}
-	made := make(map[string]string)
-	for path, reason := range later.protected {
-		if before.has(path) {
+	for path, was := range s.files {
+		id, ok := identify(path)
+		if !ok || id == was {
 			continue
 		}
-		if link := later.through[path]; link != "" && !before.has(link) {
-			path = link // where it leads is as it was
-		}
-		made[path] = reason
-	}
-	for path, execs := range later.execs {
-		if slices.ContainsFunc(execs, func(command string) bool { return !slices.Contains(before.execs[path], command) }) {
-			made[path] = "git runs the commands in it with the next git rebase --continue"
-		}
-	}
-	var all []Refusal
-	for path, reason := range made {
-		r := Refusal{Access: Writing, What: b.s.display(path), Reason: reason}
-		if beside := b.s.running.beside(b); !b.declared.Level.Covers(beside) {
-			r.Reason += fmt.Sprintf("; it stays, as a command at level %s ran at the same time and may have made it", beside)
-		} else if to, err := rename(path); err != nil {
-			r.Reason += "; it could not be renamed: " + err.Error()
-		} else {
-			r.Reason += "; what it wrote is now " + b.s.display(to)
+		r := Refusal{Access: Replaced, What: display(path), Reason: "it runs later, and the command could write it from then on: look at it"}
+		if slices.Contains(s.denied, path) {
+			r.Reason = s.closed[path] + ", and the command could read it from then on"
 		}
 		all = append(all, r)
 	}
@@ -341,53 +558,21 @@ func (b *Box) withhold(before past) []Refusal {
 	return all
 }
 
-// Withheld is what the names of files end in that a command made where they would run later.
-const Withheld = ".withheld"
-
-// rename gives a file or directory a new name beside the old one.
-func rename(path string) (to string, err error) {
-	to = path + Withheld
-	for n := 2; exists(to); n++ {
-		to = path + Withheld + strconv.Itoa(n)
+// withhold gives what children made where it runs later other names, by descriptors, in every directory of the workspace. What a
+// child at level [Full] may have made stays, and so does, in the home directory, what is not known to run later,
+// since another program may have made it.
+func (b *Box) withhold(level Level, known baseline) (all []Refusal, left baseline) {
+	l := b.held
+	l.level = level
+	s := newSurvey()
+	w := b.walk(&l, &s)
+	w.guard, w.known = true, known
+	maps.Copy(s.places.shut, known.shut)
+	w.gives = func(r Refusal) { all = append(all, r) }
+	if err := w.root(l.workspace); err != nil {
+		all = append(all, Refusal{Access: Writing, Reason: "what runs later could not be looked for everywhere afterwards: " + err.Error()})
 	}
-	return to, os.Rename(path, to)
-}
-
-// running are the boxes whose children run, each with the highest level of those that ran beside it. The zero value
-// has none. It may be used from several goroutines.
-type running struct {
-	mu    sync.Mutex // guards boxes
-	boxes map[*Box]Level
-}
-
-// add adds a box.
-func (r *running) add(b *Box) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.boxes == nil {
-		r.boxes = make(map[*Box]Level)
-	}
-	highest := Level("")
-	for other, beside := range r.boxes {
-		if b.Level().Covers(beside) {
-			r.boxes[other] = b.Level()
-		}
-		if other.Level().Covers(highest) {
-			highest = other.Level()
-		}
-	}
-	r.boxes[b] = highest
-}
-
-// beside returns the highest level of the others that have run since a box was added, empty if none has.
-func (r *running) beside(b *Box) Level {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.boxes[b]
-}
-
-func (r *running) remove(b *Box) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.boxes, b)
+	b.s.listings.set(w.seen)
+	slices.SortFunc(all, func(x, y Refusal) int { return strings.Compare(x.What, y.What) })
+	return all, s.places
 }

@@ -6,8 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/process"
 	"loki/internal/sandbox"
@@ -60,6 +63,134 @@ func TestRepositoriesByOtherNames(t *testing.T) {
 		}
 		w.withheld(t, "sub/elsewhere/commondir", "sub/bare/config", "sub/bare/sub/.envrc")
 	})
+}
+
+// TestEveryDirectory: the walk looks everywhere, at any depth and whatever the modes are, and the next call works.
+func TestEveryDirectory(t *testing.T) {
+	t.Parallel()
+	const repository = "mkdir -p $d/objects $d/refs; echo ref: refs/heads/x >$d/HEAD; echo '[core] fsmonitor = x' >$d/config; "
+	for name, tt := range map[string]struct {
+		script string
+		gone   []string
+	}{
+		"named_like_a_sandbox": {"d=loki-sandbox-x; " + repository + "echo x >$d/.envrc", []string{"loki-sandbox-x/config", "loki-sandbox-x/.envrc"}},
+		"in_packages":          {"d=node_modules/p; " + repository + "echo x >$d/.envrc", []string{"node_modules/p/config", "node_modules/p/.envrc"}},
+		"below_git":            {"for d in .git/objects/x .git/refs/y .git/logs; do " + repository + "done", []string{".git/objects/x/config", ".git/refs/y/config", ".git/logs/config"}},
+		"in_what_is_withheld":  {"d=.vscode/r; " + repository, []string{".vscode", ".vscode.withheld/r/config"}},
+		"cannot_be_listed":     {"d=sub/a; " + repository + "chmod 311 sub/a", []string{"sub/a/config"}},
+		"cannot_be_searched":   {"d=sub/a; " + repository + "chmod 600 sub/a", []string{"sub/a/config"}},
+		"cannot_be_written":    {"d=sub/a; " + repository + "chmod 555 sub/a sub", []string{"sub/a/config"}},
+		"no_rights_at_all":     {"d=sub/a/b; " + repository + "chmod 0 sub/a/b sub/a sub", []string{"sub/a/b/config"}},
+		"long_names":           {"d=$(printf %0255d 0); " + repository, []string{strings.Repeat("0", 255) + "/config"}},
+		"names_are_taken":      {"echo x >.exrc; for i in '' 2 3; do echo x >.exrc.withheld$i; done", []string{".exrc"}},
+		"index_entry":          {"d=sub/m/.git; " + repository + "git -c safe.directory='*' update-index --add --cacheinfo 160000,4b825dc642cb6eb9a060e54bf8d69288fbee4904,sub/m || true", []string{"sub/m/.git/config"}},
+		"strategy":             {"mkdir .git/rebase-merge .git/sequencer; echo a/x >.git/rebase-merge/strategy; printf '[options]\n\tstrategy = a/x\n' >.git/sequencer/opts", []string{".git/rebase-merge/strategy", ".git/sequencer/opts"}},
+		"long_list":            {"mkdir .git/rebase-merge; { yes '# comment' | head -c 3000000; echo exec x; } >.git/rebase-merge/git-rebase-todo", []string{".git/rebase-merge/git-rebase-todo"}},
+		"list_by_a_link":       {"mkdir .git/rebase-merge; echo exec x >sub/list; ln -s ../../sub/list .git/rebase-merge/git-rebase-todo", []string{".git/rebase-merge/git-rebase-todo"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, plain bool) {
+				w := newWorld(t, plain)
+				t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+rwX", w.workspace).Run() })
+				out, err := w.run(t, write, "bash", "-c", tt.script)
+				if err != nil {
+					if plain { // no modes are changed without namespaces
+						t.Skip(out, err)
+					}
+					t.Fatal(out, err)
+				}
+				if out, err := w.run(t, write, "true"); err != nil {
+					t.Errorf("the next call: %v, %s", err, out)
+				}
+				_ = exec.Command("chmod", "-R", "u+rwX", w.workspace).Run()
+				for _, path := range tt.gone {
+					if _, err := os.Lstat(filepath.Join(w.workspace, path)); err == nil {
+						t.Errorf("%s keeps its name", path)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestPackages: at level network, packages bring files of names that run later, and only what git runs in them is withheld.
+func TestPackages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	if !strings.Contains(sandbox.New(w.options).Support().How, "namespaces") {
+		t.Skip("needs namespaces")
+	}
+	script := "mkdir -p node_modules/.bin node_modules/p/.github/workflows node_modules/p/.git venv/x; for f in .bin/t p/.envrc p/.github/workflows/ci.yml p/.git/config; do echo x >node_modules/$f; done; echo x >venv/x/AGENTS.md; echo x >sub/AGENTS.md"
+	if out, err := w.run(t, sandbox.Declaration{Level: sandbox.Network}, "bash", "-c", script); err != nil {
+		t.Fatal(out, err)
+	}
+	w.withheld(t, "node_modules/p/.git/config", "sub/AGENTS.md")
+	for _, path := range []string{"node_modules/.bin/t", "node_modules/p/.envrc", "node_modules/p/.github/workflows/ci.yml", "venv/x/AGENTS.md"} {
+		if _, err := os.Stat(filepath.Join(w.workspace, path)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestModesAreGivenBack: what had to be readable for the walk has its mode afterwards.
+func TestModesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+rwX", w.workspace).Run() })
+	if out, err := w.run(t, write, "bash", "-c", "mkdir sub/a; echo x >sub/a/.envrc; chmod 311 sub/a"); err != nil {
+		t.Skip(out, err) // without namespaces
+	}
+	if info, err := os.Stat(filepath.Join(w.workspace, "sub/a")); err != nil || info.Mode().Perm() != 0o311 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestVeryDeep: no depth keeps the walk from what is there, nor the next call from its work.
+func TestVeryDeep(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	t.Cleanup(func() { _ = exec.Command("rm", "-rf", filepath.Join(w.workspace, "deep")).Run() })
+	script := `import os
+open(".exrc", "w").close()
+os.mkdir("deep"); os.chdir("deep")
+for i in range(600):
+    os.mkdir("d" * 200); os.chdir("d" * 200)
+    if i in (100, 599): open(".envrc", "w").close(); open("kept", "w").close()
+`
+	for range 2 {
+		if out, err := w.run(t, write, "python3", "-c", script); err != nil && !strings.Contains(out, "FileExistsError") {
+			t.Fatal(out, err)
+		}
+	}
+	w.withheld(t, ".exrc")
+	found, err := exec.Command("find", filepath.Join(w.workspace, "deep"), "-name", ".env*", "-printf", "%f\n").Output()
+	if err != nil || string(found) != ".envrc.withheld\n.envrc.withheld\n" {
+		t.Errorf("got %q, %v", found, err)
+	}
+	if out, err := w.run(t, write, "rm", "-rf", "deep"); err != nil {
+		t.Errorf("it cannot be removed: %v, %s", err, out)
+	}
+}
+
+// TestChanges: a box says what changed in the workspace.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.write(t, "src/project/old/a", "")
+	w.write(t, "src/project/old/b", "")
+	for d, want := range map[sandbox.Level]sandbox.Changes{
+		sandbox.Read:  {},
+		sandbox.Write: {Created: []string{"new", "new/.exrc.withheld", "new/x", "old/c"}, Changed: []string{"old/a"}, Removed: []string{"old/b"}},
+	} {
+		b := w.box(sandbox.Declaration{Level: d}, sandbox.Needs{})
+		_, _ = process.Run(t.Context(), process.Command{Path: "bash", Args: []string{"-c", "mkdir new; echo >new/x; echo >new/.exrc; echo x >>old/a; mv old/b old/c"}, Dir: w.workspace, Env: os.Environ(), Confinement: b})
+		got := b.Changes()
+		slices.Sort(got.Created)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", d, diff)
+		}
+	}
 }
 
 // TestNoRightsOfOthers: a command leaves no file by which whoever starts it has the rights of its owner.
@@ -153,7 +284,7 @@ func TestRebase(t *testing.T) {
 	w.withheld(t, ".git/rebase-merge/git-rebase-todo")
 }
 
-// TestTwoAtWork: what a command makes while another one is at work is withheld at the end of both, also of two processes.
+// TestTwoAtWork: what a command makes while another one is at work is withheld when the last of them ends, also of two processes.
 func TestTwoAtWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)
@@ -173,16 +304,20 @@ func TestTwoAtWork(t *testing.T) {
 	}
 	second := make(chan *sandbox.Box)
 	started := make(chan struct{})
-	run("echo x >.envrc; echo made; until [ -e go ]; do sleep 0.05; done", func() {
+	first := run("echo x >.envrc; echo made; until [ -e go ]; do sleep 0.05; done", func() {
 		go func() {
-			second <- run("echo ready; until [ -e .envrc.withheld ]; do sleep 0.05; done; rm .envrc.withheld; echo EVIL >.envrc", func() { close(started) })
+			second <- run("echo ready; until [ -e ended ]; do sleep 0.05; done; echo x >.exrc", func() { close(started) })
 		}()
 		<-started
 		w.write(t, "src/project/sub/go", "")
 	})
+	if found := first.Refused("", false); len(found) != 0 {
+		t.Errorf("looked for while another command is at work: %v", found)
+	}
+	w.write(t, "src/project/sub/ended", "")
 	b := <-second
-	w.withheld(t, "sub/.envrc")
-	if found := b.Refused("", false); len(found) != 1 || !strings.Contains(found[0].Reason, "withheld") {
+	w.withheld(t, "sub/.envrc", "sub/.exrc")
+	if found := b.Refused("", false); len(found) != 2 || !strings.Contains(found[0].Reason, "withheld") {
 		t.Errorf("got %v", found)
 	}
 	if records, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "work", "*")); len(records) != 0 {
@@ -190,11 +325,32 @@ func TestTwoAtWork(t *testing.T) {
 	}
 }
 
+// TestBesideAServer: a call does not wait for a program that runs until it is stopped, and what each call makes is withheld at its end.
+func TestBesideAServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	w.options.State = filepath.Join(w.home, "state", "loki")
+	s, err := process.Start(process.Command{Path: "cat", Dir: w.workspace, Env: os.Environ(), Confinement: w.box(write, sandbox.Needs{Lasting: true})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".exrc", ".exrc", ".vimrc"} {
+		if out, err := w.run(t, write, "bash", "-c", "rm -f sub/"+name+".withheld; echo x >sub/"+name); err != nil {
+			t.Fatal(out, err)
+		}
+		w.withheld(t, "sub/"+name)
+	}
+	s.Kill()
+	if left, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "work", "*")); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // TestReplacedFiles: the result says which of the files that the box held another program replaced.
 func TestReplacedFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, false)
-	w.options.Denied = []string{w.workspace + "/**/.env"}
+	w.options.Denied = patterns(w.workspace + "/**/.env")
 	b := w.box(read, sandbox.Needs{})
 	_, err := process.Run(t.Context(), process.Command{
 		Path: "bash", Args: []string{"-c", "echo ready; until [ -e sub/go ]; do sleep 0.05; done"}, Dir: w.workspace, Env: os.Environ(), Confinement: b,
@@ -237,4 +393,45 @@ func TestNoStateDirectory(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestFilesOfOthers: what another program makes in the home directory while a command is at work keeps its name, and so do the
+// directories of this program, which the command cannot make. What runs at the next login does not.
+func TestFilesOfOthers(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, plain bool) {
+		w := newWorld(t, plain)
+		w.workspace, w.options.Workspace = w.home, w.home
+		w.options.State = filepath.Join(w.home, ".local", "state", "loki")
+		w.options.Own = []string{w.options.State, filepath.Join(w.home, ".config", "loki")}
+		w.options.Scripts = []string{filepath.Join(w.home, "scripts")}
+		w.write(t, "scripts/tool.sh", "mine")
+		b := w.box(write, sandbox.Needs{})
+		r, err := process.Run(t.Context(), process.Command{
+			Path: "bash", Dir: w.workspace, Env: os.Environ(), Confinement: b,
+			Args: []string{"-c", "echo x >.zshenv; mkdir -p .config/loki/functions .local/bin; echo x >scripts/tool.sh; echo x >scripts/new.sh; echo ready; until [ -e src/go ]; do sleep 0.05; done"},
+			OnStdout: func(string) {
+				for _, path := range []string{".newapp/settings", ".lockfile", ".local/state/loki/runs.db", ".config/loki/config.yaml"} {
+					w.write(t, path, "theirs")
+				}
+				w.write(t, "src/go", "")
+			},
+		})
+		if err != nil {
+			t.Fatal(err, r.Stderr)
+		}
+		for _, path := range []string{".newapp/settings", ".lockfile", ".local/state/loki/runs.db", ".config/loki/config.yaml"} {
+			if text, err := os.ReadFile(filepath.Join(w.home, path)); string(text) != "theirs" {
+				t.Errorf("%s: %q, %v", path, text, err)
+			}
+		}
+		for _, path := range []string{".zshenv", ".config/loki/functions", ".local/bin", "scripts/new.sh"} {
+			if _, err := os.Stat(filepath.Join(w.home, path)); err == nil {
+				t.Errorf("%s was made", path)
+			}
+		}
+		if text, _ := os.ReadFile(filepath.Join(w.home, "scripts/tool.sh")); string(text) != "mine" {
+			t.Errorf("a script was changed: %q", text)
+		}
+	})
 }

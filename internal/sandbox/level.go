@@ -98,6 +98,8 @@ func ReadDeclaration(n *yamldoc.Node) (d Declaration, ok bool) {
 // Settings are the section sandbox: of config.yaml. The zero value is that of a file without it.
 type Settings struct {
 	Disabled bool // no child is confined
+	// Scripts is the level of the user's own scripts that declare none; empty means [Full].
+	Scripts Level
 	// Read, Write and Hosts are what every child may do beyond its level, as in a [Declaration]: what is in Write from
 	// [Write] on, Hosts at [Network].
 	Read, Write, Hosts []string
@@ -105,7 +107,7 @@ type Settings struct {
 	Environment []string
 }
 
-// ReadSettings reads the section, which is a mapping with the keys enabled, read, write, hosts and environment. Mistakes are
+// ReadSettings reads the section, which is a mapping with the keys enabled, scripts, read, write, hosts and environment. Mistakes are
 // reported as by [ReadDeclaration].
 func ReadSettings(n *yamldoc.Node) (s Settings, ok bool) {
 	if n == nil || n.Kind() == yamldoc.Null {
@@ -121,6 +123,8 @@ func ReadSettings(n *yamldoc.Node) (s Settings, ok bool) {
 		case "enabled":
 			enabled, valid := e.Node.Bool()
 			s.Disabled, ok = !enabled, ok && valid
+		case "scripts":
+			ok = readLevel(e.Node, &s.Scripts) && ok
 		case "hosts":
 			ok = readHosts(e.Node, &s.Hosts) && ok
 		case "read":
@@ -130,7 +134,7 @@ func ReadSettings(n *yamldoc.Node) (s Settings, ok bool) {
 		case "environment":
 			ok = readTexts(e.Node, &s.Environment) && ok
 		default:
-			e.Node.KeyErrorf("unknown key %q; there are enabled, read, write, hosts and environment", e.Key)
+			e.Node.KeyErrorf("unknown key %q; there are enabled, scripts, read, write, hosts and environment", e.Key)
 			ok = false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -31,10 +32,8 @@ const (
 
 // layout makes what the new root needs in a temporary directory.
 func layout(temp string) error {
-	for _, dir := range []string{rootDir, tmpDir, varTmpDir, shmDir} {
-		if err := os.Mkdir(filepath.Join(temp, dir), 0o700); err != nil {
-			return err
-		}
+	if err := os.Mkdir(filepath.Join(temp, rootDir), 0o700); err != nil {
+		return err
 	}
 	return unix.Mknod(filepath.Join(temp, closedFile), unix.S_IFSOCK, 0) // which root cannot open either
 }
@@ -47,14 +46,21 @@ type root struct {
 	bound []string
 	shut  []string // directories below those of temporary files that lead to places, and are not for temporary files
 	made  map[string]bool
+
+	emptied bool // there is an empty file system
 }
 
 // newRoot plans the root, and makes it the root of the shim.
-func (l *limits) newRoot(p *plan, temp, dir string) {
+func (l *limits) newRoot(p *plan, temp, dir string, rights uint64) {
 	r := &root{p: p, at: filepath.Join(temp, rootDir), made: map[string]bool{"/": true}}
 	none := p.Text("none")
 	p.call("separate mounts", unix.SYS_MOUNT, none, p.Text("/"), shim.Number(0), shim.Number(unix.MS_REC|unix.MS_PRIVATE), shim.Number(0))
 	r.tmpfs("")
+	if l.cache == "" {
+		for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} {
+			r.scratch(dir, rights)
+		}
+	}
 	for _, b := range l.binds(temp) {
 		r.bind(b)
 	}
@@ -90,22 +96,33 @@ var cwd = shim.Number(1<<64 + unix.AT_FDCWD)
 // tree is where the descriptor of a mount is kept.
 const tree shim.Result = 1
 
-// temporary returns the directory that a child has as one for temporary files: one of this call, or, where it may write in the
-// workspace, one that is kept for later calls, since files that are moved there must not be lost.
-func (l *limits) temporary(temp, name string) string {
-	if l.cache == "" {
-		return filepath.Join(temp, name)
-	}
-	return filepath.Join(filepath.Dir(l.cache), name)
+// kept returns a directory for temporary files that is kept for later calls, since files that are moved there must not be lost.
+func (l *limits) kept(name string) string { return filepath.Join(filepath.Dir(l.cache), name) }
+
+// scratch plans a directory for temporary files of this call only, in memory and bounded.
+func (r *root) scratch(path string, rights uint64) {
+	const opened shim.Result = 5
+	p := r.p
+	r.dir(path, false)
+	name := p.Text("tmpfs")
+	p.call("mount "+path, unix.SYS_MOUNT, name, p.Text(r.at+path), name, shim.Number(unix.MS_NOSUID|unix.MS_NODEV), p.Text("mode=0700,size=2g"))
+	p.Add(shim.Call{
+		Label: "open " + path, Number: unix.SYS_OPENAT, Result: opened,
+		Args: []shim.Arg{cwd, p.Text(r.at + path), shim.Number(unix.O_PATH | unix.O_CLOEXEC), shim.Number(0)},
+	})
+	beneath := p.Bytes(binary.NativeEndian.AppendUint64(make([]byte, 0, 16), rights)[:16]) // unix.LandlockPathBeneathAttr
+	p.Store(beneath, 8, 4, opened.Arg())
+	p.call("allow "+path, unix.SYS_LANDLOCK_ADD_RULE, shim.Number(rulesFD), shim.Number(unix.LANDLOCK_RULE_PATH_BENEATH), beneath, shim.Number(0))
+	p.call("close "+path, unix.SYS_CLOSE, opened.Arg())
 }
 
 // binds returns the places of the root, those that hold others first.
 func (l *limits) binds(temp string) []bind {
 	all := []bind{
 		{"/proc", "/proc", false},
-		{l.temporary(temp, tmpDir), "/tmp", true},
-		{l.temporary(temp, varTmpDir), "/var/tmp", true},
-		{l.temporary(temp, shmDir), "/dev/shm", true},
+	}
+	if l.cache != "" {
+		all = append(all, bind{l.kept(tmpDir), "/tmp", true}, bind{l.kept(varTmpDir), "/var/tmp", true}, bind{l.kept(shmDir), "/dev/shm", true})
 	}
 	add := func(paths []string, write bool) {
 		for _, p := range paths {
@@ -181,21 +198,75 @@ func (r *root) bind(b bind) {
 	}
 }
 
-// mount plans a mount of a place that is there. tolerated are errors of the target.
+// mount plans a mount of a place that is there. Neither the place nor what it is mounted on is found by way of a link, which another
+// command could put there meanwhile. tolerated are errors of the target.
 func (r *root) mount(b bind, tolerated ...syscall.Errno) {
 	p := r.p
+	p.open("open "+b.source, b.source, at)
 	p.Add(shim.Call{
-		Label: "open " + b.source, Number: unix.SYS_OPEN_TREE, Result: tree,
-		Args: []shim.Arg{cwd, p.Text(b.source), shim.Number(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE | unix.AT_SYMLINK_NOFOLLOW)},
+		Label: "copy " + b.source, Number: unix.SYS_OPEN_TREE, Result: tree,
+		Args: []shim.Arg{at.Arg(), p.Text(""), shim.Number(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE | unix.AT_EMPTY_PATH)},
 	})
+	p.call("close "+b.source, unix.SYS_CLOSE, at.Arg())
 	if !b.write {
 		p.call("protect "+b.target, unix.SYS_MOUNT_SETATTR, tree.Arg(), p.Text(""), shim.Number(unix.AT_EMPTY_PATH|unix.AT_RECURSIVE), readOnly(p), shim.Number(attrSize))
 	}
+	var gone []syscall.Errno
+	if tolerated != nil {
+		gone = []syscall.Errno{unix.EBADF} // of a target that could not be opened
+	}
+	p.open("find "+b.target, r.at+b.target, at, tolerated...)
 	p.Add(shim.Call{
-		Label: "mount " + b.target, Number: unix.SYS_MOVE_MOUNT, Tolerated: tolerated,
-		Args: []shim.Arg{tree.Arg(), p.Text(""), cwd, p.Text(r.at + b.target), shim.Number(unix.MOVE_MOUNT_F_EMPTY_PATH)},
+		Label: "mount " + b.target, Number: unix.SYS_MOVE_MOUNT, Tolerated: gone,
+		Args: []shim.Arg{tree.Arg(), p.Text(""), at.Arg(), p.Text(""), shim.Number(unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH)},
 	})
-	p.call("close "+b.source, unix.SYS_CLOSE, tree.Arg())
+	p.Add(shim.Call{Label: "close " + b.target, Number: unix.SYS_CLOSE, Args: []shim.Arg{at.Arg()}, Tolerated: gone})
+	p.call("close a mount", unix.SYS_CLOSE, tree.Arg())
+}
+
+// at is where the descriptor of a place is kept.
+const at shim.Result = 4
+
+// open plans that a path is opened, without its content and without following links.
+func (p *plan) open(label, path string, to shim.Result, tolerated ...syscall.Errno) {
+	how := binary.NativeEndian.AppendUint64(nil, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
+	how = binary.NativeEndian.AppendUint64(how, 0)
+	how = binary.NativeEndian.AppendUint64(how, unix.RESOLVE_NO_SYMLINKS)
+	p.Add(shim.Call{
+		Label: label, Number: unix.SYS_OPENAT2, Result: to, Tolerated: tolerated,
+		Args: []shim.Arg{cwd, p.Text(path), p.Bytes(how), shim.Number(uint64(len(how)))},
+	})
+}
+
+// processes plans that the command is in a process namespace of its own, which ends with it, and sees no other in /proc, where that
+// can be mounted.
+func (p *plan) processes() {
+	p.call("make a process namespace", unix.SYS_UNSHARE, shim.Number(unix.CLONE_NEWPID))
+	p.Fork("start the command")
+	p.call("end with this program", unix.SYS_PRCTL, shim.Number(unix.PR_SET_PDEATHSIG), shim.Number(uint64(unix.SIGKILL)))
+	p.call("start a session", unix.SYS_SETSID)
+	proc := p.Text("proc")
+	p.Add(shim.Call{
+		Label: "mount /proc", Number: unix.SYS_MOUNT, Tolerated: []syscall.Errno{unix.EPERM, unix.EACCES, unix.EBUSY, unix.EINVAL},
+		Args: []shim.Arg{proc, p.Text("/proc"), proc, shim.Number(unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC), shim.Number(0)},
+	})
+	for _, s := range systemPlaces["linux"] { // what can be read there has other inodes now
+		if !strings.HasPrefix(s.path, "/proc/") {
+			continue
+		}
+		rights := uint64(fileRights & readRights)
+		if info, err := os.Stat(s.path); err == nil && info.IsDir() {
+			rights = readRights
+		}
+		rule := p.Bytes(append(binary.NativeEndian.AppendUint64(nil, rights), 0, 0, 0, 0, 0, 0, 0, 0))
+		p.Add(shim.Call{
+			Label: "open " + s.path, Number: unix.SYS_OPENAT, Result: at, Skip: 3,
+			Args: []shim.Arg{cwd, p.Text(s.path), shim.Number(unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC)},
+		})
+		p.Store(rule, 8, 4, at.Arg())
+		p.call("allow "+s.path, unix.SYS_LANDLOCK_ADD_RULE, shim.Number(rulesFD), shim.Number(unix.LANDLOCK_RULE_PATH_BENEATH), rule, shim.Number(0))
+		p.call("close "+s.path, unix.SYS_CLOSE, at.Arg())
+	}
 }
 
 // attrSize is the size of the attributes of a mount: what to set, to clear, how it propagates, and a namespace.
@@ -215,6 +286,38 @@ func (r *root) tmpfs(path string) {
 	p.call("mount "+path+"/", unix.SYS_MOUNT, name, p.Text(r.at+path), name, shim.Number(unix.MS_NOSUID|unix.MS_NODEV), p.Text("mode=0711,size=1m"))
 }
 
+// empty plans that an empty directory lies over one that is there, which is not found by way of a link, as in mount. All are mounts of
+// one file system.
+func (r *root) empty(path string) {
+	const context, first shim.Result = 5, 6
+	p, mounted := r.p, first
+	if r.emptied {
+		mounted = tree
+		p.Add(shim.Call{
+			Label: "make a cover of " + path, Number: unix.SYS_OPEN_TREE, Result: tree,
+			Args: []shim.Arg{first.Arg(), p.Text(""), shim.Number(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)},
+		})
+	} else {
+		p.Add(shim.Call{Label: "make a cover of " + path, Number: unix.SYS_FSOPEN, Result: context, Args: []shim.Arg{p.Text("tmpfs"), shim.Number(unix.FSOPEN_CLOEXEC)}})
+		for _, option := range [][2]string{{"mode", "0711"}, {"size", "1m"}} {
+			p.call("set up a cover of "+path, unix.SYS_FSCONFIG, context.Arg(), shim.Number(unix.FSCONFIG_SET_STRING), p.Text(option[0]), p.Text(option[1]), shim.Number(0))
+		}
+		p.call("set up a cover of "+path, unix.SYS_FSCONFIG, context.Arg(), shim.Number(unix.FSCONFIG_CMD_CREATE), shim.Number(0), shim.Number(0), shim.Number(0))
+		p.Add(shim.Call{
+			Label: "make a cover of " + path, Number: unix.SYS_FSMOUNT, Result: first,
+			Args: []shim.Arg{context.Arg(), shim.Number(unix.FSMOUNT_CLOEXEC), shim.Number(unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV)},
+		})
+		p.call("close what covers "+path, unix.SYS_CLOSE, context.Arg())
+	}
+	p.open("find "+path, r.at+path, at)
+	p.call("cover "+path, unix.SYS_MOVE_MOUNT, mounted.Arg(), p.Text(""), at.Arg(), p.Text(""), shim.Number(unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
+	p.call("close "+path, unix.SYS_CLOSE, at.Arg())
+	if r.emptied {
+		p.call("close what covers "+path, unix.SYS_CLOSE, tree.Arg())
+	}
+	r.emptied = true
+}
+
 // cover plans what lies over the protected and closed places below those that are written, and once more what the child
 // needs there. It returns the directories that are to be protected at the end.
 func (r *root) cover(l *limits, temp string) (covered []string) {
@@ -232,22 +335,39 @@ func (r *root) cover(l *limits, temp string) (covered []string) {
 			r.mount(bind{path, path, false})
 		}
 	}
+	var hidden []string // what is empty
 	for _, path := range slices.Sorted(maps.Keys(l.closed)) {
 		info, err := os.Lstat(path)
-		if err != nil || !visible(path) || slices.ContainsFunc(covered, func(c string) bool { return contains(c, path) }) {
+		if err != nil || !visible(path) || slices.ContainsFunc(slices.Concat(covered, hidden), func(c string) bool { return contains(c, path) }) {
 			continue
 		}
 		switch {
 		case info.IsDir():
+			needed := l.needed(path)
+			if len(needed) == 0 {
+				r.empty(path)
+				hidden = append(hidden, path)
+				continue
+			}
 			r.tmpfs(path)
 			covered = append(covered, path)
 			r.bound = slices.DeleteFunc(r.bound, func(b string) bool { return contains(b, path) || contains(path, b) })
-			for _, b := range l.needed(path) {
+			for _, b := range needed {
 				r.bind(b)
 			}
 		case info.Mode()&os.ModeSymlink == 0:
 			r.mount(bind{filepath.Join(temp, closedFile), path, false}, unix.ENOENT) // it may be gone by then
 		}
+	}
+	for i, path := range slices.Sorted(maps.Keys(l.blanked)) {
+		if _, closed := l.closed[path]; closed || !visible(path) && !slices.Contains(bound, path) {
+			continue
+		}
+		shown := filepath.Join(temp, "blanked"+strconv.Itoa(i))
+		if os.WriteFile(shown, []byte(l.blanked[path]), 0o600) != nil {
+			shown = filepath.Join(temp, closedFile)
+		}
+		r.mount(bind{shown, path, false}, unix.ENOENT)
 	}
 	return covered
 }

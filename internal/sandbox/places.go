@@ -13,6 +13,12 @@ import (
 	"time"
 )
 
+// tempPrefix is what the name of the directory begins with in which the temporary directories of boxes are.
+const tempPrefix = "loki-sandbox-"
+
+// installed are places that run later and that package managers make anew, for which [Network] is there.
+var installed = []string{"node_modules/.bin", ".venv", "venv", ".pnp.cjs", ".pnp.loader.mjs"}
+
 // place is a file or directory and why it is on its list. A path that begins with ~/ is below the user's home directory,
 // other relative ones are below the workspace.
 type place struct {
@@ -40,7 +46,8 @@ var systemPlaces = map[string][]place{
 		{"/var/lib/rpm", "which packages are installed"},
 		{"/var/lib/apt/lists", "which packages there are"},
 		{"/var/cache/fontconfig", "fonts"},
-		{"/run/systemd/resolve", "the target of /etc/resolv.conf"},
+		{"/run/systemd/resolve/resolv.conf", "the target of /etc/resolv.conf"}, // a service listens beside it
+		{"/run/systemd/resolve/stub-resolv.conf", "the target of /etc/resolv.conf"},
 		{"/dev/null", "device without content"},
 		{"/dev/zero", "device without content"},
 		{"/dev/full", "device without content"},
@@ -76,6 +83,20 @@ var systemPlaces = map[string][]place{
 		{"/private/var/select", "which shell sh is"},
 		{"/private/var/db/xcode_select_link", "which compilers are used"},
 	},
+}
+
+// ProgramPlaces returns where the programs and libraries of the system are, and those that users install below their home directory,
+// absolute. Without a home directory it leaves these out.
+func ProgramPlaces(home string) []string {
+	var all []string
+	for _, p := range slices.Concat(systemPlaces[runtime.GOOS], toolchainPlaces) {
+		if below, ok := strings.CutPrefix(p.path, "~/"); !ok {
+			all = append(all, p.path)
+		} else if home != "" {
+			all = append(all, filepath.Join(home, below))
+		}
+	}
+	return all
 }
 
 // devicePlaces are writable at every level.
@@ -147,6 +168,9 @@ var closedPlaces = []place{
 	{"~/.pypirc", "credentials of PyPI"},
 	{"~/.config/pip", "credentials of package indexes"},
 	{"~/.pip", "credentials of package indexes"},
+	{"~/.local/share/uv/credentials", "credentials of package indexes"},
+	{"~/.nvm/versions/node/*/etc/npmrc", "credentials of npm"},
+	{"~/.npm-global/etc/npmrc", "credentials of npm"},
 	{"~/.cargo/credentials", "credentials of Cargo"},
 	{"~/.cargo/credentials.toml", "credentials of Cargo"},
 	{"~/.gem/credentials", "credentials of RubyGems"},
@@ -181,11 +205,28 @@ var closedPlaces = []place{
 	{"/etc/krb5.keytab", "keys of the system"},
 	{"/etc/NetworkManager/system-connections", "passwords of networks"},
 	{"/etc/wireguard", "keys of networks"},
+	{"/etc/letsencrypt", "keys of the system"},
+	{"/etc/rancher", "credentials of Kubernetes"},
+	{"/etc/kubernetes", "credentials of Kubernetes"},
+	{"/etc/ssh/ssh_host_*_key", "keys of the system"},
+}
+
+// blankedPlaces are settings that programs need, without the lines in which credentials are; where they cannot be replaced they are
+// closed if they have such lines.
+var blankedPlaces = []place{
+	{"~/.gitconfig", "credentials in settings of git"},
+	{"~/.config/git/config", "credentials in settings of git"},
+	{"~/.cargo/config.toml", "credentials of Cargo"},
+	{"~/.cargo/config", "credentials of Cargo"},
+	{"~/.config/go/env", "credentials in settings of Go"},
+	{"~/miniconda3/.condarc", "credentials of conda"},
+	{"~/anaconda3/.condarc", "credentials of conda"},
+	{"~/miniforge3/.condarc", "credentials of conda"},
 }
 
 // laterPlaces can be read at every level, and are written at [Full] only: programs that are not confined execute what is
 // in them, at a later time.
-var laterPlaces = []place{
+var laterPlaces = append([]place{
 	{".git/hooks", "git runs it later"},
 	{".git/config", "git runs commands that it names"},
 	{".git/config.worktree", "git runs commands that it names"},
@@ -284,14 +325,59 @@ var laterPlaces = []place{
 	{".clinerules", "assistants follow it"},
 	{".github/copilot-instructions.md", "assistants follow it"},
 	{"LOKI.md", "this program follows it"},
+	{"tools/bazel", "Bazel runs it"},
+}, slices.Concat(
+	places("git runs what it names", "lefthook.yaml lefthook.toml lefthook.json lefthook-local.yml lefthook-local.yaml lefthook-local.toml lefthook-local.json"),
+	places("mise runs what it names", "mise.local.toml mise.local/config.toml"),
+	places("continuous integration runs it", `azure-pipelines.yaml buildspec.yml buildspec.yaml cloudbuild.yaml cloudbuild.yml cloudbuild.json amplify.yml
+		codemagic.yaml wercker.yml shippable.yml codeship-steps.yml codeship-services.yml`),
+	places("an assistant runs what it names", "opencode.jsonc crush.json"),
+	places("assistants follow it", "AGENT.md AGENTS.override.md AGENTS.local.md CLAUDE.local.md GEMINI.local.md QWEN.local.md CRUSH.md CRUSH.local.md WARP.md LOKI.local.md"),
+	places("programs run what it names", ".bazelrc .mvn .Rprofile .irbrc .pryrc .iex.exs .ghci .ocamlinit .pdbrc .helix .github/hooks .pnpmfile.mjs .gitpod.yml .tekton .semaphore .build.yml"),
+)...)
+
+// places returns places with one reason.
+func places(reason, names string) (list []place) {
+	for name := range strings.FieldsSeq(names) {
+		list = append(list, place{name, reason})
+	}
+	return list
 }
+
+// startPlaces are names in the home directory of files that programs run when the user logs in or starts them, or in which
+// they find what to run. With those of laterPlaces, closedPlaces and toolchainPlaces they are all that runs later there.
+var startPlaces = strings.Fields(`.profile .bash_profile .bash_login .bash_logout .bashrc .bash_aliases .bash_completion .inputrc
+	.zshenv .zprofile .zshrc .zlogin .zlogout .oh-my-zsh .zinit .kshrc .mkshrc .shrc .cshrc .tcshrc .login .logout .hushlogin
+	.config .local .cache .bin .pam_environment .environment .xinitrc .xprofile .xserverrc .xsession .xsessionrc .Xresources .Xdefaults
+	.emacs .emacs.d .doom.d .spacemacs .gvimrc .nanorc .tmux.conf .tmux .screenrc .wezterm.lua .hammerspoon .systemd
+	.gitconfig .gitignore .hgrc .curlrc .wgetrc .psqlrc .sqliterc .pythonrc .pythonrc.py .ipython .jupyter .Rprofile .Renviron .irbrc .pryrc .gemrc
+	.pydistutils.cfg .condarc .gradle .m2 .sbt .ivy2 .bundle .composer .mailcap .forward .procmailrc .muttrc .rhosts .shosts .k5login .ansible.cfg .vagrant.d`)
+
+// startNames returns the names that begin with a dot of what runs later in the home directory, beside laterPlaces.
+var startNames = sync.OnceValue(func() map[string]bool {
+	names := make(map[string]bool)
+	for _, name := range startPlaces {
+		names[name] = true
+	}
+	for _, p := range slices.Concat(closedPlaces, toolchainPlaces) {
+		if below, ok := strings.CutPrefix(p.path, "~/"); ok {
+			name, _, _ := strings.Cut(below, "/")
+			names[name] = true
+		}
+	}
+	return names
+})
+
+// ownReason is why the files of this program are closed.
+const ownReason = "files of this program"
 
 // limits are what a box holds its child to. The paths are absolute, without symbolic links where they exist.
 type limits struct {
 	level     Level
 	workspace string
 	userHome  string            // empty if it is not known
-	home      bool              // the workspace is the home directory, or holds it
+	scripts   []string          // directories with scripts that run later
+	home      string            // the home directory if it is in the workspace; else empty
 	read      []string          // with all that is in them
 	write     []string          // likewise; they can be read, too
 	closed    map[string]string // neither, with the reason
@@ -301,6 +387,8 @@ type limits struct {
 	cache     string            // what programs keep from one call to the next; empty at level read
 	built     string            // what the Go command keeps at level read; empty at others
 	links     map[string]string // symbolic links that lead to places, with their targets
+	blanked   map[string]string // settings with credentials, and what is left of them without
+	coarse    bool              // there are no namespaces, so that level write has less of the workspace
 }
 
 // writes reports whether a path is below a place that is written, and not such a place itself.
@@ -310,12 +398,11 @@ func (l *limits) writes(path string) bool {
 
 // fixed are the limits that do not depend on the box or the moment. They are found out once.
 type fixed struct {
-	once      sync.Once
-	workspace string
-	read      []string
-	closed    map[string]string
-	links     map[string]string
-	home      bool // the workspace is the home directory, or holds it
+	once   sync.Once
+	read   []string
+	closed map[string]string
+	links  map[string]string
+	home   string // the home directory if it is in the workspace; else empty
 }
 
 // follow records the symbolic links on the way to a path.
@@ -341,33 +428,111 @@ func follow(links map[string]string, path string) {
 	}
 }
 
+// linked reports whether a link leads to a path that is in one of the directories, in which a child could have put it. If not, it
+// records the links that do.
+func (s *Sandbox) linked(links map[string]string, path string, dirs ...string) bool {
+	found := make(map[string]string)
+	follow(found, s.absolute(path))
+	for link := range found {
+		if slices.ContainsFunc(dirs, func(dir string) bool { return dir != link && contains(dir, link) }) {
+			return true
+		}
+	}
+	maps.Copy(links, found)
+	return false
+}
+
+// declaredPlaces returns where places lead that settings name, and records the links that lead there. It leaves out those to which a link
+// leads that is in the workspace or in a place that is written.
+func (s *Sandbox) declaredPlaces(links map[string]string, paths, written []string) (places []string) {
+	dirs := []string{s.workspace()}
+	for _, p := range written {
+		dirs = append(dirs, s.resolve(p))
+	}
+	for _, p := range paths {
+		if !s.linked(links, p, dirs...) {
+			places = append(places, s.resolve(p))
+		}
+	}
+	return places
+}
+
+// repository returns git's directory of the repository of which the workspace is a linked working tree, empty if it is none. That
+// directory names the workspace, so what comes with a workspace cannot claim the repository of another one.
+//
+// Source: gitrepository-layout(5).
+func (s *Sandbox) repository() string {
+	path := func(dir, name, prefix string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		line, ok := strings.CutPrefix(strings.TrimSuffix(string(text), "\n"), prefix)
+		if err != nil || !ok || line == "" {
+			return ""
+		}
+		if !filepath.IsAbs(line) {
+			line = filepath.Join(dir, line)
+		}
+		return resolve(line)
+	}
+	workspace := s.workspace()
+	own := path(workspace, ".git", "gitdir: ")
+	common := filepath.Dir(filepath.Dir(own))
+	if own == "" || filepath.Base(filepath.Dir(own)) != "worktrees" || path(own, "gitdir", "") != filepath.Join(workspace, ".git") || path(own, "commondir", "") != common {
+		return ""
+	}
+	return common
+}
+
 func (s *Sandbox) findFixed() *fixed {
 	f := &s.fixed
 	f.once.Do(func() {
-		f.workspace, f.links = s.resolve(s.o.Workspace), make(map[string]string)
+		f.links = make(map[string]string)
 		follow(f.links, s.o.Workspace)
 		for _, p := range slices.Concat(systemPlaces[runtime.GOOS], toolchainPlaces) {
-			f.read = append(f.read, s.resolve(p.path))
-			follow(f.links, s.absolute(p.path))
+			var dirs []string
+			if below, ok := strings.CutPrefix(p.path, "~/"); ok && below[0] != '.' { // else it is written by no child
+				dirs = []string{s.workspace()}
+			}
+			if !s.linked(f.links, p.path, dirs...) {
+				f.read = append(f.read, s.resolve(p.path))
+			}
 		}
-		f.read = append(f.read, s.pathPlaces()...)
+		f.read = outermost(append(f.read, s.pathPlaces()...))
 		f.closed = make(map[string]string)
 		for _, p := range closedPlaces {
-			s.close(p.path, p.reason)
+			if !strings.Contains(p.path, "*") {
+				s.close(p.path, p.reason)
+				continue
+			}
+			found, _ := filepath.Glob(s.absolute(p.path)) // a pattern without mistakes
+			for _, path := range found {
+				s.close(path, p.reason)
+			}
 		}
-		for _, own := range s.o.Own {
-			s.close(own, "files of this program")
+		for _, own := range slices.Concat(s.o.Own, s.o.Files) {
+			s.close(own, ownReason)
 		}
-		if f.home = s.o.Home != "" && f.workspace == s.resolve(s.o.Home) || f.workspace == "/"; f.home {
-			entries, _ := os.ReadDir(f.workspace)
+		if home := s.resolve("~/"); contains(s.workspace(), home) {
+			f.home = home
+			entries, _ := os.ReadDir(home)
 			for _, e := range entries {
 				if strings.HasPrefix(e.Name(), ".") {
-					s.close(filepath.Join(f.workspace, e.Name()), "settings and credentials of the user")
+					s.close(filepath.Join(home, e.Name()), "settings and credentials of the user")
 				}
 			}
 		}
 	})
 	return f
+}
+
+// outermost returns the paths without those that are in another one of them.
+func outermost(paths []string) (outer []string) {
+	slices.Sort(paths)
+	for _, p := range paths {
+		if p != "" && !slices.ContainsFunc(outer, func(o string) bool { return contains(o, p) }) {
+			outer = append(outer, p)
+		}
+	}
+	return outer
 }
 
 // close closes a place, under its name and where that leads.
@@ -378,24 +543,42 @@ func (s *Sandbox) close(path, reason string) {
 	}
 }
 
-// pathPlaces returns the directories of programs, with the rest of the installation if it is one of its own: of
-// DIR/bin all of DIR. Directories that hold more than programs, such as the home directory, do not count.
+// installations are what of an installation its programs need: beside DIR/bin, on the PATH, what has one of these names in DIR. DIR/conf is
+// read if DIR/release says that it is one of Java. Others may hold credentials.
+var installations = strings.Fields(`bin sbin lib lib32 lib64 libexec share include shims versions plugins python ruby perl pkg src api misc jmods legal release node_modules
+	VERSION go.env pyvenv.cfg jre toolchains`)
+
+// pathPlaces returns the directories of programs, with the installations that they are part of. Directories that hold more than
+// programs, such as the home directory, do not count.
 func (s *Sandbox) pathPlaces() []string {
 	if s.o.Getenv == nil {
 		return nil
 	}
 	var found []string
 	for _, dir := range filepath.SplitList(s.o.Getenv("PATH")) {
-		if !filepath.IsAbs(dir) {
+		if !filepath.IsAbs(dir) || s.linked(s.fixed.links, dir, s.workspace()) {
 			continue
 		}
 		dir = s.resolve(dir)
 		root := filepath.Dir(dir)
-		if base := filepath.Base(dir); base != "bin" && base != "shims" || contains(root, s.fixed.workspace) || contains(root, s.resolve("~/.local")) {
+		if base := filepath.Base(dir); base != "bin" && base != "shims" || contains(root, s.workspace()) || contains(root, s.resolve("~/.local")) {
 			root = dir
 		}
-		if !contains(root, s.resolve("~/")) && !contains(root, s.fixed.workspace) && !contains(root, "/tmp") {
-			found = append(found, root)
+		if !contains(root, s.resolve("~/")) && !contains(root, s.workspace()) && !contains(root, "/tmp") {
+			if root == dir || filepath.Base(dir) == "shims" { // a manager of versions finds these beside its shims
+				found = append(found, root)
+				continue
+			}
+			found = append(found, dir)
+			names := installations
+			if exists(filepath.Join(root, "release")) {
+				names = append(slices.Clone(names), "conf")
+			}
+			for _, name := range names {
+				if path := filepath.Join(root, name); exists(path) {
+					found = append(found, s.resolve(path))
+				}
+			}
 		}
 	}
 	return found
@@ -435,42 +618,6 @@ func contains(dir, path string) bool {
 		return false
 	}
 	return dir == path || dir == "/" || strings.HasPrefix(path, dir+string(filepath.Separator))
-}
-
-// limits returns what a box holds its child to, as the files are now, and what the way there found.
-func (b *Box) limits() (limits, survey, error) {
-	s, f := b.s, b.s.findFixed()
-	l := limits{
-		level: b.declared.Level, workspace: f.workspace, userHome: s.o.Home, home: f.home, links: f.links,
-		read: slices.Clone(f.read), needs: Needs{Read: resolveAll(b.needs.Read), Write: resolveAll(b.needs.Write)},
-	}
-	if f.workspace != "" {
-		l.read = append(l.read, f.workspace)
-	}
-	for _, p := range slices.Concat(s.o.Read, b.declared.Read) {
-		l.read = append(l.read, s.resolve(p))
-	}
-	writes := l.level.Covers(Write)
-	found, err := look(&l, s.o.Denied, slices.Concat([]string{f.workspace}, l.read[len(f.read):], l.needs.Read, l.needs.Write), writes)
-	if err != nil {
-		return limits{}, survey{}, err
-	}
-	l.closed, l.protected, l.held = f.closed, found.protected, found.held
-	if len(found.closed) > 0 {
-		l.closed = maps.Clone(l.closed)
-		maps.Copy(l.closed, found.closed)
-	}
-	for _, p := range devicePlaces {
-		l.write = append(l.write, p.path)
-	}
-	if writes {
-		l.write = append(l.write, f.workspace)
-		for _, p := range slices.Concat(s.o.Write, b.declared.Write) {
-			l.write = append(l.write, s.resolve(p))
-		}
-	}
-	b.keep(&l)
-	return l, found, nil
 }
 
 // keep adds what is kept from one call to the next in the same workspace. A command at level read has only the results of

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,8 +41,29 @@ func (r Refusal) String() string {
 // maxRefusals is how many refusals are returned.
 const maxRefusals = 100
 
-// deniedByRule is the reason of a refusal that no level changes.
-const deniedByRule = "a rule denies it"
+// Reasons of refusals that no level changes.
+const (
+	deniedByRule = "a rule denies it"
+	askedByRule  = "a rule asks about it"
+)
+
+// coarseReason is why a place that level write has is not written all the same.
+const coarseReason = "without user namespaces, modes and times stay as they are, and nothing new is made beside what runs later"
+
+// writable reports whether the modes of a file, or of the directory of one that does not exist, let its owner write it.
+func writable(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		info, err = os.Stat(filepath.Dir(path))
+	}
+	return err == nil && info.Mode()&0o200 != 0
+}
+
+// byRule reports whether a rule closes what was refused.
+func (r Refusal) byRule() bool { return r.Reason == deniedByRule || r.Asked() }
+
+// Asked reports whether the user's consent would open what was refused, see [Options].Asked.
+func (r Refusal) Asked() bool { return r.Reason == askedByRule }
 
 // Refused returns what the box stopped, each once, as far as can be told: from what the proxy saw, from what was moved out of
 // the workspace, and from what the command printed on its standard error. It is called after the child has ended;
@@ -53,9 +75,16 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 	found := slices.Clone(b.withheld)
 	for _, host := range b.connections {
 		r := Refusal{Access: Connecting, What: host, Level: Network}
-		if name, _, _ := strings.Cut(host, ":"); slices.ContainsFunc(slices.Concat(b.s.o.Hosts, b.declared.Hosts), func(h string) bool { return h == host || h == name }) {
+		name, port, _ := strings.Cut(host, ":")
+		switch hosts := slices.Concat(b.s.o.Hosts, b.declared.Hosts); {
+		case !slices.Contains(hosts, host) && slices.Contains(hosts, name) && port != "80" && port != "443":
+			r.Reason = "the host " + name + " means its ports 80 and 443; for this one the host is " + host
+		case slices.Contains(hosts, host), slices.Contains(hosts, name):
 			r.Reason = "it is at an address that is not one of the public internet, and such an address has to be a host itself"
 		}
+		found = append(found, r)
+	}
+	if r, ok := b.loopback(stderr); ok && failed {
 		found = append(found, r)
 	}
 	for line := range strings.Lines(stderr) {
@@ -79,8 +108,14 @@ var (
 	hostError = regexp.MustCompile(`(?i)could not resolve (?:host|proxy):? ?'?([\w.-]+)?|getaddrinfo \w+ ([\w.-]+)|lookup ([\w.-]+)[: ]|temporary failure in name resolution|name or service not known|` +
 		`nodename nor servname|network is unreachable|failed to establish a new connection|temporary failure resolving '([\w.-]+)'|unable to resolve host address .([\w.-]+).|connectionpool\(host='([\w.-]+)'|` +
 		`socket: (?:permission denied|operation not permitted)|connect tunnel failed, response 403|connect (?:EACCES|ENETUNREACH)|\bconnect: .*(?:permission denied|unreachable)|dial (?:tcp|udp)`)
+	// refusedHere finds what programs say of an address of this machine where nothing listens, with the address or its host.
+	refusedHere = regexp.MustCompile(`(?i)(?:connection refused|ECONNREFUSED|couldn't connect to server|failed to connect|connection reset by peer)`)
+	// here finds an address of this machine with a port.
+	here = regexp.MustCompile(`(?i)\b(localhost|127(?:\.\d{1,3}){3})(?:["']?(?::| port |, port=|, )(\d{1,5})\b)?|\[?::1\]?(?::| port )(\d{1,5})\b`)
+	// onlyWriting finds the errors that only writing gets.
+	onlyWriting = regexp.MustCompile(`(?i)read-only file system|\bEROFS\b`)
 	// making finds that a program was about to make a file.
-	making = regexp.MustCompile(`(?i)creat|touch|mkdir|line \d+: `)
+	making = regexp.MustCompile(`(?i)creat|touch|mkdir|line \d+: |FileNotFoundError|ENOENT.*open`)
 	// reading finds that a program was about to read a file.
 	reading = regexp.MustCompile(`(?i)\bread(?:ing)? `)
 	quoted  = regexp.MustCompile("(?:^|[^\\pL])['\"`‘“]([^'\"`’”]+)['\"`’”]")
@@ -120,7 +155,26 @@ func (b *Box) refusal(line string) (Refusal, bool) {
 	if reading.MatchString(line[:at[0]]) && !filepath.IsAbs(what) && !exists(filepath.Join(b.dir, what)) {
 		return Refusal{}, false // a file that is elsewhere, such as mtab for mount
 	}
-	return b.place(what, missing, making.MatchString(line))
+	r, ok := b.place(what, missing, making.MatchString(line))
+	if onlyWriting.MatchString(line[at[0]:at[1]]) {
+		r.Access = Writing // also of a file that exists
+	}
+	return r, ok
+}
+
+// loopback returns what the error of a failed program, all of it, says about a program on this machine that it could not reach.
+// Below [Full] it has a loopback interface of its own, and only there connections are refused.
+func (b *Box) loopback(stderr string) (Refusal, bool) {
+	if !refusedHere.MatchString(stderr) || b.declared.Level == Network {
+		return Refusal{}, false
+	}
+	r := Refusal{Access: Connecting, What: "localhost", Reason: "it does not reach programs on this machine"}
+	if m := here.FindStringSubmatch(stderr); m != nil {
+		if r.What = cmp.Or(m[1], r.What); m[2]+m[3] != "" {
+			r.What, r.Level = r.What+":"+m[2]+m[3], Network
+		}
+	}
+	return r, true
 }
 
 // clearError finds the errors of files that the box answers with and that are rare elsewhere.
@@ -128,7 +182,7 @@ var clearError = regexp.MustCompile(`(?i)permission denied|operation not permitt
 
 // clearly reports whether a line says, without a failure of the program, that a file or host with a name was out of reach.
 func clearly(line string, r Refusal) bool {
-	return r.What != "" && !strings.HasPrefix(r.What, "/proc/") && (r.Access == Connecting || r.Reason == deniedByRule || clearError.MatchString(line))
+	return r.What != "" && !strings.HasPrefix(r.What, "/proc/") && (r.Access == Connecting || r.byRule() || clearError.MatchString(line))
 }
 
 func least(l, has Level) Level {
@@ -175,7 +229,7 @@ func (b *Box) place(what string, missing, making bool) (Refusal, bool) {
 				r.Level = least(Write, b.declared.Level)
 			}
 		}
-		if !b.declared.Level.Covers(Write) && slices.ContainsFunc(slices.Concat(b.s.o.Write, b.declared.Write), func(p string) bool { return contains(b.s.resolve(p), path) }) {
+		if written := slices.Concat(b.s.o.Write, b.declared.Write); !b.declared.Level.Covers(Write) && slices.ContainsFunc(b.s.declaredPlaces(make(map[string]string), written, written), func(p string) bool { return contains(p, path) }) {
 			r.Level = Write
 		}
 		return r, exists(path) || !missing || making && exists(filepath.Dir(path))
@@ -193,14 +247,15 @@ func (b *Box) place(what string, missing, making bool) (Refusal, bool) {
 		r.Level = least(Write, b.declared.Level)
 	}
 	if b.declared.Level.Covers(Write) && in(l.write) && r.Reason == "" {
-		return Refusal{}, false // something else than the box
+		r.Reason = coarseReason
+		return r, l.coarse && writable(path) // else something else than the box
 	}
 	return r, true
 }
 
 // display returns a path as a user would write it: below the workspace or the home directory where it is.
 func (s *Sandbox) display(path string) string {
-	if rel, err := filepath.Rel(s.findFixed().workspace, path); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(s.workspace(), path); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
 	if home := s.resolve("~/"); home != "" && home != path && contains(home, path) {

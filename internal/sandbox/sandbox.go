@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"sync"
+
+	"loki/internal/pattern"
 )
 
 // Options configure New.
@@ -16,27 +20,38 @@ type Options struct {
 	// Own are directories of this program: configuration, state, cache. No child below [Full] has access to them but to
 	// what it was started for, see Needs.
 	Own []string
+	// Files are files of this program, which may be in the workspace: no child below [Full] has access to them, nor makes them.
+	Files []string
+	// Scripts are directories of scripts that run unconfined at a later time, wherever they are: no child below [Full] writes in them.
+	Scripts []string
 	// State is the directory of this program for what it keeps. Caches of children are in it, and what was moved
 	// out of the workspace; empty means that neither is kept.
 	State string
-	// Denied are patterns of files as in permission.Rule, absolute, that a rule of the user denies: no child below Full
-	// reads or writes them.
-	Denied []string
+	// Denied are absolute patterns of files that a rule of the user denies: no child below Full reads or writes them, nor
+	// what is in the directories that they match.
+	Denied []pattern.Branch
+	// Asked are likewise those that a rule asks about. A box opens them if its Needs say that the user has consented.
+	Asked []pattern.Branch
 	// Getenv returns a variable of the user's environment, such as PATH; nil means that there is none.
 	Getenv func(name string) string
 }
 
 // Sandbox makes boxes. It may be used from several goroutines.
 type Sandbox struct {
-	o     Options
-	fixed fixed
-	plain bool // no namespaces, also where they are to be had; for tests
+	o         Options
+	workspace func() string // without symbolic links; it is found out once
+	fixed     fixed
+	plain     bool // no namespaces, also where they are to be had; for tests
 
-	running running
+	listings listings // of its workspace
 }
 
 // New returns a Sandbox. Nothing is looked at before the first box.
-func New(o Options) *Sandbox { return &Sandbox{o: o} }
+func New(o Options) *Sandbox {
+	s := &Sandbox{o: o}
+	s.workspace = sync.OnceValue(func() string { return s.resolve(s.o.Workspace) })
+	return s
+}
 
 // Support says what the kernel holds here.
 type Support struct {
@@ -60,6 +75,10 @@ func (s *Sandbox) Support() Support {
 // directory of tools and the file for its result.
 type Needs struct {
 	Read, Write []string
+	// Lasting says that the child runs until it is stopped, as a server does. Other children do not wait for it.
+	Lasting bool
+	// Consented says that the user has consented to what rules ask about.
+	Consented bool
 }
 
 // Box confines one child. It belongs to one process.Run or process.Start, of which it is the Confinement.
@@ -72,6 +91,8 @@ type Box struct {
 	// What Prepare finds out, and End.
 	dir         string // of the child
 	held        limits
+	found       *survey // before the child; nil before that
+	before      shared
 	withheld    []Refusal
 	work        *os.File // the record, locked; nil without one
 	workFile    string
@@ -86,6 +107,14 @@ func (s *Sandbox) Box(d Declaration, needs Needs) *Box {
 	return &Box{s: s, declared: d, needs: needs}
 }
 
+// closing returns the patterns of the files that are closed to the child by rules.
+func (b *Box) closing() []pattern.Branch {
+	if b.needs.Consented {
+		return b.s.o.Denied
+	}
+	return slices.Concat(b.s.o.Asked, b.s.o.Denied)
+}
+
 // Level returns the level of the box: [Full] where nothing is confined.
 func (b *Box) Level() Level {
 	if !b.s.Support().Files {
@@ -96,8 +125,8 @@ func (b *Box) Level() Level {
 
 // Prepare implements process.Confinement.
 func (b *Box) Prepare(cmd *exec.Cmd) (waits bool, err error) {
-	b.s.running.add(b)
 	if b.Level() == Full {
+		b.beginFull()
 		return false, nil
 	}
 	if waits, err = b.prepare(cmd); err != nil {
@@ -116,8 +145,9 @@ func (b *Box) Release() error {
 
 // End implements process.Confinement.
 func (b *Box) End() {
-	if b.Level() != Full {
+	if b.Level() == Full {
+		b.leave()
+	} else {
 		b.end()
 	}
-	b.s.running.remove(b)
 }

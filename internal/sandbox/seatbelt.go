@@ -7,6 +7,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"loki/internal/pattern"
 )
 
 // seatbelt returns the profile of Seatbelt, the sandbox of macOS, for limits: a child has what they have, its temporary
@@ -19,7 +22,7 @@ import (
 //
 // Rules are about names here, not about files that exist. So what runs later is protected before it is made, and
 // at any depth.
-func seatbelt(l *limits, temp string, later []place, denied []string, port int) string {
+func seatbelt(l *limits, temp string, later []place, denied []pattern.Branch, port int) string {
 	var p profile
 	p.WriteString(seatbeltBase)
 	p.rule("allow", "file-read* file-map-executable process-exec", subpaths(slices.Concat(l.read, l.needs.Read, l.write, l.needs.Write, []string{temp})))
@@ -36,7 +39,7 @@ func seatbelt(l *limits, temp string, later []place, denied []string, port int) 
 		}
 		p.rule("deny", "file-write-unlink", around)
 	}
-	p.rule("deny", "file-read* file-write* process-exec", append(subpaths(slices.Sorted(maps.Keys(l.closed))), globs(denied)...))
+	p.rule("deny", "file-read* file-write* process-exec", append(subpaths(append(slices.Sorted(maps.Keys(l.closed)), slices.Sorted(maps.Keys(l.blanked))...)), globs(denied)...))
 	// What a child was started for is its own even where a place around it is closed.
 	p.rule("allow", "file-read* file-map-executable process-exec", subpaths(l.needs.Read))
 	p.rule("allow", "file-read* file-write*", subpaths(slices.Concat(l.needs.Write, []string{temp})))
@@ -142,53 +145,50 @@ func subpaths(paths []string) []string {
 }
 
 // globs returns filters for patterns of files. What lies below what matches is meant, too.
-func globs(patterns []string) []string {
+func globs(patterns []pattern.Branch) []string {
 	var filters []string
-	for _, p := range patterns {
-		filters = append(filters, regexFilter("^"+globExpression(p)+"(/|$)"))
+	for _, b := range patterns {
+		filters = append(filters, regexFilter("^"+pathExpression(b)+"(/|$)"))
 	}
 	return filters
 }
 
-// globExpression returns the regular expression of a pattern with ** for any directories, *, ?, [...], {...} and escapes.
-func globExpression(pattern string) string {
+// pathExpression returns the regular expression of a pattern.
+func pathExpression(b pattern.Branch) string {
+	if b.Glob == "" {
+		return anyCase(b.Dir)
+	}
+	return anyCase(strings.TrimSuffix(b.Dir, "/")) + "/" + globExpression(b.Glob)
+}
+
+// globExpression returns the regular expression of the part of a pattern with wildcards.
+func globExpression(glob string) string {
 	var b strings.Builder
-	braces := 0
-	for i := 0; i < len(pattern); i++ {
-		rest := pattern[i:]
-		switch c := pattern[i]; {
+	for i := 0; i < len(glob); {
+		rest := glob[i:]
+		_, size := utf8.DecodeRuneInString(rest)
+		switch {
 		case strings.HasPrefix(rest, "**/"):
 			b.WriteString("(.*/)?")
-			i += 2
+			size = 3
 		case strings.HasPrefix(rest, "**"):
 			b.WriteString(".*")
-			i++
-		case c == '*':
+			size = 2
+		case rest[0] == '*':
 			b.WriteString("[^/]*")
-		case c == '?':
+		case rest[0] == '?':
 			b.WriteString("[^/]")
-		case c == '{':
-			b.WriteString("(")
-			braces++
-		case c == '}' && braces > 0:
-			b.WriteString(")")
-			braces--
-		case c == ',' && braces > 0:
-			b.WriteString("|")
-		case c == '[' && strings.IndexByte(rest, ']') > 1:
-			end := strings.IndexByte(rest, ']')
-			class := rest[1:end]
-			if class[0] == '!' {
-				class = "^" + class[1:]
-			}
-			b.WriteString("[" + class + "]")
-			i += end
-		case c == '\\' && i+1 < len(pattern):
-			i++
-			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
+		case rest[0] == '[' && strings.IndexByte(rest, ']') > 1:
+			size = strings.IndexByte(rest, ']') + 1
+			b.WriteString(strings.Replace(rest[:size], "[!", "[^", 1))
+		case rest[0] == '\\' && len(rest) > 1:
+			_, size = utf8.DecodeRuneInString(rest[1:])
+			size++
+			b.WriteString(anyCase(rest[1:size]))
 		default:
-			b.WriteString(regexp.QuoteMeta(string(c)))
+			b.WriteString(anyCase(rest[:size]))
 		}
+		i += size
 	}
 	return b.String()
 }

@@ -35,35 +35,46 @@ func newTemp() (*temp, error) {
 			return nil, err
 		}
 		lock, err := lockDirectory(path)
-		if err == nil && exists(path) {
+		switch {
+		case err == nil && exists(path):
 			return &temp{path: path, lock: lock}, nil
-		}
-		if lock != nil {
+		case err == nil:
 			lock.Close()
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EWOULDBLOCK):
+			return nil, errors.Join(err, os.Remove(path))
 		}
 	}
 	return nil, fmt.Errorf("%s: directories in it vanish", root)
 }
 
-// tempRoot returns the directory for temporary directories. It belongs to the user and is closed to others.
+// tempRoot returns the directory for temporary directories. It belongs to the user and is closed to others. Another user may have made one
+// with the usual name, so that of this user has another one.
 func tempRoot() (string, error) {
 	base, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
 		return "", err
 	}
-	root := filepath.Join(base, tempPrefix+strconv.Itoa(os.Geteuid()))
-	if err := os.Mkdir(root, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	usual := filepath.Join(base, tempPrefix+strconv.Itoa(os.Geteuid()))
+	if err := os.Mkdir(usual, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
-	info, err := os.Lstat(root)
+	others, _ := filepath.Glob(usual + "-*") // a pattern without mistakes
+	for _, root := range append([]string{usual}, others...) {
+		if isPrivate(root) {
+			return root, nil
+		}
+	}
+	return os.MkdirTemp(base, filepath.Base(usual)+"-")
+}
+
+// isPrivate reports whether a path is a directory of this user that is closed to others.
+func isPrivate(path string) bool {
+	info, err := os.Lstat(path)
 	if err != nil {
-		return "", err
+		return false
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s is not a directory of this user only", root)
-	}
-	return root, nil
+	return ok && info.IsDir() && int(st.Uid) == os.Geteuid() && info.Mode().Perm()&0o077 == 0
 }
 
 // swept is done when this process has removed what others left behind.

@@ -30,7 +30,7 @@ type many struct {
 	stamps      map[string]string
 }
 
-func (m many) List(context.Context) (list []search.Document, _ error) {
+func (m many) List(context.Context, map[string]string) (list []search.Document, _ error) {
 	for i := range m.docs {
 		key := fmt.Sprint(m.kind, i)
 		list = append(list, search.Document{Key: key, Stamp: m.stamps[key], Name: fmt.Sprint("name ", i), At: time.Unix(int64(i), 0)})

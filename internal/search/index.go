@@ -44,8 +44,9 @@ type Change struct {
 
 // Source has documents. Its methods are called one at a time.
 type Source interface {
-	// List returns all documents.
-	List(ctx context.Context) ([]Document, error)
+	// List returns all documents. known are the stamps in the index, by key: of a document whose stamp is still the same, List may leave
+	// out all but the key and the stamp.
+	List(ctx context.Context, known map[string]string) ([]Document, error)
 	// Read returns what has changed in a document since the Read that returned cursor, which is nil
 	// for a new one. A document that is gone meanwhile, or cannot be read, has no texts.
 	Read(ctx context.Context, key string, cursor []byte) (Change, error)

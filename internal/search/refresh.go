@@ -10,8 +10,11 @@ import (
 )
 
 // batch is about how much text a transaction takes in, in bytes. A process that is killed loses no more
-// than one.
-const batch = 4 << 20
+// than one. Each document counts as perDocument bytes more, which is what reading it costs.
+const (
+	batch       = 4 << 20
+	perDocument = 4 << 10
+)
 
 // refresh brings the index up to date: it reads what has changed, and removes what is gone.
 func (x *Index) refresh(ctx context.Context, db *sql.Conn) error {
@@ -20,7 +23,7 @@ func (x *Index) refresh(ctx context.Context, db *sql.Conn) error {
 		stamp  string
 		cursor []byte
 	}
-	have := make(map[string]known)
+	have, stamps := make(map[string]known), make(map[string]string)
 	rows, err := db.QueryContext(ctx, "SELECT id, key, stamp, cursor FROM docs")
 	if err != nil {
 		return err
@@ -32,7 +35,7 @@ func (x *Index) refresh(ctx context.Context, db *sql.Conn) error {
 		if err := rows.Scan(&k.id, &key, &k.stamp, &k.cursor); err != nil {
 			return err
 		}
-		have[key] = k
+		have[key], stamps[key] = k, k.stamp
 	}
 	if err := rows.Err(); err != nil {
 		return err
@@ -41,7 +44,7 @@ func (x *Index) refresh(ctx context.Context, db *sql.Conn) error {
 	w := &writer{db: db}
 	defer w.close()
 	for _, s := range x.Sources {
-		docs, err := s.List(ctx)
+		docs, err := s.List(ctx, stamps)
 		if err != nil {
 			return errors.Join(err, w.end(ctx, false))
 		}
@@ -159,7 +162,7 @@ func (w *writer) put(ctx context.Context, id int64, d Document, c Change) error 
 	if _, err := w.db.ExecContext(ctx, "UPDATE docs SET stamp = ?, name = ?, at = ?, cursor = ? WHERE id = ?", d.Stamp, d.Name, d.At.UnixMilli(), c.Cursor, id); err != nil {
 		return err
 	}
-	if w.size < batch {
+	if w.size += perDocument; w.size < batch {
 		return nil
 	}
 	return w.end(ctx, true)

@@ -28,7 +28,7 @@ type shelf struct {
 
 func newShelf(texts map[string][]string) *shelf { return &shelf{texts: texts} }
 
-func (s *shelf) List(context.Context) (list []search.Document, _ error) {
+func (s *shelf) List(context.Context, map[string]string) (list []search.Document, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(s.texts)) {
@@ -86,6 +86,7 @@ func TestQueries(t *testing.T) {
 		"b": {"Gärten und gardens: winter IN the garden, garden"},
 		"c": {"我喜欢花园的早晨", "プログラミング言語", "한국어를 공부합니다", "สวนดอกไม้"},
 		"d": {"run gpt-4o on file_name.go, at 3.14; ΑΘΗΝΑ Ёлка straße"},
+		"e": {"Die Do\u00adnau\u00addampf\u00adschiff\u00adfahrt, word\u2060joiner\u200b"},
 	}))
 	for _, tt := range []struct{ name, query, want string }{
 		{"one_word", "nothing", "a"},
@@ -95,6 +96,8 @@ func TestQueries(t *testing.T) {
 		{"short_words_are_whole", "ga", ""},
 		{"case_and_accents", "garten", "b"},
 		{"other_case", "GARDENS", "b"},
+		{"soft_hyphens", "Donaudampfschifffahrt wordjoiner", "e"},
+		{"soft_hyphens_in_the_query", "donau\u00addampf", "e"},
 		{"phrase", `"in winter"`, "a"},
 		{"phrase_is_whole", `"in wint"`, ""},
 		{"phrase_that_is_not_closed", `"garden in`, "a"},

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 	"golang.org/x/text/unicode/rangetable"
+
+	"loki/internal/text"
 )
 
 // unspaced are the characters that are words of their own.
@@ -18,28 +20,29 @@ var unspaced = rangetable.Merge(
 // maxWord is the length of the longest word, in bytes; longer ones are data, of which the beginning counts.
 const maxWord = 64
 
-// eachWord calls word with the words of text in order, and where in text they are, in bytes.
-func eachWord(text string, word func(start, end int, w string)) {
-	for i := 0; i < len(text); {
-		if b := text[i]; b < utf8.RuneSelf && !asciiWord(b) {
+// eachWord calls word with the words of s in order, and where in s they are, in bytes. Invisible characters inside a word, such as
+// soft hyphens, are ignored.
+func eachWord(s string, word func(start, end int, w string)) {
+	for i := 0; i < len(s); {
+		if b := s[i]; b < utf8.RuneSelf && !asciiWord(b) {
 			i++
 			continue
 		}
 		start, ascii, lower := i, true, true
 	run:
-		for i < len(text) {
-			b := text[i]
+		for i < len(s) {
+			b := s[i]
 			switch {
 			case b >= utf8.RuneSelf:
-				r, size := utf8.DecodeRuneInString(text[i:])
+				r, size := utf8.DecodeRuneInString(s[i:])
 				single := unicode.Is(unspaced, r)
-				if single && i > start || !single && !inWord(r) {
+				if single && i > start || !single && !inWord(r) && (i == start || !text.Invisible(r)) {
 					break run
 				}
 				ascii = false
 				i += size
 				if single {
-					i += marks(text[i:])
+					i += marks(s[i:])
 					break run
 				}
 			case asciiWord(b):
@@ -50,11 +53,14 @@ func eachWord(text string, word func(start, end int, w string)) {
 			}
 		}
 		if i == start { // a character that is in no word
-			_, size := utf8.DecodeRuneInString(text[i:])
+			_, size := utf8.DecodeRuneInString(s[i:])
 			i += size
 			continue
 		}
-		w := text[start:i]
+		w := s[start:i]
+		if !ascii {
+			w = text.WithoutInvisible(w)
+		}
 		if len(w) > maxWord {
 			w = strings.ToValidUTF8(w[:maxWord], "")
 		}

@@ -280,7 +280,7 @@ func dieSoon(t *testing.T, address string) {
 // TestFleet has three servers on one database work on runs, while one of them is killed every so often and the
 // database restarts. All runs end as if undisturbed. With LOKI_TEST=full it is 500 runs.
 func TestFleet(t *testing.T) {
-	runs, every, kills, restarts, limit := 40, 2*time.Second, 2, 1, time.Minute
+	runs, every, kills, restarts, limit := 40, 2*time.Second, 2, 1, 5*time.Minute
 	if os.Getenv("LOKI_TEST") == "full" {
 		runs, every, kills, restarts, limit = 500, 5*time.Second, 1000, 2, 15*time.Minute
 	}

@@ -23,6 +23,7 @@ func (s *Server) metadata() {
 		Method: http.MethodGet, Path: "/healthz/ready", Summary: "Does the server take requests?", Tag: about, Public: true, Answer: api.Health{},
 	}, s.ready)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/info", Summary: "Describe this server", Tag: about}, s.info)
+	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/info/mcp", Summary: "Count the connections to MCP servers", Tag: about, Scope: auth.AdminMCP}, s.infoMCP)
 	rest.Register(s.api, rest.Operation{Method: http.MethodPost, Path: "/v1/auth/check", Summary: "Who am I, and what may I?", Tag: about}, s.check)
 	rest.Register(s.api, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/models", Summary: "List what can answer: models, roles and agents", Tag: there, Scope: auth.ReadModels, OpenAIErrors: true,
@@ -40,6 +41,14 @@ func (s *Server) info(context.Context, *struct{}) (*api.Info, error) {
 	return &api.Info{
 		Name: "loki", Version: app.Version, DefaultModel: s.standard(), Auth: s.settings.Load().Auth.Mode, StartedAt: s.started.UTC(),
 		Limits: api.Limits{MaxBodyBytes: l.Body, MaxConcurrentRequests: l.Requests, PerSubjectConcurrency: l.PerSubject, RequestTimeoutSeconds: int(l.Timeout.Seconds())},
+	}, nil
+}
+
+func (s *Server) infoMCP(context.Context, *struct{}) (*api.MCPInfo, error) {
+	p := s.o.App.ServerPool()
+	return &api.MCPInfo{
+		Started: p.Started, ActiveHits: p.ActiveHits, IdleHits: p.IdleHits, Misses: p.Misses, HitRate: p.HitRate(),
+		IdleEvictions: p.IdleEvictions, CapEvictions: p.CapEvictions, HealthOK: p.HealthOK, HealthFailed: p.HealthFailed, Idle: p.Idle, InUse: p.InUse,
 	}, nil
 }
 

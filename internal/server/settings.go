@@ -49,6 +49,10 @@ func newSettings(c *config.API, before *settings, log *slog.Logger) (*settings, 
 	s := &settings{API: c}
 	switch c.Auth.Mode {
 	case config.AuthStaticKeys:
+		if len(c.Auth.Keys) == 0 && before == nil { // a server that works may lose its last key
+			return nil, fault.New(fault.Config, "api.auth.mode is %s, and api.auth.keys is empty, so no request would be allowed", config.AuthStaticKeys).
+				WithHint("add a key: loki --api-key NAME; or serve without keys: mode: %s", config.AuthDisabled)
+		}
 		s.keys = auth.New(c.Auth.Keys)
 	case config.AuthJWT:
 		j := c.Auth.JWT
@@ -76,7 +80,7 @@ func (s *settings) publicURL(listens net.Addr) string {
 // limits returns what requests may use.
 func (s *settings) limits() rest.Limits {
 	return rest.Limits{
-		Body: int64(s.Limits.MaxBodyBytes), Requests: s.Limits.MaxConcurrentRequests, PerSubject: s.Limits.PerSubjectConcurrency, Timeout: s.RequestTimeout,
+		Body: int64(s.Limits.MaxBodyBytes), RefuseUnknown: s.OpenAI.RefuseUnknown, Requests: s.Limits.MaxConcurrentRequests, PerSubject: s.Limits.PerSubjectConcurrency, Timeout: s.RequestTimeout,
 		PerMinute: s.Limits.RateLimitPerMinute, Burst: s.Limits.RateLimitBurst,
 	}
 }

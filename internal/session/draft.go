@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -22,15 +23,18 @@ type Draft struct {
 	session *Session
 	turn    Turn
 	file    DraftFile // nil if the session is not to be saved
-	id      string
-	created bool // the session was stored for the draft's sake
+	created bool      // the session was stored for the draft's sake
 }
+
+// NewTurnID returns an id that no other turn has.
+func NewTurnID() string { return rand.Text()[:10] }
 
 // Begin records a turn that is about to be answered. Its Reply is empty.
 func (s *Session) Begin(ctx context.Context, t Turn) (*Draft, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := &Draft{session: s, turn: t, id: rand.Text()[:10]}
+	t.ID = cmp.Or(t.ID, NewTurnID())
+	d := &Draft{session: s, turn: t}
 	if !s.due() {
 		return d, nil
 	}
@@ -57,7 +61,7 @@ func (s *Session) Begin(ctx context.Context, t Turn) (*Draft, error) {
 		d.file = nil
 		return d, err
 	}
-	first := turnOp{role: t.Role, user: t.User, draft: d.id, at: s.now()}
+	first := turnOp{role: t.Role, user: t.User, draft: t.ID, at: s.now()}
 	g, ok := first.group(&s.view.history)
 	if !ok {
 		return d, nil
@@ -148,7 +152,7 @@ func interrupted(rounds []chat.Message, text string) []chat.Message {
 }
 
 func (d *Draft) record(ctx context.Context, t Turn, cut bool) error {
-	err := d.session.append(ctx, t, func(o *turnOp) { o.draft, o.interrupted = d.id, cut })
+	err := d.session.append(ctx, t, func(o *turnOp) { o.interrupted = cut })
 	if d.file == nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"loki/internal/chat"
 	"loki/internal/token"
@@ -24,15 +25,56 @@ type history struct {
 
 	compacted []chat.Message // what compactions have taken out of live, in order
 	usage     chat.Usage     // of all groups, those too that do not count any more
-	drafts    []string       // ids of those that became turns
+	last      *change        // nil for none
+}
+
+// change is one that was made to a conversation: a turn, an undo or a clearing. The changes of a history are a
+// list from the last to the first, which copies of it share.
+type change struct {
+	number  int    // from 1; changes that were undone count too
+	turn    string // id of the turn, "" for none
+	cut     bool   // the turn was interrupted
+	at      time.Time
+	reply   []chat.Message // of an answered turn that has an id
+	usage   chat.Usage     // likewise
+	earlier *change
+}
+
+// ofTurn returns the last change from c backward that records the turn with an id, nil if there is none.
+func (c *change) ofTurn(id string) *change {
+	for c != nil && (id == "" || c.turn != id) {
+		c = c.earlier
+	}
+	return c
+}
+
+// note adds the change that g makes.
+func (h *history) note(g group) {
+	c := &change{number: h.number() + 1, turn: g.Draft, cut: g.Interrupted, at: g.At, earlier: h.last}
+	if c.turn != "" && !c.cut {
+		c.reply, c.usage = g.messages[g.Lead:], g.Usage
+		if len(c.reply) > 0 && c.reply[0].Role == chat.User {
+			c.reply = c.reply[1:]
+		}
+	}
+	h.last = c
+}
+
+// number returns how many changes there were.
+func (h *history) number() int {
+	if h.last == nil {
+		return 0
+	}
+	return h.last.number
 }
 
 // apply adds a group. It does not fail: a mark that makes no sense here is taken for
 // what comes nearest to it.
 func (h *history) apply(g group) {
 	h.usage = h.usage.Add(g.Usage)
-	if g.Draft != "" {
-		h.drafts = append(slices.Clip(h.drafts), g.Draft)
+	switch g.Mark {
+	case markTurn, markUndo, markEmpty:
+		h.note(g)
 	}
 	switch g.Mark {
 	case markTurn:
@@ -46,7 +88,7 @@ func (h *history) apply(g group) {
 	case markUndo:
 		h.undo(g.Replaces)
 	case markEmpty:
-		*h = history{counter: h.counter, usage: h.usage, drafts: h.drafts}
+		*h = history{counter: h.counter, usage: h.usage, last: h.last}
 	}
 }
 

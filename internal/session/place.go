@@ -1,52 +1,67 @@
 package session
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"strings"
+	"slices"
+	"time"
 
 	"loki/internal/chat"
 )
 
-// Unanswered returns how many of the live messages, from the last, belong to a turn that asked
-// user and was interrupted: the question and what came of its answer. It is 0 if the session
-// ends with another turn.
-func (s *Session) Unanswered(user chat.Message) int {
+// Place returns the number of changes of the conversation so far: turns, undos and clearings. A number never
+// repeats in a session, and stays the same when older turns are compressed. It is 0 if nothing was said yet.
+func (s *Session) Place() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.view.history.number()
+}
+
+// Trace is what a session has of a turn. The zero value is nothing.
+type Trace struct {
+	Found    bool
+	Place    int            // the number of changes of the conversation with the turn
+	Last     bool           // the turn is the last of them
+	Answered bool           // the turn is complete; else it was interrupted
+	Messages int            // of an interrupted turn that is the last one: how many live messages it has, its question included
+	Reply    []chat.Message // of an answered turn
+	Usage    chat.Usage     // likewise
+}
+
+// Trace returns what the session has of the turn with an id, see [Turn].
+func (s *Session) Trace(id string) (t Trace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := &s.view.history
-	asked := s.fingerprint(user)
-	last := h.find(func(m chat.Message) bool { return m.Role == chat.User && s.fingerprint(m) == asked })
-	if last < 0 {
-		return 0
+	c := h.last.ofTurn(id)
+	if c == nil {
+		return Trace{}
 	}
-	end := h.live[len(h.live)-1]
-	if end.Role != chat.Assistant || !strings.HasSuffix(end.Text(), Interrupted) {
-		return 0
+	t = Trace{Found: true, Place: c.number, Last: c == h.last, Answered: !c.cut, Reply: slices.Clip(c.reply), Usage: c.usage}
+	if last := h.lastTurn(); t.Last && !t.Answered && last >= 0 {
+		t.Messages = len(h.live) - last
 	}
-	return len(h.live) - last
+	return t
 }
 
-// Place identifies the message that the session ends with, apart from its last n live ones; ""
-// if there is none but those of the role. It stays the same when older turns are compressed.
-func (s *Session) Place(n int) string {
+// TraceSince is [Session.Trace] for the record of an older version, which has no id of its turn: it looks for one
+// that asked user and was interrupted. unchanged reports whether nothing else changed the conversation after begin.
+func (s *Session) TraceSince(begin time.Time, user chat.Message) (t Trace, unchanged bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := &s.view.history
-	i := len(h.live) - 1 - n
-	if i < h.lead {
-		return ""
+	c := h.last
+	if c == nil || !c.at.After(begin) {
+		return Trace{}, true
 	}
-	return s.fingerprint(h.live[i])
+	last := h.lastTurn()
+	if !c.cut || last < 0 || s.storedText(h.live[last]) != s.storedText(user) {
+		return Trace{}, false
+	}
+	return Trace{Found: true, Place: c.number, Last: true, Messages: len(h.live) - last}, c.earlier == nil || !c.earlier.at.After(begin)
 }
 
-// fingerprint returns a digest of m as it is stored.
-func (s *Session) fingerprint(m chat.Message) string {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(s.options.hide(string(text))))
-	return hex.EncodeToString(sum[:])
+// storedText returns m as it is stored.
+func (s *Session) storedText(m chat.Message) string {
+	text, _ := json.Marshal(m) // what cannot be encoded cannot be stored
+	return s.options.hide(string(text))
 }

@@ -580,37 +580,6 @@ func TestDamageSaysWhatWasLost(t *testing.T) {
 	}
 }
 
-// TestUnanswered looks at what a session ends with, with and without a turn that was interrupted.
-func TestUnanswered(t *testing.T) {
-	asked := session.Turn{Role: []chat.Message{chat.Text(chat.System, "Be brief.")}, User: user("one"), Reply: []chat.Message{assistant("1")}}
-	cut := session.Turn{User: user("two"), Reply: []chat.Message{assistant("2"), assistant("and\n\n" + session.Interrupted)}}
-	empty, before, after := temp(t, session.Settings{}), temp(t, session.Settings{}, asked), temp(t, session.Settings{}, asked, cut)
-	first := temp(t, session.Settings{}, session.Turn{Role: asked.Role, User: cut.User, Reply: cut.Reply})
-	for _, tt := range []struct {
-		name  string
-		in    *session.Session
-		user  string
-		want  int
-		place string // of the session without the turn
-	}{
-		{"empty", empty, "two", 0, empty.Place(0)},
-		{"answered", before, "one", 0, before.Place(0)},
-		{"interrupted", after, "two", 3, before.Place(0)},
-		{"of_another_question", after, "one", 0, after.Place(0)},
-		{"first", first, "two", 3, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			n := tt.in.Unanswered(user(tt.user))
-			if n != tt.want || tt.in.Place(n) != tt.place {
-				t.Errorf("%d messages, place %q, want %d and %q", n, tt.in.Place(n), tt.want, tt.place)
-			}
-		})
-	}
-	if empty.Place(0) != "" || before.Place(0) == "" || before.Place(0) == after.Place(0) || before.Place(9) != "" {
-		t.Errorf("places %q, %q and %q", empty.Place(0), before.Place(0), after.Place(0))
-	}
-}
-
 func TestKeepNothing(t *testing.T) {
 	store := memstore.New(session.Options{Now: func() time.Time { return now }})
 	s, err := store.Create(t.Context(), "", "trip", session.Settings{SaveSession: new(true)})

@@ -9,6 +9,9 @@ import (
 
 // Turn is what is recorded when a request is answered.
 type Turn struct {
+	// ID identifies the turn in its session, see [Session.Trace]. "" is none.
+	ID string
+
 	Mode Mode
 
 	// Role holds the role messages, see [Input]. They are recorded if the conversation
@@ -50,7 +53,7 @@ type turnOp struct {
 	replace bool // what follows user goes, if user is in the last turn still
 	usage   chat.Usage
 
-	draft       string // id of the draft it was, "" for none
+	draft       string // id of the turn, "" for none
 	interrupted bool
 	abandoned   bool // the draft of a process that died, perhaps after it had recorded the turn
 	at          time.Time
@@ -58,7 +61,7 @@ type turnOp struct {
 
 // newTurn returns the change that t makes to h.
 func newTurn(h *history, t Turn, at time.Time) turnOp {
-	o := turnOp{role: t.Role, user: t.User, reply: slices.Clone(t.Reply), usage: t.Usage, at: at}
+	o := turnOp{role: t.Role, user: t.User, reply: slices.Clone(t.Reply), usage: t.Usage, draft: t.ID, at: at}
 	last := h.lastUser()
 	if t.Mode == Ask || last < 0 {
 		return o
@@ -102,7 +105,7 @@ func joinParts(a, b []chat.Part) []chat.Part {
 }
 
 func (o turnOp) group(h *history) (group, bool) {
-	if o.abandoned && slices.Contains(h.drafts, o.draft) {
+	if o.abandoned && h.last.ofTurn(o.draft) != nil {
 		return group{}, false
 	}
 	g := group{mark: mark{Mark: markTurn, Usage: o.usage, Draft: o.draft, Interrupted: o.interrupted, At: o.at}}

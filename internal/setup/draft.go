@@ -85,7 +85,7 @@ func (d *draft) yaml() string {
 	b.WriteString(`
 stream: true                       # show answers while they arrive
 save: true                         # keep answers outside sessions in messages.md
-keybindings: vi                    # or emacs
+keybindings: emacs                 # or vi
 wrap: auto                         # at the width of the terminal; no, or a number of columns
 wrap_code: false
 

@@ -70,7 +70,7 @@ func fieldsOf(t config.ClientType) []field {
 }
 
 // kindNames are how the programs call themselves.
-var kindNames = map[local.Kind]string{local.Ollama: "Ollama", local.LlamaCPP: "llama.cpp", local.LMStudio: "LM Studio"}
+var kindNames = map[local.Kind]string{local.Ollama: "Ollama", local.LlamaCPP: "llama.cpp", local.LMStudio: "LM Studio", local.VLLM: "vLLM"}
 
 // providers lists what is offered: what runs here, then the types, then the platforms.
 func providers(servers []local.Server) []provider {

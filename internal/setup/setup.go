@@ -106,7 +106,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	w.note("Saved " + o.File)
 	if !there { // what a user would not guess
-		w.note("It has the keys of vi for the REPL (keybindings: emacs has the usual ones) and keeps answers in messages.md (save: false does not).")
+		w.note("It keeps answers in messages.md (save: false does not).")
 	}
 	return Result{File: o.File, Model: d.model}, nil
 }

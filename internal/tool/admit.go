@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"loki/internal/ask"
 	"loki/internal/fault"
@@ -41,6 +42,7 @@ type admission struct {
 	guard   Guard
 	hidden  func(path string) bool // as [permission.Verdict] has it
 	sandbox sandbox.Declaration    // what the program of the call may do, see [Call]
+	files   bool                   // see [Call].Consented
 }
 
 // admit decides whether a call may be made, and in which sandbox its program runs.
@@ -59,11 +61,24 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	if r, ok := t.(Reacher); ok {
 		host = r.Host(call)
 	}
+	var opens []string
+	var use permission.Access
+	if o, ok := t.(Opener); ok {
+		opens, use = o.Opens(call)
+	}
+	_, exact := t.(FromFile)
 	v := permission.Verdict{Action: permission.Allow}
 	if b.o.Judge != nil {
-		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive, Host: host, Sandbox: wanted.Declaration})
+		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact})
 	}
 	a.hidden = v.Hidden
+	stopped := b.known.stopped(call.Name + " " + wanted.Text)
+	if slices.ContainsFunc(stopped, sandbox.Refusal.Asked) {
+		if v.Files = true; v.Action == permission.Allow && !b.o.AutoConfirm {
+			v.Action, v.Decided, v.Reason = permission.Ask, true, "a rule asks about a file that it reads"
+		}
+	}
+	a.files = v.Files || b.o.AutoConfirm
 	held := sandboxOf(wanted, v)
 	if _, ok := t.(Confined); ok && b.o.AtMost != "" {
 		v, held = bounded(b.o.AtMost, wanted, v, held)
@@ -99,7 +114,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	default:
 		q := ConsentQuestion{
 			By: b.o.By, Text: question, Reason: v.Reason, Always: v.Always, Wider: v.Wider,
-			Sandbox: held, Missing: wanted.Missing, Why: wanted.Reason, Refused: b.known.stopped(call.Name + " " + wanted.Text),
+			Sandbox: held, Missing: wanted.Missing, Why: wanted.Reason, Refused: stopped,
 		}
 		if question == "" {
 			q.Text = PlainQuestion(call)
@@ -145,6 +160,7 @@ type decision struct {
 	Unattended bool          `json:"-"` // it is refused because no user can be asked
 	Level      sandbox.Level `json:"level"`
 	Hosts      []string      `json:"hosts,omitempty"`
+	Files      bool          `json:"files,omitempty"` // see [Call].Consented
 }
 
 func allowed(d sandbox.Declaration) decision { return decision{Level: d.Level, Hosts: d.Hosts} }
@@ -174,6 +190,7 @@ func (b *Box) decided(ctx context.Context, a *admission, name string, held sandb
 	d, err := steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(ctx context.Context) (decision, error) {
 		d, err := decide(ctx)
 		if err == nil {
+			d.Files = a.files
 			err = b.refusal(name, d.Refused)
 		}
 		return d, err
@@ -181,7 +198,7 @@ func (b *Box) decided(ctx context.Context, a *admission, name string, held sandb
 	if err != nil {
 		return err
 	}
-	a.refused, a.unattended, a.sandbox = d.Refused, d.Unattended, held
+	a.refused, a.unattended, a.sandbox, a.files = d.Refused, d.Unattended, held, d.Files
 	switch {
 	case d.Level == "" || d.Refused != "":
 	case held.Level != "":
@@ -216,7 +233,7 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (d
 	case fault.CodeOf(err) == fault.Suspended:
 		return decision{}, err
 	case errors.Is(err, ask.ErrUnavailable):
-		refused, err := b.unattended(err)
+		refused, err := b.unattended(err, q.Always)
 		if refused != "" {
 			return decision{Refused: refused, Unattended: true}, err
 		}
@@ -237,7 +254,7 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (d
 }
 
 // unattended decides about a call that needs consent where no user can be asked.
-func (b *Box) unattended(cause error) (refused string, err error) {
+func (b *Box) unattended(cause error, always []permission.Grant) (refused string, err error) {
 	policy := permission.UnattendedDeny
 	if b.o.Judge != nil {
 		policy = b.o.Judge.Unattended()
@@ -249,5 +266,9 @@ func (b *Box) unattended(cause error) (refused string, err error) {
 		return "", fault.Wrap(fault.Suspended, cause, "a call needs the user's consent, and no user can be asked here").
 			WithHint("run it in a terminal, allow such calls with a rule under permission in config.yaml, or consent to all with --yes")
 	}
-	return "it needs the user's consent, and the user cannot be asked here. The user can allow such calls with a rule under permission in config.yaml, or consent to all calls with --yes or AUTO_CONFIRM=1.", nil
+	example := ""
+	if len(always) == 1 && always[0] == (permission.Grant{Tool: always[0].Tool}) {
+		example = ", such as " + always[0].Tool + ": allow"
+	}
+	return "it needs the user's consent, and the user cannot be asked here. The user can allow such calls with a rule under permission in config.yaml" + example + ", or consent to all calls with --yes or AUTO_CONFIRM=1.", nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"loki/internal/ask"
+	"loki/internal/awake"
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/hook"
@@ -21,6 +22,9 @@ import (
 // Options configure NewBox. The zero value of each field is its default.
 type Options struct {
 	Tools Set
+	// More returns tools of which some may not have been there before. It is called before each request of the model; those
+	// with new names are offered from then on. Nil means that there are none.
+	More func() []Tool
 
 	// Run is the id of the durable run that the calls belong to, and Task what the keys
 	// of its steps are unique in, such as a super-step and node. Together with the step's
@@ -86,7 +90,10 @@ func NewBox(o Options) *Box {
 }
 
 // Declarations lists the tools as the model sees them.
-func (b *Box) Declarations() []chat.Tool { return b.o.Tools.Declarations() }
+func (b *Box) Declarations() []chat.Tool {
+	b.renew()
+	return b.tools().Declarations()
+}
 
 // Call makes one call and returns the text for the model; failed is true if the text
 // reports a failure. The error is that of ctx if it has ended, one of st, one with code
@@ -96,23 +103,28 @@ func (b *Box) Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (tex
 	if err != nil {
 		return "", false, err
 	}
+	b.known.show(call.ID, out.Images)
 	return out.Text, out.Failed, nil
 }
 
 func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps) (outcome, error) {
 	defer b.asked()
 	defer b.over()
-	e, ok := b.o.Tools.lookup(requested.Name)
+	tools := b.tools()
+	e, ok := tools.lookup(requested.Name)
 	if !ok || !e.tool.Hints().Stateful {
 		b.over()
 	}
 	if !ok {
-		unknown := UnknownError{Name: requested.Name, Available: slices.Sorted(slices.Values(b.o.Tools.Names()))}
+		unknown := UnknownError{Name: requested.Name, Available: slices.Sorted(slices.Values(tools.Names()))}
 		return failure("%s", unknown.Error()), nil
 	}
 	args, err := chat.ParseArguments(requested.Arguments)
+	if err == nil {
+		args, err = fit(e.tool, e.declared, args)
+	}
 	if err != nil {
-		return failure("%s was not run: %v. Write the call again.", e.declared.Name, err), nil
+		return failure("%s was not run: %v.%s", e.declared.Name, err, b.advice(" Write the call again.")), nil
 	}
 	before, err := b.runBefore(ctx, e.declared, requested.ID, args, st)
 	if err != nil {
@@ -160,7 +172,7 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 	if err != nil || a.refused != "" {
 		return failure("%s was not run: %s", call.Name, a.refused), err
 	}
-	call.Harmless, call.Unasked, call.Sandbox, call.Hidden = a.harmless, a.unasked, a.sandbox, a.hidden
+	call.Harmless, call.Unasked, call.Sandbox, call.Hidden, call.Consented = a.harmless, a.unasked, a.sandbox, a.hidden, a.files
 	if wanted.holds() {
 		b.known.decide(id, a.sandbox.Level)
 	}
@@ -195,7 +207,7 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		return out, cmp.Or(err, failed)
 	})
 	chat.MeterOf(ctx).Add(out.Usage, replayed)
-	if isConfined {
+	if isConfined && !a.files { // a repeated call needs to be asked about again
 		b.known.stop(call.Name+" "+wanted.Text, out.Refused)
 	}
 	if errors.Is(err, steps.ErrSkipped) && !b.plain {
@@ -258,7 +270,7 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 	timed := ctx
 	if h.Timeout != Unlimited && (h.Timeout != 0 || !h.Interactive) {
 		var cancel context.CancelFunc
-		timed, cancel = context.WithTimeoutCause(ctx, limit, timeout)
+		timed, cancel = awake.WithTimeoutCause(ctx, limit, timeout)
 		defer cancel()
 	}
 	r, err := b.callSafely(timed, t, call)

@@ -52,7 +52,7 @@ func TestResults(t *testing.T) {
 		{name: "number_keeps_its_digits", result: tool.Result{Output: "12345678901234567890.10"}, want: `12345678901234567890.10`},
 		{name: "json_null_is_silence", result: tool.Result{Output: "null\n"}, want: ``},
 		{name: "blank", result: tool.Result{Output: "\n"}, want: `{"output":"\n"}`},
-		{name: "stderr", result: tool.Result{Stderr: " careful\n"}, want: `{"stderr":"careful"}`},
+		{name: "stderr", result: tool.Result{Stderr: " careful\n"}, want: `{"output":"","stderr":"careful"}`},
 		{name: "text_and_stderr", result: tool.Result{Output: "x", Stderr: "y"}, want: `{"output":"x","stderr":"y"}`},
 		{name: "object_and_stderr", result: tool.Result{Output: `{"a": 1}`, Stderr: "y"}, want: `{"output":{"a":1},"stderr":"y"}`},
 		{name: "invalid_utf8", result: tool.Result{Output: "a\xffb"}, want: `{"output":"a` + "\uFFFD" + `b"}`},
@@ -474,7 +474,7 @@ func TestConformance(t *testing.T) {
 			}}}
 		},
 		Good: []string{`{"text": "a"}`, `{"text": "a", "n": 1}`},
-		Bad:  []string{`{"text": 1}`, `{"text": "a", "n": "1"}`, `{"text": "a", "n": 1.5}`},
+		Bad:  []string{`{"text": 1}`, `{"text": "a", "n": "x"}`, `{"text": "a", "n": 1.5}`},
 		Slow: `{"text": "a", "n": 2}`,
 	})
 }
@@ -499,12 +499,12 @@ func TestDecodeNamesTheArgument(t *testing.T) {
 		O map[string]any `json:"o"`
 	}
 	for in, want := range map[string]string{
-		`{"s": 1}`:   `argument "s" has to be of type string, not number`,
-		`{"b": "x"}`: `argument "b" has to be of type boolean, not string`,
-		`{"i": "1"}`: `argument "i" has to be of type integer, not string`,
-		`{"f": []}`:  `argument "f" has to be of type number, not array`,
-		`{"l": "x"}`: `argument "l" has to be of type array, not string`,
-		`{"o": "x"}`: `argument "o" has to be of type object, not string`,
+		`{"s": 1}`:   `argument "s" must be of type string, not number`,
+		`{"b": "x"}`: `argument "b" must be of type boolean, not string`,
+		`{"i": "1"}`: `argument "i" must be of type integer, not string`,
+		`{"f": []}`:  `argument "f" must be of type number, not array`,
+		`{"l": "x"}`: `argument "l" must be of type array, not string`,
+		`{"o": "x"}`: `argument "o" must be of type object, not string`,
 	} {
 		if _, err := tool.Decode[args](tool.Call{Arguments: json.RawMessage(in)}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", in, err, want)

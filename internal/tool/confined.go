@@ -40,6 +40,52 @@ type known struct {
 	levels   map[string]sandbox.Level     // of calls that were decided, by their id
 	declined map[string]fault.Code        // why calls were not made, by their id
 	refused  map[string][]sandbox.Refusal // what was stopped, by tool and text
+	images   map[string][]chat.Part       // that calls returned, by their id
+	set      *Set                         // the tools with those that came later; nil if none has
+}
+
+// Images returns the pictures that a call returned, nil for none.
+func (b *Box) Images(call chat.ToolCall) []chat.Part {
+	b.known.mu.Lock()
+	defer b.known.mu.Unlock()
+	return b.known.images[call.ID]
+}
+
+func (k *known) show(id string, images []chat.Part) {
+	if len(images) == 0 {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.images == nil {
+		k.images = make(map[string][]chat.Part)
+	}
+	k.images[id] = images
+}
+
+// tools returns the tools that there are now.
+func (b *Box) tools() Set {
+	b.known.mu.Lock()
+	defer b.known.mu.Unlock()
+	if b.known.set != nil {
+		return *b.known.set
+	}
+	return b.o.Tools
+}
+
+// renew takes the tools that there are by now, see [Options].More.
+func (b *Box) renew() {
+	if b.o.More == nil {
+		return
+	}
+	now := b.tools()
+	set, err := now.With(b.o.More()...)
+	if err != nil || set.Len() == now.Len() {
+		return
+	}
+	b.known.mu.Lock()
+	defer b.known.mu.Unlock()
+	b.known.set = &set
 }
 
 func (k *known) decline(id string, why fault.Code) {
@@ -97,7 +143,7 @@ func (b *Box) Level(call chat.ToolCall) string {
 	if l, ok := b.known.level(call.ID); ok {
 		return string(l)
 	}
-	e, ok := b.o.Tools.lookup(call.Name)
+	e, ok := b.tools().lookup(call.Name)
 	if !ok {
 		return ""
 	}
@@ -127,7 +173,10 @@ func stopNote(at sandbox.Declaration, most sandbox.Level, stopped []sandbox.Refu
 	}
 	note := fmt.Sprintf("The sandbox stopped this call at level %s: it %s.", at.Level, sandbox.Refusals(stopped))
 	needed, ok := at.Needed(stopped)
-	if !ok {
+	switch {
+	case !ok && slices.ContainsFunc(stopped, sandbox.Refusal.Asked):
+		return note + " If the task needs that, make the same call again: the user is then asked."
+	case !ok:
 		return note + " No other level allows that."
 	}
 	if most != "" && !most.Covers(needed.Level) {

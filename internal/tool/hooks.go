@@ -55,7 +55,7 @@ func (b *Box) runAfter(ctx context.Context, call Call, id string, h Hints, out o
 	case d.Refused():
 		out = failure("%s was run, but its result is withheld: %s", call.Name, d.Refusal())
 	case d.Result != nil:
-		out.Text = cut(*d.Result, cmp.Or(h.MaxOutput, b.o.MaxOutput))
+		out.Text, out.Images = cut(*d.Result, cmp.Or(h.MaxOutput, b.o.MaxOutput)), nil
 	}
 	b.note(&out, d)
 	return out, nil
@@ -83,7 +83,7 @@ func checkArguments(declared chat.Tool, args json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	form, err := schema.Compile(declaration)
+	form, err := schema.CompileLoosely(declaration)
 	if err != nil {
 		return nil // the schema of a server that is not understood; the tool checks what it gets
 	}

@@ -26,9 +26,14 @@ func (b Bound) Arguments(args json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(map[string]any{b.Of: b.Name, b.Sent: args})
 }
 
-// Check returns what is wrong with the arguments of the tool, nil if nothing is or what it takes is not known.
-func (b Bound) Check(args json.RawMessage) error {
-	return checkArguments(chat.Tool{Name: b.Name, Parameters: b.Takes}, args)
+// Fit returns the arguments in the types that the tool declares, as [Fit] does. The error says what else is wrong with them.
+// If it is not known what the tool takes, nothing is.
+func (b Bound) Fit(args json.RawMessage) (json.RawMessage, error) {
+	args, err := Fit(b.Takes, args, FitOptions{})
+	if err == nil {
+		err = checkArguments(chat.Tool{Name: b.Name, Parameters: b.Takes}, args)
+	}
+	return args, err
 }
 
 // Made is the result of a call that [Box.Make] made.

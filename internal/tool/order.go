@@ -10,7 +10,7 @@ import (
 
 // Instead returns what the hints of the tool with the name say, see [Hints].
 func (b *Box) Instead(name string) string {
-	if e, ok := b.o.Tools.lookup(name); ok {
+	if e, ok := b.tools().lookup(name); ok {
 		return e.tool.Hints().Instead
 	}
 	return ""

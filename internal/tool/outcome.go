@@ -14,9 +14,10 @@ import (
 
 // outcome is the text of a call for the model, as it is recorded.
 type outcome struct {
-	Text   string     `json:"text"`
-	Failed bool       `json:"failed,omitempty"`
-	Usage  chat.Usage `json:"usage,omitzero"` // of the models that the tool asked
+	Text   string      `json:"text"`
+	Failed bool        `json:"failed,omitempty"`
+	Images []chat.Part `json:"images,omitempty"`
+	Usage  chat.Usage  `json:"usage,omitzero"` // of the models that the tool asked
 
 	Refused []sandbox.Refusal `json:"refused,omitempty"` // what the sandbox stopped
 	Notes   []string          `json:"notes,omitempty"`   // see [Made]
@@ -57,17 +58,16 @@ func successOutcome(r Result, held sandbox.Declaration, most sandbox.Level, limi
 	if m.Stderr == "" && m.Sandbox == "" {
 		switch {
 		case out == "" || string(doc) == "null":
-			return outcome{}
+			return outcome{Images: r.Pictures}
 		case isJSON:
-			return outcome{Text: string(doc)}
+			return outcome{Text: string(doc), Images: r.Pictures}
 		}
 	}
+	m.Output = out // also if it is empty: a program that printed nothing has not failed
 	if isJSON {
 		m.Output = doc
-	} else if out != "" {
-		m.Output = out
 	}
-	return outcome{Text: marshal(m), Refused: r.Refused}
+	return outcome{Text: marshal(m), Refused: r.Refused, Images: r.Pictures}
 }
 
 // plainOutcome returns the outcome of a call that returned r and that no model reads.

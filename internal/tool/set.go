@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ func NewSet(tools ...Tool) (Set, error) {
 	s := Set{index: make(map[string]int, len(tools))}
 	for _, t := range tools {
 		e := newEntry(t)
-		if !validName(e.declared.Name) {
+		if !ValidName(e.declared.Name) {
 			return Set{}, fmt.Errorf("tool %q: a name has 1 to 64 letters, digits, \"_\" and \"-\"", e.declared.Name)
 		}
 		if !s.add(e) {
@@ -64,7 +65,8 @@ func (s *Set) add(e entry) bool {
 	return true
 }
 
-func validName(name string) bool {
+// ValidName reports whether a tool may have the name.
+func ValidName(name string) bool {
 	if len(name) == 0 || len(name) > 64 {
 		return false
 	}
@@ -131,7 +133,16 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no tool %q; available: %s", e.Name, list(e.Available))
+	return e.Missing() + "; available: " + list(e.Available)
+}
+
+// Missing returns the error without the names that exist.
+func (e *UnknownError) Missing() string {
+	text := fmt.Sprintf("there is no tool %q", e.Name)
+	if ext := filepath.Ext(e.Name); slices.Contains([]string{".js", ".mjs", ".cjs", ".mts", ".rb", ".pl", ".bash", ".zsh", ".fish", ".ps1"}, ext) {
+		text += ": scripts of tools end in .sh, .py or .ts"
+	}
+	return text
 }
 
 func list(names []string) string {

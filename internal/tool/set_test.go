@@ -126,3 +126,18 @@ func TestForNode(t *testing.T) {
 		})
 	}
 }
+
+// TestUnknownExtension: a file that cannot be a script says which can.
+func TestUnknownExtension(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"hi.js": `there is no tool "hi.js": scripts of tools end in .sh, .py or .ts; available: none`,
+		"hi.rb": `there is no tool "hi.rb": scripts of tools end in .sh, .py or .ts; available: none`,
+		"hi.sh": `there is no tool "hi.sh"; available: none`,
+		"v1.2":  `there is no tool "v1.2"; available: none`,
+	} {
+		if got := (&tool.UnknownError{Name: name}).Error(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/permission"
 	"loki/internal/sandbox"
 	"loki/internal/value"
 )
@@ -80,6 +81,12 @@ type Reacher interface {
 	Host(call Call) string
 }
 
+// Opener is a tool that opens files which its arguments do not name as such: rules that keep files from models hold for them, too.
+type Opener interface {
+	// Opens returns the files that a call opens, or may open, and what for; empty for reading and writing.
+	Opens(call Call) (files []string, use permission.Access)
+}
+
 // StandIn is a tool of the user that runs instead of a built-in tool with the same
 // name. Its calls are judged as those of the built-in tool would be.
 type StandIn interface {
@@ -112,6 +119,8 @@ type Call struct {
 	// beyond it was. The level is empty for other tools, and where there is no sandbox. Tools that do not start a
 	// program ignore it.
 	Sandbox sandbox.Declaration
+	// Consented says that the user has consented to files that a rule asks about: they are open to that program.
+	Consented bool
 
 	// Key names the call: it is different for every call of a run, and the same when the call is
 	// made again because the run is resumed.
@@ -145,6 +154,9 @@ type Result struct {
 	Output string // for the model; empty is a success without words
 	Stderr string // what it printed besides
 
+	// Pictures are for models that see. Output says that they are there.
+	Pictures []chat.Part
+
 	// Refused is what the sandbox stopped, for calls of a [Confined] tool.
 	Refused []sandbox.Refusal
 }
@@ -155,7 +167,7 @@ func Decode[T any](call Call) (T, error) {
 	var args T
 	err := json.Unmarshal(call.Arguments, &args)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return args, fmt.Errorf("argument %q has to be of type %s, not %s", wrong.Field, jsonType(wrong.Type), wrong.Value)
+		return args, fmt.Errorf("argument %q must be of type %s, not %s", wrong.Field, jsonType(wrong.Type), wrong.Value)
 	}
 	if err != nil {
 		return args, fmt.Errorf("the arguments cannot be read: %w", err)

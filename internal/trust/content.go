@@ -30,6 +30,7 @@ type Content struct {
 	Dir   string // absolute, without links
 	Sum   string // SHA-256 of all below, in hexadecimal
 	Files []File // ascending by name
+	Tests []File // test cases and what is beside them, ascending by name: not part of Sum, since an agent runs without them
 }
 
 // File is a file that counts.
@@ -95,8 +96,10 @@ func Read(ctx context.Context, dir string, more ...string) (Content, error) {
 			return Content{}, err
 		}
 	}
-	slices.SortFunc(r.files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
-	return Content{Dir: dir, Sum: sumOf(r.files), Files: r.files}, nil
+	byName := func(a, b File) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(r.files, byName)
+	slices.SortFunc(r.tests, byName)
+	return Content{Dir: dir, Sum: sumOf(r.files), Files: r.files, Tests: r.tests}, nil
 }
 
 // Resolve returns the path by which a directory is known: absolute and without links.
@@ -132,6 +135,7 @@ type reader struct {
 	named   map[string]bool // files that count wherever they are, by name
 	outside []string
 	files   []File
+	tests   []File
 	entries int
 	left    int64 // bytes
 }
@@ -171,7 +175,15 @@ func (r *reader) visit(path string, d fs.DirEntry, err error) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is neither a file nor a directory", path)
 	}
-	if !r.named[name] && info.Mode()&0o111 == 0 && isData(name) {
+	unused := !r.named[name] && info.Mode()&0o111 == 0
+	if unused && isData(name) {
+		return nil
+	}
+	if f := (File{Name: name}); unused && isTest(name) {
+		if err := r.read(path, &f); err != nil {
+			return err
+		}
+		r.tests = append(r.tests, f)
 		return nil
 	}
 	return r.add(path, File{Name: name})
@@ -189,7 +201,15 @@ func (r *reader) skip(name string) error {
 	return fs.SkipDir
 }
 
-// isData reports whether a file is what the program keeps, or data by its ending.
+// isTest reports whether a file has test cases, or is a text beside them.
+func isTest(name string) bool {
+	if strings.HasSuffix(name, ".test.yaml") {
+		return true
+	}
+	return strings.HasPrefix(name, "tests/") && slices.Contains([]string{".yaml", ".yml", ".json", ".txt", ".md"}, path.Ext(name))
+}
+
+// isData reports whether a file is what the program keeps, data by its ending, or the copy of an editor.
 func isData(name string) bool {
 	top, rest, nested := strings.Cut(name, "/")
 	ext := strings.ToLower(filepath.Ext(name))
@@ -197,6 +217,8 @@ func isData(name string) bool {
 	case nested && top == "sessions":
 		return rest != "" && slices.Contains([]string{".yaml", ".json", ".jsonl", ".ndjson", ".md", ".lock", ".db", ".db-wal", ".db-shm"}, ext)
 	case !nested && slices.Contains([]string{".db", ".db-wal", ".db-shm", ".db-journal", ".lock"}, ext):
+		return true
+	case strings.HasSuffix(name, "~"), ext == ".swp", ext == ".bak":
 		return true
 	case ext == ".pyc":
 		return path.Base(path.Dir(name)) == "__pycache__"

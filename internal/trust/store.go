@@ -25,6 +25,15 @@ type Record struct {
 	Sum   string    `json:"sum"`  // likewise
 	Time  time.Time `json:"time"` // when it was trusted
 	Files []File    `json:"files"`
+	Tests []File    `json:"tests,omitempty"` // see [Content]
+}
+
+// Trusts reports whether the content, test cases aside, is as it was.
+func (r Record) Trusts(c Content) bool { return len(r.Changes(c)) == 0 }
+
+// TrustsTests reports whether the test cases are as they were, too.
+func (r Record) TrustsTests(c Content) bool {
+	return r.Trusts(c) && !slices.ContainsFunc(c.Tests, func(f File) bool { return !slices.Contains(r.Tests, f) && !slices.Contains(r.Files, f) })
 }
 
 // Changes returns the names of the files that are not as they were, with what became of each: "new NAME",
@@ -46,7 +55,7 @@ func (r Record) Changes(c Content) []string {
 		}
 	}
 	for _, f := range r.Files {
-		if _, gone := before[f.Name]; gone {
+		if _, gone := before[f.Name]; gone && !isTest(f.Name) && !isData(f.Name) { // which older records have
 			changes = append(changes, "removed "+f.Name)
 		}
 	}
@@ -93,7 +102,7 @@ func find(records []Record, dir string) (int, bool) {
 // Trust records that the user trusts a directory with this content, and no other one any more.
 func (s Store) Trust(ctx context.Context, c Content, now time.Time) error {
 	return s.change(ctx, func(records []Record) []Record {
-		r := Record{Dir: c.Dir, Sum: c.Sum, Time: now.UTC().Truncate(time.Second), Files: c.Files}
+		r := Record{Dir: c.Dir, Sum: c.Sum, Time: now.UTC().Truncate(time.Second), Files: c.Files, Tests: c.Tests}
 		i, known := find(records, c.Dir)
 		if known {
 			records[i] = r

@@ -122,6 +122,14 @@ func TestChanges(t *testing.T) {
 		{name: "bytecode", change: func(t *testing.T, dir, _ string) {
 			write(t, filepath.Join(dir, "lib", "__pycache__", "a.pyc"), "x", 0o600)
 		}},
+		{name: "script_among_tests", want: "new tests/x.sh", change: func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "tests", "x.sh"), "", 0o644) }},
+		{name: "test_cases", change: func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "tests", "a.test.yaml"), "x", 0o600) }},
+		{name: "test_cases_beside", change: func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a.test.yaml"), "x", 0o600) }},
+		{name: "copy_of_an_editor", change: func(t *testing.T, dir, _ string) {
+			write(t, filepath.Join(dir, "run.sh~"), "x", 0o600)
+			write(t, filepath.Join(dir, ".run.sh.swp"), "x", 0o600)
+			write(t, filepath.Join(dir, "run.sh.bak"), "x", 0o600)
+		}},
 		{name: "git", change: func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, ".git", "HEAD"), "x", 0o600) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -144,6 +152,26 @@ func TestChanges(t *testing.T) {
 				t.Errorf("changes %q, want %q; sums equal: %v", changes, want, before.Sum == after.Sum)
 			}
 		})
+	}
+}
+
+// TestCasesCount: test cases are trusted by themselves, also those of records that have them among all files.
+func TestCasesCount(t *testing.T) {
+	dir, _ := agent(t)
+	file := filepath.Join(dir, "tests", "a.test.yaml")
+	write(t, file, "one", 0o600)
+	c := read(t, dir)
+	for name, r := range map[string]trust.Record{
+		"now":    {Files: c.Files, Tests: c.Tests},
+		"before": {Files: append(slices.Clone(c.Files), c.Tests...)},
+	} {
+		if !r.Trusts(c) || !r.TrustsTests(c) {
+			t.Errorf("%s: trusted %v, with cases %v", name, r.Trusts(c), r.TrustsTests(c))
+		}
+	}
+	write(t, file, "two", 0o600)
+	if r, changed := (trust.Record{Files: c.Files, Tests: c.Tests}), read(t, dir); !r.Trusts(changed) || r.TrustsTests(changed) {
+		t.Errorf("a changed case: trusted %v, with cases %v", r.Trusts(changed), r.TrustsTests(changed))
 	}
 }
 

@@ -63,7 +63,7 @@ type limits struct {
 	start    time.Duration // that the new program takes to print its version
 }
 
-// A description of GitHub has 2 KB for each asset; the program has about 60 MB.
+// A description of GitHub has 2 KB for each asset; the program has about 50 MB.
 var usual = limits{document: 4 << 20, archive: 256 << 20, program: 512 << 20, silence: 30 * time.Second, start: 30 * time.Second}
 
 // Status is how an update ended.

@@ -30,6 +30,8 @@ type Password struct {
 	Command string
 	Timeout time.Duration // of Command; 0 means [DefaultTimeout]
 	Env     []string      // of Command, as KEY=value; nil is an empty environment
+	// Dir returns the working directory of Command, by a name for it; nil means that of this process.
+	Dir func(name string) (string, error)
 
 	UseKeychain bool
 	Keychain    Keychain // nil means that of the system
@@ -145,8 +147,14 @@ func (p *Password) run(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fault.Wrap(fault.Config, err, commandName)
 	}
+	dir := ""
+	if p.Dir != nil {
+		if dir, err = p.Dir("vault"); err != nil {
+			return "", fault.Wrap(fault.Config, err, commandName)
+		}
+	}
 	res, err := process.Run(ctx, process.Command{
-		Path: argv[0], Args: argv[1:], Env: p.Env, Terminal: true,
+		Path: argv[0], Args: argv[1:], Dir: dir, Env: p.Env, Terminal: true,
 		Timeout: cmp.Or(p.Timeout, DefaultTimeout), HasTimeout: true, MaxStdout: 2 * maxPassword,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -164,5 +165,17 @@ func TestSplitCommand(t *testing.T) {
 				t.Errorf("error %q", err)
 			}
 		})
+	}
+}
+
+// TestDirectoryOfCommand runs the command in the directory that is made for it.
+func TestDirectoryOfCommand(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no pwd")
+	}
+	dir := t.TempDir()
+	p := Password{Command: "pwd", Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: func(string) (string, error) { return dir, nil }}
+	if got, err := p.run(t.Context()); err != nil || filepath.Base(got) != filepath.Base(dir) {
+		t.Errorf("got %q, %v", got, err)
 	}
 }

@@ -20,15 +20,30 @@ func (m *Map) Foreign(keys ...string) {
 	}
 }
 
-// Renamed says that a key has another name now. [Map.Done] names it if the old one is there.
-func (m *Map) Renamed(old, now string) {
+// Renamed makes a key that has another name now mean the same under its old name, unless both are there. It is called before
+// the key is read, and reports whether the old name is used. If both are there, [Map.Done] warns about the old one.
+func (m *Map) Renamed(old, now string) (used bool) {
 	if m == nil {
-		return
+		return false
 	}
 	if m.renamed == nil {
 		m.renamed = make(map[string]string)
 	}
-	m.renamed[old] = now
+	m.renamed[now] = old
+	there := func(key string) bool {
+		return slices.ContainsFunc(m.node.raw.entries, func(e entry) bool { return e.key == key })
+	}
+	return there(old) && !there(now)
+}
+
+// presentName returns the present name of a key that was [Map.Renamed], "" for others.
+func (m *Map) presentName(old string) string {
+	for now, was := range m.renamed {
+		if was == old {
+			return now
+		}
+	}
+	return ""
 }
 
 // CommaList reads a text, or a list of texts as one with commas between them.

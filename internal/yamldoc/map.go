@@ -21,7 +21,7 @@ type Map struct {
 	byKey map[string]int // nil for small mappings
 	known []string
 
-	renamed map[string]string // old keys to present ones
+	renamed map[string]string // old keys by the present ones, see Renamed
 }
 
 // indexFrom is the number of keys from which a mapping has an index.
@@ -70,6 +70,17 @@ func (m *Map) All() iter.Seq[Entry] {
 }
 
 func (m *Map) find(key string) (entry, bool) {
+	e, ok := m.lookUp(key)
+	if old := ""; !ok && m != nil {
+		if old, ok = m.renamed[key]; ok {
+			e, ok = m.lookUp(old)
+		}
+	}
+	return e, ok
+}
+
+// lookUp returns the entry with precisely this key, which is known from then on.
+func (m *Map) lookUp(key string) (entry, bool) {
 	if m == nil {
 		return entry{}, false
 	}
@@ -163,7 +174,7 @@ func (m *Map) Done() []*Problem {
 		p.Key = e.key
 		if e.key == "<<" {
 			p.Hint = "merge keys are not applied; repeat the keys, or use an alias for a whole value"
-		} else if now := m.renamed[e.key]; now != "" {
+		} else if now := m.presentName(e.key); now != "" {
 			p.Hint = fmt.Sprintf("it is called %q now", now)
 		} else if near := Nearest(e.key, m.known); near != "" {
 			p.Hint = fmt.Sprintf("did you mean %q?", near)

@@ -32,6 +32,11 @@ func Nearest(name string, known []string) string {
 	return ""
 }
 
+// Misspells reports whether name is one edit away from a word; see [Nearest]. Case does not count.
+func Misspells(name, word string) bool {
+	return edits(strings.ToLower(name), strings.ToLower(word), 1) <= 1
+}
+
 // edits returns the optimal string alignment distance of a and b, or limit+1 if it
 // is larger than limit.
 func edits(a, b string, limit int) int {

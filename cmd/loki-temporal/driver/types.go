@@ -178,7 +178,7 @@ type Status struct {
 	Waits    []Question        `json:"waits,omitempty"`
 	Until    time.Time         `json:"until,omitzero"` // when a run that waits for its provider goes on
 	Output   string            `json:"output,omitempty"`
-	Failure  *Failure          `json:"failure,omitempty"` // of a run that is over without an output
+	Failure  *Failure          `json:"failure,omitempty"` // of a run that is over without an output, or with failures that its graph says nothing about
 	State    *value.Value      `json:"state,omitempty"`
 	Events   []json.RawMessage `json:"events,omitempty"` // in the form of machine output
 	Next     int               `json:"next"`             // the After of a request for what follows Events
@@ -190,6 +190,7 @@ type Result struct {
 	Steps    int        `json:"steps"`
 	Failures int        `json:"failures,omitempty"`
 	Usage    chat.Usage `json:"usage"`
+	Failure  *Failure   `json:"failure,omitempty"` // some nodes failed, and the graph does not say what happens then
 }
 
 // checkSize returns why a message is not sent: its JSON is larger than what a server takes.

@@ -152,7 +152,13 @@ func (x *execution) drive(ctx workflow.Context) (Result, error) {
 	}
 	x.status = run.Done
 	result := Result{Output: x.pr.Output, Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.usage}
-	x.emit(ctx, event.Source{}, event.Finished{Output: x.pr.Output, Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.usage})
+	fin := event.Finished{Output: x.pr.Output, Steps: x.pr.Step, Failures: x.pr.Failures, Unhandled: x.pr.Unhandled, Usage: x.usage}
+	if x.pr.Unhandled > 0 { // the run is done, and has an output all the same
+		x.ended = failureOf(run.FailuresError(x.pr.Unhandled, x.pr.State))
+		fin.Error, fin.Code = x.ended.Message, string(x.ended.Code)
+		result.Failure = x.ended
+	}
+	x.emit(ctx, event.Source{}, fin)
 	return result, nil
 }
 

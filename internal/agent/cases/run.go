@@ -23,6 +23,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/graph"
 	"loki/internal/process"
+	"loki/internal/process/tempdir"
 	"loki/internal/value"
 )
 
@@ -100,7 +101,7 @@ func Run(ctx context.Context, list []*Case, o Options) ([]*Result, error) {
 
 // tempDir makes a directory for temporary files and returns its path as the program that runs in it sees it.
 func tempDir() (string, error) {
-	dir, err := os.MkdirTemp("", "loki-test-")
+	dir, err := tempdir.Make("", "test")
 	if err != nil {
 		return "", err
 	}

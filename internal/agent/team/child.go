@@ -226,7 +226,7 @@ func (c *Member) status(ctx context.Context, err error) Status {
 		return Done
 	case timedOut && limit.member == c:
 		return TimedOut
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, context.Canceled): // by the user at a question, before ctx ends with the run
 		return Canceled
 	case fault.CodeOf(err) == fault.Suspended:
 		return Suspended
@@ -247,7 +247,7 @@ func (c *Member) judge(ctx context.Context, out run.Outcome, err error) (Result,
 	_, unprepared := errors.AsType[*startError](err)
 	switch r.Status {
 	case TimedOut, Canceled:
-		cause := context.Cause(ctx)
+		cause := cmp.Or(context.Cause(ctx), err)
 		r.Error = cause.Error()
 		if r.Status == Canceled && !errors.Is(cause, errCanceled) {
 			return r, cause // of the parent or of the run

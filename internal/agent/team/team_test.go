@@ -335,6 +335,28 @@ func TestFailuresOfChildren(t *testing.T) {
 	})
 }
 
+// TestInterruptedAtAQuestion: a child whose question the user interrupts has not failed, also if it ends before the contexts do; with
+// the run, it continues.
+func TestInterruptedAtAQuestion(t *testing.T) {
+	t.Parallel()
+	r := newRig(agents{"asks": func(context.Context, *agent) (string, error) { return "", fmt.Errorf("question: %w", context.Canceled) }})
+	_, _, err := r.run(t.Context(), func(ctx context.Context, a *agent) (string, error) {
+		_, err := a.m.Run(ctx, "node", "asks", "x")
+		return "", err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	again := newRig(agents{"asks": func(context.Context, *agent) (string, error) { return "fine", nil }})
+	again.rec = r.rec
+	if out, _, err := again.run(t.Context(), func(ctx context.Context, a *agent) (string, error) {
+		r, err := a.m.Run(ctx, "node", "asks", "x")
+		return r.Output, err
+	}); out != "fine" || err != nil {
+		t.Errorf("continued with %q, %v", out, err)
+	}
+}
+
 // withUser adds the tools that ask the user.
 func (a *agent) withUser() *agent {
 	set, err := tool.NewSet(append(a.m.Tools(), builtin.UserTools(a.m.Asker(), ask.Question{})...)...)

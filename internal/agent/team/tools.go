@@ -41,6 +41,9 @@ func (t *teamTool) Hints() tool.Hints {
 	return tool.Hints{ReadOnly: true, Stateful: true, Instead: t.instead, Timeout: tool.Unlimited, MaxOutput: 2 * maxResult}
 }
 
+// Fit implements [tool.Fitter]: ids are read as numbers and as texts, so the tools check their arguments themselves.
+func (t *teamTool) Fit(args json.RawMessage) (json.RawMessage, error) { return args, nil }
+
 // Call implements [tool.Tool].
 func (t *teamTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	m, team := t.member, t.member.team

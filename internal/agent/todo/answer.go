@@ -14,7 +14,7 @@ import (
 const DefaultMax = 10
 
 // DefaultPrompt asks a model to go on. The list follows it.
-const DefaultPrompt = "[SYSTEM REMINDER: OPEN TODO ITEMS]\n" +
+const DefaultPrompt = "[SYSTEM REMINDER - TODO CONTINUATION]\n" +
 	"Your todo list has open items. Check what is finished, and mark it with todo__done only then. " +
 	"If the next item is too broad for one step, add an item for each of its parts first. " +
 	"Then go on with the next open item: call tools at once, without announcing what you will do."

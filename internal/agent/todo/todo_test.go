@@ -32,7 +32,7 @@ func TestTools(t *testing.T) {
 		{"todo__done", `{"id": "1"}`, `{"status":"ok","message":"Task 1 is done; 1 open."}`, 4},
 		{"todo__done", `{"id": 1}`, `{"status":"ok","message":"Task 1 is done; 1 open."}`, 4},
 		{"todo__done", `{"id": 7}`, `{"error":"there is no task with the id 7"}`, 4},
-		{"todo__done", `{"id": "x"}`, `{"tool_call_error":"id is missing or not a number"}`, 4},
+		{"todo__done", `{"id": "x"}`, `{"tool_call_error":"todo__done was not run: argument \"id\" must be of type integer, not the string \"x\". Write the call again."}`, 4},
 		{"todo__list", `{}`, `{"goal":"write","todos":[{"id":1,"desc":"think","done":true},{"id":2,"desc":"type","done":false}]}`, 4},
 	} {
 		text, _, err := box.Call(t.Context(), chat.ToolCall{Name: tt.tool, Arguments: tt.args}, steps.Steps{})

@@ -136,7 +136,7 @@ func (l *List) done(call tool.Call) (any, error) {
 	id, err := strconv.Atoi(strings.TrimSpace(strings.Trim(string(args.ID), `"`)))
 	switch {
 	case err != nil:
-		return nil, errors.New("id is missing or not a number")
+		return nil, errors.New("id is not a number")
 	case !l.Done(id):
 		return mistake{fmt.Sprintf("there is no task with the id %d", id)}, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"loki/internal/fault"
+	"loki/internal/process/tempdir"
 	"loki/internal/repository"
 	"loki/internal/text"
 )
@@ -125,7 +126,7 @@ func (i *Installer) fetch(ctx context.Context, from repository.Address, ref stri
 	if i.Busy != nil {
 		defer i.Busy("Fetching " + from.String())()
 	}
-	temp, err := os.MkdirTemp("", "loki-bundle-")
+	temp, err := tempdir.Make("", "bundle")
 	if err != nil {
 		return content{}, err
 	}

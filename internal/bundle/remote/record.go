@@ -163,6 +163,23 @@ func (i *Installer) List() ([]Record, error) {
 	return records, err
 }
 
+// Owns reports whether a file, an absolute path without links, was installed with a bundle, and is not the user's own that
+// the installation kept. A record that cannot be read has no files.
+func (i *Installer) Owns(file string) bool {
+	records, _ := i.List()
+	for _, r := range records {
+		for _, e := range r.Files {
+			if e.Kept || filepath.Base(e.Path) != filepath.Base(file) {
+				continue
+			}
+			if real, err := filepath.EvalSymlinks(i.Dirs.target(e.Path)); err == nil && real == file {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Names returns the names of bundles.
 func Names(records []Record) []string {
 	names := make([]string, len(records))

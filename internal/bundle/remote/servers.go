@@ -28,7 +28,7 @@ func parseServers(path string, data []byte) (servers, *mcp.File, error) {
 	if err != nil {
 		return servers{}, nil, err
 	}
-	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\ufeff")))
+	data = bytes.TrimSpace(text.Unmarked(data))
 	if len(data) == 0 {
 		data = []byte("{}")
 	}

@@ -46,7 +46,8 @@ const (
 type edge struct {
 	to    *node
 	kind  kind
-	label string // printable; empty for next, and for parallel without a condition
+	label string   // printable; empty for next, and for parallel without a condition
+	ids   []string // of the edges of the graph that it draws, see [graph.Edge.ID]
 }
 
 // node is a node of the graph, or a target that does not exist.
@@ -158,7 +159,7 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 		if e.To == "" || e.Field == "next" && ignoresNext(def, i) {
 			continue
 		}
-		drawn := edge{to: find(e.To), label: printable(e.Label)}
+		drawn := edge{to: find(e.To), label: printable(e.Label), ids: []string{e.ID()}}
 		switch e.Field {
 		case "next":
 			switch {
@@ -192,6 +193,7 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 			from = max(len(out)-1, 0)
 		}
 		if j := slices.IndexFunc(out[from:], same) + from; j >= from {
+			out[j].ids = append(out[j].ids, e.ID())
 			switch {
 			case e.Way != nil && drawn.label != "":
 				out[j].label += " or " + drawn.label

@@ -3,6 +3,7 @@ package draw
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -40,6 +41,7 @@ var states = [...]struct {
 type SVGOptions struct {
 	Standalone bool             // with a style sheet, a background, and the name of the graph above it
 	States     map[string]State // by id of the node; nil if the picture is not about a run
+	Taken      map[string]bool  // edges of the graph that the run took, by id, see [graph.Edge.ID]
 	Depth      int              // of open subgraphs, which are boxes in boxes; 0 folds all
 }
 
@@ -51,9 +53,9 @@ type SVGOptions struct {
 //
 // with its type, or "missing", and its state, if it has one, and each arrow
 //
-//	<g class="edge next" data-from="ID" data-to="ID">
+//	<g class="edge next" data-from="ID" data-to="ID" data-edges="ID">
 //
-// with its kind (next, parallel, route, fallback, compensate or branch), data-label if it has a label,
+// with the ids of the edges of the graph that it draws, a line feed between them, its kind (next, parallel, route, fallback, compensate or branch), data-label if it has a label,
 // "back" if it closes a loop, and "taken" if the run went that way.
 func SVG(g *graph.Graph, o SVGOptions) []byte {
 	s := &svg{picture: newPicture(g, o.Depth), options: o}
@@ -185,6 +187,9 @@ func (s *svg) writeEdge(i int) {
 		s.printf(` data-from="%s"`, xmlText(e.from.id))
 	}
 	s.printf(` data-to="%s"`, xmlText(e.to.id))
+	if len(e.ids) > 0 {
+		s.printf(` data-edges="%s"`, xmlText(strings.Join(e.ids, "\n")))
+	}
 	if e.edge.label != "" {
 		s.printf(` data-label="%s"`, xmlText(e.edge.label))
 	}
@@ -201,30 +206,12 @@ func (s *svg) writeEdge(i int) {
 	s.b.WriteString("</g>\n")
 }
 
-// taken reports whether the run went along e, as far as the states of its ends show.
+// taken reports whether the run took an edge, or began with it.
 func (s *svg) taken(e drawnEdge) bool {
-	ran := func(n *node) bool { state := s.options.States[n.id]; return state != "" && state != Skipped }
-	if !ran(e.to) {
-		return false
-	}
 	if e.from == nil {
-		return true
+		return s.options.States[e.to.id] != ""
 	}
-	switch s.options.States[e.from.id] {
-	case Done:
-		return e.kind != fallback // a compensation that ran undid it
-	case Failed:
-		for _, o := range e.from.out {
-			if o.kind == fallback {
-				return e.kind == fallback
-			}
-		}
-		return e.kind != compensate
-	case Running, Waiting:
-		return e.kind == branch
-	default:
-		return false
-	}
+	return slices.ContainsFunc(e.ids, func(id string) bool { return s.options.Taken[id] })
 }
 
 var kindNames = [...]string{next: "next", parallel: "parallel", route: "route", fallback: "fallback", compensate: "compensate", branch: "branch"}
@@ -332,10 +319,10 @@ func xmlText(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, string(utf8.RuneError)) {
 		switch {
-		case strings.ContainsRune("&<>\"'\t\n\r", r):
-			fmt.Fprintf(&b, "&#%d;", r)
-		case r < ' ', r == 0xFFFE, r == 0xFFFF:
+		case r < ' ' && !strings.ContainsRune("\t\n\r", r), r == 0xFFFE, r == 0xFFFF:
 			b.WriteRune(utf8.RuneError)
+		case strings.ContainsRune("&<>\"'", r), !strconv.IsPrint(r): // a terminal that shows the file obeys none
+			fmt.Fprintf(&b, "&#%d;", r)
 		default:
 			b.WriteRune(r)
 		}

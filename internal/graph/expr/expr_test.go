@@ -169,16 +169,12 @@ func TestWorkIsBounded(t *testing.T) {
 		{"dynamic", `text matches ("(a?b?c?d?e?){1000}" + "x")`, `text matches ("x" + "y")`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			begin := time.Now()
 			e := parse(t, tt.source)
 			if v := e.Eval(state); !v.IsNull() {
 				t.Errorf("%.60s is %.60s, want null for too much work", tt.source, v)
 			}
 			if _, err := e.Bool(state); err == nil || !strings.Contains(err.Error(), "takes too long") {
 				t.Errorf("as a condition: %.80v", err)
-			}
-			if took := time.Since(begin); took > 10*time.Second { // far above what a slow machine needs
-				t.Errorf("it took %v", took)
 			}
 			if v := parse(t, tt.ok).Eval(state); v.IsNull() {
 				t.Errorf("%s is null, although it is little work", tt.ok)

@@ -1,9 +1,5 @@
 // Package anthropic is the client of Anthropic's Messages API, for Claude at
-// Anthropic, at servers that speak the same format, and on Google's Vertex AI. The
-// messages are those of Anthropic's own SDK. Its client is not used: it takes settings
-// from the environment, prints warnings to standard error, refuses long replies in one
-// piece, tells the server about the machine, reports to the process's OpenTelemetry
-// provider, and skips events of servers that send only their data.
+// Anthropic, at servers that speak the same format, and on Google's Vertex AI.
 //
 // # Terms
 //
@@ -88,7 +84,7 @@ func New(o client.Options) (*Client, error) {
 func NewVertex(o client.Options) (*Client, error) { return newClient(o, true) }
 
 func newClient(o client.Options, vertex bool) (*Client, error) {
-	frame, err := client.New(o, DefaultBase)
+	frame, err := client.New(o, DefaultBase, "/messages")
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +103,9 @@ const vertexVersion = "vertex-2023-10-16"
 func (c *Client) endpoint(model string, stream bool) string {
 	switch {
 	case !c.vertex:
-		return c.frame.Base + "/messages"
+		return c.frame.URL("/messages")
 	case stream:
-		return c.frame.Base + "/" + url.PathEscape(model) + ":streamRawPredict"
+		return c.frame.URL("/" + url.PathEscape(model) + ":streamRawPredict")
 	}
-	return c.frame.Base + "/" + url.PathEscape(model) + ":rawPredict"
+	return c.frame.URL("/" + url.PathEscape(model) + ":rawPredict")
 }

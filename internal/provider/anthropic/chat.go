@@ -12,13 +12,17 @@ import (
 
 // Chat implements [provider.Chat].
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	return c.frame.Tools.Chat(ctx, req, normalize.ClaudeTools(), c.chat)
+}
+
+func (c *Client) chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	m := c.frame.Model(req.Model)
 	if req.Effort != "" {
 		m.Patch = m.Patch.Without("thinking").Without("output_config", "effort")
 	}
 	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
 	return c.frame.Chat(ctx, call, func(ctx context.Context, emit client.Emit) error {
-		return c.dialects.Ask(m.RealName, emit, func(d dialect) (client.Attempt[dialect], error) {
+		return c.dialects.Ask(m.RealName, req, emit, func(req provider.Request, d dialect) (client.Attempt[dialect], error) {
 			own := d
 			own.noFormat = d.noFormat || c.vertex // whose documentation knows of none
 			x, err := newExchange(req, m, own)
@@ -42,16 +46,11 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 
 // send sends x and emits its reply.
 func (c *Client) send(ctx context.Context, req provider.Request, x *exchange, emit client.Emit) error {
-	extra := make(map[string]any)
 	version := apiVersion
 	if c.vertex {
-		x.params.Model, version = "", ""
-		extra["anthropic_version"] = vertexVersion
+		x.params.Model, x.params.Version, version = "", vertexVersion, ""
 	}
-	if x.stream {
-		extra["stream"] = true
-	}
-	x.params.SetExtraFields(extra)
+	x.params.Stream = x.stream
 	resp, err := c.frame.Post(ctx, c.endpoint(x.model, x.stream), x.params, x.stream, "Anthropic-Version", version)
 	if err != nil {
 		return err

@@ -59,14 +59,14 @@ func (d dialect) adapt(msg string, x *exchange) (next dialect, ok bool) {
 	case !says(refusals...): // a value that is wrong is the user's to mend
 	case says("temperature", "top_p"):
 		switch {
-		case p.Temperature.Valid() && p.TopP.Valid() && says("both"):
+		case p.Temperature != nil && p.TopP != nil && says("both"):
 			d.noTopP = true
-		case p.Temperature.Valid() || p.TopP.Valid():
+		case p.Temperature != nil || p.TopP != nil:
 			d.noTemperature, d.noTopP = true, true
 		}
 	case says("display") && x.displays():
 		d.noDisplay = true
-	case says("effort") && !says("thinking") && p.OutputConfig.Effort != "":
+	case says("effort") && !says("thinking") && x.asksEffort():
 		if x.effort == provider.XHighEffort || x.effort == provider.MaxEffort {
 			d.highest = true
 		} else {

@@ -5,45 +5,41 @@ import (
 	"net/url"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"loki/internal/provider"
 )
 
 // media translates the URL of an image: what a data URL holds is sent along, anything
-// else the API fetches. A PDF becomes a document. Exactly one of image and document is
-// set unless there is an error, which is of kind [provider.Invalid].
-func media(address string) (image *sdk.ImageBlockParam, document *sdk.DocumentBlockParam, err error) {
+// else the API fetches. A PDF becomes a document. The error is of kind [provider.Invalid].
+func media(address string) (content, error) {
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch strings.ToLower(scheme) {
 	case "http", "https":
-		source := &sdk.URLImageSourceParam{URL: address}
-		return &sdk.ImageBlockParam{Source: sdk.ImageBlockParamSourceUnion{OfURL: source}}, nil, nil
+		return content{Type: imageBlock, Source: &source{Type: "url", URL: address}}, nil
 	case "data":
 	default:
-		return nil, nil, badImage("its URL is neither data: nor https:")
+		return content{}, badImage("its URL is neither data: nor https:")
 	}
 	header, data, ok := strings.Cut(rest, ",")
 	if !ok || data == "" {
-		return nil, nil, badImage("its data URL has no data")
+		return content{}, badImage("its data URL has no data")
 	}
 	header = strings.ToLower(header)
 	typ, _, _ := strings.Cut(header, ";")
-	if data, err = encoded(data, strings.HasSuffix(header, ";base64")); err != nil {
-		return nil, nil, err
+	data, err := encoded(data, strings.HasSuffix(header, ";base64"))
+	if err != nil {
+		return content{}, err
 	}
+	block := imageBlock
 	switch typ {
 	case "application/pdf":
-		source := &sdk.Base64PDFSourceParam{Data: data}
-		return nil, &sdk.DocumentBlockParam{Source: sdk.DocumentBlockParamSourceUnion{OfBase64: source}}, nil
+		block = documentBlock
 	case "image/jpg":
 		typ = "image/jpeg"
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
 	default:
-		return nil, nil, badImage("its media type is none of image/jpeg, image/png, image/gif, image/webp and application/pdf")
+		return content{}, badImage("its media type is none of image/jpeg, image/png, image/gif, image/webp and application/pdf")
 	}
-	source := &sdk.Base64ImageSourceParam{Data: data, MediaType: sdk.Base64ImageSourceMediaType(typ)}
-	return &sdk.ImageBlockParam{Source: sdk.ImageBlockParamSourceUnion{OfBase64: source}}, nil, nil
+	return content{Type: block, Source: &source{Type: "base64", MediaType: typ, Data: data}}, nil
 }
 
 // encoded returns the data of a data URL in padded base64.

@@ -5,9 +5,6 @@ import (
 	"encoding/hex"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
-
 	"loki/internal/chat"
 	"loki/internal/provider/normalize"
 )
@@ -15,8 +12,8 @@ import (
 // translation is a conversation in the API's form.
 type translation struct {
 	system   string
-	messages []sdk.MessageParam // none of them empty, no two neighbors of the same role
-	blocks   bool               // there are thinking blocks
+	messages []message // none of them empty, no two neighbors of the same role
+	blocks   bool      // there are thinking blocks
 
 	// thoughtless says that the tool loop at the end began without thinking, after
 	// which a budget for thinking is rejected.
@@ -35,13 +32,13 @@ func translate(messages []chat.Message, thinking bool) (*translation, error) {
 	t := &translation{}
 	begun := false // the last tool loop has
 	for i, m := range messages {
-		role, blocks := sdk.MessageParamRoleUser, []sdk.ContentBlockParamUnion(nil)
+		role, blocks := userRole, []content(nil)
 		var err error
 		switch m.Role {
 		case chat.System:
 			t.addSystem(m)
 		case chat.Assistant:
-			role = sdk.MessageParamRoleAssistant
+			role = assistantRole
 			var thoughts bool
 			blocks, thoughts = assistantBlocks(m, thinking && i >= loop, i == len(messages)-1)
 			t.blocks = t.blocks || thoughts
@@ -75,7 +72,7 @@ func (t *translation) addSystem(m chat.Message) {
 	}
 }
 
-func (t *translation) add(role sdk.MessageParamRole, blocks []sdk.ContentBlockParamUnion) {
+func (t *translation) add(role string, blocks []content) {
 	if len(blocks) == 0 {
 		return
 	}
@@ -83,14 +80,14 @@ func (t *translation) add(role sdk.MessageParamRole, blocks []sdk.ContentBlockPa
 		t.messages[n-1].Content = append(t.messages[n-1].Content, blocks...)
 		return
 	}
-	t.messages = append(t.messages, sdk.MessageParam{Role: role, Content: blocks})
+	t.messages = append(t.messages, message{Role: role, Content: blocks})
 }
 
 // assistantBlocks translates a message of the assistant. thoughts says that it holds
 // thinking blocks, which are left out unless thinking. A message without words or calls
 // is left out, since neither the API nor the model can do anything with it. The last
 // message of a conversation is one that the model is to go on with.
-func assistantBlocks(m chat.Message, thinking, last bool) (blocks []sdk.ContentBlockParamUnion, thoughts bool) {
+func assistantBlocks(m chat.Message, thinking, last bool) (blocks []content, thoughts bool) {
 	said := 0 // length of blocks up to the last that is not thinking
 	first := true
 	for _, p := range m.Parts {
@@ -110,35 +107,37 @@ func assistantBlocks(m chat.Message, thinking, last bool) (blocks []sdk.ContentB
 				text = strings.TrimRight(text, space) // the API rejects white space at the very end
 			}
 			if !isBlank(text) {
-				blocks = append(blocks, sdk.NewTextBlock(text))
+				blocks = append(blocks, textOf(text))
 				said = len(blocks)
 			}
 		}
 	}
 	for _, c := range m.ToolCalls {
-		blocks = append(blocks, sdk.NewToolUseBlock(callID(c.ID), normalize.Arguments(strings.ToValidUTF8(c.Arguments, "\uFFFD")), callName(c.Name)))
+		blocks = append(blocks, content{
+			Type: callBlock, ID: callID(c.ID), Name: callName(c.Name), Input: normalize.Arguments(strings.ToValidUTF8(c.Arguments, "\uFFFD")),
+		})
 		said = len(blocks)
 	}
 	blocks = blocks[:said] // a message must not end in thinking
 	for _, b := range blocks {
-		thoughts = thoughts || b.OfThinking != nil || b.OfRedactedThinking != nil
+		thoughts = thoughts || b.Type == thinkBlock || b.Type == redactedBlock
 	}
 	return blocks, thoughts
 }
 
 // contentBlocks translates text and images.
-func contentBlocks(parts []chat.Part) ([]sdk.ContentBlockParamUnion, error) {
-	var blocks []sdk.ContentBlockParamUnion
+func contentBlocks(parts []chat.Part) ([]content, error) {
+	var blocks []content
 	for _, p := range parts {
 		switch {
 		case p.Type == chat.TextPart && !isBlank(p.Text):
-			blocks = append(blocks, sdk.NewTextBlock(p.Text))
+			blocks = append(blocks, textOf(p.Text))
 		case p.Type == chat.ImagePart:
-			image, document, err := media(p.URL)
+			block, err := media(p.URL)
 			if err != nil {
 				return nil, err
 			}
-			blocks = append(blocks, sdk.ContentBlockParamUnion{OfImage: image, OfDocument: document})
+			blocks = append(blocks, block)
 		}
 	}
 	return blocks, nil
@@ -149,24 +148,15 @@ func contentBlocks(parts []chat.Part) ([]sdk.ContentBlockParamUnion, error) {
 const silentFailure = "the tool failed and said nothing"
 
 // toolResult translates the answer to a call.
-func toolResult(m chat.Message) ([]sdk.ContentBlockParamUnion, error) {
-	content, err := contentBlocks(m.Parts)
+func toolResult(m chat.Message) ([]content, error) {
+	blocks, err := contentBlocks(m.Parts)
 	if err != nil {
 		return nil, err
 	}
-	if m.Failed && len(content) == 0 {
-		content = []sdk.ContentBlockParamUnion{sdk.NewTextBlock(silentFailure)}
+	if m.Failed && len(blocks) == 0 {
+		blocks = []content{textOf(silentFailure)}
 	}
-	result := sdk.ToolResultBlockParam{ToolUseID: callID(m.ToolCallID)}
-	if m.Failed {
-		result.IsError = param.NewOpt(true)
-	}
-	for _, b := range content {
-		result.Content = append(result.Content, sdk.ToolResultBlockParamContentUnion{
-			OfText: b.OfText, OfImage: b.OfImage, OfDocument: b.OfDocument,
-		})
-	}
-	return []sdk.ContentBlockParamUnion{{OfToolResult: &result}}, nil
+	return []content{{Type: resultBlock, ToolUseID: callID(m.ToolCallID), Content: blocks, IsError: m.Failed}}, nil
 }
 
 // space is the white space of JSON, which is also what models put between their lines.

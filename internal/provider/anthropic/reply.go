@@ -5,35 +5,31 @@ import (
 	"io"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/toolcall"
 )
 
 // decoder turns what a server sends into the chunks of a reply.
 type decoder struct {
 	client.Reply
 
-	blocks  []*block   // in the order in which they began
+	blocks  []*block // in the order in which they began
+	calls   toolcall.Assembler
 	usage   chat.Usage // as far as it has been reported
-	stop    sdk.StopReason
+	stop    string
 	refusal string // what the provider says about a refusal
 	body    []byte // what says how the reply ended
 }
 
 // block is a content block under way.
 type block struct {
-	index     int64
+	index     int
 	typ       string
 	closed    bool
 	thought   bool // words of thinking have been emitted
 	signature strings.Builder
-
-	id, name  string
-	input     string // arguments that came with the start
-	arguments strings.Builder
 }
 
 // piece is the beginning of a content block, or an addition to one.
@@ -41,37 +37,41 @@ type piece struct {
 	typ, text, thinking, signature, data, id, name, input string
 }
 
-// The types of content blocks that make up a reply. Those of the provider's own tools,
-// which a patch can switch on, are not for us.
-const (
-	textBlock     = "text"
-	thinkBlock    = "thinking"
-	redactedBlock = "redacted_thinking"
-	callBlock     = "tool_use"
-)
-
 // start begins a block.
-func (d *decoder) start(index int64, p piece) error {
-	blk := &block{index: index, typ: p.typ, id: p.id, name: p.name}
+func (d *decoder) start(index int, p piece) error {
+	blk := &block{index: index, typ: p.typ}
 	d.blocks = append(d.blocks, blk)
 	switch p.typ {
 	case redactedBlock:
 		return d.Reasoning("", p.data)
 	case callBlock:
-		blk.input, p.input = p.input, ""
+		if strings.TrimSpace(p.input) == "null" {
+			p.input = ""
+		}
+		d.call(index, p)
+		return nil
 	}
 	return d.extend(blk, p)
 }
 
-// add takes an addition to the block that has the index and began last. What belongs to
-// no block is passed over, except for text, which is worth showing.
-func (d *decoder) add(index int64, p piece) error {
+// call takes a piece of a call.
+func (d *decoder) call(index int, p piece) {
+	d.calls.NextEvent()
+	d.calls.Add(toolcall.Piece{ID: p.id, Name: p.name, Arguments: p.input, Index: &index})
+}
+
+// add takes an addition to the block that has the index and began last. Of what belongs to
+// no block the text is worth showing, and a call without its arguments must not be run.
+func (d *decoder) add(index int, p piece) error {
 	for i := len(d.blocks) - 1; i >= 0; i-- {
 		if blk := d.blocks[i]; blk.index == index && !blk.closed {
 			return d.extend(blk, p)
 		}
 	}
-	return d.extend(&block{typ: textBlock}, piece{text: p.text})
+	if p.input != "" {
+		d.call(index, piece{input: p.input})
+	}
+	return d.Text(p.text)
 }
 
 func (d *decoder) extend(blk *block, p piece) error {
@@ -83,13 +83,13 @@ func (d *decoder) extend(blk *block, p piece) error {
 		blk.thought = blk.thought || p.thinking != ""
 		return d.Reasoning(p.thinking, "")
 	case callBlock:
-		blk.arguments.WriteString(p.input)
+		d.call(blk.index, p)
 	}
 	return nil
 }
 
 // close ends a block.
-func (d *decoder) close(index int64) error {
+func (d *decoder) close(index int) error {
 	for i := len(d.blocks) - 1; i >= 0; i-- {
 		blk := d.blocks[i]
 		if blk.index != index || blk.closed {
@@ -109,8 +109,8 @@ func (d *decoder) End(cut bool) error {
 	if cut {
 		return io.ErrUnexpectedEOF
 	}
-	calls := d.Calls(d.toolCalls())
-	if d.stop == sdk.StopReasonRefusal && !d.HasText() && len(calls) == 0 {
+	calls := d.Calls(&d.calls)
+	if d.stop == refusal && !d.HasText() && len(calls) == 0 {
 		return &provider.Error{Kind: provider.Refused, Msg: cmp.Or(d.refusal, "the model refuses to answer")}
 	}
 	return d.Reply.End(calls, d.stopReason(len(calls) > 0), d.usage, d.body)
@@ -118,18 +118,19 @@ func (d *decoder) End(cut bool) error {
 
 func (d *decoder) stopReason(calls bool) chat.StopReason {
 	switch d.stop {
-	case sdk.StopReasonMaxTokens, sdk.StopReasonModelContextWindowExceeded:
+	case maxTokens, windowExceeded:
+		d.Window = d.stop == windowExceeded
 		return chat.StopLength
-	case sdk.StopReasonRefusal:
+	case refusal:
 		return chat.StopFiltered
 	}
 	if calls {
 		return chat.StopToolCalls // whatever it is called: not every server gets it right
 	}
 	switch d.stop {
-	case "", sdk.StopReasonEndTurn, sdk.StopReasonStopSequence:
+	case "", endTurn, stopSequence:
 		return chat.StopEnd
-	case sdk.StopReasonToolUse:
+	case toolUse:
 		return chat.StopToolCalls // although there is none: the caller has to know
 	}
 	return chat.StopOther // pause_turn among them, which only the provider's own tools lead to

@@ -1,11 +1,7 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
-
-	sdk "github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
@@ -16,7 +12,7 @@ import (
 // exchange is one request in the API's form, with what has to be known of it if it is
 // rejected.
 type exchange struct {
-	params sdk.MessageNewParams
+	params body
 	model  string // the real name
 	stream bool
 	effort provider.Effort // that it asks for
@@ -35,10 +31,10 @@ func newExchange(req provider.Request, m wire.Model, d dialect) (*exchange, erro
 	x.params.Model = m.RealName
 	x.params.Messages = t.messages
 	if t.system != "" {
-		x.params.System = []sdk.TextBlockParam{{Text: t.system}}
+		x.params.System = []content{textOf(t.system)}
 	}
 	for _, tool := range req.Tools {
-		x.params.Tools = append(x.params.Tools, sdk.ToolUnionParam{OfTool: declaration(tool)})
+		x.params.Tools = append(x.params.Tools, declaration(tool))
 	}
 	_, patched := m.Patch.Body.Get("thinking")
 	if patched {
@@ -47,21 +43,21 @@ func newExchange(req provider.Request, m wire.Model, d dialect) (*exchange, erro
 	x.think(req, m.Efforts, d, t.thoughtless)
 	if !x.thinks() {
 		if req.Temperature != nil && !d.noTemperature {
-			x.params.Temperature = param.NewOpt(*req.Temperature)
+			x.params.Temperature = req.Temperature
 		}
 		if req.TopP != nil && !d.noTopP {
-			x.params.TopP = param.NewOpt(*req.TopP)
+			x.params.TopP = req.TopP
 		}
 	}
 	x.params.StopSequences = normalize.Stops(req, len(req.Stop))
 	if req.Choice.Required && !x.thinks() { // which goes with no choice
-		x.params.ToolChoice = sdk.ToolChoiceUnionParam{OfAny: &sdk.ToolChoiceAnyParam{}}
+		x.params.ToolChoice = &choice{Type: "any"}
 		if name := req.Choice.Name; name != "" {
-			x.params.ToolChoice = sdk.ToolChoiceParamOfTool(name)
+			x.params.ToolChoice = &choice{Type: "tool", Name: name}
 		}
 	}
 	if shape, ok := normalize.ClaudeFormat(req.Format); ok && !d.noFormat && takesFormat(m.RealName) {
-		x.params.OutputConfig.Format = param.Override[sdk.JSONOutputFormatParam](claudeFormat{formatType, shape})
+		x.output().Format = &outputFormat{formatType, shape}
 		x.format = true
 	}
 	if !d.noCache && !m.NoCache && provider.GoesOn(req) {
@@ -70,10 +66,12 @@ func newExchange(req provider.Request, m wire.Model, d dialect) (*exchange, erro
 	return x, nil
 }
 
-// claudeFormat is the form of a reply. The SDK's own type would lose the order of members.
-type claudeFormat struct {
-	Type   string          `json:"type"`
-	Schema json.RawMessage `json:"schema"`
+// output returns what x says of the reply.
+func (x *exchange) output() *outputConfig {
+	if x.params.OutputConfig == nil {
+		x.params.OutputConfig = new(outputConfig)
+	}
+	return x.params.OutputConfig
 }
 
 const formatType = "json_schema"
@@ -85,34 +83,16 @@ func takesFormat(model string) bool {
 	return ok && (major < 0 || major > 4 || major == 4 && minor >= 5)
 }
 
-func declaration(t chat.Tool) *sdk.ToolParam {
-	p := &sdk.ToolParam{Name: t.Name, InputSchema: param.Override[sdk.ToolInputSchemaParam](objectSchema(t.Parameters))}
-	if t.Description != "" {
-		p.Description = param.NewOpt(t.Description)
+func declaration(t chat.Tool) tool {
+	schema := t.Parameters
+	if !normalize.HasMembers(schema) {
+		schema = json.RawMessage(emptySchema)
 	}
-	return p
+	return tool{Name: t.Name, Description: t.Description, InputSchema: schema}
 }
 
 // emptySchema is the schema of a tool without parameters.
 const emptySchema = `{"type":"object","properties":{},"required":[]}`
-
-// objectSchema returns schema as it is, if it is an object with a type, which the API
-// requires.
-func objectSchema(schema json.RawMessage) json.RawMessage {
-	schema = bytes.TrimSpace(schema)
-	var members map[string]json.RawMessage
-	if json.Unmarshal(schema, &members) != nil {
-		return json.RawMessage(emptySchema)
-	}
-	_, typed := members["type"]
-	switch {
-	case len(members) == 0, typed && len(members) == 1:
-		return json.RawMessage(emptySchema)
-	case typed:
-		return schema
-	}
-	return json.RawMessage(`{"type":"object",` + string(schema[1:]))
-}
 
 // cachedMessages is how many of the user's last messages are marked for the cache: the
 // older mark finds what the previous request has written, the newer one writes for the
@@ -120,21 +100,19 @@ func objectSchema(schema json.RawMessage) json.RawMessage {
 const cachedMessages = 2
 
 // markForCache marks where prefixes of the request end that will come again.
-func markForCache(p *sdk.MessageNewParams) {
+func markForCache(p *body) {
+	mark := &ephemeral{"ephemeral"}
 	if n := len(p.Tools); n > 0 {
-		p.Tools[n-1].OfTool.CacheControl = sdk.NewCacheControlEphemeralParam()
+		p.Tools[n-1].Cache = mark
 	}
 	if n := len(p.System); n > 0 {
-		p.System[n-1].CacheControl = sdk.NewCacheControlEphemeralParam()
+		p.System[n-1].Cache = mark
 	}
 	left := cachedMessages
 	for i := len(p.Messages) - 1; i >= 0 && left > 0; i-- {
 		m := p.Messages[i]
-		if m.Role != sdk.MessageParamRoleUser {
-			continue
-		}
-		if mark := m.Content[len(m.Content)-1].GetCacheControl(); mark != nil {
-			*mark = sdk.NewCacheControlEphemeralParam()
+		if m.Role == userRole {
+			m.Content[len(m.Content)-1].Cache = mark
 			left--
 		}
 	}

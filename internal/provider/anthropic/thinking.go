@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	sdk "github.com/anthropics/anthropic-sdk-go"
-
 	"loki/internal/provider"
 )
 
@@ -40,9 +38,6 @@ func budgetOf(e provider.Effort) int64 {
 	}
 	return 0
 }
-
-// effortOf returns the effort in the words of adaptive thinking.
-func effortOf(e provider.Effort) sdk.OutputConfigEffort { return sdk.OutputConfigEffort(e) }
 
 // available returns the efforts that a model takes. A nil list means that the catalog
 // knows none: then its name decides.
@@ -154,17 +149,17 @@ func (x *exchange) think(req provider.Request, list []provider.Effort, d dialect
 	p.MaxTokens = tokens
 	switch x.form {
 	case budget:
-		p.Thinking.OfEnabled = &sdk.ThinkingConfigEnabledParam{BudgetTokens: want}
+		p.Thinking = &thinking{Type: "enabled", BudgetTokens: want}
 	case adaptive:
-		p.Thinking.OfAdaptive = &sdk.ThinkingConfigAdaptiveParam{}
+		p.Thinking = &thinking{Type: "adaptive"}
 		if !d.noDisplay { // new models leave the words out unless asked
-			p.Thinking.OfAdaptive.Display = sdk.ThinkingConfigAdaptiveDisplaySummarized
+			p.Thinking.Display = "summarized"
 		}
 		if !d.noEffort && x.effort != "" {
-			p.OutputConfig.Effort = effortOf(x.effort)
+			x.output().Effort = string(x.effort)
 		}
 	case disabled:
-		p.Thinking.OfDisabled = &sdk.ThinkingConfigDisabledParam{}
+		p.Thinking = &thinking{Type: "disabled"}
 	}
 }
 
@@ -176,9 +171,10 @@ func (x *exchange) notes(req provider.Request) []string {
 		return nil
 	case req.Effort == provider.NoEffort && !thinksAdaptively(x.model):
 		return nil // it does not think without being asked
-	case x.form == adaptive && x.params.OutputConfig.Effort == effortOf(req.Effort):
-		return nil
-	case x.form == adaptive && x.params.OutputConfig.Effort != "":
+	case x.form == adaptive && x.asksEffort():
+		if x.effort == req.Effort {
+			return nil
+		}
 		return []string{req.Effort.Replaced(x.effort)}
 	}
 	return []string{req.Effort.Replaced("")}
@@ -187,10 +183,14 @@ func (x *exchange) notes(req provider.Request) []string {
 // thinks reports whether x asks for thinking.
 func (x *exchange) thinks() bool { return x.form == budget || x.form == adaptive }
 
+// asksEffort reports whether x names an effort.
+func (x *exchange) asksEffort() bool {
+	return x.params.OutputConfig != nil && x.params.OutputConfig.Effort != ""
+}
+
 // displays reports whether x asks for the words of the thinking.
 func (x *exchange) displays() bool {
-	a := x.params.Thinking.OfAdaptive
-	return a != nil && a.Display != ""
+	return x.params.Thinking != nil && x.params.Thinking.Display != ""
 }
 
 // emptyThinking begins the signature of a thinking block whose words the API keeps to
@@ -208,14 +208,14 @@ func signatureOf(thinking bool, signature string) string {
 
 // thinkingBlock returns a part of reasoning as the block that it was; ok is false if it
 // is not Claude's.
-func thinkingBlock(text, signature string) (block sdk.ContentBlockParamUnion, ok bool) {
+func thinkingBlock(text, signature string) (block content, ok bool) {
 	switch own, empty := strings.CutPrefix(signature, emptyThinking); {
 	case signature == "":
 		return block, false
 	case empty:
-		return sdk.NewThinkingBlock(own, text), true
+		return content{Type: thinkBlock, Thinking: &text, Signature: own}, true
 	case text == "":
-		return sdk.NewRedactedThinkingBlock(signature), true
+		return content{Type: redactedBlock, Data: signature}, true
 	}
-	return sdk.NewThinkingBlock(signature, text), true
+	return content{Type: thinkBlock, Thinking: &text, Signature: signature}, true
 }

@@ -4,19 +4,19 @@ import (
 	"cmp"
 
 	"loki/internal/chat"
+	"loki/internal/provider/wire"
 )
 
-// counts returns what a server reports in our terms: its input tokens are those that were
-// neither read from the cache nor written to it.
-func counts(input, read, written, output, thinking int64) chat.Usage {
-	sane := func(n int64) int { return int(min(max(0, n), maxCount)) }
-	out := sane(output)
+// counts returns what a server reports in our terms.
+func (u usage) counts() chat.Usage {
+	sane := func(n wire.Int) int { return min(max(0, int(n)), maxCount) }
+	read, written, out := sane(u.CacheRead), sane(u.CacheCreation), sane(u.Output)
 	return chat.Usage{
-		InputTokens:       sane(input) + sane(read) + sane(written),
-		CachedInputTokens: sane(read),
-		CacheWriteTokens:  sane(written),
+		InputTokens:       sane(u.Input) + read + written,
+		CachedInputTokens: read,
+		CacheWriteTokens:  written,
 		OutputTokens:      out,
-		ReasoningTokens:   min(sane(thinking), out),
+		ReasoningTokens:   min(sane(u.OutputDetails.Thinking), out),
 	}
 }
 

@@ -54,10 +54,12 @@ package bedrock
 import (
 	"cmp"
 	"os"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/bedrockruntime"
 
+	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
 	"loki/internal/provider/wire"
@@ -115,6 +117,9 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	var base *string // nil lets the SDK derive it from the region
+	if strings.Contains(o.APIBase, "?") {
+		return nil, fault.New(fault.Config, "api_base of client %q has a query, and Bedrock takes none", o.Name)
+	}
 	if o.APIBase != "" {
 		base = &frame.Base
 	}

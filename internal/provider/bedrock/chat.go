@@ -22,6 +22,10 @@ import (
 
 // Chat implements [provider.Chat].
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	return c.frame.Tools.Chat(ctx, req, toolDialect(familyOf(c.frame.Model(req.Model).RealName, req.Model)), c.chat)
+}
+
+func (c *Client) chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	m := c.frame.Model(req.Model)
 	if req.Effort != "" {
 		for _, path := range [][]string{{"thinking"}, {"output_config", "effort"}} {
@@ -32,7 +36,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
 	unpatched := wire.Call{API: call.API, Model: call.Model} // patches are applied before requests are signed
 	return c.frame.Chat(ctx, unpatched, func(ctx context.Context, emit client.Emit) error {
-		return c.dialects.Ask(m.RealName, emit, func(d dialect) (client.Attempt[dialect], error) {
+		return c.dialects.Ask(m.RealName, req, emit, func(req provider.Request, d dialect) (client.Attempt[dialect], error) {
 			conv, err := newConversation(req, f, m.Efforts, d.of(m))
 			if err != nil {
 				return client.Attempt[dialect]{}, err

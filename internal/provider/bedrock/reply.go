@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/toolcall"
 )
 
 // decoder turns the blocks of a reply into its chunks. Streamed replies come in
@@ -17,15 +18,14 @@ type decoder struct {
 	client.Reply
 
 	open  map[int32]*block // the blocks that have begun and not ended
-	calls []chat.ToolCall  // as the model made them
+	calls toolcall.Assembler
 	stop  types.StopReason // empty until there is one
 	usage *types.TokenUsage
 }
 
 // block is what has to be kept of a block until its end.
 type block struct {
-	call      *chat.ToolCall
-	arguments strings.Builder
+	foreign   bool // a call of a tool that the server runs
 	signature strings.Builder
 	redacted  []byte
 }
@@ -45,9 +45,22 @@ func (d *decoder) at(i *int32) *block {
 
 // begin opens a block of a stream. Only calls announce themselves.
 func (d *decoder) begin(e types.ContentBlockStartEvent) {
-	if start, ok := e.Start.(*types.ContentBlockStartMemberToolUse); ok && start.Value.Type != types.ToolUseTypeServerToolUse {
-		d.at(e.ContentBlockIndex).call = &chat.ToolCall{ID: aws.ToString(start.Value.ToolUseId), Name: aws.ToString(start.Value.Name)}
+	start, ok := e.Start.(*types.ContentBlockStartMemberToolUse)
+	switch {
+	case !ok:
+	case start.Value.Type == types.ToolUseTypeServerToolUse:
+		d.at(e.ContentBlockIndex).foreign = true
+	default:
+		d.call(e.ContentBlockIndex, toolcall.Piece{ID: aws.ToString(start.Value.ToolUseId), Name: aws.ToString(start.Value.Name)})
 	}
+}
+
+// call takes a piece of the call that is the block with the index i.
+func (d *decoder) call(i *int32, p toolcall.Piece) {
+	index := int(aws.ToInt32(i))
+	p.Index = &index
+	d.calls.NextEvent()
+	d.calls.Add(p)
 }
 
 // delta takes a piece of a block.
@@ -57,7 +70,10 @@ func (d *decoder) delta(e types.ContentBlockDeltaEvent) error {
 	case *types.ContentBlockDeltaMemberText:
 		return d.Text(p.Value)
 	case *types.ContentBlockDeltaMemberToolUse:
-		in.arguments.WriteString(aws.ToString(p.Value.Input))
+		if in.foreign {
+			return nil
+		}
+		d.call(e.ContentBlockIndex, toolcall.Piece{Arguments: aws.ToString(p.Value.Input)})
 	case *types.ContentBlockDeltaMemberReasoningContent:
 		switch r := p.Value.(type) {
 		case *types.ReasoningContentBlockDeltaMemberText:
@@ -78,9 +94,6 @@ func (d *decoder) end(i *int32) error {
 	delete(d.open, n)
 	switch {
 	case in == nil:
-	case in.call != nil:
-		in.call.Arguments = in.arguments.String()
-		d.calls = append(d.calls, *in.call)
 	case in.redacted != nil:
 		return d.Reasoning("", redactedSignature(in.redacted))
 	case in.signature.Len() > 0:
@@ -134,9 +147,9 @@ func (d *decoder) whole(m types.Message) error {
 			if c.Value.Type == types.ToolUseTypeServerToolUse {
 				continue
 			}
-			in := d.at(index)
-			in.call = &chat.ToolCall{ID: aws.ToString(c.Value.ToolUseId), Name: aws.ToString(c.Value.Name)}
-			in.arguments.WriteString(inputText(c.Value.Input))
+			d.call(index, toolcall.Piece{
+				ID: aws.ToString(c.Value.ToolUseId), Name: aws.ToString(c.Value.Name), Arguments: inputText(c.Value.Input), Whole: true,
+			})
 		}
 		if err != nil {
 			return err
@@ -153,7 +166,8 @@ func (d *decoder) finish() error {
 	if err := d.endAll(); err != nil {
 		return err
 	}
-	calls := d.Calls(d.calls)
+	calls := d.Calls(&d.calls)
+	d.Window = d.stop == types.StopReasonModelContextWindowExceeded
 	return d.End(calls, stopReason(d.stop, len(calls) > 0), d.tokens(), nil)
 }
 

@@ -96,6 +96,14 @@ func systemBlocks(m chat.Message) []types.SystemContentBlock {
 	return blocks
 }
 
+// toolDialect returns what of the declaration of a tool a model takes.
+func toolDialect(f family) normalize.Dialect {
+	if f.claude > 0 {
+		return normalize.ClaudeTools()
+	}
+	return normalize.ConverseTools()
+}
+
 // withdrawn describes a tool that only the history names.
 const withdrawn = "This tool is no longer available. Do not call it."
 
@@ -111,7 +119,7 @@ func toolConfiguration(req provider.Request) *types.ToolConfiguration {
 		declared[name] = true
 		tools = append(tools, &types.ToolMemberToolSpec{Value: types.ToolSpecification{
 			Name: aws.String(name), Description: nonEmpty(description),
-			InputSchema: &types.ToolInputSchemaMemberJson{Value: raw(normalize.ObjectSchema(schema))},
+			InputSchema: &types.ToolInputSchemaMemberJson{Value: raw(schema)},
 		}})
 	}
 	for _, t := range req.Tools {
@@ -120,7 +128,7 @@ func toolConfiguration(req provider.Request) *types.ToolConfiguration {
 	if len(tools) == 0 {
 		for _, m := range req.Messages {
 			for _, call := range m.ToolCalls {
-				declare(toolName(call.Name), withdrawn, nil)
+				declare(toolName(call.Name), withdrawn, json.RawMessage(`{"type":"object","properties":{}}`))
 			}
 		}
 	}

@@ -59,7 +59,7 @@ type Options struct {
 // may be used from several goroutines.
 type Frame struct {
 	Name string
-	Base string // without a slash at its end
+	Base string // without query, the path of an endpoint and a slash at its end; see [Frame.URL]
 	HTTP *http.Client
 
 	// KeyField is the header field for a key. Empty means Authorization, as a bearer
@@ -68,15 +68,19 @@ type Frame struct {
 	KeyOptional bool   // requests may be sent without a key
 	KeySources  string // ways to have a key beside the client's variable, for an error; empty means the usual one
 
+	Tools Tools // declares the tools of requests
+
+	query   string // of the base, which each address gets
 	headers map[string]string
 	key     func() (string, error)
 	token   func(ctx context.Context) (string, error)
 	model   func(name string) wire.Model
 }
 
-// New returns a frame for o. example is a base URL for the hint of an error. Errors have
-// the code [fault.Config].
-func New(o Options, example string) (*Frame, error) {
+// New returns a frame for o. example is a base URL for the hint of an error. endpoints are the paths that the client
+// appends to the base: a base that ends in one of them, as the address of an endpoint does, is taken without it. Errors
+// have the code [fault.Config].
+func New(o Options, example string, endpoints ...string) (*Frame, error) {
 	if o.Name == "" {
 		return nil, fault.New(fault.Config, "a client needs a name")
 	}
@@ -89,7 +93,32 @@ func New(o Options, example string) (*Frame, error) {
 			return nil, err
 		}
 	}
-	return &Frame{Name: o.Name, Base: base, HTTP: o.HTTP, headers: o.Headers, key: o.APIKey, token: o.Token, model: o.Model}, nil
+	base, query, _ := strings.Cut(base, "?")
+	base = strings.TrimRight(base, "/")
+	for _, path := range endpoints {
+		if rest, ok := strings.CutSuffix(base, path); ok {
+			base = strings.TrimRight(rest, "/")
+			break
+		}
+	}
+	return &Frame{Name: o.Name, Base: base, query: query, HTTP: o.HTTP, headers: o.Headers, key: o.APIKey, token: o.Token, model: o.Model}, nil
+}
+
+// URL returns the address of a path, which may have a query. Of a parameter that the base has as well, the value of the
+// base counts.
+func (f *Frame) URL(path string) string {
+	if f.query == "" {
+		return f.Base + path
+	}
+	path, own, _ := strings.Cut(path, "?")
+	query := f.query
+	for parameter := range strings.SplitSeq(own, "&") {
+		name, _, _ := strings.Cut(parameter, "=")
+		if parameter != "" && !strings.Contains("&"+f.query, "&"+name+"=") {
+			query += "&" + parameter
+		}
+	}
+	return f.Base + path + "?" + query
 }
 
 // Model returns what the configuration says about a model, with the real name filled in.

@@ -62,7 +62,7 @@ func TestDialects(t *testing.T) {
 	d := client.Dialects[dialect]{Lasting: func(d dialect) dialect { d.once = false; return d }}
 	refused := &provider.Error{Kind: provider.Invalid, Msg: "Not THAT"}
 	ask := func(adapt func(dialect) dialect, meanwhile func()) (tried []dialect) {
-		err := d.Ask("m", func(provider.Chunk) error { return nil }, func(known dialect) (client.Attempt[dialect], error) {
+		err := d.Ask("m", provider.Request{}, func(provider.Chunk) error { return nil }, func(_ provider.Request, known dialect) (client.Attempt[dialect], error) {
 			tried = append(tried, known)
 			next := adapt(known)
 			return client.Attempt[dialect]{
@@ -96,5 +96,61 @@ func TestDialects(t *testing.T) {
 	ask(wantsB, nothing)
 	if got := d.Of("m"); got != (dialect{a: true, b: true}) {
 		t.Errorf("known: %+v", got)
+	}
+}
+
+// TestRefusedStream: a server that refuses to stream is asked for the reply in one piece, at once the next time.
+func TestRefusedStream(t *testing.T) {
+	for msg, want := range map[string]int{
+		"Your organization must be verified to stream this model.": 2,
+		"This model doesn't support tool use in streaming mode.":   2,
+		"Streaming is not supported for this model":                2,
+		"stream_options is not supported":                          1,
+		"The model does not support tools":                         1,
+	} {
+		var d client.Dialects[struct{}]
+		asked := 0
+		ask := func() error {
+			return d.Ask("m", provider.Request{Stream: true}, func(provider.Chunk) error { return nil }, func(req provider.Request, _ struct{}) (client.Attempt[struct{}], error) {
+				asked++
+				return client.Attempt[struct{}]{
+					Send: func(emit client.Emit) error {
+						if req.Stream {
+							return &provider.Error{Kind: provider.Invalid, Msg: msg}
+						}
+						return emit(provider.Chunk{Kind: provider.End})
+					},
+					Adapt: func(error) (struct{}, bool) { return struct{}{}, false },
+				}, nil
+			})
+		}
+		if err := ask(); asked != want || (err == nil) != (want == 2) {
+			t.Errorf("%s: asked %d times, error %v", msg, asked, err)
+		}
+		if want == 2 {
+			if err := ask(); asked != 3 || err != nil {
+				t.Errorf("%s: asked %d times in all, error %v", msg, asked, err)
+			}
+		}
+	}
+}
+
+func TestURL(t *testing.T) {
+	for _, tt := range []struct{ base, path, want string }{
+		{"https://h/v1", "/chat", "https://h/v1/chat"},
+		{"https://h/v1/", "/chat?a=1", "https://h/v1/chat?a=1"},
+		{"https://h/v1?v=1", "/chat", "https://h/v1/chat?v=1"},
+		{"https://h/v1/?v=1", "/chat?v=2&alt=sse", "https://h/v1/chat?v=1&alt=sse"},
+		{"https://h/v1/chat", "/embed", "https://h/v1/embed"},
+		{"https://h/v1/chat/?v=1", "/chat", "https://h/v1/chat?v=1"},
+		{"https://h/chatter", "/chat", "https://h/chatter/chat"},
+	} {
+		f, err := client.New(client.Options{Name: "c", APIBase: tt.base}, "", "/chat", "/embed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.URL(tt.path); got != tt.want {
+			t.Errorf("%s and %s: %s, want %s", tt.base, tt.path, got, tt.want)
+		}
 	}
 }

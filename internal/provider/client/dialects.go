@@ -18,6 +18,7 @@ type Dialects[D comparable] struct {
 
 	mu    sync.Mutex
 	known map[string]D
+	whole map[string]bool // models whose server refuses to stream
 }
 
 // Attempt is a request in one dialect.
@@ -31,14 +32,15 @@ type Attempt[D any] struct {
 	Adapt func(error) (next D, ok bool)
 }
 
-// Ask sends a request to a model in the dialect that is known for it, and in others as
+// Ask sends req to a model in the dialect that is known for it, and in others as
 // long as the server rejects it and the attempt can adapt to that. What the server took
 // is remembered when its reply begins, unless another request has taught something in the
-// meantime.
-func (l *Dialects[D]) Ask(model string, emit Emit, attempt func(D) (Attempt[D], error)) error {
+// meantime. A server that refuses to stream is asked for the reply in one piece.
+func (l *Dialects[D]) Ask(model string, req provider.Request, emit Emit, attempt func(provider.Request, D) (Attempt[D], error)) error {
 	known := l.Of(model)
+	req.Stream = req.Stream && !l.answersWhole(model, false)
 	for d := known; ; {
-		a, err := attempt(d)
+		a, err := attempt(req, d)
 		if err != nil {
 			return err
 		}
@@ -58,11 +60,45 @@ func (l *Dialects[D]) Ask(model string, emit Emit, attempt func(D) (Attempt[D], 
 		if err == nil || begun {
 			return err
 		}
-		var ok bool
-		if d, ok = a.Adapt(err); !ok {
+		next, ok := a.Adapt(err)
+		switch {
+		case ok:
+			d = next
+		case req.Stream && refusesStream(err):
+			req.Stream = false
+			l.answersWhole(model, true)
+		default:
 			return err
 		}
 	}
+}
+
+// answersWhole reports whether the server of a model refuses to stream, which refuses adds.
+func (l *Dialects[D]) answersWhole(model string, refuses bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if refuses && l.whole == nil {
+		l.whole = make(map[string]bool)
+	}
+	if refuses {
+		l.whole[model] = true
+	}
+	return l.whole[model]
+}
+
+// refusesStream reports whether a rejection says that the reply cannot be a stream, as in "Your organization must be
+// verified to stream this model" and "This model doesn't support tool use in streaming mode".
+func refusesStream(err error) bool {
+	words, ok := Complaint(err)
+	if !ok || !strings.Contains(words, "stream") || strings.Contains(words, "stream_options") {
+		return false
+	}
+	for _, refusal := range []string{"verified", "not support", "n't support", "unsupported", "not allowed", "not available", "not enabled", "must be false", "disabled"} {
+		if strings.Contains(words, refusal) {
+			return true
+		}
+	}
+	return false
 }
 
 // Of returns the dialect of a model.

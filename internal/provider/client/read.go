@@ -41,7 +41,7 @@ const finishGrace = 10 * time.Second
 // before it is complete is a [provider.Transient] failure. Read closes the body.
 func (f *Frame) Read(ctx context.Context, resp *http.Response, d Decoder) error {
 	defer resp.Body.Close()
-	r := bufio.NewReader(resp.Body)
+	r := bufio.NewReader(wire.Halves(resp.Body))
 	form, err := sniff(r, resp.Header.Get("Content-Type"))
 	switch {
 	case err != nil:
@@ -54,6 +54,9 @@ func (f *Frame) Read(ctx context.Context, resp *http.Response, d Decoder) error 
 	default:
 		data, _ := io.ReadAll(io.LimitReader(r, maxShown)) // what has come is worth more than why no more did
 		err = wire.BadReply("the reply is neither JSON nor an event stream", data)
+	}
+	if e, ok := err.(*provider.Error); ok {
+		e.Msg = wire.JoinHalves(e.Msg)
 	}
 	return f.Reading(ctx, err)
 }

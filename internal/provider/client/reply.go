@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/normalize"
+	"loki/internal/provider/toolcall"
 	"loki/internal/provider/wire"
 )
 
@@ -47,10 +48,13 @@ func (f *Frame) Chat(ctx context.Context, call wire.Call, ask func(context.Conte
 type Reply struct {
 	Emit    Emit
 	Request provider.Request
-	Limit   int // the output limit that was sent, in tokens, if it is another than the request's
+	Limit   int  // the output limit that was sent, in tokens, if it is another than the request's
+	Window  bool // the reply was cut off because the context window is full
 
 	said   bool            // something has been emitted
 	texted bool            // text among it
+	broken bool            // its calls may lack arguments
+	halves [2]string       // of characters at the end of the last text and of the last reasoning
 	output strings.Builder // all that counts as output, for the estimate
 }
 
@@ -63,12 +67,22 @@ func (r *Reply) HasText() bool { return r.texted }
 // Text emits a piece of the answer unless it is empty.
 func (r *Reply) Text(s string) error {
 	r.texted = r.texted || s != ""
-	return r.piece(provider.Chunk{Kind: provider.Text, Text: s})
+	return r.piece(provider.Chunk{Kind: provider.Text, Text: joined(&r.halves[0], s, false)})
 }
 
 // Reasoning emits a piece of reasoning, and what proves it, unless both are empty.
 func (r *Reply) Reasoning(s, signature string) error {
-	return r.piece(provider.Chunk{Kind: provider.Reasoning, Text: s, Signature: signature})
+	s = joined(&r.halves[1], s, signature != "")
+	return r.piece(provider.Chunk{Kind: provider.Reasoning, Text: s, Signature: chat.CleanJSON(wire.JoinHalves(signature))})
+}
+
+// joined returns the text of a piece that follows the half of a character, and keeps a half at its own end unless it is the last.
+func joined(half *string, s string, last bool) string {
+	s, *half = *half+s, ""
+	if !last {
+		s, *half = wire.CutHalf(s)
+	}
+	return wire.JoinHalves(s)
 }
 
 func (r *Reply) piece(c provider.Chunk) error {
@@ -81,7 +95,13 @@ func (r *Reply) piece(c provider.Chunk) error {
 }
 
 // Calls returns the calls of a complete reply as [normalize.Calls] does.
-func (r *Reply) Calls(made []chat.ToolCall) []chat.ToolCall {
+func (r *Reply) Calls(a *toolcall.Assembler) []chat.ToolCall {
+	made, broken := a.Calls()
+	r.broken = broken
+	for i, c := range made {
+		made[i].ID, made[i].Name = wire.JoinHalves(c.ID), wire.JoinHalves(c.Name)
+		made[i].Arguments = chat.CleanJSON(wire.JoinHalves(c.Arguments))
+	}
 	return normalize.Calls(made, r.Request.Messages)
 }
 
@@ -89,6 +109,11 @@ func (r *Reply) Calls(made []chat.ToolCall) []chat.ToolCall {
 // without tokens is replaced by an estimate. body is the server's last word, which
 // explains a reply without text and calls.
 func (r *Reply) End(calls []chat.ToolCall, stop chat.StopReason, usage chat.Usage, body []byte) error {
+	for kind, half := range r.halves {
+		if err := r.piece(provider.Chunk{Kind: provider.Text + provider.ChunkKind(kind), Text: wire.JoinHalves(half)}); err != nil {
+			return err
+		}
+	}
 	for _, c := range calls {
 		r.output.WriteString(c.Name + c.Arguments)
 		if err := r.Emit(provider.Chunk{Kind: provider.ToolCall, ToolCall: c}); err != nil {
@@ -97,10 +122,10 @@ func (r *Reply) End(calls []chat.ToolCall, stop chat.StopReason, usage chat.Usag
 	}
 	shown := ""
 	if len(calls) == 0 && (!r.texted || stop == chat.StopToolCalls) {
-		shown = wire.Excerpt(body)
+		shown = wire.JoinHalves(wire.Excerpt(body))
 	}
 	if usage.Total() == 0 {
 		usage = normalize.EstimatedUsage(r.Request, chat.EstimateTokens(r.output.String()))
 	}
-	return r.Emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: usage, Limit: r.Limit, Body: shown})
+	return r.Emit(provider.Chunk{Kind: provider.End, Stop: stop, Usage: usage, Limit: r.Limit, Window: r.Window, Broken: r.broken, Body: shown})
 }

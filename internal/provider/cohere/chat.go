@@ -14,10 +14,14 @@ import (
 
 // Chat implements [provider.Chat].
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	return c.frame.Tools.Chat(ctx, req, normalize.CohereTools(), c.chat)
+}
+
+func (c *Client) chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	m := c.frame.Model(req.Model)
 	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
 	return c.frame.Chat(ctx, call, func(ctx context.Context, emit client.Emit) error {
-		return c.dialects.Ask(m.RealName, emit, func(d dialect) (client.Attempt[dialect], error) {
+		return c.dialects.Ask(m.RealName, req, emit, func(req provider.Request, d dialect) (client.Attempt[dialect], error) {
 			payload := newChatRequest(req, m.RealName)
 			// The API takes no form of the reply along with tools.
 			if shape, ok := normalize.CohereFormat(req.Format); ok && len(req.Tools) == 0 && !d.noFormat {
@@ -26,7 +30,7 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 			return client.Attempt[dialect]{
 				Notes: normalize.Lacks{Penalties: !takesPenalties(req)}.Notes(nil, req),
 				Send: func(emit client.Emit) error {
-					resp, err := c.frame.Post(ctx, c.frame.Base+"/chat", payload, req.Stream)
+					resp, err := c.frame.Post(ctx, c.frame.URL("/chat"), payload, req.Stream)
 					if err != nil {
 						return err
 					}
@@ -72,10 +76,9 @@ func (d *decoder) Event(_ string, data []byte) (over bool, err error) {
 		}
 		d.plan = true
 		return false, d.reply.Text(m.ToolPlan)
-	case "tool-call-start":
-		d.startCall(e.Index, m.ToolCalls.one())
-	case "tool-call-delta":
-		d.continueCall(e.Index, m.ToolCalls.one().Function.Arguments)
+	case "tool-call-start", "tool-call-delta":
+		d.calls.NextEvent()
+		d.call(e.Index, m.ToolCalls.one())
 	case "message-end":
 		d.body = data
 		return true, d.finish(e.Delta.FinishReason, e.Delta.Usage, e.Delta.Error)

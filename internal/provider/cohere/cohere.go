@@ -60,7 +60,7 @@ var (
 // means [DefaultAPIBase]. Errors have the code [fault.Config].
 func New(o client.Options) (*Client, error) {
 	o.APIBase = cmp.Or(o.APIBase, DefaultAPIBase)
-	frame, err := client.New(o, DefaultAPIBase)
+	frame, err := client.New(o, DefaultAPIBase, "/chat", "/embed", "/rerank")
 	if err != nil {
 		return nil, err
 	}

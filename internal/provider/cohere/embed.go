@@ -30,7 +30,7 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 	}
 	return c.frame.Embed(ctx, req.Texts, client.Batches{Size: maxTexts}, func(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error) {
 		payload.Texts = texts
-		err = c.frame.Ask(ctx, c.frame.Base+"/embed", payload, func(data []byte) error {
+		err = c.frame.Ask(ctx, c.frame.URL("/embed"), payload, func(data []byte) error {
 			var reply struct {
 				Embeddings struct{ Float [][]float32 }
 				Meta       replyMeta

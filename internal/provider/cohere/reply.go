@@ -9,6 +9,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/toolcall"
 	"loki/internal/provider/wire"
 )
 
@@ -43,10 +44,10 @@ type wireContent struct {
 }
 
 type wireCall struct {
-	ID       string
+	ID       wire.String
 	Function struct {
-		Name      string
-		Arguments string
+		Name      wire.String
+		Arguments wire.Arguments
 	}
 }
 
@@ -90,17 +91,11 @@ func (s some[T]) one() T {
 type decoder struct {
 	reply client.Reply
 
-	plan   bool           // the text so far is the tool plan
-	calls  []*partialCall // in the order in which they began
-	reason string         // why the message has ended
+	plan   bool // the text so far is the tool plan
+	calls  toolcall.Assembler
+	reason string // why the message has ended
 	usage  *wireUsage
 	body   []byte // what says how the reply ended
-}
-
-type partialCall struct {
-	index     int
-	id, name  string
-	arguments strings.Builder
 }
 
 // whole takes a reply in one piece.
@@ -120,7 +115,7 @@ func (d *decoder) whole(data []byte) error {
 		}
 	}
 	for i, c := range r.Message.ToolCalls {
-		d.startCall(i, c)
+		d.call(i, c)
 	}
 	d.body = data
 	return d.finish(r.FinishReason, r.Usage, "")
@@ -135,20 +130,9 @@ func (d *decoder) content(c wireContent) error {
 	return d.reply.Text(c.Text)
 }
 
-func (d *decoder) startCall(index int, c wireCall) {
-	p := &partialCall{index: index, id: c.ID, name: c.Function.Name}
-	p.arguments.WriteString(c.Function.Arguments)
-	d.calls = append(d.calls, p)
-}
-
-// continueCall adds to the last call with the index.
-func (d *decoder) continueCall(index int, arguments string) {
-	for i := len(d.calls) - 1; i >= 0; i-- {
-		if d.calls[i].index == index {
-			d.calls[i].arguments.WriteString(arguments)
-			return
-		}
-	}
+// call takes a piece of a call.
+func (d *decoder) call(index int, c wireCall) {
+	d.calls.Add(toolcall.Piece{ID: string(c.ID), Name: string(c.Function.Name), Arguments: string(c.Function.Arguments), Index: &index})
 }
 
 // finish takes what the end of the message says. Reasons that say that the server broke
@@ -169,7 +153,7 @@ func (d *decoder) End(cut bool) error {
 	if cut {
 		return io.ErrUnexpectedEOF
 	}
-	calls := d.reply.Calls(d.toolCalls())
+	calls := d.reply.Calls(&d.calls)
 	return d.reply.End(calls, stopReason(d.reason, len(calls) > 0), d.usage.usage(), d.body)
 }
 
@@ -205,13 +189,4 @@ func stopReason(reason string, calls bool) chat.StopReason {
 		return chat.StopFiltered
 	}
 	return chat.StopOther
-}
-
-// toolCalls returns the calls as the server sent them.
-func (d *decoder) toolCalls() []chat.ToolCall {
-	calls := make([]chat.ToolCall, len(d.calls))
-	for i, p := range d.calls {
-		calls[i] = chat.ToolCall{ID: p.id, Name: p.name, Arguments: p.arguments.String()}
-	}
-	return calls
 }

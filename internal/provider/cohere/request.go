@@ -98,7 +98,7 @@ func newChatRequest(req provider.Request, realName string) chatRequest {
 		if name := req.Choice.Name; name != "" && t.Name != name { // the API cannot name one
 			continue
 		}
-		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
+		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, t.Parameters}})
 	}
 	return r
 }

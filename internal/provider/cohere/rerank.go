@@ -21,7 +21,7 @@ type rerankRequest struct {
 // searches, so the tokens of the usage are an estimate.
 func (c *Client) Rerank(ctx context.Context, req provider.RerankRequest) ([]provider.Ranked, chat.Usage, error) {
 	ctx, m := c.frame.Call(ctx, wire.Rerank, req.Model)
-	return c.frame.Rerank(ctx, req, c.frame.Base+"/rerank", rerankRequest{
+	return c.frame.Rerank(ctx, req, c.frame.URL("/rerank"), rerankRequest{
 		Model: m.RealName, Query: req.Query, Documents: req.Documents, TopN: min(req.TopN, len(req.Documents)),
 	}, readRanking)
 }

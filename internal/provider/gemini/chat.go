@@ -13,6 +13,10 @@ import (
 
 // Chat implements [provider.Chat].
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	return c.frame.Tools.Chat(ctx, req, normalize.GeminiTools(), c.chat)
+}
+
+func (c *Client) chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	m := c.frame.Model(req.Model)
 	effort := req.Effort
 	if effort != "" {
@@ -23,13 +27,9 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 			effort = effort.Nearest(m.Efforts)
 		}
 	}
-	method := generateContent
-	if req.Stream {
-		method = streamGenerateContent
-	}
 	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
 	return c.frame.Chat(ctx, call, func(ctx context.Context, emit client.Emit) error {
-		return c.dialects.Ask(m.RealName, emit, func(d dialect) (client.Attempt[dialect], error) {
+		return c.dialects.Ask(m.RealName, req, emit, func(req provider.Request, d dialect) (client.Attempt[dialect], error) {
 			a := attempt{
 				thinking: thinkingFor(m.RealName, effort, d.limit), signatures: !d.noSignatures,
 				format:    req.Format != nil && takesFormat(req, m.RealName) && !d.noFormat,
@@ -39,6 +39,10 @@ func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 			return client.Attempt[dialect]{
 				Notes: normalize.Lacks{Penalties: d.noPenalties}.Notes(a.thinking.notes(req.Effort), req),
 				Send: func(emit client.Emit) error {
+					method := generateContent
+					if req.Stream {
+						method = streamGenerateContent
+					}
 					target, err := c.target(m.RealName, method)
 					if err != nil {
 						return err

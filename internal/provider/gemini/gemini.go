@@ -35,6 +35,7 @@ package gemini
 
 import (
 	"cmp"
+	"strings"
 
 	"loki/internal/provider"
 	"loki/internal/provider/client"
@@ -61,6 +62,10 @@ var (
 // [DefaultBase]. Errors have the code [fault.Config].
 func New(o client.Options) (*Client, error) {
 	o.APIBase = cmp.Or(o.APIBase, DefaultBase)
+	if base, rest, ok := strings.Cut(o.APIBase, "/models/"); ok && strings.Contains(rest, ":") { // the address of a method
+		_, query, _ := strings.Cut(rest, "?")
+		o.APIBase = strings.TrimSuffix(base+"?"+query, "?")
+	}
 	return newClient(o, "")
 }
 

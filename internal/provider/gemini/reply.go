@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/toolcall"
 	"loki/internal/provider/wire"
 )
 
@@ -18,7 +18,7 @@ import (
 type decoder struct {
 	client.Reply
 
-	calls   []chat.ToolCall
+	calls   toolcall.Assembler
 	usage   chat.Usage // the last one that says anything
 	finish  string
 	blocked *promptFeedback
@@ -28,7 +28,7 @@ type decoder struct {
 }
 
 // hasBegun reports whether the model has said anything.
-func (d *decoder) hasBegun() bool { return d.HasBegun() || len(d.calls) > 0 }
+func (d *decoder) hasBegun() bool { return d.HasBegun() || d.calls.Any() }
 
 // Complete implements [client.Decoder].
 func (d *decoder) Complete() bool { return d.finish != "" }
@@ -69,6 +69,7 @@ func (d *decoder) take(doc []byte, what string) error {
 		return err
 	}
 	d.body = doc
+	d.calls.NextEvent()
 	if u := usage(r.UsageMetadata); u != (chat.Usage{}) {
 		d.usage = u
 	}
@@ -114,9 +115,7 @@ func (d *decoder) parts(parts []part) error {
 // call keeps a call for the end of the reply: those of a reply that breaks off must
 // not be run.
 func (d *decoder) call(f *functionCall, signature string) {
-	if f.Name != "" {
-		d.calls = append(d.calls, chat.ToolCall{ID: f.ID, Name: f.Name, Arguments: arguments(f.Args), Signature: signature})
-	}
+	d.calls.Add(toolcall.Piece{ID: f.ID, Name: f.Name, Arguments: arguments(f.Args), Signature: signature, Whole: true})
 }
 
 // arguments returns the arguments of a call as they came, without white space: replies
@@ -126,7 +125,7 @@ func arguments(args json.RawMessage) string {
 	if err := json.Compact(&compact, args); err != nil || compact.String() == "null" {
 		return "{}" // a call without
 	}
-	return strings.ToValidUTF8(compact.String(), "\uFFFD")
+	return compact.String()
 }
 
 // End implements [client.Decoder]. A reply in pieces without a finish reason has been cut
@@ -144,7 +143,7 @@ func (d *decoder) End(bool) error {
 	if err != nil {
 		return err
 	}
-	return d.Reply.End(d.Calls(d.calls), stop, d.usage, d.body)
+	return d.Reply.End(d.Calls(&d.calls), stop, d.usage, d.body)
 }
 
 // stop translates the finish reason.
@@ -164,7 +163,7 @@ func (d *decoder) stop() (chat.StopReason, error) {
 	case "MISSING_THOUGHT_SIGNATURE":
 		return "", &provider.Error{Kind: provider.Invalid, Msg: "the conversation has a call without the thought_signature that the model insists on"}
 	}
-	if len(d.calls) > 0 {
+	if d.calls.Any() {
 		return chat.StopToolCalls, nil
 	}
 	if d.finish == "STOP" || d.finish == "" {

@@ -1,8 +1,6 @@
 package gemini
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -45,14 +43,10 @@ func newRequest(req provider.Request, model string, a attempt) (*generateRequest
 	if err != nil {
 		return nil, err
 	}
-	tools, err := declarations(req.Tools)
-	if err != nil {
-		return nil, err
-	}
 	r := &generateRequest{
 		Contents:          conversation,
 		SystemInstruction: systemInstruction(req.Messages),
-		Tools:             tools,
+		Tools:             declarations(req.Tools),
 		GenerationConfig: generationConfig{
 			MaxOutputTokens: max(req.MaxOutputTokens, 0),
 			Temperature:     req.Temperature,
@@ -98,47 +92,17 @@ func systemInstruction(messages []chat.Message) *content {
 
 // declarations declares tools. A schema without properties is left out: the API
 // rejects objects that are empty.
-func declarations(tools []chat.Tool) ([]toolList, error) {
+func declarations(tools []chat.Tool) []toolList {
 	if len(tools) == 0 {
-		return nil, nil
+		return nil
 	}
 	list := make([]functionDeclaration, 0, len(tools))
 	for _, t := range tools {
 		d := functionDeclaration{Name: t.Name, Description: t.Description}
-		has, err := hasParameters(t.Parameters)
-		if err != nil {
-			return nil, &provider.Error{Kind: provider.Invalid, Msg: "the schema of tool " + t.Name + " is not a JSON object", Err: err}
-		}
-		if has {
+		if normalize.HasMembers(t.Parameters) {
 			d.ParametersJSONSchema = t.Parameters
 		}
 		list = append(list, d)
 	}
-	return []toolList{{FunctionDeclarations: list}}, nil
-}
-
-// composition are the keywords that describe an object without naming properties.
-var composition = [...]string{"$ref", "allOf", "anyOf", "oneOf", "additionalProperties", "patternProperties"}
-
-// hasParameters reports whether a schema allows an object to have members.
-func hasParameters(schema json.RawMessage) (bool, error) {
-	if len(bytes.TrimSpace(schema)) == 0 {
-		return false, nil
-	}
-	var s map[string]json.RawMessage
-	if err := json.Unmarshal(schema, &s); err != nil {
-		return false, err
-	}
-	var properties map[string]json.RawMessage
-	if p, ok := s["properties"]; ok {
-		if err := json.Unmarshal(p, &properties); err != nil {
-			return false, err
-		}
-	}
-	for _, keyword := range composition {
-		if value := string(s[keyword]); value != "" && value != "false" && value != "null" {
-			return true, nil
-		}
-	}
-	return len(properties) > 0, nil
+	return []toolList{{FunctionDeclarations: list}}
 }

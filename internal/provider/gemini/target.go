@@ -48,5 +48,5 @@ func (c *Client) target(model, method string) (string, error) {
 	if c.place != "" && !strings.HasPrefix(path, "projects/") {
 		path = c.place + "/" + path
 	}
-	return c.frame.Base + "/" + path + method, nil
+	return c.frame.URL("/" + path + method), nil
 }

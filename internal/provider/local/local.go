@@ -1,5 +1,5 @@
 // Package local finds model servers that run on the user's own machine: Ollama,
-// llama.cpp and LM Studio, all of which speak the OpenAI format below /v1.
+// llama.cpp, LM Studio and vLLM, all of which speak the OpenAI format below /v1.
 //
 // A probe is a place where one of them may listen. [Find] asks all places at the
 // same time and does not wait long: a server that is there answers at once, and
@@ -26,6 +26,7 @@ const (
 	Ollama   Kind = "ollama"
 	LlamaCPP Kind = "llamacpp"
 	LMStudio Kind = "lmstudio"
+	VLLM     Kind = "vllm"
 )
 
 // Probe is a place where a server may listen.
@@ -48,15 +49,16 @@ const Patience = 300 * time.Millisecond
 // OLLAMA_HOST, by which Ollama's own programs find the server; it may be empty.
 func DefaultProbes(ollamaHost string) []Probe {
 	return []Probe{
-		{Ollama, ollamaURL(ollamaHost)},
+		{Ollama, OllamaURL(ollamaHost)},
 		{LlamaCPP, "http://127.0.0.1:8080"},
 		{LMStudio, "http://127.0.0.1:1234"},
+		{VLLM, "http://127.0.0.1:8000"},
 	}
 }
 
-// ollamaURL reads [SCHEME://][HOST][:PORT]. A server that listens on all
+// OllamaURL returns the address that a value of OLLAMA_HOST means, [SCHEME://][HOST][:PORT]. A server that listens on all
 // addresses is asked on the loopback one.
-func ollamaURL(host string) string {
+func OllamaURL(host string) string {
 	scheme, rest, hasScheme := strings.Cut(strings.Trim(strings.TrimSpace(host), `"'`), "://")
 	port := "11434"
 	switch {

@@ -58,9 +58,11 @@ func TestFind(t *testing.T) {
 		{"empty_list", LlamaCPP, map[string]string{"/v1/models": `{"data":[]}`}, nil, true},
 		{"lmstudio", LMStudio, map[string]string{"/api/v0/models": lmStudioList, "/v1/models": lmStudioOld}, []string{"qwen2-vl-7b-instruct", "meta-llama-3.1-8b-instruct"}, false},
 		{"old_lmstudio", LMStudio, map[string]string{"/v1/models": lmStudioOld}, []string{"phi-4"}, false},
+		{"vllm", VLLM, map[string]string{"/v1/models": `{"object":"list","data":[{"id":"qwen","object":"model","owned_by":"vllm"}]}`}, []string{"qwen"}, false},
+		{"not_vllm", VLLM, map[string]string{"/v1/models": openAIList}, nil, true},
 		{"not_lmstudio", LMStudio, map[string]string{"/api/v0/models": openAIList, "/v1/models": openAIList}, nil, true},
 		{"page", Ollama, map[string]string{"/api/tags": "<html>"}, nil, true},
-		{"unknown_kind", "vllm", map[string]string{"/v1/models": openAIList}, nil, true},
+		{"unknown_kind", "none", map[string]string{"/v1/models": openAIList}, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := serve(t, tt.pages)
@@ -137,7 +139,7 @@ func TestDefaultProbes(t *testing.T) {
 		`"10.0.0.7"`:               "http://10.0.0.7:11434",
 	} {
 		probes := DefaultProbes(host)
-		if len(probes) != 3 || probes[0] != (Probe{Ollama, want}) {
+		if len(probes) != 4 || probes[0] != (Probe{Ollama, want}) {
 			t.Errorf("%q: %+v, want %s", host, probes, want)
 		}
 	}

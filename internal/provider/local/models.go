@@ -22,6 +22,8 @@ func questions(k Kind) []question {
 		return []question{{"/api/tags", ollamaModels}}
 	case LlamaCPP:
 		return []question{{"/v1/models", ownedBy("llamacpp")}}
+	case VLLM:
+		return []question{{"/v1/models", ownedBy("vllm")}}
 	case LMStudio:
 		return []question{{"/api/v0/models", lmStudioModels}, {"/v1/models", ownedBy("organization_owner")}} // the first since 0.3.6
 	}

@@ -4,17 +4,18 @@ import (
 	"encoding/json"
 	"strings"
 
+	"loki/internal/chat"
 	"loki/internal/value"
 )
 
 // Arguments returns the arguments of a call of the past as a JSON object. Servers parse
 // them, and one malformed call would make them reject the whole conversation.
 //
-// An object is returned as it is, without white space around it; nothing and null become
+// An object is returned as it is, without white space around it and halves of characters; nothing and null become
 // {}. Anything else is wrapped as {"malformed_arguments": "..."}, so that the model still
 // sees what it wrote.
 func Arguments(s string) json.RawMessage {
-	t := strings.TrimSpace(s)
+	t := chat.CleanJSON(strings.TrimSpace(s))
 	switch {
 	case t == "" || t == "null":
 		return json.RawMessage("{}")

@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,9 +17,12 @@ const NumberedID = "call_"
 // were read, are the business of the engine.
 const maxEqualCalls = 3
 
-// Calls returns the made calls that can be run, in their order. Those without a name are
-// left out, and so are those that follow upon three calls of the same name and arguments.
-// Arguments that are empty, white space aside, become {}.
+// Unnamed is the name of a call that the server sent without one. No tool has it.
+const Unnamed = "call_without_a_name"
+
+// Calls returns the made calls in their order. Those that follow upon three calls of the same
+// name and arguments are left out. Arguments that are empty, white space aside, become {}, and
+// a missing name becomes [Unnamed].
 //
 // An id occurs once in a conversation. A made call without one, or with one that the past
 // or an earlier made call has, gets the next free of call_1, call_2 and so on, counted
@@ -29,7 +33,8 @@ func Calls(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
 		if strings.TrimSpace(c.Arguments) == "" {
 			c.Arguments = "{}"
 		}
-		if c.Name != "" && !isSurplus(calls, c) {
+		c.Name = cmp.Or(c.Name, Unnamed)
+		if !isSurplus(calls, c) {
 			calls = append(calls, c)
 		}
 	}

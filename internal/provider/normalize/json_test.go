@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"testing"
 
+	"loki/internal/chat"
 	"loki/internal/provider/normalize"
+	"loki/internal/schema"
+	"loki/internal/value"
 )
 
 func TestArguments(t *testing.T) {
@@ -40,45 +43,55 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-func TestSchemas(t *testing.T) {
-	const empty = `{"properties":{},"type":"object"}`
-	for _, tt := range []struct{ name, in, properties, object string }{
-		{"nothing", " ", empty, empty},
-		{"null", "null", empty, empty},
-		{"without_members", "{}", empty, empty},
-		{"whole", ` {"type":"object", "properties":{"a":{}}}`, ` {"type":"object", "properties":{"a":{}}}`, ` {"type":"object", "properties":{"a":{}}}`},
-		{"without_type", `{"title":"<", "properties":{"a":{}}}`, `{"title":"<", "properties":{"a":{}}}`, `{"properties":{"a":{}},"title":"<","type":"object"}`},
-		{"without_properties", `{"type":"object","title":"<"}`, `{"properties":{},"title":"<","type":"object"}`, `{"properties":{},"title":"<","type":"object"}`},
-		{"of_another_type", `{"type":["object","null"]}`, `{"properties":{},"type":["object","null"]}`, `{"properties":{},"type":["object","null"]}`},
-		{"no_object", "true", "true", empty},
-		{"malformed", `{"type":`, `{"type":`, empty},
+func TestDeclare(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"nothing", " ", `{"type":"object","properties":{}}`},
+		{"null", "null", `{"type":"object","properties":{}}`},
+		{"without_members", "{}", `{"type":"object","properties":{}}`},
+		{"whole", ` {"type":"object", "properties":{"a":{}}}`, ` {"type":"object", "properties":{"a":{}}}`},
+		{"without_type", `{"title":"<", "properties":{"a":{}}}`, `{"type":"object","title":"<","properties":{"a":{}}}`},
+		{"without_properties", `{"type":"object","title":"<"}`, `{"type":"object","title":"<","properties":{}}`},
+		{"of_another_type", `{"type":["object","null"]}`, `{"type":"object","properties":{}}`},
+		{"no_object", "true", `{"type":"object","properties":{}}`},
+		{"malformed", `{"type":`, `{"type":"object","properties":{}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := normalize.WithProperties(json.RawMessage(tt.in)); string(got) != tt.properties {
-				t.Errorf("with properties %s, want %s", got, tt.properties)
-			}
-			if got := normalize.ObjectSchema(json.RawMessage(tt.in)); string(got) != tt.object {
-				t.Errorf("as an object %s, want %s", got, tt.object)
+			got, ok := normalize.OpenAITools().Declare(chat.Tool{Name: "t", Parameters: json.RawMessage(tt.in)}, nil)
+			if string(got.Parameters) != tt.want || !ok {
+				t.Errorf("got %s, %t, want %s", got.Parameters, ok, tt.want)
 			}
 		})
 	}
 }
 
-// FuzzObjectSchema checks that every text gives an object with type and properties, and
+// FuzzDeclare checks that every text gives an object with type and properties that compiles, and
 // that this one is left alone.
-func FuzzObjectSchema(f *testing.F) {
+func FuzzDeclare(f *testing.F) {
 	f.Add([]byte(`{"type":"object"}`))
 	f.Add([]byte(`{"properties":null}`))
 	f.Add([]byte("null"))
 	f.Add([]byte(`[`))
+	f.Add([]byte(`{"oneOf":[{"properties":{"a b":{"const":1},"c":{"items":[true]}},"required":["a b"]},{"$ref":"#/$defs/x"}],"$defs":{"x":{"properties":{"a b":{"const":2},"r":{"$ref":"#"}}}}}`))
+	f.Add([]byte(`{"properties":{"a":{"$ref":"#/properties/b"},"b":{"anyOf":[{"$ref":"#/properties/a"},{"required":true}]}}}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		out := normalize.ObjectSchema(in)
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(out, &members); err != nil || members["type"] == nil || members["properties"] == nil {
-			t.Fatalf("%q gives %q: %v", in, out, err)
-		}
-		if again := normalize.ObjectSchema(out); string(again) != string(out) {
-			t.Errorf("%q gives %q", out, again)
+		for _, d := range []normalize.Dialect{normalize.OpenAITools(), normalize.GeminiTools(), normalize.ConverseTools(), normalize.CohereTools()} {
+			one, ok := d.Declare(chat.Tool{Name: "t", Parameters: in}, nil)
+			if !ok {
+				continue
+			}
+			v, err := value.ParseJSON(one.Parameters)
+			if err != nil {
+				t.Fatalf("%q gives %q: %v", in, one.Parameters, err)
+			}
+			if properties, _ := v.AsObject().Get("properties"); properties.AsObject() == nil {
+				t.Fatalf("%q gives %q", in, one.Parameters)
+			}
+			if _, err := schema.Compile(v); err != nil {
+				t.Fatalf("%q gives %q: %v", in, one.Parameters, err)
+			}
+			if again, _ := d.Declare(one.Tool, nil); string(again.Parameters) != string(one.Parameters) {
+				t.Errorf("%q gives %q, and that %q", in, one.Parameters, again.Parameters)
+			}
 		}
 	})
 }

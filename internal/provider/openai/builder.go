@@ -8,6 +8,7 @@ import (
 	"loki/internal/chat"
 	"loki/internal/provider"
 	"loki/internal/provider/client"
+	"loki/internal/provider/toolcall"
 )
 
 // decoder reads a reply in one of the formats.
@@ -24,7 +25,7 @@ type builder struct {
 	client.Reply
 
 	think   thinkSplitter
-	calls   callAssembler
+	calls   toolcall.Assembler
 	details reasoningDetails
 	refusal strings.Builder
 	usage   *wireUsage // the last one that says anything
@@ -42,7 +43,7 @@ func (b *builder) keepBody(doc []byte, choices bool) {
 // Complete implements [client.Decoder].
 func (b *builder) Complete() bool { return b.finish != "" }
 
-func (b *builder) hasBegun() bool { return b.HasBegun() || len(b.calls.calls) > 0 }
+func (b *builder) hasBegun() bool { return b.HasBegun() || b.calls.Any() }
 
 // count takes a usage that says anything.
 func (b *builder) count(u *wireUsage) {
@@ -69,10 +70,11 @@ func (b *builder) End(cut bool) error {
 	if err := b.flush(); err != nil {
 		return err
 	}
-	if refusal := b.refusal.String(); refusal != "" && len(b.calls.calls) == 0 {
+	if refusal := b.refusal.String(); refusal != "" && !b.calls.Any() {
 		return &provider.Error{Kind: provider.Refused, Msg: refusal}
 	}
-	calls := b.Calls(b.calls.list())
+	calls := b.Calls(&b.calls)
+	b.Window = strings.EqualFold(b.finish, "model_context_window_exceeded")
 	stop, err := stopReason(b.finish, len(calls) > 0)
 	if err != nil {
 		return err

@@ -13,13 +13,17 @@ import (
 
 // Chat implements [provider.Chat].
 func (c *Client) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	return c.frame.Tools.Chat(ctx, req, normalize.OpenAITools(), c.chat)
+}
+
+func (c *Client) chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	m := c.frame.Model(req.Model)
 	if req.Effort != "" {
 		m.Patch = m.Patch.Without("reasoning_effort").Without("reasoning", "effort")
 	}
 	call := wire.Call{API: wire.ChatCompletions, Model: req.Model, Patch: m.Patch}
 	return c.frame.Chat(ctx, call, func(ctx context.Context, emit client.Emit) error {
-		return c.dialects.Ask(req.Model, emit, func(d dialect) (client.Attempt[dialect], error) {
+		return c.dialects.Ask(req.Model, req, emit, func(req provider.Request, d dialect) (client.Attempt[dialect], error) {
 			a := c.newAttempt(req, m, d)
 			call.Patch = a.patch
 			ctx := wire.WithCall(ctx, call)

@@ -61,17 +61,3 @@ func (c *content) add(v json.RawMessage) {
 		c.text += string(p.Text)
 	}
 }
-
-// arguments are the arguments of a tool call: JSON in a string, or the bare object.
-type arguments string
-
-func (a *arguments) UnmarshalJSON(v []byte) error {
-	*a = ""
-	switch v[0] {
-	case '"':
-		*a = arguments(wire.Unquote(v))
-	case '{', '[':
-		*a = arguments(v)
-	}
-	return nil
-}

@@ -23,11 +23,11 @@ func (c *Client) endpoint(api wire.API, realName string) string {
 		if api == wire.Embeddings {
 			version = azureEmbeddingsVersion
 		}
-		return c.frame.Base + "/openai/deployments/" + url.PathEscape(realName) + path + "?api-version=" + version
+		return c.frame.URL("/openai/deployments/" + url.PathEscape(realName) + path + "?api-version=" + version)
 	case api == wire.Rerank && strings.HasPrefix(c.frame.Name, "ernie"):
 		path = "/rerankers"
 	}
-	return c.frame.Base + path
+	return c.frame.URL(path)
 }
 
 // azureV1 ends the base of Azure's API that has no versions, in which a request names its
@@ -38,7 +38,7 @@ const azureV1 = "/openai/v1"
 // versions only.
 func (c *Client) responsesURL() string {
 	if c.kind == kindAzure && !strings.HasSuffix(c.frame.Base, azureV1) {
-		return c.frame.Base + azureV1 + "/responses"
+		return c.frame.URL(azureV1 + "/responses")
 	}
-	return c.frame.Base + "/responses"
+	return c.frame.URL("/responses")
 }

@@ -70,6 +70,7 @@ package openai
 
 import (
 	"cmp"
+	"strings"
 
 	"loki/internal/fault"
 	"loki/internal/provider"
@@ -130,6 +131,10 @@ func NewCompatible(o client.Options) (Compatible, error) {
 // NewAzure returns a client of an Azure OpenAI resource. o.APIBase is the
 // resource's URL and a model's real name the name of its deployment.
 func NewAzure(o client.Options) (*Client, error) {
+	if resource, rest, ok := strings.Cut(o.APIBase, "/openai/deployments/"); ok { // the address of a deployment
+		_, query, _ := strings.Cut(rest, "?")
+		o.APIBase = strings.TrimSuffix(resource+"?"+query, "?")
+	}
 	return newClient(kindAzure, o)
 }
 
@@ -138,7 +143,7 @@ func newClient(k kind, o client.Options) (*Client, error) {
 		return nil, fault.New(fault.Config, "client %q cannot speak the api %q", o.Name, o.API).
 			WithHint("leave api out, or set it to %s or %s", wire.ChatCompletions, responsesAPI)
 	}
-	frame, err := client.New(o, openAIBase)
+	frame, err := client.New(o, openAIBase, "/chat/completions", "/responses", "/embeddings", "/rerank", "/completions")
 	if err != nil {
 		return nil, err
 	}

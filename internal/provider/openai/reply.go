@@ -23,6 +23,7 @@ type wireChoice struct {
 	Index        wire.Int
 	Delta        *wireMessage
 	Message      *wireMessage
+	Text         wire.String // of completions before there were chats
 	FinishReason wire.String `json:"finish_reason"`
 	Error        json.RawMessage
 	Usage        *wireUsage // Moonshot
@@ -100,6 +101,10 @@ func (r *chatReply) take(doc []byte, whole bool) error {
 
 func (r *chatReply) choice(c wireChoice, whole bool) error {
 	r.choices = true
+	r.calls.NextEvent()
+	if err := r.Text(string(c.Text)); err != nil {
+		return err
+	}
 	r.count(c.Usage)
 	// Some servers send both: beside a delta all of the message so far, and beside
 	// a whole message an empty delta.
@@ -143,14 +148,12 @@ func (r *chatReply) message(m *wireMessage, whole bool) error {
 	}
 	r.refusal.WriteString(string(m.Refusal) + m.Content.refusal)
 	for _, c := range m.ToolCalls {
-		if whole {
-			r.calls.addWhole(c)
-		} else {
-			r.calls.add(c)
-		}
+		p := c.piece()
+		p.Whole = whole
+		r.calls.Add(p)
 	}
 	if m.FunctionCall != nil {
-		r.calls.add(wireCall{Function: m.FunctionCall})
+		r.calls.Add(wireCall{Function: m.FunctionCall}.piece())
 	}
 	return nil
 }

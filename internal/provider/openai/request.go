@@ -101,7 +101,7 @@ func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
+		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, t.Parameters}})
 	}
 	if !d.noConstraints {
 		r.Stop, r.Seed = normalize.Stops(req, mostStops), req.Seed

@@ -3,7 +3,6 @@ package openai_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -136,17 +135,6 @@ func TestRequests(t *testing.T) {
 				providertest.Golden(t, "testdata/"+dir+"/"+tt.name+".golden", b.String()+"\n", *update)
 			}
 		})
-	}
-}
-
-// TestRequestThatIsNoJSON: a tool's schema comes from outside.
-func TestRequestThatIsNoJSON(t *testing.T) {
-	c, server := newClient(t, client.Options{})
-	req := question()
-	req.Tools = []chat.Tool{{Name: "f", Parameters: json.RawMessage(`{"type":`)}}
-	e, ok := errors.AsType[*provider.Error](collect(t, c, req).Err)
-	if !ok || e.Kind != provider.Invalid || len(server.Requests()) != 0 {
-		t.Errorf("error = %v, %d requests", e, len(server.Requests()))
 	}
 }
 

@@ -87,7 +87,7 @@ func newResponseRequest(req provider.Request, m wire.Model, d dialect) responseR
 		r.Include = []string{encryptedReasoning}
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, responseTool{Type: "function", toolDeclaration: toolDeclaration{t.Name, t.Description, normalize.WithProperties(t.Parameters)}})
+		r.Tools = append(r.Tools, responseTool{Type: "function", toolDeclaration: toolDeclaration{t.Name, t.Description, t.Parameters}})
 	}
 	if name := req.Choice.Name; name != "" {
 		r.ToolChoice = namedFunction{Type: "function", Name: name}

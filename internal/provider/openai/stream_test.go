@@ -174,8 +174,8 @@ func TestEstimate(t *testing.T) {
 		},
 		Tools: []chat.Tool{{Name: "abcd", Description: "1234", Parameters: []byte("{}")}},
 	}))
-	// 5 a message, 1 for the system text, 2 for the call, 3 for the tool (10 characters).
-	want := chat.Usage{InputTokens: 16, OutputTokens: 6, Estimated: true}
+	// 5 a message, 1 for the system text, 2 for the call, 11 for the tool with its schema.
+	want := chat.Usage{InputTokens: 24, OutputTokens: 6, Estimated: true}
 	if r.Usage != want {
 		t.Errorf("usage = %+v, want %+v", r.Usage, want)
 	}

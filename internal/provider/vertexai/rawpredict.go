@@ -30,6 +30,7 @@ func (r *rawPredict) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, &provider.Error{Kind: provider.Invalid, Msg: "the name of model " + t.model + " cannot be part of a URL", Err: err}
 	}
+	u.RawQuery = req.URL.RawQuery
 	req = req.Clone(req.Context())
 	req.URL, req.Host = u, ""
 	return r.next.RoundTrip(req)

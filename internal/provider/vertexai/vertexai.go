@@ -91,7 +91,8 @@ func New(o Options) (*Client, error) {
 	place := "projects/" + url.PathEscape(o.Project) + "/locations/" + url.PathEscape(o.Location)
 	at := func(path string) client.Options {
 		own := o.Options
-		own.APIBase = base + path
+		host, query, _ := strings.Cut(base, "?")
+		own.APIBase = strings.TrimSuffix(strings.TrimRight(host, "/")+path+"?"+query, "?")
 		return own
 	}
 	c := &Client{model: o.Model}
@@ -153,7 +154,8 @@ type mistral struct {
 
 func newMistral(o client.Options) (*mistral, error) {
 	redirected, model := *o.HTTP, o.Model
-	redirected.Transport = &rawPredict{next: cmp.Or(o.HTTP.Transport, http.DefaultTransport), base: o.APIBase + "/"}
+	base, _, _ := strings.Cut(o.APIBase, "?")
+	redirected.Transport = &rawPredict{next: cmp.Or(o.HTTP.Transport, http.DefaultTransport), base: base + "/"}
 	o.HTTP = &redirected
 	o.Model = func(name string) wire.Model {
 		m := wire.Lookup(model, name)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"loki/internal/awake"
 	"loki/internal/provider"
 )
 
@@ -57,7 +58,7 @@ func (b *body) watch() (stop func()) {
 	if b.silence == 0 {
 		return func() {}
 	}
-	timer := time.AfterFunc(b.silence, func() {
+	timer := awake.AfterFunc(b.silence, func() {
 		b.silent.Store(true)
 		b.cancel()
 	})

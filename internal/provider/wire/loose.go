@@ -39,6 +39,12 @@ func (s *Text) UnmarshalJSON(v []byte) error {
 	return nil
 }
 
+// Arguments are the arguments of a tool call: JSON in a string, or the JSON itself. null means "".
+type Arguments string
+
+// UnmarshalJSON implements [json.Unmarshaler] and never fails.
+func (a *Arguments) UnmarshalJSON(v []byte) error { return (*Text)(a).UnmarshalJSON(v) }
+
 // Int is a whole number, also in quotes or with a fraction; anything else is 0, and
 // so is what does not fit.
 type Int int

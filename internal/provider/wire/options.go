@@ -1,13 +1,18 @@
 package wire
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/net/http/httpproxy"
 )
 
 // Defaults of [Options].
@@ -114,7 +119,7 @@ func newBase(client string, proxy *string, connect time.Duration) (*http.Transpo
 func Proxy(client string, proxy *string) (func(*http.Request) (*url.URL, error), error) {
 	switch {
 	case proxy == nil:
-		return http.ProxyFromEnvironment, nil
+		return EnvironmentProxy, environmentProxy().err
 	case *proxy == "" || *proxy == "-":
 		return nil, nil
 	}
@@ -124,6 +129,56 @@ func Proxy(client string, proxy *string) (func(*http.Request) (*url.URL, error),
 			WithHint(`set extra.proxy to a URL such as socks5://127.0.0.1:1080, or to "-" for no proxy`)
 	}
 	return http.ProxyURL(u), nil
+}
+
+// EnvironmentProxy returns the proxy that the environment names for a request, nil for none, and for this machine: HTTP_PROXY or
+// HTTPS_PROXY, else ALL_PROXY, in capitals or not, except for the hosts in NO_PROXY. The environment is read once. The error
+// names a variable that is not the address of a proxy, and has the code [fault.Config].
+func EnvironmentProxy(r *http.Request) (*url.URL, error) {
+	p := environmentProxy()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.find(r.URL)
+}
+
+// proxies are those of the environment.
+type proxies struct {
+	find func(*url.URL) (*url.URL, error)
+	err  error
+}
+
+var environmentProxy = sync.OnceValue(func() proxies {
+	var p proxies
+	get := func(name string) string {
+		for _, name := range []string{name, strings.ToLower(name)} {
+			if text := os.Getenv(name); text != "" {
+				if !isProxy(text) && p.err == nil {
+					p.err = configError("the environment variable %s is not the address of a proxy", name).
+						WithHint("set it to HOST:PORT or a URL such as socks5://127.0.0.1:1080, or unset it")
+				}
+				return text
+			}
+		}
+		return ""
+	}
+	c := httpproxy.FromEnvironment() // for NO_PROXY, and whether this is a CGI program
+	all := get("ALL_PROXY")
+	if c.HTTPProxy = cmp.Or(get("HTTP_PROXY"), all); c.CGI {
+		c.HTTPProxy = all
+	}
+	c.HTTPSProxy = cmp.Or(get("HTTPS_PROXY"), all)
+	p.find = c.ProxyFunc()
+	return p
+})
+
+// isProxy reports whether text is HOST[:PORT], or a URL with a scheme of proxies.
+func isProxy(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		u, err = url.Parse("http://" + text)
+	}
+	return err == nil && u.Hostname() != "" && slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme)
 }
 
 // BaseURL returns base, the URL that a client's paths are appended to, without

@@ -51,7 +51,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		next := redirection(out, resp)
 		if next == nil || hop == maxRedirects {
-			return nil, secrets.clean(reject(ctx, resp, publicURL(out.URL)))
+			return nil, secrets.clean(reject(ctx, resp, out.URL, secrets))
 		}
 		resp.Body.Close()
 		out = next
@@ -162,15 +162,15 @@ func (r *Rejection) Unwrap() error { return r.Err }
 // maxRejection is how much of a body is read that is only going to be shown.
 const maxRejection = 64 << 10
 
-// reject reads and closes the response of a failed request to where.
-func reject(ctx context.Context, resp *http.Response, where string) error {
+// reject reads and closes the response of a failed request to u. The error shows the query, which may be what is wrong.
+func reject(ctx context.Context, resp *http.Response, u *url.URL, s secrets) error {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxRejection))
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
 	// What has been read of a broken body is worth more than how it broke.
-	e := statusError(resp, data, where)
-	e.URL = where
+	e := statusError(resp, data, maskedURL(u, s))
+	e.URL = publicURL(u)
 	return &Rejection{Err: e, Body: bytes.Clone(data)}
 }

@@ -20,14 +20,11 @@ import (
 // files name and the directories of version control are left out.
 func (s *search) files(ctx context.Context) error {
 	path := s.Input.Absolute(s.source)
-	p := input.Pattern{Base: path, Depth: -1}
-	info, err := os.Stat(path)
-	if err != nil && strings.Contains(path, "*") {
-		if p, err = input.ParsePattern(path); err != nil {
-			return err
-		}
-		info, err = os.Stat(p.Base)
+	p, err := input.ParsePattern(path)
+	if err != nil {
+		return err
 	}
+	info, err := os.Stat(p.Base)
 	switch {
 	case err != nil && os.IsNotExist(err) && isBare(beforeBranch(path)):
 		return s.cloned(ctx, path)
@@ -61,6 +58,9 @@ func (s *search) file(f file, named bool) (ok bool) {
 		return true
 	}
 	s.seen[key] = true
+	named = named || slices.ContainsFunc(s.sources, func(source string) bool { // another source may name it
+		return s.kindOf(source) == local && s.Input.Absolute(strings.TrimSpace(source)) == f.path
+	})
 	return s.found(f.path, func(ctx context.Context) (*Content, error) { return s.readFile(ctx, f.path, named) })
 }
 
@@ -128,13 +128,13 @@ func walkDirectory(ctx context.Context, p input.Pattern, root string) (files []f
 	w := tree.Walker{
 		Links:   true,
 		Workers: runtime.GOMAXPROCS(0),
-		SkipDir: func(name string) bool { return p.Depth == 0 || name == ".git" || name == ".hg" || name == ".svn" },
-		Skip:    func(path string) bool { return p.Depth >= 0 && strings.Count(path, "/") > p.Depth },
+		SkipDir: func(name string) bool { return name == ".git" || name == ".hg" || name == ".svn" },
+		Skip:    func(path string) bool { return !p.Reaches(path) && !p.Matches(path) },
 	}
 	results := make([][]file, w.Workers) // each worker has its own
 	unreadable, err = w.Walk(ctx, root, func(worker int, f tree.File) {
 		found := file{path: filepath.Join(p.Base, filepath.FromSlash(f.Path)), real: f.Full}
-		matches := p.Matches(f.Entry.Name())
+		matches := p.Matches(f.Path)
 		if !f.Entry.Type().IsRegular() {
 			info, err := os.Stat(f.Full)
 			if err != nil {
@@ -142,7 +142,7 @@ func walkDirectory(ctx context.Context, p input.Pattern, root string) (files []f
 			}
 			found.real, found.linked = realPath(f.Full), true
 			if info.IsDir() { // within root, the walk comes to its files by itself
-				matches = !within(found.real, root) && (p.Depth < 0 || strings.Count(f.Path, "/") < p.Depth)
+				matches = !within(found.real, root) && p.Reaches(f.Path)
 			} else if !info.Mode().IsRegular() {
 				matches = matches && !within(found.real, root)
 			}

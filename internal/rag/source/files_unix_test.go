@@ -15,5 +15,5 @@ func TestAPipeIsNotRead(t *testing.T) {
 		t.Skipf("the file system of the test has no pipes: %v", err)
 	}
 	sameList(t, texts(t, loaderAt(dir), dir, "d/pipe.md", "d", "/dev/zero"),
-		"d/pipe.md error: /d/pipe.md is not a regular file", "d/a.md (md with lines): a", "dev/zero error: /dev/zero is not a regular file")
+		"d/pipe.md error: /d/pipe.md is a named pipe, not a file", "d/a.md (md with lines): a", "dev/zero error: /dev/zero is a device, not a file")
 }

@@ -35,7 +35,7 @@ func makeTree(t testing.TB, files map[string]string) string {
 }
 
 func loaderAt(dir string) *source.Loader {
-	return &source.Loader{Input: &input.Loader{Dir: dir, Child: environ.Child{Environ: os.Environ()}, Loaders: map[string]string{}}}
+	return &source.Loader{Input: &input.Loader{Dir: dir, Programs: environ.Child{Environ: os.Environ()}, Loaders: map[string]string{}}}
 }
 
 // list returns what the sources lead to: the paths of documents, with base replaced by nothing, and errors.

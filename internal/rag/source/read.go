@@ -19,6 +19,7 @@ import (
 	"loki/internal/document"
 	"loki/internal/fault"
 	"loki/internal/input"
+	"loki/internal/text"
 )
 
 // plain is the extension of texts that are nothing in particular.
@@ -55,12 +56,20 @@ func textExt(ext string) string {
 // readFile reads a file. named is false for one below a directory, which is passed over if it cannot be
 // used.
 func (l *Loader) readFile(ctx context.Context, path string, named bool) (*Content, error) {
+	if l.Input.Denied != nil {
+		if err := l.Input.Denied(path); err != nil {
+			if named {
+				return nil, err
+			}
+			return nil, fmt.Errorf("%w: %w: %w", ErrPassedOver, ErrWithheld, err)
+		}
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular(): // reading a pipe or a device might never end
-		return nil, fault.New(fault.Usage, "%s is not a regular file", path)
+		return nil, fault.New(fault.Usage, "%s is %s, not a file", path, text.FileKind(info.Mode()))
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -111,9 +120,16 @@ func readAll(f *os.File, size int) ([]byte, error) {
 
 // content returns the content of a file that was read; the error is that it is not text.
 func (l *Loader) content(name, ext, hash string, data []byte) (*Content, error) {
-	if l.Input.Converts(ext) {
+	is, err := l.Input.ContentOf(name, ext, data)
+	if err != nil {
+		return nil, err
+	}
+	if is.Image != "" {
+		return nil, fault.New(fault.Usage, "%s is a picture (%s), and a knowledge base has text", name, is.Image)
+	}
+	if is.Kind != "" {
 		return &Content{Hash: hash, size: len(data), text: func(ctx context.Context) (string, string, bool, error) {
-			text, ext, err := l.Input.ConvertData(ctx, ext, data)
+			text, ext, err := l.Input.ConvertData(ctx, is.Kind, data)
 			if err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
 			}

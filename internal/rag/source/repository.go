@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/fault"
 	"loki/internal/input"
+	"loki/internal/process/tempdir"
 	"loki/internal/repository"
 	"loki/internal/tool/builtin/tree"
 )
@@ -70,13 +71,13 @@ func (s *search) cloned(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "loki-git-")
+	temp, err := tempdir.Make("", "git")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(temp)
 	root := filepath.Join(temp, "repository")
-	git := repository.Git{Environ: s.Input.Child.Environ}
+	git := repository.Git{Environ: s.Input.Programs.Environ}
 	if err := git.Clone(ctx, r.address, root, repository.CloneOptions{Branch: r.branch}); err != nil {
 		return err
 	}

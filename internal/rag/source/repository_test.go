@@ -91,7 +91,7 @@ func TestRepositoriesRunNothing(t *testing.T) {
 func TestWithoutGit(t *testing.T) {
 	t.Parallel()
 	l := loaderAt(t.TempDir())
-	l.Input.Child.Environ = []string{"PATH=/nowhere"}
+	l.Input.Programs.Environ = []string{"PATH=/nowhere"}
 	for _, err := range l.Documents(t.Context(), []string{"https://x.test/r.git"}) {
 		if err == nil || !strings.Contains(err.Error(), "git is needed to read repositories") {
 			t.Error(err)

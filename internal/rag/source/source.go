@@ -52,6 +52,9 @@ const (
 // such documents are counted.
 var ErrPassedOver = errors.New("passed over")
 
+// ErrWithheld is in the chain of those that a rule keeps from models.
+var ErrWithheld = errors.New("withheld")
+
 // Error is a failure that concerns one source, or a note about it. If what failed does not exist, it wraps
 // [fs.ErrNotExist].
 type Error struct {

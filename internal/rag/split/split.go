@@ -10,6 +10,7 @@
 package split
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -27,6 +28,7 @@ type Splitter struct {
 	separators    []string
 	keep          bool // separators stay, at the start of what is behind them
 	markdown      bool // cut at headings
+	plain         bool // files txt, which may have form feeds between pages
 	outlined      bool // it is Markdown, whose chunks are mended
 }
 
@@ -35,7 +37,7 @@ type Splitter struct {
 // lower case without the dot; one that is not known means plain text. chunker is empty or
 // [Markdown], which concerns Markdown only.
 func New(size, overlap int, chunker, ext string) Splitter {
-	s := Splitter{size: max(size, 1), overlap: max(overlap, 0), separators: separators(ext)}
+	s := Splitter{size: max(size, 1), overlap: max(overlap, 0), separators: separators(ext), plain: ext == "txt"}
 	s.outlined = ext == "md" || ext == "mkd"
 	if chunker == Markdown && (s.outlined || ext == "markdown") {
 		s.outlined = true
@@ -52,7 +54,9 @@ type Piece struct {
 	// blanks that follow each other may be fewer than in the document.
 	Text string
 
-	Heading string // "A > B > C", the headings that it is under; from the chunker [Markdown]; otherwise of headings cut off the text
+	// Heading is "A > B > C", the headings that it is under; from the chunker [Markdown]; otherwise of headings cut off
+	// the text. In plain text with form feeds, which Text leaves out, it is "page N", from 1, or "pages N-M".
+	Heading string
 
 	Start, End     int // bytes of the document, with line ends of one byte
 	Line, LastLine int // from 1
@@ -67,6 +71,7 @@ type Piece struct {
 // that closes a block of code.
 func (s Splitter) Split(text string) []Piece {
 	w := walk{Splitter: s, text: strings.ReplaceAll(text, "\r\n", "\n")}
+	w.paged = s.plain && strings.Contains(text, "\f")
 	w.all()
 	return w.pieces
 }
@@ -79,6 +84,7 @@ type walk struct {
 	outline outline // of Markdown
 
 	heading string // of what is cut
+	paged   bool   // it is plain text in pages
 
 	// The chunk that grows.
 	parts  []part // and before first, those of earlier chunks
@@ -87,8 +93,9 @@ type walk struct {
 	chars  int    // in its parts
 	gaps   int    // parts with gap set, the first one aside
 
-	start, end cursor // of the last piece
-	looked     int    // bytes read, a measure of work
+	start, end          cursor // of the last piece
+	firstPage, lastPage cursor
+	looked              int // bytes read, a measure of work
 }
 
 // part is text between two separators.
@@ -98,16 +105,16 @@ type part struct {
 	gap        bool // more than the joiner is between the one before it and this one
 }
 
-// cursor counts lines up to a place that only moves on.
-type cursor struct{ at, line int }
+// cursor counts lines or pages up to a place that only moves on.
+type cursor struct{ at, count int }
 
-// move returns the number of line ends before to.
-func (c *cursor) move(text string, to int) int {
+// move returns the number of ends, of lines or of pages, before to.
+func (c *cursor) move(text, end string, to int) int {
 	if to > c.at {
-		c.line += strings.Count(text[c.at:to], "\n")
+		c.count += strings.Count(text[c.at:to], end)
 		c.at = to
 	}
-	return c.line
+	return c.count
 }
 
 // all cuts the whole text.
@@ -289,9 +296,17 @@ func (w *walk) blanks(text string) (start, end int) {
 
 // emit adds a piece.
 func (w *walk) emit(start, end int, text string) {
+	heading := w.heading
+	if w.paged {
+		text = strings.ReplaceAll(text, "\f", "")
+		first, last := 1+w.firstPage.move(w.text, "\f", start), 1+w.lastPage.move(w.text, "\f", end)
+		if heading = fmt.Sprintf("page %d", first); last > first {
+			heading = fmt.Sprintf("pages %d-%d", first, last)
+		}
+	}
 	w.pieces = append(w.pieces, Piece{
-		Text: text, Heading: w.heading, Start: start, End: end,
-		Line: 1 + w.start.move(w.text, start), LastLine: 1 + w.end.move(w.text, end),
+		Text: text, Heading: heading, Start: start, End: end,
+		Line: 1 + w.start.move(w.text, "\n", start), LastLine: 1 + w.end.move(w.text, "\n", end),
 	})
 }
 

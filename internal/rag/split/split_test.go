@@ -88,6 +88,30 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+func TestPages(t *testing.T) {
+	const text = "\fone\n\n\ftwo\n\nmore\n\n\f\ffive"
+	for _, tt := range []struct {
+		ext  string
+		size int
+		want []string
+	}{
+		{"txt", 7, []string{"page 2", "page 3", "page 3", "page 5"}},
+		{"txt", 99, []string{"pages 2-5"}},
+		{"c", 99, []string{""}}, // form feeds divide parts of some programs
+	} {
+		var got []string
+		for _, p := range New(tt.size, 0, "", tt.ext).Split(text) {
+			got = append(got, p.Heading)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s, %d: got %q, want %q", tt.ext, tt.size, got, tt.want)
+		}
+	}
+	if got := New(99, 0, "", "txt").Split("no pages"); got[0].Heading != "" {
+		t.Errorf("got %q", got[0].Heading)
+	}
+}
+
 // check reports what must hold for any text.
 func check(t *testing.T, s Splitter, text string, pieces []Piece) {
 	t.Helper()

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"loki/internal/text"
 )
 
 // Theme is a parsed theme. It is never changed.
@@ -41,7 +43,7 @@ func Load(file string) (*Theme, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := Parse(data)
+	t, err := Parse(text.Unmarked(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

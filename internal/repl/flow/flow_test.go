@@ -9,8 +9,8 @@ import (
 )
 
 func TestSmoke(t *testing.T) {
-	x := newTerminal(t, 80, 24, t.TempDir(), append(os.Environ(), "PS1=> "), "bash", "--norc")
-	x.wait("prompt", func(s string) bool { return strings.HasSuffix(s, "#\n") })
+	x := newTerminal(t, 80, 24, t.TempDir(), os.Environ(), "sh", "-c", `PS1='ready> ' exec bash --norc --noprofile`)
+	x.wait("prompt", func(s string) bool { return strings.HasSuffix(s, "ready>\n") })
 	x.typed("echo it's é $((1+1))")
 	x.keys("Enter")
 	x.wait("answer", func(s string) bool {

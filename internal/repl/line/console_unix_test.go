@@ -20,6 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hinshun/vt10x"
 	"golang.org/x/sys/unix"
+
+	"loki/internal/ptytest"
 )
 
 // patience is how long a test waits for what has to come.
@@ -232,6 +234,7 @@ func (c *console) gets(done <-chan read, want string, wantErr error) {
 func TestMain(m *testing.M) {
 	switch os.Getenv("LINE_TEST_PROGRAM") {
 	case "":
+		ptytest.ObeySignals()
 		os.Exit(m.Run())
 	case "shell":
 		shell()

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"bytes"
 	"os"
 	"os/signal"
 	"sync"
@@ -47,6 +48,13 @@ func (w *Watch) Pause() (resume func()) {
 			_ = w.start() // without a terminal nothing can be typed
 		}
 	})
+}
+
+// Keep keeps bytes of the terminal that another reader took during a pause.
+func (w *Watch) Keep(typed []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.take(bytes.Clone(typed))
 }
 
 // Stop ends the watch: the terminal is as it was found, and onKey is not called any more.

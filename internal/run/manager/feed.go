@@ -85,7 +85,7 @@ func (m *Manager) Follow(ctx context.Context, id string, after int, e event.Emit
 		}
 	}
 	info, err := m.Wait(ctx, id)
-	if err == nil && info.Status != run.Done {
+	if err == nil && (info.Status != run.Done || info.Error != "") {
 		err = fault.New(info.Code, "%s", info.Error)
 	}
 	return err

@@ -8,11 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/retry"
 	"loki/internal/run"
-	"loki/internal/steps"
 )
 
 const (
@@ -228,30 +226,8 @@ func (m *Manager) resumeReady(ctx context.Context, id string) error {
 	if h.Info.Held != nil { // before its agent is looked at
 		return h.Info.Held
 	}
-	_, err = m.resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Answered: unheard(h), Uncanceled: true}, reserved)
+	_, err = m.resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Uncanceled: true}, reserved)
 	return err
-}
-
-// unheard returns the questions of a run that have an answer on record, but no event that says so.
-func unheard(h run.History) (ids []string) {
-	asked := make(map[string]bool)
-	for _, raw := range h.Events {
-		switch typeOf(raw) {
-		case event.Question{}.Type(), event.Answer{}.Type():
-			switch ev, err := event.Parse(raw); b := ev.Body.(type) {
-			case event.Question:
-				asked[b.ID] = err == nil
-			case event.Answer:
-				delete(asked, b.ID)
-			}
-		}
-	}
-	for _, s := range h.Steps {
-		if s.Kind == steps.Question && s.Done && asked[s.Name] {
-			ids = append(ids, s.Name)
-		}
-	}
-	return ids
 }
 
 // answerShared is the end of Answer on a shared store.

@@ -66,10 +66,10 @@ func TestWakeOfWaits(t *testing.T) {
 		h.begin("timer")
 		time.Sleep(10*time.Minute + 20*time.Second) // between two looks
 		send := func(id, value string) {
-			if _, err := store.Signal(t.Context(), id, "other", []byte("0")); err != nil {
+			if _, err := store.Signal(t.Context(), id, "other", []byte("0"), ""); err != nil {
 				t.Error(err)
 			}
-			if _, err := store.Signal(t.Context(), id, "paid", []byte(value)); err != nil {
+			if _, err := store.Signal(t.Context(), id, "paid", []byte(value), ""); err != nil {
 				t.Error(err)
 			}
 		}

@@ -366,18 +366,21 @@ func (s *Store) Waits(_ context.Context, id string) ([]run.Pending, error) {
 }
 
 // Signal keeps a signal.
-func (s *Store) Signal(_ context.Context, id, name string, value []byte) (run.Signal, error) {
+func (s *Store) Signal(_ context.Context, id, name string, value []byte, key string) (run.Signal, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.find(id)
-	if err == nil && !r.info.Status.Resumable() {
-		err = &run.EndedError{ID: r.info.ID, Status: r.info.Status}
-	}
 	if err != nil {
 		return run.Signal{}, err
 	}
+	if i := slices.IndexFunc(r.signals, func(s run.Signal) bool { return key != "" && s.Key == key }); i >= 0 {
+		return r.signals[i], nil
+	}
+	if !r.info.Status.Resumable() {
+		return run.Signal{}, &run.EndedError{ID: r.info.ID, Status: r.info.Status}
+	}
 	r.info.Updated = s.now()
-	r.signals = append(r.signals, run.Signal{Number: len(r.signals) + 1, Name: name, Value: slices.Clone(value), At: r.info.Updated})
+	r.signals = append(r.signals, run.Signal{Number: len(r.signals) + 1, Name: name, Value: slices.Clone(value), At: r.info.Updated, Key: key})
 	return r.signals[len(r.signals)-1], nil
 }
 

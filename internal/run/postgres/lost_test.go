@@ -21,6 +21,7 @@ import (
 	"loki/internal/graph"
 	"loki/internal/postgres"
 	"loki/internal/postgres/postgrestest"
+	"loki/internal/process/identity"
 	"loki/internal/run"
 	"loki/internal/run/runtest"
 	"loki/internal/steps"
@@ -303,6 +304,28 @@ func TestTwoStores(t *testing.T) {
 		t.Errorf("another store of the process: %v", err)
 	}
 	if err := errors.Join(j.Confirm(t.Context()), j.End(t.Context(), run.Ending{Status: run.Suspended})); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLeaseOfKilledProcess takes a run over whose process was killed on this machine, at the first try. No other process has
+// looked for dead members before.
+func TestLeaseOfKilledProcess(t *testing.T) {
+	t.Parallel()
+	a := open(t, postgrestest.Database(t), Options{})
+	b := open(t, a.address, Options{})
+	j := create(t, a, run.Info{Agent: "a"})
+	a.exec(t, "UPDATE loki.members SET pid = 1 << 30") // as of a process that has ended
+	list, err := b.Runs(t.Context(), run.Query{})
+	if err != nil || len(list) != 1 || list[0].Active {
+		t.Fatalf("the list has %+v, %v", list, err)
+	}
+	a.exec(t, "INSERT INTO loki.members (id, host, pid, seen, machine, born) OVERRIDING SYSTEM VALUE SELECT member, 'x', 1 << 30, clock_timestamp(), $1, '1' FROM loki.leases", identity.Self().Machine)
+	k, _, err := b.Open(t.Context(), j.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Close(); err != nil {
 		t.Error(err)
 	}
 }

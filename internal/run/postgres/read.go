@@ -124,10 +124,30 @@ func (s *Store) viewRun(ctx context.Context, typed string, fn func(ctx context.C
 
 var oneMoment = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 
+// Stamps implements [run.Stamper].
+func (s *Store) Stamps(ctx context.Context) (map[string]string, error) {
+	stamps := make(map[string]string)
+	err := s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT r.name, r.status, l.updated FROM loki.runs r JOIN loki.leases l ON l.run = r.id`)
+		if err != nil {
+			return err
+		}
+		var name string
+		var status run.Status
+		var updated int64
+		_, err = pgx.ForEachRow(rows, []any{&name, &status, &updated}, func() error {
+			stamps[name] = run.Stamp(status, updated)
+			return nil
+		})
+		return err
+	})
+	return stamps, err
+}
+
 // selectRuns reads runs with their lease and last checkpoint.
 const selectRuns = `
 	SELECT r.id, r.name, r.agent, r.dir, r.owner, r.owner_key, r.status, r.started, l.updated, l.step, l.takeovers, r.about, r.ending, r.gap, coalesce(c.doc, ''),
-		m.host, m.pid, extract(epoch from clock_timestamp() - m.seen)::float8
+		m.host, m.pid, ` + postgres.Silence + `
 	FROM loki.runs r JOIN loki.leases l ON l.run = r.id
 	LEFT JOIN loki.checkpoints c ON c.run = r.id AND c.step = l.step
 	LEFT JOIN loki.members m ON m.id = l.member `
@@ -329,6 +349,7 @@ func (s *Store) Info(ctx context.Context, id string) (info run.Info, err error) 
 // History returns what is on record of a run.
 func (s *Store) History(ctx context.Context, id string) (h run.History, err error) {
 	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
+		h = run.History{}
 		if h.Info, err = v.info(ctx, id); err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@ package postgres
 
 // schema has the statements that lead from each version of the tables to the next, see
 // [loki/internal/postgres.DB.Migrate].
-var schema = []string{schema1, schema2, schema3, schema4}
+var schema = []string{schema1, schema2, schema3, schema4, schema5}
 
 // Times are nanoseconds since 1970, by the clocks of the processes; what is said of documents holds for package
 // record. A writer of a run first locks the run's row in leases, so that writers of one run follow each
@@ -127,6 +127,10 @@ CREATE TABLE loki.signals (
 	taken text,                   -- names the wait that took it; null for none
 	PRIMARY KEY (run, n)
 );
+`
+
+const schema5 = `
+ALTER TABLE loki.signals ADD COLUMN key text NOT NULL DEFAULT ''; -- of the request that sent it; empty for none
 `
 
 // outOfTurn is the error of loki.hold.

@@ -13,16 +13,23 @@ import (
 )
 
 // Signal keeps a signal, also of a run that is at work. A run that waits for it is ready.
-func (s *Store) Signal(ctx context.Context, id, name string, value []byte) (sig run.Signal, err error) {
+func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key string) (sig run.Signal, err error) {
 	doc := s.seal().EncodeJSON(value)
 	var of string
 	err = s.change(ctx, "signal", id, func(ctx context.Context, tx pgx.Tx, r locked) error {
 		of = r.name
+		sent, err := s.view(tx).signals(ctx, r.id)
+		if i := slices.IndexFunc(sent, func(s run.Signal) bool { return key != "" && s.Key == key }); i >= 0 || err != nil {
+			if err == nil {
+				sig = sent[i]
+			}
+			return err
+		}
 		if !r.status.Resumable() {
 			return &run.EndedError{ID: r.name, Status: r.status}
 		}
 		now := s.now()
-		sig = run.Signal{Name: name, Value: value, At: moment(now)}
+		sig = run.Signal{Name: name, Value: value, At: moment(now), Key: key}
 		if err := tx.QueryRow(ctx, `SELECT coalesce(max(n), 0) + 1 FROM loki.signals WHERE run = $1`, r.id).Scan(&sig.Number); err != nil {
 			return err
 		}
@@ -34,7 +41,7 @@ func (s *Store) Signal(ctx context.Context, id, name string, value []byte) (sig 
 		b := &pgx.Batch{}
 		b.Queue(`UPDATE loki.leases SET answered = answered OR $3, updated = greatest(updated, $2) WHERE run = $1`, r.id, now, wakes)
 		(&journal{id: r.id}).queueBlobs(b, []record.Document{doc})
-		b.Queue(`INSERT INTO loki.signals (run, n, name, at, doc) VALUES ($1, $2, $3, $4, $5)`, r.id, sig.Number, postgres.Text(name), now, doc.Data)
+		b.Queue(`INSERT INTO loki.signals (run, n, name, at, doc, key) VALUES ($1, $2, $3, $4, $5, $6)`, r.id, sig.Number, postgres.Text(name), now, doc.Data, postgres.Text(key))
 		if wakes {
 			b.Queue(`UPDATE loki.runs SET due = 0, rested = $2 WHERE id = $1 AND status = $3`, r.id, now, string(run.Suspended))
 		}
@@ -67,7 +74,7 @@ func (s *Store) Waits(ctx context.Context, id string) (waits []run.Pending, err 
 
 // signals returns the signals of a run in the order in which they came.
 func (v *view) signals(ctx context.Context, id int64) (signals []run.Signal, err error) {
-	rows, err := v.q.Query(ctx, `SELECT n, name, at, doc, taken FROM loki.signals WHERE run = $1 ORDER BY n`, id)
+	rows, err := v.q.Query(ctx, `SELECT n, name, at, doc, taken, key FROM loki.signals WHERE run = $1 ORDER BY n`, id)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +84,7 @@ func (v *view) signals(ctx context.Context, id int64) (signals []run.Signal, err
 		At     int64
 		Doc    []byte
 		Taken  *string
+		Key    string
 	}
 	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[signalRow])
 	if err != nil || len(found) == 0 {
@@ -89,7 +97,7 @@ func (v *view) signals(ctx context.Context, id int64) (signals []run.Signal, err
 			if err != nil {
 				return err
 			}
-			sig := run.Signal{Number: row.Number, Name: postgres.Original(row.Name), Value: text, At: moment(row.At)}
+			sig := run.Signal{Number: row.Number, Name: postgres.Original(row.Name), Value: text, At: moment(row.At), Key: postgres.Original(row.Key)}
 			if row.Taken != nil {
 				sig.Taken = postgres.Original(*row.Taken)
 			}

@@ -29,7 +29,7 @@ func TestSignalWakes(t *testing.T) {
 	b := open(t, a.address, Options{})
 	send := func(id, name string) {
 		t.Helper()
-		if _, err := b.Signal(t.Context(), id, name, []byte(`{"amount": 1}`)); err != nil {
+		if _, err := b.Signal(t.Context(), id, name, []byte(`{"amount": 1}`), ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -127,20 +127,30 @@ func (e *passing) Is(target error) bool { return target == run.ErrPassing }
 
 // damaged is explain for what was read of a run.
 func (s *Store) damaged(name string, err error) error {
-	if errors.Is(err, record.ErrDamaged) {
+	if errors.Is(err, record.ErrDamaged) && !postgres.Passing(err) {
 		return fault.Wrap(fault.Failure, err, "the record of run %s in the database is damaged", name).
 			WithHint("other runs are not affected: loki --runs")
 	}
 	return s.explain(err)
 }
 
-// transaction calls fn in a transaction, once the tables are there. It waits as long for the database as a call may, see [postgres.DB.Within].
+// transaction calls fn in a transaction, once the tables are there, and again if a transaction that only reads fails in passing. It waits as long for the database as a call may, see [postgres.DB.Within].
 func (s *Store) transaction(ctx context.Context, o pgx.TxOptions, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := s.db.Within(ctx)
 	defer cancel()
 	err := s.ready(ctx)
-	if err == nil {
-		err = pgx.BeginTxFunc(ctx, s.db.Pool(), o, func(tx pgx.Tx) error { return fn(ctx, tx) })
+	if err != nil {
+		return s.explain(err)
+	}
+	try := func() error {
+		return pgx.BeginTxFunc(ctx, s.db.Pool(), o, func(tx pgx.Tx) error { return fn(ctx, tx) })
+	}
+	if o.AccessMode != pgx.ReadOnly {
+		return s.explain(try())
+	}
+	s.db.BuryAtTimes(ctx)
+	if err = try(); postgres.Passing(err) { // such as a connection that ended meanwhile
+		err = try()
 	}
 	return s.explain(err)
 }
@@ -178,35 +188,42 @@ func (s *Store) lock(ctx context.Context, tx pgx.Tx, typed string) (r locked, er
 	if r.id, r.name, err = find(ctx, tx, typed); err != nil {
 		return r, err
 	}
-	var gap []byte
-	var host *string
-	var pid *int
-	var silent *float64
-	b := &pgx.Batch{}
-	b.Queue(`SELECT FROM loki.leases WHERE run = $1 FOR UPDATE`, r.id)
-	// What other tables have is read after that, by a statement of its own, which sees what others wrote meanwhile.
-	b.Queue(`SELECT r.status, r.gap, l.epoch, coalesce(l.member, 0), l.working AND l.member IS NOT NULL AND m.id IS NULL, l.progress, m.host, m.pid, extract(epoch from clock_timestamp() - m.seen)::float8
-		FROM loki.leases l JOIN loki.runs r ON r.id = l.run LEFT JOIN loki.members m ON m.id = l.member WHERE l.run = $1`, r.id).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&r.status, &gap, &r.epoch, &r.member, &r.left, &r.progress, &host, &pid, &silent)
-	})
-	err = tx.SendBatch(ctx, b).Close()
-	if errors.Is(err, pgx.ErrNoRows) { // it was just deleted
-		_, err = run.PickID(typed, nil)
+	if _, err = tx.Exec(ctx, `SELECT FROM loki.leases WHERE run = $1 FOR UPDATE`, r.id); err != nil {
 		return r, err
 	}
-	r.gap = s.reader().Gap(gap)
-	if host != nil {
-		r.held = s.heldBy(r.name, *host, *pid, *silent)
+	// What other tables have is read after that, by a statement of its own, which sees what others wrote meanwhile.
+	if err = s.readLocked(ctx, tx, &r); err == nil && r.held != nil { // perhaps by a process that is dead
+		if err = s.db.Bury(ctx, tx); err == nil {
+			err = s.readLocked(ctx, tx, &r)
+		}
+	}
+	if errors.Is(err, pgx.ErrNoRows) { // it was just deleted
+		_, err = run.PickID(typed, nil)
 	}
 	return r, err
 }
 
-// heldBy returns the error of a run that a member holds, which was last seen some seconds ago.
+// readLocked reads the state of a locked run and of its lease.
+func (s *Store) readLocked(ctx context.Context, tx pgx.Tx, r *locked) error {
+	var gap []byte
+	var host *string
+	var pid *int
+	var silent *float64
+	err := tx.QueryRow(ctx, `SELECT r.status, r.gap, l.epoch, coalesce(l.member, 0), l.working AND l.member IS NOT NULL AND m.id IS NULL, l.progress, m.host, m.pid, `+postgres.Silence+`
+		FROM loki.leases l JOIN loki.runs r ON r.id = l.run LEFT JOIN loki.members m ON m.id = l.member WHERE l.run = $1`, r.id).
+		Scan(&r.status, &gap, &r.epoch, &r.member, &r.left, &r.progress, &host, &pid, &silent)
+	if r.gap, r.held = s.reader().Gap(gap), nil; host != nil {
+		r.held = s.heldBy(r.name, *host, *pid, *silent)
+	}
+	return err
+}
+
+// heldBy returns the error of a run that a member holds, which gave no sign of life for some seconds.
 func (s *Store) heldBy(name, host string, pid int, silent float64) *run.LeaseError {
 	held := &run.LeaseError{ID: name, Owner: fmt.Sprintf("process %d on %s", pid, postgres.Original(host))}
 	ago := time.Duration(silent * float64(time.Second))
 	if dead := s.db.Dead(); ago > dead/2 { // it lacks a sign of life
-		held.Until = s.o.Now().Add(dead - ago)
+		held.Until = s.o.Now().Add(max(dead-ago, time.Second))
 	}
 	return held
 }

@@ -28,13 +28,14 @@ type about struct {
 	Files       map[string]string `json:"files,omitempty"`
 	Served      bool              `json:"served,omitempty"`
 	Terms       *run.Terms        `json:"terms,omitempty"`
+	EqualWrites bool              `json:"equal_writes,omitempty"`
 }
 
 // About returns the document of what a run is created with, without its agent, directory and owner.
 func (f Sealer) About(info run.Info) (Document, error) {
 	return f.Encode(about{
 		Kind: info.Kind, Question: info.Question, AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
-		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served, Terms: info.Terms,
+		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served, Terms: info.Terms, EqualWrites: info.EqualWrites,
 	})
 }
 
@@ -63,7 +64,7 @@ func (r Reader) Describe(info *run.Info, created, ended, checkpoint []byte) erro
 	}
 	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
 	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
-	info.Served, info.Terms = a.Served, a.Terms
+	info.Served, info.Terms, info.EqualWrites = a.Served, a.Terms, a.EqualWrites
 	info.ByName, info.Files, info.Kind, info.Question = a.ByName, a.Files, a.Kind, a.Question
 	if ended != nil {
 		var e ending
@@ -100,6 +101,7 @@ type taskDoc struct {
 	Ended    bool           `json:"ended,omitempty"`
 	Output   string         `json:"output,omitempty"`
 	Failure  *graph.Failure `json:"failure,omitempty"`
+	Inner    graph.Failed   `json:"inner,omitzero"`
 	Canceled bool           `json:"canceled,omitempty"`
 	Visit    *visitDoc      `json:"visit"`
 }
@@ -107,7 +109,7 @@ type taskDoc struct {
 // Task returns the documents of a finished task: what it is, and the values it writes.
 func (f Sealer) Task(t run.TaskRecord) (doc, writes Document, err error) {
 	r := t.Result
-	doc, err = f.Encode(taskDoc{r.Targets, r.Taken, r.Ended, r.Output, r.Failure, r.Canceled, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
+	doc, err = f.Encode(taskDoc{r.Targets, r.Taken, r.Ended, r.Output, r.Failure, r.Inner, r.Canceled, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
 	if err != nil {
 		return doc, writes, fmt.Errorf("recording the task of node %q: %w", r.Node, err)
 	}
@@ -123,7 +125,7 @@ func (r Reader) Task(step int, node string, doc, writes []byte) (run.TaskRecord,
 	}
 	t.Visit = d.Visit.visit()
 	t.Result.Node, t.Result.Targets, t.Result.Ended, t.Result.Output, t.Result.Failure = node, d.Targets, d.Ended, d.Output, d.Failure
-	t.Result.Taken, t.Result.Canceled = d.Taken, d.Canceled
+	t.Result.Taken, t.Result.Canceled, t.Result.Inner = d.Taken, d.Canceled, d.Inner
 	written, err := r.Value(writes)
 	if err != nil {
 		return t, err
@@ -182,11 +184,12 @@ func decodeGap(data []byte) *run.Gap {
 	return g
 }
 
-// AddGap makes info that of a run with a gap, nil for none.
+// AddGap makes info, which has its last super-step, that of a run with a gap, nil for none.
 func AddGap(info *run.Info, g *run.Gap) {
 	if g == nil {
 		return
 	}
+	g.Step = max(g.Step, info.Steps) // a note on a full disk does not have it
 	info.Gap = g
 	if g.Status != "" {
 		info.Status, info.Error = g.Status, g.Error

@@ -26,7 +26,7 @@ func Tables() []Table {
 		{Name: "tasks", Columns: []string{"step", "node", "doc", "writes"}},
 		{Name: "steps", Columns: []string{"n", "step", "node", "key", "kind", "name", "at", "size", "result"}},
 		{Name: "questions", Columns: []string{"id", "n", "step", "node", "key", "answered", "doc"}},
-		{Name: "signals", Columns: []string{"n", "name", "at", "doc", "taken"}},
+		{Name: "signals", Columns: []string{"n", "name", "at", "doc", "taken", "key"}},
 		{Name: "events", Columns: []string{"first", "batch"}},
 	}
 }

@@ -28,15 +28,16 @@ type Snapshot struct {
 
 // progress is the document of a checkpoint: all but the state.
 type progress struct {
-	Frontier []string       `json:"frontier,omitempty"`
-	Waiting  []string       `json:"waiting,omitempty"`
-	Visits   map[string]int `json:"visits,omitempty"` // those that changed; 0 for one that is gone
-	Taken    map[string]int `json:"taken,omitempty"`  // those that changed; 0 for one that is gone
-	Arrived  map[string]int `json:"arrived,omitempty"`
-	Failures int            `json:"failures,omitempty"`
-	Done     bool           `json:"done,omitempty"`
-	Output   string         `json:"output,omitempty"`
-	Usage    chat.Usage     `json:"usage"`
+	Frontier  []string       `json:"frontier,omitempty"`
+	Waiting   []string       `json:"waiting,omitempty"`
+	Visits    map[string]int `json:"visits,omitempty"` // those that changed; 0 for one that is gone
+	Taken     map[string]int `json:"taken,omitempty"`  // those that changed; 0 for one that is gone
+	Arrived   map[string]int `json:"arrived,omitempty"`
+	Failures  int            `json:"failures,omitempty"`
+	Unhandled int            `json:"unhandled,omitempty"`
+	Done      bool           `json:"done,omitempty"`
+	Output    string         `json:"output,omitempty"`
+	Usage     chat.Usage     `json:"usage"`
 
 	Same    int            `json:"same_effects,omitempty"` // of the effects before, from the first on, those that are there still
 	Effects []graph.Effect `json:"effects,omitempty"`      // behind them
@@ -74,7 +75,7 @@ func (f Sealer) Checkpoint(before *Snapshot, c run.Checkpoint, visits []run.Visi
 	}
 	e.Step = c.Step
 	p := progress{
-		Frontier: c.Frontier, Waiting: c.Waiting, Failures: c.Failures, Done: c.Done, Output: c.Output, Usage: c.Usage,
+		Frontier: c.Frontier, Waiting: c.Waiting, Failures: c.Failures, Unhandled: c.Unhandled, Done: c.Done, Output: c.Output, Usage: c.Usage,
 		Visits: changedVisits(before.Visits, c.Visits, visits), Taken: changedVisits(before.Taken, c.Taken, nil), Arrived: c.Arrived,
 		Undoing: c.Undoing,
 	}
@@ -266,7 +267,7 @@ func (s *Snapshot) Advance(r Reader, data []byte) error {
 		s.Effects = nil
 	}
 	s.Undoing = p.Undoing
-	s.Frontier, s.Waiting, s.Failures, s.Done, s.Output, s.Usage = p.Frontier, p.Waiting, p.Failures, p.Done, p.Output, p.Usage
+	s.Frontier, s.Waiting, s.Failures, s.Unhandled, s.Done, s.Output, s.Usage = p.Frontier, p.Waiting, p.Failures, p.Unhandled, p.Done, p.Output, p.Usage
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 // signal gives a run a signal.
 func (s *suite) signal(id, name, value string) run.Signal {
 	s.Helper()
-	sig, err := s.store.Signal(s.Context(), id, name, []byte(value))
+	sig, err := s.store.Signal(s.Context(), id, name, []byte(value), "")
 	s.ok(err)
 	return sig
 }
@@ -91,14 +91,14 @@ func (s *suite) utc(list []run.Signal) []run.Signal {
 // once get different numbers.
 func (s *suite) signalErrors() {
 	ctx := s.Context()
-	if _, err := s.store.Signal(ctx, "zzzzzzzz", "paid", []byte("1")); fault.CodeOf(err) != fault.NotFound {
+	if _, err := s.store.Signal(ctx, "zzzzzzzz", "paid", []byte("1"), ""); fault.CodeOf(err) != fault.NotFound {
 		s.Errorf("signal to a run that does not exist: %v", err)
 	}
 	j := s.begin()
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			if _, err := s.store.Signal(context.WithoutCancel(ctx), j.ID(), "paid", fmt.Append(nil, i)); err != nil {
+			if _, err := s.store.Signal(context.WithoutCancel(ctx), j.ID(), "paid", fmt.Append(nil, i), ""); err != nil {
 				s.Error(err)
 			}
 		})
@@ -112,14 +112,25 @@ func (s *suite) signalErrors() {
 	if n := len(s.listed(j.ID())); n != 8 {
 		s.Errorf("%d signals are on record, want 8", n)
 	}
+	sent := func(want int) {
+		s.Helper()
+		sig, err := s.store.Signal(ctx, j.ID(), "paid", []byte("1"), "request")
+		s.ok(err)
+		if sig.Number != want || sig.Key != "request" {
+			s.Errorf("the signal of a request is %+v, want number %d", sig, want)
+		}
+	}
+	sent(9)
+	sent(9)
 	lost := s.takeOver(s.T, s.store, j.ID())
 	if _, _, err := j.Take(ctx, "paid", "1/a/wait", time.Time{}); !errors.Is(err, run.ErrLeaseLost) {
 		s.Errorf("taken without the lease: %v", err)
 	}
 	s.ok(lost.End(ctx, run.Ending{Status: run.Done}))
 	s.ok(lost.Close())
+	sent(9) // sent again after the run took it and ended
 	ended := new(run.EndedError)
-	if _, err := s.store.Signal(ctx, j.ID(), "paid", []byte("1")); !errors.As(err, &ended) {
+	if _, err := s.store.Signal(ctx, j.ID(), "paid", []byte("1"), ""); !errors.As(err, &ended) {
 		s.Errorf("signal to a run that is done: %v", err)
 	}
 	if _, _, err := lost.Take(ctx, "paid", "1/a/wait", time.Time{}); !errors.Is(err, run.ErrClosed) {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"loki/internal/atomicfile"
 	"loki/internal/fault"
 	"loki/internal/run"
 	"loki/internal/run/record"
@@ -24,6 +26,9 @@ func explain(path string, err error) error {
 	}
 	if _, ok := errors.AsType[*fault.Error](err); ok || errors.Is(err, run.ErrLeaseLost) {
 		return err
+	}
+	if isFull(path, err) {
+		return full(path, err)
 	}
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return fault.Wrap(fault.Failure, &passing{err}, "opening %s failed", path)
@@ -49,8 +54,6 @@ func explain(path string, err error) error {
 		return err
 	}
 	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_FULL:
-		return full(path, err)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH:
 		return damaged(path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_CANTOPEN:
@@ -82,6 +85,27 @@ func damaged(path string, err error) error {
 func damagedRun(path, name string, err error) error {
 	return fault.Wrap(fault.Failure, err, "the record of run %s in %s is damaged", name, path).
 		WithHint("other runs are not affected: loki --runs; to begin a new file, move this one aside: %s", moveAside(path))
+}
+
+// isFull reports whether an error is that of a full disk, or of a used-up quota. SQLite has a code of its own only for some of
+// them; others look like any failure to read, write, enlarge or create a file.
+func isFull(path string, err error) bool {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_FULL:
+			return true
+		case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+			if dir := filepath.Dir(path); isDir(dir) {
+				err = atomicfile.Probe(dir)
+			}
+		}
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func full(path string, err error) error {

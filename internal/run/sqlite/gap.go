@@ -52,6 +52,14 @@ func (s *Store) readMark(name string) *run.Gap {
 // gap returns the gap that a note describes, nil for no note.
 func (s *Store) gap(data []byte) *run.Gap { return record.Reader{Show: s.o.Unseal}.Gap(data) }
 
+// addStep adds the last super-step on record to a note that does not have it, as it was written on a full disk.
+func addStep(c *conn, id int64, g *run.Gap) error {
+	var last int
+	_, err := c.row("SELECT coalesce(max(step), 0) FROM checkpoints WHERE run = ?", []any{id}, &last)
+	g.Step = max(g.Step, last)
+	return err
+}
+
 // marks returns the ids of the runs with a note beside the database.
 func (s *Store) marks() []string {
 	entries, err := os.ReadDir(filepath.Dir(s.path))
@@ -92,6 +100,9 @@ func (s *Store) adoptMarks() {
 			if err != nil || !ok {
 				return err // the note of a run that was deleted goes with it
 			}
+			if err := addStep(s.writer, id, g); err != nil {
+				return err
+			}
 			return s.writeGap(s.writer, &blobKeeper{run: id, known: make(map[record.Hash]int64)}, *g)
 		})
 		if err == nil {
@@ -123,7 +134,7 @@ func (s *Store) writeGap(c *conn, blobs *blobKeeper, g run.Gap) error {
 // gapOf returns the gap of a run, nil for none.
 func (s *Store) gapOf(c *conn, id int64, name string) (*run.Gap, error) {
 	if g := s.readMark(name); g != nil {
-		return g, nil
+		return g, addStep(c, id, g)
 	}
 	var data []byte
 	ok, err := c.row("SELECT gap FROM runs WHERE id = ?", []any{id}, &data)

@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/process/identity"
 	"loki/internal/run"
 	"loki/internal/steps"
 )
@@ -39,13 +40,13 @@ func (c *clock) advance(d time.Duration) {
 }
 
 // elsewhere is a process on another machine.
-func elsewhere(pid int) *Owner {
-	return &Owner{Host: "elsewhere", Boot: "its boot", Machine: "m", PID: pid, Born: "1"}
+func elsewhere(pid int) *identity.Process {
+	return &identity.Process{Host: "elsewhere", Boot: "its boot", Machine: "m", PID: pid, Born: "1"}
 }
 
 // inContainer is a process that the others cannot see, on the same system as elsewhere.
-func inContainer(pid int) *Owner {
-	return &Owner{Host: "container", Boot: "its boot", Machine: "c", PID: pid, Born: "1"}
+func inContainer(pid int) *identity.Process {
+	return &identity.Process{Host: "container", Boot: "its boot", Machine: "c", PID: pid, Born: "1"}
 }
 
 func recordStep(j run.Journal, key string) error {
@@ -54,7 +55,7 @@ func recordStep(j run.Journal, key string) error {
 
 // two returns two stores over one file, of processes that cannot see each other, and the
 // journal of a run that the first one holds. The second one belongs to other.
-func two(t *testing.T, other *Owner) (c *clock, second *Store, j run.Journal) {
+func two(t *testing.T, other *identity.Process) (c *clock, second *Store, j run.Journal) {
 	c = newClock()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	// The goroutine that gives signs of life goes by the real time and does not come to it.
@@ -68,7 +69,9 @@ func two(t *testing.T, other *Owner) (c *clock, second *Store, j run.Journal) {
 }
 
 // afar is a process on a third machine.
-func afar() *Owner { return &Owner{Host: "afar", Boot: "boot", Machine: "another", PID: 2, Born: "1"} }
+func afar() *identity.Process {
+	return &identity.Process{Host: "afar", Boot: "boot", Machine: "another", PID: 2, Born: "1"}
+}
 
 // checkHeld checks that a run cannot be opened, and when it can be.
 func checkHeld(t *testing.T, s *Store, j run.Journal, until time.Time) {
@@ -101,7 +104,7 @@ func TestLeaseInAnotherContainer(t *testing.T) {
 }
 
 func TestSignOfLife(t *testing.T) {
-	for name, other := range map[string]*Owner{"container": inContainer(2), "machine": afar()} {
+	for name, other := range map[string]*identity.Process{"container": inContainer(2), "machine": afar()} {
 		t.Run(name, func(t *testing.T) {
 			c, second, j := two(t, other)
 			checkHeld(t, second, j, c.now().Add(time.Hour))
@@ -121,12 +124,12 @@ func TestSignOfLife(t *testing.T) {
 
 // TestLeaseExpires has a process on a machine of whose clocks nothing is known.
 func TestLeaseExpires(t *testing.T) {
-	for name, other := range map[string]*Owner{"known_start": afar(), "unknown_start": {Host: "afar", Machine: "another", PID: 2, Born: "1"}} {
+	for name, other := range map[string]*identity.Process{"known_start": afar(), "unknown_start": {Host: "afar", Machine: "another", PID: 2, Born: "1"}} {
 		t.Run(name, func(t *testing.T) { checkLeaseExpires(t, other) })
 	}
 }
 
-func checkLeaseExpires(t *testing.T, other *Owner) {
+func checkLeaseExpires(t *testing.T, other *identity.Process) {
 	c, second, j := two(t, other)
 	for _, tt := range []struct {
 		jump   time.Duration
@@ -180,10 +183,10 @@ func checkLeaseExpires(t *testing.T, other *Owner) {
 // TestWatchersOfUnknownStarts has two systems that watch a lease and cannot say which start of
 // theirs it is: neither takes the watch of the other for its own.
 func TestWatchersOfUnknownStarts(t *testing.T) {
-	c, second, j := two(t, &Owner{Host: "afar", Machine: "another", PID: 2, Born: "1"})
+	c, second, j := two(t, &identity.Process{Host: "afar", Machine: "another", PID: 2, Born: "1"})
 	third := open(t, second.path, Options{
 		Now: c.now, Live: func() time.Duration { return c.since() + 240*time.Hour }, LeaseTime: time.Hour,
-		Owner: &Owner{Host: "farther", Machine: "a third", PID: 3, Born: "1"},
+		Owner: &identity.Process{Host: "farther", Machine: "a third", PID: 3, Born: "1"},
 	})
 	checkHeld(t, second, j, c.now().Add(time.Hour))
 	checkHeld(t, third, j, c.now().Add(time.Hour))
@@ -278,17 +281,17 @@ func TestConfirm(t *testing.T) {
 }
 
 func TestLeaseOfDeadProcess(t *testing.T) {
-	self := thisProcess()
+	self := identity.Self()
 	for _, tt := range []struct {
 		name  string
-		owner Owner
+		owner identity.Process
 		free  bool
 	}{
 		{"alive", *self, false}, // whatever the clocks say
-		{"another_start_time", Owner{Host: self.Host, Machine: self.Machine, PID: self.PID, Born: "0"}, true},
-		{"unknown_start_time", Owner{Host: self.Host, Machine: self.Machine, PID: self.PID}, false},
-		{"no_such_process", Owner{Host: self.Host, Machine: self.Machine, PID: 1 << 30, Born: "0"}, true},
-		{"on_another_machine", Owner{Host: self.Host, Machine: "another", PID: 1 << 30, Born: "0"}, false},
+		{"another_start_time", identity.Process{Host: self.Host, Machine: self.Machine, PID: self.PID, Born: "0"}, true},
+		{"unknown_start_time", identity.Process{Host: self.Host, Machine: self.Machine, PID: self.PID}, false},
+		{"no_such_process", identity.Process{Host: self.Host, Machine: self.Machine, PID: 1 << 30, Born: "0"}, true},
+		{"on_another_machine", identity.Process{Host: self.Host, Machine: "another", PID: 1 << 30, Born: "0"}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "another_start_time" && self.Born == "" {
@@ -300,7 +303,7 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 			o := Options{}
 			if tt.name == "alive" {
 				o.Now = func() time.Time { return time.Now().Add(1000 * time.Hour) }
-				o.Live = func() time.Duration { return liveClock() + 1000*time.Hour }
+				o.Live = func() time.Duration { return identity.LiveClock() + 1000*time.Hour }
 			}
 			other := open(t, path, o)
 			infos, err := other.Runs(t.Context(), run.Query{})
@@ -324,8 +327,8 @@ func TestLeaseOfDeadProcess(t *testing.T) {
 // TestLeaseFromBeforeRestart has a lease of this computer's name that ended before the system
 // was started.
 func TestLeaseFromBeforeRestart(t *testing.T) {
-	self := thisProcess()
-	if self.Boot == "" || bootTime().IsZero() {
+	self := identity.Self()
+	if self.Boot == "" || identity.BootTime().IsZero() {
 		t.Skip("when the system was started is not known")
 	}
 	long := time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -333,19 +336,19 @@ func TestLeaseFromBeforeRestart(t *testing.T) {
 		name       string
 		host, boot string
 		began      time.Time
-		opener     *Owner
+		opener     *identity.Process
 		free       bool
 	}{
 		{"restarted", self.Host, "an earlier start", long, nil, true},
 		{"clock_says_later", self.Host, "an earlier start", time.Now(), nil, false},
 		{"another_computer", "elsewhere", "an earlier start", long, nil, false},
 		{"unknown_start", self.Host, "", long, nil, false},
-		{"unknown_start_here", self.Host, "an earlier start", long, &Owner{Host: self.Host, Machine: "m", PID: 2}, false},
-		{"opener_of_another_start", self.Host, "an earlier start", long, &Owner{Host: self.Host, Boot: "another", Machine: "m", PID: 2}, false},
+		{"unknown_start_here", self.Host, "an earlier start", long, &identity.Process{Host: self.Host, Machine: "m", PID: 2}, false},
+		{"opener_of_another_start", self.Host, "an earlier start", long, &identity.Process{Host: self.Host, Boot: "another", Machine: "m", PID: 2}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
-			owner := &Owner{Host: tt.host, Boot: tt.boot, Machine: "as it was", PID: 1, Born: "1"}
+			owner := &identity.Process{Host: tt.host, Boot: tt.boot, Machine: "as it was", PID: 1, Born: "1"}
 			first := open(t, path, Options{Owner: owner, Now: func() time.Time { return tt.began }, Live: func() time.Duration { return 0 }})
 			j := create(t, first, run.Checkpoint{}.State)
 			second := open(t, path, Options{Owner: tt.opener})
@@ -363,12 +366,12 @@ func TestLeaseFromBeforeRestart(t *testing.T) {
 }
 
 func TestThisProcess(t *testing.T) {
-	self := thisProcess()
+	self := identity.Self()
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this computer"
 	}
-	if self.PID != os.Getpid() || self.Host != host || self.life(self.Machine) == dead {
+	if self.PID != os.Getpid() || self.Host != host || self.Life(self.Machine) == identity.Dead {
 		t.Errorf("this process is %+v", self)
 	}
 }

@@ -1,77 +1,22 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"loki/internal/fault"
+	"loki/internal/process/identity"
 	"loki/internal/run"
 )
-
-// Owner is the identity of a process that takes leases.
-type Owner struct {
-	Host    string // its name, for people
-	Boot    string // one start of the system, on which Options.Live is one clock for all; empty if unknown
-	Machine string // where PID means this process: one start of a system and, in it, one space of process ids
-	PID     int
-	Born    string // when the process was started, in the system's own terms; empty if that is unknown
-}
-
-func (o Owner) String() string { return fmt.Sprintf("process %d on %s", o.PID, o.Host) }
-
-// clock returns a name of the live clock of o's system: that of its start or, if that is
-// unknown, of the machine. The clock of a machine that was started again shows less time than
-// has passed since its last start, so a watch from then lasts too long and never too short.
-func (o Owner) clock() string { return cmp.Or(o.Boot, o.Machine) }
-
-func thisProcess() *Owner {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "this computer"
-	}
-	boot, space := machine()
-	o := &Owner{Host: host, Boot: boot, Machine: host + "/" + boot + "/" + space, PID: os.Getpid()}
-	o.Born, _ = processBorn(o.PID)
-	return o
-}
-
-// life is what is known of whether a process lives.
-type life int
-
-const (
-	unknown life = iota
-	living
-	dead
-)
-
-// life returns what a process of the given machine can see of o's.
-func (o Owner) life(machine string) life {
-	if o.Machine != machine {
-		return unknown
-	}
-	born, alive := processBorn(o.PID)
-	switch {
-	case !alive:
-		return dead
-	case born == "" || o.Born == "":
-		return unknown // it may be another process with the same id
-	case born != o.Born:
-		return dead
-	}
-	return living
-}
 
 // lease is a row of leases.
 type lease struct {
 	token []byte
 	epoch int64
-	owner Owner
+	owner identity.Process
 	until int64 // by the clock on the wall: a hint for lists only
 	ends  int64 // by the live clock of owner.Boot
 	beats int64 // signs of life
@@ -122,10 +67,10 @@ func findLease(c *conn, id int64) (l lease, ok bool, err error) {
 // seen is false if that began to count just now.
 func (s *Store) holds(l lease) (held bool, until time.Time, seen bool) {
 	me := s.o.Owner
-	switch l.owner.life(me.Machine) {
-	case living:
+	switch l.owner.Life(me.Machine) {
+	case identity.Living:
 		return true, time.Time{}, true
-	case dead:
+	case identity.Dead:
 		return false, time.Time{}, true
 	}
 	var left time.Duration
@@ -134,7 +79,7 @@ func (s *Store) holds(l lease) (held bool, until time.Time, seen bool) {
 		left, seen = time.Duration(l.ends)-s.o.Live(), true
 	case s.restarted(l):
 		return false, time.Time{}, true
-	case l.watcher != "" && l.watcher == me.clock() && l.watched == l.beats && l.since <= int64(s.o.Live()):
+	case l.watcher != "" && l.watcher == me.Clock() && l.watched == l.beats && l.since <= int64(s.o.Live()):
 		left, seen = time.Duration(l.since)+s.o.LeaseTime-s.o.Live(), true
 	default:
 		left = s.o.LeaseTime
@@ -146,17 +91,11 @@ func (s *Store) holds(l lease) (held bool, until time.Time, seen bool) {
 // the holder is gone.
 func (s *Store) restarted(l lease) bool {
 	me := s.o.Owner
-	if l.owner.Host != me.Host || l.owner.Boot == "" || me.Boot == "" || s.o.Owner.Boot != thisBoot() {
+	if l.owner.Host != me.Host || l.owner.Boot == "" || me.Boot == "" || s.o.Owner.Boot != identity.ThisBoot() {
 		return false
 	}
-	started := bootTime()
+	started := identity.BootTime()
 	return !started.IsZero() && moment(l.until).Before(started)
-}
-
-// thisBoot returns the id of this start of the system.
-func thisBoot() string {
-	boot, _ := machine()
-	return boot
 }
 
 // active reports whether a process is taken to hold the lease, as a list says it. A
@@ -183,7 +122,7 @@ func (s *Store) free(c *conn, id int64, name string) error {
 		return nil
 	}
 	if !seen {
-		if _, err := c.exec("UPDATE leases SET watcher = ?, watched = ?, since = ? WHERE run = ?", s.o.Owner.clock(), l.beats, int64(s.o.Live()), id); err != nil {
+		if _, err := c.exec("UPDATE leases SET watcher = ?, watched = ?, since = ? WHERE run = ?", s.o.Owner.Clock(), l.beats, int64(s.o.Live()), id); err != nil {
 			return err
 		}
 	}

@@ -364,6 +364,28 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 	return infos, err
 }
 
+// Stamps implements [run.Stamper]. A run that has ended was written last when it ended.
+func (s *Store) Stamps(ctx context.Context) (map[string]string, error) {
+	const query = `
+		SELECT name, status, CASE WHEN status NOT IN ('running', 'suspended') THEN updated ELSE max(updated,
+			coalesce((SELECT at FROM checkpoints WHERE run = r.id ORDER BY step DESC LIMIT 1), 0),
+			coalesce((SELECT max(at) FROM (SELECT at FROM steps WHERE run = r.id ORDER BY n DESC LIMIT 64)), 0)) END
+		FROM runs r`
+	stamps := make(map[string]string)
+	err := s.view(ctx, func(c *conn) error {
+		var name, status string
+		var updated int64
+		return c.rows(query, nil, []any{&name, &status, &updated}, func() error {
+			stamps[name] = run.Stamp(run.Status(status), updated)
+			return nil
+		})
+	})
+	if errors.Is(err, errNoFile) {
+		err = nil
+	}
+	return stamps, err
+}
+
 // Claim gives a run that has no owner to owner.
 func (s *Store) Claim(_ context.Context, id string, owner auth.Owner) (*auth.Owner, error) {
 	var subject, key sql.NullString

@@ -3,7 +3,7 @@ package sqlite
 // Identity of the file, in its header.
 const (
 	applicationID = 0x4c6f6b69 // "Loki"
-	schemaVersion = 6
+	schemaVersion = 7
 )
 
 // schema has the steps from each version of the schema to the next, beginning with
@@ -13,7 +13,7 @@ const (
 // Tables that begin with run hold a run's rows next to each other, in order, so that
 // new rows go to the end and a run is read, or deleted, in one piece. Times are
 // nanoseconds since 1970.
-var schema = [schemaVersion]string{schema1, schema2, schema3, schema4, schema5, schema6}
+var schema = [schemaVersion]string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}
 
 const schema1 = `
 CREATE TABLE runs (
@@ -145,4 +145,8 @@ CREATE TABLE signals (
 	taken TEXT,                    -- names the wait that took it; null for none
 	PRIMARY KEY (run, n)
 ) WITHOUT ROWID;
+`
+
+const schema7 = `
+ALTER TABLE signals ADD COLUMN key TEXT NOT NULL DEFAULT ''; -- of the request that sent it; empty for none
 `

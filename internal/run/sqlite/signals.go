@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"loki/internal/run"
@@ -10,12 +11,21 @@ import (
 )
 
 // Signal keeps a signal, also for a run that another process holds.
-func (s *Store) Signal(_ context.Context, id, name string, value []byte) (sig run.Signal, err error) {
+func (s *Store) Signal(_ context.Context, id, name string, value []byte, key string) (sig run.Signal, err error) {
 	doc := s.seal().EncodeJSON(value)
 	err = s.write("signal", false, func(c *conn) error {
 		row, found, err := findRun(c, id)
 		if err != nil {
 			return err
+		}
+		if key != "" {
+			sent, err := readSignals(c, s.readBlobs(c), row)
+			if i := slices.IndexFunc(sent, func(s run.Signal) bool { return s.Key == key }); i >= 0 || err != nil {
+				if err == nil {
+					sig = sent[i]
+				}
+				return err
+			}
 		}
 		var status string
 		if _, err := c.row("SELECT status FROM runs WHERE id = ?", []any{row}, &status); err != nil {
@@ -28,11 +38,11 @@ func (s *Store) Signal(_ context.Context, id, name string, value []byte) (sig ru
 		if err := keeper.put(c, doc); err != nil {
 			return err
 		}
-		sig = run.Signal{Name: name, Value: value, At: s.o.Now()}
+		sig = run.Signal{Name: name, Value: value, At: s.o.Now(), Key: key}
 		if _, err := c.row("SELECT coalesce(max(n), 0) + 1 FROM signals WHERE run = ?", []any{row}, &sig.Number); err != nil {
 			return err
 		}
-		if _, err := c.exec("INSERT INTO signals (run, n, name, at, doc) VALUES (?, ?, ?, ?, ?)", row, sig.Number, name, sig.At.UnixNano(), doc.Data); err != nil {
+		if _, err := c.exec("INSERT INTO signals (run, n, name, at, doc, key) VALUES (?, ?, ?, ?, ?, ?)", row, sig.Number, name, sig.At.UnixNano(), doc.Data, key); err != nil {
 			return err
 		}
 		_, err = c.exec("UPDATE runs SET updated = max(updated, ?) WHERE id = ?", sig.At.UnixNano(), row)
@@ -68,12 +78,12 @@ func readSignals(c *conn, blobs record.Reader, id int64) (signals []run.Signal, 
 	var sig run.Signal
 	var at int64
 	var data, taken []byte
-	err = c.rows("SELECT n, name, at, doc, taken FROM signals WHERE run = ? ORDER BY n", []any{id}, []any{&sig.Number, &sig.Name, &at, &data, &taken}, func() error {
+	err = c.rows("SELECT n, name, at, doc, taken, key FROM signals WHERE run = ? ORDER BY n", []any{id}, []any{&sig.Number, &sig.Name, &at, &data, &taken, &sig.Key}, func() error {
 		text, err := blobs.JSON(data)
 		if err != nil {
 			return err
 		}
-		signals = append(signals, run.Signal{Number: sig.Number, Name: sig.Name, Value: text, At: time.Unix(0, at).UTC(), Taken: string(taken)})
+		signals = append(signals, run.Signal{Number: sig.Number, Name: sig.Name, Value: text, At: time.Unix(0, at).UTC(), Taken: string(taken), Key: sig.Key})
 		data, taken = nil, nil
 		return nil
 	})

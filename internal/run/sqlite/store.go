@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/atomicfile"
 	"loki/internal/fault"
+	"loki/internal/process/identity"
 	"loki/internal/run"
 )
 
@@ -42,12 +43,12 @@ func (d Durability) synchronous() string {
 
 // Options configure a store. The zero Options are usable.
 type Options struct {
-	Durability Durability       // empty means Process
-	Now        func() time.Time // nil means time.Now
-	LeaseTime  time.Duration    // how long a lease lasts without a sign of life; 0 means 30 s
-	Owner      *Owner           // who takes leases; nil means this process
+	Durability Durability        // empty means Process
+	Now        func() time.Time  // nil means time.Now
+	LeaseTime  time.Duration     // how long a lease lasts without a sign of life; 0 means 30 s
+	Owner      *identity.Process // who takes leases; nil means this process
 	// Live is a clock that goes while the system does and is never set: the same for
-	// all processes of one Owner.Boot. Nil means that of the system.
+	// all processes of one Process.Boot. Nil means that of the system.
 	Live func() time.Duration
 
 	// Seal returns a text, JSON or not, as it is stored, such as without secrets, and Unseal
@@ -121,13 +122,13 @@ func Open(path string, o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	if o.Live == nil {
-		o.Live = liveClock
+		o.Live = identity.LiveClock
 	}
 	if o.LeaseTime <= 0 {
 		o.LeaseTime = 30 * time.Second
 	}
 	if o.Owner == nil {
-		o.Owner = thisProcess()
+		o.Owner = identity.Self()
 	}
 	s := &Store{
 		path: abs, o: o, readers: make(chan *conn, maxReaders), done: make(chan struct{}),

@@ -64,7 +64,7 @@ func (p *path) add(ev event.Event) {
 	case event.NodeFinished:
 		if v := p.open[name]; v != nil && ev.AgentID == "" && ev.Item == nil {
 			v.Seconds, v.Targets, v.ended = b.Duration.Seconds(), b.Targets, true
-			v.Failed, v.Error, v.Canceled, v.Waiting = b.Error != "", b.Error, b.Canceled, b.Waiting
+			v.Failed, v.Error, v.Tolerated, v.Canceled, v.Waiting = b.Error != "", b.Error, b.Tolerated, b.Canceled, b.Waiting
 		}
 	}
 }
@@ -101,20 +101,25 @@ func (p *path) around(within string) *visit {
 	return nil
 }
 
-// complete returns the visits on record, and those after so many super-steps that have ended since, or wait.
+// complete returns the visits on record, and those after so many super-steps that have ended since, or wait. Of a super-step that is not
+// over, the visits that ended are on record as well.
 func (p *path) complete(recorded []run.Visit, steps int) []api.Visit {
-	visits := []api.Visit{}
+	visits, known := []api.Visit{}, make(map[visitKey]bool)
 	for _, r := range recorded {
 		v := api.Visit{
 			Step: r.Step, Node: r.Node, Type: string(r.Type), Number: r.Number, Started: r.Started.UTC(), Seconds: r.Duration.Seconds(), Targets: r.Targets,
-			Usage: r.Usage, Retries: r.Retries, Failed: r.Failed, Error: r.Error, Canceled: r.Canceled,
+			Usage: r.Usage, Retries: r.Retries, Failed: r.Failed, Error: r.Error, Tolerated: r.Tolerated, Canceled: r.Canceled,
 		}
-		if of := p.known[visitKey{nil, r.Step, r.Node, r.Number}]; of != nil {
+		key := visitKey{nil, r.Step, r.Node, r.Number}
+		known[key] = true
+		if of := p.known[key]; of != nil {
 			v.Undoes, v.Inner = of.Undoes, endedVisits(of.inner)
 		}
 		visits = append(visits, v)
 	}
-	later := slices.DeleteFunc(slices.Clone(p.visits), func(v *visit) bool { return v.Step <= steps })
+	later := slices.DeleteFunc(slices.Clone(p.visits), func(v *visit) bool {
+		return v.Step <= steps || known[visitKey{nil, v.Step, v.Node, v.Number}]
+	})
 	return append(visits, endedVisits(later)...)
 }
 

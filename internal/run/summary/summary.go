@@ -125,7 +125,7 @@ func totals(visits []api.Visit) []api.NodeTotal {
 		t.Visits++
 		t.Seconds += v.Seconds
 		t.Retries += v.Retries
-		if v.Failed {
+		if t.Failures += v.Tolerated; v.Failed {
 			t.Failures++
 		}
 	}

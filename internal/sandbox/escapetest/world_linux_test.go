@@ -32,6 +32,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"loki/internal/pattern"
 	"loki/internal/process"
 	"loki/internal/sandbox"
 )
@@ -45,6 +46,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "attempt":
 		os.Exit(runAttempts(os.Args[1:]))
+	case "adversary":
+		os.Exit(runAdversary(os.Args[1:]))
 	case "victim":
 		os.Exit(runVictim())
 	}
@@ -152,10 +155,12 @@ func newWorld(t testing.TB, level sandbox.Level) *world {
 	data, err := json.Marshal(w)
 	must(t, err)
 	w.plant(t, filepath.Join(w.Workspace, "world.json"), string(data))
+	dotenv, err := pattern.Compile(w.Workspace + "/**/.env")
+	must(t, err)
 	w.sandbox = sandbox.New(sandbox.Options{
 		Workspace: w.Workspace, Home: w.Home, Getenv: os.Getenv, State: filepath.Join(w.Home, ".local/state/loki"),
 		Own:    []string{filepath.Join(w.Home, ".config/loki"), filepath.Join(w.Home, ".local/state/loki")},
-		Denied: []string{w.Workspace + "/**/.env", w.Workspace + "/.env"},
+		Denied: dotenv.Branches(),
 	})
 	w.before = w.snapshot(t)
 	return w

@@ -64,6 +64,7 @@ type Plan struct {
 // step is a step of a plan as it is written: a call, or the storing of an argument in the data.
 type step struct {
 	store     bool
+	fork      bool
 	result    Result
 	size      uint8  // of what is stored: 4 or 8 bytes
 	skip      uint16 // one more than Call.Skip; 0 is none
@@ -76,6 +77,10 @@ type step struct {
 
 // Add adds a call.
 func (p *Plan) Add(c Call) {
+	if p.steps == nil { // room for most plans, as growing them would be the most expensive part of making one
+		p.steps = make([]step, 0, 600)
+		p.data = append(make([]byte, 0, 24<<10), p.data...)
+	}
 	s := step{result: c.Result, number: uint64(c.Number)}
 	if c.Skip > 0 {
 		s.skip = uint16(c.Skip) + 1
@@ -89,6 +94,14 @@ func (p *Plan) Add(c Call) {
 		s.kinds[i], s.args[i] = a.kind, a.value
 	}
 	p.steps = append(p.steps, s)
+}
+
+// Fork has the rest of the plan carried out by a new process, which the parent of the shim gets as a child: the second one of the process
+// namespace that the shim made before. The first one, also a child of that parent, only reaps; with it all others end. The shim
+// ends when the command is executed.
+func (p *Plan) Fork(label string) {
+	p.Add(Call{Label: label})
+	p.steps[len(p.steps)-1].fork = true
 }
 
 // Store has value, of size bytes (4 or 8), written to the data at an offset from at, which [Plan.Bytes] returned.
@@ -133,11 +146,14 @@ const (
 
 // Encode returns the plan as the shim reads it.
 func (p *Plan) Encode() []byte {
-	words := make([]uint64, headWords, headWords+stepWords*len(p.steps)+len(p.data)/8+1)
+	words := make([]uint64, headWords, headWords+stepWords*len(p.steps)+(len(p.data)+7)/8)
 	for _, s := range p.steps {
 		kind := uint64(s.result)<<8 | uint64(s.size)<<16 | uint64(s.skip)<<32
 		if s.store {
 			kind |= 1
+		}
+		if s.fork {
+			kind |= 2
 		}
 		words = append(words, kind, s.number, uint64(s.label[0])<<32|uint64(s.label[1]), 0, 0)
 		for i, errno := range s.tolerated {
@@ -150,9 +166,9 @@ func (p *Plan) Encode() []byte {
 	}
 	length := 8*len(words) + len(p.data)
 	copy(words, []uint64{magic, uint64(length), uint64(len(p.steps)), uint64(len(p.data))})
-	encoded := make([]byte, 0, length)
-	encoded = append(encoded, unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words))...)
-	return append(encoded, p.data...)
+	encoded := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*cap(words))
+	copy(encoded[8*len(words):], p.data)
+	return encoded[:length]
 }
 
 // decode reads what Encode wrote: words holds its beginning in full words, and the data behind them. It reports false for
@@ -173,6 +189,7 @@ func decode(words []uint64) (p Plan, ok bool) {
 	for i := range p.steps {
 		w := words[headWords+stepWords*i:]
 		s := &p.steps[i]
+		s.fork = w[0]&2 != 0
 		s.store, s.result, s.size, s.skip = w[0]&1 != 0, Result(w[0]>>8), uint8(w[0]>>16), uint16(w[0]>>32)
 		s.number = w[1]
 		s.label = [2]uint32{uint32(w[2] >> 32), uint32(w[2])}
@@ -206,11 +223,13 @@ func (s *step) valid(size uint64) bool {
 	return true
 }
 
-// What the shim reports: nothing if it ended early, executing before the last call, and failed with the error as four
-// bytes and the label behind it.
+// What the shim reports: nothing if it ended early, that it forks, executing before the last call, and failed with the error as four
+// bytes and the label after it. A shim that forked adds the ids of the two processes, in four bytes each.
 const (
+	forks     = 'k'
 	executing = 'x'
 	failed    = 'f'
+	processes = 'p'
 )
 
 // Report is what a shim reported until its report ended.
@@ -218,16 +237,28 @@ type Report struct {
 	Executing bool          // all calls but the last one succeeded
 	Label     string        // of the call that failed; empty if none did
 	Errno     syscall.Errno // of that call
+	// First and Command are the ids of the first process of the namespace and of the command, 0 if the shim did not fork.
+	First, Command int
 }
 
 // ParseReport reads a report.
 func ParseReport(b []byte) Report {
 	var r Report
+	number := func(b []byte) int {
+		return int(int32(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24))
+	}
+	if len(b) > 0 && b[0] == forks {
+		b = b[1:]
+		if at := len(b) - 9; at >= 0 && b[at] == processes {
+			r.First, r.Command = number(b[at+1:]), number(b[at+5:])
+			b = b[:at]
+		}
+	}
 	if len(b) > 0 && b[0] == executing {
 		r.Executing, b = true, b[1:]
 	}
 	if len(b) > 5 && b[0] == failed {
-		r.Errno = syscall.Errno(uint32(b[1]) | uint32(b[2])<<8 | uint32(b[3])<<16 | uint32(b[4])<<24)
+		r.Errno = syscall.Errno(number(b[1:]))
 		r.Label = string(b[5:])
 	}
 	return r

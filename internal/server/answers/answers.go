@@ -78,7 +78,7 @@ func (s *Store) open() (*sql.DB, error) {
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
-	q := url.Values{"_pragma": {"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
+	q := url.Values{"_pragma": {"busy_timeout(30000)", "journal_mode(WAL)", "synchronous(NORMAL)"}, "_txlock": {"immediate"}}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}
 	if filepath.VolumeName(s.path) != "" {
 		u.Path = "/" + u.Path

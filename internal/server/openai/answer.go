@@ -82,6 +82,9 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (a answer, 
 		return answer{}, err
 	}
 	w := &watch{ctx: ctx, out: out, held: r.Form != nil}
+	if ignored := rest.Ignored(ctx); len(ignored) > 0 {
+		w.warn("not supported, and ignored: " + strings.Join(ignored, ", "))
+	}
 	if t.kind == kindAgent {
 		rest.Acts(ctx, audit.AgentActivate)
 		rest.AboutAgent(ctx, t.name)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -20,6 +21,7 @@ type completionRequest struct {
 	Common
 	Messages            []messageShape `json:"messages" minItems:"1" nullable:"false"`
 	ReasoningEffort     string         `json:"reasoning_effort,omitempty"`
+	Reasoning           reasoningShape `json:"reasoning,omitempty" doc:"its effort is read, as other servers do"`
 	MaxTokens           int            `json:"max_tokens,omitempty" minimum:"1"`
 	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty" minimum:"1"`
 	Stop                textsShape     `json:"stop,omitempty"`
@@ -49,7 +51,7 @@ func (c *completionRequest) request() (*request, error) {
 	}
 	r.MaxOutputTokens = max(c.MaxTokens, c.MaxCompletionTokens)
 	r.Constraints.Stop, r.Seed, r.FrequencyPenalty, r.PresencePenalty = c.Stop, c.Seed, c.FrequencyPenalty, c.PresencePenalty
-	if err := r.effort(c.ReasoningEffort, "reasoning_effort"); err != nil {
+	if err := r.effort(cmp.Or(c.ReasoningEffort, c.Reasoning.Effort), "reasoning_effort"); err != nil {
 		return nil, err
 	}
 	if err := r.format(c.ResponseFormat, "response_format"); err != nil {

@@ -49,6 +49,9 @@ type embeddingsInput struct {
 	Body embeddingsRequest
 }
 
+// builtins begins the ids of the models of the program itself.
+const builtins = "builtin:"
+
 // mostInputs is how many texts a request for embeddings may have.
 const mostInputs = 2048
 
@@ -80,7 +83,11 @@ func (s *service) embed(ctx context.Context, in *embeddingsInput) (*embeddings, 
 	}
 	out := &embeddings{Object: "list", Model: b.Model, Data: make([]embedding, 0, len(b.Input))}
 	var used chat.Usage
-	req := provider.EmbedRequest{Model: model.Name, Query: strings.HasSuffix(b.InputType, "query"), Dimensions: b.Dimensions}
+	query := strings.HasSuffix(b.InputType, "query")
+	if b.InputType == "" && strings.HasPrefix(id, builtins) { // clients compare all vectors with each other, and those of its documents have an offset
+		query = true
+	}
+	req := provider.EmbedRequest{Model: model.Name, Query: query, Dimensions: b.Dimensions}
 	for batch := range slices.Chunk(b.Input, size) {
 		req.Texts = batch
 		vectors, u, err := model.Embed(ctx, req)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loki/internal/chat"
+	"loki/internal/input"
 )
 
 // messageShape is one of the messages of a chat completion. The members without a use here are those that
@@ -111,5 +112,5 @@ func readImage(image *imageShape, at string) (chat.Part, error) {
 	default:
 		return chat.Part{}, invalid(at, "%s has to be a data: or an https: URL", at)
 	}
-	return chat.Part{Type: chat.ImagePart, URL: image.URL}, nil
+	return chat.Part{Type: chat.ImagePart, URL: input.PictureURL(image.URL)}, nil
 }

@@ -33,8 +33,8 @@ func Register(a *rest.API, o Options) {
 	s.plain.Switches.NoTools, s.plain.Switches.NoServers = true, true
 	op := func(path, summary string, answer any, events ...string) rest.Operation {
 		return rest.Operation{
-			Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.RunAgents, Idempotent: true, OpenAIErrors: true, Action: audit.Completion,
-			Answer: answer, Events: events,
+			Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.RunAgents, Idempotent: true, OpenAIErrors: true, Large: true, Action: audit.Completion,
+			Ignores: answer != nil, Answer: answer, Events: events,
 		}
 	}
 	rest.Register(a, op("/v1/embeddings", "Turn texts into vectors", nil), s.embed)

@@ -168,7 +168,6 @@ func TestRefusedResponses(t *testing.T) {
 		{"tool", input("builtin:echo", `"Hi"`, `"tools":[{"type":"web_search","filters":{}}]`), "tools[0].type"},
 		{"item", input("builtin:echo", `[{"type":"item_reference","id":"x"}]`, ""), "input[0].type"},
 		{"part", input("builtin:echo", `[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]`, ""), "input[0].content[0].file_id"},
-		{"unknown", input("builtin:echo", `"Hi"`, `"seed":3`), "seed"},
 		{"empty", input("builtin:echo", `[]`, ""), "input"},
 		{"no_input", `{"model":"builtin:echo"}`, "input"},
 		{"verbosity", input("builtin:echo", `"Hi"`, `"text":{"verbosity":"low"}`), "text.verbosity"},

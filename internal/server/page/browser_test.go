@@ -359,7 +359,7 @@ func (p *tab) hash(prefix string) string {
 
 func TestBrowser(t *testing.T) {
 	b := browser(t)
-	s := servertest.Program(t, files(t, ""))
+	s := servertest.Program(t, files(t, "api: {limits: {max_body_bytes: 1048576}}\n"))
 	waiting := sync.OnceValue(func() string { return begin(t, s, "release", "Write the notes") })
 	for name, test := range map[string]func(*testing.T){
 		"answer_in_two_tabs": func(t *testing.T) { testAnswer(t, b, s) },
@@ -367,6 +367,7 @@ func TestBrowser(t *testing.T) {
 		"many_events":        func(t *testing.T) { testMany(t, b, s) },
 		"hostile":            func(t *testing.T) { testHostile(t, b, s) },
 		"chat":               func(t *testing.T) { testChat(t, b, s) },
+		"chat_fails":         func(t *testing.T) { testChatFails(t, b, s) },
 		"fork_and_compare":   func(t *testing.T) { testFork(t, b, s, waiting()) },
 		"cancel_on_a_phone":  func(t *testing.T) { testCancel(t, b, s) },
 		"budget":             func(t *testing.T) { testBudget(t, b, s) },
@@ -456,7 +457,7 @@ func testReload(t *testing.T, b context.Context, s *servertest.Server, id string
 
 // A server that dies and comes back: the page says that the connection is lost, and goes on where it was.
 func testRestart(t *testing.T, b context.Context) {
-	s := servertest.Program(t, files(t, ""))
+	s := servertest.Program(t, files(t, "api: {limits: {max_body_bytes: 1048576}}\n"))
 	id := begin(t, s, "release", "Write the notes")
 	p := newTab(t, b, s.URL)
 	p.allow("net::ERR")
@@ -568,7 +569,7 @@ func testChat(t *testing.T, b context.Context, s *servertest.Server) {
 	}
 	p.visit("#/agents/guide")
 	p.press(".begin", "Chat with it")
-	p.until(`document.querySelector("header.title select").value === "agent:guide"`)
+	p.until(`document.querySelector("header.title select").value === "agent:guide" && !document.querySelector("header.title select").disabled`)
 	// What the server would not take is not lost.
 	p.run(`document.querySelector(".composer textarea").value = "x".repeat(1100000)`)
 	p.press(".composer", "Send")
@@ -617,6 +618,38 @@ func testChat(t *testing.T, b context.Context, s *servertest.Server) {
 	for _, text := range []string{"The boats are blue.", "The cars are green.", "The trees are green."} {
 		p.sees(text)
 	}
+}
+
+// A first message that fails is sent again to another model, and leaves no empty session. The model of a conversation can change.
+func testChatFails(t *testing.T, b context.Context, s *servertest.Server) {
+	p := newTab(t, b, s.URL, chromedp.WithNewBrowserContext())
+	p.open("#/chat")
+	choose := func(model string) {
+		t.Helper()
+		p.until(`[...document.querySelectorAll("header.title select option")].some((o) => o.value === "model:` + model + `")`)
+		p.run(`(() => { const s = document.querySelector("header.title select"); s.value = "model:` + model + `"; s.dispatchEvent(new Event("change")); })()`)
+	}
+	choose("builtin:script")
+	p.write(".composer textarea", "the model fails\r")
+	p.sees("Incorrect API key provided")
+	p.until(`document.querySelector(".turn.live") === null && location.hash === "#/chat"`)
+	if text := eval[string](p, `document.querySelector(".talk .failure").innerText`); strings.Contains(text, "/v1/") {
+		t.Errorf("the error names the API: %s", text)
+	}
+	choose("builtin:echo")
+	p.press(".talk", "Try again")
+	hash := p.hash("#/chat/")
+	p.until(`document.querySelector(".turn.live") === null && document.querySelector(".talk .turn:not(.mine)")?.innerText.includes("builtin:echo")`)
+	p.until(`document.querySelector("header.title h2").innerText === "the model fails" && document.querySelectorAll(".turn.mine").length === 1`)
+	p.until(`document.querySelector('.side a[aria-current="page"]') !== null`)
+	if n := eval[int](p, `[...document.querySelectorAll(".side a")].filter((a) => a.innerText.includes("Empty session")).length`); n != 0 {
+		t.Errorf("%d empty sessions are left", n)
+	}
+	choose("builtin:script")
+	p.write(".composer textarea", "another model\r")
+	p.until(`document.querySelectorAll(".turn:not(.mine):not(.live)").length === 2 && document.querySelector(".talk .turn:last-child").innerText.includes("builtin:script")`)
+	p.open(hash)
+	p.until(`document.querySelector("header.title select").value === "model:builtin:script"`)
 }
 
 // A run is forked with a changed state, and both are compared.

@@ -24,8 +24,10 @@ type call struct {
 
 	commandLine bool // the client is Loki's command line, whose users read hints of flags
 
+	ignored   []string           // members of the body that the endpoint does not know
 	body      []byte             // of the request, read before it takes a slot
 	place     func(where string) // see Began; nil for a request without an Idempotency-Key
+	repeat    string             // see RepeatKey
 	committed string             // where its effect is, see Commit; "" if it has had none
 
 	watch *watching // nil for a request that does not watch
@@ -98,6 +100,9 @@ func RequestID(ctx context.Context) string { return callOf(ctx).id }
 
 // Route returns the path of the endpoint that serves a request, with placeholders; empty if there is none.
 func Route(ctx context.Context) string { return callOf(ctx).route }
+
+// Ignored returns the members of the body that the endpoint does not know and ignores, see [Limits].
+func Ignored(ctx context.Context) []string { return callOf(ctx).ignored }
 
 // WantsStream reports whether the client asks for server-sent events in its Accept header.
 func WantsStream(ctx context.Context) bool { return callOf(ctx).stream }

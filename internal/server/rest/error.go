@@ -126,7 +126,7 @@ func stopping(w http.ResponseWriter) *Error {
 func tooLarge(most int64) *Error {
 	return &Error{
 		Status: http.StatusRequestEntityTooLarge, Code: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", most),
-		Hint: "the server's configuration sets the limit: api.limits.max_body_bytes",
+		Hint: fmt.Sprintf("api.limits.max_body_bytes in the server's configuration sets the limit for messages and attachments; other requests have at most %d bytes", smallBody),
 	}
 }
 

@@ -75,7 +75,7 @@ var hintWords = sync.OnceValue(func() words {
 		{`loki --fork (\w+)@(\w+)`, `POST /v1/runs/$1/fork with "step": $2`},
 		{`loki --resume (\w+) --answers FILE, a YAML file with a line for each: (.+): ANSWER; or one of them: --answer .+=TEXT`, `POST /v1/runs/$1/answers with {"$2": "ANSWER"}`},
 		{`loki --resume (\w+) --answers FILE, a YAML file with a line for each: (.+): ANSWER`, `POST /v1/runs/$1/answers with {"$2": "ANSWER"}`},
-		{`behind what was said since: loki --resume (\w+) --force`, `behind what was said since: POST /v1/runs/$1/answers?force=true`},
+		{`after what was said since: loki --resume (\w+) --force`, `after what was said since: POST /v1/runs/$1/answers?force=true`},
 		{`loki --resume (\w+) --budget AMOUNT`, `POST /v1/runs/$1/resume with a member budget`},
 		{`loki --resume (\w+) --force`, `POST /v1/runs/$1/resume with "force": true`},
 		{`loki --resume (\w+)`, `POST /v1/runs/$1/resume`},

@@ -10,8 +10,8 @@ func TestHintFor(t *testing.T) {
 		{"go on with it: loki --resume k3v9abcd", "go on with it: POST /v1/runs/k3v9abcd/resume"},
 		{"undo that, or go on with the agent as it is now: loki --resume k3v9 --force", `undo that, or go on with the agent as it is now: POST /v1/runs/k3v9/resume with "force": true`},
 		{
-			"ask again, or have the question answered behind what was said since: loki --resume k3v9 --force",
-			"ask again, or have the question answered behind what was said since: POST /v1/runs/k3v9/answers?force=true",
+			"ask again, or have the question answered after what was said since: loki --resume k3v9 --force",
+			"ask again, or have the question answered after what was said since: POST /v1/runs/k3v9/answers?force=true",
 		},
 		{"answer them: loki --resume k3v9 --answers FILE, a YAML file with a line for each: ask@2: ANSWER", `answer them: POST /v1/runs/k3v9/answers with {"ask@2": "ANSWER"}`},
 		{"its output: loki --run k3v9; its steps again as a new run: loki --fork k3v9@STEP", `its output: GET /v1/runs/k3v9; its steps again as a new run: POST /v1/runs/k3v9/fork with "step": STEP`},

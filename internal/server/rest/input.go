@@ -37,6 +37,7 @@ type plan struct {
 	schema   *huma.Schema
 	optional bool // the body
 	lax      bool // unknown query parameters are ignored
+	ignores  bool // and unknown members of the body
 }
 
 // param is a parameter of a request.
@@ -49,7 +50,7 @@ type param struct {
 }
 
 func newPlan(a *API, t reflect.Type, op Operation) *plan {
-	p := &plan{api: a, lax: op.OpenAIErrors}
+	p := &plan{api: a, lax: op.OpenAIErrors, ignores: op.Ignores}
 	p.add(t, nil, op)
 	return p
 }
@@ -88,7 +89,8 @@ func (p *plan) add(t reflect.Type, index []int, op Operation) {
 
 // decode reads a request into the struct in. It returns the body as it came.
 func (p *plan) decode(w http.ResponseWriter, r *http.Request, in reflect.Value) (body []byte, err error) {
-	var problems problems
+	problems := problems{ignores: p.ignores && !p.api.Limits().RefuseUnknown}
+	defer func() { callOf(r.Context()).ignored = slices.Sorted(slices.Values(problems.ignored)) }()
 	var query url.Values
 	if r.URL.RawQuery != "" {
 		if query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
@@ -365,16 +367,27 @@ func (p *plan) check(problems *problems, schema *huma.Schema, name string, v any
 		path.Push(name)
 	}
 	huma.Validate(p.api.schemas, schema, path, huma.ModeWriteToServer, v, &result)
+	fits := true
 	for _, err := range result.Errors {
-		if d, ok := errors.AsType[*huma.ErrorDetail](err); ok {
-			if form := p.form(schema, strings.TrimPrefix(d.Location, name), d); form == nil || p.check(problems, form, d.Location, d.Value) {
+		d, ok := errors.AsType[*huma.ErrorDetail](err)
+		switch {
+		case !ok:
+			problems.add(name, err.Error())
+		case problems.ignore(d):
+			continue
+		default:
+			before := len(problems.ignored)
+			form := p.form(schema, strings.TrimPrefix(d.Location, name), d)
+			if form == nil || p.check(problems, form, d.Location, d.Value) {
+				if form != nil && len(problems.ignored) > before {
+					continue // it fits but for what is ignored
+				}
 				problems.detail(d)
 			}
-		} else {
-			problems.add(name, err.Error())
 		}
+		fits = false
 	}
-	return len(result.Errors) == 0
+	return fits
 }
 
 // form returns the schema of the form that a value has by its type, if d says that it has none of several forms; else
@@ -433,6 +446,9 @@ func dropNulls(v any) {
 
 // problems are what is wrong with a request.
 type problems struct {
+	ignores bool     // members that the endpoint does not know are no problems
+	ignored []string // these members
+
 	first string // the member that the first one is about
 	texts []string
 }
@@ -448,10 +464,26 @@ func (p *problems) add(name, text string) {
 	p.texts = append(p.texts, text)
 }
 
+// unexpected is what huma says of a member that is not in a schema.
+const unexpected = "unexpected property"
+
+// essential are members of other servers' requests without which the answer would be one to another question.
+var essential = [...]string{"functions", "function_call", "file_id", "background", "conversation", "prompt", "audio"}
+
+// ignore reports whether a problem that huma has found is a member that is ignored. Those of Loki's own member are not.
+func (p *problems) ignore(d *huma.ErrorDetail) bool {
+	name := d.Location[strings.LastIndexByte(d.Location, '.')+1:]
+	if !p.ignores || d.Message != unexpected || strings.HasPrefix(d.Location, "loki.") || slices.Contains(essential[:], name) {
+		return false
+	}
+	p.ignored = append(p.ignored, d.Location)
+	return true
+}
+
 // detail adds a problem that huma has found.
 func (p *problems) detail(d *huma.ErrorDetail) {
 	switch missing, isMissing := strings.CutPrefix(d.Message, "expected required property "); {
-	case d.Message == "unexpected property":
+	case d.Message == unexpected:
 		p.add(d.Location, "is not a member that this endpoint knows")
 	case isMissing:
 		name := strings.TrimSuffix(missing, " to be present")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"time"
 )
@@ -65,6 +66,10 @@ func Began(ctx context.Context, where string) {
 	}
 }
 
+// RepeatKey returns what identifies the request that is served with ctx and all that repeat it with the same Idempotency-Key, "" for a
+// request without one.
+func RepeatKey(ctx context.Context) string { return callOf(ctx).repeat }
+
 // once serves a request, or answers as the request with the same key was answered. body is that of the
 // request.
 func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []byte, serve func(w http.ResponseWriter) error) error {
@@ -78,7 +83,7 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []
 	}
 	c := callOf(r.Context())
 	subject, digest := c.identity.Subject, digestOf(r, c.stream, body)
-	before, err := a.o.Kept.Begin(r.Context(), subject, key, digest, op.Again)
+	before, err := a.o.Kept.Begin(r.Context(), subject, key, digest, op.Again || op.Keyed)
 	if err != nil {
 		return err
 	}
@@ -87,10 +92,15 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, op Operation, body []
 		return replay(w, digest, before)
 	}
 	c.place = func(where string) {
+		if op.Keyed {
+			return // the request may be done again wherever it had its effect
+		}
 		if err := a.o.Kept.Place(context.WithoutCancel(r.Context()), subject, key, where); err != nil {
 			a.o.Log.Warn("it could not be kept where a request has its effect", "request_id", c.id, "error", err.Error())
 		}
 	}
+	own := sha256.Sum256([]byte(subject + "\x00" + key))
+	c.repeat = hex.EncodeToString(own[:])
 	tape := &tape{StatusWriter: StatusWriter{ResponseWriter: w}}
 	done := false
 	defer func() { // also after a panic

@@ -64,12 +64,14 @@ type Options struct {
 
 // Limits bound what requests may use. They may change while the server runs.
 type Limits struct {
-	Body       int64         // bytes of a request; 0 means 1 MiB
+	Body       int64         // bytes of a request with messages or attachments; 0 means 16 MiB. Others have at most 1 MiB of it
 	Requests   int           // requests that are worked on at once; 0 means 64
 	PerSubject int           // likewise, of one subject; 0 means 8
 	PerMinute  int           // requests of one subject; 0 means as many as come
 	Burst      int           // requests beyond PerMinute after a quiet minute
 	Timeout    time.Duration // without progress; 0 means 5 minutes
+
+	RefuseUnknown bool // also endpoints that ignore members of bodies refuse those that they do not know
 }
 
 // New returns an API without endpoints.
@@ -95,7 +97,7 @@ func New(o Options) *API {
 
 // SetLimits replaces the limits. Requests at work keep theirs.
 func (a *API) SetLimits(l Limits) {
-	l.Body = cmp.Or(l.Body, 1<<20)
+	l.Body = cmp.Or(l.Body, 16<<20)
 	l.Requests = cmp.Or(l.Requests, 64)
 	l.PerSubject = cmp.Or(l.PerSubject, 8)
 	l.Timeout = cmp.Or(l.Timeout, 5*time.Minute)
@@ -119,12 +121,14 @@ type Operation struct {
 	Watch      bool       // takes no slot, as it only waits for news. It ends when the server begins to shut down
 	Idempotent bool       // takes an Idempotency-Key
 	Again      bool       // what it does is kept by [Began] before it is done: a request that its server left before that may be done again
+	Keyed      bool       // what it does is on record with [RepeatKey]: a request that its server left is done again, and has its effect once
 	Status     int        // of success; 0 means 200
 
 	OpenAIErrors bool     // errors have OpenAI's shape, unknown query parameters are ignored, and so are members that are null
+	Ignores      bool     // it does not refuse members of the body that it does not know, and names them in its answer, see [Ignored]
 	Events       []string // names of the server-sent events of an answer that is a stream
 	Answer       any      // a value of the type of the JSON answer, where the function returns a [Reply]
-	MaxBody      int64    // bytes; 0 means the limit of the server
+	Large        bool     // its body may have messages and attachments, see [Limits]
 	Action       string   // what it does, for the record of who did what, such as session_create; empty if it changes nothing
 	Hidden       bool     // not in the OpenAPI document
 }
@@ -342,9 +346,15 @@ func (a *API) identify(r *http.Request, op Operation, c *call) error {
 	return nil
 }
 
+// smallBody is the most that a body without messages and attachments has.
+const smallBody = 1 << 20
+
 // limitBody refuses a body that is too large.
 func (a *API) limitBody(w http.ResponseWriter, r *http.Request, op Operation, limits *Limits) error {
-	most := cmp.Or(op.MaxBody, limits.Body)
+	most := limits.Body
+	if !op.Large {
+		most = min(most, smallBody)
+	}
 	if op.Public {
 		most = min(most, 4<<10) // which no endpoint without a key needs
 	}

@@ -75,5 +75,5 @@ func (e *endpoints) agentGraph(_ context.Context, in *agentGraphRequest) (*rest.
 	if of.Graph == nil {
 		return nil, rest.Conflict("agent %s is defined by config.yaml and has no graph", of.Name)
 	}
-	return drawing(of.Graph, in.Format, nil), nil
+	return drawing(of.Graph, in.Format, course{}), nil
 }

@@ -184,7 +184,7 @@ func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (st
 // question takes any number of its options.
 type answerRequest struct {
 	one
-	Force bool                       `query:"force" doc:"although the agent has changed, or the session has gone on: the answer is put behind what was said since"`
+	Force bool                       `query:"force" doc:"although the agent has changed, or the session has gone on: the answer is put after what was said since"`
 	Body  map[string]json.RawMessage `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen; a number or a boolean counts as its text"`
 }
 

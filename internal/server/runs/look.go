@@ -189,15 +189,15 @@ func (e *endpoints) graph(ctx context.Context, in *graphRequest) (*rest.Reply, e
 	if err != nil {
 		return nil, err
 	}
-	return drawing(g, in.Format, states(h)), nil
+	return drawing(g, in.Format, courseOf(g, h)), nil
 }
 
-// drawing returns a graph in a form. States are those of its nodes in a run, by id; nil without a run.
-func drawing(g *graph.Graph, format string, states map[string]draw.State) *rest.Reply {
+// drawing returns a graph in a form, with the course of a run; the zero course is for none.
+func drawing(g *graph.Graph, format string, c course) *rest.Reply {
 	plain := "text/plain; charset=utf-8"
 	switch format {
 	case "svg":
-		return rest.Bytes(0, "image/svg+xml", draw.SVG(g, draw.SVGOptions{States: states}))
+		return rest.Bytes(0, "image/svg+xml", draw.SVG(g, draw.SVGOptions{States: c.states, Taken: c.taken}))
 	case "mermaid":
 		return rest.Bytes(0, plain, []byte(draw.Mermaid(g, 0)))
 	case "dot":
@@ -207,7 +207,7 @@ func drawing(g *graph.Graph, format string, states map[string]draw.State) *rest.
 	}
 	out := api.Graph{Name: g.Name, Description: g.Description, Start: g.Start, Nodes: []api.GraphNode{}, Edges: []api.GraphEdge{}}
 	for _, n := range g.Nodes {
-		node := api.GraphNode{ID: n.ID, Type: string(n.Type), State: string(states[n.ID])}
+		node := api.GraphNode{ID: n.ID, Type: string(n.Type), State: string(c.states[n.ID])}
 		if n.LLM != nil {
 			node.Prompt = n.LLM.Prompt.Source
 			if n.LLM.Instructions != nil {
@@ -220,7 +220,7 @@ func drawing(g *graph.Graph, format string, states map[string]draw.State) *rest.
 		out.Nodes = append(out.Nodes, node)
 		for _, edge := range g.Edges(n) {
 			if edge.To != "" {
-				out.Edges = append(out.Edges, api.GraphEdge{From: n.ID, To: edge.To, Kind: edge.Field, Label: edge.Label})
+				out.Edges = append(out.Edges, api.GraphEdge{From: n.ID, To: edge.To, Kind: edge.Field, Label: edge.Label, ID: edge.ID(), Taken: c.taken[edge.ID()]})
 			}
 		}
 	}
@@ -230,42 +230,89 @@ func drawing(g *graph.Graph, format string, states map[string]draw.State) *rest.
 // textWidth is how wide a drawing of characters may be.
 const textWidth = 100
 
-// states returns how the nodes of a run are, by their ids.
-func states(h run.History) map[string]draw.State {
-	states := make(map[string]draw.State)
+// course is what a run did in its graph.
+type course struct {
+	states map[string]draw.State // of nodes that it reached, by id
+	taken  map[string]bool       // edges that it took, by id
+}
+
+// courseOf returns the course of a run of g.
+func courseOf(g *graph.Graph, h run.History) course {
+	c := course{make(map[string]draw.State), make(map[string]bool)}
 	for _, raw := range h.Events {
 		ev, err := event.Parse(raw)
-		if err != nil || ev.Depth > 0 {
+		if err != nil || ev.Depth > 0 || ev.Within != "" {
 			continue
 		}
-		switch b := ev.Body.(type) {
-		case event.NodeStarted:
-			states[ev.Node] = draw.Running
-		case event.NodeFinished:
-			switch {
-			case b.Waiting:
-				states[ev.Node] = draw.Waiting
-			case b.Canceled:
-				delete(states, ev.Node)
-			case b.Error != "":
-				states[ev.Node] = draw.Failed
-			default:
-				states[ev.Node] = draw.Done
-			}
-		case event.Finished:
-			for id, s := range states { // what was at work when the run stopped
-				if s == draw.Running {
-					delete(states, id)
-				}
+		if n := g.Node(ev.Node); n != nil && n.Map != nil && ev.Item != nil { // its branch is at work
+			c.taken[n.ID+".branch"] = true
+			if c.states[n.Map.Branch] != draw.Failed { // by another item
+				c.states[n.Map.Branch] = draw.Running
 			}
 		}
+		c.add(g, ev)
 	}
 	for _, p := range h.Pending {
-		if _, ok := states[p.Node]; ok {
-			states[p.Node] = draw.Waiting
+		if _, ok := c.states[p.Node]; ok {
+			c.states[p.Node] = draw.Waiting
 		}
 	}
-	return states
+	return c
+}
+
+// add takes note of an event.
+func (c course) add(g *graph.Graph, ev event.Event) {
+	n := g.Node(ev.Node)
+	switch b := ev.Body.(type) {
+	case event.NodeStarted:
+		c.states[ev.Node] = draw.Running
+		if b.Undoes != "" {
+			c.taken[b.Undoes+".compensate"] = true
+		}
+	case event.MapProgress:
+		if n != nil && n.Map != nil && b.Total > 0 {
+			c.taken[n.ID+".branch"] = true
+			if c.states[n.Map.Branch] = draw.Running; b.Failed > 0 {
+				c.states[n.Map.Branch] = draw.Failed
+			}
+		}
+	case event.NodeFinished:
+		if ev.Item != nil {
+			return
+		}
+		switch {
+		case b.Waiting:
+			c.states[ev.Node] = draw.Waiting
+		case b.Canceled:
+			delete(c.states, ev.Node)
+		case b.Error != "":
+			c.states[ev.Node] = draw.Failed
+		default:
+			c.states[ev.Node] = draw.Done
+		}
+		if n == nil {
+			return
+		}
+		if n.Map != nil && c.states[n.Map.Branch] == draw.Running {
+			if c.states[n.Map.Branch] = c.states[ev.Node]; b.Tolerated > 0 { // items failed; the record does not have how far the map had come
+				c.states[n.Map.Branch] = draw.Failed
+			}
+		}
+		for _, id := range b.Edges {
+			c.taken[id] = true
+		}
+		for _, e := range g.Edges(n) {
+			if len(b.Edges) == 0 && e.Field == "next" && e.Way == nil && slices.Contains(b.Targets, e.To) {
+				c.taken[e.ID()] = true
+			}
+		}
+	case event.Finished:
+		for id, s := range c.states { // what was at work when the run stopped
+			if s == draw.Running {
+				delete(c.states, id)
+			}
+		}
+	}
 }
 
 // stepsRequest asks for the steps of a run.

@@ -50,7 +50,7 @@ func Register(a *rest.API, s Service) {
 		return rest.Operation{Method: http.MethodGet, Path: path, Summary: summary, Tag: tag, Scope: auth.ReadRuns}
 	}
 	write := func(path, action, summary string) rest.Operation {
-		return rest.Operation{Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.WriteRuns, Idempotent: true, Action: action}
+		return rest.Operation{Method: http.MethodPost, Path: path, Summary: summary, Tag: tag, Scope: auth.WriteRuns, Idempotent: true, Large: true, Action: action}
 	}
 	e.agents(a)
 
@@ -76,7 +76,9 @@ func Register(a *rest.API, s Service) {
 	answer := write("/v1/runs/{id}/answers", audit.RunAnswer, "Answer questions, by their ids, and go on")
 	answer.Answer = api.Run{}
 	rest.Register(a, answer, e.answer)
-	rest.Register(a, write("/v1/runs/{id}/signals/{name}", audit.RunSignal, "Give a run a signal that one of its nodes waits for"), e.signal)
+	signal := write("/v1/runs/{id}/signals/{name}", audit.RunSignal, "Give a run a signal that one of its nodes waits for")
+	signal.Keyed = true
+	rest.Register(a, signal, e.signal)
 	rest.Register(a, write("/v1/runs/{id}/resume", audit.RunResume, "Go on with a run that did not end"), e.resume)
 	rest.Register(a, write("/v1/runs/{id}/cancel", audit.RunCancel, "Cancel a run"), e.cancel)
 	fork := write("/v1/runs/{id}/fork", audit.RunFork, "Begin a new run from a super-step of this one")

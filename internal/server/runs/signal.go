@@ -27,7 +27,7 @@ func (e *endpoints) signal(ctx context.Context, in *signalRequest) (*api.Signal,
 			return nil, rest.Invalid("value", "value: %v", err)
 		}
 	}
-	s, err := e.Manager.Signal(ctx, info.ID, in.Name, v)
+	s, err := e.Manager.Signal(ctx, info.ID, in.Name, v, rest.RepeatKey(ctx))
 	if err != nil {
 		return nil, err
 	}

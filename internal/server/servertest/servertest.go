@@ -178,6 +178,22 @@ func (s *Server) Begin(args ...string) {
 	}
 }
 
+// Run runs the program with other arguments beside a server that [Program] has started, on the same files, and returns what it prints.
+func (s *Server) Run(args ...string) string {
+	s.t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(s.t.Context(), exe, args...)
+	cmd.Env, cmd.Dir = append(s.environ(), asProgram+"=1"), s.work
+	out, err := cmd.Output()
+	if err != nil {
+		s.t.Fatalf("%q: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
 // PID returns the id of the process of a program.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 

@@ -34,7 +34,7 @@ func (s *service) attachments(ctx context.Context, req *api.CompletionRequest) (
 			if !strings.HasPrefix(p.ImageURL.URL, "https://") && !strings.HasPrefix(p.ImageURL.URL, "data:image/") {
 				return attached, "", nil, rest.Invalid(at+".image_url.url", "%s.image_url.url: a picture has an https: URL, or a data: URL with the type image/...", at)
 			}
-			images = append(images, input.Image{Name: at, URL: p.ImageURL.URL})
+			images = append(images, input.Image{Name: at, URL: input.PictureURL(p.ImageURL.URL)})
 		case p.Type == "file" && p.File != nil && p.Text == "" && p.ImageURL == nil:
 			files = append(files[:len(files):len(files)], *p.File)
 		default:
@@ -83,6 +83,11 @@ func (s *service) load(ctx context.Context, f api.PromptFile) (a input.Attachmen
 		a, err = loader.Load(ctx, []string{f.URL})
 		return a, f.URL, err
 	case f.Path != "":
+		if loader.Denied != nil {
+			if err := loader.Denied(f.Path); err != nil {
+				return a, "", err
+			}
+		}
 		data, err := s.read(f.Path)
 		if err != nil {
 			return a, "", err

@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/api"
 	"loki/internal/auth"
+	"loki/internal/chat"
 	"loki/internal/conversation"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -258,7 +259,7 @@ func (s *service) show(ctx context.Context, in *showInput) (*api.SessionDetails,
 	if err != nil {
 		return nil, err
 	}
-	messages := found.Messages()
+	messages := append([]chat.Message{}, found.Messages()...) // never null
 	d := &api.SessionDetails{
 		Session: *s.sessionOf(ctx, found), Settings: found.Settings().Values(), Usage: api.NewTokenUsage(found.Usage()), Tokens: found.Tokens(),
 		Count: len(messages), Messages: messages[min(in.After, len(messages)):],

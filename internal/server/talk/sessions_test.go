@@ -334,7 +334,7 @@ func TestTurnAfterQuestion(t *testing.T) {
 	}
 	at, yes := "/v1/runs/"+first.RunID+"/answers", `{`+quote(first.Question.ID)+`: "yes"}`
 	a := want(t, s.Post(at, yes), http.StatusConflict)
-	if !strings.Contains(a.Body, "has gone on since") || !strings.Contains(a.Body, "answers?force=true") {
+	if !strings.Contains(a.Body, "has continued since") || !strings.Contains(a.Body, "answers?force=true") {
 		t.Errorf("the answer is refused with %s", a.Body)
 	}
 	want(t, s.Post(at+"?force=true", yes), http.StatusOK)

@@ -59,11 +59,11 @@ func Register(a *rest.API, o Options) {
 	post, get, remove := http.MethodPost, http.MethodGet, http.MethodDelete
 
 	rest.Register(a, rest.Operation{
-		Method: post, Path: "/v1/completions", Summary: "Ask a model, a role or an agent", Tag: completions, Scope: auth.RunAgents, Idempotent: true, Action: audit.Completion,
+		Method: post, Path: "/v1/completions", Summary: "Ask a model, a role or an agent", Tag: completions, Scope: auth.RunAgents, Idempotent: true, Large: true, Action: audit.Completion,
 		Answer: api.Completion{}, Events: events,
 	}, s.complete)
 	rest.Register(a, rest.Operation{
-		Method: post, Path: "/v1/sessions/{id}/completions", Summary: "Ask in a session", Tag: completions, Scope: auth.WriteSessions, Idempotent: true, Again: true, Action: audit.SessionUpdate,
+		Method: post, Path: "/v1/sessions/{id}/completions", Summary: "Ask in a session", Tag: completions, Scope: auth.WriteSessions, Idempotent: true, Again: true, Large: true, Action: audit.SessionUpdate,
 		Answer: api.Completion{}, Events: events,
 	}, s.completeIn)
 

@@ -136,7 +136,7 @@ func (v *visit) begin(ctx context.Context, text, model string, events event.Scop
 	}
 	caller := conversation.Caller{Events: events}
 	v.conv = talks.Begin(conversation.Options{
-		Settings: chat.Settings{Model: model}, Caller: caller, Waits: true, View: v.s.view(ctx), Owner: v.s.owner(ctx),
+		Settings: chat.Settings{Model: model}, Caller: caller, View: v.s.view(ctx), Owner: v.s.owner(ctx),
 	})
 	if scope := found.Scope(); scope != "" {
 		given := make(map[string]string)

@@ -185,6 +185,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	rnd := rand.New(rand.NewPCG(1, 2))
 	confirmed := make(map[string]int)
+	least := 20 * time.Millisecond // how long a child may work, until one comes as far as writing
 	for round := range rounds {
 		name := fmt.Sprint("child", round)
 		cmd := command(t, dir, name, 1_000_000)
@@ -193,13 +194,15 @@ func TestKilledWhileWriting(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(rnd.IntN(30_000))*time.Microsecond+20*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(time.Duration(rnd.IntN(30_000))*time.Microsecond+least, func() { _ = cmd.Process.Kill() })
 		err := cmd.Wait()
 		timer.Stop()
 		if _, killed := errors.AsType[*exec.ExitError](err); !killed {
 			t.Fatalf("the child ended by itself: %v", err)
 		}
-		confirmed[name] = strings.Count(out.String(), "\n")
+		if confirmed[name] = strings.Count(out.String(), "\n"); confirmed[name] == 0 {
+			least = min(2*least, 5*time.Second)
+		}
 		// At most the turn it was killed in is there without having been confirmed.
 		got := appended(t, openShared(t, dir, func(_ context.Context, err error) { t.Log(err) }))
 		for name, n := range confirmed {

@@ -92,10 +92,14 @@ func (r *room) named(ctx context.Context, alias session.Alias) (session.ID, erro
 		r.options.Warn(ctx, fmt.Errorf("%s is ignored: %w", r.namePath(alias), err))
 		return "", nil
 	}
-	if !r.stored(id) {
-		return "", nil // it was being made when the process died, or was deleted
+	if r.stored(id) {
+		return id, nil
 	}
-	return id, nil
+	// Else it was being made when the process died, or was deleted.
+	if info, err := os.Stat(r.path(id, messagesFile)); err == nil && info.Size() > 0 {
+		r.options.Warn(ctx, fmt.Errorf("session %s: %s is gone, so its name begins a new session; its messages are still in %s", alias, r.path(id, stateFile), r.path(id, messagesFile)))
+	}
+	return "", nil
 }
 
 // setName makes alias stand for id. The caller has the lock.

@@ -43,6 +43,9 @@ func (l *log) Abandoned(ctx context.Context) ([]session.DraftFile, error) {
 		return nil, err
 	}
 	member, err := l.store.db.Member(ctx)
+	if err == nil {
+		err = l.store.db.Explain(l.store.db.Bury(ctx, l.store.db.Pool()))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +68,7 @@ func (st *Store) Busy(ctx context.Context, scope session.Scope, id session.ID) (
 	if err != nil || len(drafts) == 0 {
 		return false, err
 	}
+	st.db.BuryAtTimes(ctx)
 	err = st.tables.Scan(ctx, []any{&busy}, `SELECT EXISTS (SELECT FROM loki.session_drafts d WHERE id = ANY($1) AND NOT `+free("d.member")+`)`, drafts)
 	return busy, err
 }

@@ -65,7 +65,7 @@ type row struct {
 }
 
 // row reads the row of the session. lock, such as "FOR UPDATE", keeps it from others.
-func (l *log) row(ctx context.Context, q querier, lock string) (r row, err error) {
+func (l *log) row(ctx context.Context, q postgres.Querier, lock string) (r row, err error) {
 	err = q.QueryRow(ctx, `SELECT number, coalesce(alias, ''), state, owner, size FROM loki.sessions WHERE scope = $1 AND id = $2 `+lock, l.scope, l.id).
 		Scan(&r.number, &r.alias, &r.state, &r.owner, &r.size)
 	return r, err
@@ -94,7 +94,7 @@ func (l *log) Tail(ctx context.Context, offset int64) (data []byte, err error) {
 }
 
 // tail reads the log from offset to its end.
-func (l *log) tail(ctx context.Context, q querier, offset int64) (data []byte, err error) {
+func (l *log) tail(ctx context.Context, q postgres.Querier, offset int64) (data []byte, err error) {
 	rows, err := q.Query(ctx, `SELECT l.at, l.data FROM loki.sessions s LEFT JOIN loki.session_log l ON l.session = s.number AND s.size > $3
 		AND l.at >= coalesce((SELECT max(b.at) FROM loki.session_log b WHERE b.session = s.number AND b.at <= $3), 0)
 		WHERE s.scope = $1 AND s.id = $2 ORDER BY l.at`, l.scope, l.id, offset)

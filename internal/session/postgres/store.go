@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"loki/internal/auth"
 	"loki/internal/fault"
@@ -37,13 +36,6 @@ func New(db *postgres.DB, o session.Options) *Store {
 		o.Now = time.Now
 	}
 	return &Store{options: o, db: db, tables: postgres.Part{DB: db, Name: "sessions", Steps: []string{version1}}}
-}
-
-// querier is the pool, or a transaction.
-type querier interface {
-	Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
-	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
-	QueryRow(ctx context.Context, statement string, args ...any) pgx.Row
 }
 
 // Probe returns an error unless the database can be written to now.

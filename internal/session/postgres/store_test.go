@@ -27,7 +27,7 @@ type testStore struct {
 // open returns the store of a process of its own in a database.
 func open(t testing.TB, address string, o session.Options) testStore {
 	t.Helper()
-	db, err := postgres.Open(address, postgres.Options{Timing: postgres.Timing{Beat: 50 * time.Millisecond, Dead: 300 * time.Millisecond}})
+	db, err := postgres.Open(address, postgres.Options{Timing: postgres.Timing{Beat: 100 * time.Millisecond, Dead: 3 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ func (st *Store) Enter(ctx context.Context, id session.ID) (leave func(), err er
 	}
 	token := rand.Text()
 	enter := func() (entered bool, err error) {
+		st.db.BuryAtTimes(ctx)
 		err = st.tables.Scan(ctx, []any{&entered}, claim, id, member.ID(), token)
 		return entered, err
 	}

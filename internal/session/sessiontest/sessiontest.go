@@ -70,6 +70,8 @@ func Run(t *testing.T, newStore func(t *testing.T, o session.Options) session.St
 		{"two_create", (*suite).twoCreate, true},
 		{"two_change_settings", (*suite).twoChangeSettings, true},
 		{"pending_goes_behind", (*suite).pendingGoesBehind, true},
+		{"places", (*suite).places, true},
+		{"places_of_older_records", (*suite).olderPlaces, false},
 		{"compress_while_another_appends", (*suite).compressBeside, true},
 		{"deleted_elsewhere", (*suite).deletedElsewhere, true},
 	} {

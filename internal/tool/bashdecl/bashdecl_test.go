@@ -196,7 +196,7 @@ func TestArgsNumbers(t *testing.T) {
 	}
 	for _, bad := range []string{`"a[$(touch PWN)]"`, `"x"`, `""`, `" 1"`, `"1\n2"`, `"1+1"`, `true`, `{"a":1}`, `"0x1f"`, `[["a[$(id)]"]]`, `["a[$(id)]"]`} {
 		for _, key := range []string{"how_often", "how-often", "ratio", "each"} {
-			if got, err := list[0].Args(json.RawMessage(`{"` + key + `": ` + bad + `}`)); err == nil || !strings.Contains(err.Error(), "has to be of type") {
+			if got, err := list[0].Args(json.RawMessage(`{"` + key + `": ` + bad + `}`)); err == nil || !strings.Contains(err.Error(), "must be of type") {
 				t.Errorf("%s %s gives %q, %v", key, bad, got, err)
 			}
 		}

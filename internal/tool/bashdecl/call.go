@@ -100,7 +100,7 @@ func checkNumbers(key, wants string, v value.Value) error {
 			good = integerText().MatchString(s) || item.Kind() == value.Float && isFloat && f == float64(int64(f))
 		}
 		if !good {
-			return fmt.Errorf("argument %q has to be of type %s, not %s. The tool was not run", key, wants, item.AppendJSON(nil))
+			return fmt.Errorf("argument %q must be of type %s, not %s. The tool was not run", key, wants, item.AppendJSON(nil))
 		}
 	}
 	return nil

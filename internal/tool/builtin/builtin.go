@@ -84,7 +84,7 @@ func Tools(o Options) []tool.Tool {
 	}
 	b := &base{Options: o, root: fsys.Root{Dir: o.Dir, Home: home(o.Getenv), Locks: o.Locks}}
 	return []tool.Tool{
-		&executeCommand{confiner: confiner{o.Sandbox}, shell: process.FindShell(runtime.GOOS, lookup(o.Child.Environ)), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout},
+		&executeCommand{confiner: confiner{o.Sandbox}, shell: process.FindShell(runtime.GOOS, lookup(o.Child.Environ), nil), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout},
 		b.executePyCode(),
 		b.executeSQLCode(),
 		b.fetchURLViaCurl(),

@@ -7,14 +7,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/environ"
+	"loki/internal/permission"
 	"loki/internal/process"
+	"loki/internal/sandbox"
 	"loki/internal/tool"
+	"loki/internal/tool/builtin/fsys"
 )
 
 // driver is the program that runs a model's code.
@@ -28,7 +32,7 @@ type codeArgs struct {
 
 func (b *base) executePyCode() tool.Tool {
 	params := []param{{name: "code", kind: "string", description: "The Python code to run."}}
-	return &confinedTool{confiner: confiner{b.Sandbox}, guardedTool: guardedTool{
+	return &confinedTool{confiner: confiner{b.Sandbox}, root: b.root, guardedTool: guardedTool{
 		native: native{
 			name: "execute_py_code",
 			description: "Run Python code on the user's computer and return what it prints, and the value of its last statement if that is an expression or an assignment. " +
@@ -58,9 +62,13 @@ func (b *base) executePyCode() tool.Tool {
 type confinedTool struct {
 	guardedTool
 	confiner
+	root fsys.Root
 }
 
-var _ tool.Confined = (*confinedTool)(nil)
+var (
+	_ tool.Confined = (*confinedTool)(nil)
+	_ tool.Opener   = (*confinedTool)(nil)
+)
 
 // Declaration implements [tool.Tool].
 func (t *confinedTool) Declaration() chat.Tool {
@@ -70,6 +78,39 @@ func (t *confinedTool) Declaration() chat.Tool {
 		d.Parameters = schema(slices.Concat(t.params, confinedParams))
 	}
 	return d
+}
+
+// Opens implements [tool.Opener]: the texts in the code may be names of files.
+func (t *confinedTool) Opens(call tool.Call) (files []string, use permission.Access) {
+	r, err := t.Request(call)
+	if err != nil {
+		return nil, ""
+	}
+	if r.Level == sandbox.Read {
+		use = permission.Reading
+	}
+	return slices.DeleteFunc(quotedTexts(r.Text), func(text string) bool {
+		p, err := t.root.Resolve(text)
+		if strings.ContainsAny(text, `/\`) {
+			return false
+		}
+		info, statErr := os.Stat(p.Abs)
+		return err != nil || statErr != nil || info.IsDir()
+	}), use
+}
+
+// quotedText finds a text in quotes, in Python and in SQL.
+var quotedText = regexp.MustCompile(`'([^'\n]+)'|"([^"\n]+)"`)
+
+// quotedTexts returns the texts in code that are short enough to be the names of files, each once.
+func quotedTexts(code string) (texts []string) {
+	const longest, most = 1024, 1000
+	for _, m := range quotedText.FindAllStringSubmatch(code, most) {
+		if text := m[1] + m[2]; len(text) < longest && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // Request implements [tool.Confined].
@@ -92,7 +133,7 @@ func (b *base) python() ([]string, error) {
 		path, err := filepath.Abs(venv)
 		return []string{path}, err
 	}
-	argv, err := process.Interpreter(".py", b.look)
+	argv, err := process.Interpreter(".py", "", b.look)
 	if err != nil {
 		return nil, fmt.Errorf("there is no Python on the user's computer: %w", err)
 	}

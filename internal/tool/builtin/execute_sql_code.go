@@ -8,9 +8,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
+	"loki/internal/permission"
 	"loki/internal/process"
+	"loki/internal/process/tempdir"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/sqlite"
 	"loki/internal/tool/builtin/sqltext"
@@ -18,7 +21,7 @@ import (
 
 func (b *base) executeSQLCode() tool.Tool {
 	params := []param{{name: "code", kind: "string", description: "The SQL to run, one or more statements."}}
-	return &guardedTool{
+	return &sqlTool{b, guardedTool{
 		native: native{
 			name:        "execute_sql_code",
 			description: "Run SQL on the user's database and return the rows of each statement.",
@@ -30,7 +33,7 @@ func (b *base) executeSQLCode() tool.Tool {
 					return tool.Result{}, err
 				}
 				if db, ok := sqlite.Parse(dsn[0]); ok {
-					return b.sqliteQuery(ctx, db, args.Code)
+					return b.sqliteQuery(ctx, db, args.Code, call.Hidden)
 				}
 				return b.usql(ctx, call, dsn[0], args.Code)
 			}),
@@ -41,7 +44,38 @@ func (b *base) executeSQLCode() tool.Tool {
 			}
 			return "Run this SQL?\n\n" + numbered(args.Code), nil
 		}),
+	}}
+}
+
+// sqlTool is a tool that opens the user's database, and files that the SQL names.
+type sqlTool struct {
+	b *base
+	guardedTool
+}
+
+var _ tool.Opener = (*sqlTool)(nil)
+
+// Opens implements [tool.Opener].
+func (t *sqlTool) Opens(call tool.Call) (files []string, use permission.Access) {
+	args, err := tool.Decode[codeArgs](call)
+	dsn := t.b.Getenv("USQL_DSN")
+	if err != nil || dsn == "" {
+		return nil, ""
 	}
+	if sqltext.ReadOnly(args.Code, dialect(dsn)) {
+		use = permission.Reading
+	}
+	files = quotedTexts(args.Code)
+	if db, ok := sqlite.Parse(dsn); ok && !db.Memory() {
+		files = append(files, db.File)
+	} else if _, file, found := strings.Cut(dsn, ":"); found && !ok { // of DuckDB and the like
+		file, _, _ = strings.Cut(strings.TrimPrefix(file, "//"), "?")
+		files = append(files, file)
+	}
+	for i, f := range files {
+		files[i] = strings.TrimPrefix(f, "file:")
+	}
+	return files, use
 }
 
 func dialect(dsn string) sqltext.Dialect {
@@ -51,8 +85,9 @@ func dialect(dsn string) sqltext.Dialect {
 	return sqltext.Unknown
 }
 
-// sqliteQuery runs SQL on a file of SQLite, without any program.
-func (b *base) sqliteQuery(ctx context.Context, db sqlite.Database, code string) (tool.Result, error) {
+// sqliteQuery runs SQL on a file of SQLite, without any program. A hidden file is used only if the SQL names it, since then it
+// was asked about.
+func (b *base) sqliteQuery(ctx context.Context, db sqlite.Database, code string, hidden func(path string) bool) (tool.Result, error) {
 	if !db.Memory() {
 		p, err := b.root.Resolve(db.File)
 		if err != nil {
@@ -66,9 +101,29 @@ func (b *base) sqliteQuery(ctx context.Context, db sqlite.Database, code string)
 			return tool.Result{}, fmt.Errorf("there is no database at %s", db.File)
 		}
 	}
+	if hidden != nil {
+		for _, one := range sqltext.Split(code, sqltext.SQLite) {
+			if opening.MatchString(one.Text) && !plainOpening.MatchString(one.Text) {
+				return tool.Result{}, errors.New("ATTACH and VACUUM INTO need a file name in plain quotes, since a rule keeps files from models")
+			}
+		}
+		named := map[string]bool{}
+		for _, text := range quotedTexts(code) {
+			if p, err := b.root.Resolve(strings.TrimPrefix(text, "file:")); err == nil {
+				named[p.Real] = true
+			}
+		}
+		db.Closed = func(file string) bool { return hidden(file) && !named[file] }
+	}
 	out, err := db.Run(ctx, sqltext.Split(code, sqltext.SQLite))
 	return tool.Result{Output: out}, err
 }
+
+var (
+	// opening finds a statement of SQLite that opens a file by its name, and plainOpening one whose name is a text in quotes.
+	opening      = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:attach|vacuum)\b`)
+	plainOpening = regexp.MustCompile(`(?is)^\s*(?:attach(?:\s+database)?\s+(?:'[^']+'|"[^"]+")\s+as\s+\S+|vacuum(?:\s+\w+)??(?:\s+into\s+(?:'[^']+'|"[^"]+"))?)\s*;?\s*$`)
+)
 
 // usql runs SQL with the usql program, for databases of all other kinds.
 func (b *base) usql(ctx context.Context, call tool.Call, dsn, code string) (tool.Result, error) {
@@ -85,7 +140,7 @@ func (b *base) usql(ctx context.Context, call tool.Call, dsn, code string) (tool
 	}
 	set := map[string]string{}
 	if file != "" {
-		defer os.Remove(file)
+		defer os.RemoveAll(filepath.Dir(file))
 		set["USQLPASS"] = file
 	}
 	// No start-up file, no question for a password.
@@ -112,17 +167,17 @@ func passwordFile(dsn string) (bare, file string, err error) {
 	field := func(s string) string {
 		return cmp.Or(strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(s), "*")
 	}
-	f, err := os.CreateTemp("", "loki-usqlpass-*") // readable for the user only
+	dir, err := tempdir.Make("", "usql") // readable for the user only
 	if err != nil {
 		return "", "", err
 	}
-	_, err = fmt.Fprintf(f, "*:*:*:*:%s:%s\n", field(u.User.Username()), field(password))
-	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(f.Name())
+	file = filepath.Join(dir, "passwords")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "*:*:*:*:%s:%s\n", field(u.User.Username()), field(password)), 0o600); err != nil {
+		os.RemoveAll(dir)
 		return "", "", err
 	}
 	u.User = url.User(u.User.Username())
-	return u.String(), f.Name(), nil
+	return u.String(), file, nil
 }
 
 // hide removes a database address, which can hold a password, from the output.

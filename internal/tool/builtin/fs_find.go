@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"loki/internal/pattern"
+	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 	"loki/internal/tool/builtin/grep"
@@ -57,36 +60,42 @@ func (b *base) fsGlob() tool.Tool {
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
 		run: run(params, func(ctx context.Context, args globArgs, call tool.Call) (tool.Result, error) {
-			dir, pattern := splitPattern(cmp.Or(args.Path, "."), filepath.ToSlash(args.Pattern))
-			g, err := tree.Compile(pattern)
-			if err != nil {
-				return tool.Result{}, err
-			}
-			return b.readAt(dir, func(p fsys.Path) (string, error) { return globFiles(ctx, p, args.Pattern, g, call.Hidden) })
+			dir, glob := splitPattern(cmp.Or(args.Path, "."), filepath.ToSlash(args.Pattern))
+			return b.readAt(dir, func(p fsys.Path) (string, error) {
+				g, err := tree.Compile(p.Abs, glob)
+				if err != nil {
+					return "", err
+				}
+				return globFiles(ctx, p, args.Pattern, g, call.Hidden)
+			})
 		}),
 	}
 }
 
-// splitPattern moves the directories that an absolute pattern, or one in the home
-// directory, begins with to the directory. Such a pattern does not depend on dir.
-func splitPattern(dir, pattern string) (string, string) {
-	if !filepath.IsAbs(filepath.FromSlash(pattern)) && !strings.HasPrefix(pattern, "~/") {
-		return dir, strings.TrimPrefix(pattern, "./")
+// splitPattern moves the directories that an absolute pattern, one in the home directory, or one that goes up, begins with to
+// the directory. The first two do not depend on dir.
+func splitPattern(dir, glob string) (string, string) {
+	glob = strings.TrimPrefix(glob, "./")
+	anywhere := filepath.IsAbs(filepath.FromSlash(glob)) || strings.HasPrefix(glob, "~/")
+	if !anywhere && !strings.HasPrefix(glob, "../") {
+		return dir, glob
 	}
-	wild := strings.IndexAny(pattern, `*?[{\`)
-	if wild < 0 {
-		wild = len(pattern)
+	above, rest := pattern.Split(glob)
+	if rest == "" { // it is a path
+		above, rest = path.Split(above)
+		rest = pattern.Escape(rest)
 	}
-	slash := strings.LastIndexByte(pattern[:wild], '/')
-	rest := pattern[slash+1:]
 	if !strings.Contains(rest, "/") {
 		rest = "/" + rest // a path, and not a name in all directories
 	}
-	return cmp.Or(pattern[:slash], "/"), rest
+	if !anywhere {
+		above = path.Join(dir, above)
+	}
+	return cmp.Or(above, "/"), rest
 }
 
 // globFiles finds the files and words the result.
-func globFiles(ctx context.Context, p fsys.Path, pattern string, g *tree.Glob, hidden func(string) bool) (string, error) {
+func globFiles(ctx context.Context, p fsys.Path, sought string, g *tree.Glob, hidden func(string) bool) (string, error) {
 	type match struct {
 		path  string
 		mtime int64
@@ -120,7 +129,7 @@ func globFiles(ctx context.Context, p fsys.Path, pattern string, g *tree.Glob, h
 		out.WriteString(joinShown(p, m.path) + "\n")
 	}
 	if len(matches) == 0 {
-		fmt.Fprintf(&out, "[no file matches %s in %s]\n", pattern, p.Shown)
+		fmt.Fprintf(&out, "[no file matches %s in %s]\n", sought, p.Shown)
 	}
 	return out.String() + unreadableNote(unreadable), nil
 }
@@ -130,22 +139,18 @@ func isHidden(hidden func(string) bool, p fsys.Path, found string) bool {
 	if hidden == nil {
 		return false
 	}
-	path := filepath.Join(p.Abs, filepath.FromSlash(found))
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	return hidden(path)
+	return hidden(filepath.Join(p.Abs, filepath.FromSlash(found)))
 }
 
-// joinShown returns a found path in the form that other tools take.
+// joinShown returns a found path in the form that other tools take, on one line.
 func joinShown(p fsys.Path, found string) string {
 	switch {
 	case found == "":
 		return p.Shown
-	case p.Shown == ".":
-		return found
+	case p.Shown != ".":
+		found = strings.TrimSuffix(filepath.ToSlash(p.Shown), "/") + "/" + found
 	}
-	return strings.TrimSuffix(filepath.ToSlash(p.Shown), "/") + "/" + found
+	return text.Name(found)
 }
 
 func unreadableNote(n int) string {
@@ -185,17 +190,17 @@ func (b *base) fsGrep() tool.Tool {
 			if args.Pattern == "" {
 				return tool.Result{}, fmt.Errorf("argument %q is empty", "pattern")
 			}
-			files := func(path string) bool { return !isGenerated(path[strings.LastIndexByte(path, '/')+1:]) }
-			if args.Include != "" {
-				g, err := tree.Compile(strings.TrimPrefix(args.Include, "./"))
-				if err != nil {
-					return tool.Result{}, err
-				}
-				named := isGenerated(args.Include) // the model asks for them
-				skip := files
-				files = func(path string) bool { return g.Match(path) && (named || skip(path)) }
-			}
 			return b.readAt(cmp.Or(args.Path, "."), func(p fsys.Path) (string, error) {
+				files := func(path string) bool { return !isGenerated(path[strings.LastIndexByte(path, '/')+1:]) }
+				if args.Include != "" {
+					g, err := tree.Compile(p.Abs, strings.TrimPrefix(args.Include, "./"))
+					if err != nil {
+						return "", err
+					}
+					named := isGenerated(args.Include) // the model asks for them
+					skip := files
+					files = func(path string) bool { return g.Match(path) && (named || skip(path)) }
+				}
 				return grepFiles(ctx, p, args.Pattern, func(path string) bool { return files(path) && !isHidden(call.Hidden, p, path) })
 			})
 		}),
@@ -207,7 +212,7 @@ func grepFiles(ctx context.Context, p fsys.Path, pattern string, files func(stri
 	if info, err := os.Stat(p.Abs); err != nil {
 		return "", fsys.Describe(p.Shown, err)
 	} else if !info.IsDir() && !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s %w", p.Shown, fsys.ErrIrregular)
+		return "", fsys.Irregular(p.Shown, info.Mode())
 	}
 	found, err := grep.Search(ctx, p.Abs, grep.Query{
 		Expr:     pattern,

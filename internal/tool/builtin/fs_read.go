@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"loki/internal/text"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 )
@@ -56,7 +59,7 @@ func (b *base) fsCat() tool.Tool {
 				if err != nil {
 					return "", catHint(p, err)
 				}
-				return verbatim(string(data)), nil
+				return verbatim(strings.TrimPrefix(string(data), fsys.Mark)), nil
 			})
 		}),
 	}
@@ -104,14 +107,14 @@ func (b *base) fsRead() tool.Tool {
 			"A note at the end says where to go on if lines remain. For a directory the names in it are listed.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
-		run: run(params, func(ctx context.Context, args readArgs, _ tool.Call) (tool.Result, error) {
+		run: run(params, func(ctx context.Context, args readArgs, call tool.Call) (tool.Result, error) {
 			if args.Offset < 0 || args.Limit < 0 {
 				return tool.Result{}, errors.New("offset and limit cannot be negative")
 			}
 			args.Offset, args.Limit = max(args.Offset, 1), orNumber(args.Limit, defaultLines)
 			return b.readAt(args.Path, func(p fsys.Path) (string, error) {
 				if info, err := os.Stat(p.Abs); err == nil && info.IsDir() {
-					return list(p)
+					return list(p, call.Hidden)
 				}
 				return readLines(ctx, p, int(args.Offset), int(args.Limit))
 			})
@@ -134,8 +137,15 @@ func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, err
 	}
 	defer f.Close()
 	r := bufio.NewReaderSize(f, 16<<10)
-	if head, _ := r.Peek(8 << 10); !fsys.IsText(head) {
+	head, _ := r.Peek(8 << 10)
+	if !fsys.IsText(head) {
 		return "", fmt.Errorf("%s %w but binary data of %d bytes", p.Shown, fsys.ErrBinary, info.Size())
+	}
+	if bytes.HasPrefix(head, []byte(fsys.Mark)) {
+		_, _ = r.Discard(len(fsys.Mark))
+	}
+	if fsys.StyleOf(head).End == "\r" {
+		r = bufio.NewReaderSize(returns{r}, 16<<10)
 	}
 	var out strings.Builder
 	if info.Size() > largeFile && offset == 1 && limit >= defaultLines {
@@ -175,6 +185,19 @@ func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, err
 		return "", fmt.Errorf("%s has only %d lines, so there is no line at offset %d", p.Shown, number, offset)
 	}
 	return out.String(), nil
+}
+
+// returns reads a text with a line feed for each carriage return, which ends its lines.
+type returns struct{ io.Reader }
+
+func (r returns) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	for i := range p[:n] {
+		if p[i] == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
 }
 
 // readLine returns a line without its end, shortened to maxLineBytes, and how many bytes
@@ -223,14 +246,14 @@ func (b *base) fsLs() tool.Tool {
 		description: "List the files and directories in a directory, one name per line. The names of directories end with a slash.",
 		params:      params,
 		hints:       tool.Hints{ReadOnly: true},
-		run: run(params, func(_ context.Context, args pathArgs, _ tool.Call) (tool.Result, error) {
-			return b.readAt(args.Path, list)
+		run: run(params, func(_ context.Context, args pathArgs, call tool.Call) (tool.Result, error) {
+			return b.readAt(args.Path, func(p fsys.Path) (string, error) { return list(p, call.Hidden) })
 		}),
 	}
 }
 
-// list returns the names in a directory, or that of a file.
-func list(p fsys.Path) (string, error) {
+// list returns the names in a directory, or that of a file. It leaves out what is hidden.
+func list(p fsys.Path, hidden func(string) bool) (string, error) {
 	info, err := os.Stat(p.Abs)
 	if err != nil {
 		return "", fsys.Describe(p.Shown, err)
@@ -242,6 +265,7 @@ func list(p fsys.Path) (string, error) {
 	if err != nil {
 		return "", fsys.Describe(p.Shown, err)
 	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return isHidden(hidden, p, e.Name()) })
 	if len(entries) == 0 {
 		return "[the directory is empty]\n", nil
 	}
@@ -251,9 +275,12 @@ func list(p fsys.Path) (string, error) {
 			fmt.Fprintf(&out, "[%d more names are not listed; fs_glob finds files by a pattern]\n", len(entries)-i)
 			break
 		}
-		out.WriteString(e.Name())
-		if e.IsDir() {
+		out.WriteString(text.Name(e.Name()))
+		switch kind := e.Type(); {
+		case e.IsDir():
 			out.WriteByte('/')
+		case kind&(fs.ModeSocket|fs.ModeNamedPipe|fs.ModeDevice) != 0:
+			out.WriteString(" [" + text.FileKind(kind) + "]")
 		}
 		out.WriteByte('\n')
 	}

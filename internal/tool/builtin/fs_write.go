@@ -38,7 +38,7 @@ func (b *base) fsWrite() tool.Tool {
 			params:      params,
 			hints:       tool.Hints{Destructive: true},
 			run: function(params, func(ctx context.Context, args writeArgs, _ tool.Call) (string, error) {
-				c, err := b.root.Write(ctx, args.Path, []byte(args.Contents))
+				c, err := b.root.Write(ctx, args.Path, args.Contents)
 				if err != nil {
 					return "", err
 				}
@@ -46,7 +46,10 @@ func (b *base) fsWrite() tool.Tool {
 				if c.Created {
 					done = "created"
 				}
-				return fmt.Sprintf("%s %s (%d lines, %d bytes)", done, args.Path, lineCount(args.Contents), len(args.Contents)), nil
+				if c.Note != "" {
+					c.Note = "; " + c.Note
+				}
+				return fmt.Sprintf("%s %s (%d lines, %d bytes%s)", done, args.Path, lineCount(args.Contents), c.Written, c.Note), nil
 			}),
 		},
 		consent: consent(params, func(args writeArgs) (string, error) {
@@ -82,6 +85,7 @@ func (b *base) writeQuestion(path, contents string) (string, error) {
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%s is not a file", shownPath(p))
 	}
+	contents, _ = p.Style().Keep(contents)
 	head := fmt.Sprintf("Replace the contents of %s?", shownPath(p))
 	if info.Size() > maxCompared || len(contents) > maxCompared {
 		return fmt.Sprintf("%s\n\nThe file has %d bytes, the new contents have %d. The files are too large to show the difference.", head, info.Size(), len(contents)), nil
@@ -130,7 +134,7 @@ func shownPath(p fsys.Path) string {
 
 func (b *base) fsPatch() tool.Tool {
 	params := []param{
-		{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory. It has to exist."},
+		{name: "path", kind: "string", description: "Path of the file, absolute or relative to the working directory. It has to exist, unless the patch is one of a new file, from /dev/null."},
 		{name: "contents", kind: "string", description: "The patch, a unified diff. Each hunk begins with a line such as '@@ -10,4 +10,5 @@'; then unchanged lines begin with a blank, " +
 			"removed lines with '-', and added lines with '+'. The unchanged and removed lines must match those of the file exactly, including blanks. Give about three unchanged lines around each change."},
 	}
@@ -141,20 +145,24 @@ func (b *base) fsPatch() tool.Tool {
 			params:      params,
 			hints:       tool.Hints{Destructive: true},
 			run: function(params, func(ctx context.Context, args writeArgs, _ tool.Call) (string, error) {
-				hunks, err := patch.Parse(args.Contents)
+				parsed, err := patch.Parse(args.Contents)
 				if err != nil {
 					return "", err
 				}
 				var text string
-				c, err := b.root.Edit(ctx, args.Path, maxEdited, func(old []byte) ([]byte, error) {
-					text, err = patch.Apply(string(old), hunks)
+				c, err := b.root.Edit(ctx, args.Path, maxEdited, parsed.New, func(old []byte) ([]byte, error) {
+					text, err = parsed.Apply(string(old))
 					return []byte(text), err
 				})
 				if err != nil {
 					return "", err
 				}
 				_, stat := patch.Diff(string(c.Old), text)
-				return fmt.Sprintf("changed %s: %s", args.Path, lineChanges(stat)), nil
+				done := "changed"
+				if c.Created {
+					done = "created"
+				}
+				return fmt.Sprintf("%s %s: %s", done, args.Path, lineChanges(stat)), nil
 			}),
 		},
 		consent: consent(params, func(args writeArgs) (string, error) {
@@ -171,15 +179,22 @@ func (b *base) patchQuestion(path, contents string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	parsed, err := patch.Parse(contents)
+	if err != nil {
+		return "", err
+	}
+	if _, missing := os.Stat(p.Real); parsed.New && errors.Is(missing, fs.ErrNotExist) {
+		text, err := parsed.Apply("")
+		if err != nil {
+			return "", err
+		}
+		return b.writeQuestion(path, text)
+	}
 	old, _, err := fsys.Text(p, maxEdited)
 	if err != nil {
 		return "", err
 	}
-	hunks, err := patch.Parse(contents)
-	if err != nil {
-		return "", err
-	}
-	text, err := patch.Apply(string(old), hunks)
+	text, err := parsed.Apply(string(old))
 	if err != nil || text == string(old) {
 		return "", err
 	}

@@ -1,6 +1,9 @@
 package builtin
 
-import "loki/internal/tool"
+import (
+	"loki/internal/permission"
+	"loki/internal/tool"
+)
 
 // standIn is a script of the user that runs instead of a built-in tool.
 type standIn struct {
@@ -42,6 +45,14 @@ func (s *standIn) Host(call tool.Call) string {
 		return native.Host(call)
 	}
 	return ""
+}
+
+// Opens implements [tool.Opener].
+func (s *standIn) Opens(call tool.Call) ([]string, permission.Access) {
+	if native, ok := s.native.(tool.Opener); ok {
+		return native.Opens(call)
+	}
+	return nil, ""
 }
 
 // Consent implements [tool.Guard].

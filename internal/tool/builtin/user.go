@@ -65,6 +65,9 @@ func (t *userTool) Declaration() chat.Tool { return t.declared }
 // Hints implements [tool.Tool].
 func (t *userTool) Hints() tool.Hints { return tool.Hints{ReadOnly: true, Interactive: true} }
 
+// Fit implements [tool.Fitter]. Models write options in several ways, which [options] reads.
+func (t *userTool) Fit(args json.RawMessage) (json.RawMessage, error) { return args, nil }
+
 // Call implements [tool.Tool].
 func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	if err := ctx.Err(); err != nil {

@@ -51,7 +51,7 @@ func askPython(t *testing.T, sources []string) []pythonView {
 
 func interpreter(t *testing.T) []string {
 	t.Helper()
-	argv, err := process.Interpreter(".py", nil)
+	argv, err := process.Interpreter(".py", "", nil)
 	if err != nil {
 		t.Skip(err)
 	}

@@ -1,6 +1,8 @@
 package pydecl
 
 import (
+	"strings"
+
 	"loki/internal/tool/script/signature"
 )
 
@@ -47,7 +49,8 @@ func (l *paramList) read() ([]signature.Param, error) {
 	return params, nil
 }
 
-// param reads a parameter behind its name. A parameter without annotation has no kind.
+// param reads a parameter behind its name. A parameter without annotation has no kind. The default may have another type
+// than the annotation.
 func (l *paramList) param(t token) signature.Param {
 	p := signature.Param{Name: t.text}
 	if l.is(":") {
@@ -56,10 +59,36 @@ func (l *paramList) param(t token) signature.Param {
 	}
 	if l.is("=") {
 		l.at++
-		l.until()
+		if d, ok := defaultType(l.until()); ok && p.Type.Kind != "" {
+			p.Type = p.Type.OrDefault(d)
+		}
 		p.Default = true
 	}
 	return p
+}
+
+// defaultType returns the type of a default value. ok is false if it is not written as a literal.
+func defaultType(tokens []token) (t signature.Type, ok bool) {
+	if len(tokens) == 0 {
+		return t, false
+	}
+	last := tokens[len(tokens)-1]
+	first := tokens[0]
+	switch {
+	case first.is("True"), first.is("False"):
+		return signature.Type{Kind: signature.Boolean}, len(tokens) == 1
+	case last.kind == number && (len(tokens) == 1 || len(tokens) == 2 && first.is("-")):
+		if strings.ContainsAny(last.text, ".eEjJ") && !strings.HasPrefix(last.text, "0x") {
+			return signature.Type{Kind: signature.Number}, true
+		}
+		return signature.Type{Kind: signature.Integer}, true
+	case first.is("["), first.is("("):
+		return word("list"), first.match == len(tokens)-1 && len(tokens) != 3 // not (x)
+	case first.is("{"):
+		return word("dict"), first.match == len(tokens)-1
+	}
+	l, ok := literal(tokens)
+	return signature.Type{Kind: signature.String, Literals: []signature.Literal{l}}, ok && first.kind == text
 }
 
 // until passes over an expression and returns its tokens.

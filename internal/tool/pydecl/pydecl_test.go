@@ -72,6 +72,45 @@ func TestOptional(t *testing.T) {
 	}
 }
 
+// TestAccepts lists the schema that the arguments of calls are checked against.
+func TestAccepts(t *testing.T) {
+	for _, tt := range []struct{ name, param, want string }{
+		{"no_type", "x", `{}`},
+		{"any", "x: Any", `{}`},
+		{"class", "x: Movie", `{}`},
+		{"str", "x: str", `{"type":"string"}`},
+		{"tuple", "x: tuple[int, str]", `{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"minItems":2,"maxItems":2}`},
+		{"tuple_of_any_length", "x: Tuple[int, ...]", `{"type":"array","items":{"type":"integer"}}`},
+		{"tuple_without_elements", "x: tuple[()]", `{"type":"array","items":{}}`},
+		{"tuples", "x: list[tuple[str, int]]", `{"type":"array","items":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"minItems":2,"maxItems":2}}`},
+		{"set", "x: set[int]", `{"type":"array","items":{"type":"integer"}}`},
+		{"bare_list", "x: list", `{"type":"array","items":{}}`},
+		{"union", "x: int | str", `{"type":["integer","string"]}`},
+		{"optional_union", "x: Optional[int | str]", `{"type":["integer","string","null"]}`},
+		{"union_with_list", "x: Union[int, list[str]]", `{"anyOf":[{"type":"integer"},{"type":"array","items":{"type":"string"}}]}`},
+		{"union_with_any", "x: int | Movie", `{}`},
+		{"element_may_be_none", "x: list[Optional[int]]", `{"type":"array","items":{"type":["integer","null"]}}`},
+		{"literals", `x: Literal[True, "a", 1, None]`, `{"enum":[true,"a",1,null,"None"]}`},
+		{"literal_or_type", `x: Literal["a"] | int`, `{"anyOf":[{"type":"integer"},{"enum":["a"]}]}`},
+		{"default_of_another_type", `x: int = "auto"`, `{"anyOf":[{"type":"integer"},{"enum":["auto"]}]}`},
+		{"default_number", `x: str = -1.5`, `{"type":["string","number"]}`},
+		{"default_list", `x: str = []`, `{"anyOf":[{"type":"string"},{"type":"array","items":{}}]}`},
+		{"default_of_the_type", `x: float = 5`, `{"type":"number"}`},
+		{"default_none", `x: int = None`, `{"type":"integer"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fs, err := pydecl.Parse([]byte("def f("+tt.param+"): 'Does.'\n"), all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, _ := strings.Cut(strings.TrimPrefix(string(fs[0].Accepts()), `{"type":"object","properties":{"x":`), `},"required":`)
+			if got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestRequired(t *testing.T) {
 	got := declare(t, "def f(a, b=1, *, c, d: str = lambda x, y: (x, y), e: int=-1): 'Does.'\n")
 	want := `{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"},"c":{"type":"string"},"d":{"type":"string"},"e":{"type":"integer"}},"required":["a","c"]}`
@@ -232,7 +271,7 @@ def f(a: Literal[1, "1", None], b: Optional[str], c=1, d: Optional[int] = 2, e: 
 	for _, tt := range []struct{ name, in, want string }{
 		{"missing", `{"a":"x"}`, `{"a":"x","b":null}`},
 		{"null_for_default", `{"c":null,"d":null}`, `{"d":null,"a":null,"b":null}`},
-		{"literals", `{"a":"1","b":"1","e":["1","2","3"]}`, `{"a":1,"b":"1","e":[1,2,"3"]}`},
+		{"literals", `{"a":"1","b":"1","e":["1","2","3"]}`, `{"a":"1","b":"1","e":[1,2,"3"]}`},
 		{"others_stay", `{"a":1,"b":2,"z":{}}`, `{"a":1,"b":2,"z":{}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// anything is the type of values that the schemas for models cannot describe.
-var anything = signature.Type{Kind: signature.String}
+// anything is the type of values that the schemas for models cannot describe. All are accepted.
+var anything = signature.Type{Kind: signature.String, Any: true}
 
 // typeOf returns the type of an annotation. Of names from modules, such as typing.List,
 // only the last part counts, and a string stands for its contents.
@@ -56,14 +56,16 @@ func split(tokens []token, separator string) [][]token {
 // word returns the type that a name means.
 func word(name string) signature.Type {
 	switch name {
+	case "str", "LiteralString", "AnyStr":
+		return signature.Type{Kind: signature.String}
 	case "bool":
 		return signature.Type{Kind: signature.Boolean}
 	case "int":
 		return signature.Type{Kind: signature.Integer}
 	case "float":
 		return signature.Type{Kind: signature.Number}
-	case "list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "Sequence", "Iterable", "Collection":
-		return signature.Type{Kind: signature.Array, Item: &signature.Type{Kind: signature.String}}
+	case "list", "List", "set", "Set", "frozenset", "FrozenSet", "tuple", "Tuple", "Sequence", "MutableSequence", "Iterable", "Collection":
+		return signature.Type{Kind: signature.Array, Item: &anything}
 	case "dict", "Dict", "Mapping", "MutableMapping":
 		return signature.Type{Kind: signature.Object}
 	case "None", "NoneType":
@@ -86,7 +88,7 @@ func generic(name string, args [][]token) signature.Type {
 	case "Annotated", "Required", "NotRequired", "ReadOnly", "Final":
 		return typeOf(args[0])
 	case "tuple", "Tuple":
-		return signature.Type{Kind: signature.Array, Item: tupleItem(args)}
+		return tuple(args)
 	}
 	t := word(name)
 	if t.Kind == signature.Array {
@@ -96,20 +98,29 @@ func generic(name string, args [][]token) signature.Type {
 	return t
 }
 
-// tupleItem returns the type of the items of a tuple, if all have the same.
-func tupleItem(args [][]token) *signature.Type {
-	item := typeOf(args[0])
-	for _, arg := range args[1:] {
-		if !(len(arg) == 1 && arg[0].is("...")) && typeOf(arg).Kind != item.Kind {
-			return &signature.Type{Kind: signature.String}
+// tuple returns the type of tuple[args]. Models see the type of the items if all have the same.
+func tuple(args [][]token) signature.Type {
+	if len(args) == 2 && len(args[1]) == 1 && args[1][0].is("...") {
+		item := typeOf(args[0])
+		return signature.Type{Kind: signature.Array, Item: &item}
+	}
+	t := signature.Type{Kind: signature.Array, Tuple: &signature.Tuple{Required: len(args)}}
+	for _, arg := range args {
+		if len(arg) == 0 || arg[0].is("*") || arg[0].is("(") {
+			return word("tuple") // the items of another tuple, or none
+		}
+		item := typeOf(arg)
+		if t.Tuple.Items = append(t.Tuple.Items, item); t.Item == nil {
+			t.Item = &item
+		} else if t.Item.Kind != item.Kind {
+			t.Item = &anything
 		}
 	}
-	return &item
+	return t
 }
 
-// union returns the type of values that have one of several types. Schemas have no
-// unions, so different types become a string, except for numbers, and for literals,
-// which are collected. None is not a type of its own.
+// union returns the type of values that have one of several types. Models see different types as
+// a string, except for numbers, and for literals, which are collected. None is not a type of its own.
 func union(members [][]token) signature.Type {
 	var list []signature.Type
 	null := false
@@ -130,11 +141,14 @@ func union(members [][]token) signature.Type {
 		}
 		merged = either(merged, t)
 	}
+	if len(list) > 1 && merged.Literals == nil {
+		merged.Forms = list
+	}
 	merged.Optional, merged.Null = null, null
 	return merged
 }
 
-// either returns the type of values that have one of two types.
+// either returns the type that models see for values that have one of two types.
 func either(a, b signature.Type) signature.Type {
 	switch {
 	case a.Literals != nil && b.Literals != nil:
@@ -164,7 +178,7 @@ func literals(args [][]token) signature.Type {
 		if l.JSON == "null" {
 			t.Null = true
 		}
-		if !slices.ContainsFunc(t.Literals, func(other signature.Literal) bool { return other.Text == l.Text }) {
+		if !slices.Contains(t.Literals, l) {
 			t.Literals = append(t.Literals, l)
 		}
 	}

@@ -22,7 +22,7 @@ const runnerMark = "Made by loki --build-tools. Changes will be lost."
 
 // Build makes scripts ready to be run by hand, and returns the files it wrote.
 //
-// Each bash script gets the code that parses its command line, and is made executable. For
+// Each bash script of the user that has no second name gets the code that parses its command line, and is made executable. For
 // each script Build writes a runner into o.Bin, which it creates if necessary: a program
 // with the name of the script, or of the agent if it is an agent's. A runner of a tool
 // takes the arguments as a JSON object; a runner of an agent takes the name of a function
@@ -83,6 +83,9 @@ func (s *script) prepare() (changed bool, err error) {
 	}
 	if _, err := s.current(src); err != nil {
 		return false, err // nothing is written into an invalid script
+	}
+	if !s.writable() {
+		return false, nil
 	}
 	changed, err = argc.BuildFile(s.file, argc.Options{})
 	if err != nil {
@@ -191,7 +194,7 @@ func (s *script) runnerInterpreter(src []byte) []string {
 	case s.lang == python:
 		return []string{"python3"}
 	}
-	if argv, err := s.usualInterpreter(); err == nil && len(argv) == 1 {
+	if argv, err := s.usualInterpreter(true); err == nil && len(argv) == 1 {
 		return []string{argc.Quote(argv[0])}
 	}
 	return []string{"npx", "tsx"}

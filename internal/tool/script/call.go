@@ -13,7 +13,9 @@ import (
 	"sync"
 
 	"loki/internal/environ"
+	"loki/internal/event"
 	"loki/internal/process"
+	"loki/internal/process/tempdir"
 	"loki/internal/tool"
 )
 
@@ -49,6 +51,11 @@ const (
 // Call implements [tool.Tool].
 func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
 	s := t.script
+	if s.o.Prepare != nil {
+		if err := s.o.Prepare(); err != nil {
+			_ = event.FromContext(ctx).Emit(ctx, event.Warning{Text: err.Error(), Once: true}) // the script may not need it
+		}
+	}
 	src, err := read(s.file)
 	if err != nil {
 		return tool.Result{}, err
@@ -61,7 +68,7 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 	if !ok {
 		return tool.Result{}, fmt.Errorf("%s was changed and has no %s any more", filepath.Base(s.file), t.declared.Name)
 	}
-	dir, err := os.MkdirTemp(s.o.Temp, fmt.Sprintf("loki-%d-eval-", os.Getpid()))
+	dir, err := tempdir.Make(s.o.Temp, "eval")
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("a directory for the call: %w", err)
 	}
@@ -86,8 +93,15 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 		r.Stderr = plain(printed.Stderr)
 	}
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
+		if out := s.outOfReach(box, held, exit.Stderr); out != nil {
+			return r, out
+		}
+		name := t.declared.Name
+		if f.real() == "_"+name { // such as _instructions, which is not a tool
+			name = f.real()
+		}
 		err = &tool.ExitError{
-			Tool: t.declared.Name, Code: exit.Code, Signal: exit.Signal,
+			Tool: name, Code: exit.Code, Signal: exit.Signal,
 			Note: failureNote(child.Note(remedy, exit.Stderr, string(src)), box, held, s.lang, exit.Stderr, src),
 		}
 	}
@@ -130,7 +144,7 @@ const remedy = "the script gets what a comment in it declares: # @env NAME"
 // command returns the command that makes a call, with its environment, and writes the
 // files it needs into dir.
 func (s *script) command(dir string, p *source, f function, call tool.Call, at *places) (process.Command, environ.Child, error) {
-	argv, err := s.interpreter(p.src)
+	argv, err := s.interpreter(p.src, s.free(f))
 	if err != nil {
 		return process.Command{}, environ.Child{}, err
 	}
@@ -150,7 +164,7 @@ func (s *script) command(dir string, p *source, f function, call tool.Call, at *
 	args = append(argv[1:len(argv):len(argv)], args...)
 	if len(lines) > 0 {
 		args = append([]string{"-c", strings.Join(lines, "\n") + "\nexec \"$0\" \"$@\"", argv[0]}, args...)
-		if argv, err = s.usualInterpreter(); err != nil {
+		if argv, err = s.usualInterpreter(true); err != nil {
 			return process.Command{}, environ.Child{}, err
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // needs skips a test where scripts with an extension cannot be run.
 func needs(t testing.TB, ext string) {
 	t.Helper()
-	if _, err := process.Interpreter(ext, nil); err != nil {
+	if _, err := process.Interpreter(ext, "", nil); err != nil {
 		t.Skip(err)
 	}
 }
@@ -366,5 +366,28 @@ func TestInteractive(t *testing.T) {
 			tools := h.load(t, "x.sh", tt.meta+"# @describe A.\nmain() { read -r line; echo \"$line\" >>\"$LLM_OUTPUT\"; }\n")
 			h.want(t, tools[0], `{}`, tt.want)
 		})
+	}
+}
+
+// TestSecondName calls and builds a script that has two names, and keeps the file of both.
+func TestSecondName(t *testing.T) {
+	needs(t, ".sh")
+	h := newHome(t)
+	tools := h.load(t, "x.sh", hello)
+	file, other := filepath.Join(h.dir, "tools", "x.sh"), filepath.Join(h.dir, "other.sh")
+	if err := os.Link(file, other); err != nil {
+		t.Skip(err)
+	}
+	h.want(t, tools[0], `{"name":"you"}`, "hello you\n")
+	if _, err := script.Build([]string{file}, script.Options{Bin: filepath.Join(h.dir, "bin")}); err != nil {
+		t.Error(err)
+	}
+	one, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := os.Stat(other)
+	if text, _ := os.ReadFile(file); err != nil || !os.SameFile(one, two) || string(text) != hello {
+		t.Errorf("the file was changed: %v\n%s", err, text)
 	}
 }

@@ -3,15 +3,20 @@ package script
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
 	"loki/internal/argc"
+	"loki/internal/atomicfile"
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/script/signature"
 )
@@ -84,10 +89,10 @@ func load(file string, o Options) (tools []tool.Tool, instructions tool.Tool, er
 		d.Hints.MaxOutput = o.MaxOutput
 		if d.Instructions {
 			d.Hints.Interactive = true // it works for the user, and may ask them what the agent is to know
-			instructions = &scriptTool{s, d.Tool, d.Hints}
+			instructions = &scriptTool{s, d.Tool, d.Hints, d.Accepts}
 			continue
 		}
-		tools = append(tools, &scriptTool{s, d.Tool, d.Hints})
+		tools = append(tools, &scriptTool{s, d.Tool, d.Hints, d.Accepts})
 	}
 	return tools, instructions, nil
 }
@@ -174,6 +179,7 @@ type scriptTool struct {
 	script   *script
 	declared chat.Tool
 	hints    tool.Hints
+	accepts  json.RawMessage // nil for what is declared
 }
 
 var _ tool.FromFile = (*scriptTool)(nil)
@@ -187,6 +193,15 @@ func (t *scriptTool) Declaration() chat.Tool { return t.declared }
 // Hints implements [tool.Tool].
 func (t *scriptTool) Hints() tool.Hints { return t.hints }
 
+// Fit implements [tool.Fitter]. A bash script reports unknown arguments itself.
+func (t *scriptTool) Fit(args json.RawMessage) (json.RawMessage, error) {
+	words, schema := t.script.lang == bash, t.declared.Parameters
+	if t.accepts != nil {
+		schema = t.accepts
+	}
+	return tool.Fit(schema, args, tool.FitOptions{Known: !words, Words: words})
+}
+
 // Source implements [tool.FromFile].
 func (t *scriptTool) Source() (path string, text []byte, err error) {
 	text, err = read(t.script.file)
@@ -196,8 +211,16 @@ func (t *scriptTool) Source() (path string, text []byte, err error) {
 	return t.script.file, text, err
 }
 
+// writable reports whether the file may be replaced: it is the user's and has no other name. Replacing a file that has two
+// leaves the other name with the old file, and this one with a file that only the program wrote.
+func (s *script) writable() bool {
+	info, err := os.Stat(s.file)
+	uid, _, known := strings.Cut(atomicfile.Owner(s.file), ":")
+	return err == nil && sandbox.Names(info) == 1 && (!known || uid == strconv.Itoa(os.Geteuid()))
+}
+
 // build puts the code that parses the command line into a bash script, unless it is
-// there. If the file cannot be written, it returns the complete script to run.
+// there. If the file cannot or must not be written, it returns the complete script to run.
 func (s *script) build(p *source) (copied []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,6 +232,9 @@ func (s *script) build(p *source) (copied []byte, err error) {
 		return nil, err
 	}
 	if !bytes.Equal(code, p.src) {
+		if !s.writable() {
+			return code, nil
+		}
 		if _, err := argc.BuildFile(s.file, argc.Options{}); err != nil {
 			return code, nil
 		}

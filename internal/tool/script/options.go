@@ -30,6 +30,8 @@ type Options struct {
 	// Variables, if set, returns the variables of the active agent by name at each call,
 	// which fails with its error.
 	Variables func() (map[string]string, error)
+	// Prepare is called before a script runs, or is built, whose error is then a warning; nil does nothing.
+	Prepare func() error
 	// PromptUtils is the file with the helpers that bash scripts may source.
 	PromptUtils string
 	// Executable is what scripts get as LOKI_EXECUTABLE, the path of the program that runs
@@ -50,8 +52,8 @@ type Options struct {
 	Parent func() string
 	// Sandbox returns what confines scripts; nil confines none.
 	Sandbox func() (*sandbox.Sandbox, error)
-	// Bounds returns, at each call, what scripts may do with what they declare; nil means the zero Bounds.
-	Bounds func() sandbox.Bounds
+	// Bounds returns, at each call, what the script in a file may do with what it declares; nil means the zero Bounds.
+	Bounds func(file string) sandbox.Bounds
 	// Withhold keeps from scripts the variables that they declare themselves, and those of files .env.
 	Withhold bool
 	// Dir is the working directory; empty means this process's.
@@ -72,6 +74,10 @@ type Options struct {
 
 	Timeout   time.Duration // for scripts that do not say; 0 means that of the tool.Box
 	MaxOutput int           // bytes for the model; 0 means that of the tool.Box
+
+	// Apart returns the environment of a script that is not confined, without what leads it to code in the working directory. Nil
+	// means that this is the user's: then also the .venv there counts.
+	Apart func(environ []string) []string
 
 	// Look finds a program; nil means exec.LookPath.
 	Look func(file string) (string, error)

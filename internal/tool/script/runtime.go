@@ -29,11 +29,11 @@ func shebang(src []byte) []string {
 
 // interpreter returns the program that runs a script, and the arguments in front of the
 // script's path. The first line decides, except that the usual interpreter of a language
-// means the best available one of its kind.
-func (s *script) interpreter(src []byte) ([]string, error) {
+// means the best available one of its kind. A script that is free takes none from a working directory that is not trusted.
+func (s *script) interpreter(src []byte, free bool) ([]string, error) {
 	words := shebang(src)
 	if len(words) == 0 || s.usual(words) {
-		return s.usualInterpreter()
+		return s.usualInterpreter(free)
 	}
 	program := words[0]
 	if strings.ContainsAny(program, `/\`) {
@@ -61,25 +61,16 @@ func (s *script) usual(words []string) bool {
 	return false
 }
 
-func (s *script) usualInterpreter() ([]string, error) {
+func (s *script) usualInterpreter(free bool) ([]string, error) {
 	switch {
 	case s.lang == bash && runtime.GOOS == "windows":
 		return gitBash(os.Getenv, s.o.look)
-	case s.lang == python:
+	case s.lang == python && !(free && s.o.Apart != nil):
 		if path, err := s.o.look(s.venv()); err == nil {
 			return []string{path}, nil
 		}
-	case s.lang == typescript:
-		for dir := filepath.Dir(s.file); ; dir = filepath.Dir(dir) {
-			if path, err := s.o.look(filepath.Join(dir, "node_modules", ".bin", "tsx")); err == nil {
-				return []string{path}, nil
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
 	}
-	return process.Interpreter(string(s.lang), s.o.look)
+	return process.Interpreter(string(s.lang), filepath.Dir(s.file), s.o.look)
 }
 
 // venv returns where Python is in the virtual environment of the working directory.

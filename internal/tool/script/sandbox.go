@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/fault"
 	"loki/internal/process"
 	"loki/internal/sandbox"
 )
@@ -24,11 +25,11 @@ func (s *script) confine(c *process.Command, p *source, f function, dir string) 
 	if err != nil {
 		return nil, held, err
 	}
-	var bounds sandbox.Bounds
-	if s.o.Bounds != nil {
-		bounds = s.o.Bounds()
+	held = s.held(f)
+	if s.free(f) && s.o.Apart != nil {
+		c.Env = s.o.Apart(c.Env)
 	}
-	if held = bounds.Of(f.hints.Sandbox); held.Level == sandbox.Full {
+	if held.Level == sandbox.Full {
 		return nil, held, nil
 	}
 	needs := sandbox.Needs{Read: s.reads(c.Path), Write: []string{dir}}
@@ -45,6 +46,24 @@ func (s *script) confine(c *process.Command, p *source, f function, dir string) 
 	box = boxes.Box(held, needs)
 	c.Confinement = box
 	return box, held, nil
+}
+
+// held returns what a function may do.
+func (s *script) held(f function) sandbox.Declaration {
+	var bounds sandbox.Bounds
+	if s.o.Bounds != nil {
+		bounds = s.o.Bounds(s.file)
+	}
+	return bounds.Of(f.hints.Sandbox)
+}
+
+// free reports whether a function is not confined.
+func (s *script) free(f function) bool {
+	if s.o.Sandbox == nil {
+		return true
+	}
+	boxes, err := s.o.Sandbox()
+	return err != nil || !boxes.Support().Files || s.held(f).Level == sandbox.Full
 }
 
 // reads returns the places that a call reads beside the workspace and the system.
@@ -86,6 +105,22 @@ func Beside(dir string) []string {
 		}
 	}
 	return places
+}
+
+// outOfReach returns the error of a call whose box kept the interpreter from the script, because the file is a link that leads
+// elsewhere. It is nil if the call failed otherwise.
+func (s *script) outOfReach(box *sandbox.Box, held sandbox.Declaration, stderr string) error {
+	target, linked := linkTarget(s.file)
+	if box == nil || !linked {
+		return nil
+	}
+	for _, refused := range box.Refused(stderr, true) {
+		if home, ok := strings.CutPrefix(refused.What, "~"); refused.What == target || ok && strings.HasSuffix(target, home) {
+			return fault.New(fault.Config, "script %s is a link to %s, which the sandbox keeps from it at level %s; copy the file to %s, or add %s to trusted_dirs in config.yaml and declare in the script: @sandbox full",
+				s.file, target, held.Level, filepath.Dir(s.file), filepath.Dir(target))
+		}
+	}
+	return nil
 }
 
 // failureNote explains a failed call, whose standard error is stderr: what it lacks of its environment, and what its box stopped.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +74,16 @@ const maxSource = 8 << 20
 // read returns the contents of a script.
 func read(file string) ([]byte, error) {
 	info, err := os.Stat(file)
+	if target, linked := linkTarget(file); linked && (err != nil || !info.Mode().IsRegular()) {
+		why := "is not a file"
+		if failed, ok := errors.AsType[*fs.PathError](err); errors.Is(err, fs.ErrNotExist) {
+			why = "does not exist"
+		} else if ok {
+			why = "cannot be read: " + failed.Err.Error()
+		}
+		return nil, fault.New(fault.NotFound, "script %s is a link to %s, which %s", file, target, why).
+			WithHint("put the script there, or remove the link: rm %s", argc.Quote(file))
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.New(fault.NotFound, "no script at %s", file)
@@ -90,9 +101,28 @@ func read(file string) ([]byte, error) {
 	return src, nil
 }
 
+// linkTarget returns where a file leads that is a symbolic link; linked is false for others.
+func linkTarget(file string) (target string, linked bool) {
+	target, err := os.Readlink(file)
+	if err != nil {
+		return "", false
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		return real, true
+	}
+	if filepath.IsAbs(target) {
+		return target, true
+	}
+	dir := filepath.Dir(file)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return filepath.Join(dir, target), true
+}
+
 // format is the version of cached summaries. It changes with their format, and
 // with how sources are read.
-const format = "4"
+const format = "5"
 
 func (s *script) sum(src []byte) string {
 	h := sha256.New()
@@ -270,14 +300,20 @@ type summary struct {
 // declaration is the cached part of a function.
 type declaration struct {
 	chat.Tool
-	Hints        tool.Hints `json:"hints"`
-	Instructions bool       `json:"instructions,omitempty"` // it is the function _instructions
+	Hints tool.Hints `json:"hints"`
+	// Accepts is the schema of the arguments that a call may have, nil for Parameters.
+	Accepts      json.RawMessage `json:"accepts,omitempty"`
+	Instructions bool            `json:"instructions,omitempty"` // it is the function _instructions
 }
 
 func (p *source) summary() summary {
 	var s summary
 	for _, f := range p.functions {
-		s.Tools = append(s.Tools, declaration{f.declared, f.hints, f.real() == signature.Instructions})
+		d := declaration{Tool: f.declared, Hints: f.hints, Instructions: f.real() == signature.Instructions}
+		if f.fn != nil {
+			d.Accepts = f.fn.Accepts()
+		}
+		s.Tools = append(s.Tools, d)
 	}
 	return s
 }

@@ -53,7 +53,6 @@ func Run(t *testing.T, c Case) {
 		{"hints", checkHints},
 		{"good_arguments", checkGood},
 		{"bad_arguments", checkBad},
-		{"missing_arguments", checkMissing},
 		{"additional_argument", checkAdditional},
 		{"concurrent_calls", checkConcurrent},
 		{"cancelled_before_the_call", checkCancelledBefore},
@@ -189,13 +188,6 @@ func withEdit(t testing.TB, arguments string, edit func(map[string]json.RawMessa
 		t.Fatal(err)
 	}
 	return string(data)
-}
-
-func checkMissing(t testing.TB, c Case) {
-	subject := c.New(t)
-	for _, name := range parameters(t, subject.Declaration()).Required {
-		wantFailure(t, subject, withEdit(t, c.Good[0], func(m map[string]json.RawMessage) { delete(m, name) }))
-	}
 }
 
 func checkAdditional(t testing.TB, c Case) {

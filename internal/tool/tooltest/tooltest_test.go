@@ -32,6 +32,8 @@ func (f fake) Declaration() chat.Tool {
 		d.Parameters = json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
 	case f.flaw == "undeclared":
 		d.Parameters = json.RawMessage(`{"type":"object","properties":{},"required":["text"]}`)
+	case f.flaw == "gullible": // else the box refuses what does not fit
+		d.Parameters = json.RawMessage(`{"type":"object","properties":{"text":{"description":"A text."}}}`)
 	case f.flaw == "no_object":
 		d.Parameters = json.RawMessage(`{"type":"string"}`)
 	case f.flaw == "fickle" && times > 1:
@@ -114,7 +116,6 @@ func TestFlawsAreFound(t *testing.T) {
 		{"guard", checkHints},
 		{"failing", checkGood},
 		{"gullible", checkBad},
-		{"gullible", checkMissing},
 		{"strict", checkAdditional},
 		{"deaf", checkCancelledBefore},
 		{"deaf", checkDeadline},

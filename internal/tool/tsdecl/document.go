@@ -31,10 +31,10 @@ func document(f *signature.Function, comment string) string {
 	return strings.TrimSpace(strings.Join(text, "\n"))
 }
 
-// settle replaces a type that is only null with a string.
+// settle replaces a type that is only null with one that models see as a string.
 func settle(t *signature.Type) {
 	if t.Kind == nothing {
-		t.Kind = signature.String
+		t.Kind, t.Any = signature.String, true
 	}
 	if t.Item != nil {
 		settle(t.Item)

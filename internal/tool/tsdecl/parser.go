@@ -133,12 +133,34 @@ func (p *parser) param(closing int) (signature.Param, error) {
 		if p.at == closing || p.is(",") {
 			return param, p.unexpected()
 		}
+		first := p.tok()
 		p.value(closing)
+		if d, ok := defaultType(first); ok {
+			param.Type = param.Type.OrDefault(d)
+		}
 		param.Default = true
 	}
 	param.Type.Optional = param.Type.Optional || optional
 	param.Required = !param.Type.Optional && !param.Default
 	return param, nil
+}
+
+// defaultType returns the type of a default value that is one token. ok is false if it is not written as a literal.
+func defaultType(t token) (typ signature.Type, ok bool) {
+	switch {
+	case t.kind == text:
+		s, ok := unquote(t.text)
+		return literal(s, ""), ok
+	case t.kind == number:
+		return signature.Type{Kind: signature.Number}, true
+	case t.is("true"), t.is("false"):
+		return signature.Type{Kind: signature.Boolean}, true
+	case t.is("["):
+		return signature.Type{Kind: signature.Array}, true
+	case t.is("{"):
+		return signature.Type{Kind: signature.Object}, true
+	}
+	return typ, false
 }
 
 // value passes over an expression that ends at a comma or at closing.

@@ -70,6 +70,41 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// TestAccepts lists the schema that the arguments of calls are checked against.
+func TestAccepts(t *testing.T) {
+	for _, tt := range []struct{ name, param, want string }{
+		{"no_type", "x", `{}`},
+		{"any", "x: any", `{}`},
+		{"unknown", "x: unknown", `{}`},
+		{"interface", "x: Movie", `{}`},
+		{"string", "x: string", `{"type":"string"}`},
+		{"tuple", "x: [number, string]", `{"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"minItems":2,"maxItems":2}`},
+		{"tuple_with_names", "x: [a: number, b?: string]", `{"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"minItems":1,"maxItems":2}`},
+		{"tuple_optional", "x: [number, string?]", `{"type":"array","prefixItems":[{"type":"number"},{"type":"string"}],"minItems":1,"maxItems":2}`},
+		{"tuple_open", "x: [number, ...string[]]", `{"type":"array","prefixItems":[{"type":"number"}],"minItems":1}`},
+		{"tuples", "x: [string, number][]", `{"type":"array","items":{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}],"minItems":2,"maxItems":2}}`},
+		{"union", "x: number | string", `{"type":["number","string"]}`},
+		{"union_with_any", "x: number | Movie", `{}`},
+		{"element_may_be_null", "x: (number | null)[]", `{"type":"array","items":{"type":["number","null"]}}`},
+		{"literals", `x: "a" | 1 | true | null`, `{"enum":[null,"a",1,true]}`},
+		{"literal_or_type", `x: "a" | number`, `{"anyOf":[{"type":"number"},{"enum":["a"]}]}`},
+		{"template", "x: `a${string}`", `{"type":"string"}`},
+		{"default_of_another_type", `x: number = "auto"`, `{"anyOf":[{"type":"number"},{"enum":["auto"]}]}`},
+		{"default_of_the_type", `x: number = 5`, `{"type":"number"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fs, err := tsdecl.Parse([]byte("/** Does. */ export function f("+tt.param+") {}"), all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, _ := strings.Cut(strings.TrimPrefix(string(fs[0].Accepts()), `{"type":"object","properties":{"x":`), `},"required":`)
+			if got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestOptional(t *testing.T) {
 	for _, param := range []string{"x?: number", "x: number | null", "x: undefined | number", "x: number | void", "x: number = 1", "x: (number | null)"} {
 		if got, want := declare(t, "/** Does. */ export function f("+param+") {}"), `{"type":"object","properties":{"x":{"type":"number"}}}`; got != want {

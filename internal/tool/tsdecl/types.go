@@ -8,8 +8,8 @@ import (
 	"loki/internal/tool/script/signature"
 )
 
-// anything is the type of whatever cannot be said in the schemas that models get.
-var anything = signature.Type{Kind: signature.String}
+// anything is the type of values that the schemas for models cannot describe. All are accepted.
+var anything = signature.Type{Kind: signature.String, Any: true}
 
 // maxTypes is how deep types may be nested.
 const maxTypes = 100
@@ -44,8 +44,8 @@ func (p *parser) typ() (signature.Type, error) {
 // nothing marks the types null, undefined and void within a union.
 const nothing signature.Kind = "nothing"
 
-// union reads types with | between them. Schemas have no unions, so the first type
-// counts, except for literals, which are collected. Null is not a type of its own.
+// union reads types with | between them. Models see the first type, or all literals if there are only such. Null is not a
+// type of its own.
 func (p *parser) union() (signature.Type, error) {
 	members, err := p.members("|", func() (signature.Type, error) {
 		parts, err := p.members("&", p.operand)
@@ -58,9 +58,13 @@ func (p *parser) union() (signature.Type, error) {
 		return anything, err
 	}
 	merged := signature.Type{}
+	var forms []signature.Type
 	optional, null := false, false
 	for _, t := range members {
 		optional, null = optional || t.Optional, null || t.Null
+		if t.Kind != nothing {
+			forms = append(forms, t)
+		}
 		switch {
 		case t.Kind == nothing:
 		case merged.Kind == "":
@@ -76,6 +80,9 @@ func (p *parser) union() (signature.Type, error) {
 		if len(members) == 1 {
 			merged.Kind = nothing
 		}
+	}
+	if len(forms) > 1 && merged.Literals == nil {
+		merged.Forms = forms
 	}
 	merged.Optional, merged.Null = optional, null
 	return merged, nil
@@ -180,7 +187,7 @@ func (p *parser) primary() (signature.Type, error) {
 		return numeral("", t.text), nil
 	case template:
 		p.at++
-		return anything, nil
+		return signature.Type{Kind: signature.String}, nil
 	case word:
 		p.at++
 		return p.named(t)
@@ -199,8 +206,7 @@ func (p *parser) primary() (signature.Type, error) {
 		}
 		return inner, err
 	case "[":
-		p.skip()
-		return signature.Type{Kind: signature.Array, Item: &signature.Type{Kind: signature.String}}, nil
+		return p.tuple(), nil
 	case "{":
 		p.skip()
 		return signature.Type{Kind: signature.Object}, nil
@@ -208,11 +214,42 @@ func (p *parser) primary() (signature.Type, error) {
 	return anything, p.unexpected()
 }
 
+// tuple reads the types of elements in square brackets.
+func (p *parser) tuple() signature.Type {
+	t := signature.Type{Kind: signature.Array, Item: &anything, Tuple: &signature.Tuple{}}
+	closing := p.at + p.tok().match
+	for p.at++; p.at < closing; {
+		if t.Tuple.Open = p.accept("..."); t.Tuple.Open {
+			break
+		}
+		next := p.tokens[p.at+1]
+		optional := next.is("?") && p.tokens[p.at+2].is(":")
+		if optional {
+			p.at += 3
+		} else if next.is(":") {
+			p.at += 2
+		}
+		item, err := p.typ()
+		if optional = p.accept("?") || optional; err != nil || p.at != closing && !p.accept(",") {
+			t.Tuple = nil
+			break
+		}
+		if item.Kind == nothing {
+			item = anything
+		}
+		if t.Tuple.Items = append(t.Tuple.Items, item); !optional {
+			t.Tuple.Required = len(t.Tuple.Items)
+		}
+	}
+	p.at = closing + 1
+	return t
+}
+
 // named reads a type behind its first word.
 func (p *parser) named(first token) (signature.Type, error) {
 	switch first.text {
-	case "string", "any", "unknown", "never":
-		return anything, nil
+	case "string":
+		return signature.Type{Kind: signature.String}, nil
 	case "number":
 		return signature.Type{Kind: signature.Number}, nil
 	case "boolean":

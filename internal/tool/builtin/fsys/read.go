@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"unicode/utf8"
+
+	"loki/internal/text"
 )
 
 // sniffed is how many bytes are examined to decide whether a file is text.
@@ -63,9 +65,14 @@ func regular(shown string, info fs.FileInfo) error {
 	case info.IsDir():
 		return fmt.Errorf("%s %w", shown, ErrDirectory)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s %w", shown, ErrIrregular)
+		return Irregular(shown, info.Mode())
 	}
 	return nil
+}
+
+// Irregular returns the error for what is neither a file nor a directory.
+func Irregular(shown string, mode fs.FileMode) error {
+	return fmt.Errorf("%s %w but %s", shown, ErrIrregular, text.FileKind(mode))
 }
 
 // Read returns the contents of a file of at most limit bytes.

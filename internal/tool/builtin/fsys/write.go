@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,20 +23,45 @@ type Change struct {
 	Path    Path
 	Old     []byte // the former contents; nil if the file is new or was not read
 	Created bool   // the file is new
+	Written int    // bytes of the new contents
+	Note    string // what became of the style of the old contents, see [Style.Keep]
 }
 
 // Write replaces the contents of a file with data. It creates the file, and the
 // directories above it, if they do not exist. An existing file keeps its mode; of a
-// symbolic link the target is changed.
-func (r Root) Write(ctx context.Context, path string, data []byte) (Change, error) {
-	return r.change(ctx, path, func(c *Change, info fs.FileInfo) ([]byte, error) { return data, nil })
+// symbolic link the target is changed. The style of an existing text is kept.
+func (r Root) Write(ctx context.Context, path, text string) (Change, error) {
+	return r.change(ctx, path, func(c *Change, info fs.FileInfo) ([]byte, error) {
+		if info != nil {
+			text, c.Note = c.Path.Style().Keep(text)
+		}
+		return []byte(text), nil
+	})
+}
+
+// Style returns the style of the text at p, the zero value if there is none.
+func (p Path) Style() Style {
+	const enough = 64 << 10 // bytes that show it
+	f, err := os.Open(p.Abs)
+	if err != nil {
+		return Style{}
+	}
+	defer f.Close()
+	begin, err := io.ReadAll(io.LimitReader(f, enough))
+	if err != nil || !IsText(begin) && !StyleOf(begin).Wide {
+		return Style{}
+	}
+	return StyleOf(begin)
 }
 
 // Edit replaces the contents of an existing file of at most limit bytes with the result
 // of edit. An error of edit leaves the file as it is. It is also an error if another
-// program changes the file meanwhile.
-func (r Root) Edit(ctx context.Context, path string, limit int64, edit func(old []byte) ([]byte, error)) (Change, error) {
+// program changes the file meanwhile. With create, a file that does not exist has no contents.
+func (r Root) Edit(ctx context.Context, path string, limit int64, create bool, edit func(old []byte) ([]byte, error)) (Change, error) {
 	return r.change(ctx, path, func(c *Change, info fs.FileInfo) ([]byte, error) {
+		if info == nil && create {
+			return edit(nil)
+		}
 		if info == nil {
 			return nil, Describe(path, fs.ErrNotExist)
 		}
@@ -79,6 +105,7 @@ func (r Root) change(ctx context.Context, path string, edit func(c *Change, info
 	if err != nil {
 		return c, err
 	}
+	c.Written = len(data)
 	if c.Old != nil && bytes.Equal(c.Old, data) {
 		return c, nil
 	}

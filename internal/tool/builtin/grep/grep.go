@@ -154,6 +154,7 @@ func (s *search) file(ctx context.Context, b *blocks, path, full string) error {
 	}
 	buf := b.buf
 	var lines []Line
+	first := true
 	n, number := 0, 1 // bytes in buf, and the number of the first line in it
 	for ctx.Err() == nil {
 		read, err := f.Read(buf[n:])
@@ -172,7 +173,11 @@ func (s *search) file(ctx context.Context, b *blocks, path, full string) error {
 		if !end {
 			whole = bytes.LastIndexByte(buf[:n], '\n') + 1
 		}
-		if lines = s.block(lines, path, buf[:whole], number); end || s.enough(lines) {
+		block := buf[:whole]
+		if first {
+			block, first = bytes.TrimPrefix(block, mark), false
+		}
+		if lines = s.block(lines, path, block, number); end || s.enough(lines) {
 			break
 		}
 		number += bytes.Count(buf[:whole], newline)
@@ -195,7 +200,10 @@ func (s *search) enough(lines []Line) bool {
 	return s.query.MaxLines > 0 && len(lines) > s.query.MaxLines
 }
 
-var newline = []byte{'\n'}
+var (
+	newline = []byte{'\n'}
+	mark    = []byte("\ufeff") // byte order mark, which is not a part of the first line
+)
 
 // block appends the lines of a block that match. Its first line has the given
 // number.

@@ -22,8 +22,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("hunk %d of %d (%s) does not fit, so nothing was changed: %s", e.Hunk, e.Hunks, e.Header, e.Reason)
 }
 
-// Apply returns text after applying the hunks. They are applied in order, each after the
-// one before: at the line that its header says, moved by the lines that earlier hunks
+// Apply returns text after applying the hunks. A byte order mark at its start is kept and is not a part of the first line.
+//
+// They are applied in order, each after the one before: at the line that its header says, moved by the lines that earlier hunks
 // added, if its old block is exactly there; or else at the first place where the block
 // is. A hunk without an old block is inserted at its line or, if it has none, where the
 // hunk before ended.
@@ -31,7 +32,23 @@ func (e *Error) Error() string {
 // Unchanged lines keep their line ends. An added line gets that of the line before it. A
 // text without a line end at its end stays so, unless the patch says otherwise. The error
 // is an *Error.
-func Apply(text string, hunks []Hunk) (string, error) {
+func (p Patch) Apply(text string) (string, error) {
+	const mark = "\ufeff"
+	hunks := p.Hunks
+	if p.New && text != "" {
+		return "", &Error{Hunk: 1, Hunks: len(hunks), Header: hunks[0].Header, Reason: "the patch is of a new file, but the file exists and is not empty"}
+	}
+	if rest, ok := strings.CutPrefix(text, mark); ok {
+		out, err := Patch{Hunks: slices.Concat([]Hunk{hunks[0].without(mark)}, hunks[1:])}.Apply(rest)
+		if err != nil {
+			return "", err
+		}
+		return mark + out, nil
+	}
+	if strings.Contains(text, "\r") && !strings.Contains(text, "\n") { // carriage returns end the lines
+		out, err := p.Apply(strings.ReplaceAll(text, "\r", "\n"))
+		return strings.ReplaceAll(out, "\n", "\r"), err
+	}
 	a := &applier{lines: strings.SplitAfter(text, "\n"), total: len(hunks)}
 	if last := len(a.lines) - 1; a.lines[last] == "" {
 		a.lines = a.lines[:last]
@@ -49,6 +66,15 @@ func Apply(text string, hunks []Hunk) (string, error) {
 		a.put(l)
 	}
 	return a.out.String(), nil
+}
+
+// without returns h without a text at the start of its lines.
+func (h Hunk) without(prefix string) Hunk {
+	h.Lines = slices.Clone(h.Lines)
+	for i := range h.Lines {
+		h.Lines[i].Text = strings.TrimPrefix(h.Lines[i].Text, prefix)
+	}
+	return h
 }
 
 // applier is the state between hunks.

@@ -14,6 +14,12 @@ import (
 	"strings"
 )
 
+// Patch is a change of one file.
+type Patch struct {
+	Hunks []Hunk // at least one
+	New   bool   // the file does not exist before: its old name is /dev/null
+}
+
 // Hunk is one change.
 type Hunk struct {
 	Header string // the line that begins it
@@ -32,9 +38,10 @@ type Line struct {
 
 // Parse reads a patch. Lines outside of hunks, such as the names of files, are
 // skipped. The lengths in a hunk's header determine its end if they are right; wrong
-// ones are ignored, because models count badly.
-func Parse(text string) ([]Hunk, error) {
+// ones are ignored, because models count badly. A patch that removes or renames the file is an error.
+func Parse(text string) (Patch, error) {
 	lines := splitLines(text)
+	var p Patch
 	var hunks []Hunk
 	files := 0
 	for i := 0; i < len(lines); {
@@ -46,21 +53,36 @@ func Parse(text string) ([]Hunk, error) {
 			continue
 		case startsFile(lines[i:]):
 			if files++; files > 1 {
-				return nil, errors.New("the patch changes more than one file; make one call for each")
+				return p, errors.New("the patch changes more than one file; make one call for each")
 			}
+			p.New = isNull(lines[i])
 			i++ // the second line of the two
+			if isNull(lines[i]) {
+				return p, errors.New("the patch removes the file, so nothing was changed; fs_rm removes files")
+			}
+		case strings.HasPrefix(lines[i], "rename from ") || strings.HasPrefix(lines[i], "copy from "):
+			return p, errors.New("the patch renames or copies the file, so nothing was changed; fs_patch changes the contents of one file. Write the new file with fs_write, and remove the old one with fs_rm")
+		case strings.HasPrefix(lines[i], "GIT binary patch"):
+			return p, errors.New("the patch is of binary data, so nothing was changed")
 		}
 		i++
 	}
 	if len(hunks) == 0 {
-		return nil, errors.New(`the patch has no hunk. A hunk begins with a line "@@ -1,3 +1,4 @@", and its lines begin with a blank, "-" or "+"`)
+		return p, errors.New(`the patch has no hunk. A hunk begins with a line "@@ -1,3 +1,4 @@", and its lines begin with a blank, "-" or "+"`)
 	}
 	for i, h := range hunks {
 		if len(h.Lines) == 0 {
-			return nil, fmt.Errorf("hunk %d (%s) is empty", i+1, h.Header)
+			return p, fmt.Errorf("hunk %d (%s) is empty", i+1, h.Header)
 		}
 	}
-	return hunks, nil
+	p.Hunks = hunks
+	return p, nil
+}
+
+// isNull reports whether a line names no file, as for one that is new or removed.
+func isNull(line string) bool {
+	name, _, _ := strings.Cut(line[len("--- "):], "\t")
+	return strings.TrimSpace(name) == "/dev/null"
 }
 
 // splitLines splits text at line ends, which the lines do not have.

@@ -35,6 +35,17 @@ func TestApply(t *testing.T) {
 		{name: "no_line_end_and_more", text: "a\nb", patch: "@@ @@\n b\n+c\n", want: "a\nb\nc"},
 		{name: "line_end_added", text: "a\nb", patch: "@@ -2 +2 @@\n-b\n\\ No newline at end of file\n+b\n", want: "a\nb\n"},
 		{name: "line_end_removed", text: "a\nb\n", patch: "@@ -2 +2 @@\n-b\n+b\n\\ No newline at end of file\n", want: "a\nb"},
+		{name: "mark_is_kept", text: "\ufeffa\nb\n", patch: "@@ -1,2 +1,2 @@\n-a\n+A\n b\n", want: "\ufeffA\nb\n"},
+		{name: "mark_in_the_patch", text: "\ufeffa\nb\n", patch: "@@ -1,2 +1,2 @@\n-\ufeffa\n+\ufeffA\n b\n", want: "\ufeffA\nb\n"},
+		{name: "mark_and_crlf", text: "\ufeffa\r\nb\r\n", patch: "@@ @@\n-a\n+A\n", want: "\ufeffA\r\nb\r\n"},
+		{name: "carriage_returns", text: "a\rb\rc", patch: "@@ -2 +2,2 @@\n-b\n+B\n+x\n", want: "a\rB\rx\rc"},
+		{name: "new_file", text: "", patch: "diff --git \"a/a b\\t\" \"b/a b\\t\"\nnew file mode 100644\nindex 0000000..1\n--- /dev/null\n+++ \"b/a b\\t\"\n@@ -0,0 +1,2 @@\n+x\n+y\n", want: "x\ny\n"},
+		{name: "new_file_that_exists", text: abc, patch: "--- /dev/null\t1970-01-01\n+++ b/x\n@@ -0,0 +1 @@\n+x\n", wantErr: "so nothing was changed: the patch is of a new file, but the file exists"},
+		{name: "removal", text: abc, patch: "--- a/x\n+++ /dev/null\n@@ -1,3 +0,0 @@\n-a\n-b\n-c\n", wantErr: "fs_rm removes files"},
+		{name: "rename", text: abc, patch: "diff --git a/x b/y\nsimilarity index 90%\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+A\n", wantErr: "renames or copies the file"},
+		{name: "rename_in_the_text", text: "rename from x\n", patch: "@@ -1 +1 @@\n-rename from x\n+rename from y\n", want: "rename from y\n"},
+		{name: "binary", text: abc, patch: "diff --git a/x b/x\nGIT binary patch\nliteral 3\n", wantErr: "binary"},
+		{name: "names_with_blanks", text: abc, patch: "--- a/my file.txt\t2024-01-01\n+++ b/my file.txt\t2024-01-02\n@@ -2 +2 @@\n-b\n+B\n", want: "a\nB\nc\n"},
 		{name: "dashes", text: "-- a\n-- b\n", patch: "@@ -1,2 +1,2 @@\n -- a\n--- b\n+++ c\n", want: "-- a\n++ c\n"},
 		{name: "dashes_without_lengths", text: "-- a\n-- b\n", patch: "@@ @@\n -- a\n--- b\n+-- c\n", want: "-- a\n-- c\n"},
 		{name: "two_files", text: abc, patch: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+A\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+A\n", wantErr: "more than one file"},
@@ -48,9 +59,9 @@ func TestApply(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var got string
-			hunks, err := Parse(tt.patch)
+			p, err := Parse(tt.patch)
 			if err == nil {
-				got, err = Apply(tt.text, hunks)
+				got, err = p.Apply(tt.text)
 			}
 			if tt.wantErr == "" && (err != nil || got != tt.want) {
 				t.Errorf("got %q, %v; want %q", got, err, tt.want)
@@ -64,11 +75,11 @@ func TestApply(t *testing.T) {
 
 func TestErrorNamesTheHunk(t *testing.T) {
 	t.Parallel()
-	hunks, err := Parse("@@ -1 +1 @@\n-a\n+b\n@@ -2 +2 @@\n-c\n+d\n@@ -3 +3 @@\n-e\n+f\n")
+	p, err := Parse("@@ -1 +1 @@\n-a\n+b\n@@ -2 +2 @@\n-c\n+d\n@@ -3 +3 @@\n-e\n+f\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Apply("a\n", hunks)
+	_, err = p.Apply("a\n")
 	if e, ok := errors.AsType[*Error](err); !ok || e.Hunk != 2 || e.Hunks != 3 || e.Header != "@@ -2 +2 @@" {
 		t.Errorf("got %#v", err)
 	}
@@ -134,7 +145,7 @@ func FuzzDiffApplies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		// Which line ends a line that comes has is decided by the file.
-		if strings.Contains(a+b, "\r") {
+		if strings.Contains(a+b, "\r") || strings.HasPrefix(a, "\ufeff") {
 			t.Skip()
 		}
 		diff, _ := Diff(a, b)
@@ -144,11 +155,11 @@ func FuzzDiffApplies(f *testing.F) {
 			}
 			return
 		}
-		hunks, err := Parse(diff)
+		p, err := Parse(diff)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, diff)
 		}
-		if got, err := Apply(a, hunks); err != nil || got != b {
+		if got, err := p.Apply(a); err != nil || got != b {
 			t.Fatalf("%q to %q: got %q, %v\n%s", a, b, got, err, diff)
 		}
 	})
@@ -161,11 +172,11 @@ func FuzzApply(f *testing.F) {
 	f.Add("", "--- a\n+++ b\n@@ -0,0 +1 @@\n+x")
 	f.Add("x\n", "@@ -99999999999999999999 +1 @@\n x\n")
 	f.Fuzz(func(t *testing.T, text, patch string) {
-		hunks, err := Parse(patch)
+		p, err := Parse(patch)
 		if err != nil {
 			return
 		}
-		got, err := Apply(text, hunks)
+		got, err := p.Apply(text)
 		if err != nil {
 			if _, ok := errors.AsType[*Error](err); !ok || got != "" {
 				t.Fatalf("got %q, %v", got, err)
@@ -173,7 +184,7 @@ func FuzzApply(f *testing.F) {
 			return
 		}
 		added := 0
-		for _, h := range hunks {
+		for _, h := range p.Hunks {
 			for _, l := range h.Lines {
 				added += len(l.Text) + 2
 			}

@@ -46,6 +46,8 @@ type Database struct {
 	File     string // or ":memory:"
 	Query    string // options for the driver, as in an address
 	ReadOnly bool   // nothing can be changed, and no file is created
+	// Closed reports whether a database that a statement attaches must not be used, by its absolute path; nil for none.
+	Closed func(file string) bool
 }
 
 // schemes are the schemes of addresses of SQLite databases.
@@ -119,7 +121,10 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 	var results []any
 	for i, s := range statements {
 		var r any
-		if r, err = run(ctx, conn, s, &room); err != nil {
+		if r, err = run(ctx, conn, s, &room); err == nil {
+			err = d.attached(ctx, conn)
+		}
+		if err != nil {
 			if err = endError(ctx, err); len(statements) > 1 {
 				err = fmt.Errorf("statement %d of %d: %w", i+1, len(statements), err)
 			}
@@ -128,6 +133,28 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 		results = append(results, r)
 	}
 	return marshal(results, len(statements)), err
+}
+
+// attached returns an error if a database is attached that is closed.
+func (d Database) attached(ctx context.Context, conn *sql.Conn) error {
+	if d.Closed == nil {
+		return nil
+	}
+	rows, err := conn.QueryContext(ctx, "SELECT file FROM pragma_database_list WHERE seq > 0 AND file <> ''")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var file string
+		if err := rows.Scan(&file); err != nil {
+			return err
+		}
+		if d.Closed(file) {
+			return fmt.Errorf("a rule keeps the database %s from models", file)
+		}
+	}
+	return rows.Err()
 }
 
 // endError returns the cause of the end of ctx instead of the driver's

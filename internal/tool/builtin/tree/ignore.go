@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
+	"loki/internal/pattern"
+	"loki/internal/text"
 )
 
 // maxIgnoreFile bounds an ignore file, in bytes; a larger one is ignored.
@@ -16,7 +17,7 @@ const maxIgnoreFile = 1 << 20
 var ignoreFiles = [...]string{".gitignore", ".ignore"}
 
 // Rules are the rules in the ignore files of one directory and of the directories above
-// it. They follow gitignore(5): the last rule that matches decides, and rules of a
+// it. They follow gitignore(5) with the patterns of package pattern: the last rule that matches decides, and rules of a
 // directory come before those above it. A nil *Rules ignores nothing. They are
 // immutable.
 type Rules struct {
@@ -30,18 +31,18 @@ type rule struct {
 	negated bool // matching paths are not ignored
 	dirs    bool // is about directories only
 	// One of these decides.
-	name   string // the name is equal
-	suffix string // the name ends so
-	glob   string // the name matches
-	path   string // the path from the rules' directory matches
+	name   string           // the name is equal
+	suffix string           // the name ends so
+	glob   *pattern.Pattern // the name matches
+	path   *pattern.Pattern // the path from the rules' directory matches
 }
 
-// ParseRules reads the text of an ignore file in the directory dir, which has slashes and
+// ParseRules reads an ignore file in the directory dir, which has slashes and
 // none at its end. Invalid patterns are skipped, as in git. The result is above itself if
-// text has no rules.
-func ParseRules(dir string, text []byte, above *Rules) *Rules {
+// data has no rules.
+func ParseRules(dir string, data []byte, above *Rules) *Rules {
 	r := &Rules{dir: dir, above: above}
-	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))) {
+	for line := range bytes.Lines(text.Unmarked(data)) {
 		if parsed, ok := parseRule(string(bytes.TrimRight(line, "\r\n"))); ok {
 			r.list = append(r.list, parsed)
 		}
@@ -66,19 +67,32 @@ func parseRule(line string) (r rule, ok bool) {
 	if line == "" {
 		return r, false
 	}
-	literal := func(text string) bool { return !strings.ContainsAny(text, `*?[\`) }
+	literal := func(text string) bool { return !pattern.Special(text) }
 	suffix, starred := strings.CutPrefix(line, "*")
 	switch {
 	case anchored || strings.Contains(line, "/"):
-		r.path, ok = translate(line)
+		r.path, ok = compile(line)
 	case literal(line):
 		r.name, ok = line, true
 	case starred && suffix != "" && literal(suffix):
 		r.suffix, ok = suffix, true
 	default:
-		r.glob, ok = translate(line)
+		r.glob, ok = compile(line)
 	}
 	return r, ok
+}
+
+// compile reads a pattern. As for git, a pattern with /** at its end is about what is in a directory and not about the
+// directory itself. Braces that do not close are literal.
+func compile(line string) (*pattern.Pattern, bool) {
+	if strings.HasSuffix(line, "/**") {
+		line += "/*"
+	}
+	p, err := pattern.CompileBoth(line)
+	if err != nil {
+		p, err = pattern.Compile(strings.ReplaceAll(line, "{", `\{`))
+	}
+	return p, err == nil
 }
 
 // trimBlanks drops blanks at the end of a line, except one behind a backslash.
@@ -112,10 +126,10 @@ func (r *rule) matches(dir, path, name string) bool {
 		return name == r.name
 	case r.suffix != "":
 		return strings.HasSuffix(name, r.suffix)
-	case r.glob != "":
-		return doublestar.MatchUnvalidated(r.glob, name)
+	case r.glob != nil:
+		return r.glob.Match(name)
 	}
-	return len(path) > len(dir)+1 && doublestar.MatchUnvalidated(r.path, strings.TrimPrefix(path[len(dir):], "/"))
+	return len(path) > len(dir)+1 && r.path.Match(strings.TrimPrefix(path[len(dir):], "/"))
 }
 
 // readRules adds the rules of the ignore files in a directory.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	pathpkg "path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,21 +27,21 @@ func TestGlob(t *testing.T) {
 		{"x/a[^b]c", []string{"x/adc"}, []string{"x/abc", "x/a/c"}},
 		{"b***", []string{"b", "bx", "x/bx"}, []string{"ab"}},
 		{"x/***", []string{"x/a"}, []string{"x/a/b"}},
-		{"a}{b", []string{"a}{b"}, []string{"ab"}},
-		{"*.{go,txt}", []string{"a.go", "b.txt"}, []string{"a.md", "a.{go,txt}"}},
+		{"a}b", []string{"a}b"}, []string{"ab"}},
+		{"*.{go,txt}", []string{"a.go", "b.txt", "a.{go,txt}"}, []string{"a.md"}},
+		{"app/[id]/*", []string{"app/[id]/x", "app/i/x"}, []string{"app/x/x"}},
 		{"{a,b{c,d}}", []string{"a", "bc", "bd"}, []string{"b", "bcd"}},
-		{"{a", []string{"{a"}, []string{"a"}},
 		{`a\*b`, []string{"a*b"}, []string{"axb"}},
 		{"src/*.go", []string{"src/a.go"}, []string{"src/x/a.go", "a.go", "x/src/a.go"}},
 		{"src/**/*.go", []string{"src/a.go", "src/x/y/a.go"}, []string{"a.go", "src/a.c"}},
 		{"**/a", []string{"a", "x/a", "x/y/a"}, []string{"xa", "a/x"}},
-		{"a/**", []string{"a/x", "a/x/y"}, []string{"a", "b/a"}},
+		{"a/**", []string{"a/x", "a/x/y"}, []string{"b/a"}},
 		{"**/x/**/y", []string{"x/y", "a/x/b/x/c/y"}, []string{"x", "y/x"}},
 		{"/a", []string{"a"}, []string{"b/a"}},
 		{"a*b*c*d", []string{"abcd", "axbxbxcxd"}, []string{"abcx", "abdc"}},
 		{"*", []string{"x", "a/b", ".x"}, nil},
 	} {
-		g, err := Compile(tt.pattern)
+		g, err := Compile("", tt.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", tt.pattern, err)
 			continue
@@ -56,8 +57,8 @@ func TestGlob(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"[a", "[]", `a\`, strings.Repeat("{a,b}", 9)} {
-		if _, err := Compile(bad); err == nil {
+	for _, bad := range []string{"[a", "{a", "[]", `a\`, strings.Repeat("{a,b}", 9)} {
+		if _, err := Compile("", bad); err == nil {
 			t.Errorf("%s is taken for a pattern", bad)
 		}
 	}
@@ -76,6 +77,7 @@ var ignoreCases = []struct {
 	{"nested", map[string]string{"": "*.a\n", "s": "!k.a\n/only\n*.b\n"}, []string{"x.a", "s/k.a", "s/j.a", "s/only", "s/t/only", "s/x.b", "x.b"}},
 	{"directories_only", map[string]string{"": "d/\n"}, []string{"d", "x/d/"}},
 	{"blanks", map[string]string{"": "a \nb\\ \n"}, []string{"a", "a ", "b ", "b"}},
+	{"braces", map[string]string{"": "{x}.a\n{y\n"}, []string{"{x}.a", "{y", "y"}},
 	{"invalid", map[string]string{"": "[x\nok\n"}, []string{"[x", "ok"}},
 }
 
@@ -88,6 +90,7 @@ var ignored = map[string][]string{
 	"nested":           {"x.a", "s/j.a", "s/only", "s/x.b"},
 	"directories_only": {"x/d/"},
 	"blanks":           {"a", "b "},
+	"braces":           {"{x}.a", "{y"},
 	"invalid":          {"ok"},
 }
 
@@ -211,13 +214,13 @@ func FuzzGlob(f *testing.F) {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, path string) {
-		if g, err := Compile(pattern); err == nil {
+		if g, err := Compile("", pattern); err == nil {
 			g.Match(path)
 		}
-		if strings.ContainsAny(path, `*?[\{}`) || path == "" || strings.HasPrefix(path, "/") {
+		if strings.ContainsAny(path, `*?[\{}`) || strings.HasPrefix(path, "/") || path != pathpkg.Clean(path) || path == "." {
 			return
 		}
-		if g, err := Compile(path); err != nil || !g.Match(path) {
+		if g, err := Compile("", path); err != nil || !g.Match(path) {
 			t.Errorf("%q does not match itself: %v", path, err)
 		}
 	})

@@ -152,7 +152,8 @@ func Proxy(getenv func(string) string) func(*url.URL) (*url.URL, error) {
 		}
 		return getenv(strings.ToLower(name))
 	}
-	c := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
+	all := either("ALL_PROXY")
+	c := httpproxy.Config{HTTPProxy: cmp.Or(either("HTTP_PROXY"), all), HTTPSProxy: cmp.Or(either("HTTPS_PROXY"), all), NoProxy: either("NO_PROXY")}
 	return c.ProxyFunc()
 }
 

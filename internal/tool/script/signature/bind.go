@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"loki/internal/value"
 )
@@ -14,7 +15,7 @@ import (
 //   - null for a parameter that is not required and cannot be null is left out, because
 //     models write it where they mean nothing;
 //   - a parameter without default that may be null is null if it is missing;
-//   - a literal that is not a string, such as 1, keeps its type.
+//   - the text of a literal that is not a string, such as None, becomes its value, unless that text is a literal too.
 //
 // Other members of arguments, a JSON object, stay. The text of the error is for the
 // model.
@@ -62,6 +63,9 @@ func (t Type) bind(v value.Value) (value.Value, error) {
 		return v, nil
 	}
 	for _, l := range t.Literals {
+		if slices.Contains(t.Literals, Literal{Text: text}) {
+			break
+		}
 		if l.Text == text && l.JSON != "" {
 			bound, err := value.ParseJSON([]byte(l.JSON))
 			if err != nil {

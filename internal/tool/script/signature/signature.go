@@ -7,6 +7,8 @@
 package signature
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,13 +38,39 @@ type Param struct {
 	Default     bool // the source has a value for calls without it
 }
 
-// Type describes the values of a parameter.
+// Type describes the values of a parameter. Kind, Item and Literals are the simple form that models see; Any, Forms and
+// Tuple say more precisely what a call may have.
 type Type struct {
 	Kind     Kind
 	Item     *Type     // of an array
 	Literals []Literal // the possible values, nil for any; of Kind String
 	Optional bool      // there may be no value
 	Null     bool      // and that is a value of its own, None or null
+
+	Any   bool   // every value is accepted
+	Forms []Type // the members of a union, nil for other types
+	Tuple *Tuple // of an array of a fixed form, nil for others
+}
+
+// Tuple describes the elements of an array one by one.
+type Tuple struct {
+	Items    []Type
+	Required int  // how many of Items there must be
+	Open     bool // more elements of any type may follow
+}
+
+// OrDefault returns t, with the values that have the type of a default value added. Of texts only the default is added.
+// Models see it as t.
+func (t Type) OrDefault(d Type) Type {
+	forms := t.Forms
+	if forms == nil {
+		forms = []Type{t}
+	}
+	if t.Literals != nil || slices.ContainsFunc(forms, func(f Type) bool { return f.Any || f.Kind == d.Kind || f.Kind == Number && d.Kind == Integer }) {
+		return t
+	}
+	t.Forms = append(slices.Clone(forms), d)
+	return t
 }
 
 // Literal is a value that a source names as a type.
@@ -93,7 +121,105 @@ func (f Function) Declare(name string) (chat.Tool, error) {
 	return chat.Tool{Name: name, Description: strings.TrimSpace(f.Description), Parameters: append(schema, '}')}, nil
 }
 
-// append appends the schema of t.
+// Accepts returns the JSON Schema of the arguments that a call may have. It differs from the declaration where a type
+// cannot be described to models.
+func (f Function) Accepts() []byte {
+	schema := []byte(`{"type":"object","properties":{`)
+	required := []string{}
+	for i, p := range f.Params {
+		if i > 0 {
+			schema = append(schema, ',')
+		}
+		schema = p.Type.accepts(append(appendString(schema, p.Name), ':'))
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	return append(appendValue(append(schema, `},"required":`...), required), '}')
+}
+
+// accepts appends the schema of the values that t allows.
+func (t Type) accepts(dst []byte) []byte {
+	var kinds []Kind
+	var others [][]byte
+	if !t.alternatives(&kinds, &others) {
+		return append(dst, "{}"...)
+	}
+	var shown any = kinds
+	if len(kinds) == 1 {
+		shown = kinds[0]
+	}
+	if len(kinds) > 0 {
+		others = append([][]byte{append(appendValue([]byte(`{"type":`), shown), '}')}, others...)
+	}
+	if len(others) == 1 {
+		return append(dst, others[0]...)
+	}
+	return append(append(append(dst, `{"anyOf":[`...), bytes.Join(others, []byte{','})...), "]}"...)
+}
+
+// alternatives collects the types of JSON that t allows, and the schemas of all else that it does. ok is false if it allows every value.
+func (t Type) alternatives(kinds *[]Kind, others *[][]byte) (ok bool) {
+	add := func(k Kind) {
+		if !slices.Contains(*kinds, k) {
+			*kinds = append(*kinds, k)
+		}
+	}
+	switch {
+	case t.Forms != nil:
+		for _, form := range t.Forms {
+			if !form.alternatives(kinds, others) {
+				return false
+			}
+		}
+	case t.Any:
+		return false
+	case t.Literals != nil:
+		*others = append(*others, t.acceptsLiterals())
+		return true
+	case t.Tuple != nil:
+		schema := []byte(`{"type":"array","prefixItems":[`)
+		for i, item := range t.Tuple.Items {
+			if i > 0 {
+				schema = append(schema, ',')
+			}
+			schema = item.accepts(schema)
+		}
+		schema = fmt.Appendf(schema, `],"minItems":%d`, t.Tuple.Required)
+		if !t.Tuple.Open {
+			schema = fmt.Appendf(schema, `,"maxItems":%d`, len(t.Tuple.Items))
+		}
+		*others = append(*others, append(schema, '}'))
+	case t.Kind == Array && t.Item != nil:
+		*others = append(*others, append(t.Item.accepts([]byte(`{"type":"array","items":`)), '}'))
+	default:
+		add(t.Kind)
+	}
+	if t.Null {
+		add("null")
+	}
+	return true
+}
+
+// acceptsLiterals returns the schema of values that are named one by one, as the function gets them. A text that is not the
+// JSON of its value, such as None, is accepted too, because models see it.
+func (t Type) acceptsLiterals() []byte {
+	var list []json.RawMessage
+	if t.Null && !slices.ContainsFunc(t.Literals, func(l Literal) bool { return l.JSON == "null" }) {
+		list = append(list, json.RawMessage("null"))
+	}
+	for _, l := range t.Literals {
+		if l.JSON != "" {
+			list = append(list, json.RawMessage(l.JSON))
+		}
+		if l.JSON == "" || !strings.EqualFold(l.JSON, l.Text) {
+			list = append(list, appendString(nil, l.Text))
+		}
+	}
+	return append(appendValue([]byte(`{"enum":`), list), '}')
+}
+
+// append appends the schema of t, as models see it.
 func (t Type) append(dst []byte, description string) []byte {
 	dst = appendString(append(dst, `{"type":`...), string(t.Kind))
 	if description != "" {
@@ -106,25 +232,25 @@ func (t Type) append(dst []byte, description string) []byte {
 		}
 		dst = item.append(append(dst, `,"items":`...), "")
 	}
-	for i, l := range t.Literals {
-		if i == 0 {
-			dst = append(dst, `,"enum":[`...)
-		} else {
-			dst = append(dst, ',')
+	var texts []string
+	for _, l := range t.Literals {
+		if !slices.Contains(texts, l.Text) {
+			texts = append(texts, l.Text)
 		}
-		dst = appendString(dst, l.Text)
 	}
-	if len(t.Literals) > 0 {
-		dst = append(dst, ']')
+	if len(texts) > 0 {
+		dst = appendValue(append(dst, `,"enum":`...), texts)
 	}
 	return append(dst, '}')
 }
 
-// appendString appends a string of JSON without escapes for HTML, which would cost tokens.
-func appendString(dst []byte, s string) []byte {
-	dst, err := value.AppendJSON(dst, s)
+func appendString(dst []byte, s string) []byte { return appendValue(dst, s) }
+
+// appendValue appends strings and lists as JSON without escapes for HTML, which would cost tokens.
+func appendValue(dst []byte, v any) []byte {
+	dst, err := value.AppendJSON(dst, v)
 	if err != nil {
-		panic(err) // every string has a JSON form
+		panic(err) // they have a JSON form
 	}
 	return dst
 }

@@ -1,0 +1,417 @@
+package ask
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/term"
+)
+
+const (
+	// pause is how long no key may have been pressed before a question is shown. It is longer than the
+	// time between the two halves of a double press, and shorter than a person needs to read a question.
+	pause = 200 * time.Millisecond
+	// typing is how long no key may have been pressed before a question is shown if the user was typing before it. It is longer
+	// than the time between two keys of a sentence.
+	typing = 500 * time.Millisecond
+
+	// moment is how long the terminal's input is looked at for what was typed before.
+	moment = 5 * time.Millisecond
+
+	// escapeWait and replyWait are how long the rest of a key's sequence, and of a terminal's reply, may take.
+	escapeWait = 50 * time.Millisecond
+	replyWait  = time.Second
+
+	pasteBegin, pasteEnd = "\x1b[200~", "\x1b[201~"
+)
+
+// keyboard reads the keys of a terminal, which it keeps in raw mode. All questions read from one; only the lines of a plain
+// prompt are edited by the terminal itself. A keyboard is for one goroutine at a time.
+type keyboard struct {
+	tty   *os.File
+	state *term.State
+	typed lines // its rest is what was typed and not decoded yet
+	stale int   // how many bytes at the start of the rest were typed before the question was shown
+	keep  func(typed []byte)
+	dec   uv.EventDecoder
+}
+
+// openKeyboard sets the terminal to raw mode. What is typed before a question is passed to keep, unless that is nil.
+func openKeyboard(tty *os.File, keep func(typed []byte)) (*keyboard, error) {
+	state, err := term.MakeRaw(tty.Fd())
+	if err != nil {
+		return nil, err
+	}
+	if keep == nil {
+		keep = func([]byte) {}
+	}
+	return &keyboard{tty: tty, state: state, typed: lines{r: tty}, keep: keep}, nil
+}
+
+// close gives the terminal back as it was found.
+func (k *keyboard) close() {
+	if len(k.typed.rest) > 0 {
+		k.keep(k.typed.rest)
+	}
+	_ = term.Restore(k.tty.Fd(), k.state)
+}
+
+// read waits until something is typed, ctx ends, or the limit passes; zero means no limit. It reports whether something was typed.
+func (k *keyboard) read(ctx context.Context, limit time.Duration) (bool, error) {
+	limited := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	before := len(k.typed.rest)
+	if before > maxLine {
+		return false, fmt.Errorf("more than %d bytes were typed at once", maxLine)
+	}
+	err := k.typed.read(limited)
+	if limited.Err() != nil && ctx.Err() == nil && len(k.typed.rest) == before && waiting(k.tty) {
+		err = k.typed.read(ctx) // the limit passed while this process was not running
+	}
+	switch {
+	case len(k.typed.rest) > before:
+		return true, nil
+	case err == nil:
+		return false, k.typed.end
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	}
+	return false, nil
+}
+
+// settle waits until no key was pressed for the given time, or for a longer one if the user is typing, and drops what was typed
+// until then. Ctrl-C is [context.Canceled].
+func (k *keyboard) settle(ctx context.Context, quiet time.Duration) error {
+	wait := max(quiet, moment)
+	typed, err := k.read(ctx, moment) // what was typed before
+	if err != nil {
+		return err
+	}
+	if typed || len(k.typed.rest) > 0 {
+		wait = typing
+	}
+	for ; ; wait = typing {
+		if err := k.drop(); err != nil {
+			return err
+		}
+		if typed, err := k.read(ctx, wait); err != nil || !typed {
+			k.drain(len(k.typed.rest)) // a sequence that has lasted so long is not finished any more
+			return err
+		}
+	}
+}
+
+// shown marks the moment at which a question appears: it drops what was typed before. Of a sequence that has begun, the
+// rest is dropped when it arrives.
+func (k *keyboard) shown(ctx context.Context) error {
+	for {
+		if err := k.drop(); err != nil {
+			return err
+		}
+		if typed, err := k.read(ctx, moment); err != nil || !typed {
+			k.stale = len(k.typed.rest)
+			return err
+		}
+	}
+}
+
+// drop drops the keys that were read.
+func (k *keyboard) drop() error {
+	for {
+		n := unit(k.typed.rest)
+		if n == 0 {
+			return nil
+		}
+		if k.typed.rest[0] == keyInterrupt {
+			k.drain(len(k.typed.rest))
+			return context.Canceled
+		}
+		k.drain(n)
+	}
+}
+
+// drain keeps n bytes for the program that reads the terminal next, if there is one.
+func (k *keyboard) drain(n int) {
+	k.keep(k.typed.rest[:n])
+	k.typed.rest = k.typed.rest[n:]
+	k.stale = 0
+}
+
+// next returns the next key, paste or reply of the terminal. Ctrl-C is a key. The error is that of ctx, or io.EOF if the
+// terminal is gone.
+func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
+	for {
+		rest := k.typed.rest
+		n := unit(rest)
+		if n == 0 {
+			limit := time.Duration(0)
+			switch {
+			case len(rest) > 2:
+				limit = replyWait
+			case len(rest) > 0:
+				limit = escapeWait
+			}
+			typed, err := k.read(ctx, limit)
+			if err != nil {
+				return nil, err
+			}
+			if typed {
+				continue
+			}
+			if n = len(rest); n > 2 && !bytes.HasPrefix(rest, []byte(pasteBegin)) {
+				k.typed.rest = nil // a reply that was cut off
+				continue
+			}
+		}
+		if k.stale > 0 {
+			k.drain(n)
+			continue
+		}
+		k.typed.rest = rest[n:]
+		if text, ok := strings.CutPrefix(string(rest[:n]), pasteBegin); ok {
+			return uv.PasteEvent{Content: strings.ToValidUTF8(strings.TrimSuffix(text, pasteEnd), "\uFFFD")}, nil
+		}
+		if _, event := k.dec.Decode(rest[:n]); event != nil {
+			return event, nil
+		}
+	}
+}
+
+// unit returns the length of the first key, paste or reply in what was typed, 0 if that is not complete.
+func unit(typed []byte) int {
+	if len(typed) < 2 || typed[0] != keyEscape {
+		if len(typed) == 0 || typed[0] == keyEscape || !utf8.FullRune(typed) {
+			return 0
+		}
+		_, n := utf8.DecodeRune(typed)
+		return n
+	}
+	switch typed[1] {
+	case '[':
+		if bytes.HasPrefix(typed, []byte(pasteBegin)) {
+			if i := bytes.Index(typed, []byte(pasteEnd)); i >= 0 {
+				return i + len(pasteEnd)
+			}
+			return 0
+		}
+		for i, c := range typed[2:] {
+			if c < ' ' || c >= '@' && c <= '~' {
+				return i + 3
+			}
+		}
+		return 0
+	case 'O':
+		if len(typed) < 3 {
+			return 0
+		}
+		return 3
+	case ']', 'P', '_', '^', 'X':
+		for i, c := range typed[2:] {
+			switch {
+			case c == '\a':
+				return i + 3
+			case c == '\\' && typed[i+1] == keyEscape && i > 0:
+				return i + 3
+			}
+		}
+		return 0
+	}
+	if n := unit(typed[1:]); n > 0 {
+		return n + 1
+	}
+	return 0
+}
+
+// pressed returns the character of a key, 0 for one that has none. Enter is '\r'.
+func pressed(event uv.Event) rune {
+	key, ok := event.(uv.KeyPressEvent)
+	switch {
+	case !ok:
+		return 0
+	case key.Code == uv.KeyEnter || key.Code == 'j' && key.Mod == uv.ModCtrl:
+		return '\r'
+	case key.Mod == uv.ModCtrl && key.Code == 'c':
+		return keyInterrupt
+	case key.Mod == uv.ModCtrl && key.Code == 'd':
+		return keyEnd
+	case key.Mod == uv.ModCtrl && key.Code == 'u':
+		return keyErase
+	case key.Code == uv.KeyBackspace || key.Mod == uv.ModCtrl && key.Code == 'h':
+		return keyDelete
+	case key.Text == "" || key.Mod&^uv.ModShift != 0:
+		return 0
+	}
+	r, _ := utf8.DecodeRuneInString(key.Text)
+	return r
+}
+
+// Characters that keys send.
+const (
+	keyInterrupt = 0x03
+	keyEnd       = 0x04
+	keyErase     = 0x15
+	keyEscape    = 0x1b
+	keyDelete    = 0x7f
+)
+
+// Key prints prompt, waits until one of the keys is pressed and returns it, without waiting for Enter, which means the first of
+// the keys. The chosen key is shown and the line ended. After another key, a list of the keys is printed and the prompt
+// repeated; until then no key counts. Letters' case does not matter. What was typed before the prompt was shown is
+// dropped. Ctrl-D is io.EOF; the other errors are those of [Terminal.Ask].
+func (t *Terminal) Key(ctx context.Context, prompt, keys string) (rune, error) {
+	if err := t.turn.take(ctx); err != nil {
+		return 0, err
+	}
+	defer t.turn.give()
+	in, out, done, err := t.open()
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer done()
+	k, err := openKeyboard(in, t.opts.Keep)
+	if err != nil {
+		return 0, err
+	}
+	defer t.answered(k)
+	if !t.plain() {
+		prompt = "\x1b[?2004h" + prompt // pasted text is marked
+		defer func() { _, _ = io.WriteString(out, "\x1b[?2004l") }()
+	}
+	var chosen, typed rune
+	err = k.settle(ctx, t.quiet())
+	for hint := ""; err == nil && chosen == 0; hint = "\n" + keyNames(keys) + "\n" {
+		chosen, typed, err = k.choose(ctx, out, hint+prompt, keys)
+		if err == nil && chosen == 0 {
+			err = k.settle(ctx, typing)
+		}
+	}
+	shown := "\r\n"
+	if chosen > ' ' {
+		shown = string(chosen) + shown
+	}
+	if _, werr := io.WriteString(out, shown); err == nil {
+		err = werr
+	}
+	if err == nil && typed != '\r' {
+		err = k.finish(ctx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return chosen, nil
+}
+
+// choose prints the prompt and returns which of the keys is chosen next, zero for another one, and the character that was typed.
+func (k *keyboard) choose(ctx context.Context, out io.Writer, prompt, keys string) (chosen, typed rune, err error) {
+	if err := k.show(ctx, out, prompt); err != nil {
+		return 0, 0, err
+	}
+	for {
+		event, err := k.next(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		if _, pasted := event.(uv.PasteEvent); pasted {
+			return 0, 0, nil
+		}
+		typed = pressed(event)
+		r := typed
+		switch r {
+		case 0:
+			continue
+		case keyInterrupt:
+			return 0, 0, context.Canceled
+		case keyEnd:
+			return 0, 0, io.EOF
+		case '\r':
+			r, _ = utf8.DecodeRuneInString(keys)
+		}
+		i := strings.Index(strings.ToLower(keys), strings.ToLower(string(r)))
+		if i < 0 {
+			return 0, typed, nil
+		}
+		chosen, _ = utf8.DecodeRuneInString(keys[i:])
+		return chosen, typed, nil
+	}
+}
+
+// keyNames names the keys that are not Enter.
+func keyNames(keys string) string {
+	return "Press one of these keys: " + strings.Join(strings.Split(strings.TrimPrefix(keys, "\n"), ""), ", ")
+}
+
+// show writes text at the moment at which keys begin to count.
+func (k *keyboard) show(ctx context.Context, out io.Writer, text string) error {
+	if err := k.shown(ctx); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, strings.ReplaceAll(text, "\n", "\r\n"))
+	return err
+}
+
+// secret prints prompt and reads a line that is not shown.
+func (k *keyboard) secret(ctx context.Context, out io.Writer, prompt string) (string, error) {
+	if err := k.show(ctx, out, prompt); err != nil {
+		return "", err
+	}
+	var line []rune
+	for {
+		event, err := k.next(ctx)
+		if err != nil {
+			return "", err
+		}
+		if paste, ok := event.(uv.PasteEvent); ok {
+			line = append(line, []rune(strings.TrimRight(paste.Content, "\r\n"))...)
+			continue
+		}
+		switch r := pressed(event); r {
+		case keyInterrupt:
+			return "", context.Canceled
+		case keyEnd:
+			return "", io.EOF
+		case '\r':
+			_, err := io.WriteString(out, "\r\n")
+			return string(line), err
+		case keyDelete:
+			line = line[:max(len(line)-1, 0)]
+		case keyErase:
+			line = nil
+		default:
+			if r >= ' ' && len(line) < maxLine {
+				line = append(line, r)
+			}
+		}
+	}
+}
+
+// finish drops what follows an answer of one key without a pause, up to Enter: the rest of a word or sentence that began with that
+// key. Ctrl-C is [context.Canceled].
+func (k *keyboard) finish(ctx context.Context) error {
+	for wait := pause; ; wait = typing {
+		for n := unit(k.typed.rest); n > 0; n = unit(k.typed.rest) {
+			c := k.typed.rest[0]
+			k.typed.rest = k.typed.rest[n:]
+			switch c {
+			case keyInterrupt:
+				return context.Canceled
+			case '\r', '\n':
+				return nil
+			}
+		}
+		if typed, err := k.read(ctx, wait); err != nil || !typed {
+			k.typed.rest = nil
+			return nil // there is an answer, even if the terminal is gone
+		}
+	}
+}

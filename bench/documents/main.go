@@ -75,8 +75,8 @@ func printText(file string) error {
 	if err != nil {
 		return err
 	}
-	text, _, err := document.Text(context.Background(), kind(file), data)
-	fmt.Print(text)
+	c, err := document.Text(context.Background(), kind(file), data)
+	fmt.Print(c.Text)
 	return err
 }
 

@@ -29,8 +29,13 @@ const (
 // Narrow returns what is attached to a question as the chat model called id can take it: if the texts
 // exceed its input limit, the passages that fit the question best take their place, in the order of
 // the texts, with a warning to events. They fill half of the limit at most. They are found in a
-// knowledge base in memory, without a request to another model.
+// knowledge base in memory, without a request to another model. What was not read of documents is a warning, too.
 func (a *App) Narrow(ctx context.Context, events event.Scope, id string, attached input.Attachments, question string) (input.Attachments, error) {
+	for _, text := range attached.Unread {
+		if err := events.Emit(ctx, event.Warning{Text: text}); err != nil {
+			return attached, err
+		}
+	}
 	model, err := a.Catalog.Resolve(id, catalog.Chat)
 	limit := model.MaxInputTokens
 	if err != nil || limit == 0 || len(attached.Documents) == 0 || strings.TrimSpace(question) == "" {

@@ -10,14 +10,14 @@ import (
 )
 
 // readBook reads an electronic book, EPUB, chapter by chapter.
-func readBook(ctx context.Context, data []byte) (string, error) {
+func readBook(ctx context.Context, data []byte) (text string, unread []string, err error) {
 	a, err := openArchive(ctx, data)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	chapters, err := a.chapters()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var out strings.Builder
 	for _, chapter := range chapters {
@@ -26,14 +26,14 @@ func readBook(ctx context.Context, data []byte) (string, error) {
 		}
 		page, err := a.readAll(chapter)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		out.WriteString(strings.TrimSpace(Markdown(page, "")) + "\n\n")
 		if out.Len() > maxText {
-			return "", errTooLarge
+			return "", nil, errTooLarge
 		}
 	}
-	return out.String(), nil
+	return out.String(), nil, nil
 }
 
 // chapters returns the pages of the book in the order of reading.

@@ -28,7 +28,7 @@ const (
 // reader turns a document into text.
 type reader struct {
 	ext  string // extension of files with such text
-	read func(ctx context.Context, data []byte) (string, error)
+	read func(ctx context.Context, data []byte) (text string, unread []string, err error)
 }
 
 // readerOf returns the reader for documents with an extension; its read is nil if there is none.
@@ -61,35 +61,42 @@ var (
 	errTooLarge = fmt.Errorf("it holds more than %d MiB of text", maxText>>20)
 )
 
-// Text returns the text of a document with the extension kind, see [Reads]. ext is the extension of files
-// with such text, "md" or "txt".
-func Text(ctx context.Context, kind string, data []byte) (text, ext string, err error) {
+// Content is what was read of a document. The zero value of Unread says that nothing was left out.
+type Content struct {
+	Text   string   // with a line feed at its end
+	Ext    string   // the extension of files with such text, "md" or "txt"
+	Unread []string // what was not read, as short phrases such as "3 pictures without text" or "the header"
+}
+
+// Text returns the text of a document with the extension kind, see [Reads].
+func Text(ctx context.Context, kind string, data []byte) (c Content, err error) {
 	r := readerOf(kind)
 	switch {
 	case r.read == nil:
-		return "", "", fmt.Errorf("documents of type %s cannot be read", kind)
+		return c, fmt.Errorf("documents of type %s cannot be read", kind)
 	case len(data) > MaxSize:
-		return "", "", fmt.Errorf("it is larger than %d MiB", MaxSize>>20)
+		return c, fmt.Errorf("it is larger than %d MiB", MaxSize>>20)
 	}
 	defer func() { // a mistake in a reader must not end a build over thousands of documents
 		if problem := recover(); problem != nil {
-			text, ext, err = "", "", fmt.Errorf("the %s document is malformed: %v", kind, problem)
+			c, err = Content{}, fmt.Errorf("the %s document is malformed: %v", kind, problem)
 		}
 	}()
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	if text, err = r.read(limited, data); err != nil {
+	text, unread, err := r.read(limited, data)
+	if err != nil {
 		if limited.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("it could not be converted within %v", maxTime)
 		}
-		return "", "", err
+		return c, err
 	}
 	text = strings.TrimRightFunc(strings.ToValidUTF8(text, "\uFFFD"), unicode.IsSpace)
 	switch {
 	case len(text) > maxText:
-		return "", "", errTooLarge
+		return c, errTooLarge
 	case text == "":
-		return "", "", errNoText
+		return c, errNoText
 	}
-	return strings.TrimLeft(text, " \t\r\n") + "\n", r.ext, nil // but not the ends of empty pages
+	return Content{strings.TrimLeft(text, " \t\r\n") + "\n", r.ext, unread}, nil // but not the ends of empty pages
 }

@@ -40,11 +40,11 @@ func TestSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, ext, err := document.Text(t.Context(), strings.TrimPrefix(filepath.Ext(file), "."), data)
+			c, err := document.Text(t.Context(), strings.TrimPrefix(filepath.Ext(file), "."), data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := ext + "\n" + text
+			got := c.Ext + "\n" + c.Text
 			if *update {
 				if err := os.WriteFile(file+".golden", []byte(got), 0o600); err != nil {
 					t.Fatal(err)
@@ -93,11 +93,11 @@ func TestAgainstPandoc(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, _, err := document.Text(t.Context(), kind, data)
+		c, err := document.Text(t.Context(), kind, data)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
-		got := words(text)
+		got := words(c.Text)
 		all, found := 0, 0
 		var lost []string
 		for w, n := range want {
@@ -151,7 +151,8 @@ func TestWord(t *testing.T) {
 			"word/document.xml": "<w:document xmlns:w='w' xmlns:mc='mc'><w:body>" + tt.body + "</w:body></w:document>",
 			"word/styles.xml":   "<w:styles xmlns:w='w'><w:style w:styleId='berschrift2'><w:name w:val='heading 2'/></w:style></w:styles>",
 		})
-		got, _, err := document.Text(t.Context(), "docx", data)
+		c, err := document.Text(t.Context(), "docx", data)
+		got := c.Text
 		if err != nil {
 			got = "error: " + err.Error()
 		}
@@ -169,8 +170,8 @@ func TestRTF(t *testing.T) {
 		`{\rtf1\ansicpg1251 \'cf\'f0{\pict 0102}\bin3 }}}x}`:                              "Прx",
 		`{\rtf1 a\u1234`: "aӒ",
 	} {
-		if got, _, err := document.Text(t.Context(), "rtf", []byte(in)); err != nil || strings.TrimSpace(got) != want {
-			t.Errorf("%s: %q, %v", in, got, err)
+		if c, err := document.Text(t.Context(), "rtf", []byte(in)); err != nil || strings.TrimSpace(c.Text) != want {
+			t.Errorf("%s: %q, %v", in, c.Text, err)
 		}
 	}
 }
@@ -192,13 +193,13 @@ func TestHostileDocuments(t *testing.T) {
 		{"pdf", []byte("text"), "it has no pages"},
 		{"doc", nil, "documents of type doc cannot be read"},
 	} {
-		if _, _, err := document.Text(t.Context(), tt.kind, tt.data); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := document.Text(t.Context(), tt.kind, tt.data); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.kind, err, tt.want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := document.Text(ctx, "odt", deep); !errors.Is(err, context.Canceled) {
+	if _, err := document.Text(ctx, "odt", deep); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -223,8 +224,8 @@ func FuzzText(f *testing.F) {
 		f.Add(kind, data)
 	}
 	f.Fuzz(func(t *testing.T, kind string, data []byte) {
-		text, ext, err := document.Text(t.Context(), kind, data)
-		if err == nil && (text == "" || ext == "") {
+		c, err := document.Text(t.Context(), kind, data)
+		if err == nil && (c.Text == "" || c.Ext == "") {
 			t.Error("neither text nor an error")
 		}
 		if err != nil && strings.Contains(err.Error(), "runtime error") {
@@ -246,7 +247,7 @@ func FuzzXML(f *testing.F) {
 			"META-INF/container.xml": "<rootfile full-path='m.opf'/>", "m.opf": "<item id='1' href='p.html' media-type='html'/><itemref idref='1'/>", "p.html": a,
 		})
 		for _, kind := range []string{"docx", "odt", "ods", "pptx", "xlsx", "epub"} {
-			if _, _, err := document.Text(t.Context(), kind, data); err != nil && strings.Contains(fmt.Sprint(err), "runtime error") {
+			if _, err := document.Text(t.Context(), kind, data); err != nil && strings.Contains(fmt.Sprint(err), "runtime error") {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}

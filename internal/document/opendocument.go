@@ -10,14 +10,14 @@ import (
 const maxRepeat = 64
 
 // readOpenDocument reads a text, a presentation or a spreadsheet of LibreOffice and its like.
-func readOpenDocument(ctx context.Context, data []byte) (string, error) {
+func readOpenDocument(ctx context.Context, data []byte) (text string, unread []string, err error) {
 	a, err := openArchive(ctx, data)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	w := &writer{}
 	err = a.walk("content.xml", (&openDocument{writer: w}).handler())
-	return w.String(), err
+	return w.String(), nil, err
 }
 
 // openDocument is the state of reading one.

@@ -32,20 +32,20 @@ type rtf struct {
 }
 
 // readRTF reads a document in RTF.
-func readRTF(ctx context.Context, data []byte) (string, error) {
+func readRTF(ctx context.Context, data []byte) (text string, unread []string, err error) {
 	if !bytes.HasPrefix(data, []byte(`{\rtf`)) {
-		return "", errors.New("it is not an RTF document")
+		return "", nil, errors.New("it is not an RTF document")
 	}
 	r := &rtf{group: rtfGroup{fallback: 1}, charset: charmap.Windows1252}
 	for i := 0; i < len(data); {
 		if i%(1<<16) == 0 && ctx.Err() != nil {
-			return "", ctx.Err()
+			return "", nil, ctx.Err()
 		}
 		switch c := data[i]; c {
 		case '{':
 			r.flush()
 			if len(r.outer) >= maxDepth {
-				return "", errors.New("the document is malformed: its groups lie too deep in each other")
+				return "", nil, errors.New("the document is malformed: its groups lie too deep in each other")
 			}
 			r.outer = append(r.outer, r.group)
 			i++
@@ -66,7 +66,7 @@ func readRTF(ctx context.Context, data []byte) (string, error) {
 		}
 	}
 	r.flush()
-	return blankLines().ReplaceAllString(r.out.String(), "\n\n"), nil
+	return blankLines().ReplaceAllString(r.out.String(), "\n\n"), nil, nil
 }
 
 var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n\s*\n`) })

@@ -14,22 +14,22 @@ import (
 const maxColumns = 1024
 
 // readSheets reads a workbook of Excel, each sheet as a table.
-func readSheets(ctx context.Context, data []byte) (string, error) {
+func readSheets(ctx context.Context, data []byte) (text string, unread []string, err error) {
 	a, err := openArchive(ctx, data)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	const main = "xl/workbook.xml"
 	relations, err := a.relations(main)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	b := &workbook{archive: a}
 	if err := b.readStrings(); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if err := b.readStyles(); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	type sheet struct{ name, file string }
 	var sheets []sheet
@@ -45,17 +45,17 @@ func readSheets(ctx context.Context, data []byte) (string, error) {
 		return false
 	}})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	w := &writer{}
 	for _, s := range sheets {
 		w.text(s.name)
 		w.paragraph(headingMark(2))
 		if err := b.sheet(w, s.file); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
-	return w.String(), nil
+	return w.String(), nil, nil
 }
 
 type workbook struct {

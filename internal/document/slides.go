@@ -6,15 +6,15 @@ import (
 )
 
 // readSlides reads a presentation of PowerPoint, with the notes of the speaker.
-func readSlides(ctx context.Context, data []byte) (string, error) {
+func readSlides(ctx context.Context, data []byte) (text string, unread []string, err error) {
 	a, err := openArchive(ctx, data)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	const main = "ppt/presentation.xml"
 	relations, err := a.relations(main)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var slides []string
 	err = a.walk(main, handler{start: func(name string, e element) bool {
@@ -26,15 +26,15 @@ func readSlides(ctx context.Context, data []byte) (string, error) {
 		return false
 	}})
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var out strings.Builder
 	for i, slide := range slides {
 		if err := a.slide(&out, i+1, slide); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
-	return out.String(), nil
+	return out.String(), nil, nil
 }
 
 // slide writes a slide: its title, its text, and the notes.

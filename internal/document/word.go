@@ -7,14 +7,14 @@ import (
 )
 
 // readWord reads a document of Word.
-func readWord(ctx context.Context, data []byte) (string, error) {
+func readWord(ctx context.Context, data []byte) (text string, unread []string, err error) {
 	a, err := openArchive(ctx, data)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	levels, err := wordHeadings(a)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	w := &writer{}
 	for _, part := range []string{"word/document.xml", "word/footnotes.xml", "word/endnotes.xml"} {
@@ -22,10 +22,10 @@ func readWord(ctx context.Context, data []byte) (string, error) {
 			continue
 		}
 		if err := a.walk(part, wordHandler(w, levels)); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
-	return w.String(), nil
+	return w.String(), nil, nil
 }
 
 // wordHeadings returns the levels of the styles that are headings, by their ids, which differ from

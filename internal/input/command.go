@@ -237,6 +237,8 @@ type Part struct {
 	Path string // name:rest
 	Text string
 	Ext  string // extension of files with such text, without the dot; "" if it is not known
+
+	Unread []string // what was not read of it, see [document.Content]
 }
 
 // LoadParts runs the document loader of a source name:rest. A JSON array of objects with path, contents
@@ -251,8 +253,8 @@ func (l *Loader) LoadParts(ctx context.Context, source string) ([]Part, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, ext, err := l.Convert(ctx, name, path)
-		return []Part{{Path: source, Text: text, Ext: ext}}, err
+		c, err := l.Convert(ctx, name, path)
+		return []Part{{source, c.Text, c.Ext, c.Unread}}, err
 	}
 	text, err := l.RunLoader(ctx, name, rest)
 	if err != nil {

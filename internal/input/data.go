@@ -33,11 +33,12 @@ func (l *Loader) LoadData(ctx context.Context, name, media string, data []byte) 
 	case is.Image != "":
 		a.Images = []Image{{Name: name, URL: dataURL(is.Image, data)}}
 	case is.Kind != "":
-		text, _, err := l.ConvertData(ctx, is.Kind, data)
+		c, err := l.ConvertData(ctx, is.Kind, data)
 		if err != nil {
 			return a, fault.Wrap(fault.CodeOf(err), err, "%s", name)
 		}
-		a.Documents = []Document{{Kind: File, Name: name, Text: text}}
+		a.unread(name, c.Unread)
+		a.Documents = []Document{{Kind: File, Name: name, Text: c.Text}}
 	default:
 		text, ok := document.Decode(data, "")
 		if !ok {
@@ -56,6 +57,7 @@ func Join(list ...Attachments) (all Attachments, err error) {
 		all.Images = slices.Concat(all.Images, a.Images)
 		all.PassedOver = slices.Concat(all.PassedOver, a.PassedOver)
 		all.Withheld = slices.Concat(all.Withheld, a.Withheld)
+		all.Unread = slices.Concat(all.Unread, a.Unread)
 	}
 	for _, d := range all.Documents {
 		size += len(d.Text)

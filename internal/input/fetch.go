@@ -72,11 +72,12 @@ func (l *Loader) fetch(ctx context.Context, c *collector, address string) error 
 	if page.Media() && page.Type != "image/svg+xml" {
 		return c.addImage(Image{Name: address, URL: dataURL(page.Type, page.Data)})
 	}
-	text, _, err := l.PageText(ctx, page)
+	content, err := l.PageText(ctx, page)
 	if err != nil {
 		return err
 	}
-	return c.add(Document{Kind: URL, Name: address, Text: text})
+	c.unread(address, content.Unread)
+	return c.add(Document{Kind: URL, Name: address, Text: content.Text})
 }
 
 // Page is what is at an address.
@@ -112,19 +113,20 @@ func (p *Page) Text() (string, error) {
 }
 
 // PageText returns p as text for a model: converted if there is a way for documents of its type, HTML
-// as Markdown. ext is the extension of files with such text.
-func (l *Loader) PageText(ctx context.Context, p *Page) (text, ext string, err error) {
+// as Markdown. Its Ext is the extension of files with such text.
+func (l *Loader) PageText(ctx context.Context, p *Page) (document.Content, error) {
 	if l.Converts(p.Ext) {
-		text, ext, err = l.ConvertData(ctx, p.Ext, p.Data)
+		c, err := l.ConvertData(ctx, p.Ext, p.Data)
 		if err != nil {
-			return "", "", fault.Wrap(fault.CodeOf(err), err, "%s", p.Address)
+			return document.Content{}, fault.Wrap(fault.CodeOf(err), err, "%s", p.Address)
 		}
-		return text, ext, nil
+		return c, nil
 	}
-	if text, err = p.Text(); err != nil || p.Ext != "html" {
-		return text, p.Ext, err
+	text, err := p.Text()
+	if err != nil || p.Ext != "html" {
+		return document.Content{Text: text, Ext: p.Ext}, err
 	}
-	return document.Markdown(text, p.Address), "md", nil
+	return document.Content{Text: document.Markdown(text, p.Address), Ext: "md"}, nil
 }
 
 // StatusError is a reply with a status other than 2xx. A page that does not exist is a

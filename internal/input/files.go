@@ -141,7 +141,10 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 	}
 	var converted string
 	if err == nil && is.Kind != "" {
-		converted, _, err = l.ConvertData(ctx, is.Kind, data)
+		var content document.Content
+		content, err = l.ConvertData(ctx, is.Kind, data)
+		converted = content.Text
+		c.unread(name, content.Unread)
 		if err != nil && !l.HasLoader(is.Kind) {
 			err = fault.Wrap(fault.Usage, err, "%s", path)
 		}

@@ -96,6 +96,14 @@ type Attachments struct {
 
 	PassedOver []string // files below directories that cannot be used
 	Withheld   []string // files below directories that a rule keeps from models
+	Unread     []string // what was not read of documents, a warning for each: "FILE: not read: 1 chart"
+}
+
+// unread takes note of what was not read of a document.
+func (a *Attachments) unread(name string, what []string) {
+	if len(what) > 0 {
+		a.Unread = append(a.Unread, name+": not read: "+strings.Join(what, ", "))
+	}
 }
 
 // Note returns what the user should know about files that are not attached, empty if that is nothing.

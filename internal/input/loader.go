@@ -157,31 +157,31 @@ func (l *Loader) HasLoader(name string) bool { return l.Loaders[name] != "" }
 // converted to text: by a document loader, or by a reader of the program.
 func (l *Loader) Converts(ext string) bool { return l.HasLoader(ext) || document.Reads(ext) }
 
-// Convert returns the text of a document with the extension kind, see [Loader.Converts]. ext is the
-// extension of files with such text.
-func (l *Loader) Convert(ctx context.Context, kind, path string) (text, ext string, err error) {
+// Convert returns what is read of a document with the extension kind, see [Loader.Converts].
+func (l *Loader) Convert(ctx context.Context, kind, path string) (document.Content, error) {
 	if l.HasLoader(kind) {
-		text, err = l.RunLoader(ctx, kind, path)
-		return text, "txt", err
+		text, err := l.RunLoader(ctx, kind, path)
+		return document.Content{Text: text, Ext: "txt"}, err
 	}
 	if err := l.denied(path); err != nil {
-		return "", "", err
+		return document.Content{}, err
 	}
 	data, err := readLimited(ctx, path, document.MaxSize)
 	if err != nil {
-		return "", "", err
+		return document.Content{}, err
 	}
-	if text, ext, err = document.Text(ctx, kind, data); err != nil {
+	c, err := document.Text(ctx, kind, data)
+	if err != nil {
 		err = fault.Wrap(fault.Usage, err, "%s", path)
 	}
-	return text, ext, err
+	return c, err
 }
 
 // ConvertData is [Loader.Convert] for a document that is in no file.
-func (l *Loader) ConvertData(ctx context.Context, kind string, data []byte) (text, ext string, err error) {
+func (l *Loader) ConvertData(ctx context.Context, kind string, data []byte) (document.Content, error) {
 	if l.HasLoader(kind) {
-		text, err = l.loadData(ctx, kind, data)
-		return text, "txt", err
+		text, err := l.loadData(ctx, kind, data)
+		return document.Content{Text: text, Ext: "txt"}, err
 	}
 	return document.Text(ctx, kind, data)
 }
@@ -230,6 +230,7 @@ func (l *Loader) named(ctx context.Context, c *collector, source string) (bool, 
 		return true, err
 	}
 	for _, part := range parts {
+		c.unread(part.Path, part.Unread)
 		if err := c.add(Document{Kind: Loaded, Name: part.Path, Text: part.Text}); err != nil {
 			return true, err
 		}

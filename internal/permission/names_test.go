@@ -205,8 +205,8 @@ func oddNamesAttached(t *testing.T, j *permission.Judge, root string, files []de
 		if err != nil {
 			continue
 		}
-		if text, _, _, err := content.Text(t.Context()); err == nil {
-			if read++; strings.Contains(text, "SECRET") {
+		if body, err := content.Text(t.Context()); err == nil {
+			if read++; strings.Contains(body.Text, "SECRET") {
 				fail(denied{path: doc.Path}, "in a knowledge base")
 			}
 		}

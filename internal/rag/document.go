@@ -97,19 +97,19 @@ func (w *work) read(ctx context.Context, d *document) {
 		d.kept = true
 		return
 	}
-	body, ext, lines, err := content.Text(ctx)
+	body, err := content.Text(ctx)
 	if err != nil {
 		d.fail(err)
 		return
 	}
-	for _, p := range split.New(w.set.ChunkSize, w.set.ChunkOverlap, w.set.Chunker, ext).Split(body) {
+	for _, p := range split.New(w.set.ChunkSize, w.set.ChunkOverlap, w.set.Chunker, body.Ext).Split(body.Text) {
 		c := Chunk{Path: d.Path, Text: p.Text, Heading: p.Heading}
-		if lines {
+		if body.Lines {
 			c.Start, c.End = p.Line, p.LastLine
 		}
 		d.chunks = append(d.chunks, c)
 	}
-	d.bytes = len(body)
+	d.bytes = len(body.Text)
 	w.open.add(d.bytes)
 }
 

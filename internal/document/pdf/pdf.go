@@ -23,15 +23,15 @@ var (
 
 // Text returns the text of a PDF file, with a blank line between paragraphs and a form feed between pages. Text that is
 // in pictures is not found; if the file has other text, its last line names the pages that have pictures and no text.
-// Files that need a password, and those that have no pages, are an error.
-func Text(ctx context.Context, data []byte) (string, error) {
+// Files that need a password, and those that have no pages, are an error. unread says the same about pages with pictures.
+func Text(ctx context.Context, data []byte) (text string, unread []string, err error) {
 	f, err := open(ctx, data)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	pages := f.pages()
 	if len(pages) == 0 {
-		return "", errNoPages
+		return "", nil, errNoPages
 	}
 	var out strings.Builder
 	var pictures []int // pages
@@ -42,11 +42,11 @@ func Text(ctx context.Context, data []byte) (string, error) {
 			out.WriteByte('\f')
 		}
 		if err := f.step(formSteps); err != nil {
-			return "", err
+			return "", nil, err
 		}
 		text, pictured, err := f.pageText(p, fonts)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if text = strings.TrimSpace(text); text != "" {
 			out.WriteString(text + "\n\n")
@@ -55,16 +55,17 @@ func Text(ctx context.Context, data []byte) (string, error) {
 			pictures = append(pictures, i+1)
 		}
 		if out.Len() > maxText {
-			return "", errTooLong
+			return "", nil, errTooLong
 		}
 	}
 	if !found {
-		return "", nil
+		return "", nil, nil
 	}
 	if len(pictures) > 0 {
 		out.WriteString("[Without text, but with pictures: " + pageList(pictures) + "]\n")
+		unread = []string{pageList(pictures) + " with pictures and no text"}
 	}
-	return out.String(), nil
+	return out.String(), unread, nil
 }
 
 // pageList returns ascending numbers of pages as "page 3" or "pages 3, 5-7".

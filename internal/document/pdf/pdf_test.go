@@ -126,7 +126,7 @@ func TestWhatAReaderSees(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := pdf.Text(t.Context(), onePage("BT "+tt.content+" ET"))
+			got, _, err := pdf.Text(t.Context(), onePage("BT "+tt.content+" ET"))
 			if err != nil || strings.TrimSpace(got) != tt.want {
 				t.Errorf("%q, %v\nwant %q", got, err, tt.want)
 			}
@@ -157,7 +157,7 @@ func TestPages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := pdf.Text(t.Context(), file(tt.kids...)); err != nil || got != tt.want {
+			if got, _, err := pdf.Text(t.Context(), file(tt.kids...)); err != nil || got != tt.want {
 				t.Errorf("%q, %v\nwant %q", got, err, tt.want)
 			}
 		})
@@ -186,7 +186,7 @@ func TestText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := pdf.Text(t.Context(), onePage(tt.content))
+			got, _, err := pdf.Text(t.Context(), onePage(tt.content))
 			if err != nil || strings.TrimSpace(got) != tt.want {
 				t.Errorf("%q, %v\nwant %q", got, err, tt.want)
 			}
@@ -202,7 +202,7 @@ func TestObjectsThatArePacked(t *testing.T) {
 		packed("/Type /XRef /Root 10 0 R", ""),
 	)
 	data = bytes.Replace(data, []byte("trailer <</Root 1 0 R>>"), []byte("12 0 obj <</Contents 13 0 R /Resources <</Font <</F <</Subtype/Type1>>>>>>>> endobj 13 0 obj <<>> stream\nBT /F 9 Tf (found) Tj ET\nendstream endobj"), 1)
-	if got, err := pdf.Text(t.Context(), data); err != nil || strings.TrimSpace(got) != "found" {
+	if got, _, err := pdf.Text(t.Context(), data); err != nil || strings.TrimSpace(got) != "found" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -211,7 +211,7 @@ func TestFilesThatAreNone(t *testing.T) {
 	t.Parallel()
 	loop := build("<</Type /Catalog /Pages 2 0 R>>", "<</Kids [2 0 R 3 0 R]>>", "3 0 R", "<</Kids 4 0 R>>")
 	for _, data := range [][]byte{nil, []byte("%PDF-1.4"), []byte("1 0 obj"), loop, bytes.Repeat([]byte("1 0 obj << "), 1000), bytes.Repeat([]byte("["), 1<<16)} {
-		if _, err := pdf.Text(t.Context(), data); err == nil && !bytes.Equal(data, loop) {
+		if _, _, err := pdf.Text(t.Context(), data); err == nil && !bytes.Equal(data, loop) {
 			t.Errorf("%.20q is read", data)
 		}
 	}
@@ -223,13 +223,13 @@ func TestBombs(t *testing.T) {
 	bomb := packed("", strings.Repeat(" ", 64<<20))
 	kids := strings.Repeat("3 0 R ", 1)
 	data := build("<</Type /Catalog /Pages 2 0 R>>", "<</Kids ["+kids+"]>>", "<</Contents ["+strings.Repeat("4 0 R ", 20)+"]>>", bomb)
-	if _, err := pdf.Text(t.Context(), data); err == nil || !strings.Contains(err.Error(), "unpacks to too much") {
+	if _, _, err := pdf.Text(t.Context(), data); err == nil || !strings.Contains(err.Error(), "unpacks to too much") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	if _, err := pdf.Text(ctx, data); err == nil || time.Since(begin) > 5*time.Second {
+	if _, _, err := pdf.Text(ctx, data); err == nil || time.Since(begin) > 5*time.Second {
 		t.Error(err, time.Since(begin))
 	}
 }
@@ -246,7 +246,7 @@ func TestNotesAndFields(t *testing.T) {
 		"<</Subtype /Text /Contents (a comment, which is closed)>>", "<</Subtype /Widget /V /Yes>>",
 		stream("/Subtype /Form /Resources <</Font <</F <</Subtype /Type1 /BaseFont /Courier>>>>>>", "BT /F 10 Tf (seen) Tj ET"),
 	)
-	if got, err := pdf.Text(t.Context(), data); err != nil || got != "a note\n\nJúlio\n\nseen\n\n" {
+	if got, _, err := pdf.Text(t.Context(), data); err != nil || got != "a note\n\nJúlio\n\nseen\n\n" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -275,7 +275,7 @@ func TestHostileFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := pdf.Text(t.Context(), data); err == nil || !strings.Contains(err.Error(), "too much") {
+			if _, _, err := pdf.Text(t.Context(), data); err == nil || !strings.Contains(err.Error(), "too much") {
 				t.Error(err)
 			}
 		})
@@ -316,7 +316,7 @@ func TestAgainstPdftotext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := pdf.Text(t.Context(), data)
+	text, _, err := pdf.Text(t.Context(), data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func FuzzText(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		begin := time.Now()
-		_, _ = pdf.Text(ctx, data)
+		_, _, _ = pdf.Text(ctx, data)
 		if took := time.Since(begin); took > 5*time.Second {
 			t.Errorf("took %v", took)
 		}

@@ -257,8 +257,8 @@ func (c *crawl) visited(v *visit, first bool) error {
 	c.follow(doc, final, v.depth+1)
 	hash, address, extract := hashOf(v.page.Data), v.page.Address, c.extract
 	c.found(address, func(context.Context) (*Content, error) {
-		return &Content{Hash: hash, text: func(context.Context) (string, string, bool, error) {
-			return document.Markdown(extracted(doc, text, extract), address), "md", false, nil
+		return &Content{Hash: hash, text: func(context.Context) (Body, error) {
+			return Body{Content: document.Content{Text: document.Markdown(extracted(doc, text, extract), address), Ext: "md"}}, nil
 		}}, nil
 	})
 	return nil

@@ -67,7 +67,9 @@ func texts(t testing.TB, l *source.Loader, base string, sources ...string) []str
 		if err == nil {
 			var c *source.Content
 			if c, err = d.Read(t.Context()); err == nil {
-				text, ext, lines, err = c.Text(t.Context())
+				var b source.Body
+				b, err = c.Text(t.Context())
+				text, ext, lines = b.Text, b.Ext, b.Lines
 			}
 		}
 		if err != nil {

@@ -32,7 +32,9 @@ func hashOf(data []byte) string {
 
 // asText returns the content of a document that is text.
 func asText(hash, text, ext string, lines bool) *Content {
-	return &Content{Hash: hash, text: func(context.Context) (string, string, bool, error) { return text, ext, lines, nil }}
+	return &Content{Hash: hash, text: func(context.Context) (Body, error) {
+		return Body{document.Content{Text: text, Ext: ext}, lines}, nil
+	}}
 }
 
 // extOf returns the extension of a path, without the dot and in lower case. A name that only begins with
@@ -93,10 +95,10 @@ func (l *Loader) readFile(ctx context.Context, path string, named bool) (*Conten
 	}
 	// Whether it is text does not matter for a document that has not changed.
 	hash := hashOf(data)
-	return &Content{Hash: hash, size: len(data), text: func(ctx context.Context) (string, string, bool, error) {
+	return &Content{Hash: hash, size: len(data), text: func(ctx context.Context) (Body, error) {
 		content, err := l.content(path, ext, hash, data)
 		if err != nil {
-			return "", "", false, passOver(named, err)
+			return Body{}, passOver(named, err)
 		}
 		return content.Text(ctx)
 	}}, nil
@@ -128,12 +130,12 @@ func (l *Loader) content(name, ext, hash string, data []byte) (*Content, error) 
 		return nil, fault.New(fault.Usage, "%s is a picture (%s), and a knowledge base has text", name, is.Image)
 	}
 	if is.Kind != "" {
-		return &Content{Hash: hash, size: len(data), text: func(ctx context.Context) (string, string, bool, error) {
-			text, ext, err := l.Input.ConvertData(ctx, is.Kind, data)
+		return &Content{Hash: hash, size: len(data), text: func(ctx context.Context) (Body, error) {
+			c, err := l.Input.ConvertData(ctx, is.Kind, data)
 			if err != nil {
 				err = fmt.Errorf("%s: %w", name, err)
 			}
-			return text, ext, false, err
+			return Body{Content: c}, err
 		}}, nil
 	}
 	text, ok := document.Decode(data, "")
@@ -161,9 +163,9 @@ func (l *Loader) hashFile(ctx context.Context, f *os.File, path, ext string) (*C
 			return nil, fmt.Errorf("reading %s: %w", path, err)
 		}
 	}
-	return &Content{Hash: hex.EncodeToString(sum.Sum(nil)), text: func(ctx context.Context) (string, string, bool, error) {
-		text, ext, err := l.Input.Convert(ctx, ext, path)
-		return text, ext, false, err
+	return &Content{Hash: hex.EncodeToString(sum.Sum(nil)), text: func(ctx context.Context) (Body, error) {
+		c, err := l.Input.Convert(ctx, ext, path)
+		return Body{Content: c}, err
 	}}, nil
 }
 
@@ -191,12 +193,13 @@ func (l *Loader) pageContent(p *input.Page) (*Content, error) {
 			return nil, err
 		}
 	}
-	return &Content{Hash: hashOf(p.Data), text: func(ctx context.Context) (string, string, bool, error) {
-		text, ext, err := l.Input.PageText(ctx, p)
-		if ext == "plain" { // what servers call most texts
-			ext = strings.ToLower(strings.TrimPrefix(path.Ext(p.Address), "."))
+	return &Content{Hash: hashOf(p.Data), text: func(ctx context.Context) (Body, error) {
+		c, err := l.Input.PageText(ctx, p)
+		if c.Ext == "plain" { // what servers call most texts
+			c.Ext = strings.ToLower(strings.TrimPrefix(path.Ext(p.Address), "."))
 		}
-		return text, textExt(ext), false, err
+		c.Ext = textExt(c.Ext)
+		return Body{Content: c}, err
 	}}, nil
 }
 
@@ -226,7 +229,8 @@ func (s *search) load(ctx context.Context) error {
 		return err
 	}
 	for _, part := range parts {
-		content := asText(hashOf([]byte(part.Text)), part.Text, textExt(part.Ext), false)
+		body := Body{Content: document.Content{Text: part.Text, Ext: textExt(part.Ext), Unread: part.Unread}}
+		content := &Content{Hash: hashOf([]byte(part.Text)), text: func(context.Context) (Body, error) { return body, nil }}
 		if !s.found(part.Path, func(context.Context) (*Content, error) { return content, nil }) {
 			return nil
 		}

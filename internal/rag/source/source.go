@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"loki/internal/document"
 	"loki/internal/input"
 	"loki/internal/retry"
 )
@@ -88,26 +89,29 @@ type Content struct {
 	Hash string // hex SHA-256 of the document as it came, before it was converted
 
 	size int // bytes of a file that are in memory
-	text func(ctx context.Context) (text, ext string, lines bool, err error)
+	text func(ctx context.Context) (Body, error)
 }
 
-// Text returns the text of the document: decoded, or converted if it is not text. ext is the
-// extension of files with such text, without the dot and in lower case, "md" for what was converted
-// to Markdown and "txt" if it is not known. lines reports whether the lines of text are those of the
-// document.
-func (c *Content) Text(ctx context.Context) (text, ext string, lines bool, err error) {
-	return c.text(ctx)
+// Body is the text of a document: decoded, or converted if it is not text. Ext is the extension of files
+// with such text, without the dot and in lower case, "md" for what was converted to Markdown and "txt" if it is
+// not known. Unread is what was not read of a converted document.
+type Body struct {
+	document.Content
+	Lines bool // whether the lines of the text are those of the document
 }
+
+// Text returns the text of the document.
+func (c *Content) Text(ctx context.Context) (Body, error) { return c.text(ctx) }
 
 // unlessBlank returns the content, which is passed over if it has no text.
 func (c *Content) unlessBlank() *Content {
 	some := *c
-	some.text = func(ctx context.Context) (text, ext string, lines bool, err error) {
-		text, ext, lines, err = c.text(ctx)
-		if err == nil && strings.TrimSpace(text) == "" {
+	some.text = func(ctx context.Context) (Body, error) {
+		b, err := c.text(ctx)
+		if err == nil && strings.TrimSpace(b.Text) == "" {
 			err = fmt.Errorf("%w: the page has no text", ErrPassedOver)
 		}
-		return text, ext, lines, err
+		return b, err
 	}
 	return &some
 }

@@ -22,11 +22,11 @@ func TestTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, ext, lines, err := c.Text(t.Context())
-		if err != nil || !lines {
-			t.Error(lines, err)
+		b, err := c.Text(t.Context())
+		if err != nil || !b.Lines {
+			t.Error(b.Lines, err)
 		}
-		got = append(got, d.Path+" "+ext+" "+text)
+		got = append(got, d.Path+" "+b.Ext+" "+b.Text)
 	}
 	if len(got) != 2 || got[0] != "a.go go package a" || got[1] != "https://b.test md # B" {
 		t.Errorf("%q", got)

@@ -85,6 +85,9 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (a answer, 
 	if ignored := rest.Ignored(ctx); len(ignored) > 0 {
 		w.warn("not supported, and ignored: " + strings.Join(ignored, ", "))
 	}
+	for _, text := range r.unread {
+		w.warn(text)
+	}
 	if t.kind == kindAgent {
 		rest.Acts(ctx, audit.AgentActivate)
 		rest.AboutAgent(ctx, t.name)

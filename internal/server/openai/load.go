@@ -30,7 +30,7 @@ func (s *service) load(ctx context.Context, r *request) error {
 		for _, p := range m.Parts {
 			loaded := []chat.Part{p}
 			if unloaded(p) {
-				if loaded, err = loadPart(ctx, loader, p); err != nil {
+				if loaded, err = r.loadPart(ctx, loader, p); err != nil {
 					return invalid(r.place, "%s: %v", r.place, err)
 				}
 			}
@@ -56,7 +56,7 @@ func unloaded(p chat.Part) bool {
 }
 
 // loadPart returns what a part becomes.
-func loadPart(ctx context.Context, loader *input.Loader, p chat.Part) (parts []chat.Part, err error) {
+func (r *request) loadPart(ctx context.Context, loader *input.Loader, p chat.Part) (parts []chat.Part, err error) {
 	if p.Type == chat.ImagePart {
 		page, err := loader.Get(ctx, nil, p.URL)
 		if err != nil {
@@ -82,6 +82,7 @@ func loadPart(ctx context.Context, loader *input.Loader, p chat.Part) (parts []c
 	} else if a, err = loader.Load(ctx, []string{p.URL}); err != nil {
 		return nil, err
 	}
+	r.unread = append(r.unread, a.Unread...)
 	if len(a.Documents) > 0 { // under a banner, and apart from the texts beside it
 		parts = append(parts, chat.Part{Type: chat.TextPart, Text: a.Text("\n")[1:] + "\n\n"})
 	}

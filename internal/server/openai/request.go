@@ -27,6 +27,8 @@ type request struct {
 	IncludeUsage bool // the stream ends with what was used
 	Loki         loki
 
+	unread []string // warnings about what was not read of documents
+
 	place  string // the member that History and User come from
 	goesOn bool   // what was said before comes from elsewhere, so that results may be those of calls there
 }

@@ -25,8 +25,8 @@ type build struct {
 	dimensions int
 	nextFile   int64
 	nextChunk  int64
-	remembers  bool  // the file has the table remembered
-	words      words // the chunks that are in no segment yet
+	remembers  bool // the file has the table remembered
+	words      words
 	packer     packer
 	failed     error // why the file cannot be written any more
 }
@@ -112,7 +112,7 @@ func (b *build) fresh() error {
 	if err != nil {
 		return err
 	}
-	return b.open(context.Background())
+	return b.open()
 }
 
 func (b *build) forgetUse() error {
@@ -126,7 +126,7 @@ func (b *build) forgetUse() error {
 
 // resume goes on with an interrupted build. It fails if that cannot be done.
 func (b *build) resume(ctx context.Context) error {
-	err := b.open(ctx)
+	err := b.open()
 	if err == nil {
 		var stats rag.Stats
 		stats, err = readStats(ctx, b.c.c)
@@ -145,39 +145,17 @@ func (b *build) resume(ctx context.Context) error {
 }
 
 // open opens the build's own file.
-func (b *build) open(ctx context.Context) (err error) {
+func (b *build) open() (err error) {
 	if b.c, err = openWriter(b.store.buildPath(), false); err != nil {
 		b.c = nil
 		return err
 	}
-	var indexed int64
-	ok, err := b.c.row(context.Background(), "SELECT dimensions, next_file, next_chunk, indexed FROM base", nil, &b.dimensions, &b.nextFile, &b.nextChunk, &indexed)
+	ok, err := b.c.row(context.Background(), "SELECT dimensions, next_file, next_chunk FROM base", nil, &b.dimensions, &b.nextFile, &b.nextChunk)
 	if err != nil || !ok {
 		return cmp.Or(err, errDamaged)
 	}
-	if b.remembers, err = b.c.row(context.Background(), "SELECT 1 FROM sqlite_master WHERE name = 'remembered'", nil, new(int)); err != nil {
-		return err
-	}
-	b.words.reset(indexed)
-	rows, err := b.c.c.QueryContext(ctx, "SELECT number, heading, text FROM chunks WHERE number >= ? ORDER BY number", indexed)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var number int64
-		var heading string
-		var packed []byte
-		if err := scan(rows, &number, &heading, &packed); err != nil {
-			return err
-		}
-		text, err := unpack(packed)
-		if err != nil {
-			return err
-		}
-		b.words.add(number, heading, text)
-	}
-	return rows.Err()
+	b.remembers, err = b.c.row(context.Background(), "SELECT 1 FROM sqlite_master WHERE name = 'remembered'", nil, new(int))
+	return err
 }
 
 // change makes the build ready to be written.
@@ -196,7 +174,7 @@ func (b *build) change(ctx context.Context) error {
 		if err := os.Rename(s.copyPath(), s.buildPath()); err != nil {
 			return err
 		}
-		if err := errors.Join(b.forgetUse(), b.open(ctx)); err != nil {
+		if err := errors.Join(b.forgetUse(), b.open()); err != nil {
 			return err
 		}
 	}

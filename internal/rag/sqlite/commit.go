@@ -83,12 +83,6 @@ func (b *build) finish(ctx context.Context, gone []document, moved map[int64]str
 			return rag.Stats{}, err
 		}
 	}
-	if err := b.writeWords(); err != nil {
-		return rag.Stats{}, err
-	}
-	if err := b.merge(ctx); err != nil {
-		return rag.Stats{}, err
-	}
 	if err := errors.Join(b.c.setSettings(b.settings), b.c.exec("UPDATE base SET built = ?", time.Now().UnixMilli())); err != nil {
 		return rag.Stats{}, err
 	}

@@ -50,13 +50,35 @@ func openWriter(path string, fresh bool) (c *conn, err error) {
 	}
 	c = &conn{db: db, c: sc, statements: &statements{on: sc}}
 	if fresh {
-		_, err := sc.ExecContext(ctx, "BEGIN;"+schema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, formatVersion)+
-			"INSERT INTO base VALUES ('{}', 0, 0, 1, 0, 0); COMMIT")
+		_, err := sc.ExecContext(ctx, "BEGIN;"+schema+wordsSchema+fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, formatVersion)+
+			"INSERT INTO base VALUES ('{}', 0, 0, 1, 0); COMMIT")
 		if err != nil {
 			return nil, err
 		}
 	}
-	return c, verify(ctx, sc)
+	version, err := verify(ctx, sc)
+	if err == nil && version == ownIndex {
+		err = c.renew()
+	}
+	return c, err
+}
+
+// renew gives a file an index of words in place of that of version [ownIndex].
+func (c *conn) renew() error {
+	err := c.begin()
+	if err == nil {
+		err = c.run("DROP TABLE segments; DROP TABLE words; ALTER TABLE base DROP COLUMN indexed;" + wordsSchema)
+	}
+	if err == nil {
+		err = fill(context.Background(), c.c, c.exec)
+	}
+	if err == nil {
+		err = c.run(fmt.Sprintf("PRAGMA user_version = %d", formatVersion))
+	}
+	if err != nil {
+		return err
+	}
+	return c.commit()
 }
 
 func (c *conn) exec(query string, args ...any) error {

@@ -56,27 +56,6 @@ func (d *documents) at(position int) rag.ID {
 	return rag.ID{File: d.files[i].id, Seq: position - d.files[i].position}
 }
 
-// positions returns the positions of chunks numbered from first, -1 for one that is removed.
-func (d *documents) positions(first int64, n int) []int32 {
-	list := make([]int32, n)
-	for i := range list {
-		list[i] = -1
-	}
-	i, _ := slices.BinarySearchFunc(d.files, first, func(f document, first int64) int {
-		if f.first+int64(f.chunks) <= first {
-			return -1
-		}
-		return 1
-	})
-	for ; i < len(d.files) && d.files[i].first < first+int64(n); i++ {
-		f := d.files[i]
-		for seq := max(0, first-f.first); seq < min(int64(f.chunks), first+int64(n)-f.first); seq++ {
-			list[f.first+seq-first] = int32(f.position + int(seq))
-		}
-	}
-	return list
-}
-
 func (x *index) loadDocuments(ctx context.Context) (*documents, error) {
 	return x.documents.get(func() (*documents, error) { return loadDocuments(ctx, x.db) })
 }

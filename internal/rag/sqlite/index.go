@@ -18,15 +18,18 @@ import (
 // index is a file that is read.
 type index struct {
 	path  string
+	info  os.FileInfo
 	db    *sql.DB
 	stats rag.Stats
 
 	statements statements
 
+	version int64
+
 	documents lazy[documents]
-	lengths   lazy[lengths]
 	vectors   lazy[vector.Index]
-	scores    sync.Pool // *[]float64, a number for each chunk, all 0
+	lengths   lazy[lengths]
+	renewed   lazy[index] // has the words of a file of version ownIndex
 }
 
 // lazy is a value that is loaded when it is needed first.
@@ -70,7 +73,8 @@ func openIndex(ctx context.Context, path string) (x *index, err error) {
 			err = errors.Join(err, db.Close())
 		}
 	}()
-	if err := verify(ctx, db); err != nil {
+	version, err := verify(ctx, db)
+	if err != nil {
 		return nil, err
 	}
 	var size int64
@@ -80,7 +84,7 @@ func openIndex(ctx context.Context, path string) (x *index, err error) {
 	if info.Size() < size {
 		return nil, fmt.Errorf("%w: it has %d bytes instead of %d", errDamaged, info.Size(), size)
 	}
-	x = &index{path: path, db: db, statements: statements{on: db}}
+	x = &index{path: path, info: info, db: db, version: version, statements: statements{on: db}}
 	if x.stats, err = readStats(ctx, db); err != nil {
 		return nil, err
 	}
@@ -118,7 +122,13 @@ func readStats(ctx context.Context, db querier) (s rag.Stats, err error) {
 func (x *index) Stats(context.Context) (rag.Stats, error) { return x.stats, nil }
 
 // Close releases the file.
-func (x *index) Close() error { return errors.Join(x.statements.close(), x.db.Close()) }
+func (x *index) Close() error {
+	err := errors.Join(x.statements.close(), x.db.Close())
+	if x.renewed.value != nil {
+		err = errors.Join(err, x.renewed.value.Close())
+	}
+	return err
+}
 
 func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 	return func(yield func(rag.File, error) bool) {

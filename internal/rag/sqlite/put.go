@@ -10,9 +10,6 @@ import (
 	"loki/internal/rag"
 )
 
-// maxWords is about how many bytes of the keyword index are kept in memory.
-const maxWords = 128 << 20
-
 // hash returns that of the heading and text of a chunk.
 func hash(c rag.Chunk) []byte {
 	h := sha256.New()
@@ -150,7 +147,9 @@ func (b *build) put(f rag.File, chunks []rag.Chunk) error {
 		if err := b.c.exec("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", first+int64(i), c.Heading, c.Start, c.End, digest(hash(c)), b.packer.pack(c.Text)); err != nil {
 			return err
 		}
-		b.words.add(first+int64(i), c.Heading, c.Text)
+		if err := b.words.put(b.c.exec, first+int64(i), c.Heading, c.Text); err != nil {
+			return err
+		}
 	}
 	var data []byte
 	for i := 0; i < len(chunks); i += vectorRow {
@@ -167,9 +166,6 @@ func (b *build) put(f rag.File, chunks []rag.Chunk) error {
 	}
 	b.nextFile++
 	b.nextChunk += int64(len(chunks))
-	if b.words.bytes > maxWords {
-		return b.writeWords()
-	}
 	return nil
 }
 
@@ -179,6 +175,7 @@ func (b *build) remove(f document) error {
 		b.c.exec("DELETE FROM files WHERE id = ?", f.id),
 		b.c.exec("DELETE FROM chunks WHERE number >= ? AND number < ?", f.first, last),
 		b.c.exec("DELETE FROM vectors WHERE number >= ? AND number < ?", f.first, last),
+		b.c.exec("DELETE FROM words WHERE rowid >= ? AND rowid < ?", f.first, last),
 	)
 }
 
@@ -190,7 +187,7 @@ func (b *build) Flush(context.Context) error {
 }
 
 func (b *build) flush() error {
-	err := b.c.exec("UPDATE base SET dimensions = ?, next_file = ?, next_chunk = ?, indexed = ?", b.dimensions, b.nextFile, b.nextChunk, b.words.first)
+	err := b.c.exec("UPDATE base SET dimensions = ?, next_file = ?, next_chunk = ?", b.dimensions, b.nextFile, b.nextChunk)
 	if err != nil {
 		return err
 	}

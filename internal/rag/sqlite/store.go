@@ -40,7 +40,9 @@ import (
 // What makes a SQLite file one of ours, and the version of its tables.
 const (
 	applicationID = 0x4c6f5267
-	formatVersion = 2
+	formatVersion = 3
+	// ownIndex is the version of files with an index of words of another kind, which is made anew from the texts.
+	ownIndex = 2
 )
 
 const schema = `
@@ -49,8 +51,7 @@ CREATE TABLE base (
 	built      INTEGER NOT NULL, -- Unix time in ms
 	dimensions INTEGER NOT NULL,
 	next_file  INTEGER NOT NULL,
-	next_chunk INTEGER NOT NULL,
-	indexed    INTEGER NOT NULL  -- chunks from this number on are in no segment yet
+	next_chunk INTEGER NOT NULL
 );
 CREATE TABLE files (
 	id     INTEGER PRIMARY KEY,
@@ -73,18 +74,14 @@ CREATE TABLE vectors (
 	number INTEGER PRIMARY KEY, -- of the first chunk
 	data   BLOB    NOT NULL     -- little-endian float32, of up to vectorRow chunks of one file
 );
-CREATE TABLE segments (
-	id      INTEGER PRIMARY KEY,
-	first   INTEGER NOT NULL, -- number of the first chunk
-	chunks  INTEGER NOT NULL, -- how many were not removed when it was written
-	lengths BLOB    NOT NULL  -- of all chunks, in tokens
-);
-CREATE TABLE words (
-	segment INTEGER NOT NULL,
-	token   BLOB    NOT NULL, -- the first in the block
-	block   BLOB    NOT NULL,
-	PRIMARY KEY (segment, token)
-) WITHOUT ROWID;
+`
+
+// wordsSchema makes the index of words: the tokens of package rank with blanks in between, so that the punctuation in them is no
+// separator. It holds no copy of them: they follow from the chunks.
+const wordsSchema = `
+CREATE VIRTUAL TABLE words USING fts5 (tokens, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '_.:,;'''");
+CREATE VIRTUAL TABLE occurrences USING fts5vocab (words, instance);
+INSERT INTO words (words, rank) VALUES ('hashsize', 67108864);
 `
 
 // vectorRow is the number of vectors in a row of the table vectors.
@@ -174,6 +171,11 @@ func (s *Store) configure(ctx context.Context, set rag.Settings) error {
 		return errors.New("these settings need a build")
 	}
 	set.Documents = old.Documents
+	return s.rewrite(ctx, func(c *conn) error { return c.setSettings(set) })
+}
+
+// rewrite replaces the file by a copy that was changed.
+func (s *Store) rewrite(ctx context.Context, change func(c *conn) error) error {
 	if err := copyFile(ctx, s.path, s.copyPath()); err != nil {
 		return err
 	}
@@ -182,7 +184,7 @@ func (s *Store) configure(ctx context.Context, set rag.Settings) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.setSettings(set), c.close()); err != nil {
+	if err := errors.Join(change(c), c.close()); err != nil {
 		return err
 	}
 	return replace(s.copyPath(), s.path)
@@ -304,16 +306,19 @@ func dataSource(path, options string) (string, error) {
 	return u.String(), nil
 }
 
-// verify returns an error if a file is none of ours.
-func verify(ctx context.Context, db querier) error {
-	var id, version int64
+// errDamaged says that what is stored is not what was written.
+var errDamaged = errors.New("its contents are malformed")
+
+// verify returns the version of a file, and an error if it is none of ours.
+func verify(ctx context.Context, db querier) (version int64, err error) {
+	var id int64
 	if err := readRow(ctx, db, "SELECT * FROM pragma_application_id, pragma_user_version", &id, &version); err != nil {
-		return err
+		return 0, err
 	}
-	if id != applicationID || version != formatVersion {
-		return &formatError{foreign: id != applicationID, version: version}
+	if id != applicationID || version != formatVersion && version != ownIndex {
+		return 0, &formatError{foreign: id != applicationID, version: version}
 	}
-	return nil
+	return version, nil
 }
 
 // formatError says that a file is not one that this version can read.

@@ -182,6 +182,7 @@ func TestResolveErrors(t *testing.T) {
 		{"forgotten_builtin", New(nil, nil), "echo", Chat, fault.NotFound, `unknown chat model "echo"`, "did you mean builtin:echo?"},
 		{"nothing_like_it", c, "zzz:qqqqqq", Chat, fault.NotFound, `unknown chat model "zzz:qqqqqq"`, "a model id is client:model, and the configured clients are openai, ollama, bare, nameless"},
 		{"none_of_type", c, "bare", Chat, fault.NotFound, `client "bare" lists no chat model`, "name one as bare:MODEL, or list it under models: of the client"},
+		{"none_of_type_implied", New([]Client{{Name: "ollama", Type: CompatibleType, Implied: true}}, nil), "ollama", Chat, fault.NotFound, `client "ollama" lists no chat model`, "start its server, or name a model as ollama:MODEL"},
 		{"none_of_type_embedding", c, "bare", Embedding, fault.NotFound, `client "bare" lists no embedding model`, "list one under models: of the client, with type: embedding"},
 		{"builtin_reranker", c, "builtin", Reranker, fault.NotFound, `client "builtin" lists no reranker model`, "list one under models: of another client"},
 		{"empty_embedding", c, "", Embedding, fault.NotFound, "no embedding model is named", ""},

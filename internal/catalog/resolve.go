@@ -154,6 +154,9 @@ func (c Client) noneListed(t Type) error {
 	case t == Embedding:
 		return err.WithHint("list one under models: of the client, with type: %s", t)
 	}
+	if c.Implied {
+		return err.WithHint("start its server, or name a model as %s:MODEL", c.Name)
+	}
 	return err.WithHint("name one as %s:MODEL, or list it under models: of the client", c.Name)
 }
 

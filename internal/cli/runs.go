@@ -15,6 +15,7 @@ import (
 	"loki/internal/api"
 	"loki/internal/chat"
 	"loki/internal/display"
+	"loki/internal/event"
 	"loki/internal/graph"
 	"loki/internal/run"
 	"loki/internal/run/summary"
@@ -331,6 +332,8 @@ func pathOf(step []api.Visit) string {
 		switch {
 		case v.Waiting:
 			parts[i] += " waits"
+		case v.Error == event.Interrupted:
+			parts[i] += " interrupted"
 		case v.Failed:
 			parts[i] += " FAILED"
 		}

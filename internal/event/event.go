@@ -180,6 +180,9 @@ type NodeFinished struct {
 	Parallel bool `json:"parallel"`
 }
 
+// Interrupted is the Error of a node that was at work when its run was interrupted.
+const Interrupted = "interrupted"
+
 // MapProgress says how far a map node has come.
 type MapProgress struct {
 	Done   int `json:"done"` // those that failed included

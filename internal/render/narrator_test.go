@@ -189,7 +189,7 @@ func canceled(s *stage) {
 	s.node("two", event.NodeStarted{NodeType: "llm", Visit: 1, Parallel: true})
 	s.wait(time.Second)
 	s.shot("before Ctrl-C")
-	s.node("one", event.NodeFinished{NodeType: "llm", Duration: time.Second, Error: "context canceled", Parallel: true})
+	s.node("one", event.NodeFinished{NodeType: "llm", Duration: time.Second, Error: event.Interrupted, Parallel: true})
 	s.emit(event.Finished{Duration: time.Second, Error: "context canceled", Code: string(fault.Canceled)})
 	s.shot("after")
 }

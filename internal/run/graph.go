@@ -540,7 +540,7 @@ func (d *driver) close(ctx context.Context, t *Task, done finishedTask, parallel
 	switch {
 	case waiting:
 	case fault.CodeOf(res.Err) == fault.Canceled:
-		v.Failed, v.Error = true, "interrupted"
+		v.Failed, v.Error = true, event.Interrupted
 	case res.Err != nil:
 		v.Failed, v.Error = true, res.Err.Error()
 	case res.Failure != nil:

@@ -2,15 +2,13 @@ package document
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/url"
 	"path"
 	"strings"
 )
 
 // readBook reads an electronic book, EPUB, chapter by chapter.
-func readBook(ctx context.Context, data []byte) (text string, unread []string, err error) {
+func readBook(ctx context.Context, data []byte) (string, []string, error) {
 	a, err := openArchive(ctx, data)
 	if err != nil {
 		return "", nil, err
@@ -19,21 +17,22 @@ func readBook(ctx context.Context, data []byte) (text string, unread []string, e
 	if err != nil {
 		return "", nil, err
 	}
-	var out strings.Builder
+	w := newWriter(a.most)
 	for _, chapter := range chapters {
-		if !a.has(chapter) {
-			continue
-		}
 		page, err := a.readAll(chapter)
-		if err != nil {
+		if err := a.damaged(a, "chapter "+path.Base(chapter), err); err != nil {
 			return "", nil, err
 		}
-		out.WriteString(strings.TrimSpace(Markdown(page, "")) + "\n\n")
-		if out.Len() > maxText {
+		text, pictures := pageText(ctx, page)
+		if pictures > 0 {
+			a.count(pictures, "picture", " without text")
+		}
+		w.block(text)
+		if w.tooLong() {
 			return "", nil, errTooLarge
 		}
 	}
-	return out.String(), nil, nil
+	return a.finish(w)
 }
 
 // chapters returns the pages of the book in the order of reading.
@@ -45,7 +44,14 @@ func (a *archive) chapters() ([]string, error) {
 		}
 		return false
 	}})
-	if err != nil {
+	if main == "" { // it is usual to have one only
+		for name := range a.files {
+			if path.Ext(name) == ".opf" && (main == "" || name < main) {
+				main = name
+			}
+		}
+	}
+	if main == "" && err != nil {
 		return nil, err
 	}
 	pages := make(map[string]string)
@@ -64,21 +70,8 @@ func (a *archive) chapters() ([]string, error) {
 		}
 		return false
 	}})
-	return order, err
-}
-
-// maxChapter bounds one page of a book, in bytes.
-const maxChapter = 16 << 20
-
-func (a *archive) readAll(name string) (string, error) {
-	r, err := a.open(name)
-	if err != nil {
-		return "", err
+	if err != nil && len(order) == 0 {
+		return nil, err
 	}
-	defer r.Close()
-	page, err := io.ReadAll(io.LimitReader(r, maxChapter+1))
-	if err == nil && len(page) > maxChapter {
-		err = errors.New("a chapter is too large")
-	}
-	return strings.TrimPrefix(string(page), "\ufeff"), err
+	return order, a.damaged(a, "the list of chapters", err)
 }

@@ -1,9 +1,10 @@
 // Package document turns documents of office programs, PDF files, electronic books and web pages into
 // text for models.
 //
-// What has headings, lists and tables becomes Markdown. Pictures, formulas, comments, and what was
-// deleted with change tracking are left out. Documents come from outside: the work that they cause is
-// bounded, and one that is malformed is an error.
+// What has headings, lists and tables becomes Markdown. The text is what a reader sees: with headers and footers, numbers
+// of clauses, numbers as cells show them; without comments, hidden text, and what was deleted with change tracking. What is
+// left out of that, such as pictures, is named. Documents come from outside: the work that they cause is bounded, a part that
+// is damaged does not lose the rest, and a document without any text is an error.
 package document
 
 import (
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"loki/internal/document/pdf"
 )
@@ -48,6 +50,8 @@ func readerOf(ext string) reader {
 		return reader{"md", readBook}
 	case "rtf":
 		return reader{"txt", readRTF}
+	case "html", "htm", "xhtml":
+		return reader{"md", readPage}
 	}
 	return reader{}
 }
@@ -57,6 +61,7 @@ func Reads(ext string) bool { return readerOf(ext).read != nil }
 
 // Errors of [Text].
 var (
+	errNoWords  = errors.New("the page has no text; its source can be had on standard input: loki -f - < PAGE.html")
 	errNoText   = errors.New("it holds no text; if its pages are pictures, a program for text recognition such as ocrmypdf can add it")
 	errTooLarge = fmt.Errorf("it holds more than %d MiB of text", maxText>>20)
 )
@@ -91,12 +96,42 @@ func Text(ctx context.Context, kind string, data []byte) (c Content, err error) 
 		}
 		return c, err
 	}
-	text = strings.TrimRightFunc(strings.ToValidUTF8(text, "\uFFFD"), unicode.IsSpace)
+	text = strings.TrimRightFunc(visible(strings.ToValidUTF8(text, "\uFFFD")), unicode.IsSpace)
 	switch {
 	case len(text) > maxText:
 		return c, errTooLarge
+	case text == "" && strings.Contains(kind, "htm"):
+		return c, errNoWords
 	case text == "":
 		return c, errNoText
 	}
 	return Content{strings.TrimLeft(text, " \t\r\n") + "\n", r.ext, unread}, nil // but not the ends of empty pages
+}
+
+// visible returns a text without characters that nobody sees and that divide words for a search: soft hyphens, blanks and
+// joiners without width, marks of direction. Joiners stay where they change letters, as in Persian and Hindi, or signs.
+func visible(s string) string {
+	var out strings.Builder
+	from := 0
+	var before rune
+	for i, r := range s {
+		switch {
+		case r < 0xad:
+		case r == 0x200c || r == 0x200d:
+			if before >= 0x590 {
+				break
+			}
+			fallthrough
+		case r == 0xad || r == 0x200b || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x2069 || r == 0xfeff:
+			out.WriteString(s[from:i])
+			from = i + utf8.RuneLen(r)
+			continue
+		}
+		before = r
+	}
+	if from == 0 {
+		return s
+	}
+	out.WriteString(s[from:])
+	return out.String()
 }

@@ -1,24 +1,152 @@
 package document
 
 import (
+	"context"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
 )
 
-// Markdown converts an HTML page, without what only browsers need and without navigation. Links are made
-// absolute by address, which may be empty. A page that cannot be converted stays as it is.
-func Markdown(html, address string) string {
+// Markdown converts an HTML page, without what only browsers need, without navigation, and without elements that are
+// hidden. Links are made absolute by address, which may be empty. Of a page that cannot be converted the text without its
+// form is returned.
+func Markdown(page, address string) string {
+	if strings.TrimSpace(page) == "" || !strings.Contains(page, "<") {
+		return page
+	}
+	if len(page) > maxPage {
+		return plainPage(page)
+	}
+	if isXML(page) {
+		page = emptyElement().ReplaceAllStringFunc(page, expand)
+	}
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		return plainPage(page)
+	}
+	prune(doc)
 	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
-	for _, tag := range []string{"nav", "template", "svg", "canvas", "iframe", "object", "button", "dialog"} {
+	for _, tag := range []string{"nav", "template", "svg", "canvas", "iframe", "object", "button", "dialog", "rt", "rp"} {
 		conv.Register.TagType(tag, converter.TagTypeRemove, converter.PriorityEarly)
 	}
-	text, err := conv.ConvertString(html, converter.WithDomain(address))
-	if err != nil || strings.TrimSpace(text) == "" && !strings.Contains(html, "<") {
-		return html
+	text, err := conv.ConvertNode(doc, converter.WithDomain(address))
+	if err != nil {
+		return plainPage(page)
 	}
-	return text
+	return string(text)
+}
+
+// maxPage bounds a page whose form is kept, in bytes.
+const maxPage = 8 << 20
+
+// readPage reads an HTML file.
+func readPage(ctx context.Context, data []byte) (string, []string, error) {
+	text, _ := pageText(ctx, data)
+	return text, nil, nil
+}
+
+// pageText returns the text of a page, in the encoding that it declares. pictures are those without a text.
+func pageText(_ context.Context, data []byte) (text string, pictures int) {
+	label := ""
+	if found := declared().FindSubmatch(data[:min(len(data), 200)]); found != nil {
+		label = string(found[1])
+	}
+	switch {
+	case len(data) > 3 && data[0] == 0 && data[1] == '<':
+		data = append(slices.Clone(markUTF16BE), data...)
+	case len(data) > 3 && data[0] == '<' && data[1] == 0:
+		data = append(slices.Clone(markUTF16LE), data...)
+	}
+	page, ok := DecodePage(data, label)
+	if !ok {
+		page = strings.ReplaceAll(strings.ToValidUTF8(string(data), "\uFFFD"), "\x00", "")
+	}
+	return Markdown(page, ""), strings.Count(page, "<img") - strings.Count(page, "alt=")
+}
+
+var (
+	declared     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*<\?xml[^>]*encoding=["']([\w.:-]+)["']`) })
+	emptyElement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([A-Za-z][\w-]*)(\s[^<>]*)?/>`) })
+	undisplayed  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)`)
+	})
+)
+
+// isXML reports whether a page is XHTML, in which any element may be empty.
+func isXML(page string) bool {
+	begin := page[:min(len(page), 1000)]
+	return strings.HasPrefix(strings.TrimSpace(begin), "<?xml") || strings.Contains(begin, "http://www.w3.org/1999/xhtml")
+}
+
+// expand returns an empty element of XHTML as HTML has it.
+func expand(tag string) string {
+	name := emptyElement().FindStringSubmatch(tag)[1]
+	switch strings.ToLower(name) {
+	case "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr":
+		return tag
+	}
+	return strings.TrimSuffix(tag, "/>") + "></" + name + ">"
+}
+
+// prune removes the elements of a page that are not shown.
+func prune(n *html.Node) {
+	for c := n.FirstChild; c != nil; {
+		next := c.NextSibling
+		if c.Type == html.ElementNode && c.Data != "body" && c.Data != "html" && slices.ContainsFunc(c.Attr, hides) {
+			n.RemoveChild(c)
+		} else {
+			prune(c)
+		}
+		c = next
+	}
+}
+
+// hides reports whether an attribute hides its element.
+func hides(a html.Attribute) bool {
+	switch a.Key {
+	case "hidden":
+		return !strings.EqualFold(a.Val, "until-found")
+	case "aria-hidden":
+		return strings.EqualFold(strings.TrimSpace(a.Val), "true")
+	case "style":
+		return undisplayed().MatchString(a.Val)
+	}
+	return false
+}
+
+// plainPage returns the text of a page with a line for each element that begins one.
+func plainPage(page string) string {
+	var out strings.Builder
+	z := html.NewTokenizer(strings.NewReader(page))
+	skip := ""
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return out.String()
+		case html.TextToken:
+			if skip == "" {
+				out.Write(z.Text())
+			}
+		case html.StartTagToken, html.SelfClosingTagToken:
+			switch name, _ := z.TagName(); string(name) {
+			case "script", "style", "template", "nav":
+				skip = string(name)
+			case "p", "div", "br", "tr", "li", "h1", "h2", "h3", "h4", "h5", "h6":
+				out.WriteByte('\n')
+			case "td", "th":
+				out.WriteByte(' ')
+			}
+		case html.EndTagToken:
+			if name, _ := z.TagName(); string(name) == skip {
+				skip = ""
+			}
+		}
+	}
 }

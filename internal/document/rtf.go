@@ -6,39 +6,60 @@ import (
 	"errors"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf16"
 
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/japanese"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/encoding/traditionalchinese"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // rtfGroup is what a pair of braces in RTF changes.
 type rtfGroup struct {
 	skip     bool // its text is not that of the document
+	unseen   bool // its text is hidden, or was deleted
 	fallback int  // characters behind a \u that stand for it
+	font     int
+	table    bool // it is the list of fonts
+	margin   int  // where the text of a header or a footer begins, and 1; 0 if it is none
+}
+
+// rtfFont is a font of the document.
+type rtfFont struct {
+	charset encoding.Encoding // nil for that of the document
+	signs   bool              // it has signs in place of letters
+	name    string
 }
 
 // rtf is the state of reading RTF.
 type rtf struct {
+	unread
 	out     bytes.Buffer
 	group   rtfGroup
 	outer   []rtfGroup
 	charset encoding.Encoding
-	bytes   []byte // characters in charset that were not decoded yet
+	fonts   map[int]*rtfFont
+	first   int    // font of the text
+	bytes   []byte // characters in the encoding of the font that were not decoded yet
 	units   []uint16
-	ignore  int // characters to leave out
+	ignore  int             // characters to leave out
+	margins map[string]bool // texts of headers and footers
 }
 
 // readRTF reads a document in RTF.
-func readRTF(ctx context.Context, data []byte) (text string, unread []string, err error) {
+func readRTF(ctx context.Context, data []byte) (string, []string, error) {
 	if !bytes.HasPrefix(data, []byte(`{\rtf`)) {
 		return "", nil, errors.New("it is not an RTF document")
 	}
-	r := &rtf{group: rtfGroup{fallback: 1}, charset: charmap.Windows1252}
+	r := &rtf{group: rtfGroup{fallback: 1}, charset: charmap.Windows1252, fonts: make(map[int]*rtfFont), margins: make(map[string]bool)}
 	for i := 0; i < len(data); {
-		if i%(1<<16) == 0 && ctx.Err() != nil {
+		if i%(1<<12) == 0 && ctx.Err() != nil {
 			return "", nil, ctx.Err()
 		}
 		switch c := data[i]; c {
@@ -48,9 +69,11 @@ func readRTF(ctx context.Context, data []byte) (text string, unread []string, er
 				return "", nil, errors.New("the document is malformed: its groups lie too deep in each other")
 			}
 			r.outer = append(r.outer, r.group)
+			r.group.margin = 0
 			i++
 		case '}':
 			r.flush()
+			r.endMargin()
 			if n := len(r.outer) - 1; n >= 0 {
 				r.group, r.outer = r.outer[n], r.outer[:n]
 			}
@@ -66,16 +89,34 @@ func readRTF(ctx context.Context, data []byte) (text string, unread []string, er
 		}
 	}
 	r.flush()
-	return blankLines().ReplaceAllString(r.out.String(), "\n\n"), nil, nil
+	return blankLines().ReplaceAllString(r.out.String(), "\n\n"), r.list(), nil
 }
 
 var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n\s*\n`) })
 
-// char takes a byte of text in the document's encoding.
+// endMargin ends a header or a footer. One that was there before, or that has figures only, is left out.
+func (r *rtf) endMargin() {
+	if r.group.margin == 0 {
+		return
+	}
+	text := strings.TrimSpace(string(r.out.Bytes()[min(r.group.margin-1, r.out.Len()):]))
+	if r.margins[text] || strings.Trim(text, "0123456789 -–|/") == "" {
+		r.out.Truncate(min(r.group.margin-1, r.out.Len()))
+		return
+	}
+	r.margins[text] = true
+	r.out.WriteString("\n\n")
+}
+
+// char takes a byte of text in the encoding of the font.
 func (r *rtf) char(c byte) {
 	switch {
 	case r.ignore > 0:
 		r.ignore--
+	case r.group.table && r.group.skip:
+		if f := r.fonts[r.group.font]; f != nil && len(f.name) < 32 && c != ';' {
+			f.name += string(rune(c))
+		}
 	case !r.group.skip:
 		r.flushUnits()
 		r.bytes = append(r.bytes, c)
@@ -84,27 +125,48 @@ func (r *rtf) char(c byte) {
 
 func (r *rtf) write(s string) {
 	r.flush()
-	if !r.group.skip {
+	r.put(s)
+}
+
+// put writes a text, unless nobody sees it.
+func (r *rtf) put(s string) {
+	switch {
+	case r.group.skip:
+	case !r.group.unseen:
 		r.out.WriteString(s)
+	case strings.TrimSpace(s) != "":
+		r.say("hidden text")
 	}
 }
 
 func (r *rtf) flushUnits() {
 	if len(r.units) > 0 {
-		r.out.WriteString(string(utf16.Decode(r.units)))
+		r.put(string(utf16.Decode(r.units)))
 		r.units = r.units[:0]
 	}
 }
 
 func (r *rtf) flush() {
 	r.flushUnits()
-	if len(r.bytes) > 0 {
-		text, err := r.charset.NewDecoder().Bytes(r.bytes)
-		if err == nil {
-			r.out.Write(text)
+	if len(r.bytes) == 0 {
+		return
+	}
+	f := r.fonts[r.group.font]
+	if f != nil && f.signs {
+		for _, c := range r.bytes {
+			r.put(symbol(f.name, rune(c)))
 		}
 		r.bytes = r.bytes[:0]
+		return
 	}
+	e := r.charset
+	if f != nil && f.charset != nil {
+		e = f.charset
+	}
+	if text, err := e.NewDecoder().Bytes(r.bytes); err == nil {
+		r.put(string(text))
+	}
+	r.bytes = r.bytes[:0]
 }
 
 // control takes a control word or symbol at the start of data, and returns its length.
@@ -112,7 +174,7 @@ func (r *rtf) control(data []byte) int {
 	if len(data) < 2 {
 		return 1
 	}
-	if c := data[1]; c < 'a' || c > 'z' {
+	if c := data[1]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
 		switch c {
 		case '\'':
 			if len(data) >= 4 {
@@ -130,7 +192,7 @@ func (r *rtf) control(data []byte) int {
 		case '_':
 			r.write("-")
 		case '\n', '\r':
-			r.write("\n")
+			r.write("\n\n")
 		}
 		return 2
 	}
@@ -156,39 +218,81 @@ func (r *rtf) control(data []byte) int {
 	return end
 }
 
+// signs are the words that stand for characters.
+var signs = map[string]string{
+	"par": "\n\n", "sect": "\n\n", "page": "\n\n", "row": "\n\n", "nestrow": " ", "line": "\n", "lbr": "\n", "column": "\n", "tab": " ", "nestcell": " ", "emspace": " ", "enspace": " ",
+	"qmspace": " ", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "zwnj": "\u200c", "zwj": "\u200d",
+}
+
 func (r *rtf) word(word string, n int, has bool) {
+	if sign := signs[word]; sign != "" {
+		if fallback := r.ignore > 0 && strings.TrimSpace(sign) != ""; !fallback {
+			r.write(sign)
+		}
+		r.ignore = 0
+		return
+	}
+	on := !has || n != 0
 	switch word {
-	case "par", "sect", "page", "row":
-		r.write("\n\n")
-	case "line":
-		r.write("\n")
-	case "tab":
-		r.write(" ")
 	case "cell":
 		r.flush()
-		r.out.Truncate(len(bytes.TrimRight(r.out.Bytes(), "\n ")))
+		if !r.group.skip {
+			r.out.Truncate(len(bytes.TrimRight(r.out.Bytes(), "\n ")))
+		}
 		r.write(" | ")
 	case "footnote":
 		r.group.skip = false
 		r.write(" ")
-	case "emdash":
-		r.write("—")
-	case "endash":
-		r.write("–")
-	case "bullet":
-		r.write("•")
-	case "lquote":
-		r.write("‘")
-	case "rquote":
-		r.write("’")
-	case "ldblquote":
-		r.write("“")
-	case "rdblquote":
-		r.write("”")
-	case "fonttbl", "colortbl", "stylesheet", "info", "pict", "object", "header", "footer", "headerl", "headerr", "footerl", "footerr", "fldinst", "filetbl", "listtable", "listoverridetable":
+	case "shptxt":
+		r.group.skip = false
+		r.write("\n")
+	case "ud", "shppict", "result":
+		r.group.skip = false
+	case "header", "footer", "headerl", "headerr", "headerf", "footerl", "footerr", "footerf":
+		if !r.group.skip {
+			r.flush()
+			r.group.margin = r.out.Len() + 1
+		}
+	case "pict", "object":
+		if !r.group.skip {
+			r.count(1, map[string]string{"pict": "picture", "object": "embedded object"}[word], map[string]string{"pict": " without text"}[word])
+		}
 		r.group.skip = true
+	case "annotation":
+		r.count(1, "comment", "")
+	case "fonttbl":
+		r.group.table, r.group.skip = true, true
+	case "colortbl", "stylesheet", "info", "fldinst", "filetbl", "listtable", "listoverridetable", "shprslt", "nonshppict", "upr":
+		r.group.skip = true
+	case "deff":
+		r.first, r.group.font = n, n
+	case "f":
+		r.flush()
+		if r.group.font = n; r.group.table && len(r.fonts) < 1<<12 {
+			r.fonts[n] = &rtfFont{}
+		}
+	case "fcharset", "cpg":
+		if f := r.fonts[r.group.font]; f != nil && r.group.table {
+			if f.signs = word == "fcharset" && n == 2; word == "cpg" {
+				f.charset = codePage(n)
+			} else {
+				f.charset = codePage(fontPages[n])
+			}
+		}
+	case "plain":
+		r.flush()
+		r.group.font, r.group.unseen = r.first, false
+	case "v", "deleted":
+		r.flush()
+		r.group.unseen = on
+	case "mac":
+		r.charset = charmap.Macintosh
+	case "pc":
+		r.charset = charmap.CodePage437
+	case "pca":
+		r.charset = charmap.CodePage850
 	case "ansicpg":
-		if e, _ := charset.Lookup("windows-" + strconv.Itoa(n)); e != nil && has {
+		if e := codePage(n); e != nil && has {
 			r.charset = e
 		}
 	case "uc":
@@ -202,4 +306,51 @@ func (r *rtf) word(word string, n int, has bool) {
 		}
 		r.ignore = r.group.fallback
 	}
+}
+
+// fontPages are the code pages of the character sets of Windows fonts. That of 0 is the document's.
+var fontPages = map[int]int{
+	77: 10000, 128: 932, 129: 949, 130: 1361, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256, 186: 1257, 204: 1251, 222: 874, 238: 1250, 254: 437, 255: 850,
+}
+
+// codePage returns an encoding by its number on Windows, nil if it is not known.
+func codePage(n int) encoding.Encoding {
+	switch n {
+	case 437:
+		return charmap.CodePage437
+	case 850:
+		return charmap.CodePage850
+	case 852:
+		return charmap.CodePage852
+	case 855:
+		return charmap.CodePage855
+	case 858:
+		return charmap.CodePage858
+	case 860:
+		return charmap.CodePage860
+	case 862:
+		return charmap.CodePage862
+	case 863:
+		return charmap.CodePage863
+	case 865:
+		return charmap.CodePage865
+	case 866:
+		return charmap.CodePage866
+	case 932:
+		return japanese.ShiftJIS
+	case 936:
+		return simplifiedchinese.GBK
+	case 949:
+		return korean.EUCKR
+	case 950:
+		return traditionalchinese.Big5
+	case 10000:
+		return charmap.Macintosh
+	case 54936:
+		return simplifiedchinese.GB18030
+	case 65001:
+		return unicode.UTF8
+	}
+	e, _ := charset.Lookup("windows-" + strconv.Itoa(n))
+	return e
 }

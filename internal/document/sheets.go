@@ -2,33 +2,25 @@ package document
 
 import (
 	"context"
-	"math"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 )
 
 // maxColumns is how many columns of a sheet are read.
 const maxColumns = 1024
 
 // readSheets reads a workbook of Excel, each sheet as a table.
-func readSheets(ctx context.Context, data []byte) (text string, unread []string, err error) {
+func readSheets(ctx context.Context, data []byte) (string, []string, error) {
 	a, err := openArchive(ctx, data)
 	if err != nil {
 		return "", nil, err
 	}
-	const main = "xl/workbook.xml"
-	relations, err := a.relations(main)
-	if err != nil {
-		return "", nil, err
-	}
+	main, parts := a.main("xl/workbook.xml")
 	b := &workbook{archive: a}
-	if err := b.readStrings(); err != nil {
+	if err := a.damaged(a, "texts of cells", b.readStrings(parts.of("sharedStrings", "xl/sharedStrings.xml"))); err != nil {
 		return "", nil, err
 	}
-	if err := b.readStyles(); err != nil {
+	if err := a.damaged(a, "formats of numbers", b.readStyles(parts.of("styles", "xl/styles.xml"))); err != nil {
 		return "", nil, err
 	}
 	type sheet struct{ name, file string }
@@ -36,50 +28,60 @@ func readSheets(ctx context.Context, data []byte) (text string, unread []string,
 	err = a.walk(main, handler{start: func(name string, e element) bool {
 		switch name {
 		case "workbookPr":
-			b.from1904 = e.attr("date1904") == "1" || e.attr("date1904") == "true"
+			b.from1904 = e.attr("date1904") != "" && e.on("date1904")
 		case "sheet":
-			if r, ok := e.related(relations); ok && r.kind == "worksheet" {
-				sheets = append(sheets, sheet{e.attr("name"), r.target})
+			title := e.attr("name")
+			if r, ok := e.related(parts, "id"); !ok || !a.has(r.target) {
+				a.say("sheet " + quoted(title) + " (missing)")
+			} else if state := e.attr("state"); state == "hidden" || state == "veryHidden" {
+				a.say("sheet " + quoted(title) + ", which is hidden")
+			} else {
+				sheets = append(sheets, sheet{title, r.target})
 			}
 		}
 		return false
 	}})
-	if err != nil {
+	if err := a.damaged(a, "the list of sheets", err); err != nil {
 		return "", nil, err
 	}
-	w := &writer{}
+	w := newWriter(a.most)
 	for _, s := range sheets {
 		w.text(s.name)
 		w.paragraph(headingMark(2))
-		if err := b.sheet(w, s.file); err != nil {
+		if err := a.damaged(a, "sheet "+quoted(s.name), b.sheet(w, s.name, s.file)); err != nil {
 			return "", nil, err
 		}
+		if err := b.drawings(w, s.name, s.file); err != nil {
+			return "", nil, err
+		}
+		if w.tooLong() {
+			return "", nil, errTooLarge
+		}
 	}
-	return w.String(), nil, nil
+	return a.finish(w)
 }
 
 type workbook struct {
 	*archive
-	shared   []string // texts that cells refer to
-	dates    []bool   // whether cells of a style are dates
-	from1904 bool     // days count from 1904
+	shared   []string       // texts that cells refer to
+	formats  []numberFormat // of the styles of cells
+	from1904 bool           // days count from 1904
 }
 
 // readStrings reads the texts that cells refer to.
-func (b *workbook) readStrings() error {
-	const file = "xl/sharedStrings.xml"
+func (b *workbook) readStrings(file string) error {
 	if !b.has(file) {
 		return nil
 	}
 	var text strings.Builder
-	inText, size := false, 0
+	inText, size := false, int64(0)
 	return b.walk(file, handler{
 		start: func(name string, _ element) bool {
 			inText = name == "t"
 			if name == "si" {
 				text.Reset()
 			}
-			return name == "rPh" || size > maxText // how a text is pronounced
+			return name == "rPh" || size > b.most // how a text is pronounced
 		},
 		text: func(s string) {
 			if inText {
@@ -89,37 +91,37 @@ func (b *workbook) readStrings() error {
 		end: func(name string) {
 			inText = false
 			if name == "si" {
-				size += text.Len() + 1
+				size += int64(text.Len()) + 1
 				b.shared = append(b.shared, text.String())
 			}
 		},
 	})
 }
 
-// datePart matches what makes the format of a number that of a date, once what is quoted is gone.
-var datePart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[yYdD]|[hH]+:`) })
-
-var quotedPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|\\.|\[[^\]]*\]`) })
-
-// readStyles finds the styles that are those of dates.
-func (b *workbook) readStyles() error {
-	const file = "xl/styles.xml"
+// readStyles finds how the styles of cells show numbers.
+func (b *workbook) readStyles(file string) error {
 	if !b.has(file) {
 		return nil
 	}
-	formats := make(map[string]bool)
+	formats := make(map[string]numberFormat)
 	inCells := false
 	return b.walk(file, handler{
 		start: func(name string, e element) bool {
 			switch name {
 			case "numFmt":
-				formats[e.attr("numFmtId")] = datePart().MatchString(quotedPart().ReplaceAllString(e.attr("formatCode"), ""))
+				if e.attr("formatCode") != "" {
+					formats[e.attr("numFmtId")] = parseFormat(e.attr("formatCode"))
+				}
 			case "cellXfs":
 				inCells = true
 			case "xf":
 				if id := e.attr("numFmtId"); inCells {
-					n, _ := strconv.Atoi(id)
-					b.dates = append(b.dates, formats[id] || n >= 14 && n <= 22 || n >= 45 && n <= 47)
+					f, ok := formats[id]
+					if n, err := strconv.Atoi(id); err == nil && !ok {
+						f = parseFormat(builtIn[n])
+						formats[id] = f
+					}
+					b.formats = append(b.formats, f)
 				}
 			}
 			return false
@@ -128,56 +130,117 @@ func (b *workbook) readStyles() error {
 	})
 }
 
+// sheetReader is the state of reading a sheet.
+type sheetReader struct {
+	*workbook
+	w                       *writer
+	value                   strings.Builder
+	inValue                 bool
+	kind, style             string // of the open cell
+	column                  int
+	formula                 bool // the open cell has one
+	hidden                  map[int]bool
+	hiddenRows, hiddenCells int // that are not empty
+	unknown                 int // formulas without a value
+}
+
 // sheet writes the cells of a sheet.
-func (b *workbook) sheet(w *writer, file string) error {
-	if !b.has(file) {
-		return nil
-	}
-	var (
-		value       strings.Builder
-		inValue     bool
-		kind, style string
-		column      int
-	)
+func (b *workbook) sheet(w *writer, title, file string) error {
+	s := &sheetReader{workbook: b, w: w, hidden: make(map[int]bool)}
 	w.beginTable()
-	defer w.endTable()
-	return b.walk(file, handler{
-		start: func(name string, e element) bool {
-			inValue = name == "v" || name == "t"
-			switch name {
-			case "row":
-				column = 0
-			case "c":
-				value.Reset()
-				kind, style = e.attr("t"), e.attr("s")
-				if n := columnOf(e.attr("r")); n > 0 {
-					column = n - 1
-				}
-				column = min(column, maxColumns)
+	err := b.walk(file, handler{start: s.start, end: s.end, text: func(text string) {
+		if s.inValue {
+			s.value.WriteString(text)
+		}
+	}})
+	w.endTable()
+	of := " of sheet " + quoted(title)
+	for _, left := range []struct {
+		n          int
+		noun, rest string
+	}{{s.hiddenRows, "hidden row", of}, {s.hiddenCells, "hidden column", of}, {s.unknown, "formula", " without a value" + of}} {
+		if left.n > 0 {
+			b.count(left.n, left.noun, left.rest)
+		}
+	}
+	return err
+}
+
+func (s *sheetReader) start(name string, e element) (skip bool) {
+	s.inValue = name == "v" || name == "t"
+	switch name {
+	case "col":
+		from, _ := strconv.Atoi(e.attr("min"))
+		to, _ := strconv.Atoi(e.attr("max"))
+		if e.attr("hidden") != "" && e.on("hidden") && from > 0 {
+			for i := from; i <= min(to, maxColumns); i++ {
+				s.hidden[i-1] = false // until there is something in it
 			}
-			return name == "f" || w.tooLong()
-		},
-		text: func(s string) {
-			if inValue {
-				value.WriteString(s)
+		}
+	case "row":
+		s.column = 0
+		if e.attr("hidden") != "" && e.on("hidden") {
+			s.hiddenRows++
+			return true
+		}
+	case "c":
+		s.value.Reset()
+		s.kind, s.style, s.formula = e.attr("t"), e.attr("s"), false
+		if n := columnOf(e.attr("r")); n > 0 {
+			s.column = n - 1
+		}
+		s.column = min(s.column, maxColumns)
+	case "f":
+		s.formula = true
+		return true
+	case "rPh", "extLst":
+		return true
+	case "oddHeader", "oddFooter":
+		s.say("headers and footers of printed sheets")
+		return true
+	}
+	return s.w.tooLong()
+}
+
+func (s *sheetReader) end(name string) {
+	s.inValue = false
+	switch name {
+	case "c":
+		text := s.cellText(s.value.String(), s.kind, s.style)
+		if s.formula && s.value.Len() == 0 && s.kind != "str" {
+			s.unknown++
+		}
+		if used, ok := s.hidden[s.column]; ok {
+			if text != "" && !used {
+				s.hidden[s.column] = true
+				s.hiddenCells++
 			}
-		},
-		end: func(name string) {
-			inValue = false
-			switch name {
-			case "c":
-				if text := b.cellText(value.String(), kind, style); text != "" && column < maxColumns && len(w.cells) <= column {
-					for len(w.cells) < column {
-						w.cells = append(w.cells, "")
-					}
-					w.addCell(text)
-				}
-				column++
-			case "row":
-				w.row()
+			text = ""
+		}
+		if text != "" && s.column < maxColumns && len(s.w.cells) <= s.column {
+			s.w.fillCells(s.column)
+			s.w.addCell(text)
+		}
+		s.column++
+	case "row":
+		s.w.row()
+	}
+}
+
+// drawings writes what lies on a sheet: text boxes and charts.
+func (b *workbook) drawings(w *writer, title, file string) error {
+	for _, r := range b.relations(file) {
+		switch {
+		case (r.kind == "comments" || r.kind == "threadedComment") && b.has(r.target):
+			b.say("comments of sheet " + quoted(title))
+		case r.kind == "drawing" && b.has(r.target):
+			v := &shapes{presentation: &presentation{b.archive, make(map[string]bool)}, w: w, parts: b.relations(r.target)}
+			if err := b.damaged(b.archive, "drawings of sheet "+quoted(title), b.walk(r.target, v.handler())); err != nil {
+				return err
 			}
-		},
-	})
+		}
+	}
+	return nil
 }
 
 // columnOf returns the number of the column in the name of a cell, from 1, such as 28 for AB3; 0 if
@@ -195,10 +258,14 @@ func columnOf(cell string) int {
 
 // cellText returns what a cell shows.
 func (b *workbook) cellText(value, kind, style string) string {
+	var format numberFormat
+	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(b.formats) {
+		format = b.formats[i]
+	}
 	switch kind {
 	case "s":
 		if i, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && i >= 0 && i < len(b.shared) {
-			return b.shared[i]
+			return format.string(b.shared[i])
 		}
 		return ""
 	case "b":
@@ -208,30 +275,9 @@ func (b *workbook) cellText(value, kind, style string) string {
 		if err != nil {
 			return value
 		}
-		if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(b.dates) && b.dates[i] {
-			return b.date(number)
-		}
-		return strconv.FormatFloat(number, 'f', -1, 64)
+		return format.number(number, b.from1904)
+	case "str", "inlineStr":
+		return format.string(value)
 	}
 	return value
-}
-
-// date returns the date that is a number of days.
-func (b *workbook) date(days float64) string {
-	epoch := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
-	if b.from1904 {
-		epoch = time.Date(1904, 1, 1, 0, 0, 0, 0, time.UTC)
-	}
-	if !(days >= 0 && days < 3e6) {
-		return strconv.FormatFloat(days, 'f', -1, 64)
-	}
-	day, part := math.Modf(days)
-	at := epoch.AddDate(0, 0, int(day)).Add(time.Duration(math.Round(part*86400)) * time.Second)
-	switch {
-	case part == 0:
-		return at.Format(time.DateOnly)
-	case day == 0:
-		return at.Format(time.TimeOnly)
-	}
-	return at.Format(time.DateTime)
 }

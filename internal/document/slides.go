@@ -2,115 +2,188 @@ package document
 
 import (
 	"context"
+	"fmt"
 	"strings"
 )
 
 // readSlides reads a presentation of PowerPoint, with the notes of the speaker.
-func readSlides(ctx context.Context, data []byte) (text string, unread []string, err error) {
+func readSlides(ctx context.Context, data []byte) (string, []string, error) {
 	a, err := openArchive(ctx, data)
 	if err != nil {
 		return "", nil, err
 	}
-	const main = "ppt/presentation.xml"
-	relations, err := a.relations(main)
-	if err != nil {
-		return "", nil, err
-	}
+	main, parts := a.main("ppt/presentation.xml")
 	var slides []string
 	err = a.walk(main, handler{start: func(name string, e element) bool {
 		if name == "sldId" {
-			if r, ok := e.related(relations); ok {
+			if r, ok := e.related(parts, "id"); ok {
 				slides = append(slides, r.target)
 			}
 		}
 		return false
 	}})
-	if err != nil {
+	if err = a.damaged(a, "the list of slides", err); err != nil {
 		return "", nil, err
 	}
-	var out strings.Builder
+	s := &presentation{archive: a, seen: make(map[string]bool)}
+	w := newWriter(a.most)
 	for i, slide := range slides {
-		if err := a.slide(&out, i+1, slide); err != nil {
+		if err := s.slide(w, i+1, slide); err != nil {
 			return "", nil, err
 		}
+		if w.tooLong() {
+			return "", nil, errTooLarge
+		}
 	}
-	return out.String(), nil, nil
+	return a.finish(w)
 }
 
-// slide writes a slide: its title, its text, and the notes.
-func (a *archive) slide(out *strings.Builder, n int, name string) error {
-	if !a.has(name) {
+// presentation is the state of reading one.
+type presentation struct {
+	*archive
+	seen map[string]bool // layouts that were read, and footers by their texts
+}
+
+// slide writes a slide: its title, its text, what its layout shows, and the notes.
+func (s *presentation) slide(w *writer, n int, name string) error {
+	what := fmt.Sprintf("slide %d", n)
+	if !s.has(name) {
+		s.say(what + " (missing)")
 		return nil
 	}
-	body := &writer{}
-	title, err := a.shapes(body, name)
-	if err != nil {
+	body := newWriter(s.most)
+	v := &shapes{presentation: s, w: body, parts: s.relations(name)}
+	if err := s.damaged(s.archive, what, s.walk(name, v.handler())); err != nil {
 		return err
 	}
-	relations, err := a.relations(name)
-	if err != nil {
-		return err
+	if v.unseen {
+		s.say(what + ", which is hidden")
+		return nil
 	}
-	for _, r := range relations {
-		if r.kind == "notesSlide" && a.has(r.target) {
-			if _, err := a.shapes(body, r.target); err != nil {
+	for _, r := range v.parts {
+		if r.kind == "notesSlide" && s.has(r.target) {
+			notes := &shapes{presentation: s, w: body, parts: s.relations(r.target), isNotes: true}
+			if err := s.damaged(s.archive, "the notes of "+what, s.walk(r.target, notes.handler())); err != nil {
 				return err
 			}
 		}
+		if r.kind == "comments" {
+			s.say("comments")
+		}
 	}
-	out.WriteString("## " + slideHeading(n, title) + "\n\n" + body.String() + "\n")
-	if out.Len() > maxText {
-		return errTooLarge
+	if err := s.layout(body, v.parts); err != nil {
+		return err
+	}
+	w.text(slideHeading(n, strings.Join(v.titles, " ")))
+	w.paragraph(headingMark(2))
+	w.block(body.String())
+	return nil
+}
+
+// layout writes what a layout and its master show on slides, once.
+func (s *presentation) layout(w *writer, parts relations) error {
+	for _, kind := range []string{"slideLayout", "slideMaster"} {
+		name := parts.of(kind, "")
+		if name == "" || s.seen[name] || !s.has(name) {
+			return nil
+		}
+		s.seen[name] = true
+		parts = s.relations(name)
+		v := &shapes{presentation: s, w: w, parts: parts, isLayout: true}
+		if err := s.damaged(s.archive, "a layout", s.walk(name, v.handler())); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// shapes writes the text of a slide and returns its title, which is not written.
-func (a *archive) shapes(w *writer, name string) (title string, err error) {
-	var (
-		inText bool
-		kind   string // of the placeholder
-		titles []string
-	)
-	err = a.walk(name, handler{
-		start: func(name string, e element) bool {
-			inText = name == "t"
-			switch name {
-			case "Fallback":
-				return true
-			case "sp":
-				kind = ""
-			case "ph":
-				kind = e.attr("type")
-			case "txBody": // numbers of slides, dates and the like say nothing
-				return kind == "sldNum" || kind == "dt" || kind == "ftr"
-			case "br":
-				w.text("\n")
-			case "tbl":
-				w.beginTable()
-			}
-			return w.tooLong()
-		},
-		text: func(s string) {
-			if inText {
-				w.text(s)
-			}
-		},
-		end: func(name string) {
-			inText = false
-			switch name {
-			case "sp":
-				kind = ""
-			case "p":
-				if kind == "title" || kind == "ctrTitle" {
-					titles = append(titles, w.para.String())
-					w.para.Reset()
-				}
-				w.paragraph("")
-			default:
-				w.endOfTable(name)
-			}
-		},
-	})
-	return strings.Join(titles, " "), err
+// shapes is the state of reading the shapes of a slide.
+type shapes struct {
+	*presentation
+	w                 *writer
+	parts             relations
+	isNotes, isLayout bool
+
+	inText, unseen bool
+	placed         bool   // the shape is a placeholder
+	kind           string // of the placeholder
+	titles         []string
+	forms          []int
+	wrote          int
+}
+
+func (v *shapes) handler() handler {
+	return handler{start: v.start, end: v.end, text: func(s string) {
+		if v.inText {
+			v.wrote++
+			v.w.text(s)
+		}
+	}}
+}
+
+func (v *shapes) start(name string, e element) (skip bool) {
+	v.inText = name == "t"
+	switch name {
+	case "sld":
+		if v.unseen = e.attr("show") != "" && !e.on("show"); v.unseen {
+			return true
+		}
+	case "AlternateContent":
+		v.forms = append(v.forms, v.wrote)
+	case "Choice", "Fallback":
+		n := len(v.forms)
+		return n > 0 && v.wrote > v.forms[n-1]
+	case "sp":
+		v.kind, v.placed = "", false
+	case "cNvPr":
+		if e.attr("hidden") != "" && e.on("hidden") {
+			v.kind = "hidden"
+		}
+	case "ph":
+		v.kind, v.placed = e.attr("type"), true
+	case "txBody":
+		return v.kind == "hidden" || v.kind == "sldNum" || v.kind == "dt" || v.kind == "hdr" || v.kind == "sldImg" ||
+			v.kind == "ftr" && v.isNotes || v.isLayout && v.placed
+	case "br":
+		v.w.text("\n")
+	case "tbl":
+		v.w.beginTable()
+	case "pic":
+		if v.wrote++; !v.isLayout {
+			v.count(1, "picture", " without text")
+		}
+		return true
+	case "oleObj":
+		v.wrote++
+		v.count(1, "embedded object", "")
+		return true
+	case "chart", "relIds":
+		v.wrote++
+		v.w.block(v.graphic(name, e, v.parts))
+	}
+	return v.w.tooLong()
+}
+
+func (v *shapes) end(name string) {
+	v.inText = false
+	switch name {
+	case "AlternateContent":
+		v.forms = v.forms[:max(0, len(v.forms)-1)]
+	case "sp":
+		v.kind, v.placed = "", false
+	case "p":
+		text := v.w.para.String()
+		switch {
+		case v.kind == "title" || v.kind == "ctrTitle":
+			v.titles = append(v.titles, text)
+			v.w.para.Reset()
+		case v.kind == "ftr" && v.seen["="+text]:
+			v.w.para.Reset()
+		case v.kind == "ftr":
+			v.seen["="+text] = true
+		}
+		v.w.paragraph("")
+	default:
+		v.w.endOfTable(name)
+	}
 }

@@ -115,7 +115,7 @@ func (p *Page) Text() (string, error) {
 // PageText returns p as text for a model: converted if there is a way for documents of its type, HTML
 // as Markdown. Its Ext is the extension of files with such text.
 func (l *Loader) PageText(ctx context.Context, p *Page) (document.Content, error) {
-	if l.Converts(p.Ext) {
+	if l.Converts(p.Ext) && (p.Ext != "html" || l.HasLoader(p.Ext)) { // a page has links that depend on its address
 		c, err := l.ConvertData(ctx, p.Ext, p.Data)
 		if err != nil {
 			return document.Content{}, fault.Wrap(fault.CodeOf(err), err, "%s", p.Address)

@@ -3,7 +3,9 @@ package highlight
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
 )
 
 const (
@@ -12,10 +14,9 @@ const (
 	maxNested = 6   // lexers within each other
 	maxStack  = 256 // states on the stack
 
-	// A text may spend so many instructions of regular expressions for each byte, and so many more in
-	// all. What people write needs 10 for a byte, and 25 in the slowest languages.
-	byteBudget = 200
-	textBudget = 1 << 22
+	maxMatch = 250 * time.Millisecond // for one match of one rule; a rule that takes longer does not match
+	maxTime  = 5 * time.Second        // for one text
+	maxText  = 128 << 10              // bytes of one text that get kinds
 )
 
 // Lexer finds the tokens of one language. It may be used from several goroutines.
@@ -32,10 +33,8 @@ func (l *Lexer) Name() string { return l.name }
 
 // state is a state of a lexer.
 type state struct {
-	rules []*rule
-
-	starts *[jumpEnd]uint8 // by the byte at a place, which of lists has the rules that can match there
-	lists  [][]*rule
+	rules    []*rule
+	prepared bool
 }
 
 // rule says what a match of its pattern is.
@@ -45,7 +44,7 @@ type rule struct {
 	emit    *emitter
 	moves   []move
 
-	program *program // nil before it is needed
+	re *regexp2.Regexp // nil before it is needed, and if it cannot be compiled
 }
 
 // move changes the stack.
@@ -76,12 +75,13 @@ type Span struct {
 // State is a place in a text that goes on. The zero State is the beginning.
 type State struct {
 	stack []*state
-	spent int // instructions, beyond those that its bytes allowed
+	spent time.Duration
+	size  int // bytes that have spans
 }
 
 // Clone returns a copy.
 func (s State) Clone() State {
-	return State{stack: slices.Clone(s.stack), spent: s.spent}
+	return State{slices.Clone(s.stack), s.spent, s.size}
 }
 
 // Lex appends the spans of text[:limit] to dst. The text begins at st and has no end
@@ -89,37 +89,52 @@ func (s State) Clone() State {
 // before it. It sets st to the place from which the text goes on, and returns how many bytes it
 // lies after the beginning: limit, or where a token begins that reaches over limit.
 //
-// The rest of a text that takes too long has no kinds.
+// The rest of a text that is longer than 128 KiB or takes longer than five seconds has no kinds.
 func (l *Lexer) Lex(dst []Span, text []byte, limit int, st *State) (spans []Span, resume int) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()
-	r := &l.all.run
-	r.text, r.spans, r.limit, r.done = text, dst, min(limit, len(text)), 0
-	r.budget = textBudget - st.spent + byteBudget*r.limit
-	resume = r.limit
-	if st.spent < textBudget {
-		if len(st.stack) == 0 {
-			st.stack = append(st.stack, l.root)
+	limit = min(limit, len(text))
+	if st.spent >= maxTime || st.size >= maxText {
+		if limit > 0 {
+			dst = append(dst, Span{limit, kindText})
 		}
-		resume = r.lex(l, l.root, st, 0, len(text), 0)
-		st.spent = min(textBudget, max(0, textBudget-r.budget))
+		return dst, limit
 	}
-	if st.spent == textBudget {
+	r := &l.all.run
+	r.read(text)
+	r.spans, r.done, r.began, r.spent = dst, 0, time.Now(), st.spent
+	r.limit, _ = slices.BinarySearch(r.offsets, limit)
+	if len(st.stack) == 0 {
+		st.stack = append(st.stack, l.root)
+	}
+	resume = r.offsets[r.lex(l, l.root, st, 0, len(r.text), 0)]
+	st.size += resume
+	if st.spent += time.Since(r.began); st.spent >= maxTime {
 		r.emit(r.limit, kindText)
-		resume = r.limit
+		resume = limit
 	}
-	spans = r.spans
-	r.text, r.spans = nil, nil
+	spans, r.spans = r.spans, nil
 	return spans, resume
 }
 
-// run is one call of Lex.
+// run is one call of Lex. Places are numbers of characters.
 type run struct {
-	matcher
-	spans  []Span
-	groups []int // of the matches that are being looked at
-	done   int   // bytes that have spans
-	limit  int   // bytes that get spans
+	text    []rune
+	offsets []int // of each character and of the end, in bytes
+	lo, hi  int   // the part of the text that regular expressions see
+	spans   []Span
+	done    int // characters that have spans
+	limit   int // characters that get spans
+	began   time.Time
+	spent   time.Duration // on this text, before
+}
+
+func (r *run) read(text []byte) {
+	r.text, r.offsets = r.text[:0], r.offsets[:0]
+	for at, c := range string(text) {
+		r.text, r.offsets = append(r.text, c), append(r.offsets, at)
+	}
+	r.offsets = append(r.offsets, len(text))
 }
 
 // emit gives what has no span yet, up to end, a kind.
@@ -129,10 +144,10 @@ func (r *run) emit(end int, k Kind) {
 	}
 	r.done = end
 	if last := len(r.spans) - 1; last >= 0 && r.spans[last].Kind == k {
-		r.spans[last].End = end
+		r.spans[last].End = r.offsets[end]
 		return
 	}
-	r.spans = append(r.spans, Span{End: end, Kind: k})
+	r.spans = append(r.spans, Span{End: r.offsets[end], Kind: k})
 }
 
 // lex finds the tokens of text[at:end] with l and returns where the next one begins: at the limit,
@@ -141,16 +156,16 @@ func (r *run) emit(end int, k Kind) {
 func (r *run) lex(l *Lexer, home *state, st *State, at, end, depth int) int {
 	r.lo, r.hi = at, end
 	empty := 0 // matches of nothing, one after the other
-	for at < end && at < r.limit && r.budget >= 0 {
+	for at < end && at < r.limit && r.spent+time.Since(r.began) < maxTime {
 		top := st.stack[len(st.stack)-1]
-		if top.starts == nil {
+		if !top.prepared {
 			l.prepare(top)
 		}
 		if top != home && len(top.rules) == 0 { // a state that the lexer names and does not have
 			st.stack = append(st.stack[:0], home)
 			continue
 		}
-		rl, next := r.rule(top, at)
+		rl, match := r.rule(top, at)
 		if rl == nil {
 			if r.text[at] == '\n' && top != home {
 				st.stack = append(st.stack[:0], home) // something was not closed on its line
@@ -159,8 +174,9 @@ func (r *run) lex(l *Lexer, home *state, st *State, at, end, depth int) int {
 			at = r.skip(at)
 			continue
 		}
+		next := at + match.RuneLength
 		if depth == 0 && next > r.limit {
-			r.tokens(l, rl, at, next, depth)
+			r.tokens(l, rl, match, at, next, depth)
 			r.emit(r.limit, kindText)
 			break
 		}
@@ -173,17 +189,16 @@ func (r *run) lex(l *Lexer, home *state, st *State, at, end, depth int) int {
 			continue
 		}
 		st.apply(rl.moves, l.root)
-		r.tokens(l, rl, at, next, depth)
+		r.tokens(l, rl, match, at, next, depth)
 		at = next
 	}
 	return min(at, r.limit)
 }
 
-// skip makes a character an error and returns the place behind it.
+// skip makes a character an error and returns the place after it.
 func (r *run) skip(at int) int {
-	_, n := utf8.DecodeRune(r.text[at:r.hi])
-	r.emit(at+n, kindError)
-	return at + n
+	r.emit(at+1, kindError)
+	return at + 1
 }
 
 // apply changes the stack. There is always a state on it.
@@ -207,27 +222,36 @@ func (s *State) apply(moves []move, root *state) {
 	}
 }
 
-// rule returns the first rule of a state that matches at a place, and where its match ends.
-func (r *run) rule(s *state, at int) (*rule, int) {
-	for _, rl := range s.lists[s.starts[min(r.text[at], jumpWide)]] {
-		if end := r.match(rl.program, at); end >= 0 {
-			return rl, end
+// rule returns the first rule of a state that matches at a place, and its match.
+func (r *run) rule(s *state, at int) (*rule, *regexp2.Match) {
+	for _, rl := range s.rules {
+		if rl.re == nil {
+			continue
+		}
+		if m, err := rl.re.FindRunesMatchStartingAt(r.text[r.lo:r.hi], at-r.lo); err == nil && m != nil {
+			return rl, m
 		}
 	}
-	return nil, 0
+	return nil, nil
 }
 
 // tokens gives what rl matched from one place to another its kinds.
-func (r *run) tokens(l *Lexer, rl *rule, from, to, depth int) {
+func (r *run) tokens(l *Lexer, rl *rule, m *regexp2.Match, from, to, depth int) {
 	switch e := rl.emit; {
 	case e == nil || from == to:
 	case len(e.groups) == 0:
 		r.token(l, e, nil, from, to, depth)
-	default:
-		n := len(r.groups)
-		r.groups = append(r.groups, r.regs[:2*rl.program.groups]...) // they change when a part is lexed
-		r.token(l, e, r.groups[n:], from, to, depth)
-		r.groups = r.groups[:n]
+	default: // from the text that the match has, which changes when a part is lexed
+		groups := make([]int, 0, 2*len(e.groups)+2)
+		for i := range m.GroupCount() {
+			g := m.GroupByNumber(i)
+			if g == nil || len(g.Captures) == 0 {
+				groups = append(groups, -1, -1)
+				continue
+			}
+			groups = append(groups, r.lo+g.RuneIndex, r.lo+g.RuneIndex+g.RuneLength)
+		}
+		r.token(l, e, groups, from, to, depth)
 	}
 	r.emit(to, kindText)
 }

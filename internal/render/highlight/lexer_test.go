@@ -87,10 +87,6 @@ var different = map[string]string{
 	"erb":       "chroma lexes the HTML around by Go code",
 	"markdown":  "chroma lexes front matter by Go code",
 	"org":       "chroma knows the functions of Emacs Lisp by Go code",
-
-	// The regular expression library takes digits for [^\W\d], and Go's parser, which
-	// is asked first for what a match may begin with, does not.
-	"ballerina": "numbers", "graphql": "numbers", "odin": "numbers", "reasonml": "numbers",
 }
 
 // TestLikeChroma compares the engine with chroma's own on chroma's examples.

@@ -15,14 +15,13 @@ type library struct {
 	byName   map[string]string // names, and endings of file names after a dot: the file
 	byEnding map[string]string
 
-	mu      sync.Mutex        // held while a lexer is loaded or works
-	lexers  map[string]*Lexer // by file; nil for one that cannot be read
-	classes classes
-	run     run
+	mu     sync.Mutex        // held while a lexer is loaded or works
+	lexers map[string]*Lexer // by file; nil for one that cannot be read
+	run    run
 }
 
 var shared = sync.OnceValue(func() *library {
-	l := &library{byName: make(map[string]string), byEnding: make(map[string]string), lexers: make(map[string]*Lexer), classes: make(classes)}
+	l := &library{byName: make(map[string]string), byEnding: make(map[string]string), lexers: make(map[string]*Lexer)}
 	index, _ := files.ReadFile("lexers/index.txt") // it is embedded
 	for line := range strings.Lines(string(index)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")

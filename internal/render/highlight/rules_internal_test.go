@@ -15,7 +15,7 @@ var missing = map[string]bool{
 // TestRulesCompile compiles the rules of all lexers, and checks that what they need is
 // there. One that cannot be compiled is passed over when a text is lexed.
 func TestRulesCompile(t *testing.T) {
-	rules, filtered, step := 0, 0, sample.Step(4)
+	rules, step := 0, sample.Step(4)
 	for i, file := range lexerFiles(t) {
 		if i%step != 0 {
 			continue
@@ -30,11 +30,8 @@ func TestRulesCompile(t *testing.T) {
 					continue
 				}
 				rules++
-				r.prepare(l)
-				if r.program.code == nil {
-					t.Errorf("%s: state %s: %s cannot be compiled", l.name, name, r.pattern)
-				} else if !r.program.first.empty {
-					filtered++
+				if _, err := l.compile(r.pattern); err != nil {
+					t.Errorf("%s: state %s: %v", l.name, name, err)
 				}
 				for _, m := range r.moves {
 					for _, s := range m.push {
@@ -46,49 +43,8 @@ func TestRulesCompile(t *testing.T) {
 			}
 		}
 	}
-	if step == 1 && rules < 5000 || filtered < rules/2 {
-		t.Errorf("%d rules, %d of which are tried only where they can match", rules, filtered)
-	}
-}
-
-func TestFirstSet(t *testing.T) {
-	for _, tt := range []struct{ pattern, in, out string }{
-		{`abc`, "a", "bcAé"},
-		{`(?i)abc`, "aA", "b"},
-		{`[a-c]+x`, "abc", "dx"},
-		{`a?b`, "ab", "c"},
-		{`a*b|c`, "abc", "d"},
-		{`(?m)^\s*#`, " \n\t\v#", "a"},
-		{`(?:x|y)z`, "xy", "z"},
-		{`a{0,2}b`, "ab", "c"},
-		{`.x`, "abcé", "\n"},
-		{`\bfoo`, "f", "o"},
-		{`(?=b)a`, "a", "b"},
-		{`(?<!x)a`, "a", "b"},
-		{`[^\d\W]`, "ab", "0-"},
-	} {
-		p, err := compile(tt.pattern, false, classes{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.first.empty {
-			t.Errorf("%s may match nothing", tt.pattern)
-		}
-		for _, c := range tt.in {
-			if !mayBegin(p, string(c)[0]) {
-				t.Errorf("%s cannot begin with %q", tt.pattern, c)
-			}
-		}
-		for _, c := range tt.out {
-			if mayBegin(p, string(c)[0]) {
-				t.Errorf("%s can begin with %q", tt.pattern, c)
-			}
-		}
-	}
-	for _, pattern := range []string{`a*`, `(?=a)`, `a|`, `(a)?\1`} {
-		if p, err := compile(pattern, false, classes{}); err != nil || !p.first.empty {
-			t.Errorf("%s may match nothing", pattern)
-		}
+	if rules < 5000/step {
+		t.Errorf("only %d rules", rules)
 	}
 }
 
@@ -121,4 +77,51 @@ func TestCircles(t *testing.T) {
 	if spans, at := l.Lex(nil, []byte("ab\n"), 3, &st); at != 3 || len(spans) != 1 || spans[0].End != 3 {
 		t.Errorf("got %v, %d", spans, at)
 	}
+}
+
+// TestTimeLimit gives up a rule that would go back forever, and in the end the text.
+func TestTimeLimit(t *testing.T) {
+	l, err := parse([]byte(`<lexer><config><name>x</name></config><rules><state name="root"><rule pattern="(a*b?)*c"><token type="Keyword"/></rule></state></rules></lexer>`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.all = shared()
+	text := []byte(strings.Repeat("a", 10000) + "\n")
+	st := State{spent: maxTime - 3*maxMatch}
+	if spans, at := l.Lex(nil, text, len(text), &st); at != len(text) || len(spans) != 2 || spans[1] != (Span{len(text), kindText}) {
+		t.Errorf("got %v, %d", spans, at)
+	}
+	if spans, at := l.Lex(nil, text, 5, &st); at != 5 || len(spans) != 1 || spans[0] != (Span{5, kindText}) {
+		t.Errorf("after too long: %v, %d", spans, at)
+	}
+}
+
+// lexerFiles returns the names of the lexers' files.
+func lexerFiles(t *testing.T) []string {
+	t.Helper()
+	list, err := files.ReadDir("lexers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range list {
+		if name, ok := strings.CutSuffix(f.Name(), ".xml"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func parseFile(t *testing.T, name string) *Lexer {
+	t.Helper()
+	data, err := files.ReadFile("lexers/" + name + ".xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.all = &library{}
+	return l
 }

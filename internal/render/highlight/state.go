@@ -1,8 +1,9 @@
 package highlight
 
 import (
-	"slices"
 	"strings"
+
+	"github.com/dlclark/regexp2/v2"
 )
 
 // link finds the states that rules name.
@@ -51,22 +52,11 @@ func (l *Lexer) state(names []string) *state {
 
 // prepare makes a state ready to be used.
 func (l *Lexer) prepare(s *state) {
-	s.rules = l.flatten(s.rules, 0)
-	var can [jumpEnd + 1][]*rule
+	s.rules, s.prepared = l.flatten(s.rules, 0), true
 	for _, rl := range s.rules {
-		if rl.program == nil {
-			rl.prepare(l)
+		if rl.re == nil {
+			rl.re, _ = l.compile(rl.pattern) // a rule that cannot be compiled matches nothing
 		}
-		rl.program.first.each(func(c int) { can[c] = append(can[c], rl) })
-	}
-	s.starts = &[jumpEnd]uint8{}
-	for c := range s.starts {
-		i := slices.IndexFunc(s.lists, func(list []*rule) bool { return slices.Equal(list, can[c]) })
-		if i < 0 {
-			i = len(s.lists)
-			s.lists = append(s.lists, can[c])
-		}
-		s.starts[c] = uint8(i)
 	}
 }
 
@@ -83,20 +73,11 @@ func (l *Lexer) flatten(rules []*rule, depth int) []*rule {
 	return out
 }
 
-// prepare compiles the pattern.
-func (rl *rule) prepare(l *Lexer) {
-	var err error
-	rl.program, err = compile(rl.expression(l), rl.emit != nil && len(rl.emit.groups) > 0, l.all.classes)
-	if err != nil {
-		rl.program = &program{} // it begins with nothing
+// compile returns the regular expression of a rule, which matches only where it is tried.
+func (l *Lexer) compile(pattern string) (*regexp2.Regexp, error) {
+	re, err := regexp2.Compile(`\G(?`+l.flags+":"+pattern+")", regexp2.None)
+	if err == nil {
+		re.MatchTimeout = maxMatch
 	}
-}
-
-// expression returns the whole pattern of rl. The parser takes digits for [^\W\d] but not for [^\d\W].
-func (rl *rule) expression(l *Lexer) string {
-	pattern := "(?:" + strings.ReplaceAll(rl.pattern, `[^\W\d]`, `[^\d\W]`) + ")"
-	if l.flags != "" {
-		pattern = "(?" + l.flags + ")" + pattern
-	}
-	return pattern
+	return re, err
 }

@@ -16,9 +16,9 @@ import (
 func BenchmarkMillionVectors(b *testing.B) {
 	const n, dims, k = 1_000_000, 384, 10
 	c := newClusters(10_000, dims)
-	index := func(make func(dims, n int) *vector.Index) (*vector.Index, float64) {
+	index := func() (*vector.Index, float64) {
 		before := heap()
-		x := make(dims, n)
+		x := vector.New(dims, n)
 		r := rand.New(rand.NewPCG(3, 4))
 		for range n {
 			if err := x.Add(c.vector(r)); err != nil {
@@ -27,8 +27,7 @@ func BenchmarkMillionVectors(b *testing.B) {
 		}
 		return x, float64(heap()-before) / (n * dims * 4)
 	}
-	exact, exactBytes := index(vector.New)
-	quantized, quantizedBytes := index(vector.NewInt8)
+	exact, exactBytes := index()
 	r := rand.New(rand.NewPCG(5, 6))
 	var queries [][]float32
 	for range 50 {
@@ -46,22 +45,6 @@ func BenchmarkMillionVectors(b *testing.B) {
 			search(b, exact, i)
 		}
 		b.ReportMetric(exactBytes, "x_data")
-	})
-	b.Run("int8", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			search(b, quantized, i)
-		}
-		b.ReportMetric(quantizedBytes, "x_data")
-		hits := 0
-		for i := range queries {
-			candidates := search(b, quantized, i) // of which the exact scores choose
-			for _, want := range search(b, exact, i) {
-				if slices.ContainsFunc(candidates, func(c vector.Match) bool { return c.Pos == want.Pos }) {
-					hits++
-				}
-			}
-		}
-		b.ReportMetric(float64(hits)/float64(k*len(queries)), "recall@10")
 	})
 }
 

@@ -66,7 +66,7 @@ func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
 		unset := -1
 		b := agentBase{place: place{name: of.Name + "/" + n.Name, file: a.standInBase(paths.NodeRAGFile(strings.ReplaceAll(n.Name, "/", "%2F")))}, node: &n, set: rag.Settings{
 			EmbeddingModel: n.RAG.EmbeddingModel, RerankerModel: n.RAG.RerankerModel, TopK: n.RAG.TopK,
-			ChunkSize: *cmp.Or(n.RAG.ChunkSize, new(0)), ChunkOverlap: *cmp.Or(n.RAG.ChunkOverlap, &unset), BatchSize: *cmp.Or(n.RAG.BatchSize, new(0)),
+			ChunkSize: *cmp.Or(n.RAG.ChunkSize, new(0)), ChunkOverlap: *cmp.Or(n.RAG.ChunkOverlap, &unset),
 		}}
 		if err := add(b, n.RAG.Documents); err != nil {
 			return nil, err
@@ -219,6 +219,12 @@ func (a *App) build(ctx context.Context, events event.Scope, b agentBase, set ra
 	}
 	if len(set.Documents) == 0 {
 		return fault.New(fault.Config, "%s lists no documents", b).WithHint("list files, directories or addresses under documents")
+	}
+	if b.node != nil && b.node.RAG.BatchSize != nil {
+		text := fmt.Sprintf("%s: batch_size has no effect anymore and can be left out: max_batch_size of the embedding model counts", b)
+		if err := events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
+			return err
+		}
 	}
 	unlock, err := atomicfile.Lock(ctx, b.file+".lock")
 	if err != nil {
@@ -447,7 +453,7 @@ func (b agentBase) over(s rag.Settings) rag.Settings {
 	s.Documents = b.set.Documents
 	s.EmbeddingModel = cmp.Or(b.set.EmbeddingModel, s.EmbeddingModel)
 	s.RerankerModel = cmp.Or(b.set.RerankerModel, s.RerankerModel)
-	s.TopK, s.BatchSize = cmp.Or(b.set.TopK, s.TopK), cmp.Or(b.set.BatchSize, s.BatchSize)
+	s.TopK = cmp.Or(b.set.TopK, s.TopK)
 	if b.set.ChunkSize > 0 {
 		s.ChunkSize, s.ChunkOverlap = b.set.ChunkSize, -1
 	}

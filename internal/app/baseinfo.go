@@ -123,23 +123,14 @@ func (a *App) BaseInfo(ctx context.Context, name string) (info *value.Object, er
 			value.Member{Name: "path", Value: value.Of(text.Name(f.Path))}, value.Member{Name: "num_chunks", Value: value.Of(f.Chunks)}).Value())
 	}
 	set := stats.Settings
-	batch := value.Value{}
-	if set.BatchSize > 0 {
-		batch = value.Of(set.BatchSize)
-	}
 	return value.ObjectOf(
 		value.Member{Name: "path", Value: value.Of(a.BasePlace(file))},
 		value.Member{Name: "embedding_model", Value: value.Of(set.EmbeddingModel)},
 		value.Member{Name: "chunk_size", Value: value.Of(set.ChunkSize)},
 		value.Member{Name: "chunk_overlap", Value: value.Of(set.ChunkOverlap)},
-		value.Member{Name: "chunker", Value: orNull(set.Chunker)},
-		value.Member{Name: "quantization", Value: orNull(set.Quantization)},
 		value.Member{Name: "reranker_model", Value: orNull(set.RerankerModel)},
 		value.Member{Name: "top_k", Value: value.Of(set.TopK)},
 		value.Member{Name: "threshold", Value: value.Of(set.Threshold)},
-		value.Member{Name: "neighbors", Value: value.Of(set.Neighbors)},
-		value.Member{Name: "diversity", Value: value.Of(set.Diversity)},
-		value.Member{Name: "batch_size", Value: batch},
 		value.Member{Name: "built", Value: value.Of(stats.Built.UTC().Format(time.RFC3339))},
 		value.Member{Name: "chunks", Value: value.Of(stats.Chunks)},
 		value.Member{Name: "dimensions", Value: value.Of(stats.Dimensions)},

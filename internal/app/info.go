@@ -10,7 +10,6 @@ import (
 	"loki/internal/config"
 	"loki/internal/conversation"
 	"loki/internal/graph"
-	"loki/internal/rag/source"
 	"loki/internal/redact"
 	"loki/internal/sandbox"
 	"loki/internal/session"
@@ -71,12 +70,7 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		{Name: "rag_embedding_model", Value: optional(cfg.RAGEmbeddingModel)},
 		{Name: "rag_chunk_size", Value: optional(cfg.RAGChunkSize)},
 		{Name: "rag_chunk_overlap", Value: optional(cfg.RAGChunkOverlap)},
-		{Name: "rag_chunker", Value: optional(cfg.RAGChunker)},
-		{Name: "rag_quantization", Value: optional(cfg.RAGQuantization)},
 		{Name: "rag_threshold", Value: optional(cfg.RAGThreshold)},
-		{Name: "rag_neighbors", Value: value.Of(cfg.RAGNeighbors)},
-		{Name: "rag_diversity", Value: optional(cfg.RAGDiversity)},
-		{Name: "rag_max_pages", Value: value.Of(cmp.Or(cfg.RAGMaxPages, source.DefaultMaxPages))},
 		{Name: "rag_store", Value: orNull(redact.MaskAddress(a.Hide(*cmp.Or(cfg.RAGStore, new("")))))},
 		{Name: "dry_run", Value: value.Of(st.DryRun)},
 		{Name: "function_calling_support", Value: set("function_calling_support")},

@@ -283,7 +283,7 @@ func (a *App) BaseNames(ctx context.Context) ([]string, error) {
 // Builder returns what builds knowledge bases. Its events go to events; a nil budget bounds nothing.
 func (a *App) Builder(events event.Scope, budget engine.Budget) *rag.Builder {
 	return &rag.Builder{
-		Models: a, Source: &source.Loader{Input: a.Loader(), Retry: a.knowledgeRetry(), MaxPages: a.Config.RAGMaxPages},
+		Models: a, Source: &source.Loader{Input: a.Loader(), Retry: a.knowledgeRetry()},
 		Retry: a.knowledgeRetry(), Budget: budget, Events: events,
 	}
 }
@@ -335,13 +335,9 @@ func (a *App) NewBase(ctx context.Context, events event.Scope, asker ask.Asker, 
 	if set.ChunkOverlap < 0 {
 		set.ChunkOverlap = q.number(ctx, "Overlap of chunks, in characters", cfg.RAGChunkOverlap, rag.DefaultOverlap(set.ChunkSize))
 	}
-	set.Chunker = cmp.Or(set.Chunker, *cmp.Or(cfg.RAGChunker, new("")))
-	set.Quantization = cmp.Or(set.Quantization, *cmp.Or(cfg.RAGQuantization, new("")))
 	set.TopK = cmp.Or(set.TopK, cfg.RAGTopK, defaults.TopK)
 	set.RerankerModel = cmp.Or(set.RerankerModel, *cmp.Or(cfg.RAGRerankerModel, new("")))
 	set.Threshold = cmp.Or(set.Threshold, *cmp.Or(cfg.RAGThreshold, new(0.)))
-	set.Neighbors = cmp.Or(set.Neighbors, cfg.RAGNeighbors)
-	set.Diversity = cmp.Or(set.Diversity, *cmp.Or(cfg.RAGDiversity, new(0.)))
 	if set.RerankerModel != "" && q.err == nil {
 		m, err := a.Reranker(ctx, set.RerankerModel)
 		if err != nil {

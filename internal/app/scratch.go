@@ -31,9 +31,7 @@ func (a *App) scratchDir() string { return filepath.Join(a.Paths.CacheDir, "rags
 // Those of the same name and build settings share it. It is a file wherever other knowledge bases are.
 // Until release is called, no process prunes it.
 func (a *App) ScratchStore(name string, set rag.Settings) (s rag.Store, release func(), err error) {
-	set = rag.Settings{
-		EmbeddingModel: set.EmbeddingModel, ChunkSize: set.ChunkSize, ChunkOverlap: set.ChunkOverlap, Chunker: set.Chunker, Quantization: set.Quantization,
-	}
+	set = rag.Settings{EmbeddingModel: set.EmbeddingModel, ChunkSize: set.ChunkSize, ChunkOverlap: set.ChunkOverlap}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %+v", name, set))
 	file := filepath.Join(a.scratchDir(), hex.EncodeToString(sum[:8])+rag.Extension)
 	if err := os.MkdirAll(a.scratchDir(), 0o700); err != nil {

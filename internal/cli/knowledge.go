@@ -70,7 +70,7 @@ func (c *command) useBase(ctx context.Context, face *face) error {
 // buildBase does what the options say with the knowledge base of --rag, or makes it.
 func (c *command) buildBase(ctx context.Context, events event.Scope, face *face) error {
 	k := &c.opts.knowledge
-	change, err := k.change()
+	change, err := c.baseChange(strings.Join(k.set, ","))
 	if err != nil {
 		return err
 	}
@@ -80,12 +80,16 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	})
 }
 
-// change returns what --rag-set says, all of its occurrences together.
-func (k *knowledge) change() (rag.Change, error) {
-	if len(k.set) == 0 {
+// baseChange returns what --rag-set says, with a warning of settings that older versions had.
+func (c *command) baseChange(pairs string) (rag.Change, error) {
+	if pairs == "" {
 		return rag.Change{}, nil
 	}
-	return rag.ParseChange(strings.Join(k.set, ","))
+	change, err := rag.ParseChange(pairs)
+	if len(change.Withdrawn) > 0 {
+		c.warn("--rag-set: " + strings.Join(change.Withdrawn, ", ") + " has no effect anymore and can be left out")
+	}
+	return change, err
 }
 
 // rebuildAgent builds all knowledge bases of the agent of -a.
@@ -118,15 +122,8 @@ func (c *command) openBase(ctx context.Context, events event.Scope) (*rag.Base, 
 // variant returns base with other settings: itself, or one beside it if they need another index. That
 // is kept, so that building it again costs nothing.
 func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings, events event.Scope, budget engine.Budget) (*rag.Base, func(), error) {
-	if is := base.Settings(); set.SameChunks(is) {
-		if set.Quantization == is.Quantization {
-			return base, func() {}, nil
-		}
-		other, err := base.Quantized(ctx, set.Quantization)
-		if err != nil {
-			return nil, nil, err
-		}
-		return other, func() { _ = other.Close() }, nil
+	if set.SameChunks(base.Settings()) {
+		return base, func() {}, nil
 	}
 	store, release, err := c.app.ScratchStore(base.Name(), set)
 	if err != nil {
@@ -159,8 +156,6 @@ func difference(a, b rag.Settings) string {
 		{"embedding_model", a.EmbeddingModel, b.EmbeddingModel},
 		{"chunk_size", a.ChunkSize, b.ChunkSize},
 		{"chunk_overlap", a.ChunkOverlap, b.ChunkOverlap},
-		{"chunker", a.Chunker, b.Chunker},
-		{"quantization", a.Quantization, b.Quantization},
 	} {
 		if d.before != d.after {
 			list = append(list, fmt.Sprintf("%s=%v", d.key, d.after))

@@ -52,7 +52,7 @@ func (c *command) evaluate(ctx context.Context) error {
 	defer release()
 	variants := []rag.Variant{{Name: asBuilt, Settings: base.Settings()}}
 	for _, pairs := range c.opts.knowledge.set {
-		change, err := rag.ParseChange(pairs)
+		change, err := c.baseChange(pairs)
 		if err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (c *command) queryBase(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	change, err := c.opts.knowledge.change()
+	change, err := c.baseChange(strings.Join(c.opts.knowledge.set, ","))
 	if err != nil {
 		return err
 	}

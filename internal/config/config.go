@@ -79,12 +79,7 @@ type Config struct {
 	RAGTopK           int
 	RAGChunkSize      *int     // characters
 	RAGChunkOverlap   *int     // characters
-	RAGChunker        *string  // "markdown"; nil and "" leave it to the kind of a document
-	RAGQuantization   *string  // "int8"; nil and "" keep vectors as they are
 	RAGThreshold      *float64 // from 0 to 1
-	RAGNeighbors      int      // chunks
-	RAGDiversity      *float64 // from 0 to 1
-	RAGMaxPages       int      // of a site that is read; 0 means 1000
 	RAGStore          *string  // address of a database, which may refer to secrets; nil for files
 	RAGTemplate       *string  // with __INPUT__ and __CONTEXT__
 	DocumentLoaders   Mapping  // kind of document to a command

@@ -29,6 +29,22 @@ func (c *Config) readRenamed(root *yamldoc.Map) {
 	}
 }
 
+// withdrawn are the keys of older versions that mean nothing now.
+var withdrawn = []string{"rag_chunker", "rag_quantization", "rag_neighbors", "rag_diversity", "rag_max_pages"}
+
+// ignoreWithdrawn makes the keys of older versions known, with one note for the file.
+func (c *Config) ignoreWithdrawn(root *yamldoc.Map) {
+	var used []string
+	for _, key := range withdrawn {
+		if root.Has(key) {
+			used = append(used, key)
+		}
+	}
+	if used != nil {
+		c.Notes = append(c.Notes, fmt.Sprintf("%s has keys that have no effect anymore and can be left out: %s", c.File, strings.Join(used, ", ")))
+	}
+}
+
 // ignoreOthers makes the keys known that programs with similar files have and that mean nothing here.
 func ignoreOthers(root *yamldoc.Map) {
 	root.Foreign(

@@ -83,6 +83,7 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	root := doc.Root().Map()
 	c.readRenamed(root)
 	c.readLegacy(root)
+	c.ignoreWithdrawn(root)
 	for _, k := range keys {
 		readSetting(root, k.name, k.field(c))
 	}

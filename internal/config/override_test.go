@@ -69,8 +69,6 @@ mapping_tools: {file: x}
 		{"RAG_CHUNK_SIZE", "1.5", ptr(7), `want a whole number from 0 up, not "1.5"`},
 		{"RAG_CHUNK_SIZE", "99999999999999999999", ptr(7), `want a whole number from 0 up, not "99999999999999999999"`},
 
-		{"RAG_CHUNKER", "markdown", ptr("markdown"), ""},
-		{"RAG_CHUNKER", "html", (*string)(nil), `want markdown, or nothing, not "html"`},
 		{"RAG_THRESHOLD", "0.5", ptr(0.5), ""},
 		{"RAG_THRESHOLD", "1.5", (*float64)(nil), "want a number from 0 to 1, not 1.5"},
 		{"RAG_TEMPLATE", "__INPUT__", (*string)(nil), "the template lacks __CONTEXT__: without it the model gets nothing of what was found"},
@@ -156,10 +154,6 @@ func TestOverrideEach(t *testing.T) {
 			switch k.name {
 			case "theme":
 				text = "light"
-			case "rag_chunker":
-				text = "markdown"
-			case "rag_quantization":
-				text = "int8"
 			case "rag_template":
 				text = "__CONTEXT__ __INPUT__"
 			}

@@ -330,7 +330,7 @@ type RAG struct {
 	RerankerModel  string
 	ChunkSize      *int
 	ChunkOverlap   *int
-	BatchSize      *int
+	BatchSize      *int // of older versions; has no effect
 }
 
 // Map runs one node for each element of a list, or member of an object.

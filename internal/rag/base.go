@@ -41,31 +41,6 @@ func Open(ctx context.Context, name string, s Store, m Models) (*Base, error) {
 // called before the first search.
 func (b *Base) Deny(denied func(path string) bool) { b.denied = denied }
 
-// Quantized returns a base like b whose vectors are kept in memory as quantization says, for which
-// nothing is built. The caller closes both, b last. Where quantization has no effect, the base has
-// the index of b.
-func (b *Base) Quantized(ctx context.Context, quantization string) (*Base, error) {
-	other := *b
-	other.stats.Settings.Quantization = quantization
-	x, ok := b.index.(interface {
-		Quantized(ctx context.Context, quantization string) (Index, error)
-	})
-	if !ok {
-		other.index = shared{b.index}
-		return &other, nil
-	}
-	var err error
-	if other.index, err = x.Quantized(ctx, quantization); err != nil {
-		return nil, err
-	}
-	return &other, nil
-}
-
-// shared is an index that another base closes.
-type shared struct{ Index }
-
-func (shared) Close() error { return nil }
-
 // Name returns the name that the base was opened under.
 func (b *Base) Name() string { return b.name }
 

@@ -95,7 +95,7 @@ func (w *work) batch(last bool) []ref {
 			return batch
 		}
 	}
-	n, full := w.model.batch(func(i int) int { return w.queue[i].tokens }, len(w.queue), w.model.batchSize(w.set.BatchSize))
+	n, full := w.model.batch(func(i int) int { return w.queue[i].tokens }, len(w.queue), w.model.batchSize())
 	if !full && !last {
 		return nil
 	}

@@ -99,22 +99,18 @@ func numbered(n int) map[string]string {
 
 func TestBatches(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		limits  rag.Embedder
-		setting int
-		want    []int // sizes of requests
+		name   string
+		limits rag.Embedder
+		want   []int // sizes of requests
 	}{
-		{"unknown", rag.Embedder{}, 0, []int{16, 16, 8}},
-		{"of_the_model", rag.Embedder{MaxBatch: 25}, 0, []int{25, 15}},
-		{"setting", rag.Embedder{MaxBatch: 25}, 20, []int{20, 20}},
-		{"setting_too_high", rag.Embedder{MaxBatch: 25}, 100, []int{25, 15}},
-		{"tokens", rag.Embedder{MaxBatch: 100, MaxTokens: 75}, 0, []int{15, 15, 10}}, // 5 each
-		{"no_token_left", rag.Embedder{MaxTokens: 1, MaxBatch: 20}, 0, slices.Repeat([]int{1}, 40)},
+		{"unknown", rag.Embedder{}, []int{16, 16, 8}},
+		{"of_the_model", rag.Embedder{MaxBatch: 25}, []int{25, 15}},
+		{"tokens", rag.Embedder{MaxBatch: 100, MaxTokens: 75}, []int{15, 15, 10}}, // 5 each
+		{"no_token_left", rag.Embedder{MaxTokens: 1, MaxBatch: 20}, slices.Repeat([]int{1}, 40)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t, numbered(40))
 			b.Models = models{b.model, tt.limits}
-			b.set.BatchSize = tt.setting
 			b.build()
 			var sizes []int
 			for _, r := range b.model.requests {
@@ -133,7 +129,7 @@ func TestOrder(t *testing.T) {
 	for seed := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, numbered(100))
-			b.set.BatchSize = 7
+			b.batch(7)
 			atOnce, most := make(chan struct{}, 100), 0
 			b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
 				atOnce <- struct{}{}
@@ -541,7 +537,7 @@ func TestBudget(t *testing.T) {
 func TestCanceledBuild(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, numbered(100))
-		b.set.BatchSize = 10
+		b.batch(10)
 		ctx, cancel := context.WithCancel(t.Context())
 		b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
 			if slices.Contains(req.Texts, "document number045") {
@@ -606,8 +602,7 @@ func TestFlush(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, numbered(600))
-				b.set.BatchSize = 1
-				b.Models = models{b.model, rag.Embedder{Cost: func(u chat.Usage) chat.Usage { u.Cost = tt.price * float64(u.InputTokens); return u }}}
+				b.Models = models{b.model, rag.Embedder{MaxBatch: 1, Cost: func(u chat.Usage) chat.Usage { u.Cost = tt.price * float64(u.InputTokens); return u }}}
 				b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error { return retry.Sleep(ctx, tt.took) }
 				s := &slow{Store: b.store}
 				if _, err := b.Build(t.Context(), "base", s, b.set); err != nil {
@@ -625,7 +620,7 @@ func TestFlush(t *testing.T) {
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, numbered(600))
-		b.set.BatchSize = 1
+		b.batch(1)
 		b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error {
 			return retry.Sleep(ctx, 400*time.Millisecond)
 		}
@@ -659,7 +654,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		for i := range 100 {
 			b.set.Documents = append(b.set.Documents, fmt.Sprintf("https://site.test/%d", i))
 		}
-		b.set.ChunkSize, b.set.BatchSize = 100_000, 2
+		b.set.ChunkSize = 100_000
+		b.batch(2)
 		ctx, cancel := context.WithCancel(t.Context())
 		b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error { return retry.Sleep(ctx, time.Hour) }
 		done := make(chan error)
@@ -766,7 +762,7 @@ func TestModelThatFailsNowAndThen(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, numbered(tt.files))
 				b.Retry.Attempts = tt.attempts
-				b.set.BatchSize = 10
+				b.batch(10)
 				b.set.ChunkSize = 1000
 				n, tries := 0, 0
 				b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
@@ -808,7 +804,7 @@ func TestModelThatFailsNowAndThen(t *testing.T) {
 func TestRefusalFreesWhatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, numbered(2))
-		b.set.BatchSize = 1
+		b.batch(1)
 		n := 0
 		b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
 			if slices.Contains(req.Texts, "document number001") {
@@ -830,7 +826,7 @@ func TestRefusalFreesWhatIsStuck(t *testing.T) {
 func TestWhatIsEmbeddedIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, numbered(100))
-		b.set.BatchSize = 10
+		b.batch(10)
 		b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
 			if slices.Contains(req.Texts, "document number001") {
 				_ = retry.Sleep(ctx, time.Minute)
@@ -884,7 +880,7 @@ func TestNoTextIsPaidForTwice(t *testing.T) {
 					want += 100
 				}
 				b := newBench(t, files)
-				b.set.BatchSize = 7
+				b.batch(7)
 				b.model.answer = func(ctx context.Context, req provider.EmbedRequest) error {
 					return retry.Sleep(ctx, time.Duration(1+len(req.Texts[0])%5)*time.Second)
 				}
@@ -923,7 +919,7 @@ func TestRememberedBeforeTheEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, map[string]string{"a.txt": strings.Repeat("paragraph of a long document\n\n", 100)})
-				b.set.BatchSize = 10
+				b.batch(10)
 				if tt.free {
 					b.Models = models{b.model, rag.Embedder{Cost: func(u chat.Usage) chat.Usage { return u }}}
 				}
@@ -962,7 +958,8 @@ func TestEmptySources(t *testing.T) {
 func TestProgressOfOneDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, map[string]string{"a.txt": strings.Repeat("alpha beta\n\n", 100), "0.bin": "x\x00y"})
-		b.set.ChunkSize, b.set.BatchSize = 20, 1
+		b.set.ChunkSize = 20
+		b.batch(1)
 		b.model.answer = func(ctx context.Context, _ provider.EmbedRequest) error {
 			return retry.Sleep(ctx, 400*time.Millisecond)
 		}

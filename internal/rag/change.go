@@ -16,6 +16,9 @@ import (
 type Change struct {
 	to   Settings        // the new values
 	said map[string]bool // the keys with a new value; false for those with an empty one
+
+	// Withdrawn are the keys that were said and mean nothing anymore.
+	Withdrawn []string
 }
 
 // ParseChange parses a text KEY=VALUE[,KEY=VALUE...]. An empty value, or null, is the default. The last
@@ -29,6 +32,10 @@ func ParseChange(pairs string) (Change, error) {
 			return Change{}, fault.New(fault.Usage, "%q is not a setting", pair).WithHint("write KEY=VALUE, such as top_k=8")
 		}
 		i := slices.IndexFunc(list, func(k key) bool { return k.name == name })
+		if slices.Contains(withdrawn, name) {
+			c.Withdrawn = append(c.Withdrawn, name)
+			continue
+		}
 		if i < 0 {
 			return Change{}, unknown(name)
 		}

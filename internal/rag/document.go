@@ -102,7 +102,7 @@ func (w *work) read(ctx context.Context, d *document) {
 		d.fail(err)
 		return
 	}
-	for _, p := range split.New(w.set.ChunkSize, w.set.ChunkOverlap, w.set.Chunker, body.Ext).Split(body.Text) {
+	for _, p := range split.New(w.set.ChunkSize, w.set.ChunkOverlap, body.Ext).Split(body.Text) {
 		c := Chunk{Path: d.Path, Text: p.Text, Heading: p.Heading}
 		if body.Lines {
 			c.Start, c.End = p.Line, p.LastLine

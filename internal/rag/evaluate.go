@@ -136,7 +136,7 @@ func Evaluate(ctx context.Context, b *Base, questions []Question, o EvalOptions)
 		return Evaluation{}, err
 	}
 	for _, v := range o.Variants {
-		if !v.Settings.SameChunks(b.Settings()) || v.Settings.Quantization != b.Settings().Quantization {
+		if !v.Settings.SameChunks(b.Settings()) {
 			return Evaluation{}, fault.New(fault.Usage, "%s concerns the index of %s, not searches", v.Name, b.Name()).
 				WithHint("build a second knowledge base with it and evaluate both")
 		}

@@ -226,3 +226,13 @@ func equal[T comparable](t *testing.T, what string, got, want []T) {
 		t.Errorf("%s:\n got %v\nwant %v", what, got, want)
 	}
 }
+
+// batch sets how many texts a request to the model has.
+func (b *bench) batch(n int) {
+	m, ok := b.Models.(models)
+	if !ok {
+		m.model = b.model
+	}
+	m.limits.MaxBatch = n
+	b.Models = m
+}

@@ -165,7 +165,7 @@ func parseOld(file string, src []byte) (Settings, error) {
 	m.Uint("chunk_overlap", &s.ChunkOverlap)
 	m.Text("reranker_model", &s.RerankerModel)
 	m.Uint("top_k", &s.TopK)
-	m.Uint("batch_size", &s.BatchSize)
+	m.Foreign("batch_size")
 	m.Texts("document_paths", &s.Documents)
 	return s, doc.Err()
 }

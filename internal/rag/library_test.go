@@ -93,7 +93,7 @@ vectors:
 
 func TestReadOld(t *testing.T) {
 	want := rag.Settings{
-		EmbeddingModel: "openai:text-embedding-3-small", ChunkSize: 1500, ChunkOverlap: 75, TopK: 4, BatchSize: 100,
+		EmbeddingModel: "openai:text-embedding-3-small", ChunkSize: 1500, ChunkOverlap: 75, TopK: 4,
 		Documents: []string{"/docs/**/*.md", "https://site.test/**"},
 	}
 	file := filepath.Join(t.TempDir(), "old.yaml")

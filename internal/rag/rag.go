@@ -20,25 +20,14 @@ type Settings struct {
 	EmbeddingModel string `json:"embedding_model"`
 	ChunkSize      int    `json:"chunk_size"`    // characters
 	ChunkOverlap   int    `json:"chunk_overlap"` // characters
-	Chunker        string `json:"chunker,omitempty"`
-	Quantization   string `json:"quantization,omitempty"` // "" for float32, or [Int8]
-	BatchSize      int    `json:"batch_size,omitempty"`   // chunks in a request; 0 leaves it to the model
 
 	// Searches.
 	TopK          int     `json:"top_k"` // passages; at least 1
 	RerankerModel string  `json:"reranker_model,omitempty"`
 	Threshold     float64 `json:"threshold,omitempty"` // least cosine of a vector to that of the question, from 0 to 1
-	Neighbors     int     `json:"neighbors,omitempty"` // chunks before and behind each that is found
-	Diversity     float64 `json:"diversity,omitempty"` // 0 for the most relevant passages, up to 1 for the most different ones
 
 	Documents []string `json:"documents"` // sources as the user lists them, paths absolute
 }
-
-// Choices of settings.
-const (
-	Markdown = "markdown" // Chunker
-	Int8     = "int8"     // Quantization
-)
 
 // ID names a chunk: its file, and its number in the file from 0. Chunks of a file that follow each
 // other have numbers that do.

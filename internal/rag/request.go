@@ -1,6 +1,7 @@
 package rag
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -173,15 +174,5 @@ func (m Embedder) batch(tokens func(i int) int, n, most int) (size int, full boo
 	return size, size >= most
 }
 
-// batchSize returns the most texts of a request to m, given the setting, of which 0 means none.
-func (m Embedder) batchSize(setting int) int {
-	switch {
-	case setting == 0 && m.MaxBatch == 0:
-		return DefaultBatch
-	case setting == 0:
-		return m.MaxBatch
-	case m.MaxBatch == 0:
-		return setting
-	}
-	return min(setting, m.MaxBatch)
-}
+// batchSize returns the most texts of a request to m.
+func (m Embedder) batchSize() int { return cmp.Or(m.MaxBatch, DefaultBatch) }

@@ -11,6 +11,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/rag/split"
+	"loki/internal/text"
 )
 
 // Search finds at most top_k passages that belong to a question, best first. Without text, and
@@ -18,7 +19,7 @@ import (
 //
 // The text is cut like a document, and the chunks are found whose vectors are near to one of a part
 // of it. Other chunks are found by the words of the text. The two lists are fused, or given to the
-// reranker; then come diversity and neighbors. An error of a model ends the search: an answer from
+// reranker. An error of a model ends the search: an answer from
 // half of what is known would look like one from all of it. Found then has the usage of what was asked
 // before.
 func (b *Base) Search(ctx context.Context, q Query) (Found, error) {
@@ -71,7 +72,7 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 	}
 	list := fuse(near, words, s.set.TopK)
 	if s.denied != nil {
-		if err := s.read(ctx, &list, false); err != nil {
+		if list, err = s.read(ctx, list); err != nil {
 			return nil, err
 		}
 		list = slices.DeleteFunc(list, func(c candidate) bool { return s.denied(c.chunk.Path) })
@@ -81,26 +82,27 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 			return nil, err
 		}
 	}
-	if s.set.Diversity > 0 {
-		if err := s.read(ctx, &list, true); err != nil {
-			return nil, err
-		}
-		list = diversify(list, s.set.TopK, s.set.Diversity)
-	}
 	list = list[:min(len(list), s.set.TopK)]
-	if err := s.read(ctx, &list, false); err != nil {
+	if list, err = s.read(ctx, list); err != nil {
 		return nil, err
 	}
-	return s.passages(ctx, list)
+	return passages(list), nil
 }
 
-// depth returns how long the lists of matches are: as long as the result, or longer if it is chosen
-// from them in another way than by their order.
-func (s *search) depth() int {
-	if s.set.RerankerModel == "" && s.set.Diversity == 0 && s.denied == nil {
-		return s.set.TopK
+// depth returns how long the lists of matches are: longer than the result, so that a chunk that is behind its end in both may be
+// in it.
+func (s *search) depth() int { return max(4*s.set.TopK, 20) }
+
+// passages returns the hits for candidates.
+func passages(list []candidate) []Hit {
+	hits := make([]Hit, len(list))
+	for i, c := range list {
+		hits[i] = Hit{
+			ID: c.id, Path: text.Name(c.chunk.Path), Heading: c.chunk.Heading, Text: c.chunk.Text, Start: c.chunk.Start, End: c.chunk.End,
+			Score: c.score, Vector: c.vector, Keyword: c.keyword,
+		}
 	}
-	return max(4*s.set.TopK, 20)
+	return hits
 }
 
 // nearest returns the chunks that are near to the parts of the text, part by part.
@@ -138,10 +140,10 @@ func (s *search) vectors(ctx context.Context) ([][]float32, error) {
 		text := fmt.Sprintf("the knowledge base %s has vectors of %s, in whose place %s stands, so it is searched by words only", s.name, set.EmbeddingModel, m.ID)
 		return nil, s.events.Emit(ctx, event.Warning{Text: text, Once: true})
 	}
-	pieces := split.New(set.ChunkSize, set.ChunkOverlap, "", "txt").Split(s.text)
+	pieces := split.New(set.ChunkSize, set.ChunkOverlap, "txt").Split(s.text)
 	var vectors [][]float32
 	for len(pieces) > 0 {
-		n, _ := m.batch(func(i int) int { return chat.EstimateTokens(pieces[i].Text) }, len(pieces), m.batchSize(set.BatchSize))
+		n, _ := m.batch(func(i int) int { return chat.EstimateTokens(pieces[i].Text) }, len(pieces), m.batchSize())
 		texts := make([]string, n)
 		for i := range texts {
 			texts[i] = pieces[i].Text
@@ -232,7 +234,8 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 		}
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return first[a.id] - first[b.id] })
-	if err := s.read(ctx, &list, false); err != nil || len(list) == 0 {
+	list, err := s.read(ctx, list)
+	if err != nil || len(list) == 0 {
 		return nil, err
 	}
 	m, err := s.models.Reranker(ctx, s.set.RerankerModel)
@@ -240,9 +243,6 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 		return nil, err
 	}
 	req := provider.RerankRequest{Model: m.Name, Query: s.text, TopN: s.set.TopK}
-	if s.set.Diversity > 0 {
-		req.TopN = len(list)
-	}
 	for _, c := range list {
 		req.Documents = append(req.Documents, c.chunk.full())
 	}
@@ -268,84 +268,29 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 	return best, nil
 }
 
-// read reads the chunks of candidates. Those that do not exist are dropped.
-func (s *search) read(ctx context.Context, list *[]candidate, vectors bool) error {
+// read reads the chunks of candidates that were not read yet, and returns those that exist.
+func (s *search) read(ctx context.Context, list []candidate) ([]candidate, error) {
 	var ids []ID
-	for _, c := range *list {
-		if c.chunk.ID == (ID{}) || vectors {
+	for _, c := range list {
+		if c.chunk.ID == (ID{}) {
 			ids = append(ids, c.id)
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return list, nil
 	}
-	chunks, err := s.index.Chunks(ctx, ids, vectors)
+	chunks, err := s.index.Chunks(ctx, ids, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	byID := make(map[ID]Chunk, len(chunks))
 	for _, c := range chunks {
 		byID[c.ID] = c
 	}
-	for i := range *list {
-		if c, ok := byID[(*list)[i].id]; ok {
-			(*list)[i].chunk = c
+	for i := range list {
+		if c, ok := byID[list[i].id]; ok {
+			list[i].chunk = c
 		}
 	}
-	*list = slices.DeleteFunc(*list, func(c candidate) bool { return c.chunk.ID == (ID{}) })
-	return nil
-}
-
-// diversify returns k of the candidates, which are best first, by maximal marginal relevance
-// (Carbonell and Goldstein, SIGIR 1998): the next one is that for which
-//
-//	(1-diversity) * relevance - diversity * (greatest similarity to one that is chosen)
-//
-// is the greatest. Similarity is the cosine of the vectors. Relevance is the score, scaled so that
-// the best candidate has 1 and the worst has 0: fused scores and those of rerankers are not cosines.
-func diversify(list []candidate, k int, diversity float64) []candidate {
-	if len(list) == 0 {
-		return list
-	}
-	best, worst := list[0].score, list[0].score
-	for _, c := range list {
-		best, worst = max(best, c.score), min(worst, c.score)
-	}
-	relevance := func(c candidate) float64 {
-		if best == worst {
-			return 1
-		}
-		return (c.score - worst) / (best - worst)
-	}
-	left := slices.Clone(list)
-	similar := make([]float64, len(left)) // to the nearest that is chosen
-	var chosen []candidate
-	for len(chosen) < k && len(left) > 0 {
-		next, value := 0, 0.0
-		for i, c := range left {
-			if v := (1-diversity)*relevance(c) - diversity*similar[i]; i == 0 || v > value {
-				next, value = i, v
-			}
-		}
-		c := left[next]
-		chosen = append(chosen, c)
-		left, similar = slices.Delete(left, next, next+1), slices.Delete(similar, next, next+1)
-		for i := range left {
-			cos := dot(left[i].chunk.Vector, c.chunk.Vector)
-			if len(chosen) == 1 {
-				similar[i] = cos
-			}
-			similar[i] = max(similar[i], cos)
-		}
-	}
-	return chosen
-}
-
-// dot returns the inner product of two vectors, 0 if one of them is nil.
-func dot(a, b []float32) float64 {
-	sum := 0.0
-	for i := range min(len(a), len(b)) {
-		sum += float64(a[i]) * float64(b[i])
-	}
-	return sum
+	return slices.DeleteFunc(list, func(c candidate) bool { return c.chunk.ID == (ID{}) }), nil
 }

@@ -128,7 +128,7 @@ func TestFusion(t *testing.T) {
 	if f.Hits[1].Keyword != (rag.Rank{}) || f.Hits[1].Start != 3 || f.Hits[1].End != 4 || f.Hits[1].Text != "text1" {
 		t.Errorf("%+v", f.Hits[1])
 	}
-	equal(t, "k", l.k, []int{3, 3})
+	equal(t, "k", l.k, []int{20, 20})
 	if f.Usage.InputTokens != 10 || f.Base != "base" || f.Query != "alpha" {
 		t.Errorf("%+v", f)
 	}
@@ -203,77 +203,6 @@ func TestRerankerFails(t *testing.T) {
 	}
 	if _, err := base.Search(t.Context(), rag.Query{Text: "alpha"}); err == nil || err.Error() != "there is no reranker" {
 		t.Error(err)
-	}
-}
-
-func TestDiversity(t *testing.T) {
-	axis := func(x, y, z float32) []float32 { return append([]float32{x, y, z}, make([]float32, 61)...) }
-	b := newBench(t, nil)
-	b.set.TopK, b.set.Diversity = 2, 0.5
-	b.put(
-		rag.Chunk{Text: "a", Vector: axis(1, 0, 0)}, rag.Chunk{Text: "the same", Vector: axis(1, 0, 0)},
-		rag.Chunk{Text: "other", Vector: axis(0, 1, 0)}, rag.Chunk{Text: "opposite", Vector: axis(-1, 0, 0)},
-	)
-	base, err := rag.Open(t.Context(), "base", &lists{Store: b.store, near: [][]rag.Match{matches(0, 1, 2, 3)}}, b.Models)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		diversity float64
-		want      []int
-	}{
-		{0, []int{0, 1}},
-		// relevance 1, 0.63, 0.30, 0 (1.125/5, /6, /7, /8, scaled)
-		{0.2, []int{0, 1}}, // 0.8*0.63 - 0.2*1 > 0.8*0.30
-		{0.5, []int{0, 3}}, // 0.5*0 + 0.5*1 > 0.5*0.30
-		{1, []int{0, 3}},
-	} {
-		set := b.set
-		set.Diversity = tt.diversity
-		equal(t, fmt.Sprint("diversity ", tt.diversity), seqs(b.search(base, rag.Query{Text: "alpha", Settings: &set})), tt.want)
-	}
-}
-
-func TestNeighbors(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		near      []rag.Match
-		neighbors int
-		want      []string
-	}{
-		{"one", matches(4), 1, []string{"7-12 text3|text4|text5"}},
-		{"at_the_beginning", matches(0), 2, []string{"1-6 text0|text1|text2"}},
-		{"at_the_end", matches(9), 1, []string{"17-20 text8|text9"}},
-		{"apart", matches(8, 1), 1, []string{"15-20 text7|text8|text9", "1-6 text0|text1|text2"}},
-		{"touching", matches(6, 3), 1, []string{"5-16 text2|text3|text4|text5|text6|text7"}},
-		{"overlapping", matches(3, 8, 4), 1, []string{"5-12 text2|text3|text4|text5", "15-20 text7|text8|text9"}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b, _, base := given(t, [][]rag.Match{tt.near}, nil, func(s *rag.Settings) { s.Neighbors = tt.neighbors })
-			f := b.search(base, rag.Query{Text: "alpha"})
-			var got []string
-			for _, h := range f.Hits {
-				got = append(got, fmt.Sprintf("%d-%d %s", h.Start, h.End, strings.ReplaceAll(h.Text, "\n", "|")))
-			}
-			equal(t, "passages", got, tt.want)
-			if f.Hits[0].ID != tt.near[0].ID || f.Hits[0].Vector.Rank != 1 {
-				t.Errorf("%+v", f.Hits[0])
-			}
-		})
-	}
-}
-
-// Chunks that are cut out of one text are that text again.
-func TestJoin(t *testing.T) {
-	const text = "One two three four five six seven.\n\nEight nine ten eleven\ntwelve thirteen fourteen fifteen sixteen.\n\n\nSeventeen eighteen nineteen twenty, and so on."
-	for _, overlap := range []int{0, 8, 15} {
-		b := newBench(t, map[string]string{"a.txt": text})
-		b.set.ChunkSize, b.set.ChunkOverlap, b.set.Neighbors = 30, overlap, 20
-		b.build()
-		f := b.search(b.open(), rag.Query{Text: "eleven"})
-		if len(f.Hits) != 1 || f.Hits[0].Start != 1 || f.Hits[0].End != 7 || f.Hits[0].Text != strings.ReplaceAll(text, "\n\n\n", "\n\n") {
-			t.Errorf("overlap %d:\n%+v", overlap, f.Hits)
-		}
 	}
 }
 

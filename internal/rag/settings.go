@@ -24,7 +24,7 @@ func DefaultOverlap(size int) int { return size / 20 }
 // SameChunks reports whether an index that was built with s holds the chunks and vectors that one
 // built with t holds, provided that the documents are the same.
 func (s Settings) SameChunks(t Settings) bool {
-	return s.EmbeddingModel == t.EmbeddingModel && s.ChunkSize == t.ChunkSize && s.ChunkOverlap == t.ChunkOverlap && s.Chunker == t.Chunker
+	return s.EmbeddingModel == t.EmbeddingModel && s.ChunkSize == t.ChunkSize && s.ChunkOverlap == t.ChunkOverlap
 }
 
 // Validate returns an error with code Config for the first setting that is wrong.
@@ -39,25 +39,13 @@ func (s Settings) Validate() error {
 		return wrong("chunk_overlap must not be negative, it is %d", s.ChunkOverlap)
 	case s.ChunkOverlap >= s.ChunkSize:
 		return wrong("chunk_overlap (%d) must be less than chunk_size (%d)", s.ChunkOverlap, s.ChunkSize).WithHint("5 %% of the size is usual: chunk_overlap=%d", DefaultOverlap(s.ChunkSize))
-	case s.Chunker != "" && s.Chunker != Markdown:
-		return wrong("chunker must be empty or %q, not %q", Markdown, s.Chunker)
-	case s.Quantization != "" && s.Quantization != Int8:
-		return wrong("quantization must be empty or %q, not %q", Int8, s.Quantization)
-	case s.BatchSize < 0:
-		return wrong("batch_size must not be negative, it is %d", s.BatchSize)
 	case s.TopK < 1:
 		return wrong("top_k must be at least 1, not %d", s.TopK)
-	case s.Neighbors < 0:
-		return wrong("neighbors must not be negative, it is %d", s.Neighbors)
-	case !fraction(s.Threshold):
+	case !(s.Threshold >= 0 && s.Threshold <= 1): // NaN neither
 		return wrong("threshold must be from 0 to 1, not %v", s.Threshold)
-	case !fraction(s.Diversity):
-		return wrong("diversity must be from 0 to 1, not %v", s.Diversity)
 	}
 	return nil
 }
-
-func fraction(x float64) bool { return x >= 0 && x <= 1 } // false for NaN
 
 // key is a setting that a user can change by its name. field returns a *string, *int or *float64.
 type key struct {
@@ -71,16 +59,14 @@ func keys() []key {
 		{"embedding_model", func(s *Settings) any { return &s.EmbeddingModel }},
 		{"chunk_size", func(s *Settings) any { return &s.ChunkSize }},
 		{"chunk_overlap", func(s *Settings) any { return &s.ChunkOverlap }},
-		{"chunker", func(s *Settings) any { return &s.Chunker }},
-		{"quantization", func(s *Settings) any { return &s.Quantization }},
-		{"batch_size", func(s *Settings) any { return &s.BatchSize }},
 		{"top_k", func(s *Settings) any { return &s.TopK }},
 		{"reranker_model", func(s *Settings) any { return &s.RerankerModel }},
 		{"threshold", func(s *Settings) any { return &s.Threshold }},
-		{"neighbors", func(s *Settings) any { return &s.Neighbors }},
-		{"diversity", func(s *Settings) any { return &s.Diversity }},
 	}
 }
+
+// withdrawn are the settings of older versions, which mean nothing now.
+var withdrawn = []string{"chunker", "quantization", "batch_size", "neighbors", "diversity"}
 
 // Keys returns the names of the settings that [ParseChange] knows.
 func Keys() []string {

@@ -33,14 +33,9 @@ func TestValidate(t *testing.T) {
 		{"chunk_size must be at least 1 character, not 0", func(s *rag.Settings) { s.ChunkSize = 0 }},
 		{"chunk_overlap must not be negative, it is -1", func(s *rag.Settings) { s.ChunkOverlap = -1 }},
 		{"chunk_overlap (100) must be less than chunk_size (100)", func(s *rag.Settings) { s.ChunkOverlap = 100 }},
-		{`chunker must be empty or "markdown", not "x"`, func(s *rag.Settings) { s.Chunker = "x" }},
-		{`quantization must be empty or "int8", not "int4"`, func(s *rag.Settings) { s.Quantization = "int4" }},
-		{"batch_size must not be negative, it is -1", func(s *rag.Settings) { s.BatchSize = -1 }},
 		{"top_k must be at least 1, not 0", func(s *rag.Settings) { s.TopK = 0 }},
-		{"neighbors must not be negative, it is -1", func(s *rag.Settings) { s.Neighbors = -1 }},
 		{"threshold must be from 0 to 1, not 1.5", func(s *rag.Settings) { s.Threshold = 1.5 }},
 		{"threshold must be from 0 to 1, not NaN", func(s *rag.Settings) { s.Threshold = math.NaN() }},
-		{"diversity must be from 0 to 1, not -0.1", func(s *rag.Settings) { s.Diversity = -0.1 }},
 	} {
 		s := valid
 		tt.change(&s)
@@ -137,9 +132,7 @@ func TestSet(t *testing.T) {
 		{"embedding_model=short,reranker_model=short", with(func(s *rag.Settings) { s.EmbeddingModel, s.RerankerModel = "short:model", "short:judge" })},
 		{"embedding_model=away:model", with(func(s *rag.Settings) { s.EmbeddingModel = "away:model" })},
 		{"chunk_overlap=0", with(func(s *rag.Settings) { s.ChunkOverlap = 0 })},
-		{"chunker=markdown,quantization=int8,batch_size=3,neighbors=1,diversity=.3", with(func(s *rag.Settings) {
-			s.Chunker, s.Quantization, s.BatchSize, s.Neighbors, s.Diversity = rag.Markdown, rag.Int8, 3, 1, 0.3
-		})},
+		{"chunker=markdown,quantization=int8,batch_size=x,neighbors=1,diversity=.3,top_k=8", with(func(s *rag.Settings) { s.TopK = 8 })}, // of older versions
 	} {
 		if got, err := changed(t, base, known{}, tt.pairs); err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v, %v", tt.pairs, got, err)
@@ -154,7 +147,7 @@ func TestSet(t *testing.T) {
 		code              fault.Code
 	}{
 		{"topk=8", `there is no setting "topk" of a knowledge base`, "did you mean top_k?", fault.Usage},
-		{"documents=x", `there is no setting "documents" of a knowledge base`, "the settings are embedding_model, chunk_size, chunk_overlap, chunker, quantization, batch_size, top_k, reranker_model, threshold, neighbors, diversity", fault.Usage},
+		{"documents=x", `there is no setting "documents" of a knowledge base`, "the settings are embedding_model, chunk_size, chunk_overlap, top_k, reranker_model, threshold", fault.Usage},
 		{"top_k", `"top_k" is not a setting`, "write KEY=VALUE, such as top_k=8", fault.Usage},
 		{"", `"" is not a setting`, "write KEY=VALUE, such as top_k=8", fault.Usage},
 		{"top_k=many", `top_k: "many" is not a whole number`, "", fault.Usage},
@@ -173,8 +166,8 @@ func TestSet(t *testing.T) {
 func TestSameChunks(t *testing.T) {
 	base := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 100, ChunkOverlap: 5, TopK: 5}
 	for pairs, want := range map[string]bool{
-		"top_k=9,reranker_model=x,threshold=.1,neighbors=2,diversity=.2,batch_size=7,quantization=int8": true,
-		"embedding_model=c:d": false, "chunk_size=90,chunk_overlap=5": false, "chunk_overlap=6": false, "chunker=markdown": false,
+		"top_k=9,reranker_model=x,threshold=.1": true,
+		"embedding_model=c:d":                   false, "chunk_size=90,chunk_overlap=5": false, "chunk_overlap=6": false,
 	} {
 		if other, err := changed(t, base, known{}, pairs); err != nil || base.SameChunks(other) != want {
 			t.Errorf("%s: %v, %v", pairs, !want, err)
@@ -186,11 +179,14 @@ func TestSettingsInJSON(t *testing.T) {
 	s := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 100, ChunkOverlap: 5, TopK: 5, Documents: []string{"/docs"}}
 	data, err := json.Marshal(s)
 	const want = `{"embedding_model":"a:b","chunk_size":100,"chunk_overlap":5,"top_k":5,"documents":["/docs"]}`
+	const old = `{"embedding_model":"a:b","chunk_size":100,"chunk_overlap":5,"chunker":"markdown","quantization":"int8","batch_size":3,"top_k":5,"neighbors":1,"diversity":0.5,"documents":["/docs"]}`
 	if err != nil || string(data) != want {
 		t.Errorf("%s, %v", data, err)
 	}
-	var back rag.Settings
-	if err := json.Unmarshal(data, &back); err != nil || !reflect.DeepEqual(back, s) {
-		t.Errorf("%+v, %v", back, err)
+	for _, text := range []string{want, old} {
+		var back rag.Settings
+		if err := json.Unmarshal([]byte(text), &back); err != nil || !reflect.DeepEqual(back, s) {
+			t.Errorf("%s: %+v, %v", text, back, err)
+		}
 	}
 }

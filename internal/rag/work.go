@@ -142,7 +142,7 @@ func (w *work) loop(ctx context.Context, wg *sync.WaitGroup, inOrder <-chan *doc
 	defer flush.Stop()
 	var head *document // the next one to look at
 	for inOrder != nil || head != nil || len(w.pending) > 0 {
-		hungry := w.size < maxPending && len(w.again) == 0 && len(w.queue) < w.model.batchSize(w.set.BatchSize)
+		hungry := w.size < maxPending && len(w.again) == 0 && len(w.queue) < w.model.batchSize()
 		next, ready := inOrder, (<-chan struct{})(nil)
 		switch {
 		case head != nil && hungry:

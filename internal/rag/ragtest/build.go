@@ -192,7 +192,6 @@ func (s *suite) otherSettings() {
 		func(set *rag.Settings) { set.EmbeddingModel = "test:b" },
 		func(set *rag.Settings) { set.ChunkSize++ },
 		func(set *rag.Settings) { set.ChunkOverlap++ },
-		func(set *rag.Settings) { set.Chunker = rag.Markdown },
 	} {
 		set := settings()
 		change(&set)
@@ -220,7 +219,7 @@ func (s *suite) configure() {
 	s.fill(settings(), doc{"/docs/a", []string{"red", "green"}})
 	old := s.open()
 	set := settings()
-	set.TopK, set.RerankerModel, set.Threshold, set.Neighbors, set.Diversity, set.Quantization, set.BatchSize = 9, "test:r", 0.25, 2, 0.5, rag.Int8, 7
+	set.TopK, set.RerankerModel, set.Threshold = 9, "test:r", 0.25
 	s.ok(s.store.Configure(s.Context(), set))
 	stats, err := s.open().Stats(s.Context())
 	s.ok(err)

@@ -39,7 +39,6 @@ func Test(t *testing.T, o Options) {
 		{"one_build_at_a_time", (*suite).oneBuild},
 		{"readers_are_not_disturbed", (*suite).readers},
 		{"nearest", (*suite).nearest},
-		{"nearest_int8", (*suite).nearestInt8},
 		{"match", (*suite).match},
 		{"match_scripts", (*suite).matchScripts},
 		{"wrong_vectors", (*suite).wrongVectors},

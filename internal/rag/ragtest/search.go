@@ -2,10 +2,8 @@ package ragtest
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"loki/internal/rag"
@@ -37,58 +35,6 @@ func (s *suite) nearest() {
 	matches, err = x.Nearest(s.Context(), opposite, 9)
 	s.ok(err)
 	s.same("opposite", matches, []rag.Match(nil))
-}
-
-// nearestInt8 compares the results of a quantized index with those of one that is not.
-func (s *suite) nearestInt8() {
-	r := rand.New(rand.NewPCG(3, 4))
-	b := s.begin(settings())
-	for i := range 20 {
-		chunks := make([]rag.Chunk, 25)
-		for j := range chunks {
-			chunks[j] = rag.Chunk{Text: fmt.Sprint(i, j), Vector: unit(r, 32)}
-		}
-		s.ok(b.Put(s.Context(), rag.File{Path: fmt.Sprint("/docs/", i), Hash: "h"}, chunks))
-	}
-	s.commit(b, all)
-	exact := s.open()
-	set := settings()
-	set.Quantization = rag.Int8
-	base, err := rag.Open(s.Context(), "test", s.handle(), nil)
-	s.ok(err)
-	tried, err := base.Quantized(s.Context(), rag.Int8)
-	s.ok(err)
-	s.same("settings to try", tried.Settings(), set)
-	s.ok(s.store.Configure(s.Context(), set))
-	quantized := s.open()
-	for range 20 {
-		query := unit(r, 32)
-		want, err := exact.Nearest(s.Context(), query, 10)
-		s.ok(err)
-		got, err := quantized.Nearest(s.Context(), query, 10)
-		s.ok(err)
-		s.same("nearest", got, want)
-		got, err = tried.Index().Nearest(s.Context(), query, 10)
-		s.ok(err)
-		s.same("nearest without Configure", got, want)
-	}
-	s.ok(tried.Close())
-	_, err = base.Index().Nearest(s.Context(), unit(r, 32), 10)
-	s.ok(err)
-	s.ok(base.Close())
-}
-
-func unit(r *rand.Rand, dims int) []float32 {
-	v := make([]float32, dims)
-	length := 0.0
-	for i := range v {
-		v[i] = float32(r.NormFloat64())
-		length += float64(v[i]) * float64(v[i])
-	}
-	for i := range v {
-		v[i] /= float32(math.Sqrt(length))
-	}
-	return v
 }
 
 func (s *suite) match() {

@@ -63,8 +63,7 @@ func (l *leftOut) add(page string) {
 
 // Hints for limits.
 const (
-	raisePages = "set rag_max_pages, or "
-	listParts  = "list the parts of the site that matter as sources of their own"
+	listParts = "list the parts of the site that matter as sources of their own"
 )
 
 // visit is a page to fetch.
@@ -149,7 +148,7 @@ func (c *crawl) conclude() {
 	shown := input.WithoutPassword(c.source)
 	if c.full {
 		c.fail("", fault.New(fault.Limit, "%s: it has more than %d pages, and the others were left out", shown, c.maxPages()).
-			WithHint(raisePages+listParts))
+			WithHint(listParts))
 	}
 	if c.deep {
 		c.note(fault.New(fault.Limit, "%s: pages that are more than %d links away from the first one were left out", shown, c.maxDepth()).

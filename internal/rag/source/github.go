@@ -59,7 +59,7 @@ func (c *crawl) gitHubTree(ctx context.Context, repo, branch, dir string) error 
 		}
 		if pages++; pages > c.maxPages() {
 			c.fail("", fault.New(fault.Limit, "%s: it has more than %d pages, and the others were left out", c.source, pages-1).
-				WithHint(raisePages+"clone the repository: git+https://github.com/%s#%s:%s", repo, branch, dir))
+				WithHint("clone the repository: git+https://github.com/%s#%s:%s", repo, branch, dir))
 			return nil
 		}
 		file := (&url.URL{Path: f.Path}).EscapedPath()

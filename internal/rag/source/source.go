@@ -43,7 +43,7 @@ type Loader struct {
 
 // The limits of a crawl.
 const (
-	DefaultMaxPages = 1000
+	DefaultMaxPages = 5000
 	DefaultMaxDepth = 16
 )
 

@@ -11,17 +11,23 @@ import (
 const titleLimit = 120
 
 // sections cuts a Markdown document before its headings. Small sections that follow each other, of a
-// quarter of the size together, stay in one chunk. A section that is too long for a chunk is cut at
-// the separators.
+// quarter of the size together, stay in one chunk. A heading with nothing below it stays with what follows it. A section
+// that is too long for a chunk is cut between its blocks.
 func (w *walk) sections() {
 	var small, s section // what is not in a chunk yet, and behind it the section at hand
 	end := func(at int) {
 		s.end, s.chars = at, w.length(s.start, at)
+		s.bare = len(s.path) > 0 && w.blank(s.path[len(s.path)-1].end, at)
+		both := section{small.start, s.end, small.chars + s.chars, s.path, small.bare && s.bare}
+		above := len(common(small.path, s.path)) == len(small.path)
 		switch {
-		case strings.TrimSpace(w.text[small.start:small.end]) == "":
+		case w.blank(small.start, small.end):
 			small = s
-		case small.chars+s.chars <= w.size/4:
-			small = section{small.start, s.end, small.chars + s.chars, common(small.path, s.path)}
+		case both.chars <= w.size/4:
+			both.path = common(small.path, s.path)
+			small = both
+		case small.bare && (above || both.chars <= w.size):
+			small = both
 		default:
 			w.section(small)
 			small = s
@@ -39,11 +45,15 @@ func (w *walk) sections() {
 	w.section(small)
 }
 
+// blank reports whether nothing is in text[start:end].
+func (w *walk) blank(start, end int) bool { return strings.TrimSpace(w.text[start:end]) == "" }
+
 // section is a part of a document.
 type section struct {
 	start, end int
 	chars      int
 	path       []heading // that all of it is under
+	bare       bool      // it has headings only
 }
 
 // common returns what a and b begin with.
@@ -68,7 +78,7 @@ func (w *walk) section(s section) {
 		w.emit(start, end, w.text[start:end])
 		return
 	}
-	w.split(start, end, w.separators)
+	w.pack(w.blocks(start, end))
 }
 
 // heading is a heading of a Markdown document.
@@ -81,8 +91,11 @@ type heading struct {
 // outline is where things are in a Markdown document, in their order.
 type outline struct {
 	headings []heading
-	fences   [][2]int // the lines that close code, the line ends included
+	code     []code
 }
+
+// code is a block of code between two lines, or up to the end of the document.
+type code struct{ start, body, foot, end int } // where its lines begin: the first one, the next, the last one, and those behind it
 
 // outlineOf returns the outline of a Markdown document, as CommonMark has it but for quotations. Code,
 // comments and front matter have no headings.
@@ -97,8 +110,12 @@ func outlineOf(doc string) outline {
 			h.end = end
 			o.headings = append(o.headings, h)
 		}
-		if inCode && s.fence == "" {
-			o.fences = append(o.fences, [2]int{at, end})
+		switch open := s.fence != ""; {
+		case open && !inCode:
+			o.code = append(o.code, code{at, end, len(doc), len(doc)})
+		case inCode && !open:
+			last := &o.code[len(o.code)-1]
+			last.foot, last.end = at, end
 		}
 		at = end
 	}
@@ -235,14 +252,14 @@ func ruler(body string) bool {
 }
 
 // marked reports whether a line begins a list item, a quotation, the row of a table or HTML.
-func marked(body string) bool {
+func marked(body string) bool { return strings.Contains(">|<", body[:1]) || item(body) }
+
+// item reports whether a line begins a list item.
+func item(body string) bool {
 	number := strings.TrimLeft(body, "0123456789")
 	if number != body && (strings.HasPrefix(number, ".") || strings.HasPrefix(number, ")")) {
 		body = "-" + number[1:]
 	}
 	first, rest := body[:1], body[1:]
-	if strings.Contains(">|<", first) {
-		return true
-	}
 	return strings.Contains("-*+", first) && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }

@@ -81,10 +81,48 @@ func TestHeadingsLikeGoldmark(t *testing.T) {
 	}
 }
 
+// TestRecords cuts CSV and TSV between records, each chunk with the names of the columns.
+func TestRecords(t *testing.T) {
+	const head, rest = "name,note\n", "bolt,\"one, two\nthree\"\nnut,four\nrod,five\n"
+	for _, tt := range []struct {
+		name, ext string
+		size      int
+		doc       string
+		want      []string // lines: text
+	}{
+		{"whole", "csv", 99, head + rest, []string{"1-5: name,note\nbolt,\"one, two\nthree\"\nnut,four\nrod,five"}},
+		{"parts", "csv", 32, head + rest, []string{"1-3: name,note\nbolt,\"one, two\nthree\"", "4-5: name,note\nnut,four\nrod,five"}},
+		{"long_record", "csv", 24, head + rest, []string{"2-3: name: bolt", "2-3: note: one, two\nthree", "4-4: name,note\nnut,four", "5-5: name,note\nrod,five"}},
+		{"semicolons", "csv", 26, "name;price, net\nbolt;1,50\nnut;2,50\n", []string{"1-2: name;price, net\nbolt;1,50", "3-3: name;price, net\nnut;2,50"}},
+		{"tabs", "tsv", 26, "name\tprice, net\nbolt\t1,50\nnut\t2,50\n", []string{"1-2: name\tprice, net\nbolt\t1,50", "3-3: name\tprice, net\nnut\t2,50"}},
+		{"tabs_in_csv", "csv", 20, "a\tb\none\ttwo\nthree\tfour\n", []string{"1-2: a\tb\none\ttwo", "3-3: a\tb\nthree\tfour"}},
+		{"title", "csv", 30, "Prices\n\nname,note\nbolt,one\nnut,two\nrod,three\n", []string{"1-4: Prices\n\nname,note\nbolt,one", "5-6: name,note\nnut,two\nrod,three"}},
+		{"no_names", "csv", 20, "1,2,3\n4,5,6\n7,8,9\n10,11,12\n", []string{"1-3: 1,2,3\n4,5,6\n7,8,9", "4-4: 10,11,12"}},
+		{"stray_quotation_mark", "csv", 24, "name,size\nbolt,\"\n" + strings.Repeat("nut,5\n", 300), nil},
+		{"no_table", "csv", 20, "only text in words here", []string{"1-1: only text in words", "1-1: here"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := New(tt.size, 0, tt.ext)
+			pieces := s.Split(tt.doc)
+			check(t, s, tt.doc, pieces)
+			var got []string
+			for _, p := range pieces {
+				got = append(got, fmt.Sprintf("%d-%d: %s", p.Line, p.LastLine, p.Text))
+				if tt.want == nil && !strings.HasPrefix(p.Text, "name,size\n") {
+					t.Errorf("%q has no names", p.Text)
+				}
+			}
+			if tt.want != nil && !slices.Equal(got, tt.want) {
+				t.Errorf("got  %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	const doc = "intro\n\n# A\n\n## B\n\nbbb bbb\n\n## C\n\nccc ccc ccc\n\nddd ddd ddd\n### D\n\nd\n# E\n\n## F\n"
 	var got []string
-	s := New(20, 0, Markdown, "md")
+	s := New(20, 0, "md")
 	pieces := s.Split(doc)
 	check(t, s, doc, pieces)
 	for _, p := range pieces {
@@ -102,38 +140,53 @@ func TestMarkdown(t *testing.T) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	got = nil
-	for _, p := range New(100, 0, Markdown, "md").Split("\n# A\n## B\nb\n### C\nc\n## D\n" + strings.Repeat("d ", 15) + "\n# E\n## F\nf\n# G\n") {
+	for _, p := range New(100, 0, "md").Split("\n# A\n## B\nb\n### C\nc\n## D\n" + strings.Repeat("d ", 15) + "\n# E\n## F\nf\n# G\n") {
 		got = append(got, fmt.Sprintf("%d-%d %s", p.Line, p.LastLine, p.Heading))
 	}
 	if want := []string{"2-6 A", "7-8 A > D", "9-12 "}; !slices.Equal(got, want) { // small ones stay together
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if got := New(20, 0, Markdown, "go").Split("# A\n# B"); len(got) != 1 || got[0].Heading != "" {
+	if got := New(20, 0, "go").Split("# A\n# B"); len(got) != 1 || got[0].Heading != "" {
 		t.Errorf("another kind of text: %+v", got)
 	}
 }
 
-func TestMend(t *testing.T) {
+// TestBlocks cuts what belongs together only where there is no room for it, and says again what it is.
+func TestBlocks(t *testing.T) {
 	for _, tt := range []struct {
-		name, chunker string
-		size          int
-		doc           string
-		want          []string // lines heading: text
+		name string
+		size int
+		doc  string
+		want []string // lines heading: text
 	}{
 		{name: "heading_joins", size: 24, doc: "intro intro intro in\n## A\n### B\nbbb\n### C\nccc ccc ccc ccc", want: []string{
-			"1-1 : intro intro intro in", "2-4 : ## A\n### B\nbbb", "5-6 : ### C\nccc ccc ccc ccc",
+			"1-1 : intro intro intro in", "2-4 A > B: ## A\n### B\nbbb", "5-6 A > C: ### C\nccc ccc ccc ccc",
 		}},
-		{name: "heading_without_room", size: 20, doc: "## A\n\nbbb bbb bbb bbb bbb\n\ncc", want: []string{"3-3 A: bbb bbb bbb bbb bbb", "5-5 : cc"}},
+		{name: "heading_without_room", size: 20, doc: "## A\n\nbbb bbb bbb bbb bbb\n\ncc", want: []string{"3-3 A: bbb bbb bbb bbb bbb", "5-5 A: cc"}},
 		{name: "headings_without_room", size: 20, doc: "## A A A A A A\n\n### B B B B B\n\nbbb bbb bbb bbb bb", want: []string{"5-5 A A A A A A > B B B B B: bbb bbb bbb bbb bb"}},
-		{name: "markdown_without_room", chunker: Markdown, size: 20, doc: "# T\n## A\n\nbbb bbb bbb bbb bbb\n\ncc", want: []string{"4-4 T > A: bbb bbb bbb bbb bbb", "6-6 T > A: cc"}},
-		{name: "heading_at_the_end", size: 8, doc: "aaa aaa\n## B", want: []string{"1-1 : aaa aaa", "2-2 : ## B"}},
+		{name: "markdown_without_room", size: 20, doc: "# T\n## A\n\nbbb bbb bbb bbb bbb\n\ncc", want: []string{"4-4 T > A: bbb bbb bbb bbb bbb", "6-6 T > A: cc"}},
+		{name: "heading_at_the_end", size: 8, doc: "aaa aaa\n## B", want: []string{"1-1 : aaa aaa", "2-2 B: ## B"}},
 		{name: "comment_in_code", size: 12, doc: "```\n# a\n```\n\nb b b b b b", want: []string{"1-3 : ```\n# a\n```", "5-5 : b b b b b b"}},
 		{name: "fence_joins", size: 16, doc: "```sh\nls\n```\n\nbbb bbb bbb", want: []string{"1-3 : ```sh\nls\n```", "5-5 : bbb bbb bbb"}},
-		{name: "fence_without_room", size: 10, doc: "```\nlslsls\n```\n\nbbb bbb", want: []string{"1-2 : ```\nlslsls", "5-5 : bbb bbb"}},
+		{name: "code_in_parts", size: 24, doc: "Run this:\n\n```sh\nls one\nls two\n\nls three\n```\n\nbbb", want: []string{
+			"1-1 : Run this:", "3-5 : ```sh\nls one\nls two\n```", "7-7 : ```sh\nls three\n```", "10-10 : bbb",
+		}},
+		{name: "list_in_parts", size: 60, doc: "Never do this:\n\n- open the door\n- close\n  it\n\n  again\n- leave the window open at night\n\nEnd.", want: []string{
+			"1-7 : Never do this:\n\n- open the door\n- close\n  it\n\n  again", "8-8 : Never do this:\n- leave the window open at night", "10-10 : End.",
+		}},
+		{name: "table_in_parts", size: 60, doc: "# T\n\nPrices:\n\n| part | price |\n|---|---|\n| bolt | 1 |\n| nut | 2 |\n| rod | 3 |\n| gear | 4 |\n\nAfter.", want: []string{
+			"1-3 T: # T\n\nPrices:", "5-8 T: | part | price |\n|---|---|\n| bolt | 1 |\n| nut | 2 |", "9-10 T: | part | price |\n|---|---|\n| rod | 3 |\n| gear | 4 |", "12-12 T: After.",
+		}},
+		{name: "table_with_what_is_above", size: 66, doc: "# T\n\nPrices:\n\n| part | price |\n|---|---|\n| bolt | 1 |\n| nut | 2 |\n| rod | 3 |\n| gear | 4 |\n", want: []string{
+			"1-8 T: # T\n\nPrices:\n\n| part | price |\n|---|---|\n| bolt | 1 |\n| nut | 2 |", "9-10 T: | part | price |\n|---|---|\n| rod | 3 |\n| gear | 4 |",
+		}},
+		{name: "row_in_parts", size: 40, doc: "| part | text |\n|---|---|\n| bolt | one two three four five six seven eight nine |\n| nut | sm\\|all |", want: []string{
+			"3-3 : part: bolt\ntext: one two three four five", "3-3 : part: bolt\ntext: six seven eight nine", "4-4 : part: nut\ntext: sm|all",
+		}},
 		{name: "fence_opens", size: 10, doc: "aaa aaa\n\n```\nls\n```\n", want: []string{"1-1 : aaa aaa", "3-5 : ```\nls\n```"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := New(tt.size, 0, tt.chunker, "md")
+			s := New(tt.size, 0, "md")
 			pieces := s.Split(tt.doc)
 			check(t, s, tt.doc, pieces)
 			var got []string

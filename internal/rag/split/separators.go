@@ -31,11 +31,6 @@ func separators(ext string) []string {
 		first = lines("class object def val var if for while match case")
 	case "swift":
 		first = lines("func class struct enum if for while do switch case")
-	case "md", "mkd":
-		first = []string{
-			"\n## ", "\n### ", "\n#### ", "\n##### ", "\n###### ",
-			"```\n\n", "\n\n***\n\n", "\n\n---\n\n", "\n\n___\n\n",
-		}
 	case "tex":
 		first = []string{"\n\\chapter{", "\n\\section{", "\n\\subsection{", "\n\\subsubsection{"}
 		for _, name := range strings.Fields("enumerate itemize description list quote quotation verse verbatim align") {

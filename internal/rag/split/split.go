@@ -19,59 +19,53 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// Markdown is the chunker that follows the headings of a document, for files md, mkd and markdown.
-const Markdown = "markdown"
-
 // Splitter cuts texts of one kind. Its method may be called from several goroutines.
 type Splitter struct {
 	size, overlap int
 	separators    []string
 	keep          bool // separators stay, at the start of what is behind them
-	markdown      bool // cut at headings
-	plain         bool // files txt, which may have form feeds between pages
-	outlined      bool // it is Markdown, whose chunks are mended
+	ext           string
 }
 
 // New returns a Splitter for chunks of size characters, at least 1, of which about the last
 // overlap ones start the next chunk. ext is the kind of the text, as the extension of a file in
-// lower case without the dot; one that is not known means plain text. chunker is empty or
-// [Markdown], which concerns Markdown only.
-func New(size, overlap int, chunker, ext string) Splitter {
-	s := Splitter{size: max(size, 1), overlap: max(overlap, 0), separators: separators(ext), plain: ext == "txt"}
-	s.outlined = ext == "md" || ext == "mkd"
-	if chunker == Markdown && (s.outlined || ext == "markdown") {
-		s.outlined = true
-		s.markdown = true
-		s.separators = separators("md")
-	}
-	s.keep = slices.ContainsFunc(s.separators, func(sep string) bool { return strings.TrimSpace(sep) != "" })
+// lower case without the dot; one that is not known means plain text.
+func New(size, overlap int, ext string) Splitter {
+	s := Splitter{size: max(size, 1), overlap: max(overlap, 0), separators: separators(ext), ext: ext}
+	s.keep = s.markdown() || slices.ContainsFunc(s.separators, func(sep string) bool { return strings.TrimSpace(sep) != "" })
 	return s
 }
+
+// markdown reports whether texts are cut as Markdown.
+func (s Splitter) markdown() bool { return s.ext == "md" || s.ext == "mkd" || s.ext == "markdown" }
 
 // Piece is a chunk of a document.
 type Piece struct {
 	// Text is a part of the document without blanks around it. In plain text, blank lines and
-	// blanks that follow each other may be fewer than in the document.
+	// blanks that follow each other may be fewer than in the document. In front of a part of a table, a list or
+	// a block of code, it has the names of the columns, the line above the list, or the line that opens the code; see [walk.divide].
 	Text string
 
-	// Heading is "A > B > C", the headings that it is under; from the chunker [Markdown]; otherwise of headings cut off
-	// the text. In plain text with form feeds, which Text leaves out, it is "page N", from 1, or "pages N-M".
+	// Heading is "A > B > C", the headings in Markdown that it is under. In plain text with form feeds, which Text
+	// leaves out, it is "page N", from 1, or "pages N-M".
 	Heading string
 
 	Start, End     int // bytes of the document, with line ends of one byte
 	Line, LastLine int // from 1
+
+	before, after int  // bytes of Text around what is in the document
+	cells         bool // Text is cells with their names
 }
 
 // Split cuts text, which is valid UTF-8, in time that is linear in its length and that of the
 // result. The chunks are in the order of the text, and none begins or ends before the one before
 // it. None is empty, and none is longer than the size, unless a single grapheme cluster is.
 //
-// Outside of plain text, a separator at the very end of what is cut is lost: nothing follows it. In
-// Markdown, no chunk is a heading that is followed by another chunk, and none begins with the line
-// that closes a block of code.
+// In source code, a separator at the very end of what is cut is lost: nothing follows it. In
+// Markdown, headings for which a chunk has no room are only in its Heading.
 func (s Splitter) Split(text string) []Piece {
 	w := walk{Splitter: s, text: strings.ReplaceAll(text, "\r\n", "\n")}
-	w.paged = s.plain && strings.Contains(text, "\f")
+	w.paged = s.ext == "txt" && strings.Contains(text, "\f")
 	w.all()
 	return w.pieces
 }
@@ -119,13 +113,12 @@ func (c *cursor) move(text, end string, to int) int {
 
 // all cuts the whole text.
 func (w *walk) all() {
-	if w.outlined {
+	switch {
+	case w.markdown():
 		w.outline = outlineOf(w.text)
-		defer w.mend()
-	}
-	if w.markdown {
 		w.sections()
-	} else {
+	case (w.ext == "csv" || w.ext == "tsv") && w.records():
+	default:
 		w.split(0, len(w.text), w.separators)
 	}
 }
@@ -198,7 +191,7 @@ func (w *walk) part(start, end int, rest []string) {
 // is.
 func (w *walk) length(start, end int) int {
 	if end-start > utf8.UTFMax*w.size {
-		return w.size + 1
+		return 2*w.size + 1
 	}
 	w.looked += end - start
 	return utf8.RuneCountInString(w.text[start:end])
@@ -295,19 +288,20 @@ func (w *walk) blanks(text string) (start, end int) {
 }
 
 // emit adds a piece.
-func (w *walk) emit(start, end int, text string) {
-	heading := w.heading
+func (w *walk) emit(start, end int, text string) { w.piece(Piece{Text: text, Start: start, End: end}) }
+
+// piece adds a piece, of which the places in bytes are known.
+func (w *walk) piece(p Piece) {
+	p.Heading = w.heading
 	if w.paged {
-		text = strings.ReplaceAll(text, "\f", "")
-		first, last := 1+w.firstPage.move(w.text, "\f", start), 1+w.lastPage.move(w.text, "\f", end)
-		if heading = fmt.Sprintf("page %d", first); last > first {
-			heading = fmt.Sprintf("pages %d-%d", first, last)
+		p.Text = strings.ReplaceAll(p.Text, "\f", "")
+		first, last := 1+w.firstPage.move(w.text, "\f", p.Start), 1+w.lastPage.move(w.text, "\f", p.End)
+		if p.Heading = fmt.Sprintf("page %d", first); last > first {
+			p.Heading = fmt.Sprintf("pages %d-%d", first, last)
 		}
 	}
-	w.pieces = append(w.pieces, Piece{
-		Text: text, Heading: heading, Start: start, End: end,
-		Line: 1 + w.start.move(w.text, "\n", start), LastLine: 1 + w.end.move(w.text, "\n", end),
-	})
+	p.Line, p.LastLine = 1+w.start.move(w.text, "\n", p.Start), 1+w.end.move(w.text, "\n", p.End)
+	w.pieces = append(w.pieces, p)
 }
 
 // find returns where sep, which is not empty, occurs first in text[start:end] without cutting a

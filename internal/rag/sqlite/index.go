@@ -92,16 +92,6 @@ func openIndex(ctx context.Context, path string) (x *index, err error) {
 	return x, nil
 }
 
-// Quantized opens the file once more, with its vectors in memory as quantization says.
-func (x *index) Quantized(ctx context.Context, quantization string) (rag.Index, error) {
-	other, err := openIndex(ctx, x.path)
-	if err != nil {
-		return nil, explain(x.path, err)
-	}
-	other.stats.Settings.Quantization = quantization
-	return other, nil
-}
-
 func readStats(ctx context.Context, db querier) (s rag.Stats, err error) {
 	var set string
 	var built int64

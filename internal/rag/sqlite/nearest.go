@@ -36,18 +36,6 @@ func (x *index) nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 	if err != nil {
 		return nil, err
 	}
-	if x.stats.Settings.Quantization == rag.Int8 {
-		for i, m := range found {
-			exact, err := x.vector(ctx, d.at(m.Pos))
-			if err != nil {
-				return nil, err
-			}
-			found[i].Score = vector.Dot(exact, v)
-		}
-		found = slices.DeleteFunc(found, func(m vector.Match) bool { return !(m.Score > 0) })
-		slices.SortFunc(found, vector.Compare)
-		found = found[:min(k, len(found))]
-	}
 	matches := make([]rag.Match, len(found))
 	for i, m := range found {
 		matches[i] = rag.Match{ID: d.at(m.Pos), Score: float64(m.Score)}
@@ -58,12 +46,7 @@ func (x *index) nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 // loadVectors reads all vectors, on all processors: most of the time is spent on copying them.
 func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, error) {
 	dims := x.stats.Dimensions
-	var v *vector.Index
-	if x.stats.Settings.Quantization == rag.Int8 {
-		v = vector.NewInt8(dims, d.total)
-	} else {
-		v = vector.New(dims, d.total)
-	}
+	v := vector.New(dims, d.total)
 	groups := d.groups(max(1, vectorBytes/(4*dims)))
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

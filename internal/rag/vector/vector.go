@@ -1,16 +1,13 @@
 // Package vector finds the vectors that are nearest to a query, by comparing it with each of them.
 //
 // The nearness of two vectors is their dot product, which for vectors of length 1 is their cosine.
-// An [Index] holds its vectors in memory, either as they are, for results that are exact, or one
-// byte for each of their numbers, for candidates that the caller compares again with the exact
-// vectors.
+// An [Index] holds its vectors in memory, so that results are exact.
 package vector
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -22,10 +19,9 @@ import (
 // Index holds vectors of the same number of dimensions. Once all of them are added, it may be
 // searched from several goroutines.
 type Index struct {
-	dims  int
-	n     int
-	rows  []float32 // of all vectors, one behind the other
-	codes *codes    // in their place, if the index is quantized
+	dims int
+	n    int
+	rows []float32 // of all vectors, one behind the other
 }
 
 // Match is a vector that a search found.
@@ -48,13 +44,6 @@ func New(dims, n int) *Index {
 	return &Index{dims: dims, rows: make([]float32, 0, dims*n)}
 }
 
-// NewInt8 returns an index with room for n vectors of dims dimensions, 1 byte for each number and 8
-// for each vector.
-func NewInt8(dims, n int) *Index {
-	words := (dims + 7) / 8
-	return &Index{dims: dims, codes: &codes{width: words, words: make([]uint64, 0, words*n), rows: make([]row, 0, n)}}
-}
-
 // Len returns the number of vectors.
 func (x *Index) Len() int { return x.n }
 
@@ -63,20 +52,13 @@ func (x *Index) Add(v []float32) error {
 	if len(v) != x.dims {
 		return fmt.Errorf("vector %d has %d dimensions instead of %d", x.n, len(v), x.dims)
 	}
-	if x.codes != nil {
-		x.codes.add(v)
-	} else {
-		x.rows = append(x.rows, v...)
-	}
+	x.rows = append(x.rows, v...)
 	x.n++
 	return nil
 }
 
 // Search returns the k vectors with the highest dot products with query, in the order of [Compare].
 // Products that are 0, negative or not a number do not count.
-//
-// A quantized index returns up to 4k+32 candidates with approximate scores, without regard to their
-// sign. The caller computes their scores with [Dot], sorts them and takes the first k.
 //
 // The search uses all processors. A canceled context ends it within a millisecond or so. The other
 // error is that of a query with another number of dimensions than the index.
@@ -86,11 +68,6 @@ func (x *Index) Search(ctx context.Context, query []float32, k int) ([]Match, er
 	}
 	if len(query) != x.dims {
 		return nil, fmt.Errorf("the query has %d dimensions, the vectors have %d", len(query), x.dims)
-	}
-	scan, least := x.scan(query), float32(0)
-	if x.codes != nil {
-		scan, least = x.codes.scan(query), float32(math.Inf(-1))
-		k = 4*min(k, x.n) + 32
 	}
 	k = min(k, x.n)
 
@@ -102,13 +79,13 @@ func (x *Index) Search(ctx context.Context, query []float32, k int) ([]Match, er
 			if from >= x.n {
 				return
 			}
-			scan(best, from, min(from+block, x.n))
+			x.scan(query, best, from, min(from+block, x.n))
 		}
 	}
 	tops := make([]top, max(min(runtime.GOMAXPROCS(0), (x.n+block-1)/block), 1))
 	var others sync.WaitGroup
 	for i := range tops {
-		tops[i] = top{k: k, least: least}
+		tops[i] = top{k: k}
 		if i > 0 {
 			others.Go(func() { work(&tops[i]) })
 		}
@@ -126,13 +103,11 @@ func (x *Index) Search(ctx context.Context, query []float32, k int) ([]Match, er
 	return found[:min(k, len(found))], nil
 }
 
-// scan returns a function that puts the vectors from one position up to another into best.
-func (x *Index) scan(query []float32) func(best *top, from, to int) {
-	return func(best *top, from, to int) {
-		for i := from; i < to; i++ {
-			if score := vek32.Dot(x.rows[i*x.dims:(i+1)*x.dims], query); score > best.least {
-				best.add(Match{i, score})
-			}
+// scan puts the vectors from one position up to another into best.
+func (x *Index) scan(query []float32, best *top, from, to int) {
+	for i := from; i < to; i++ {
+		if score := vek32.Dot(x.rows[i*x.dims:(i+1)*x.dims], query); score > best.least {
+			best.add(Match{i, score})
 		}
 	}
 }

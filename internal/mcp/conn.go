@@ -57,7 +57,9 @@ func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
 	limit, cancel := awake.WithTimeout(ctx, timeout)
 	defer cancel()
 	c, err := dialVersion(limit, r, o, protocol)
-	if err != nil && newerOnly(err) {
+	if version := olderVersion(err); version != "" {
+		c, err = dialVersion(limit, r, o, version)
+	} else if err != nil && newerOnly(err) {
 		c, err = dialVersion(limit, r, o, "")
 	}
 	if err == nil {
@@ -113,6 +115,30 @@ func (o *Options) withheldFrom(r resolved) environ.Child {
 func newerOnly(err error) bool {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && (e.Code == sdk.CodeUnsupportedProtocolVersion || e.Code == jsonrpc.CodeMethodNotFound)
+}
+
+// olderVersion returns the version to try after a server refused that of the initialization: the newest older one that it
+// names, or if it names no other the oldest. It is empty if the server refused something else, or names a newer version.
+func olderVersion(err error) (version string) {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || e.Code != sdk.CodeUnsupportedProtocolVersion && !strings.Contains(strings.ToLower(e.Message), "protocol version") {
+		return ""
+	}
+	known := sdk.SupportedProtocolVersions()
+	slices.Sort(known)
+	for _, v := range known {
+		named := strings.Contains(e.Message+string(e.Data), v)
+		switch {
+		case named && v > protocol && version == "":
+			return ""
+		case named && v < protocol:
+			version = v
+		}
+	}
+	if version == "" && e.Code != sdk.CodeUnsupportedProtocolVersion {
+		version = known[0]
+	}
+	return version
 }
 
 func dialVersion(ctx context.Context, r resolved, o *Options, version string) (*conn, error) {
@@ -295,6 +321,9 @@ func (c *conn) exchangeError(ctx, limit context.Context, err error) error {
 		text := c.server.redact(said.Error())
 		if hint := said.hint(c.server.ID); hint != "" {
 			text += "; " + hint
+		}
+		if said.lost {
+			return fmt.Errorf("MCP server %q: %w: %s", c.server.ID, sdk.ErrSessionMissing, text)
 		}
 		return fmt.Errorf("MCP server %q: %s", c.server.ID, text)
 	}

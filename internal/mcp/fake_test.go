@@ -32,6 +32,7 @@ type request struct {
 	Params struct {
 		Name      string          `json:"name"`
 		Cursor    string          `json:"cursor"`
+		Version   string          `json:"protocolVersion"`
 		Arguments json.RawMessage `json:"arguments"`
 		Meta      struct {
 			ProgressToken any `json:"progressToken"`
@@ -120,6 +121,9 @@ func send(v any) {
 }
 
 func reply(id json.RawMessage, result any) {
+	if os.Getenv("LOKI_TEST_SERVER") == "text_ids" {
+		id = []byte(strconv.Quote(string(id)))
+	}
 	send(map[string]any{"jsonrpc": "2.0", "id": id, "result": result})
 }
 
@@ -128,6 +132,22 @@ func respond(kind string, r request) {
 	case "initialize":
 		if kind == "closes_early" {
 			os.Exit(0)
+		}
+		if only, ok := strings.CutPrefix(kind, "only_"); ok && r.Params.Version != only {
+			message := "unsupported protocol version: " + r.Params.Version
+			e := map[string]any{"code": -32602, "message": message, "data": map[string]any{"supported": []string{only}}}
+			if only == "2024-11-05" {
+				delete(e, "data")
+			}
+			send(map[string]any{"jsonrpc": "2.0", "id": r.ID, "error": e})
+			return
+		}
+		if kind == "true_capabilities" {
+			reply(r.ID, map[string]any{
+				"protocolVersion": "2025-11-25", "serverInfo": map[string]any{"name": kind, "version": 1},
+				"capabilities": map[string]any{"tools": true, "resources": false, "tasks": []int{1}},
+			})
+			return
 		}
 		capabilities := map[string]any{"tools": map[string]any{"listChanged": true}}
 		if kind == "unlocks" {
@@ -180,8 +200,10 @@ func listTools(kind string, r request) {
 			result["nextCursor"] = strconv.Itoa(page + 1)
 		}
 		reply(r.ID, result)
-	case "circles":
-		reply(r.ID, map[string]any{"tools": []any{}, "nextCursor": "again"})
+	case "endless":
+		reply(r.ID, map[string]any{"tools": []any{}, "nextCursor": r.Params.Cursor + "x"})
+	case "same_cursor":
+		reply(r.ID, map[string]any{"tools": []any{named("echo", object)}, "nextCursor": "8"})
 	case "wrong_list":
 		reply(r.ID, map[string]any{"tools": "none"})
 	default:

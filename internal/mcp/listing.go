@@ -133,16 +133,16 @@ func (c *conn) fetchTools(ctx context.Context) (*toolbox, error) {
 	return box, nil
 }
 
-// pages calls fetch with the cursor of each page, until it returns "". Pages without
-// an end are an error.
+// pages calls fetch with the cursor of each page, until it returns "" or one that it had before, as servers of one page
+// do. Pages without an end are an error.
 func pages(fetch func(cursor string) (next string, err error)) error {
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		next, err := fetch(cursor)
-		if err != nil || next == "" {
+		if err != nil || next == "" || seen[next] {
 			return err
 		}
-		if seen[next] || len(seen) >= maxPages {
+		if len(seen) >= maxPages {
 			return errors.New("the server's list does not end")
 		}
 		seen[next] = true

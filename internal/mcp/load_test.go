@@ -235,6 +235,23 @@ func TestRemoteFailures(t *testing.T) {
 
 // A server that forgot the session has not run the call: it is made again.
 func TestExpiredSession(t *testing.T) {
+	for _, refusal := range []struct {
+		status int
+		body   string
+	}{
+		{404, "session not found"},
+		{404, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`},
+		{400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
+		{400, "Bad Request: Server not initialized"},
+	} {
+		t.Run(refusal.body, func(t *testing.T) {
+			t.Parallel()
+			testExpiredSession(t, refusal.status, refusal.body)
+		})
+	}
+}
+
+func testExpiredSession(t *testing.T, status int, body string) {
 	var mu sync.Mutex
 	forgotten, sessions := "", map[string]bool{}
 	s := remote(t, func(next http.Handler) http.Handler {
@@ -247,7 +264,7 @@ func TestExpiredSession(t *testing.T) {
 			}
 			mu.Unlock()
 			if gone {
-				http.Error(w, "session not found", http.StatusNotFound)
+				http.Error(w, body, status)
 				return
 			}
 			next.ServeHTTP(w, r)

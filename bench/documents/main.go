@@ -3,8 +3,8 @@
 //	go run ./bench/documents [-readers NAME=COMMAND,...] [-only PATTERN] [-below SHARE] [-damage N] DIR
 //
 // DIR is what fetch.sh has made. The judge of a document is the text that its maker put in, NAME.txt, or else what
-// pdftotext, pandoc or LibreOffice find, as far as they are installed; a document without a judge is left out. Of a
-// text only the words count, after NFKC, without soft hyphens and with words that were divided at the end of a line
+// pdftotext, pandoc and LibreOffice find, as far as they are installed; a document without a judge is left out. Where there are
+// several, words that all of them have should be found, and words that none of them has are invented. Of a text only the words count, after NFKC, without soft hyphens and with words that were divided at the end of a line
 // joined; each character of Chinese and Japanese is a word. The columns are
 //
 //	found     the judge's words that the reader has as well, in percent
@@ -23,6 +23,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -183,10 +184,12 @@ type score struct {
 	memory                                                 int64
 }
 
-func (s *score) add(judge []string, r result) (foundShare, inventedShare float64) {
+func (s *score) add(judges [][]string, r result) (foundShare, inventedShare float64) {
 	own := words(r.text)
-	n, found, invented := common(judge, own)
-	pairs, adjacent, _ := common(pairsOf(judge), pairsOf(own))
+	all, either := shared(judges)
+	n, found, _ := common(all, own)
+	_, _, invented := common(either, own)
+	pairs, adjacent, _ := common(pairsOf(judges[0]), pairsOf(own))
 	s.files++
 	s.words, s.found, s.invented, s.pairs, s.adjacent = s.words+n, s.found+found, s.invented+invented, s.pairs+pairs, s.adjacent+adjacent
 	if r.failed {
@@ -201,8 +204,13 @@ func percent(part, all int) float64 { return 100 * float64(part) / float64(max(1
 func (b *bench) compare(files []string) error {
 	scores := make(map[string][]*score)
 	for _, file := range files {
-		judge := words(b.judge(file))
-		if len(judge) == 0 {
+		var judges [][]string
+		for _, text := range b.judge(file) {
+			if judge := words(text); len(judge) > 0 {
+				judges = append(judges, judge)
+			}
+		}
+		if len(judges) == 0 {
 			continue
 		}
 		for len(scores[kind(file)]) < len(b.readers) {
@@ -210,8 +218,8 @@ func (b *bench) compare(files []string) error {
 		}
 		for i, r := range b.readers {
 			res := r.read(file)
-			if found, invented := scores[kind(file)][i].add(judge, res); found < b.below || invented > 100-b.below && b.below > 0 {
-				fmt.Printf("%s\t%s\t%.1f %% of %d words, %.1f %% invented\t%s\n", r.name, filepath.Base(file), found, len(judge), invented, res.message)
+			if found, invented := scores[kind(file)][i].add(judges, res); found < b.below || invented > 100-b.below && b.below > 0 {
+				fmt.Printf("%s\t%s\t%.1f %% of %d words, %.1f %% invented\t%s\n", r.name, filepath.Base(file), found, len(judges[0]), invented, res.message)
 			}
 		}
 	}
@@ -236,32 +244,109 @@ func keys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// judge returns the text that a document has according to its maker or another program; it is kept for the next time.
-func (b *bench) judge(file string) string {
+// judge returns the texts that a document has according to its maker or other programs; they are kept for the next time.
+func (b *bench) judge(file string) (texts []string) {
 	if text, err := os.ReadFile(file + ".txt"); err == nil {
-		return string(text)
+		return []string{string(text)}
 	}
-	kept := filepath.Join(b.dir, "judged", filepath.Base(file)+".txt")
-	if text, err := os.ReadFile(kept); err == nil {
-		return string(text)
-	}
-	var cmd []string
+	var judges []string
 	switch kind(file) {
 	case "pdf":
-		cmd = []string{"pdftotext", "-enc", "UTF-8", file, "-"}
-	case "docx", "odt", "epub", "rtf":
-		cmd = []string{"pandoc", "--to=plain", "--wrap=none", file}
+		judges = []string{"pdftotext"}
+	case "docx", "odt", "rtf":
+		judges = []string{"pandoc", "soffice"}
+	case "epub", "html", "htm":
+		judges = []string{"pandoc"}
 	default:
-		cmd = []string{"soffice", "--headless", "--cat", file}
+		judges = []string{"soffice"}
 	}
-	text, err := exec.Command(cmd[0], cmd[1:]...).Output()
+	for _, name := range judges {
+		kept := filepath.Join(b.dir, "judged", filepath.Base(file)+"."+name+".txt")
+		text, err := os.ReadFile(kept)
+		if err != nil {
+			if text, err = ask(name, file); err != nil {
+				continue
+			}
+			if os.MkdirAll(filepath.Dir(kept), 0o755) == nil {
+				_ = os.WriteFile(kept, text, 0o644)
+			}
+		}
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+// ask has a program find the text of a document.
+func ask(name, file string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	switch name {
+	case "pdftotext":
+		return exec.CommandContext(ctx, name, "-enc", "UTF-8", file, "-").Output()
+	case "pandoc":
+		return exec.CommandContext(ctx, name, "--to=plain", "--wrap=none", "--track-changes=accept", file).Output()
+	}
+	temp, err := os.MkdirTemp("", "judge-")
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	if os.MkdirAll(filepath.Dir(kept), 0o755) == nil {
-		_ = os.WriteFile(kept, text, 0o644)
+	defer os.RemoveAll(temp)
+	to := "txt:Text (encoded):UTF8"
+	switch kind(file) {
+	case "xlsx", "xlsm", "ods":
+		to = "csv:Text - txt - csv (StarCalc):44,34,76,1,,1033,false,true,true,false,false,-1" // all sheets, cells as shown
+	case "pptx", "pptm", "odp":
+		to = "pdf:impress_pdf_Export:{\"ExportNotesPages\":{\"type\":\"boolean\",\"value\":\"true\"}}"
 	}
-	return string(text)
+	if out, err := exec.CommandContext(ctx, "soffice", "--headless", "--convert-to", to, "--outdir", temp, file).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	made, err := filepath.Glob(filepath.Join(temp, "*"))
+	if err != nil || len(made) == 0 {
+		return nil, fmt.Errorf("soffice made nothing of %s", file)
+	}
+	var all []byte
+	for _, one := range made {
+		text, err := os.ReadFile(one)
+		if strings.HasSuffix(one, ".pdf") {
+			text, err = exec.CommandContext(ctx, "pdftotext", "-enc", "UTF-8", one, "-").Output()
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, text...), '\n')
+	}
+	return all, nil
+}
+
+// shared returns the words that all judges have, and those that one of them has at least.
+func shared(judges [][]string) (all, either []string) {
+	all, either = judges[0], judges[0]
+	for _, more := range judges[1:] {
+		left := make(map[string]int)
+		for _, w := range more {
+			left[w]++
+		}
+		has := maps.Clone(left)
+		var both []string
+		for _, w := range all {
+			if has[w] > 0 {
+				has[w]--
+				both = append(both, w)
+			}
+		}
+		for _, w := range either {
+			left[w]--
+		}
+		union := slices.Clone(either)
+		for w, n := range left {
+			for range n {
+				union = append(union, w)
+			}
+		}
+		all, either = both, union
+	}
+	return all, either
 }
 
 // words returns the words of a text in their order.

@@ -275,11 +275,11 @@ func (s *section) decimal(n float64, signed bool) string {
 	}
 	whole, rest, _ := strings.Cut(rounded(size, places[1]), ".")
 	out := fill(parts[0], strings.TrimLeft(whole, "0"), thousands)
-	if rest = fillRest(parts[1], rest); at > 0 && s.hasPoint() && rest != "" {
-		if rest[0] >= '0' && rest[0] <= '9' {
+	if behind := fillRest(parts[1], rest); at > 0 && s.hasPoint() && behind != "" {
+		if behind[0] >= '0' && behind[0] <= '9' {
 			out += "."
 		}
-		out += rest
+		out += behind
 	}
 	if at == 2 {
 		sign := ""
@@ -430,7 +430,7 @@ func (s *section) fraction(n float64, signed bool) string {
 			out = plainNumber(size) + " " + out
 		}
 	}
-	if n < 0 && signed {
+	if n < 0 && signed && (top > 0 || size > 0 && whole > 1) {
 		out = "-" + out
 	}
 	return strings.TrimSpace(before.String() + out + after.String())

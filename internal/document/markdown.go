@@ -12,6 +12,7 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // Markdown converts an HTML page, without what only browsers need, without navigation, and without elements that are
@@ -102,6 +103,9 @@ func prune(n *html.Node) {
 		if c.Type == html.ElementNode && c.Data != "body" && c.Data != "html" && slices.ContainsFunc(c.Attr, hides) {
 			n.RemoveChild(c)
 		} else {
+			if c.DataAtom == atom.A && !slices.ContainsFunc(c.Attr, func(a html.Attribute) bool { return a.Key == "href" }) {
+				c.Data, c.DataAtom = "span", atom.Span // a place that links lead to
+			}
 			prune(c)
 		}
 		c = next

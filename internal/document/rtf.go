@@ -286,12 +286,16 @@ func (r *rtf) word(word string, n int, has bool) {
 		r.flush()
 		r.group.unseen = on
 	case "mac":
+		r.flush()
 		r.charset = charmap.Macintosh
 	case "pc":
+		r.flush()
 		r.charset = charmap.CodePage437
 	case "pca":
+		r.flush()
 		r.charset = charmap.CodePage850
 	case "ansicpg":
+		r.flush()
 		if e := codePage(n); e != nil && has {
 			r.charset = e
 		}

@@ -280,10 +280,10 @@ func (p *wordPart) object(name string, e element) (skip bool) {
 		p.count(1, "comment", "")
 	case "chart", "relIds":
 		p.wrote++
-		p.boxes += "\n\n" + p.graphic(name, e, p.parts)
+		p.behind(p.graphic(name, e, p.parts))
 	case "altChunk", "subDoc":
 		if r, ok := e.related(p.parts, "id"); ok {
-			p.boxes += "\n\n" + p.chunk(r.target)
+			p.behind(p.chunk(r.target))
 			p.end("p")
 		} else {
 			p.count(1, "embedded document", "")
@@ -318,10 +318,11 @@ func (p *wordPart) end(name string) {
 		p.w.block(p.boxes)
 		p.boxes = ""
 	case "checkBox":
-		p.text([]string{"☐ ", "☒ "}[min(max(p.choice, 0), 1)])
+		p.wrote++
+		p.w.text([]string{"☐ ", "☒ "}[min(max(p.choice, 0), 1)])
 	case "ddList":
 		if p.choice >= 0 && p.choice < len(p.options) {
-			p.text(p.options[p.choice])
+			p.w.text(p.options[p.choice])
 		}
 		p.options, p.choice = nil, 0
 	case "txbxContent":
@@ -331,7 +332,7 @@ func (p *wordPart) end(name string) {
 		}
 		box := p.w.String()
 		p.wordBox, p.outer = p.outer[n], p.outer[:n]
-		p.boxes += "\n\n" + box
+		p.behind(box)
 	case "tc":
 		p.w.cell()
 		if p.span > 1 && p.w.tables == 1 {
@@ -354,6 +355,11 @@ func (p *wordPart) end(name string) {
 	default:
 		p.w.endOfTable(name)
 	}
+}
+
+// behind puts Markdown behind the open paragraph.
+func (p *wordPart) behind(markdown string) {
+	p.boxes = strings.TrimSpace(p.boxes + "\n\n" + strings.TrimSpace(markdown))
 }
 
 // number gives the open paragraph its mark: of a heading, an item, or the number that Word shows.

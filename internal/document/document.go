@@ -63,7 +63,7 @@ func Reads(ext string) bool { return readerOf(ext).read != nil }
 var (
 	errNoWords  = errors.New("the page has no text; its source can be had on standard input: loki -f - < PAGE.html")
 	errNoText   = errors.New("it holds no text; if its pages are pictures, a program for text recognition such as ocrmypdf can add it")
-	errTooLarge = fmt.Errorf("it holds more than %d MiB of text", maxText>>20)
+	errTooLarge = fmt.Errorf("it holds more text than is read: %d MiB, or for a small document 16 MiB and 32 times its size", maxText>>20)
 )
 
 // Content is what was read of a document. The zero value of Unread says that nothing was left out.

@@ -22,7 +22,7 @@ func Markdown(page, address string) string {
 	if strings.TrimSpace(page) == "" || !strings.Contains(page, "<") {
 		return page
 	}
-	if len(page) > maxPage {
+	if len(page) > maxPage || strings.Count(page, "<") > maxTags {
 		return plainPage(page)
 	}
 	if isXML(page) {
@@ -44,8 +44,11 @@ func Markdown(page, address string) string {
 	return string(text)
 }
 
-// maxPage bounds a page whose form is kept, in bytes.
-const maxPage = 8 << 20
+// Limits of a page that is converted. Of a larger one only its text and the signs of headings and lists are kept.
+const (
+	maxPage = 8 << 20 // bytes
+	maxTags = 150_000
+)
 
 // readPage reads an HTML file.
 func readPage(ctx context.Context, data []byte) (string, []string, error) {
@@ -125,10 +128,11 @@ func hides(a html.Attribute) bool {
 	return false
 }
 
-// plainPage returns the text of a page with a line for each element that begins one.
+// plainPage returns the text of a page, with lines for its blocks and the signs of headings, items and cells.
 func plainPage(page string) string {
 	var out strings.Builder
 	z := html.NewTokenizer(strings.NewReader(page))
+	z.SetMaxBuf(maxPage / 2)
 	skip := ""
 	for {
 		switch z.Next() {
@@ -142,10 +146,14 @@ func plainPage(page string) string {
 			switch name, _ := z.TagName(); string(name) {
 			case "script", "style", "template", "nav":
 				skip = string(name)
-			case "p", "div", "br", "tr", "li", "h1", "h2", "h3", "h4", "h5", "h6":
+			case "h1", "h2", "h3", "h4", "h5", "h6":
+				out.WriteString("\n\n" + string(headingMark(int(name[1]-'0'))))
+			case "li":
+				out.WriteString("\n" + string(itemMark))
+			case "p", "div", "br", "tr":
 				out.WriteByte('\n')
 			case "td", "th":
-				out.WriteByte(' ')
+				out.WriteString(" | ")
 			}
 		case html.EndTagToken:
 			if name, _ := z.TagName(); string(name) == skip {

@@ -52,6 +52,7 @@ type openDocument struct {
 	heading  mark // of the open heading
 	label    string
 	items    []openList // lists that are open, in each other
+	blanks   int        // empty cells before the open one
 	repeated int        // how often the open cell stands in its row
 	rows     int        // how often the open row stands in its table
 	sheets   bool       // it is a spreadsheet
@@ -340,10 +341,20 @@ func (o *openDocument) end(name string) {
 		}
 	case "table-cell", "covered-table-cell":
 		text := o.para.String()
-		if o.tables == 1 && len(o.cells) < len(o.columns) && o.columns[len(o.cells)] && strings.TrimSpace(text) != "" {
+		if o.tables == 1 && o.hiddenColumn() && strings.TrimSpace(text) != "" {
 			o.say("hidden columns")
 			text = ""
 			o.para.Reset()
+		}
+		if o.tables == 1 && strings.TrimSpace(text) == "" {
+			o.blanks += max(o.repeated, 1) // most often to the end of the row
+			o.repeated = 0
+			o.para.Reset()
+			return
+		}
+		if o.tables == 1 {
+			o.fillCells(len(o.cells) + o.blanks)
+			o.blanks = 0
 		}
 		o.cell()
 		for i := 1; i < min(o.repeated, maxColumns) && o.tables == 1 && !o.tooLong(); i++ {
@@ -357,10 +368,21 @@ func (o *openDocument) end(name string) {
 			o.cells = cells
 		}
 		o.rows = 0
+		if o.tables == 1 {
+			o.blanks = 0
+		}
 		o.row()
 	case "table":
-		o.endTable()
+		if o.endTable(); o.cut {
+			o.say("columns beyond " + strconv.Itoa(maxColumns))
+		}
 	}
+}
+
+// hiddenColumn reports whether the open cell is in a column that is hidden.
+func (o *openDocument) hiddenColumn() bool {
+	i := len(o.cells) + o.blanks
+	return i < len(o.columns) && o.columns[i]
 }
 
 // item ends a paragraph, with the label that it has in a list.

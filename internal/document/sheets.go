@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// maxColumns is how many columns of a sheet are read.
-const maxColumns = 1024
-
 // readSheets reads a workbook of Excel, each sheet as a table.
 func readSheets(ctx context.Context, data []byte) (string, []string, error) {
 	a, err := openArchive(ctx, data)
@@ -16,7 +13,7 @@ func readSheets(ctx context.Context, data []byte) (string, []string, error) {
 		return "", nil, err
 	}
 	main, parts := a.main("xl/workbook.xml")
-	b := &workbook{archive: a}
+	b := &workbook{archive: a, formats: make(map[string]numberFormat)}
 	if err := a.damaged(a, "texts of cells", b.readStrings(parts.of("sharedStrings", "xl/sharedStrings.xml"))); err != nil {
 		return "", nil, err
 	}
@@ -64,7 +61,8 @@ func readSheets(ctx context.Context, data []byte) (string, []string, error) {
 type workbook struct {
 	*archive
 	shared   []string       // texts that cells refer to
-	formats  []numberFormat // of the styles of cells
+	codes    []string       // formats of the styles of cells
+	formats  map[string]numberFormat
 	from1904 bool           // days count from 1904
 }
 
@@ -91,7 +89,8 @@ func (b *workbook) readStrings(file string) error {
 		end: func(name string) {
 			inText = false
 			if name == "si" {
-				size += int64(text.Len()) + 1
+				const header = 16 // bytes of a string beside its text
+				size += int64(text.Len()) + header
 				b.shared = append(b.shared, text.String())
 			}
 		},
@@ -103,25 +102,21 @@ func (b *workbook) readStyles(file string) error {
 	if !b.has(file) {
 		return nil
 	}
-	formats := make(map[string]numberFormat)
+	codes := make(map[string]string)
 	inCells := false
 	return b.walk(file, handler{
 		start: func(name string, e element) bool {
 			switch name {
 			case "numFmt":
-				if e.attr("formatCode") != "" {
-					formats[e.attr("numFmtId")] = parseFormat(e.attr("formatCode"))
-				}
+				codes[e.attr("numFmtId")] = e.attr("formatCode")
 			case "cellXfs":
 				inCells = true
 			case "xf":
 				if id := e.attr("numFmtId"); inCells {
-					f, ok := formats[id]
-					if n, err := strconv.Atoi(id); err == nil && !ok {
-						f = parseFormat(builtIn[n])
-						formats[id] = f
+					if n, err := strconv.Atoi(id); err == nil && codes[id] == "" {
+						codes[id] = builtIn[n]
 					}
-					b.formats = append(b.formats, f)
+					b.codes = append(b.codes, codes[id])
 				}
 			}
 			return false
@@ -155,6 +150,10 @@ func (b *workbook) sheet(w *writer, title, file string) error {
 	}})
 	w.endTable()
 	of := " of sheet " + quoted(title)
+	if w.cut {
+		b.say("columns beyond " + strconv.Itoa(maxColumns) + of)
+		w.cut = false
+	}
 	for _, left := range []struct {
 		n          int
 		noun, rest string
@@ -217,7 +216,9 @@ func (s *sheetReader) end(name string) {
 			}
 			text = ""
 		}
-		if text != "" && s.column < maxColumns && len(s.w.cells) <= s.column {
+		if s.column >= maxColumns {
+			s.w.cut = s.w.cut || text != ""
+		} else if text != "" && len(s.w.cells) <= s.column {
 			s.w.fillCells(s.column)
 			s.w.addCell(text)
 		}
@@ -256,12 +257,23 @@ func columnOf(cell string) int {
 	return n
 }
 
+// format returns the format of a style. Files may have far more formats than are used.
+func (b *workbook) format(style string) numberFormat {
+	i, err := strconv.Atoi(style)
+	if err != nil || i < 0 || i >= len(b.codes) {
+		return numberFormat{}
+	}
+	f, ok := b.formats[b.codes[i]]
+	if !ok {
+		f = parseFormat(b.codes[i])
+		b.formats[b.codes[i]] = f
+	}
+	return f
+}
+
 // cellText returns what a cell shows.
 func (b *workbook) cellText(value, kind, style string) string {
-	var format numberFormat
-	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(b.formats) {
-		format = b.formats[i]
-	}
+	format := b.format(style)
 	switch kind {
 	case "s":
 		if i, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && i >= 0 && i < len(b.shared) {

@@ -14,6 +14,8 @@ type writer struct {
 
 	tables int             // that are open, in each other
 	cells  []string        // of the open row
+	held   int             // bytes in cells
+	cut    bool            // there are more columns than are read
 	header []string        // the first row of the outermost table; nil before that
 	body   strings.Builder // its other rows
 	width  int             // cells of its longest row
@@ -95,6 +97,11 @@ func (w *writer) cell() {
 }
 
 func (w *writer) addCell(text string) {
+	if len(w.cells) >= maxColumns {
+		w.cut = w.cut || strings.TrimSpace(text) != ""
+		return
+	}
+	w.held += len(text)
 	w.cells = append(w.cells, strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`))
 }
 
@@ -111,7 +118,7 @@ func (w *writer) row() {
 		return
 	}
 	cells := w.cells
-	w.cells = nil
+	w.cells, w.held = nil, 0
 	for len(cells) > 0 && cells[len(cells)-1] == "" {
 		cells = cells[:len(cells)-1]
 	}
@@ -155,7 +162,7 @@ func (w *writer) block(markdown string) {
 }
 
 // size returns the bytes that were written.
-func (w *writer) size() int { return w.out.Len() + w.body.Len() + w.para.Len() }
+func (w *writer) size() int { return w.out.Len() + w.body.Len() + w.para.Len() + w.held }
 
 // tooLong reports whether there is more text than the document may have.
 func (w *writer) tooLong() bool { return w.size() > w.most }
@@ -182,6 +189,9 @@ func (a *archive) finish(w *writer) (string, []string, error) {
 	}
 	return text, a.list(), nil
 }
+
+// maxColumns is how many columns of a table are read.
+const maxColumns = 1024
 
 func slideHeading(n int, title string) string {
 	if title = strings.Join(strings.Fields(title), " "); title != "" {

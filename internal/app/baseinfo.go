@@ -119,8 +119,11 @@ func (a *App) BaseInfo(ctx context.Context, name string) (info *value.Object, er
 		if err != nil {
 			return info, err
 		}
-		files = append(files, value.ObjectOf(
-			value.Member{Name: "path", Value: value.Of(text.Name(f.Path))}, value.Member{Name: "num_chunks", Value: value.Of(f.Chunks)}).Value())
+		file := []value.Member{{Name: "path", Value: value.Of(text.Name(f.Path))}, {Name: "num_chunks", Value: value.Of(f.Chunks)}}
+		if f.Unread != "" {
+			file = append(file, value.Member{Name: "not_read", Value: value.Of(f.Unread)})
+		}
+		files = append(files, value.ObjectOf(file...).Value())
 	}
 	set := stats.Settings
 	return value.ObjectOf(

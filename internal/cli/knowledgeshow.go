@@ -163,6 +163,9 @@ func (c *command) explain(f rag.Found, set rag.Settings) string {
 		if h.Heading != "" && !strings.HasSuffix(where, ", "+h.Heading) {
 			fmt.Fprintf(&b, "    %s\n", text.CutColumns(display.Line(h.Heading), width-4))
 		}
+		if h.Unread != "" {
+			fmt.Fprintf(&b, "    %s\n", text.CutColumns("not read: "+display.Line(h.Unread), width-4))
+		}
 		why := fmt.Sprintf("%s %s, vector %s, words %s", fused, score(h.Score), place(h.Vector), place(h.Keyword))
 		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(wordwrap(why, width-4), "\n", "\n    "))
 		b.WriteString(excerpt(h.Text, width, c.opts.verbose > 0))

@@ -109,6 +109,7 @@ func (w *work) begin(ctx context.Context, s Store, set Settings) error {
 		}
 	}
 	set.EmbeddingModel = w.model.ID // the full one
+	w.rebuilds = inUse.Files > 0 && slices.Equal(inUse.Settings.Documents, documents)
 	if inUse.Settings.SameChunks(set) {
 		w.dimensions = inUse.Dimensions // those of the vectors that can stay
 	}
@@ -146,6 +147,7 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 		return Stats{}, hinted(ctx.Err(), goOn)
 	case err != nil:
 		return Stats{}, hinted(err, goOn)
+	case w.added+w.kept == 0 && w.rebuilds && !w.blocked: // all of its documents were deleted
 	case w.added+w.kept == 0 && w.firstErr != nil:
 		return Stats{}, fault.Wrap(fault.CodeOf(w.firstErr), w.firstErr, "none of its documents could be read")
 	case w.added+w.kept == 0 && w.passed > 0:
@@ -163,6 +165,9 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 			WithHint("check the path and its pattern: 'DIR/**/*.md' has all Markdown files below DIR; what .gitignore names is left out")
 	}
 	if err := w.warnOfEmpty(ctx); err != nil {
+		return Stats{}, err
+	}
+	if err := w.warnOfUnread(ctx); err != nil {
 		return Stats{}, err
 	}
 	if w.embedded > 0 && !w.directed {
@@ -195,6 +200,26 @@ func (w *work) warnOfEmpty(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// warnOfUnread warns of what was found and is not in the index, and was not named one by one.
+func (w *work) warnOfUnread(ctx context.Context) error {
+	if more := w.partly - maxUnread; more > 0 {
+		if err := w.warnf(ctx, "of %s more parts were not read: loki --info --rag %s names them", text.Count(more, "document"), text.Word(w.name)); err != nil {
+			return err
+		}
+	}
+	if n := len(w.encoded); n > 0 {
+		names, look := strings.Join(w.encoded[:min(n, maxEncoded)], ", "), "look"
+		if n > maxEncoded {
+			names += ", ..."
+		}
+		if n == 1 {
+			look = "looks"
+		}
+		return w.warnf(ctx, "%s %s like text in another encoding: %s; convert them: iconv -f ISO-8859-1 -t UTF-8", text.Count(n, "file"), look, names)
 	}
 	return nil
 }

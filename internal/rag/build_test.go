@@ -418,6 +418,37 @@ func TestNothingToBuild(t *testing.T) {
 	}
 }
 
+// The last document of a base that is deleted is found no more. What cannot be read, or is below a directory that is gone, stays.
+func TestLastDocument(t *testing.T) {
+	for _, tt := range []struct {
+		name, source string
+		gone         func(dir string) error
+		files        int
+	}{
+		{"directory", "d", func(dir string) error { return os.Remove(dir + "/d/a.txt") }, 0},
+		{"pattern", "d/*.txt", func(dir string) error { return os.Rename(dir+"/d/a.txt", dir+"/d/a.rst") }, 0},
+		{"file", "d/a.txt", func(dir string) error { return os.Remove(dir + "/d/a.txt") }, 0},
+		{"only_a_picture_left", "d", func(dir string) error {
+			return errors.Join(os.Remove(dir+"/d/a.txt"), os.WriteFile(dir+"/d/b.png", []byte("\x89PNG\x00"), 0o600))
+		}, 0},
+		{"no_directory", "d", func(dir string) error { return os.RemoveAll(dir + "/d") }, 1},
+		{"file_without_directory", "d/a.txt", func(dir string) error { return os.RemoveAll(dir + "/d") }, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t, map[string]string{"d/a.txt": "alpha"})
+			b.set.Documents = []string{tt.source}
+			b.build()
+			if err := tt.gone(b.dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := b.Build(t.Context(), "base", b.store, b.set)
+			if stats := b.open().Stats(); stats.Files != tt.files || (err == nil) != (tt.files == 0) {
+				t.Errorf("%d files, %v", stats.Files, err)
+			}
+		})
+	}
+}
+
 func TestManyFailuresAreCounted(t *testing.T) {
 	b := newBench(t, map[string]string{"a.txt": "alpha"})
 	for i := range 30 {

@@ -5,30 +5,39 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"loki/internal/chat"
 	"loki/internal/fault"
 	"loki/internal/rag/source"
 	"loki/internal/rag/split"
+	"loki/internal/text"
 )
 
 // document is one on its way into the index. A reader owns it until ready is closed.
 type document struct {
 	source.Document
-	ready  chan struct{}
-	hash   string
-	chunks []Chunk
-	bytes  int  // of the text
-	kept   bool // it has not changed
-	passed bool // it is not text
-	denied bool // a rule keeps it from models
-	err    error
-	broken error // ends the build
+	ready   chan struct{}
+	hash    string
+	chunks  []Chunk
+	bytes   int    // of the text
+	kept    bool   // it has not changed
+	unread  string // parts of it that were not read
+	passed  bool   // it is not text
+	encoded bool   // it may be text in another encoding
+	denied  bool   // a rule keeps it from models
+	err     error
+	broken  error // ends the build
 
 	missing int   // vectors
 	loose   []int // chunks that have been embedded, but were not given to the build
 }
+
+// reading is behind the hash of a document. Another one has all documents read again, when their text comes out in another way or is
+// cut in another way. Chunks that stay the same keep their vectors.
+const reading = "-2"
 
 // find sends the documents of the sources, and those whose err says what is wrong with a source.
 func (w *work) find(ctx context.Context, list chan<- *document) {
@@ -93,7 +102,7 @@ func (w *work) read(ctx context.Context, d *document) {
 		d.broken = err
 		return
 	}
-	if d.hash = content.Hash; ok && file.Hash == d.hash {
+	if d.hash = content.Hash + reading; ok && file.Hash == d.hash {
 		d.kept = true
 		return
 	}
@@ -109,12 +118,13 @@ func (w *work) read(ctx context.Context, d *document) {
 		}
 		d.chunks = append(d.chunks, c)
 	}
+	d.unread = strings.Join(body.Unread, ", ")
 	d.bytes = len(body.Text)
 	w.open.add(d.bytes)
 }
 
 func (d *document) fail(err error) {
-	d.denied = errors.Is(err, source.ErrWithheld)
+	d.denied, d.encoded = errors.Is(err, source.ErrWithheld), errors.Is(err, source.ErrEncoding)
 	if d.passed = errors.Is(err, source.ErrPassedOver); !d.passed {
 		d.err = err
 	}
@@ -157,6 +167,9 @@ func (w *work) look(ctx context.Context, d *document) error {
 		if w.passed++; w.passed <= maxPassed {
 			w.passedOver = append(w.passedOver, d.Path)
 		}
+		if d.encoded {
+			w.encoded = append(w.encoded, text.Name(d.Path))
+		}
 		return w.progress(ctx, d.Path, false)
 	case d.kept:
 		w.kept++
@@ -165,6 +178,13 @@ func (w *work) look(ctx context.Context, d *document) error {
 	}
 	if w.changed.IsZero() {
 		w.changed, w.before = w.now(), w.done()
+	}
+	if d.unread != "" {
+		if w.partly++; w.partly <= maxUnread {
+			if err := w.warnf(ctx, "%s: not read: %s", text.Name(d.Path), d.unread); err != nil {
+				return err
+			}
+		}
 	}
 	w.mu.Lock()
 	known, err := w.build.Vectors(ctx, d.chunks)
@@ -199,6 +219,9 @@ func (w *work) lose(ctx context.Context, d *document) error {
 	if path != "" && !gone {
 		w.present[path] = from
 	}
+	if !gone || !w.deleted(ctx, cmp.Or(path, from)) {
+		w.blocked = true
+	}
 	if d.Path == "" && !gone { // the search failed, at least behind this document
 		w.unread[from] = true
 	}
@@ -210,6 +233,19 @@ func (w *work) lose(ctx context.Context, d *document) error {
 		return nil
 	}
 	return w.warnOf(ctx, path, from, d.err)
+}
+
+// deleted reports whether a path that does not exist is that of a file which the index has, in a directory that is still there. What
+// is below a directory that is gone may be on a disk that is not mounted.
+func (w *work) deleted(ctx context.Context, path string) bool {
+	w.mu.Lock()
+	_, known, err := w.build.File(ctx, path)
+	w.mu.Unlock()
+	if err != nil || !known || !filepath.IsAbs(path) {
+		return false
+	}
+	_, err = os.Stat(filepath.Dir(path))
+	return err == nil
 }
 
 // isNote reports whether err is a note about a source, and nothing failed.

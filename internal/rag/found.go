@@ -23,6 +23,7 @@ type Hit struct {
 	ID      ID      `json:"id"`   // of the chunk that was found; of several, of the best one
 	Path    string  `json:"path"` // on one line, see [text.Name]
 	Heading string  `json:"heading,omitempty"`
+	Unread  string  `json:"unread,omitempty"` // parts of the document that were not read
 	Text    string  `json:"text"`
 	Start   int     `json:"start,omitempty"` // first line, from 1; 0 where lines mean nothing
 	End     int     `json:"end,omitempty"`   // last line

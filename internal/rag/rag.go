@@ -43,8 +43,9 @@ func (id ID) String() string { return fmt.Sprintf("%d-%d", id.File, id.Seq) }
 type File struct {
 	ID     int64
 	Path   string // absolute path, address, or name:rest
-	Hash   string // hex SHA-256 of the document before it was converted
+	Hash   string // of the document before it was converted, and of how it was read
 	Source string // that led to it, one of those in Settings.Documents without its password
+	Unread string // parts of it that were not read, such as "1 chart, 2 pictures"
 	Chunks int
 }
 
@@ -52,6 +53,7 @@ type File struct {
 type Chunk struct {
 	ID      ID
 	Path    string // of the document
+	Unread  string // likewise, as in [File]
 	Text    string
 	Heading string // the headings above it, such as "Install > Linux"; "" for none
 	Start   int    // first line in the document, from 1; 0 where lines mean nothing

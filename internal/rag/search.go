@@ -98,7 +98,7 @@ func passages(list []candidate) []Hit {
 	hits := make([]Hit, len(list))
 	for i, c := range list {
 		hits[i] = Hit{
-			ID: c.id, Path: text.Name(c.chunk.Path), Heading: c.chunk.Heading, Text: c.chunk.Text, Start: c.chunk.Start, End: c.chunk.End,
+			ID: c.id, Path: text.Name(c.chunk.Path), Heading: c.chunk.Heading, Unread: c.chunk.Unread, Text: c.chunk.Text, Start: c.chunk.Start, End: c.chunk.End,
 			Score: c.score, Vector: c.vector, Keyword: c.keyword,
 		}
 	}

@@ -25,6 +25,8 @@ const (
 	tickEvery  = 200 * time.Millisecond // between two progress events
 	maxPassed  = 20                     // documents that were passed over and are named
 	maxWarned  = 20                     // documents that are warned about one by one
+	maxUnread  = 3                      // documents of which the parts that were not read are named
+	maxEncoded = 5                      // files in other encodings that are named
 )
 
 // work is one build. A goroutine finds the documents, several read and split them, others ask the
@@ -64,10 +66,15 @@ type work struct {
 	present  map[string]string // sources of the paths that stay
 	unread   map[string]bool   // sources that may lead to more documents than were found
 	firstErr error             // of a document or a source
+	blocked  bool              // a failure was not that of a file that was deleted
+	rebuilds bool              // the index in use has documents, of the same sources
 	unsaid   int               // failed documents that were not warned about
 
 	added, kept, removed, passed, failed, chunks int
 	counts                                       map[string]count // by source
+
+	partly  int      // documents of which parts were not read
+	encoded []string // files that look like text in another encoding
 
 	embedded   int      // chunks, by this build
 	directed   bool     // a vector of theirs is not zero
@@ -218,7 +225,7 @@ func (w *work) put(ctx context.Context) error {
 // store puts a document into the build.
 func (w *work) store(ctx context.Context, d *document) error {
 	w.mu.Lock()
-	err := w.build.Put(ctx, File{Path: d.Path, Hash: d.hash, Source: d.Source}, d.chunks)
+	err := w.build.Put(ctx, File{Path: d.Path, Hash: d.hash, Source: d.Source, Unread: d.unread}, d.chunks)
 	w.mu.Unlock()
 	if err != nil {
 		return err

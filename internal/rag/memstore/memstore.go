@@ -131,7 +131,7 @@ func (b *build) Put(_ context.Context, f rag.File, chunks []rag.Chunk) error {
 	b.store.mu.Unlock()
 	chunks = slices.Clone(chunks)
 	for i := range chunks {
-		chunks[i].ID, chunks[i].Path = rag.ID{File: id, Seq: i}, f.Path
+		chunks[i].ID, chunks[i].Path, chunks[i].Unread = rag.ID{File: id, Seq: i}, f.Path, f.Unread
 	}
 	f.ID, f.Chunks = id, len(chunks)
 	b.files[f.Path] = file{f, chunks}

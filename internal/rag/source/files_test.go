@@ -265,3 +265,38 @@ func TestAbsolutePage(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+func TestOtherEncodings(t *testing.T) {
+	dir := t.TempDir()
+	wide := func(text string) []byte {
+		var data []byte
+		for _, b := range []byte(text) {
+			data = append(data, b, 0)
+		}
+		return data
+	}
+	for name, data := range map[string][]byte{
+		"latin.txt": []byte("Gr\xfc\xdfe wombat"), "gbk.txt": []byte("\xc2\xe6\xcd\xd5 camel"), "wide.txt": wide("no mark at the begin"),
+		"z.png": []byte("\x89PNG\r\n\x1a\n\x00\x00"), "z.bin": {1, 2, 3, 0xff, 0xfe, 4}, "good.txt": []byte("text"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for d, err := range loaderAt(dir).Documents(t.Context(), []string{dir}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := d.Read(t.Context())
+		if err == nil {
+			_, err = content.Text(t.Context())
+		}
+		if errors.Is(err, source.ErrEncoding) {
+			got = append(got, filepath.Base(d.Path))
+		}
+	}
+	if want := []string{"gbk.txt", "latin.txt", "wide.txt"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

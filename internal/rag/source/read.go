@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"loki/internal/document"
 	"loki/internal/fault"
@@ -97,11 +98,30 @@ func (l *Loader) readFile(ctx context.Context, path string, named bool) (*Conten
 	hash := hashOf(data)
 	return &Content{Hash: hash, size: len(data), text: func(ctx context.Context) (Body, error) {
 		content, err := l.content(path, ext, hash, data)
+		if err != nil && !named && otherEncoding(data) {
+			err = fmt.Errorf("%w: %w", ErrEncoding, err)
+		}
 		if err != nil {
 			return Body{}, passOver(named, err)
 		}
 		return content.Text(ctx)
 	}}, nil
+}
+
+// otherEncoding reports whether data that is not text in UTF-8 looks like text in another encoding: it has none of the bytes that text
+// does not have, or, in UTF-16, a NUL in every second place.
+func otherEncoding(data []byte) bool {
+	head := data[:min(len(data), 4096)]
+	var zeros [2]int
+	for i, b := range head {
+		if b == 0 {
+			zeros[i%2]++
+		}
+	}
+	if most := max(zeros[0], zeros[1]); most > 0 {
+		return min(zeros[0], zeros[1]) == 0 && 3*most > len(head)
+	}
+	return strings.HasPrefix(http.DetectContentType(data), "text/") && !bytes.ContainsFunc(head, func(r rune) bool { return r < ' ' && !unicode.IsSpace(r) && r != 0x1b })
 }
 
 // passOver returns the error for a file that cannot be used.

@@ -53,6 +53,9 @@ const (
 // such documents are counted.
 var ErrPassedOver = errors.New("passed over")
 
+// ErrEncoding is in the chain of those that look like text in another encoding.
+var ErrEncoding = errors.New("another encoding")
+
 // ErrWithheld is in the chain of those that a rule keeps from models.
 var ErrWithheld = errors.New("withheld")
 

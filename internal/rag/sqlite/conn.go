@@ -57,13 +57,25 @@ func openWriter(path string, fresh bool) (c *conn, err error) {
 		}
 	}
 	version, err := verify(ctx, sc)
-	if err == nil && version == ownIndex {
+	if err == nil && version == oldVersion {
 		err = c.renew()
+	}
+	if err == nil {
+		var has bool
+		if has, err = hasUnread(ctx, sc); err == nil && !has {
+			err = c.run("ALTER TABLE files ADD COLUMN unread TEXT NOT NULL DEFAULT ''")
+		}
 	}
 	return c, err
 }
 
-// renew gives a file an index of words in place of that of version [ownIndex].
+// hasUnread reports whether a file says of documents what was not read of them, which older ones do not.
+func hasUnread(ctx context.Context, db querier) (has bool, err error) {
+	err = readRow(ctx, db, "SELECT count(*) FROM pragma_table_info('files') WHERE name = 'unread'", &has)
+	return has, err
+}
+
+// renew gives a file an index of words in place of that of version [oldVersion].
 func (c *conn) renew() error {
 	err := c.begin()
 	if err == nil {

@@ -24,12 +24,13 @@ type index struct {
 
 	statements statements
 
-	version int64
+	version   int64
+	hasUnread bool
 
 	documents lazy[documents]
 	vectors   lazy[vector.Index]
 	lengths   lazy[lengths]
-	renewed   lazy[index] // has the words of a file of version ownIndex
+	renewed   lazy[index] // has the words of a file of version oldVersion
 }
 
 // lazy is a value that is loaded when it is needed first.
@@ -85,7 +86,10 @@ func openIndex(ctx context.Context, path string) (x *index, err error) {
 		return nil, fmt.Errorf("%w: it has %d bytes instead of %d", errDamaged, info.Size(), size)
 	}
 	x = &index{path: path, info: info, db: db, version: version, statements: statements{on: db}}
-	if x.stats, err = readStats(ctx, db); err != nil {
+	if x.stats, err = readStats(ctx, db); err == nil {
+		x.hasUnread, err = hasUnread(ctx, db)
+	}
+	if err != nil {
 		return nil, err
 	}
 	x.stats.Bytes = info.Size()
@@ -122,7 +126,7 @@ func (x *index) Close() error {
 
 func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 	return func(yield func(rag.File, error) bool) {
-		rows, err := x.db.QueryContext(ctx, "SELECT id, path, hash, source, chunks FROM files ORDER BY id")
+		rows, err := x.db.QueryContext(ctx, "SELECT id, path, hash, source, chunks, "+x.unread()+" FROM files ORDER BY id")
 		if err != nil {
 			yield(rag.File{}, explain(x.path, err))
 			return
@@ -130,7 +134,7 @@ func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 		defer rows.Close()
 		for rows.Next() {
 			var f rag.File
-			if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks); err != nil {
+			if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks, &f.Unread); err != nil {
 				yield(rag.File{}, explain(x.path, err))
 				return
 			}
@@ -144,14 +148,22 @@ func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 	}
 }
 
+// unread is the column of what was not read, which old files do not have.
+func (x *index) unread() string {
+	if x.hasUnread {
+		return "unread"
+	}
+	return "''"
+}
+
 // Chunks returns the chunks that exist.
 func (x *index) Chunks(ctx context.Context, ids []rag.ID, vectors bool) ([]rag.Chunk, error) {
 	list := make([]rag.Chunk, 0, len(ids))
 	for _, id := range ids {
 		c := rag.Chunk{ID: id}
 		var packed []byte
-		ok, err := x.statements.row(ctx, `SELECT path, heading, start, finish, text FROM files JOIN chunks ON number = first + ?1
-			WHERE id = ?2 AND ?1 >= 0 AND ?1 < files.chunks`, []any{id.Seq, id.File}, &c.Path, &c.Heading, &c.Start, &c.End, &packed)
+		ok, err := x.statements.row(ctx, `SELECT path, `+x.unread()+`, heading, start, finish, text FROM files JOIN chunks ON number = first + ?1
+			WHERE id = ?2 AND ?1 >= 0 AND ?1 < files.chunks`, []any{id.Seq, id.File}, &c.Path, &c.Unread, &c.Heading, &c.Start, &c.End, &packed)
 		if err == nil && !ok {
 			continue
 		}

@@ -140,7 +140,7 @@ func (b *build) put(f rag.File, chunks []rag.Chunk) error {
 		}
 	}
 	first := b.nextChunk
-	if err := b.c.exec("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)", b.nextFile, f.Path, f.Hash, f.Source, first, len(chunks)); err != nil {
+	if err := b.c.exec("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", b.nextFile, f.Path, f.Hash, f.Source, first, len(chunks), f.Unread); err != nil {
 		return err
 	}
 	for i, c := range chunks {
@@ -162,7 +162,7 @@ func (b *build) put(f rag.File, chunks []rag.Chunk) error {
 		}
 	}
 	if b.files != nil {
-		b.files[f.Path] = rag.File{ID: b.nextFile, Path: f.Path, Hash: f.Hash, Source: f.Source, Chunks: len(chunks)}
+		b.files[f.Path] = rag.File{ID: b.nextFile, Path: f.Path, Hash: f.Hash, Source: f.Source, Unread: f.Unread, Chunks: len(chunks)}
 	}
 	b.nextFile++
 	b.nextChunk += int64(len(chunks))

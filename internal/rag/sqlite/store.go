@@ -41,8 +41,8 @@ import (
 const (
 	applicationID = 0x4c6f5267
 	formatVersion = 3
-	// ownIndex is the version of files with an index of words of another kind, which is made anew from the texts.
-	ownIndex = 2
+	// oldVersion is that of files with an index of words of another kind, which is made anew from the texts.
+	oldVersion = 2
 )
 
 const schema = `
@@ -59,7 +59,8 @@ CREATE TABLE files (
 	hash   TEXT    NOT NULL,
 	source TEXT    NOT NULL, -- that led to it
 	first  INTEGER NOT NULL, -- number of the first chunk
-	chunks INTEGER NOT NULL
+	chunks INTEGER NOT NULL,
+	unread TEXT    NOT NULL DEFAULT '' -- parts of it that were not read
 );
 CREATE TABLE chunks (
 	number  INTEGER PRIMARY KEY,
@@ -315,7 +316,7 @@ func verify(ctx context.Context, db querier) (version int64, err error) {
 	if err := readRow(ctx, db, "SELECT * FROM pragma_application_id, pragma_user_version", &id, &version); err != nil {
 		return 0, err
 	}
-	if id != applicationID || version != formatVersion && version != ownIndex {
+	if id != applicationID || version != formatVersion && version != oldVersion {
 		return 0, &formatError{foreign: id != applicationID, version: version}
 	}
 	return version, nil

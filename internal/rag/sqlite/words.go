@@ -120,7 +120,7 @@ func (x *index) match(ctx context.Context, query string, k int) ([]rag.Match, er
 		return nil, err
 	}
 	w := x // has the words
-	if x.version == ownIndex {
+	if x.version == oldVersion {
 		if w, err = x.renewed.get(func() (*index, error) { return x.renew(ctx) }); err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (x *index) hits(ctx context.Context, list []hit, l *lengths, token string) 
 	return list, nil
 }
 
-// renew returns an index with the words of a file of version [ownIndex]. They are put into a file of this version that takes the
+// renew returns an index with the words of a file of version [oldVersion]. They are put into a file of this version that takes the
 // place of the other, or, where that cannot be, into one that is gone when it is closed.
 func (x *index) renew(ctx context.Context) (*index, error) {
 	if other, err := New(x.path).renew(ctx, x.info); err == nil {
@@ -207,7 +207,7 @@ func (x *index) renew(ctx context.Context) (*index, error) {
 	return other, nil
 }
 
-// renew replaces the file of version [ownIndex], which has to be the one that info describes, and opens the new one.
+// renew replaces the file of version [oldVersion], which has to be the one that info describes, and opens the new one.
 func (s *Store) renew(ctx context.Context, info os.FileInfo) (*index, error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {

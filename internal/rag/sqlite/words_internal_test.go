@@ -21,7 +21,7 @@ func TestOldIndex(t *testing.T) {
 		version int64
 	}{
 		{"search", false, false, formatVersion},
-		{"search_while_building", true, false, ownIndex},
+		{"search_while_building", true, false, oldVersion},
 		{"build", false, true, formatVersion},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -78,13 +78,43 @@ func makeOld(t *testing.T, path string) {
 	t.Helper()
 	c, err := openWriter(path, false)
 	if err == nil {
-		err = errors.Join(c.run(`DROP TABLE occurrences; DROP TABLE words; ALTER TABLE base ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
+		err = errors.Join(c.run(`DROP TABLE occurrences; DROP TABLE words; ALTER TABLE files DROP COLUMN unread; ALTER TABLE base ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
 			CREATE TABLE segments (id INTEGER PRIMARY KEY, first INTEGER NOT NULL, chunks INTEGER NOT NULL, lengths BLOB NOT NULL);
 			CREATE TABLE words (segment INTEGER NOT NULL, token BLOB NOT NULL, block BLOB NOT NULL, PRIMARY KEY (segment, token)) WITHOUT ROWID;
 			PRAGMA user_version = 2`), c.close())
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestUnread keeps what was not read of a document.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	s := New(t.TempDir() + "/x.db")
+	b, err := s.Build(t.Context(), rag.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if err := b.Put(t.Context(), rag.File{Path: "/f", Unread: "1 chart"}, []rag.Chunk{{Text: "x", Vector: []float32{1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Commit(t.Context(), func(rag.File) (string, bool) { return "", true }); err != nil {
+		t.Fatal(err)
+	}
+	x, err := s.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for f, err := range x.Files(t.Context()) {
+		if err != nil || f.Unread != "1 chart" {
+			t.Errorf("%+v, %v", f, err)
+		}
+	}
+	if chunks, err := x.Chunks(t.Context(), []rag.ID{{File: 1}}, false); err != nil || chunks[0].Unread != "1 chart" {
+		t.Errorf("%+v, %v", chunks, err)
 	}
 }
 

@@ -348,3 +348,25 @@ func firstWildcard(text string) int {
 	}
 	return len(text)
 }
+
+// Text reports whether a text that is no path matches pattern, in which * stands for any text, perhaps
+// none. It backtracks to the last * only, which is enough and takes at most quadratic time.
+func Text(pattern, text string) bool {
+	p, t, star, resume := 0, 0, -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, resume = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t]:
+			p++
+			t++
+		case star >= 0:
+			resume++
+			p, t = star+1, resume
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}

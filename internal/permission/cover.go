@@ -23,28 +23,32 @@ func (r *Rule) about(use Access) bool {
 // isFor reports whether a rule about paths is about a use of them; an empty use is any.
 func (r *Rule) isFor(use Access) bool { return r.Access == "" || use == "" || r.Access == use }
 
+// forPaths returns the rules about paths and a use of them; an empty use is any.
+func forPaths(rules []*Rule, use Access) []*Rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return len(r.Paths) == 0 || !r.isFor(use) })
+}
+
 // hidden returns what reports whether a rule denies or asks about a file that was found for a call, or the file is not to be read
 // unasked although no rule mentions it; nil if there is no such file. A call that names such a place was asked about itself.
 func (j *Judge) hidden(t target) func(path string) bool {
-	var dirs []string
+	dirs := []string{j.tree.root}
+	if len(t.found) > 0 {
+		dirs = nil
+	}
 	for _, l := range t.found {
 		dirs = append(dirs, l.all...)
 	}
-	if len(t.found) == 0 {
-		dirs = []string{j.tree.root}
-	}
 	closed := t.use == Reading && slices.ContainsFunc(dirs, j.tree.closesBelow) && !slices.ContainsFunc(t.found, func(l located) bool { return l.closed != "" })
-	rules := slices.DeleteFunc(slices.Clone(t.rules), func(r *Rule) bool { return len(r.Paths) == 0 || !r.isFor(t.use) })
-	if !closed && !slices.ContainsFunc(rules, func(r *Rule) bool { return r.about(t.use) }) {
+	rules := forPaths(t.rules, t.use)
+	if !closed && !slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow }) {
 		return nil
 	}
 	return func(path string) bool {
 		l := j.tree.locate(path, []string{""})
-		best := j.bestFor(rules, l)
-		if best == nil {
-			return closed && l.closed != ""
+		if best := j.tree.best(rules, l); best != nil {
+			return best.Action != Allow
 		}
-		return best.Action != Allow
+		return closed && l.closed != ""
 	}
 }
 
@@ -65,25 +69,23 @@ func (e *KeptError) Error() string {
 // Unreadable returns what reports, by its absolute path, that a rule denies a file to the tools that read files, or asks about it,
 // as a [*KeptError]. It is nil if there is no such rule, and may be called from several goroutines. The links are those of now.
 func (j *Judge) Unreadable() func(path string) error {
-	rules := slices.DeleteFunc(j.rules("fs_cat", ""), func(r *Rule) bool {
-		return len(r.Paths) == 0 || !r.isFor(Reading) || len(r.Arguments) > 0
-	})
+	rules := slices.DeleteFunc(forPaths(j.rules("fs_cat", ""), Reading), func(r *Rule) bool { return len(r.Arguments) > 0 })
 	if !slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow }) {
 		return nil
 	}
 	return func(path string) error {
-		if r := j.bestFor(rules, j.tree.locate(path, []string{j.tree.root})); r != nil && r.Action != Allow {
+		if r := j.tree.best(rules, j.tree.locate(path, []string{j.tree.root})); r != nil && r.Action != Allow {
 			return &KeptError{Path: path, Rule: r.String(), Asks: r.Action == Ask}
 		}
 		return nil
 	}
 }
 
-// bestFor returns the one of rules with paths that decides about a file, nil if there is none.
-func (j *Judge) bestFor(rules []*Rule, l located) *Rule {
+// best returns the one of rules with paths that decides about a file, nil if there is none.
+func (w workspace) best(rules []*Rule, l located) *Rule {
 	var best match
 	for _, r := range rules {
-		if n, ok := j.tree.matches(r, l); ok {
+		if n, ok := w.matches(r, l); ok {
 			best.add(r, n)
 		}
 	}
@@ -114,22 +116,16 @@ func (j *Judge) below(t target) (v Verdict, stopped bool) {
 }
 
 // holds reports whether a file below a directory is, or may be, what a rule is about.
-func holds(dir string, r *Rule) (found bool) {
+func holds(dir string, r *Rule) bool {
 	const most = 5000 // entries that are looked at
 	seen := 0
-	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
-		if seen++; seen > most {
-			found = true
-		}
-		if _, ok := matchOne(r, path); ok && path != dir {
-			found = true
-		}
-		if found {
-			return filepath.SkipAll
+	return nil != filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
+		seen++
+		if _, ok := matchOne(r, path); ok && path != dir || seen > most {
+			return fs.ErrExist
 		}
 		return nil
 	})
-	return found
 }
 
 // mention notes whether a command may use a file that a rule with a path denies or asks about. A file that a rule denies and that
@@ -151,7 +147,7 @@ func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 			if j.hasCopy(c, r, use) {
 				from = sandbox.Read
 			}
-			o.mentioned[from] = cmp.Or(o.mentioned[from], shown(c.words)+" may use a file that a rule is about: "+r.String())
+			o.mentioned[from] = cmp.Or(o.mentioned[from], doubt(shown(c.words)+" may use a file that a rule is about: "+r.String()))
 			if use == yes && r.Action == Deny && r.Access != Writing {
 				o.named = cmp.Or(o.named, r)
 			}

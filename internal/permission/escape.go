@@ -1,8 +1,11 @@
 package permission
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+
+	"loki/internal/pattern"
 )
 
 // escapeTable has the words that make programs run others, or write what the next one runs, see [escapeMatches]. They matter where
@@ -80,23 +83,23 @@ func escapes(c *command, spelled []string) string {
 	return ""
 }
 
+// What scripts of sed that only print and substitute look like, such as s/a/b/g and 1,$p, the options beside them, and what makes those of
+// awk do more.
+var (
+	sedScript = regexp.MustCompile(`^(s/[^/\\\n;\[]*/[^/\\\n;\[]*/[gpiI0-9]*|[0-9$,]*[pdq])$`)
+	sedOption = regexp.MustCompile(`(?s)^(-i.*|[-nErsuz]*)$`)
+	awkEffect = regexp.MustCompile("[|>@<`\x02]|system|getline")
+)
+
 // printing reports whether a script for sed or awk only prints and substitutes.
 func printing(name string, args []word, operand int) bool {
 	if strings.HasSuffix(name, "awk") {
 		return !slices.ContainsFunc(args, func(w word) bool {
-			return w.isOption() && !strings.HasPrefix(w.text, "-F") || strings.ContainsAny(w.text, "|>@<`\x02") || strings.Contains(w.text, "system") || strings.Contains(w.text, "getline")
+			return w.isOption() && !strings.HasPrefix(w.text, "-F") || awkEffect.MatchString(w.text)
 		})
 	}
-	if operand == 0 || slices.ContainsFunc(args, func(w word) bool {
-		return w.isOption() && !strings.HasPrefix(w.text, "-i") && strings.Trim(w.text, "-nErsuz") != ""
-	}) {
-		return false
-	}
-	script := args[operand-1].text
-	if parts := strings.Split(script, "/"); len(parts) == 4 && parts[0] == "s" { // s/a/b/g
-		return !strings.ContainsAny(script, "\\\n;[") && strings.Trim(parts[3], "gpiI0123456789") == ""
-	}
-	return script != "" && strings.Trim(script[:len(script)-1], "0123456789$,") == "" && strings.ContainsAny(script[len(script)-1:], "pdq") // 1,$p
+	return operand > 0 && sedScript.MatchString(args[operand-1].text) &&
+		!slices.ContainsFunc(args, func(w word) bool { return w.isOption() && !sedOption.MatchString(w.text) })
 }
 
 // subcommandOf returns the index of the first word that is not an option, 0 if there is none.
@@ -116,7 +119,7 @@ func escapeMatches(name, e, w string) bool {
 	long, _, _ := strings.Cut(w, "=")
 	switch {
 	case strings.Contains(e, "*"):
-		return glob(e, w)
+		return pattern.Text(e, w)
 	case strings.HasPrefix(e, "--"):
 		return len(long) > 2 && strings.HasPrefix(e, long)
 	case len(e) == 2 && e[0] == '-' && name != "go" && name != "find":

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,16 +31,16 @@ const (
 // Grant is a rule that allows, which the user made by answering a question. One of Command,
 // Text, Path and Hosts is set, or none for all calls of the tool.
 type Grant struct {
-	Tool    string // or AnyProgram
-	Command string // pattern of a shell command
-	Text    string // whole text for a shell
-	Path    string // absolute path of a file
-	Access  Access // of Path
+	Tool    string `json:"tool"`              // or AnyProgram
+	Command string `json:"command,omitempty"` // pattern of a shell command
+	Text    string `json:"text,omitempty"`    // whole text for a shell
+	Path    string `json:"path,omitempty"`    // absolute path of a file
+	Access  Access `json:"access,omitempty"`  // of Path
 	// Level is the highest level at which a shell tool may run it; empty means sandbox.Full.
-	Level sandbox.Level
+	Level sandbox.Level `json:"level,omitempty"`
 	// Hosts are those that it may reach at sandbox.Network, with blanks between them. Without a level it is the host
 	// to which a tool may send requests.
-	Hosts string
+	Hosts string `json:"hosts,omitempty"`
 }
 
 // AnyProgram is the tool of a grant for the calls of all tools whose program runs in the sandbox.
@@ -75,18 +76,6 @@ func (g Grant) String() string {
 	return at + "all calls of " + g.Tool
 }
 
-// field is a member of a grant in the file.
-type field struct {
-	key   string
-	value *string
-}
-
-func (g *Grant) fields() []field {
-	return []field{
-		{"tool", &g.Tool}, {"command", &g.Command}, {"text", &g.Text}, {"path", &g.Path}, {"access", (*string)(&g.Access)}, {"level", (*string)(&g.Level)}, {"hosts", &g.Hosts},
-	}
-}
-
 // granted is the origin of the rules that grants are.
 const granted = "granted"
 
@@ -107,54 +96,51 @@ func (g Grant) rule() *Rule {
 	return r
 }
 
-// families are programs whose first word after the name says what they do.
-var families = []string{
-	"git", "npm", "go", "cargo", "docker", "kubectl", "pip", "pip3", "yarn", "pnpm", "apt", "brew", "systemctl", "terraform", "gh", "dotnet",
-	"mvn", "gradle", "poetry", "uv", "bundle", "rails", "composer", "helm", "podman", "rustup", "conda", "deno", "bun", "flutter", "mix",
-}
-
-// plainPrograms are programs that can be granted with any words: their words are options and files
-// of the project.
-var plainPrograms = []string{"pytest", "tsc", "eslint", "prettier", "gofmt", "gofumpt", "staticcheck", "golangci-lint", "mkdir", "touch", "jest", "vitest", "mypy", "ruff", "black"}
+var (
+	// families are programs whose first word after the name says what they do.
+	families = strings.Fields(`git npm go cargo docker kubectl pip pip3 yarn pnpm apt brew systemctl terraform gh dotnet
+		mvn gradle poetry uv bundle rails composer helm podman rustup conda deno bun flutter mix`)
+	// plainPrograms can be granted with any words: their words are options and files of the project.
+	plainPrograms = strings.Fields(`pytest tsc eslint prettier gofmt gofumpt staticcheck golangci-lint mkdir touch jest vitest mypy ruff black`)
+)
 
 // suggest returns the grants after which a command needs no question, nothing if that
 // cannot be said with a pattern.
-func (j *Judge) suggest(tool string, c *command) []Grant {
-	name := c.words[0].text
-	var words []string
-	switch {
+func suggest(tool string, c *command) []Grant {
+	fixed, wild := len(c.words), 1 // how many words are granted as they are
+	switch name := c.words[0].text; {
 	case slices.Contains(families, name) && len(c.words) > 1 && c.words[1].subcommand():
-		words = []string{name, c.words[1].text}
-		if c.words[1].is("run") || c.words[1].is("exec") || c.words[1].is("compose") {
-			if len(c.words) < 3 || !c.words[2].subcommand() {
+		if fixed = 2; slices.ContainsFunc([]string{"run", "exec", "compose"}, c.words[1].is) {
+			if fixed = 3; len(c.words) < fixed || !c.words[2].subcommand() {
 				return nil
 			}
-			words = append(words, c.words[2].text)
 		}
-		if escapes(c, words) != "" {
+	case slices.Contains(plainPrograms, name):
+		fixed = 1
+	default:
+		wild = 0
+	}
+	var words []string
+	for _, w := range c.words[:fixed] {
+		if !w.known() || strings.ContainsAny(w.text, "\n\"'") {
 			return nil
 		}
-		words = append(words, "*")
-	case slices.Contains(plainPrograms, name) && escapes(c, []string{name}) == "":
-		words = []string{name, "*"}
-	default:
-		for _, w := range c.words {
-			if !w.known() || strings.ContainsAny(w.text, "\n\"'") {
-				return nil
-			}
-			if w.text == "" || strings.ContainsAny(w.text, " \t*") {
-				w.text = "'" + w.text + "'"
-			}
-			words = append(words, w.text)
+		if w.text == "" || strings.ContainsAny(w.text, " \t*") {
+			w.text = "'" + w.text + "'"
 		}
+		words = append(words, w.text)
 	}
-	return []Grant{{Tool: tool, Command: strings.Join(words, " ")}}
+	if wild > 0 && escapes(c, words) != "" {
+		return nil
+	}
+	return []Grant{{Tool: tool, Command: strings.Join(append(words, []string{"*"}[:wild]...), " ")}}
 }
 
+// subcommandName is what subcommands look like.
+var subcommandName = regexp.MustCompile(`^[a-z:0-9][a-z:0-9-]*$`)
+
 // subcommand reports whether the word is one, as far as its letters say.
-func (w word) subcommand() bool {
-	return w.known() && w.text != "" && strings.Trim(w.text, "abcdefghijklmnopqrstuvwxyz-:0123456789") == "" && w.text[0] != '-'
-}
+func (w word) subcommand() bool { return w.known() && subcommandName.MatchString(w.text) }
 
 // Memory keeps what users granted. It may be used from several goroutines, and its file by
 // several processes.
@@ -235,8 +221,7 @@ func (m *Memory) load() {
 	if m.loaded {
 		return
 	}
-	m.loaded = true
-	if m.agents == nil || m.file != "" {
+	if m.loaded = true; m.agents == nil || m.file != "" {
 		m.agents = make(map[string][]Grant)
 	}
 	if m.file == "" {
@@ -261,14 +246,12 @@ func (m *Memory) read(src []byte) error {
 	for e := range doc.Root().Map().Map("agents").All() {
 		items, _ := e.Node.List()
 		for _, item := range items {
-			var g Grant
 			entry := item.Map()
 			entry.Require("tool")
-			for _, f := range g.fields() {
-				entry.Str(f.key, f.value)
+			g := Grant{Access: oneOf(entry.Get("access"), Reading, Writing), Level: oneOf(entry.Get("level"), sandbox.Levels()...)}
+			for key, member := range map[string]*string{"tool": &g.Tool, "command": &g.Command, "text": &g.Text, "path": &g.Path, "hosts": &g.Hosts} {
+				entry.Str(key, member)
 			}
-			oneOf(entry.Get("access"), Reading, Writing)
-			oneOf(entry.Get("level"), sandbox.Levels()...)
 			for _, w := range entry.Done() {
 				item.Errorf("%s", w.Msg) // a condition that is not understood must not be dropped
 			}
@@ -282,27 +265,19 @@ func (m *Memory) read(src []byte) error {
 	return nil
 }
 
-// yaml returns the text of the file.
+// yaml returns the text of the file, in which agents and grants are written as JSON, which YAML reads too.
 func (m *Memory) yaml() []byte {
-	var b strings.Builder
-	b.WriteString("# What was answered with \"always for this agent\". Delete a line to be asked again.\nagents:\n")
+	b := []byte("# What was answered with \"always for this agent\". Delete a line to be asked again.\nagents:\n")
 	for _, name := range slices.Sorted(maps.Keys(m.agents)) {
-		fmt.Fprintf(&b, "  %s:\n", quote(name))
+		b = fmt.Appendf(b, "  %s:\n", marshal(name))
 		for _, g := range m.agents[name] {
-			var members []string
-			for _, f := range g.fields() {
-				if *f.value != "" {
-					members = append(members, f.key+": "+quote(*f.value))
-				}
-			}
-			fmt.Fprintf(&b, "    - {%s}\n", strings.Join(members, ", "))
+			b = fmt.Appendf(b, "    - %s\n", marshal(g))
 		}
 	}
-	return []byte(b.String())
+	return b
 }
 
-// quote returns a text as a string of JSON, which YAML reads too.
-func quote(s string) string {
-	b, _ := json.Marshal(s) // cannot fail for a string
-	return string(b)
+func marshal(v any) []byte {
+	b, _ := json.Marshal(v) // cannot fail for these
+	return b
 }

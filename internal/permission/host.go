@@ -1,12 +1,16 @@
 package permission
 
-import "strings"
+import (
+	"strings"
+
+	"loki/internal/pattern"
+)
 
 // reaches reports whether a rule holds for calls that send to a host, "" for calls that send nothing to a host of the
 // model's choice, and how specific the pattern is that matches.
 func (r *Rule) reaches(host string) (specificity int, ok bool) {
 	for _, p := range r.Hosts {
-		if host != "" && glob(p, host) {
+		if host != "" && pattern.Text(p, host) {
 			specificity, ok = max(specificity, literals(p)), true
 		}
 	}

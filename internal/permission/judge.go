@@ -232,7 +232,7 @@ func (j *Judge) rules(name, host string) []*Rule {
 	names := toolNames(name)
 	for i := range j.o.Rules.List {
 		r := &j.o.Rules.List[i]
-		if !slices.ContainsFunc(names, func(n string) bool { return glob(r.Tool, n) }) {
+		if !slices.ContainsFunc(names, func(n string) bool { return pattern.Text(r.Tool, n) }) {
 			if r = r.widened(j.o.ShellTools); r == nil || strings.HasPrefix(name, mcpPrefix) {
 				continue
 			}
@@ -298,7 +298,7 @@ func (j *Judge) targetOf(call Call, rules []*Rule) (t target, ambiguous string) 
 			members, _ := t.args.value("arguments").(map[string]any)
 			t.args, ambiguous = newArguments(members, true)
 		}
-		t.ReadOnly = t.ReadOnly && (listing || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return glob(p, server) }))
+		t.ReadOnly = t.ReadOnly && (listing || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return pattern.Text(p, server) }))
 	}
 	if t.ReadOnly {
 		t.use = Reading

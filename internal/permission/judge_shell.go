@@ -45,11 +45,12 @@ type outcome struct {
 	firm     bool          // not even default: allow allows it
 	offered  bool          // level is for calls that ask for it
 
-	uncertain string                   // why a rule that asks or denies may be about a command
-	mentioned map[sandbox.Level]string // why a rule about a path may be about a file that a command uses, from a level on
-	named     *Rule                    // that denies a file which the text names, for calls that the sandbox does not keep from it
-	hidden    string                   // why the text may run what is not seen
-	files     bool                     // see Verdict.Files
+	uncertain doubt                   // why it is not known whether a rule that asks or denies is about a command
+	mentioned map[sandbox.Level]doubt // the same for rules about a path and the files that a command uses, from a level on
+	named     *Rule                   // that denies a file which the text names, for calls that the sandbox does not keep from it
+	hidden    doubt                   // why the text may run what is not seen
+	altered   doubt                   // why a command may do something else than its words say
+	files     bool                    // see Verdict.Files
 }
 
 // stop notes that a rule asks about a part or denies it, and the grants after which it would not ask.
@@ -72,11 +73,7 @@ func (o *outcome) leave(reason string, grants ...Grant) {
 		o.open = append(o.open, reason)
 	}
 	o.exact = o.exact || len(grants) == 0
-	for _, g := range grants {
-		if !slices.Contains(o.grants, g) {
-			o.grants = append(o.grants, g)
-		}
-	}
+	o.grants = union(o.grants, grants)
 }
 
 // allow notes that a rule allows a part.
@@ -167,21 +164,8 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 		o = outcome{action: Allow, covered: true, named: o.named, files: true}
 		o.allow(w.exact.rule)
 	}
-	var v Verdict
-	if doubt := cmp.Or(o.uncertain, o.hidden); o.action == Allow && w.exceptions && doubt != "" {
-		if o.exact = o.uncertain == "" || o.exact; !o.covered {
-			o.level = ""
-		}
-		reasons := []string{doubt}
-		if j.o.Sandboxed && args.above(cmp.Or(o.level, sandbox.Read)) {
-			reasons = append(reasons, args.wish())
-		}
-		v = j.asked(tool, args, &o, cmp.Or(args.Sandbox, o.level, sandbox.Read), few(reasons))
-	} else {
-		v = j.conclude(tool, args, &o)
-	}
-	v.Files = o.files
-	if o.named != nil && v.Level == sandbox.Full && v.Action != Deny {
+	v := j.conclude(tool, args, &o, w.exceptions)
+	if v.Files = o.files; o.named != nil && v.Level == sandbox.Full && v.Action != Deny {
 		return ruled(o.named) // nothing keeps the call from the file
 	}
 	return v
@@ -189,15 +173,14 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 
 // judgeParts judges the commands of a text and the files that it opens, in all languages in which the shell may read it.
 func (j *Judge) judgeParts(tool, text string, rules []*Rule) outcome {
-	o := outcome{action: Allow, covered: true, mentioned: make(map[sandbox.Level]string)}
-	altered := ""
+	o := outcome{action: Allow, covered: true, mentioned: make(map[sandbox.Level]doubt)}
 	if len(j.langs) == 0 {
 		o.hidden = "commands for this shell are not analyzed"
 	}
 	left := maxCommands
 	for _, lang := range j.langs {
 		a := j.analyze(text, lang, 0, []string{j.tree.root}, &left)
-		o.hidden, altered = cmp.Or(o.hidden, a.hidden), cmp.Or(altered, a.altered)
+		o.hidden, o.altered = cmp.Or(o.hidden, a.hidden), cmp.Or(o.altered, a.altered)
 		for i := range a.commands {
 			a.commands[i].dirs = a.dirs
 			j.judgeCommand(&o, tool, &a.commands[i], rules, false, false)
@@ -209,52 +192,53 @@ func (j *Judge) judgeParts(tool, text string, rules []*Rule) outcome {
 			j.judgeAccess(&o, tool, f, a.dirs, rules)
 		}
 	}
-	if why := cmp.Or(o.hidden, altered); why != "" {
+	if why := cmp.Or(o.hidden, o.altered); why != "" {
 		o.open, o.firm = nil, true
-		o.leave(why)
+		o.leave(string(why))
 	} else if o.harmless && len(o.open) == 0 && !plain(strings.TrimSpace(text)) && !j.o.Sandboxed {
 		o.leave("shells may differ in what they make of the text")
 	}
 	return o
 }
 
-// conclude gives the verdict on a text from what is known about its parts.
-func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
-	switch {
+// conclude gives the verdict on a text from what is known about its parts. exceptions says that there are rules which what is hidden
+// may be about.
+func (j *Judge) conclude(tool string, args shellArguments, o *outcome, exceptions bool) Verdict {
+	have := sandbox.Read // up to which the text is allowed
+	if o.covered && o.level != "" {
+		have = o.level
+	}
+	switch doubt := cmp.Or(o.uncertain, o.hidden); {
 	case o.action == Deny:
 		return Verdict{Action: Deny, Decided: true, Rule: o.rule, Reason: few(o.reasons)}
 	case o.action == Ask:
-		reasons := o.reasons
-		if j.o.Sandboxed && args.above(sandbox.Read) {
-			reasons = append(reasons, args.wish())
-		}
-		v := j.asked(tool, args, o, cmp.Or(args.Sandbox, sandbox.Read), few(reasons))
+		v := j.asked(tool, args, o, sandbox.Read, o.reasons...)
 		v.Rule = o.rule
 		return v
+	case exceptions && doubt != "":
+		o.exact = o.exact || o.uncertain == ""
+		return j.asked(tool, args, o, have, string(doubt))
 	}
 	v := Verdict{Action: Allow, Decided: true, Level: sandbox.Full}
 	if o.covered {
 		v.Rule = o.rule
 	}
 	ok, why := o.covered, few(o.open)
-	if j.o.Sandboxed {
-		have := sandbox.Read
-		if o.covered && o.level != "" {
-			have = o.level
-		}
+	switch {
+	case j.o.Sandboxed:
 		if v.Level = cmp.Or(args.Sandbox, have); o.offered && args.Sandbox == "" {
 			v.Level = sandbox.Read
 		}
 		ok = have.Covers(v.Level) && (v.Level != sandbox.Network || have != sandbox.Network || o.reaches(args.Hosts))
 		why = shellArguments{Sandbox: v.Level, Hosts: args.Hosts}.wish()
-	} else if ok && o.level != "" && o.level != sandbox.Full {
+	case ok && o.level != "" && o.level != sandbox.Full:
 		ok, why = false, "the rule allows it in the sandbox only, and there is none here"
-	} else {
+	default:
 		v.Harmless = ok && o.harmless
 	}
 	for _, from := range sandbox.Levels() {
 		if about := o.mentioned[from]; about != "" && v.Level.Covers(from) {
-			return j.asked(tool, args, o, v.Level, about)
+			return j.asked(tool, args, o, v.Level, string(about))
 		}
 	}
 	switch {
@@ -263,8 +247,7 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome) Verdict {
 	case j.o.Rules.Default == Deny:
 		return Verdict{Action: Deny, Decided: true, Reason: why}
 	}
-	v = j.asked(tool, args, o, v.Level, why)
-	if j.o.Sandboxed && v.Level == sandbox.Write {
+	if v = j.asked(tool, args, o, v.Level, why); j.o.Sandboxed && v.Level == sandbox.Write {
 		v.Wider = []Grant{everyWrite} // nothing else than the level is asked about
 	}
 	return v
@@ -275,28 +258,24 @@ func (o *outcome) reaches(hosts []string) bool {
 	return o.hosts == nil || !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(strings.Fields(*o.hosts), h) })
 }
 
-// asked is the verdict that the user has to consent to the text at a level. Where a level is held, a lasting answer is for
-// this very text at this level.
-func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbox.Level, why string) Verdict {
-	v := Verdict{Action: Ask, Decided: true, Level: level, Reason: why, Always: o.grants}
-	if !j.o.Sandboxed {
-		v.Level = sandbox.Full
-	}
-	if o.exact || j.o.Sandboxed || len(v.Always) == 0 {
-		v.Always = nil
-		if strange(args.Command) == "" {
-			v.Always = []Grant{{Tool: tool, Text: strings.TrimSpace(args.Command)}}
+// asked is the verdict that the user has to consent to the text, at level if the call asks for none. Where a level is held, a lasting
+// answer is for this very text at this level.
+func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbox.Level, why ...string) Verdict {
+	v := Verdict{Action: Ask, Decided: true, Level: sandbox.Full, Always: o.grants}
+	exact := Grant{Tool: tool, Text: strings.TrimSpace(args.Command)}
+	if j.o.Sandboxed {
+		v.Level = cmp.Or(args.Sandbox, level)
+		if exact.Level = v.Level; v.Level == sandbox.Network {
+			exact.Hosts = strings.Join(args.Hosts, " ")
+		}
+		if args.above(level) {
+			why = append(why, args.wish())
 		}
 	}
-	if !j.o.Sandboxed {
-		return v
-	}
-	hosts := ""
-	if v.Level == sandbox.Network {
-		hosts = strings.Join(args.Hosts, " ")
-	}
-	for i := range v.Always {
-		v.Always[i].Level, v.Always[i].Hosts = v.Level, hosts
+	if v.Reason = few(why); j.o.Sandboxed || o.exact || len(v.Always) == 0 {
+		if v.Always = nil; strange(args.Command) == "" {
+			v.Always = []Grant{exact}
+		}
 	}
 	return v
 }
@@ -304,15 +283,15 @@ func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbo
 // judgeCommand judges a command and those that it runs. within says that another command runs it, and named that a
 // rule has judged it with that one.
 func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule, within, named bool) {
-	d := j.decide(c, rules)
+	d := decide(c, rules)
 	o.uncertain = cmp.Or(o.uncertain, d.uncertain)
 	for i := range c.loose {
-		if l := j.decide(&c.loose[i], rules); l.rule != nil && l.rule.Action != Allow && !l.rule.whole() {
-			o.uncertain = cmp.Or(o.uncertain, shown(c.words)+" may run what a rule is about: "+l.rule.String())
+		if l := decide(&c.loose[i], rules); l.rule != nil && l.rule.Action != Allow && !l.rule.whole() {
+			o.uncertain.note("%s may run what a rule is about: %s", shown(c.words), l.rule)
 		}
 	}
 	j.mention(o, c, rules)
-	grants, why := j.suggest(tool, c), ""
+	grants, why := suggest(tool, c), ""
 	switch {
 	case d.rule != nil && d.rule.Action != Allow:
 		o.stop(d.rule, grants...)
@@ -346,10 +325,10 @@ type decision struct {
 	rule      *Rule    // nil if none decides
 	fixed     []string // the words of the rule's pattern before the first with a wildcard
 	wild      bool     // the pattern has a wildcard
-	uncertain string   // why it cannot be known whether a rule that asks or denies is about the command
+	uncertain doubt    // why it cannot be known whether a rule that asks or denies is about the command
 }
 
-func (j *Judge) decide(c *command, rules []*Rule) (d decision) {
+func decide(c *command, rules []*Rule) (d decision) {
 	var best match
 	for _, r := range rules {
 		if r.whole() {
@@ -363,9 +342,9 @@ func (j *Judge) decide(c *command, rules []*Rule) (d decision) {
 			if len(p) == 0 {
 				continue
 			}
-			switch hit := j.matchCommand(p, c, r.Action != Allow); {
+			switch hit := matchCommand(p, c, r.Action != Allow); {
 			case hit == maybe && r.Action != Allow:
-				d.uncertain = "it cannot be known whether " + shown(c.words) + " is what a rule is about: " + r.String()
+				d.uncertain = doubt("it cannot be known whether " + shown(c.words) + " is what a rule is about: " + r.String())
 			case hit == yes:
 				if best.add(r, literals(text)); best.rule == r {
 					end := slices.IndexFunc(p, func(w string) bool { return strings.Contains(w, "*") })
@@ -384,25 +363,22 @@ func (j *Judge) decide(c *command, rules []*Rule) (d decision) {
 
 // matchCommand compares a command with a pattern. A strict comparison also knows the program by its file name, in any
 // letters' case, and with options before its subcommand.
-func (j *Judge) matchCommand(pattern []string, c *command, strict bool) truth {
+func matchCommand(pattern []string, c *command, strict bool) truth {
 	words := slices.Clone(c.words)
 	if words[0].text = programName(words[0].text); strict {
 		words[0].text = strings.TrimSuffix(strings.ToLower(words[0].text[strings.LastIndexAny(words[0].text, `/\`)+1:]), ".exe")
 	}
 	best := max(matchWords(pattern, c.words, strict), matchWords(pattern, words, strict))
-	if strict {
-		if slices.Contains(families, words[0].text) {
-			// Options before the subcommand do not change what the rule is about. Of other programs than git it is not
-			// known which take a value.
-			for i := subcommandOf(words); i > 0 && i < len(words); i++ {
-				hit := matchWords(pattern, append([]word{words[0]}, words[i:]...), true)
-				if best = max(best, hit); words[0].is("git") || !words[i-1].isOption() {
-					break
-				}
-				if i+1 < len(words) {
-					best = max(best, min(maybe, matchWords(pattern, append([]word{words[0]}, words[i+1:]...), true)))
-				}
-			}
+	if !strict || !slices.Contains(families, words[0].text) {
+		return best
+	}
+	// Options before the subcommand do not change what the rule is about. Of other programs than git it is not known which take a value.
+	for i := subcommandOf(words); i > 0 && i < len(words); i++ {
+		if best = max(best, matchWords(pattern, append(words[:1:1], words[i:]...), true)); words[0].is("git") || !words[i-1].isOption() {
+			break
+		}
+		if i+1 < len(words) {
+			best = max(best, min(maybe, matchWords(pattern, append(words[:1:1], words[i+1:]...), true)))
 		}
 	}
 	return best
@@ -410,20 +386,15 @@ func (j *Judge) matchCommand(pattern []string, c *command, strict bool) truth {
 
 // judgeAccess judges a file that a redirection opens.
 func (j *Judge) judgeAccess(o *outcome, tool string, f access, dirs []string, rules []*Rule) {
-	verb := "written"
-	if f.use == Reading {
-		verb = "read"
-	}
 	if !f.path.known() || f.path.text == "" {
 		o.firm = true
-		o.leave("a file is " + verb + " whose name is not known")
+		o.leave("a file is " + map[Access]string{Reading: "read", Writing: "written"}[f.use] + " whose name is not known")
 		j.mention(o, &command{words: []word{{}, f.path}, dirs: dirs}, rules)
 		return
 	}
 	l := j.tree.locate(f.path.text, dirs)
-	about := slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return len(r.Paths) == 0 || !r.isFor(f.use) })
 	grants := pathGrants(tool, f.use, l)
-	switch r := j.bestFor(about, l); {
+	switch r := j.tree.best(forPaths(rules, f.use), l); {
 	case r != nil && r.Action != Allow:
 		o.stop(r, grants...)
 	case r != nil:

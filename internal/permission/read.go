@@ -74,6 +74,17 @@ func action(n *yamldoc.Node) Action { return oneOf(n, Allow, Ask, Deny) }
 // check returns what is wrong with a pattern, and what to do about it; empty if nothing is.
 type check func(pattern string) (problem, hint string)
 
+// report reports at a node a text that is empty, or what is wrong with it.
+func (wrong check) report(n *yamldoc.Node, s string) {
+	if strings.TrimSpace(s) == "" {
+		n.Errorf("must not be empty")
+	} else if wrong != nil {
+		if problem, hint := wrong(s); problem != "" {
+			n.Errorf("the pattern %q %s", s, problem).Hint = hint
+		}
+	}
+}
+
 // texts reads a text or a list of them, none of which is empty; nothing if there is no node.
 func texts(n *yamldoc.Node, wrong check) (list []string) {
 	if n == nil {
@@ -88,15 +99,9 @@ func texts(n *yamldoc.Node, wrong check) (list []string) {
 	}
 	for _, item := range items {
 		s, ok := item.Text()
-		switch {
-		case ok && strings.TrimSpace(s) == "":
-			item.Errorf("must not be empty")
-		case ok && wrong != nil:
-			if problem, hint := wrong(s); problem != "" {
-				item.Errorf("the pattern %q %s", s, problem).Hint = hint
-			}
+		if list = append(list, s); ok {
+			wrong.report(item, s)
 		}
-		list = append(list, s)
 	}
 	return list
 }
@@ -205,18 +210,14 @@ func readShort(e yamldoc.Entry) []Rule {
 	var rules []Rule
 	for p := range e.Node.Map().All() {
 		rule := Rule{Tool: e.Key, Action: action(p.Node), Origin: origin(p.Node)}
-		patterns, wrong := &rule.Paths, wrongPath
+		patterns, wrong := &rule.Paths, check(wrongPath)
 		if e.Key == "execute_command" {
 			patterns, wrong = &rule.Commands, wrongCommand
 		}
 		if p.Key != "*" { // which is whatever the tool does
 			*patterns = []string{p.Key}
 		}
-		if problem, hint := wrong(p.Key); strings.TrimSpace(p.Key) == "" {
-			p.Node.Errorf("the pattern is empty")
-		} else if problem != "" {
-			p.Node.Errorf("the pattern %q %s", p.Key, problem).Hint = hint
-		}
+		wrong.report(p.Node, p.Key)
 		rules = append(rules, rule)
 	}
 	return rules

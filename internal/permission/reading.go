@@ -88,22 +88,13 @@ func (j *Judge) reads(c *command) string {
 		if strings.ContainsAny(w.text, "=:") {
 			return "it is not known what " + shown(c.words) + " reads"
 		}
-		if l := j.tree.locate(w.text, c.dirs); (!l.inside || l.closed != "") && !j.readingAllowed(l) {
-			return w.text + " is outside the workspace " + j.tree.root
+		if l := j.tree.locate(w.text, c.dirs); !l.inside || l.closed != "" {
+			if r := j.tree.best(forPaths(j.rules(j.o.ShellTools[0], ""), Reading), l); r == nil || r.Action != Allow {
+				return w.text + " is outside the workspace " + j.tree.root
+			}
 		}
 	}
 	return ""
-}
-
-// readingAllowed reports whether a rule with a path allows shell tools to read a file.
-func (j *Judge) readingAllowed(l located) bool {
-	var best match
-	for _, r := range j.rules(j.o.ShellTools[0], "") {
-		if n, ok := j.tree.matches(r, l); ok && r.Access != Writing && len(r.Paths) > 0 {
-			best.add(r, n)
-		}
-	}
-	return best.rule != nil && best.rule.Action == Allow
 }
 
 // HarmlessEnvironment returns an environment, as from os.Environ, for a command that runs

@@ -164,7 +164,7 @@ func (r *Rule) widened(shells []string) *Rule {
 	if !r.about("") || len(r.Arguments) > 0 || len(r.Hosts) > 0 {
 		return nil
 	}
-	named := func(tool string) bool { return glob(r.Tool, tool) }
+	named := func(tool string) bool { return pattern.Text(r.Tool, tool) }
 	reads := slices.ContainsFunc(readingTools, named) || slices.ContainsFunc(shells, named)
 	if !reads && !slices.ContainsFunc(writingTools, named) {
 		return nil // it is about a tool of the user or of a server

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,17 +14,14 @@ import (
 // dialectOf returns the languages in which the shell of a name may read a text, none if the text cannot be
 // analyzed. What is called sh may be any of several shells.
 func dialectOf(name string) []syntax.LangVariant {
-	switch name {
-	case "bash", "rbash":
-		return []syntax.LangVariant{syntax.LangBash}
-	case "sh", "ash", "dash", "busybox":
-		return []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash}
-	case "ksh", "mksh", "oksh", "ksh93":
-		return []syntax.LangVariant{syntax.LangMirBSDKorn, syntax.LangBash}
-	case "zsh":
-		return []syntax.LangVariant{syntax.LangZsh, syntax.LangBash}
+	first, ok := map[string]syntax.LangVariant{
+		"bash": syntax.LangBash, "rbash": syntax.LangBash, "zsh": syntax.LangZsh, "sh": syntax.LangPOSIX, "ash": syntax.LangPOSIX, "dash": syntax.LangPOSIX, "busybox": syntax.LangPOSIX,
+		"ksh": syntax.LangMirBSDKorn, "mksh": syntax.LangMirBSDKorn, "oksh": syntax.LangMirBSDKorn, "ksh93": syntax.LangMirBSDKorn,
+	}[name]
+	if !ok {
+		return nil
 	}
-	return nil
+	return slices.Compact([]syntax.LangVariant{first, syntax.LangBash})
 }
 
 const (
@@ -43,9 +41,18 @@ type analysis struct {
 	commands []command
 	accesses []access
 	dirs     []string // where commands may run
-	// hidden says why the text may run commands that are not in commands, altered why a command may do something
-	// else than its words say. Empty if neither is so.
-	hidden, altered string
+	hidden   doubt    // why the text may run commands that are not in commands
+	altered  doubt    // why a command may do something else than its words say
+}
+
+// doubt is why something is not known, empty if it is.
+type doubt string
+
+// note keeps the first reason.
+func (d *doubt) note(format string, args ...any) {
+	if *d == "" {
+		*d = doubt(fmt.Sprintf(format, args...))
+	}
 }
 
 // access is a file that a redirection opens.
@@ -56,18 +63,18 @@ type access struct {
 
 // analyze returns what a text does in a language, in the directories dirs.
 func (j *Judge) analyze(text string, lang syntax.LangVariant, deep int, dirs []string, left *int) *analysis {
-	a := &analysis{j: j, lang: lang, deep: deep, dirs: slices.Clone(dirs), left: left, hidden: strange(text)}
+	a := &analysis{j: j, lang: lang, deep: deep, dirs: slices.Clone(dirs), left: left, hidden: doubt(strange(text))}
 	switch {
 	case len(text) > maxText:
-		a.hide("the text is too long")
+		a.hidden.note("the text is too long")
 		return a
 	case deep > maxNested:
-		a.hide("too many commands within commands")
+		a.hidden.note("too many commands within commands")
 		return a
 	}
 	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		a.hide("the text cannot be read as %s: %v", lang, err)
+		a.hidden.note("the text cannot be read as %s: %v", lang, err)
 		return a
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
@@ -75,20 +82,6 @@ func (j *Judge) analyze(text string, lang syntax.LangVariant, deep int, dirs []s
 		return *a.left >= 0
 	})
 	return a
-}
-
-// hide notes the first reason for which the text may run what is not seen.
-func (a *analysis) hide(format string, args ...any) {
-	if a.hidden == "" {
-		a.hidden = fmt.Sprintf(format, args...)
-	}
-}
-
-// alter notes the first reason for which commands may do something else than their words say.
-func (a *analysis) alter(format string, args ...any) {
-	if a.altered == "" {
-		a.altered = fmt.Sprintf(format, args...)
-	}
 }
 
 // node looks at one node of the text; those below it have their turn, too.
@@ -102,45 +95,44 @@ func (a *analysis) node(n syntax.Node) {
 		a.assign(n)
 	case *syntax.DeclClause:
 		if v := n.Variant.Value; v != "export" && v != "local" && v != "readonly" {
-			a.hide("%s can change what variables mean", v)
+			a.hidden.note("%s can change what variables mean", v)
 		}
-		a.commands = append(a.commands, command{words: []word{{text: n.Variant.Value}, {text: string(rune(hole)), many: true}}})
+		a.commands = append(a.commands, command{words: []word{{text: n.Variant.Value}, unknown}})
 	case *syntax.ParamExp:
-		if n.Param == nil || n.Excl || n.Flags != nil || n.NestedParam != nil || len(n.Modifiers) > 0 || n.GlobSubst != syntax.OptUnset ||
-			n.Index != nil && unsure(n.Index) || n.Slice != nil && (n.Slice.Offset != nil && unsure(n.Slice.Offset) || n.Slice.Length != nil && unsure(n.Slice.Length)) || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
-			a.hide("the text has an expansion that can run code")
+		if n.Param == nil || n.Excl || n.Flags != nil || n.NestedParam != nil || len(n.Modifiers) > 0 || n.GlobSubst != syntax.OptUnset || unsure(n.Index) ||
+			n.Slice != nil && (unsure(n.Slice.Offset) || unsure(n.Slice.Length)) || n.Exp != nil && n.Exp.Op == syntax.OtherParamOps {
+			a.hidden.note("the text has an expansion that can run code")
 		}
 	case *syntax.ArithmExp, *syntax.ArithmCmd, *syntax.LetClause, *syntax.CStyleLoop:
 		if unsure(n) { // shells evaluate the values of variables in it again, substitutions included
-			a.hide("an expression with values that are not known to be numbers")
+			a.hidden.note("an expression with values that are not known to be numbers")
 		}
 	case *syntax.BinaryTest:
-		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
-			for _, x := range []syntax.TestExpr{n.X, n.Y} {
-				if w, ok := x.(*syntax.Word); !ok || strings.Trim(w.Lit(), "0123456789-") != "" || w.Lit() == "" {
-					a.hide("a comparison of values that are not known to be numbers")
-				}
-			}
+		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr && (unsure(n.X) || unsure(n.Y)) {
+			a.hidden.note("a comparison of values that are not known to be numbers")
 		}
 	case *syntax.UnaryTest:
 		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
-			a.hide("a test that evaluates its operand")
+			a.hidden.note("a test that evaluates its operand")
 		}
 	case *syntax.Word:
 		if lit := n.Lit(); a.lang == syntax.LangZsh && len(lit) > 1 && (lit[0] == '=' || strings.ContainsAny(lit, "(^#")) {
-			a.hide("a word with a special meaning in zsh")
+			a.hidden.note("a word with a special meaning in zsh")
 		}
 	case *syntax.CoprocClause, *syntax.TestDecl:
-		a.hide("the text has a construct that is not analyzed")
+		a.hidden.note("the text has a construct that is not analyzed")
 	}
 }
 
 // unsure reports whether an expression has anything but numbers in it.
 func unsure(x syntax.Node) (found bool) {
+	if x == nil {
+		return false
+	}
 	for n := range syntax.Preorder(x) {
 		switch n := n.(type) {
 		case *syntax.Lit:
-			found = found || strings.Trim(n.Value, "0123456789@*") != ""
+			found = found || strings.Trim(n.Value, "0123456789@*-") != ""
 		case *syntax.ParamExp, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.FlagsArithm, *syntax.ExtGlob:
 			found = true
 		}
@@ -149,48 +141,46 @@ func unsure(x syntax.Node) (found bool) {
 }
 
 // quiet are variables that change how programs print or what they are asked to build, and not which code they run.
-const quiet = " LANG LANGUAGE TZ TERM NO_COLOR FORCE_COLOR CI NODE_ENV GOOS GOARCH GOARM CGO_ENABLED DEBUG VERBOSE RUST_BACKTRACE RUST_LOG RAILS_ENV APP_ENV PYTHONUNBUFFERED GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS DEBIAN_FRONTEND "
+var quiet = strings.Fields(`LANG LANGUAGE TZ TERM NO_COLOR FORCE_COLOR CI NODE_ENV GOOS GOARCH GOARM CGO_ENABLED DEBUG VERBOSE RUST_BACKTRACE RUST_LOG RAILS_ENV APP_ENV PYTHONUNBUFFERED GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS DEBIAN_FRONTEND`)
+
+// private are names of variables that programs do not read. Those of npm and of proxies are read in lower case, too.
+var private = regexp.MustCompile(`^[a-z0-9_]+$`)
 
 // assign looks at an assignment, also one before a command or in export.
 func (a *analysis) assign(n *syntax.Assign) {
 	if n.Name == nil {
-		a.hide("a declaration whose words are not known")
+		a.hidden.note("a declaration whose words are not known")
 		return
 	}
 	name := n.Name.Value
-	lower := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && a.lang != syntax.LangZsh && !strings.HasPrefix(name, "npm_") && !strings.HasSuffix(name, "_proxy")
-	if !lower && !strings.HasPrefix(name, "LC_") && !strings.Contains(quiet, " "+name+" ") {
-		a.alter("the variable %s can change what programs do", name)
+	lower := private.MatchString(name) && a.lang != syntax.LangZsh && !strings.HasPrefix(name, "npm_") && !strings.HasSuffix(name, "_proxy")
+	if !lower && !strings.HasPrefix(name, "LC_") && !slices.Contains(quiet, name) {
+		a.altered.note("the variable %s can change what programs do", name)
 	}
-	if n.Array != nil && slices.ContainsFunc(n.Array.Elems, func(e *syntax.ArrayElem) bool { return e.Index != nil }) || n.Index != nil && unsure(n.Index) || n.Value != nil && evaluated(a.words(n.Value)) || n.Array != nil && a.lang == syntax.LangZsh {
-		a.hide("a value that can run code")
+	if n.Array != nil && (a.lang == syntax.LangZsh || slices.ContainsFunc(n.Array.Elems, func(e *syntax.ArrayElem) bool { return e.Index != nil })) ||
+		unsure(n.Index) || n.Value != nil && slices.ContainsFunc(a.words(n.Value), word.evaluated) {
+		a.hidden.note("a value that can run code")
 	}
-}
-
-// evaluated reports whether words hold a command that a shell may run when it looks at them again.
-func evaluated(words []word) bool {
-	return slices.ContainsFunc(words, func(w word) bool { return strings.Contains(w.text, "$(") || strings.Contains(w.text, "`") })
 }
 
 // redirect looks at what a redirection opens.
 func (a *analysis) redirect(r *syntax.Redirect) {
-	use := Writing
-	switch r.Op {
+	f := access{path: unknown, use: Writing}
+	switch lit := r.Word.Lit(); r.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn:
 		return
 	case syntax.RdrIn:
-		use = Reading
+		f.use = Reading
 	case syntax.DplOut:
-		if lit := r.Word.Lit(); lit != "" && strings.Trim(lit, "0123456789-") == "" {
+		if lit != "" && strings.Trim(lit, "0123456789-") == "" {
 			return
 		}
 	}
-	path := word{text: string(rune(hole))}
 	if words := a.words(r.Word); len(words) == 1 {
-		path = words[0]
+		f.path = words[0]
 	}
-	if !slices.ContainsFunc([]string{"/dev/null", "/dev/stdout", "/dev/stderr"}, path.is) {
-		a.accesses = append(a.accesses, access{path: path, use: use})
+	if !slices.ContainsFunc([]string{"/dev/null", "/dev/stdout", "/dev/stderr"}, f.path.is) {
+		a.accesses = append(a.accesses, f)
 	}
 }
 
@@ -201,28 +191,19 @@ func (a *analysis) call(c *syntax.CallExpr) {
 		words = append(words, a.words(w)...)
 	}
 	if *a.left--; *a.left < 0 {
-		a.hide("too many commands")
-		return
-	}
-	if len(words) == 0 {
-		if len(c.Args) > 0 {
-			a.hide("a command whose name is not known")
-		}
-		return
-	}
-	if cmd, ok := a.command(words, 0); ok {
-		a.commands = append(a.commands, cmd)
-	}
-	if words[0].is("cd") {
-		a.cd(words[1:])
+		a.hidden.note("too many commands")
+	} else if len(words) > 0 {
+		a.add(&a.commands, words, 0)
+	} else if len(c.Args) > 0 {
+		a.hidden.note("a command whose name is not known")
 	}
 }
 
 // cd notes that commands of the text may run somewhere else.
 func (a *analysis) cd(args []word) {
 	if len(args) != 1 || !args[0].known() || args[0].text == "" || args[0].text[0] == '-' || len(a.dirs) > maxDirs {
-		a.hide("cd to a directory that is not known")
-		a.alter("cd to a directory that is not known")
+		a.hidden.note("cd to a directory that is not known")
+		a.altered.note("cd to a directory that is not known")
 		return
 	}
 	for _, dir := range a.j.tree.locate(args[0].text, a.dirs).all {
@@ -231,6 +212,13 @@ func (a *analysis) cd(args []word) {
 		}
 	}
 }
+
+// Shells end a comment at a backslash at the end of its line. The parser takes the next line for more words of the command before it
+// (mvdan.cc/sh v3.14.1). Text in quotes may be mistaken for a comment.
+var (
+	backslashAtEnd     = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\\$`)
+	commentGoesOn = regexp.MustCompile("(?m)(?:^|[ \t;&|()<>`])#.*\\\\$")
+)
 
 // strange returns why shells, terminals and parsers may not agree on a text, empty if they do.
 func strange(text string) string {
@@ -242,25 +230,11 @@ func strange(text string) string {
 			return fmt.Sprintf("the text holds the character U+%04X", r)
 		}
 	}
-	if trimmed := strings.TrimRight(text, `\`); (len(text)-len(trimmed))%2 == 1 {
+	switch {
+	case backslashAtEnd.MatchString(text):
 		return "the text ends with a backslash"
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		// Shells end a comment there. The parser takes the next line for more words of the command before it
-		// (mvdan.cc/sh v3.14.1). Text in quotes may be mistaken for a comment.
-		if strings.HasSuffix(line, `\`) && comment(line) {
-			return "a line with a # ends with a backslash"
-		}
+	case commentGoesOn.MatchString(text):
+		return "a line with a # ends with a backslash"
 	}
 	return ""
-}
-
-// comment reports whether a line may have a comment.
-func comment(line string) bool {
-	for i := range len(line) {
-		if line[i] == '#' && (i == 0 || strings.IndexByte(" \t;&|()<>`", line[i-1]) >= 0) {
-			return true
-		}
-	}
-	return false
 }

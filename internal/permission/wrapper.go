@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -12,9 +13,8 @@ type command struct {
 	inner []command // those that it runs
 	at    int       // the number of its words before those of inner[0]; 0 if inner came out of a text
 	plain bool      // it does nothing but run inner
-	// loose are commands that it may run, if its options mean something else than was understood.
-	loose []command
-	dirs  []string // in which it may run
+	loose []command // that it may run, if its options mean something else than was understood
+	dirs  []string  // in which it may run
 }
 
 // wrapper is a program that runs another command, which is given as its arguments.
@@ -56,20 +56,20 @@ var wrappers = sync.OnceValue(func() map[string]wrapper {
 // shells run a text that comes after -c.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ksh93", "ash", "mksh", "rbash", "yash", "fish", "csh", "tcsh", "elvish", "nu", "xonsh", "pwsh", "powershell"}
 
-// command returns what the words run. ok is false if the name of the program is not known.
-func (a *analysis) command(words []word, depth int) (cmd command, ok bool) {
+// add adds to list what the words run, if the name of the program is known. It reports whether it is.
+func (a *analysis) add(list *[]command, words []word, depth int) bool {
 	if !words[0].known() || words[0].text == "" {
-		a.hide("a command whose name is not known")
-		return cmd, false
+		a.hidden.note("a command whose name is not known")
+		return false
 	}
 	if *a.left--; depth > maxNested || *a.left < 0 {
-		a.hide("too many commands within commands")
-		return cmd, false
+		a.hidden.note("too many commands within commands")
+		return false
 	}
 	if len(words) > maxWords {
-		words = append(words[:maxWords:maxWords], word{text: string(rune(hole)), many: true})
+		words = append(words[:maxWords:maxWords], unknown)
 	}
-	cmd = command{words: words, dirs: a.dirs}
+	cmd := command{words: words, dirs: a.dirs}
 	name, args := strings.ToLower(words[0].text[strings.LastIndexByte(words[0].text, '/')+1:]), words[1:]
 	w, wraps := wrappers()[name]
 	if short, ok := strings.CutPrefix(name, "g"); ok && !wraps { // as GNU programs are called on other systems
@@ -77,76 +77,75 @@ func (a *analysis) command(words []word, depth int) (cmd command, ok bool) {
 			name = short
 		}
 	}
+	has := func(test func(word) bool) bool { return slices.ContainsFunc(args, test) }
 	switch {
 	case slices.Contains(shells, name):
 		a.shell(&cmd, args)
 	case name == "find" || name == "fd" || name == "fdfind":
-		a.found(&cmd, args, depth)
+		a.found(&cmd, args, depth, name != "find")
 	case name == "command" && len(args) > 0 && (args[0].is("-v") || args[0].is("-V")):
 	case wraps:
 		a.wrapped(&cmd, w, name, args, depth)
-	case name == "at" || name == "batch" || name == "newgrp":
-		a.hide("%s runs what it reads", name)
 	case name == "trap" && len(args) > 1:
 		a.nested(&cmd, args[:len(args)-1])
 		cmd.plain = true
-	case slices.Contains([]string{"alias", "hash", "enable", "bind", "complete", "compgen", "fc"}, name):
-		a.hide("%s can change what commands mean", name)
-	case slices.Contains([]string{"read", "unset", "mapfile", "readarray", "getopts", "printf", "test", "[", "wait", "set", "shift", "export", "declare", "typeset"}, name):
-		array := slices.ContainsFunc(args, func(w word) bool { return w.is("-v") || w.is("-p") || w.is("-C") })
-		if evaluated(args) || array && slices.ContainsFunc(args, func(w word) bool { return !w.known() }) || name == "read" && slices.ContainsFunc(args, func(w word) bool { return !w.known() }) {
-			a.hide("the shell may evaluate a word of %s", name)
-		}
+	case slices.Contains(deceivers, name):
+		a.hidden.note("%s runs what it reads, or changes what commands mean", name)
+	case slices.Contains(evaluators, name) && (has(word.evaluated) ||
+		has(func(w word) bool { return !w.known() }) && (name == "read" || has(func(w word) bool { return w.is("-v") || w.is("-p") || w.is("-C") }))):
+		a.hidden.note("the shell may evaluate a word of %s", name)
 	}
-	return cmd, true
+	*list = append(*list, cmd)
+	if words[0].is("cd") || words[0].is("pushd") {
+		a.cd(args)
+	}
+	return true
 }
+
+var (
+	// deceivers run what they read, or change what commands mean.
+	deceivers = strings.Fields(`at batch newgrp alias hash enable bind complete compgen fc`)
+	// evaluators are parts of shells that evaluate a name of a variable, with what is in its brackets.
+	evaluators = strings.Fields(`read unset mapfile readarray getopts printf test [ wait set shift export declare typeset`)
+)
 
 // wrapped handles the programs that run another.
 func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, depth int) {
 	rest, sure := w.options(args)
 	for len(rest) > 0 && (name == "env" || name == "sudo" || name == "doas") && strings.Contains(rest[0].text, "=") {
 		variable, _, _ := strings.Cut(rest[0].text, "=")
-		sure = sure && strings.Contains(quiet, " "+variable+" ")
-		rest = rest[1:]
+		sure, rest = sure && slices.Contains(quiet, variable), rest[1:]
 	}
 	if texts := w.textsOf(args); len(texts) > 0 {
 		for _, text := range texts {
-			if sure = false; name == "env" { // what follows is appended
-				a.nested(cmd, append([]word{text}, rest...))
-			} else {
-				a.nested(cmd, []word{text})
+			if sure = false; name != "env" { // to whose text the rest is appended
+				rest = nil
 			}
+			a.nested(cmd, append([]word{text}, rest...))
 		}
 		rest = nil
 	}
 	rest = rest[min(w.skip, len(rest)):]
 	cmd.plain = w.plain && sure
-	if name == "xargs" {
-		rest = slices.Clone(rest)
-		for i, o := range args[:len(args)-len(rest)] {
-			if strings.HasPrefix(o.text, "-I") { // any word may hold its mark
-				for k := range rest {
-					if mark := strings.TrimPrefix(o.text, "-I"); k > 0 || mark == "" && i+1 < len(args) && strings.Contains(rest[0].text, args[i+1].text) || mark != "" && strings.Contains(rest[0].text, mark) {
-						rest[k] = word{text: string(rune(hole)), many: true}
-					}
-				}
+	if name == "xargs" && len(rest) > 0 {
+		options := args[:len(args)-len(rest)]
+		rest = append(slices.Clone(rest), unknown)
+		for k := range rest {
+			// Any word may hold the mark that -I names.
+			if slices.ContainsFunc(options, func(o word) bool { return strings.HasPrefix(o.text, "-I") }) && (k > 0 || slices.ContainsFunc(options, func(o word) bool {
+				mark := strings.TrimPrefix(o.text, "-I")
+				return mark != "" && strings.Contains(rest[0].text, mark)
+			})) {
+				rest[k] = unknown
 			}
-		}
-		if len(rest) > 0 {
-			rest = append(rest, word{text: string(rune(hole)), many: true})
 		}
 	}
 	if len(rest) > 0 && w.text {
 		a.nested(cmd, rest)
-	} else if len(rest) > 0 && name != "ssh" {
-		if in, ok := a.command(rest, depth+1); ok {
-			cmd.inner, cmd.at = append(cmd.inner, in), len(cmd.words)-len(rest)
-		}
-		if rest[0].is("cd") || rest[0].is("pushd") {
-			a.cd(rest[1:])
-		}
+	} else if len(rest) > 0 && name != "ssh" && a.add(&cmd.inner, rest, depth+1) {
+		cmd.at = len(cmd.words) - len(rest)
 	}
-	if w.plain && sure {
+	if cmd.plain {
 		return
 	}
 	// Any of the words may be the first of the command, and any of them a text.
@@ -161,8 +160,8 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 			cmd.loose = append(cmd.loose, command{words: args[i:], dirs: a.dirs})
 		}
 	}
-	if slices.ContainsFunc(args, func(o word) bool { return o.many && o.isOption() }) && len(args) == 1 {
-		a.hide("%s runs a command that is not known", name)
+	if len(args) == 1 && args[0].many {
+		a.hidden.note("%s runs a command that is not known", name)
 	}
 }
 
@@ -170,11 +169,11 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 func (w wrapper) textsOf(args []word) (texts []word) {
 	for i, o := range args {
 		name, value, joined := strings.Cut(strings.TrimPrefix(o.text, "--"), "=")
+		at := strings.IndexAny(o.text, w.texts)
 		switch {
 		case w.texts == "" || !o.isOption():
 			continue
 		case !strings.HasPrefix(o.text, "--"):
-			at := strings.IndexAny(o.text, w.texts)
 			if at < 0 || strings.ContainsAny(o.text[1:at], w.value) {
 				continue
 			}
@@ -185,8 +184,8 @@ func (w wrapper) textsOf(args []word) (texts []word) {
 		}
 		if o.text = value; joined {
 			texts = append(texts, o)
-		} else if i+1 < len(args) {
-			texts = append(texts, args[i+1])
+		} else {
+			texts = append(texts, args[i+1:min(i+2, len(args))]...)
 		}
 	}
 	return texts
@@ -202,20 +201,13 @@ func (w wrapper) options(args []word) (rest []word, sure bool) {
 		if !o.known() {
 			return args, false
 		}
-		if strings.HasPrefix(o.text, "--") {
-			if sure = false; len(args) > 1 && slices.Contains(strings.Fields(w.long), o.text[2:]) {
-				args = args[1:]
-			}
-			continue
+		long := strings.HasPrefix(o.text, "--")
+		letter := strings.IndexAny(o.text, w.value+w.texts)
+		if takes := long && slices.Contains(strings.Fields(w.long), o.text[2:]) || !long && letter == len(o.text)-1; takes && len(args) > 1 {
+			args = args[1:]
 		}
-		for i := 1; i < len(o.text); i++ {
-			if strings.IndexByte(w.value+w.texts, o.text[i]) >= 0 {
-				if i == len(o.text)-1 && len(args) > 1 {
-					args = args[1:]
-				}
-				break
-			}
-			sure = sure && strings.IndexByte(w.flags, o.text[i]) >= 0
+		if long || letter < 0 && strings.Trim(o.text[1:], w.flags) != "" || letter > 0 && strings.Trim(o.text[1:letter], w.flags) != "" {
+			sure = false
 		}
 	}
 	return args, sure
@@ -223,33 +215,27 @@ func (w wrapper) options(args []word) (rest []word, sure bool) {
 
 // nested adds the commands of a text that is made of words.
 func (a *analysis) nested(cmd *command, words []word) {
-	parts := make([]string, 0, len(words))
+	text := ""
 	for _, w := range words {
 		if !w.known() {
-			a.hide("%s runs a text that is not known", cmd.words[0].text)
+			a.hidden.note("%s runs a text that is not known", cmd.words[0].text)
 			return
 		}
 		if !w.is("--") {
-			parts = append(parts, w.text)
+			text += w.text + " "
 		}
 	}
-	a.nestedText(&cmd.inner, strings.Join(parts, " "))
+	a.nestedText(&cmd.inner, strings.TrimSuffix(text, " "))
 }
 
 // nestedText adds the commands of a text to list.
 func (a *analysis) nestedText(list *[]command, text string) {
 	in := a.j.analyze(text, a.lang, a.deep+1, a.dirs, a.left)
-	*list = append(*list, in.commands...)
-	a.accesses = append(a.accesses, in.accesses...)
-	if len(in.dirs) > len(a.dirs) && len(in.dirs) <= maxDirs {
+	*list, a.accesses = append(*list, in.commands...), append(a.accesses, in.accesses...)
+	if len(in.dirs) <= maxDirs {
 		a.dirs = in.dirs // those of eval and trap are those of the text
 	}
-	if in.hidden != "" {
-		a.hide("%s", in.hidden)
-	}
-	if in.altered != "" {
-		a.alter("%s", in.altered)
-	}
+	a.hidden, a.altered = cmp.Or(a.hidden, in.hidden), cmp.Or(a.altered, in.altered)
 }
 
 // shell handles sh -c. With more options than -c, each word after it may be the text.
@@ -264,41 +250,33 @@ func (a *analysis) shell(cmd *command, args []word) {
 		a.nested(cmd, args[1:])
 	case len(args) == 1 && (args[0].is("--version") || args[0].is("--help")):
 	case operand < 0 || slices.ContainsFunc(args[:operand], func(w word) bool { return !w.known() || w.is("-s") || w.is("-") }):
-		a.hide("a shell runs what it reads")
+		a.hidden.note("a shell runs what it reads")
 	case text >= 0 && (text < operand || args[0].isOption()):
-		for _, w := range args[text+1:] {
-			a.nested(cmd, []word{w})
+		for i := range args[text+1:] {
+			a.nested(cmd, args[text+1+i:text+2+i])
 		}
 	}
 }
 
 // found handles the commands that find and fd run for what they find.
-func (a *analysis) found(cmd *command, args []word, depth int) {
+func (a *analysis) found(cmd *command, args []word, depth int, fd bool) {
 	for i := 0; i < len(args); i++ {
 		name, value, joined := strings.Cut(args[i].text, "=")
 		switch {
-		case joined && strings.HasPrefix(name, "--exec"):
+		case fd && (joined && strings.HasPrefix(name, "--exec") || len(name) > 2 && name[0] == '-' && name[1] != '-' && strings.ContainsAny(name, "xX")):
+			a.hidden.note("the option %s of fd runs a command", name)
 			a.nestedText(&cmd.inner, value)
-			a.hide("the option %s runs a command", name)
-			continue
-		case cmd.words[0].text != "find" && len(name) > 2 && name[0] == '-' && name[1] != '-' && strings.ContainsAny(name, "xX"):
-			a.hide("the option %s of fd runs a command", name)
-			continue
-		case !slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, name):
-			continue
-		}
-		end := i + 1
-		var words []word
-		for ; end < len(args) && !args[end].is(";") && !(args[end].is("+") && end > i+1 && args[end-1].is("{}")); end++ {
-			w := args[end]
-			w.text = strings.ReplaceAll(w.text, "{}", string(rune(hole)))
-			words = append(words, w)
-		}
-		if len(words) > 0 {
-			if in, ok := a.command(words, depth+1); ok {
-				cmd.inner, cmd.at = append(cmd.inner, in), i+2
+		case slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, name):
+			var words []word
+			first := i + 2
+			for i++; i < len(args) && !args[i].is(";") && !(args[i].is("+") && len(words) > 0 && args[i-1].is("{}")); i++ {
+				w := args[i]
+				w.text = strings.ReplaceAll(w.text, "{}", string(rune(hole)))
+				words = append(words, w)
+			}
+			if len(words) > 0 && a.add(&cmd.inner, words, depth+1) {
+				cmd.at = first
 			}
 		}
-		i = end
 	}
 }

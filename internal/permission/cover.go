@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -132,25 +133,25 @@ func holds(dir string, r *Rule) bool {
 // the text names is noted apart.
 func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
 	for _, r := range rules {
-		if !r.about("") {
+		use := no
+		if r.about("") {
+			use = j.uses(c, r)
+		}
+		if use == no {
 			continue
 		}
+		o.files = o.files || r.Action == Ask && r.about(Reading)
 		from := sandbox.Read // the lowest level at which that matters
 		switch {
+		case hasCopy(c, r, use):
 		case r.Access == Writing:
 			from = sandbox.Write
 		case r.Action == Deny && j.o.Sandboxed: // which keeps the file below Full
 			from = sandbox.Full
 		}
-		if use := j.uses(c, r); use != no {
-			o.files = o.files || r.Action == Ask && r.about(Reading)
-			if j.hasCopy(c, r, use) {
-				from = sandbox.Read
-			}
-			o.mentioned[from] = cmp.Or(o.mentioned[from], doubt(shown(c.words)+" may use a file that a rule is about: "+r.String()))
-			if use == yes && r.Action == Deny && r.Access != Writing {
-				o.named = cmp.Or(o.named, r)
-			}
+		o.mentioned[from] = cmp.Or(o.mentioned[from], doubt(shown(c.words)+" may use a file that a rule is about: "+r.String()))
+		if use == yes && r.Action == Deny && r.Access != Writing {
+			o.named = cmp.Or(o.named, r)
 		}
 	}
 }
@@ -185,26 +186,22 @@ func (j *Judge) uses(c *command, r *Rule) (use truth) {
 			continue
 		}
 		for _, part := range fileParts(w.text) {
-			unknown := strings.IndexByte(part, hole)
-			if w.glob {
-				// The shell takes a pattern for a name if no file matches it.
-				if l := j.tree.locate(part, c.dirs); slices.ContainsFunc(l.all, exists) {
-					if _, hit := j.tree.matches(r, l); hit {
-						return yes
-					}
-				}
-				unknown = strings.IndexAny(part, "*?[\x02")
+			l := j.tree.locate(part, c.dirs)
+			_, hit := j.tree.matches(r, l)
+			there := hit && slices.ContainsFunc(l.all, exists)
+			if there && (w.glob || w.known()) || hit && w.known() && !strings.ContainsAny(part, " \n") {
+				return yes // words with a blank are messages more often than files, and a pattern that no file matches is a name
 			}
-			if unknown >= 0 { // the directory of the part that is not known
-				part = cmp.Or(part[:max(strings.LastIndexByte(part[:unknown], '/'), 0)], ".")
+			wild := strings.IndexByte(part, hole)
+			if w.glob {
+				wild = strings.IndexAny(part, "*?[\x02")
+			}
+			if wild >= 0 { // the directory of the part that is not known
+				l = j.tree.locate(cmp.Or(part[:max(strings.LastIndexByte(part[:wild], '/'), 0)], "."), c.dirs)
+				_, hit = j.tree.matches(r, l)
 				if !w.glob && !runs && w.many && name != "xargs" {
 					use = maybe
 				}
-			}
-			l := j.tree.locate(part, c.dirs)
-			_, hit := j.tree.matches(r, l)
-			if hit && w.known() && (!strings.ContainsAny(part, " \n") || slices.ContainsFunc(l.all, exists)) {
-				return yes // words with a blank are messages more often than files
 			}
 			if use == no && (hit || slices.ContainsFunc(l.all, func(dir string) bool { return holds(dir, r) })) {
 				use = maybe
@@ -217,24 +214,22 @@ func (j *Judge) uses(c *command, r *Rule) (use truth) {
 	return use
 }
 
+// copyOption begins an option with which git shows contents.
+var copyOption = regexp.MustCompile(`^(-U|-L|--unified|--pa|--word-diff|--color-words)`)
+
 // copies reports whether a word of git has it show, or copy, contents.
-func copies(w word) bool {
-	return among(copiers, w.text) || slices.ContainsFunc([]string{"-U", "-L", "--unified", "--pa", "--word-diff", "--color-words"}, func(option string) bool { return strings.HasPrefix(w.text, option) })
-}
+func copies(w word) bool { return among(copiers, w.text) || copyOption.MatchString(w.text) }
 
 // hasCopy reports whether a command gets at a copy of a file which a rule is about, or may do so, that a program of version control keeps:
 // the sandbox does not close that. use is what [Judge.uses] says.
-func (j *Judge) hasCopy(c *command, r *Rule, use truth) bool {
+func hasCopy(c *command, r *Rule, use truth) bool {
 	name := programName(c.words[0].text)
 	if use == yes {
 		return among(" git hg svn jj sl bzr fossil ", name)
 	}
-	for _, w := range c.words[1:] {
-		if name == "git" && (w.is("cat-file") || w.is("archive") || copies(w) && slices.ContainsFunc(c.dirs, func(dir string) bool { return tracks(dir, r) })) {
-			return true
-		}
-	}
-	return false
+	return name == "git" && slices.ContainsFunc(c.words[1:], func(w word) bool {
+		return w.is("cat-file") || w.is("archive") || copies(w) && slices.ContainsFunc(c.dirs, func(dir string) bool { return tracks(dir, r) })
+	})
 }
 
 // tracks reports whether the index of git in a directory, or in one above it, has a file that a rule is about, or cannot be read.
@@ -242,11 +237,10 @@ func (j *Judge) hasCopy(c *command, r *Rule, use truth) bool {
 // Source: gitformat-index(5), versions 2 and 3.
 func tracks(dir string, r *Rule) bool {
 	top := dir
-	for !exists(filepath.Join(top, ".git")) {
+	for ; !exists(filepath.Join(top, ".git")); top = filepath.Dir(top) {
 		if top == filepath.Dir(top) {
 			return true
 		}
-		top = filepath.Dir(top)
 	}
 	index, err := os.ReadFile(filepath.Join(top, ".git", "index"))
 	if errors.Is(err, fs.ErrNotExist) { // nothing was added yet, or it is a directory of work beside another one
@@ -262,11 +256,11 @@ func tracks(dir string, r *Rule) bool {
 			return true
 		}
 		at := fixed + int(rest[60]&extended)>>5
-		n := max(bytes.IndexByte(rest[at:], 0), 0)
-		if _, ok := matchOne(r, filepath.Join(top, string(rest[at:at+n]))); ok || n == 0 || rest[at+n-1] == '/' { // of a sparse index
+		name, _, _ := bytes.Cut(rest[at:], []byte{0})
+		if _, ok := matchOne(r, filepath.Join(top, string(name))); ok || len(name) == 0 || bytes.HasSuffix(name, []byte("/")) { // of a sparse index
 			return true
 		}
-		rest = rest[min((at+n+8)&^7, len(rest)):]
+		rest = rest[min((at+len(name)+8)&^7, len(rest)):]
 	}
 	return bytes.Contains(rest, []byte("link\x00")) // the rest of it is in another file
 }
@@ -280,13 +274,10 @@ func exists(path string) bool {
 // a short one, a revision or an @.
 func fileParts(text string) []string {
 	parts := []string{text}
-	for i := 0; i < len(text); i++ {
-		if strings.IndexByte("=:@", text[i]) >= 0 && i+1 < len(text) {
+	for i := range len(text) - 1 {
+		if strings.IndexByte("=:@", text[i]) >= 0 || i == 1 && text[0] == '-' && text[1] != '-' {
 			parts = append(parts, text[i+1:])
 		}
-	}
-	if len(text) > 2 && text[0] == '-' && text[1] != '-' {
-		parts = append(parts, text[2:])
 	}
 	return parts
 }

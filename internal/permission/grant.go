@@ -106,7 +106,7 @@ var (
 
 // suggest returns the grants after which a command needs no question, nothing if that
 // cannot be said with a pattern.
-func suggest(tool string, c *command) []Grant {
+func suggest(c *command) []Grant {
 	fixed, wild := len(c.words), 1 // how many words are granted as they are
 	switch name := c.words[0].text; {
 	case slices.Contains(families, name) && len(c.words) > 1 && c.words[1].subcommand():
@@ -133,7 +133,7 @@ func suggest(tool string, c *command) []Grant {
 	if wild > 0 && escapes(c, words) != "" {
 		return nil
 	}
-	return []Grant{{Tool: tool, Command: strings.Join(append(words, []string{"*"}[:wild]...), " ")}}
+	return []Grant{{Tool: shellTool, Command: strings.Join(append(words, []string{"*"}[:wild]...), " ")}}
 }
 
 // subcommandName is what subcommands look like.
@@ -149,31 +149,28 @@ type Memory struct {
 
 	mu      sync.Mutex
 	session []Grant
-	agents  map[string][]Grant
-	loaded  bool
-	err     error
+	agents  map[string][]Grant // without a file
 }
 
-// NewMemory returns a memory whose grants for agents are kept in a file, which is read when
-// it is first needed and made when there is something to keep. Without a file these
-// grants hold for the session only.
-func NewMemory(file string) *Memory { return &Memory{file: file} }
+// NewMemory returns a memory whose grants for agents are kept in a file, which is made when there is something to keep.
+// Without a file these grants hold for the session only.
+func NewMemory(file string) *Memory { return &Memory{file: file, agents: make(map[string][]Grant)} }
 
 // Err returns the mistake in the file. Its grants do not hold then, and it is not
 // written.
 func (m *Memory) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.load()
-	return m.err
+	_, err := m.read()
+	return err
 }
 
 // Grants returns what holds for an agent, oldest first.
 func (m *Memory) Grants(agent string) []Grant {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.load()
-	return append(slices.Clone(m.agents[agent]), m.session...)
+	agents, _ := m.read() // see Err
+	return append(slices.Clone(agents[agent]), m.session...)
 }
 
 // Add keeps grants. Without an agent they hold for the session. It waits for other processes that do the same.
@@ -191,16 +188,14 @@ func (m *Memory) Add(ctx context.Context, scope Scope, agent string, grants []Gr
 		}
 		defer unlock()
 	}
-	m.loaded = false // another process may have added some
-	m.load()
-	if m.err != nil {
-		return m.err
+	agents, err := m.read()
+	if err != nil {
+		return err
 	}
-	m.agents[agent] = union(m.agents[agent], grants)
-	if m.file == "" {
+	if agents[agent] = union(agents[agent], grants); m.file == "" {
 		return nil
 	}
-	if err := atomicfile.Write(m.file, m.yaml(), atomicfile.Options{Mode: atomicfile.Private}); err != nil {
+	if err := atomicfile.Write(m.file, asYAML(agents), atomicfile.Options{Mode: atomicfile.Private}); err != nil {
 		return fmt.Errorf("keep grants: %w", err)
 	}
 	return nil
@@ -216,33 +211,22 @@ func union(have, more []Grant) []Grant {
 	return have
 }
 
-// load reads the file once.
-func (m *Memory) load() {
-	if m.loaded {
-		return
-	}
-	if m.loaded = true; m.agents == nil || m.file != "" {
-		m.agents = make(map[string][]Grant)
-	}
+// read returns the grants for agents, none if there is a mistake in the file.
+func (m *Memory) read() (map[string][]Grant, error) {
 	if m.file == "" {
-		return
-	}
-	src, err := os.ReadFile(m.file)
-	if err == nil {
-		err = m.read(src)
-	}
-	if m.err = err; errors.Is(err, fs.ErrNotExist) {
-		m.err = nil
-	}
-}
-
-// read reads the text of the file. Nothing holds if there is a mistake in it.
-func (m *Memory) read(src []byte) error {
-	doc, err := yamldoc.Parse(m.file, src)
-	if err != nil {
-		return err
+		return m.agents, nil
 	}
 	agents := make(map[string][]Grant)
+	src, err := os.ReadFile(m.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return agents, nil
+	} else if err != nil {
+		return nil, err
+	}
+	doc, err := yamldoc.Parse(m.file, src)
+	if err != nil {
+		return nil, err
+	}
 	for e := range doc.Root().Map().Map("agents").All() {
 		items, _ := e.Node.List()
 		for _, item := range items {
@@ -259,25 +243,21 @@ func (m *Memory) read(src []byte) error {
 		}
 	}
 	if err := doc.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	m.agents = agents
-	return nil
+	return agents, nil
 }
 
-// yaml returns the text of the file, in which agents and grants are written as JSON, which YAML reads too.
-func (m *Memory) yaml() []byte {
+// asYAML returns the text of the file, in which agents and grants are written as JSON, which YAML reads too.
+func asYAML(agents map[string][]Grant) []byte {
 	b := []byte("# What was answered with \"always for this agent\". Delete a line to be asked again.\nagents:\n")
-	for _, name := range slices.Sorted(maps.Keys(m.agents)) {
-		b = fmt.Appendf(b, "  %s:\n", marshal(name))
-		for _, g := range m.agents[name] {
-			b = fmt.Appendf(b, "    - %s\n", marshal(g))
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		key, _ := json.Marshal(name) // cannot fail, nor can the other
+		b = fmt.Appendf(b, "  %s:\n", key)
+		for _, g := range agents[name] {
+			grant, _ := json.Marshal(g)
+			b = fmt.Appendf(b, "    - %s\n", grant)
 		}
 	}
-	return b
-}
-
-func marshal(v any) []byte {
-	b, _ := json.Marshal(v) // cannot fail for these
 	return b
 }

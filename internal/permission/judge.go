@@ -27,11 +27,8 @@ type Options struct {
 	// such as the configuration directory.
 	Protected []string
 
-	// Shell is the name of the program that runs the texts of shell tools, such as bash;
-	// empty means sh. ShellTools are the tools that have such a text in their argument
-	// "command"; nil means execute_command.
-	Shell      string
-	ShellTools []string
+	// Shell is the name of the program that runs the texts of the shell tool, such as bash; empty means sh.
+	Shell string
 
 	// Sandboxed says that the kernel holds what shell tools do at a level below sandbox.Full, so
 	// that a text which no rule asks about or denies runs at sandbox.Read, whatever it is. Without
@@ -118,9 +115,6 @@ type Judge struct {
 
 // New returns a Judge. The error reports a workspace that does not exist.
 func New(o Options) (*Judge, error) {
-	if o.ShellTools == nil {
-		o.ShellTools = []string{"execute_command"}
-	}
 	tree, err := newWorkspace(o.Root, o.Home, o.Protected)
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
@@ -144,17 +138,15 @@ func (j *Judge) Unattended() Unattended { return cmp.Or(j.o.Rules.Unattended, Un
 // Closed returns absolute patterns of files that a rule denies to shell tools for reading, or asks about: the sandbox has to keep
 // them from children, with all that is in the directories that they match.
 func (j *Judge) Closed() (denied, asked []pattern.Branch) {
-	for _, tool := range j.o.ShellTools {
-		for _, r := range j.rules(tool, "") {
-			if !r.about(Reading) || len(r.Arguments) > 0 {
-				continue
-			}
-			for _, p := range r.places {
-				if r.Action == Deny {
-					denied = append(denied, p.Branches()...)
-				} else {
-					asked = append(asked, p.Branches()...)
-				}
+	for _, r := range j.rules(shellTool, "") {
+		if !r.about(Reading) || len(r.Arguments) > 0 {
+			continue
+		}
+		for _, p := range r.places {
+			if r.Action == Deny {
+				denied = append(denied, p.Branches()...)
+			} else {
+				asked = append(asked, p.Branches()...)
 			}
 		}
 	}
@@ -194,59 +186,74 @@ func (j *Judge) strictest(call Call) Verdict {
 		return v
 	}
 	own := j.own.judge(call)
+	level, hidden := sandbox.Least(v.Level, own.Level), either(v.Hidden, own.Hidden)
 	// Some things are asked about although no rule mentions them. That is for the user's rules.
-	meant := own.Rule != "" || j.own.o.Rules.Default != "" || j.isShell(call.Tool)
-	level, mine, theirs := sandbox.Least(v.Level, own.Level), v.Hidden, own.Hidden
-	if meant && stricter(v.Action, own.Action) != v.Action {
+	if meant := own.Rule != "" || j.own.o.Rules.Default != "" || call.Tool == shellTool; meant && stricter(v.Action, own.Action) != v.Action {
 		v = own
 	}
-	if v.Level = level; mine != nil && theirs != nil {
-		v.Hidden = func(path string) bool { return mine(path) || theirs(path) }
-	} else if mine == nil {
-		v.Hidden = theirs
-	} else {
-		v.Hidden = mine
-	}
+	v.Level, v.Hidden = level, hidden
 	return v
+}
+
+// either reports what one of two functions reports, each of which may be nil.
+func either(a, b func(string) bool) func(string) bool {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(path string) bool { return a(path) || b(path) }
 }
 
 func (j *Judge) judge(call Call) Verdict {
 	rules := j.rules(call.Tool, call.Host)
-	if confined := call.Sandbox.Level != "" || j.o.Sandboxed && j.isShell(call.Tool); confined && j.o.Memory != nil && slices.Contains(j.o.Memory.Grants(j.o.Agent), everyWrite) {
+	if (call.Sandbox.Level != "" || j.o.Sandboxed && call.Tool == shellTool) && slices.Contains(j.grants(), everyWrite) {
 		rules = append(rules, everyWrite.rule())
 	}
-	if j.isShell(call.Tool) {
+	switch {
+	case call.Tool == shellTool:
 		return j.judgeShell(call, rules)
-	}
-	if call.Sandbox.Level != "" {
+	case call.Sandbox.Level != "":
 		return j.judgeConfined(call, rules)
 	}
 	return j.judgeTool(call, rules)
 }
 
-func (j *Judge) isShell(tool string) bool { return slices.Contains(j.o.ShellTools, tool) }
+// shellTool is the tool that has a text for the shell in its argument "command".
+const shellTool = "execute_command"
+
+// grants are what the user granted.
+func (j *Judge) grants() []Grant {
+	if j.o.Memory == nil {
+		return nil
+	}
+	return j.o.Memory.Grants(j.o.Agent)
+}
 
 // rules are those for the tool and the host that a call sends to, with what the user granted as the last layer.
-func (j *Judge) rules(name, host string) []*Rule {
-	var rules []*Rule
-	names := toolNames(name)
-	for i := range j.o.Rules.List {
-		r := &j.o.Rules.List[i]
-		if !slices.ContainsFunc(names, func(n string) bool { return pattern.Text(r.Tool, n) }) {
-			if r = r.widened(j.o.ShellTools); r == nil || strings.HasPrefix(name, mcpPrefix) {
-				continue
-			}
-		}
+func (j *Judge) rules(name, host string) (rules []*Rule) {
+	add := func(r *Rule) {
 		if _, ok := r.reaches(host); ok {
 			rules = append(rules, j.tree.bind(r))
 		}
 	}
-	if j.o.Memory != nil {
-		for _, g := range j.o.Memory.Grants(j.o.Agent) {
-			r := g.rule()
-			if _, ok := r.reaches(host); ok && g.Tool == name {
-				rules = append(rules, j.tree.bind(r))
-			}
+	// Rules find a tool by its name without the extension of its file, too.
+	short := name
+	if ext := filepath.Ext(name); slices.Contains([]string{".sh", ".py", ".ts", ".js"}, ext) {
+		short = strings.TrimSuffix(name, ext)
+	}
+	for i := range j.o.Rules.List {
+		r := &j.o.Rules.List[i]
+		if pattern.Text(r.Tool, name) || pattern.Text(r.Tool, short) {
+			add(r)
+		} else if wide := r.widened(); wide != nil && !strings.HasPrefix(name, mcpPrefix) {
+			add(wide)
+		}
+	}
+	for _, g := range j.grants() {
+		if g.Tool == name {
+			add(g.rule())
 		}
 	}
 	return rules
@@ -254,18 +261,6 @@ func (j *Judge) rules(name, host string) []*Rule {
 
 // grantLayer is above all layers of rules.
 const grantLayer = 1 << 30
-
-// toolNames are the names under which rules find a tool: its own, and without the
-// extension that files of tools have.
-func toolNames(name string) []string {
-	names := []string{name}
-	for _, ext := range [...]string{".sh", ".py", ".ts", ".js"} {
-		if short, ok := strings.CutSuffix(name, ext); ok {
-			names = append(names, short)
-		}
-	}
-	return names
-}
 
 // target is what a call of a tool that is not a shell is about.
 type target struct {
@@ -285,21 +280,18 @@ func (t *target) held() bool { return t.Sandbox.Level != "" && t.Sandbox.Level !
 // targetOf finds out what a call is about. ambiguous says, in words for the model, why that is not known.
 func (j *Judge) targetOf(call Call, rules []*Rule) (t target, ambiguous string) {
 	t = target{Call: call, rules: rules, use: Writing}
-	server := ""
-	server, t.remote = mcpServer(call.Tool)
-	listing := isMeta(call.Tool, "search") || isMeta(call.Tool, "describe")
-	own := listing || isMeta(call.Tool, "invoke") || isMeta(call.Tool, "resources")
-	t.args, ambiguous = readArguments(call.Arguments, call.ExactNames || t.remote && !own)
-	if t.remote {
-		if inner, ok := t.args.value("tool").(string); ok && ambiguous == "" && isMeta(call.Tool, "invoke") {
-			// Rules name the tool that is invoked, and its arguments.
-			t.Tool = mcpPrefix + server + "__" + inner
-			t.rules = append(rules, j.rules(t.Tool, "")...)
-			members, _ := t.args.value("arguments").(map[string]any)
-			t.args, ambiguous = newArguments(members, true)
-		}
-		t.ReadOnly = t.ReadOnly && (listing || slices.ContainsFunc(j.o.Rules.Trust, func(p string) bool { return pattern.Text(p, server) }))
+	var server, verb string
+	server, verb, t.remote = mcpServer(call.Tool)
+	t.args, ambiguous = readArguments(call.Arguments, call.ExactNames || t.remote && verb == "")
+	if inner, ok := t.args.value("tool").(string); ok && ambiguous == "" && verb == "invoke" {
+		// Rules name the tool that is invoked, and its arguments.
+		t.Tool = mcpPrefix + server + "__" + inner
+		t.rules = append(rules, j.rules(t.Tool, "")...)
+		members, _ := t.args.value("arguments").(map[string]any)
+		t.args, ambiguous = newArguments(members, true)
 	}
+	trusted := func(p string) bool { return pattern.Text(p, server) }
+	t.ReadOnly = t.ReadOnly && (!t.remote || verb == "search" || verb == "describe" || slices.ContainsFunc(j.o.Rules.Trust, trusted))
 	if t.ReadOnly {
 		t.use = Reading
 	}
@@ -363,9 +355,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	case t.Host != "":
 		v.Always, v.Wider = hostGrants(t.Call)
 	case len(t.opens) > 0 && best != nil && len(best.Paths) > 0: // each call is asked about
-	case !t.remote && best != nil && len(best.Paths) > 0:
-		v.Always = pathGrants(t.Tool, t.use, t.found...)
-	case !t.remote && slices.ContainsFunc(t.found, func(l located) bool { return !l.inside }) || slices.ContainsFunc(t.found, func(l located) bool { return l.guarded+l.closed != "" }):
+	case !t.remote && best != nil && len(best.Paths) > 0, slices.ContainsFunc(t.found, func(l located) bool { return l.guarded+l.closed != "" || !t.remote && !l.inside }):
 		v.Always = pathGrants(t.Tool, t.use, t.found...)
 	default:
 		v.Always = []Grant{{Tool: t.Tool}}
@@ -406,10 +396,10 @@ func (j *Judge) bestRule(t target) *Rule {
 // pathGrants returns the grants for the very files, nil if one of them is not known.
 func pathGrants(tool string, use Access, found ...located) (grants []Grant) {
 	for _, l := range found {
-		if l.real == "" {
+		if len(l.all) != 1 {
 			return nil
 		}
-		grants = append(grants, Grant{Tool: tool, Path: filepath.ToSlash(l.real), Access: use})
+		grants = append(grants, Grant{Tool: tool, Path: filepath.ToSlash(l.all[0]), Access: use})
 	}
 	return grants
 }
@@ -425,25 +415,13 @@ func ruled(r *Rule) Verdict {
 
 const mcpPrefix = "mcp__"
 
-// isMeta reports whether a name is that of a function which Loki itself has for an MCP
-// server. One with two underscores is a tool of a server: mcp__search__x is x of search.
-func isMeta(name, verb string) bool {
-	rest, ok := strings.CutPrefix(name, mcpPrefix+verb+"_")
-	return ok && !strings.Contains(rest, "__") && !strings.HasPrefix(rest, "_")
-}
-
-// mcpServer returns the server that a tool mcp__server__tool, mcp__invoke_server or the
-// like belongs to.
-func mcpServer(name string) (server string, ok bool) {
+// mcpServer returns the server that a tool mcp__server__tool belongs to. For a function which Loki itself has for a server, such as
+// mcp__invoke_server, it also returns the verb. One with two underscores is a tool: mcp__search__x is x of search.
+func mcpServer(name string) (server, verb string, ok bool) {
 	rest, ok := strings.CutPrefix(name, mcpPrefix)
-	if !ok {
-		return "", false
-	}
-	for _, verb := range [...]string{"invoke", "search", "describe", "resources"} {
-		if isMeta(name, verb) {
-			return strings.TrimPrefix(rest, verb+"_"), true
-		}
+	if verb, server, _ = strings.Cut(rest, "_"); ok && server != "" && !strings.Contains(rest, "__") && slices.Contains([]string{"invoke", "search", "describe", "resources"}, verb) {
+		return server, verb, true
 	}
 	server, _, _ = strings.Cut(rest, "__")
-	return server, true
+	return server, "", ok
 }

@@ -115,7 +115,7 @@ func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
 		}
 	}()
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return !given.match(r) })
-	v = j.judgeText(call.Tool, args, rules)
+	v = j.judgeText(args, rules)
 	if v.Level == sandbox.Network {
 		v.Hosts = args.Hosts
 	}
@@ -150,12 +150,12 @@ func (j *Judge) wholesOf(args shellArguments, rules []*Rule) (w wholes) {
 }
 
 // judgeText judges a text for the shell.
-func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdict {
+func (j *Judge) judgeText(args shellArguments, rules []*Rule) Verdict {
 	w := j.wholesOf(args, rules)
 	if w.every.rule != nil && w.every.rule.Action == Deny {
 		return ruled(w.every.rule)
 	}
-	o := j.judgeParts(tool, args.Command, rules)
+	o := j.judgeParts(args.Command, rules)
 	if w.every.rule != nil && w.every.rule.Action == Allow {
 		o.covered, o.harmless, o.level = true, false, ""
 		o.allow(w.every.rule)
@@ -164,7 +164,7 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 		o = outcome{action: Allow, covered: true, named: o.named, files: true}
 		o.allow(w.exact.rule)
 	}
-	v := j.conclude(tool, args, &o, w.exceptions)
+	v := j.conclude(args, &o, w.exceptions)
 	if v.Files = o.files; o.named != nil && v.Level == sandbox.Full && v.Action != Deny {
 		return ruled(o.named) // nothing keeps the call from the file
 	}
@@ -172,7 +172,7 @@ func (j *Judge) judgeText(tool string, args shellArguments, rules []*Rule) Verdi
 }
 
 // judgeParts judges the commands of a text and the files that it opens, in all languages in which the shell may read it.
-func (j *Judge) judgeParts(tool, text string, rules []*Rule) outcome {
+func (j *Judge) judgeParts(text string, rules []*Rule) outcome {
 	o := outcome{action: Allow, covered: true, mentioned: make(map[sandbox.Level]doubt)}
 	if len(j.langs) == 0 {
 		o.hidden = "commands for this shell are not analyzed"
@@ -183,13 +183,13 @@ func (j *Judge) judgeParts(tool, text string, rules []*Rule) outcome {
 		o.hidden, o.altered = cmp.Or(o.hidden, a.hidden), cmp.Or(o.altered, a.altered)
 		for i := range a.commands {
 			a.commands[i].dirs = a.dirs
-			j.judgeCommand(&o, tool, &a.commands[i], rules, false, false)
+			j.judgeCommand(&o, &a.commands[i], rules, false, false)
 		}
 		if o.harmless && len(a.dirs) > 1 && !j.o.Sandboxed {
 			o.leave("it changes the directory")
 		}
 		for _, f := range a.accesses {
-			j.judgeAccess(&o, tool, f, a.dirs, rules)
+			j.judgeAccess(&o, f, a.dirs, rules)
 		}
 	}
 	if why := cmp.Or(o.hidden, o.altered); why != "" {
@@ -203,7 +203,7 @@ func (j *Judge) judgeParts(tool, text string, rules []*Rule) outcome {
 
 // conclude gives the verdict on a text from what is known about its parts. exceptions says that there are rules which what is hidden
 // may be about.
-func (j *Judge) conclude(tool string, args shellArguments, o *outcome, exceptions bool) Verdict {
+func (j *Judge) conclude(args shellArguments, o *outcome, exceptions bool) Verdict {
 	have := sandbox.Read // up to which the text is allowed
 	if o.covered && o.level != "" {
 		have = o.level
@@ -212,12 +212,12 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome, exception
 	case o.action == Deny:
 		return Verdict{Action: Deny, Decided: true, Rule: o.rule, Reason: few(o.reasons)}
 	case o.action == Ask:
-		v := j.asked(tool, args, o, sandbox.Read, o.reasons...)
+		v := j.asked(args, o, sandbox.Read, o.reasons...)
 		v.Rule = o.rule
 		return v
 	case exceptions && doubt != "":
 		o.exact = o.exact || o.uncertain == ""
-		return j.asked(tool, args, o, have, string(doubt))
+		return j.asked(args, o, have, string(doubt))
 	}
 	v := Verdict{Action: Allow, Decided: true, Level: sandbox.Full}
 	if o.covered {
@@ -238,7 +238,7 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome, exception
 	}
 	for _, from := range sandbox.Levels() {
 		if about := o.mentioned[from]; about != "" && v.Level.Covers(from) {
-			return j.asked(tool, args, o, v.Level, string(about))
+			return j.asked(args, o, v.Level, string(about))
 		}
 	}
 	switch {
@@ -247,7 +247,7 @@ func (j *Judge) conclude(tool string, args shellArguments, o *outcome, exception
 	case j.o.Rules.Default == Deny:
 		return Verdict{Action: Deny, Decided: true, Reason: why}
 	}
-	if v = j.asked(tool, args, o, v.Level, why); j.o.Sandboxed && v.Level == sandbox.Write {
+	if v = j.asked(args, o, v.Level, why); j.o.Sandboxed && v.Level == sandbox.Write {
 		v.Wider = []Grant{everyWrite} // nothing else than the level is asked about
 	}
 	return v
@@ -260,9 +260,9 @@ func (o *outcome) reaches(hosts []string) bool {
 
 // asked is the verdict that the user has to consent to the text, at level if the call asks for none. Where a level is held, a lasting
 // answer is for this very text at this level.
-func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbox.Level, why ...string) Verdict {
+func (j *Judge) asked(args shellArguments, o *outcome, level sandbox.Level, why ...string) Verdict {
 	v := Verdict{Action: Ask, Decided: true, Level: sandbox.Full, Always: o.grants}
-	exact := Grant{Tool: tool, Text: strings.TrimSpace(args.Command)}
+	exact := Grant{Tool: shellTool, Text: strings.TrimSpace(args.Command)}
 	if j.o.Sandboxed {
 		v.Level = cmp.Or(args.Sandbox, level)
 		if exact.Level = v.Level; v.Level == sandbox.Network {
@@ -282,7 +282,7 @@ func (j *Judge) asked(tool string, args shellArguments, o *outcome, level sandbo
 
 // judgeCommand judges a command and those that it runs. within says that another command runs it, and named that a
 // rule has judged it with that one.
-func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule, within, named bool) {
+func (j *Judge) judgeCommand(o *outcome, c *command, rules []*Rule, within, named bool) {
 	d := decide(c, rules)
 	o.uncertain = cmp.Or(o.uncertain, d.uncertain)
 	for i := range c.loose {
@@ -291,7 +291,7 @@ func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule,
 		}
 	}
 	j.mention(o, c, rules)
-	grants, why := suggest(tool, c), ""
+	grants, why := suggest(c), ""
 	switch {
 	case d.rule != nil && d.rule.Action != Allow:
 		o.stop(d.rule, grants...)
@@ -316,7 +316,7 @@ func (j *Judge) judgeCommand(o *outcome, tool string, c *command, rules []*Rule,
 	}
 	for i := range c.inner {
 		c.inner[i].dirs = c.dirs
-		j.judgeCommand(o, tool, &c.inner[i], rules, true, named)
+		j.judgeCommand(o, &c.inner[i], rules, true, named)
 	}
 }
 
@@ -339,18 +339,17 @@ func decide(c *command, rules []*Rule) (d decision) {
 		}
 		for _, text := range r.Commands {
 			p := patternWords(text)
-			if len(p) == 0 {
+			hit := matchCommand(p, c, r.Action != Allow)
+			if hit == maybe && r.Action != Allow {
+				d.uncertain = doubt("it cannot be known whether " + shown(c.words) + " is what a rule is about: " + r.String())
+			}
+			if hit != yes {
 				continue
 			}
-			switch hit := matchCommand(p, c, r.Action != Allow); {
-			case hit == maybe && r.Action != Allow:
-				d.uncertain = doubt("it cannot be known whether " + shown(c.words) + " is what a rule is about: " + r.String())
-			case hit == yes:
-				if best.add(r, literals(text)); best.rule == r {
-					end := slices.IndexFunc(p, func(w string) bool { return strings.Contains(w, "*") })
-					if d.fixed, d.wild = p, end >= 0; d.wild {
-						d.fixed = p[:end]
-					}
+			if best.add(r, literals(text)); best.rule == r {
+				end := slices.IndexFunc(p, func(w string) bool { return strings.Contains(w, "*") })
+				if d.fixed, d.wild = p, end >= 0; d.wild {
+					d.fixed = p[:end]
 				}
 			}
 		}
@@ -385,7 +384,7 @@ func matchCommand(pattern []string, c *command, strict bool) truth {
 }
 
 // judgeAccess judges a file that a redirection opens.
-func (j *Judge) judgeAccess(o *outcome, tool string, f access, dirs []string, rules []*Rule) {
+func (j *Judge) judgeAccess(o *outcome, f access, dirs []string, rules []*Rule) {
 	if !f.path.known() || f.path.text == "" {
 		o.firm = true
 		o.leave("a file is " + map[Access]string{Reading: "read", Writing: "written"}[f.use] + " whose name is not known")
@@ -393,7 +392,7 @@ func (j *Judge) judgeAccess(o *outcome, tool string, f access, dirs []string, ru
 		return
 	}
 	l := j.tree.locate(f.path.text, dirs)
-	grants := pathGrants(tool, f.use, l)
+	grants := pathGrants(shellTool, f.use, l)
 	switch r := j.tree.best(forPaths(rules, f.use), l); {
 	case r != nil && r.Action != Allow:
 		o.stop(r, grants...)

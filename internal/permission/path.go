@@ -47,8 +47,7 @@ func newWorkspace(root, home string, protected []string) (workspace, error) {
 // located is where a path leads.
 type located struct {
 	shown   string   // as it was written
-	real    string   // absolute, symbolic links resolved; empty if that is not known
-	all     []string // every place it may lead to, as the directory may not be known
+	all     []string // every place it may lead to, as the directory may not be known: absolute, symbolic links resolved
 	passed  []string // absolute names by which it leads there
 	inside  bool     // all are in the workspace
 	guarded string   // why one is not written unasked: it decides what programs do later
@@ -58,15 +57,10 @@ type located struct {
 // locate finds out where path leads from one of the directories.
 func (w workspace) locate(path string, from []string) located {
 	l := located{shown: path, inside: true}
-	switch {
-	case path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`):
-		if w.home == "" {
-			return located{shown: path}
-		}
+	switch own := path == "~" || strings.HasPrefix(path, "~/") || strings.HasPrefix(path, `~\`); {
+	case own && w.home != "":
 		path = filepath.Join(w.home, path[1:])
-	case strings.HasPrefix(path, "~"):
-		return located{shown: path} // another user's
-	case windowsPath(path):
+	case strings.HasPrefix(path, "~") || windowsPath(path): // of another user, or not known
 		return located{shown: path}
 	}
 	for _, dir := range from {
@@ -75,28 +69,19 @@ func (w workspace) locate(path string, from []string) located {
 			abs = dir + string(filepath.Separator) + path // not cleaned: links come before ..
 		}
 		real, passed := follow(abs)
-		clean := filepath.Clean(abs)
+		clean, reals := filepath.Clean(abs), []string{real}
 		l.passed = append(append(l.passed, passed...), clean)
-		reals := []string{real}
 		if strings.Contains(path, "..") { // some programs go up from the name of a link, and not from where it leads
-			if other := resolve(clean); other != real {
-				reals = append(reals, other)
-			}
+			reals = slices.Compact(append(reals, resolve(clean)))
 		}
-		for _, l.real = range reals {
-			l.all = append(l.all, l.real)
-			l.inside = l.inside && within(w.root, l.real)
-			l.guarded, l.closed = cmp.Or(l.guarded, w.guards(l.real)), cmp.Or(l.closed, w.closes(l.real))
+		for _, real := range reals {
+			l.all = append(l.all, real)
+			l.inside = l.inside && within(w.root, real)
+			l.guarded, l.closed = cmp.Or(l.guarded, w.guards(real)), cmp.Or(l.closed, w.closes(real))
 		}
-	}
-	if len(l.all) > 1 {
-		l.real = ""
 	}
 	return l
 }
-
-// places returns where l may lead, and the names by which it does.
-func (l located) places() []string { return slices.Concat(l.all, l.passed) }
 
 // windowsPath reports whether a path has a form that means something else than its text
 // says where it is not recognized: a drive, a share, a device, an alternate stream.
@@ -120,19 +105,18 @@ func (w workspace) guards(real string) string {
 			return "it decides what programs do later"
 		}
 	}
-	if reason, ok := sandbox.RunsLater(below); ok {
-		return reason
-	}
-	if reason, ok := sandbox.MayRunLater(below); ok && !exists(real) {
-		return reason
-	}
-	if sandbox.MakesRepository(w.root, real) {
+	later, runs := sandbox.RunsLater(below)
+	dotted, may := sandbox.MayRunLater(below)
+	switch {
+	case runs:
+		return later
+	case may && !exists(real):
+		return dotted
+	case sandbox.MakesRepository(w.root, real):
 		return "git takes its directory for a repository, and runs what that names"
-	}
-	if rest, ok := strings.CutPrefix(real, w.home+string(filepath.Separator)); w.home != "" && ok && strings.HasPrefix(rest, ".") {
+	case w.home != "" && strings.HasPrefix(real, w.home+string(filepath.Separator)+"."):
 		return "it has settings of the user"
-	}
-	if w.root == filepath.Dir(w.root) && strings.Contains(real, "/.") {
+	case w.root == filepath.Dir(w.root) && strings.Contains(real, "/."):
 		return "it has settings"
 	}
 	return w.closes(real)
@@ -140,17 +124,14 @@ func (w workspace) guards(real string) string {
 
 // closes returns why a place is not read unasked, empty if it may be.
 func (w workspace) closes(real string) string {
-	if slices.ContainsFunc(w.protected, func(p string) bool { return within(p, real) }) {
+	reason, ok := sandbox.Closed(w.realHome, real)
+	switch {
+	case slices.ContainsFunc(w.protected, func(p string) bool { return within(p, real) }):
 		return "it belongs to this program"
-	}
-	if reason, ok := sandbox.Closed(w.realHome, real); ok {
+	case ok:
 		return reason
-	}
-	if w.realHome == "" || !within(w.root, w.realHome) {
-		return ""
-	}
 	// The workspace has the home directory in it, or is that.
-	if name, below := strings.CutPrefix(real, strings.TrimSuffix(w.realHome, string(filepath.Separator))+string(filepath.Separator)); below && strings.HasPrefix(name, ".") {
+	case w.realHome != "" && within(w.root, w.realHome) && strings.HasPrefix(real, strings.TrimSuffix(w.realHome, string(filepath.Separator))+string(filepath.Separator)+"."):
 		return "the user keeps settings and credentials there"
 	}
 	return ""
@@ -164,10 +145,7 @@ func (w workspace) closesBelow(dir string) bool {
 
 // within reports whether path is dir or below it.
 func within(dir, path string) bool {
-	if path == dir {
-		return true
-	}
-	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
 // resolve returns the absolute path with all symbolic links of its existing part resolved.
@@ -219,26 +197,23 @@ func follow(path string) (real string, passed []string) {
 // which also holds for the names by which a path leads there. Guarded places are not reached by wildcards.
 func (w workspace) matches(r *Rule, found ...located) (specificity int, ok bool) {
 	for _, l := range found {
+		places := l.all
 		if r.Action != Allow {
-			for _, place := range l.places() {
-				if n, matched := matchOne(r, place); matched {
-					return n, true
-				}
-			}
-			if slices.ContainsFunc(l.all, r.twin) {
-				return 0, true
-			}
-			continue
+			places = slices.Concat(l.all, l.passed)
 		}
-		if len(l.all) == 0 {
-			return 0, false
-		}
-		for _, real := range l.all {
-			n, matched := matchOne(r, real)
-			if !matched || l.guarded+l.closed != "" && !w.names(r, real) {
+		for _, place := range places {
+			n, matched := matchOne(r, place)
+			switch specificity = max(specificity, n); {
+			case r.Action != Allow && matched:
+				return n, true
+			case r.Action == Allow && (!matched || l.guarded+l.closed != "" && !w.names(r, place)):
 				return 0, false
 			}
-			specificity = max(specificity, n)
+		}
+		if r.Action != Allow && slices.ContainsFunc(l.all, r.twin) {
+			return 0, true
+		} else if r.Action == Allow && len(places) == 0 {
+			return 0, false
 		}
 	}
 	return specificity, r.Action == Allow && len(found) > 0

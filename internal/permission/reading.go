@@ -89,7 +89,7 @@ func (j *Judge) reads(c *command) string {
 			return "it is not known what " + shown(c.words) + " reads"
 		}
 		if l := j.tree.locate(w.text, c.dirs); !l.inside || l.closed != "" {
-			if r := j.tree.best(forPaths(j.rules(j.o.ShellTools[0], ""), Reading), l); r == nil || r.Action != Allow {
+			if r := j.tree.best(forPaths(j.rules(shellTool, ""), Reading), l); r == nil || r.Action != Allow {
 				return w.text + " is outside the workspace " + j.tree.root
 			}
 		}

@@ -160,13 +160,10 @@ var otherTools = strings.Fields(`fetch_url_via_curl fetch_url_via_jina get_curre
 // widened returns a rule that denies or asks about paths as it holds for tools that it does not name, nil if it does not hold for
 // these. A file that one of the tools of the program must not read is out of reach for all of them, since each can read for the
 // others; a rule about tools that only write is about writing with any of them.
-func (r *Rule) widened(shells []string) *Rule {
-	if !r.about("") || len(r.Arguments) > 0 || len(r.Hosts) > 0 {
-		return nil
-	}
+func (r *Rule) widened() *Rule {
 	named := func(tool string) bool { return pattern.Text(r.Tool, tool) }
-	reads := slices.ContainsFunc(readingTools, named) || slices.ContainsFunc(shells, named)
-	if !reads && !slices.ContainsFunc(writingTools, named) {
+	reads := slices.ContainsFunc(readingTools, named)
+	if !r.about("") || len(r.Arguments)+len(r.Hosts) > 0 || !reads && !slices.ContainsFunc(writingTools, named) {
 		return nil // it is about a tool of the user or of a server
 	}
 	wide := *r

@@ -57,6 +57,7 @@ func TestWildcardsAllowNoOtherPrograms(t *testing.T) {
 		{"tar *", []string{"tar cfI x 'touch x' y", "tar -cI x -f y z", "tar --rmt-command=x -cf h:y z"}, []string{"tar czf x.tgz y"}},
 		{"rsync *", []string{"rsync -ave 'sh -c x' a b:"}, []string{"rsync -av a b"}},
 		{"sed *", []string{"sed -i '1e touch x' a.txt", "sed -f x a.txt", "sed --debug '1e touch x' a.txt"}, []string{"sed -i s/a/b/ a.txt", "sed -i.bak -E s/a/b/g a.txt"}},
+		{"awk *", []string{`awk 'BEGIN{system("touch x")}'`, `awk '{print > "x"}' a.txt`, "awk -f x.awk"}, []string{`awk '{print $1}' a.txt`, "awk -F: '{print $2}' a.txt"}},
 		{"gcc *", []string{"gcc -wrapper x,y a.c", "gcc -fplugin=x a.c"}, []string{"gcc -O2 -o a a.c"}},
 		{"split *", []string{"split --filter='touch x' a", "split --filt='touch x' a", "split --f='touch x' a"}, []string{"split -l 5 a"}},
 		{"npm *", []string{"npm --script-shell=x run y"}, []string{"npm run y"}},

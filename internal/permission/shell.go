@@ -216,8 +216,8 @@ func (a *analysis) cd(args []word) {
 // Shells end a comment at a backslash at the end of its line. The parser takes the next line for more words of the command before it
 // (mvdan.cc/sh v3.14.1). Text in quotes may be mistaken for a comment.
 var (
-	backslashAtEnd     = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\\$`)
-	commentGoesOn = regexp.MustCompile("(?m)(?:^|[ \t;&|()<>`])#.*\\\\$")
+	backslashAtEnd = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\\$`)
+	commentGoesOn  = regexp.MustCompile("(?m)(?:^|[ \t;&|()<>`])#.*\\\\$")
 )
 
 // strange returns why shells, terminals and parsers may not agree on a text, empty if they do.

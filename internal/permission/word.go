@@ -36,7 +36,9 @@ func (w word) isOption() bool {
 }
 
 // evaluated reports whether the word holds a command that a shell may run when it looks at it again.
-func (w word) evaluated() bool { return strings.Contains(w.text, "$(") || strings.Contains(w.text, "`") }
+func (w word) evaluated() bool {
+	return strings.Contains(w.text, "$(") || strings.Contains(w.text, "`")
+}
 
 // matches compares the word with a word of a pattern.
 func (w word) matches(p string, fold bool) truth {

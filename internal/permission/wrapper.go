@@ -2,6 +2,7 @@ package permission
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -129,12 +130,12 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 	cmd.plain = w.plain && sure
 	if name == "xargs" && len(rest) > 0 {
 		options := args[:len(args)-len(rest)]
+		marked := slices.ContainsFunc(options, func(o word) bool { return strings.HasPrefix(o.text, "-I") })
 		rest = append(slices.Clone(rest), unknown)
-		for k := range rest {
-			// Any word may hold the mark that -I names.
-			if slices.ContainsFunc(options, func(o word) bool { return strings.HasPrefix(o.text, "-I") }) && (k > 0 || slices.ContainsFunc(options, func(o word) bool {
+		for k, r := range rest { // any word may hold the mark that -I names
+			if marked && (k > 0 || slices.ContainsFunc(options, func(o word) bool {
 				mark := strings.TrimPrefix(o.text, "-I")
-				return mark != "" && strings.Contains(rest[0].text, mark)
+				return mark != "" && strings.Contains(r.text, mark)
 			})) {
 				rest[k] = unknown
 			}
@@ -165,24 +166,15 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 	}
 }
 
+// textOption is an option of a wrapper whose value is a text for a shell.
+var textOption = regexp.MustCompile(`(?s)^(?:--(?:command|session-command|split-string)(?:=|$)|-[^-=]*?[cS])(.*)$`)
+
 // textsOf returns the values of the options that are texts for a shell, wherever they are among the words.
 func (w wrapper) textsOf(args []word) (texts []word) {
 	for i, o := range args {
-		name, value, joined := strings.Cut(strings.TrimPrefix(o.text, "--"), "=")
-		at := strings.IndexAny(o.text, w.texts)
-		switch {
-		case w.texts == "" || !o.isOption():
+		if m := textOption.FindStringSubmatch(o.text); m == nil || w.texts == "" {
 			continue
-		case !strings.HasPrefix(o.text, "--"):
-			if at < 0 || strings.ContainsAny(o.text[1:at], w.value) {
-				continue
-			}
-			value = o.text[at+1:]
-			joined = value != ""
-		case name != "command" && name != "session-command" && name != "split-string":
-			continue
-		}
-		if o.text = value; joined {
+		} else if o.text = m[1]; o.text != "" {
 			texts = append(texts, o)
 		} else {
 			texts = append(texts, args[i+1:min(i+2, len(args))]...)

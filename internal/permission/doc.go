@@ -1,16 +1,15 @@
 // Package permission decides whether a tool call may run.
 //
 // A [Rule] says what becomes of the calls it matches: an [Action] allow, ask or deny.
-// [Rules] are the rules of one place, such as a configuration file; several of them stack
-// up in layers, the later ones nearer to the call. A [Judge] gives the [Verdict] on a
+// [Rules] are those of a configuration file or of an agent. A [Judge] gives the [Verdict] on a
 // [Call]. A [Grant] is a rule that the user made by answering a question with "always", and
 // a [Memory] keeps grants, for a session or for an agent. The workspace is the directory
 // tree in which a model may look around.
 //
 // # How a verdict comes about
 //
-// A rule that denies wins over everything. Otherwise the latest layer with a matching rule
-// decides, and in it the most specific rule: the one whose patterns have the most literal
+// A rule that denies wins over everything. Otherwise a matching grant decides, and without one
+// the most specific rule: the one whose patterns have the most literal
 // characters, and the later of two that are equal. So the order of rules matters only
 // where nothing else tells them apart, and a general rule never silences an exception.
 // Where no rule matches, what is harmless by construction is allowed and what may

@@ -17,7 +17,7 @@ import (
 
 // Options configure New. The zero value of each field is its default.
 type Options struct {
-	Rules Rules // of all layers, see [Stack]
+	Rules Rules
 
 	// Root is the workspace, and the directory in which commands run. It is required.
 	Root string
@@ -353,7 +353,9 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	switch {
 	case v.Action != Ask:
 	case t.Host != "":
-		v.Always, v.Wider = hostGrants(t.Call)
+		if v.Wider = []Grant{{Tool: t.Tool}}; !strings.ContainsAny(t.Host, "* \t\r\n") { // which would be patterns, or several hosts
+			v.Always = []Grant{{Tool: t.Tool, Hosts: t.Host}}
+		}
 	case len(t.opens) > 0 && best != nil && len(best.Paths) > 0: // each call is asked about
 	case !t.remote && best != nil && len(best.Paths) > 0, slices.ContainsFunc(t.found, func(l located) bool { return l.guarded+l.closed != "" || !t.remote && !l.inside }):
 		v.Always = pathGrants(t.Tool, t.use, t.found...)

@@ -99,6 +99,17 @@ func (r *Rule) whole() bool {
 	return r.Text == "" && len(r.Paths) == 0 && len(r.Arguments) == 0 && len(r.Hosts) == 0 && (len(r.Commands) == 0 || slices.Contains(r.Commands, "*"))
 }
 
+// reaches reports whether a rule holds for calls that send to a host, "" for calls that send nothing to a host of the
+// model's choice, and how specific the pattern is that matches.
+func (r *Rule) reaches(host string) (specificity int, ok bool) {
+	for _, p := range r.Hosts {
+		if host != "" && pattern.Text(p, host) {
+			specificity, ok = max(specificity, literals(p)), true
+		}
+	}
+	return specificity, ok || len(r.Hosts) == 0
+}
+
 // String returns the rule as users see it.
 func (r *Rule) String() string {
 	text := string(r.Action) + " " + r.Tool

@@ -107,6 +107,7 @@ env -S"rm x"
 env --split-string='rm x'
 env -iS rm x
 env --unset A rm x
+env A=1 find . -exec rm x \;
 xargs sh -c 'rm x'
 timeout 5 sh -c 'rm x'
 timeout --signal KILL 5 rm x

@@ -166,15 +166,24 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 	}
 }
 
-// textOption is an option of a wrapper whose value is a text for a shell.
-var textOption = regexp.MustCompile(`(?s)^(?:--(?:command|session-command|split-string)(?:=|$)|-[^-=]*?[cS])(.*)$`)
+// longText is a long option of a wrapper whose value is a text for a shell.
+var longText = regexp.MustCompile(`(?s)^--(?:command|session-command|split-string)(?:=|$)(.*)$`)
 
 // textsOf returns the values of the options that are texts for a shell, wherever they are among the words.
 func (w wrapper) textsOf(args []word) (texts []word) {
 	for i, o := range args {
-		if m := textOption.FindStringSubmatch(o.text); m == nil || w.texts == "" {
+		at, long := strings.IndexAny(o.text, w.texts), longText.FindStringSubmatch(o.text)
+		switch {
+		case w.texts == "" || !o.isOption():
 			continue
-		} else if o.text = m[1]; o.text != "" {
+		case long != nil:
+			o.text = long[1]
+		case at < 0 || strings.HasPrefix(o.text, "--") || strings.ContainsAny(o.text[1:at], w.value):
+			continue
+		default:
+			o.text = o.text[at+1:]
+		}
+		if o.text != "" {
 			texts = append(texts, o)
 		} else {
 			texts = append(texts, args[i+1:min(i+2, len(args))]...)

@@ -56,8 +56,11 @@ func TestAsWithLoki(t *testing.T) {
 				}, at)
 			}
 			got, err := w.run(w.start("the book"))
-			if wantErr != nil {
-				t.Fatal(wantErr)
+			if wantErr != nil { // its model answers with the prompt, which fits no schema
+				if _, why, _ := strings.Cut(wantErr.Error(), "at node"); err == nil || why == "" || !strings.Contains(err.Error(), why) {
+					t.Errorf("%v\nwant %v", err, wantErr)
+				}
+				return
 			}
 			s := w.status()
 			if err != nil || got.Output != want.Output || got.Steps != want.Steps || got.Failures != want.Failures || got.Usage != want.Usage || s.Status != run.Done {

@@ -131,7 +131,7 @@ func readEvents(body, r io.Reader, d Decoder) error {
 			return err
 		}
 		data := strings.TrimSpace(ev.Data)
-		if data == "" {
+		if data == "" || data == "null" { // which gateways send to keep the connection open
 			continue
 		}
 		if over, err = d.Event(ev.Type, []byte(data)); err != nil {

@@ -43,6 +43,7 @@ type wireMessage struct {
 type chatReply struct {
 	builder
 	choices bool // there has been a choice
+	tools   bool // there has been a call in today's form
 
 	// reasoningField is the name under which reasoning came, empty if none did.
 	reasoningField string
@@ -148,11 +149,12 @@ func (r *chatReply) message(m *wireMessage, whole bool) error {
 	}
 	r.refusal.WriteString(string(m.Refusal) + m.Content.refusal)
 	for _, c := range m.ToolCalls {
+		r.tools = true
 		p := c.piece()
 		p.Whole = whole
 		r.calls.Add(p)
 	}
-	if m.FunctionCall != nil {
+	if m.FunctionCall != nil && !r.tools { // some gateways send both forms of a call
 		r.calls.Add(wireCall{Function: m.FunctionCall}.piece())
 	}
 	return nil

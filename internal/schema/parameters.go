@@ -355,7 +355,7 @@ func (r *reducer) keywords(o *value.Object, depth int) value.Value {
 	if t, missing := typeOfValues(b.value().AsObject()); missing && r.s.PlainValues && b.get("enum").Kind() == value.ListKind {
 		b.add("type", t)
 	}
-	if namesType(b.get("type"), "array") && b.get("items").AsObject() == nil && b.get("prefixItems").Kind() != value.ListKind {
+	if namesType(b.get("type"), "array") && b.get("items").AsObject() == nil && b.get("items").Kind() != value.Bool {
 		b.add("items", object())
 	}
 	return b.value()
@@ -473,6 +473,9 @@ func (r *reducer) addValues(b *builder, o *value.Object, name string, v value.Va
 				continue
 			}
 			return
+		}
+		if text, _ := item.AsString(); r.s.PlainValues && item.Kind() == value.String && text == "" {
+			continue // whoever means it leaves the member out
 		}
 		if !seen[key] {
 			seen[key], kept = true, append(kept, item)

@@ -77,6 +77,14 @@ func TestParameters(t *testing.T) {
 			`{"type":"object","properties":{"a":{"type":"number","exclusiveMinimum":0},"b":{"type":"integer","maximum":9},"c":{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"items":false}},"required":["a"]}`,
 		},
 		{
+			"tuple", all, `{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"string"}]},"b":{"type":"array","items":[{"type":"string"}]}}}`,
+			`{"type":"object","properties":{"a":{"type":"array","prefixItems":[{"type":"string"}],"items":{}},"b":{"type":"array","prefixItems":[{"type":"string"}],"items":{}}}}`,
+		},
+		{
+			"empty_value", few, `{"type":"object","properties":{"a":{"type":"string","enum":["","x"]},"b":{"type":"string","enum":[""]}}}`,
+			`{"type":"object","properties":{"a":{"type":"string","enum":["x"]},"b":{"type":"string"}}}`,
+		},
+		{
 			"booleans", all, `{"type":"object","properties":{"a":true,"b":false,"c":{"type":"array"}},"required":["b","a"]}`,
 			`{"type":"object","properties":{"a":{},"c":{"type":"array","items":{}}},"required":["a"]}`,
 		},

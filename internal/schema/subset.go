@@ -29,7 +29,7 @@ type Subset struct {
 	Names bool
 	// Described says that only members that are described can be required.
 	Described bool
-	// PlainValues says that only strings and numbers can be listed.
+	// PlainValues says that only strings and numbers can be listed, and no empty string.
 	PlainValues bool
 	// BareRoot says that the root has no keywords besides type, properties and required.
 	BareRoot bool

@@ -107,7 +107,7 @@ func refusedByOpenAI(t chat.Tool) string {
 			return "composition at the root"
 		}
 		typed, _ := o.Get("type")
-		if strings.Contains(typed.String(), `"array"`) && !has(o, "items") && !has(o, "prefixItems") {
+		if strings.Contains(typed.String(), `"array"`) && !has(o, "items") {
 			return "array schema missing items"
 		}
 		return ""

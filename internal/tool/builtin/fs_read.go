@@ -139,7 +139,7 @@ func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, err
 	r := bufio.NewReaderSize(f, 16<<10)
 	head, _ := r.Peek(8 << 10)
 	if !fsys.IsText(head) {
-		return "", fmt.Errorf("%s %w but binary data of %d bytes", p.Shown, fsys.ErrBinary, info.Size())
+		return "", fsys.Binary(p.Shown, head, info.Size())
 	}
 	if bytes.HasPrefix(head, []byte(fsys.Mark)) {
 		_, _ = r.Discard(len(fsys.Mark))

@@ -20,6 +20,8 @@ func TestStyleIsKept(t *testing.T) {
 		{"lf", "a\n", "b", "b", ""},
 		{"new", "", "a\r\n", "a\r\n", ""},
 		{"utf16", "\xff\xfea\x00\n\x00", "b\n", "b\n", "the file was UTF-16 and is UTF-8 now"},
+		{"cut_between_bytes", strings.Repeat("x", 64<<10-1) + "\u00e9\n", "b\n", "b\n", ""},
+		{"latin1", "caf\xe9\n", "caf\u00e9\n", "caf\u00e9\n", "the file was not UTF-8 and is now"},
 		{"binary", "\x00\r\n", "b\n", "b\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,6 +52,26 @@ func TestStyleIsKept(t *testing.T) {
 	}
 	if got, failed, _ := asks(t, o, "fs_patch", m{"path": "sub/new", "contents": "--- /dev/null\n+++ b/sub/new\n@@ -0,0 +1 @@\n+x\n"}); failed || read(t, filepath.Join(dir, "sub", "new")) != "x\n" || !strings.Contains(got, "created sub/new") {
 		t.Errorf("%q", got)
+	}
+	odd := files(t, map[string]string{"latin1": "x = 1\n// caf\xe9\n", "utf16": "\xff\xfea\x00", "at 8\u202fPM.txt": "", "cafe\u0301": ""})
+	for _, tt := range []struct {
+		tool, want string
+		args       m
+	}{
+		{"fs_patch", "1 line added", m{"path": "latin1", "contents": "@@ -1 +1 @@\n-x = 1\n+x = 2\n"}},
+		{"fs_patch", "the file is not in UTF-8", m{"path": "latin1", "contents": "@@ -1 +1,2 @@\n x = 2\n+// d\u00e9j\u00e0\n"}},
+		{"fs_read", "UTF-16; iconv", m{"path": "utf16"}},
+		{"fs_cat", "UTF-16; iconv", m{"path": "utf16"}},
+		{"fs_cat", `at 8\\u202fPM.txt`, m{"path": "at 8 PM.txt"}},
+		{"fs_patch", `at 8\\u202fPM.txt`, m{"path": "at 8 PM.txt", "contents": "@@ -1 +1 @@\n-a\n+b\n"}},
+		{"fs_read", `cafe\\u0301`, m{"path": "caf\u00e9"}},
+	} {
+		if got, _, _ := asks(t, at(odd), tt.tool, tt.args); !strings.Contains(got, tt.want) {
+			t.Errorf("%s %v: %s", tt.tool, tt.args, got)
+		}
+	}
+	if got := read(t, filepath.Join(odd, "latin1")); got != "x = 2\n// caf\xe9\n" {
+		t.Errorf("latin1: %q", got)
 	}
 	if got, failed, _ := asks(t, o, "fs_patch", m{"path": "gone", "contents": "--- a/gone\n+++ b/gone\n@@ -0,0 +1 @@\n+x\n"}); !failed || !strings.Contains(got, "no such file") {
 		t.Errorf("%q", got)

@@ -7,7 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"loki/internal/text"
 )
@@ -46,6 +52,9 @@ func IsText(data []byte) bool {
 // Open opens the regular file at p.
 func Open(p Path) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(p.Abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, p.missing(p.Shown)
+	}
 	if err != nil {
 		return nil, nil, Describe(p.Shown, err)
 	}
@@ -57,6 +66,31 @@ func Open(p Path) (*os.File, fs.FileInfo, error) {
 		return nil, nil, Describe(p.Shown, err)
 	}
 	return f, info, nil
+}
+
+// missing returns the error for a file that does not exist.
+func (p Path) missing(shown string) error {
+	return &describedError{shown + ": no such file or directory" + p.alike(), fs.ErrNotExist}
+}
+
+// alike returns a note on a file whose name looks like that of p, empty if there is none: it has other blanks, as in names
+// that macOS gives pictures of the screen, or accents in another form.
+func (p Path) alike() string {
+	look := func(name string) string {
+		return norm.NFC.String(strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) {
+				return ' '
+			}
+			return r
+		}, name))
+	}
+	entries, _ := os.ReadDir(filepath.Dir(p.Abs))
+	for _, e := range entries {
+		if look(e.Name()) == look(filepath.Base(p.Abs)) {
+			return ", but one whose name looks the same; as a JSON string its name is " + strconv.QuoteToASCII(e.Name())
+		}
+	}
+	return ""
 }
 
 // regular returns an error unless info is that of a regular file.
@@ -99,9 +133,17 @@ func Read(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 func Text(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 	data, info, err := Read(p, limit)
 	if err == nil && !IsText(data) {
-		err = fmt.Errorf("%s %w but binary data of %d bytes", p.Shown, ErrBinary, len(data))
+		err = Binary(p.Shown, data, int64(len(data)))
 	}
 	return data, info, err
+}
+
+// Binary returns the error for a file of size bytes that begins so and is not text.
+func Binary(shown string, begin []byte, size int64) error {
+	if StyleOf(begin).Wide {
+		return fmt.Errorf("%s %w in UTF-8 but in UTF-16; iconv -f UTF-16 -t UTF-8 converts it", shown, ErrBinary)
+	}
+	return fmt.Errorf("%s %w but binary data of %d bytes", shown, ErrBinary, size)
 }
 
 // Describe returns an error of the file system with a text for a model: with the path as

@@ -3,6 +3,7 @@ package fsys
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // Mark is the byte order mark of UTF-8.
@@ -13,6 +14,7 @@ type Style struct {
 	End  string // of its lines: "\n", "\r\n" or "\r"; "" if there is none, or if they differ
 	Mark bool   // a byte order mark begins it
 	Wide bool   // it is UTF-16
+	Odd  bool   // it is neither that nor UTF-8
 }
 
 // StyleOf returns the style of a text that begins so.
@@ -21,6 +23,11 @@ func StyleOf(begin []byte) Style {
 		Mark: bytes.HasPrefix(begin, []byte(Mark)),
 		Wide: bytes.HasPrefix(begin, []byte("\xff\xfe")) || bytes.HasPrefix(begin, []byte("\xfe\xff")),
 	}
+	last := max(0, len(begin)-utf8.UTFMax)
+	for last < len(begin) && utf8.FullRune(begin[last:]) {
+		last++
+	}
+	s.Odd = !s.Wide && !utf8.Valid(begin[:last]) // without a character that goes on after the beginning
 	both := bytes.Count(begin, []byte("\r\n"))
 	lf, cr := bytes.Count(begin, []byte("\n"))-both, bytes.Count(bytes.TrimSuffix(begin, []byte("\r")), []byte("\r"))-both
 	switch {
@@ -42,6 +49,9 @@ func (s Style) Keep(text string) (kept, note string) {
 		return text, "the file was UTF-16 and is UTF-8 now"
 	}
 	var notes []string
+	if s.Odd {
+		notes = append(notes, "the file was not UTF-8 and is now")
+	}
 	is := StyleOf([]byte(text))
 	switch {
 	case is.End == "\n" && (s.End == "\r\n" || s.End == "\r"):

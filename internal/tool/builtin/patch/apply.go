@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"loki/internal/text"
 )
@@ -49,6 +50,14 @@ func (p Patch) Apply(text string) (string, error) {
 		out, err := p.Apply(strings.ReplaceAll(text, "\r", "\n"))
 		return strings.ReplaceAll(out, "\n", "\r"), err
 	}
+	if !utf8.ValidString(text) {
+		for i, h := range hunks {
+			if h.addsBeyondASCII() {
+				return "", &Error{Hunk: i + 1, Hunks: len(hunks), Header: h.Header, Reason: "the file is not in UTF-8, and an added line is not plain ASCII, " +
+					"so that the file would have two encodings. Convert the file first, as with iconv, or add ASCII only"}
+			}
+		}
+	}
 	a := &applier{lines: strings.SplitAfter(text, "\n"), total: len(hunks)}
 	if last := len(a.lines) - 1; a.lines[last] == "" {
 		a.lines = a.lines[:last]
@@ -66,6 +75,13 @@ func (p Patch) Apply(text string) (string, error) {
 		a.put(l)
 	}
 	return a.out.String(), nil
+}
+
+// addsBeyondASCII reports whether an added line has a character that is not of ASCII.
+func (h Hunk) addsBeyondASCII() bool {
+	return slices.ContainsFunc(h.Lines, func(l Line) bool {
+		return l.Op == '+' && strings.ContainsFunc(l.Text, func(r rune) bool { return r >= utf8.RuneSelf })
+	})
 }
 
 // without returns h without a text at the start of its lines.

@@ -197,22 +197,25 @@ func follow(path string) (real string, passed []string) {
 // which also holds for the names by which a path leads there. Guarded places are not reached by wildcards.
 func (w workspace) matches(r *Rule, found ...located) (specificity int, ok bool) {
 	for _, l := range found {
-		places := l.all
 		if r.Action != Allow {
-			places = slices.Concat(l.all, l.passed)
+			for _, place := range slices.Concat(l.all, l.passed) {
+				if n, matched := matchOne(r, place); matched {
+					return n, true
+				}
+			}
+			if slices.ContainsFunc(l.all, r.twin) {
+				return 0, true
+			}
+			continue
 		}
-		for _, place := range places {
-			n, matched := matchOne(r, place)
-			switch specificity = max(specificity, n); {
-			case r.Action != Allow && matched:
-				return n, true
-			case r.Action == Allow && (!matched || l.guarded+l.closed != "" && !w.names(r, place)):
+		for _, real := range l.all {
+			n, matched := matchOne(r, real)
+			if !matched || l.guarded+l.closed != "" && !w.names(r, real) {
 				return 0, false
 			}
+			specificity = max(specificity, n)
 		}
-		if r.Action != Allow && slices.ContainsFunc(l.all, r.twin) {
-			return 0, true
-		} else if r.Action == Allow && len(places) == 0 {
+		if len(l.all) == 0 {
 			return 0, false
 		}
 	}

@@ -20,15 +20,10 @@ const (
 	Deny  Action = "deny"
 )
 
-// severity orders actions, the strictest last.
-func (a Action) severity() int { return slices.Index([]Action{"", Allow, Ask, Deny}, a) }
-
 // stricter returns the stricter of two actions.
 func stricter(a, b Action) Action {
-	if b.severity() > a.severity() {
-		return b
-	}
-	return a
+	order := []Action{"", Allow, Ask, Deny}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
 // Access says what a path is used for.

@@ -70,7 +70,7 @@ func (a *analysis) add(list *[]command, words []word, depth int) bool {
 	if len(words) > maxWords {
 		words = append(words[:maxWords:maxWords], unknown)
 	}
-	cmd := command{words: words, dirs: a.dirs}
+	cmd := command{words: words}
 	name, args := strings.ToLower(words[0].text[strings.LastIndexByte(words[0].text, '/')+1:]), words[1:]
 	w, wraps := wrappers()[name]
 	if short, ok := strings.CutPrefix(name, "g"); ok && !wraps { // as GNU programs are called on other systems
@@ -90,8 +90,10 @@ func (a *analysis) add(list *[]command, words []word, depth int) bool {
 	case name == "trap" && len(args) > 1:
 		a.nested(&cmd, args[:len(args)-1])
 		cmd.plain = true
+	case name == "at" || name == "batch" || name == "newgrp":
+		a.hidden.note("%s runs what it reads", name)
 	case slices.Contains(deceivers, name):
-		a.hidden.note("%s runs what it reads, or changes what commands mean", name)
+		a.hidden.note("%s can change what commands mean", name)
 	case slices.Contains(evaluators, name) && (has(word.evaluated) ||
 		has(func(w word) bool { return !w.known() }) && (name == "read" || has(func(w word) bool { return w.is("-v") || w.is("-p") || w.is("-C") }))):
 		a.hidden.note("the shell may evaluate a word of %s", name)
@@ -104,8 +106,8 @@ func (a *analysis) add(list *[]command, words []word, depth int) bool {
 }
 
 var (
-	// deceivers run what they read, or change what commands mean.
-	deceivers = strings.Fields(`at batch newgrp alias hash enable bind complete compgen fc`)
+	// deceivers change what commands mean.
+	deceivers = strings.Fields(`alias hash enable bind complete compgen fc`)
 	// evaluators are parts of shells that evaluate a name of a variable, with what is in its brackets.
 	evaluators = strings.Fields(`read unset mapfile readarray getopts printf test [ wait set shift export declare typeset`)
 )
@@ -158,7 +160,7 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 			a.nestedText(&cmd.loose, o.text)
 		}
 		if o.known() && o.text != "" && i < 20 {
-			cmd.loose = append(cmd.loose, command{words: args[i:], dirs: a.dirs})
+			cmd.loose = append(cmd.loose, command{words: args[i:]})
 		}
 	}
 	if len(args) == 1 && args[0].many {

@@ -28,6 +28,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -71,13 +72,16 @@ func main() {
 // kind returns the type of a document by its name.
 func kind(file string) string { return strings.ToLower(strings.TrimPrefix(filepath.Ext(file), ".")) }
 
+// destination matches where a link in Markdown leads, which no reader sees.
+var destination = regexp.MustCompile(`\]\([^)\n]*\)`)
+
 func printText(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	c, err := document.Text(context.Background(), kind(file), data)
-	fmt.Print(c.Text)
+	fmt.Print(destination.ReplaceAllString(c.Text, "]"))
 	return err
 }
 
@@ -310,6 +314,8 @@ func ask(name, file string) ([]byte, error) {
 		text, err := os.ReadFile(one)
 		if strings.HasSuffix(one, ".pdf") {
 			text, err = exec.CommandContext(ctx, "pdftotext", "-enc", "UTF-8", one, "-").Output()
+		} else if sheet, ok := strings.CutPrefix(filepath.Base(one), strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))+"-"); ok {
+			all = append(all, strings.TrimSuffix(sheet, ".csv")+"\n"...) // the name of the sheet
 		}
 		if err != nil {
 			return nil, err

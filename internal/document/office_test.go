@@ -81,6 +81,7 @@ func TestWordShown(t *testing.T) {
 		"box_once":      {"<w:p><mc:AlternateContent><mc:Choice>" + box + "</mc:Choice><mc:Fallback>" + vml + "</mc:Fallback></mc:AlternateContent></w:p>", "box"},
 		"fallback_only": {"<w:p><mc:AlternateContent><mc:Choice><x/></mc:Choice><mc:Fallback>" + vml + "</mc:Fallback></mc:AlternateContent></w:p>", "box"},
 		"box_in_cell":   {"<w:tbl><w:tr><w:tc><w:p><w:t>A</w:t>" + box + "</w:p></w:tc></w:tr></w:tbl>", "| A box |\n|---|"},
+		"first_letter":  {"<w:p><w:pPr><w:framePr w:dropCap='drop'/></w:pPr><w:t>D</w:t></w:p>" + p("rop"), "Drop"},
 		"word_art":      {"<w:p><w:pict><v:textpath string='ART'/></w:pict></w:p>", "ART"},
 		"symbols":       {"<w:p><w:sym w:font='Wingdings' w:char='F0FC'/><w:sym w:font='Symbol' w:char='F061'/><w:sym w:font='Wingdings' w:char='F001'/></w:p>", "✓α !1 symbol"},
 		"check_boxes": {

@@ -60,10 +60,10 @@ func readSheets(ctx context.Context, data []byte) (string, []string, error) {
 
 type workbook struct {
 	*archive
-	shared   []string       // texts that cells refer to
-	codes    []string       // formats of the styles of cells
+	shared   []string // texts that cells refer to
+	codes    []string // formats of the styles of cells
 	formats  map[string]numberFormat
-	from1904 bool           // days count from 1904
+	from1904 bool // days count from 1904
 }
 
 // readStrings reads the texts that cells refer to.

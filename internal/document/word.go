@@ -145,6 +145,7 @@ type wordPart struct {
 	inText, inRow, hidden, deleted bool   // inRow: in what is said of a row, deleted: the row is
 	style, list, level             string // of the open paragraph
 	outline, span                  int
+	initial                        bool     // the open paragraph is a large first letter of the next one
 	options                        []string // of a list to choose from
 	choice                         int
 	first, titled                  bool // of the section: the first page has headers of its own, and they are shown
@@ -214,6 +215,8 @@ func (p *wordPart) start(name string, e element) (skip bool) {
 		if n, err := strconv.Atoi(e.attr("val")); err == nil && n >= 0 && n < 9 {
 			p.outline = n + 1
 		}
+	case "framePr":
+		p.initial = e.attr("dropCap") != "" && e.on("dropCap")
 	case "numId":
 		p.list = e.attr("val")
 	case "ilvl":
@@ -312,6 +315,10 @@ func (p *wordPart) end(name string) {
 	case "p":
 		for i := range p.fields {
 			p.fields[i] = true // what is never ended does not hide the rest
+		}
+		if p.initial {
+			p.initial = false
+			return
 		}
 		p.w.paragraph(p.mark)
 		p.mark = ""

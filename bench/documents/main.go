@@ -19,10 +19,12 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -475,8 +477,34 @@ func (b *bench) damaged(files []string, n int) error {
 	return w.Flush()
 }
 
-// spoil returns a damaged copy: bytes changed, parts doubled, moved or cut off, numbers enlarged.
+// spoil returns a damaged copy: bytes changed, parts doubled, moved or cut off, numbers enlarged. Of an archive one file in it
+// is damaged, most often.
 func spoil(data []byte, random *rand.Rand) []byte {
+	if z, err := zip.NewReader(bytes.NewReader(data), int64(len(data))); err == nil && len(z.File) > 0 && random.IntN(5) > 0 {
+		var out bytes.Buffer
+		to, bad := zip.NewWriter(&out), random.IntN(len(z.File))
+		for i, f := range z.File {
+			r, err := f.Open()
+			if err != nil {
+				continue
+			}
+			text, _ := io.ReadAll(r)
+			r.Close()
+			if i == bad || random.IntN(4) == 0 {
+				text = spoilBytes(text, random)
+			}
+			if w, err := to.Create(f.Name); err == nil {
+				_, _ = w.Write(text)
+			}
+		}
+		if to.Close() == nil {
+			return out.Bytes()
+		}
+	}
+	return spoilBytes(data, random)
+}
+
+func spoilBytes(data []byte, random *rand.Rand) []byte {
 	data = slices.Clone(data)
 	for range 1 + random.IntN(20) {
 		if len(data) < 2 {

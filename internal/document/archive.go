@@ -210,20 +210,23 @@ func xmlDecoder(r io.Reader) *xml.Decoder {
 
 // relation is a file that another one of the archive refers to.
 type relation struct {
-	id, target string
-	kind       string // the last part of its type, such as "footnotes"
+	target string
+	kind   string // the last part of its type, such as "footnotes"
 }
 
-// relations are the files that a file refers to, in their order.
-type relations []relation
+// relations are the files that a file refers to.
+type relations struct {
+	all  []relation // in their order
+	byID map[string]relation
+}
 
 // relations returns the files that a file refers to, none if there is no list of them. The file "" is the package.
 func (a *archive) relations(name string) relations {
 	dir, file := path.Split(strings.ReplaceAll(name, `\`, "/"))
 	list := dir + "_rels/" + file + ".rels"
-	var found relations
+	found := relations{byID: make(map[string]relation)}
 	if !a.has(list) {
-		return nil
+		return found
 	}
 	err := a.walk(list, handler{start: func(tag string, e element) bool {
 		if tag == "Relationship" && e.attr("TargetMode") != "External" {
@@ -231,7 +234,8 @@ func (a *archive) relations(name string) relations {
 			if !strings.HasPrefix(target, "/") {
 				target = dir + target
 			}
-			found = append(found, relation{e.attr("Id"), strings.TrimPrefix(path.Clean(target), "/"), path.Base(e.attr("Type"))})
+			r := relation{strings.TrimPrefix(path.Clean(target), "/"), path.Base(e.attr("Type"))}
+			found.all, found.byID[e.attr("Id")] = append(found.all, r), r
 		}
 		return false
 	}})
@@ -253,7 +257,7 @@ func (a *archive) main(usual string) (string, relations) {
 
 // of returns the first file of a kind, or else the usual one.
 func (r relations) of(kind, usual string) string {
-	for _, one := range r {
+	for _, one := range r.all {
 		if one.kind == kind {
 			return one.target
 		}
@@ -265,10 +269,8 @@ func (r relations) of(kind, usual string) string {
 // prefix, unlike the number that the element may have itself. name is that of the attribute, "" for any.
 func (e element) related(all relations, name string) (relation, bool) {
 	for _, a := range e.Attr {
-		for _, r := range all {
-			if r.id == a.Value && a.Name.Space != "" && (name == "" || name == a.Name.Local) {
-				return r, true
-			}
+		if r, ok := all.byID[a.Value]; ok && a.Name.Space != "" && (name == "" || name == a.Name.Local) {
+			return r, true
 		}
 	}
 	return relation{}, false

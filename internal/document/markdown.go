@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -22,7 +23,7 @@ func Markdown(page, address string) string {
 	if strings.TrimSpace(page) == "" || !strings.Contains(page, "<") {
 		return page
 	}
-	if len(page) > maxPage || strings.Count(page, "<") > maxTags {
+	if len(page) > maxPage || strings.Count(page, "<") > maxTags || strings.Count(page, "[") > maxSigns || strings.Count(page, "&#91;") > maxSigns || strings.Count(page, "&lbrack;") > maxSigns {
 		return plainPage(page)
 	}
 	if isXML(page) {
@@ -32,7 +33,8 @@ func Markdown(page, address string) string {
 	if err != nil {
 		return plainPage(page)
 	}
-	prune(doc)
+	room := maxSpan
+	prune(doc, &room)
 	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
 	for _, tag := range []string{"nav", "template", "svg", "canvas", "iframe", "object", "button", "dialog", "rt", "rp"} {
 		conv.Register.TagType(tag, converter.TagTypeRemove, converter.PriorityEarly)
@@ -46,8 +48,10 @@ func Markdown(page, address string) string {
 
 // Limits of a page that is converted. Of a larger one only its text and the signs of headings and lists are kept.
 const (
-	maxPage = 8 << 20 // bytes
-	maxTags = 150_000
+	maxPage  = 8 << 20 // bytes
+	maxTags  = 150_000
+	maxSigns = 5_000  // brackets, each of which is compared with all that follow
+	maxSpan  = 20_000 // cells that those which span several columns or rows take in all
 )
 
 // readPage reads an HTML file.
@@ -99,8 +103,8 @@ func expand(tag string) string {
 	return strings.TrimSuffix(tag, "/>") + "></" + name + ">"
 }
 
-// prune removes the elements of a page that are not shown.
-func prune(n *html.Node) {
+// prune removes the elements of a page that are not shown, and spans of cells that are beyond room.
+func prune(n *html.Node, room *int) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
 		if c.Type == html.ElementNode && c.Data != "body" && c.Data != "html" && slices.ContainsFunc(c.Attr, hides) {
@@ -109,10 +113,30 @@ func prune(n *html.Node) {
 			if c.DataAtom == atom.A && !slices.ContainsFunc(c.Attr, func(a html.Attribute) bool { return a.Key == "href" }) {
 				c.Data, c.DataAtom = "span", atom.Span // a place that links lead to
 			}
-			prune(c)
+			if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
+				if *room -= span(c); *room < 0 {
+					c.Attr = nil
+				}
+			}
+			prune(c, room)
 		}
 		c = next
 	}
+}
+
+// span returns how many cells a cell takes beside its own, or more than all may.
+func span(cell *html.Node) int {
+	area := 1
+	for _, a := range cell.Attr {
+		if a.Key == "colspan" || a.Key == "rowspan" {
+			n, err := strconv.Atoi(strings.TrimSpace(a.Val))
+			if err != nil || n < 0 || n > maxSpan {
+				n = maxSpan
+			}
+			area *= max(n, 1)
+		}
+	}
+	return area - 1
 }
 
 // hides reports whether an attribute hides its element.

@@ -230,7 +230,7 @@ func (s *sheetReader) end(name string) {
 
 // drawings writes what lies on a sheet: text boxes and charts.
 func (b *workbook) drawings(w *writer, title, file string) error {
-	for _, r := range b.relations(file) {
+	for _, r := range b.relations(file).all {
 		switch {
 		case (r.kind == "comments" || r.kind == "threadedComment") && b.has(r.target):
 			b.say("comments of sheet " + quoted(title))

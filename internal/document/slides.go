@@ -60,7 +60,7 @@ func (s *presentation) slide(w *writer, n int, name string) error {
 		s.say(what + ", which is hidden")
 		return nil
 	}
-	for _, r := range v.parts {
+	for _, r := range v.parts.all {
 		if r.kind == "notesSlide" && s.has(r.target) {
 			notes := &shapes{presentation: s, w: body, parts: s.relations(r.target), isNotes: true}
 			if err := s.damaged(s.archive, "the notes of "+what, s.walk(r.target, notes.handler())); err != nil {

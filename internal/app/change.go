@@ -80,6 +80,25 @@ func (a *App) ChangeBase(ctx context.Context, events event.Scope, c BaseChange) 
 	return BuildError(err)
 }
 
+// BaseFiles returns the files that the local sources of a knowledge base lead to now. What cannot be read has none.
+func (a *App) BaseFiles(ctx context.Context, name string) (paths []string) {
+	file, err := a.Library().File(name)
+	if err != nil {
+		return nil
+	}
+	stats, err := a.BaseStats(ctx, name, file)
+	if err != nil {
+		return nil
+	}
+	loader := a.loaderOfBases()
+	for d, err := range loader.Documents(ctx, loader.Local(stats.Settings.Documents)) {
+		if err == nil {
+			paths = append(paths, d.Path)
+		}
+	}
+	return paths
+}
+
 // BuildError returns the error of a build; if the user interrupted it, with how it goes on.
 func BuildError(err error) error {
 	if fault.CodeOf(err) != fault.Canceled {

@@ -283,9 +283,14 @@ func (a *App) BaseNames(ctx context.Context) ([]string, error) {
 // Builder returns what builds knowledge bases. Its events go to events; a nil budget bounds nothing.
 func (a *App) Builder(events event.Scope, budget engine.Budget) *rag.Builder {
 	return &rag.Builder{
-		Models: a, Source: &source.Loader{Input: a.Loader(), Retry: a.knowledgeRetry()},
+		Models: a, Source: a.loaderOfBases(),
 		Retry: a.knowledgeRetry(), Budget: budget, Events: events,
 	}
+}
+
+// loaderOfBases returns what finds the documents of knowledge bases.
+func (a *App) loaderOfBases() *source.Loader {
+	return &source.Loader{Input: a.Loader(), Retry: a.knowledgeRetry()}
 }
 
 // ownEmbedder is the embedding model of the program.

@@ -369,7 +369,7 @@ func (o *options) sections() []section {
 				{name: "diff", sets: two(&o.diff, "ID@STEP ID@STEP"), usage: "show how the states of two steps differ"},
 				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
 				{name: "set", sets: list(&o.set), usage: "with --resume or --fork: set a state key before the run goes on, `KEY=JSON`; may be repeated", with: []string{"resume", "fork"}, not: []string{"answer", "answers"}},
-				{name: "watch", sets: list(&o.watched), usage: "with --agent, --resume or --fork: show each change of a `KEY` of the state of a graph; may be repeated. With --validate, without a key: check again whenever a file of the agent changes, until Ctrl-C", bare: watchFiles, with: []string{"agent", "resume", "fork", "validate"}},
+				{name: "watch", sets: list(&o.watched), usage: "with --agent, --resume or --fork: show each change of a `KEY` of the state of a graph; may be repeated. Without a key: with --validate, check again whenever a file of the agent changes, with --rag, take in what changes in the documents, until Ctrl-C", bare: watchFiles, with: []string{"agent", "resume", "fork", "validate", "rag"}},
 				{name: "runs-prune", sets: on(&o.prune), usage: "forget runs that ended, as --older and --keep say; runs at work, suspended or interrupted stay"},
 				{name: "older", sets: single(once{value: &o.older, kind: "TIME", check: checkAge}), usage: "with --runs-prune: only runs older than this, such as 30d or 12h", with: []string{"runs-prune"}},
 				{name: "keep", sets: number(&o.keep, 0), usage: "with --runs-prune: keep the `N` newest runs", with: []string{"runs-prune"}},
@@ -484,6 +484,7 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		}
 	}
 	o.watch = slices.Contains(o.watched, watchFiles)
+	o.knowledge.watch = o.watch && o.knowledge.base != "" && o.validate == ""
 	if o.action, err = chooseAction(set, o.text); err != nil {
 		return err
 	}
@@ -506,7 +507,11 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --output: %s is for --validate", o.output)
 	case o.validate != "" && slices.ContainsFunc(o.watched, func(key string) bool { return key != watchFiles }):
 		return fault.New(fault.Usage, "flag --watch: with --validate it takes no key")
-	case o.validate == "" && o.watch:
+	case o.knowledge.watch && o.action.flag == "rag" && len(o.watched) > 1, len(o.watched) > 0 && !o.watch && o.action.flag == "rag":
+		return fault.New(fault.Usage, "flag --watch: with --rag it takes no key")
+	case o.knowledge.watch && o.action.flag == "rag" && len(o.text)+len(o.files) > 0:
+		return fault.New(fault.Usage, "flag --watch: with --rag no question goes with it").WithHint("ask in another terminal")
+	case o.validate == "" && o.watch && (!o.knowledge.watch || o.action.flag != "rag"):
 		return fault.New(fault.Usage, "flag --watch needs a key of the state: --watch KEY")
 	case o.watch && o.output != outputText:
 		return fault.New(fault.Usage, "flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")

@@ -3,13 +3,20 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"loki/internal/app"
+	"loki/internal/display"
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/rag"
+	"loki/internal/retry"
+	"loki/internal/text"
 )
 
 // knowledge is what the command line says of knowledge bases.
@@ -19,6 +26,7 @@ type knowledge struct {
 	remove  []string // likewise
 	set     []string // KEY=VALUE[,KEY=VALUE...]
 	rebuild bool
+	watch   bool // rebuild whenever documents change
 	list    bool
 	query   string
 	eval    string // path of a file
@@ -27,7 +35,7 @@ type knowledge struct {
 // builds reports whether a knowledge base is to be built or changed before a question is asked.
 func (o *options) builds() bool {
 	k := &o.knowledge
-	return k.rebuild || len(k.add) > 0 || len(k.remove) > 0 || len(k.set) > 0
+	return k.rebuild || k.watch || len(k.add) > 0 || len(k.remove) > 0 || len(k.set) > 0
 }
 
 // onlyBuilds reports whether no question follows.
@@ -60,11 +68,82 @@ func (c *command) useBase(ctx context.Context, face *face) error {
 		if err := c.buildBase(ctx, c.app.Events(face.emitter), face); err != nil {
 			return err
 		}
+		if c.opts.knowledge.watch {
+			return c.watchBase(ctx, face)
+		}
 		if c.opts.onlyBuilds() {
 			return nil
 		}
 	}
 	return c.answer(ctx, face)
+}
+
+// watchBase rebuilds the knowledge base of --rag, which was built, whenever its files change, until ctx ends. Changes that follow each
+// other make one build.
+func (c *command) watchBase(ctx context.Context, face *face) error {
+	k := &c.opts.knowledge
+	k.add, k.remove, k.set = nil, nil, nil // done
+	look := func() (map[string]stamp, time.Duration) {
+		began := time.Now()
+		stamps := make(map[string]stamp)
+		for _, path := range c.app.BaseFiles(ctx, k.base) {
+			if info, err := os.Stat(path); err == nil {
+				stamps[path] = stamp{info.Size(), info.ModTime()}
+			}
+		}
+		return stamps, max(watchInterval, 10*time.Since(began)) // a large directory is looked at less often
+	}
+	built, wait := look()
+	c.clocked("watching %s of %s", text.Count(len(built), "file"), display.Line(k.base))
+	for retry.Sleep(ctx, wait) == nil {
+		var now map[string]stamp
+		if now, wait = look(); maps.Equal(now, built) {
+			continue
+		}
+		for settled := false; !settled; {
+			if retry.Sleep(ctx, watchInterval) != nil {
+				return nil
+			}
+			before := now
+			now, wait = look()
+			settled = maps.Equal(now, before)
+		}
+		c.clocked("%s", changes(built, now))
+		built = now
+		if err := c.buildBase(ctx, c.app.Events(face.emitter), face); err != nil && ctx.Err() == nil {
+			c.report(err)
+		}
+	}
+	return nil
+}
+
+// clocked prints a line with the time, unless --quiet is given.
+func (c *command) clocked(format string, args ...any) {
+	if !c.opts.quiet {
+		fmt.Fprintln(c.Err, time.Now().Format("15:04:05")+" "+fmt.Sprintf(format, args...))
+	}
+}
+
+// changes names the first of the files that differ.
+func changes(before, now map[string]stamp) string {
+	var paths []string
+	for path, s := range now {
+		if before[path] != s {
+			paths = append(paths, path)
+		}
+	}
+	for path := range before {
+		if _, ok := now[path]; !ok {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	const shown = 3
+	list := text.Name(strings.Join(paths[:min(len(paths), shown)], ", "))
+	if len(paths) > shown {
+		list += ", ..."
+	}
+	return text.Count(len(paths), "file") + " changed: " + list
 }
 
 // buildBase does what the options say with the knowledge base of --rag, or makes it.
@@ -75,7 +154,7 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 		return err
 	}
 	return c.app.ChangeBase(ctx, events, app.BaseChange{
-		Name: k.base, Add: k.add, Remove: k.remove, Set: change, Rebuild: k.rebuild,
+		Name: k.base, Add: k.add, Remove: k.remove, Set: change, Rebuild: k.rebuild || k.watch,
 		Asker: c.asker(face, false), Budget: c.opts.bound(), AddedBy: "flag --rag-add: ",
 	})
 }

@@ -92,3 +92,12 @@ func TestExcerpt(t *testing.T) {
 		}
 	}
 }
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	old := map[string]stamp{"/a": {size: 1}, "/b": {size: 1}, "/c": {size: 1}, "/d": {size: 1}}
+	now := map[string]stamp{"/a": {size: 1}, "/b": {size: 2}, "/e": {size: 1}}
+	if got, want := changes(old, now), "4 files changed: /b, /c, /d, ..."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

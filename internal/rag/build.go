@@ -109,7 +109,7 @@ func (w *work) begin(ctx context.Context, s Store, set Settings) error {
 		}
 	}
 	set.EmbeddingModel = w.model.ID // the full one
-	w.rebuilds = inUse.Files > 0 && slices.Equal(inUse.Settings.Documents, documents)
+	w.rebuilds = slices.Equal(inUse.Settings.Documents, documents)
 	if inUse.Settings.SameChunks(set) {
 		w.dimensions = inUse.Dimensions // those of the vectors that can stay
 	}

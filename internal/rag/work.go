@@ -67,7 +67,7 @@ type work struct {
 	unread   map[string]bool   // sources that may lead to more documents than were found
 	firstErr error             // of a document or a source
 	blocked  bool              // a failure was not that of a file that was deleted
-	rebuilds bool              // the index in use has documents, of the same sources
+	rebuilds bool              // the index in use has the same sources
 	unsaid   int               // failed documents that were not warned about
 
 	added, kept, removed, passed, failed, chunks int

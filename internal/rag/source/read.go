@@ -108,20 +108,23 @@ func (l *Loader) readFile(ctx context.Context, path string, named bool) (*Conten
 	}}, nil
 }
 
-// otherEncoding reports whether data that is not text in UTF-8 looks like text in another encoding: it has none of the bytes that text
-// does not have, or, in UTF-16, a NUL in every second place.
+// otherEncoding reports whether data that is not text in UTF-8 looks like text in another encoding: it has no control characters, or,
+// in UTF-16, no others than a NUL in about every second place.
 func otherEncoding(data []byte) bool {
 	head := data[:min(len(data), 4096)]
 	var zeros [2]int
 	for i, b := range head {
-		if b == 0 {
+		switch {
+		case b == 0:
 			zeros[i%2]++
+		case b < ' ' && !unicode.IsSpace(rune(b)) && b != 0x1b: // the last is of ISO-2022
+			return false
 		}
 	}
 	if most := max(zeros[0], zeros[1]); most > 0 {
 		return min(zeros[0], zeros[1]) == 0 && 3*most > len(head)
 	}
-	return strings.HasPrefix(http.DetectContentType(data), "text/") && !bytes.ContainsFunc(head, func(r rune) bool { return r < ' ' && !unicode.IsSpace(r) && r != 0x1b })
+	return strings.HasPrefix(http.DetectContentType(data), "text/")
 }
 
 // passOver returns the error for a file that cannot be used.

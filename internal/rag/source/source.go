@@ -20,6 +20,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"loki/internal/document"
@@ -235,6 +236,11 @@ func (l *Loader) kindOf(source string) kind {
 		return loaded
 	}
 	return local
+}
+
+// Local returns those of sources that are files, directories or patterns.
+func (l *Loader) Local(sources []string) []string {
+	return slices.DeleteFunc(slices.Clone(sources), func(s string) bool { return l.kindOf(s) != local })
 }
 
 // isRepository reports whether source is the address of a Git repository.

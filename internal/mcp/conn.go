@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -174,7 +175,7 @@ func dialVersion(ctx context.Context, r resolved, o *Options, version string) (*
 	c.session, err = c.client().Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		reason := c.abandon()
-		if reason != "" && !isRPC(err) {
+		if reason != "" && !isRPC(err) && !isMisread(err) {
 			return nil, errors.New(reason)
 		}
 		return nil, err
@@ -196,6 +197,12 @@ func dialVersion(ctx context.Context, r resolved, o *Options, version string) (*
 func isRPC(err error) bool {
 	_, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok
+}
+
+// isMisread reports whether a server answered, but not in the form of the protocol. Then it was ended for that.
+func isMisread(err error) bool {
+	_, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	return ok || strings.HasPrefix(err.Error(), "unsupported protocol version")
 }
 
 // abandon cleans up after a failed attempt to connect, and returns the reason if it is

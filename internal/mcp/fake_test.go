@@ -142,6 +142,10 @@ func respond(kind string, r request) {
 			send(map[string]any{"jsonrpc": "2.0", "id": r.ID, "error": e})
 			return
 		}
+		if kind == "list_at_start" || kind == "nothing_at_start" {
+			reply(r.ID, map[string]any{"list_at_start": []int{}, "nothing_at_start": map[string]any{}}[kind])
+			return
+		}
 		if kind == "true_capabilities" {
 			reply(r.ID, map[string]any{
 				"protocolVersion": "2025-11-25", "serverInfo": map[string]any{"name": kind, "version": 1},

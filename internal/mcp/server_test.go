@@ -111,6 +111,8 @@ func TestMisbehavingServers(t *testing.T) {
 	}{
 		{"crash_at_start", "invoke", echo, "failed with exit status 3; it printed: no configuration found; password is ***PASSWORD***"},
 		{"closes_early", "invoke", echo, "the server ended"},
+		{"list_at_start", "invoke", echo, "cannot unmarshal"},
+		{"nothing_at_start", "invoke", echo, `unsupported protocol version: ""`},
 		{"silent", "invoke", echo, "it was not ready within 300ms"},
 		{"garbage", "invoke", echo, "not a message of the protocol"},
 		{"endless_line", "invoke", echo, "too large"},

@@ -21,8 +21,8 @@ const maxEqualCalls = 3
 const Unnamed = "call_without_a_name"
 
 // Calls returns the made calls in their order. Those that follow upon three calls of the same
-// name and arguments are left out. Arguments that are empty, white space aside, become {}, and
-// a missing name becomes [Unnamed].
+// name and arguments are left out. Arguments that are empty, white space aside, become {}, a name
+// has no white space around it, and a missing one becomes [Unnamed].
 //
 // An id occurs once in a conversation. A made call without one, or with one that the past
 // or an earlier made call has, gets the next free of call_1, call_2 and so on, counted
@@ -33,7 +33,7 @@ func Calls(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
 		if strings.TrimSpace(c.Arguments) == "" {
 			c.Arguments = "{}"
 		}
-		c.Name = cmp.Or(c.Name, Unnamed)
+		c.Name = cmp.Or(strings.TrimSpace(c.Name), Unnamed)
 		if !isSurplus(calls, c) {
 			calls = append(calls, c)
 		}

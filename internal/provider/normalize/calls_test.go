@@ -23,6 +23,7 @@ func TestCalls(t *testing.T) {
 			[]chat.ToolCall{{ID: "x", Name: "f", Arguments: ` {"a": tru`, Signature: "s"}},
 		},
 		{"without_name", []chat.ToolCall{{ID: "x", Arguments: "{}"}}, []chat.ToolCall{{ID: "x", Name: normalize.Unnamed, Arguments: "{}"}}},
+		{"blanks_around_the_name", []chat.ToolCall{{ID: "x", Name: " f\n", Arguments: "{}"}}, []chat.ToolCall{call("x", "{}")}},
 		{
 			"without_arguments",
 			[]chat.ToolCall{call("x", ""), call("y", " \n")},

@@ -114,15 +114,24 @@ func (o *Options) withheldFrom(r resolved) environ.Child {
 
 // newerOnly reports whether a server refused the initialization of the older versions.
 func newerOnly(err error) bool {
-	e, ok := errors.AsType[*jsonrpc.Error](err)
-	return ok && (e.Code == sdk.CodeUnsupportedProtocolVersion || e.Code == jsonrpc.CodeMethodNotFound)
+	e := rpcError(err)
+	return e != nil && (e.Code == sdk.CodeUnsupportedProtocolVersion || e.Code == jsonrpc.CodeMethodNotFound)
+}
+
+// rpcError returns the error of the protocol that a server answered with, nil if it did not.
+func rpcError(err error) *jsonrpc.Error {
+	if said, ok := errors.AsType[*refusal](err); ok {
+		return said.rpc // the SDK wraps a refusal in an error of the protocol of its own
+	}
+	e, _ := errors.AsType[*jsonrpc.Error](err)
+	return e
 }
 
 // olderVersion returns the version to try after a server refused that of the initialization: the newest older one that it
 // names, or if it names no other the oldest. It is empty if the server refused something else, or names a newer version.
 func olderVersion(err error) (version string) {
-	e, ok := errors.AsType[*jsonrpc.Error](err)
-	if !ok || e.Code != sdk.CodeUnsupportedProtocolVersion && !strings.Contains(strings.ToLower(e.Message), "protocol version") {
+	e := rpcError(err)
+	if e == nil || e.Code != sdk.CodeUnsupportedProtocolVersion && !strings.Contains(strings.ToLower(e.Message), "protocol version") {
 		return ""
 	}
 	known := sdk.SupportedProtocolVersions()

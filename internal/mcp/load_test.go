@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -230,6 +231,26 @@ func TestRemoteFailures(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// A server that refuses the version of the protocol by a status is asked with one that it names.
+func TestRefusedVersion(t *testing.T) {
+	s := remote(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if bytes.Contains(body, []byte(`"initialize"`)) && !bytes.Contains(body, []byte("2025-06-18")) {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Unsupported protocol version","data":{"supported":["2025-03-26","2025-06-18"]}}}`)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			next.ServeHTTP(w, r)
+		})
+	})
+	s.Headers = nil
+	if out, err := call(t.Context(), scope(t, pool(t, nil), mcp.ScopeOptions{}, s), "invoke", `{"tool":"echo","arguments":{"a":1}}`); err != nil || out != "a is 1" {
+		t.Errorf("got %s, %v", out, err)
 	}
 }
 

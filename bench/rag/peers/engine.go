@@ -40,8 +40,7 @@ type chunk struct {
 
 // cut describes how documents are cut into chunks.
 type cut struct {
-	size    int // characters; the overlap is a twentieth
-	chunker string
+	size int // characters; the overlap is a twentieth
 }
 
 // chunks cuts the document at path below docs.
@@ -51,7 +50,7 @@ func (c cut) chunks(docs, path string) ([]chunk, error) {
 		return nil, err
 	}
 	ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(path)), ".")
-	pieces := split.New(c.size, c.size/20, c.chunker, ext).Split(string(data))
+	pieces := split.New(c.size, c.size/20, ext).Split(string(data))
 	all := make([]chunk, len(pieces))
 	for i, p := range pieces {
 		all[i] = chunk{place(path, p.Line, p.LastLine), p.Heading, p.Text}

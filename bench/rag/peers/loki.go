@@ -43,7 +43,7 @@ func (e lokiEngine) build(ctx context.Context, docs, dir string) (int, error) {
 	failures := &failures{}
 	b := rag.Builder{Models: models{}, Source: &source.Loader{Input: &input.Loader{}}, Events: event.NewScope(failures, event.Source{}, nil)}
 	stats, err := b.Build(ctx, "bench", sqlite.New(filepath.Join(dir, lokiFile)), rag.Settings{
-		EmbeddingModel: models{}.embedder().ID, ChunkSize: e.size, ChunkOverlap: e.size / 20, Chunker: e.chunker, TopK: top, Documents: []string{docs},
+		EmbeddingModel: models{}.embedder().ID, ChunkSize: e.size, ChunkOverlap: e.size / 20, TopK: top, Documents: []string{docs},
 	})
 	return stats.Chunks, errors.Join(err, failures.err)
 }

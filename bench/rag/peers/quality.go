@@ -41,7 +41,7 @@ func quality(ctx context.Context, root string) error {
 	fmt.Printf("%d questions about the pages of Loki. Recall at %d and mean reciprocal rank, of sections (and of pages).\n\n", len(questions), topPassages)
 	fmt.Println("| chunks | | recall | MRR |")
 	fmt.Println("|---|---|--:|--:|")
-	for _, c := range []cut{{500, ""}, {1000, ""}, {2000, ""}, {500, "markdown"}, {1000, "markdown"}, {2000, "markdown"}} {
+	for _, c := range []cut{{500}, {1000}, {2000}} {
 		s := speed{dir: dir, corpus: &corpus{}, cut: c}
 		indexes := make(map[string]string)
 		for _, side := range sides {
@@ -50,7 +50,7 @@ func quality(ctx context.Context, root string) error {
 				return err
 			}
 			if side.build == "" {
-				indexes[side.name] = filepath.Join(dir, side.name+c.chunker+strconv.Itoa(c.size))
+				indexes[side.name] = filepath.Join(dir, side.name+strconv.Itoa(c.size))
 				if _, err := e.build(ctx, docs, indexes[side.name]); err != nil {
 					return fmt.Errorf("%s: %w", side.name, err)
 				}
@@ -60,17 +60,10 @@ func quality(ctx context.Context, root string) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", side.name, err)
 			}
-			fmt.Printf("| %d%s | %s | %.3f (%.3f) | %.3f (%.3f) |\n", c.size, comma(c.chunker), side.title, ofSections.recall, ofPages.recall, ofSections.mrr, ofPages.mrr)
+			fmt.Printf("| %d | %s | %.3f (%.3f) | %.3f (%.3f) |\n", c.size, side.title, ofSections.recall, ofPages.recall, ofSections.mrr, ofPages.mrr)
 		}
 	}
 	return nil
-}
-
-func comma(name string) string {
-	if name == "" {
-		return ""
-	}
-	return ", " + name
 }
 
 // topPassages is how many passages a question gets.

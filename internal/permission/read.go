@@ -144,6 +144,15 @@ func wrongPath(p string) (problem, hint string) {
 
 func origin(n *yamldoc.Node) string { return fmt.Sprintf("line %d", n.Pos().Line) }
 
+// namesElsewhere are tools of this program by the names that other programs give them in their rules, in lower case.
+var namesElsewhere = map[string]string{
+	"bash": "execute_command", "shell": "execute_command", "sh": "execute_command", "exec": "execute_command", "run_command": "execute_command",
+	"run_shell_command": "execute_command", "run_terminal_cmd": "execute_command", "execute": "execute_command", "terminal": "execute_command",
+	"read": "fs_cat", "read_file": "fs_cat", "view": "fs_cat", "cat": "fs_cat", "list": "fs_ls", "ls": "fs_ls", "grep": "fs_grep", "search": "fs_grep", "glob": "fs_glob",
+	"write": "fs_write", "write_file": "fs_write", "create_file": "fs_write", "edit": "fs_patch", "edit_file": "fs_patch", "multiedit": "fs_patch", "replace": "fs_patch",
+	"apply_patch": "fs_patch", "str_replace_editor": "fs_patch", "webfetch": "fetch_url_via_curl", "web_fetch": "fetch_url_via_curl", "websearch": "web_search_loki",
+}
+
 // checkTool reports the name of a tool that is likely a misspelled one of a tool of the program: as an error if one letter is
 // wrong, since the rule would never match, and else as a warning, since the user may have such a tool.
 func checkTool(name string, fail, warn func(format string, args ...any) *yamldoc.Problem, keys ...string) {
@@ -152,7 +161,10 @@ func checkTool(name string, fail, warn func(format string, args ...any) *yamldoc
 		return
 	}
 	near := yamldoc.Nearest(name, known)
-	switch {
+	other, _, _ := strings.Cut(strings.ToLower(name), "(")
+	switch elsewhere := namesElsewhere[other]; {
+	case elsewhere != "":
+		warn("there is no tool %s, unless it is one of yours", name).Hint = "the tool of this program is " + elsewhere
 	case near == "" || strings.HasPrefix(name, near) && len(name) > len(near)+2 || name == "": // a tool of the user, such as fs_cat_all
 	case yamldoc.Misspells(name, near):
 		fail("there is no tool %s", name).Hint = "did you mean " + near + "?"

@@ -250,14 +250,17 @@ func (s *survey) close(path, reason string) {
 // deny closes what a pattern of a rule matches, and holds the directories by whose names it does: all above it but those
 // that ** stands for.
 func (s *survey) deny(b pattern.Branch, path string) {
-	for _, place := range []string{path, resolve(path)} { // where a link leads is closed, too
+	dir := filepath.Dir(path)
+	linked := resolve(dir) != dir
+	path = filepath.Join(resolve(dir), filepath.Base(path)) // nothing is mounted by way of a link
+	for _, place := range []string{path, resolve(path)} {   // where a link leads is closed, too
 		s.close(place, s.reason(b))
 		s.denied = append(s.denied, place)
 	}
 	parts := strings.Split(strings.TrimSuffix(strings.Trim(b.String(), "/"), "/**"), "/")
 	names := strings.Split(strings.Trim(path, "/"), "/")
 	first, last := len(names), 0 // of the names, as many from the front, and from the back
-	if i := slices.Index(parts, "**"); i >= 0 && !slices.Contains(parts[i+1:], "**") {
+	if i := slices.Index(parts, "**"); i >= 0 && !linked && !slices.Contains(parts[i+1:], "**") {
 		first, last = i, len(parts)-1-i
 	}
 	for i := 1; i < len(names); i++ {

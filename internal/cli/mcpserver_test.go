@@ -18,6 +18,10 @@ func mcpServer() {
 	text := func(s string) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}, nil, nil
 	}
+	mcp.AddTool(server, &mcp.Tool{Name: "read_person", Description: "Read about a person by name", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a person"}}}, nil, nil
+		})
 	mcp.AddTool(server, &mcp.Tool{Name: "greet_person", Description: "Greet a person by name"},
 		func(_ context.Context, _ *mcp.CallToolRequest, p person) (*mcp.CallToolResult, any, error) {
 			return text("hello, " + p.Name)

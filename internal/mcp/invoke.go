@@ -57,18 +57,32 @@ func (v *invoker) Consent(call tool.Call) string {
 	if err != nil {
 		return "" // Call reports the mistake
 	}
-	var box *toolbox
-	if c, err := v.link.current(); err == nil && c != nil {
-		box = c.tools.peek()
-	}
-	if box == nil {
-		return ""
-	}
-	if t, ok := box.lookup(args.Tool); !ok || !t.Destructive {
+	if t, ok := v.known(args.Tool); !ok || !t.Destructive {
 		return ""
 	}
 	return fmt.Sprintf("May the tool %s of the MCP server %s be run? The server marks it as destructive.\n\n    %s",
 		text.Visible(args.Tool), text.Visible(v.link.server.ID), text.Visible(string(args.Arguments)))
+}
+
+// HintsOf implements tool.Judged: a tool that is known to read only is judged as if it had been called by its own name.
+func (v *invoker) HintsOf(call tool.Call) tool.Hints {
+	h := v.Hints()
+	if args, err := v.read(call); err == nil {
+		if t, ok := v.known(args.Tool); ok && t.ReadOnly {
+			h.ReadOnly = true // which counts for trusted servers only
+		}
+	}
+	return h
+}
+
+// known returns a tool of the server, unless its tools are not known yet. It does not start the server.
+func (v *invoker) known(name string) (Tool, bool) {
+	if c, err := v.link.current(); err == nil && c != nil {
+		if box := c.tools.peek(); box != nil {
+			return box.lookup(name)
+		}
+	}
+	return Tool{}, false
 }
 
 // Call implements tool.Tool.

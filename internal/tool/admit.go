@@ -69,7 +69,11 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	_, exact := t.(FromFile)
 	v := permission.Verdict{Action: permission.Allow}
 	if b.o.Judge != nil {
-		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: h.ReadOnly, Destructive: h.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact})
+		judged := h
+		if j, ok := t.(Judged); ok {
+			judged = j.HintsOf(call)
+		}
+		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: judged.ReadOnly, Destructive: judged.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact})
 	}
 	a.hidden = v.Hidden
 	stopped := b.known.stopped(call.Name + " " + wanted.Text)

@@ -74,6 +74,12 @@ type Guard interface {
 	Consent(call Call) (question string)
 }
 
+// Judged is a tool whose calls differ in what they may do.
+type Judged interface {
+	// HintsOf returns the hints by which a call is judged. The hints of the tool itself say how it is run.
+	HintsOf(call Call) Hints
+}
+
 // Reacher is a tool that sends requests to a host that the model chooses. The user is asked about each host once, unless a
 // rule decides.
 type Reacher interface {

@@ -48,9 +48,8 @@ func readOpenDocument(ctx context.Context, data []byte) (string, []string, error
 type openDocument struct {
 	*archive
 	*writer
-	inText   int  // paragraphs that are open, in each other
-	heading  mark // of the open heading
-	label    string
+	inText   int        // paragraphs that are open, in each other
+	heading  mark       // of the open heading
 	items    []openList // lists that are open, in each other
 	blanks   int        // empty cells before the open one
 	repeated int        // how often the open cell stands in its row

@@ -148,7 +148,7 @@ type wordPart struct {
 	initial                        bool     // the open paragraph is a large first letter of the next one
 	options                        []string // of a list to choose from
 	choice                         int
-	first, titled                  bool // of the section: the first page has headers of its own, and they are shown
+	titled                         bool // of the section: the first page has headers of its own, and they are shown
 	firsts                         []relation
 }
 

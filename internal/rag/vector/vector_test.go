@@ -82,23 +82,6 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// best returns what a search finds once candidates have exact scores.
-func best(t *testing.T, x *vector.Index, rows [][]float32, query []float32, k int) []vector.Match {
-	t.Helper()
-	found, err := x.Search(t.Context(), query, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exact := found[:0]
-	for _, m := range found {
-		if m.Score = vector.Dot(rows[m.Pos], query); m.Score > 0 {
-			exact = append(exact, m)
-		}
-	}
-	slices.SortFunc(exact, vector.Compare)
-	return exact[:min(k, len(exact))]
-}
-
 func TestSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())

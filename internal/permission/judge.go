@@ -100,6 +100,9 @@ type Verdict struct {
 	// tool that goes through directories leaves such files out. It is nil if there is no such rule, and may be called
 	// from several goroutines.
 	Hidden func(path string) bool
+	// Places are where the files that the arguments name were when the call was judged: absolute, symbolic links resolved. It
+	// is nil if there is none, or if that is not known.
+	Places []string
 	// Wider lists grants after which no call at this level needs a question. Empty if that is not
 	// to be offered.
 	Wider []Grant
@@ -307,6 +310,17 @@ func (j *Judge) targetOf(call Call, rules []*Rule) (t target, ambiguous string) 
 	return t, ambiguous
 }
 
+// places returns where the files lead that the arguments name, nil if that is not known of all.
+func (t *target) places() (all []string) {
+	for _, l := range t.found {
+		if len(l.all) == 0 {
+			return nil
+		}
+		all = append(all, l.all...)
+	}
+	return all
+}
+
 // unusual returns why a file of the call is not for every call, empty if all are.
 func (t *target) unusual(tree workspace) (why string) {
 	if t.remote {
@@ -348,7 +362,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	case t.Destructive || t.remote:
 		v = Verdict{Action: Ask, Decided: t.remote, Reason: t.Tool + " may change something"}
 	}
-	v.Hidden = j.hidden(t)
+	v.Hidden, v.Places = j.hidden(t), t.places()
 	v.Files = best != nil && best.Action == Ask && best.about(Reading)
 	switch {
 	case v.Action != Ask:

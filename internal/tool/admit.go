@@ -41,6 +41,7 @@ type admission struct {
 	unasked bool
 	guard   Guard
 	hidden  func(path string) bool // as [permission.Verdict] has it
+	judged  func(path string) bool // see [Call]
 	sandbox sandbox.Declaration    // what the program of the call may do, see [Call]
 	files   bool                   // see [Call].Consented
 }
@@ -75,7 +76,9 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 		}
 		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: judged.ReadOnly, Destructive: judged.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact})
 	}
-	a.hidden = v.Hidden
+	if a.hidden = v.Hidden; v.Places != nil {
+		a.judged = func(path string) bool { return slices.Contains(v.Places, path) }
+	}
 	stopped := b.known.stopped(call.Name + " " + wanted.Text)
 	if slices.ContainsFunc(stopped, sandbox.Refusal.Asked) {
 		if v.Files = true; v.Action == permission.Allow && !b.o.AutoConfirm {

@@ -121,6 +121,10 @@ type Call struct {
 	// goroutines.
 	Hidden func(path string) bool
 
+	// Judged reports whether the call was judged for the file at an absolute path without symbolic links; nil if that is not
+	// known. A tool of the program opens no other, since a link may have been put in the way since then.
+	Judged func(path string) bool
+
 	// Sandbox is what the program that a [Confined] tool starts may do: it was allowed or consented to, and nothing
 	// beyond it was. The level is empty for other tools, and where there is no sandbox. Tools that do not start a
 	// program ignore it.

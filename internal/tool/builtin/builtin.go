@@ -117,6 +117,13 @@ type base struct {
 	root fsys.Root
 }
 
+// rootOf returns the root with which a call works: its paths lead where they did when it was judged.
+func (b *base) rootOf(call tool.Call) fsys.Root {
+	root := b.root
+	root.Judged = call.Judged
+	return root
+}
+
 // home is the directory that ~ stands for, empty if it is not known.
 func home(getenv func(string) string) string {
 	if runtime.GOOS == "windows" {

@@ -61,8 +61,8 @@ func (b *base) fsGlob() tool.Tool {
 		hints:  tool.Hints{ReadOnly: true},
 		run: run(params, func(ctx context.Context, args globArgs, call tool.Call) (tool.Result, error) {
 			dir, glob := splitPattern(cmp.Or(args.Path, "."), filepath.ToSlash(args.Pattern))
-			return b.readAt(dir, func(p fsys.Path) (string, error) {
-				g, err := tree.Compile(p.Abs, glob)
+			return b.readAt(call, dir, func(p fsys.Path) (string, error) {
+				g, err := tree.Compile(p.Real, glob)
 				if err != nil {
 					return "", err
 				}
@@ -102,7 +102,7 @@ func globFiles(ctx context.Context, p fsys.Path, sought string, g *tree.Glob, hi
 	}
 	var mu sync.Mutex
 	var matches []match
-	unreadable, err := tree.Walker{SkipDir: skippedByGlob}.Walk(ctx, p.Abs, func(_ int, f tree.File) {
+	unreadable, err := tree.Walker{SkipDir: skippedByGlob}.Walk(ctx, p.Real, func(_ int, f tree.File) {
 		if !g.Match(f.Path) || isHidden(hidden, p, f.Path) {
 			return
 		}
@@ -139,7 +139,7 @@ func isHidden(hidden func(string) bool, p fsys.Path, found string) bool {
 	if hidden == nil {
 		return false
 	}
-	return hidden(filepath.Join(p.Abs, filepath.FromSlash(found)))
+	return hidden(filepath.Join(p.Real, filepath.FromSlash(found)))
 }
 
 // joinShown returns a found path in the form that other tools take, on one line.
@@ -190,10 +190,10 @@ func (b *base) fsGrep() tool.Tool {
 			if args.Pattern == "" {
 				return tool.Result{}, fmt.Errorf("argument %q is empty", "pattern")
 			}
-			return b.readAt(cmp.Or(args.Path, "."), func(p fsys.Path) (string, error) {
+			return b.readAt(call, cmp.Or(args.Path, "."), func(p fsys.Path) (string, error) {
 				files := func(path string) bool { return !isGenerated(path[strings.LastIndexByte(path, '/')+1:]) }
 				if args.Include != "" {
-					g, err := tree.Compile(p.Abs, strings.TrimPrefix(args.Include, "./"))
+					g, err := tree.Compile(p.Real, strings.TrimPrefix(args.Include, "./"))
 					if err != nil {
 						return "", err
 					}
@@ -209,12 +209,12 @@ func (b *base) fsGrep() tool.Tool {
 
 // grepFiles searches and words the result.
 func grepFiles(ctx context.Context, p fsys.Path, pattern string, files func(string) bool) (string, error) {
-	if info, err := os.Stat(p.Abs); err != nil {
+	if info, err := os.Stat(p.Real); err != nil {
 		return "", fsys.Describe(p.Shown, err)
 	} else if !info.IsDir() && !info.Mode().IsRegular() {
 		return "", fsys.Irregular(p.Shown, info.Mode())
 	}
-	found, err := grep.Search(ctx, p.Abs, grep.Query{
+	found, err := grep.Search(ctx, p.Real, grep.Query{
 		Expr:     pattern,
 		Tree:     tree.Walker{SkipDir: skippedByGrep},
 		File:     files,

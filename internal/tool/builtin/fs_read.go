@@ -38,8 +38,8 @@ type pathArgs struct {
 }
 
 // readAt runs read at a path. The result has a note if the path escapes.
-func (b *base) readAt(path string, read func(p fsys.Path) (string, error)) (tool.Result, error) {
-	p, err := b.root.Resolve(path)
+func (b *base) readAt(call tool.Call, path string, read func(p fsys.Path) (string, error)) (tool.Result, error) {
+	p, err := b.rootOf(call).Resolve(path)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -53,8 +53,8 @@ func (b *base) fsCat() tool.Tool {
 		description: "Read the contents of a text file. Use fs_read instead to see line numbers or a part of a large file.",
 		params:      pathParam,
 		hints:       tool.Hints{ReadOnly: true},
-		run: run(pathParam, func(_ context.Context, args pathArgs, _ tool.Call) (tool.Result, error) {
-			return b.readAt(args.Path, func(p fsys.Path) (string, error) {
+		run: run(pathParam, func(_ context.Context, args pathArgs, call tool.Call) (tool.Result, error) {
+			return b.readAt(call, args.Path, func(p fsys.Path) (string, error) {
 				data, _, err := fsys.Text(p, maxCat)
 				if err != nil {
 					return "", catHint(p, err)
@@ -112,8 +112,8 @@ func (b *base) fsRead() tool.Tool {
 				return tool.Result{}, errors.New("offset and limit cannot be negative")
 			}
 			args.Offset, args.Limit = max(args.Offset, 1), orNumber(args.Limit, defaultLines)
-			return b.readAt(args.Path, func(p fsys.Path) (string, error) {
-				if info, err := os.Stat(p.Abs); err == nil && info.IsDir() {
+			return b.readAt(call, args.Path, func(p fsys.Path) (string, error) {
+				if info, err := os.Stat(p.Real); err == nil && info.IsDir() {
 					return list(p, call.Hidden)
 				}
 				return readLines(ctx, p, int(args.Offset), int(args.Limit))
@@ -247,24 +247,30 @@ func (b *base) fsLs() tool.Tool {
 		params:      params,
 		hints:       tool.Hints{ReadOnly: true},
 		run: run(params, func(_ context.Context, args pathArgs, call tool.Call) (tool.Result, error) {
-			return b.readAt(args.Path, func(p fsys.Path) (string, error) { return list(p, call.Hidden) })
+			return b.readAt(call, args.Path, func(p fsys.Path) (string, error) { return list(p, call.Hidden) })
 		}),
 	}
 }
 
 // list returns the names in a directory, or that of a file. It leaves out what is hidden.
 func list(p fsys.Path, hidden func(string) bool) (string, error) {
-	info, err := os.Stat(p.Abs)
+	info, err := os.Stat(p.Real)
 	if err != nil {
 		return "", fsys.Describe(p.Shown, err)
 	}
 	if !info.IsDir() {
 		return p.Shown + "\n", nil
 	}
-	entries, err := os.ReadDir(p.Abs)
+	dir, err := fsys.OpenReal(p.Real)
 	if err != nil {
 		return "", fsys.Describe(p.Shown, err)
 	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return "", fsys.Describe(p.Shown, err)
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return isHidden(hidden, p, e.Name()) })
 	if len(entries) == 0 {
 		return "[the directory is empty]\n", nil

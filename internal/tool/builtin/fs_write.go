@@ -37,8 +37,8 @@ func (b *base) fsWrite() tool.Tool {
 			description: "Write a file. The contents replace those of an existing file. Use fs_patch instead to change a part of a file.",
 			params:      params,
 			hints:       tool.Hints{Destructive: true},
-			run: function(params, func(ctx context.Context, args writeArgs, _ tool.Call) (string, error) {
-				c, err := b.root.Write(ctx, args.Path, args.Contents)
+			run: function(params, func(ctx context.Context, args writeArgs, call tool.Call) (string, error) {
+				c, err := b.rootOf(call).Write(ctx, args.Path, args.Contents)
 				if err != nil {
 					return "", err
 				}
@@ -144,13 +144,13 @@ func (b *base) fsPatch() tool.Tool {
 			description: "Change a part of a text file with a patch. Either all hunks of the patch are applied, or nothing is changed and the error names the hunk that does not fit.",
 			params:      params,
 			hints:       tool.Hints{Destructive: true},
-			run: function(params, func(ctx context.Context, args writeArgs, _ tool.Call) (string, error) {
+			run: function(params, func(ctx context.Context, args writeArgs, call tool.Call) (string, error) {
 				parsed, err := patch.Parse(args.Contents)
 				if err != nil {
 					return "", err
 				}
 				var text string
-				c, err := b.root.Edit(ctx, args.Path, maxEdited, parsed.New, func(old []byte) ([]byte, error) {
+				c, err := b.rootOf(call).Edit(ctx, args.Path, maxEdited, parsed.New, func(old []byte) ([]byte, error) {
 					text, err = parsed.Apply(string(old))
 					return []byte(text), err
 				})
@@ -209,8 +209,8 @@ func (b *base) fsMkdir() tool.Tool {
 			description: "Create a directory, and the directories above it that are missing.",
 			params:      params,
 			hints:       tool.Hints{Destructive: true},
-			run: function(params, func(ctx context.Context, args pathArgs, _ tool.Call) (string, error) {
-				_, created, err := b.root.Mkdir(ctx, args.Path)
+			run: function(params, func(ctx context.Context, args pathArgs, call tool.Call) (string, error) {
+				_, created, err := b.rootOf(call).Mkdir(ctx, args.Path)
 				switch {
 				case err != nil:
 					return "", err
@@ -238,8 +238,8 @@ func (b *base) fsRm() tool.Tool {
 			description: "Remove a file, or a directory with everything in it. Of a symbolic link only the link itself is removed.",
 			params:      params,
 			hints:       tool.Hints{Destructive: true},
-			run: function(params, func(ctx context.Context, args pathArgs, _ tool.Call) (string, error) {
-				e, err := b.root.Remove(ctx, args.Path)
+			run: function(params, func(ctx context.Context, args pathArgs, call tool.Call) (string, error) {
+				e, err := b.rootOf(call).Remove(ctx, args.Path)
 				if err != nil {
 					return "", err
 				}

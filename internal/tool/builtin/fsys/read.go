@@ -2,6 +2,7 @@ package fsys
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,19 +52,23 @@ func IsText(data []byte) bool {
 
 // Open opens the regular file at p.
 func Open(p Path) (*os.File, fs.FileInfo, error) {
-	info, err := os.Stat(p.Abs)
+	f, err := OpenReal(p.Real)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, p.missing(p.Shown)
 	}
 	if err != nil {
+		if info, statErr := os.Lstat(p.Real); statErr == nil && info.Mode()&fs.ModeSymlink == 0 {
+			err = cmp.Or(regular(p.Shown, info), err) // a socket cannot be opened
+		}
 		return nil, nil, Describe(p.Shown, err)
 	}
-	if err := regular(p.Shown, info); err != nil {
-		return nil, nil, err
+	info, err := f.Stat()
+	if err == nil {
+		err = regular(p.Shown, info)
 	}
-	f, err := os.Open(p.Abs)
 	if err != nil {
-		return nil, nil, Describe(p.Shown, err)
+		f.Close()
+		return nil, nil, err
 	}
 	return f, info, nil
 }

@@ -118,15 +118,21 @@ func (r Root) Remove(ctx context.Context, path string) (Entry, error) {
 		return e, Describe(path, err)
 	}
 	defer at.Close()
+	dir, err := at.parent()
+	if err != nil {
+		return e, Describe(path, err)
+	}
+	defer dir.Close()
+	name := filepath.Base(at.name)
 	if !e.Mode.IsDir() {
-		if err := at.root.Remove(at.name); err != nil {
+		if err := dir.Remove(name); err != nil {
 			return e, Describe(path, err)
 		}
 		return e, nil
 	}
-	if err := at.root.RemoveAll(at.name); err != nil {
+	if err := dir.RemoveAll(name); err != nil {
 		err = Describe(path, err)
-		if _, gone := at.root.Lstat(at.name); !errors.Is(gone, fs.ErrNotExist) {
+		if _, gone := dir.Lstat(name); !errors.Is(gone, fs.ErrNotExist) {
 			return e, fmt.Errorf("%w. A part of the directory may be gone", err)
 		}
 		return e, err

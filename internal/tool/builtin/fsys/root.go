@@ -5,9 +5,8 @@
 // leads out. The real path has no symbolic links; for a file that does not exist it is
 // where the file would be created.
 //
-// Changes are atomic: a new file is written beside the old one and takes its place. They
-// go through [os.Root] at the real path, so that a link created on the way meanwhile is
-// not followed. Changes of the same file in this process do not overlap.
+// Files are opened at their real path, and a link that is put there meanwhile is not followed. Changes are atomic: a new file
+// is written beside the old one and takes its place. Changes of the same file in this process do not overlap.
 package fsys
 
 import (
@@ -28,6 +27,9 @@ type Root struct {
 	Dir   string // empty means that of this process
 	Home  string // what ~ stands for; empty if that is not known
 	Locks *Locks // nil means that changes may overlap
+
+	// Judged reports whether a path may lead to a real one; nil means to any.
+	Judged func(real string) bool
 }
 
 // Path is a resolved path.
@@ -67,6 +69,11 @@ func (r Root) resolve(path string, follow bool) (Path, error) {
 	}
 	if p.Real, err = realPath(p.Abs, follow); err != nil {
 		return p, err
+	}
+	if r.Judged != nil {
+		if end, err := realPath(p.Real, true); err != nil || !r.Judged(end) {
+			return p, fmt.Errorf("%s leads to another file than when the call was judged, as another program changes it; make the call again", path)
+		}
 	}
 	realDir, err := realPath(dir, true)
 	if err != nil {

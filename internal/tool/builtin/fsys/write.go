@@ -42,7 +42,7 @@ func (r Root) Write(ctx context.Context, path, text string) (Change, error) {
 // Style returns the style of the text at p, the zero value if there is none.
 func (p Path) Style() Style {
 	const enough = 64 << 10 // bytes that show it
-	f, err := os.Open(p.Abs)
+	f, err := OpenReal(p.Real)
 	if err != nil {
 		return Style{}
 	}
@@ -119,6 +119,7 @@ func (r Root) change(ctx context.Context, path string, edit func(c *Change, info
 type location struct {
 	root *os.Root
 	name string // relative to root
+	real string // absolute, without symbolic links
 }
 
 // open opens the root's directory or, for a real path outside of it, the top of the
@@ -139,10 +140,35 @@ func (r Root) open(real string) (location, error) {
 		return location{}, err
 	}
 	root, err := os.OpenRoot(dir)
-	return location{root, name}, err
+	return location{root, name, real}, err
 }
 
 func (l location) Close() error { return l.root.Close() }
+
+// parent opens the directory of the file, and fails if a symbolic link leads there by now.
+func (l location) parent() (*os.Root, error) {
+	there, err := OpenReal(filepath.Dir(l.real))
+	if err != nil {
+		return nil, err
+	}
+	defer there.Close()
+	root, err := l.root.OpenRoot(filepath.Dir(l.name))
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = there.Stat(); err == nil && !os.SameFile(info, opened) {
+			err = errLink
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
 
 // replace writes a new file and puts it in the place of the old one. info describes the
 // old file; nil means that there was none.
@@ -152,27 +178,32 @@ func (l location) replace(info fs.FileInfo, data []byte) (err error) {
 			return err
 		}
 	}
-	temp := filepath.Join(filepath.Dir(l.name), ".loki-"+rand.Text()+".tmp")
-	f, err := l.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	dir, err := l.parent()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	name, temp := filepath.Base(l.name), ".loki-"+rand.Text()+".tmp"
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, l.root.Remove(temp))
+			err = errors.Join(err, dir.Remove(temp))
 		}
 	}()
 	if err := l.fill(f, info, data); err != nil {
 		return err
 	}
-	now, statErr := l.root.Lstat(l.name)
+	now, statErr := dir.Lstat(name)
 	switch {
 	case info == nil && statErr == nil:
 		return errors.New("another program created the file meanwhile; nothing was written")
 	case info != nil && (statErr != nil || !os.SameFile(info, now) || !info.ModTime().Equal(now.ModTime()) || info.Size() != now.Size()):
 		return errors.New("another program changed the file meanwhile; nothing was written. Read it again")
 	}
-	return l.root.Rename(temp, l.name)
+	return dir.Rename(temp, name)
 }
 
 // fill writes the new file and closes it.
@@ -210,5 +241,9 @@ func (r Root) Mkdir(ctx context.Context, path string) (p Path, created bool, err
 	if err := at.root.MkdirAll(at.name, dirMode); err != nil {
 		return p, false, Describe(path, err)
 	}
-	return p, true, nil
+	made, err := OpenReal(p.Real)
+	if err != nil {
+		return p, false, Describe(path, err)
+	}
+	return p, true, made.Close()
 }

@@ -15,8 +15,7 @@ type descriptor int
 
 func openFile(path string) (descriptor, error) {
 	for {
-		// A named pipe that took the place of a file must not block.
-		fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+		fd, err := open(path)
 		switch err {
 		case nil:
 			return descriptor(fd), nil

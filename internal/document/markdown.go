@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,9 +34,14 @@ func Markdown(page, address string) string {
 	if err != nil {
 		return plainPage(page)
 	}
-	room := maxSpan
-	prune(doc, &room)
-	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	prune(doc)
+	for n := range doc.Descendants() {
+		if n.DataAtom == atom.Table && !bounded(n) {
+			return plainPage(page)
+		}
+	}
+	tables := table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal))
+	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), tables))
 	for _, tag := range []string{"nav", "template", "svg", "canvas", "iframe", "object", "button", "dialog", "rt", "rp"} {
 		conv.Register.TagType(tag, converter.TagTypeRemove, converter.PriorityEarly)
 	}
@@ -50,8 +56,8 @@ func Markdown(page, address string) string {
 const (
 	maxPage  = 8 << 20 // bytes
 	maxTags  = 150_000
-	maxSigns = 5_000  // brackets, each of which is compared with all that follow
-	maxSpan  = 20_000 // cells that those which span several columns or rows take in all
+	maxSigns = 5_000   // brackets, each of which is compared with all that follow
+	maxGrid  = 200_000 // cells of a table, with the empty ones that fill its rows
 )
 
 // readPage reads an HTML file.
@@ -103,8 +109,8 @@ func expand(tag string) string {
 	return strings.TrimSuffix(tag, "/>") + "></" + name + ">"
 }
 
-// prune removes the elements of a page that are not shown, and spans of cells that are beyond room.
-func prune(n *html.Node, room *int) {
+// prune removes the elements of a page that are not shown.
+func prune(n *html.Node) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
 		if c.Type == html.ElementNode && c.Data != "body" && c.Data != "html" && slices.ContainsFunc(c.Attr, hides) {
@@ -113,30 +119,78 @@ func prune(n *html.Node, room *int) {
 			if c.DataAtom == atom.A && !slices.ContainsFunc(c.Attr, func(a html.Attribute) bool { return a.Key == "href" }) {
 				c.Data, c.DataAtom = "span", atom.Span // a place that links lead to
 			}
-			if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
-				if *room -= span(c); *room < 0 {
-					c.Attr = nil
-				}
-			}
-			prune(c, room)
+			prune(c)
 		}
 		c = next
 	}
 }
 
-// span returns how many cells a cell takes beside its own, or more than all may.
-func span(cell *html.Node) int {
-	area := 1
-	for _, a := range cell.Attr {
-		if a.Key == "colspan" || a.Key == "rowspan" {
-			n, err := strconv.Atoi(strings.TrimSpace(a.Val))
-			if err != nil || n < 0 || n > maxSpan {
-				n = maxSpan
+// bounded reports whether the grid of a table has at most maxGrid cells. If it has more because of cells that span several columns
+// or rows, these span one.
+func bounded(table *html.Node) bool {
+	var rows [][]*html.Node
+	var collect func(n *html.Node)
+	collect = func(n *html.Node) {
+		for c := range n.ChildNodes() {
+			switch c.DataAtom {
+			case atom.Table: // has a grid of its own
+				continue
+			case atom.Tr:
+				rows = append(rows, nil)
+			case atom.Td, atom.Th:
+				if len(rows) > 0 {
+					rows[len(rows)-1] = append(rows[len(rows)-1], c)
+				}
 			}
-			area *= max(n, 1)
+			collect(c)
 		}
 	}
-	return area - 1
+	collect(table)
+	if grid(rows) <= maxGrid {
+		return true
+	}
+	for _, cells := range rows {
+		for _, c := range cells {
+			c.Attr = slices.DeleteFunc(c.Attr, func(a html.Attribute) bool { return a.Key == "colspan" || a.Key == "rowspan" })
+		}
+	}
+	return grid(rows) <= maxGrid
+}
+
+// grid returns how many cells the rectangle has that rows fill.
+func grid(rows [][]*html.Node) int {
+	height, width := len(rows), 0
+	change := make([]int, len(rows)+1) // by row, of the columns that cells of earlier rows take
+	above := 0
+	for i, cells := range rows {
+		above += change[i]
+		own := 0
+		for _, c := range cells {
+			columns, lines := span(c, "colspan"), span(c, "rowspan")
+			own += columns
+			if i+1 < len(rows) {
+				change[i+1] += columns
+				change[min(i+lines, len(rows))] -= columns
+			}
+			height = max(height, i+lines)
+		}
+		width = max(width, own+above)
+	}
+	return height * width
+}
+
+// span returns how many columns or rows a cell spans, at least 1 and at most 2^20.
+func span(cell *html.Node, key string) int {
+	for _, a := range cell.Attr {
+		if a.Key == key {
+			n, err := strconv.ParseUint(strings.TrimSpace(a.Val), 10, 64)
+			if errors.Is(err, strconv.ErrRange) {
+				n = 1 << 20
+			}
+			return int(min(max(n, 1), 1<<20))
+		}
+	}
+	return 1
 }
 
 // hides reports whether an attribute hides its element.

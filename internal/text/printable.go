@@ -137,10 +137,17 @@ func picture(c byte) rune {
 // Visible returns s, which a user is to decide about, with an escape such as \u001b in place
 // of every character that could hide or rearrange a part of it on a terminal: the [Hidden]
 // ones, other characters of Unicode's classes for controls and formats, separators of lines and
-// paragraphs, and U+FFFD, which bytes that are not UTF-8 become. Line feeds and tabs stay.
+// paragraphs, characters that look like a blank or like nothing, and U+FFFD, which bytes that are not UTF-8 become. Line feeds, tabs
+// and blanks stay.
 func Visible(s string) string {
 	hidden := func(r rune) bool {
-		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar)
+		switch r {
+		case '\n', '\t', ' ':
+			return false
+		case '\u2028', '\u2029', '\u2800', unicode.ReplacementChar:
+			return true
+		}
+		return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zs, unicode.Other_Default_Ignorable_Code_Point)
 	}
 	if strings.IndexFunc(s, hidden) < 0 {
 		return s

@@ -113,6 +113,7 @@ func TestVisible(t *testing.T) {
 		"a\x1b[2Kb\rc\x7f": `a\u001b[2Kb\u000dc\u007f`,
 		"a\u202eb\u200b":   `a\u202eb\u200b`,
 		"\U000e0041\xff":   `\U000e0041\ufffd`,
+		"a\u00a0\u2800\u3000\u3164\u115f\u034fb \u2764\ufe0f": "a\\u00a0\\u2800\\u3000\\u3164\\u115f\\u034fb \u2764\ufe0f",
 	} {
 		if got := text.Visible(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)

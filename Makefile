@@ -17,8 +17,9 @@ build: # one static binary in bin/loki
 	$(BUILD) -o bin/loki ./cmd/loki
 
 .PHONY: pruned
-pruned: # fails if something keeps the linker from dropping methods, which costs 15 MB
+pruned: # fails if something keeps the linker from dropping methods, which costs 15 MB, or if the program is larger than 60 MB
 	@! $(GO) build -ldflags=-dumpdep -o /dev/null ./cmd/loki 2>&1 | grep -m 3 '<ReflectMethod>'
+	@f=$$(mktemp) && trap 'rm -f "$$f"' EXIT && GOOS=linux GOARCH=amd64 $(GO) build -ldflags='-s -w' -o "$$f" ./cmd/loki && size=$$(wc -c <"$$f") && echo "linux/amd64: $$size bytes" && test "$$size" -le 60000000
 
 .PHONY: test
 test: # all tests, with samples of the largest sets of inputs; LOKI_TEST=full leaves nothing out

@@ -15,7 +15,7 @@ const (
 	maxStack  = 256 // states on the stack
 
 	maxMatch = 250 * time.Millisecond // for one match of one rule; a rule that takes longer does not match
-	maxTime  = 5 * time.Second        // for one text
+	maxTime  = 20 * time.Second       // for one text, which only a hostile one takes
 	maxText  = 128 << 10              // bytes of one text that get kinds
 )
 
@@ -89,7 +89,7 @@ func (s State) Clone() State {
 // before it. It sets st to the place from which the text goes on, and returns how many bytes it
 // lies after the beginning: limit, or where a token begins that reaches over limit.
 //
-// The rest of a text that is longer than 128 KiB or takes longer than five seconds has no kinds.
+// The rest of a text that is longer than 128 KiB or takes longer than 20 seconds has no kinds.
 func (l *Lexer) Lex(dst []Span, text []byte, limit int, st *State) (spans []Span, resume int) {
 	l.all.mu.Lock()
 	defer l.all.mu.Unlock()

@@ -200,6 +200,9 @@ func laterIn(t *testing.T, root string, before map[string]later) map[string]late
 		}
 		return own
 	}
+	if info, err := os.Lstat(root); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 {
+		must(t, os.Chmod(root, 0o700))
+	}
 	fd, err := unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	must(t, err)
 	unix.Close(walk(fd, nil, false))

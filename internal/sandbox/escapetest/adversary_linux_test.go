@@ -73,7 +73,7 @@ func TestAdversary(t *testing.T) {
 	run := func(args ...string) (sandbox.Changes, error) {
 		b := sandbox.New(options).Box(sandbox.Declaration{Level: sandbox.Write}, sandbox.Needs{Read: []string{program}})
 		_, err := process.Run(t.Context(), process.Command{
-			Path: program, Args: args, Dir: workspace, Env: append(os.Environ(), roleVariable+"=adversary"), Confinement: b, Timeout: time.Minute, HasTimeout: true,
+			Path: program, Args: args, Dir: workspace, Env: append(os.Environ(), roleVariable+"=adversary"), Confinement: b, Timeout: 5 * time.Minute, HasTimeout: true,
 		})
 		return b.Changes(), err
 	}

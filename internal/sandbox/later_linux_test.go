@@ -86,6 +86,9 @@ func TestEveryDirectory(t *testing.T) {
 		"index_entry":          {"d=sub/m/.git; " + repository + "git -c safe.directory='*' update-index --add --cacheinfo 160000,4b825dc642cb6eb9a060e54bf8d69288fbee4904,sub/m || true", []string{"sub/m/.git/config"}},
 		"strategy":             {"mkdir .git/rebase-merge .git/sequencer; echo a/x >.git/rebase-merge/strategy; printf '[options]\n\tstrategy = a/x\n' >.git/sequencer/opts", []string{".git/rebase-merge/strategy", ".git/sequencer/opts"}},
 		"long_list":            {"mkdir .git/rebase-merge; { yes '# comment' | head -c 3000000; echo exec x; } >.git/rebase-merge/git-rebase-todo", []string{".git/rebase-merge/git-rebase-todo"}},
+		"state_is_not_read":    {"d=.git/rebase-merge; " + repository + "echo x >$d/.envrc; chmod 311 $d", []string{".git/rebase-merge/config", ".git/rebase-merge/.envrc", ".git/rebase-merge.withheld/config", ".git/rebase-merge.withheld/.envrc"}},
+		"state_is_shut":        {"d=.git/sequencer/a; " + repository + "chmod 0 $d .git/sequencer", []string{".git/sequencer/a/config", ".git/sequencer.withheld/a/config"}},
+		"list_is_a_directory":  {"d=.git/rebase-merge/git-rebase-todo; mkdir -p $d; " + repository, []string{".git/rebase-merge/git-rebase-todo", ".git/rebase-merge/git-rebase-todo.withheld/config"}},
 		"list_by_a_link":       {"mkdir .git/rebase-merge; echo exec x >sub/list; ln -s ../../sub/list .git/rebase-merge/git-rebase-todo", []string{".git/rebase-merge/git-rebase-todo"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,8 +73,13 @@ func (w *walk) state(f *frame, dir, name string, commands func(text []byte) []st
 	const reason = "git runs what it names with the next --continue"
 	fd, err := unix.Openat(f.fd, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		if s, statErr := statAt(f.fd, dir); statErr == nil {
-			w.command(f, f, dir, reason, dir, s.id)
+		s, statErr := statAt(f.fd, dir)
+		switch {
+		case statErr != nil:
+		case !w.after() || w.known.at[f.id][dir]:
+			w.s.places.add(f.id, dir, s.id)
+		default:
+			f.places = append(f.places, found{dir, reason, false}) // it has its name until what is in it has been examined
 		}
 		return
 	}

@@ -21,12 +21,3 @@ func (b *Box) release() error                            { return nil }
 func (b *Box) end()                                      {}
 func (b *Box) beginFull()                                {}
 func (b *Box) leave()                                    {}
-
-// Changes are the paths that changed in the workspace while a child was at work. They are not known here.
-type Changes struct {
-	Created, Changed, Removed []string
-	More                      bool
-}
-
-// Changes returns nothing on this system.
-func (b *Box) Changes() Changes { return Changes{} }

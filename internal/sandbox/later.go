@@ -30,7 +30,6 @@ type survey struct {
 	places baseline          // the protected ones
 	files  map[string]fileID // likewise, and the denied ones, by path
 	began  int64             // when the walk began, as files have it
-	listed map[fileID]*listing
 }
 
 func newSurvey() survey {
@@ -80,7 +79,7 @@ func (b *Box) look(l *limits, dirs []string, guard bool) (survey, error) {
 			return s, err
 		}
 	}
-	if s.listed = w.seen; len(roots) > 0 {
+	if len(roots) > 0 {
 		b.s.listings.set(w.seen)
 	}
 	for _, path := range s.denied {

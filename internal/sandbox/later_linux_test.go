@@ -6,11 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/process"
 	"loki/internal/sandbox"
@@ -173,26 +170,6 @@ for i in range(600):
 	}
 	if out, err := w.run(t, write, "rm", "-rf", "deep"); err != nil {
 		t.Errorf("it cannot be removed: %v, %s", err, out)
-	}
-}
-
-// TestChanges: a box says what changed in the workspace.
-func TestChanges(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, false)
-	w.write(t, "src/project/old/a", "")
-	w.write(t, "src/project/old/b", "")
-	for d, want := range map[sandbox.Level]sandbox.Changes{
-		sandbox.Read:  {},
-		sandbox.Write: {Created: []string{"new", "new/.exrc.withheld", "new/x", "old/c"}, Changed: []string{"old/a"}, Removed: []string{"old/b"}},
-	} {
-		b := w.box(sandbox.Declaration{Level: d}, sandbox.Needs{})
-		_, _ = process.Run(t.Context(), process.Command{Path: "bash", Args: []string{"-c", "mkdir new; echo >new/x; echo >new/.exrc; echo x >>old/a; mv old/b old/c"}, Dir: w.workspace, Env: os.Environ(), Confinement: b})
-		got := b.Changes()
-		slices.Sort(got.Created)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", d, diff)
-		}
 	}
 }
 

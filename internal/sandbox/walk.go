@@ -147,7 +147,6 @@ type walk struct {
 	own     map[fileID]bool     // directories of this program, which are left alone
 	holds   map[fileID]bool     // directories in which these are, which keep their names
 	gives   func(Refusal)       // gets what a child made, which is withheld; nil for a walk before a child
-	visit   func(f *frame)      // is called for each directory that is listed; may be nil
 	known   baseline            // what was there before the child
 	leads   []found             // paths to which links and settings lead
 	stack   []*frame            // from the root on
@@ -215,9 +214,6 @@ func (w *walk) enter(f *frame, s stat) {
 		f.list = l
 	}
 	w.seen[f.id] = f.list
-	if w.visit != nil {
-		w.visit(f)
-	}
 	w.examine(f)
 	for _, name := range f.list.dirs {
 		if w.err != nil && !w.after() || !w.reopen(f) {
@@ -243,7 +239,7 @@ func (w *walk) descend(p *frame, name string) {
 		}
 		return
 	}
-	if l := w.old[s.id]; l != nil && !p.dotted && name[0] != '.' && l.changed == s.changed && len(l.dirs) == 0 && len(l.marks) == 0 && !w.own[s.id] && len(w.globs) == 0 && len(w.scripts)+len(w.files) == 0 && w.visit == nil {
+	if l := w.old[s.id]; l != nil && !p.dotted && name[0] != '.' && l.changed == s.changed && len(l.dirs) == 0 && len(l.marks) == 0 && !w.own[s.id] && len(w.globs) == 0 && len(w.scripts)+len(w.files) == 0 {
 		w.seen[s.id] = l // nothing in it matters
 		return
 	}

@@ -55,7 +55,7 @@ func (b *Box) lock() (unlock func()) {
 	if b.workDir() == "" {
 		return func() {}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a walk through a very large workspace takes seconds
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // several walks through a very large workspace, on a busy machine
 	defer cancel()
 	unlock, err := atomicfile.Lock(ctx, filepath.Join(b.workDir(), "lock"))
 	if err != nil {

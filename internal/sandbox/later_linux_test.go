@@ -77,6 +77,8 @@ func TestEveryDirectory(t *testing.T) {
 		"cannot_be_listed":     {"d=sub/a; " + repository + "chmod 311 sub/a", []string{"sub/a/config"}},
 		"cannot_be_searched":   {"d=sub/a; " + repository + "chmod 600 sub/a", []string{"sub/a/config"}},
 		"cannot_be_written":    {"d=sub/a; " + repository + "chmod 555 sub/a sub", []string{"sub/a/config"}},
+		"workspace_not_listed": {"d=sub/a; " + repository + "echo x >.envrc; chmod 311 sub .", []string{".envrc", "sub/a/config"}},
+		"workspace_is_shut":    {"d=sub/a; " + repository + "echo x >.envrc; chmod 0 sub .", []string{".envrc", "sub/a/config"}},
 		"no_rights_at_all":     {"d=sub/a/b; " + repository + "chmod 0 sub/a/b sub/a sub", []string{"sub/a/b/config"}},
 		"long_names":           {"d=$(printf %0255d 0); " + repository, []string{strings.Repeat("0", 255) + "/config"}},
 		"names_are_taken":      {"echo x >.exrc; for i in '' 2 3; do echo x >.exrc.withheld$i; done", []string{".exrc"}},
@@ -223,12 +225,12 @@ func TestWhatGitNames(t *testing.T) {
 		w.write(t, "src/project/more/inc.cfg", "[includeIf \"gitdir:~/[x]\"]\n\tpath = ../deep/if.cfg\n")
 		w.write(t, "src/project/.git/config", "[core]\n\thooksPath = gh ; mine\n\tfsmonitor = \"tools/monitor -x\"\n\tattributesFile=attr/x\n[include] path = ../more/inc.cfg\n")
 		w.write(t, "src/project/node_modules/.bin/x", "")
-		for link, target := range map[string]string{".git/hooks/post-commit": "../../hooked/h.sh", ".git/hooks/pre-push": "../../sub/new.sh", "node_modules/.bin/lint": "../lint/l.js", "node_modules/.bin/own": "../../mine/own.js"} {
+		for link, target := range map[string]string{".git/hooks/post-commit": "../../hooked/h.sh", ".git/hooks/pre-push": "../../sub/new.sh", ".git/hooks/pre-rebase": "../../sub/shut/new.sh", "node_modules/.bin/lint": "../lint/l.js", "node_modules/.bin/own": "../../mine/own.js"} {
 			if err := os.Symlink(target, filepath.Join(w.workspace, link)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		out, _ := w.run(t, write, "bash", "-c", "for f in "+strings.Join(paths, " ")+" mine/own.js sub/new.sh; do echo EVIL >>$f; done")
+		out, _ := w.run(t, write, "bash", "-c", "for f in "+strings.Join(paths, " ")+" mine/own.js sub/new.sh sub/shut/new.sh; do mkdir -p sub/shut; echo EVIL >>$f; done; chmod 311 sub/shut")
 		for _, path := range paths {
 			if text, err := os.ReadFile(filepath.Join(w.workspace, path)); err != nil || strings.Contains(string(text), "EVIL") {
 				t.Errorf("%s: %q, %v", path, text, err)
@@ -237,7 +239,10 @@ func TestWhatGitNames(t *testing.T) {
 		if text, _ := os.ReadFile(filepath.Join(w.workspace, "mine/own.js")); !strings.Contains(string(text), "EVIL") {
 			t.Errorf("the package of the workspace is not written: %s", out)
 		}
-		w.withheld(t, "sub/new.sh")
+		w.withheld(t, "sub/new.sh", "sub/shut/new.sh")
+		if err := os.Chmod(filepath.Join(w.workspace, "sub/shut"), 0o700); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -160,6 +160,9 @@ func (w *walk) after() bool { return w.gives != nil }
 
 // root goes through a directory. One that does not exist has nothing in it.
 func (w *walk) root(path string) error {
+	if s, err := statAt(unix.AT_FDCWD, path); err == nil && w.after() && isShut(s) {
+		lend(unix.AT_FDCWD, path, s) // it stays open: its user could not work in it
+	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
 	case absent(err):
@@ -262,7 +265,7 @@ func (w *walk) descend(p *frame, name string) {
 	}
 	f.installed = p.installed || w.l.level == Network && slices.Contains([]string{"node_modules", ".venv", "venv"}, name)
 	w.findDotted(p, f)
-	if user := os.Geteuid(); user != 0 && s.user == user && s.mode&0o500 != 0o500 {
+	if isShut(s) {
 		if !w.after() {
 			w.missed(p, name, s.id, fs.ErrPermission)
 			return
@@ -298,6 +301,12 @@ func (w *walk) findDotted(p, f *frame) {
 	f.harmless = p.harmless || lower == "node_modules" || dot && !p.dotted && isHarmless(lower) || w.isHarmlessPlace(f.path) ||
 		w.after() && f.place // it is withheld as a whole
 	f.dotted = (p.dotted || dot) && !f.harmless
+}
+
+// isShut reports whether the user of this process has a directory that the mode keeps the same user from looking into.
+func isShut(s stat) bool {
+	user := os.Geteuid()
+	return s.isDir() && user != 0 && s.user == user && s.mode&0o500 != 0o500
 }
 
 // lend gives a directory that its user cannot read the mode to do so.
@@ -437,14 +446,14 @@ func rename(dir int, name string) (to string, err error) {
 // withholdAt withholds what a child made at a path below the root to which a link or settings lead that were there before.
 func (w *walk) withholdAt(root *frame, p found) {
 	f := &frame{fd: -1, path: root.path}
-	fd, err := unix.Openat(root.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(root.fd, ".", pathOnly|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	names := strings.Split(strings.TrimPrefix(p.name[len(root.path):], "/"), "/")
 	for _, name := range names[:len(names)-1] {
 		if err != nil {
 			return // it has another name by now
 		}
 		f.path, f.fd = join(f.path, name), fd
-		fd, err = unix.Openat(f.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		fd, err = unix.Openat(f.fd, name, pathOnly|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		unix.Close(f.fd)
 	}
 	if err != nil {

@@ -34,9 +34,10 @@ type shared struct {
 
 // before is what was in a directory before them.
 type before struct {
-	Dir   fileID   `json:"dir"`
-	Names []string `json:"names"`
-	Files []fileID `json:"files"` // at the first of them
+	Dir    fileID   `json:"dir"`
+	Names  []string `json:"names"`
+	Files  []fileID `json:"files"` // these two at the first of them
+	Dotted []fileID `json:"dotted"`
 }
 
 // recordExt is the extension of the files of records.
@@ -137,10 +138,13 @@ func (b *Box) load(workspace string) (s shared, ok bool) {
 	s.known = newBaseline()
 	for _, d := range s.Before {
 		for _, name := range d.Names {
-			s.known.add(d.Dir, name, fileID{})
+			s.known.add(d.Dir, name)
 		}
 		for _, id := range d.Files {
 			s.known.files[id] = true
+		}
+		for _, id := range d.Dotted {
+			s.known.dotted[id] = true
 		}
 	}
 	for _, id := range s.Shut {
@@ -167,6 +171,9 @@ func (b *Box) save(workspace string, s shared) {
 	}
 	for id := range s.known.files {
 		s.Before[0].Files = append(s.Before[0].Files, id)
+	}
+	for id := range s.known.dotted {
+		s.Before[0].Dotted = append(s.Before[0].Dotted, id)
 	}
 	for id := range s.known.shut {
 		s.Shut = append(s.Shut, id)

@@ -54,3 +54,31 @@ func TestNewNamesWithADot(t *testing.T) {
 		})
 	}
 }
+
+// TestMovedToAPlace: what a command may change stays no place that runs later because it was there before under another name.
+func TestMovedToAPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	if !strings.Contains(sandbox.New(w.options).Support().How, "namespaces") {
+		t.Skip("needs namespaces")
+	}
+	for _, path := range []string{".custom", ".other/x", ".third/hook", ".fourth", ".fifth", "real/x"} {
+		w.write(t, "src/project/"+path, "mine")
+	}
+	for link, target := range map[string]string{"node_modules": "real", ".link": "real/x"} {
+		if err := os.Symlink(target, filepath.Join(w.workspace, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := w.run(t, write, "bash", "-ec", `echo evil >.custom; mv .custom .envrc; mkdir d r r/objects r/refs; mv .other d/.vscode; mv .third/hook sub/AGENTS.md; ln .fourth sub/.envrc
+		echo ref: refs/heads/x >r/HEAD; mv .link r/config; mv node_modules r/hooks; mv .fifth sub/.fifth; mv .fourth sub/.fourth`)
+	if err != nil {
+		t.Fatal(out, err)
+	}
+	w.withheld(t, ".envrc", "d/.vscode", "sub/AGENTS.md", "sub/.envrc", "r/config", "r/hooks")
+	for _, path := range []string{"sub/.fifth", "sub/.fourth"} { // programs find these no more than before
+		if _, err := os.Lstat(filepath.Join(w.workspace, path)); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -390,9 +390,7 @@ func (w *walk) judge(f *frame, e entry) {
 		case inside:
 			w.lead(target, p.reason)
 		}
-		if s, err := statAt(f.fd, e.name); err == nil {
-			w.s.places.add(f.id, e.name, s.id)
-		}
+		w.s.places.add(f.id, e.name)
 	}
 }
 
@@ -409,7 +407,9 @@ func (w *walk) judgeNew(f *frame, e entry) {
 	if err != nil {
 		return // it is gone
 	}
-	if w.s.places.add(f.id, name, s.id); w.after() && w.l.level == Write && !w.known.has(f.id, name, s.id) {
+	w.s.places.add(f.id, name)
+	w.s.places.dotted[s.id] = true
+	if w.after() && w.l.level == Write && !w.known.has(f.id, name, s.id) && !w.known.dotted[s.id] {
 		f.places = append(f.places, found{name, dotReason, false})
 	}
 }
@@ -457,7 +457,7 @@ func (w *walk) protect(f *frame, name, reason string) {
 	known := w.after() && w.known.has(f.id, name, s.id)
 	f.places = append(f.places, found{name, reason, known})
 	if known || !w.after() {
-		w.s.places.add(f.id, name, s.id)
+		w.s.places.addProtected(f.id, name, s.id)
 	}
 	if !w.after() {
 		w.cover(w.s.protected, f, path, reason)
@@ -489,7 +489,7 @@ func (w *walk) lead(target, reason string) {
 	if ok && dirOK && len(target) <= maxPath {
 		w.s.protected[target] = reason
 		w.s.files[target] = id
-		w.s.places.add(dir, filepath.Base(target), id)
+		w.s.places.addProtected(dir, filepath.Base(target), id)
 	}
 }
 
@@ -516,27 +516,31 @@ func (b *Box) makeOwn() {
 
 // baseline is what ran later in a workspace before any of the children that are at work. The zero value has nothing.
 type baseline struct {
-	at    map[fileID]map[string]bool // names, by the directory that they are in
-	files map[fileID]bool            // what has these names
-	shut  map[fileID]bool            // directories that were closed and not examined
+	at     map[fileID]map[string]bool // names, by the directory that they are in
+	files  map[fileID]bool            // what has these names and no child could change
+	dotted map[fileID]bool            // what has names with a dot, and a child could move to one that runs later
+	shut   map[fileID]bool            // directories that were closed and not examined
 }
 
 func newBaseline() baseline {
-	return baseline{make(map[fileID]map[string]bool), make(map[fileID]bool), make(map[fileID]bool)}
+	return baseline{make(map[fileID]map[string]bool), make(map[fileID]bool), make(map[fileID]bool), make(map[fileID]bool)}
 }
 
-func (b baseline) add(dir fileID, name string, file fileID) {
+// add adds a name. The file that has it counts by itself only if it is protected.
+func (b baseline) add(dir fileID, name string) {
 	if b.at[dir] == nil {
 		b.at[dir] = make(map[string]bool)
 	}
 	b.at[dir][name] = true
-	if file != (fileID{}) {
-		b.files[file] = true
-	}
 }
 
-// has reports whether a directory had a name, or the file had another one, as in a directory that got another name since. A child
-// could not change it, unless another program replaced it.
+func (b baseline) addProtected(dir fileID, name string, file fileID) {
+	b.add(dir, name)
+	b.files[file] = true
+}
+
+// has reports whether a directory had a name, or a protected file had another one, as in a directory that got another name since. A
+// child could not change it, unless another program replaced it.
 func (b baseline) has(dir fileID, name string, file fileID) bool {
 	return b.at[dir][name] || b.files[file]
 }

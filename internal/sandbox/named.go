@@ -73,11 +73,11 @@ func (w *walk) state(f *frame, dir, name string, commands func(text []byte) []st
 	const reason = "git runs what it names with the next --continue"
 	fd, err := unix.Openat(f.fd, dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		s, statErr := statAt(f.fd, dir)
+		_, statErr := statAt(f.fd, dir)
 		switch {
 		case statErr != nil:
 		case !w.after() || w.known.at[f.id][dir]:
-			w.s.places.add(f.id, dir, s.id)
+			w.s.places.add(f.id, dir)
 		default:
 			f.places = append(f.places, found{dir, reason, false}) // it has its name until what is in it has been examined
 		}
@@ -95,18 +95,18 @@ func (w *walk) state(f *frame, dir, name string, commands func(text []byte) []st
 	}
 	text := read(fd, name, most)
 	if text == nil && file.mode&unix.S_IFMT != unix.S_IFREG || len(text) == most {
-		w.command(f, in, name, reason, dir+"/"+name, file.id)
+		w.command(f, in, name, reason, dir+"/"+name)
 	}
 	for _, command := range commands(text) {
 		sum := sha256.Sum256([]byte(command))
-		w.command(f, in, name, reason, fmt.Sprintf("%s/%s %x", dir, name, sum[:8]), fileID{})
+		w.command(f, in, name, reason, fmt.Sprintf("%s/%s %x", dir, name, sum[:8]))
 	}
 }
 
 // command records a command of a repository as something that is there, and withholds the file that has it if it was not before.
-func (w *walk) command(repository, in *frame, name, reason, key string, id fileID) {
+func (w *walk) command(repository, in *frame, name, reason, key string) {
 	if !w.after() || w.known.at[repository.id][key] {
-		w.s.places.add(repository.id, key, id)
+		w.s.places.add(repository.id, key)
 		return
 	}
 	w.withhold(in, found{name, reason, false})

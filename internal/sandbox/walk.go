@@ -329,7 +329,7 @@ func (w *walk) missed(p *frame, name string, id fileID, err error) {
 	case !w.after():
 		w.cover(w.s.closed, p, join(p.path, name), unseen)
 		w.s.places.shut[id] = true
-		w.s.places.add(p.id, name, id)
+		w.s.places.addProtected(p.id, name, id)
 	case w.guard && !p.kept:
 		p.places = append(p.places, found{name, unseen, w.known.has(p.id, name, id)})
 	}
@@ -396,7 +396,7 @@ const longest = 255
 func (w *walk) withhold(f *frame, p found) {
 	s, err := statAt(f.fd, p.name)
 	if err == nil && w.known.has(f.id, p.name, s.id) {
-		w.s.places.add(f.id, p.name, s.id)
+		w.s.places.addProtected(f.id, p.name, s.id)
 		return
 	}
 	if err != nil || w.own[s.id] || w.holds[s.id] || p.reason == settingsReason && !startsLater(p.name) {
@@ -406,7 +406,7 @@ func (w *walk) withhold(f *frame, p found) {
 	r := Refusal{Access: Writing, What: w.named(path), Reason: p.reason}
 	if w.l.level == Full {
 		r.Reason += fmt.Sprintf("; it stays, as a command at level %s ran at the same time and may have made it", Full)
-		w.s.places.add(f.id, p.name, s.id)
+		w.s.places.add(f.id, p.name)
 		w.gives(r)
 		return
 	}

@@ -295,14 +295,15 @@ func testRefused(t *testing.T, plain bool) {
 		{"coarse_copy", write, "cp", []string{"-p", "go.mod", "sub/new"}, []string{"writes sub/new ()"}},
 		{"coarse_mode", write, "chmod", []string{"700", "go.mod"}, []string{"writes go.mod ()"}},
 		{"coarse_lock", write, "git", []string{"commit", "--allow-empty", "-m", "x"}, []string{"writes .git/index.lock ()"}},
+		{"venv", write, "mkdir", []string{"-p", ".venv", "sub/venv", ".husky"}, []string{"writes .husky ()", "writes .venv (network)", "writes sub/venv (network)"}},
 		{"make", read, "make", []string{"-f", "sub/Makefile"}, []string{"writes made (write)"}},
 		{"curl", read, "curl", []string{"-sS", "https://example.com/x"}, []string{"connects to example.com (network)"}},
 		{"pip", write, "python3", []string{"-c", "import urllib.request; urllib.request.urlopen('https://example.com')"}, []string{"connects to the network (network)"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if plain && tt.name == "git_config" {
-				t.Skip("git makes its lock in a directory that is not written")
+			if plain && (tt.name == "git_config" || tt.name == "venv") {
+				t.Skip("they make something in a directory that is not written")
 			}
 			w := newWorld(t, plain)
 			w.write(t, "note", "x")
@@ -355,11 +356,18 @@ func TestRefusedTexts(t *testing.T) {
 		{"upward_later", "touch: cannot touch '../.git/hooks/pre-commit': Read-only file system", "writes ../.git/hooks/pre-commit ()"},
 		{"loopback_curl", "curl: (7) Failed to connect to 127.0.0.1 port 8080 after 0 ms: Couldn't connect to server", "connects to 127.0.0.1:8080 (network)"},
 		{"loopback_node", "Error: connect ECONNREFUSED 127.0.0.1:5432", "connects to 127.0.0.1:5432 (network)"},
-		{"loopback_python", "urllib.error.URLError: <urlopen error [Errno 111] Connection refused>", "connects to localhost ()"},
+		{"loopback_python", "urllib.error.URLError: <urlopen error [Errno 111] Connection refused>", "connects to this machine (network)"},
+		{"listen_go", "panic: httptest: failed to listen on a port: listen tcp6 [::1]:0: socket: permission denied", "connects to its own loopback interface (write)"},
+		{"listen_node", "Error: listen EACCES: permission denied 127.0.0.1", "connects to its own loopback interface (write)"},
+		{"listen_asyncio", "PermissionError: [Errno 13] error while attempting to bind on address ('127.0.0.1', 0): permission denied", "connects to its own loopback interface (write)"},
+		{"listen_python", "    _socket.socket.__init__(self, family, type, proto, fileno)\nPermissionError: [Errno 13] Permission denied", "connects to its own loopback interface (write)"},
+		{"git_fetch", "fatal: 'OUTSIDE' does not appear to be a git repository\nfatal: Could not read from remote repository.", "reads ~/outside ()"},
+		{"git_clone", "fatal: repository 'OUTSIDE' does not exist", "reads ~/outside ()"},
+		{"git_remote", "fatal: 'origin' does not appear to be a git repository", ""},
 		{"mount", "mount: failed to read mtab: Permission denied", ""},
 	} {
 		var got []string
-		for _, f := range b.Refused(strings.ReplaceAll(tt.text, "WORKSPACE", w.workspace), true) {
+		for _, f := range b.Refused(strings.NewReplacer("WORKSPACE", w.workspace, "OUTSIDE", w.outside).Replace(tt.text), true) {
 			got = append(got, f.String()+" ("+string(f.Level)+")")
 		}
 		if text := strings.Join(got, ", "); text != tt.want {

@@ -103,7 +103,9 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 
 var (
 	// fileError finds what the system says of a file, in the words of programs.
-	fileError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|no such device or address|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
+	fileError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|no such device or address|does not exist|does not appear to be a git repository|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
+	// absence finds the ones of them that mean a file which is not there.
+	absence = regexp.MustCompile(`(?i)no such file|does not`)
 	// hostError finds what programs say of a network that is not there. The host is in one of the groups, if at all.
 	hostError = regexp.MustCompile(`(?i)could not resolve (?:host|proxy):? ?'?([\w.-]+)?|getaddrinfo \w+ ([\w.-]+)|lookup ([\w.-]+)[: ]|temporary failure in name resolution|name or service not known|` +
 		`nodename nor servname|network is unreachable|failed to establish a new connection|temporary failure resolving '([\w.-]+)'|unable to resolve host address .([\w.-]+).|connectionpool\(host='([\w.-]+)'|` +
@@ -112,6 +114,8 @@ var (
 	refusedHere = regexp.MustCompile(`(?i)(?:connection refused|ECONNREFUSED|couldn't connect to server|failed to connect|connection reset by peer)`)
 	// here finds an address of this machine with a port.
 	here = regexp.MustCompile(`(?i)\b(localhost|127(?:\.\d{1,3}){3})(?:["']?(?::| port |, port=|, )(\d{1,5})\b)?|\[?::1\]?(?::| port )(\d{1,5})\b`)
+	// listening finds what programs print that could not make a socket to listen on.
+	listening = regexp.MustCompile(`(?i)\blisten(?:ing)?\b.*(?:permission denied|EACCES|EPERM|not permitted)|attempting to bind .*(?:permission denied|not permitted)|\b_socket\.socket\.__init__\(`)
 	// onlyWriting finds the errors that only writing gets.
 	onlyWriting = regexp.MustCompile(`(?i)read-only file system|\bEROFS\b`)
 	// making finds that a program was about to make a file.
@@ -125,6 +129,13 @@ var (
 
 // refusal returns what a line of a program says about something that the box stopped.
 func (b *Box) refusal(line string) (Refusal, bool) {
+	if listening.MatchString(line) {
+		r := Refusal{Access: Connecting, What: "its own loopback interface", Reason: "without one it cannot listen", Level: Write}
+		if b.held.coarse {
+			r.Level = ""
+		}
+		return r, b.held.coarse || !b.declared.Level.Covers(Write)
+	}
 	if all := hostError.FindAllStringSubmatch(line, -1); all != nil {
 		r := Refusal{Access: Connecting, Level: Network}
 		for _, host := range slices.Concat(all...) {
@@ -148,7 +159,7 @@ func (b *Box) refusal(line string) (Refusal, bool) {
 	if m := named.FindStringSubmatch(line[:at[0]]); what == "" && m != nil {
 		what = m[1]
 	}
-	missing := strings.Contains(strings.ToLower(line[at[0]:at[1]]), "no such file")
+	missing := absence.MatchString(line[at[0]:at[1]])
 	if what == "" {
 		return Refusal{Access: Writing, Level: least(Write, b.declared.Level)}, !missing && strings.Contains(strings.ToLower(line), "read-only")
 	}
@@ -168,11 +179,9 @@ func (b *Box) loopback(stderr string) (Refusal, bool) {
 	if !refusedHere.MatchString(stderr) || b.declared.Level == Network {
 		return Refusal{}, false
 	}
-	r := Refusal{Access: Connecting, What: "localhost", Reason: "it does not reach programs on this machine"}
-	if m := here.FindStringSubmatch(stderr); m != nil {
-		if r.What = cmp.Or(m[1], r.What); m[2]+m[3] != "" {
-			r.What, r.Level = r.What+":"+m[2]+m[3], Network
-		}
+	r := Refusal{Access: Connecting, What: "this machine", Reason: "it does not reach programs on this machine", Level: Network}
+	if m := here.FindStringSubmatch(stderr); m != nil && m[2]+m[3] != "" {
+		r.What = cmp.Or(m[1], "localhost") + ":" + m[2] + m[3]
 	}
 	return r, true
 }
@@ -190,6 +199,14 @@ func least(l, has Level) Level {
 		return ""
 	}
 	return l
+}
+
+// installs returns the level above has at which a path that runs later is made, empty if that is only [Full].
+func installs(path string, has Level) Level {
+	if slices.ContainsFunc(installed, func(p string) bool { return strings.Contains(path+"/", "/"+p+"/") }) {
+		return least(Network, has)
+	}
+	return ""
 }
 
 // place returns what the box stopped at a path. A path that is missing counts only if it is there outside of the box, or was to
@@ -240,9 +257,7 @@ func (b *Box) place(what string, missing, making bool) (Refusal, bool) {
 	r.Access = Writing
 	if reason, later := RunsLater(path); later && contains(l.workspace, path) {
 		r.Reason = reason
-		if slices.ContainsFunc(installed, func(p string) bool { return strings.Contains(path+"/", "/"+p+"/") }) {
-			r.Level = least(Network, b.declared.Level)
-		}
+		r.Level = installs(path, b.declared.Level)
 	} else if contains(l.workspace, path) {
 		r.Level = least(Write, b.declared.Level)
 	}

@@ -403,7 +403,7 @@ func (w *walk) withhold(f *frame, p found) {
 		return
 	}
 	path := join(f.path, p.name)
-	r := Refusal{Access: Writing, What: w.named(path), Reason: p.reason}
+	r := Refusal{Access: Writing, What: w.named(path), Reason: p.reason, Level: installs(path, w.l.level)}
 	if w.l.level == Full {
 		r.Reason += fmt.Sprintf("; it stays, as a command at level %s ran at the same time and may have made it", Full)
 		w.s.places.add(f.id, p.name)

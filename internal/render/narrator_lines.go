@@ -286,6 +286,12 @@ func (n *Narrator) toolResult(ev event.Event, b event.ToolResult) {
 	case !b.Failed && !n.o.Quiet && ev.Node == "" && ev.AgentID == "" && n.screen.o.Terminal && (n.o.Verbose > 0 || !hasEvents(b.Name)): // of a single answer
 		n.result(confinedName(b.Name, b.Sandbox), b.Text, n.o.Verbose > 0)
 	}
+	var wrapped struct {
+		Notice string `json:"notice"`
+	}
+	if b.Sandbox != "" && json.Unmarshal([]byte(b.Text), &wrapped) == nil && wrapped.Notice != "" {
+		n.warn(n.origin(ev) + oneLine(b.Name, nameLimit) + ": " + oneLine(wrapped.Notice, 4*warningLimit)) // it has commands to copy
+	}
 }
 
 // confinedName returns the name of a tool with the level of the sandbox in which its program runs.

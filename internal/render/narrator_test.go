@@ -156,6 +156,8 @@ func fatal(s *stage) {
 	s.emit(event.Started{Graph: "broken", Node: "ask"})
 	s.node("ask", event.NodeStarted{NodeType: "llm", Visit: 1})
 	s.node("ask", event.ToolResult{ID: "1", Name: "fs_rm", Text: "permission denied", Failed: true})
+	s.node("ask", event.ToolResult{ID: "2", Name: "execute_command", Text: `{"output":"x","notice":"This call at level write changed .eslintrc.js."}`, Sandbox: "write"})
+	s.node("ask", event.ToolResult{ID: "3", Name: "mcp", Text: `{"notice":"text of others"}`})
 	s.wait(300 * ms)
 	s.shot("asking")
 	s.node("ask", event.NodeFinished{NodeType: "llm", Duration: 300 * ms, Error: "model openai:gpt-5: the API key was refused"})

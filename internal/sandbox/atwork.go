@@ -26,6 +26,7 @@ type atWork struct {
 // shared is what the boxes of a workspace that are at work have in common. Its zero value is that of a box alone.
 type shared struct {
 	Level  Level    `json:"level"` // the highest one of them
+	Began  int64    `json:"began"` // see survey
 	Before []before `json:"before"`
 	Shut   []fileID `json:"shut"`
 
@@ -197,10 +198,13 @@ func (b *Box) begin() (limits, error) {
 	if err != nil {
 		return l, err
 	}
-	b.found, b.before = &found, shared{Level: l.level, known: found.places}
+	b.held, b.found, b.before = l, &found, shared{Level: l.level, Began: found.began, known: found.places}
 	if !writes {
 		return l, nil
 	}
+	b.had = b.tracked(paths(found.moved))
+	was, ok := b.load(l.workspace) // of boxes that are at work, or were until this program was killed
+	mates := false
 	for _, w := range b.others() {
 		if w.Level == Full && overlap(w.Workspace, l.workspace) {
 			b.before.Level = Full
@@ -208,12 +212,16 @@ func (b *Box) begin() (limits, error) {
 		if w.Level == Full || w.Workspace != l.workspace {
 			continue
 		}
-		if was, ok := b.load(l.workspace); ok {
-			b.before.known = was.known
+		if ok {
+			b.before.known, b.before.Began = was.known, was.Began
 			if was.Level.Covers(b.before.Level) {
 				b.before.Level = was.Level
 			}
 		}
+		mates = true
+	}
+	if !mates && was.Began != 0 {
+		b.noticeLeft(was)
 	}
 	b.save(l.workspace, b.before)
 	b.register(atWork{l.level, l.workspace, b.needs.Lasting})
@@ -239,10 +247,11 @@ func (b *Box) beginFull() {
 // finish notes what another program replaced, and has what children made that runs later withheld, unless a box that is still at
 // work will do so.
 func (b *Box) finish() {
-	b.withheld = b.found.replaced(b.s.display)
+	b.notices = append(b.notices, b.found.replaced(b.s.display)...)
 	if !b.held.level.Covers(Write) {
 		return
 	}
+	b.noticeRecorded(b.found.moved, b.had)
 	defer b.lock()()
 	b.leave()
 	level, mates := Level(""), false // of those that go on
@@ -260,10 +269,10 @@ func (b *Box) finish() {
 	if was, ok := b.load(b.held.workspace); ok {
 		before = was
 	}
-	made, left := b.withhold(before.Level, before.known)
-	b.withheld = append(b.withheld, made...)
+	var left baseline
+	b.withheld, left = b.withhold(before)
 	if mates {
-		b.save(b.held.workspace, shared{Level: level, known: left})
+		b.save(b.held.workspace, shared{Level: level, Began: now(), known: left})
 	} else if b.workDir() != "" {
 		os.Remove(b.sharedFile(b.held.workspace))
 	}

@@ -105,7 +105,7 @@ func (d Declaration) String() string {
 func (d Declaration) Needed(stopped []Refusal) (needed Declaration, ok bool) {
 	needed = Declaration{Level: d.Level, Hosts: slices.Clone(d.Hosts), Read: d.Read, Write: d.Write}
 	for _, r := range stopped {
-		if r.byRule() || r.Access == Replaced {
+		if r.byRule() {
 			continue
 		}
 		if least := cmp.Or(r.Level, Full); least.Covers(needed.Level) {
@@ -128,32 +128,41 @@ const maxNoted = 16
 // Refusals returns what was stopped as predicates of one subject, such as "writes go.sum, reads ~/.ssh/id (it has keys)", and how
 // many more there are if they are too many.
 func Refusals(stopped []Refusal) string {
-	texts := make([]string, 0, maxNoted)
-	for _, r := range stopped[:min(len(stopped), maxNoted)] {
+	texts := make([]string, 0, len(stopped))
+	for _, r := range stopped {
 		text := r.String()
 		if r.Reason != "" {
 			text += " (" + r.Reason + ")"
 		}
 		texts = append(texts, text)
 	}
+	return some(texts, ", ")
+}
+
+// some joins texts, of which it leaves out those after the first [maxNoted].
+func some(texts []string, separator string) string {
 	more := ""
-	if left := len(stopped) - len(texts); left > 0 {
-		more = fmt.Sprintf(" and %d more", left)
+	if left := len(texts) - maxNoted; left > 0 {
+		texts, more = texts[:maxNoted], fmt.Sprintf(" and %d more", left)
 	}
-	return strings.Join(texts, ", ") + more
+	return strings.Join(texts, separator) + more
 }
 
 // Note explains a failed child of which d.Level stopped something: what that was, and how to declare what it needs, which
 // remedy says. It is empty if nothing was stopped, and begins in lower case otherwise.
 func (d Declaration) Note(stopped []Refusal, remedy func(needed Declaration) string) string {
-	if len(stopped) == 0 {
-		return ""
+	stopped, noticed := Apart(stopped)
+	var notes []string
+	if len(stopped) > 0 {
+		notes = append(notes, fmt.Sprintf("the sandbox stopped it at level %s: it %s", d.Level, Refusals(stopped)))
 	}
-	note := fmt.Sprintf("the sandbox stopped it at level %s: it %s", d.Level, Refusals(stopped))
 	if needed, ok := d.Needed(stopped); ok {
-		note += "; " + remedy(needed)
+		notes = append(notes, remedy(needed))
 	}
-	return note
+	if len(noticed) > 0 {
+		notes = append(notes, "it "+Refusals(noticed))
+	}
+	return strings.Join(notes, "; ")
 }
 
 // Value returns d as files have it: null for nothing, a text if it is only a level, and otherwise a mapping.

@@ -47,7 +47,7 @@ func TestNewNamesWithADot(t *testing.T) {
 			for _, r := range b.Refused("", false) {
 				names = append(names, r.What)
 			}
-			const want = ".foo .foorc .github/x.json .storybook/new.js sub/.foorc"
+			const want = "changed .eslintrc, .storybook/main.js .foo .foorc .github/x.json .storybook/new.js sub/.foorc"
 			if got := strings.Join(names, " "); !tt.kept && got != want || tt.kept && got != "" {
 				t.Errorf("withheld are %q", got)
 			}

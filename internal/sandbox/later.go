@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +32,7 @@ type survey struct {
 	places baseline          // the protected ones
 	files  map[string]fileID // likewise, and the denied ones, by path
 	began  int64             // when the walk began, as files have it
+	moved  []moved           // files that were withheld
 }
 
 func newSurvey() survey {
@@ -309,6 +312,9 @@ func (w *walk) examine(f *frame) {
 		marks = f.list.entries
 	}
 	for _, e := range marks {
+		if i := strings.LastIndex(e.name, Withheld); i > 0 && !w.after() && !slices.ContainsFunc(f.list.entries, func(other entry) bool { return other.name == e.name[:i] }) {
+			w.s.moved = append(w.s.moved, moved{join(f.path, e.name[:i]), join(f.path, e.name)})
+		}
 		if e.kind == fs.ModeSocket && !w.after() {
 			w.cover(w.s.closed, f, join(f.path, e.name), "a program outside of the sandbox listens there")
 		}
@@ -409,8 +415,12 @@ func (w *walk) judgeNew(f *frame, e entry) {
 	}
 	w.s.places.add(f.id, name)
 	w.s.places.dotted[s.id] = true
-	if w.after() && w.l.level == Write && !w.known.has(f.id, name, s.id) && !w.known.dotted[s.id] {
+	switch {
+	case !w.after() || w.l.level != Write:
+	case !w.known.has(f.id, name, s.id) && !w.known.dotted[s.id]:
 		f.places = append(f.places, found{name, dotReason, false})
+	case !s.isDir() && s.changed >= w.began:
+		w.changed = append(w.changed, w.named(join(f.path, name)))
 	}
 }
 
@@ -554,7 +564,7 @@ func (s *survey) replaced(display func(path string) string) []Refusal {
 		if !ok || id == was {
 			continue
 		}
-		r := Refusal{Access: Replaced, What: display(path), Reason: "it runs later, and the command could write it from then on: look at it"}
+		r := Refusal{Access: Noticed, What: "ran while another program replaced " + display(path), Reason: "it runs later, and the command could write it from then on: look at it"}
 		if slices.Contains(s.denied, path) {
 			r.Reason = s.closed[path] + ", and the command could read it from then on"
 		}
@@ -566,19 +576,51 @@ func (s *survey) replaced(display func(path string) string) []Refusal {
 
 // withhold gives what children made where it runs later other names, by descriptors, in every directory of the workspace. What a
 // child at level [Full] may have made stays, and so does, in the home directory, what is not known to run later,
-// since another program may have made it.
-func (b *Box) withhold(level Level, known baseline) (all []Refusal, left baseline) {
+// since another program may have made it. It notices what else they changed that may run later.
+func (b *Box) withhold(before shared) (all []Refusal, left baseline) {
+	stays := ""
+	if before.Level == Full {
+		stays = fmt.Sprintf("a command at level %s ran at the same time and may have made it", Full)
+	}
+	all, w := b.examineSince(before, stays)
+	if len(w.changed) > 0 {
+		b.notice("changed "+some(w.changed, ", "), "other programs may run it: look at it")
+	}
+	return b.noticeDeleted(w.s.moved, all), w.s.places
+}
+
+// noticeLeft adds a notice about what came to be, or changed, since children began that were killed with this program. It keeps
+// its name, since the user or another program may have made it after that.
+func (b *Box) noticeLeft(was shared) {
+	if was.Level == Full {
+		was.Level = Write
+	}
+	all, w := b.examineSince(was, "another program may have made it")
+	names := w.changed
+	for _, r := range all {
+		names = append(names, r.What)
+	}
+	slices.Sort(names)
+	if len(names) > 0 {
+		b.notice(fmt.Sprintf("found %s, new or changed since %s, when a command began that was killed with this program", some(names, ", "), time.Unix(0, was.Began).Format(time.DateTime)),
+			"it may be what that command left to run later: look at it")
+	}
+}
+
+// examineSince examines the workspace for what came to be, or changed, since before, and withholds it unless stays says why not.
+func (b *Box) examineSince(before shared, stays string) (all []Refusal, w *walk) {
 	l := b.held
-	l.level = level
+	l.level = before.Level
 	s := newSurvey()
-	w := b.walk(&l, &s)
-	w.guard, w.known = true, known
-	maps.Copy(s.places.shut, known.shut)
+	w = b.walk(&l, &s)
+	w.guard, w.known, w.began, w.stays = true, before.known, before.Began, stays
+	maps.Copy(s.places.shut, before.known.shut)
 	w.gives = func(r Refusal) { all = append(all, r) }
 	if err := w.root(l.workspace); err != nil {
 		all = append(all, Refusal{Access: Writing, Reason: "what runs later could not be looked for everywhere afterwards: " + err.Error()})
 	}
 	b.s.listings.set(w.seen)
+	slices.Sort(w.changed)
 	slices.SortFunc(all, func(x, y Refusal) int { return strings.Compare(x.What, y.What) })
-	return all, s.places
+	return all, w
 }

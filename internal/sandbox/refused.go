@@ -25,17 +25,34 @@ const (
 	Reading    Access = "read"
 	Writing    Access = "write"
 	Connecting Access = "connect"
-	// Replaced is not something that the child tried: another program replaced a file that the box held.
-	Replaced Access = "replaced"
+	// Noticed is not something that was stopped. What is a predicate, such as "changed .eslintrc.js".
+	Noticed Access = "noticed"
 )
 
 // String returns the refusal as a predicate: "writes go.sum".
 func (r Refusal) String() string {
-	verb := map[Access]string{Reading: "reads ", Writing: "writes ", Connecting: "connects to ", Replaced: "ran while another program replaced "}[r.Access]
+	verb := map[Access]string{Reading: "reads ", Writing: "writes ", Connecting: "connects to "}[r.Access]
 	if r.What == "" {
 		return verb + map[Access]string{Reading: "a file", Writing: "a file", Connecting: "the network"}[r.Access]
 	}
 	return verb + r.What
+}
+
+// notice adds something for the user that was not stopped, see [Noticed].
+func (b *Box) notice(what, reason string) {
+	b.notices = append(b.notices, Refusal{Access: Noticed, What: what, Reason: reason})
+}
+
+// Apart returns what was stopped, and what was only noticed.
+func Apart(all []Refusal) (stopped, noticed []Refusal) {
+	for _, r := range all {
+		if r.Access == Noticed {
+			noticed = append(noticed, r)
+		} else {
+			stopped = append(stopped, r)
+		}
+	}
+	return stopped, noticed
 }
 
 // maxRefusals is how many refusals are returned.
@@ -72,7 +89,7 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 	if b.Level() == Full {
 		return nil
 	}
-	found := slices.Clone(b.withheld)
+	found := slices.Concat(b.notices, b.withheld)
 	for _, host := range b.connections {
 		r := Refusal{Access: Connecting, What: host, Level: Network}
 		name, port, _ := strings.Cut(host, ":")

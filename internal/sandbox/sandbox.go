@@ -93,6 +93,8 @@ type Box struct {
 	held        limits
 	found       *survey // before the child; nil before that
 	before      shared
+	had         []string  // paths of found.moved that git tracked before the child
+	notices     []Refusal // with Access Noticed
 	withheld    []Refusal
 	work        *os.File // the record, locked; nil without one
 	workFile    string

@@ -78,7 +78,7 @@ func list(dir int, s stat) (*listing, error) {
 		if e.kind == fs.ModeDir {
 			l.dirs = append(l.dirs, e.name)
 		}
-		if e.kind&(fs.ModeSymlink|fs.ModeSocket) != 0 || laterByName()[lower] != nil || repositoryNames[lower] || strings.HasPrefix(lower, ".") {
+		if e.kind&(fs.ModeSymlink|fs.ModeSocket) != 0 || laterByName()[lower] != nil || repositoryNames[lower] || strings.HasPrefix(lower, ".") || strings.Contains(lower, Withheld) {
 			l.marks = append(l.marks, e)
 		}
 	}
@@ -148,6 +148,9 @@ type walk struct {
 	holds   map[fileID]bool     // directories in which these are, which keep their names
 	gives   func(Refusal)       // gets what a child made, which is withheld; nil for a walk before a child
 	known   baseline            // what was there before the child
+	began   int64               // when the walk before the child did
+	stays   string              // why what a child made keeps its name; empty if it does not
+	changed []string            // names with a dot that were there and changed since
 	leads   []found             // paths to which links and settings lead
 	stack   []*frame            // from the root on
 	open    int                 // how many of them are open
@@ -404,8 +407,8 @@ func (w *walk) withhold(f *frame, p found) {
 	}
 	path := join(f.path, p.name)
 	r := Refusal{Access: Writing, What: w.named(path), Reason: p.reason, Level: installs(path, w.l.level)}
-	if w.l.level == Full {
-		r.Reason += fmt.Sprintf("; it stays, as a command at level %s ran at the same time and may have made it", Full)
+	if w.stays != "" {
+		r.Reason += "; it stays, as " + w.stays
 		w.s.places.add(f.id, p.name)
 		w.gives(r)
 		return
@@ -421,6 +424,7 @@ func (w *walk) withhold(f *frame, p found) {
 		r.Reason += "; it could not be renamed: " + err.Error()
 	} else {
 		r.Reason += "; what it wrote is now " + w.named(join(f.path, to))
+		w.s.moved = append(w.s.moved, moved{path, join(f.path, to)})
 	}
 	w.gives(r)
 }

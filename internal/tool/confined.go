@@ -162,14 +162,19 @@ func (b *Box) Level(call chat.ToolCall) string {
 	return string(r.Level)
 }
 
+// noticeOf returns what a model and the user read about what was noticed in a call at a level: empty if that is nothing.
+func noticeOf(at sandbox.Declaration, noticed []sandbox.Refusal) string {
+	if len(noticed) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("This call at level %s %s.", at.Level, sandbox.Refusals(noticed))
+}
+
 // stopNote returns what a model reads about what the sandbox stopped in a call at a level: empty if that is nothing.
 // most is the highest level that a call can have, empty for any.
 func stopNote(at sandbox.Declaration, most sandbox.Level, stopped []sandbox.Refusal) string {
 	if len(stopped) == 0 {
 		return ""
-	}
-	if !slices.ContainsFunc(stopped, func(r sandbox.Refusal) bool { return r.Access != sandbox.Replaced }) {
-		return fmt.Sprintf("This call at level %s %s.", at.Level, sandbox.Refusals(stopped))
 	}
 	note := fmt.Sprintf("The sandbox stopped this call at level %s: it %s.", at.Level, sandbox.Refusals(stopped))
 	needed, ok := at.Needed(stopped)

@@ -75,7 +75,7 @@ func (o outcome) failure() *CallError {
 		return &CallError{Text: o.Text} // a hook wrote it
 	}
 	parts := []string{m.Error}
-	for _, part := range []string{m.Stderr, m.Output, m.Sandbox} {
+	for _, part := range []string{m.Stderr, m.Output, m.Sandbox, m.Notice} {
 		if part = strings.TrimSpace(part); part != "" {
 			parts = append(parts, part)
 		}

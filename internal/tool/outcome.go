@@ -30,6 +30,7 @@ type message struct {
 	Stderr string `json:"stderr,omitempty"`
 
 	Sandbox string `json:"sandbox,omitempty"` // what the sandbox stopped, and how to go on
+	Notice  string `json:"notice,omitempty"`  // what the user needs to know, too, such as settings that changed
 }
 
 // failure returns the outcome of a call that was not made or whose effect is
@@ -42,20 +43,24 @@ func failure(format string, args ...any) outcome {
 // bytes: the error gets at most a quarter, and stderr at most another. held is what the program of the call was allowed,
 // and most the highest level that any can have.
 func failureOutcome(r Result, err error, held sandbox.Declaration, most sandbox.Level, limit int) outcome {
-	m := message{Sandbox: stopNote(held, most, r.Refused), Error: cut(err.Error(), limit/4), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
+	stopped, noticed := sandbox.Apart(r.Refused)
+	m := message{Sandbox: stopNote(held, most, stopped), Notice: noticeOf(held, noticed), Error: cut(err.Error(), limit/4), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	if out := cut(r.Output, limit-len(m.Error)-len(m.Stderr)); out != "" {
 		m.Output = out
 	}
-	return outcome{Text: marshal(m), Failed: true, Refused: r.Refused}
+	return outcome{Text: marshal(m), Failed: true, Refused: stopped}
 }
 
 // successOutcome returns the outcome of a call that returned r: at most limit bytes, plus
 // notes on what was left out.
 func successOutcome(r Result, held sandbox.Declaration, most sandbox.Level, limit int) outcome {
-	m := message{Sandbox: stopNote(held, most, r.Refused), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
+	stopped, noticed := sandbox.Apart(r.Refused)
+	m := message{Sandbox: stopNote(held, most, stopped), Notice: noticeOf(held, noticed), Stderr: cut(strings.TrimSpace(r.Stderr), limit/4)}
 	out := cut(r.Output, limit-len(m.Stderr))
 	doc, isJSON := compact(out)
-	if m.Stderr == "" && m.Sandbox == "" {
+	var printed message
+	_ = json.Unmarshal(doc, &printed) // what a program prints is no notice of this one
+	if printed.Notice == "" && m.Stderr == "" && m.Sandbox == "" && m.Notice == "" {
 		switch {
 		case out == "" || string(doc) == "null":
 			return outcome{Images: r.Pictures}
@@ -67,14 +72,17 @@ func successOutcome(r Result, held sandbox.Declaration, most sandbox.Level, limi
 	if isJSON {
 		m.Output = doc
 	}
-	return outcome{Text: marshal(m), Refused: r.Refused, Images: r.Pictures}
+	return outcome{Text: marshal(m), Refused: stopped, Images: r.Pictures}
 }
 
 // plainOutcome returns the outcome of a call that returned r and that no model reads.
 func plainOutcome(r Result, held sandbox.Declaration, most sandbox.Level, limit int) outcome {
-	out := outcome{Text: cut(r.Output, limit), Refused: r.Refused}
-	if note := stopNote(held, most, r.Refused); note != "" {
-		out.Notes = []string{note}
+	stopped, noticed := sandbox.Apart(r.Refused)
+	out := outcome{Text: cut(r.Output, limit), Refused: stopped}
+	for _, note := range []string{stopNote(held, most, stopped), noticeOf(held, noticed)} {
+		if note != "" {
+			out.Notes = append(out.Notes, note)
+		}
 	}
 	return out
 }

@@ -157,7 +157,7 @@ func (a *App) TrustOfRef(ctx context.Context, ref agent.Ref) Trust {
 func (t Trust) Ask(ctx context.Context, asker ask.Asker, name, otherwise string) (bool, error) {
 	const yes = "trust it"
 	answer, err := asker.Ask(ctx, ask.Question{
-		Kind: ask.Select, Text: t.Question(name), Options: []string{otherwise, yes}, Consent: true, Affirms: yes, Agent: name,
+		Kind: ask.Select, Text: t.Question(name), Options: []string{otherwise, yes}, Consent: true, Affirms: yes, Lasts: true, Agent: name,
 	})
 	return answer == yes, err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"loki/internal/ptytest"
 	"loki/internal/sample"
@@ -30,7 +31,7 @@ func kindsOfQuestion() map[string]struct {
 	}
 	return map[string]asked{
 		"permission": {Question{Kind: Choice, Text: "Run it?", Options: []string{"yes", "no", "always for this session: x"}, Consent: true}, "y", "yes"},
-		"trust":      {Question{Kind: Select, Text: "Trust it?", Options: []string{"no", "trust it"}, Affirms: "trust it", Consent: true}, "t", "trust it"},
+		"trust":      {Question{Kind: Select, Text: "Trust it?", Options: []string{"no", "trust it"}, Affirms: "trust it", Lasts: true, Consent: true}, "t\r", "trust it"},
 		"plan":       {Question{Kind: Select, Text: "What now?", Options: []string{"run it", "edit it", "save it as an agent", "no"}, Consent: true}, "s", "save it as an agent"},
 		"approval":   {Question{Kind: Choice, Text: "Mail it?", Options: []string{"send", "drop"}}, "drop\r", "drop"},
 		"picker":     {Question{Kind: Select, Text: "Which model?", Options: []string{"local:cmd", "local:md", "other:12"}}, "md\r", "local:md"},
@@ -53,7 +54,7 @@ func TestNothingTypedAheadAnswers(t *testing.T) {
 				c := newConsole(t)
 				var kept strings.Builder
 				a := c.asker(env)
-				a.opts.Keep = func(typed []byte) { kept.Write(typed) }
+				a.opts.Keep = func(typed []byte, _ bool) { kept.Write(typed) }
 				want := tt.want
 				for i, typed := range ptytest.TypedAhead(200 / sample.Step(40)) {
 					c.types(typed)
@@ -62,7 +63,7 @@ func TestNothingTypedAheadAnswers(t *testing.T) {
 					q := tt.q
 					q.Text = fmt.Sprintf("%s (%d)", q.Text, i)
 					done := c.ask(t.Context(), a, q)
-					c.sees(q.Text)
+					c.seesQuestion(q, env)
 					keys := tt.keys
 					if env != xterm {
 						keys = strings.TrimSuffix(keys, "\r") + "\r"
@@ -96,7 +97,7 @@ func TestKeyIgnoresWhatWasTypedAhead(t *testing.T) {
 					a := c.asker(env)
 					for i, typed := range texts {
 						c.types(typed)
-						prompt := fmt.Sprintf("what now %d? ", i)
+						prompt := fmt.Sprintf("what now %d: ", i)
 						done := make(chan rune, 1)
 						go func() {
 							key, _ := a.Key(t.Context(), prompt, "\nerdcq")
@@ -143,6 +144,67 @@ func TestRestOfASequence(t *testing.T) {
 	}
 }
 
+// TestTypingOn types a sentence at 250 ms a key when a question is on the screen, that grants something by keys of it. None of
+// it answers; what is typed after a pause does. In the record of what was typed, the sentence is late.
+func TestTypingOn(t *testing.T) {
+	t.Parallel()
+	const sentence = "ya1e\rt\r"
+	questions := kindsOfQuestion()
+	for _, env := range []string{xterm, "TERM=dumb"} {
+		for _, name := range []string{"permission", "trust", "plan", "approval", "confirm", "menu"} {
+			t.Run(env+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				c := newConsole(t)
+				a := c.asker(env)
+				kept := ""
+				a.opts.Keep = func(typed []byte, late bool) {
+					if kept += string(typed); !late && len(typed) > 0 {
+						t.Errorf("%q is not late", typed)
+					}
+				}
+				tt := questions[name]
+				tt.q.Text = cmp.Or(tt.q.Text, "what")
+				done := make(chan outcome, 1)
+				go func() {
+					if name == "menu" {
+						key, err := a.Key(t.Context(), "what: ", "\nerdcq")
+						done <- outcome{string(key), err}
+						return
+					}
+					answer, err := a.Ask(t.Context(), tt.q)
+					done <- outcome{answer, err}
+				}()
+				c.sees(tt.q.Text)
+				slow := false
+				last := time.Now()
+				tick := time.NewTicker(250 * time.Millisecond)
+				defer tick.Stop()
+				for _, key := range strings.Split(sentence, "") {
+					c.types(key)
+					<-tick.C
+					slow = slow || time.Since(last) > reading-100*time.Millisecond
+					last = time.Now()
+				}
+				if slow {
+					t.Skip("the machine is too busy to type at this pace")
+				}
+				select {
+				case o := <-done:
+					t.Fatalf("%q, %v was answered", o.answer, o.err)
+				default:
+				}
+				if kept != sentence {
+					t.Errorf("kept %q", kept)
+				}
+				c.types(ctrlC)
+				if o := <-done; !errors.Is(o.err, context.Canceled) {
+					t.Errorf("got %q, %v", o.answer, o.err)
+				}
+			})
+		}
+	}
+}
+
 // TestReadAfterItsLimit reads what was typed although the limit has passed, as in a process that the system did not run meanwhile.
 func TestReadAfterItsLimit(t *testing.T) {
 	t.Parallel()
@@ -186,8 +248,9 @@ func TestDoublePress(t *testing.T) {
 			c.types(tt.typed)
 			(<-done).check(t, tt.want)
 			second := Question{Kind: Choice, Text: "And the second?", Options: []string{"yes", "no"}, Consent: true}
+			c.forget()
 			done = c.ask(t.Context(), a, second)
-			c.sees("second?")
+			c.seesQuestion(second, xterm)
 			c.types("n")
 			(<-done).check(t, "no")
 		})
@@ -276,7 +339,7 @@ func TestListAnswers(t *testing.T) {
 				c := newConsole(t)
 				c.Resize(columns, 24)
 				done := c.ask(t.Context(), c.asker(xterm), tt.q)
-				c.sees(tt.q.Text)
+				c.seesQuestion(tt.q, xterm)
 				c.types(tt.keys)
 				if o := <-done; o.answer != tt.want || o.err != nil {
 					t.Errorf("got %q, %v, want %q\n%s", o.answer, o.err, tt.want, c.drawn())
@@ -315,7 +378,7 @@ func TestListSelectsNothing(t *testing.T) {
 			t.Parallel()
 			c := newConsole(t)
 			done := c.ask(t.Context(), c.asker(xterm), tt.q)
-			c.sees(tt.q.Text)
+			c.seesQuestion(tt.q, xterm)
 			c.types(tt.keys)
 			for _, text := range append(tt.shows, "type or ↑↓ to choose") {
 				c.sees(text)
@@ -358,7 +421,7 @@ func TestRestOfAnAnswer(t *testing.T) {
 			c := newConsole(t)
 			a := c.asker(xterm)
 			kept := ""
-			a.opts.Keep = func(typed []byte) { kept += string(typed) }
+			a.opts.Keep = func(typed []byte, _ bool) { kept += string(typed) }
 			done := make(chan outcome, 1)
 			go func() {
 				if tt.q.Kind != 0 {
@@ -366,10 +429,14 @@ func TestRestOfAnAnswer(t *testing.T) {
 					done <- outcome{answer, err}
 					return
 				}
-				chosen, err := a.Key(t.Context(), "what? ", "erq")
+				chosen, err := a.Key(t.Context(), "what: ", "erq")
 				done <- outcome{strings.Trim(string(chosen), "\x00"), err}
 			}()
-			c.sees(cmp.Or(tt.q.Text, "what? "))
+			if tt.q.Kind != 0 {
+				c.seesQuestion(tt.q, xterm)
+			} else {
+				c.sees("what: ")
+			}
 			c.types(tt.typed)
 			o := <-done
 			if o.answer != tt.want || errors.Is(o.err, context.Canceled) != (tt.want == "") || kept != tt.kept {
@@ -395,14 +462,15 @@ func TestKeepKeepsOrder(t *testing.T) {
 	a := c.asker(xterm)
 	var mu sync.Mutex
 	kept := ""
-	a.opts.Keep = func(typed []byte) {
+	a.opts.Keep = func(typed []byte, _ bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		kept += string(typed)
 	}
 	c.types("before ")
-	done := c.ask(t.Context(), a, Question{Kind: Select, Text: "Sure?", Options: []string{"yes", "no"}, Default: "no", HasDefault: true})
-	c.sees("Sure?")
+	q := Question{Kind: Select, Text: "Sure?", Options: []string{"yes", "no"}, Default: "no", HasDefault: true}
+	done := c.ask(t.Context(), a, q)
+	c.seesQuestion(q, xterm)
 	c.types("\rafter\r")
 	(<-done).check(t, "no")
 	mu.Lock()

@@ -106,6 +106,9 @@ type Question struct {
 
 	// Affirms is the option of a Consent with two options that y chooses, if it is not yes. The other one is then n.
 	Affirms string
+	// Lasts says that Affirms grants more than what is asked about now, as each option that begins with always does. At a
+	// terminal its key selects it, and Enter takes it.
+	Lasts bool
 
 	// Assignees are the subjects and groups of a server who may answer; empty for all who may see the run.
 	Assignees []string
@@ -132,6 +135,11 @@ type Question struct {
 // refusable reports whether an answer of the user's own is a no.
 func (q *Question) refusable() bool {
 	return q.Consent && q.Kind == Choice && slices.Contains(q.Options, no)
+}
+
+// grants reports whether a single key could grant something: permission, or what an approval or a yes is for.
+func (q *Question) grants() bool {
+	return len(q.Options) > 0 && (q.Consent || q.Kind == Choice || len(q.letters()) > 0)
 }
 
 // refusal returns what a user says as an answer that begins with no.

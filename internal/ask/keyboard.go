@@ -21,6 +21,9 @@ const (
 	// typing is how long no key may have been pressed before a question is shown if the user was typing before it. It is longer
 	// than the time between two keys of a sentence.
 	typing = 500 * time.Millisecond
+	// reading is how long no key may be pressed after a question that grants something was shown before a key answers it. It
+	// is longer than the time between two keys of a slow typist, so that the rest of a sentence answers nothing.
+	reading = 750 * time.Millisecond
 
 	// moment is how long the terminal's input is looked at for what was typed before.
 	moment = 5 * time.Millisecond
@@ -39,26 +42,29 @@ type keyboard struct {
 	state *term.State
 	typed lines // its rest is what was typed and not decoded yet
 	stale int   // how many bytes at the start of the rest were typed before the question was shown
-	keep  func(typed []byte)
+	keep  func(typed []byte, late bool)
+	late  bool          // a question that grants something was shown, and what is typed on may belong to it
+	wary  time.Duration // how long no key may be pressed before one answers; zero if each does
+	calm  time.Time     // when keys begin to count if none is pressed until then; zero if they count
 	dec   uv.EventDecoder
 }
 
-// openKeyboard sets the terminal to raw mode. What is typed before a question is passed to keep, unless that is nil.
-func openKeyboard(tty *os.File, keep func(typed []byte)) (*keyboard, error) {
+// openKeyboard sets the terminal to raw mode. What answers no question is passed to keep, unless that is nil.
+func openKeyboard(tty *os.File, keep func(typed []byte, late bool)) (*keyboard, error) {
 	state, err := term.MakeRaw(tty.Fd())
 	if err != nil {
 		return nil, err
 	}
 	if keep == nil {
-		keep = func([]byte) {}
+		keep = func([]byte, bool) {}
 	}
 	return &keyboard{tty: tty, state: state, typed: lines{r: tty}, keep: keep}, nil
 }
 
 // close gives the terminal back as it was found.
 func (k *keyboard) close() {
-	if len(k.typed.rest) > 0 {
-		k.keep(k.typed.rest)
+	if len(k.typed.rest) > 0 || k.late {
+		k.keep(k.typed.rest, k.late)
 	}
 	_ = term.Restore(k.tty.Fd(), k.state)
 }
@@ -120,10 +126,35 @@ func (k *keyboard) shown(ctx context.Context) error {
 			return err
 		}
 		if typed, err := k.read(ctx, moment); err != nil || !typed {
-			k.stale = len(k.typed.rest)
+			k.stale, k.late = len(k.typed.rest), k.wary > 0
+			k.beWary()
 			return err
 		}
 	}
+}
+
+// beWary has keys that could answer count only when none of them was pressed for a while.
+func (k *keyboard) beWary() {
+	if k.wary > 0 {
+		k.calm = time.Now().Add(k.wary)
+	}
+}
+
+// await waits until keys count, and drops those that do not.
+func (k *keyboard) await(ctx context.Context) error {
+	for !k.calm.IsZero() {
+		event, err := k.next(ctx)
+		if err != nil {
+			return err
+		}
+		switch pressed(event) {
+		case keyInterrupt:
+			return context.Canceled
+		case keyEnd:
+			return io.EOF
+		}
+	}
+	return nil
 }
 
 // drop drops the keys that were read.
@@ -143,12 +174,18 @@ func (k *keyboard) drop() error {
 
 // drain keeps n bytes for the program that reads the terminal next, if there is one.
 func (k *keyboard) drain(n int) {
-	k.keep(k.typed.rest[:n])
+	if n > 0 {
+		k.keep(k.typed.rest[:n], k.late)
+	}
 	k.typed.rest = k.typed.rest[n:]
 	k.stale = 0
 }
 
-// next returns the next key, paste or reply of the terminal. Ctrl-C is a key. The error is that of ctx, or io.EOF if the
+// counts is the event that keys count from now on.
+type counts struct{}
+
+// next returns the next key, paste or reply of the terminal, or [counts]. Ctrl-C is a key. Until keys count, those that could answer
+// are dropped. The error is that of ctx, or io.EOF if the
 // terminal is gone.
 func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 	for {
@@ -161,6 +198,8 @@ func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 				limit = replyWait
 			case len(rest) > 0:
 				limit = escapeWait
+			case !k.calm.IsZero():
+				limit = max(time.Until(k.calm), 1)
 			}
 			typed, err := k.read(ctx, limit)
 			if err != nil {
@@ -168,6 +207,10 @@ func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 			}
 			if typed {
 				continue
+			}
+			if len(rest) == 0 {
+				k.calm = time.Time{}
+				return counts{}, nil
 			}
 			if n = len(rest); n > 2 && !bytes.HasPrefix(rest, []byte(pasteBegin)) {
 				k.typed.rest = nil // a reply that was cut off
@@ -178,14 +221,41 @@ func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 			k.drain(n)
 			continue
 		}
-		k.typed.rest = rest[n:]
-		if text, ok := strings.CutPrefix(string(rest[:n]), pasteBegin); ok {
-			return uv.PasteEvent{Content: strings.ToValidUTF8(strings.TrimSuffix(text, pasteEnd), "\uFFFD")}, nil
+		event := k.decode(rest[:n])
+		if !k.calm.IsZero() && answers(event) {
+			k.drain(n)
+			k.beWary()
+			continue
 		}
-		if _, event := k.dec.Decode(rest[:n]); event != nil {
+		k.typed.rest = rest[n:]
+		if pressed(event) == keyInterrupt {
+			k.late = false // what is typed now is typed anew
+		}
+		if event != nil {
 			return event, nil
 		}
 	}
+}
+
+// decode returns what a unit of typed bytes is, nil for nothing.
+func (k *keyboard) decode(unit []byte) uv.Event {
+	if text, ok := strings.CutPrefix(string(unit), pasteBegin); ok {
+		return uv.PasteEvent{Content: strings.ToValidUTF8(strings.TrimSuffix(text, pasteEnd), "\uFFFD")}
+	}
+	_, event := k.dec.Decode(unit)
+	return event
+}
+
+// answers reports whether a key or paste could answer a question.
+func answers(event uv.Event) bool {
+	switch pressed(event) {
+	case 0:
+		_, pasted := event.(uv.PasteEvent)
+		return pasted
+	case keyInterrupt, keyEnd:
+		return false
+	}
+	return true
 }
 
 // unit returns the length of the first key, paste or reply in what was typed, 0 if that is not complete.
@@ -266,9 +336,9 @@ const (
 )
 
 // Key prints prompt, waits until one of the keys is pressed and returns it, without waiting for Enter, which means the first of
-// the keys. The chosen key is shown and the line ended. After another key, a list of the keys is printed and the prompt
-// repeated; until then no key counts. Letters' case does not matter. What was typed before the prompt was shown is
-// dropped. Ctrl-D is io.EOF; the other errors are those of [Terminal.Ask].
+// the keys. Keys count from when none was pressed for a while; then the colon at the end of the prompt is printed, and what was
+// typed before is dropped. The chosen key is shown and the line ended. After another key, a list of the keys is printed and the
+// prompt repeated. Letters' case does not matter. Ctrl-D is io.EOF; the other errors are those of [Terminal.Ask].
 func (t *Terminal) Key(ctx context.Context, prompt, keys string) (rune, error) {
 	if err := t.turn.take(ctx); err != nil {
 		return 0, err
@@ -284,6 +354,7 @@ func (t *Terminal) Key(ctx context.Context, prompt, keys string) (rune, error) {
 		return 0, err
 	}
 	defer t.answered(k)
+	k.wary = reading
 	if !t.plain() {
 		prompt = "\x1b[?2004h" + prompt // pasted text is marked
 		defer func() { _, _ = io.WriteString(out, "\x1b[?2004l") }()
@@ -292,9 +363,6 @@ func (t *Terminal) Key(ctx context.Context, prompt, keys string) (rune, error) {
 	err = k.settle(ctx, t.quiet())
 	for hint := ""; err == nil && chosen == 0; hint = "\n" + keyNames(keys) + "\n" {
 		chosen, typed, err = k.choose(ctx, out, hint+prompt, keys)
-		if err == nil && chosen == 0 {
-			err = k.settle(ctx, typing)
-		}
 	}
 	shown := "\r\n"
 	if chosen > ' ' {
@@ -303,8 +371,8 @@ func (t *Terminal) Key(ctx context.Context, prompt, keys string) (rune, error) {
 	if _, werr := io.WriteString(out, shown); err == nil {
 		err = werr
 	}
-	if err == nil && typed != '\r' {
-		err = k.finish(ctx)
+	if err == nil {
+		err = k.finish(ctx, typed != '\r')
 	}
 	if err != nil {
 		return 0, err
@@ -314,7 +382,14 @@ func (t *Terminal) Key(ctx context.Context, prompt, keys string) (rune, error) {
 
 // choose prints the prompt and returns which of the keys is chosen next, zero for another one, and the character that was typed.
 func (k *keyboard) choose(ctx context.Context, out io.Writer, prompt, keys string) (chosen, typed rune, err error) {
-	if err := k.show(ctx, out, prompt); err != nil {
+	text := strings.TrimRight(prompt, ": ")
+	if err := k.show(ctx, out, text); err != nil {
+		return 0, 0, err
+	}
+	if err := k.await(ctx); err != nil {
+		return 0, 0, err
+	}
+	if _, err := io.WriteString(out, prompt[len(text):]); err != nil {
 		return 0, 0, err
 	}
 	for {
@@ -395,17 +470,23 @@ func (k *keyboard) secret(ctx context.Context, out io.Writer, prompt string) (st
 	}
 }
 
-// finish drops what follows an answer of one key without a pause, up to Enter: the rest of a word or sentence that began with that
-// key. Ctrl-C is [context.Canceled].
-func (k *keyboard) finish(ctx context.Context) error {
+// finish ends a question that was answered. What follows an answer of a single key without a pause is dropped up to Enter: it is the
+// rest of a word or sentence that began with that key. Ctrl-C is [context.Canceled].
+func (k *keyboard) finish(ctx context.Context, single bool) error {
+	if !single {
+		k.late = false
+		return nil
+	}
 	for wait := pause; ; wait = typing {
 		for n := unit(k.typed.rest); n > 0; n = unit(k.typed.rest) {
 			c := k.typed.rest[0]
 			k.typed.rest = k.typed.rest[n:]
 			switch c {
 			case keyInterrupt:
+				k.late = false
 				return context.Canceled
 			case '\r', '\n':
+				k.late = false
 				return nil
 			}
 		}

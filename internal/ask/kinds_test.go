@@ -120,7 +120,7 @@ func TestTerminalConsent(t *testing.T) {
 	t.Parallel()
 	long := "always for this session: " + strings.Repeat("very long ", 30)
 	q := Question{Kind: Choice, Text: "Run it?", Options: []string{"yes", "no", long}, Consent: true}
-	trust := Question{Kind: Select, Text: "Trust it?", Options: []string{"no", "trust it"}, Affirms: "trust it", Consent: true}
+	trust := Question{Kind: Select, Text: "Trust it?", Options: []string{"no", "trust it"}, Affirms: "trust it", Lasts: true, Consent: true}
 	for _, tt := range []struct {
 		name string
 		q    Question
@@ -129,13 +129,16 @@ func TestTerminalConsent(t *testing.T) {
 	}{
 		{"letter", q, "y", "yes"},
 		{"capital", q, "N", "no"},
-		{"always", q, "a", long},
+		{"always", q, "a" + enter, long},
+		{"always_corrected", q, "a\x15n", "no"},
+		{"always_by_digit", q, "3" + enter, long},
 		{"digit", q, "2", "no"},
 		{"word", q, "yes" + enter, "yes"},
 		{"arrows", q, down + enter, "yes"},
 		{"up_is_the_last", trust, "\x1b[A" + enter, "trust it"},
-		{"first_letter", trust, "t", "trust it"},
-		{"affirmed", trust, "y", "trust it"},
+		{"first_letter", trust, "t" + enter, "trust it"},
+		{"word_that_lasts", trust, "trust it" + enter, "trust it"},
+		{"affirmed", trust, "y" + enter, "trust it"},
 		{"declined", trust, "n", "no"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,7 +185,7 @@ func TestTerminalConsent(t *testing.T) {
 		t.Parallel()
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker(xterm), q)
-		c.sees("no, and say why…")
+		c.seesQuestion(q, xterm)
 		c.types(down + down + down)
 		c.sees("very long") // all of the label that is selected, which is cut
 		c.types(down + enter)
@@ -223,6 +226,7 @@ func TestTerminalConsent(t *testing.T) {
 		c.types(strings.Repeat("\x1b[6~", 20)) // page down
 		c.sees("to 79 of 79")
 		c.sees("line <40>")
+		c.sees("press ")
 		c.types("y")
 		(<-done).check(t, "yes")
 	})
@@ -230,7 +234,7 @@ func TestTerminalConsent(t *testing.T) {
 		t.Parallel()
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker("TERM=dumb"), q)
-		c.sees("Run it?")
+		c.seesQuestion(q, "TERM=dumb")
 		c.types("\n")
 		c.types("no\n")
 		(<-done).check(t, "no")
@@ -280,17 +284,17 @@ func TestKey(t *testing.T) {
 			}
 			done := make(chan result, 1)
 			go func() {
-				key, err := c.asker(xterm).Key(t.Context(), "what? ", "erq")
+				key, err := c.asker(xterm).Key(t.Context(), "what: ", "erq")
 				done <- result{key, err}
 			}()
-			c.sees("what? ")
+			c.sees("what: ")
 			c.types(tt.typed)
 			got := <-done
 			if got.key != tt.want || !errors.Is(got.err, tt.err) {
 				t.Errorf("%q, %v", got.key, got.err)
 			}
 			if tt.want != 0 {
-				c.sees("what? " + string(tt.want))
+				c.sees("what: " + string(tt.want))
 			}
 		})
 	}
@@ -305,12 +309,12 @@ func TestKeyNamesTheKeys(t *testing.T) {
 			c := newConsole(t)
 			done := make(chan rune, 1)
 			go func() {
-				key, _ := c.asker(xterm).Key(t.Context(), "what? ", "\nerq")
+				key, _ := c.asker(xterm).Key(t.Context(), "what: ", "\nerq")
 				done <- key
 			}()
-			c.sees("what? ")
+			c.sees("what: ")
 			c.types(typed)
-			c.sees("Press one of these keys: e, r, q\r\nwhat? ")
+			c.sees("Press one of these keys: e, r, q\r\nwhat: ")
 			c.types("q")
 			if key := <-done; key != 'q' {
 				t.Errorf("%q", key)
@@ -325,10 +329,10 @@ func TestKeyEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := c.asker(xterm).Key(ctx, "what? ", "erq")
+		_, err := c.asker(xterm).Key(ctx, "what: ", "erq")
 		done <- err
 	}()
-	c.sees("what? ")
+	c.sees("what: ")
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -352,6 +356,39 @@ func TestPipedKinds(t *testing.T) {
 	want := `b error ["a","b"] ["b"] error [] hush`
 	if strings.Join(got, " ") != want {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestLastingAnswersTakeEnter presses keys of answers that hold for more than one call.
+func TestLastingAnswersTakeEnter(t *testing.T) {
+	t.Parallel()
+	always := Question{Kind: Choice, Options: []string{"yes", "no", "always for this session: x", "always for this agent: x"}, Consent: true}
+	trust := Question{Kind: Select, Options: []string{"no", "trust it"}, Affirms: "trust it", Lasts: true, Consent: true}
+	for _, tt := range []struct {
+		q    Question
+		keys string
+		want string // of Enter
+	}{
+		{always, "a", always.Options[2]}, {always, "aa", ""}, {always, "4", always.Options[3]}, {always, "44", ""}, {always, "a, and why", ""},
+		{trust, "y", "trust it"}, {trust, "yy", ""}, {trust, "t", "trust it"}, {trust, "2", "trust it"}, {trust, "trust", "trust it"}, {trust, "to do", ""},
+	} {
+		l := newList(&tt.q)
+		for _, key := range strings.Split(tt.keys, "") {
+			done, other, cmd := l.add(key)
+			if done || cmd != nil {
+				t.Errorf("%q: the key %s answers", tt.keys, key)
+			}
+			if other { // which drops the rest
+				break
+			}
+		}
+		got := ""
+		if l.enter() {
+			got = l.answer()
+		}
+		if got != tt.want {
+			t.Errorf("%q and Enter: %q, want %q", tt.keys, got, tt.want)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 )
 
 // list is a list of answers to choose from: with the arrow keys, by typing a part of an answer, its number, or y, n and a. A question
-// about permission takes one key. Nothing is selected at first if the question has no default.
+// about permission takes one key, and Enter if the answer lasts. Nothing is selected at first if the question has no default.
 type list struct {
 	q       *Question
 	entries []string // the answers
@@ -41,6 +41,7 @@ type list struct {
 	fault   string // what is wrong with what was pressed
 	letters map[rune]int
 	single  bool // a letter or digit was the answer, without Enter
+	early   bool // keys do not count yet
 }
 
 // hesitated is the message that a text was typed and nothing after it.
@@ -76,11 +77,10 @@ func (q *Question) letters() map[rune]int {
 		return r
 	}
 	for i, option := range q.Options {
-		for _, word := range []string{yes, no, always} {
-			_, taken := letters[first(word)]
-			name, more, _ := strings.Cut(strings.ToLower(option), " ")
-			if strings.Trim(name, ",:") == word && !taken && (more == "" || q.Consent) {
-				letters[first(word)] = i
+		for _, name := range []string{yes, no, always} {
+			_, taken := letters[first(name)]
+			if word(option) == name && !taken && (q.Consent || !strings.Contains(option, " ")) {
+				letters[first(name)] = i
 			}
 		}
 	}
@@ -101,6 +101,12 @@ func (q *Question) letters() map[rune]int {
 		}
 	}
 	return letters
+}
+
+// word returns the first word of an option.
+func word(option string) string {
+	name, _, _ := strings.Cut(strings.ToLower(option), " ")
+	return strings.Trim(name, ",:")
 }
 
 // The answers that have a letter in every list.
@@ -291,14 +297,14 @@ func (l *list) add(s string) (done, other bool, cmd tea.Cmd) {
 		l.marked[row] = !l.marked[row]
 		l.at = slices.Index(l.shown, row)
 	case s == " " && l.typed == "":
-	case l.q.Consent && chooses:
+	case l.q.Consent && chooses && !l.lasting(row):
 		l.at = slices.Index(l.shown, row)
 		return l.alone(), false, nil
-	case l.typed == s && l.once(s): // the same key twice
+	case l.typed == s && l.once(s) && (l.at < 0 || !l.lasting(l.shown[l.at])): // the same key twice
 		return l.alone(), false, nil
 	default:
 		l.filter(l.typed + s)
-		if l.q.Consent && len(l.shown) == 0 {
+		if l.q.Consent && len(l.shown) == 0 && !chooses {
 			l.filter("")
 			return false, true, nil
 		}
@@ -307,7 +313,7 @@ func (l *list) add(s string) (done, other bool, cmd tea.Cmd) {
 			if l.at < 0 {
 				l.shown, l.at, l.fault = []int{row}, 0, ""
 			}
-			if l.begins(row) {
+			if l.lasting(row) || l.begins(row) {
 				return false, false, nil
 			}
 			typed := l.typed
@@ -325,6 +331,12 @@ func (l *list) begins(row int) bool {
 		}
 	}
 	return false
+}
+
+// lasting reports whether a row grants more than the question is about now, which takes Enter.
+func (l *list) lasting(row int) bool {
+	i := l.rows[row]
+	return l.q.Consent && i != ownAnswer && (l.q.Lasts && l.entries[i] == l.q.Affirms || word(l.entries[i]) == always)
 }
 
 // alone takes the selected row as the answer of one letter or digit.
@@ -488,6 +500,9 @@ func (l *list) view(width, rows int) string {
 		b.WriteByte('\n')
 	}
 	help := l.help() + " • enter submit"
+	if l.early {
+		help = "one moment…"
+	}
 	if hidden := len(l.shown) - height; hidden > 0 {
 		help = fmt.Sprintf("%d more • %s", hidden, help)
 	}

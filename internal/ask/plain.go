@@ -40,11 +40,22 @@ func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, widt
 	prompt += ": "
 
 	if q.Kind != Secret {
-		if err := k.shown(ctx); err != nil {
+		err := k.shown(ctx)
+		if err == nil && k.wary > 0 {
+			_, err = io.WriteString(out, strings.ReplaceAll(b.String(), "\n", "\r\n"))
+			b.Reset()
+		}
+		if err == nil {
+			err = k.await(ctx)
+		}
+		if errors.Is(err, io.EOF) {
+			err = errClosed()
+		}
+		if err != nil {
 			return "", err
 		}
 		_ = term.Restore(k.tty.Fd(), k.state)
-		k.typed.rest = nil // of a sequence that was not complete
+		k.typed.rest, k.late = nil, false // of a sequence that was not complete; what follows a line is another one
 	}
 	for {
 		b.WriteString(prompt)
@@ -57,7 +68,7 @@ func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, widt
 		b.Reset()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("the input was closed: %w", ErrUnavailable)
+				err = errClosed()
 			}
 			_, _ = io.WriteString(out, "\n") // the cursor stands behind the prompt
 			return "", err
@@ -77,3 +88,6 @@ func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, widt
 		fmt.Fprintf(&b, "%s\n", safeLine(err.Error()))
 	}
 }
+
+// errClosed is the error of Ctrl-D, and of a terminal that is gone.
+func errClosed() error { return fmt.Errorf("the input was closed: %w", ErrUnavailable) }

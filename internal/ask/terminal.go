@@ -28,9 +28,10 @@ type TerminalOptions struct {
 	// Getenv is where NO_COLOR, TERM and other variables about the terminal are read. Nil means os.Getenv.
 	Getenv func(string) string
 
-	// Keep is passed what was typed before a question was shown, and after its answer, as it came from the terminal. Nil
-	// drops it. It is called during Ask and Key only.
-	Keep func(typed []byte)
+	// Keep is passed what was typed before a question was shown, after its answer, and when its keys did not count yet, as it
+	// came from the terminal. Late means that the question was there, so that Enter in it, and in what is typed on without a
+	// pause, is not meant for who reads next. Nil drops it. It is called during Ask and Key only.
+	Keep func(typed []byte, late bool)
 
 	// Render lays a question's text out for width columns, for example as Markdown. Nil
 	// wraps it at words. It is not used in plain mode.
@@ -42,7 +43,8 @@ type TerminalOptions struct {
 // which the answer replaces. Nothing is written to standard output.
 //
 // What was typed before a question was on the screen never answers it. A question is shown when no key was pressed for a
-// moment, so that the second half of a double press does not answer the next one.
+// moment, so that the second half of a double press does not answer the next one. One that grants something is answered by
+// a key only when none was pressed for a while after it was shown.
 //
 // With NO_COLOR, TERM=dumb or no TERM, for a screen reader or a log, it is plain lines
 // instead: options have numbers, and the answer is typed.
@@ -107,6 +109,9 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	if err := k.settle(ctx, t.quiet()); err != nil {
 		return "", err
 	}
+	if q.grants() {
+		k.wary = reading
+	}
 	if t.plain() {
 		return askPlain(ctx, q, k, out, width)
 	}
@@ -128,8 +133,8 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 		text = text[start:]
 	}
 	answer, single, err := askWidget(ctx, q, k, out, t.environ(), text, screen{width, rows, lines})
-	if err == nil && single {
-		err = k.finish(ctx)
+	if err == nil {
+		err = k.finish(ctx, single)
 	}
 	return answer, err
 }

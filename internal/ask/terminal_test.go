@@ -44,6 +44,21 @@ func (c *console) sees(text string) {
 	c.Shows(text)
 }
 
+// seesQuestion waits until keys count for q.
+func (c *console) seesQuestion(q Question, env string) {
+	c.t.Helper()
+	c.sees(q.Text)
+	switch {
+	case !q.grants():
+	case env == xterm && q.Consent:
+		c.sees("press ")
+	case env == xterm:
+		c.sees("type or")
+	default:
+		c.Sees(q.Text, "Number", ": ")
+	}
+}
+
 func (c *console) types(keys string) {
 	c.t.Helper()
 	c.Types(keys)

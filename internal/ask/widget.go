@@ -32,6 +32,9 @@ func askWidget(ctx context.Context, q *Question, k *keyboard, out *os.File, envi
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	w := newWidget(q, s)
+	if w.list != nil {
+		w.list.early = k.wary > 0
+	}
 	canvas := &canvas{File: out, before: text, shown: make(chan struct{}), first: func() error { return k.shown(own) }}
 	p := tea.NewProgram(w, tea.WithInput(nil), tea.WithOutput(canvas), tea.WithContext(own),
 		tea.WithEnvironment(environ), tea.WithoutSignalHandler(), tea.WithFilter(refuseSizeRequests))
@@ -81,7 +84,7 @@ func askWidget(ctx context.Context, q *Question, k *keyboard, out *os.File, envi
 // press passes keys to a program, each when the one before it was acted upon, until one has ended it. What was typed after
 // that stays in the keyboard.
 func press(ctx context.Context, p *tea.Program, k *keyboard) error {
-	for {
+	for again := false; ; {
 		event, err := k.next(ctx)
 		if err != nil {
 			return err
@@ -95,6 +98,9 @@ func press(ctx context.Context, p *tea.Program, k *keyboard) error {
 		case uv.ModeReportEvent:
 			p.Send(tea.ModeReportMsg(event))
 			continue
+		case counts:
+			p.Send(helped{again})
+			continue
 		default:
 			continue
 		}
@@ -104,10 +110,8 @@ func press(ctx context.Context, p *tea.Program, k *keyboard) error {
 				return nil
 			}
 			if r == refused {
-				if err := k.settle(ctx, typing); err != nil {
-					return err
-				}
-				p.Send(helped{})
+				again = true
+				k.beWary()
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -130,8 +134,8 @@ const (
 	ended            // it was the last one
 )
 
-// helped is the message that keys count again after one that was refused.
-type helped struct{}
+// helped is the message that keys count, perhaps again, after one that was refused.
+type helped struct{ again bool }
 
 // canvas is a terminal to draw on, whose first frame is the moment at which a question appears.
 type canvas struct {
@@ -280,9 +284,12 @@ func (w *widget) updateList(msg tea.Msg) (r reaction, cmd tea.Cmd) {
 	case hesitated:
 		done = w.list.hesitate(msg)
 	case helped:
-		w.list.fault = w.list.help()
+		if w.list.early = false; msg.again {
+			w.list.fault = w.list.help()
+		}
 	}
 	if other {
+		w.list.early = true
 		return refused, cmd
 	}
 	if !done {

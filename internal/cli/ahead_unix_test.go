@@ -18,6 +18,20 @@ import (
 // impatient is what a user types while a model works: the next command of the shell, answers, keys and a paste.
 const impatient = "make test\nyes\ny\ne\r1\n\n\njkgG\x1b[B\x1b[B\r\x1b[200~e\ny\n\x1b[201~drop\nn\x1b]11;rgb:ee/ee/ee\x07e"
 
+// seesQuestion waits for a question, and until keys count at it. Behind a bar is what shows that of a list which grants something.
+func seesQuestion(x *ptytest.Terminal, term, question string) {
+	text, counts, list := strings.Cut(question, "|")
+	x.Sees(text)
+	switch {
+	case list && term == "dumb":
+		x.Sees("Number", ": ")
+	case list:
+		x.Sees(counts)
+	case term == "dumb" && strings.HasSuffix(text, "?"):
+		x.Sees(": ")
+	}
+}
+
 // TestTypedAhead types while the program works, before each kind of question. Only what is typed at the question answers it.
 func TestTypedAhead(t *testing.T) {
 	const (
@@ -49,12 +63,12 @@ default: {reply: "the end"}
 		shows string
 		one   string // the content of one.txt
 	}{
-		{"menu", slow("echo new >one.txt"), []string{"-e", "list"}, []step{{"quit: ", "y"}, {"Press one of these keys: e, r, d, c, q\r\n", "q"}}, "", "old"},
+		{"menu", slow("echo new >one.txt"), []string{"-e", "list"}, []step{{"quit: ", "y"}, {"Press one of these keys: e, r, d, c, q\r\n", ""}, {"quit: ", "q"}}, "", "old"},
 		{"menu_executes", slow("echo new >one.txt"), []string{"-e", "list"}, []step{{"quit: ", "e"}}, "", "new\n"},
-		{"permission_refused", writes, []string{"-a", "writer", "x"}, []step{{"Replace the contents", "n"}}, "the end", "old"},
-		{"permission_given", writes, []string{"-a", "writer", "x"}, []step{{"Replace the contents", "y"}}, "the end", "new"},
-		{"approval_and_input", slow("done"), []string{"-q", "-a", "./mail", "x"}, []step{{"500 people?", "drop\r"}, {"Why?", "too many\r"}}, "dropped: too many", "old"},
-		{"approval_by_digit", slow("done"), []string{"-q", "-a", "./mail", "x"}, []step{{"500 people?", "\r1"}}, "SENT", "old"},
+		{"permission_refused", writes, []string{"-a", "writer", "x"}, []step{{"Replace the contents|enter submit", "n"}}, "the end", "old"},
+		{"permission_given", writes, []string{"-a", "writer", "x"}, []step{{"Replace the contents|enter submit", "y"}}, "the end", "new"},
+		{"approval_and_input", slow("done"), []string{"-q", "-a", "./mail", "x"}, []step{{"500 people?|type or", "drop\r"}, {"Why?", "too many\r"}}, "dropped: too many", "old"},
+		{"approval_by_digit", slow("done"), []string{"-q", "-a", "./mail", "x"}, []step{{"500 people?|type or", "\r1"}}, "SENT", "old"},
 	} {
 		for _, term := range []string{"xterm-256color", "dumb"} {
 			t.Run(tt.name+"_"+term, func(t *testing.T) {
@@ -69,9 +83,8 @@ default: {reply: "the end"}
 				x := ptytest.Start(t, 40, cmd)
 				x.Types(impatient)
 				for _, s := range tt.steps {
-					x.Sees(s.sees)
+					seesQuestion(x, term, s.sees)
 					if term == "dumb" && !strings.Contains(tt.name, "menu") {
-						x.Sees(": ") // of the prompt
 						s.types = strings.TrimPrefix(strings.TrimSuffix(s.types, "\r"), "\r") + "\r"
 					}
 					x.Types(s.types)
@@ -126,36 +139,36 @@ default: {reply: "the end"}
 		file   string // what must not be there if it is begun with !
 		has    string
 	}{
-		"wizard_declined": {env: "OLLAMA_HOST=127.0.0.1:1", args: []string{"hello"}, steps: []string{"Create one now?", "No\r", "no model to talk to", ""}, status: 3, file: "!home/config/config.yaml"},
+		"wizard_declined": {env: "OLLAMA_HOST=127.0.0.1:1", args: []string{"hello"}, steps: []string{"Create one now?|type or", "No\r", "no model to talk to", ""}, status: 3, file: "!home/config/config.yaml"},
 		"wizard": {
 			env: "OLLAMA_HOST=" + ollama.URL, args: []string{"--info"}, file: "home/config/config.yaml", has: "model: ollama:llama3.2:latest",
-			steps: []string{"Create one now?", "Yes\r", "openai-compatible", "1\r", "llama3.2:latest", "llama\r", "Saved", ""},
+			steps: []string{"Create one now?|type or", "Yes\r", "openai-compatible|", "1\r", "llama3.2:latest|", "llama\r", "Saved", ""},
 		},
 		"trust": {
 			files: map[string]string{
 				"evil/graph.yaml": "name: evil\nstart: work\nnodes:\n  work: {type: script, script: work.sh, sandbox: write, next: done}\n  done: {type: end, output: ended}\n",
 				"evil/work.sh":    "touch made 2>/dev/null\necho '{}'\n",
 			},
-			env: "LOKI_TRUSTED_DIRS=", args: []string{"-m", "builtin:echo", "-a", "./evil", "x"}, steps: []string{app.TrustQuestion, "run it restricted\r", "ended", ""}, file: "!made",
+			env: "LOKI_TRUSTED_DIRS=", args: []string{"-m", "builtin:echo", "-a", "./evil", "x"}, steps: []string{app.TrustQuestion + "|enter submit", "run it restricted\r", "ended", ""}, file: "!made",
 		},
 		"plan": {
 			files: map[string]string{"rules.yaml": planRules}, args: []string{"-q", "-m", "builtin:script/rules.yaml", "--plan", "a wish"},
-			steps: []string{"this plan?", "no\r", "nothing was run or saved", ""}, file: "!ran",
+			steps: []string{"this plan?|enter submit", "no\r", "nothing was run or saved", ""}, file: "!ran",
 		},
 		"approval_and_input": {
 			files: map[string]string{"mail/graph.yaml": approval}, args: []string{"-q", "-a", "./mail", "x"},
-			steps: []string{"500 people?", "drop\r", "Why?", "too many\r", "dropped: too many", ""},
+			steps: []string{"500 people?|type or", "drop\r", "Why?", "too many\r", "dropped: too many", ""},
 		},
 		"permission": {
 			files: map[string]string{"rules.yaml": writes, "one.txt": "old", "home/config/agents/writer/config.yaml": writer},
-			args:  []string{"-m", "builtin:script/rules.yaml", "-a", "writer", "x"}, steps: []string{"Replace the contents", "n\r", "the end", ""}, file: "one.txt", has: "old",
+			args:  []string{"-m", "builtin:script/rules.yaml", "-a", "writer", "x"}, steps: []string{"Replace the contents|enter submit", "n\r", "the end", ""}, file: "one.txt", has: "old",
 		},
 		"picker_of_clients": {
 			files: map[string]string{"home/config/config.yaml": clients}, args: []string{"--authenticate"}, steps: []string{"Log in to which client?", "\x03"}, status: 130,
 		},
 		"deletion": {
 			files: map[string]string{"home/config/sessions/trip.yaml": session}, args: []string{"-m", "builtin:echo", "--delete-session", "trip"},
-			steps: []string{"Delete session", "no\r"}, status: 0, file: "home/config/sessions/trip.yaml", has: "hello",
+			steps: []string{"Delete session|enter submit", "no\r"}, status: 0, file: "home/config/sessions/trip.yaml", has: "hello",
 		},
 		"menu": {
 			files: map[string]string{"rules.yaml": "default: {reply: 'touch made'}\n"}, args: []string{"-m", "builtin:script/rules.yaml", "-e", "make it"},
@@ -179,10 +192,7 @@ default: {reply: "the end"}
 				x.Types(ahead)
 				x.Start(cmd)
 				for i := 0; i < len(tt.steps); i += 2 {
-					x.Sees(tt.steps[i])
-					if term == "dumb" && i < len(tt.steps)-2 {
-						x.Sees(": ") // of the prompt
-					}
+					seesQuestion(x, term, tt.steps[i])
 					keys := tt.steps[i+1]
 					if i+3 < len(tt.steps) && tt.steps[i+3] != "" {
 						keys += ahead // of the next question

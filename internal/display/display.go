@@ -142,8 +142,8 @@ func (d *Display) escapes() bool {
 
 // Terminal returns what asks the user at the terminal while the display may be in use. A user
 // who presses Ctrl-C at a question interrupts all work, also if a child asks. Before each question
-// hold takes the keyboard from what reads it; nil means that nothing does. What was typed before a question is passed to keep; nil drops it.
-func (d *Display) Terminal(interrupt func(), hold func() (release func()), keep func(typed []byte)) ask.Asker {
+// hold takes the keyboard from what reads it; nil means that nothing does. Keep is that of [ask.TerminalOptions].
+func (d *Display) Terminal(interrupt func(), hold func() (release func()), keep func(typed []byte, late bool)) ask.Asker {
 	return terminal{
 		Terminal: ask.NewTerminal(ask.TerminalOptions{Getenv: d.Getenv, Keep: keep}), display: d,
 		scripts: d.o.InTerminal && d.o.ErrTerminal, interrupt: interrupt, hold: hold,

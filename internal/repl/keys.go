@@ -75,13 +75,13 @@ func (r *repl) hold() (release func()) {
 	return watch.Pause()
 }
 
-// keep keeps what was typed at a question, but not for it, for the next line.
-func (r *repl) keep(typed []byte) {
+// keep keeps what was typed at a question, but not for it, for the next line. Late means that Enter does not submit that line.
+func (r *repl) keep(typed []byte, late bool) {
 	r.mu.Lock()
 	watch := r.watch
 	r.mu.Unlock()
 	if watch != nil {
-		watch.Keep(typed)
+		watch.Keep(typed, late)
 	}
 }
 

@@ -647,13 +647,54 @@ func TestQuestionTypedAhead(t *testing.T) {
 	}
 }
 
+// TestSentenceAtQuestion types a sentence when a question about permission is on the screen. It grants nothing and is no prompt: it is
+// in the next line, with a line break for Enter.
+func TestSentenceAtQuestion(t *testing.T) {
+	for name, tt := range map[string]struct {
+		environ string
+		shows   []string // before keys count, and when they do
+		counts  []string
+		answer  string
+	}{
+		"lines": {"NO_COLOR=1", []string{"1) yes"}, []string{"Number", ": "}, "n\r"},
+		"drawn": {"NO_COLOR=", []string{"one moment"}, []string{"enter submit"}, "n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := start(t, map[string]string{
+				"config.yaml": "model: builtin:script\ntheme: dark\nenabled_tools: fs_write\nclients: [{type: builtin, script: rules.yaml}]\n",
+				"rules.yaml": "rules:\n  - match: {text: write it, turn: 1}\n    tool_calls: [{name: fs_write, arguments: {path: one.txt, contents: new}}]\n" +
+					"  - match: {text: write it}\n    reply: the end\ndefault: {reply: 'You said: {{text}}'}\n",
+			}, []string{tt.environ})
+			if err := os.WriteFile(filepath.Join(x.dir, "one.txt"), []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			x.sees(prompt)
+			x.types("write it\r")
+			x.sees(append([]string{"Replace the contents"}, tt.shows...)...)
+			x.types("yes, and what is that?\r")
+			x.sees(tt.counts...)
+			x.types(tt.answer)
+			x.sees("the end", prompt, "yes, and what is that?")
+			x.types("\x03")
+			x.sees("leaves)", prompt)
+			x.types("\x04")
+			x.leaves(0)
+			got, err := os.ReadFile(filepath.Join(x.dir, "one.txt"))
+			if err != nil || string(got) != "old" || strings.Contains(x.text(), "You said") {
+				t.Errorf("the file is %q, %v\n%s", got, err, x.text())
+			}
+		})
+	}
+}
+
 // TestTypedAheadOfQuestions types random texts after a line that leads to a question. They do not answer it.
 func TestTypedAheadOfQuestions(t *testing.T) {
 	const writes = "rules:\n  - match: {text: write it, turn: 1}\n    tool_calls: [{name: fs_write, arguments: {path: one.txt, contents: new}}]\ndefault: {reply: 'the end'}\n"
-	for name, tt := range map[string]struct{ line, asks, answer, sees string }{
-		"permission": {"write it", "Replace the contents", "n\r", "the end"},
-		"picker":     {".models builtin", "Which model?", "builtin:echo\r", "✓ builtin:echo"},
-		"session":    {".session trip", "last question", "no\r", "trip"},
+	for name, tt := range map[string]struct{ line, asks, counts, answer, sees string }{
+		"permission": {"write it", "Replace the contents", "enter submit", "n\r", "the end"},
+		"picker":     {".models builtin", "Which model?", "", "builtin:echo\r", "✓ builtin:echo"},
+		"session":    {".session trip", "last question", "type or", "no\r", "trip"},
 	} {
 		for i, ahead := range ptytest.TypedAhead(200) {
 			if i%sample.Step(101) != 0 {
@@ -675,8 +716,11 @@ func TestTypedAheadOfQuestions(t *testing.T) {
 				x.sees("the end", prompt)
 				x.types(tt.line + "\r" + ahead)
 				x.sees(tt.asks)
-				if term == "dumb" {
-					x.sees(": ") // of the prompt
+				switch {
+				case term == "dumb":
+					x.sees("Number", ": ")
+				case tt.counts != "":
+					x.sees(tt.counts)
 				}
 				x.types(tt.answer)
 				x.sees(tt.sees)

@@ -203,13 +203,14 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// answer waits for a question that matches a regular expression and presses keys.
+// answer waits for a question that matches a regular expression, and until keys count at it, and presses keys.
 func (u *user) answer(question string, keys ...string) {
 	u.t.Helper()
 	pattern := regexp.MustCompile(question)
 	u.until("question "+question, func(all string) bool {
 		lines := strings.Split(strings.TrimSuffix(all, "\n"), "\n")
-		return pattern.MatchString(strings.Join(lines[max(0, len(lines)-12):], "\n"))
+		end := strings.Join(lines[max(0, len(lines)-12):], "\n")
+		return pattern.MatchString(end) && !strings.Contains(end, "one moment…")
 	})
 	u.keys(keys...)
 }

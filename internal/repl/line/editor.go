@@ -21,6 +21,7 @@ type Editor struct {
 	opts    Options
 	keys    decoder       // what was typed and not read yet
 	early   int           // how many bytes will come that were typed before the terminal was taken
+	burst   time.Time     // until when Enter submits nothing; each key moves it on
 	closing chan struct{} // closed by Close
 
 	mu     sync.Mutex // guards the terminal and what follows
@@ -43,6 +44,9 @@ const (
 const (
 	// escapeWait is how long the rest of a sequence that a terminal sends may take.
 	escapeWait = 50 * time.Millisecond
+
+	// burstTime is within which time a key belongs to the same burst of typing as the one before it.
+	burstTime = 750 * time.Millisecond
 
 	// frameTime is how often the screen is drawn while keys keep coming.
 	frameTime = 16 * time.Millisecond
@@ -106,7 +110,7 @@ func (e *Editor) enter(u use) error {
 }
 
 // typed takes bytes of the terminal. Those that were typed before it was taken have line feeds where
-// Enter was pressed.
+// Enter was pressed. In a burst of typing that began at a question, Enter breaks the line.
 func (e *Editor) typed(chunk []byte) {
 	for i := range chunk[:min(e.early, len(chunk))] {
 		if chunk[i] == '\n' {
@@ -114,6 +118,14 @@ func (e *Editor) typed(chunk []byte) {
 		}
 	}
 	e.early -= min(e.early, len(chunk))
+	if now := time.Now(); len(chunk) > 0 && now.Before(e.burst) {
+		e.burst = now.Add(burstTime)
+		for i := range chunk {
+			if chunk[i] == '\r' {
+				chunk[i] = '\n'
+			}
+		}
+	}
 	e.keys.add(chunk)
 }
 

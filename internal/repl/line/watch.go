@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"time"
 )
 
 // Watch is a keyboard that is being watched. Its methods may be called from several goroutines, but
@@ -50,10 +51,14 @@ func (w *Watch) Pause() (resume func()) {
 	})
 }
 
-// Keep keeps bytes of the terminal that another reader took during a pause.
-func (w *Watch) Keep(typed []byte) {
+// Keep keeps bytes of the terminal that another reader took during a pause. After a late one Enter breaks the line, and submits
+// nothing, until no key was pressed for a while: what is typed belongs to a question.
+func (w *Watch) Keep(typed []byte, late bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if late {
+		w.editor.burst = time.Now().Add(burstTime)
+	}
 	w.take(bytes.Clone(typed))
 }
 

@@ -369,8 +369,17 @@ func TestLastingAnswersTakeEnter(t *testing.T) {
 		keys string
 		want string // of Enter
 	}{
-		{always, "a", always.Options[2]}, {always, "aa", ""}, {always, "4", always.Options[3]}, {always, "44", ""}, {always, "a, and why", ""},
-		{trust, "y", "trust it"}, {trust, "yy", ""}, {trust, "t", "trust it"}, {trust, "2", "trust it"}, {trust, "trust", "trust it"}, {trust, "to do", ""},
+		{always, "a", always.Options[2]},
+		{always, "aa", ""},
+		{always, "4", always.Options[3]},
+		{always, "44", ""},
+		{always, "a, and why", ""},
+		{trust, "y", "trust it"},
+		{trust, "yy", ""},
+		{trust, "t", "trust it"},
+		{trust, "2", "trust it"},
+		{trust, "trust", "trust it"},
+		{trust, "to do", ""},
 	} {
 		l := newList(&tt.q)
 		for _, key := range strings.Split(tt.keys, "") {

@@ -1,13 +1,15 @@
 package environ
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// secretParts are parts of names, between underscores, that names of secrets have.
+// secretParts are parts of names, as of nameParts, that names of secrets have.
 var secretParts = []string{
-	"PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "PWD", "PW", "BINDPW", "AUTH", "DSN", "JWT", "COOKIE", "BEARER", "SALT",
+	"PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "CRED", "CREDS", "PWD", "PW", "BINDPW", "AUTH", "DSN", "JWT", "COOKIE", "BEARER", "SALT",
 }
 
 // secretEnds are ends of parts of names, as in SSHPASS and ACCESSTOKEN, that names of secrets have.
@@ -19,7 +21,7 @@ var words = []string{"BYPASS", "COMPASS", "ENCOMPASS", "HOTKEY", "MONKEY", "TURK
 // secretNames are names of secrets that no rule finds.
 var secretNames = []string{
 	"DATABASE_URL", "REDIS_URL", "MONGODB_URI", "MONGODB_URL", "MONGO_URI", "MONGO_URL", "AMQP_URL", "CLOUDAMQP_URL", "RABBITMQ_URL", "POSTGRES_URL", "MYSQL_URL",
-	"LOKI_RAG_STORE", "LOKI_STORE", "ENCRYPTION_KEY_BASE", "KUBECONFIG_DATA", "TWILIO_SID", "HEROKU_API", "SESSION_ID",
+	"LOKI_RAG_STORE", "LOKI_STORE", "KUBECONFIG_DATA", "TWILIO_SID", "HEROKU_API", "SESSION_ID",
 }
 
 // notSecret are names that look like those of secrets but are none.
@@ -36,14 +38,34 @@ func SecretName(name string) bool {
 			return true
 		}
 	}
-	parts := strings.Split(upper, "_")
+	parts := nameParts(upper)
 	for i, p := range parts {
 		if secretPart(parts, i, p) {
 			return true
 		}
 	}
 	return strings.HasPrefix(upper, "LOKI_VAULT") || strings.HasPrefix(upper, "OTEL_") && strings.HasSuffix(upper, "_HEADERS") ||
-		strings.HasSuffix(upper, "_WEBHOOK_URL") || slices.Contains(secretNames, upper)
+		slices.Contains(secretNames, upper)
+}
+
+// which are parts at the end of names that say which of several it is, or how it is written.
+var which = []string{
+	"OLD", "NEW", "PREVIOUS", "CURRENT", "NEXT", "PROD", "PRODUCTION", "STAGING", "STAGE", "DEV", "DEVELOPMENT", "TEST", "LIVE", "SANDBOX", "PRIMARY", "SECONDARY", "MAIN", "BACKUP", "DEFAULT",
+	"BASE", "B", "PEM", "HEX", "JSON",
+}
+
+// nameParts returns the parts of a name between underscores, without the numbers behind them and without what says at the end which
+// of several it is.
+func nameParts(upper string) (parts []string) {
+	for _, p := range strings.FieldsFunc(upper, func(r rune) bool { return strings.ContainsRune("_-.", r) }) {
+		if p = strings.TrimRight(p, "0123456789"); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	for len(parts) > 1 && slices.Contains(which, parts[len(parts)-1]) {
+		parts = parts[:len(parts)-1]
+	}
+	return parts
 }
 
 // secretPart reports whether a name is that of a secret because of its part i.
@@ -58,6 +80,8 @@ func secretPart(parts []string, i int, p string) bool {
 		return i > 0 && (last || parts[i+1] == "ID" || parts[i+1] == "PATH")
 	case p == "KEYS":
 		return i > 0
+	case p == "WEBHOOK" || p == "WEBHOOKS":
+		return last || i == len(parts)-2 && slices.Contains([]string{"URL", "URLS", "URI"}, parts[i+1])
 	case p == "PAT" || p == "SK":
 		return i > 0 && last
 	case strings.HasSuffix(p, "TOKENS"):
@@ -75,18 +99,16 @@ func isCount(parts []string) bool {
 	})
 }
 
-// Secret reports whether a variable is likely a secret: by its name, or because its value is an address with a password.
+// passwords finds addresses and connection strings that have a password.
+var passwords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`://[^/\s@]*:[^/\s@]*@|^[^/\s@:]+:[^/\s@]+@\w+\(|(?i:(^|[;?&\s])(password|passwd|pwd|accountkey|sharedaccesskey|access_token|api_?key|token)\s*=\s*[^;&\s])`)
+})
+
+// Secret reports whether a variable is likely a secret: by its name, or because its value is an address or a connection string with a
+// password.
 func Secret(name, value string) bool {
-	if SecretName(name) {
-		return true
+	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") && !strings.Contains(value, "://") {
+		value = "://" + value // proxies are written like this, too
 	}
-	scheme, rest, ok := strings.Cut(value, "://")
-	if upper := strings.ToUpper(name); !ok && strings.HasSuffix(upper, "_PROXY") {
-		rest = value // proxies are written like this, too
-	} else if !ok || strings.ContainsAny(scheme, " \t\n/") {
-		return false
-	}
-	authority, _, _ := strings.Cut(rest, "/")
-	user, _, ok := strings.Cut(authority, "@")
-	return ok && strings.Contains(user, ":") && !strings.ContainsAny(authority, " \t\n")
+	return SecretName(name) || passwords().MatchString(value)
 }

@@ -312,7 +312,7 @@ func (w *walk) examine(f *frame) {
 		marks = f.list.entries
 	}
 	for _, e := range marks {
-		if i := strings.LastIndex(e.name, Withheld); i > 0 && !w.after() && !slices.ContainsFunc(f.list.entries, func(other entry) bool { return other.name == e.name[:i] }) {
+		if i := strings.LastIndex(e.name, Withheld); i > 0 && !w.after() && !strings.Contains(f.path, Withheld) && !slices.ContainsFunc(f.list.entries, func(other entry) bool { return other.name == e.name[:i] }) {
 			w.s.moved = append(w.s.moved, moved{join(f.path, e.name[:i]), join(f.path, e.name)})
 		}
 		if e.kind == fs.ModeSocket && !w.after() {

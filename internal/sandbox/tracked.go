@@ -154,7 +154,7 @@ func (b *Box) noticeMoved(files []moved, counts func(moved) bool, what, remedy s
 		}
 		return "'./" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
-	slices.SortFunc(files, func(x, y moved) int { return strings.Compare(x.from+x.to, y.from+y.to) })
+	slices.SortFunc(files, func(x, y moved) int { return strings.Compare(x.to, y.to) }) // directories before what is in them
 	var names, commands []string
 	for _, m := range files {
 		if counts(m) && !slices.Contains(names, b.s.display(m.from)) {

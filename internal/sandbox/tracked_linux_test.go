@@ -46,25 +46,26 @@ func TestWithheldFromGit(t *testing.T) {
 				t.Skip("needs namespaces")
 			}
 			git := exec.Command("bash", "-ec", "rm -rf .git; "+tt.init+` -b main .; git config user.name a; git config user.email a@b; git config core.excludesFile none
-				git add sub; git commit -qm 1; git checkout -qb side; mkdir -p .github/workflows "it's"
-				for f in .gitattributes .eslintrc.js .github/workflows/ci.yml "it's/.mocharc.js" .gitignore; do echo "# x" >"$f"; done
-				git add .g* .eslintrc.js "it's"; git commit -qm 2; git checkout -q main; `+tt.more)
+				git add sub; git commit -qm 1; git checkout -qb side; mkdir -p .github/workflows .storybook/.vscode "it's"
+				for f in .gitattributes .eslintrc.js .github/workflows/ci.yml .storybook/.vscode/x "it's/.mocharc.js" .gitignore; do echo "# x" >"$f"; done
+				git add .g* .s* .eslintrc.js "it's"; git commit -qm 2; git checkout -q main; `+tt.more)
 			git.Dir, git.Env = w.workspace, append(os.Environ(), "HOME="+w.home)
 			if out, err := git.CombinedOutput(); err != nil {
 				t.Skip(string(out), err)
 			}
-			const names = ".eslintrc.js, .gitattributes, .github/workflows, it's/.mocharc.js "
-			const back = `mv .eslintrc.js.withheld .eslintrc.js && mv .gitattributes.withheld .gitattributes && mv .github/workflows.withheld .github/workflows && mv './it'\''s/.mocharc.js.withheld' './it'\''s/.mocharc.js'`
-			if got := w.notices(t, "git switch -q side"); !strings.HasPrefix(got, "left files withheld that git tracks and now takes for deleted: "+names) || !strings.HasSuffix(got, back+")") {
+			const names, inner = ".eslintrc.js, .gitattributes, .github/workflows, .storybook, ", ".storybook/.vscode, "
+			const back = `mv .eslintrc.js.withheld .eslintrc.js && mv .gitattributes.withheld .gitattributes && mv .github/workflows.withheld .github/workflows && mv .storybook.withheld .storybook && `
+			const innerBack, last, lastBack = `mv .storybook/.vscode.withheld .storybook/.vscode && `, "it's/.mocharc.js ", `mv './it'\''s/.mocharc.js.withheld' './it'\''s/.mocharc.js'`
+			if got := w.notices(t, "git switch -q side"); !strings.HasPrefix(got, "left files withheld that git tracks and now takes for deleted: "+names+inner+last) || !strings.HasSuffix(got, back+innerBack+lastBack+")") {
 				t.Errorf("git switch: %s", got)
 			}
 			if got := w.notices(t, "git log -1 && git commit -q --allow-empty -m 3"); got != "" {
 				t.Errorf("nothing is recorded: %s", got)
 			}
-			if got := w.notices(t, "git add -A && git commit -qm 4"); !strings.HasPrefix(got, "changed what git tracks of files that are withheld: "+names) || !strings.HasSuffix(got, back+")") {
+			if got := w.notices(t, "git add -A && git commit -qm 4"); !strings.HasPrefix(got, "changed what git tracks of files that are withheld: "+names+last) || !strings.HasSuffix(got, back+lastBack+")") {
 				t.Errorf("git commit: %s", got)
 			}
-			put := exec.Command("bash", "-ec", back+" && git add -A && git diff --exit-code HEAD~1 -- .gitattributes .eslintrc.js .github it*")
+			put := exec.Command("bash", "-ec", back+innerBack+lastBack+" && git add -A && git diff --exit-code HEAD~1 -- .gitattributes .eslintrc.js .github .storybook it*")
 			put.Dir = w.workspace
 			if out, err := put.CombinedOutput(); err != nil {
 				t.Errorf("the files are not put back: %v, %s", err, out)

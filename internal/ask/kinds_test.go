@@ -359,6 +359,53 @@ func TestPipedKinds(t *testing.T) {
 	}
 }
 
+// TestQuestionStaysOnTheScreen asks with a text of a model that has many empty lines, or many lines.
+func TestQuestionStaysOnTheScreen(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"empty":  "echo a" + strings.Repeat("\n   \n", 200) + "rm -r b",
+		"many":   "echo a\n" + strings.Repeat("echo x\n", 200) + "rm -r b",
+		"long":   "echo a" + strings.Repeat(" xxxxxxxx", 500) + " rm -r b",
+		"option": "rm -r b",
+	} {
+		for _, env := range []string{xterm, "TERM=dumb"} {
+			t.Run(name+"/"+env, func(t *testing.T) {
+				t.Parallel()
+				c := newConsole(t)
+				q := Question{Kind: Choice, Text: "May this be run?\n\n    " + text, Options: []string{"yes", "no", "always for this session: " + strings.Repeat(text+" ", 40)}, Consent: true}
+				done := c.ask(t.Context(), c.asker(env), q)
+				if env == xterm {
+					c.sees("press ")
+				} else {
+					c.Sees("own words: ")
+				}
+				c.forget()
+				for _, want := range []string{"May this be run?", "yes", "no"} {
+					if !strings.Contains(c.drawn(), want) {
+						t.Errorf("%q is not on the screen:\n%s", want, c.drawn())
+					}
+				}
+				if name == "empty" && !strings.Contains(c.drawn(), "(399 empty lines)") {
+					t.Errorf("the screen does not say how many empty lines there are:\n%s", c.drawn())
+				}
+				c.types("n" + map[bool]string{false: "\n"}[env == xterm])
+				(<-done).check(t, "no")
+			})
+		}
+	}
+}
+
+func TestFolded(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "a": "a", "a\n": "a\n", "\n": "\n", "a\n\nb": "a\n\nb", "a\n\n\nb": "a\n\n\nb", "a\n\n \n\t\nb\n\n\n\n": "a\n(3 empty lines)\nb\n(4 empty lines)",
+	} {
+		if got := folded(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestLastingAnswersTakeEnter presses keys of answers that hold for more than one call.
 func TestLastingAnswersTakeEnter(t *testing.T) {
 	t.Parallel()

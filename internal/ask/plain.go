@@ -16,17 +16,22 @@ import (
 )
 
 // askPlain asks with lines of text, without moving the cursor. The terminal edits the lines, but for those of a secret.
-func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, width int) (string, error) {
+func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, width, rows int) (string, error) {
 	var b strings.Builder
 	b.WriteString("?")
 	if s := q.source(); s != "" {
 		b.WriteString(" " + safeLine(s))
 	}
-	b.WriteString("\n" + strings.Trim(ansi.Wrap(safe(q.Text), width, ""), "\n") + "\n")
+	shown := strings.Trim(ansi.Wrap(folded(safe(q.Text)), width, ""), "\n")
+	b.WriteString("\n" + shown + "\n")
+	if n := strings.Count(shown, "\n") + 1; rows > 0 && n+len(q.Options)+2 > rows {
+		begin, _, _ := strings.Cut(shown, "\n")
+		fmt.Fprintf(&b, "(The question has %d lines and begins: %s)\n", n, begin)
+	}
 	prompt := "Answer"
 	if len(q.Options) > 0 {
 		for i, option := range q.Options {
-			fmt.Fprintf(&b, "  %d) %s\n", i+1, safeLine(option))
+			fmt.Fprintf(&b, "  %d) %s\n", i+1, text.CutColumns(safeLine(option), 3*width))
 		}
 		prompt = map[Kind]string{Select: "Number", Multi: "Numbers, with commas"}[q.Kind]
 		if q.refusable() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,10 +114,10 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 		k.wary = reading
 	}
 	if t.plain() {
-		return askPlain(ctx, q, k, out, width)
+		return askPlain(ctx, q, k, out, width, rows)
 	}
 	enableANSI(out)
-	text := safe(q.Text)
+	text := folded(safe(q.Text))
 	if t.opts.Render != nil {
 		text = t.opts.Render(text, width)
 	} else {
@@ -207,6 +208,26 @@ func (t *Terminal) open() (in, out *os.File, done func(), err error) {
 		out = ttyOut
 	}
 	return in, out, done, nil
+}
+
+// folded returns a text with one line in place of several empty ones: these could push what is before them off the screen.
+func folded(s string) string {
+	const most = 2
+	var lines []string
+	empty := 0
+	for line := range strings.SplitSeq(s+"\n.", "\n") { // the last one ends the empty ones before it
+		if strings.TrimSpace(line) == "" {
+			empty++
+			continue
+		}
+		if empty <= most {
+			lines = append(lines, slices.Repeat([]string{""}, empty)...)
+		} else {
+			lines = append(lines, fmt.Sprintf("(%d empty lines)", empty))
+		}
+		lines, empty = append(lines, line), 0
+	}
+	return strings.Join(lines[:len(lines)-1], "\n")
 }
 
 // safe returns s, which may come from a model, without characters that control

@@ -324,8 +324,11 @@ func (w *widget) View() tea.View {
 	return tea.NewView(lipgloss.PlaceVertical(w.height, lipgloss.Top, content))
 }
 
-// again returns the view with a form: above it what leads to the start of a question that does not fit on the screen, and after
-// that key a page of the question.
+// beginning is how many lines of a question that does not fit on the screen are shown again below it.
+const beginning = 3
+
+// again returns the view with a form: above it how a question begins that does not fit on the screen, and what leads to its start,
+// and after that key a page of the question.
 func (w *widget) again(form string) string {
 	lines, rows := w.screen.printed, max(w.screen.rows-lipgloss.Height(form)-1, 1)
 	page, note := "", fmt.Sprintf("%s above • page up shows the start", text.Count(len(lines)-rows, "line"))
@@ -337,6 +340,8 @@ func (w *widget) again(form string) string {
 		from := min((w.page-1)*rows, len(lines)-rows)
 		note = fmt.Sprintf("lines %d to %d of %d • page up • page down", from+1, from+rows, len(lines))
 		page = strings.Join(lines[from:from+rows], "\n") + "\n"
+	default:
+		page = strings.Join(lines[:min(beginning, max(rows/2, 1))], "\n") + "\n"
 	}
 	return page + faint().Render(text.CutColumns(note, w.screen.width)) + "\n" + form
 }

@@ -34,10 +34,10 @@ import (
 // Embedder implements [rag.Models]: the default model is the one that is configured, else that of the
 // program. If another model answers in place of all, it is that of the program.
 func (a *App) Embedder(_ context.Context, id string) (rag.Embedder, error) {
-	id = cmp.Or(id, *cmp.Or(a.Config.RAGEmbeddingModel, new("")), ownEmbedder)
-	standsIn := a.standIn != "" && id != ownEmbedder
+	id = cmp.Or(id, *cmp.Or(a.Config.RAGEmbeddingModel, new("")), rag.HashModel)
+	standsIn := a.standIn != "" && id != rag.HashModel
 	if standsIn {
-		id = ownEmbedder
+		id = rag.HashModel
 	}
 	m, err := a.knowledgeModel(id, catalog.Embedding)
 	if err != nil {
@@ -293,9 +293,6 @@ func (a *App) loaderOfBases() *source.Loader {
 	return &source.Loader{Input: a.Loader(), Retry: a.knowledgeRetry()}
 }
 
-// ownEmbedder is the embedding model of the program.
-const ownEmbedder = "builtin:hash"
-
 // NewBase returns the settings of a knowledge base that is about to be built: those of set, else
 // those of the configuration, else what the user says at a terminal, else the defaults. Fields of
 // set that are zero are not set. ChunkOverlap is not set if it is negative, or if it and ChunkSize are 0. If no
@@ -315,7 +312,7 @@ func (a *App) NewBase(ctx context.Context, events event.Scope, asker ask.Asker, 
 	case q.asks:
 		set.EmbeddingModel = q.model(ctx, a)
 	case fallback:
-		set.EmbeddingModel = ownEmbedder
+		set.EmbeddingModel = rag.HashModel
 		text := "no embedding model is configured: using " + set.EmbeddingModel + ", which compares words, not meanings. rag_embedding_model chooses another one"
 		if err := events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
 			return set, err

@@ -71,7 +71,7 @@ func (a *App) Narrow(ctx context.Context, events event.Scope, id string, attache
 // searchTexts searches for a question in texts. The passages take room tokens at most, or nearly so.
 func (a *App) searchTexts(ctx context.Context, texts []input.Document, question string, room int) (rag.Found, error) {
 	const perToken = 4 // characters
-	set := rag.Settings{EmbeddingModel: ownEmbedder, ChunkSize: min(max(room*perToken/5, minPassage), maxPassage)}
+	set := rag.Settings{EmbeddingModel: rag.HashModel, ChunkSize: min(max(room*perToken/5, minPassage), maxPassage)}
 	set.TopK = min(max(room*perToken/set.ChunkSize, 1), maxPassages)
 	for _, d := range texts {
 		set.Documents = append(set.Documents, d.Name)

@@ -15,6 +15,9 @@ type Models interface {
 	Reranker(ctx context.Context, id string) (Reranker, error)
 }
 
+// HashModel is the embedding model of this program. Its vectors are made of words, without their meaning.
+const HashModel = "builtin:hash"
+
 // Embedder is a model that turns texts into vectors. Limits that are 0 are unknown.
 type Embedder struct {
 	ID   string // client:model

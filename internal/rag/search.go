@@ -1,8 +1,10 @@
 package rag
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/rag/split"
+	"loki/internal/rank"
 	"loki/internal/text"
 )
 
@@ -69,23 +72,27 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 		if words, err = s.index.Match(ctx, s.text, s.depth()); err != nil {
 			return nil, err
 		}
-	}
-	list := fuse(near, words, s.set.TopK)
-	if s.denied != nil {
-		if list, err = s.read(ctx, list); err != nil {
+		if words, err = s.phrases(ctx, words); err != nil {
 			return nil, err
 		}
+	}
+	weight := 1.0
+	if s.stats.Settings.EmbeddingModel == HashModel { // these vectors are made of words, too
+		weight = 0.5
+	}
+	list, err := s.read(ctx, fuse(near, weight, words))
+	if err != nil {
+		return nil, err
+	}
+	if s.denied != nil {
 		list = slices.DeleteFunc(list, func(c candidate) bool { return s.denied(c.chunk.Path) })
 	}
-	if s.set.RerankerModel != "" {
+	if s.set.RerankerModel != "" && len(list) > 0 {
 		if list, err = s.rerank(ctx, near, words, list); err != nil {
 			return nil, err
 		}
 	}
 	list = list[:min(len(list), s.set.TopK)]
-	if list, err = s.read(ctx, list); err != nil {
-		return nil, err
-	}
 	return passages(list), nil
 }
 
@@ -181,47 +188,81 @@ func hinted(err error, hint string) error {
 	return &fault.Error{Code: fault.CodeOf(err), Hint: hint, Err: err}
 }
 
-// Weights of the two lists in [fuse].
-const (
-	vectorWeight  = 1.125
-	keywordWeight = 1
-)
+// phrases adds to the score of each match what the pairs of words have in it that follow each other in the question: each pair is
+// a token of its own, as in the sequential dependence model (Metzler and Croft, SIGIR 2005), with the idf that it has among the
+// matches. So the row with both parts of a name comes before those with one of them.
+func (s *search) phrases(ctx context.Context, words []Match) ([]Match, error) {
+	type pair struct{ first, second string }
+	asked := rank.Tokens(s.text)
+	with := make(map[pair][]int) // the matches that have each pair of the question
+	for i := range len(asked) - 1 {
+		with[pair{asked[i], asked[i+1]}] = nil
+	}
+	var list []candidate
+	for _, m := range words {
+		list = append(list, candidate{id: m.ID, score: m.Score})
+	}
+	list, err := s.read(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range list {
+		tokens := rank.Tokens(c.chunk.full())
+		for j := range len(tokens) - 1 {
+			p := pair{tokens[j], tokens[j+1]}
+			if has, ok := with[p]; ok && (len(has) == 0 || has[len(has)-1] != i) {
+				with[p] = append(has, i)
+			}
+		}
+	}
+	words = nil
+	for i := range len(asked) - 1 {
+		p := pair{asked[i], asked[i+1]}
+		for _, at := range with[p] {
+			list[at].score += rank.IDF(float64(len(list)), float64(len(with[p])))
+		}
+		delete(with, p) // counts once
+	}
+	for _, c := range list {
+		words = append(words, Match{c.id, c.score})
+	}
+	slices.SortStableFunc(words, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	return words, nil
+}
 
-// fuse merges two lists of matches by weighted reciprocal rank fusion (Cormack, Clarke and
-// Buettcher, SIGIR 2009): a chunk at rank r of a list, from 1, adds weight / (2*topK + r) to its score.
-// A chunk that is in a list twice, for two parts of a question, adds twice. The result is best
-// first; of equal ones, the one that was seen first.
-func fuse(near, words []Match, topK int) []candidate {
+// fuse merges two lists of matches: a chunk gets (score - least) / (best - least) of each list that it is in, where best and least are
+// the highest and the lowest score of the list, times weight if it is a list by vectors. Scores tell more than ranks: whether the first is
+// much better than the second. A chunk that is in a list twice, for two parts of a question, adds twice. The result is
+// best first; of equal ones, the one that was seen first.
+func fuse(near []Match, weight float64, words []Match) []candidate {
 	var list []candidate
 	at := make(map[ID]int)
 	add := func(matches []Match, weight float64, rank func(*candidate) *Rank) {
+		best, least := math.Inf(-1), math.Inf(1)
+		for _, m := range matches {
+			best, least = max(best, m.Score), min(least, m.Score)
+		}
 		for i, m := range matches {
 			n, ok := at[m.ID]
 			if !ok {
 				n = len(list)
 				at[m.ID], list = n, append(list, candidate{id: m.ID})
 			}
+			share := 1.0
+			if best > least {
+				share = (m.Score - least) / (best - least)
+			}
 			c := &list[n]
-			c.score += weight / float64(2*topK+i+1)
+			c.score += weight * share
 			if r := rank(c); r.Rank == 0 {
 				*r = Rank{i + 1, m.Score}
 			}
 		}
 	}
-	add(near, vectorWeight, func(c *candidate) *Rank { return &c.vector })
-	add(words, keywordWeight, func(c *candidate) *Rank { return &c.keyword })
-	slices.SortStableFunc(list, func(a, b candidate) int { return descending(a.score, b.score) })
+	add(near, weight, func(c *candidate) *Rank { return &c.vector })
+	add(words, 1, func(c *candidate) *Rank { return &c.keyword })
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
 	return list
-}
-
-func descending(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
 }
 
 // rerank returns the candidates in the order of the reranker, which gets those found by vectors and
@@ -234,10 +275,6 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 		}
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return first[a.id] - first[b.id] })
-	list, err := s.read(ctx, list)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
 	m, err := s.models.Reranker(ctx, s.set.RerankerModel)
 	if err != nil {
 		return nil, err
@@ -268,16 +305,11 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 	return best, nil
 }
 
-// read reads the chunks of candidates that were not read yet, and returns those that exist.
+// read reads the chunks of candidates, and returns those that exist.
 func (s *search) read(ctx context.Context, list []candidate) ([]candidate, error) {
 	var ids []ID
 	for _, c := range list {
-		if c.chunk.ID == (ID{}) {
-			ids = append(ids, c.id)
-		}
-	}
-	if len(ids) == 0 {
-		return list, nil
+		ids = append(ids, c.id)
 	}
 	chunks, err := s.index.Chunks(ctx, ids, false)
 	if err != nil {
@@ -288,9 +320,7 @@ func (s *search) read(ctx context.Context, list []candidate) ([]candidate, error
 		byID[c.ID] = c
 	}
 	for i := range list {
-		if c, ok := byID[list[i].id]; ok {
-			list[i].chunk = c
-		}
+		list[i].chunk = byID[list[i].id]
 	}
 	return slices.DeleteFunc(list, func(c candidate) bool { return c.chunk.ID == (ID{}) }), nil
 }

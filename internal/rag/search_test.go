@@ -117,12 +117,12 @@ func seqs(f rag.Found) []int {
 }
 
 func TestFusion(t *testing.T) {
-	b, l, base := given(t, [][]rag.Match{matches(1, 2, 3)}, matches(4, 3, 5), nil)
+	b, l, base := given(t, [][]rag.Match{matches(1, 3, 2)}, []rag.Match{{rag.ID{File: 1, Seq: 4}, 0.9}, {rag.ID{File: 1, Seq: 3}, 0.88}, {rag.ID{File: 1, Seq: 5}, 0.8}}, nil)
 	f := b.search(base, rag.Query{Text: "alpha"})
-	// 3: 1.125/9 + 1/8 = 0.25; 1: 1.125/7 = 0.161; 4: 1/7 = 0.143; 2: 1.125/8 = 0.141
+	// 3: 0.1/0.2 + 0.08/0.1 = 1.3; 1: 1; 4: 1; 2 and 5: 0
 	equal(t, "order", seqs(f), []int{3, 1, 4})
 	best := f.Hits[0]
-	if math.Abs(best.Score-0.25) > 1e-12 || best.Vector != (rag.Rank{Rank: 3, Score: 0.7}) || best.Keyword != (rag.Rank{Rank: 2, Score: 0.8}) {
+	if math.Abs(best.Score-1.3) > 1e-12 || best.Vector != (rag.Rank{Rank: 2, Score: 0.8}) || best.Keyword != (rag.Rank{Rank: 2, Score: 0.88}) {
 		t.Errorf("%+v", best)
 	}
 	if f.Hits[1].Keyword != (rag.Rank{}) || f.Hits[1].Start != 3 || f.Hits[1].End != 4 || f.Hits[1].Text != "text1" {
@@ -137,11 +137,24 @@ func TestFusion(t *testing.T) {
 	}
 }
 
+// Words that follow each other in the question count where they do so in a chunk.
+func TestPhrases(t *testing.T) {
+	b := newBench(t, nil)
+	b.put(rag.Chunk{Text: "Ada Costa, Bruno Kern"}, rag.Chunk{Text: "Carla Kern, Ada Roth"}, rag.Chunk{Text: "Dario Falk, Ada Kern"})
+	base, err := rag.Open(t.Context(), "base", &lists{Store: b.store, words: matches(0, 1, 2)}, b.Models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for question, want := range map[string][]int{"the salary of Ada Kern": {2, 0, 1}, "Carla Kern, Ada Roth": {1, 0, 2}, "Kern": {0, 1, 2}, "Kern Ada": {1, 0, 2}} {
+		equal(t, question, seqs(b.search(base, rag.Query{Text: question, Mode: rag.Keyword})), want)
+	}
+}
+
 // A chunk that is near to two parts of a question adds up.
 func TestPartsOfAQuestion(t *testing.T) {
-	b, l, base := given(t, [][]rag.Match{matches(1, 2), matches(2, 6)}, nil, nil)
+	b, l, base := given(t, [][]rag.Match{matches(1, 2, 7), matches(2, 6)}, nil, nil)
 	f := b.search(base, rag.Query{Text: strings.Repeat("alpha ", 6) + "\n\n" + strings.Repeat("beta ", 7)})
-	// 2: 1.125/8 + 1.125/9; 1: 1.125/7; 6: 1.125/10
+	// 2: 0.5 + 1; 1: 1; 6: 0.5; 7: 0
 	equal(t, "order", seqs(f), []int{2, 1, 6})
 	if l.calls != 2 || len(b.model.requests) != 1 || f.Hits[0].Vector.Rank != 2 {
 		t.Errorf("%d calls, %d requests, %+v", l.calls, len(b.model.requests), f.Hits[0])

@@ -8,10 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/viterin/vek/vek32"
 )
@@ -60,8 +57,8 @@ func (x *Index) Add(v []float32) error {
 // Search returns the k vectors with the highest dot products with query, in the order of [Compare].
 // Products that are 0, negative or not a number do not count.
 //
-// The search uses all processors. A canceled context ends it within a millisecond or so. The other
-// error is that of a query with another number of dimensions than the index.
+// A canceled context ends the search within a millisecond or so. The other error is that of a query with another number of
+// dimensions than the index.
 func (x *Index) Search(ctx context.Context, query []float32, k int) ([]Match, error) {
 	if x.n == 0 || x.dims == 0 || k <= 0 {
 		return nil, ctx.Err()
@@ -70,61 +67,23 @@ func (x *Index) Search(ctx context.Context, query []float32, k int) ([]Match, er
 		return nil, fmt.Errorf("the query has %d dimensions, the vectors have %d", len(query), x.dims)
 	}
 	k = min(k, x.n)
-
 	block := max(1<<18/(x.dims+1), 1) // vectors; some 50 µs of work
-	var next atomic.Int64
-	work := func(best *top) {
-		for ctx.Err() == nil {
-			from := int(next.Add(1)-1) * block
-			if from >= x.n {
-				return
+	var best []Match
+	cut := func() { // up to twice as many are collected before they are sorted
+		slices.SortFunc(best, Compare)
+		best = best[:min(k, len(best))]
+	}
+	for i, least := 0, float32(0); i < x.n; i++ {
+		if i%block == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if score := vek32.Dot(x.rows[i*x.dims:(i+1)*x.dims], query); score > least {
+			if best = append(best, Match{i, score}); len(best) == 2*k {
+				cut()
+				least = best[k-1].Score
 			}
-			x.scan(query, best, from, min(from+block, x.n))
 		}
 	}
-	tops := make([]top, max(min(runtime.GOMAXPROCS(0), (x.n+block-1)/block), 1))
-	var others sync.WaitGroup
-	for i := range tops {
-		tops[i] = top{k: k}
-		if i > 0 {
-			others.Go(func() { work(&tops[i]) })
-		}
-	}
-	work(&tops[0])
-	others.Wait()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var found []Match
-	for _, t := range tops {
-		found = append(found, t.matches...)
-	}
-	slices.SortFunc(found, Compare)
-	return found[:min(k, len(found))], nil
-}
-
-// scan puts the vectors from one position up to another into best.
-func (x *Index) scan(query []float32, best *top, from, to int) {
-	for i := from; i < to; i++ {
-		if score := vek32.Dot(x.rows[i*x.dims:(i+1)*x.dims], query); score > best.least {
-			best.add(Match{i, score})
-		}
-	}
-}
-
-// top keeps the k best matches, which are added by ascending position. It collects up to twice as
-// many before it sorts them, so that an addition takes O(log k) on average.
-type top struct {
-	k       int
-	least   float32 // a match with this score or a lower one does not count
-	matches []Match
-}
-
-func (t *top) add(m Match) {
-	if t.matches = append(t.matches, m); len(t.matches) < 2*t.k {
-		return
-	}
-	slices.SortFunc(t.matches, Compare)
-	t.matches = t.matches[:t.k]
-	t.least = t.matches[t.k-1].Score
+	cut()
+	return best, nil
 }

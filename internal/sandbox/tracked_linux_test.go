@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -97,6 +98,13 @@ func TestKilledWhileAtWork(t *testing.T) {
 		w.options = sandbox.Options{Workspace: w.workspace, Home: home, State: filepath.Join(home, "state", "loki"), Getenv: os.Getenv}
 		t.Fatal(w.run(t, write, "bash", "-c", "exec 3>sub/pipe; echo x >.envrc; echo x >>.eslintrc.js; echo x >sub/plain; echo made >&3; sleep 600"))
 	}
+	t.Run("same_devices", func(t *testing.T) { testKilled(t, func(text string) string { return text }) })
+	t.Run("other_devices", func(t *testing.T) { // since a restart
+		testKilled(t, func(text string) string { return regexp.MustCompile(`"Dev":\d+`).ReplaceAllString(text, `"Dev":1`) })
+	})
+}
+
+func testKilled(t *testing.T, changed func(shared string) string) {
 	w := newWorld(t, false)
 	w.options.State = filepath.Join(w.home, "state", "loki")
 	w.write(t, "src/project/.eslintrc.js", "old")
@@ -127,6 +135,13 @@ func TestKilledWhileAtWork(t *testing.T) {
 	_ = killed.Wait() // it was killed
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		t.Fatal(err) // the command has not ended
+	}
+	shared, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "work", "*.shared"))
+	for _, file := range shared {
+		text, err := os.ReadFile(file)
+		if err = errors.Join(err, os.WriteFile(file, []byte(changed(string(text))), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	const want = "found .envrc, .eslintrc.js, new or changed since "
 	if got := w.notices(t, "true"); !strings.HasPrefix(got, want) {

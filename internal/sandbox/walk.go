@@ -409,8 +409,9 @@ func (w *walk) withhold(f *frame, p found) {
 	r := Refusal{Access: Writing, What: w.named(path), Reason: p.reason, Level: installs(path, w.l.level)}
 	if w.stays != "" {
 		r.Reason += "; it stays, as " + w.stays
-		w.s.places.add(f.id, p.name)
-		w.gives(r)
+		if w.s.places.add(f.id, p.name); s.changed >= w.began {
+			w.gives(r)
+		}
 		return
 	}
 	to, err := rename(f.fd, p.name)

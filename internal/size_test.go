@@ -64,7 +64,7 @@ var roomLines = map[string]int{
 	"provider":     12893,
 	"rag":          7478,
 	"rank":         585,
-	"redact":       670,
+	"redact":       715,
 	"render":       7733,
 	"repl":         3641,
 	"repository":   295,
@@ -90,7 +90,7 @@ var roomLines = map[string]int{
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 171165,
+	"all": 171215,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

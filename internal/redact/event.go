@@ -180,13 +180,13 @@ func (s *Secrets) body(b event.Body) event.Body {
 		b.Text = s.Text(b.Text)
 		return b
 	case event.ToolCall:
-		b.Arguments = s.Text(b.Arguments)
+		b.ID, b.Name, b.Arguments = s.Text(b.ID), s.Text(b.Name), s.Text(b.Arguments)
 		return b
 	case event.ToolResult:
-		b.Text = s.Text(b.Text)
+		b.ID, b.Name, b.Text = s.Text(b.ID), s.Text(b.Name), s.Text(b.Text)
 		return b
 	case event.ToolOutput:
-		b.Text = s.Text(b.Text)
+		b.Name, b.Text = s.Text(b.Name), s.Text(b.Text)
 		return b
 	case event.MapProgress:
 		b.FailedItems = s.texts(b.FailedItems)
@@ -291,8 +291,9 @@ func (s *Secrets) request(b event.Request) event.Request {
 			m.Parts[k].Text, m.Parts[k].URL = s.Text(part.Text), s.Text(part.URL)
 		}
 		for k, call := range m.ToolCalls {
-			m.ToolCalls[k].Arguments = s.Text(call.Arguments)
+			m.ToolCalls[k].Name, m.ToolCalls[k].Arguments = s.Text(call.Name), s.Text(call.Arguments)
 		}
+		m.ToolName = s.Text(m.ToolName)
 		b.Messages[i] = m
 	}
 	b.Schema = s.raw(b.Schema)

@@ -14,6 +14,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -21,6 +22,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Secrets are those that a process has used. The zero Secrets has none and is ready; so is a
@@ -152,12 +155,15 @@ func markName(name string) string {
 // SameName reports whether a name of a secret is one that marks have as marked.
 func SameName(name, marked string) bool { return markName(name) == marked }
 
+// firstLine is which of the variants of a secret of several lines is its first line.
+const firstLine = 7
+
 // minLine is the least length of a line of a secret that is replaced by itself, in bytes.
 const minLine = 16
 
 // variants returns the forms in which a secret appears, always in the same order: as it is, in
 // JSON without and with the escapes of HTML, in JSON within JSON, in a query, in a path, in
-// base64, its lines, and in JSON within JSON with the escapes of HTML in one or both. Some are the same.
+// base64, its lines, in JSON within JSON with the escapes of HTML in one or both, and those of encoded. Some are the same.
 func variants(secret string) []string {
 	plain, html := quoted(secret, false), quoted(secret, true)
 	all := []string{
@@ -169,7 +175,52 @@ func variants(secret string) []string {
 			all = append(all, strings.TrimSpace(line))
 		}
 	}
-	return append(all, quoted(plain, true), quoted(html, false), quoted(html, true)) // places are on record: these came later
+	all = append(all, quoted(plain, true), quoted(html, false), quoted(html, true)) // places are on record: these came later
+	return append(all, encoded(secret, plain)...)
+}
+
+// encoded returns more forms of a secret, which is plain in JSON: with other rules for URLs, in base64 of either alphabet without padding, alone
+// and as a part of something longer, and in JSON of ASCII. In base64 a part looks different for each rest of its place by 3,
+// and the characters that it shares with its neighbors are left out.
+func encoded(secret, plain string) []string {
+	query, path := url.QueryEscape(secret), url.PathEscape(secret)
+	component := strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query) // of JavaScript
+	all := []string{component, lowerHex(query), lowerHex(path), lowerHex(component)}
+	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		all = append(all, e.EncodeToString([]byte(secret)))
+		for before := range 3 {
+			text := e.EncodeToString(append(make([]byte, before), secret...))
+			all = append(all, text[(before*8+5)/6:(before+len(secret))*8/6])
+		}
+	}
+	ascii := inASCII(plain)
+	return append(all, ascii, quoted(ascii, false))
+}
+
+// lowerHex returns a text of a URL with small letters in its escapes.
+func lowerHex(escaped string) string {
+	b := []byte(escaped)
+	for i := range b {
+		if i > 0 && b[i-1] == '%' || i > 1 && b[i-2] == '%' {
+			b[i] |= 'a' - 'A' // a digit stays
+		}
+	}
+	return string(b)
+}
+
+// inASCII returns a text of JSON with escapes for other characters than those of ASCII.
+func inASCII(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if r < utf8.RuneSelf {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }
 
 // quoted returns what stands between the quotes of a JSON string.
@@ -241,8 +292,9 @@ func (t *table) with(name, secret string) *table {
 	if t != nil {
 		more.forms = slices.Clone(t.forms)
 	}
+	lines := strings.Count(secret, "\n") + 1
 	for i, text := range variants(secret) {
-		if i >= 7 && len(text) < minLine || slices.ContainsFunc(more.forms, func(f form) bool { return f.text == text }) {
+		if i >= firstLine && i < firstLine+lines && len(text) < minLine && lines > 1 || len(text) < minLength || slices.ContainsFunc(more.forms, func(f form) bool { return f.text == text }) {
 			continue
 		}
 		more.forms = append(more.forms, form{text, name, i})

@@ -1,7 +1,10 @@
 package redact_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,6 +68,52 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestTextEncoded finds a secret in each encoding, alone, at each place of something longer, and in what holds that.
+func TestTextEncoded(t *testing.T) {
+	t.Parallel()
+	encode := func(v string) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, secret := range []string{"sixsix", "tok-12345", "sk-proj-abc_DEF/ghi+jkl==", `pa"ss<w>\rd&x`, "passwört-ключ-🔑", "with blanks (and) 'more'!"} {
+		s := secrets("S", secret)
+		for name, text := range map[string]string{
+			"json": encode(secret), "json_twice": encode(encode(secret)), "json_three_forms": encode(`{"a":` + encode(secret) + `}`),
+			"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "lower": strings.ToLower(url.QueryEscape(strings.ToLower(secret))),
+			"base64": base64.StdEncoding.EncodeToString([]byte(secret)), "base64_url": base64.RawURLEncoding.EncodeToString([]byte(secret)),
+			"python": strconv.QuoteToASCII(secret),
+		} {
+			if name == "lower" && secret != strings.ToLower(secret) || name == "python" && strings.Contains(secret, "🔑") {
+				continue // these are no forms of it
+			}
+			if got := s.Text(text); !strings.Contains(got, "***S***") {
+				t.Errorf("%q, %s: %q", secret, name, got)
+			}
+			if got := redact.Unseal(s.Seal(text), s.Lookup); got != text {
+				t.Errorf("%q, %s: %q was unsealed as %q", secret, name, text, got)
+			}
+		}
+		for _, before := range []string{"", "u", "me", "me:", "user:"} {
+			for _, after := range []string{"", "x", "xy", "xyz"} {
+				for name, e := range map[string]*base64.Encoding{"std": base64.StdEncoding, "raw": base64.RawStdEncoding, "url": base64.URLEncoding, "raw_url": base64.RawURLEncoding} {
+					text := e.EncodeToString([]byte(before + secret + after))
+					if got := s.Text("Basic " + text + "."); !strings.Contains(got, "***S***") || len(got) > len("Basic ***S***.")+len(text)-(len(secret)*8/6-1) {
+						t.Errorf("%q between %q and %q in base64 (%s): %q", secret, before, after, name, got)
+					}
+				}
+			}
+		}
+		for _, other := range []string{"", secret[:len(secret)-1], base64.StdEncoding.EncodeToString([]byte("something else"))} {
+			if got := s.Text(other); got != other {
+				t.Errorf("%q became %q", other, got)
+			}
+		}
+	}
+}
+
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	s := secrets("TOKEN", "tok-12345", "ODD", `pa"ss<w>\rd`, "PEM", pem, "HEX", "41abcdef", "END", `at-the-end\`)
@@ -93,7 +142,7 @@ func TestSeal(t *testing.T) {
 		})
 	}
 	// A number that no form of the secret has.
-	for _, mark := range []string{"***TOKEN/10***", "***TOKEN/99999999999999999999***"} {
+	for _, mark := range []string{"***TOKEN/99***", "***TOKEN/99999999999999999999***"} {
 		if got := redact.Unseal(mark, s.Lookup); got != mark {
 			t.Errorf("%s became %q", mark, got)
 		}

@@ -42,7 +42,7 @@ var roomLines = map[string]int{
 	"display":      536,
 	"document":     5813,
 	"draft":        679,
-	"engine":       1263,
+	"engine":       1280,
 	"environ":      445,
 	"event":        659,
 	"fault":        114,
@@ -90,7 +90,7 @@ var roomLines = map[string]int{
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 171215,
+	"all": 171235,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -217,6 +218,32 @@ func TestCallsAreAnnouncedInTheirOrder(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatal(diff)
+		}
+	}
+}
+
+// TestManyCallsOfOneReply makes more calls in a reply than are made.
+func TestManyCallsOfOneReply(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{maxCalls, maxCalls + 1, 8000} {
+		var made []chat.ToolCall
+		for i := range n {
+			made = append(made, chat.ToolCall{ID: fmt.Sprint(i), Name: "look", Arguments: fmt.Sprintf(`{"at":%d}`, i)})
+		}
+		f := &fake{replies: [][]provider.Chunk{calls("", made...), says("done")}}
+		rc, events := newContext()
+		req := user("hi")
+		req.Tools = toolFunc(func(chat.ToolCall) string { return "seen" })
+		reply, err := newEngine(t, Model{Provider: f, SupportsTools: true}).Run(t.Context(), rc, req)
+		if err != nil || len(reply.Messages) != 1+maxCalls+1 || len(reply.Messages[0].ToolCalls) != maxCalls {
+			t.Fatalf("%d calls: %v, %d messages", n, err, len(reply.Messages))
+		}
+		last, want := reply.Messages[maxCalls].Text(), fmt.Sprintf("seen\n\nYour reply had %d calls. Only the first 128 were made", n)
+		if n == maxCalls {
+			want = "seen"
+		}
+		if warned := len(eventtest.Bodies[event.Warning](events)); !strings.HasPrefix(last, want) || (warned == 1) != (n > maxCalls) || len(eventtest.Bodies[event.ToolCall](events)) != maxCalls {
+			t.Errorf("%d calls: the last result is %q, %d warnings", n, last, warned)
 		}
 	}
 }

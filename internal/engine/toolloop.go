@@ -16,6 +16,9 @@ import (
 // toolConcurrency is how many tool calls of one reply run at once.
 const toolConcurrency = 8
 
+// maxCalls is how many tool calls of one reply are made. The others are left out of the history, and the model is told.
+const maxCalls = 128
+
 // maxRefusals is how many replies in a row may hold refused calls only. The last of them ends
 // the request. Replies whose refused calls are all of tools that are [Polled] do not count.
 const maxRefusals = 3
@@ -44,7 +47,20 @@ func (l *toolLoop) round(ctx context.Context, c *call, turn int, t turnResult) (
 	if len(calls) > 0 {
 		results, err = l.answer(ctx, c, turn, calls)
 	}
+	if err == nil && t.LeftOut > 0 {
+		addText(results, fmt.Sprintf("Your reply had %d calls. Only the first %d were made, and the others are left out: a reply may have %d. Make them in later replies.", maxCalls+t.LeftOut, maxCalls, maxCalls))
+		err = c.rc.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("the model made %d calls in one reply: those after the first %d are left out", maxCalls+t.LeftOut, maxCalls)})
+	}
 	return results, open, err
+}
+
+// addText adds a text to the last result of a round, if there is one.
+func addText(results []chat.Message, text string) {
+	if len(results) == 0 {
+		return
+	}
+	last := &results[len(results)-1]
+	last.Parts = append([]chat.Part{{Type: chat.TextPart, Text: last.Text() + "\n\n" + text}}, imagesOf(*last)...)
 }
 
 // answer runs the calls of one reply that are not the caller's.
@@ -111,8 +127,7 @@ func (c *call) addNotice(ctx context.Context, turn int, results []chat.Message) 
 	if err != nil || notice == "" {
 		return err
 	}
-	last := &results[len(results)-1]
-	last.Parts = append([]chat.Part{{Type: chat.TextPart, Text: last.Text() + "\n\n" + notice}}, imagesOf(*last)...)
+	addText(results, notice)
 	return nil
 }
 

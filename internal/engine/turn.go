@@ -51,11 +51,12 @@ type turnResult struct {
 	Message chat.Message    `json:"message"`
 	Stop    chat.StopReason `json:"stop"`
 	Usage   chat.Usage      `json:"usage"`
-	Model   string          `json:"model,omitempty"`  // id of the fallback that answered
-	Limit   int             `json:"limit,omitempty"`  // output limit of the request, in tokens; 0 for none
-	Window  bool            `json:"window,omitempty"` // the reply was cut off because the context window is full
-	Broken  bool            `json:"broken,omitempty"` // the calls may lack arguments, see [provider.Chunk]
-	Body    string          `json:"body,omitempty"`   // of an empty reply: the beginning of what the server sent
+	Model   string          `json:"model,omitempty"`    // id of the fallback that answered
+	Limit   int             `json:"limit,omitempty"`    // output limit of the request, in tokens; 0 for none
+	Window  bool            `json:"window,omitempty"`   // the reply was cut off because the context window is full
+	Broken  bool            `json:"broken,omitempty"`   // the calls may lack arguments, see [provider.Chunk]
+	LeftOut int             `json:"left_out,omitempty"` // calls beyond maxCalls
+	Body    string          `json:"body,omitempty"`     // of an empty reply: the beginning of what the server sent
 
 	Note    string `json:"note,omitempty"`    // what hooks noted about the reply
 	Refused string `json:"refused,omitempty"` // which hook refused the reply, and why; the message is empty then
@@ -214,6 +215,10 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 		case provider.Note:
 			err = note(ctx, rc, model, chunk.Text)
 		case provider.ToolCall:
+			if len(t.Message.ToolCalls) == maxCalls {
+				t.LeftOut++
+				continue
+			}
 			chunk.ToolCall.Arguments = chat.CleanJSON(chunk.ToolCall.Arguments)
 			t.Message.ToolCalls = append(t.Message.ToolCalls, chunk.ToolCall)
 		case provider.End:

@@ -271,6 +271,17 @@ func TestOpenDocumentShown(t *testing.T) {
 	sheet := archive(t, map[string]string{"content.xml": "<style:style style:name='ta2'><style:table-properties table:display='false'/></style:style><office:spreadsheet><table:table table:name='A'><table:table-column/><table:table-column table:visibility='collapse'/>" +
 		"<table:table-row table:number-rows-repeated='2'><table:table-cell><text:p>x</text:p></table:table-cell><table:table-cell><text:p>h</text:p></table:table-cell></table:table-row><table:table-row table:visibility='collapse'/></table:table>" +
 		"<table:table table:name='B' table:style-name='ta2'/></office:spreadsheet>"})
+	chart := archive(t, map[string]string{
+		"content.xml":          "<office:spreadsheet><table:table table:name='A'><table:table-row><table:table-cell><text:p>x</text:p><draw:frame><draw:object xlink:href='./Object 1'/></draw:frame></table:table-cell></table:table-row></table:table></office:spreadsheet>",
+		"Object 1/content.xml": "<chart:title><text:p>Sales</text:p></chart:title><table:table><table:table-row><table:table-cell><text:p>1</text:p></table:table-cell></table:table-row></table:table>",
+	})
+	if got := read(t, "ods", chart); got != "## A\n\n| x Sales |\n|---|" {
+		t.Errorf("%q", got)
+	}
+	slides := archive(t, map[string]string{"content.xml": "<office:presentation><draw:page><draw:frame><draw:text-box><text:p>a<text:page-number>&lt;number&gt;</text:page-number></text:p></draw:text-box></draw:frame></draw:page></office:presentation>"})
+	if got := read(t, "odp", slides); got != "## Slide 1\n\na" {
+		t.Errorf("%q", got)
+	}
 	if got := read(t, "ods", sheet); got != "## A\n\n| x |\n|---|\n| x | !hidden columns, 1 hidden row, sheet \"B\", which is hidden" {
 		t.Errorf("%q", got)
 	}

@@ -181,6 +181,8 @@ func (o *openDocument) start(name string, e element) (skip bool) {
 		return true
 	case "note-citation", "tracked-changes", "forms", "settings", "hidden-text", "hidden-paragraph", "ruby-text", "desc", "title":
 		return name != "title" || e.Name.Space == "svg"
+	case "page-number": // a placeholder on slides, of which each has its own
+		return o.slides > 0
 	case "spreadsheet":
 		o.sheets = true
 	case "page":
@@ -263,7 +265,11 @@ func (o *openDocument) framed(name string, e element) (skip bool) {
 			inner.frames = append(o.frames[:n:n], openFrame{}, openFrame{other: true})
 			_ = o.damaged(o.archive, "an embedded object", o.walk(part, handler{inner.start, inner.end, inner.characters}))
 		}
-		if text := inner.writer.String(); strings.TrimSpace(text) == "" {
+		text := inner.writer.String()
+		if o.sheets { // the values of a chart are in cells
+			text, _, _ = strings.Cut(text, "\n|")
+		}
+		if strings.TrimSpace(text) == "" {
 			o.archive.count(1, "embedded object", "")
 		} else if o.inText > 0 {
 			o.text(" " + strings.Join(strings.Fields(text), " ") + " ")

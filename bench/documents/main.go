@@ -263,6 +263,8 @@ func (b *bench) judge(file string) (texts []string) {
 		judges = []string{"pandoc", "soffice"}
 	case "epub", "html", "htm":
 		judges = []string{"pandoc"}
+	case "pptx", "pptm", "odp":
+		judges = []string{"soffice", "notes"} // the second has the slides once more above the notes
 	default:
 		judges = []string{"soffice"}
 	}
@@ -302,7 +304,7 @@ func ask(name, file string) ([]byte, error) {
 	case "xlsx", "xlsm", "ods":
 		to = "csv:Text - txt - csv (StarCalc):44,34,76,1,,1033,false,true,true,false,false,-1" // all sheets, cells as shown
 	case "pptx", "pptm", "odp":
-		to = "pdf:impress_pdf_Export:{\"ExportNotesPages\":{\"type\":\"boolean\",\"value\":\"true\"}}"
+		to = fmt.Sprintf("pdf:impress_pdf_Export:{\"ExportNotesPages\":{\"type\":\"boolean\",\"value\":\"%t\"}}", name == "notes")
 	}
 	if out, err := exec.CommandContext(ctx, "soffice", "--headless", "--convert-to", to, "--outdir", temp, file).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)

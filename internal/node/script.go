@@ -214,14 +214,14 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 		command.Env = r.Scripts.Apart(command.Env)
 	}
 	result, err := process.Run(ctx, command)
+	if left := box.Left(); left != "" && err == nil {
+		err = t.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("script %s at level %s %s", t.Node.Script.Script, held.Level, left)})
+	}
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		code, _ := os.ReadFile(path)
-		for _, note := range []string{r.Scripts.refusals(box, held, path, exit.Stderr, code), r.Scripts.Child.Note(remedy, exit.Stderr, string(code))} {
-			if note != "" {
-				err = fmt.Errorf("%w; %s", err, note)
-			}
+		if note := strings.Trim(r.Scripts.refusals(box, held, path, exit.Stderr, code)+"; "+r.Scripts.Child.Note(remedy, exit.Stderr, string(code)), "; "); note != "" {
+			err = fmt.Errorf("%w; %s", err, note)
 		}
-		return value.Value{}, err
 	}
 	if err != nil {
 		return value.Value{}, err

@@ -118,6 +118,14 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 	return once
 }
 
+// Left returns what a child that ended well left withheld, and what was noticed, as a predicate for its user; empty if that is nothing.
+func (b *Box) Left() string {
+	if b == nil || len(b.notices)+len(b.withheld) == 0 {
+		return ""
+	}
+	return Refusals(slices.Concat(b.notices, b.withheld))
+}
+
 var (
 	// fileError finds what the system says of a file, in the words of programs.
 	fileError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|no such device or address|does not exist|does not appear to be a git repository|\bEACCES\b|\bEROFS\b|\bEPERM\b`)

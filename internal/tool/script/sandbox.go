@@ -138,11 +138,5 @@ func failureNote(withheld string, box *sandbox.Box, held sandbox.Declaration, la
 	if note == "" && sandbox.StartsProgram(src) {
 		note = sandbox.NeedsFull + ": " + mark + "@sandbox full"
 	}
-	switch {
-	case withheld == "":
-		return note
-	case note == "":
-		return withheld
-	}
-	return note + "; " + withheld
+	return strings.Trim(note+"; "+withheld, "; ")
 }

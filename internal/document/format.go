@@ -166,7 +166,7 @@ func (f numberFormat) number(n float64, from1904 bool) string {
 		}
 		return s.around("")
 	case fraction:
-		return s.fraction(n, signed)
+		return plainNumber(n) // 5.5 for 5 1/2
 	}
 	return s.decimal(n, signed)
 }
@@ -382,58 +382,6 @@ func fillRest(slots []slot, digits string) string {
 		}
 	}
 	return out.String()
-}
-
-// fraction returns a number as a fraction with the fitting denominator, or the one that the section has.
-func (s *section) fraction(n float64, signed bool) string {
-	most, fixed, behind, whole := 9, 0, false, 0
-	var before, after strings.Builder
-	for _, t := range s.items {
-		switch {
-		case t.TType == nfp.TokenTypeFraction:
-			behind = true
-		case isDigits(t) && behind:
-			most = int(math.Pow10(min(len(t.TValue), 3))) - 1
-		case isDigits(t):
-			whole++
-		case behind && (t.TType == nfp.TokenTypeDenominator || t.TType == nfp.TokenTypeLiteral):
-			if d, err := strconv.Atoi(strings.TrimSpace(t.TValue)); err == nil && d > 0 {
-				fixed = d
-			} else {
-				after.WriteString(t.TValue)
-			}
-		case whole == 0:
-			before.WriteString(shown(t))
-		}
-	}
-	size := math.Abs(n)
-	part := size
-	if whole > 1 {
-		size, part = math.Modf(size)
-	}
-	top, bottom := 0, 1
-	for d, best := max(fixed, 1), math.Inf(1); d <= max(most*min(1, 1-min(fixed, 1)), fixed); d++ {
-		t := math.Round(part * float64(d))
-		if off := math.Abs(part - t/float64(d)); off < best-1e-12 {
-			top, bottom, best = int(t), d, off
-		}
-	}
-	out := fmt.Sprintf("%d/%d", top, bottom)
-	if whole > 1 {
-		if top == bottom {
-			size, top = size+1, 0
-		}
-		switch {
-		case top == 0:
-			out = plainNumber(size)
-		case size > 0:
-			out = plainNumber(size) + " " + out
-		}
-	}
-	if n < 0 && signed && (top > 0 || size > 0 && whole > 1) {
-		out = "-" + out
-	}
-	return strings.TrimSpace(before.String() + out + after.String())
 }
 
 // date returns a number of days as a date or a time. A date with names in a language that is not known is given in figures.

@@ -37,7 +37,7 @@ func TestBundleAsks(t *testing.T) {
 	}
 
 	term := startLoki(t, dir, "", "--install-from", "./kit")
-	term.wait("Install bundle kit", "yes", "no")
+	term.wait("Install bundle kit", "yes", "no", "own words: ")
 	term.send("\r")
 	term.send("no\r")
 	term.wait("Nothing was changed.")
@@ -47,14 +47,14 @@ func TestBundleAsks(t *testing.T) {
 	}
 
 	term = startLoki(t, dir, "", "--install-from", "./kit")
-	term.wait("tool        functions/tools/t.sh", `MCP server  gh: 'evil\u001b[2J'`, `env: {"T":"{{GH}}"}`, "Install bundle kit")
+	term.wait("tool        functions/tools/t.sh", `MCP server  gh: 'evil\u001b[2J'`, `env: {"T":"{{GH}}"}`, "Install bundle kit", "own words: ")
 	term.send("yes\r")
-	term.wait("kind.md: yours differs", "keep", "replace-all", "abort")
+	term.wait("kind.md: yours differs", "keep", "replace-all", "abort", "Number", ": ")
 	term.send("replace\r")
-	term.wait("secret GH", "add it now")
+	term.wait("secret GH", "add it now", "Number", ": ")
 	term.send("add it now\r")
-	for _, step := range [][2]string{{"Create that file?", "yes"}, {"Password of the vault", "correct horse battery"}, {"Once more", "correct horse battery"}, {"GH", "s3cr3t"}, {"Once more", "s3cr3t"}} {
-		term.wait(step[0])
+	for _, step := range [][2]string{{"Create that file?|Number", "yes"}, {"Password of the vault", "correct horse battery"}, {"Once more", "correct horse battery"}, {"GH", "s3cr3t"}, {"Once more", "s3cr3t"}} {
+		term.wait(strings.Split(step[0], "|")...)
 		term.send(step[1] + "\r")
 	}
 	term.wait("Bundle kit is installed: 1 new, 1 replaced", "Secrets that were added: GH")

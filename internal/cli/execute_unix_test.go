@@ -21,11 +21,11 @@ func TestExecuteShowsWhatRuns(t *testing.T) {
 	}{
 		{"plain", "touch ran", []string{"touch ran"}, []string{"quit: ", "e"}, true},
 		{"enter", "touch ran", []string{"touch ran"}, []string{"quit: ", "\r", "quit: ", "q"}, false},
-		{"erased", "touch ran #\x1b[2K\x1b[1Gls -la", []string{`touch ran #\u001b[2K\u001b[1Gls -la`}, []string{"quit: ", "e", "not shown? ", "\r", "quit: ", "q"}, false},
-		{"return", "touch ran #\rls -la", []string{`touch ran #\u000dls -la`}, []string{"quit: ", "e", "not shown? ", "\r", "quit: ", "q"}, false},
-		{"reordered", "touch ran # \u202esl", []string{`\u202e`}, []string{"quit: ", "e", "not shown? ", "\r", "quit: ", "q"}, false},
+		{"erased", "touch ran #\x1b[2K\x1b[1Gls -la", []string{`touch ran #\u001b[2K\u001b[1Gls -la`}, []string{"quit: ", "e", "not shown? |: ", "\r", "quit: ", "q"}, false},
+		{"return", "touch ran #\rls -la", []string{`touch ran #\u000dls -la`}, []string{"quit: ", "e", "not shown? |: ", "\r", "quit: ", "q"}, false},
+		{"reordered", "touch ran # \u202esl", []string{`\u202e`}, []string{"quit: ", "e", "not shown? |: ", "\r", "quit: ", "q"}, false},
 		{"long", "touch ran" + strings.Repeat("\n", 60) + "ls", []string{"touch ran", "61 lines"}, []string{"quit: ", "\r", "quit: ", "q"}, false},
-		{"sure", "touch ran #\x1b[2K", []string{`touch ran #\u001b[2K`}, []string{"quit: ", "e", "not shown? ", "y"}, true},
+		{"sure", "touch ran #\x1b[2K", []string{`touch ran #\u001b[2K`}, []string{"quit: ", "e", "not shown? |: ", "y"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -40,7 +40,7 @@ func TestExecuteShowsWhatRuns(t *testing.T) {
 				case i%2 == 1:
 					term.send(key)
 				case i > 0:
-					term.wait(key)
+					term.wait(strings.Split(key, "|")...)
 				}
 			}
 			term.end()

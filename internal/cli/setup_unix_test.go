@@ -31,7 +31,7 @@ func TestFirstRun(t *testing.T) {
 	file := filepath.Join(dir, "home", "config", "config.yaml")
 
 	term := startLoki(t, dir, "127.0.0.1:1", "hello")
-	term.wait("There is no configuration yet")
+	term.wait("There is no configuration yet", "Number")
 	term.send("No\r")
 	term.wait("no model to talk to", "hint:")
 	term.end()
@@ -43,7 +43,7 @@ func TestFirstRun(t *testing.T) {
 	}
 
 	term = startLoki(t, dir, server.URL, "--info")
-	term.wait("There is no configuration yet")
+	term.wait("There is no configuration yet", "Number")
 	term.send("\r")
 	term.wait("Ollama, which runs on this machine", "openai")
 	term.send("1\r")
@@ -73,18 +73,18 @@ func TestFirstRunWithKey(t *testing.T) {
 	}
 	term := startLoki(t, dir, "127.0.0.1:1", "hello")
 	for _, step := range [][2]string{
-		{"There is no configuration yet", ""},
+		{"There is no configuration yet|Number", ""},
 		{"Where are your models?", "openai-compatible"},
 		{"Name of the provider", "mine"},
 		{"API base", server.URL()},
 		{"API key", "sk-not-in-the-open"},
 		{"Which models", "tiny"},
-		{"Create that file?", ""},
+		{"Create that file?|Number", ""},
 		{"Which file?", ""},
 		{"Password of the vault", "correct horse battery"},
 		{"Once more", "correct horse battery"},
 	} {
-		term.wait(step[0])
+		term.wait(strings.Split(step[0], "|")...)
 		term.send(step[1] + "\r")
 	}
 	term.wait("it works")

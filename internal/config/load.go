@@ -105,7 +105,11 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 		checkFallbacks(root.List("clients"))
 	}
 	ignoreOthers(root)
-	root.Done()
+	for _, w := range root.Done() {
+		if w.Key == "permissions" { // an ignored rule might be the one that denies
+			root.Get(w.Key).Errorf("unknown key permissions").Hint = "did you mean permission?"
+		}
+	}
 	return doc.Warnings(), configError(doc.Err())
 }
 

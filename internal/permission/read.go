@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -40,6 +41,8 @@ func Read(n *yamldoc.Node) (rules Rules, ok bool) {
 			for _, item := range items {
 				rules.List = append(rules.List, readRule(item))
 			}
+		case "allow", "ask", "deny", "defaultMode", "additionalDirectories":
+			e.Node.KeyErrorf("%s is a setting of another program", e.Key).Hint = `rules are tools with actions here: execute_command: {"npm run *": allow, "rm *": deny}`
 		default:
 			rules.List = append(rules.List, readShort(e)...)
 		}
@@ -106,8 +109,14 @@ func texts(n *yamldoc.Node, wrong check) (list []string) {
 	return list
 }
 
+// elsewhere finds what means any arguments of a command in other programs, and nothing here: Bash(git push *), git push:*.
+var elsewhere = regexp.MustCompile(`^(?:[A-Z]\w*\((.*?)(?: ?\*)?\)|([^ ]+):\*)$`)
+
 // wrongCommand refuses patterns that can never match.
 func wrongCommand(p string) (problem, hint string) {
+	if m := elsewhere.FindStringSubmatch(p); m != nil {
+		return "is written as in another program", fmt.Sprintf("write %q", strings.TrimSuffix(m[1]+m[2], ":")+" *")
+	}
 	if strings.ContainsAny(p, ";|&<>\n`") || strings.Contains(p, "$(") {
 		return "is for one command, so it cannot hold ; | & < > or a substitution", "every command of a text is judged by itself: write a pattern for each"
 	}
@@ -157,14 +166,16 @@ var namesElsewhere = map[string]string{
 // wrong, since the rule would never match, and else as a warning, since the user may have such a tool.
 func checkTool(name string, fail, warn func(format string, args ...any) *yamldoc.Problem, keys ...string) {
 	known := slices.Concat(readingTools, writingTools, otherTools, keys)
-	if strings.Contains(name, "*") || strings.HasPrefix(name, mcpPrefix) || slices.Contains(known, name) {
+	if strings.Contains(name, "*") && !strings.Contains(name, "(") || strings.HasPrefix(name, mcpPrefix) || slices.Contains(known, name) {
 		return
 	}
 	near := yamldoc.Nearest(name, known)
-	other, _, _ := strings.Cut(strings.ToLower(name), "(")
-	switch elsewhere := namesElsewhere[other]; {
-	case elsewhere != "":
-		warn("there is no tool %s, unless it is one of yours", name).Hint = "the tool of this program is " + elsewhere
+	other, inside, called := strings.Cut(strings.ToLower(name), "(")
+	switch own := cmp.Or(namesElsewhere[other], "execute_command"); {
+	case called:
+		fail("%s is a rule of another program", name).Hint = fmt.Sprintf("write its pattern below the tool: %s: {%q: ACTION}", own, strings.TrimSuffix(inside, ")"))
+	case namesElsewhere[other] != "":
+		warn("there is no tool %s, unless it is one of yours", name).Hint = "the tool of this program is " + own
 	case near == "" || strings.HasPrefix(name, near) && len(name) > len(near)+2 || name == "": // a tool of the user, such as fs_cat_all
 	case yamldoc.Misspells(name, near):
 		fail("there is no tool %s", name).Hint = "did you mean " + near + "?"
@@ -183,6 +194,7 @@ func readRule(n *yamldoc.Node) Rule {
 	}
 	if m.Str("tool", &rule.Tool) {
 		checkTool(rule.Tool, m.Get("tool").Errorf, m.Get("tool").Warnf)
+		rule.Tool = ofServer(rule.Tool)
 	}
 	for i, h := range rule.Hosts {
 		rule.Hosts[i] = strings.ToLower(h)
@@ -206,31 +218,63 @@ func readRule(n *yamldoc.Node) Rule {
 	for _, w := range m.Done() {
 		m.Get(w.Key).Errorf("unknown key %s", w.Key).Hint = strings.ReplaceAll(w.Hint, `"`, "")
 	}
-	return rule
+	return rule.withPrefixes()
 }
 
 // readShort reads a tool with its action, or with actions by pattern.
 func readShort(e yamldoc.Entry) []Rule {
 	checkTool(e.Key, e.Node.KeyErrorf, e.Node.Warnf, "default", "unattended", "rules", "keep_env", "trust")
+	e.Key = ofServer(e.Key)
 	if e.Node.Kind() != yamldoc.Mapping {
 		return []Rule{{Tool: e.Key, Action: action(e.Node), Origin: origin(e.Node)}}
 	}
-	if strings.Contains(e.Key, "*") {
+	sends := strings.HasPrefix(e.Key, "fetch_url_via_")
+	switch {
+	case strings.Contains(e.Key, "*"):
 		e.Node.Errorf("%s may stand for tools of several kinds, so it takes an action only", e.Key).Hint = "write the patterns under rules:, with command: or path:"
+		return nil
+	case slices.Contains(otherTools, e.Key) && !sends:
+		e.Node.Errorf("%s takes no command, file or address to which a pattern could apply, so it takes an action only", e.Key).Hint = "write the condition under rules:, with argument:"
 		return nil
 	}
 	var rules []Rule
 	for p := range e.Node.Map().All() {
 		rule := Rule{Tool: e.Key, Action: action(p.Node), Origin: origin(p.Node)}
 		patterns, wrong := &rule.Paths, check(wrongPath)
-		if e.Key == "execute_command" {
+		switch {
+		case e.Key == "execute_command":
 			patterns, wrong = &rule.Commands, wrongCommand
+		case sends:
+			patterns, wrong = &rule.Hosts, wrongHost
 		}
 		if p.Key != "*" { // which is whatever the tool does
-			*patterns = []string{p.Key}
+			*patterns = []string{strings.ToLower(p.Key)}
+			if !sends {
+				*patterns = []string{p.Key}
+			}
 		}
 		wrong.report(p.Node, p.Key)
-		rules = append(rules, rule)
+		rules = append(rules, rule.withPrefixes())
 	}
 	return rules
+}
+
+// withPrefixes returns a rule that denies or asks with what git push:* means in other programs, too: git push with any arguments.
+func (r Rule) withPrefixes() Rule {
+	for _, p := range r.Commands {
+		if prefix, ok := strings.CutSuffix(p, ":*"); ok && r.Action != Allow {
+			r.Commands = append(r.Commands, prefix+" *")
+		}
+	}
+	return r
+}
+
+// ofServer returns the pattern for the tools of an MCP server if a rule names only the server.
+func ofServer(tool string) string {
+	rest, ok := strings.CutPrefix(tool, mcpPrefix)
+	kind, _, _ := strings.Cut(rest, "_")
+	if !ok || strings.Contains(rest, "__") || strings.Contains(rest, "*") || slices.Contains([]string{"search", "describe", "invoke", "resources"}, kind) {
+		return tool
+	}
+	return tool + "__*"
 }

@@ -35,10 +35,9 @@ type shared struct {
 
 // before is what was in a directory before them.
 type before struct {
-	Dir    fileID   `json:"dir"`
-	Names  []string `json:"names"`
-	Files  []fileID `json:"files"` // these two at the first of them
-	Dotted []fileID `json:"dotted"`
+	Dir   fileID   `json:"dir"`
+	Names []string `json:"names"`
+	Files []fileID `json:"files"` // these two at the first of them
 }
 
 // recordExt is the extension of the files of records.
@@ -144,9 +143,6 @@ func (b *Box) load(workspace string) (s shared, ok bool) {
 		for _, id := range d.Files {
 			s.known.files[id] = true
 		}
-		for _, id := range d.Dotted {
-			s.known.dotted[id] = true
-		}
 	}
 	for _, id := range s.Shut {
 		s.known.shut[id] = true
@@ -172,9 +168,6 @@ func (b *Box) save(workspace string, s shared) {
 	}
 	for id := range s.known.files {
 		s.Before[0].Files = append(s.Before[0].Files, id)
-	}
-	for id := range s.known.dotted {
-		s.Before[0].Dotted = append(s.Before[0].Dotted, id)
 	}
 	for id := range s.known.shut {
 		s.Shut = append(s.Shut, id)

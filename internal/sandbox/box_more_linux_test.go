@@ -236,7 +236,7 @@ func TestWhatOthersChangeStays(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if found := low.Refused("", false); len(found) != 2 || found[0].Access != sandbox.Noticed || !strings.HasSuffix(found[0].What, " replaced .git/config") || !strings.Contains(found[1].Reason, "a command at level full") {
+	if found := low.Refused("", false); len(found) != 2 || found[0].Access != sandbox.Noticed || !strings.HasSuffix(found[0].What, " .git/config was replaced") || !strings.Contains(found[1].Reason, "a command at level full") {
 		t.Errorf("got %v", found)
 	}
 }

@@ -20,7 +20,7 @@ func statAt(dir int, name string) (stat, error) {
 		return stat{}, err
 	}
 	return stat{
-		id: fileID{Dev: uint64(x.Dev), Ino: x.Ino, Born: x.Btim.Nano()}, mode: uint32(x.Mode), user: int(x.Uid), changed: x.Ctim.Nano(),
+		id: fileID{Dev: uint64(x.Dev), Ino: x.Ino, Born: x.Btim.Nano()}, mode: uint32(x.Mode), links: uint64(x.Nlink), user: int(x.Uid), changed: x.Ctim.Nano(),
 	}, nil
 }
 

@@ -24,7 +24,7 @@ func statAt(dir int, name string) (stat, error) {
 	if err := unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &x); err != nil {
 		return stat{}, err
 	}
-	s := stat{mode: uint32(x.Mode), user: int(x.Uid), changed: nanoseconds(x.Ctime)}
+	s := stat{mode: uint32(x.Mode), links: uint64(x.Nlink), user: int(x.Uid), changed: nanoseconds(x.Ctime)}
 	s.id = fileID{Dev: unix.Mkdev(x.Dev_major, x.Dev_minor), Ino: x.Ino}
 	if x.Mask&unix.STATX_BTIME != 0 {
 		s.id.Born = nanoseconds(x.Btime)

@@ -71,14 +71,36 @@ func TestMovedToAPlace(t *testing.T) {
 		}
 	}
 	out, err := w.run(t, write, "bash", "-ec", `echo evil >.custom; mv .custom .envrc; mkdir d r r/objects r/refs; mv .other d/.vscode; mv .third/hook sub/AGENTS.md; ln .fourth sub/.envrc
-		echo ref: refs/heads/x >r/HEAD; mv .link r/config; mv node_modules r/hooks; mv .fifth sub/.fifth; mv .fourth sub/.fourth`)
+		echo ref: refs/heads/x >r/HEAD; mv .link r/config; mv node_modules r/hooks; mv .fifth sub/.fifth`)
 	if err != nil {
 		t.Fatal(out, err)
 	}
-	w.withheld(t, ".envrc", "d/.vscode", "sub/AGENTS.md", "sub/.envrc", "r/config", "r/hooks")
-	for _, path := range []string{"sub/.fifth", "sub/.fourth"} { // programs find these no more than before
-		if _, err := os.Lstat(filepath.Join(w.workspace, path)); err != nil {
-			t.Error(err)
+	w.withheld(t, ".envrc", "d/.vscode", "sub/AGENTS.md", "sub/.envrc", "r/config", "r/hooks", "sub/.fifth")
+}
+
+// TestHardLinks: what runs later can have another name in the workspace, by which a command changes it. The result says so.
+func TestHardLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	if !strings.Contains(sandbox.New(w.options).Support().How, "namespaces") {
+		t.Skip("needs namespaces")
+	}
+	w.write(t, "src/project/hook.sh", "mine")
+	if err := os.Link(filepath.Join(w.workspace, "hook.sh"), filepath.Join(w.workspace, ".envrc")); err != nil {
+		t.Fatal(err)
+	}
+	for script, want := range map[string]string{
+		"echo evil >>hook.sh":                   "ran while .envrc changed (it runs later, and another program did that, or it has another name (a hard link) by which the command wrote it: look at it)",
+		"echo x >notes; ln notes sub/AGENTS.md": "sub/AGENTS.md.withheld, which has another name (a hard link), too: copy it before it is put back",
+		"echo x >other":                         "",
+	} {
+		b := w.box(write, sandbox.Needs{})
+		if _, err := process.Run(t.Context(), process.Command{Path: "bash", Args: []string{"-ec", script}, Dir: w.workspace, Env: os.Environ(), Confinement: b}); err != nil {
+			t.Fatal(err)
+		}
+		got := b.Left()
+		if !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", script, got)
 		}
 	}
 }

@@ -414,10 +414,9 @@ func (w *walk) judgeNew(f *frame, e entry) {
 		return // it is gone
 	}
 	w.s.places.add(f.id, name)
-	w.s.places.dotted[s.id] = true
 	switch {
 	case !w.after() || w.l.level != Write:
-	case !w.known.has(f.id, name, s.id) && !w.known.dotted[s.id]:
+	case !w.known.has(f.id, name, s.id):
 		f.places = append(f.places, found{name, dotReason, false})
 	case !s.isDir() && s.changed >= w.began:
 		w.changed = append(w.changed, w.named(join(f.path, name)))
@@ -526,14 +525,13 @@ func (b *Box) makeOwn() {
 
 // baseline is what ran later in a workspace before any of the children that are at work. The zero value has nothing.
 type baseline struct {
-	at     map[fileID]map[string]bool // names, by the directory that they are in
-	files  map[fileID]bool            // what has these names and no child could change
-	dotted map[fileID]bool            // what has names with a dot, and a child could move to one that runs later
-	shut   map[fileID]bool            // directories that were closed and not examined
+	at    map[fileID]map[string]bool // names, by the directory that they are in
+	files map[fileID]bool            // what has these names and no child could change
+	shut  map[fileID]bool            // directories that were closed and not examined
 }
 
 func newBaseline() baseline {
-	return baseline{make(map[fileID]map[string]bool), make(map[fileID]bool), make(map[fileID]bool), make(map[fileID]bool)}
+	return baseline{make(map[fileID]map[string]bool), make(map[fileID]bool), make(map[fileID]bool)}
 }
 
 // add adds a name. The file that has it counts by itself only if it is protected.
@@ -555,16 +553,19 @@ func (b baseline) has(dir fileID, name string, file fileID) bool {
 	return b.at[dir][name] || b.files[file]
 }
 
-// replaced returns the places that have their names and are other files than they were. A box holds files, so that the child
-// could reach what another program puts in their place.
+// replaced returns the places that have their names and are other files than they were, as a box holds files, so that the child
+// could reach what another program puts in their place; and those with several names that changed by another one.
 func (s *survey) replaced(display func(path string) string) []Refusal {
 	var all []Refusal
 	for path, was := range s.files {
-		id, ok := identify(path)
-		if !ok || id == was {
+		now, err := statAt(unix.AT_FDCWD, path)
+		r := Refusal{Access: Noticed, What: "ran while " + display(path) + " was replaced", Reason: "it runs later, and another program did that and the command could write it from then on, or its directory was moved: look at it"}
+		switch {
+		case err == nil && now.id == was && now.links > 1 && !now.isDir() && now.changed >= s.began:
+			r.What, r.Reason = "ran while "+display(path)+" changed", "it runs later, and another program did that, or it has another name (a hard link) by which the command wrote it: look at it"
+		case err != nil || now.id == was:
 			continue
 		}
-		r := Refusal{Access: Noticed, What: "ran while another program replaced " + display(path), Reason: "it runs later, and the command could write it from then on: look at it"}
 		if slices.Contains(s.denied, path) {
 			r.Reason = s.closed[path] + ", and the command could read it from then on"
 		}

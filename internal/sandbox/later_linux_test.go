@@ -347,7 +347,7 @@ func TestReplacedFiles(t *testing.T) {
 			w.write(t, "src/project/sub/go", "")
 		},
 	})
-	if found := b.Refused("", false); err != nil || len(found) != 1 || found[0].Access != sandbox.Noticed || !strings.HasSuffix(found[0].What, " replaced .env") {
+	if found := b.Refused("", false); err != nil || len(found) != 1 || found[0].Access != sandbox.Noticed || !strings.HasSuffix(found[0].What, " .env was replaced") {
 		t.Errorf("got %v, %v", found, err)
 	}
 }

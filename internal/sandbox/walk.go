@@ -33,6 +33,7 @@ type fileID struct {
 type stat struct {
 	id      fileID
 	mode    uint32 // as the system has it, with the type
+	links   uint64 // names
 	user    int
 	changed int64 // when its inode changed, in nanoseconds
 }
@@ -425,6 +426,9 @@ func (w *walk) withhold(f *frame, p found) {
 		r.Reason += "; it could not be renamed: " + err.Error()
 	} else {
 		r.Reason += "; what it wrote is now " + w.named(join(f.path, to))
+		if s.links > 1 && !s.isDir() {
+			r.Reason += ", which has another name (a hard link), too: copy it before it is put back"
+		}
 		w.s.moved = append(w.s.moved, moved{path, join(f.path, to)})
 	}
 	w.gives(r)

@@ -356,7 +356,7 @@ func TestRefusedTexts(t *testing.T) {
 		{"upward_later", "touch: cannot touch '../.git/hooks/pre-commit': Read-only file system", "writes ../.git/hooks/pre-commit ()"},
 		{"loopback_curl", "curl: (7) Failed to connect to 127.0.0.1 port 8080 after 0 ms: Couldn't connect to server", "connects to 127.0.0.1:8080 (network)"},
 		{"loopback_node", "Error: connect ECONNREFUSED 127.0.0.1:5432", "connects to 127.0.0.1:5432 (network)"},
-		{"loopback_python", "urllib.error.URLError: <urlopen error [Errno 111] Connection refused>", "connects to this machine (network)"},
+		{"loopback_python", "urllib.error.URLError: <urlopen error [Errno 111] Connection refused>", "connects to this machine ()"},
 		{"listen_go", "panic: httptest: failed to listen on a port: listen tcp6 [::1]:0: socket: permission denied", "connects to its own loopback interface (write)"},
 		{"listen_node", "Error: listen EACCES: permission denied 127.0.0.1", "connects to its own loopback interface (write)"},
 		{"listen_asyncio", "PermissionError: [Errno 13] error while attempting to bind on address ('127.0.0.1', 0): permission denied", "connects to its own loopback interface (write)"},

@@ -201,14 +201,14 @@ func (b *Box) refusal(line string) (Refusal, bool) {
 // loopback returns what the error of a failed program, all of it, says about a program on this machine that it could not reach.
 // Below [Full] it has a loopback interface of its own, and only there connections are refused.
 func (b *Box) loopback(stderr string) (Refusal, bool) {
-	if !refusedHere.MatchString(stderr) || b.declared.Level == Network {
+	if !refusedHere.MatchString(stderr) {
 		return Refusal{}, false
 	}
-	r := Refusal{Access: Connecting, What: "this machine", Reason: "it does not reach programs on this machine", Level: Network}
+	r := Refusal{Access: Connecting, What: "this machine", Reason: "it does not reach programs on this machine"}
 	if m := here.FindStringSubmatch(stderr); m != nil && m[2]+m[3] != "" {
-		r.What = cmp.Or(m[1], "localhost") + ":" + m[2] + m[3]
+		r.What, r.Level = cmp.Or(m[1], "localhost")+":"+m[2]+m[3], Network
 	}
-	return r, true
+	return r, b.declared.Level != Network || r.Level != "" && !slices.Contains(slices.Concat(b.s.o.Hosts, b.declared.Hosts), r.What)
 }
 
 // clearError finds the errors of files that the box answers with and that are rare elsewhere.

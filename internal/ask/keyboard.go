@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	uv "github.com/charmbracelet/ultraviolet"
@@ -24,6 +25,10 @@ const (
 	// reading is how long no key may be pressed after a question that grants something was shown before a key answers it. It
 	// is longer than the time between two keys of a slow typist, so that the rest of a sentence answers nothing.
 	reading = 750 * time.Millisecond
+
+	// hesitation is how long no key may be pressed after a letter or digit before that is an answer without Enter: until then it
+	// may be the start of a text.
+	hesitation = 300 * time.Millisecond
 
 	// moment is how long the terminal's input is looked at for what was typed before.
 	moment = 5 * time.Millisecond
@@ -46,6 +51,8 @@ type keyboard struct {
 	late  bool          // a question that grants something was shown, and what is typed on may belong to it
 	wary  time.Duration // how long no key may be pressed before one answers; zero if each does
 	calm  time.Time     // when keys begin to count if none is pressed until then; zero if they count
+	alone time.Time     // when the last key is an answer if none is pressed until then; zero if it is none
+	aside typedOn       // what was late
 	dec   uv.EventDecoder
 }
 
@@ -174,19 +181,53 @@ func (k *keyboard) drop() error {
 
 // drain keeps n bytes for the program that reads the terminal next, if there is one.
 func (k *keyboard) drain(n int) {
-	if n > 0 {
-		k.keep(k.typed.rest[:n], k.late)
+	if dropped := k.typed.rest[:n]; k.late {
+		k.putAside(dropped)
+	} else if n > 0 {
+		k.keep(dropped, false)
 	}
 	k.typed.rest = k.typed.rest[n:]
 	k.stale = 0
 }
 
-// counts is the event that keys count from now on.
-type counts struct{}
+// putAside keeps a unit that was typed late if it belongs to a text.
+func (k *keyboard) putAside(unit []byte) {
+	if k.aside.add(unit); k.aside.text {
+		k.keep(k.aside.typed, true)
+		k.aside.typed = nil
+	}
+}
 
-// next returns the next key, paste or reply of the terminal, or [counts]. Ctrl-C is a key. Until keys count, those that could answer
-// are dropped. The error is that of ctx, or io.EOF if the
-// terminal is gone.
+// typedOn is what was typed at a question, but not for it. It is a text if it has two different letters or was pasted; before
+// that, it is a key that was pressed too early.
+type typedOn struct {
+	typed  []byte
+	letter rune // the first one, in lower case
+	text   bool
+}
+
+func (t *typedOn) add(unit []byte) {
+	t.typed = append(t.typed, unit...)
+	r, _ := utf8.DecodeRune(unit)
+	switch r = unicode.ToLower(r); {
+	case bytes.HasPrefix(unit, []byte(pasteBegin)):
+		t.text = true
+	case !unicode.IsLetter(r):
+	case t.letter == 0:
+		t.letter = r
+	case t.letter != r:
+		t.text = true
+	}
+}
+
+// counts is the event that keys count from now on, and hesitated that no key has followed one that answers alone.
+type (
+	counts    struct{}
+	hesitated struct{}
+)
+
+// next returns the next key, paste or reply of the terminal, [counts] or [hesitated]. Ctrl-C is a key. Until keys count, those that
+// could answer are dropped. The error is that of ctx, or io.EOF if the terminal is gone.
 func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 	for {
 		rest := k.typed.rest
@@ -200,6 +241,8 @@ func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 				limit = escapeWait
 			case !k.calm.IsZero():
 				limit = max(time.Until(k.calm), 1)
+			case !k.alone.IsZero():
+				limit = max(time.Until(k.alone), 1)
 			}
 			typed, err := k.read(ctx, limit)
 			if err != nil {
@@ -207,6 +250,10 @@ func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 			}
 			if typed {
 				continue
+			}
+			if len(rest) == 0 && !k.alone.IsZero() {
+				k.alone = time.Time{}
+				return hesitated{}, nil
 			}
 			if len(rest) == 0 {
 				k.calm = time.Time{}
@@ -231,6 +278,10 @@ func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 		if pressed(event) == keyInterrupt {
 			k.late = false // what is typed now is typed anew
 		}
+		switch event.(type) {
+		case uv.KeyPressEvent, uv.PasteEvent:
+			k.alone = time.Time{}
+		}
 		if event != nil {
 			return event, nil
 		}
@@ -244,6 +295,17 @@ func (k *keyboard) decode(unit []byte) uv.Event {
 	}
 	_, event := k.dec.Decode(unit)
 	return event
+}
+
+// spelled returns what a key or paste types, nil if that is nothing.
+func spelled(event uv.Event) []byte {
+	switch event := event.(type) {
+	case uv.KeyPressEvent:
+		return []byte(event.Text)
+	case uv.PasteEvent:
+		return []byte(pasteBegin + event.Content + pasteEnd)
+	}
+	return nil
 }
 
 // answers reports whether a key or paste could answer a question.
@@ -417,7 +479,36 @@ func (k *keyboard) choose(ctx context.Context, out io.Writer, prompt, keys strin
 			return 0, typed, nil
 		}
 		chosen, _ = utf8.DecodeRuneInString(keys[i:])
-		return chosen, typed, nil
+		if typed == '\r' {
+			return chosen, typed, nil
+		}
+		return k.chosen(ctx, chosen, typed)
+	}
+}
+
+// chosen waits whether the key that was typed is alone. If it is the start of a text, nothing is chosen.
+func (k *keyboard) chosen(ctx context.Context, key, typed rune) (rune, rune, error) {
+	k.alone = time.Now().Add(hesitation)
+	for {
+		event, err := k.next(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		if _, ok := event.(hesitated); ok {
+			return key, typed, nil
+		}
+		switch r := pressed(event); {
+		case r == keyInterrupt:
+			return 0, 0, context.Canceled
+		case r == keyEnd:
+			return 0, 0, io.EOF
+		case r == '\r':
+			return key, r, nil
+		case answers(event):
+			k.putAside([]byte(string(typed)))
+			k.putAside(spelled(event))
+			return 0, 0, nil
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,8 +146,8 @@ func TestTerminalConsent(t *testing.T) {
 			t.Parallel()
 			c := newConsole(t)
 			done := c.ask(t.Context(), c.asker(xterm), tt.q)
-			c.sees("submit")
-			if strings.Contains(c.drawn(), "❯") {
+			c.sees("press ")
+			if strings.Contains(c.drawn(), "❯") || strings.Contains(c.drawn(), "submit") {
 				t.Errorf("an answer is selected:\n%s", c.drawn())
 			}
 			c.types(enter)
@@ -163,7 +164,7 @@ func TestTerminalConsent(t *testing.T) {
 		t.Parallel()
 		c := newConsole(t)
 		done := c.ask(t.Context(), c.asker(xterm), q)
-		c.sees("submit")
+		c.sees("press ")
 		c.types("make clean")
 		c.sees("press y n a 1-4")
 		c.types("\x1b[200~yes\r\x1b[201~") // a paste
@@ -425,18 +426,21 @@ func TestLastingAnswersTakeEnter(t *testing.T) {
 		{trust, "yy", ""},
 		{trust, "t", "trust it"},
 		{trust, "2", "trust it"},
-		{trust, "trust", "trust it"},
+		{trust, "trust it", "trust it"},
+		{trust, "trust", ""},
+		{always, "always for this session: x", ""},
 		{trust, "to do", ""},
 	} {
 		l := newList(&tt.q)
 		for _, key := range strings.Split(tt.keys, "") {
-			done, other, cmd := l.add(key)
-			if done || cmd != nil {
+			switch l.add(key) {
+			case alone:
 				t.Errorf("%q: the key %s answers", tt.keys, key)
+			case refused: // which drops the rest
+			default:
+				continue
 			}
-			if other { // which drops the rest
-				break
-			}
+			break
 		}
 		got := ""
 		if l.enter() {
@@ -445,6 +449,75 @@ func TestLastingAnswersTakeEnter(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%q and Enter: %q, want %q", tt.keys, got, tt.want)
 		}
+	}
+}
+
+// TestNothingElseConsents types each character, and words that rows have, before Enter. Only documented answers grant something.
+func TestNothingElseConsents(t *testing.T) {
+	t.Parallel()
+	const command = "grep -rn x lib # ok continue wait stop"
+	permission := Question{Kind: Choice, Options: []string{"yes", "no", "always for this session: level network: exactly " + command, "always for this agent: level network: exactly " + command}, Consent: true}
+	trust := Question{Kind: Select, Options: []string{"no", "trust it"}, Affirms: "trust it", Lasts: true, Consent: true}
+	form := Question{Kind: Select, Options: []string{"accept", "decline"}, Affirms: "accept", Consent: true}
+	for _, tt := range []struct {
+		q       Question
+		refuses string // the answer that grants nothing
+		answers []string
+	}{
+		{permission, "no", []string{"y", "Y", "1", "yes", "a", "A", "3", "4"}},
+		{trust, "no", []string{"y", "Y", "t", "T", "2", "trust it"}},
+		{form, "decline", []string{"y", "Y", "a", "A", "1", "accept"}},
+	} {
+		typed := append(strings.Fields(strings.Join(tt.q.Options, " ")), "yes", "in", "trust it", "accept", command, "always", "level network", "yes please", "t rust it", "se", "12")
+		for c := ' '; c <= '~'; c++ {
+			typed = append(typed, string(c), strings.Repeat(string(c), 2), "always "+string(c))
+		}
+		for _, text := range typed {
+			for _, before := range []int{0, 1, 3} { // how far the selection was moved
+				l := newList(&tt.q)
+				for range before {
+					l.move(1)
+				}
+				for _, key := range strings.Split(text, "") {
+					if l.add(key) == refused {
+						break
+					}
+				}
+				granted := l.enter() && l.selectedGrants(tt.refuses)
+				if granted != slices.Contains(tt.answers, text) {
+					t.Errorf("%q, %d down: granted is %v", text, before, granted)
+				}
+				if l.at < 0 && strings.Contains(l.view(80, 24), "submit") {
+					t.Errorf("%q: Enter is offered where nothing is selected", text)
+				}
+				if answer, err := tt.q.Match(text); before == 0 && err == nil && slices.Contains(tt.q.Options, answer) && answer != tt.refuses && !granted &&
+					answer != text {
+					t.Errorf("%q: as a line it is %q", text, answer)
+				}
+			}
+		}
+	}
+}
+
+// selectedGrants reports whether the selected row is an answer other than the one that refuses.
+func (l *list) selectedGrants(refuses string) bool {
+	row, ok := l.selected()
+	return ok && row != ownAnswer && l.entries[row] != refuses
+}
+
+// TestNoWithAReason types why after a no.
+func TestNoWithAReason(t *testing.T) {
+	t.Parallel()
+	q := Question{Kind: Choice, Text: "Run it?", Options: []string{"yes", "no"}, Consent: true}
+	for typed, want := range map[string]string{"no, use the staging server\r": "no, use the staging server", "No thanks\r": "No thanks", "no\r": "no", "n\r": "no", "n": "no"} {
+		t.Run(typed, func(t *testing.T) {
+			t.Parallel()
+			c := newConsole(t)
+			done := c.ask(t.Context(), c.asker(xterm), q)
+			c.seesQuestion(q, xterm)
+			c.types(typed)
+			(<-done).check(t, want)
+		})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,13 +21,10 @@ const ownAnswer = -1
 const (
 	// listHeight bounds the rows of a list that are shown, so that the end of the question stays visible.
 	listHeight = 10
-
-	// hesitation is how long a letter or digit that chooses may become a longer text.
-	hesitation = 300 * time.Millisecond
 )
 
 // list is a list of answers to choose from: with the arrow keys, by typing a part of an answer, its number, or y, n and a. A question
-// about permission takes one key, and Enter if the answer lasts. Nothing is selected at first if the question has no default.
+// about permission takes one key, and Enter if the answer lasts, or the whole text of an answer and Enter. Nothing is selected at first if the question has no default.
 type list struct {
 	q       *Question
 	entries []string // the answers
@@ -43,9 +39,6 @@ type list struct {
 	single  bool // a letter or digit was the answer, without Enter
 	early   bool // keys do not count yet
 }
-
-// hesitated is the message that a text was typed and nothing after it.
-type hesitated struct{ typed string }
 
 func newList(q *Question) *list {
 	l := &list{q: q, entries: slices.Clone(q.Options), letters: q.letters()}
@@ -156,9 +149,17 @@ func (l *list) byNumber(typed string) int {
 }
 
 // filter shows the rows that match what was typed, and the one for words of the user's own. It selects the row that matches best;
-// of several that match equally well, none.
+// of several that match equally well, none. Where a key grants something, only the start of a row matches. At a question about permission
+// all rows stay, and only a key or the whole text of an answer selects: rows have the text of a model in them.
 func (l *list) filter(typed string) {
 	l.typed, l.shown, l.at, l.top, l.fault = typed, nil, -1, 0, ""
+	if l.q.Consent && l.q.Kind != Multi {
+		for i := range l.rows {
+			l.shown = append(l.shown, i)
+		}
+		l.at = l.meant(typed)
+		return
+	}
 	fold := strings.ToLower(strings.TrimSpace(typed))
 	best, matching, option := 0, 0, l.q.option(strings.TrimSpace(typed))
 	for i, row := range l.rows {
@@ -175,7 +176,7 @@ func (l *list) filter(typed string) {
 			}
 			matching++
 		default:
-			if rank = match(label, fold); rank == 0 {
+			if rank = match(label, fold); rank == 0 || l.q.grants() && rank < atStart {
 				continue
 			}
 			matching++
@@ -196,7 +197,38 @@ func (l *list) filter(typed string) {
 	}
 }
 
-// match returns how well a part of a label matches it: 4 for its start, 3 for words, 2 for the start of a word, 1 for
+// meant returns the row that a text selects at a question about permission, -1 if there is none.
+func (l *list) meant(typed string) (row int) {
+	if row = l.chosen(typed); row >= 0 || typed == "" {
+		return row
+	}
+	return slices.IndexFunc(l.q.Options, func(option string) bool { return word(option) != always && strings.EqualFold(option, typed) })
+}
+
+// chosen returns the row that a letter or digit chooses, -1 if there is none.
+func (l *list) chosen(typed string) (row int) {
+	r, n := utf8.DecodeRuneInString(strings.ToLower(typed))
+	if row, ok := l.letters[r]; ok && n == len(typed) {
+		return row
+	}
+	if len(typed) == 1 && l.numbered() {
+		return l.byNumber(typed)
+	}
+	return -1
+}
+
+// reason returns the text that begins with s after a no, if that is how a user says why: "no, ..."; otherwise "".
+func (l *list) reason(s string) string {
+	if r, _ := utf8.DecodeRuneInString(s); s == "" || !l.q.refusable() || !strings.EqualFold(l.typed, no) || unicode.IsLetter(r) {
+		return ""
+	}
+	return l.typed + s
+}
+
+// atStart is the result of match for the start of a label.
+const atStart = 4
+
+// match returns how well a part of a label matches it: atStart for its start, 3 for words, 2 for the start of a word, 1 for
 // something within a word, 0 if it is no part of it.
 func match(label, part string) (rank int) {
 	within := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -210,7 +242,7 @@ func match(label, part string) (rank int) {
 		after, _ := utf8.DecodeRuneInString(label[i+len(part):])
 		switch starts := !within(before); {
 		case i == 0:
-			return 4
+			return atStart
 		case starts && (i+len(part) == len(label) || unicode.IsSpace(after)):
 			rank = 3
 		case starts:
@@ -240,9 +272,8 @@ func (l *list) move(by int) {
 	}
 }
 
-// press acts on a key. It reports whether the list has its answer, and whether what follows the key must not count because it
-// belongs to a text that answers nothing.
-func (l *list) press(msg tea.KeyPressMsg) (done, other bool, cmd tea.Cmd) {
+// press acts on a key. It reports whether the list has its answer, and otherwise what the key was.
+func (l *list) press(msg tea.KeyPressMsg) (done bool, r reaction) {
 	switch msg.String() {
 	case "up", "ctrl+p", "shift+tab":
 		l.move(-1)
@@ -253,7 +284,7 @@ func (l *list) press(msg tea.KeyPressMsg) (done, other bool, cmd tea.Cmd) {
 	case "end":
 		l.at = len(l.shown) - 1
 	case "enter", "ctrl+j":
-		return l.enter(), false, nil
+		return l.enter(), taken
 	case "esc", "ctrl+u":
 		l.filter("")
 	case "backspace", "ctrl+h":
@@ -268,24 +299,17 @@ func (l *list) press(msg tea.KeyPressMsg) (done, other bool, cmd tea.Cmd) {
 		}
 	default:
 		if msg.Text == "" || msg.Mod&^tea.ModShift != 0 {
-			return false, false, nil
+			return false, taken
 		}
-		return l.add(msg.Text)
+		return false, l.add(msg.Text)
 	}
-	return false, false, nil
+	return false, taken
 }
 
 // add takes a character that was typed.
-func (l *list) add(s string) (done, other bool, cmd tea.Cmd) {
-	r, _ := utf8.DecodeRuneInString(strings.ToLower(s))
-	row, chooses := -1, false
-	switch i, letter := l.letters[r]; {
-	case l.typed != "":
-	case letter:
-		row, chooses = i, true
-	case l.numbered() && l.byNumber(s) >= 0:
-		row, chooses = l.byNumber(s), true
-	}
+func (l *list) add(s string) reaction {
+	typed := l.typed + s
+	row := l.chosen(typed)
 	switch {
 	case l.q.Kind == Multi && s == " ":
 		if row, ok := l.selected(); ok {
@@ -293,40 +317,36 @@ func (l *list) add(s string) (done, other bool, cmd tea.Cmd) {
 		} else {
 			l.fault = l.several()
 		}
-	case l.q.Kind == Multi && chooses && r >= '1' && r <= '9':
+		return taken
+	case l.q.Kind == Multi && l.byNumber(s) == row && row >= 0:
 		l.marked[row] = !l.marked[row]
 		l.at = slices.Index(l.shown, row)
-	case s == " " && l.typed == "":
-	case l.q.Consent && chooses && !l.lasting(row):
-		l.at = slices.Index(l.shown, row)
-		return l.alone(), false, nil
-	case l.typed == s && l.once(s) && (l.at < 0 || !l.lasting(l.shown[l.at])): // the same key twice
-		return l.alone(), false, nil
-	default:
-		l.filter(l.typed + s)
-		if l.q.Consent && len(l.shown) == 0 && !chooses {
-			l.filter("")
-			return false, true, nil
-		}
-		if chooses && l.q.Kind != Multi {
-			l.at = slices.IndexFunc(l.shown, func(i int) bool { return i == row })
-			if l.at < 0 {
-				l.shown, l.at, l.fault = []int{row}, 0, ""
-			}
-			if l.lasting(row) || l.begins(row) {
-				return false, false, nil
-			}
-			typed := l.typed
-			return false, false, tea.Tick(hesitation, func(time.Time) tea.Msg { return hesitated{typed} })
-		}
+		return taken
+	case !l.q.Consent && typed == " ":
+		return taken
 	}
-	return false, false, nil
+	switch l.filter(typed); {
+	case l.q.Consent && row < 0 && !l.begins(-1):
+		l.filter("")
+		return refused
+	case row < 0 || l.q.Kind == Multi:
+		return taken
+	}
+	if l.at = slices.Index(l.shown, row); l.at < 0 {
+		l.shown, l.at, l.fault = []int{row}, 0, ""
+	}
+	if l.lasting(row) || !l.q.Consent && l.begins(row) {
+		return taken
+	}
+	return alone
 }
 
-// begins reports whether what was typed is the start of another row, too, so that it is no answer without Enter.
+// begins reports whether what was typed is the start of another row, too, so that it is no answer without Enter. Rows that begin with
+// always are no such at a question about permission.
 func (l *list) begins(row int) bool {
 	for i, other := range l.rows {
-		if i != row && strings.HasPrefix(strings.ToLower(l.label(other)), strings.ToLower(l.typed)) {
+		label := strings.ToLower(l.label(other))
+		if i != row && strings.HasPrefix(label, strings.ToLower(l.typed)) && !(l.q.Consent && (other == ownAnswer || word(label) == always)) {
 			return true
 		}
 	}
@@ -339,21 +359,11 @@ func (l *list) lasting(row int) bool {
 	return l.q.Consent && i != ownAnswer && (l.q.Lasts && l.entries[i] == l.q.Affirms || word(l.entries[i]) == always)
 }
 
-// alone takes the selected row as the answer of one letter or digit.
-func (l *list) alone() (done bool) {
+// hesitate takes the row of the letter or digit after which nothing was typed.
+func (l *list) hesitate() (done bool) {
 	l.single = l.enter()
 	return l.single
 }
-
-// once reports whether a character alone chooses.
-func (l *list) once(s string) bool {
-	r, _ := utf8.DecodeRuneInString(strings.ToLower(s))
-	_, letter := l.letters[r]
-	return letter || l.numbered() && l.byNumber(s) >= 0
-}
-
-// hesitate takes the letter or digit after which nothing was typed.
-func (l *list) hesitate(msg hesitated) (done bool) { return l.typed == msg.typed && l.alone() }
 
 // paste takes pasted text as typed, but for a question about permission, which it does not answer.
 func (l *list) paste(s string) {
@@ -499,7 +509,10 @@ func (l *list) view(width, rows int) string {
 		}
 		b.WriteByte('\n')
 	}
-	help := l.help() + " • enter submit"
+	help := l.help()
+	if l.at >= 0 || l.q.Kind == Multi {
+		help += " • enter submit"
+	}
 	if l.early {
 		help = "one moment…"
 	}

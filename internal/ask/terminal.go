@@ -45,7 +45,7 @@ type TerminalOptions struct {
 //
 // What was typed before a question was on the screen never answers it. A question is shown when no key was pressed for a
 // moment, so that the second half of a double press does not answer the next one. One that grants something is answered by
-// a key only when none was pressed for a while after it was shown.
+// a key only when none was pressed for a while after it was shown, and none that types a text follows it.
 //
 // With NO_COLOR, TERM=dumb or no TERM, for a screen reader or a log, it is plain lines
 // instead: options have numbers, and the answer is typed.

@@ -139,7 +139,7 @@ func TestTerminalChoice(t *testing.T) {
 			t.Parallel()
 			c := newConsole(t)
 			done := c.ask(t.Context(), c.asker(xterm), tt.q)
-			c.sees("submit")
+			c.sees("to choose")
 			c.types(tt.keys)
 			(<-done).check(t, tt.want)
 			c.sees("❯ " + tt.want)
@@ -156,7 +156,7 @@ func TestTerminalOwnAnswer(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t)
 	done := c.ask(t.Context(), c.asker(xterm), approval())
-	c.sees("submit")
+	c.sees("to choose")
 	c.types(down + down + down + enter)
 	c.sees("back")
 	c.forget()
@@ -257,7 +257,7 @@ func TestTerminalShowsLongQuestionsWhole(t *testing.T) {
 	}
 	q.Text = strings.Join(lines, "\n")
 	done := c.ask(t.Context(), c.asker(xterm), q)
-	c.sees("submit")
+	c.sees("to choose")
 	c.types("1" + enter)
 	(<-done).check(t, "yes")
 	if n := strings.Count(ansi.Strip(c.raw()), "end of line"); n < 100 { // the first ones are shown again
@@ -271,7 +271,7 @@ func TestTerminalCtrlC(t *testing.T) {
 			t.Parallel()
 			c := newConsole(t)
 			done := c.ask(t.Context(), c.asker(xterm), approval())
-			c.sees("submit")
+			c.sees("to choose")
 			c.types(keys)
 			if o := <-done; !errors.Is(o.err, context.Canceled) || o.answer != "" {
 				t.Errorf("got %q, %v, want cancelled", o.answer, o.err)
@@ -304,7 +304,7 @@ func TestTerminalAsksOneAfterTheOther(t *testing.T) {
 	a := c.asker(xterm)
 	first, second := approval(), Question{Kind: Text, Node: "term", Agent: "child", Depth: 1, Text: "Search for?"}
 	firstDone := c.ask(t.Context(), a, first)
-	c.sees("submit")
+	c.sees("to choose")
 	secondDone := c.ask(t.Context(), a, second)
 	c.types("y" + enter)
 	(<-firstDone).check(t, "yes")
@@ -437,7 +437,7 @@ func TestTerminalRenders(t *testing.T) {
 		return strings.ToUpper(text)
 	}
 	done := c.ask(t.Context(), a, approval())
-	c.sees("submit")
+	c.sees("to choose")
 	c.types("y" + enter)
 	(<-done).check(t, "yes")
 	if !strings.Contains(c.drawn(), "APPROVE?") {

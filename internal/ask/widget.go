@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"loki/internal/text"
 
@@ -84,6 +85,7 @@ func askWidget(ctx context.Context, q *Question, k *keyboard, out *os.File, envi
 // press passes keys to a program, each when the one before it was acted upon, until one has ended it. What was typed after
 // that stays in the keyboard.
 func press(ctx context.Context, p *tea.Program, k *keyboard) error {
+	var text [][]byte // the keys of the last text
 	for again := false; ; {
 		event, err := k.next(ctx)
 		if err != nil {
@@ -101,16 +103,27 @@ func press(ctx context.Context, p *tea.Program, k *keyboard) error {
 		case counts:
 			p.Send(helped{again})
 			continue
+		case hesitated:
+			p.Send(typed{event, reply})
 		default:
 			continue
 		}
 		select {
 		case r := <-reply:
-			if r == ended {
-				return nil
+			unit := spelled(event)
+			if text = append(text, unit); len(unit) == 0 {
+				text = nil
 			}
-			if r == refused {
-				again = true
+			switch r {
+			case ended:
+				return nil
+			case alone:
+				k.alone = time.Now().Add(hesitation)
+			case refused:
+				for _, unit := range text {
+					k.putAside(unit)
+				}
+				text, again = nil, true
 				k.beWary()
 			}
 		case <-ctx.Done():
@@ -130,6 +143,7 @@ type reaction int
 
 const (
 	taken   reaction = iota
+	alone            // it is the answer if no key follows it
 	refused          // it answers nothing, and what is typed without a pause after it must not, either
 	ended            // it was the last one
 )
@@ -275,25 +289,26 @@ func (w *widget) update(msg tea.Msg) (r reaction, cmd tea.Cmd) {
 }
 
 func (w *widget) updateList(msg tea.Msg) (r reaction, cmd tea.Cmd) {
-	done, other := false, false
+	done := false
 	switch msg := msg.(type) {
 	case tea.KeyPressMsg:
-		done, other, cmd = w.list.press(msg)
+		if reason := w.list.reason(msg.Text); reason != "" {
+			w.typed = reason
+			return taken, w.openField()
+		}
+		done, r = w.list.press(msg)
 	case tea.PasteMsg:
 		w.list.paste(msg.Content)
 	case hesitated:
-		done = w.list.hesitate(msg)
+		done = w.list.hesitate()
 	case helped:
 		if w.list.early = false; msg.again {
 			w.list.fault = w.list.help()
 		}
 	}
-	if other {
-		w.list.early = true
-		return refused, cmd
-	}
+	w.list.early = w.list.early || r == refused
 	if !done {
-		return taken, cmd
+		return r, nil
 	}
 	if row, ok := w.list.selected(); ok && row == ownAnswer && w.list.own() == "" {
 		return taken, w.openField()

@@ -65,8 +65,8 @@ default: {reply: "the end"}
 	}{
 		{"menu", slow("echo new >one.txt"), []string{"-e", "list"}, []step{{"quit: ", "y"}, {"Press one of these keys: e, r, d, c, q\r\n", ""}, {"quit: ", "q"}}, "", "old"},
 		{"menu_executes", slow("echo new >one.txt"), []string{"-e", "list"}, []step{{"quit: ", "e"}}, "", "new\n"},
-		{"permission_refused", writes, []string{"-a", "writer", "x"}, []step{{"Replace the contents|enter submit", "n"}}, "the end", "old"},
-		{"permission_given", writes, []string{"-a", "writer", "x"}, []step{{"Replace the contents|enter submit", "y"}}, "the end", "new"},
+		{"permission_refused", writes, []string{"-a", "writer", "x"}, []step{{"Replace the contents|press ", "n"}}, "the end", "old"},
+		{"permission_given", writes, []string{"-a", "writer", "x"}, []step{{"Replace the contents|press ", "y"}}, "the end", "new"},
 		{"approval_and_input", slow("done"), []string{"-q", "-a", "./mail", "x"}, []step{{"500 people?|type or", "drop\r"}, {"Why?", "too many\r"}}, "dropped: too many", "old"},
 		{"approval_by_digit", slow("done"), []string{"-q", "-a", "./mail", "x"}, []step{{"500 people?|type or", "\r1"}}, "SENT", "old"},
 	} {
@@ -149,11 +149,11 @@ default: {reply: "the end"}
 				"evil/graph.yaml": "name: evil\nstart: work\nnodes:\n  work: {type: script, script: work.sh, sandbox: write, next: done}\n  done: {type: end, output: ended}\n",
 				"evil/work.sh":    "touch made 2>/dev/null\necho '{}'\n",
 			},
-			env: "LOKI_TRUSTED_DIRS=", args: []string{"-m", "builtin:echo", "-a", "./evil", "x"}, steps: []string{app.TrustQuestion + "|enter submit", "run it restricted\r", "ended", ""}, file: "!made",
+			env: "LOKI_TRUSTED_DIRS=", args: []string{"-m", "builtin:echo", "-a", "./evil", "x"}, steps: []string{app.TrustQuestion + "|press ", "run it restricted\r", "ended", ""}, file: "!made",
 		},
 		"plan": {
 			files: map[string]string{"rules.yaml": planRules}, args: []string{"-q", "-m", "builtin:script/rules.yaml", "--plan", "a wish"},
-			steps: []string{"this plan?|enter submit", "no\r", "nothing was run or saved", ""}, file: "!ran",
+			steps: []string{"this plan?|press ", "no\r", "nothing was run or saved", ""}, file: "!ran",
 		},
 		"approval_and_input": {
 			files: map[string]string{"mail/graph.yaml": approval}, args: []string{"-q", "-a", "./mail", "x"},
@@ -161,14 +161,14 @@ default: {reply: "the end"}
 		},
 		"permission": {
 			files: map[string]string{"rules.yaml": writes, "one.txt": "old", "home/config/agents/writer/config.yaml": writer},
-			args:  []string{"-m", "builtin:script/rules.yaml", "-a", "writer", "x"}, steps: []string{"Replace the contents|enter submit", "n\r", "the end", ""}, file: "one.txt", has: "old",
+			args:  []string{"-m", "builtin:script/rules.yaml", "-a", "writer", "x"}, steps: []string{"Replace the contents|press ", "n\r", "the end", ""}, file: "one.txt", has: "old",
 		},
 		"picker_of_clients": {
 			files: map[string]string{"home/config/config.yaml": clients}, args: []string{"--authenticate"}, steps: []string{"Log in to which client?", "\x03"}, status: 130,
 		},
 		"deletion": {
 			files: map[string]string{"home/config/sessions/trip.yaml": session}, args: []string{"-m", "builtin:echo", "--delete-session", "trip"},
-			steps: []string{"Delete session|enter submit", "no\r"}, status: 0, file: "home/config/sessions/trip.yaml", has: "hello",
+			steps: []string{"Delete session|press ", "no\r"}, status: 0, file: "home/config/sessions/trip.yaml", has: "hello",
 		},
 		"menu": {
 			files: map[string]string{"rules.yaml": "default: {reply: 'touch made'}\n"}, args: []string{"-m", "builtin:script/rules.yaml", "-e", "make it"},

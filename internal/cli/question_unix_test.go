@@ -113,7 +113,7 @@ func TestQuestionAboutAttachment(t *testing.T) {
 			cmd.Dir, cmd.Env = dir, append(emptyHome(dir), "TERM=xterm-256color", "NO_COLOR=")
 			x := ptytest.Start(t, 80, cmd)
 			x.Sees("May the model read one.txt?")
-			x.Sees("enter submit")
+			x.Sees("press ")
 			x.Types(key)
 			x.Sees(tt.shows)
 			if status := x.Ends(); status != tt.status {

@@ -38,7 +38,7 @@ func atTerminal(t *testing.T, cmd *exec.Cmd, presses []press, do func()) (shown 
 			switch {
 			case i >= 0 && presses[0].keys == "":
 				do()
-			case i < 0 || !bytes.Contains(seen[place+i:], []byte("submit")):
+			case i < 0 || !bytes.Contains(seen[place+i:], []byte("submit")) && !bytes.Contains(seen[place+i:], []byte("to choose")):
 				i = -1
 			default:
 				_, _ = screen.WriteString(presses[0].keys)

@@ -657,7 +657,7 @@ func TestSentenceAtQuestion(t *testing.T) {
 		answer  string
 	}{
 		"lines": {"NO_COLOR=1", []string{"1) yes"}, []string{"Number", ": "}, "n\r"},
-		"drawn": {"NO_COLOR=", []string{"one moment"}, []string{"enter submit"}, "n"},
+		"drawn": {"NO_COLOR=", []string{"one moment"}, []string{"press "}, "n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -692,7 +692,7 @@ func TestSentenceAtQuestion(t *testing.T) {
 func TestTypedAheadOfQuestions(t *testing.T) {
 	const writes = "rules:\n  - match: {text: write it, turn: 1}\n    tool_calls: [{name: fs_write, arguments: {path: one.txt, contents: new}}]\ndefault: {reply: 'the end'}\n"
 	for name, tt := range map[string]struct{ line, asks, counts, answer, sees string }{
-		"permission": {"write it", "Replace the contents", "enter submit", "n\r", "the end"},
+		"permission": {"write it", "Replace the contents", "press ", "n\r", "the end"},
 		"picker":     {".models builtin", "Which model?", "", "builtin:echo\r", "✓ builtin:echo"},
 		"session":    {".session trip", "last question", "type or", "no\r", "trip"},
 	} {

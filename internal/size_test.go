@@ -23,7 +23,7 @@ var roomLines = map[string]int{
 	"api":          579,
 	"app":          8157,
 	"argc":         1993,
-	"ask":          2000,
+	"ask":          2120,
 	"atomicfile":   311,
 	"audit":        346,
 	"auth":         1145,
@@ -90,7 +90,7 @@ var roomLines = map[string]int{
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 171235,
+	"all": 171330,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -206,11 +206,11 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 // answer waits for a question that matches a regular expression, and until keys count at it, and presses keys.
 func (u *user) answer(question string, keys ...string) {
 	u.t.Helper()
-	pattern := regexp.MustCompile(question)
+	pattern, footer := regexp.MustCompile(question), regexp.MustCompile("enter submit|to choose|press ")
 	u.until("question "+question, func(all string) bool {
 		lines := strings.Split(strings.TrimSuffix(all, "\n"), "\n")
 		end := strings.Join(lines[max(0, len(lines)-12):], "\n")
-		return pattern.MatchString(end) && !strings.Contains(end, "one moment…")
+		return pattern.MatchString(end) && footer.MatchString(end) && !strings.Contains(end, "one moment…")
 	})
 	u.keys(keys...)
 }

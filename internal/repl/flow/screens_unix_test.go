@@ -78,11 +78,11 @@ var screens = []struct {
 	}},
 	{"question", func(u *user) {
 		u.enter("which color")
-		u.sees(`Which color is the hull`, `submit`)
+		u.sees(`Which color is the hull`, `to choose`)
 	}},
 	{"permission", func(u *user) {
 		u.enter("take a note")
-		u.sees(`note.*resin`, `submit`)
+		u.sees(`note.*resin`, `press y`)
 	}},
 	{"interrupted", func(u *user) {
 		u.do(".exit agent")

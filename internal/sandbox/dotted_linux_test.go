@@ -104,3 +104,24 @@ func TestHardLinks(t *testing.T) {
 		}
 	}
 }
+
+// TestStaysARepository: a command cannot have a directory of the user be no repository for a while, in which another one changes its
+// settings.
+func TestStaysARepository(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, false)
+	if !strings.Contains(sandbox.New(w.options).Support().How, "namespaces") {
+		t.Skip("needs namespaces")
+	}
+	for _, path := range []string{"HEAD", "config", "objects/x", "refs/x"} {
+		w.write(t, "src/project/bare/"+path, "mine")
+	}
+	for _, script := range []string{"mv bare/HEAD bare/H", "rm bare/HEAD", "mv bare/objects bare/o", "rm -r bare/refs", "echo x >bare/HEAD"} {
+		if out, err := w.run(t, write, "bash", "-ec", script); err == nil {
+			t.Errorf("%s: %s", script, out)
+		}
+	}
+	if out, err := w.run(t, write, "bash", "-ec", "echo x >bare/objects/y; mkdir bare/refs/heads; mv bare moved"); err != nil {
+		t.Error(err, out)
+	}
+}

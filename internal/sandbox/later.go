@@ -372,6 +372,11 @@ func (w *walk) judge(f *frame, e entry) {
 		return
 	}
 	switch lower := strings.ToLower(e.name); {
+	case f.list.repo && !f.isGit() && !w.after() && slices.Contains([]string{"head", "objects", "refs"}, lower): // it stays a repository
+		if w.hold(&frame{path: join(f.path, e.name)}); lower == "head" {
+			w.protect(f, e.name, "git takes the directory for a repository by it")
+		}
+		return
 	case lower == ".git" && e.kind != fs.ModeDir:
 		w.protect(f, e.name, "git finds its settings by it")
 		return
@@ -418,7 +423,7 @@ func (w *walk) judgeNew(f *frame, e entry) {
 	case !w.after() || w.l.level != Write:
 	case !w.known.has(f.id, name, s.id):
 		f.places = append(f.places, found{name, dotReason, false})
-	case !s.isDir() && s.changed >= w.began:
+	case !s.isDir() && s.changed > w.began:
 		w.changed = append(w.changed, w.named(join(f.path, name)))
 	}
 }
@@ -561,7 +566,7 @@ func (s *survey) replaced(display func(path string) string) []Refusal {
 		now, err := statAt(unix.AT_FDCWD, path)
 		r := Refusal{Access: Noticed, What: "ran while " + display(path) + " was replaced", Reason: "it runs later, and another program did that and the command could write it from then on, or its directory was moved: look at it"}
 		switch {
-		case err == nil && now.id == was && now.links > 1 && !now.isDir() && now.changed >= s.began:
+		case err == nil && now.id == was && now.links > 1 && !now.isDir() && now.changed > s.began:
 			r.What, r.Reason = "ran while "+display(path)+" changed", "it runs later, and another program did that, or it has another name (a hard link) by which the command wrote it: look at it"
 		case err != nil || now.id == was:
 			continue

@@ -1,6 +1,7 @@
 package argc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,13 +13,21 @@ import (
 // Parse reads the tags of a script and runs nothing of it. Code of an earlier [Build] is
 // passed over. The error is an *[Error].
 func Parse(src []byte) (*Script, error) {
-	lines, _, err := generated(src)
+	lines, regions, err := generated(src)
 	if err != nil {
 		return nil, err
 	}
 	r := &reader{script: &Script{Root: &Command{}, functions: make(map[string]bool)}}
 	r.current = r.script.Root
 	for i, l := range lines {
+		_, comment := l.comment()
+		switch below := len(regions) > 0 && l.start > regions[0].start; {
+		case comment || strings.TrimSpace(l.text) == "":
+		case below || strings.Contains(l.text, " --argc-eval "):
+			r.script.Body = true
+		case l.text == "main" || strings.HasPrefix(l.text, `main "$@"`) || strings.HasPrefix(l.text, "main $@"):
+			r.script.Early = cmp.Or(r.script.Early, l.number)
+		}
 		if err := r.line(l, lines[i+1:]); err != nil {
 			return nil, err
 		}

@@ -23,6 +23,10 @@ type Script struct {
 	Root *Command
 	// Binname is the program's name as @meta binname gives it, or empty.
 	Binname string
+	// Body reports whether the script reads its arguments itself and has lines below that.
+	Body bool
+	// Early is the line of the first call of main before the arguments are read, from 1; 0 without one.
+	Early int
 
 	dotenv    string // file of @meta dotenv, or empty
 	inherit   bool   // @meta inherit-flag-options

@@ -11,6 +11,7 @@
 package bashdecl
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,11 +42,16 @@ type Function struct {
 // [Instructions].
 //
 // Errors about tags are an *argc.Error. A function without a description is an error, and
-// so are two functions or properties that would have the same name.
+// so are two functions or properties that would have the same name, and commands that would
+// run before the arguments are read: a script without subcommands has to have a function
+// main, or to read its arguments itself above its commands.
 func Parse(src []byte, stem string) ([]Function, error) {
 	s, err := argc.Parse(src)
 	if err != nil {
 		return nil, err
+	}
+	if s.Early > 0 {
+		return nil, &argc.Error{Line: s.Early, Column: 1, Msg: "main is called before the arguments are read; remove this line, as main is called by itself"}
 	}
 	if len(s.Root.Commands) == 0 {
 		name := stem
@@ -55,6 +61,9 @@ func Parse(src []byte, stem string) ([]Function, error) {
 		f, err := declare(s.Root, name)
 		if err != nil {
 			return nil, err
+		}
+		if s.Root.Function == "" && !s.Body {
+			return nil, errors.New("no function main: its commands would run before the arguments are read; put the commands into main() { ... }")
 		}
 		return []Function{f}, nil
 	}

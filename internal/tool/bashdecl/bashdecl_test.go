@@ -112,7 +112,7 @@ func TestAgent(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	list, err := bashdecl.Parse([]byte("# @describe d\n# @meta binname other-name\n"), "stem")
+	list, err := bashdecl.Parse([]byte("# @describe d\n# @meta binname other-name\nmain() { :; }\n"), "stem")
 	if err != nil || list[0].Tool.Name != "other_name" {
 		t.Error(list, err)
 	}
@@ -127,12 +127,38 @@ func TestErrors(t *testing.T) {
 		{"tool", "main() { :; }", "line 1, column 1: function stem has no description; write one after @describe"},
 		{"command", "\n# @cmd\nf() { :; }", "line 2, column 1: function f has no description; write one after @cmd"},
 		{"functions", "# @cmd a\n_instructions() { :; }\n# @cmd b\n-instructions() { :; }", "line 3, column 1: two functions are called _instructions"},
-		{"properties", "# @describe d\n# @option --a-b\n# @option --a_b\n", "line 3, column 1: --a-b and --a_b are both property a_b"},
+		{"properties", "# @describe d\n# @option --a-b\n# @option --a_b\nmain() { :; }\n", "line 3, column 1: --a-b and --a_b are both property a_b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := bashdecl.Parse([]byte(tt.script), "stem")
 			if _, ok := errors.AsType[*argc.Error](err); !ok || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestBody checks that no command of a script would run before its arguments are read.
+func TestBody(t *testing.T) {
+	const tags, body = "# @describe Remove a directory\n# @option --dir!\n", "rm -rf ~/$argc_dir\n"
+	const eval, code = "eval \"$(argc --argc-eval \"$0\" \"$@\")\"\n", "# ARGC-BUILD {\n# ARGC-BUILD }\n"
+	for _, tt := range []struct{ name, script, want string }{
+		{"body", tags + body, "no function main"},
+		{"body_above_code", tags + body + code, "no function main"},
+		{"body_above_eval", tags + body + eval + "\n# that was it\n", "no function main"},
+		{"other_function", tags + "run() { " + body + "}\n" + eval, "no function main"},
+		{"body_below_eval", tags + eval + body, ""},
+		{"body_below_code", tags + code + body, ""},
+		{"eval_in_condition", tags + "if true; then\n  " + eval + "fi\n" + body, ""},
+		{"main", tags + "main() { " + body + "}\n", ""},
+		{"main_called", tags + "main() {\n" + body + "}\nmain \"$@\"\n", "line 6, column 1: main is called before the arguments are read"},
+		{"main_called_above_code", tags + "main() {\n" + body + "}\nmain\n" + code, "line 6, column 1: main is called"},
+		{"commands", "set -e\n# @cmd Remove a directory\n# @option --dir!\nremove() { " + body + "}\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := bashdecl.Parse([]byte(tt.script), "stem")
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
@@ -179,7 +205,7 @@ func TestArgs(t *testing.T) {
 // TestArgsNumbers checks that nothing but numbers reaches options for numbers: arithmetic in
 // bash runs the commands in any other text.
 func TestArgsNumbers(t *testing.T) {
-	list, err := bashdecl.Parse([]byte("# @describe x\n# @option --how-often <INT>\n# @option --ratio <NUM>\n# @option --each* <INT>\n"), "x")
+	list, err := bashdecl.Parse([]byte("# @describe x\n# @option --how-often <INT>\n# @option --ratio <NUM>\n# @option --each* <INT>\nmain() { :; }\n"), "x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func linkTarget(file string) (target string, linked bool) {
 
 // format is the version of cached summaries. It changes with their format, and
 // with how sources are read.
-const format = "5"
+const format = "6"
 
 func (s *script) sum(src []byte) string {
 	h := sha256.New()

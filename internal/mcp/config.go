@@ -69,6 +69,7 @@ type Server struct {
 // File is the content of mcp.json. The zero File has no servers.
 type File struct {
 	Path     string
+	Key      string   // the member that lists the servers
 	Servers  []Server // in the order of the file
 	Warnings []Warning
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loki/internal/environ"
+	"loki/internal/fault"
 	"loki/internal/process"
 	"loki/internal/text"
 )
@@ -20,11 +21,14 @@ type Code struct {
 
 // TakingCode returns the ids of the servers that take code from the workspace of o, or from a directory in it. Secrets are not looked up.
 func (f *File) TakingCode(o *Options) (ids []string) {
+	unlocked := *o
+	unlocked.Secrets = func(name string) (string, error) { return "{{" + name + "}}", nil }
 	for _, s := range f.Servers {
-		if s.Err != nil || s.Disabled {
+		r, err := s.resolve(&unlocked)
+		if s.Err != nil || s.Disabled || err != nil {
 			continue
 		}
-		if at, err := (resolved{Server: s}).place(o); err == nil && len(at.code) > 0 {
+		if at, err := r.place(o); err == nil && len(at.code) > 0 {
 			ids = append(ids, s.ID)
 		}
 	}
@@ -46,6 +50,9 @@ type placed struct {
 // workspace, and one with a cwd there; whether it may take the code is for the caller to decide.
 func (r resolved) place(o *Options) (placed, error) {
 	p := placed{dir: r.Dir, args: r.Args, env: environ.Merge(o.Child.Environ, r.Env)}
+	if err := r.oneProgram(o, p.env); err != nil {
+		return p, err
+	}
 	if o.Own == nil || o.Dir == "" || r.Type != Stdio {
 		if p.dir == "" {
 			p.dir = o.Dir
@@ -106,6 +113,22 @@ func (r resolved) place(o *Options) (placed, error) {
 	}
 	p.env = environ.Merge(p.env, set, "OLDPWD", "INIT_CWD")
 	return p, nil
+}
+
+// oneProgram returns an error if the command is a whole command line: it is not a program, and its first word is one.
+func (r resolved) oneProgram(o *Options, env []string) error {
+	words := strings.Fields(r.redact(r.Command))
+	w := workspace{base: o.Dir}
+	w.base = w.path(r.Dir)
+	there := func(name string) bool {
+		path, err := process.Find(name, env)
+		return err == nil && exists(w.path(path))
+	}
+	if r.Type != Stdio || len(words) < 2 || there(r.Command) || !there(words[0]) {
+		return nil
+	}
+	return fault.New(fault.Config, "%s: server %q: the command %q is a whole command line; command is one program, and the rest belongs in args", r.file, r.ID, text.OneLine(r.redact(r.Command), 200)).
+		WithHint(`"command": "%s", "args": ["%s"]`, words[0], strings.Join(words[1:], `", "`))
 }
 
 // workspace is the directory that a model writes in, as the words of an entry lead there.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"loki/internal/environ"
+	"loki/internal/fault"
 )
 
 // TestPlace checks the directories and arguments of servers in a workspace WS with the files made here.
@@ -103,5 +104,36 @@ func TestPlace(t *testing.T) {
 				t.Errorf("environment %q", got.env)
 			}
 		})
+	}
+}
+
+// TestCommandLine checks that a whole command line in the place of a program is an error, and no code of the workspace.
+func TestCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"npx", "my server"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := &Options{Dir: dir, Child: environ.Child{Environ: []string{"PATH=" + dir}}, Own: func(string) (string, error) { return t.TempDir(), nil }}
+	for command, want := range map[string]string{
+		"npx -y @x/server": `"command": "npx", "args": ["-y", "@x/server"]`,
+		"./npx -y":         `"command": "./npx", "args": ["-y"]`,
+		"my server":        "",
+		"./my server":      "",
+		"none -y @x/s":     "",
+	} {
+		s := Server{ID: "x", Type: Stdio, Command: command, slug: "x"}
+		_, err := resolved{Server: s}.place(o)
+		if (err == nil) != (want == "") || fault.HintOf(err) != want {
+			t.Errorf("%s: %v, hint %q", command, err, fault.HintOf(err))
+		}
+		if f := (File{Servers: []Server{s}}); want != "" && f.TakingCode(o) != nil {
+			t.Errorf("%s takes code", command)
+		}
+	}
+	f := File{Servers: []Server{{ID: "x", Type: Stdio, Command: "${workspaceFolder}/my server", slug: "x"}}}
+	if !slices.Equal(f.TakingCode(o), []string{"x"}) {
+		t.Error("a program in the workspace takes no code")
 	}
 }

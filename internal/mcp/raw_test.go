@@ -156,13 +156,13 @@ func TestWords(t *testing.T) {
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	f, err := Parse("mcp.json", []byte(`{"mcpServers":{
-		"a":{"command":"${BIN}/x","args":["${A}","${NONE:-d}","${NONE}","$A"],"env":{"P":"/x:${A}","Q":"${NONE}","R":"${NONE:-}"},"cwd":"${A:-b}"},
+		"a":{"command":"${BIN}/x","args":["${A}","${NONE:-d}","${NONE}","$A"],"env":{"P":"/x:${A}","Q":"${NONE}","R":"${NONE:-}","S":"${env:NONE}","T":"${env:BIN}","U":"${workspaceFolder}","V":"${workspaceFolder}/${env:BIN}"},"cwd":"${A:-b}"},
 		"b":{"url":"https://${A}.example.com","headers":{"Authorization":"Bearer ${A}"}},
 		"c":{"url":"https://example.com","headers":{"X-Key":"${NONE}"}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Getenv: func(name string) (string, bool) {
+	o := &Options{Dir: "/ws", Getenv: func(name string) (string, bool) {
 		v, ok := map[string]string{"A": "one{{S}}", "BIN": "/bin"}[name]
 		return v, ok
 	}}
@@ -171,7 +171,7 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal([]any{r.Command, r.Args, r.Env, r.Dir})
-	if want := `["/bin/x",["one{{S}}","d","${NONE}","$A"],{"P":"/x:one{{S}}","R":""},"one{{S}}"]`; string(got) != want {
+	if want := `["/bin/x",["one{{S}}","d","${NONE}","$A"],{"P":"/x:one{{S}}","R":"","T":"/bin","U":"/ws","V":"/ws//bin"},"one{{S}}"]`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if r, err = f.Servers[1].resolve(o); err != nil || r.URL != "https://one{{S}}.example.com" || r.Headers["Authorization"] != "Bearer one{{S}}" || strings.Contains(r.redact("one{{S}}"), "one") {

@@ -11,8 +11,10 @@ import (
 	"maps"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -48,7 +50,7 @@ func Read(path string) (*File, error) {
 // Parse reads the text of mcp.json; path is for messages.
 func Parse(path string, text []byte) (*File, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors on Windows
-	f := &File{Path: path}
+	f := &File{Path: path, Key: "mcpServers"}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return f, nil
 	}
@@ -60,13 +62,17 @@ func Parse(path string, text []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	named := func(m member) bool { return m.name == f.Key }
+	if !slices.ContainsFunc(root, named) {
+		f.Key = "servers" // of VS Code
+	}
 	found := false
 	for _, m := range root {
-		if m.name != "mcpServers" {
+		if !named(m) {
 			continue // settings of other programs
 		}
 		if found {
-			return nil, r.errorAt(m.offset, "mcpServers appears twice")
+			return nil, r.errorAt(m.offset, "%s appears twice", f.Key)
 		}
 		found = true
 		if err := r.servers(m); err != nil {
@@ -167,7 +173,7 @@ func (r *reader) warn(offset int, format string, args ...any) {
 func (r *reader) servers(m member) error {
 	entries, ok := members(m.value, m.start)
 	if !ok {
-		return r.errorAt(m.start, "mcpServers is not an object")
+		return r.errorAt(m.start, "%s is not an object", m.name)
 	}
 	seen := make(map[string]bool, len(entries))
 	for _, e := range entries {
@@ -187,18 +193,22 @@ func (r *reader) servers(m member) error {
 	return nil
 }
 
+// foreign is a reference to what only other programs have, such as an answer of their user.
+var foreign = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{(input|command|config):[^}"]*\}`) })
+
 // draft is a server while its members are read.
 type draft struct {
 	server *Server
 	at     map[string]int // offsets of the members that were read
-	typed  bool
 }
 
 // keys are the members of a server, each with its reader.
 func keys() map[string]func(e *draft, value json.RawMessage) error {
 	return map[string]func(e *draft, value json.RawMessage) error{
 		"type": func(e *draft, v json.RawMessage) error {
-			e.typed = true
+			if slices.Contains([]string{`"streamable-http"`, `"streamableHttp"`}, string(v)) { // of other programs
+				v = json.RawMessage(`"http"`)
+			}
 			return oneOf(v, &e.server.Type, Stdio, HTTP, SSE)
 		},
 		"command": func(e *draft, v json.RawMessage) error { return readText(v, &e.server.Command) },
@@ -262,7 +272,7 @@ func (r *reader) server(s *Server, m member) error {
 			continue
 		}
 		if _, twice := e.at[field.name]; twice {
-			first = cmpOr(first, r.errorAt(field.offset, "server %q: %q appears twice", s.ID, field.name))
+			first = cmp.Or[error](first, r.errorAt(field.offset, "server %q: %q appears twice", s.ID, field.name))
 			continue
 		}
 		e.at[field.name] = field.offset
@@ -270,8 +280,11 @@ func (r *reader) server(s *Server, m member) error {
 			delete(e.at, field.name) // as if it were missing
 			continue
 		}
+		if ref := foreign().FindString(string(field.value)); ref != "" {
+			r.warn(field.start, "server %q: %s has %s, which is passed on as it is: Loki knows {{NAME}} for a secret of the vault, ${NAME} for a variable, and ${%s}", s.ID, field.name, ref, workspaceFolder)
+		}
 		if err := read(e, field.value); err != nil {
-			first = cmpOr(first, r.errorAt(field.start, "server %q: %s %v", s.ID, field.name, err))
+			first = cmp.Or[error](first, r.errorAt(field.start, "server %q: %s %v", s.ID, field.name, err))
 		}
 	}
 	if first != nil {
@@ -280,18 +293,11 @@ func (r *reader) server(s *Server, m member) error {
 	return r.check(e, m.offset)
 }
 
-func cmpOr(err error, other *fault.Error) error {
-	if err != nil {
-		return err
-	}
-	return other
-}
-
 // check completes the type and reports members that do not fit it.
 func (r *reader) check(e *draft, offset int) error {
 	s := e.server
 	has := func(key string) bool { _, ok := e.at[key]; return ok }
-	if !e.typed {
+	if !has("type") {
 		switch {
 		case has("command") && has("url"):
 			return r.errorAt(e.at["url"], "server %q has both a command and a url", s.ID)

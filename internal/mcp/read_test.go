@@ -98,8 +98,9 @@ func TestParseFileErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"syntax", "{\n  \"mcpServers\": {,}\n}", "mcp.json:2:18:"},
 		{"cut_off", `{"mcpServers": {`, "mcp.json:1:1"},
-		{"no_servers", `{"servers": {}}`, "mcpServers is missing"},
+		{"no_servers", `{"inputs": []}`, "mcpServers is missing"},
 		{"list", `{"mcpServers": []}`, "mcpServers is not an object"},
+		{"list_of_other_name", `{"servers": []}`, "servers is not an object"},
 		{"double_id", `{"mcpServers": {"a": {"command":"x"}, "a": {"command":"x"}}}`, `server "a" appears twice`},
 		{"no_object", `[]`, "not an object"},
 		{"not_utf8", "{\"\xff\"}", "not UTF-8"},
@@ -132,6 +133,23 @@ func TestUnknownMembersWarn(t *testing.T) {
 	}
 	if f.Servers[0].Err != nil {
 		t.Error(f.Servers[0].Err)
+	}
+}
+
+// TestOtherPrograms reads what configurations of other programs have.
+func TestOtherPrograms(t *testing.T) {
+	f := parse(t, `{"inputs": [], "servers": {
+		"a": {"type": "streamable-http", "url": "https://a.example/mcp", "headers": {"X": "${input:token} ${env:HOME}"}},
+		"b": {"type": "streamableHttp", "url": "https://b.example/mcp"},
+		"c": {"command": "sh", "args": ["-c", "echo ${HOME:0:1} ${X:-y} ${workspaceFolder}"]}}}`)
+	if len(f.Servers) != 3 || f.Servers[0].Type != mcp.HTTP || f.Servers[1].Type != mcp.HTTP || f.Servers[0].Err != nil || f.Servers[1].Err != nil {
+		t.Errorf("%+v", f.Servers)
+	}
+	if len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0].String(), `server "a": headers has ${input:token}, which is passed on as it is`) {
+		t.Errorf("warnings %v", f.Warnings)
+	}
+	if f = parse(t, `{"servers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "x"}}}`); !slices.Equal(f.IDs(), []string{"b"}) {
+		t.Errorf("ids %v", f.IDs())
 	}
 }
 

@@ -123,8 +123,13 @@ func (s Server) credentials(getenv func(name string) (string, bool)) map[string]
 	return found
 }
 
-// variable is a reference to a variable of the user's environment, ${NAME} or ${NAME:-otherwise}.
-var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}`) })
+// workspaceFolder is the name by which entries refer to the workspace, as in other programs.
+const workspaceFolder = "workspaceFolder"
+
+// variable is a reference to a variable of the user's environment, ${NAME}, ${env:NAME} or ${NAME:-otherwise}.
+var variable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}`)
+})
 
 // variables returns text with the references to variables replaced. One that is not set and has no other value is an error in
 // an address or a header, and stays as it is elsewhere: scripts in arguments have references of their own.
@@ -135,6 +140,8 @@ func (r *resolved) variables(key, text string, o *Options) (string, error) {
 		m := variable().FindStringSubmatch(ref)
 		v, ok := o.getenv(m[1])
 		switch {
+		case ref == "${"+workspaceFolder+"}":
+			return cmp.Or(o.Dir, ".")
 		case m[2] != "" && v == "":
 			return m[3]
 		case ok:
@@ -152,13 +159,12 @@ func (r *resolved) variables(key, text string, o *Options) (string, error) {
 }
 
 // passedOn returns the variable of the user's environment that an entry of env passes on:
-// the one that it names as ${NAME}.
+// the one that it names as ${NAME} or ${env:NAME}.
 func passedOn(v string) (name string, ok bool) {
-	if name, ok = strings.CutPrefix(v, "${"); !ok {
-		return "", false
+	if m := variable().FindStringSubmatch(v); m != nil && m[0] == v && m[2] == "" && v != "${"+workspaceFolder+"}" {
+		return m[1], true
 	}
-	name, ok = strings.CutSuffix(name, "}")
-	return name, ok && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+	return "", false
 }
 
 func (o *Options) getenv(name string) (string, bool) {

@@ -50,6 +50,7 @@ func FuzzChoose(f *testing.F) {
 // FuzzMerge merges any two files of servers: the result is read again, and merging is idempotent.
 func FuzzMerge(f *testing.F) {
 	f.Add(`{"mcpServers": {"a": {"command": "x"}}}`, `{"mcpServers": {"a": {"command": "y"}, "b": {"url": "z"}}}`)
+	f.Add(`{"servers": {"a": {"command": "x"}}}`, `{"mcpServers": {"b": {"url": "z"}}}`)
 	f.Add(``, `{"mcpServers": {"a": {"command": "x", "env": {"N": 1e400}}}}`)
 	f.Add("\ufeff{\"mcpServers\": {}}", `{"mcpServers": {"": {"command": "x"}}}`)
 	f.Add(`{"mcpServers": {"a": {"command": "x", "disabled": false}}, "x": [1.0, 18446744073709551615]}`, `{"mcpServers": {"a-remote": {"command": "x"}, "a": {"command": "x"}}}`)

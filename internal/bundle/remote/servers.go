@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 // servers is the content of mcp.json.
 type servers struct {
 	doc  *value.Object // the whole file
+	key  string        // the member that has the list
 	list *value.Object // by name, in the order of the file
 }
 
@@ -28,16 +30,12 @@ func parseServers(path string, data []byte) (servers, *mcp.File, error) {
 	if err != nil {
 		return servers{}, nil, err
 	}
-	data = bytes.TrimSpace(text.Unmarked(data))
-	if len(data) == 0 {
-		data = []byte("{}")
-	}
-	doc, err := value.ParseJSON(data)
+	doc, err := value.ParseJSON([]byte(cmp.Or(string(bytes.TrimSpace(text.Unmarked(data))), "{}")))
 	if err != nil {
 		return servers{}, nil, fault.Wrap(fault.Config, err, "%s", path)
 	}
-	s := servers{doc: doc.AsObject(), list: value.ObjectOf()}
-	if list, ok := s.doc.Get("mcpServers"); ok {
+	s := servers{doc: doc.AsObject(), key: parsed.Key, list: value.ObjectOf()}
+	if list, ok := s.doc.Get(s.key); ok {
 		s.list = list.AsObject()
 	}
 	return s, parsed, nil
@@ -55,7 +53,7 @@ func readServers(path string) (servers, error) {
 
 // text returns the file, the same for the same servers.
 func (s servers) text() string {
-	return s.doc.Merge(value.ObjectOf(value.Member{Name: "mcpServers", Value: s.list.Value()})).Value().Lines() + "\n"
+	return s.doc.Merge(value.ObjectOf(value.Member{Name: s.key, Value: s.list.Value()})).Value().Lines() + "\n"
 }
 
 // write replaces the file at path. A new one can be read by its owner only, as keys may stand in it.

@@ -98,16 +98,9 @@ func (a *App) knowledgeModel(id string, of catalog.Type) (catalog.Model, error) 
 // modelIDs lists the models of a type, those of the program first.
 func (a *App) modelIDs(of catalog.Type) []string {
 	ids := a.Catalog.IDs(of)
-	slices.SortStableFunc(ids, func(a, b string) int {
-		own := func(id string) int {
-			if strings.HasPrefix(id, config.TypeBuiltin+":") {
-				return 0
-			}
-			return 1
-		}
-		return own(a) - own(b)
-	})
-	return ids
+	own := func(id string) bool { return strings.HasPrefix(id, config.TypeBuiltin+":") }
+	others := slices.DeleteFunc(slices.Clone(ids), own)
+	return append(slices.DeleteFunc(ids, func(id string) bool { return !own(id) }), others...)
 }
 
 // unable is the error for a model whose client cannot do what its type says.
@@ -332,10 +325,10 @@ func (a *App) NewBase(ctx context.Context, events event.Scope, asker ask.Asker, 
 	}
 	defaults := rag.Defaults(m)
 	if set.ChunkSize == 0 {
-		set.ChunkSize = q.number(ctx, "Chunk size, in characters", cfg.RAGChunkSize, defaults.ChunkSize)
+		set.ChunkSize = q.number(ctx, "Chunk size, in characters", cfg.RAGChunkSize, defaults.ChunkSize, rag.CheckChunkSize)
 	}
 	if set.ChunkOverlap < 0 {
-		set.ChunkOverlap = q.number(ctx, "Overlap of chunks, in characters", cfg.RAGChunkOverlap, rag.DefaultOverlap(set.ChunkSize))
+		set.ChunkOverlap = q.number(ctx, "Overlap of chunks, in characters", cfg.RAGChunkOverlap, rag.DefaultOverlap(set.ChunkSize), func(int) error { return nil })
 	}
 	set.TopK = cmp.Or(set.TopK, cfg.RAGTopK, defaults.TopK)
 	set.RerankerModel = cmp.Or(set.RerankerModel, *cmp.Or(cfg.RAGRerankerModel, new("")))
@@ -347,7 +340,7 @@ func (a *App) NewBase(ctx context.Context, events event.Scope, asker ask.Asker, 
 		}
 		set.RerankerModel = m.ID
 	}
-	return set, cmp.Or(q.err, set.Validate())
+	return set, cmp.Or(q.err, rag.CheckChunkSize(set.ChunkSize), set.Validate())
 }
 
 // quiz asks the user about settings, up to the first question that is not answered.
@@ -366,7 +359,7 @@ func (q *quiz) ask(ctx context.Context, question ask.Question) string {
 	return answer
 }
 
-// model returns the embedding model that the user chooses.
+// model returns the embedding model that the user chooses. The default is that of the program, which is always there.
 func (q *quiz) model(ctx context.Context, a *App) string {
 	var options []string
 	for _, id := range a.modelIDs(catalog.Embedding) {
@@ -376,12 +369,12 @@ func (q *quiz) model(ctx context.Context, a *App) string {
 		}
 		options = append(options, id+" "+m.Description())
 	}
-	chosen, _, _ := strings.Cut(q.ask(ctx, ask.Question{Kind: ask.Select, Text: "Embedding model", Options: options}), " ")
+	chosen, _, _ := strings.Cut(q.ask(ctx, ask.Question{Kind: ask.Select, Text: "Embedding model", Options: options, Default: options[0], HasDefault: true}), " ")
 	return chosen
 }
 
-// number returns the configured number, else what the user says, else the default.
-func (q *quiz) number(ctx context.Context, text string, configured *int, otherwise int) int {
+// number returns the configured number, else what the user says and check has no error for, else the default.
+func (q *quiz) number(ctx context.Context, text string, configured *int, otherwise int, check func(int) error) int {
 	if configured != nil {
 		return *configured
 	}
@@ -389,10 +382,11 @@ func (q *quiz) number(ctx context.Context, text string, configured *int, otherwi
 		return otherwise
 	}
 	answer := q.ask(ctx, ask.Question{Kind: ask.Line, Text: text, Default: strconv.Itoa(otherwise), HasDefault: true, Validate: func(answer string) error {
-		if n, err := strconv.Atoi(answer); err != nil || n < 0 {
+		n, err := strconv.Atoi(answer)
+		if err != nil || n < 0 {
 			return errors.New("a whole number is needed")
 		}
-		return nil
+		return check(n)
 	}})
 	n, err := strconv.Atoi(answer)
 	if err != nil && q.err == nil {

@@ -15,6 +15,7 @@ import (
 	"loki/internal/catalog"
 	"loki/internal/fault"
 	"loki/internal/graph"
+	"loki/internal/rag"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 	"loki/internal/trust"
@@ -267,8 +268,8 @@ func (v *validator) knowledge() {
 		v.knowledgeModel(n, "reranker_model", n.RAG.RerankerModel, catalog.Reranker)
 		size, overlap := n.RAG.ChunkSize, n.RAG.ChunkOverlap
 		switch {
-		case size != nil && *size == 0:
-			v.err(graph.RuleZeroLimit, n, "chunk_size", "", "chunk_size is 0, so there is nothing to search")
+		case size != nil && rag.CheckChunkSize(*size) != nil:
+			v.err(graph.RuleZeroLimit, n, "chunk_size", "", "%v", rag.CheckChunkSize(*size))
 		case size != nil && overlap != nil && *overlap >= *size:
 			v.err(graph.RuleZeroLimit, n, "chunk_overlap", "5 % of chunk_size is usual", "chunk_overlap has to be less than chunk_size")
 		}

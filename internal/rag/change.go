@@ -45,6 +45,9 @@ func ParseChange(pairs string) (Change, error) {
 		if err := parse(list[i].field(&c.to), text); err != nil {
 			return Change{}, fault.New(fault.Usage, "%s: %v", name, err)
 		}
+		if err := CheckChunkSize(c.to.ChunkSize); name == "chunk_size" && text != "" && err != nil {
+			return Change{}, fault.New(fault.Usage, "%v", err)
+		}
 		if c.said[name] = text != ""; !c.said[name] {
 			assign(list[i].field(&c.to), list[i].field(&Settings{TopK: DefaultTopK}))
 		}

@@ -133,7 +133,7 @@ func TestEvaluate(t *testing.T) {
 
 func TestEvaluateNeedsTheIndex(t *testing.T) {
 	b, _, base := given(t, [][]rag.Match{nil}, nil, nil)
-	for _, pairs := range []string{"chunk_size=20"} {
+	for _, pairs := range []string{"chunk_size=200"} {
 		set, err := changed(t, b.set, b.Models, pairs)
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,17 @@ const (
 	DefaultTopK      = 5
 )
 
+// minChunkSize is how many characters a chunk has at least that a user asks for: an index of smaller ones is many times as large as the documents.
+const minChunkSize = 100
+
+// CheckChunkSize returns an error with code Config unless a user may ask for chunks of size characters.
+func CheckChunkSize(size int) error {
+	if size < minChunkSize {
+		return fault.New(fault.Config, "chunk_size must be at least %d characters, not %d", minChunkSize, size)
+	}
+	return nil
+}
+
 // Defaults returns the settings of a knowledge base with the given embedding model and without documents.
 func Defaults(m Embedder) Settings {
 	size := cmp.Or(m.ChunkSize, DefaultChunkSize)

@@ -124,7 +124,7 @@ func TestSet(t *testing.T) {
 		{"chunk_overlap=20,chunk_size=200", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 200, 20 })},
 		{"chunk_size=", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 2000, 100 })},
 		{"chunk_size=,embedding_model=wide:model", with(func(s *rag.Settings) { s.EmbeddingModel, s.ChunkSize, s.ChunkOverlap = "wide:model", 800, 40 })},
-		{"chunk_size=,chunk_size=40", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 40, 2 })},
+		{"chunk_size=,chunk_size=100", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 100, 5 })},
 		{"chunk_overlap=null", base},
 		{"chunk_overlap=,chunk_size=200", with(func(s *rag.Settings) { s.ChunkSize, s.ChunkOverlap = 200, 10 })},
 		{"chunk_overlap=,chunk_overlap=7", with(func(s *rag.Settings) { s.ChunkOverlap = 7 })},
@@ -152,6 +152,8 @@ func TestSet(t *testing.T) {
 		{"", `"" is not a setting`, "write KEY=VALUE, such as top_k=8", fault.Usage},
 		{"top_k=many", `top_k: "many" is not a whole number`, "", fault.Usage},
 		{"threshold=Inf", `threshold: "Inf" is not a number`, "", fault.Usage},
+		{"top_k=5,chunk_size=99", "chunk_size must be at least 100 characters, not 99", "", fault.Usage},
+		{"chunk_size=-1", "chunk_size must be at least 100 characters, not -1", "", fault.Usage},
 		{"reranker_model=nope", `there is no reranker "nope"`, "", fault.NotFound},
 		{"embedding_model=nope", `there is no embedding model "nope"`, "", fault.NotFound},
 		{"top_k=0", "top_k must be at least 1, not 0", "", fault.Config},
@@ -167,7 +169,7 @@ func TestSameChunks(t *testing.T) {
 	base := rag.Settings{EmbeddingModel: "a:b", ChunkSize: 100, ChunkOverlap: 5, TopK: 5}
 	for pairs, want := range map[string]bool{
 		"top_k=9,reranker_model=x,threshold=.1": true,
-		"embedding_model=c:d":                   false, "chunk_size=90,chunk_overlap=5": false, "chunk_overlap=6": false,
+		"embedding_model=c:d":                   false, "chunk_size=110,chunk_overlap=5": false, "chunk_overlap=6": false,
 	} {
 		if other, err := changed(t, base, known{}, pairs); err != nil || base.SameChunks(other) != want {
 			t.Errorf("%s: %v, %v", pairs, !want, err)

@@ -7,7 +7,7 @@ import "testing"
 func TestKnowledge(t *testing.T) {
 	t.Parallel()
 	rules := "rules:\n  - match: {text: resin}\n    reply: With resin.\n" + answers
-	u := begin(t, setup{rules: rules, rows: 80, config: "rag_embedding_model: builtin:hash\n", files: map[string]string{
+	u := begin(t, setup{rules: rules, rows: 80, files: map[string]string{
 		"boats.md":  "A leaking hull is dried and sealed with resin.\n",
 		"trains.md": "Trains leave from platform nine.\n",
 	}})
@@ -15,6 +15,7 @@ func TestKnowledge(t *testing.T) {
 	u.answer(`(?i)(document|source)`)
 	u.typed("boats.md")
 	u.keys("Enter")
+	u.answer(`Embedding model`, "Enter")
 	u.answer(`Chunk size`, "Enter")
 	u.answer(`(?i)overlap`, "Enter")
 	u.idle(before + 1)

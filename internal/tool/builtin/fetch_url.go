@@ -46,12 +46,23 @@ func address(text string) (*url.URL, error) {
 }
 
 // fetcher is a native tool that fetches what is at an address.
-type fetcher struct{ native }
+type fetcher struct {
+	native
+	never func(host string) bool // reports whether no request to a host is ever made
+}
 
 var _ tool.Reacher = (*fetcher)(nil)
 
 // Host implements [tool.Reacher].
 func (f *fetcher) Host(call tool.Call) string {
+	if host := f.named(call); !f.never(host) {
+		return host
+	}
+	return ""
+}
+
+// named returns the host that a call names, empty without one.
+func (f *fetcher) named(call tool.Call) string {
 	args, err := arguments[urlArgs](call, f.params)
 	if err != nil {
 		return ""
@@ -84,33 +95,42 @@ func stay(at *url.URL, next func(*http.Request, []*http.Request) error) func(*ht
 	}
 }
 
-func (b *base) fetchURLViaCurl() tool.Tool {
+// newFetcher returns the tool that fetches pages by fetch.
+func newFetcher(name, description string, never func(host string) bool, fetch func(context.Context, *url.URL) (string, error)) tool.Tool {
 	params := []param{{name: "url", kind: "string", description: "The address of the page, with http or https."}}
 	return &fetcher{native{
-		name:        "fetch_url_via_curl",
-		description: "Fetch a page or text file from the web. Web pages are returned as Markdown without pictures.",
-		params:      params,
-		hints:       tool.Hints{ReadOnly: true, Timeout: fetchTimeout},
+		name: name, description: description, params: params, hints: tool.Hints{ReadOnly: true, Timeout: fetchTimeout},
 		run: function(params, func(ctx context.Context, args urlArgs, _ tool.Call) (string, error) {
 			u, err := address(args.URL)
 			if err != nil {
 				return "", err
 			}
-			text, err := b.fetch(ctx, u)
-			if err != nil && ctx.Err() != nil {
-				return "", context.Cause(ctx)
-			}
-			if err != nil {
-				return "", fmt.Errorf("fetching %s: %w", u.Redacted(), web.Reason(err))
-			}
-			return text, nil
+			return fetch(ctx, u)
 		}),
-	}}
+	}, never}
 }
+
+func (b *base) fetchURLViaCurl() tool.Tool {
+	const description = "Fetch a page or text file from the web. Web pages are returned as Markdown without pictures."
+	never := func(host string) bool { return b.allowed().Never(host) }
+	return newFetcher("fetch_url_via_curl", description, never, func(ctx context.Context, u *url.URL) (string, error) {
+		text, err := b.fetch(ctx, u)
+		if err != nil && ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		if err != nil {
+			return "", fmt.Errorf("fetching %s: %w", u.Redacted(), web.Reason(err))
+		}
+		return text, nil
+	})
+}
+
+// allowed returns the private addresses that may be fetched.
+func (b *base) allowed() web.Allowed { return web.ParseAllowed(b.Getenv("LOKI_FETCH_ALLOW")) }
 
 // fetch gets a page as text.
 func (b *base) fetch(ctx context.Context, u *url.URL) (string, error) {
-	client := web.New(b.Getenv, web.ParseAllowed(b.Getenv("LOKI_FETCH_ALLOW")))
+	client := web.New(b.Getenv, b.allowed())
 	defer client.CloseIdleConnections()
 	client.CheckRedirect = stay(u, client.CheckRedirect)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -147,23 +167,14 @@ func (b *base) fetch(ctx context.Context, u *url.URL) (string, error) {
 }
 
 func (b *base) fetchURLViaJina() tool.Tool {
-	params := []param{{name: "url", kind: "string", description: "The address of the page, with http or https."}}
-	return &fetcher{native{
-		name:        "fetch_url_via_jina",
-		description: "Fetch a page from the web through the Jina reader, which also runs the scripts of the page, and return its content as Markdown.",
-		params:      params,
-		hints:       tool.Hints{ReadOnly: true, Timeout: fetchTimeout},
-		run: function(params, func(ctx context.Context, args urlArgs, _ tool.Call) (string, error) {
-			u, err := address(args.URL)
-			if err != nil {
-				return "", err
-			}
-			r := request{service: "Jina", url: cmp.Or(b.Services.Jina, "https://r.jina.ai") + "/" + u.String(), header: map[string]string{}}
-			if key := b.Getenv("JINA_API_KEY"); key != "" {
-				r.header["Authorization"], r.secrets = "Bearer "+key, []string{key}
-			}
-			data, err := b.do(ctx, r)
-			return string(data), err
-		}),
-	}}
+	const description = "Fetch a page from the web through the Jina reader, which also runs the scripts of the page, and return its content as Markdown."
+	never := func(string) bool { return false }
+	return newFetcher("fetch_url_via_jina", description, never, func(ctx context.Context, u *url.URL) (string, error) {
+		r := request{service: "Jina", url: cmp.Or(b.Services.Jina, "https://r.jina.ai") + "/" + u.String(), header: map[string]string{}}
+		if key := b.Getenv("JINA_API_KEY"); key != "" {
+			r.header["Authorization"], r.secrets = "Bearer "+key, []string{key}
+		}
+		data, err := b.do(ctx, r)
+		return string(data), err
+	})
 }

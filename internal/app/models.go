@@ -34,6 +34,9 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 		return a.standInFor(id)
 	}
 	m, err := a.Catalog.Resolve(id, catalog.Chat)
+	if err != nil && dry && id == "" { // nothing is configured, and nothing is sent
+		m, err = a.Catalog.Resolve("builtin:echo", catalog.Chat)
+	}
 	if err != nil {
 		return engine.Model{}, a.withPlace(id, err)
 	}

@@ -25,7 +25,7 @@ func (c *command) setUp(ctx context.Context) error {
 	if used, err := c.useServers(ctx); used || err != nil {
 		return err
 	}
-	if c.opts.output != outputText || !c.OutTerminal || !c.needsSetup() || !c.opts.info && !c.needsModel() {
+	if c.opts.output != outputText || c.opts.dryRun || !c.OutTerminal || !c.needsSetup() || !c.opts.info && !c.needsModel() {
 		return nil
 	}
 	paths := c.app.Paths

@@ -50,8 +50,8 @@ func hostileHome(t *testing.T) (dir string) {
 		"roles/" + hostile + ".md":               "---\nmodel: builtin:echo\n---\n" + hostile,
 		"roles/plain.md":                         hostile,
 		"macros/" + hostile + ".yaml":            "steps: [.info]\nvariables: [{name: HOSTILE}]\n",
-		"functions/tools/a" + hostile + ".sh":    "#!/bin/sh\n# @describe " + line + "\necho hi\n",
-		"functions/tools/shows.sh":               "#!/bin/bash\n# @describe shows\nsed s/X/Y/ \"$HOME/said\"\n",
+		"functions/tools/a" + hostile + ".sh":    "#!/bin/sh\n# @describe " + line + "\nmain() { echo hi; }\n",
+		"functions/tools/shows.sh":               "#!/bin/bash\n# @describe shows\nmain() { sed s/X/Y/ \"$HOME/said\"; }\n",
 		"agents/asks/tests/" + hostile + ".yaml": "cases: [{name: HOSTILE, prompt: HOSTILE, expect: {output: HOSTILE}}]\n",
 	} {
 		write(t, filepath.Join(dir, "home", "config", name), q.Replace(content))

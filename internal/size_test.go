@@ -23,7 +23,7 @@ var roomLines = map[string]int{
 	"api":          579,
 	"app":          8157,
 	"argc":         2004,
-	"ask":          2120,
+	"ask":          2130,
 	"atomicfile":   311,
 	"audit":        346,
 	"auth":         1145,
@@ -82,7 +82,7 @@ var roomLines = map[string]int{
 	"telemetry":    1301,
 	"text":         384,
 	"token":        293,
-	"tool":         11688,
+	"tool":         11722,
 	"trust":        405,
 	"update":       761,
 	"value":        686,
@@ -90,7 +90,7 @@ var roomLines = map[string]int{
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 171385,
+	"all": 171435,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -91,6 +91,9 @@ type Question struct {
 	ID   string // identifies the question for callers that keep answers; not shown
 	Kind Kind
 	Text string // one or more lines, perhaps Markdown
+	// Matter is the part of Text that decides, whose first lines are shown again next to the answers if Text does not fit on the
+	// screen. Empty means all of it.
+	Matter string
 
 	Options []string // of a Choice, Select or Multi
 

@@ -407,6 +407,48 @@ func TestFolded(t *testing.T) {
 	}
 }
 
+// TestWrapped wraps lines. What is indented stays so.
+func TestWrapped(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                               "",
+		"a b c":                          "a b c",
+		"Run it in one of these places?": "Run it in one of\nthese places?",
+		"    echo a" + strings.Repeat(" ", 120) + "Level read: safe":    "    echo a (120\n    blanks) Level\n    read: safe",
+		"   12  echo a" + strings.Repeat("\t", 30) + "Level read: safe": "   12  echo a (30\n       blanks) Level\n       read: safe",
+		strings.Repeat(" ", 124) + "Level read: safe":                   "         (116\n        blanks)\n        Level read:\n        safe",
+		"    " + strings.Repeat("x", 20):                                "    " + strings.Repeat("x", 16) + "\n    xxxx",
+		"\t\tb":                                                         "        b",
+	} {
+		if got := wrapped(text, 20); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestMatterIsShownAgain asks about a command that does not fit on the screen, with a long reason above it.
+func TestMatterIsShownAgain(t *testing.T) {
+	t.Parallel()
+	matter := "Run this command of 200 lines with sh?\n\n    1  rm -r first\n    2  echo second\n" + strings.Repeat("    3  echo x\n", 198)
+	for env, counts := range map[string]string{xterm: "press ", "TERM=dumb": "own words: "} {
+		t.Run(env, func(t *testing.T) {
+			t.Parallel()
+			c := newConsole(t)
+			q := Question{Kind: Choice, Text: "The model says why:\n\n    a reason\n\n" + matter, Matter: matter, Options: []string{"yes", "no"}, Consent: true}
+			done := c.ask(t.Context(), c.asker(env), q)
+			c.sees(counts)
+			_, screen, _ := strings.Cut(c.drawn(), counts) // what was written before, and then the screen
+			for _, want := range []string{"of 200 lines", "rm -r first", "echo second"} {
+				if !strings.Contains(screen, want) {
+					t.Errorf("%q is not next to the answers:\n%s", want, screen)
+				}
+			}
+			c.types("n\n")
+			(<-done).check(t, "no")
+		})
+	}
+}
+
 // TestLastingAnswersTakeEnter presses keys of answers that hold for more than one call.
 func TestLastingAnswersTakeEnter(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,6 @@ import (
 
 	"loki/internal/text"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 )
 
@@ -22,11 +21,10 @@ func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, widt
 	if s := q.source(); s != "" {
 		b.WriteString(" " + safeLine(s))
 	}
-	shown := strings.Trim(ansi.Wrap(folded(safe(q.Text)), width, ""), "\n")
+	shown := strings.Trim(wrapped(folded(safe(q.Text)), width), "\n")
 	b.WriteString("\n" + shown + "\n")
 	if n := strings.Count(shown, "\n") + 1; rows > 0 && n+len(q.Options)+2 > rows {
-		begin, _, _ := strings.Cut(shown, "\n")
-		fmt.Fprintf(&b, "(The question has %d lines and begins: %s)\n", n, begin)
+		fmt.Fprintf(&b, "(The question has %d lines. This is how it begins:)\n%s\n", n, strings.Join(q.begins(width, strings.Split(shown, "\n")), "\n"))
 	}
 	prompt := "Answer"
 	if len(q.Options) > 0 {

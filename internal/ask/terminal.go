@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -121,7 +122,7 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	if t.opts.Render != nil {
 		text = t.opts.Render(text, width)
 	} else {
-		text = strings.TrimPrefix(ansi.Wrap("? "+text, width, ""), "? ") // the heading ends with that mark
+		text = strings.TrimPrefix(wrapped("? "+text, width), "? ") // the heading ends with that mark
 	}
 	lines := strings.Split(heading(q)+strings.Trim(text, "\n"), "\n")
 	text = strings.Join(lines, "\n") + "\n"
@@ -133,7 +134,7 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 		}
 		text = text[start:]
 	}
-	answer, single, err := askWidget(ctx, q, k, out, t.environ(), text, screen{width, rows, lines})
+	answer, single, err := askWidget(ctx, q, k, out, t.environ(), text, screen{width, rows, lines, q.begins(width, lines)})
 	if err == nil {
 		err = k.finish(ctx, single)
 	}
@@ -208,6 +209,33 @@ func (t *Terminal) open() (in, out *os.File, done func(), err error) {
 		out = ttyOut
 	}
 	return in, out, done, nil
+}
+
+// begins returns the first lines of what decides, or of all lines of the question.
+func (q *Question) begins(width int, lines []string) []string {
+	if q.Matter != "" {
+		lines = strings.Split(wrapped(folded(safe(q.Matter)), width), "\n")
+		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
+	}
+	return lines[:min(beginning, len(lines))]
+}
+
+var (
+	indentation = regexp.MustCompile(`^ {1,8}(\d+  )?`)
+	manyBlanks  = regexp.MustCompile(`[ \t]{21,}`)
+)
+
+// wrapped returns a text in lines of a width. What is indented, with or without a number, stays so when it is wrapped: it could look like
+// a line of another origin. Many blanks are counted.
+func wrapped(s string, width int) string {
+	var lines []string
+	for line := range strings.SplitSeq(s, "\n") {
+		n := min(len(indentation.FindString(line)), width/2)
+		rest := manyBlanks.ReplaceAllStringFunc(line[n:], func(blanks string) string { return fmt.Sprintf(" (%d blanks) ", len(blanks)) })
+		rest = ansi.Wrap(strings.ReplaceAll(rest, "\t", "    "), max(width-n, 1), "")
+		lines = append(lines, line[:n]+strings.ReplaceAll(rest, "\n", "\n"+strings.Repeat(" ", n)))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // folded returns a text with one line in place of several empty ones: these could push what is before them off the screen.

@@ -25,6 +25,7 @@ import (
 type screen struct {
 	width, rows int      // rows is 0 if that is not known
 	printed     []string // the lines of the question above the widget, with styles
+	begins      []string // those that are shown again if they do not fit on the screen
 }
 
 // askWidget draws a list or a text field for q and returns the answer, which replaces it on the screen. text is printed above it,
@@ -340,7 +341,7 @@ func (w *widget) View() tea.View {
 }
 
 // beginning is how many lines of a question that does not fit on the screen are shown again below it.
-const beginning = 3
+const beginning = 4
 
 // again returns the view with a form: above it how a question begins that does not fit on the screen, and what leads to its start,
 // and after that key a page of the question.
@@ -356,7 +357,7 @@ func (w *widget) again(form string) string {
 		note = fmt.Sprintf("lines %d to %d of %d • page up • page down", from+1, from+rows, len(lines))
 		page = strings.Join(lines[from:from+rows], "\n") + "\n"
 	default:
-		page = strings.Join(lines[:min(beginning, max(rows/2, 1))], "\n") + "\n"
+		page = strings.Join(w.screen.begins[:min(len(w.screen.begins), max(rows/2, 1))], "\n") + "\n"
 	}
 	return page + faint().Render(text.CutColumns(note, w.screen.width)) + "\n" + form
 }

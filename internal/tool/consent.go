@@ -74,7 +74,7 @@ func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 	if q.Reason != "" {
 		parts = append(parts, "You are asked because "+text.Visible(q.Reason)+".")
 	}
-	from.Text = strings.Join(parts, "\n\n")
+	from.Text, from.Matter = strings.Join(parts, "\n\n"), q.Text
 	for _, o := range q.options() {
 		from.Options = append(from.Options, o.text)
 	}

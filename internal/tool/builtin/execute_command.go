@@ -75,7 +75,7 @@ func (e *executeCommand) question(call tool.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("Run this command with %s?\n\n%s", e.shell.Name, numbered(command)), nil
+	return runQuestion("this command", " with "+e.shell.Name, command), nil
 }
 
 // Call implements [tool.Tool].

@@ -131,6 +131,7 @@ func TestConsent(t *testing.T) {
 		{"yes", "echo x >" + marker, "Run this command with sh?\n\n    echo x >" + marker, true},
 		{"no", "echo x >" + marker, "Run this command with sh?\n\n    echo x >" + marker, false},
 		{"all_lines", "echo a\nrm -rf b\x1b[A", "Run this command with sh?\n\n    1  echo a\n    2  rm -rf b\\u001b[A", false},
+		{"empty_lines", "echo a" + strings.Repeat("\n", 81) + "rm b\n\n\nls", "Run this command of 85 lines with sh?\n\n     1  echo a\n        (80 empty lines)\n    82  rm b\n    83\n    84\n    85  ls", false},
 		{"nothing_to_run", " ", "", true},
 	} {
 		var asked string

@@ -53,7 +53,7 @@ func (b *base) executePyCode() tool.Tool {
 			}),
 		},
 		consent: consent(params, func(args codeArgs) (string, error) {
-			return "Run this Python code?\n\n" + numbered(args.Code), nil
+			return runQuestion("this Python code", "", args.Code), nil
 		}),
 	}}
 }

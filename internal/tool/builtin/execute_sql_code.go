@@ -42,7 +42,7 @@ func (b *base) executeSQLCode() tool.Tool {
 			if sqltext.ReadOnly(args.Code, dialect(b.Getenv("USQL_DSN"))) {
 				return "", nil
 			}
-			return "Run this SQL?\n\n" + numbered(args.Code), nil
+			return runQuestion("this SQL", "", args.Code), nil
 		}),
 	}}
 }

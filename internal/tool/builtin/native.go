@@ -164,6 +164,15 @@ func indent(s string) string {
 	return "    " + strings.ReplaceAll(text.Visible(s), "\n", "\n    ")
 }
 
+// runQuestion returns the question whether code is run. It says how many lines the code has if a screen could be too small for them.
+func runQuestion(what, with, code string) string {
+	const many = 10
+	if n := lineCount(code); n > many {
+		what += fmt.Sprintf(" of %d lines", n)
+	}
+	return fmt.Sprintf("Run %s%s?\n\n%s", what, with, numbered(code))
+}
+
 // numbered is indent for what is run. Several lines have numbers, so that a user sees whether all of them are there.
 func numbered(s string) string {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
@@ -171,10 +180,20 @@ func numbered(s string) string {
 		return indent(lines[0])
 	}
 	width := len(strconv.Itoa(len(lines)))
-	for i, line := range lines {
-		lines[i] = strings.TrimRight(fmt.Sprintf("%*d  %s", width, i+1, line), " ")
+	var shown []string
+	for i := 0; i < len(lines); i++ {
+		empty := 0
+		for i+empty < len(lines) && strings.Trim(lines[i+empty], " \t") == "" {
+			empty++
+		}
+		if empty > 2 { // they could push what is before them off the screen
+			shown = append(shown, fmt.Sprintf("%*s  (%d empty lines)", width, "", empty))
+			i += empty - 1
+			continue
+		}
+		shown = append(shown, strings.TrimRight(fmt.Sprintf("%*d  %s", width, i+1, lines[i]), " "))
 	}
-	return indent(strings.Join(lines, "\n"))
+	return indent(strings.Join(shown, "\n"))
 }
 
 // missingKey returns an error that names the variable a tool needs.

@@ -76,7 +76,7 @@ func (s *search) run(ctx context.Context) ([]Hit, error) {
 			return nil, err
 		}
 	}
-	weight := 1.0
+	weight := 0.9                                     // vectors that do not differ do not come before words that do
 	if s.stats.Settings.EmbeddingModel == HashModel { // these vectors are made of words, too
 		weight = 0.5
 	}

@@ -119,14 +119,14 @@ func seqs(f rag.Found) []int {
 func TestFusion(t *testing.T) {
 	b, l, base := given(t, [][]rag.Match{matches(1, 3, 2)}, []rag.Match{{rag.ID{File: 1, Seq: 4}, 0.9}, {rag.ID{File: 1, Seq: 3}, 0.88}, {rag.ID{File: 1, Seq: 5}, 0.8}}, nil)
 	f := b.search(base, rag.Query{Text: "alpha"})
-	// 3: 0.1/0.2 + 0.08/0.1 = 1.3; 1: 1; 4: 1; 2 and 5: 0
-	equal(t, "order", seqs(f), []int{3, 1, 4})
+	// 3: 0.9*0.1/0.2 + 0.08/0.1 = 1.25; 4: 1; 1: 0.9; 2 and 5: 0
+	equal(t, "order", seqs(f), []int{3, 4, 1})
 	best := f.Hits[0]
-	if math.Abs(best.Score-1.3) > 1e-12 || best.Vector != (rag.Rank{Rank: 2, Score: 0.8}) || best.Keyword != (rag.Rank{Rank: 2, Score: 0.88}) {
+	if math.Abs(best.Score-1.25) > 1e-12 || best.Vector != (rag.Rank{Rank: 2, Score: 0.8}) || best.Keyword != (rag.Rank{Rank: 2, Score: 0.88}) {
 		t.Errorf("%+v", best)
 	}
-	if f.Hits[1].Keyword != (rag.Rank{}) || f.Hits[1].Start != 3 || f.Hits[1].End != 4 || f.Hits[1].Text != "text1" {
-		t.Errorf("%+v", f.Hits[1])
+	if f.Hits[2].Keyword != (rag.Rank{}) || f.Hits[2].Start != 3 || f.Hits[2].End != 4 || f.Hits[2].Text != "text1" {
+		t.Errorf("%+v", f.Hits[2])
 	}
 	equal(t, "k", l.k, []int{20, 20})
 	if f.Usage.InputTokens != 10 || f.Base != "base" || f.Query != "alpha" {
@@ -154,7 +154,7 @@ func TestPhrases(t *testing.T) {
 func TestPartsOfAQuestion(t *testing.T) {
 	b, l, base := given(t, [][]rag.Match{matches(1, 2, 7), matches(2, 6)}, nil, nil)
 	f := b.search(base, rag.Query{Text: strings.Repeat("alpha ", 6) + "\n\n" + strings.Repeat("beta ", 7)})
-	// 2: 0.5 + 1; 1: 1; 6: 0.5; 7: 0
+	// 2: 0.9*(0.5 + 1); 1: 0.9; 6: 0.45; 7: 0
 	equal(t, "order", seqs(f), []int{2, 1, 6})
 	if l.calls != 2 || len(b.model.requests) != 1 || f.Hits[0].Vector.Rank != 2 {
 		t.Errorf("%d calls, %d requests, %+v", l.calls, len(b.model.requests), f.Hits[0])
@@ -179,7 +179,7 @@ func TestModes(t *testing.T) {
 
 func TestThreshold(t *testing.T) {
 	b, _, base := given(t, [][]rag.Match{matches(1, 2, 3)}, matches(4), func(s *rag.Settings) { s.Threshold = 0.8 })
-	equal(t, "order", seqs(b.search(base, rag.Query{Text: "alpha"})), []int{1, 4, 2})
+	equal(t, "order", seqs(b.search(base, rag.Query{Text: "alpha"})), []int{4, 1, 2})
 }
 
 func TestNothingToSearchFor(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // toolConcurrency is how many tool calls of one reply run at once.
 const toolConcurrency = 8
 
-// maxCalls is how many tool calls of one reply are made. The others are left out of the history, and the model is told.
+// maxCalls is how many tool calls of one reply are made. The history leaves out the others, and the last result says how many.
 const maxCalls = 128
 
 // maxRefusals is how many replies in a row may hold refused calls only. The last of them ends

@@ -72,7 +72,7 @@ var roomLines = map[string]int{
 	"role":         404,
 	"run":          13200,
 	"sample":       9,
-	"sandbox":      5640,
+	"sandbox":      5722,
 	"schema":       2243,
 	"search":       787,
 	"server":       9481,
@@ -90,7 +90,7 @@ var roomLines = map[string]int{
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 171435,
+	"all": 171501,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

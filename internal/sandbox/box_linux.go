@@ -223,6 +223,8 @@ func reported(r shim.Report) error {
 	switch {
 	case r.Label != "" && r.Executing:
 		return r.Errno
+	case strings.HasPrefix(r.Label, findLabel) && (absent(r.Errno) || r.Errno == unix.ESTALE):
+		return fmt.Errorf("sandbox: another program moved or replaced %s while the command was set up; the command did not run: run it again", strings.TrimPrefix(r.Label, findLabel))
 	case r.Label != "":
 		return unconfined(r.Label+": ", r.Errno)
 	case !r.Executing:

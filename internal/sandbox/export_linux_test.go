@@ -10,3 +10,6 @@ func (s *Sandbox) WithoutNamespaces() *Sandbox {
 
 // Temp returns the temporary directory of a box that was prepared.
 func (b *Box) Temp() string { return b.hold.temp.path }
+
+// OnceLooked has f called each time a box has looked at the workspace.
+func (s *Sandbox) OnceLooked(f func()) { s.looked = f }

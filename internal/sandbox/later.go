@@ -31,12 +31,13 @@ type survey struct {
 	denies []pattern.Branch  // of the rules that deny
 	places baseline          // the protected ones
 	files  map[string]fileID // likewise, and the denied ones, by path
+	ids    map[string]fileID // see limits
 	began  int64             // when the walk began, as files have it
 	moved  []moved           // files that were withheld
 }
 
 func newSurvey() survey {
-	return survey{protected: make(map[string]string), closed: make(map[string]string), held: make(map[string]bool), places: newBaseline(), files: make(map[string]fileID)}
+	return survey{protected: make(map[string]string), closed: make(map[string]string), held: make(map[string]bool), places: newBaseline(), files: make(map[string]fileID), ids: make(map[string]fileID)}
 }
 
 // look walks through directories once before a child runs, for the places in the workspace that run later, if guard is set, and for files that
@@ -109,11 +110,20 @@ func (b *Box) limits() (limits, survey, error) {
 	written := slices.Concat(s.o.Write, b.declared.Write)
 	l.read = append(l.read, s.declaredPlaces(l.links, slices.Concat(s.o.Read, b.declared.Read), written)...)
 	writes := l.level.Covers(Write)
-	found, err := b.look(&l, slices.Concat([]string{l.workspace}, l.read[len(f.read):], l.needs.Read, l.needs.Write), writes)
-	if err != nil {
-		return limits{}, survey{}, err
+	var found survey
+	for try := 1; ; try++ {
+		var err error
+		if found, err = b.look(&l, slices.Concat([]string{l.workspace}, l.read[len(f.read):], l.needs.Read, l.needs.Write), writes); err != nil {
+			return limits{}, survey{}, err
+		}
+		if s.looked != nil {
+			s.looked()
+		}
+		if try == 3 || !found.isStale() { // the plan says so if it is
+			break
+		}
 	}
-	l.closed, l.protected, l.held = maps.Clone(f.closed), found.protected, found.held
+	l.closed, l.protected, l.held, l.ids = maps.Clone(f.closed), found.protected, found.held, found.ids
 	maps.Copy(l.closed, found.closed)
 	for _, p := range devicePlaces {
 		l.write = append(l.write, p.path)
@@ -127,6 +137,16 @@ func (b *Box) limits() (limits, survey, error) {
 	}
 	l.blank(s)
 	return l, found, nil
+}
+
+// isStale reports whether another program moved meanwhile what is to be covered.
+func (s *survey) isStale() bool {
+	for path, was := range s.ids {
+		if now, err := statAt(unix.AT_FDCWD, path); absent(err) || err == nil && now.id != was {
+			return true
+		}
+	}
+	return false
 }
 
 // walk returns a walk for a box, which leaves the directories of this program alone. What is left in s.places after one that withholds is what
@@ -373,7 +393,10 @@ func (w *walk) judge(f *frame, e entry) {
 	}
 	switch lower := strings.ToLower(e.name); {
 	case f.list.repo && !f.isGit() && !w.after() && slices.Contains([]string{"head", "objects", "refs"}, lower): // it stays a repository
-		if w.hold(&frame{path: join(f.path, e.name)}); lower == "head" {
+		if s, err := statAt(f.fd, e.name); err == nil {
+			w.hold(&frame{path: join(f.path, e.name), id: s.id})
+		}
+		if lower == "head" {
 			w.protect(f, e.name, "git takes the directory for a repository by it")
 		}
 		return
@@ -449,6 +472,7 @@ func (f *frame) endsWith(names []string) bool {
 func (w *walk) hold(f *frame) {
 	if len(f.path) <= maxPath {
 		w.s.held[f.path] = true
+		w.s.ids[f.path] = f.id
 	}
 }
 
@@ -475,7 +499,7 @@ func (w *walk) protect(f *frame, name, reason string) {
 	}
 	if !w.after() {
 		w.cover(w.s.protected, f, path, reason)
-		w.s.files[path] = s.id
+		w.s.files[path], w.s.ids[path] = s.id, s.id
 	} else if !known {
 		return
 	}
@@ -502,7 +526,7 @@ func (w *walk) lead(target, reason string) {
 	dir, dirOK := identify(filepath.Dir(target))
 	if ok && dirOK && len(target) <= maxPath {
 		w.s.protected[target] = reason
-		w.s.files[target] = id
+		w.s.files[target], w.s.ids[target] = id, id
 		w.s.places.addProtected(dir, filepath.Base(target), id)
 	}
 }

@@ -3,9 +3,11 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -139,4 +141,49 @@ func TestLinkedWorkingTree(t *testing.T) {
 			t.Error("a branch was made")
 		}
 	})
+}
+
+// TestMovedWhileSetUp: what runs later is not written by a command in whose way another one moved the directory around it, after the
+// workspace was looked at and before the place was covered. What was moved once is found again; what moves each time keeps the
+// command from running.
+func TestMovedWhileSetUp(t *testing.T) {
+	t.Parallel()
+	for _, replaced := range []bool{false, true} {
+		for moves := range 4 {
+			w := newWorld(t, false)
+			for _, name := range []string{"HEAD", "objects/x", "refs/x", "config"} {
+				w.write(t, "src/project/0/"+name, "mine")
+			}
+			n := 0
+			s := sandbox.New(w.options)
+			if !strings.Contains(s.Support().How, "namespaces") {
+				t.Skip("needs namespaces")
+			}
+			s.OnceLooked(func() {
+				if n == moves {
+					return
+				}
+				from := filepath.Join(w.workspace, strconv.Itoa(n))
+				n++
+				if err := os.Rename(from, filepath.Join(w.workspace, strconv.Itoa(n))); err != nil {
+					t.Error(err)
+				}
+				if !replaced {
+					return
+				}
+				for _, name := range []string{"HEAD", "objects/x", "refs/x", "config"} {
+					w.write(t, fmt.Sprintf("src/project/%d/%s", n-1, name), "other")
+				}
+			})
+			_, err := process.Run(t.Context(), process.Command{
+				Path: "bash", Args: []string{"-c", `for d in ?; do echo evil >$d/config; done; true`}, Dir: w.workspace, Confinement: s.Box(write, sandbox.Needs{}), Env: os.Environ(),
+			})
+			if moves < 3 && err != nil || moves == 3 && (err == nil || !strings.Contains(err.Error(), "another program moved or replaced")) {
+				t.Errorf("%d moves: %v", moves, err)
+			}
+			if text, err := os.ReadFile(filepath.Join(w.workspace, strconv.Itoa(n), "config")); err != nil || string(text) != "mine" {
+				t.Errorf("%d moves: %q, %v", moves, text, err)
+			}
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -47,7 +48,8 @@ type root struct {
 	shut  []string // directories below those of temporary files that lead to places, and are not for temporary files
 	made  map[string]bool
 
-	emptied bool // there is an empty file system
+	emptied  bool     // there is an empty file system
+	examined shim.Arg // where what is known of a file is put
 }
 
 // newRoot plans the root, and makes it the root of the shim.
@@ -203,26 +205,65 @@ func (r *root) bind(b bind) {
 func (r *root) mount(b bind, tolerated ...syscall.Errno) {
 	p := r.p
 	p.open("open "+b.source, b.source, at)
+	r.copyTree(b.target, b.write)
+	p.call("close "+b.source, unix.SYS_CLOSE, at.Arg())
+	p.open(findLabel+b.target, r.at+b.target, at, tolerated...)
+	r.attach(b.target, tolerated != nil)
+}
+
+// copyTree plans a copy of the mounts of what is open, which is to be mounted at a target.
+func (r *root) copyTree(target string, write bool) {
+	p := r.p
 	p.Add(shim.Call{
-		Label: "copy " + b.source, Number: unix.SYS_OPEN_TREE, Result: tree,
+		Label: "copy for " + target, Number: unix.SYS_OPEN_TREE, Result: tree,
 		Args: []shim.Arg{at.Arg(), p.Text(""), shim.Number(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE | unix.AT_EMPTY_PATH)},
 	})
-	p.call("close "+b.source, unix.SYS_CLOSE, at.Arg())
-	if !b.write {
-		p.call("protect "+b.target, unix.SYS_MOUNT_SETATTR, tree.Arg(), p.Text(""), shim.Number(unix.AT_EMPTY_PATH|unix.AT_RECURSIVE), readOnly(p), shim.Number(attrSize))
+	if !write {
+		p.call("protect "+target, unix.SYS_MOUNT_SETATTR, tree.Arg(), p.Text(""), shim.Number(unix.AT_EMPTY_PATH|unix.AT_RECURSIVE), readOnly(p), shim.Number(attrSize))
 	}
+}
+
+// attach plans that the copy is mounted on what is open, and both are closed. optional is set if that may not have been there to open.
+func (r *root) attach(target string, optional bool) {
+	p := r.p
 	var gone []syscall.Errno
-	if tolerated != nil {
-		gone = []syscall.Errno{unix.EBADF} // of a target that could not be opened
+	if optional {
+		gone = []syscall.Errno{unix.EBADF}
 	}
-	p.open("find "+b.target, r.at+b.target, at, tolerated...)
 	p.Add(shim.Call{
-		Label: "mount " + b.target, Number: unix.SYS_MOVE_MOUNT, Tolerated: gone,
+		Label: "mount " + target, Number: unix.SYS_MOVE_MOUNT, Tolerated: gone,
 		Args: []shim.Arg{tree.Arg(), p.Text(""), at.Arg(), p.Text(""), shim.Number(unix.MOVE_MOUNT_F_EMPTY_PATH | unix.MOVE_MOUNT_T_EMPTY_PATH)},
 	})
-	p.Add(shim.Call{Label: "close " + b.target, Number: unix.SYS_CLOSE, Args: []shim.Arg{at.Arg()}, Tolerated: gone})
+	p.Add(shim.Call{Label: "close " + target, Number: unix.SYS_CLOSE, Args: []shim.Arg{at.Arg()}, Tolerated: gone})
 	p.call("close a mount", unix.SYS_CLOSE, tree.Arg())
 }
+
+// mountOver plans a mount of a place over itself.
+func (r *root) mountOver(l *limits, path string, write bool) {
+	r.find(l, path)
+	r.copyTree(path, write)
+	r.attach(path, false)
+}
+
+// find plans that a place is opened. If the limits know which file it is, it has to be that one: otherwise another command could move
+// it away meanwhile, so that the place is covered and the file is not.
+func (r *root) find(l *limits, path string) {
+	p, label := r.p, findLabel+path
+	p.open(label, r.at+path, at)
+	id, known := l.ids[path]
+	if !known {
+		return
+	}
+	if r.examined == (shim.Arg{}) {
+		r.examined = p.Bytes(make([]byte, unsafe.Sizeof(unix.Statx_t{})))
+	}
+	p.call(label, unix.SYS_STATX, at.Arg(), p.Text(""), shim.Number(unix.AT_EMPTY_PATH|unix.AT_NO_AUTOMOUNT), shim.Number(unix.STATX_INO), r.examined)
+	p.Compare(label, r.examined, int(unsafe.Offsetof(unix.Statx_t{}.Ino)), id.Ino)
+	p.Compare(label, r.examined, int(unsafe.Offsetof(unix.Statx_t{}.Dev_major)), uint64(unix.Major(id.Dev))|uint64(unix.Minor(id.Dev))<<32)
+}
+
+// findLabel is what the label of the step begins with that finds a place.
+const findLabel = "find "
 
 // at is where the descriptor of a place is kept.
 const at shim.Result = 4
@@ -288,7 +329,7 @@ func (r *root) tmpfs(path string) {
 
 // empty plans that an empty directory lies over one that is there, which is not found by way of a link, as in mount. All are mounts of
 // one file system.
-func (r *root) empty(path string) {
+func (r *root) empty(l *limits, path string) {
 	const context, first shim.Result = 5, 6
 	p, mounted := r.p, first
 	if r.emptied {
@@ -309,7 +350,7 @@ func (r *root) empty(path string) {
 		})
 		p.call("close what covers "+path, unix.SYS_CLOSE, context.Arg())
 	}
-	p.open("find "+path, r.at+path, at)
+	r.find(l, path)
 	p.call("cover "+path, unix.SYS_MOVE_MOUNT, mounted.Arg(), p.Text(""), at.Arg(), p.Text(""), shim.Number(unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
 	p.call("close "+path, unix.SYS_CLOSE, at.Arg())
 	if r.emptied {
@@ -323,21 +364,25 @@ func (r *root) empty(path string) {
 func (r *root) cover(l *limits, temp string) (covered []string) {
 	bound := slices.Clone(r.bound)
 	visible := func(path string) bool {
-		return exists(path) && slices.ContainsFunc(bound, func(b string) bool { return b != path && contains(b, path) })
+		_, known := l.ids[path]
+		return (known || exists(path)) && slices.ContainsFunc(bound, func(b string) bool { return b != path && contains(b, path) })
 	}
 	for _, dir := range slices.Sorted(maps.Keys(l.held)) {
 		if l.writes(dir) && visible(dir) { // what is a mount cannot be moved away, and another one put in its place
-			r.mount(bind{dir, dir, true})
+			r.mountOver(l, dir, true)
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(l.protected)) {
 		if _, closed := l.closed[path]; !closed && visible(path) {
-			r.mount(bind{path, path, false})
+			r.mountOver(l, path, false)
 		}
 	}
 	var hidden []string // what is empty
 	for _, path := range slices.Sorted(maps.Keys(l.closed)) {
 		info, err := os.Lstat(path)
+		if _, known := l.ids[path]; err != nil && known && visible(path) {
+			r.find(l, path) // it fails: what cannot be looked at has another name
+		}
 		if err != nil || !visible(path) || slices.ContainsFunc(slices.Concat(covered, hidden), func(c string) bool { return contains(c, path) }) {
 			continue
 		}
@@ -345,7 +390,7 @@ func (r *root) cover(l *limits, temp string) (covered []string) {
 		case info.IsDir():
 			needed := l.needed(path)
 			if len(needed) == 0 {
-				r.empty(path)
+				r.empty(l, path)
 				hidden = append(hidden, path)
 				continue
 			}

@@ -383,6 +383,7 @@ type limits struct {
 	closed    map[string]string // neither, with the reason
 	protected map[string]string // not written, with the reason
 	held      map[string]bool   // directories that keep their names if they are in a place that is written
+	ids       map[string]fileID // which files places of these three are that have to be the same when they are covered
 	needs     Needs             // whatever is closed
 	cache     string            // what programs keep from one call to the next; empty at level read
 	built     string            // what the Go command keeps at level read; empty at others

@@ -41,7 +41,8 @@ type Sandbox struct {
 	o         Options
 	workspace func() string // without symbolic links; it is found out once
 	fixed     fixed
-	plain     bool // no namespaces, also where they are to be had; for tests
+	plain     bool   // no namespaces, also where they are to be had; for tests
+	looked    func() // is called when the workspace was looked at; for tests
 
 	listings listings // of its workspace
 }

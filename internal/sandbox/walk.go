@@ -332,6 +332,9 @@ func (w *walk) missed(p *frame, name string, id fileID, err error) {
 		w.err = errors.Join(w.err, err)
 	case !w.after():
 		w.cover(w.s.closed, p, join(p.path, name), unseen)
+		if id != (fileID{}) {
+			w.s.ids[join(p.path, name)] = id
+		}
 		w.s.places.shut[id] = true
 		w.s.places.addProtected(p.id, name, id)
 	case w.guard && !p.kept:

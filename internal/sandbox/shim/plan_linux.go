@@ -61,14 +61,15 @@ type Plan struct {
 	data  []byte
 }
 
-// step is a step of a plan as it is written: a call, or the storing of an argument in the data.
+// step is a step of a plan as it is written: a call, the storing of an argument in the data, or a comparison with it.
 type step struct {
 	store     bool
 	fork      bool
+	compare   bool
 	result    Result
 	size      uint8  // of what is stored: 4 or 8 bytes
 	skip      uint16 // one more than Call.Skip; 0 is none
-	number    uint64 // of the call, or where to store
+	number    uint64 // of the call, or where to store or compare
 	label     [2]uint32
 	tolerated [4]uint16
 	kinds     [6]uint8
@@ -109,6 +110,13 @@ func (p *Plan) Store(at Arg, offset, size int, value Arg) {
 	s := step{store: true, size: uint8(size), number: at.value + uint64(offset)}
 	s.kinds[0], s.args[0] = value.kind, value.value
 	p.steps = append(p.steps, s)
+}
+
+// Compare has the plan fail with ESTALE if the 8 bytes of the data at an offset from at, which [Plan.Bytes] returned, are not want.
+func (p *Plan) Compare(label string, at Arg, offset int, want uint64) {
+	p.Add(Call{Label: label, Args: []Arg{Number(want)}})
+	s := &p.steps[len(p.steps)-1]
+	s.compare, s.size, s.number = true, 8, at.value+uint64(offset)
 }
 
 // Bytes adds data, aligned to eight bytes, and returns its address.
@@ -155,6 +163,9 @@ func (p *Plan) Encode() []byte {
 		if s.fork {
 			kind |= 2
 		}
+		if s.compare {
+			kind |= 4
+		}
 		words = append(words, kind, s.number, uint64(s.label[0])<<32|uint64(s.label[1]), 0, 0)
 		for i, errno := range s.tolerated {
 			words[len(words)-2] |= uint64(errno) << (16 * i)
@@ -189,7 +200,7 @@ func decode(words []uint64) (p Plan, ok bool) {
 	for i := range p.steps {
 		w := words[headWords+stepWords*i:]
 		s := &p.steps[i]
-		s.fork = w[0]&2 != 0
+		s.fork, s.compare = w[0]&2 != 0, w[0]&4 != 0
 		s.store, s.result, s.size, s.skip = w[0]&1 != 0, Result(w[0]>>8), uint8(w[0]>>16), uint16(w[0]>>32)
 		s.number = w[1]
 		s.label = [2]uint32{uint32(w[2] >> 32), uint32(w[2])}
@@ -211,7 +222,7 @@ func (s *step) valid(size uint64) bool {
 	if uint64(s.label[0])+uint64(s.label[1]) > size || s.result > Results {
 		return false
 	}
-	if s.store && (s.size != 4 && s.size != 8 || size < 8 || s.number > size-uint64(s.size)) {
+	if (s.store || s.compare) && (s.size != 4 && s.size != 8 || size < 8 || s.number > size-uint64(s.size)) {
 		return false
 	}
 	for i, k := range s.kinds {

@@ -97,6 +97,16 @@ func (p *Plan) execute() {
 				p.data[s.number+k] = byte(v >> (8 * k))
 			}
 			continue
+		case s.compare:
+			var v uint64
+			for k := range uint64(s.size) {
+				v |= uint64(p.data[s.number+k]) << (8 * k)
+			}
+			if v != uint64(p.value(s, 0, &results)) {
+				p.report(s, syscall.ESTALE)
+				return
+			}
+			continue
 		case s.fork:
 			write(forks)
 			first, errno := fork(0)

@@ -82,7 +82,7 @@ var roomLines = map[string]int{
 	"telemetry":    1301,
 	"text":         384,
 	"token":        293,
-	"tool":         11722,
+	"tool":         10660,
 	"trust":        405,
 	"update":       761,
 	"value":        686,
@@ -90,7 +90,7 @@ var roomLines = map[string]int{
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 171501,
+	"all": 170500,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -1,20 +1,34 @@
 package pydecl_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"loki/internal/process"
 	"loki/internal/tool/pydecl"
-	"loki/internal/tool/script/signature"
 )
 
 func all(string) bool { return true }
 
+// reader returns a reader with the installed Python; without one the test is skipped.
+func reader(t *testing.T) pydecl.Reader {
+	t.Helper()
+	argv, err := process.Interpreter(".py", "", nil)
+	if err != nil {
+		t.Skip(err)
+	}
+	return pydecl.Reader{Python: func() ([]string, error) { return argv, nil }, Environ: os.Environ()}
+}
+
 // declare returns the parameters schema of the only function of a source.
 func declare(t *testing.T, src string) string {
 	t.Helper()
-	fs, err := pydecl.Parse([]byte(src), all)
+	fs, err := reader(t).Parse([]byte(src), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +113,7 @@ func TestAccepts(t *testing.T) {
 		{"default_none", `x: int = None`, `{"type":"integer"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			fs, err := pydecl.Parse([]byte("def f("+tt.param+"): 'Does.'\n"), all)
+			fs, err := reader(t).Parse([]byte("def f("+tt.param+"): 'Does.'\n"), all)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +152,7 @@ def f(name, count, tags, mode: int, level, note):
         note: is none of the parameters
     """
 `
-	fs, err := pydecl.Parse([]byte(src), all)
+	fs, err := reader(t).Parse([]byte(src), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +190,7 @@ func TestDocstringForms(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, src := range []string{"def f(): " + tt.body + "\n", "def f():\n\t" + tt.body + "\r\n"} {
-				fs, err := pydecl.Parse([]byte(src), all)
+				fs, err := reader(t).Parse([]byte(src), all)
 				if err != nil || len(fs) != 1 || fs[0].Description != tt.want {
 					t.Errorf("%q: %+v, %v", src, fs, err)
 				}
@@ -193,11 +207,11 @@ class C:
     def method(self): pass
 if True:
     def inner(): pass
-def two[T](): pass
+def two(): pass
 def one(x): pass
 three = lambda: 0
 `
-	fs, err := pydecl.Parse([]byte(src), all)
+	fs, err := reader(t).Parse([]byte(src), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,36 +228,37 @@ three = lambda: 0
 }
 
 func TestMistakes(t *testing.T) {
+	// The messages of Python differ between its versions.
 	for _, tt := range []struct{ name, src, want string }{
 		{"variable", "def f(*args): pass", "line 1: parameter *args: a tool cannot have a variable number of parameters"},
 		{"keywords", "def f(\n  **kw): pass", "line 2: parameter **kw"},
 		{"positional", "def f(a, /): pass", `line 1: "/"`},
-		{"order", "def f(a=1, b): pass", "line 1: parameter b without default"},
-		{"bracket", "x = (1,\n2", "line 1: ( is never closed"},
-		{"mismatch", "x = (1]", "line 1: ] does not match ( of line 1"},
-		{"unmatched", "\n}", "line 2: unmatched }"},
-		{"string", "x = 'abc\ny", "line 1: a string does not end on its line"},
-		{"long_string", "\n'''abc\n", "line 2: a string is never closed"},
-		{"colon", "def f()\n  pass", "line 1: def needs a colon"},
-		{"block", "if x:\ny", "line 2: an indented block is missing"},
-		{"indent", "x\n  y", "line 2: unexpected indentation"},
-		{"dedent", "if x:\n    y\n  z", "line 3: the indentation fits no outer block"},
-		{"tabs", "if x:\n        y\n\tz", "line 3: tabs and blanks are mixed"},
-		{"two_values", "x = 1 2", "line 1: unexpected 2"},
-		{"python2", "print 'x'", "line 1: unexpected string"},
-		{"no_value", "x =", "line 1: unexpected end of the line"},
-		{"else", "else:\n  x", "line 1: unexpected else"},
-		{"try", "try:\n  x\ny", "line 3: a try needs except or finally"},
-		{"character", "x = a ? b", "line 1: unexpected '?'"},
+		{"order", "def f(a=1, b): pass", "line 1: "},
+		{"bracket", "x = (1,\n2", "line 1: "},
+		{"mismatch", "x = (1]", "line 1: "},
+		{"unmatched", "\n}", "line 2: "},
+		{"string", "x = 'abc\ny", "line 1: "},
+		{"long_string", "\n'''abc\n", "line 2: "},
+		{"colon", "def f()\n  pass", "line 1: "},
+		{"block", "if x:\ny", "line 2: "},
+		{"indent", "x\n  y", "line 2: "},
+		{"dedent", "if x:\n    y\n  z", "line 3: "},
+		{"tabs", "if x:\n        y\n\tz", "line 3: "},
+		{"two_values", "x = 1 2", "line 1: "},
+		{"python2", "print 'x'", "line 1: "},
+		{"no_value", "x =", "line 1: "},
+		{"else", "else:\n  x", "line 1: "},
+		{"try", "try:\n  x\ny", "line 3: "},
+		{"character", "x = a ? b", "line 1: "},
 		{"nul", "x\n\x00", "line 2: the script has a NUL byte"},
 		{"utf8", "x\xff", "line 1: the text is not UTF-8"},
-		{"continuation", "x = \\ 1", "line 1: unexpected character after a line continuation"},
-		{"decorator", "@x\ny = 1", "line 2: a decorator needs a function"},
-		{"leading_zero", "x = 012", "line 1: number 012 begins with a zero"},
+		{"continuation", "x = \\ 1", "line 1: "},
+		{"decorator", "@x\ny = 1", "line 2: "},
+		{"leading_zero", "x = 012", "line 1: "},
 		{"field", "f'{x'", "line 1: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := pydecl.Parse([]byte(tt.src), all)
+			_, err := reader(t).Parse([]byte(tt.src), all)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
@@ -252,7 +267,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestNoDescription(t *testing.T) {
-	fs, err := pydecl.Parse([]byte("\ndef f(): pass"), all)
+	fs, err := reader(t).Parse([]byte("\ndef f(): pass"), all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +277,7 @@ func TestNoDescription(t *testing.T) {
 }
 
 func TestBind(t *testing.T) {
-	fs, err := pydecl.Parse([]byte(`
+	fs, err := reader(t).Parse([]byte(`
 def f(a: Literal[1, "1", None], b: Optional[str], c=1, d: Optional[int] = 2, e: list[Literal[1, 2]] = []): "Does."
 `), all)
 	if err != nil {
@@ -288,30 +303,53 @@ def f(a: Literal[1, "1", None], b: Optional[str], c=1, d: Optional[int] = 2, e: 
 	}
 }
 
-func FuzzParse(f *testing.F) {
-	src, err := os.ReadFile("testdata/broken.py")
-	if err != nil {
-		f.Fatal(err)
+// TestOnlyParses: the code of a source does not run, and Python gets neither secrets nor modules from the working directory.
+func TestOnlyParses(t *testing.T) {
+	dir := t.TempDir()
+	mark := filepath.Join(dir, "ran")
+	evil := fmt.Sprintf("open(%q, 'w').close()\n", mark)
+	if err := os.WriteFile(filepath.Join(dir, "json.py"), []byte(evil), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	f.Add(string(src))
-	for _, s := range []string{
-		"def f(x: Literal['a', 1] | None = (1,), *, y: \"list[int]\"=lambda a: 0):\n '''D.\n Args:\n  x: y\n'''", "def f(:", "f'{x:{y}}'", "def f(x: (", "\tx",
-		"def f(x: []): 1", "def f(x: A[,]): 1", "async", "def", "match x:\n case 1: y", "f'{a['b']}'", "0x", "1e", "@", "try:\n x", "def f(x:|): 'd'", "x\\", "rb'\\",
-	} {
-		f.Add(s)
+	t.Chdir(dir)
+	r := reader(t)
+	r.Environ = append(r.Environ, "PYTHONPATH="+dir, "SOME_API_KEY=secret")
+	if _, err := r.Parse([]byte(evil+"def f(x=open('"+mark+"', 'w')): 'Does.'\n"), all); err != nil {
+		t.Fatal(err)
 	}
-	f.Fuzz(func(t *testing.T, src string) {
-		fs, err := pydecl.Parse([]byte(src), all)
-		if err != nil {
-			return
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("code was run")
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	r.Python = func() ([]string, error) { return []string{"/bin/sh", "-c", "env >" + mark + "; echo '{}'", "--"}, nil }
+	if _, err := r.Parse([]byte("x"), all); err != nil {
+		t.Fatal(err)
+	}
+	if env, err := os.ReadFile(mark); err != nil || strings.Contains(string(env), "secret") || strings.Contains(string(env), "PYTHONPATH") {
+		t.Errorf("environment %s, %v", env, err)
+	}
+}
+
+// TestCache: a source is read once, also by another reader; one with a mistake is read anew.
+func TestCache(t *testing.T) {
+	r := reader(t)
+	r.Cache = t.TempDir()
+	argv, _ := r.Python()
+	started := 0
+	r.Python = func() ([]string, error) { started++; return argv, nil }
+	for _, src := range []string{"def f(): 'Does.'", "def f(): 'Does.'", "def f(", "def f("} {
+		fs, err := r.Parse([]byte(src), all)
+		if (err == nil) != (len(fs) == 1) {
+			t.Errorf("%s: %v, %v", src, fs, err)
 		}
-		for _, fn := range fs {
-			if _, err := fn.Declare(signature.Normal(fn.Name)); err != nil {
-				continue
-			}
-			if _, err := fn.Bind([]byte(`{"x":null,"a":["1"]}`)); err != nil {
-				t.Errorf("%q: %v", src, err)
-			}
-		}
-	})
+	}
+	if started != 3 {
+		t.Errorf("Python was started %d times, want 3", started)
+	}
+	r.Python = func() ([]string, error) { return nil, errors.New("no python here") }
+	if _, err := r.Parse([]byte("def g(): 'Does.'"), all); err == nil || !strings.Contains(err.Error(), "no python here") {
+		t.Errorf("without Python: %v", err)
+	}
 }

@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -140,6 +141,9 @@ func TestCustomRuntime(t *testing.T) {
 		asked = append(asked, file)
 		if file == "python3.99" {
 			return fake, nil
+		}
+		if file == "python3" { // which reads the script
+			return exec.LookPath(file)
 		}
 		return "", os.ErrNotExist
 	}

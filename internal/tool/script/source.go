@@ -18,6 +18,7 @@ import (
 	"loki/internal/atomicfile"
 	"loki/internal/chat"
 	"loki/internal/fault"
+	"loki/internal/process"
 	"loki/internal/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/bashdecl"
@@ -122,7 +123,7 @@ func linkTarget(file string) (target string, linked bool) {
 
 // format is the version of cached summaries. It changes with their format, and
 // with how sources are read.
-const format = "6"
+const format = "7"
 
 func (s *script) sum(src []byte) string {
 	h := sha256.New()
@@ -179,9 +180,9 @@ func (s *script) parseBash(p *source) error {
 
 // parseFunctions reads a script in Python or TypeScript.
 func (s *script) parseFunctions(p *source) error {
-	parse := pydecl.Parse
-	if s.lang == typescript {
-		parse = tsdecl.Parse
+	parse := tsdecl.Parse
+	if s.lang == python {
+		parse = s.pythonReader().Parse
 	}
 	want := func(name string) bool { return name == "run" }
 	if s.o.Agent != nil {
@@ -209,6 +210,24 @@ func (s *script) parseFunctions(p *source) error {
 		p.functions = append(p.functions, function{declared: declared, fn: &f})
 	}
 	return nil
+}
+
+// pythonReader returns the reader of scripts in Python. Its interpreter is not the one of a working directory that is not trusted,
+// as scripts are read without a question.
+func (s *script) pythonReader() pydecl.Reader {
+	env := s.o.Environ
+	if s.o.Apart != nil {
+		env = s.o.Apart(env)
+	}
+	look := s.o.Look
+	if look == nil {
+		look = func(file string) (string, error) { return process.Find(file, env) }
+	}
+	return pydecl.Reader{
+		Python:  func() ([]string, error) { return process.Interpreter(string(python), "", look) },
+		Environ: env,
+		Cache:   s.o.Cache,
+	}
 }
 
 // nothing returns the error for a script without functions.

@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -31,15 +33,15 @@ func SplitAsk(message string) (instruction, text string) {
 	if ask, tail := cutLines(message); ask != "" && tail != "" {
 		return ask, tail
 	}
-	first, rest := cutParagraph(message)
-	if rest == "" {
+	gaps := blankLines().FindAllStringIndex(message, -1)
+	if len(gaps) == 0 {
 		return "", message
 	}
-	if isAsk(first) {
-		return first, rest
+	if first := gaps[0]; isAsk(message[:first[0]]) {
+		return message[:first[0]], message[first[1]:]
 	}
-	if before, last := cutLastParagraph(message); isAsk(last) {
-		return last, before
+	if last := gaps[len(gaps)-1]; isAsk(message[last[1]:]) {
+		return message[last[1]:], message[:last[0]]
 	}
 	return "", message
 }
@@ -103,43 +105,11 @@ func isLabel(line string) bool {
 	return strings.HasSuffix(line, ":") && strings.Count(line, " ") < 3
 }
 
-// cutParagraph cuts a trimmed text behind its first paragraph.
-func cutParagraph(text string) (first, rest string) {
-	for rest = text; rest != ""; {
-		line, tail := cutLine(rest)
-		if line == "" {
-			return strings.TrimSpace(text[:len(text)-len(rest)]), strings.TrimSpace(tail)
-		}
-		rest = tail
-	}
-	return text, ""
-}
+// blankLines matches what is between two paragraphs.
+var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n\s*\n`) })
 
-// cutLastParagraph cuts a trimmed text before its last paragraph.
-func cutLastParagraph(text string) (before, last string) {
-	for end := len(text); ; {
-		i := strings.LastIndexByte(text[:end], '\n')
-		if i < 0 {
-			return "", text
-		}
-		if strings.TrimSpace(text[i:end]) == "" {
-			return strings.TrimSpace(text[:i]), strings.TrimSpace(text[i:])
-		}
-		end = i
-	}
-}
-
-// isLong reports whether s is too long for an instruction, without reading all of a
-// long text.
-func isLong(s string) bool {
-	n := 0
-	for range strings.FieldsSeq(s) {
-		if n++; n > maxAskWords {
-			return true
-		}
-	}
-	return false
-}
+// isLong reports whether s is too long for an instruction.
+func isLong(s string) bool { return len(strings.SplitN(s, " ", maxAskWords+2)) > maxAskWords+1 }
 
 // isAsk reports whether s is an instruction to summarise.
 func isAsk(s string) bool {

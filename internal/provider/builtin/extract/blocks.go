@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -190,58 +192,41 @@ func isProse(line string) bool {
 	case strings.HasPrefix(line, "![") || strings.HasPrefix(line, "[!["):
 		return !strings.HasSuffix(line, ")")
 	case strings.HasPrefix(line, "<"):
-		return hasWord(withoutTags(line))
+		return hasWord(tags().ReplaceAllString(line, ""))
 	}
 	return true
 }
 
-// withoutTags removes everything between angle brackets.
-func withoutTags(line string) string {
-	var b strings.Builder
-	for {
-		text, rest, open := strings.Cut(line, "<")
-		b.WriteString(text)
-		if !open {
-			return b.String()
-		}
-		_, line, _ = strings.Cut(rest, ">")
-	}
-}
+// tags matches the tags of HTML; headings and items match the start of such a line.
+var (
+	tags     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[^>]*>?`) })
+	headings = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^#{1,6} +`) })
+	items    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:[-*+•‣–◦] +(?:\[[ xX]\] )?|(?:\(?(\d{1,3})[.)]+) +)`)
+	})
+)
 
 func hasWord(s string) bool { return strings.ContainsFunc(s, isWordRune) }
 
 // atxHeading returns the text of a heading marked by number signs, empty if line
 // is none.
 func atxHeading(line string) string {
-	text := strings.TrimLeft(line, "#")
-	if n := len(line) - len(text); n == 0 || n > 6 || !strings.HasPrefix(text, " ") {
+	mark := headings().FindString(line)
+	if mark == "" {
 		return ""
 	}
-	return strings.TrimSpace(strings.TrimRight(text, "# "))
+	return strings.TrimRight(line[len(mark):], "# ")
 }
 
 // listItem returns the text of a list item without its mark. As in CommonMark, a
 // number other than 1 begins no list in the middle of a paragraph.
 func (c *cutter) listItem(line string) (string, bool) {
-	mark, rest, _ := strings.Cut(line, " ")
-	rest = strings.TrimSpace(rest)
-	if !hasWord(rest) {
+	found := items().FindStringSubmatch(line)
+	if found == nil || !hasWord(line[len(found[0]):]) {
 		return "", false
 	}
-	switch mark {
-	case "-", "*", "+", "•", "‣", "–", "◦":
-		for _, box := range []string{"[ ] ", "[x] ", "[X] "} {
-			rest = strings.TrimPrefix(rest, box)
-		}
-		return rest, true
-	}
-	number := strings.TrimSuffix(strings.TrimSuffix(mark, "."), ")")
-	number = strings.TrimPrefix(number, "(")
-	if number == mark || number == "" || len(number) > 3 || strings.Trim(number, "0123456789") != "" {
+	if found[1] != "" && found[1] != "1" && len(c.para) > 0 && !c.item {
 		return "", false
 	}
-	if number != "1" && len(c.para) > 0 && !c.item {
-		return "", false
-	}
-	return rest, true
+	return line[len(found[0]):], true
 }

@@ -11,8 +11,7 @@ type words struct {
 	beforeNumber  map[string]bool // abbreviations only if a number follows
 	behindOrdinal map[string]bool // German words that a number with a full stop counts
 	maybeLast     map[string]bool // abbreviations that may end a sentence
-	starters      map[string]bool // words that start a sentence behind one of maybeLast
-	stop          map[string]bool // words that say nothing about the subject
+	stop          map[string]bool // words that say nothing about the subject; in upper case they start a sentence behind one of maybeLast
 	summary       map[string]bool // words for summing up
 	parts         map[string]bool // parts of a summary
 	requests      map[string]bool // verbs that begin a request
@@ -33,20 +32,6 @@ var lexicon = sync.OnceValue(func() words {
 		maybeLast: set(`etc inc ltd co corp plc llc jr sr st esq al et ed eds est dept univ assn ave blvd
 			rd hwy ft oz lb lbs hr hrs sq u.s u.k u.n e.u d.c a.m p.m b.c a.d ph.d m.d b.a m.a usw
 			ggf`),
-		starters: set(`a about according after again all also although among an and another any are as at
-			because before both but by did do does during each even every few finally first for from had has
-			have he hence her here his how however i if in indeed instead is it its last later let many
-			meanwhile more moreover most much my neither nevertheless next no nobody none nor not nothing now
-			of on once one only or other our over perhaps rather second she should similarly since so some
-			soon still such that the their then there therefore these they third this those though through
-			thus to today together tomorrow two under unless until we were what when where whether which while
-			who why will with within without yes yesterday yet you your
-			aber als am auch auf aus bei da das dass dem den der des die dies diese doch ein eine er es für
-			im ist mit nach nun sie sind und von vor war wenn wie wir zu
-			au avec ce ces cette dans des elle en et il ils je la le les leur mais nous on par pour que qui
-			sa se ses si son sur un une vous
-			como con cuando de del el ella en es esta este la las lo los no para pero por que se si su sus un
-			una y`),
 		stop: set(`a about above across after again against ago all almost along already also although
 			always am among an and another any anyone anything are around as ask at away back be became
 			because become been before being below between both but by can cannot could did do does doing

@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -13,6 +15,8 @@ const maxQuoted = 400
 const (
 	closers      = "\"'”’“»›)]}」』》】）*_`"        // may follow the mark that ends a sentence
 	openers      = "\"'“‘«‹„([{「『《【（*_`¿¡#"     // may precede the first word of a sentence
+	opening      = "\"([“„«「『（"                 // of a quotation or parenthesis
+	closings     = "\")]”“»」』）"                 // the closing marks of these
 	denseStops   = "。！？｡．"                      // end a sentence with no blank behind them
 	quoteTails   = "とっなのはがをにでも、，,"              // go on with the sentence behind a quotation
 	straightPrev = " ([{“‘«„—–-/:　、，。：「『（《【*_`" // before a straight quote that opens
@@ -77,29 +81,11 @@ func isStop(r rune) bool {
 // open notes that a quotation or a parenthesis opens at i.
 func (x *splitter) open(i int, r rune, width int) {
 	closing := ""
-	switch r {
-	case '"':
-		if before, _ := utf8.DecodeLastRuneInString(x.s[:i]); i > 0 && !strings.ContainsRune(straightPrev, before) {
-			return
-		}
-		closing = `"`
-	case '(':
-		closing = ")"
-	case '[':
-		closing = "]"
-	case '“':
-		closing = "”"
-	case '„':
-		closing = "“"
-	case '«':
-		closing = "»"
-	case '「':
-		closing = "」"
-	case '『':
-		closing = "』"
-	case '（':
-		closing = "）"
-	default:
+	if n := strings.IndexRune(opening, r); n >= 0 {
+		closing = string([]rune(closings)[utf8.RuneCountInString(opening[:n])])
+	}
+	before, _ := utf8.DecodeLastRuneInString(x.s[:i])
+	if closing == "" || r == '"' && i > 0 && !strings.ContainsRune(straightPrev, before) {
 		return
 	}
 	if i < x.quoted {
@@ -111,52 +97,21 @@ func (x *splitter) open(i int, r rune, width int) {
 	}
 }
 
+// marks matches the marks that may end a sentence, also the ellipsis of typewriters, and what belongs to them.
+var marks = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^((?:[.!?…" + denseStops + "]|\\. \\.)(?:[.!?…" + denseStops + "]| \\.)*)(?:\\[[0-9]{1,3}\\]|[" + regexp.QuoteMeta(closers) + "])*")
+})
+
 // stopAt reads the marks at i and what belongs to them.
 func (x *splitter) stopAt(i int) stop {
-	st := stop{begin: i, end: i}
-	st.first, _ = utf8.DecodeRuneInString(x.s[i:])
-	dots := 0
-	for st.end < len(x.s) {
-		r, w := utf8.DecodeRuneInString(x.s[st.end:])
-		if dots > 0 && strings.HasPrefix(x.s[st.end:], " .") {
-			r, w = '.', 2 // the ellipsis of typewriters
-		}
-		if !isStop(r) {
-			break
-		}
-		switch r {
-		case '.':
-			dots++
-		case '…':
-			dots += 3
-		}
-		st.dense = strings.ContainsRune(denseStops, r)
-		st.end += w
-	}
-	st.ellipsis = dots > 1
-	st.after = st.end
-	for st.after < len(x.s) {
-		r, w := utf8.DecodeRuneInString(x.s[st.after:])
-		if r == '[' {
-			if w = noteLength(x.s[st.after:]); w == 0 {
-				break
-			}
-		} else if !strings.ContainsRune(closers, r) {
-			break
-		}
-		st.after += w
-	}
+	found := marks().FindStringSubmatchIndex(x.s[i:])
+	st := stop{begin: i, end: i + found[3], after: i + found[1]}
+	run := x.s[st.begin:st.end]
+	st.first, _ = utf8.DecodeRuneInString(run)
+	last, _ := utf8.DecodeLastRuneInString(run)
+	st.dense = strings.ContainsRune(denseStops, last)
+	st.ellipsis = strings.Contains(run, "…") || strings.Count(run, ".") > 1
 	return st
-}
-
-// noteLength returns the length of the reference to a note that s starts with,
-// such as "[12]", 0 if there is none.
-func noteLength(s string) int {
-	digits := strings.TrimLeft(s[1:], "0123456789")
-	if n := len(s) - 1 - len(digits); n == 0 || n > 3 || !strings.HasPrefix(digits, "]") {
-		return 0
-	}
-	return len(s) - len(digits) + 1
 }
 
 // ends reports whether the sentence ends at st.
@@ -214,7 +169,7 @@ func (x *splitter) fullStop(st stop, rest string) bool {
 	case words.beforeNumber[lower]:
 		return !unicode.IsDigit(next)
 	case words.maybeLast[lower], isInitials(word):
-		return words.starters[strings.ToLower(leadingWord(rest))]
+		return words.stop[strings.ToLower(leadingWord(rest))]
 	}
 	return true
 }

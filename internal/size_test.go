@@ -84,13 +84,13 @@ var roomLines = map[string]int{
 	"token":        293,
 	"tool":         10660,
 	"trust":        405,
-	"update":       761,
+	"update":       680,
 	"value":        686,
 	"vault":        1046,
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 170310,
+	"all": 170225,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -3,33 +3,23 @@ package update
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"regexp"
 	"runtime"
-	"slices"
 	"strings"
-	"time"
 
 	"loki/internal/ask"
-	"loki/internal/environ"
 	"loki/internal/fault"
-	"loki/internal/process"
 )
 
 // manager is what has installed the program, and keeps it up to date.
 type manager struct {
 	name    string
-	upgrade string // the command that does it; {} is the package
+	upgrade string // the command that does it
 }
 
 // allow decides whether a program that a manager has installed may be replaced. It asks the user if need be.
 func (o Options) allow(ctx context.Context) (bool, error) {
-	m, ok := managerByPath(runtime.GOOS, o.Executable, o.Environ)
-	if !ok {
-		m, ok = managerByOwner(ctx, o.Executable, o.Environ)
-	}
-	if !ok {
-		m, ok = managerByPlace(runtime.GOOS, o.Executable)
-	}
+	m, ok := managerOf(runtime.GOOS, o.Executable)
 	if !ok {
 		return true, nil
 	}
@@ -47,105 +37,27 @@ func (o Options) allow(ctx context.Context) (bool, error) {
 	return answer == "yes", err
 }
 
-// managerByPath recognizes managers that have directories of their own.
-func managerByPath(goos, executable string, env []string) (manager, bool) {
-	slashed := filepath.ToSlash(executable)
-	if goos == "windows" {
-		slashed = strings.ReplaceAll(slashed, `\`, "/")
-	}
-	parts := strings.Split(slashed, "/")
-	has := func(names ...string) bool {
-		for i := range parts {
-			if i+len(names) <= len(parts) && slices.EqualFunc(parts[i:i+len(names)], names, func(a, b string) bool {
-				return a == b || goos == "windows" && strings.EqualFold(a, b)
-			}) {
-				return true
-			}
-		}
-		return false
-	}
-	below := func(dir string) bool { return strings.HasPrefix(slashed, dir) }
-	switch {
-	case has(".cargo", "bin"):
-		return manager{"Cargo", "cargo install --force loki"}, true
-	case has("Cellar"), has("Caskroom"), below("/opt/homebrew/"), below("/home/linuxbrew/.linuxbrew/"):
-		return manager{"Homebrew", "brew upgrade loki"}, true
-	case below("/nix/store/"):
-		return manager{"Nix", "nix profile upgrade loki"}, true
-	case below("/snap/"):
-		return manager{"Snap", "sudo snap refresh loki"}, true
-	case goos == "windows" && has("scoop", "apps"):
-		return manager{"Scoop", "scoop update loki"}, true
-	case goos == "windows" && has("chocolatey", "lib"):
-		return manager{"Chocolatey", "choco upgrade loki"}, true
-	case goos == "windows" && has("WinGet", "Packages"):
-		return manager{"WinGet", "winget upgrade loki"}, true
-	case slices.Contains(goDirs(env), filepath.Dir(executable)):
-		return manager{"go install", "go install ./cmd/loki in the sources of the new version"}, true
-	}
-	return manager{}, false
-}
-
-// goDirs returns where go install puts programs.
-func goDirs(env []string) []string {
-	var dirs []string
-	if dir := environ.Get(env, "GOBIN"); dir != "" {
-		dirs = append(dirs, dir)
-	}
-	paths := filepath.SplitList(environ.Get(env, "GOPATH"))
-	if home := environ.Get(env, "HOME"); home != "" {
-		paths = append(paths, filepath.Join(home, "go"))
-	}
-	for _, dir := range paths {
-		dirs = append(dirs, filepath.Join(dir, "bin"))
-	}
-	for i, dir := range dirs {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dirs[i] = real
-		}
-	}
-	return dirs
-}
-
-// databases are the programs that know which package a file belongs to. They print its name up
-// to the first of ends, and fail for a file that belongs to none.
-var databases = []struct {
+// managers have the directories of programs that managers install, with slashes, and on Windows in lower case.
+var managers = []struct {
 	manager
-	command []string
-	ends    string
+	places string // a regular expression
 }{
-	{manager{"dpkg", "sudo apt-get install --only-upgrade {}"}, []string{"dpkg-query", "-S"}, ":,"},
-	{manager{"RPM", "sudo dnf upgrade {}"}, []string{"rpm", "-qf", "--queryformat", `%{NAME}\n`}, "\n"},
-	{manager{"pacman", "sudo pacman -Syu {}"}, []string{"pacman", "-Qqo"}, "\n"},
-	{manager{"apk", "sudo apk upgrade"}, []string{"apk", "info", "-qW"}, "\n"},
+	{manager{"Cargo", "cargo install --force loki"}, `/\.cargo/bin/`},
+	{manager{"Homebrew", "brew upgrade loki"}, `/Cellar/|/Caskroom/|^/opt/homebrew/|^/home/linuxbrew/\.linuxbrew/`},
+	{manager{"go install", "go install ./cmd/loki in the sources of the new version"}, `/go/bin/`},
+	{manager{"a package manager", "upgrade it with the package manager"}, `^/nix/store/|^/snap/|^[a-z]:/.*/(scoop/apps|chocolatey/lib|winget/packages)/`},
+	{manager{"the system, as its place says", "upgrade it with the package manager of the system"}, `^(/usr)?/s?bin/[^/]*$`},
 }
 
-// managerByOwner asks the databases of packages whether the file belongs to one.
-func managerByOwner(ctx context.Context, executable string, env []string) (manager, bool) {
-	for _, d := range databases {
-		result, err := process.Run(ctx, process.Command{
-			Path: d.command[0], Args: append(d.command[1:len(d.command):len(d.command)], executable),
-			Env: []string{"PATH=" + environ.Get(env, "PATH"), "LC_ALL=C"}, Timeout: 10 * time.Second, HasTimeout: true,
-		})
-		if err != nil { // it is not installed, or does not know the file
-			continue
-		}
-		name := string(result.Stdout)
-		if end := strings.IndexAny(name, d.ends); end >= 0 {
-			name = name[:end]
-		}
-		if name = strings.TrimSpace(name); name == "" || strings.ContainsAny(name, " \t\n") {
-			name = "loki"
-		}
-		return manager{d.name, strings.ReplaceAll(d.upgrade, "{}", name)}, true
+// managerOf recognizes the manager of a program by its path. ok is false if there is none.
+func managerOf(goos, executable string) (m manager, ok bool) {
+	if goos == "windows" {
+		executable = strings.ToLower(strings.ReplaceAll(executable, `\`, "/"))
 	}
-	return manager{}, false
-}
-
-// managerByPlace recognizes the directories that belong to the system.
-func managerByPlace(goos, executable string) (manager, bool) {
-	if goos != "windows" && slices.Contains([]string{"/usr/bin", "/usr/sbin", "/bin", "/sbin"}, filepath.Dir(executable)) {
-		return manager{"the system, as it is in " + filepath.Dir(executable), "upgrade it with the package manager of the system"}, true
+	for _, m := range managers {
+		if regexp.MustCompile(m.places).MatchString(executable) {
+			return m.manager, true
+		}
 	}
 	return manager{}, false
 }

@@ -46,7 +46,6 @@ type Options struct {
 	Force bool      // also replace a file that belongs to a package manager
 	Asker ask.Asker // of whom to ask about such a file; nil if no user can be asked
 
-	Environ   []string              // PATH, HOME, GOBIN and GOPATH count; no child gets more than PATH
 	Transport http.RoundTripper     // nil means one with the proxy of the process's environment
 	Warn      func(text string)     // is shown warnings; required
 	Progress  func(done, all int64) // of the download in bytes; all is -1 if it is unknown; nil for none

@@ -31,9 +31,9 @@ func TestArchiveName(t *testing.T) {
 	}
 }
 
-func TestManagerByPath(t *testing.T) {
+func TestManagerOf(t *testing.T) {
 	t.Parallel()
-	env := []string{"HOME=/home/me", "GOPATH=/go:/go2", "GOBIN=/opt/gobin"}
+	const unnamed, system = "a package manager", "the system, as its place says"
 	for _, tt := range []struct{ goos, path, want string }{
 		{"linux", "/home/me/.cargo/bin/loki", "Cargo"},
 		{"linux", "/home/me/cargo/bin/loki", ""},
@@ -43,27 +43,22 @@ func TestManagerByPath(t *testing.T) {
 		{"darwin", "/opt/homebrew/bin/loki", "Homebrew"},
 		{"darwin", "/opt/homebrewed/bin/loki", ""},
 		{"linux", "/home/linuxbrew/.linuxbrew/bin/loki", "Homebrew"},
-		{"linux", "/nix/store/abc-loki-0.1.0/bin/loki", "Nix"},
-		{"linux", "/snap/loki/3/loki", "Snap"},
+		{"linux", "/nix/store/abc-loki-0.1.0/bin/loki", unnamed},
+		{"linux", "/snap/loki/3/loki", unnamed},
 		{"linux", "/home/me/go/bin/loki", "go install"},
-		{"linux", "/go2/bin/loki", "go install"},
-		{"linux", "/opt/gobin/loki", "go install"},
 		{"linux", "/home/me/.local/bin/loki", ""},
 		{"linux", "/usr/local/bin/loki", ""},
-		{"windows", `C:\Users\me\scoop\apps\loki\current\loki.exe`, "Scoop"},
-		{"windows", `C:\ProgramData\Chocolatey\lib\loki\loki.exe`, "Chocolatey"},
+		{"linux", "/usr/bin/loki", system},
+		{"linux", "/sbin/loki", system},
+		{"windows", `C:\Users\me\scoop\apps\loki\current\loki.exe`, unnamed},
+		{"windows", `C:\ProgramData\Chocolatey\lib\loki\loki.exe`, unnamed},
 		{"windows", `C:\Users\me\.cargo\bin\loki.exe`, "Cargo"},
+		{"windows", `C:\Users\me\bin\loki.exe`, ""},
 		{"linux", "/home/me/scoop/apps/loki", ""},
 	} {
-		if m, ok := managerByPath(tt.goos, tt.path, env); m.name != tt.want || ok != (tt.want != "") {
+		if m, ok := managerOf(tt.goos, tt.path); m.name != tt.want || ok != (tt.want != "") {
 			t.Errorf("%s: %q, want %q", tt.path, m.name, tt.want)
 		}
-	}
-	if m, ok := managerByPlace("linux", "/usr/bin/loki"); !ok || m.name != "the system, as it is in /usr/bin" {
-		t.Errorf("%+v", m)
-	}
-	if m, ok := managerByPlace("linux", "/usr/local/bin/loki"); ok {
-		t.Errorf("%+v", m)
 	}
 }
 

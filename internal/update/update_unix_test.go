@@ -5,6 +5,7 @@ package update
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -41,8 +42,8 @@ func newFixture(t *testing.T, tls bool) *fixture {
 	f.Release("v0.2.0", archive, updatetest.Member{Name: "README.md", Body: "read me"}, updatetest.Program("0.2.0"))
 	f.options = Options{
 		Version: "0.1.0", Executable: filepath.Join(dir, "loki"), Feed: f.URL, Keys: f.Key,
-		Environ: []string{"PATH=" + os.Getenv("PATH")}, Transport: f.Transport(),
-		Warn: func(text string) { f.warnings = append(f.warnings, text) },
+		Transport: f.Transport(),
+		Warn:      func(text string) { f.warnings = append(f.warnings, text) },
 	}
 	if err := os.WriteFile(f.options.Executable, []byte(old), 0o751); err != nil {
 		t.Fatal(err)
@@ -379,11 +380,6 @@ func TestTwoAtOnce(t *testing.T) {
 
 func TestManagedByPackageManager(t *testing.T) {
 	t.Parallel()
-	bin := t.TempDir() // with a database that knows the program
-	script := "#!/bin/sh\n[ \"$1\" = -S ] || exit 1\necho \"loki-cli:amd64: $2\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "dpkg-query"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	answer := func(text string) ask.Asker {
 		return ask.Func(func(_ context.Context, q ask.Question) (string, error) {
 			if q.Default != "no" || q.Kind != ask.Select {
@@ -399,7 +395,7 @@ func TestManagedByPackageManager(t *testing.T) {
 		want  Status
 		err   string
 	}{
-		{name: "not_asked", err: "this program is not replaced: it belongs to dpkg"},
+		{name: "not_asked", err: "this program is not replaced: it belongs to Cargo"},
 		{name: "no", asker: answer("no"), want: Canceled},
 		{name: "yes", asker: answer("yes"), want: Updated},
 		{name: "force", force: true, want: Updated},
@@ -407,16 +403,21 @@ func TestManagedByPackageManager(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, false)
-			f.options.Force, f.options.Asker, f.options.Environ = tt.force, tt.asker, []string{"PATH=" + bin}
+			f.options.Force, f.options.Asker = tt.force, tt.asker
+			cargo := filepath.Join(t.TempDir(), ".cargo", "bin", "loki")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(cargo), 0o700), os.Rename(f.options.Executable, cargo)); err != nil {
+				t.Fatal(err)
+			}
+			f.options.Executable = cargo
 			out, err := Run(t.Context(), f.options, "")
 			if tt.err != "" {
-				if err == nil || err.Error() != tt.err || fault.HintOf(err) != "sudo apt-get install --only-upgrade loki-cli, or loki --update --force" {
+				if err == nil || err.Error() != tt.err || fault.HintOf(err) != "cargo install --force loki, or loki --update --force" {
 					t.Errorf("error %v, hint %q", err, fault.HintOf(err))
 				}
 			} else if err != nil || out.Status != tt.want {
 				t.Errorf("%+v, %v", out, err)
 			}
-			if len(f.warnings) != 1 || !strings.HasPrefix(f.warnings[0], f.options.Executable+" was installed by dpkg") {
+			if len(f.warnings) != 1 || !strings.HasPrefix(f.warnings[0], f.options.Executable+" was installed by Cargo") {
 				t.Errorf("warnings %q", f.warnings)
 			}
 			if changed := f.installed(t) != old; changed != (tt.want == Updated) {

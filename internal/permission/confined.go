@@ -22,7 +22,7 @@ func (j *Judge) judgeConfined(call Call, rules []*Rule) Verdict {
 			v.Level, v.Hosts = sandbox.Full, nil
 		}
 		if v.Action == Ask && asked.Level != sandbox.Read {
-			v.Reason += "; " + shellArguments{Sandbox: asked.Level, Hosts: asked.Hosts}.wish()
+			v.Reason += "; " + wish(asked.Level, asked.Hosts)
 		}
 	case v.Decided:
 	case asked.Level == sandbox.Read:

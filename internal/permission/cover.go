@@ -131,27 +131,27 @@ func holds(dir string, r *Rule) bool {
 
 // mention notes whether a command may use a file that a rule with a path denies or asks about. A file that a rule denies and that
 // the text names is noted apart.
-func (j *Judge) mention(o *outcome, c *command, rules []*Rule) {
-	for _, r := range rules {
+func (s *shellText) mention(c *command) {
+	for _, r := range s.rules {
 		use := no
 		if r.about("") {
-			use = j.uses(c, r)
+			use = s.uses(c, r)
 		}
 		if use == no {
 			continue
 		}
-		o.files = o.files || r.Action == Ask && r.about(Reading)
+		s.files = s.files || r.Action == Ask && r.about(Reading)
 		from := sandbox.Read // the lowest level at which that matters
 		switch {
-		case hasCopy(c, r, use):
+		case s.hasCopy(c, r, use):
 		case r.Access == Writing:
 			from = sandbox.Write
-		case r.Action == Deny && j.o.Sandboxed: // which keeps the file below Full
+		case r.Action == Deny && s.o.Sandboxed: // which keeps the file below Full
 			from = sandbox.Full
 		}
-		o.mentioned[from] = cmp.Or(o.mentioned[from], doubt(shown(c.words)+" may use a file that a rule is about: "+r.String()))
+		s.mentioned[from] = cmp.Or(s.mentioned[from], doubt(shown(c.words)+" may use a file that a rule is about: "+r.String()))
 		if use == yes && r.Action == Deny && r.Access != Writing {
-			o.named = cmp.Or(o.named, r)
+			s.named = cmp.Or(s.named, r)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func among(list, word string) bool { return word != "" && strings.Contains(list,
 
 // uses reports whether a command uses a file that a rule is about: yes if one of its words is such a file in plain text, and maybe
 // for a directory with one, a pattern, the history of git, and what is not known.
-func (j *Judge) uses(c *command, r *Rule) (use truth) {
+func (s *shellText) uses(c *command, r *Rule) (use truth) {
 	const most = 64 // words for which directories are looked through
 	name := programName(c.words[0].text)
 	if among(speakers, name) {
@@ -186,8 +186,8 @@ func (j *Judge) uses(c *command, r *Rule) (use truth) {
 			continue
 		}
 		for _, part := range fileParts(w.text) {
-			l := j.tree.locate(part, c.dirs)
-			_, hit := j.tree.matches(r, l)
+			l := s.tree.locate(part, s.dirs)
+			_, hit := s.tree.matches(r, l)
 			there := hit && slices.ContainsFunc(l.all, exists)
 			if there && (w.glob || w.known()) || hit && w.known() && !strings.ContainsAny(part, " \n") {
 				return yes // words with a blank are messages more often than files, and a pattern that no file matches is a name
@@ -197,8 +197,8 @@ func (j *Judge) uses(c *command, r *Rule) (use truth) {
 				wild = strings.IndexAny(part, "*?[\x02")
 			}
 			if wild >= 0 { // the directory of the part that is not known
-				l = j.tree.locate(cmp.Or(part[:max(strings.LastIndexByte(part[:wild], '/'), 0)], "."), c.dirs)
-				_, hit = j.tree.matches(r, l)
+				l = s.tree.locate(cmp.Or(part[:max(strings.LastIndexByte(part[:wild], '/'), 0)], "."), s.dirs)
+				_, hit = s.tree.matches(r, l)
 				if !w.glob && !runs && w.many && name != "xargs" {
 					use = maybe
 				}
@@ -208,7 +208,7 @@ func (j *Judge) uses(c *command, r *Rule) (use truth) {
 			}
 		}
 	}
-	if use == no && among(searchers, name) && len(c.words) < 4 && slices.ContainsFunc(c.dirs, func(dir string) bool { return holds(dir, r) }) {
+	if use == no && among(searchers, name) && len(c.words) < 4 && slices.ContainsFunc(s.dirs, func(dir string) bool { return holds(dir, r) }) {
 		return maybe
 	}
 	return use
@@ -221,14 +221,14 @@ var copyOption = regexp.MustCompile(`^(-U|-L|--unified|--pa|--word-diff|--color-
 func copies(w word) bool { return among(copiers, w.text) || copyOption.MatchString(w.text) }
 
 // hasCopy reports whether a command gets at a copy of a file which a rule is about, or may do so, that a program of version control keeps:
-// the sandbox does not close that. use is what [Judge.uses] says.
-func hasCopy(c *command, r *Rule, use truth) bool {
+// the sandbox does not close that. use is what [shellText.uses] says.
+func (s *shellText) hasCopy(c *command, r *Rule, use truth) bool {
 	name := programName(c.words[0].text)
 	if use == yes {
 		return among(" git hg svn jj sl bzr fossil ", name)
 	}
 	return name == "git" && slices.ContainsFunc(c.words[1:], func(w word) bool {
-		return w.is("cat-file") || w.is("archive") || copies(w) && slices.ContainsFunc(c.dirs, func(dir string) bool { return tracks(dir, r) })
+		return w.is("cat-file") || w.is("archive") || copies(w) && slices.ContainsFunc(s.dirs, func(dir string) bool { return tracks(dir, r) })
 	})
 }
 

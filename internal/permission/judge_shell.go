@@ -17,20 +17,23 @@ type shellArguments struct {
 	Hosts   []string      `json:"hosts"`   // that it reaches at Network
 }
 
-// above reports whether a call asks for a level above l.
-func (a shellArguments) above(l sandbox.Level) bool { return !l.Covers(a.Sandbox) }
-
-// wish says what a call asks for that names a level.
-func (a shellArguments) wish() string {
-	wish := "it asks for level " + string(a.Sandbox)
-	if a.Sandbox == sandbox.Network && len(a.Hosts) > 0 {
-		wish += " to reach " + strings.Join(a.Hosts, ", ")
+// wish describes the level that a call asks for.
+func wish(level sandbox.Level, hosts []string) string {
+	wish := "it asks for level " + string(level)
+	if level == sandbox.Network && len(hosts) > 0 {
+		wish += " to reach " + strings.Join(hosts, ", ")
 	}
 	return wish
 }
 
-// outcome is the knowledge about a text so far.
-type outcome struct {
+// shellText is a text for the shell with the knowledge about it so far.
+type shellText struct {
+	*Judge
+	args  shellArguments
+	text  string   // the command without blanks around it
+	rules []*Rule  // that may be about it
+	dirs  []string // in which its commands may run
+
 	action  Action
 	rule    string   // the first that led to the action
 	reasons []string // of the action, none twice
@@ -49,41 +52,40 @@ type outcome struct {
 	mentioned map[sandbox.Level]doubt // the same for rules about a path and the files that a command uses, from a level on
 	named     *Rule                   // that denies a file which the text names, for calls that the sandbox does not keep from it
 	hidden    doubt                   // why the text may run what is not seen
-	altered   doubt                   // why a command may do something else than its words say
 	files     bool                    // see Verdict.Files
 }
 
 // stop notes that a rule asks about a part or denies it, and the grants after which it would not ask.
-func (o *outcome) stop(r *Rule, grants ...Grant) {
+func (s *shellText) stop(r *Rule, grants ...Grant) {
 	v := ruled(r)
-	if stricter(o.action, r.Action) != o.action {
-		o.action, o.rule, o.reasons = r.Action, v.Rule, nil
+	if stricter(s.action, r.Action) != s.action {
+		s.action, s.rule, s.reasons = r.Action, v.Rule, nil
 	}
-	o.files = o.files || r.Action == Ask && r.about(Reading)
-	if o.action == r.Action && !slices.Contains(o.reasons, v.Reason) {
-		o.reasons = append(o.reasons, v.Reason)
+	s.files = s.files || r.Action == Ask && r.about(Reading)
+	if s.action == r.Action && !slices.Contains(s.reasons, v.Reason) {
+		s.reasons = append(s.reasons, v.Reason)
 	}
-	o.leave(v.Reason, grants...)
+	s.leave(v.Reason, grants...)
 }
 
 // leave notes that no rule allows a part, and the grants after which one would.
-func (o *outcome) leave(reason string, grants ...Grant) {
-	o.covered = false
-	if !slices.Contains(o.open, reason) {
-		o.open = append(o.open, reason)
+func (s *shellText) leave(reason string, grants ...Grant) {
+	s.covered = false
+	if !slices.Contains(s.open, reason) {
+		s.open = append(s.open, reason)
 	}
-	o.exact = o.exact || len(grants) == 0
-	o.grants = union(o.grants, grants)
+	s.exact = s.exact || len(grants) == 0
+	s.grants = union(s.grants, grants)
 }
 
 // allow notes that a rule allows a part.
-func (o *outcome) allow(r *Rule) {
-	o.rule = cmp.Or(o.rule, r.String())
-	o.level = sandbox.Least(o.level, cmp.Or(r.Sandbox, sandbox.Full))
+func (s *shellText) allow(r *Rule) {
+	s.rule = cmp.Or(s.rule, r.String())
+	s.level = sandbox.Least(s.level, cmp.Or(r.Sandbox, sandbox.Full))
 	if r.Sandbox == sandbox.Network && r.Origin == granted {
-		o.hosts = &r.hosts
+		s.hosts = &r.hosts
 	}
-	o.offered = o.offered || r.layer < 0 && r.Origin == granted
+	s.offered = s.offered || r.layer < 0 && r.Origin == granted
 }
 
 // few joins reasons, the first first.
@@ -114,166 +116,154 @@ func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
 			v = Verdict{Action: Ask, Decided: true, Level: cmp.Or(args.Sandbox, sandbox.Read), Reason: "the command could not be analyzed"}
 		}
 	}()
-	rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return !given.match(r) })
-	v = j.judgeText(args, rules)
+	s := shellText{Judge: j, args: args, text: strings.TrimSpace(args.Command), action: Allow, covered: true, mentioned: make(map[sandbox.Level]doubt)}
+	s.rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return !given.match(r) })
+	v = s.verdict()
 	if v.Level == sandbox.Network {
 		v.Hosts = args.Hosts
 	}
 	return v
 }
 
-// wholes are the rules that are about a text as a whole.
-type wholes struct {
-	every match // for all texts
-	exact match // for this very text
-	// exceptions says that there are others that ask or deny, which what is hidden may be about.
-	exceptions bool
-}
-
-// wholesOf sorts out the rules about a text as a whole.
-func (j *Judge) wholesOf(args shellArguments, rules []*Rule) (w wholes) {
-	text := strings.TrimSpace(args.Command)
-	writes := !j.o.Sandboxed || args.Sandbox.Covers(sandbox.Write)
-	for _, r := range rules {
+// verdict gives the verdict on the text.
+func (s *shellText) verdict() Verdict {
+	var every, exact match // of the rules about all texts, and about this very one
+	exceptions := false    // there are other rules, which what is hidden may be about
+	for _, r := range s.rules {
 		switch {
-		case r.Text != "" || len(j.langs) == 0 && slices.Contains(r.Commands, text) && !strings.Contains(text, "*"):
-			if r.Text == "" || strings.TrimSpace(r.Text) == text {
-				w.exact.add(r, len(text))
+		case r.Text != "":
+			if strings.TrimSpace(r.Text) == s.text {
+				exact.add(r, 0)
 			}
+		case len(s.langs) == 0 && slices.Contains(r.Commands, s.text) && !strings.Contains(s.text, "*"):
+			exact.add(r, 0)
 		case r.whole():
-			w.every.add(r, literals(r.Tool))
+			every.add(r, literals(r.Tool))
 		case r.Action != Allow:
-			w.exceptions = w.exceptions || !j.o.Sandboxed || len(r.Commands) > 0 || r.Access == Writing && writes || r.Access != Writing && r.Action == Ask
+			writes := r.Access == Writing && s.args.Sandbox.Covers(sandbox.Write)
+			exceptions = exceptions || !s.o.Sandboxed || len(r.Commands) > 0 || writes || r.Access != Writing && r.Action == Ask
 		}
 	}
-	return w
-}
-
-// judgeText judges a text for the shell.
-func (j *Judge) judgeText(args shellArguments, rules []*Rule) Verdict {
-	w := j.wholesOf(args, rules)
-	if w.every.rule != nil && w.every.rule.Action == Deny {
-		return ruled(w.every.rule)
+	if every.is(Deny) {
+		return ruled(every.rule)
 	}
-	o := j.judgeParts(args.Command, rules)
-	if w.every.rule != nil && w.every.rule.Action == Allow {
-		o.covered, o.harmless, o.level = true, false, ""
-		o.allow(w.every.rule)
+	s.judgeParts()
+	if every.is(Allow) {
+		s.covered, s.harmless, s.level = true, false, ""
+		s.allow(every.rule)
 	}
-	if w.exact.rule != nil && w.exact.rule.Action == Allow && o.action != Deny {
-		o = outcome{action: Allow, covered: true, named: o.named, files: true}
-		o.allow(w.exact.rule)
+	if exact.is(Allow) && s.action != Deny {
+		*s = shellText{Judge: s.Judge, args: s.args, text: s.text, action: Allow, covered: true, named: s.named, files: true}
+		s.allow(exact.rule)
 	}
-	v := j.conclude(args, &o, w.exceptions)
-	if v.Files = o.files; o.named != nil && v.Level == sandbox.Full && v.Action != Deny {
-		return ruled(o.named) // nothing keeps the call from the file
+	v := s.conclude(exceptions)
+	if v.Files = s.files; s.named != nil && v.Level == sandbox.Full && v.Action != Deny {
+		return ruled(s.named) // nothing keeps the call from the file
 	}
 	return v
 }
 
-// judgeParts judges the commands of a text and the files that it opens, in all languages in which the shell may read it.
-func (j *Judge) judgeParts(text string, rules []*Rule) outcome {
-	o := outcome{action: Allow, covered: true, mentioned: make(map[sandbox.Level]doubt)}
-	if len(j.langs) == 0 {
-		o.hidden = "commands for this shell are not analyzed"
+// judgeParts judges the commands of the text and the files that it opens, in all languages in which the shell may read it.
+func (s *shellText) judgeParts() {
+	a := analysis{tree: s.tree, left: maxCommands}
+	if len(s.langs) == 0 {
+		a.hidden = "commands for this shell are not analyzed"
 	}
-	left := maxCommands
-	for _, lang := range j.langs {
-		a := j.analyze(text, lang, 0, []string{j.tree.root}, &left)
-		o.hidden, o.altered = cmp.Or(o.hidden, a.hidden), cmp.Or(o.altered, a.altered)
+	for _, a.lang = range s.langs {
+		a.commands, a.accesses, a.dirs = nil, nil, []string{s.tree.root}
+		a.text(s.args.Command)
+		s.dirs = a.dirs
 		for i := range a.commands {
-			a.commands[i].dirs = a.dirs
-			j.judgeCommand(&o, &a.commands[i], rules, false, false)
+			s.judgeCommand(&a.commands[i], false, false)
 		}
-		if o.harmless && len(a.dirs) > 1 && !j.o.Sandboxed {
-			o.leave("it changes the directory")
+		if s.harmless && len(a.dirs) > 1 && !s.o.Sandboxed {
+			s.leave("it changes the directory")
 		}
 		for _, f := range a.accesses {
-			j.judgeAccess(&o, f, a.dirs, rules)
+			s.judgeAccess(f)
 		}
 	}
-	if why := cmp.Or(o.hidden, o.altered); why != "" {
-		o.open, o.firm = nil, true
-		o.leave(string(why))
-	} else if o.harmless && len(o.open) == 0 && !plain(strings.TrimSpace(text)) && !j.o.Sandboxed {
-		o.leave("shells may differ in what they make of the text")
+	s.hidden = a.hidden
+	if why := cmp.Or(a.hidden, a.altered); why != "" {
+		s.open, s.firm = nil, true
+		s.leave(string(why))
+	} else if s.harmless && len(s.open) == 0 && !plain(s.text) && !s.o.Sandboxed {
+		s.leave("shells may differ in what they make of the text")
 	}
-	return o
 }
 
-// conclude gives the verdict on a text from what is known about its parts. exceptions says that there are rules which what is hidden
-// may be about.
-func (j *Judge) conclude(args shellArguments, o *outcome, exceptions bool) Verdict {
+// conclude gives the verdict from what is known about the parts. exceptions says that there are rules which what is hidden may be about.
+func (s *shellText) conclude(exceptions bool) Verdict {
 	have := sandbox.Read // up to which the text is allowed
-	if o.covered && o.level != "" {
-		have = o.level
+	if s.covered && s.level != "" {
+		have = s.level
 	}
-	switch doubt := cmp.Or(o.uncertain, o.hidden); {
-	case o.action == Deny:
-		return Verdict{Action: Deny, Decided: true, Rule: o.rule, Reason: few(o.reasons)}
-	case o.action == Ask:
-		v := j.asked(args, o, sandbox.Read, o.reasons...)
-		v.Rule = o.rule
+	switch doubt := cmp.Or(s.uncertain, s.hidden); {
+	case s.action == Deny:
+		return Verdict{Action: Deny, Decided: true, Rule: s.rule, Reason: few(s.reasons)}
+	case s.action == Ask:
+		v := s.asked(sandbox.Read, s.reasons...)
+		v.Rule = s.rule
 		return v
 	case exceptions && doubt != "":
-		o.exact = o.exact || o.uncertain == ""
-		return j.asked(args, o, have, string(doubt))
+		s.exact = s.exact || s.uncertain == ""
+		return s.asked(have, string(doubt))
 	}
 	v := Verdict{Action: Allow, Decided: true, Level: sandbox.Full}
-	if o.covered {
-		v.Rule = o.rule
+	if s.covered {
+		v.Rule = s.rule
 	}
-	ok, why := o.covered, few(o.open)
+	ok, why := s.covered, few(s.open)
 	switch {
-	case j.o.Sandboxed:
-		if v.Level = cmp.Or(args.Sandbox, have); o.offered && args.Sandbox == "" {
+	case s.o.Sandboxed:
+		if v.Level = cmp.Or(s.args.Sandbox, have); s.offered && s.args.Sandbox == "" {
 			v.Level = sandbox.Read
 		}
-		ok = have.Covers(v.Level) && (v.Level != sandbox.Network || have != sandbox.Network || o.reaches(args.Hosts))
-		why = shellArguments{Sandbox: v.Level, Hosts: args.Hosts}.wish()
-	case ok && o.level != "" && o.level != sandbox.Full:
+		ok = have.Covers(v.Level) && (v.Level != sandbox.Network || have != sandbox.Network || s.reaches(s.args.Hosts))
+		why = wish(v.Level, s.args.Hosts)
+	case ok && s.level != "" && s.level != sandbox.Full:
 		ok, why = false, "the rule allows it in the sandbox only, and there is none here"
 	default:
-		v.Harmless = ok && o.harmless
+		v.Harmless = ok && s.harmless
 	}
 	for _, from := range sandbox.Levels() {
-		if about := o.mentioned[from]; about != "" && v.Level.Covers(from) {
-			return j.asked(args, o, v.Level, string(about))
+		if about := s.mentioned[from]; about != "" && v.Level.Covers(from) {
+			return s.asked(v.Level, string(about))
 		}
 	}
 	switch {
-	case ok, j.o.Rules.Default == Allow && (j.o.Sandboxed || !o.firm):
+	case ok, s.o.Rules.Default == Allow && (s.o.Sandboxed || !s.firm):
 		return v
-	case j.o.Rules.Default == Deny:
+	case s.o.Rules.Default == Deny:
 		return Verdict{Action: Deny, Decided: true, Reason: why}
 	}
-	if v = j.asked(args, o, v.Level, why); j.o.Sandboxed && v.Level == sandbox.Write {
+	if v = s.asked(v.Level, why); s.o.Sandboxed && v.Level == sandbox.Write {
 		v.Wider = []Grant{everyWrite} // nothing else than the level is asked about
 	}
 	return v
 }
 
 // reaches reports whether hosts are among those that were granted.
-func (o *outcome) reaches(hosts []string) bool {
-	return o.hosts == nil || !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(strings.Fields(*o.hosts), h) })
+func (s *shellText) reaches(hosts []string) bool {
+	return s.hosts == nil || !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(strings.Fields(*s.hosts), h) })
 }
 
 // asked is the verdict that the user has to consent to the text, at level if the call asks for none. Where a level is held, a lasting
 // answer is for this very text at this level.
-func (j *Judge) asked(args shellArguments, o *outcome, level sandbox.Level, why ...string) Verdict {
-	v := Verdict{Action: Ask, Decided: true, Level: sandbox.Full, Always: o.grants}
-	exact := Grant{Tool: shellTool, Text: strings.TrimSpace(args.Command)}
-	if j.o.Sandboxed {
-		v.Level = cmp.Or(args.Sandbox, level)
+func (s *shellText) asked(level sandbox.Level, why ...string) Verdict {
+	v := Verdict{Action: Ask, Decided: true, Level: sandbox.Full, Always: s.grants}
+	exact := Grant{Tool: shellTool, Text: s.text}
+	if s.o.Sandboxed {
+		v.Level = cmp.Or(s.args.Sandbox, level)
 		if exact.Level = v.Level; v.Level == sandbox.Network {
-			exact.Hosts = strings.Join(args.Hosts, " ")
+			exact.Hosts = strings.Join(s.args.Hosts, " ")
 		}
-		if args.above(level) {
-			why = append(why, args.wish())
+		if !level.Covers(s.args.Sandbox) {
+			why = append(why, wish(s.args.Sandbox, s.args.Hosts))
 		}
 	}
-	if v.Reason = few(why); j.o.Sandboxed || o.exact || len(v.Always) == 0 {
-		if v.Always = nil; strange(args.Command) == "" {
+	if v.Reason = few(why); s.o.Sandboxed || s.exact || len(v.Always) == 0 {
+		if v.Always = nil; strange(s.args.Command) == "" {
 			v.Always = []Grant{exact}
 		}
 	}
@@ -282,57 +272,55 @@ func (j *Judge) asked(args shellArguments, o *outcome, level sandbox.Level, why 
 
 // judgeCommand judges a command and those that it runs. within says that another command runs it, and named that a
 // rule has judged it with that one.
-func (j *Judge) judgeCommand(o *outcome, c *command, rules []*Rule, within, named bool) {
-	d := decide(c, rules)
-	o.uncertain = cmp.Or(o.uncertain, d.uncertain)
+func (s *shellText) judgeCommand(c *command, within, named bool) {
+	d := decide(c, s.rules)
+	s.uncertain = cmp.Or(s.uncertain, d.uncertain)
 	for i := range c.loose {
-		if l := decide(&c.loose[i], rules); l.rule != nil && l.rule.Action != Allow && !l.rule.whole() {
-			o.uncertain.note("%s may run what a rule is about: %s", shown(c.words), l.rule)
+		if l := decide(&c.loose[i], s.rules).rule; l != nil && l.Action != Allow && !l.whole() {
+			s.uncertain.note("%s may run what a rule is about: %s", shown(c.words), l)
 		}
 	}
-	j.mention(o, c, rules)
+	s.mention(c)
 	grants, why := suggest(c), ""
 	switch {
-	case d.rule != nil && d.rule.Action != Allow:
-		o.stop(d.rule, grants...)
+	case d.is(Deny), d.is(Ask):
+		s.stop(d.rule, grants...)
 	case named:
 	case d.rule != nil:
 		if why = escapes(c, d.fixed); d.wild && why != "" {
-			o.firm = true
-			o.leave(why, grants...)
+			s.firm = true
+			s.leave(why, grants...)
 			break
 		}
-		o.allow(d.rule)
-		o.grants = union(o.grants, grants)
+		s.allow(d.rule)
+		s.grants = union(s.grants, grants)
 		named = d.rule.whole() || c.at > 0 && len(d.fixed) > c.at // as "sudo systemctl *" does
 	case c.plain && len(c.inner) > 0, c.words[0].is("exec") && len(c.words) == 1:
 	default:
-		if why = j.reads(c); why == "" && (j.o.Sandboxed || !within) {
-			o.harmless = true
+		if why = s.reads(c); why == "" && (s.o.Sandboxed || !within) {
+			s.harmless = true
 			break
 		}
-		o.firm = o.firm || escapes(c, nil) != ""
-		o.leave(cmp.Or(why, "no rule allows "+shown(c.words)), grants...)
+		s.firm = s.firm || escapes(c, nil) != ""
+		s.leave(cmp.Or(why, "no rule allows "+shown(c.words)), grants...)
 	}
 	for i := range c.inner {
-		c.inner[i].dirs = c.dirs
-		j.judgeCommand(o, &c.inner[i], rules, true, named)
+		s.judgeCommand(&c.inner[i], true, named)
 	}
 }
 
 // decision is what rules say about a command, without those that it runs.
 type decision struct {
-	rule      *Rule    // nil if none decides
+	match
 	fixed     []string // the words of the rule's pattern before the first with a wildcard
 	wild      bool     // the pattern has a wildcard
 	uncertain doubt    // why it cannot be known whether a rule that asks or denies is about the command
 }
 
 func decide(c *command, rules []*Rule) (d decision) {
-	var best match
 	for _, r := range rules {
 		if r.whole() {
-			if best.add(r, 0); best.rule == r {
+			if d.add(r, 0); d.rule == r {
 				d.fixed, d.wild = nil, false
 			}
 			continue
@@ -346,7 +334,7 @@ func decide(c *command, rules []*Rule) (d decision) {
 			if hit != yes {
 				continue
 			}
-			if best.add(r, literals(text)); best.rule == r {
+			if d.add(r, literals(text)); d.rule == r {
 				end := slices.IndexFunc(p, func(w string) bool { return strings.Contains(w, "*") })
 				if d.fixed, d.wild = p, end >= 0; d.wild {
 					d.fixed = p[:end]
@@ -354,7 +342,7 @@ func decide(c *command, rules []*Rule) (d decision) {
 			}
 		}
 	}
-	if d.rule = best.rule; d.rule != nil && d.rule.Action != Allow {
+	if d.is(Deny) || d.is(Ask) {
 		d.uncertain = ""
 	}
 	return d
@@ -384,29 +372,29 @@ func matchCommand(pattern []string, c *command, strict bool) truth {
 }
 
 // judgeAccess judges a file that a redirection opens.
-func (j *Judge) judgeAccess(o *outcome, f access, dirs []string, rules []*Rule) {
+func (s *shellText) judgeAccess(f access) {
 	if !f.path.known() || f.path.text == "" {
-		o.firm = true
-		o.leave("a file is " + map[Access]string{Reading: "read", Writing: "written"}[f.use] + " whose name is not known")
-		j.mention(o, &command{words: []word{{}, f.path}, dirs: dirs}, rules)
+		s.firm = true
+		s.leave("a file is " + map[Access]string{Reading: "read", Writing: "written"}[f.use] + " whose name is not known")
+		s.mention(&command{words: []word{{}, f.path}})
 		return
 	}
-	l := j.tree.locate(f.path.text, dirs)
+	l := s.tree.locate(f.path.text, s.dirs)
 	grants := pathGrants(shellTool, f.use, l)
-	switch r := j.tree.best(forPaths(rules, f.use), l); {
+	switch r := s.tree.best(forPaths(s.rules, f.use), l); {
 	case r != nil && r.Action != Allow:
-		o.stop(r, grants...)
+		s.stop(r, grants...)
 	case r != nil:
-		o.rule = cmp.Or(o.rule, r.String())
-		o.level = cmp.Or(o.level, r.Sandbox, map[bool]sandbox.Level{true: sandbox.Write, false: sandbox.Full}[j.o.Sandboxed && l.inside && l.guarded == ""])
+		s.rule = cmp.Or(s.rule, r.String())
+		s.level = cmp.Or(s.level, r.Sandbox, map[bool]sandbox.Level{true: sandbox.Write, false: sandbox.Full}[s.o.Sandboxed && l.inside && l.guarded == ""])
 	case !l.inside || l.closed != "" && f.use == Reading:
-		o.firm = true
-		o.leave(f.path.text+" is outside the workspace "+j.tree.root, grants...)
-	case f.use == Writing && j.o.Sandboxed && l.guarded == "" && o.covered && o.level != "":
-		o.level = sandbox.Least(o.level, sandbox.Write)
+		s.firm = true
+		s.leave(f.path.text+" is outside the workspace "+s.tree.root, grants...)
+	case f.use == Writing && s.o.Sandboxed && l.guarded == "" && s.covered && s.level != "":
+		s.level = sandbox.Least(s.level, sandbox.Write)
 	case f.use == Writing:
-		o.firm = o.firm || l.guarded != ""
-		o.leave("the file "+f.path.text+" would be written", grants...)
+		s.firm = s.firm || l.guarded != ""
+		s.leave("the file "+f.path.text+" would be written", grants...)
 	}
 }
 

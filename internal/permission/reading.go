@@ -42,7 +42,7 @@ var readers = sync.OnceValue(func() map[string]string {
 const exactCommands = "\ndate\ndate -u\ndate +%s\nhostname\nls --version\ngit --version\ncommand -v git\n"
 
 // reads returns why a command is not on the short list of those that only read, in the workspace; empty if it is.
-func (j *Judge) reads(c *command) string {
+func (s *shellText) reads(c *command) string {
 	none := "no rule allows " + shown(c.words)
 	if strings.Contains(exactCommands, "\n"+shown(c.words)+"\n") {
 		return ""
@@ -82,15 +82,15 @@ func (j *Judge) reads(c *command) string {
 		}
 	}
 	for _, w := range files {
-		if info, err := os.Stat(filepath.Join(j.tree.root, w.text)); name == "diff" && (err != nil || info.IsDir()) {
+		if info, err := os.Stat(filepath.Join(s.tree.root, w.text)); name == "diff" && (err != nil || info.IsDir()) {
 			return "the links in a directory may lead anywhere"
 		}
 		if strings.ContainsAny(w.text, "=:") {
 			return "it is not known what " + shown(c.words) + " reads"
 		}
-		if l := j.tree.locate(w.text, c.dirs); !l.inside || l.closed != "" {
-			if r := j.tree.best(forPaths(j.rules(shellTool, ""), Reading), l); r == nil || r.Action != Allow {
-				return w.text + " is outside the workspace " + j.tree.root
+		if l := s.tree.locate(w.text, s.dirs); !l.inside || l.closed != "" {
+			if r := s.tree.best(forPaths(s.rules, Reading), l); r == nil || r.Action != Allow {
+				return w.text + " is outside the workspace " + s.tree.root
 			}
 		}
 	}

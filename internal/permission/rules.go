@@ -140,6 +140,9 @@ type match struct {
 	specificity int
 }
 
+// is reports whether a rule decides, with an action.
+func (m *match) is(a Action) bool { return m.rule != nil && m.rule.Action == a }
+
 // add takes rule into account, which matches with a pattern of the given specificity.
 func (m *match) add(rule *Rule, specificity int) {
 	switch {

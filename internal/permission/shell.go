@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -27,17 +28,17 @@ func dialectOf(name string) []syntax.LangVariant {
 const (
 	maxText     = 64 << 10 // bytes of a text that is analyzed
 	maxNested   = 8        // texts and wrappers within each other
-	maxCommands = 2000     // commands that are analyzed for one call
+	maxCommands = 1000     // commands that are analyzed for one call
 	maxWords    = 500      // words of a command that are compared
 	maxDirs     = 16       // directories in which the commands of a text may run
 )
 
 // analysis is what a text does, as far as the text shows it.
 type analysis struct {
-	j        *Judge
+	tree     workspace
 	lang     syntax.LangVariant
-	left     *int // how many commands may still be analyzed
-	deep     int
+	left     int // how many commands may still be analyzed
+	deep     int // texts and wrappers around what is analyzed
 	commands []command
 	accesses []access
 	dirs     []string // where commands may run
@@ -61,34 +62,52 @@ type access struct {
 	use  Access
 }
 
-// analyze returns what a text does in a language, in the directories dirs.
-func (j *Judge) analyze(text string, lang syntax.LangVariant, deep int, dirs []string, left *int) *analysis {
-	a := &analysis{j: j, lang: lang, deep: deep, dirs: slices.Clone(dirs), left: left, hidden: doubt(strange(text))}
-	switch {
-	case len(text) > maxText:
+// text adds what a text does.
+func (a *analysis) text(text string) {
+	a.hidden = cmp.Or(a.hidden, doubt(strange(text)))
+	if len(text) > maxText {
 		a.hidden.note("the text is too long")
-		return a
-	case deep > maxNested:
-		a.hidden.note("too many commands within commands")
-		return a
+		return
 	}
-	file, err := syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
+	file, err := syntax.NewParser(syntax.Variant(a.lang)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		a.hidden.note("the text cannot be read as %s: %v", lang, err)
-		return a
+		a.hidden.note("the text cannot be read as %s: %v", a.lang, err)
+		return
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		a.node(n)
-		return *a.left >= 0
+		return a.left >= 0
 	})
-	return a
+}
+
+// within returns the commands that add adds, which another command runs.
+func (a *analysis) within(add func()) []command {
+	outer := a.commands
+	a.commands = nil
+	if a.deep++; a.deep > maxNested {
+		a.hidden.note("too many commands within commands")
+	} else {
+		add()
+	}
+	a.deep--
+	inner := a.commands
+	a.commands = outer
+	return inner
 }
 
 // node looks at one node of the text; those below it have their turn, too.
 func (a *analysis) node(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.CallExpr:
-		a.call(n)
+		var words []word
+		for _, w := range n.Args {
+			words = append(words, a.words(w)...)
+		}
+		if len(words) > 0 {
+			a.add(words)
+		} else if len(n.Args) > 0 {
+			a.hidden.note("a command whose name is not known")
+		}
 	case *syntax.Redirect:
 		a.redirect(n)
 	case *syntax.Assign:
@@ -184,21 +203,6 @@ func (a *analysis) redirect(r *syntax.Redirect) {
 	}
 }
 
-// call looks at a simple command.
-func (a *analysis) call(c *syntax.CallExpr) {
-	var words []word
-	for _, w := range c.Args {
-		words = append(words, a.words(w)...)
-	}
-	if *a.left--; *a.left < 0 {
-		a.hidden.note("too many commands")
-	} else if len(words) > 0 {
-		a.add(&a.commands, words, 0)
-	} else if len(c.Args) > 0 {
-		a.hidden.note("a command whose name is not known")
-	}
-}
-
 // cd notes that commands of the text may run somewhere else.
 func (a *analysis) cd(args []word) {
 	if len(args) != 1 || !args[0].known() || args[0].text == "" || args[0].text[0] == '-' || len(a.dirs) > maxDirs {
@@ -206,7 +210,7 @@ func (a *analysis) cd(args []word) {
 		a.altered.note("cd to a directory that is not known")
 		return
 	}
-	for _, dir := range a.j.tree.locate(args[0].text, a.dirs).all {
+	for _, dir := range a.tree.locate(args[0].text, a.dirs).all {
 		if !slices.Contains(a.dirs, dir) {
 			a.dirs = append(a.dirs, dir)
 		}

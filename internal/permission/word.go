@@ -94,7 +94,7 @@ func (a *analysis) words(w *syntax.Word) []word {
 
 // part adds a part of a word.
 func (a *analysis) part(w *word, p syntax.WordPart, first, quoted bool) {
-	home := a.j.tree.home
+	home := a.tree.home
 	switch p := p.(type) {
 	case *syntax.Lit:
 		a.literal(w, p.Value, first, quoted)
@@ -129,7 +129,7 @@ func (a *analysis) part(w *word, p syntax.WordPart, first, quoted bool) {
 func (a *analysis) literal(w *word, text string, first, quoted bool) {
 	if !quoted && first && strings.HasPrefix(text, "~") {
 		name, _, _ := strings.Cut(text, "/")
-		if w.text = a.j.tree.home; name != "~" || w.text == "" {
+		if w.text = a.tree.home; name != "~" || w.text == "" {
 			w.text = "/" + string(rune(hole)) // the directory of another user
 		}
 		text = text[len(name):]

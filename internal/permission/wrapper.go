@@ -1,7 +1,7 @@
 package permission
 
 import (
-	"cmp"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +15,6 @@ type command struct {
 	at    int       // the number of its words before those of inner[0]; 0 if inner came out of a text
 	plain bool      // it does nothing but run inner
 	loose []command // that it may run, if its options mean something else than was understood
-	dirs  []string  // in which it may run
 }
 
 // wrapper is a program that runs another command, which is given as its arguments.
@@ -57,21 +56,21 @@ var wrappers = sync.OnceValue(func() map[string]wrapper {
 // shells run a text that comes after -c.
 var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "ksh93", "ash", "mksh", "rbash", "yash", "fish", "csh", "tcsh", "elvish", "nu", "xonsh", "pwsh", "powershell"}
 
-// add adds to list what the words run, if the name of the program is known. It reports whether it is.
-func (a *analysis) add(list *[]command, words []word, depth int) bool {
+// add adds what the words run, if the name of the program is known.
+func (a *analysis) add(words []word) {
 	if !words[0].known() || words[0].text == "" {
 		a.hidden.note("a command whose name is not known")
-		return false
+		return
 	}
-	if *a.left--; depth > maxNested || *a.left < 0 {
-		a.hidden.note("too many commands within commands")
-		return false
+	if a.left--; a.left < 0 {
+		a.hidden.note("too many commands")
+		return
 	}
 	if len(words) > maxWords {
 		words = append(words[:maxWords:maxWords], unknown)
 	}
-	cmd := command{words: words}
-	name, args := strings.ToLower(words[0].text[strings.LastIndexByte(words[0].text, '/')+1:]), words[1:]
+	c := command{words: words}
+	name, args := strings.ToLower(path.Base(words[0].text)), words[1:]
 	w, wraps := wrappers()[name]
 	if short, ok := strings.CutPrefix(name, "g"); ok && !wraps { // as GNU programs are called on other systems
 		if w, wraps = wrappers()[short]; wraps {
@@ -81,15 +80,15 @@ func (a *analysis) add(list *[]command, words []word, depth int) bool {
 	has := func(test func(word) bool) bool { return slices.ContainsFunc(args, test) }
 	switch {
 	case slices.Contains(shells, name):
-		a.shell(&cmd, args)
+		a.shell(&c, args)
 	case name == "find" || name == "fd" || name == "fdfind":
-		a.found(&cmd, args, depth, name != "find")
+		a.found(&c, args, name != "find")
 	case name == "command" && len(args) > 0 && (args[0].is("-v") || args[0].is("-V")):
 	case wraps:
-		a.wrapped(&cmd, w, name, args, depth)
+		a.wrapped(&c, w, name, args)
 	case name == "trap" && len(args) > 1:
-		a.nested(&cmd, args[:len(args)-1])
-		cmd.plain = true
+		a.nested(&c, args[:len(args)-1])
+		c.plain = true
 	case name == "at" || name == "batch" || name == "newgrp":
 		a.hidden.note("%s runs what it reads", name)
 	case slices.Contains(deceivers, name):
@@ -98,11 +97,10 @@ func (a *analysis) add(list *[]command, words []word, depth int) bool {
 		has(func(w word) bool { return !w.known() }) && (name == "read" || has(func(w word) bool { return w.is("-v") || w.is("-p") || w.is("-C") }))):
 		a.hidden.note("the shell may evaluate a word of %s", name)
 	}
-	*list = append(*list, cmd)
+	a.commands = append(a.commands, c)
 	if words[0].is("cd") || words[0].is("pushd") {
 		a.cd(args)
 	}
-	return true
 }
 
 var (
@@ -112,8 +110,16 @@ var (
 	evaluators = strings.Fields(`read unset mapfile readarray getopts printf test [ wait set shift export declare typeset`)
 )
 
-// wrapped handles the programs that run another.
-func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, depth int) {
+// runs adds a command that another one runs, with the last of its words.
+func (a *analysis) runs(c *command, words []word, at int) {
+	if len(words) > 0 {
+		c.inner = append(c.inner, a.within(func() { a.add(words) })...)
+		c.at = at
+	}
+}
+
+// wrapped looks at a program that runs another.
+func (a *analysis) wrapped(c *command, w wrapper, name string, args []word) {
 	rest, sure := w.options(args)
 	for len(rest) > 0 && (name == "env" || name == "sudo" || name == "doas") && strings.Contains(rest[0].text, "=") {
 		variable, _, _ := strings.Cut(rest[0].text, "=")
@@ -124,31 +130,21 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 			if sure = false; name != "env" { // to whose text the rest is appended
 				rest = nil
 			}
-			a.nested(cmd, append([]word{text}, rest...))
+			a.nested(c, append([]word{text}, rest...))
 		}
 		rest = nil
 	}
 	rest = rest[min(w.skip, len(rest)):]
-	cmd.plain = w.plain && sure
-	if name == "xargs" && len(rest) > 0 {
-		options := args[:len(args)-len(rest)]
-		marked := slices.ContainsFunc(options, func(o word) bool { return strings.HasPrefix(o.text, "-I") })
-		rest = append(slices.Clone(rest), unknown)
-		for k, r := range rest { // any word may hold the mark that -I names
-			if marked && (k > 0 || slices.ContainsFunc(options, func(o word) bool {
-				mark := strings.TrimPrefix(o.text, "-I")
-				return mark != "" && strings.Contains(r.text, mark)
-			})) {
-				rest[k] = unknown
-			}
-		}
+	at := len(c.words) - len(rest)
+	switch c.plain = w.plain && sure; {
+	case name == "xargs" && len(rest) > 0:
+		a.runs(c, filled(args[:len(args)-len(rest)], rest), at)
+	case w.text && len(rest) > 0:
+		a.nested(c, rest)
+	case name != "ssh":
+		a.runs(c, rest, at)
 	}
-	if len(rest) > 0 && w.text {
-		a.nested(cmd, rest)
-	} else if len(rest) > 0 && name != "ssh" && a.add(&cmd.inner, rest, depth+1) {
-		cmd.at = len(cmd.words) - len(rest)
-	}
-	if cmd.plain {
+	if c.plain {
 		return
 	}
 	// Any of the words may be the first of the command, and any of them a text.
@@ -157,10 +153,10 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 			o.text = value
 		}
 		if o.known() && strings.ContainsAny(o.text, " \t;|&\n") {
-			a.nestedText(&cmd.loose, o.text)
+			c.loose = append(c.loose, a.within(func() { a.text(o.text) })...)
 		}
 		if o.known() && o.text != "" && i < 20 {
-			cmd.loose = append(cmd.loose, command{words: args[i:]})
+			c.loose = append(c.loose, command{words: args[i:]})
 		}
 	}
 	if len(args) == 1 && args[0].many {
@@ -168,26 +164,34 @@ func (a *analysis) wrapped(cmd *command, w wrapper, name string, args []word, de
 	}
 }
 
-// longText is a long option of a wrapper whose value is a text for a shell.
-var longText = regexp.MustCompile(`(?s)^--(?:command|session-command|split-string)(?:=|$)(.*)$`)
+// filled returns the words of the command that xargs runs. Any of them may hold the mark that -I names.
+func filled(options, rest []word) []word {
+	rest = append(slices.Clone(rest), unknown)
+	if !slices.ContainsFunc(options, func(o word) bool { return strings.HasPrefix(o.text, "-I") }) {
+		return rest
+	}
+	for k := range rest {
+		if k > 0 || slices.ContainsFunc(options, func(o word) bool {
+			mark := strings.TrimPrefix(o.text, "-I")
+			return mark != "" && strings.Contains(rest[k].text, mark)
+		}) {
+			rest[k] = unknown
+		}
+	}
+	return rest
+}
 
 // textsOf returns the values of the options that are texts for a shell, wherever they are among the words.
 func (w wrapper) textsOf(args []word) (texts []word) {
+	if w.texts == "" {
+		return nil
+	}
+	option := regexp.MustCompile(`(?s)^(?:-[^-` + w.value + w.texts + `]*[` + w.texts + `]|--(?:command|session-command|split-string)(?:=|$))(.*)$`)
 	for i, o := range args {
-		at, long := strings.IndexAny(o.text, w.texts), longText.FindStringSubmatch(o.text)
-		switch {
-		case w.texts == "" || !o.isOption():
-			continue
-		case long != nil:
-			o.text = long[1]
-		case at < 0 || strings.HasPrefix(o.text, "--") || strings.ContainsAny(o.text[1:at], w.value):
-			continue
-		default:
-			o.text = o.text[at+1:]
-		}
-		if o.text != "" {
+		if m := option.FindStringSubmatch(o.text); m != nil && m[1] != "" {
+			o.text = m[1]
 			texts = append(texts, o)
-		} else {
+		} else if m != nil {
 			texts = append(texts, args[i+1:min(i+2, len(args))]...)
 		}
 	}
@@ -204,71 +208,63 @@ func (w wrapper) options(args []word) (rest []word, sure bool) {
 		if !o.known() {
 			return args, false
 		}
-		long := strings.HasPrefix(o.text, "--")
-		letter := strings.IndexAny(o.text, w.value+w.texts)
-		if takes := long && slices.Contains(strings.Fields(w.long), o.text[2:]) || !long && letter == len(o.text)-1; takes && len(args) > 1 {
-			args = args[1:]
-		}
-		if long || letter < 0 && strings.Trim(o.text[1:], w.flags) != "" || letter > 0 && strings.Trim(o.text[1:letter], w.flags) != "" {
+		letter := strings.IndexAny(o.text, w.value+w.texts) // of the option that has a value
+		takes := letter == len(o.text)-1
+		if strings.HasPrefix(o.text, "--") {
+			takes, sure = slices.Contains(strings.Fields(w.long), o.text[2:]), false
+		} else if flags := o.text[1:]; letter > 0 && strings.Trim(flags[:letter-1], w.flags) != "" || letter < 0 && strings.Trim(flags, w.flags) != "" {
 			sure = false
+		}
+		if takes && len(args) > 1 {
+			args = args[1:]
 		}
 	}
 	return args, sure
 }
 
 // nested adds the commands of a text that is made of words.
-func (a *analysis) nested(cmd *command, words []word) {
+func (a *analysis) nested(c *command, words []word) {
 	text := ""
 	for _, w := range words {
 		if !w.known() {
-			a.hidden.note("%s runs a text that is not known", cmd.words[0].text)
+			a.hidden.note("%s runs a text that is not known", c.words[0].text)
 			return
 		}
 		if !w.is("--") {
 			text += w.text + " "
 		}
 	}
-	a.nestedText(&cmd.inner, strings.TrimSuffix(text, " "))
+	c.inner = append(c.inner, a.within(func() { a.text(strings.TrimSuffix(text, " ")) })...)
 }
 
-// nestedText adds the commands of a text to list.
-func (a *analysis) nestedText(list *[]command, text string) {
-	in := a.j.analyze(text, a.lang, a.deep+1, a.dirs, a.left)
-	*list, a.accesses = append(*list, in.commands...), append(a.accesses, in.accesses...)
-	if len(in.dirs) <= maxDirs {
-		a.dirs = in.dirs // those of eval and trap are those of the text
-	}
-	a.hidden, a.altered = cmp.Or(a.hidden, in.hidden), cmp.Or(a.altered, in.altered)
-}
-
-// shell handles sh -c. With more options than -c, each word after it may be the text.
-func (a *analysis) shell(cmd *command, args []word) {
+// shell looks at sh -c. With more options than -c, each word after it may be the text.
+func (a *analysis) shell(c *command, args []word) {
 	text := slices.IndexFunc(args, func(w word) bool {
 		return strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "--") && strings.Contains(w.text, "c")
 	})
 	operand := slices.IndexFunc(args, func(w word) bool { return !w.isOption() && !strings.HasPrefix(w.text, "+") })
 	switch {
 	case len(args) == 2 && text == 0 && (args[0].is("-c") || args[0].is("-ec")):
-		cmd.plain = true
-		a.nested(cmd, args[1:])
+		c.plain = true
+		a.nested(c, args[1:])
 	case len(args) == 1 && (args[0].is("--version") || args[0].is("--help")):
 	case operand < 0 || slices.ContainsFunc(args[:operand], func(w word) bool { return !w.known() || w.is("-s") || w.is("-") }):
 		a.hidden.note("a shell runs what it reads")
 	case text >= 0 && (text < operand || args[0].isOption()):
 		for i := range args[text+1:] {
-			a.nested(cmd, args[text+1+i:text+2+i])
+			a.nested(c, args[text+1+i:text+2+i])
 		}
 	}
 }
 
-// found handles the commands that find and fd run for what they find.
-func (a *analysis) found(cmd *command, args []word, depth int, fd bool) {
+// found looks at the commands that find and fd run for what they find.
+func (a *analysis) found(c *command, args []word, fd bool) {
 	for i := 0; i < len(args); i++ {
 		name, value, joined := strings.Cut(args[i].text, "=")
 		switch {
 		case fd && (joined && strings.HasPrefix(name, "--exec") || len(name) > 2 && name[0] == '-' && name[1] != '-' && strings.ContainsAny(name, "xX")):
 			a.hidden.note("the option %s of fd runs a command", name)
-			a.nestedText(&cmd.inner, value)
+			c.inner = append(c.inner, a.within(func() { a.text(value) })...)
 		case slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}, name):
 			var words []word
 			first := i + 2
@@ -277,9 +273,7 @@ func (a *analysis) found(cmd *command, args []word, depth int, fd bool) {
 				w.text = strings.ReplaceAll(w.text, "{}", string(rune(hole)))
 				words = append(words, w)
 			}
-			if len(words) > 0 && a.add(&cmd.inner, words, depth+1) {
-				cmd.at = first
-			}
+			a.runs(c, words, first)
 		}
 	}
 }

@@ -85,9 +85,6 @@ type Verdict struct {
 	Level sandbox.Level
 	// Hosts are those that the text reaches at sandbox.Network, as the call asks for them.
 	Hosts []string
-	// Harmless says that a command of the text is allowed because it only reads, and not by a
-	// rule: the text is to run in a [HarmlessEnvironment].
-	Harmless bool
 	// Files says that the user consents, or has consented, to files that a rule asks about. The sandbox then opens such files to
 	// the program of the call, see [Judge.Closed].
 	Files bool

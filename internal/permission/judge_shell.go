@@ -223,8 +223,6 @@ func (s *shellText) conclude(exceptions bool) Verdict {
 		why = wish(v.Level, s.args.Hosts)
 	case ok && s.level != "" && s.level != sandbox.Full:
 		ok, why = false, "the rule allows it in the sandbox only, and there is none here"
-	default:
-		v.Harmless = ok && s.harmless
 	}
 	for _, from := range sandbox.Levels() {
 		if about := s.mentioned[from]; about != "" && v.Level.Covers(from) {

@@ -1,15 +1,10 @@
 package permission
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
-
-	"loki/internal/environ"
 )
 
 // plain reports whether a text has only characters that all shells read alike, so that words and operators are where
@@ -19,22 +14,16 @@ func plain(text string) bool {
 	return strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _./=,:@+|&;<>'\"-") == "" && !strings.Contains(text, " =") && !strings.Contains(text, "<<")
 }
 
-// readers are programs and subcommands of git that only read, or only print, with the letters of the options with which they do,
-// and after a blank other such words. Words that are not options are files, but for those after the ! of a program, which are
-// text, and those after a =, which has none.
+// readers are programs that only read, or only print, with the letters of the options with which they do. Words that are not
+// options are files, but for those after the ! of a program, which are text.
 //
-// Subcommands of git that look at contents or commits are not among them, such as status, diff and log: the configuration of a
-// repository has them run programs, by filters, textconv, diff.external, log.showSignature or the transport of a partial clone.
-//
-// Source: gitattributes(5), git-config(1).
+// Git is not among them: the configuration of a repository has it run programs.
 var readers = sync.OnceValue(func() map[string]string {
-	const git = " --list --show-current --abbrev-ref --show-toplevel --others --exclude-standard --cached --all -a -r -- "
 	return map[string]string{
 		"pwd": "LP", "ls": "laAhrtRS1dFsiGp", "cat": "nbsvET", "head": "nc0123456789q", "tail": "nc0123456789q", "wc": "lwcmL", "nl": "ba", "tac": "", "rev": "", "file": "bi",
 		"stat": "", "du": "shac", "df": "hT", "md5sum": "", "sha1sum": "", "sha256sum": "", "cmp": "s", "comm": "123", "diff": "uqwbB", "sort": "nrufk0123456789", "cut": "dfc0123456789,-", "tree": "adL0123456789", "basename": "", "dirname": "", "realpath": "",
 		"grep": "nirlcvwEFHhosx", "rg": "nilcwF", "cd": "", "uniq": "cdui",
 		"echo": "!n", "true": "!", "false": "!", "whoami": "!", "id": "!un", "uname": "!asrm", "nproc": "!", "uptime": "!", "groups": "!", "which": "!a", "type": "!",
-		"git branch": "=" + git, "git remote": "=" + git, "git rev-parse": git, "git ls-files": git, "git version": git,
 	}
 })
 
@@ -47,27 +36,19 @@ func (s *shellText) reads(c *command) string {
 	if strings.Contains(exactCommands, "\n"+shown(c.words)+"\n") {
 		return ""
 	}
-	name, args := programName(c.words[0].text), c.words[1:]
-	if name == "git" && len(args) > 0 {
-		if args[0].is("--no-pager") && len(args) > 1 {
-			args = args[1:]
-		}
-		name, args = "git "+args[0].text, args[1:]
-	}
+	name := programName(c.words[0].text)
 	options, ok := readers()[name]
+	letters, prints := strings.CutPrefix(options, "!")
 	if !ok {
 		return none
 	}
-	letters, others, _ := strings.Cut(strings.TrimLeft(options, "!="), " ")
 	var files []word
-	for _, w := range args {
+	for _, w := range c.words[1:] {
 		isOption := len(w.text) > 1 && w.text[0] == '-'
 		switch {
-		case strings.HasPrefix(options, "!") && (!w.isOption() || w.text[0] == hole):
-		case !w.known():
-			return none
-		case isOption && (letters != "" && strings.Trim(w.text[1:], letters) == "" || strings.Contains(" "+others, " "+w.text+" ")):
-		case isOption, strings.HasPrefix(options, "="), strings.HasPrefix(w.text, "@"):
+		case prints && (!w.isOption() || w.text[0] == hole):
+		case w.known() && isOption && letters != "" && strings.Trim(w.text[1:], letters) == "":
+		case !w.known(), isOption, strings.HasPrefix(w.text, "@"):
 			return none
 		default:
 			files = append(files, w)
@@ -95,22 +76,4 @@ func (s *shellText) reads(c *command) string {
 		}
 	}
 	return ""
-}
-
-// HarmlessEnvironment returns an environment, as from os.Environ, for a command that runs
-// because it is known to only read: the repository that git finds is then not one that was
-// put together in a directory (safe.bareRepository, since git 2.38), and it starts neither a
-// file monitor nor a hook. It closes the time
-// between the judgment and the run.
-func HarmlessEnvironment(env []string) []string {
-	n, err := strconv.Atoi(environ.Get(env, "GIT_CONFIG_COUNT"))
-	if err != nil || n < 0 {
-		n = 0
-	}
-	env = slices.Clone(env)
-	for _, setting := range [...][2]string{{"safe.bareRepository", "explicit"}, {"core.fsmonitor", "false"}, {"core.hooksPath", os.DevNull}} {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", n, setting[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", n, setting[1]))
-		n++
-	}
-	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", n))
 }

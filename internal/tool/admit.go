@@ -35,7 +35,6 @@ var _ Judge = (*permission.Judge)(nil)
 type admission struct {
 	refused    string // why the call is not made; empty if it is
 	unattended bool   // it is refused because no user can be asked
-	harmless   bool   // as [permission.Verdict] has it
 	// unasked marks a call that guard let through without a question. Another call may
 	// change the target before this call is made, and then a question is due.
 	unasked bool
@@ -104,7 +103,6 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	}
 	switch v.Action {
 	case permission.Allow:
-		a.harmless = v.Harmless
 		if h.ReadOnly {
 			return a, nil
 		}

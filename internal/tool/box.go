@@ -172,7 +172,7 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 	if err != nil || a.refused != "" {
 		return failure("%s was not run: %s", call.Name, a.refused), err
 	}
-	call.Harmless, call.Unasked, call.Sandbox, call.Hidden, call.Judged, call.Consented = a.harmless, a.unasked, a.sandbox, a.hidden, a.judged, a.files
+	call.Unasked, call.Sandbox, call.Hidden, call.Judged, call.Consented = a.unasked, a.sandbox, a.hidden, a.judged, a.files
 	if wanted.holds() {
 		b.known.decide(id, a.sandbox.Level)
 	}

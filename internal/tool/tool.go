@@ -108,10 +108,6 @@ type Call struct {
 	Name      string          // as declared
 	Arguments json.RawMessage // a JSON object, never empty
 
-	// Harmless is true if the call may be made only because it reads, and neither a rule nor
-	// the user allowed it.
-	Harmless bool
-
 	// Unasked is true if the tool's [Guard] let the call through without a
 	// question.
 	Unasked bool

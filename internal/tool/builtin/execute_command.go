@@ -10,7 +10,6 @@ import (
 
 	"loki/internal/chat"
 	"loki/internal/environ"
-	"loki/internal/permission"
 	"loki/internal/process"
 	"loki/internal/tool"
 )
@@ -117,9 +116,5 @@ func commandOf(call tool.Call) (string, error) {
 func (e *executeCommand) env(call tool.Call) []string {
 	set := make(map[string]string, 2)
 	unset := append(call.Identify(set), "CLICOLOR_FORCE", "FORCE_COLOR")
-	env := environ.Merge(e.child.Environ, set, unset...)
-	if call.Harmless {
-		env = permission.HarmlessEnvironment(env)
-	}
-	return env
+	return environ.Merge(e.child.Environ, set, unset...)
 }

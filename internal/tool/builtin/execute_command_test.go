@@ -5,9 +5,7 @@ package builtin_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -148,64 +146,5 @@ func TestConsent(t *testing.T) {
 			t.Errorf("%s: the command was run: %v", tt.name, ran)
 		}
 		os.Remove(marker)
-	}
-}
-
-// TestHarmlessGit runs git in a repository that another call put together after the command
-// was judged. A command that is allowed because it only reads finds no such repository;
-// one that the user allowed does, which shows that there is something to be found.
-func TestHarmlessGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
-	for _, harmless := range []bool{true, false} {
-		dir := t.TempDir()
-		for name, text := range map[string]string{
-			"ev/HEAD": "ref: refs/heads/main\n", "ev/objects/x": "", "ev/refs/x": "",
-			"ev/config": "[core]\nrepositoryformatversion=0\nbare=false\nworktree=..\nfsmonitor=\"touch PWN; false\"\n",
-		} {
-			file := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		e := named(t, builtin.Options{Dir: dir, Child: environ.Child{Environ: testEnviron()}}, "execute_command")
-		_, err := e.Call(t.Context(), tool.Call{Name: "execute_command", Arguments: json.RawMessage(`{"command":"cd ev/refs && git status"}`), Harmless: harmless})
-		if harmless && err == nil {
-			t.Error("git found the repository")
-		}
-		_, statErr := os.Stat(filepath.Join(dir, "PWN"))
-		if ran := statErr == nil; ran == harmless {
-			t.Errorf("harmless %v: its program ran: %v (%v)", harmless, ran, err)
-		}
-	}
-}
-
-// TestHarmlessGitStartsNoHook lets git write its index anew, after which it runs a hook of the
-// repository. It does so for a command that the user allowed.
-func TestHarmlessGitStartsNoHook(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
-	for _, harmless := range []bool{true, false} {
-		dir := t.TempDir()
-		e := named(t, builtin.Options{Dir: dir, Child: environ.Child{Environ: testEnviron()}}, "execute_command")
-		call := func(command string, harmless bool) {
-			t.Helper()
-			arguments, err := json.Marshal(map[string]string{"command": command})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := e.Call(t.Context(), tool.Call{Name: "execute_command", Arguments: arguments, Harmless: harmless}); err != nil {
-				t.Fatalf("%s: %v", command, err)
-			}
-		}
-		call(`git init -q . && mkdir -p .git/hooks && echo a >a && git add a &&
-			printf '#!/bin/sh\ntouch PWN\n' >.git/hooks/post-index-change && chmod +x .git/hooks/post-index-change && touch -t 200101010000 a`, false)
-		call("git status", harmless)
-		_, err := os.Stat(filepath.Join(dir, "PWN"))
-		if ran := err == nil; ran == harmless {
-			t.Errorf("harmless %v: the hook ran: %v", harmless, ran)
-		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +31,7 @@ const (
 // Text, Path and Hosts is set, or none for all calls of the tool.
 type Grant struct {
 	Tool    string `json:"tool"`              // or AnyProgram
-	Command string `json:"command,omitempty"` // pattern of a shell command
+	Command string `json:"command,omitempty"` // pattern of a shell command; no answer grants one
 	Text    string `json:"text,omitempty"`    // whole text for a shell
 	Path    string `json:"path,omitempty"`    // absolute path of a file
 	Access  Access `json:"access,omitempty"`  // of Path
@@ -95,52 +94,6 @@ func (g Grant) rule() *Rule {
 	}
 	return r
 }
-
-var (
-	// families are programs whose first word after the name says what they do.
-	families = strings.Fields(`git npm go cargo docker kubectl pip pip3 yarn pnpm apt brew systemctl terraform gh dotnet
-		mvn gradle poetry uv bundle rails composer helm podman rustup conda deno bun flutter mix`)
-	// plainPrograms can be granted with any words: their words are options and files of the project.
-	plainPrograms = strings.Fields(`pytest tsc eslint prettier gofmt gofumpt staticcheck golangci-lint mkdir touch jest vitest mypy ruff black`)
-)
-
-// suggest returns the grants after which a command needs no question, nothing if that
-// cannot be said with a pattern.
-func suggest(c *command) []Grant {
-	fixed, wild := len(c.words), 1 // how many words are granted as they are
-	switch name := c.words[0].text; {
-	case slices.Contains(families, name) && len(c.words) > 1 && c.words[1].subcommand():
-		if fixed = 2; slices.ContainsFunc([]string{"run", "exec", "compose"}, c.words[1].is) {
-			if fixed = 3; len(c.words) < fixed || !c.words[2].subcommand() {
-				return nil
-			}
-		}
-	case slices.Contains(plainPrograms, name):
-		fixed = 1
-	default:
-		wild = 0
-	}
-	var words []string
-	for _, w := range c.words[:fixed] {
-		if !w.known() || strings.ContainsAny(w.text, "\n\"'") {
-			return nil
-		}
-		if w.text == "" || strings.ContainsAny(w.text, " \t*") {
-			w.text = "'" + w.text + "'"
-		}
-		words = append(words, w.text)
-	}
-	if wild > 0 && escapes(c, words) != "" {
-		return nil
-	}
-	return []Grant{{Tool: shellTool, Command: strings.Join(append(words, []string{"*"}[:wild]...), " ")}}
-}
-
-// subcommandName is what subcommands look like.
-var subcommandName = regexp.MustCompile(`^[a-z:0-9][a-z:0-9-]*$`)
-
-// subcommand reports whether the word is one, as far as its letters say.
-func (w word) subcommand() bool { return w.known() && subcommandName.MatchString(w.text) }
 
 // Memory keeps what users granted. It may be used from several goroutines, and its file by
 // several processes.

@@ -369,7 +369,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 		}
 	case len(t.opens) > 0 && best != nil && len(best.Paths) > 0: // each call is asked about
 	case !t.remote && best != nil && len(best.Paths) > 0, slices.ContainsFunc(t.found, func(l located) bool { return l.guarded+l.closed != "" || !t.remote && !l.inside }):
-		v.Always = pathGrants(t.Tool, t.use, t.found...)
+		v.Always = t.pathGrants()
 	default:
 		v.Always = []Grant{{Tool: t.Tool}}
 	}
@@ -406,13 +406,13 @@ func (j *Judge) bestRule(t target) *Rule {
 	return best.rule
 }
 
-// pathGrants returns the grants for the very files, nil if one of them is not known.
-func pathGrants(tool string, use Access, found ...located) (grants []Grant) {
-	for _, l := range found {
+// pathGrants returns the grants for the very files that the arguments name, nil if one of them is not known.
+func (t *target) pathGrants() (grants []Grant) {
+	for _, l := range t.found {
 		if len(l.all) != 1 {
 			return nil
 		}
-		grants = append(grants, Grant{Tool: tool, Path: filepath.ToSlash(l.all[0]), Access: use})
+		grants = append(grants, Grant{Tool: t.Tool, Path: filepath.ToSlash(l.all[0]), Access: t.use})
 	}
 	return grants
 }

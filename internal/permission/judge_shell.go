@@ -43,8 +43,6 @@ type shellText struct {
 	hosts    *string       // at Network, nil for any
 	harmless bool          // a command is covered because it only reads
 	open     []string      // why the text is not covered
-	grants   []Grant       // after which it would be
-	exact    bool          // only the whole text can be granted
 	firm     bool          // not even default: allow allows it
 	offered  bool          // level is for calls that ask for it
 
@@ -55,8 +53,8 @@ type shellText struct {
 	files     bool                    // see Verdict.Files
 }
 
-// stop notes that a rule asks about a part or denies it, and the grants after which it would not ask.
-func (s *shellText) stop(r *Rule, grants ...Grant) {
+// stop notes that a rule asks about a part or denies it.
+func (s *shellText) stop(r *Rule) {
 	v := ruled(r)
 	if stricter(s.action, r.Action) != s.action {
 		s.action, s.rule, s.reasons = r.Action, v.Rule, nil
@@ -65,17 +63,15 @@ func (s *shellText) stop(r *Rule, grants ...Grant) {
 	if s.action == r.Action && !slices.Contains(s.reasons, v.Reason) {
 		s.reasons = append(s.reasons, v.Reason)
 	}
-	s.leave(v.Reason, grants...)
+	s.leave(v.Reason)
 }
 
-// leave notes that no rule allows a part, and the grants after which one would.
-func (s *shellText) leave(reason string, grants ...Grant) {
+// leave notes that no rule allows a part.
+func (s *shellText) leave(reason string) {
 	s.covered = false
 	if !slices.Contains(s.open, reason) {
 		s.open = append(s.open, reason)
 	}
-	s.exact = s.exact || len(grants) == 0
-	s.grants = union(s.grants, grants)
 }
 
 // allow notes that a rule allows a part.
@@ -206,7 +202,6 @@ func (s *shellText) conclude(exceptions bool) Verdict {
 		v.Rule = s.rule
 		return v
 	case exceptions && doubt != "":
-		s.exact = s.exact || s.uncertain == ""
 		return s.asked(have, string(doubt))
 	}
 	v := Verdict{Action: Allow, Decided: true, Level: sandbox.Full}
@@ -246,10 +241,10 @@ func (s *shellText) reaches(hosts []string) bool {
 	return s.hosts == nil || !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(strings.Fields(*s.hosts), h) })
 }
 
-// asked is the verdict that the user has to consent to the text, at level if the call asks for none. Where a level is held, a lasting
+// asked is the verdict that the user has to consent to the text, at level if the call asks for none. A lasting
 // answer is for this very text at this level.
 func (s *shellText) asked(level sandbox.Level, why ...string) Verdict {
-	v := Verdict{Action: Ask, Decided: true, Level: sandbox.Full, Always: s.grants}
+	v := Verdict{Action: Ask, Decided: true, Level: sandbox.Full}
 	exact := Grant{Tool: shellTool, Text: s.text}
 	if s.o.Sandboxed {
 		v.Level = cmp.Or(s.args.Sandbox, level)
@@ -260,10 +255,8 @@ func (s *shellText) asked(level sandbox.Level, why ...string) Verdict {
 			why = append(why, wish(s.args.Sandbox, s.args.Hosts))
 		}
 	}
-	if v.Reason = few(why); s.o.Sandboxed || s.exact || len(v.Always) == 0 {
-		if v.Always = nil; strange(s.args.Command) == "" {
-			v.Always = []Grant{exact}
-		}
+	if v.Reason = few(why); strange(s.args.Command) == "" {
+		v.Always = []Grant{exact}
 	}
 	return v
 }
@@ -279,28 +272,27 @@ func (s *shellText) judgeCommand(c *command, within, named bool) {
 		}
 	}
 	s.mention(c)
-	grants, why := suggest(c), ""
 	switch {
 	case d.is(Deny), d.is(Ask):
-		s.stop(d.rule, grants...)
+		s.stop(d.rule)
 	case named:
 	case d.rule != nil:
-		if why = escapes(c, d.fixed); d.wild && why != "" {
+		if why := escapes(c, d.fixed); d.wild && why != "" {
 			s.firm = true
-			s.leave(why, grants...)
+			s.leave(why)
 			break
 		}
 		s.allow(d.rule)
-		s.grants = union(s.grants, grants)
 		named = d.rule.whole() || c.at > 0 && len(d.fixed) > c.at // as "sudo systemctl *" does
 	case c.plain && len(c.inner) > 0, c.words[0].is("exec") && len(c.words) == 1:
 	default:
-		if why = s.reads(c); why == "" && (s.o.Sandboxed || !within) {
+		why := s.reads(c)
+		if why == "" && (s.o.Sandboxed || !within) {
 			s.harmless = true
 			break
 		}
 		s.firm = s.firm || escapes(c, nil) != ""
-		s.leave(cmp.Or(why, "no rule allows "+shown(c.words)), grants...)
+		s.leave(cmp.Or(why, "no rule allows "+shown(c.words)))
 	}
 	for i := range c.inner {
 		s.judgeCommand(&c.inner[i], true, named)
@@ -378,23 +370,26 @@ func (s *shellText) judgeAccess(f access) {
 		return
 	}
 	l := s.tree.locate(f.path.text, s.dirs)
-	grants := pathGrants(shellTool, f.use, l)
 	switch r := s.tree.best(forPaths(s.rules, f.use), l); {
 	case r != nil && r.Action != Allow:
-		s.stop(r, grants...)
+		s.stop(r)
 	case r != nil:
 		s.rule = cmp.Or(s.rule, r.String())
 		s.level = cmp.Or(s.level, r.Sandbox, map[bool]sandbox.Level{true: sandbox.Write, false: sandbox.Full}[s.o.Sandboxed && l.inside && l.guarded == ""])
 	case !l.inside || l.closed != "" && f.use == Reading:
 		s.firm = true
-		s.leave(f.path.text+" is outside the workspace "+s.tree.root, grants...)
+		s.leave(f.path.text + " is outside the workspace " + s.tree.root)
 	case f.use == Writing && s.o.Sandboxed && l.guarded == "" && s.covered && s.level != "":
 		s.level = sandbox.Least(s.level, sandbox.Write)
 	case f.use == Writing:
 		s.firm = s.firm || l.guarded != ""
-		s.leave("the file "+f.path.text+" would be written", grants...)
+		s.leave("the file " + f.path.text + " would be written")
 	}
 }
+
+// families are programs whose first word after the name says what they do.
+var families = strings.Fields(`git npm go cargo docker kubectl pip pip3 yarn pnpm apt brew systemctl terraform gh dotnet
+	mvn gradle poetry uv bundle rails composer helm podman rustup conda deno bun flutter mix`)
 
 // shown returns a command as users see it.
 func shown(words []word) string {

@@ -242,15 +242,10 @@ func TestGrants(t *testing.T) {
 	t.Parallel()
 	root, file := project(t), filepath.Join(t.TempDir(), "config", "permissions.yaml")
 	for _, tt := range []struct{ command, grant, like, unlike string }{
-		{"git commit -m 'a message'", "git commit *", "git commit --amend", "git push"},
-		{"npm run test -- -x", "npm run test *", "npm run test", "npm run other"},
-		{"npm run test", "npm run test *", "npm run test -- -x", "npm run other"},
-		{"make all", "make all", "make all", "make clean"},
-		{"pytest -x", "pytest *", "pytest tests", "tox"},
-		{"git add . && make", "git add *, make", "git add x; make", "git add x; rm y"},
-		{"echo x > out", "writing " + filepath.Join(resolved(t, root), "out"), "echo y > out", "echo y > other"},
+		{"git commit -m 'a message'", "exactly git commit -m 'a message'", " git commit -m 'a message'\n", "git commit -m another"},
+		{"git add . && make", "exactly git add . && make", "git add . && make", "make"},
+		{"echo x > out", "exactly echo x > out", "echo x > out", "echo y > out"},
 		{"$X y", "exactly $X y", "$X y", "$X z"},
-		{"curl http://example.com", "curl http://example.com", "curl http://example.com", "curl http://example.org"},
 	} {
 		t.Run(strings.ReplaceAll(tt.command, "/", "_"), func(t *testing.T) {
 			j := judge(t, permission.Options{Root: root, Shell: "bash", Memory: permission.NewMemory(""), Rules: read(t, `execute_command: {"rm *": deny}`)})

@@ -89,9 +89,10 @@ type Rule struct {
 	twins  func() []os.FileInfo
 }
 
-// whole reports whether the rule is about all calls of its tools.
+// whole reports whether the rule is about all texts for the shell in calls with its arguments. One that allows is not: its condition on
+// the command would hold for a text that begins as the pattern does.
 func (r *Rule) whole() bool {
-	return r.Text == "" && len(r.Paths) == 0 && len(r.Arguments) == 0 && len(r.Hosts) == 0 && (len(r.Commands) == 0 || slices.Contains(r.Commands, "*"))
+	return r.Text == "" && len(r.Paths) == 0 && (len(r.Arguments) == 0 || r.Action != Allow) && len(r.Hosts) == 0 && (len(r.Commands) == 0 || slices.Contains(r.Commands, "*"))
 }
 
 // reaches reports whether a rule holds for calls that send to a host, "" for calls that send nothing to a host of the

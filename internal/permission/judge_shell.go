@@ -44,7 +44,7 @@ type shellText struct {
 	harmless bool          // a command is covered because it only reads
 	open     []string      // why the text is not covered
 	firm     bool          // not even default: allow allows it
-	offered  bool          // level is for calls that ask for it
+	offered  bool          // the user granted the level that the call asks for, for all texts
 
 	uncertain doubt                   // why it is not known whether a rule that asks or denies is about a command
 	mentioned map[sandbox.Level]doubt // the same for rules about a path and the files that a command uses, from a level on
@@ -81,7 +81,6 @@ func (s *shellText) allow(r *Rule) {
 	if r.Sandbox == sandbox.Network && r.Origin == granted {
 		s.hosts = &r.hosts
 	}
-	s.offered = s.offered || r.layer < 0 && r.Origin == granted
 }
 
 // few joins reasons, the first first.
@@ -113,7 +112,13 @@ func (j *Judge) judgeShell(call Call, rules []*Rule) (v Verdict) {
 		}
 	}()
 	s := shellText{Judge: j, args: args, text: strings.TrimSpace(args.Command), action: Allow, covered: true, mentioned: make(map[sandbox.Level]doubt)}
-	s.rules = slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return !given.match(r) })
+	for _, r := range rules {
+		if r.Origin == granted && r.layer < 0 {
+			s.offered = s.offered || j.o.Sandboxed && r.Sandbox.Covers(args.Sandbox)
+		} else if given.match(r) {
+			s.rules = append(s.rules, r)
+		}
+	}
 	v = s.verdict()
 	if v.Level == sandbox.Network {
 		v.Hosts = args.Hosts
@@ -194,6 +199,9 @@ func (s *shellText) conclude(exceptions bool) Verdict {
 	if s.covered && s.level != "" {
 		have = s.level
 	}
+	if s.offered && !have.Covers(s.args.Sandbox) {
+		have = s.args.Sandbox
+	}
 	switch doubt := cmp.Or(s.uncertain, s.hidden); {
 	case s.action == Deny:
 		return Verdict{Action: Deny, Decided: true, Rule: s.rule, Reason: few(s.reasons)}
@@ -211,9 +219,7 @@ func (s *shellText) conclude(exceptions bool) Verdict {
 	ok, why := s.covered, few(s.open)
 	switch {
 	case s.o.Sandboxed:
-		if v.Level = cmp.Or(s.args.Sandbox, have); s.offered && s.args.Sandbox == "" {
-			v.Level = sandbox.Read
-		}
+		v.Level = cmp.Or(s.args.Sandbox, have)
 		ok = have.Covers(v.Level) && (v.Level != sandbox.Network || have != sandbox.Network || s.reaches(s.args.Hosts))
 		why = wish(v.Level, s.args.Hosts)
 	case ok && s.level != "" && s.level != sandbox.Full:

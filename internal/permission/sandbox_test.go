@@ -256,6 +256,13 @@ func TestWriteInTheWorkspace(t *testing.T) {
 		if v := j.Judge(python(sandbox.Read)); v.Action != permission.Allow || v.Level != sandbox.Read {
 			t.Errorf("what asks for nothing: %+v", v)
 		}
+		full := judge(t, permission.Options{Root: project(t), Shell: "bash", Sandboxed: true, Memory: permission.NewMemory(""), Rules: read(t, `execute_command: {"make*": allow}`)})
+		if err := full.Remember(t.Context(), permission.Session, v.Wider); err != nil {
+			t.Fatal(err)
+		}
+		if v := full.Judge(shellCall("make")); v.Level != sandbox.Full {
+			t.Errorf("the grant lowers the level of a rule: %+v", v)
+		}
 		rm := permission.Call{Tool: "fs_rm", Arguments: json.RawMessage(`{"path":"x"}`), Destructive: true}
 		for _, c := range []permission.Call{levelCall("touch y", sandbox.Full), python(sandbox.Network), python(sandbox.Full), rm} {
 			if v := j.Judge(c); v.Action == permission.Allow && v.Decided {

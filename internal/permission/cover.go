@@ -3,7 +3,6 @@ package permission
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -233,8 +232,6 @@ func (s *shellText) hasCopy(c *command, r *Rule, use truth) bool {
 }
 
 // tracks reports whether the index of git in a directory, or in one above it, has a file that a rule is about, or cannot be read.
-//
-// Source: gitformat-index(5), versions 2 and 3.
 func tracks(dir string, r *Rule) bool {
 	top := dir
 	for ; !exists(filepath.Join(top, ".git")); top = filepath.Dir(top) {
@@ -246,23 +243,12 @@ func tracks(dir string, r *Rule) bool {
 	if errors.Is(err, fs.ErrNotExist) { // nothing was added yet, or it is a directory of work beside another one
 		return !exists(filepath.Join(top, ".git", "HEAD"))
 	}
-	if len(index) < 12 || index[7] != 2 && index[7] != 3 {
-		return true
-	}
-	rest := index[12:]
-	for range binary.BigEndian.Uint32(index[8:]) {
-		const fixed, extended = 62, 0x40 // bytes in front of the name, and that there are two more
-		if len(rest) < fixed+2 {
-			return true
-		}
-		at := fixed + int(rest[60]&extended)>>5
-		name, _, _ := bytes.Cut(rest[at:], []byte{0})
-		if _, ok := matchOne(r, filepath.Join(top, string(name))); ok || len(name) == 0 || bytes.HasSuffix(name, []byte("/")) { // of a sparse index
-			return true
-		}
-		rest = rest[min((at+len(name)+8)&^7, len(rest)):]
-	}
-	return bytes.Contains(rest, []byte("link\x00")) // the rest of it is in another file
+	found := false
+	rest, ok := sandbox.Index(index, func(name []byte) {
+		_, matched := matchOne(r, filepath.Join(top, string(name)))
+		found = found || matched || bytes.HasSuffix(name, []byte("/")) // the latter in a sparse index
+	})
+	return found || !ok || bytes.Contains(rest, []byte("link\x00")) // part of it is in another file
 }
 
 func exists(path string) bool {

@@ -3,10 +3,6 @@
 package sandbox
 
 import (
-	"bytes"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,72 +37,17 @@ func (b *Box) tracked(paths []string) (found []string) {
 				delete(names, name)
 			}
 		}
-		for _, hash := range []int{sha1.Size, sha256.Size} {
-			indexed(index, hash, func(name []byte) {
-				for i, c := range name {
-					if c == '/' {
-						add(string(name[:i]))
-					}
+		Index(index, func(name []byte) {
+			for i, c := range name {
+				if c == '/' {
+					add(string(name[:i]))
 				}
-				add(string(name))
-			})
-		}
+			}
+			add(string(name))
+		})
 	}
 	slices.Sort(found)
 	return found
-}
-
-// indexed calls visit with each path in an index of git whose hashes have a size, in bytes, until it finds that the text is none.
-// The path is valid during the call.
-//
-// Source: gitformat-index(5), versions 2 to 4.
-func indexed(text []byte, hash int, visit func(path []byte)) {
-	const fixed, longestPath = 40, 4096
-	if len(text) < 12 || string(text[:4]) != "DIRC" {
-		return
-	}
-	version, count := binary.BigEndian.Uint32(text[4:]), binary.BigEndian.Uint32(text[8:])
-	rest := text[12:]
-	var path []byte
-	for range count {
-		entry := fixed + hash + 2
-		if len(rest) < entry+2 {
-			return
-		}
-		flags := binary.BigEndian.Uint16(rest[entry-2:])
-		if flags&0x4000 != 0 { // there are more flags
-			entry += 2
-		}
-		kept := 0
-		if version == 4 { // of the path before this one
-			removed, size := offset(rest[entry:])
-			if size == 0 || removed > len(path) {
-				return
-			}
-			kept, entry = len(path)-removed, entry+size
-		}
-		n := bytes.IndexByte(rest[entry:], 0)
-		if n < 0 || kept+n > longestPath || int(flags&0xfff) != min(kept+n, 0xfff) {
-			return
-		}
-		path = append(path[:kept], rest[entry:entry+n]...)
-		visit(path)
-		if entry += n + 1; version < 4 {
-			entry = (entry + 7) &^ 7
-		}
-		rest = rest[min(entry, len(rest)):]
-	}
-}
-
-// offset reads a number as packs of git have it, and returns how many bytes it has: 0 if it is none.
-func offset(text []byte) (n, size int) {
-	for i, c := range text[:min(len(text), 4)] {
-		if n = n<<7 | int(c&0x7f); c&0x80 == 0 {
-			return n, i + 1
-		}
-		n++
-	}
-	return 0, 0
 }
 
 // moved is a file that was withheld, with its absolute paths.

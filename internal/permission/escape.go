@@ -77,29 +77,32 @@ func escapes(c *command, spelled []string) string {
 			}
 		}
 	}
-	if len(spelled) < len(c.words) && (name == "sed" || name == "gsed" || strings.HasSuffix(name, "awk")) && !printing(name, c.words[1:], operand) {
+	if len(spelled) < len(c.words) && !prints(name, c.words[1:]) {
 		return "a script for " + name + " that may write or run something"
 	}
 	return ""
 }
 
-// What scripts of sed that only print and substitute look like, such as s/a/b/g and 1,$p, the options beside them, and what makes those of
-// awk do more.
+// What the words of sed look like, each after a NUL, if the script only prints or substitutes, such as s/a/b/g and 1,$p, and what makes
+// a word of awk do more.
 var (
-	sedScript = regexp.MustCompile(`^(s/[^/\\\n;\[]*/[^/\\\n;\[]*/[gpiI0-9]*|[0-9$,]*[pdq])$`)
-	sedOption = regexp.MustCompile(`(?s)^(-i.*|[-nErsuz]*)$`)
-	awkEffect = regexp.MustCompile("[|>@<`\x02]|system|getline")
+	sedPrints = regexp.MustCompile(`(?s)^(\x00-(i[^\x00]*|[nErsuz]*))*\x00(s/[^/\\\n;\[\x00]*/[^/\\\n;\[\x00]*/[gpiI0-9]*|[0-9$,]*[pdq])(\x00(-i[^\x00]*|-[nErsuz]*|([^-*?[\x00\x02][^\x00\x02]*)?))*$`)
+	awkEffect = regexp.MustCompile("(?s)^(-([^F].*)?$|[*?[])|[|>@<`\x02]|system|getline")
 )
 
-// printing reports whether a script for sed or awk only prints and substitutes.
-func printing(name string, args []word, operand int) bool {
-	if strings.HasSuffix(name, "awk") {
-		return !slices.ContainsFunc(args, func(w word) bool {
-			return w.isOption() && !strings.HasPrefix(w.text, "-F") || awkEffect.MatchString(w.text)
-		})
+// prints reports whether a program only prints and substitutes, if it is one that runs a script of its own language.
+func prints(name string, args []word) bool {
+	switch {
+	case strings.HasSuffix(name, "awk"):
+		return !slices.ContainsFunc(args, func(w word) bool { return awkEffect.MatchString(w.text) })
+	case name != "sed" && name != "gsed":
+		return true
 	}
-	return operand > 0 && sedScript.MatchString(args[operand-1].text) &&
-		!slices.ContainsFunc(args, func(w word) bool { return w.isOption() && !sedOption.MatchString(w.text) })
+	script := ""
+	for _, w := range args {
+		script += "\x00" + w.text
+	}
+	return sedPrints.MatchString(script)
 }
 
 // subcommandOf returns the index of the first word that is not an option, 0 if there is none.

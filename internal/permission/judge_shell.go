@@ -283,7 +283,7 @@ func (s *shellText) judgeCommand(c *command, within, named bool) {
 		s.stop(d.rule)
 	case named:
 	case d.rule != nil:
-		if why := escapes(c, d.fixed); d.wild && why != "" {
+		if why := escapes(c, d.fixed); d.wild && !d.rule.whole() && why != "" {
 			s.firm = true
 			s.leave(why)
 			break
@@ -315,13 +315,11 @@ type decision struct {
 
 func decide(c *command, rules []*Rule) (d decision) {
 	for _, r := range rules {
+		patterns := r.Commands
 		if r.whole() {
-			if d.add(r, 0); d.rule == r {
-				d.fixed, d.wild = nil, false
-			}
-			continue
+			patterns = []string{"*"}
 		}
-		for _, text := range r.Commands {
+		for _, text := range patterns {
 			p := patternWords(text)
 			hit := matchCommand(p, c, r.Action != Allow)
 			if hit == maybe && r.Action != Allow {

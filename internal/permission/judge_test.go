@@ -275,6 +275,13 @@ func TestGrants(t *testing.T) {
 		})
 	}
 
+	m := permission.NewMemory("") // with a pattern, which no answer grants
+	if err := m.Add(t.Context(), permission.Session, "", []permission.Grant{{Tool: "execute_command", Command: "git commit *"}}); err != nil {
+		t.Fatal(err)
+	}
+	if v := judge(t, permission.Options{Root: root, Shell: "bash", Memory: m}).Judge(shellCall("git commit -m x")); v.Action != permission.Allow {
+		t.Errorf("%+v", v)
+	}
 	grants := []permission.Grant{{Tool: "execute_command", Command: `git commit "*`}, {Tool: "fs_rm", Path: "/x", Access: permission.Writing}, {Tool: "execute_command", Text: "a\n'b'"}}
 	if err := permission.NewMemory(file).Add(t.Context(), permission.Agent, "coder", grants); err != nil {
 		t.Fatal(err)

@@ -150,7 +150,7 @@ func (s *shellText) verdict() Verdict {
 	}
 	s.judgeParts()
 	if every.is(Allow) {
-		s.covered, s.harmless, s.level = true, false, ""
+		s.covered, s.level = true, ""
 		s.allow(every.rule)
 	}
 	if exact.is(Allow) && s.action != Deny {

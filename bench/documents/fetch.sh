@@ -16,7 +16,8 @@ debian-faq-zh-cn debian-reference-de debian-reference-zh-cn debian-reference-ja 
 dblatex-doc libtasn1-doc libmpfr-doc nettle-dev asymptote-doc autoconf-doc tcpdump calc gpm freefem++-doc
 fontforge-doc texlive-lang-cjk tipa-doc shared-mime-info fonts-sil-doulos fonts-sil-padauk fonts-sil-ezra
 fonts-hosny-amiri fonts-linuxlibertine fonts-sil-scheherazade cvs why3-doc-pdf siscone-doc-pdf
-auto-multiple-choice-doc-pdf"
+auto-multiple-choice-doc-pdf r-cran-officer libevas-loaders libmapsforge-java-doc libreoffice-dev-doc python3-relatorio
+libtrompeloeil-cpp-dev simrisc aprx tiatracker libopenoffice-oodoc-perl calligrastage-data"
 golang="github.com/pdfcpu/pdfcpu@v0.15.0 github.com/xuri/excelize/v2@v2.11.1
 github.com/klippa-app/go-pdfium@v1.21.4 github.com/lu4p/cat@v0.1.5 github.com/tealeg/xlsx/v3@v3.3.13
 github.com/ledongthuc/pdf@latest github.com/thedatashed/xlsxreader@v1.2.8 github.com/gomutex/godocx@latest
@@ -89,9 +90,10 @@ if [ -d made/udhr ] && command -v soffice pandoc >/dev/null; then
 			[ -e "files/made--$language.$type" ] || pandoc -s --metadata=title:T "$html" -o "files/made--$language.$type"
 		done
 		for type in docx odt rtf; do make_by_soffice $type "files/made--$language.html"; done
+		[ -e "files/made--$language.pptx" ] || pandoc -s --slide-level=3 --metadata=title:T "$html" -o "files/made--$language.pptx"
 	done
 	for file in files/go-xlsx*.xlsx files/go-v2*.xlsx files/npm*.xlsx; do make_by_soffice ods "$file"; done
-	for file in files/pandoc*.pptx; do make_by_soffice odp "$file"; done
+	for file in files/pandoc*.pptx files/made*.pptx; do make_by_soffice odp "$file"; done
 fi
 
 # Pages in several scripts, whose text is known. The declaration is in the public domain.

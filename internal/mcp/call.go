@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"loki/internal/awake"
+	"loki/internal/sandbox"
 	"loki/internal/text"
 	"loki/internal/tool"
 
@@ -56,6 +57,19 @@ func (c *conn) callTool(ctx context.Context, name string, arguments json.RawMess
 		return r, fmt.Errorf("MCP server %q: the result of the tool is not understood: %w", c.server.ID, err)
 	}
 	return r, nil
+}
+
+// watch withholds until end is called what the program of the server makes to run later, if its level lets it write. End returns what that was.
+func (c *conn) watch() (end func() []sandbox.Refusal, err error) {
+	d := c.server.Sandbox
+	if c.program == nil || c.opts.Sandbox == nil || d.Level == sandbox.Full || !d.Level.Covers(sandbox.Write) {
+		return func() []sandbox.Refusal { return nil }, nil
+	}
+	boxes, err := c.opts.Sandbox()
+	if err != nil {
+		return nil, err
+	}
+	return boxes.Watch(d)
 }
 
 // fit returns the arguments of a tool in the types of its schema, see [tool.Fit]. Those of a tool that is not listed stay as they are.

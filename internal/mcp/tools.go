@@ -212,7 +212,12 @@ func (l *connection) call(ctx context.Context, name string, arguments json.RawMe
 			return fmt.Errorf("%s was not run: %w. Write the call again", name, err)
 		}
 		running := &call{scope: l.scope}
+		end, err := c.watch()
+		if err != nil {
+			return fmt.Errorf("%s was not run: %w", name, err)
+		}
 		result, err := c.callTool(ctx, name, arguments, running)
+		out.Refused = end()
 		if err != nil {
 			return fmt.Errorf("MCP tool invocation failed: %w", err)
 		}

@@ -25,8 +25,9 @@ type atWork struct {
 
 // shared is what the boxes of a workspace that are at work have in common. Its zero value is that of a box alone.
 type shared struct {
-	Level  Level    `json:"level"` // the highest one of them
-	Began  int64    `json:"began"` // see survey
+	Level  Level    `json:"level"`            // the highest one of them
+	Served bool     `json:"served,omitempty"` // they have ended, and programs that run until they are stopped are at work
+	Began  int64    `json:"began"`            // see survey
 	Before []before `json:"before"`
 	Shut   []fileID `json:"shut"`
 
@@ -195,6 +196,10 @@ func (b *Box) begin() (limits, error) {
 	if !writes {
 		return l, nil
 	}
+	if b.needs.Lasting { // what it makes is looked for after each of its calls, see Watch
+		b.register(atWork{l.level, l.workspace, true})
+		return l, nil
+	}
 	b.had = b.tracked(paths(found.moved))
 	was, ok := b.load(l.workspace) // of boxes that are at work, or were until this program was killed
 	mates := false
@@ -202,7 +207,7 @@ func (b *Box) begin() (limits, error) {
 		if w.Level == Full && overlap(w.Workspace, l.workspace) {
 			b.before.Level = Full
 		}
-		if w.Level == Full || w.Workspace != l.workspace {
+		if w.Level == Full || w.Workspace != l.workspace || w.Lasting {
 			continue
 		}
 		if ok {
@@ -217,7 +222,7 @@ func (b *Box) begin() (limits, error) {
 		b.noticeLeft(was)
 	}
 	b.save(l.workspace, b.before)
-	b.register(atWork{l.level, l.workspace, b.needs.Lasting})
+	b.register(atWork{l.level, l.workspace, false})
 	return l, nil
 }
 
@@ -234,7 +239,7 @@ func (b *Box) beginFull() {
 			b.save(w.Workspace, was)
 		}
 	}
-	b.register(atWork{Full, workspace, b.needs.Lasting})
+	b.register(atWork{Full, workspace, false})
 }
 
 // finish notes what another program replaced, and has what children made that runs later withheld, unless a box that is still at
@@ -247,16 +252,22 @@ func (b *Box) finish() {
 	b.noticeRecorded(b.found.moved, b.had)
 	defer b.lock()()
 	b.leave()
-	level, mates := Level(""), false // of those that go on
+	served := false
 	for _, w := range b.others() {
-		mate := w.Level != Full && w.Workspace == b.held.workspace
-		if mate && !w.Lasting {
+		if w.Level == Full || w.Workspace != b.held.workspace {
+			continue
+		}
+		if !w.Lasting {
 			return
 		}
-		if (mate || w.Level == Full && overlap(w.Workspace, b.held.workspace)) && w.Level.Covers(level) {
-			level = w.Level
+		served = true
+	}
+	file := b.sharedFile(b.held.workspace)
+	if b.needs.Lasting {
+		if !served {
+			os.Remove(file)
 		}
-		mates = mates || mate
+		return
 	}
 	before := b.before
 	if was, ok := b.load(b.held.workspace); ok {
@@ -264,9 +275,28 @@ func (b *Box) finish() {
 	}
 	var left baseline
 	b.withheld, left = b.withhold(before)
-	if mates {
-		b.save(b.held.workspace, shared{Level: level, Began: now(), known: left})
+	if served {
+		b.save(b.held.workspace, shared{Level: Write, Served: true, Began: now(), known: left})
 	} else if b.workDir() != "" {
-		os.Remove(b.sharedFile(b.held.workspace))
+		os.Remove(file)
 	}
+}
+
+// Watch does without a child what a box at a level that writes does around one: until end is called, what comes to be in the workspace
+// and runs later is withheld. End returns notices of it. It is for a call of a program that runs until it is stopped.
+func (s *Sandbox) Watch(d Declaration) (end func() []Refusal, err error) {
+	b := s.Box(d, Needs{})
+	if _, err := b.begin(); err != nil {
+		return nil, err
+	}
+	return func() []Refusal {
+		b.finish()
+		all := b.Refused("", false)
+		for i, r := range all {
+			if r.Access == Writing { // no other level of the call would have had it
+				all[i] = Refusal{Access: Noticed, What: "wrote " + r.What, Reason: r.Reason}
+			}
+		}
+		return all
+	}, nil
 }

@@ -619,21 +619,25 @@ func (b *Box) withhold(before shared) (all []Refusal, left baseline) {
 	return b.noticeDeleted(w.s.moved, all), w.s.places
 }
 
-// noticeLeft adds a notice about what came to be, or changed, since children began that were killed with this program. It keeps
-// its name, since the user or another program may have made it after that.
+// noticeLeft adds a notice about what came to be, or changed, since children began that were killed with this program, or came to
+// be beside programs that run until they are stopped. It keeps its name, since the user or another program may have made it.
 func (b *Box) noticeLeft(was shared) {
 	if was.Level == Full {
 		was.Level = Write
 	}
 	all, w := b.examineSince(was, "another program may have made it")
+	what, since := "new or changed since %s, when a command began that was killed with this program", "what that command left to run later"
 	names := w.changed
+	if was.Served {
+		what, since = "new since %s, while a server at level write ran", "what the server made to run later"
+		names = nil
+	}
 	for _, r := range all {
 		names = append(names, r.What)
 	}
 	slices.Sort(names)
 	if len(names) > 0 {
-		b.notice(fmt.Sprintf("found %s, new or changed since %s, when a command began that was killed with this program", some(names, ", "), time.Unix(0, was.Began).Format(time.DateTime)),
-			"it may be what that command left to run later: look at it")
+		b.notice(fmt.Sprintf("found %s, "+what, some(names, ", "), time.Unix(0, was.Began).Format(time.DateTime)), "it may be "+since+": look at it")
 	}
 }
 

@@ -325,7 +325,33 @@ func TestBesideAServer(t *testing.T) {
 		}
 		w.withheld(t, "sub/"+name)
 	}
+	// What the user, or the server, makes between two calls keeps its name. The next call says so.
+	w.write(t, "src/project/sub/.envrc", "mine")
+	b := w.box(write, sandbox.Needs{})
+	if _, err := process.Run(t.Context(), process.Command{Path: "true", Dir: w.workspace, Env: os.Environ(), Confinement: b}); err != nil {
+		t.Error(err)
+	}
+	found := b.Refused("", false)
+	if len(found) != 1 || found[0].Access != sandbox.Noticed || !strings.HasPrefix(found[0].What, "found sub/.envrc, new since") {
+		t.Errorf("got %v", found)
+	}
+	// A call of the server is one like others.
+	end, err := sandbox.New(w.options).Watch(write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.write(t, "src/project/sub/.nvimrc", "x")
+	if found := end(); len(found) != 1 || found[0].Access != sandbox.Noticed || found[0].What != "wrote sub/.nvimrc" {
+		t.Errorf("got %v", found)
+	}
+	w.withheld(t, "sub/.nvimrc")
+	w.write(t, "src/project/sub/.vimrc", "mine")
 	s.Kill()
+	for _, name := range []string{".envrc", ".vimrc"} {
+		if _, err := os.Stat(filepath.Join(w.workspace, "sub", name)); err != nil {
+			t.Error(err)
+		}
+	}
 	if left, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "work", "*")); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}

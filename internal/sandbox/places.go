@@ -371,6 +371,13 @@ var startNames = sync.OnceValue(func() map[string]bool {
 // ownReason is why the files of this program are closed.
 const ownReason = "files of this program"
 
+// fileID identifies a file: while it exists, no other file has the same. Born is when it was made, in nanoseconds, 0 where the
+// system does not know it; an inode that is used again has another one.
+type fileID struct {
+	Dev, Ino uint64
+	Born     int64
+}
+
 // limits are what a box holds its child to. The paths are absolute, without symbolic links where they exist.
 type limits struct {
 	level     Level

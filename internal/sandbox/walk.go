@@ -22,13 +22,6 @@ import (
 	"loki/internal/process"
 )
 
-// fileID identifies a file: while it exists, no other file has the same. Born is when it was made, in nanoseconds, 0 where the
-// system does not know it; an inode that is used again has another one.
-type fileID struct {
-	Dev, Ino uint64
-	Born     int64
-}
-
 // stat is what is known of a file.
 type stat struct {
 	id      fileID

@@ -167,7 +167,11 @@ func noticeOf(at sandbox.Declaration, noticed []sandbox.Refusal) string {
 	if len(noticed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("This call at level %s %s.", at.Level, sandbox.Refusals(noticed))
+	level := ""
+	if at.Level != "" {
+		level = fmt.Sprintf(" at level %s", at.Level)
+	}
+	return fmt.Sprintf("This call%s %s.", level, sandbox.Refusals(noticed))
 }
 
 // stopNote returns what a model reads about what the sandbox stopped in a call at a level: empty if that is nothing.

@@ -163,7 +163,7 @@ type Result struct {
 	// Pictures are for models that see. Output says that they are there.
 	Pictures []chat.Part
 
-	// Refused is what the sandbox stopped, for calls of a [Confined] tool.
+	// Refused is what the sandbox stopped, for calls of a [Confined] tool, or noticed.
 	Refused []sandbox.Refusal
 }
 

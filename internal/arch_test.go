@@ -108,7 +108,7 @@ var (
 // floor is how deep down a package is: faces, what they share, the composition root, what works, what it works
 // with, and the vocabulary. Imports point down.
 func floor(dir string) int {
-	floors := [][]string{{"cmd", "bench"}, faces, {"internal/command", "internal/display"}, {"internal/app"}, {"internal/conversation", "internal/agent", "internal/run", "internal/node"}}
+	floors := [][]string{{"cmd", "bench"}, faces, {"internal/command", "internal/display"}, {"internal/app"}, {"internal/conversation", "internal/knowledge", "internal/trust", "internal/agent", "internal/run", "internal/node"}}
 	for i, trees := range floors {
 		if below(dir, trees...) {
 			return i

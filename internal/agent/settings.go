@@ -122,17 +122,17 @@ func optional[T any](read func(string, *T) bool, key string, field **T) {
 func (s setting) value(d *Definition) value.Value {
 	switch field := s.field(d).(type) {
 	case *string:
-		return orNull(*field)
+		return value.OrNull(*field)
 	case **string:
-		return optionalValue(*field)
+		return value.Optional(*field)
 	case *bool:
 		return value.Of(*field)
 	case *int:
 		return value.Of(*field)
 	case **int:
-		return optionalValue(*field)
+		return value.Optional(*field)
 	case **float64:
-		return optionalValue(*field)
+		return value.Optional(*field)
 	case *time.Duration:
 		return seconds(*field)
 	case *[]string:
@@ -147,7 +147,7 @@ func (s setting) value(d *Definition) value.Value {
 	case *graph.Durability:
 		return value.Of(string(*field))
 	case *chat.Effort:
-		return orNull(string(*field))
+		return value.OrNull(string(*field))
 	case *[]graph.Variable:
 		return variablesValue(*field)
 	case *graph.Budget:
@@ -160,20 +160,6 @@ func (s setting) value(d *Definition) value.Value {
 		return d.hooks
 	}
 	return value.Value{}
-}
-
-func orNull(text string) value.Value {
-	if text == "" {
-		return value.Value{}
-	}
-	return value.Of(text)
-}
-
-func optionalValue[T string | int | float64](p *T) value.Value {
-	if p == nil {
-		return value.Value{}
-	}
-	return value.Of(*p)
 }
 
 // seconds returns a whole number where it can.

@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/graph"
+	"loki/internal/knowledge"
 	"loki/internal/value"
 	"loki/internal/yamldoc"
 )
@@ -22,7 +23,7 @@ type agentInfo struct {
 	Variables   []variableInfo `json:"variables"`
 	Nodes       []nodeInfo     `json:"nodes"`
 
-	KnowledgeBases []BaseSummary `json:"knowledge_bases,omitempty"`
+	KnowledgeBases []knowledge.Summary `json:"knowledge_bases,omitempty"`
 }
 
 type variableInfo struct {
@@ -39,7 +40,7 @@ type nodeInfo struct {
 // AgentInfo describes an agent, as a YAML document and as what machine output has. Values are those of the
 // variables of a plain agent, and session is the one that it is in, null for none.
 func (a *App) AgentInfo(ctx context.Context, of agent.Agent, values map[string]string, session value.Value) (text string, machine any, err error) {
-	bases, err := a.AgentBaseSummaries(ctx, of)
+	bases, err := a.Knowledge().OfAgent(ctx, of)
 	if err != nil {
 		return "", nil, err
 	}

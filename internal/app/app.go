@@ -28,6 +28,7 @@ import (
 	"loki/internal/environ"
 	"loki/internal/fault"
 	"loki/internal/input"
+	"loki/internal/knowledge"
 	"loki/internal/logging"
 	"loki/internal/macro"
 	"loki/internal/mcp"
@@ -106,8 +107,7 @@ type App struct {
 	staged    string   // the directory of agents that a look needs; "" for none; guarded by mu
 
 	fileLocks fsys.Locks // keep concurrent edits of one file apart
-	bases     bases
-	temps     temps
+	bases     knowledge.Pool
 }
 
 // Options configure New.

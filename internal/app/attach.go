@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"loki/internal/ask"
+	"loki/internal/config"
 	"loki/internal/fault"
 	"loki/internal/input"
 	"loki/internal/permission"
@@ -26,7 +27,7 @@ func (a *App) AskForFiles(ctx context.Context, l *input.Loader, sources []string
 	l.Consented = all
 	l.Denied = func(path string) error {
 		err := kept(path)
-		if k, ok := errors.AsType[*permission.KeptError](err); ok && k.Asks && (all || open[absolute(path)]) {
+		if k, ok := errors.AsType[*permission.KeptError](err); ok && k.Asks && (all || open[config.Absolute(path)]) {
 			return nil
 		}
 		return err
@@ -47,7 +48,7 @@ func (a *App) AskForFiles(ctx context.Context, l *input.Loader, sources []string
 		case answer != "yes":
 			return fault.New(fault.Usage, "%s is not attached, and nothing was sent", source)
 		}
-		open[absolute(file)], l.Consented = true, true
+		open[config.Absolute(file)], l.Consented = true, true
 	}
 	return nil
 }

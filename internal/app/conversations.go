@@ -83,7 +83,7 @@ func (a *App) Sessions() (session.Store, error) {
 	if a.sessions != nil {
 		return a.sessions, nil
 	}
-	o := session.Options{Counter: token.For, Warn: warn, Hide: a.Hide}
+	o := session.Options{Counter: token.For, Warn: event.Warn, Hide: a.Hide}
 	db, err := a.Database()
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (a *App) kit(ctx context.Context, w conversation.Wanted) (kit conversation.
 			return kit, func() {}, err
 		}
 	}
-	base, release, err := a.searcher(ctx, w)
+	base, release, err := a.Knowledge().Searcher(ctx, w)
 	if err != nil {
 		return kit, release, err
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"loki/internal/fault"
-	"loki/internal/rag"
 	"loki/internal/session"
 	"loki/internal/text"
 )
@@ -51,7 +50,7 @@ func (a *App) Stored(ctx context.Context, of Kind, scope session.Scope) ([]strin
 		}
 		return names, err
 	case BaseKind:
-		return a.BaseNames(ctx)
+		return a.Knowledge().Names(ctx)
 	case MacroKind:
 		return files(a.Paths.MacrosDir, ".yaml")
 	}
@@ -93,7 +92,7 @@ func (a *App) delete(ctx context.Context, of Kind, scope session.Scope, name str
 	case SessionKind:
 		return a.DeleteSession(ctx, scope, name)
 	case BaseKind:
-		return a.DeleteBase(ctx, name)
+		return a.Knowledge().Delete(ctx, name)
 	case MacroKind:
 		return os.Remove(filepath.Join(a.Paths.MacrosDir, name+".yaml"))
 	}
@@ -126,21 +125,4 @@ func (a *App) AgentContents(name string) (list []string, err error) {
 		list = append(list, what)
 	}
 	return list, err
-}
-
-// DeleteBase deletes the knowledge base called name, also one of an older version.
-func (a *App) DeleteBase(ctx context.Context, name string) error {
-	library := a.Library()
-	file, err := library.File(name)
-	if err != nil {
-		return err
-	}
-	store, err := library.Store(file)
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(rag.OldFile(file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return store.Delete(ctx)
 }

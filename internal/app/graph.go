@@ -51,8 +51,10 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 			return run.Job{}, err
 		}
 	}
-	if err := a.readyBases(ctx, events, r); err != nil {
-		return run.Job{}, err
+	if !r.Recorded { // one that continues may not need them any more
+		if err := a.Knowledge().ReadyBases(ctx, events, r.Agent, r.Asker); err != nil {
+			return run.Job{}, err
+		}
 	}
 	dir, err := workingDir()
 	if err != nil {
@@ -112,7 +114,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		o.Servers, o.MoreOfServers, o.ServerTool = scope.ToolsOf, scope.More, scope.Tool
 	}
 	var release func()
-	if o.Knowledge, release, err = a.nodeBases(ctx, events, r); err != nil {
+	if o.Knowledge, release, err = a.Knowledge().NodeBases(ctx, events, r.Agent, r.Asker, r.Recorded); err != nil {
 		if scope != nil {
 			scope.Close()
 		}

@@ -48,7 +48,7 @@ func (a *App) hooksOf(of *agent.Agent) *hook.Runner {
 			}
 			if h.Bound && box.Support().Files {
 				text := fmt.Sprintf("%s runs at level %s of the sandbox, %s", h, h.Level, hook.Unbound)
-				a.noticeOnce(fmt.Sprintf("hook sandbox %.6x", sha256.Sum256([]byte(h.Line()))), text, func(text string) { warnText(ctx, text) })
+				a.noticeOnce(fmt.Sprintf("hook sandbox %.6x", sha256.Sum256([]byte(h.Line()))), text, func(text string) { event.WarnText(ctx, text) })
 			}
 			reads := a.hookReads(h, inside)
 			if dir, ok := needs[h.Where]; ok {

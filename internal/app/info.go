@@ -48,30 +48,30 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 	}
 	reranker, topK := set("rag_reranker_model"), set("rag_top_k")
 	if reranker.Kind() == value.Null {
-		reranker = optional(cfg.RAGRerankerModel)
+		reranker = value.Optional(cfg.RAGRerankerModel)
 	}
 	if n, _ := topK.AsInt(); n == 0 {
 		topK = value.Of(cfg.RAGTopK)
 	}
 	return value.ObjectOf([]value.Member{
-		{Name: "model", Value: orNull(st.Model)},
-		{Name: "temperature", Value: optional(s.Temperature)},
-		{Name: "top_p", Value: optional(s.TopP)},
-		{Name: "enabled_tools", Value: optional(s.EnabledTools)},
-		{Name: "enabled_mcp_servers", Value: optional(s.EnabledMCPServers)},
+		{Name: "model", Value: value.OrNull(st.Model)},
+		{Name: "temperature", Value: value.Optional(s.Temperature)},
+		{Name: "top_p", Value: value.Optional(s.TopP)},
+		{Name: "enabled_tools", Value: value.Optional(s.EnabledTools)},
+		{Name: "enabled_mcp_servers", Value: value.Optional(s.EnabledMCPServers)},
 		{Name: "max_output_tokens", Value: maxOutput},
 		{Name: "save_session", Value: set("save_session")},
 		{Name: "chat_durability", Value: value.Of(string(cmp.Or(cfg.ChatDurability, graph.DurabilityOff)))},
-		{Name: "store", Value: orNull(redact.MaskAddress(a.Hide(*cmp.Or(cfg.Store, new("")))))},
+		{Name: "store", Value: value.OrNull(redact.MaskAddress(a.Hide(*cmp.Or(cfg.Store, new("")))))},
 		{Name: "api_auth", Value: value.Of(cmp.Or(cfg.API, config.DefaultAPI()).Auth.Mode)},
 		{Name: "compression_threshold", Value: threshold},
 		{Name: "rag_reranker_model", Value: reranker},
 		{Name: "rag_top_k", Value: topK},
-		{Name: "rag_embedding_model", Value: optional(cfg.RAGEmbeddingModel)},
-		{Name: "rag_chunk_size", Value: optional(cfg.RAGChunkSize)},
-		{Name: "rag_chunk_overlap", Value: optional(cfg.RAGChunkOverlap)},
-		{Name: "rag_threshold", Value: optional(cfg.RAGThreshold)},
-		{Name: "rag_store", Value: orNull(redact.MaskAddress(a.Hide(*cmp.Or(cfg.RAGStore, new("")))))},
+		{Name: "rag_embedding_model", Value: value.Optional(cfg.RAGEmbeddingModel)},
+		{Name: "rag_chunk_size", Value: value.Optional(cfg.RAGChunkSize)},
+		{Name: "rag_chunk_overlap", Value: value.Optional(cfg.RAGChunkOverlap)},
+		{Name: "rag_threshold", Value: value.Optional(cfg.RAGThreshold)},
+		{Name: "rag_store", Value: value.OrNull(redact.MaskAddress(a.Hide(*cmp.Or(cfg.RAGStore, new("")))))},
 		{Name: "dry_run", Value: value.Of(st.DryRun)},
 		{Name: "function_calling_support", Value: set("function_calling_support")},
 		{Name: "mcp_server_support", Value: set("mcp_server_support")},
@@ -95,20 +95,20 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		{Name: "wrap", Value: value.Of(cfg.Wrap.String())},
 		{Name: "wrap_code", Value: value.Of(cfg.WrapCode)},
 		{Name: "highlight", Value: value.Of(st.Highlight)},
-		{Name: "theme", Value: optional(cfg.Theme)},
-		{Name: "config_dir", Value: orNull(p.ConfigDir)},
-		{Name: "config_file", Value: orNull(p.ConfigFile)},
-		{Name: "env_file", Value: orNull(p.EnvFile)},
-		{Name: "agents_dir", Value: orNull(p.AgentsDir)},
-		{Name: "roles_dir", Value: orNull(p.RolesDir)},
-		{Name: "sessions_dir", Value: orNull(p.SessionsDir)},
-		{Name: "rags_dir", Value: orNull(p.RAGsDir)},
-		{Name: "macros_dir", Value: orNull(p.MacrosDir)},
-		{Name: "functions_dir", Value: orNull(p.FunctionsDir)},
-		{Name: "messages_file", Value: orNull(p.MessagesFile)},
-		{Name: "vault_password_file", Value: orNull(cmp.Or(*cmp.Or(cfg.VaultPasswordFile, new("")), p.VaultPasswordFile))},
-		{Name: "state_dir", Value: orNull(p.StateDir)},
-		{Name: "log_path", Value: orNull(p.LogFile)},
+		{Name: "theme", Value: value.Optional(cfg.Theme)},
+		{Name: "config_dir", Value: value.OrNull(p.ConfigDir)},
+		{Name: "config_file", Value: value.OrNull(p.ConfigFile)},
+		{Name: "env_file", Value: value.OrNull(p.EnvFile)},
+		{Name: "agents_dir", Value: value.OrNull(p.AgentsDir)},
+		{Name: "roles_dir", Value: value.OrNull(p.RolesDir)},
+		{Name: "sessions_dir", Value: value.OrNull(p.SessionsDir)},
+		{Name: "rags_dir", Value: value.OrNull(p.RAGsDir)},
+		{Name: "macros_dir", Value: value.OrNull(p.MacrosDir)},
+		{Name: "functions_dir", Value: value.OrNull(p.FunctionsDir)},
+		{Name: "messages_file", Value: value.OrNull(p.MessagesFile)},
+		{Name: "vault_password_file", Value: value.OrNull(cmp.Or(*cmp.Or(cfg.VaultPasswordFile, new("")), p.VaultPasswordFile))},
+		{Name: "state_dir", Value: value.OrNull(p.StateDir)},
+		{Name: "log_path", Value: value.OrNull(p.LogFile)},
 	}...)
 }
 
@@ -124,11 +124,4 @@ func settingValue(text string) value.Value {
 		return value.Of(n)
 	}
 	return value.Of(text)
-}
-
-func optional[T bool | int | float64 | string](p *T) value.Value {
-	if p == nil {
-		return value.Value{}
-	}
-	return value.Of(*p)
 }

@@ -39,7 +39,12 @@ func (l Login) Code(ctx context.Context) (string, error) {
 // LoginClient returns the name of the only client that logs in with OAuth, or of the one that
 // the user chooses. Without one it is an error with code Config.
 func (a *App) LoginClient(ctx context.Context, asker ask.Asker) (string, error) {
-	names := a.LoginClients()
+	var names []string
+	for _, c := range a.Config.Clients {
+		if auth, err := c.Field(a.Env, "auth"); err == nil && auth == "oauth" {
+			names = append(names, c.Name)
+		}
+	}
 	switch len(names) {
 	case 0:
 		return "", fault.New(fault.Config, "no client logs in with OAuth").

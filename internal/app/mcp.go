@@ -66,7 +66,7 @@ func (a *App) mcpServers() (*servers, error) {
 			if line != "" {
 				text += ": " + line
 			}
-			warnText(ctx, text)
+			event.WarnText(ctx, text)
 		},
 		Pool: pool, CallTimeout: a.Config.ToolTimeout, Acquired: a.acquired,
 	})
@@ -83,7 +83,7 @@ func (a *App) Close() error {
 	s, staged := a.servers, a.staged
 	a.servers, a.staged = nil, ""
 	a.mu.Unlock()
-	err := errors.Join(a.closeParent(), a.bases.close(), a.temps.remove())
+	err := errors.Join(a.closeParent(), a.bases.Close())
 	if staged != "" {
 		err = errors.Join(err, os.RemoveAll(staged))
 	}
@@ -180,7 +180,7 @@ func (a *App) admitServer(ctx context.Context, asker ask.Asker, s mcp.Server, co
 			t.Code = append(t.Code, c.Entry)
 		}
 		refused := fault.New(fault.Config, "MCP server %q was not started: it takes code from the directory %s (%s), which %s", s.ID, text.Visible(c.Dir), text.Visible(strings.Join(t.Code, ", ")), t.why()).
-			WithHint("%s", authorHint(c.Dir))
+			WithHint("%s", trust.Hint(c.Dir))
 		if t.Err != nil || asker == nil || a.host != nil {
 			return refused
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/run"
 	runsdb "loki/internal/run/postgres"
@@ -50,7 +51,7 @@ func (a *App) MigrateStore(ctx context.Context, dry bool) (m Migrated, err error
 		return m, err
 	}
 	defer func() { err = errors.Join(err, old.Close()) }()
-	files, err := filestore.New(filestore.Options{Options: session.Options{Warn: warn}, Dir: a.Paths.SessionsDir, AgentDir: a.agentSessions})
+	files, err := filestore.New(filestore.Options{Options: session.Options{Warn: event.Warn}, Dir: a.Paths.SessionsDir, AgentDir: a.agentSessions})
 	if err != nil {
 		return m, err
 	}

@@ -10,6 +10,7 @@ import (
 	"loki/internal/catalog/models"
 	"loki/internal/config"
 	"loki/internal/engine"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/provider"
 	"loki/internal/provider/wire"
@@ -44,9 +45,9 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 	switch {
 	case retirement == "":
 	case id == a.model:
-		warnText(ctx, retirement)
+		event.WarnText(ctx, retirement)
 	default:
-		a.noticeOnce("retired "+m.ID(), retirement, func(text string) { warnText(ctx, text) })
+		a.noticeOnce("retired "+m.ID(), retirement, func(text string) { event.WarnText(ctx, text) })
 	}
 	model := engine.Model{
 		ID:                 m.ID(),
@@ -118,7 +119,7 @@ func (h hinted) Chat(ctx context.Context, req provider.Request) iter.Seq2[provid
 	return func(yield func(provider.Chunk, error) bool) {
 		for chunk, err := range h.chat.Chat(ctx, req) {
 			for _, text := range h.warnings() {
-				warnText(ctx, text)
+				event.WarnText(ctx, text)
 			}
 			if err != nil && fault.HintOf(err) == "" {
 				if hint := h.hint(err); hint != "" {

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 
 	"loki/internal/atomicfile"
 	"loki/internal/catalog/models"
-	"loki/internal/event"
 )
 
 // noticesFile holds, in the state directory, the keys of the notices that the user has
@@ -33,13 +31,6 @@ func (a *App) later(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.warnings = append(a.warnings, text)
-}
-
-// warn emits a problem that does not stop the work to the scope of ctx, which shows it once.
-func warn(ctx context.Context, err error) { warnText(ctx, err.Error()) }
-
-func warnText(ctx context.Context, text string) {
-	_ = event.FromContext(ctx).Emit(ctx, event.Warning{Text: text, Once: true}) // the work goes on without it
 }
 
 // Notices adds to [App.Warnings] what the user has to know of the configuration once, and

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/config"
 	"loki/internal/graph"
 	"loki/internal/sandbox"
 	"loki/internal/trust"
@@ -19,7 +20,7 @@ import (
 // own reports whether an agent is the user's: it is in the directory of agents or in one of trusted_dirs, links resolved, or is
 // part of the program and was not installed.
 func (a *App) own(ref agent.Ref) bool {
-	if ref.ByName() && !insideOf(absolute(a.Paths.AgentsDir), absolute(ref.Dir)) {
+	if ref.ByName() && !insideOf(config.Absolute(a.Paths.AgentsDir), config.Absolute(ref.Dir)) {
 		return true
 	}
 	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
@@ -69,7 +70,7 @@ func (a *App) scriptLevel(file string) sandbox.Level {
 // that its content can change where the user does not look, such as in a directory that a model works in. What it declares is no
 // decision of the user then, unless its directory is one of trusted_dirs.
 func (a *App) elsewhere(file string) bool {
-	if !insideOf(absolute(a.Paths.FunctionsDir), absolute(file)) && !insideOf(absolute(a.Paths.AgentsDir), absolute(file)) {
+	if !insideOf(config.Absolute(a.Paths.FunctionsDir), config.Absolute(file)) && !insideOf(config.Absolute(a.Paths.AgentsDir), config.Absolute(file)) {
 		return false
 	}
 	home, _ := os.UserHomeDir()
@@ -96,7 +97,7 @@ func (a *App) ownScript(file string) bool {
 		return false
 	}
 	within := func(dir string) bool { return below(dir, "", real) }
-	named := func(dir string) bool { return insideOf(absolute(dir), absolute(file)) }
+	named := func(dir string) bool { return insideOf(config.Absolute(dir), config.Absolute(file)) }
 	if !named(a.Paths.FunctionsDir) && !named(a.Paths.AgentsDir) {
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/catalog"
 	"loki/internal/chat"
+	"loki/internal/config"
 	"loki/internal/draft"
 	"loki/internal/graph"
 	"loki/internal/run"
@@ -158,7 +159,7 @@ func (a *App) priceFacts(ctx context.Context, of agent.Agent) draft.Facts {
 // PlanDir is where plans are that run without being installed, each in a directory of its own. They stay there, so that
 // their runs can be resumed.
 func (a *App) PlanDir(name string) string {
-	return filepath.Join(absolute(a.Paths.StateDir), "plans", name)
+	return filepath.Join(config.Absolute(a.Paths.StateDir), "plans", name)
 }
 
 // planGrace is for how long a plan is kept that no run belongs to: it may be about to be run.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
+	"loki/internal/config"
 	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/graph"
@@ -133,7 +134,7 @@ func (a *App) fileName(ref agent.Ref, path string) string {
 	if rel, err := filepath.Rel(ref.Dir, path); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
-	if rel, err := filepath.Rel(absolute(a.Paths.FunctionsDir), path); err == nil && filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(config.Absolute(a.Paths.FunctionsDir), path); err == nil && filepath.IsLocal(rel) {
 		return "functions/" + filepath.ToSlash(rel)
 	}
 	return path

@@ -134,4 +134,4 @@ func (a *App) sandboxInfo() value.Value {
 }
 
 // listed returns the elements of a list as one text, null if there are none.
-func listed(list []string) value.Value { return orNull(strings.Join(list, ", ")) }
+func listed(list []string) value.Value { return value.OrNull(strings.Join(list, ", ")) }

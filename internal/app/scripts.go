@@ -14,6 +14,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/ask"
 	"loki/internal/bundle"
+	"loki/internal/config"
 	"loki/internal/environ"
 	"loki/internal/event"
 	"loki/internal/fault"
@@ -135,8 +136,8 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 // ToolSchema returns what models see of the tools in a script, as indented JSON.
 func (a *App) ToolSchema(ctx context.Context, file string) ([]byte, error) {
 	o := a.scriptOptions(a.Paths.FunctionsDir, nil)
-	if filepath.Base(filepath.Dir(absolute(file))) != filepath.Base(a.Paths.ToolsDir()) && strings.HasPrefix(filepath.Base(file), "tools.") {
-		dir := filepath.Dir(absolute(file))
+	if filepath.Base(filepath.Dir(config.Absolute(file))) != filepath.Base(a.Paths.ToolsDir()) && strings.HasPrefix(filepath.Base(file), "tools.") {
+		dir := filepath.Dir(config.Absolute(file))
 		if _, own, ok := a.agentScript(ctx, agent.Agent{Ref: agent.Ref{Name: filepath.Base(dir), Dir: dir}}, nil, nil); ok {
 			o = own
 		}
@@ -148,18 +149,11 @@ func (a *App) ToolSchema(ctx context.Context, file string) ([]byte, error) {
 	return script.Schema(tools)
 }
 
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
-}
-
 // BuildTools makes the visible ones of the user's scripts, or an agent's own, ready to be
 // run by hand. It returns the files it wrote.
 func (a *App) BuildTools(ctx context.Context, ref *agent.Ref) (written []string, err error) {
 	if err := a.installUtils(); err != nil {
-		warn(ctx, err)
+		event.Warn(ctx, err)
 	}
 	if ref != nil {
 		file, o, ok := a.agentScript(ctx, agent.Agent{Ref: *ref}, nil, nil)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"loki/internal/chat"
+	"loki/internal/event"
 	"loki/internal/run"
 	"loki/internal/search"
 	"loki/internal/session"
@@ -44,7 +45,7 @@ func (a *App) Search(ctx context.Context, query string, limit int) (list []Found
 	x := a.searchIndex()
 	sessions := &sessionSource{app: a}
 	x.Sources = []search.Source{sessions, &runSource{store: runs}}
-	x.Skipped = func(key string, err error) { warn(ctx, fmt.Errorf("%s is left out of the search: %w", key, err)) }
+	x.Skipped = func(key string, err error) { event.Warn(ctx, fmt.Errorf("%s is left out of the search: %w", key, err)) }
 	if of, err = x.Search(ctx, query, limit); err != nil {
 		return nil, of, err
 	}

@@ -159,17 +159,6 @@ func (a *App) oauthProvider(c *config.Client) (*oauth.Provider, error) {
 	return &p, p.Check()
 }
 
-// LoginClients returns the names of the clients that log in with OAuth.
-func (a *App) LoginClients() []string {
-	var names []string
-	for _, c := range a.Config.Clients {
-		if auth, err := c.Field(a.Env, "auth"); err == nil && auth == "oauth" {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
 // Authenticate logs in to the client called name, or to the MCP server called mcp:NAME,
 // and keeps the token.
 func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) error {

@@ -43,7 +43,7 @@ func (a *App) serving() (pid string, err error) {
 		if !marks || filepath.Ext(e.Name()) != ".lock" {
 			continue
 		}
-		held, err := heldElseRemoved(filepath.Join(dir, e.Name()))
+		held, err := atomicfile.HeldElseRemoved(filepath.Join(dir, e.Name()))
 		if err != nil {
 			return "", err
 		}
@@ -52,22 +52,4 @@ func (a *App) serving() (pid string, err error) {
 		}
 	}
 	return "", nil
-}
-
-// heldElseRemoved reports whether the file at path is locked, and removes it if not. Windows does not remove open
-// files: there it stays, which does no harm.
-func heldElseRemoved(path string) (held bool, err error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrNotExist) { // its server has just ended
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	free, err := atomicfile.TryLock(f)
-	if free && err == nil {
-		_ = os.Remove(path)
-	}
-	return !free, err
 }

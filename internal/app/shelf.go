@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"loki/internal/ask"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/process"
 	"loki/internal/tool"
@@ -161,7 +162,7 @@ func named(ctx context.Context, tools []tool.Tool) []tool.Tool {
 		if f, ok := t.(tool.FromFile); ok {
 			file = " of " + f.File()
 		}
-		warnText(ctx, fmt.Sprintf(`the tool %q%s is left out: a name has 1 to 64 ASCII letters, digits, "_" and "-"`, name, file))
+		event.WarnText(ctx, fmt.Sprintf(`the tool %q%s is left out: a name has 1 to 64 ASCII letters, digits, "_" and "-"`, name, file))
 		return true
 	})
 }
@@ -232,7 +233,7 @@ func (s *shelf) visible(ctx context.Context) tool.Pool {
 			}
 		}
 		if err != nil {
-			warn(ctx, err)
+			event.Warn(ctx, err)
 		}
 		tools = append(tools, found...)
 	}
@@ -252,7 +253,7 @@ func (s *shelf) usual(ctx context.Context) tool.Pool {
 	for _, file := range s.visibleFiles() {
 		found, err := s.load(ctx, file)
 		if err != nil && !errors.Is(err, script.ErrNoTool) { // modules that tools use are there too
-			warn(ctx, err)
+			event.Warn(ctx, err)
 		}
 		for _, t := range found {
 			if !s.isHidden(t.Declaration().Name) {

@@ -3,11 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"iter"
-	"os"
-	"path/filepath"
 
 	"loki/internal/catalog"
 	"loki/internal/chat"
@@ -71,16 +67,6 @@ func (unordered) Rerank(_ context.Context, req provider.RerankRequest) ([]provid
 		ranked[i] = provider.Ranked{Index: i, Score: float64(n-i) / float64(n)}
 	}
 	return ranked, chat.Usage{}, nil
-}
-
-// standInBase returns the file of a knowledge base of an agent while another model answers in place
-// of all: the file itself if it is there, or else one apart from those of the agent's own models.
-func (a *App) standInBase(file string) string {
-	if _, err := os.Stat(file); err == nil || a.standIn == "" {
-		return file
-	}
-	sum := sha256.Sum256([]byte(filepath.Dir(file)))
-	return filepath.Join(a.Paths.StateDir, "knowledge", hex.EncodeToString(sum[:8]), filepath.Base(file))
 }
 
 // standIn asks another model than the one that is asked.

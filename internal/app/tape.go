@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/agent/cassette"
 	"loki/internal/chat"
+	"loki/internal/config"
 	"loki/internal/fault"
 	"loki/internal/graph"
 	"loki/internal/mcp"
@@ -49,7 +50,7 @@ func (a *App) marks() cassette.Marks {
 	if dir, err := os.UserHomeDir(); err == nil {
 		dirs["home"] = dir
 	}
-	dirs["agents"] = absolute(a.Paths.AgentsDir)
+	dirs["agents"] = config.Absolute(a.Paths.AgentsDir)
 	beside := func(dir string) map[string]string { return a.Agents.For(a.Agents.At(dir, dir)).DirsBeside() }
 	return cassette.Marks{Hide: a.Hide, Dirs: dirs, Beside: beside}
 }

@@ -13,6 +13,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/ask"
 	"loki/internal/config"
+	"loki/internal/event"
 	"loki/internal/fault"
 	"loki/internal/permission"
 	"loki/internal/sandbox"
@@ -315,7 +316,7 @@ func (a *App) settle(ctx context.Context, of agent.Agent, asker ask.Asker) error
 		}
 	}
 	a.settled = append(a.settled, key)
-	warnText(ctx, a.restriction(of, t))
+	event.WarnText(ctx, a.restriction(of, t))
 	return nil
 }
 
@@ -342,20 +343,9 @@ func (t Trust) why() string {
 func (a *App) restriction(of agent.Agent, t Trust) string {
 	line := fmt.Sprintf("agent %s in %s %s: it runs at level read, without MCP servers, secrets and what --yes or rules of yours allow", of.Name, of.Dir, t.why())
 	if t.Err == nil {
-		line += "; " + authorHint(of.Dir)
+		line += "; " + trust.Hint(of.Dir)
 	}
 	return text.Visible(line)
-}
-
-// untrusted is the error of something that an agent which is not trusted cannot have.
-func untrusted(of agent.Agent, what string) error {
-	return fault.New(fault.Config, "%s: agent %s in %s is not trusted", what, of.Name, of.Dir).
-		WithHint("%s", authorHint(of.Dir))
-}
-
-// authorHint says how a directory becomes trusted.
-func authorHint(dir string) string {
-	return "look at it, then trust it: loki --trust " + text.Word(dir) + "; or, if you write it yourself, name its directory in trusted_dirs of config.yaml"
 }
 
 // declared returns the names of variables of the environment that an agent declares, none for one that is not trusted.
@@ -454,7 +444,7 @@ func (a *App) scriptConsent(of agent.Agent, asker ask.Asker) func(ctx context.Co
 			return err
 		}
 		if err != nil || answer != "yes" {
-			return untrusted(of, "script "+path+" was not run, since there is no sandbox")
+			return trust.Refusal(of, "script "+path+" was not run, since there is no sandbox")
 		}
 		return nil
 	}
@@ -463,7 +453,7 @@ func (a *App) scriptConsent(of agent.Agent, asker ask.Asker) func(ctx context.Co
 // RequireTrust returns an error unless a file, which is used as it is, is the user's or trusted with the directory of the
 // agent that it belongs to, or else with its own. The user is asked if that is possible.
 func (a *App) RequireTrust(ctx context.Context, file string, asker ask.Asker) error {
-	dir := filepath.Dir(absolute(file))
+	dir := filepath.Dir(config.Absolute(file))
 	for up := dir; ; up = filepath.Dir(up) {
 		if _, err := a.Agents.File(a.Agents.At(up, up)); fault.CodeOf(err) != fault.NotFound {
 			dir = up
@@ -485,9 +475,9 @@ func (a *App) RequireTrust(ctx context.Context, file string, asker ask.Asker) er
 	case yes:
 		return a.TrustContent(ctx, t.Content)
 	case (err == nil || errors.Is(err, ask.ErrUnavailable)) && t.Trusted:
-		return fault.New(fault.Config, "%s was not used: it is new, or has changed since %s was trusted", file, dir).WithHint("%s", authorHint(dir))
+		return fault.New(fault.Config, "%s was not used: it is new, or has changed since %s was trusted", file, dir).WithHint("%s", trust.Hint(dir))
 	case err == nil || errors.Is(err, ask.ErrUnavailable):
-		return untrusted(of, file+" was not used")
+		return trust.Refusal(of, file+" was not used")
 	}
 	return err
 }

@@ -234,7 +234,7 @@ func (v *validator) documents(n *graph.Member, documents []string) {
 	input := v.app.Loader()
 	for i, document := range documents {
 		at := fmt.Sprintf("documents[%d]", i)
-		stored, err := v.app.documentAt(v.of.Dir, document)
+		stored, err := v.app.Knowledge().DocumentAt(v.of.Dir, document)
 		if err != nil {
 			v.err(graph.RuleNoDocuments, n, at, fault.HintOf(err), "%v", err)
 			continue
@@ -274,20 +274,9 @@ func (v *validator) knowledge() {
 			v.err(graph.RuleZeroLimit, n, "chunk_overlap", "5 % of chunk_size is usual", "chunk_overlap has to be less than chunk_size")
 		}
 	}
-	list, err := v.app.agentBases(v.of)
-	if err != nil || v.app.Config.RAGStore != nil {
-		return // the sources are reported already; a database is not asked
-	}
-	for _, b := range list {
-		if _, err := os.Stat(b.file); !errors.Is(err, fs.ErrNotExist) || b.specified() || len(b.set.Documents) == 0 {
-			continue
-		}
-		hint := "build it: " + b.rebuild()
-		if b.node != nil {
-			hint += "; or set embedding_model, chunk_size and chunk_overlap, so that it is built unasked"
-		}
-		v.add(graph.SeverityWarning, graph.RuleKnowledge, b.node, "documents", hint, "the knowledge base was not built yet")
-	}
+	v.app.Knowledge().Unbuilt(v.of, func(n *graph.Member, hint string) {
+		v.add(graph.SeverityWarning, graph.RuleKnowledge, n, "documents", hint, "the knowledge base was not built yet")
+	})
 }
 
 // ragNodes returns the nodes with knowledge bases.

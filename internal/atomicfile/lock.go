@@ -2,7 +2,9 @@ package atomicfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -102,4 +104,22 @@ func release(f *os.File, path string) {
 		_ = os.Remove(path)
 	}
 	_ = f.Close()
+}
+
+// HeldElseRemoved reports whether a process holds the lock of the file at path. It removes a file that is not locked: its process
+// ended early. One that is not there is not held.
+func HeldElseRemoved(path string) (held bool, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	free, err := TryLock(f)
+	_ = f.Close() // only the lock mattered
+	if free && err == nil {
+		_ = os.Remove(path)
+	}
+	return !free, err
 }

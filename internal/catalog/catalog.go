@@ -184,6 +184,14 @@ func (c *Catalog) IDs(t Type) []string {
 	return ids
 }
 
+// Listed returns the ids of a type, those of the program first.
+func (c *Catalog) Listed(t Type) []string {
+	ids := c.IDs(t)
+	own := func(id string) bool { return strings.HasPrefix(id, Builtin+":") }
+	others := slices.DeleteFunc(slices.Clone(ids), own)
+	return append(slices.DeleteFunc(ids, func(id string) bool { return !own(id) }), others...)
+}
+
 // visible ranges over the models of type t that cl lists and that are not hidden.
 func (c *Catalog) visible(cl Client, t Type) iter.Seq[Model] {
 	return func(yield func(Model) bool) {

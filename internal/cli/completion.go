@@ -150,7 +150,7 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			c.opts.agent = given["agent"]
 			return c.sessionNames(ctx)
 		}),
-		"RAG": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Library().Names() }),
+		"RAG": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Knowledge().Library().Names() }),
 		"SOURCE": func(prefix string, given map[string]string) []completion.Candidate {
 			return c.sourceCandidates(ctx, given["rag"], filepath.IsAbs(prefix))
 		},
@@ -182,11 +182,11 @@ func (c *command) sourceCandidates(ctx context.Context, name string, absolute bo
 	if a == nil || name == "" || a.Config.RAGStore != nil {
 		return nil
 	}
-	file, err := a.Library().File(name)
+	file, err := a.Knowledge().Library().File(name)
 	if err != nil {
 		return nil
 	}
-	stats, err := a.BaseStats(ctx, name, file)
+	stats, err := a.Knowledge().Stats(ctx, name, file)
 	if err != nil {
 		return nil
 	}

@@ -82,7 +82,7 @@ type options struct {
 
 	syncModels bool
 
-	knowledge knowledge
+	knowledge knowledgeOptions
 	budget    string
 	bundles   bundles
 

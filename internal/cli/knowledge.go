@@ -9,18 +9,18 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/app"
 	"loki/internal/display"
 	"loki/internal/engine"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/knowledge"
 	"loki/internal/rag"
 	"loki/internal/retry"
 	"loki/internal/text"
 )
 
-// knowledge is what the command line says of knowledge bases.
-type knowledge struct {
+// knowledgeOptions is what the command line says of knowledge bases.
+type knowledgeOptions struct {
 	base    string   // name
 	add     []string // sources
 	remove  []string // likewise
@@ -86,7 +86,7 @@ func (c *command) watchBase(ctx context.Context, face *face) error {
 	look := func() (map[string]stamp, time.Duration) {
 		began := time.Now()
 		stamps := make(map[string]stamp)
-		for _, path := range c.app.BaseFiles(ctx, k.base) {
+		for _, path := range c.app.Knowledge().Files(ctx, k.base) {
 			if info, err := os.Stat(path); err == nil {
 				stamps[path] = stamp{info.Size(), info.ModTime()}
 			}
@@ -153,7 +153,7 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	if err != nil {
 		return err
 	}
-	return c.app.ChangeBase(ctx, events, app.BaseChange{
+	return c.app.Knowledge().Change(ctx, events, knowledge.Edit{
 		Name: k.base, Add: k.add, Remove: k.remove, Set: change, Rebuild: k.rebuild || k.watch,
 		Asker: c.asker(face, false), Budget: c.opts.bound(), AddedBy: "flag --rag-add: ",
 	})
@@ -177,14 +177,14 @@ func (c *command) rebuildAgent(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
-	return app.BuildError(c.app.RebuildAgent(ctx, of, c.app.Events(face.emitter)))
+	return knowledge.BuildError(c.app.Knowledge().Rebuild(ctx, of, c.app.Events(face.emitter)))
 }
 
 // openBase opens the knowledge base that --rag or -a names: AGENT or, for a rag node, AGENT/NODE.
 func (c *command) openBase(ctx context.Context, events event.Scope) (*rag.Base, func(), error) {
 	name, node := c.opts.agent, ""
 	if name == "" {
-		return c.app.OpenBase(ctx, events, c.opts.knowledge.base)
+		return c.app.Knowledge().Open(ctx, events, c.opts.knowledge.base)
 	}
 	of, _, err := c.loadAgent(name)
 	if i := strings.LastIndexByte(name, '/'); fault.CodeOf(err) == fault.NotFound && i > 0 {
@@ -195,7 +195,7 @@ func (c *command) openBase(ctx context.Context, events event.Scope) (*rag.Base, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.app.OpenAgentBase(ctx, events, of, node)
+	return c.app.Knowledge().OpenOf(ctx, events, of, node)
 }
 
 // variant returns base with other settings: itself, or one beside it if they need another index. That
@@ -204,14 +204,14 @@ func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings,
 	if set.SameChunks(base.Settings()) {
 		return base, func() {}, nil
 	}
-	store, release, err := c.app.ScratchStore(base.Name(), set)
+	store, release, err := c.app.Knowledge().ScratchStore(base.Name(), set)
 	if err != nil {
 		return nil, nil, err
 	}
 	name := base.Name() + " (" + difference(base.Settings(), set) + ")"
-	if _, err := c.app.Builder(events, budget).Build(ctx, name, store, set); err != nil {
+	if _, err := c.app.Knowledge().Builder(events, budget).Build(ctx, name, store, set); err != nil {
 		release()
-		return nil, nil, app.BuildError(err)
+		return nil, nil, knowledge.BuildError(err)
 	}
 	other, err := rag.Open(ctx, name, store, c.app)
 	if err != nil {

@@ -40,7 +40,7 @@ func (c *command) evaluate(ctx context.Context) error {
 	events, screen := c.watch()
 	defer screen.Close()
 	ctx = event.NewContext(ctx, events)
-	if err := c.app.PruneScratch(ctx, time.Now()); err != nil {
+	if err := c.app.Knowledge().PruneScratch(ctx, time.Now()); err != nil {
 		if err := events.Emit(ctx, event.Warning{Text: "old indexes for comparison could not be deleted: " + err.Error()}); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (c *command) evaluateOne(ctx context.Context, base *rag.Base, v rag.Variant
 		return rag.Evaluation{}, err
 	}
 	defer release()
-	return rag.Evaluate(ctx, of, questions, rag.EvalOptions{Variants: []rag.Variant{v}, Budget: budget, Retry: c.app.Builder(events, nil).Retry})
+	return rag.Evaluate(ctx, of, questions, rag.EvalOptions{Variants: []rag.Variant{v}, Budget: budget, Retry: c.app.Knowledge().Builder(events, nil).Retry})
 }
 
 // printEvaluation prints the scores as a table, a row for each way to search, in which the best value of

@@ -12,9 +12,9 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"loki/internal/app"
 	"loki/internal/display"
 	"loki/internal/event"
+	"loki/internal/knowledge"
 	"loki/internal/rag"
 	"loki/internal/render"
 	"loki/internal/text"
@@ -23,20 +23,20 @@ import (
 
 // listBases lists the knowledge bases: their names for programs, with what they hold at a terminal.
 func (c *command) listBases(ctx context.Context) error {
-	names, err := c.app.BaseNames(ctx)
+	names, err := c.app.Knowledge().Names(ctx)
 	if err != nil {
 		return err
 	}
 	if c.opts.output == outputText && !c.OutTerminal {
 		return printLines(c.Out, names)
 	}
-	list := make([]app.BaseSummary, len(names))
+	list := make([]knowledge.Summary, len(names))
 	for i, name := range names {
-		file, err := c.app.Library().File(name)
+		file, err := c.app.Knowledge().Library().File(name)
 		if err != nil {
 			return err
 		}
-		list[i] = c.app.BaseSummary(ctx, name, file)
+		list[i] = c.app.Knowledge().Summary(ctx, name, file)
 	}
 	if c.opts.output != outputText {
 		return printJSON(c.Out, list)
@@ -71,7 +71,7 @@ func bytesText(n int64) string {
 
 // baseInfo prints the knowledge base of --rag as a YAML document, or the same as JSON.
 func (c *command) baseInfo(ctx context.Context) error {
-	info, err := c.app.BaseInfo(ctx, c.opts.knowledge.base)
+	info, err := c.app.Knowledge().Info(ctx, c.opts.knowledge.base)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (c *command) queryBase(ctx context.Context) error {
 	defer releaseVariant()
 	stop := screen.Spin("Searching")
 	start := time.Now()
-	found, err := of.Search(ctx, rag.Query{Text: c.opts.knowledge.query, Settings: &set, Budget: budget, Retry: c.app.Builder(events, nil).Retry})
+	found, err := of.Search(ctx, rag.Query{Text: c.opts.knowledge.query, Settings: &set, Budget: budget, Retry: c.app.Knowledge().Builder(events, nil).Retry})
 	took := time.Since(start)
 	stop()
 	if err != nil {

@@ -234,11 +234,3 @@ func (c *command) info(ctx context.Context) error {
 	_, err := io.WriteString(c.Out, display.Fit(app.InfoText(info), c.outWidth()))
 	return err
 }
-
-// orNull returns s, or null if it is empty.
-func orNull(s string) value.Value {
-	if s == "" {
-		return value.Value{}
-	}
-	return value.Of(s)
-}

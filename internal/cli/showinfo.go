@@ -48,5 +48,5 @@ func (c *command) roleInfo() error {
 		_, err := io.WriteString(c.Out, file)
 		return err
 	}
-	return printJSON(c.Out, map[string]any{"name": r.Name, "file": orNull(r.File), "text": r.Export()})
+	return printJSON(c.Out, map[string]any{"name": r.Name, "file": value.OrNull(r.File), "text": r.Export()})
 }

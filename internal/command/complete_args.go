@@ -67,7 +67,7 @@ func completeMacro() completer {
 }
 
 func completeBase() completer {
-	return namesOf(func(c *Console, ctx context.Context) ([]string, error) { return c.App.BaseNames(ctx) })
+	return namesOf(func(c *Console, ctx context.Context) ([]string, error) { return c.App.Knowledge().Names(ctx) })
 }
 
 func completeModel() completer {

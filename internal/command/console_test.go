@@ -366,11 +366,11 @@ func TestKnowledgeBases(t *testing.T) {
 		t.Errorf("%d questions", n)
 	}
 	// A temporary knowledge base is none of those of the user, and ends with the program.
-	file, err := c.App.Library().File(c.conv.State().Knowledge)
+	file, err := c.App.Knowledge().Library().File(c.conv.State().Knowledge)
 	if err != nil || filepath.Dir(file) == c.App.Paths.RAGsDir {
 		t.Errorf("%s, %v", file, err)
 	}
-	if names, err := c.App.BaseNames(t.Context()); err != nil || !slices.Equal(names, []string{"notes"}) {
+	if names, err := c.App.Knowledge().Names(t.Context()); err != nil || !slices.Equal(names, []string{"notes"}) {
 		t.Errorf("%q, %v", names, err)
 	}
 	if _, err := os.Stat(file); err != nil {

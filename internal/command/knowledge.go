@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/app"
 	"loki/internal/fault"
+	"loki/internal/knowledge"
 	"loki/internal/rag"
 	"loki/internal/text"
 	"loki/internal/yamldoc"
@@ -31,16 +31,16 @@ func (c *Console) rag(ctx context.Context, name string) error {
 	if name == "" {
 		return c.tempBase(ctx)
 	}
-	names, err := c.App.BaseNames(ctx)
+	names, err := c.App.Knowledge().Names(ctx)
 	if err != nil {
 		return err
 	}
 	if !slices.Contains(names, name) {
-		if _, err := c.App.Library().File(name); err != nil {
+		if _, err := c.App.Knowledge().Library().File(name); err != nil {
 			return err
 		}
 		if !c.Interactive {
-			return c.App.Library().Missing(name)
+			return c.App.Knowledge().Library().Missing(name)
 		}
 		if err := c.newBase(ctx, name, "knowledge base "+name); err != nil {
 			return err
@@ -54,7 +54,7 @@ func (c *Console) tempBase(ctx context.Context) error {
 	if !c.Interactive {
 		return fault.New(fault.Usage, "the name of the knowledge base is missing").WithHint(".rag NAME")
 	}
-	name, err := c.App.TempBase()
+	name, err := c.App.Knowledge().Temporary()
 	if err != nil {
 		return err
 	}
@@ -76,12 +76,12 @@ func (c *Console) newBase(ctx context.Context, name, what string) error {
 			documents = append(documents, document)
 		}
 	}
-	return c.changeBase(ctx, app.BaseChange{Name: name, Add: documents, Asker: c.Asker})
+	return c.changeBase(ctx, knowledge.Edit{Name: name, Add: documents, Asker: c.Asker})
 }
 
 // changeBase builds or changes a knowledge base.
-func (c *Console) changeBase(ctx context.Context, change app.BaseChange) error {
-	if err := c.App.ChangeBase(ctx, c.Scope, change); err != nil {
+func (c *Console) changeBase(ctx context.Context, change knowledge.Edit) error {
+	if err := c.App.Knowledge().Change(ctx, c.Scope, change); err != nil {
 		return err
 	}
 	stats, err := c.baseStats(ctx, change.Name)
@@ -93,11 +93,11 @@ func (c *Console) changeBase(ctx context.Context, change app.BaseChange) error {
 
 // baseStats returns what the knowledge base called name has.
 func (c *Console) baseStats(ctx context.Context, name string) (stats rag.Stats, err error) {
-	file, err := c.App.Library().File(name)
+	file, err := c.App.Knowledge().Library().File(name)
 	if err != nil {
 		return stats, err
 	}
-	return c.App.BaseStats(ctx, name, file)
+	return c.App.Knowledge().Stats(ctx, name, file)
 }
 
 // base returns the name of the knowledge base in force.
@@ -135,7 +135,7 @@ func (c *Console) editDocuments(ctx context.Context, _ string) error {
 	without := func(list, other []string) []string {
 		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 	}
-	change := app.BaseChange{Name: name, Add: without(documents, old), Remove: without(old, documents), Asker: c.Asker}
+	change := knowledge.Edit{Name: name, Add: without(documents, old), Remove: without(old, documents), Asker: c.Asker}
 	if len(documents) == 0 || len(change.Add)+len(change.Remove) == 0 {
 		return errUnchanged()
 	}
@@ -149,9 +149,9 @@ func (c *Console) rebuildBase(ctx context.Context, _ string) error {
 		return err
 	}
 	if of, ok := c.conv.Agent(); ok {
-		return app.BuildError(c.App.RebuildAgent(ctx, of.Agent, c.Scope))
+		return knowledge.BuildError(c.App.Knowledge().Rebuild(ctx, of.Agent, c.Scope))
 	}
-	return c.changeBase(ctx, app.BaseChange{Name: name, Rebuild: true, Asker: c.Asker})
+	return c.changeBase(ctx, knowledge.Edit{Name: name, Rebuild: true, Asker: c.Asker})
 }
 
 // sources is for .sources rag.
@@ -171,13 +171,13 @@ func (c *Console) infoBase(ctx context.Context, _ string) error {
 		return err
 	}
 	if of, ok := c.conv.Agent(); ok {
-		list, err := c.App.AgentBaseSummaries(ctx, of.Agent)
+		list, err := c.App.Knowledge().OfAgent(ctx, of.Agent)
 		for _, base := range list {
 			c.Out.Print(text.Printable(base.Name + ": " + base.String()))
 		}
 		return err
 	}
-	info, err := c.App.BaseInfo(ctx, name)
+	info, err := c.App.Knowledge().Info(ctx, name)
 	if err != nil {
 		return err
 	}

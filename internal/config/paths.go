@@ -100,6 +100,14 @@ func (p Paths) Absolute() (Paths, error) {
 	return p, nil
 }
 
+// Absolute returns an absolute path, or the path as it is if the working directory is not known.
+func Absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
 // RoleFile returns the file of the role called name.
 func (p Paths) RoleFile(name string) string { return p.join(p.RolesDir, name+".md") }
 

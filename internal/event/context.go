@@ -17,3 +17,11 @@ func FromContext(ctx context.Context) Scope {
 	s, _ := ctx.Value(scopeKey{}).(Scope)
 	return s
 }
+
+// Warn emits a problem that does not stop the work to the scope of ctx, which shows it once.
+func Warn(ctx context.Context, err error) { WarnText(ctx, err.Error()) }
+
+// WarnText is [Warn] for a text.
+func WarnText(ctx context.Context, text string) {
+	_ = FromContext(ctx).Emit(ctx, Warning{Text: text, Once: true}) // the work continues without it
+}

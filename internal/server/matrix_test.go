@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"loki/internal/api"
-	"loki/internal/app"
 	"loki/internal/auth"
 	"loki/internal/event"
+	"loki/internal/knowledge"
 	"loki/internal/server/servertest"
 	"loki/internal/webhook"
 )
@@ -612,7 +612,7 @@ func TestJobOwners(t *testing.T) {
 		if err := os.WriteFile(file, []byte("The Mur flows through Graz."), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.App.ChangeBase(t.Context(), event.Scope{}, app.BaseChange{Name: name, Add: []string{file}}); err != nil {
+		if err := s.App.Knowledge().Change(t.Context(), event.Scope{}, knowledge.Edit{Name: name, Add: []string{file}}); err != nil {
 			t.Fatal(err)
 		}
 	}

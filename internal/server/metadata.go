@@ -153,7 +153,7 @@ func (s *Server) roles(_ context.Context, in *struct{ rest.Page }) (*api.List[ap
 }
 
 func (s *Server) rags(ctx context.Context, in *struct{ rest.Page }) (*api.List[api.RAG], error) {
-	names, err := s.o.App.BaseNames(ctx)
+	names, err := s.o.App.Knowledge().Names(ctx)
 	if err != nil {
 		return nil, err
 	}

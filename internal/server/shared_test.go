@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"loki/internal/api"
-	"loki/internal/app"
 	"loki/internal/event"
+	"loki/internal/knowledge"
 	"loki/internal/postgres/postgrestest"
 	"loki/internal/server/servertest"
 )
@@ -92,7 +92,7 @@ func TestServersOfOneDatabase(t *testing.T) {
 	if err := os.WriteFile(file, []byte("The Mur flows through Graz."), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.App.ChangeBase(t.Context(), event.Scope{}, app.BaseChange{Name: "rivers", Add: []string{file}}); err != nil {
+	if err := a.App.Knowledge().Change(t.Context(), event.Scope{}, knowledge.Edit{Name: "rivers", Add: []string{file}}); err != nil {
 		t.Fatal(err)
 	}
 	var job api.Job

@@ -414,3 +414,19 @@ func (v Value) writeLines(b *strings.Builder, newline string) {
 		b.Write(v.AppendJSON(nil))
 	}
 }
+
+// OrNull returns a text, or null if it is empty.
+func OrNull(text string) Value {
+	if text == "" {
+		return Value{}
+	}
+	return Of(text)
+}
+
+// Optional returns what p points to, or null if it is nil.
+func Optional[T bool | int | float64 | string](p *T) Value {
+	if p == nil {
+		return Value{}
+	}
+	return Of(*p)
+}

@@ -127,7 +127,7 @@ func (s *service) useRAG(conv *conversation.Conversation, name string) error {
 
 // checkRAG refuses a knowledge base that does not exist.
 func (s *service) checkRAG(name string) error {
-	library := s.App.Library()
+	library := s.App.Knowledge().Library()
 	names, err := library.Names()
 	for _, known := range names {
 		if known == name {

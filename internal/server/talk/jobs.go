@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"loki/internal/api"
-	"loki/internal/app"
 	"loki/internal/auth"
 	"loki/internal/event"
 	"loki/internal/fault"
+	"loki/internal/knowledge"
 	"loki/internal/server/rest"
 	"loki/internal/server/stream"
 
@@ -193,7 +193,7 @@ func (s *service) rebuild(ctx context.Context, in *rebuildInput) (*api.Job, erro
 	}
 	work := func(ctx context.Context) {
 		err := s.api.Protect(ctx, func() error {
-			return s.App.ChangeBase(ctx, s.scope(b), app.BaseChange{Name: in.Name, Rebuild: true})
+			return s.App.Knowledge().Change(ctx, s.scope(b), knowledge.Edit{Name: in.Name, Rebuild: true})
 		})
 		b.set(func(j *api.Job) {
 			j.FinishedAt = new(time.Now().UTC())

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"loki/internal/api"
-	"loki/internal/app"
 	"loki/internal/event"
+	"loki/internal/knowledge"
 	"loki/internal/server/servertest"
 )
 
@@ -21,7 +21,7 @@ func TestRebuild(t *testing.T) {
 	if err := os.WriteFile(file, []byte("The Mur flows through Graz."), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.App.ChangeBase(t.Context(), event.Scope{}, app.BaseChange{Name: "rivers", Add: []string{file}}); err != nil {
+	if err := s.App.Knowledge().Change(t.Context(), event.Scope{}, knowledge.Edit{Name: "rivers", Add: []string{file}}); err != nil {
 		t.Fatal(err)
 	}
 	ids := make([]string, 8) // goroutine i writes ids[i] only

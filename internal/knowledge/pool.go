@@ -1,4 +1,4 @@
-package app
+package knowledge
 
 import (
 	"context"
@@ -13,30 +13,32 @@ import (
 	"loki/internal/tool/builtin/fsys"
 )
 
-// bases are the open knowledge bases of the process, each once: its vectors take a lot of memory.
-// The zero bases has none and is ready.
-type bases struct {
+// Pool are the open knowledge bases of the process, each once: its vectors take a lot of memory.
+// The zero Pool has none and is ready.
+type Pool struct {
 	opening fsys.Locks // by file: one opens it, and others wait
 
 	mu   sync.Mutex
 	open map[string]*openBase // by file; guarded by mu
 	idle []*openBase          // those of open without users, the one that was used last at the end; guarded by mu
+
+	temps temps
 }
 
 // maxIdle is how many knowledge bases stay open for the next user.
 const maxIdle = 2
 
-// openBase is an open knowledge base.
+// open is an open knowledge base.
 type openBase struct {
 	*rag.Base
 	file  string
 	state os.FileInfo // of the file when it was opened; nil without one
-	users int         // guarded by the mutex of its bases
+	users int         // guarded by the mutex of its Pool
 }
 
 // acquire returns the knowledge base at a place. One that was replaced since is opened again;
 // its present users keep the old one. release is called once.
-func (s *bases) acquire(ctx context.Context, a *App, p place) (b *rag.Base, release func(), err error) {
+func (s *Pool) acquire(ctx context.Context, a *Service, p place) (b *rag.Base, release func(), err error) {
 	unlock, err := s.opening.Lock(ctx, p.file)
 	if err != nil {
 		return nil, nil, err
@@ -49,11 +51,11 @@ func (s *bases) acquire(ctx context.Context, a *App, p place) (b *rag.Base, rele
 		if err != nil {
 			return nil, nil, err
 		}
-		base, err := rag.Open(ctx, p.name, store, a)
+		base, err := rag.Open(ctx, p.name, store, a.Models)
 		if err != nil {
 			return nil, nil, err
 		}
-		if denied := a.deniedFiles(); denied != nil { // the base may be older than the rule
+		if denied := a.Loader().Denied; denied != nil { // the base may be older than the rule
 			base.Deny(func(path string) bool {
 				if _, rest, found := strings.Cut(path, ":"); found && filepath.IsAbs(rest) { // for a document loader
 					path = rest
@@ -69,7 +71,7 @@ func (s *bases) acquire(ctx context.Context, a *App, p place) (b *rag.Base, rele
 
 // take returns the open knowledge base of a file for one more user, nil if there is none of this
 // state of the file.
-func (s *bases) take(file string, state os.FileInfo) *openBase {
+func (s *Pool) take(file string, state os.FileInfo) *openBase {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := s.open[file]
@@ -89,7 +91,7 @@ func sameState(a, b os.FileInfo) bool {
 }
 
 // put has others share a knowledge base, in place of an older one.
-func (s *bases) put(one *openBase) {
+func (s *Pool) put(one *openBase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
@@ -103,7 +105,7 @@ func (s *bases) put(one *openBase) {
 }
 
 // release gives back what acquire returned.
-func (s *bases) release(one *openBase) {
+func (s *Pool) release(one *openBase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one.users--
@@ -126,11 +128,11 @@ func (s *bases) release(one *openBase) {
 	}
 }
 
-// close closes the knowledge bases that have no users.
-func (s *bases) close() error {
+// Close closes the knowledge bases that have no users, and removes the temporary ones.
+func (s *Pool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var errs []error
+	errs := []error{s.temps.remove()}
 	for _, one := range s.idle {
 		errs = append(errs, one.Close())
 		delete(s.open, one.file)

@@ -1,4 +1,4 @@
-package app_test
+package knowledge_test
 
 import (
 	"context"
@@ -50,19 +50,19 @@ func library(t *testing.T, files ...string) (a *app.App, dir string) {
 // build builds the knowledge base called notes of documents.
 func build(t *testing.T, a *app.App, documents ...string) {
 	t.Helper()
-	set, err := a.NewBase(t.Context(), event.Scope{}, nil, rag.Settings{Documents: documents}, true)
+	set, err := a.Knowledge().New(t.Context(), event.Scope{}, nil, rag.Settings{Documents: documents}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := a.Library().File("notes")
+	file, err := a.Knowledge().Library().File("notes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := a.Library().Store(file)
+	store, err := a.Knowledge().Library().Store(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Builder(event.Scope{}, nil).Build(t.Context(), "notes", store, set); err != nil {
+	if _, err := a.Knowledge().Builder(event.Scope{}, nil).Build(t.Context(), "notes", store, set); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -70,12 +70,12 @@ func build(t *testing.T, a *app.App, documents ...string) {
 // TestBasesAreShared: all users of a knowledge base have the same one, until it is built again.
 func TestBasesAreShared(t *testing.T) {
 	a, dir := library(t, "bees.md", "Bees make honey.", "ants.md", "Ants keep aphids.")
-	if _, _, err := a.OpenBase(t.Context(), event.Scope{}, "notes"); fault.CodeOf(err) != fault.NotFound {
+	if _, _, err := a.Knowledge().Open(t.Context(), event.Scope{}, "notes"); fault.CodeOf(err) != fault.NotFound {
 		t.Fatalf("before the build: %v", err)
 	}
 	build(t, a, filepath.Join(dir, "bees.md"))
 	open := func() (*rag.Base, func()) {
-		b, release, err := a.OpenBase(t.Context(), event.Scope{}, "notes")
+		b, release, err := a.Knowledge().Open(t.Context(), event.Scope{}, "notes")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestBasesAreShared(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() { // ends with the search
-			b, release, err := a.OpenBase(t.Context(), event.Scope{}, "notes")
+			b, release, err := a.Knowledge().Open(t.Context(), event.Scope{}, "notes")
 			if err != nil || b != first {
 				t.Errorf("another base: %v", err)
 				return
@@ -193,27 +193,12 @@ nodes:
 	if _, err := os.Stat(filepath.Join(dir, "agents", "look", "find.db")); err != nil {
 		t.Error(err)
 	}
-	base, release, err := a.OpenAgentBase(t.Context(), event.Scope{}, of, "")
+	base, release, err := a.Knowledge().OpenOf(t.Context(), event.Scope{}, of, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
 	if s := base.Settings(); s.ChunkSize != 300 || s.ChunkOverlap != 10 || s.TopK != 5 {
 		t.Errorf("settings %+v", s)
-	}
-}
-
-// TestModelsOfKnowledge: a model of another type is an error that lists those that would do.
-func TestModelsOfKnowledge(t *testing.T) {
-	a, _ := library(t)
-	_, err := a.Embedder(t.Context(), "builtin:echo")
-	if fault.CodeOf(err) != fault.NotFound || !strings.Contains(fault.HintOf(err), "embedding models: builtin:hash") {
-		t.Errorf("a chat model: %v, hint %q", err, fault.HintOf(err))
-	}
-	if _, err := a.Reranker(t.Context(), "builtin:hash"); fault.CodeOf(err) != fault.NotFound || fault.HintOf(err) == "" {
-		t.Errorf("no reranker: %v, hint %q", err, fault.HintOf(err))
-	}
-	if m, err := a.Embedder(t.Context(), "builtin:hash"); err != nil || m.ChunkSize != 2000 || m.Cost != nil {
-		t.Errorf("the program's own: %+v, %v", m, err)
 	}
 }

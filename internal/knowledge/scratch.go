@@ -1,4 +1,4 @@
-package app
+package knowledge
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,25 +20,25 @@ import (
 	"loki/internal/rag/sqlite"
 )
 
-// Bounds of what [App.PruneScratch] leaves.
+// Bounds of what [Service.PruneScratch] leaves.
 const (
 	maxScratch    = 1 << 30             // bytes
 	maxScratchAge = 30 * 24 * time.Hour // since it was used
 )
 
-func (a *App) scratchDir() string { return filepath.Join(a.Paths.CacheDir, "rags") }
+func (s *Service) scratchDir() string { return filepath.Join(s.Paths.CacheDir, "rags") }
 
 // ScratchStore returns a store in the cache for an index that is built to be compared with others.
 // Those of the same name and build settings share it. It is a file wherever other knowledge bases are.
 // Until release is called, no process prunes it.
-func (a *App) ScratchStore(name string, set rag.Settings) (s rag.Store, release func(), err error) {
+func (s *Service) ScratchStore(name string, set rag.Settings) (_ rag.Store, release func(), err error) {
 	set = rag.Settings{EmbeddingModel: set.EmbeddingModel, ChunkSize: set.ChunkSize, ChunkOverlap: set.ChunkOverlap}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %+v", name, set))
-	file := filepath.Join(a.scratchDir(), hex.EncodeToString(sum[:8])+rag.Extension)
-	if err := os.MkdirAll(a.scratchDir(), 0o700); err != nil {
+	file := filepath.Join(s.scratchDir(), hex.EncodeToString(sum[:8])+rag.Extension)
+	if err := os.MkdirAll(s.scratchDir(), 0o700); err != nil {
 		return nil, nil, err
 	}
-	use, err := os.CreateTemp(a.scratchDir(), filepath.Base(file)+useMark+"*")
+	use, err := os.CreateTemp(s.scratchDir(), filepath.Base(file)+useMark+"*")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,8 +64,8 @@ type scratch struct {
 
 // PruneScratch deletes scratch indexes that were not used for 30 days and, while all take more than 1 GiB, those
 // that were used longest ago. Those in use stay.
-func (a *App) PruneScratch(ctx context.Context, now time.Time) error {
-	entries, err := os.ReadDir(a.scratchDir())
+func (s *Service) PruneScratch(ctx context.Context, now time.Time) error {
+	entries, err := os.ReadDir(s.scratchDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -75,48 +76,29 @@ func (a *App) PruneScratch(ctx context.Context, now time.Time) error {
 		if !ok || err != nil {
 			continue
 		}
-		s := all[name]
-		if s == nil {
-			s = new(scratch)
-			all[name] = s
+		one := all[name]
+		if one == nil {
+			one = new(scratch)
+			all[name] = one
 		}
-		total, s.size = total+info.Size(), s.size+info.Size()
-		if info.ModTime().After(s.used) {
-			s.used = info.ModTime()
+		total, one.size = total+info.Size(), one.size+info.Size()
+		if info.ModTime().After(one.used) {
+			one.used = info.ModTime()
 		}
 		if strings.Contains(e.Name(), useMark) {
-			s.inUse = s.inUse || locked(filepath.Join(a.scratchDir(), e.Name()))
+			held, err := atomicfile.HeldElseRemoved(filepath.Join(s.scratchDir(), e.Name()))
+			one.inUse = one.inUse || held || err != nil
 		}
 	}
-	names := slices.SortedFunc(func(yield func(string) bool) {
-		for name, s := range all {
-			if !s.inUse && !yield(name) {
-				return
-			}
-		}
-	}, func(x, y string) int { return cmp.Or(all[x].used.Compare(all[y].used), strings.Compare(x, y)) })
+	names := slices.SortedFunc(maps.Keys(all), func(x, y string) int {
+		return cmp.Or(all[x].used.Compare(all[y].used), strings.Compare(x, y))
+	})
 	var errs []error
 	for _, name := range names {
-		if s := all[name]; total > maxScratch || now.Sub(s.used) > maxScratchAge {
-			errs = append(errs, sqlite.New(filepath.Join(a.scratchDir(), name+rag.Extension)).Delete(ctx))
-			total -= s.size
+		if one := all[name]; !one.inUse && (total > maxScratch || now.Sub(one.used) > maxScratchAge) {
+			errs = append(errs, sqlite.New(filepath.Join(s.scratchDir(), name+rag.Extension)).Delete(ctx))
+			total -= one.size
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// locked reports whether a process has locked a file. One that is not locked was left by a process that
-// ended early, and is deleted.
-func locked(path string) bool {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
-	}
-	free, err := atomicfile.TryLock(f)
-	_ = f.Close() // only the lock mattered
-	if err != nil || !free {
-		return true
-	}
-	_ = os.Remove(path)
-	return false
 }

@@ -1,4 +1,4 @@
-package app
+package knowledge
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"loki/internal/yamldoc"
 )
 
-// BaseChange says how a knowledge base is built or changed.
-type BaseChange struct {
+// Edit says how a knowledge base is built or changed.
+type Edit struct {
 	Name        string
 	Add, Remove []string   // sources
 	Set         rag.Change // of its settings
@@ -32,10 +32,10 @@ type BaseChange struct {
 	AddedBy string        // stands in front of messages about a source in Add
 }
 
-// ChangeBase builds the knowledge base that is named, or changes it: its sources, its settings, its
+// Change builds the knowledge base that is named, or changes it: its sources, its settings, its
 // index. Its events go to events.
-func (a *App) ChangeBase(ctx context.Context, events event.Scope, c BaseChange) error {
-	library := a.Library()
+func (s *Service) Change(ctx context.Context, events event.Scope, c Edit) error {
+	library := s.Library()
 	file, err := library.File(c.Name)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (a *App) ChangeBase(ctx context.Context, events event.Scope, c BaseChange) 
 	if err != nil {
 		return err
 	}
-	builder := a.Builder(events, c.Budget)
+	builder := s.Builder(events, c.Budget)
 	old, built, err := knownBase(ctx, store, file)
 	if damaged, ok := errors.AsType[*rag.DamagedError](err); ok && damaged.Settings != nil && (c.Rebuild || len(c.Add)+len(c.Remove) > 0) {
 		old, err = *damaged.Settings, nil
@@ -63,14 +63,14 @@ func (a *App) ChangeBase(ctx context.Context, events event.Scope, c BaseChange) 
 		}
 		var wanted rag.Settings
 		wanted, change = change.New()
-		if set, err = a.NewBase(ctx, events, c.Asker, wanted, true); err != nil {
+		if set, err = s.New(ctx, events, c.Asker, wanted, true); err != nil {
 			return err
 		}
 	}
-	if set, err = set.Set(ctx, a, change); err != nil {
+	if set, err = set.Set(ctx, s.Models, change); err != nil {
 		return err
 	}
-	if set.Documents, err = a.sourcesOf(set.Documents, c, builder.Source.Absolute); err != nil {
+	if set.Documents, err = s.sourcesOf(set.Documents, c, builder.Source.Absolute); err != nil {
 		return err
 	}
 	if built && old.SameChunks(set) && !c.Rebuild && len(c.Add)+len(c.Remove) == 0 {
@@ -80,17 +80,17 @@ func (a *App) ChangeBase(ctx context.Context, events event.Scope, c BaseChange) 
 	return BuildError(err)
 }
 
-// BaseFiles returns the files that the local sources of a knowledge base lead to now. What cannot be read has none.
-func (a *App) BaseFiles(ctx context.Context, name string) (paths []string) {
-	file, err := a.Library().File(name)
+// Files returns the files that the local sources of a knowledge base lead to now. What cannot be read has none.
+func (s *Service) Files(ctx context.Context, name string) (paths []string) {
+	file, err := s.Library().File(name)
 	if err != nil {
 		return nil
 	}
-	stats, err := a.BaseStats(ctx, name, file)
+	stats, err := s.Stats(ctx, name, file)
 	if err != nil {
 		return nil
 	}
-	loader := a.loaderOfBases()
+	loader := s.loaderOfBases()
 	for d, err := range loader.Documents(ctx, loader.Local(stats.Settings.Documents)) {
 		if err == nil {
 			paths = append(paths, d.Path)
@@ -123,7 +123,7 @@ func knownBase(ctx context.Context, store rag.Store, file string) (set rag.Setti
 }
 
 // sourcesOf returns the list of sources after a change, each once.
-func (a *App) sourcesOf(list []string, c BaseChange, absolute func(string) (string, error)) ([]string, error) {
+func (s *Service) sourcesOf(list []string, c Edit, absolute func(string) (string, error)) ([]string, error) {
 	list = slices.Clone(list)
 	for _, source := range c.Remove {
 		as, err := absolute(source)
@@ -138,7 +138,7 @@ func (a *App) sourcesOf(list []string, c BaseChange, absolute func(string) (stri
 		if err != nil {
 			return nil, fault.Wrap(fault.Usage, err, "%s%s", c.AddedBy, source)
 		}
-		if err := a.exists(c, source, as); err != nil {
+		if err := s.exists(c, source, as); err != nil {
 			return nil, err
 		}
 		if !slices.Contains(list, as) {
@@ -152,7 +152,7 @@ func (a *App) sourcesOf(list []string, c BaseChange, absolute func(string) (stri
 }
 
 // exists returns an error if a source that the user has just written is a path where nothing is.
-func (a *App) exists(c BaseChange, source, absolute string) error {
+func (s *Service) exists(c Edit, source, absolute string) error {
 	if !filepath.IsAbs(absolute) {
 		return nil
 	}
@@ -163,13 +163,13 @@ func (a *App) exists(c BaseChange, source, absolute string) error {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fault.New(fault.NotFound, "%sthere is nothing at %s", c.AddedBy, source).WithHint("%s", a.missing(source, filepath.Clean(pattern.Base)))
+	return fault.New(fault.NotFound, "%sthere is nothing at %s", c.AddedBy, source).WithHint("%s", s.Missing(source, filepath.Clean(pattern.Base)))
 }
 
-// missing returns what may be wrong with a source that begins at a path where nothing is.
-func (a *App) missing(source, path string) string {
+// Missing returns what may be wrong with a source that begins at a path where nothing is.
+func (s *Service) Missing(source, path string) string {
 	if loader, _, ok := strings.Cut(source, ":"); ok && len(loader) > 1 && !strings.ContainsAny(loader, `/\`) {
-		return fmt.Sprintf("if %s is meant to be a document loader, add it to document_loaders in %s", loader, a.Config.File)
+		return fmt.Sprintf("if %s is meant to be a document loader, add it to document_loaders in %s", loader, s.Config.File)
 	}
 	if first, _, several := strings.Cut(source, " "); several {
 		if _, err := os.Stat(first); err == nil {
@@ -193,4 +193,21 @@ func (a *App) missing(source, path string) string {
 		hint += "; did you mean " + near + "?"
 	}
 	return hint
+}
+
+// Delete deletes the knowledge base called name, also one of an older version.
+func (s *Service) Delete(ctx context.Context, name string) error {
+	library := s.Library()
+	file, err := library.File(name)
+	if err != nil {
+		return err
+	}
+	store, err := library.Store(file)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(rag.OldFile(file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return store.Delete(ctx)
 }

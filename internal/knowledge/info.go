@@ -1,4 +1,4 @@
-package app
+package knowledge
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"loki/internal/value"
 )
 
-// BaseSummary is a knowledge base as --list-rags shows it; the JSON form is machine output.
-type BaseSummary struct {
+// Summary is a knowledge base as --list-rags shows it; the JSON form is machine output.
+type Summary struct {
 	Name      string    `json:"name"`
 	Path      string    `json:"path"`
 	Documents int       `json:"documents"`
@@ -28,10 +28,10 @@ type BaseSummary struct {
 	missing bool // it was not built
 }
 
-// BaseSummary describes the knowledge base called name in a file.
-func (a *App) BaseSummary(ctx context.Context, name, file string) BaseSummary {
-	b := BaseSummary{Name: name, Path: a.BasePlace(file)}
-	stats, err := a.BaseStats(ctx, name, file)
+// Summary describes the knowledge base called name in a file.
+func (s *Service) Summary(ctx context.Context, name, file string) Summary {
+	b := Summary{Name: name, Path: s.Place(file)}
+	stats, err := s.Stats(ctx, name, file)
 	if err != nil {
 		b.Error, b.missing = err.Error(), fault.CodeOf(err) == fault.NotFound
 		return b
@@ -41,38 +41,41 @@ func (a *App) BaseSummary(ctx context.Context, name, file string) BaseSummary {
 	return b
 }
 
-// AgentBaseSummaries describes the knowledge bases of an agent.
-func (a *App) AgentBaseSummaries(ctx context.Context, of agent.Agent) ([]BaseSummary, error) {
-	names, files, err := a.AgentBases(of)
-	list := make([]BaseSummary, len(names))
-	for i, name := range names {
-		list[i] = a.BaseSummary(ctx, name, files[i])
-		if list[i].missing {
-			list[i].Error = "not built yet: loki -a " + text.Word(of.Arg) + " --rebuild-rag"
+// OfAgent describes the knowledge bases of an agent.
+func (s *Service) OfAgent(ctx context.Context, of agent.Agent) (list []Summary, err error) {
+	bases, err := s.agentBases(of)
+	for _, b := range bases {
+		if b.node == nil && len(b.set.Documents) == 0 {
+			continue
 		}
+		one := s.Summary(ctx, b.name, b.file)
+		if one.missing {
+			one.Error = "not built yet: " + b.rebuild()
+		}
+		list = append(list, one)
 	}
 	return list, err
 }
 
 // String describes the knowledge base on one line.
-func (b BaseSummary) String() string {
+func (b Summary) String() string {
 	if b.Error != "" {
 		return b.Error
 	}
 	return fmt.Sprintf("%s, %s, built %s with %s: %s", text.Count(b.Documents, "document"), text.Count(b.Chunks, "chunk"), b.Built.UTC().Format(time.RFC3339), b.Model, b.Path)
 }
 
-// BasePlace returns where the knowledge base in file is: the file, which need not exist, or the database.
-func (a *App) BasePlace(file string) string {
-	if store := a.Config.RAGStore; store != nil && *store != "" {
-		return a.Hide(*store)
+// Place returns where the knowledge base in file is: the file, which need not exist, or the database.
+func (s *Service) Place(file string) string {
+	if store := s.Config.RAGStore; store != nil && *store != "" {
+		return s.Hide(*store)
 	}
 	return file
 }
 
-// BaseStats describes the knowledge base called name in a file.
-func (a *App) BaseStats(ctx context.Context, name, file string) (stats rag.Stats, err error) {
-	index, err := a.baseIndex(ctx, name, file)
+// Stats describes the knowledge base called name in a file.
+func (s *Service) Stats(ctx context.Context, name, file string) (stats rag.Stats, err error) {
+	index, err := s.baseIndex(ctx, name, file)
 	if err != nil {
 		return stats, err
 	}
@@ -81,8 +84,8 @@ func (a *App) BaseStats(ctx context.Context, name, file string) (stats rag.Stats
 }
 
 // baseIndex opens the index of the knowledge base called name in a file, without what searches need.
-func (a *App) baseIndex(ctx context.Context, name, file string) (rag.Index, error) {
-	store, err := a.Library().Store(file)
+func (s *Service) baseIndex(ctx context.Context, name, file string) (rag.Index, error) {
+	store, err := s.Library().Store(file)
 	if err != nil {
 		return nil, err
 	}
@@ -91,18 +94,18 @@ func (a *App) baseIndex(ctx context.Context, name, file string) (rag.Index, erro
 		return index, err
 	}
 	if _, _, err = knownBase(ctx, store, file); err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = a.Library().Missing(name)
+		err = s.Library().Missing(name)
 	}
 	return nil, err
 }
 
-// BaseInfo describes the knowledge base called name: where it is, its settings, its sources and its files.
-func (a *App) BaseInfo(ctx context.Context, name string) (info *value.Object, err error) {
-	file, err := a.Library().File(name)
+// Info describes the knowledge base called name: where it is, its settings, its sources and its files.
+func (s *Service) Info(ctx context.Context, name string) (info *value.Object, err error) {
+	file, err := s.Library().File(name)
 	if err != nil {
 		return info, err
 	}
-	index, err := a.baseIndex(ctx, name, file)
+	index, err := s.baseIndex(ctx, name, file)
 	if err != nil {
 		return info, err
 	}
@@ -113,7 +116,7 @@ func (a *App) BaseInfo(ctx context.Context, name string) (info *value.Object, er
 	}
 	var documents, files []value.Value
 	for _, source := range stats.Settings.Documents {
-		documents = append(documents, value.Of(a.Hide(source)))
+		documents = append(documents, value.Of(s.Hide(source)))
 	}
 	for f, err := range index.Files(ctx) {
 		if err != nil {
@@ -127,11 +130,11 @@ func (a *App) BaseInfo(ctx context.Context, name string) (info *value.Object, er
 	}
 	set := stats.Settings
 	return value.ObjectOf(
-		value.Member{Name: "path", Value: value.Of(a.BasePlace(file))},
+		value.Member{Name: "path", Value: value.Of(s.Place(file))},
 		value.Member{Name: "embedding_model", Value: value.Of(set.EmbeddingModel)},
 		value.Member{Name: "chunk_size", Value: value.Of(set.ChunkSize)},
 		value.Member{Name: "chunk_overlap", Value: value.Of(set.ChunkOverlap)},
-		value.Member{Name: "reranker_model", Value: orNull(set.RerankerModel)},
+		value.Member{Name: "reranker_model", Value: value.OrNull(set.RerankerModel)},
 		value.Member{Name: "top_k", Value: value.Of(set.TopK)},
 		value.Member{Name: "threshold", Value: value.Of(set.Threshold)},
 		value.Member{Name: "built", Value: value.Of(stats.Built.UTC().Format(time.RFC3339))},
@@ -141,12 +144,4 @@ func (a *App) BaseInfo(ctx context.Context, name string) (info *value.Object, er
 		value.Member{Name: "document_paths", Value: value.ListOf(documents...).Value()},
 		value.Member{Name: "files", Value: value.ListOf(files...).Value()},
 	), nil
-}
-
-// orNull returns s, or null if it is empty.
-func orNull(s string) value.Value {
-	if s == "" {
-		return value.Value{}
-	}
-	return value.Of(s)
 }

@@ -1,10 +1,15 @@
-package app
+package knowledge
 
 import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +29,7 @@ import (
 	"loki/internal/rag/source"
 	"loki/internal/run"
 	"loki/internal/text"
+	"loki/internal/trust"
 	"loki/internal/yamldoc"
 )
 
@@ -32,19 +38,19 @@ type agentBase struct {
 	place
 	of   agent.Agent
 	node *graph.Member // nil for that of the agent's documents
-	set  rag.Settings  // what the definition says; see [App.NewBase]
+	set  rag.Settings  // what the definition says; see [Service.New]
 }
 
 // agentBases returns the knowledge bases that an agent declares. The error, with code Config, is
 // about a source.
-func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
-	paths := a.Paths.Agent(of.Name)
+func (s *Service) agentBases(of agent.Agent) ([]agentBase, error) {
+	paths := s.Paths.Agent(of.Name)
 	paths.Dir = of.Dir
 	var list []agentBase
 	add := func(b agentBase, documents []string) error {
 		b.of = of
 		for _, d := range documents {
-			stored, err := a.documentAt(of.Dir, d)
+			stored, err := s.DocumentAt(of.Dir, d)
 			if err != nil {
 				return fault.Wrap(fault.Config, err, "%s", b)
 			}
@@ -56,36 +62,22 @@ func (a *App) agentBases(of agent.Agent) ([]agentBase, error) {
 		return nil
 	}
 	if of.Graph == nil {
-		own := agentBase{place: place{name: of.Name, file: a.standInBase(paths.RAGFile())}, set: rag.Settings{ChunkOverlap: -1}}
+		own := agentBase{place: place{name: of.Name, file: s.standInBase(paths.RAGFile())}, set: rag.Settings{ChunkOverlap: -1}}
 		return list, add(own, of.InForce.Documents)
 	}
 	for n := range of.Graph.All() {
 		if n.RAG == nil {
 			continue
 		}
-		unset := -1
-		b := agentBase{place: place{name: of.Name + "/" + n.Name, file: a.standInBase(paths.NodeRAGFile(strings.ReplaceAll(n.Name, "/", "%2F")))}, node: &n, set: rag.Settings{
+		b := agentBase{place: place{name: of.Name + "/" + n.Name, file: s.standInBase(paths.NodeRAGFile(strings.ReplaceAll(n.Name, "/", "%2F")))}, node: &n, set: rag.Settings{
 			EmbeddingModel: n.RAG.EmbeddingModel, RerankerModel: n.RAG.RerankerModel, TopK: n.RAG.TopK,
-			ChunkSize: *cmp.Or(n.RAG.ChunkSize, new(0)), ChunkOverlap: *cmp.Or(n.RAG.ChunkOverlap, &unset),
+			ChunkSize: *cmp.Or(n.RAG.ChunkSize, new(0)), ChunkOverlap: *cmp.Or(n.RAG.ChunkOverlap, new(-1)),
 		}}
 		if err := add(b, n.RAG.Documents); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
-}
-
-// AgentBases returns the files of the knowledge bases that an agent declares, whether or not they
-// were built, by the names they have in messages.
-func (a *App) AgentBases(of agent.Agent) (names, files []string, err error) {
-	list, err := a.agentBases(of)
-	for _, b := range list {
-		if b.node == nil && len(b.set.Documents) == 0 {
-			continue
-		}
-		names, files = append(names, b.name), append(files, b.file)
-	}
-	return names, files, err
 }
 
 // String names the knowledge base for messages.
@@ -99,15 +91,34 @@ func (b agentBase) String() string {
 // rebuild returns the command that builds the knowledge bases of the agent.
 func (b agentBase) rebuild() string { return "loki -a " + text.Word(b.of.Arg) + " --rebuild-rag" }
 
+// Unbuilt calls f for each knowledge base of an agent that is not there and is not built without a question: with its node, nil for
+// that of the agent's documents, and how to build it. A database is not asked, and sources that are wrong are left out.
+func (s *Service) Unbuilt(of agent.Agent, f func(n *graph.Member, hint string)) {
+	list, err := s.agentBases(of)
+	if err != nil || s.Config.RAGStore != nil {
+		return
+	}
+	for _, b := range list {
+		if _, err := os.Stat(b.file); !errors.Is(err, fs.ErrNotExist) || b.specified() || len(b.set.Documents) == 0 {
+			continue
+		}
+		hint := "build it: " + b.rebuild()
+		if b.node != nil {
+			hint += "; or set embedding_model, chunk_size and chunk_overlap, so that it is built unasked"
+		}
+		f(b.node, hint)
+	}
+}
+
 // specified reports whether the node says all that a build needs, so that nothing is asked.
 func (b agentBase) specified() bool {
 	return b.node != nil && b.node.RAG.EmbeddingModel != "" && b.node.RAG.ChunkSize != nil && b.node.RAG.ChunkOverlap != nil
 }
 
-// documentAt returns a source of an agent's definition as it is stored. A path is relative to the
+// DocumentAt returns a source of an agent's definition as it is stored. A path is relative to the
 // agent's directory, and does not lead out of it.
-func (a *App) documentAt(dir, document string) (string, error) {
-	l := &source.Loader{Input: a.Loader()}
+func (s *Service) DocumentAt(dir, document string) (string, error) {
+	l := &source.Loader{Input: s.Loader()}
 	l.Input.Dir = dir
 	path, prefix := document, ""
 	if name, rest, _ := strings.Cut(document, ":"); l.Input.Serves(document) {
@@ -138,12 +149,12 @@ func (b agentBase) limit() engine.Budget {
 // find opens the knowledge base, and warns if its definition says something else by now, which it
 // does if another model answers in place of all: then the agent may be a copy as well. The error has
 // code NotFound if it was not built.
-func (a *App) find(ctx context.Context, events event.Scope, b agentBase) (*rag.Base, func(), error) {
-	base, release, err := a.openBase(ctx, events, b.place)
+func (s *Service) find(ctx context.Context, events event.Scope, b agentBase) (*rag.Base, func(), error) {
+	base, release, err := s.open(ctx, events, b.place)
 	if err != nil {
 		return nil, nil, err
 	}
-	if what := a.differs(b, base.Settings()); what != "" && a.standIn == "" {
+	if what := s.differs(b, base.Settings()); what != "" && !s.StandIn {
 		warning := fmt.Sprintf("%s: %s changed since the knowledge base was built, which is used as it is; build it again: %s", b, what, b.rebuild())
 		if err := events.Emit(ctx, event.Warning{Text: warning, Once: true}); err != nil {
 			release()
@@ -154,23 +165,23 @@ func (a *App) find(ctx context.Context, events event.Scope, b agentBase) (*rag.B
 }
 
 // differs names the first setting of a definition that its knowledge base does not have, "" for none.
-func (a *App) differs(b agentBase, s rag.Settings) string {
+func (s *Service) differs(b agentBase, is rag.Settings) string {
 	other := func(id, stored string, of catalog.Type) bool { // stored is a full id
-		if m, err := a.Catalog.Resolve(id, of); err == nil {
+		if m, err := s.Catalog.Resolve(id, of); err == nil {
 			id = m.ID()
 		}
 		return id != stored
 	}
 	switch {
-	case len(b.set.Documents) > 0 && !slices.Equal(b.set.Documents, s.Documents):
+	case len(b.set.Documents) > 0 && !slices.Equal(b.set.Documents, is.Documents):
 		return "documents"
-	case b.set.EmbeddingModel != "" && other(b.set.EmbeddingModel, s.EmbeddingModel, catalog.Embedding):
+	case b.set.EmbeddingModel != "" && other(b.set.EmbeddingModel, is.EmbeddingModel, catalog.Embedding):
 		return "embedding_model"
-	case b.set.ChunkSize > 0 && b.set.ChunkSize != s.ChunkSize:
+	case b.set.ChunkSize > 0 && b.set.ChunkSize != is.ChunkSize:
 		return "chunk_size"
-	case b.set.ChunkOverlap >= 0 && b.set.ChunkOverlap != s.ChunkOverlap:
+	case b.set.ChunkOverlap >= 0 && b.set.ChunkOverlap != is.ChunkOverlap:
 		return "chunk_overlap"
-	case b.set.RerankerModel != "" && other(b.set.RerankerModel, s.RerankerModel, catalog.Reranker):
+	case b.set.RerankerModel != "" && other(b.set.RerankerModel, is.RerankerModel, catalog.Reranker):
 		return "reranker_model"
 	}
 	return ""
@@ -179,8 +190,8 @@ func (a *App) differs(b agentBase, s rag.Settings) string {
 // ready sees to it that the knowledge base exists. It builds one that does not if its node says all
 // that a build needs, or if the user, at a terminal, wants it. It returns false if the knowledge base
 // does not exist and the user did not want it built, or cannot be asked.
-func (a *App) ready(ctx context.Context, events event.Scope, b agentBase, asker ask.Asker) (built bool, err error) {
-	_, release, err := a.find(ctx, events, b)
+func (s *Service) ready(ctx context.Context, events event.Scope, b agentBase, asker ask.Asker) (built bool, err error) {
+	_, release, err := s.find(ctx, events, b)
 	if err == nil {
 		release()
 		return true, nil
@@ -188,8 +199,8 @@ func (a *App) ready(ctx context.Context, events event.Scope, b agentBase, asker 
 	if fault.CodeOf(err) != fault.NotFound {
 		return false, err
 	}
-	if !a.trusted(b.of) { // a build reads what the definition names, and may fetch it
-		warn(ctx, untrusted(b.of, "the knowledge base was not built"))
+	if !s.Trusted(b.of) { // a build reads what the definition names, and may fetch it
+		event.Warn(ctx, trust.Refusal(b.of, "the knowledge base was not built"))
 		return false, nil
 	}
 	if !b.specified() {
@@ -204,25 +215,24 @@ func (a *App) ready(ctx context.Context, events event.Scope, b agentBase, asker 
 			return false, err
 		}
 	}
-	set, err := a.NewBase(ctx, events, asker, b.set, false)
+	set, err := s.New(ctx, events, asker, b.set, false)
 	if err != nil {
 		return false, fault.Wrap(fault.CodeOf(err), err, "the knowledge base of %s", b).WithHint("%s", fault.HintOf(err))
 	}
-	return true, a.build(ctx, events, b, set, false)
+	return true, s.build(ctx, events, b, set, false)
 }
 
 // build builds the knowledge base. Other runs, also of other processes, wait for it; one that waited
 // does not build it again, unless anew is set.
-func (a *App) build(ctx context.Context, events event.Scope, b agentBase, set rag.Settings, anew bool) error {
-	if !a.trusted(b.of) {
-		return untrusted(b.of, "the knowledge base was not built")
+func (s *Service) build(ctx context.Context, events event.Scope, b agentBase, set rag.Settings, anew bool) error {
+	if !s.Trusted(b.of) {
+		return trust.Refusal(b.of, "the knowledge base was not built")
 	}
 	if len(set.Documents) == 0 {
 		return fault.New(fault.Config, "%s lists no documents", b).WithHint("list files, directories or addresses under documents")
 	}
 	if b.node != nil && b.node.RAG.BatchSize != nil {
-		text := fmt.Sprintf("%s: batch_size has no effect anymore and can be left out: max_batch_size of the embedding model counts", b)
-		if err := events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
+		if err := events.Emit(ctx, event.Warning{Text: fmt.Sprintf("%s: batch_size has no effect anymore and can be left out: max_batch_size of the embedding model counts", b), Once: true}); err != nil {
 			return err
 		}
 	}
@@ -232,29 +242,29 @@ func (a *App) build(ctx context.Context, events event.Scope, b agentBase, set ra
 	}
 	defer unlock()
 	if !anew {
-		if _, release, err := a.bases.acquire(ctx, a, b.place); err == nil {
+		if _, release, err := s.Pool.acquire(ctx, s, b.place); err == nil {
 			release()
 			return nil
 		}
 	}
-	if err := a.buildBase(ctx, events, b.limit(), b.place, set); err != nil {
+	if err := s.buildBase(ctx, events, b.limit(), b.place, set); err != nil {
 		return fault.Wrap(fault.CodeOf(err), err, "building the knowledge base of %s", b).WithHint("%s", fault.HintOf(err))
 	}
 	return nil
 }
 
-// readyBases sees to it that the knowledge bases of a graph's nodes exist. The error has code Config
-// if one was not built and cannot be. A run that goes on from its record may not need them any more.
-func (a *App) readyBases(ctx context.Context, events event.Scope, r AgentRun) error {
-	if a.player != nil || r.Recorded {
+// ReadyBases sees to it that the knowledge bases of a graph's nodes exist. The error has code Config
+// if one was not built and cannot be.
+func (s *Service) ReadyBases(ctx context.Context, events event.Scope, of agent.Agent, asker ask.Asker) error {
+	if s.Playing {
 		return nil
 	}
-	list, err := a.agentBases(r.Agent)
+	list, err := s.agentBases(of)
 	if err != nil {
 		return err
 	}
 	for _, b := range list {
-		if err := a.need(ctx, events, b, r.Asker); err != nil {
+		if err := s.need(ctx, events, b, asker); err != nil {
 			return err
 		}
 	}
@@ -262,8 +272,8 @@ func (a *App) readyBases(ctx context.Context, events event.Scope, r AgentRun) er
 }
 
 // need is ready for a knowledge base that a node cannot do without.
-func (a *App) need(ctx context.Context, events event.Scope, b agentBase, asker ask.Asker) error {
-	built, err := a.ready(ctx, events, b, asker)
+func (s *Service) need(ctx context.Context, events event.Scope, b agentBase, asker ask.Asker) error {
+	built, err := s.ready(ctx, events, b, asker)
 	if err == nil && !built {
 		err = fault.New(fault.Config, "%s: the knowledge base was not built yet", b).
 			WithHint("build it: %s; or set embedding_model, chunk_size and chunk_overlap of the node, so that it is built unasked", b.rebuild())
@@ -271,9 +281,9 @@ func (a *App) need(ctx context.Context, events event.Scope, b agentBase, asker a
 	return err
 }
 
-// nodeBases opens the knowledge bases of a graph's nodes for as long as the run needs them. If the run
+// NodeBases opens the knowledge bases of a graph's nodes for as long as the run needs them. If the run
 // goes on from its record, one that cannot be opened is looked for when a search is not on record.
-func (a *App) nodeBases(ctx context.Context, events event.Scope, r AgentRun) (open map[string]node.Knowledge, release func(), err error) {
+func (s *Service) NodeBases(ctx context.Context, events event.Scope, of agent.Agent, asker ask.Asker, recorded bool) (open map[string]node.Knowledge, release func(), err error) {
 	open = make(map[string]node.Knowledge)
 	var releases []func()
 	release = func() {
@@ -281,22 +291,22 @@ func (a *App) nodeBases(ctx context.Context, events event.Scope, r AgentRun) (op
 			done()
 		}
 	}
-	list, err := a.agentBases(r.Agent)
+	list, err := s.agentBases(of)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, b := range list {
-		if a.player != nil {
-			open[b.node.Name] = node.Knowledge{Searcher: unsearched(b.name)}
+		if s.Playing {
+			open[b.node.Name] = node.Knowledge{Searcher: searcher{name: b.name, open: unsearched}}
 			continue
 		}
-		base, done, err := a.find(ctx, events, b)
-		if err != nil && r.Recorded && ctx.Err() == nil {
-			searched := recalled{name: b.name, retry: a.knowledgeRetry(), topK: b.node.RAG.TopK, open: func(ctx context.Context) (*rag.Base, func(), error) {
-				if err := a.need(ctx, events, b, r.Asker); err != nil {
+		base, done, err := s.find(ctx, events, b)
+		if err != nil && recorded && ctx.Err() == nil {
+			searched := searcher{name: b.name, retry: s.Retry, topK: b.node.RAG.TopK, open: func(ctx context.Context) (*rag.Base, func(), error) {
+				if err := s.need(ctx, events, b, asker); err != nil {
 					return nil, nil, err
 				}
-				return a.openBase(ctx, events, b.place)
+				return s.open(ctx, events, b.place)
 			}}
 			open[b.node.Name] = node.Knowledge{Searcher: searched, Version: rand.Text()} // results of another are not its own
 			continue
@@ -306,53 +316,48 @@ func (a *App) nodeBases(ctx context.Context, events event.Scope, r AgentRun) (op
 			return nil, nil, err
 		}
 		releases = append(releases, done)
-		k := knowledge{base: base, retry: a.knowledgeRetry(), topK: b.node.RAG.TopK}
+		k := searcher{name: b.name, open: opened(base), retry: s.Retry, topK: b.node.RAG.TopK}
 		open[b.node.Name] = node.Knowledge{Searcher: k, Version: fmt.Sprintf("%d %d %+v", base.Stats().Built.UnixNano(), k.topK, base.Settings())}
 	}
 	return open, release, nil
 }
 
-// searcher returns the knowledge base that a question is answered from, nil for none: that which the
+// Searcher returns the knowledge base that a question is answered from, nil for none: that which the
 // user named, or that of the agent. One that the agent has not built yet is left out with a warning,
 // unless the user wants it.
-func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Searcher, release func(), err error) {
+func (s *Service) Searcher(ctx context.Context, w conversation.Wanted) (_ rag.Searcher, release func(), err error) {
 	ctx = event.NewContext(ctx, w.Events)
 	none := func() {}
+	k := searcher{name: w.Knowledge, retry: s.Retry, topK: w.TopK, reranker: w.Reranker}
+	k.open = func(ctx context.Context) (*rag.Base, func(), error) { return s.Open(ctx, w.Events, w.Knowledge) }
+	if w.Agent != nil {
+		k.name, k.open = w.Agent.Name, func(ctx context.Context) (*rag.Base, func(), error) {
+			return s.OpenOf(ctx, w.Events, w.Agent.Agent, "")
+		}
+	}
 	switch {
-	case w.Agent == nil && w.Knowledge == "":
+	case w.Agent == nil && w.Knowledge == "", s.Playing && w.Agent != nil && len(w.Agent.InForce.Documents) == 0:
 		return nil, none, nil
-	case a.player != nil:
-		if w.Agent != nil && len(w.Agent.InForce.Documents) == 0 {
-			return nil, none, nil
-		}
-		name := w.Knowledge
-		if w.Agent != nil {
-			name = w.Agent.Name
-		}
-		return unsearched(name), none, nil
-	case w.Recorded:
-		r := recalled{name: w.Knowledge, retry: a.knowledgeRetry(), topK: w.TopK, reranker: w.Reranker}
-		r.open = func(ctx context.Context) (*rag.Base, func(), error) { return a.OpenBase(ctx, w.Events, w.Knowledge) }
-		if w.Agent != nil {
-			r.name, r.open = w.Agent.Name, func(ctx context.Context) (*rag.Base, func(), error) {
-				return a.OpenAgentBase(ctx, w.Events, w.Agent.Agent, "")
-			}
-		}
-		return r, none, nil
+	case s.Playing:
+		k.open = unsearched
+		return k, none, nil
+	case w.Recorded: // it is opened if what was found is not on record: until then it may be gone
+		return k, none, nil
 	case w.Agent == nil:
-		base, release, err := a.OpenBase(ctx, w.Events, w.Knowledge)
+		base, release, err := k.open(ctx)
 		if err != nil {
 			return nil, none, err
 		}
-		return knowledge{base: base, retry: a.knowledgeRetry(), topK: w.TopK, reranker: w.Reranker}, release, nil
+		k.open = opened(base)
+		return k, release, nil
 	}
-	list, err := a.agentBases(w.Agent.Agent)
+	list, err := s.agentBases(w.Agent.Agent)
 	if err != nil {
 		return nil, none, err
 	}
 	own := list[0]
 	if len(own.set.Documents) > 0 {
-		built, err := a.ready(ctx, w.Events, own, w.Asker)
+		built, err := s.ready(ctx, w.Events, own, w.Asker)
 		if err == nil && !built {
 			warning := fmt.Sprintf("%s lists documents, but its knowledge base was not built yet, so they are not searched; build it: %s", own, own.rebuild())
 			err = w.Events.Emit(ctx, event.Warning{Text: warning, Once: true})
@@ -361,20 +366,21 @@ func (a *App) searcher(ctx context.Context, w conversation.Wanted) (s rag.Search
 			return nil, none, err
 		}
 	}
-	base, release, err := a.openBase(ctx, w.Events, own.place)
+	base, release, err := s.open(ctx, w.Events, own.place)
 	if fault.CodeOf(err) == fault.NotFound { // it never had one
 		return nil, none, nil
 	}
 	if err != nil {
 		return nil, none, err
 	}
-	return knowledge{base: base, retry: a.knowledgeRetry(), topK: w.TopK, reranker: w.Reranker}, release, nil
+	k.open = opened(base)
+	return k, release, nil
 }
 
-// OpenAgentBase opens a knowledge base of an agent, as [App.OpenBase] does: that of its documents, or
+// OpenOf opens a knowledge base of an agent, as [Service.Open] does: that of its documents, or
 // that of the rag node called id. Without an id it is the only one of a graph.
-func (a *App) OpenAgentBase(ctx context.Context, events event.Scope, of agent.Agent, id string) (*rag.Base, func(), error) {
-	list, err := a.agentBases(of)
+func (s *Service) OpenOf(ctx context.Context, events event.Scope, of agent.Agent, id string) (*rag.Base, func(), error) {
+	list, err := s.agentBases(of)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -382,7 +388,7 @@ func (a *App) OpenAgentBase(ctx context.Context, events event.Scope, of agent.Ag
 	if err != nil {
 		return nil, nil, err
 	}
-	base, release, err := a.find(ctx, events, b)
+	base, release, err := s.find(ctx, events, b)
 	if fault.CodeOf(err) == fault.NotFound {
 		return nil, nil, fault.New(fault.NotFound, "%s has no knowledge base yet", b).WithHint("build it: %s", b.rebuild())
 	}
@@ -418,11 +424,11 @@ func choose(list []agentBase, of agent.Agent, id string) (agentBase, error) {
 	return agentBase{}, fault.New(fault.NotFound, "agent %s has no rag node %q", of.Name, id).WithHint("%s", hint)
 }
 
-// RebuildAgent builds the knowledge bases that an agent declares, without questions: those that
+// Rebuild builds the knowledge bases that an agent declares, without questions: those that
 // exist keep the settings that the definition does not mention.
-func (a *App) RebuildAgent(ctx context.Context, of agent.Agent, events event.Scope) error {
+func (s *Service) Rebuild(ctx context.Context, of agent.Agent, events event.Scope) error {
 	ctx = event.NewContext(ctx, events)
-	list, err := a.agentBases(of)
+	list, err := s.agentBases(of)
 	if err != nil {
 		return err
 	}
@@ -432,16 +438,16 @@ func (a *App) RebuildAgent(ctx context.Context, of agent.Agent, events event.Sco
 	}
 	for _, b := range list {
 		set := b.set
-		if base, release, err := a.openBase(ctx, events, b.place); err == nil {
+		if base, release, err := s.open(ctx, events, b.place); err == nil {
 			set = b.over(base.Settings())
 			release()
 		} else if fault.CodeOf(err) != fault.NotFound {
 			return err
 		}
-		if set, err = a.NewBase(ctx, events, nil, set, true); err != nil {
+		if set, err = s.New(ctx, events, nil, set, true); err != nil {
 			return fault.Wrap(fault.CodeOf(err), err, "the knowledge base of %s", b).WithHint("%s", fault.HintOf(err))
 		}
-		if err := a.build(ctx, events, b, set, true); err != nil {
+		if err := s.build(ctx, events, b, set, true); err != nil {
 			return err
 		}
 	}
@@ -461,4 +467,14 @@ func (b agentBase) over(s rag.Settings) rag.Settings {
 		s.ChunkOverlap = b.set.ChunkOverlap
 	}
 	return s
+}
+
+// standInBase returns the file of a knowledge base of an agent while another model answers in place
+// of all: the file itself if it is there, or else one apart from those of the agent's own models.
+func (s *Service) standInBase(file string) string {
+	if _, err := os.Stat(file); err == nil || !s.StandIn {
+		return file
+	}
+	sum := sha256.Sum256([]byte(filepath.Dir(file)))
+	return filepath.Join(s.Paths.StateDir, "knowledge", hex.EncodeToString(sum[:8]), filepath.Base(file))
 }

@@ -1,4 +1,4 @@
-package app_test
+package knowledge_test
 
 import (
 	"os"
@@ -11,10 +11,10 @@ import (
 
 // Scratch indexes go after 30 days, and the oldest while they take more than 1 GiB; never one in use.
 func TestPruneScratch(t *testing.T) {
-	a, _ := newApp(t, "model: builtin:echo\n")
+	a, _ := library(t, "config.yaml", "model: builtin:echo\n")
 	now := time.Now()
 	dir := filepath.Join(a.Paths.CacheDir, "rags")
-	if err := a.PruneScratch(t.Context(), now); err != nil {
+	if err := a.Knowledge().PruneScratch(t.Context(), now); err != nil {
 		t.Fatal("nothing there:", err)
 	}
 	days := func(n int) time.Time { return now.AddDate(0, 0, -n) }
@@ -41,7 +41,7 @@ func TestPruneScratch(t *testing.T) {
 	put("left.db", 1, days(1))
 	put("left.db.use-1", 0, days(1)) // of a process that was killed
 
-	_, release, err := a.ScratchStore("docs", rag.Settings{EmbeddingModel: "builtin:hash", ChunkSize: 500})
+	_, release, err := a.Knowledge().ScratchStore("docs", rag.Settings{EmbeddingModel: "builtin:hash", ChunkSize: 500})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +64,14 @@ func TestPruneScratch(t *testing.T) {
 		}
 		return names
 	}
-	if err := a.PruneScratch(t.Context(), now); err != nil {
+	if err := a.Knowledge().PruneScratch(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
 	if names := here(); len(names) != 3 || names[2] != "left.db" { // 900 MiB are in use, so the others have to go down to a small one
 		t.Errorf("%q", names)
 	}
 	release()
-	if err := a.PruneScratch(t.Context(), now); err != nil {
+	if err := a.Knowledge().PruneScratch(t.Context(), now); err != nil {
 		t.Fatal(err)
 	}
 	if names := here(); len(names) != 1 || names[0] != "left.db" {

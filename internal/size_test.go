@@ -91,7 +91,7 @@ var roomLines = map[string]int{
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 170171,
+	"all": 170176,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

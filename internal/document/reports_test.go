@@ -28,6 +28,7 @@ func TestTroubleOfOthers(t *testing.T) {
 		"control_with_picture": {"docx", docx(t, "<w:sdt><w:sdtContent><w:p><w:pic/></w:p>"+p("Cover title")+"</w:sdtContent></w:sdt>", nil), "Cover title !1 picture without text"},
 		"control_of_row":       {"docx", docx(t, "<w:tbl><w:sdt><w:sdtContent><w:tr><w:tc>"+p("a")+"</w:tc></w:tr></w:sdtContent></w:sdt></w:tbl>", nil), "| a |\n|---|"},
 		"without_values":       {"docx", docx(t, "<w:p><w:pPr><w:pStyle/><w:numPr><w:ilvl/><w:numId/></w:numPr></w:pPr><w:r><w:sym/><w:t>a</w:t></w:r></w:p>", nil), "a !1 symbol"},
+		"text_of_a_button":     {"docx", docx(t, "<w:p><w:fldChar w:fldCharType='begin'/><w:instrText> MACROBUTTON  Name Proposal 1: </w:instrText><w:instrText>beams</w:instrText><w:fldChar w:fldCharType='end'/><w:t> here</w:t></w:p>", nil), "Proposal 1: beams here"},
 		"chart_without_value":  {"pptx", deck, "## Slide 1\n\nText\n\n|  | Share |\n|---|---|\n| A | #N/A |\n| B | 2 | !1 picture without text"},
 		"from_1904":            {"xlsx", dates("date1904='1'"), "## S\n\n| 1904-01-11 | 2019-01-01 |\n|---|---|"},
 		"begin_of_1900":        {"xlsx", dates(""), "## S\n\n| 1900-01-10 | 2014-12-31 |\n|---|---|"},

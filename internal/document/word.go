@@ -143,6 +143,8 @@ type wordPart struct {
 	wrote  int    // times that something was written
 
 	inText, inRow, hidden, deleted bool   // inRow: in what is said of a row, deleted: the row is
+	inCode                         bool   // in what a field is made of
+	code                           string // of the open field
 	style, list, level             string // of the open paragraph
 	outline, span                  int
 	initial                        bool     // the open paragraph is a large first letter of the next one
@@ -165,6 +167,8 @@ func (d *word) part(name, what string) (string, error) {
 	err := d.damaged(d.archive, what, d.walk(name, handler{start: p.start, end: p.end, text: func(s string) {
 		if p.inText {
 			p.text(s)
+		} else if p.inCode && len(p.code) < maxFieldCode {
+			p.code += s
 		}
 	}}))
 	for len(p.outer) > 0 {
@@ -195,7 +199,7 @@ func (p *wordPart) text(s string) {
 }
 
 func (p *wordPart) start(name string, e element) (skip bool) {
-	p.inText = false
+	p.inText, p.inCode = false, false
 	switch name {
 	case "AlternateContent":
 		p.forms = append(p.forms, p.wrote)
@@ -227,6 +231,8 @@ func (p *wordPart) start(name string, e element) (skip bool) {
 		p.hidden = e.on("val")
 	case "t":
 		p.inText = true
+	case "instrText":
+		p.inCode = true
 	case "tab", "ptab":
 		if e.attr("pos") == "" { // not where a tab leads to
 			p.text(" ")
@@ -304,7 +310,7 @@ func (p *wordPart) object(name string, e element) (skip bool) {
 }
 
 func (p *wordPart) end(name string) {
-	p.inText = false
+	p.inText, p.inCode = false, false
 	switch name {
 	case "AlternateContent":
 		p.forms = p.forms[:max(0, len(p.forms)-1)]
@@ -400,17 +406,28 @@ func (p *wordPart) number() {
 	}
 }
 
-// field takes note of the beginning, the middle or the end of a field. What it is made of is not shown.
+// field takes note of the beginning, the middle or the end of a field. What it is made of is shown only of a button, which has no result:
+// MACROBUTTON MACRO TEXT, GOTOBUTTON PLACE TEXT.
 func (p *wordPart) field(kind string) {
 	switch n := len(p.fields) - 1; {
 	case kind == "begin":
-		p.fields = append(p.fields, false)
+		p.fields, p.code = append(p.fields, false), ""
 	case kind == "separate" && n >= 0:
 		p.fields[n] = true
 	case kind == "end" && n >= 0:
+		button := !p.fields[n]
 		p.fields = p.fields[:n]
+		code := strings.TrimSpace(p.code)
+		if first, rest, _ := strings.Cut(code, " "); button && (first == "MACROBUTTON" || first == "GOTOBUTTON") {
+			_, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
+			p.text(text)
+		}
+		p.code = ""
 	}
 }
+
+// maxFieldCode bounds what is kept of what a field is made of, in bytes.
+const maxFieldCode = 64 << 10
 
 // symbol writes a character of a font that has signs in place of letters.
 func (p *wordPart) symbol(font, code string) {

@@ -189,8 +189,8 @@ func (t *font) glyphs(s string) []glyph {
 			g.width = w
 		}
 		switch text, ok := t.unicode.text(code); {
-		case ok:
-			g.text = text
+		case ok && (text == "" || strings.Trim(text, "\x00\uFFFD") != ""): // some programs write these for ligatures
+			g.text = strings.ReplaceAll(text, "\x00", "")
 		case t.utf16:
 			g.text = string(rune(code))
 		case code < len(t.cids) && t.cids[code] != 0:
@@ -404,6 +404,17 @@ func nameText(glyph string) string {
 	}
 	if text, ok := namedTexts()[glyph]; ok {
 		return text
+	}
+	if strings.Contains(glyph, "_") { // a ligature
+		all := ""
+		for part := range strings.SplitSeq(glyph, "_") {
+			text := nameText(part)
+			if text == "" {
+				return ""
+			}
+			all += text
+		}
+		return all
 	}
 	for _, a := range accents {
 		if letter, ok := strings.CutSuffix(glyph, a.end); ok && len(letter) == 1 {

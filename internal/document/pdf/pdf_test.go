@@ -47,7 +47,7 @@ func packed(dict, data string) string {
 func onePage(content string) []byte {
 	return build(
 		"<</Type /Catalog /Pages 2 0 R>>",
-		"<</Type /Pages /Kids [3 0 R] /Count 1 /Resources <</Font <</F1 4 0 R /F2 5 0 R /F3 10 0 R /F4 12 0 R /F5 14 0 R /F6 15 0 R /F7 13 0 R /F8 16 0 R>> /XObject <</X 8 0 R>> /Properties <</P1 <</ActualText (named)>>>>>>>>",
+		"<</Type /Pages /Kids [3 0 R] /Count 1 /Resources <</Font <</F1 4 0 R /F2 5 0 R /F3 10 0 R /F4 12 0 R /F5 14 0 R /F6 15 0 R /F7 13 0 R /F8 16 0 R /F9 17 0 R>> /XObject <</X 8 0 R>> /Properties <</P1 <</ActualText (named)>>>>>>>>",
 		"<</Type /Page /Parent 2 0 R /Contents [9 0 R]>>",
 		"<</Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding <</BaseEncoding /WinAnsiEncoding /Differences [1 /fi /Eacute /uni20AC /a.sc]>>>>",
 		"<</Type /Font /Subtype /Type0 /Encoding /Identity-H /ToUnicode 6 0 R /DescendantFonts [7 0 R]>>",
@@ -62,6 +62,8 @@ func onePage(content string) []byte {
 		"<</Type /Font /Subtype /Type1 /BaseFont /Times-Roman>>",
 		"<</Type /Font /Subtype /Type1 /BaseFont /Times-Bold>>",
 		"<</Type /Font /Subtype /Type3 /FontMatrix [0.01 0 0 0.01 0 0] /Encoding <</Differences [49 /a49 /a50]>> /FirstChar 49 /LastChar 50 /Widths [50 50]>>",
+		"<</Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding <</Differences [1 /ff /t_t /f_x]>> /ToUnicode 18 0 R>>",
+		packed("", "1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfrange <20> <7e> <0020> endbfrange 2 beginbfchar <01> <0000> <04> <00740069> endbfchar"),
 	)
 }
 
@@ -171,6 +173,7 @@ func TestText(t *testing.T) {
 		{"escapes", `BT /F1 10 Tf (a\(b\)\101\x (n(e)st) <41 42 4>) Tj ET`, "a(b)Ax (n(e)st) <41 42 4>"},
 		{"hex", "BT /F1 10 Tf <48 69> Tj ET", "Hi"},
 		{"names_of_glyphs", `BT /F1 10 Tf (\001\002\003\004\200) Tj ET`, "fiÉ€a€"},
+		{"ligatures_of_names_and_of_nothing", `BT /F9 10 Tf (o\001 se\002ing \003opera\004on) Tj ET`, "off setting fxoperation"},
 		{"kerning_and_words", "BT /F1 10 Tf [(Wo) 40 (rd) -400 (two) -20 (fold)] TJ ET", "Word twofold"},
 		{"words_by_places", "BT /F1 10 Tf (one) Tj 30 0 Td (two) Tj 18 0 Td (fold) Tj ET", "one twofold"},
 		{"a_blank_that_is_moved_over", "BT /F1 10 Tf -6 Tw (mp le) Tj ET", "mple"},

@@ -58,7 +58,7 @@ func visitor(t *testing.T, s *servertest.Server, key string) (stop func() []time
 	end, done := make(chan struct{}), make(chan struct{})
 	go func() { // ends with stop
 		defer close(done)
-		client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+		client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
 		defer client.CloseIdleConnections()
 		for {
 			select {
@@ -86,6 +86,9 @@ func visitor(t *testing.T, s *servertest.Server, key string) (stop func() []time
 		return took
 	}
 }
+
+// patience is for how long a request may wait on a busy machine.
+const patience = 10 * time.Minute
 
 // report shows how good requests went and how the server has grown. With LOKI_TEST=full it fails if they were slow or
 // it has grown by much: a sample shares the machine with other tests, and the race detector has memory of its own.
@@ -121,7 +124,7 @@ func TestBadKeys(t *testing.T) {
 	begin := time.Now()
 	for range 16 {
 		all.Go(func() {
-			client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+			client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
 			defer client.CloseIdleConnections()
 			for n := next.Add(1); n <= int64(count); n = next.Add(1) {
 				bad := []string{
@@ -285,7 +288,7 @@ func TestOverload(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 32 {
 		all.Go(func() {
-			client := &http.Client{Transport: &http.Transport{}, Timeout: time.Minute}
+			client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
 			defer client.CloseIdleConnections()
 			for time.Now().Before(until) {
 				begin := time.Now()

@@ -73,7 +73,7 @@ var roomLines = map[string]int{
 	"role":         404,
 	"run":          13200,
 	"sample":       9,
-	"sandbox":      5764,
+	"sandbox":      5767,
 	"schema":       2243,
 	"search":       787,
 	"server":       9481,
@@ -91,7 +91,7 @@ var roomLines = map[string]int{
 	"webhook":      731,
 	"yamldoc":      1603,
 
-	"all": 170176,
+	"all": 170179,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

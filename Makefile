@@ -43,7 +43,7 @@ soak: # whole, what the other tests try a part of, and each kill of the kill tes
 
 .PHONY: fleet
 fleet: # three servers on one database with 500 runs, while servers are killed and the database restarts; needs PostgreSQL
-	LOKI_TEST=full $(GO) test -timeout 20m -count=1 -run 'TestFleet$$' -v ./internal/server
+	LOKI_TEST=full $(GO) test -timeout 20m -count=1 -run 'TestFleet$$' -v ./internal/frontend/server
 
 .PHONY: temporal
 temporal: # the program for Temporal, which is a module of its own: its tests, without a server
@@ -136,11 +136,11 @@ API_FUZZTIME ?= 5m
 
 .PHONY: fuzz-api
 fuzz-api: # valid, nearly valid and hostile requests to every endpoint that the OpenAPI document has
-	LOKI_API_FUZZ=$(API_FUZZTIME) $(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./internal/server
+	LOKI_API_FUZZ=$(API_FUZZTIME) $(GO) test -count=1 -timeout 30m -v -run TestHostileRequests ./internal/frontend/server
 
 .PHONY: attack
 attack: # 100,000 bad keys, 5,000 slow connections, hostile bodies, and twice the load that a server takes; minutes
-	LOKI_TEST=full $(GO) test -count=1 -timeout 30m -v -run 'TestBadKeys|TestBadBodies|TestSlowClients|TestOverload' ./internal/server
+	LOKI_TEST=full $(GO) test -count=1 -timeout 30m -v -run 'TestBadKeys|TestBadBodies|TestSlowClients|TestOverload' ./internal/frontend/server
 
 # How long a server gets 80 % of the load that it can take.
 LOAD_TIME ?= 10m
@@ -160,19 +160,19 @@ RANDOM_BYTES ?= 10485760
 
 .PHONY: repl-random
 repl-random: # types 10 MB of random bytes at the line editor
-	LOKI_RANDOM_BYTES=$(RANDOM_BYTES) $(GO) test -count=1 -timeout 30m -run TestRandomBytes ./internal/repl/line
+	LOKI_RANDOM_BYTES=$(RANDOM_BYTES) $(GO) test -count=1 -timeout 30m -run TestRandomBytes ./internal/frontend/repl/line
 
 TEXTS ?= 100000
 
 .PHONY: shells
 shells: # runs TEXTS texts that are allowed unasked in bash, dash, zsh and mksh, and looks for files that changed
-	LOKI_TEXTS=$(TEXTS) $(GO) test -count=1 -timeout 300m -v -run 'TestShells$$' ./internal/permission
+	LOKI_TEXTS=$(TEXTS) $(GO) test -count=1 -timeout 300m -v -run 'TestShells$$' ./internal/tool/permission
 
 # One package at a time, without those below it: each change is compiled and tested, which
 # takes a minute for a hundred of them and more. What lives is a change that no test of the
 # package notices. What timed out is either endless or was only slow: look at it. WORKERS=2
 # is faster on an idle machine.
-PKG     ?= ./internal/engine
+PKG     ?= ./internal/llm/engine
 WORKERS ?= 1
 
 .PHONY: mutants

@@ -14,9 +14,9 @@ import (
 
 	"loki/assets"
 	"loki/internal/agent"
-	"loki/internal/bundle"
-	"loki/internal/graph"
-	"loki/internal/graph/draw"
+	"loki/internal/agent/bundle"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/draw"
 )
 
 func TestBundledAgents(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"loki/internal/value"
+	"loki/internal/base/value"
 )
 
 // file is a file as collect.sh reports it.

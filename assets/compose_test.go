@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/value"
+	"loki/internal/base/value"
 )
 
 // state returns the state that compose.sh sees after the map.

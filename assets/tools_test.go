@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"loki/internal/value"
+	"loki/internal/base/value"
 )
 
 // toolset is a shell and an awk to run the scripts with.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"loki/internal/agent/team"
-	"loki/internal/event"
-	"loki/internal/run"
-	"loki/internal/run/sqlite"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/sqlite"
 )
 
 // family is the work of an agent that starts children one after the other and collects each.

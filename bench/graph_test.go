@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"loki/internal/graph"
-	"loki/internal/run"
-	"loki/internal/value"
+	"loki/internal/base/value"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // work is what the nodes of a benchmark do; an end node does nothing.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"testing"
 
-	"loki/internal/engine"
-	"loki/internal/graph"
-	"loki/internal/node"
-	"loki/internal/provider/builtin"
-	"loki/internal/value"
+	"loki/internal/agent/node"
+	"loki/internal/base/value"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/provider/builtin"
+	"loki/internal/workflow/graph"
 )
 
 // echoModels offers one model that answers at once.

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/process/npmtest"
+	"loki/internal/base/process/npmtest"
 )
 
 // wrong are graphs with a mistake each, and the line of it, from 1, where an editor has to show it.

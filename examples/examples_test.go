@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/graph"
+	"loki/internal/workflow/graph"
 )
 
 func TestExamples(t *testing.T) {

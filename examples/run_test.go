@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/cli"
+	"loki/internal/frontend/cli"
 )
 
 const bees = "Bees are insects. They make honey from nectar. A hive has one queen. " +

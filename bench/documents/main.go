@@ -39,7 +39,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"loki/internal/document"
+	"loki/internal/base/document"
 )
 
 func main() {

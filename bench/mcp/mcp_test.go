@@ -14,8 +14,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"loki/internal/mcp"
 	"loki/internal/tool"
+	"loki/internal/tool/mcp"
 )
 
 // The test binary is also the server.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/input"
-	"loki/internal/provider/builtin"
-	"loki/internal/rag"
-	"loki/internal/rag/source"
-	"loki/internal/rag/sqlite"
+	"loki/internal/knowledge/input"
+	"loki/internal/knowledge/rag"
+	"loki/internal/knowledge/rag/source"
+	"loki/internal/knowledge/rag/sqlite"
+	"loki/internal/llm/provider/builtin"
 )
 
 // TestCells asks 100 questions whose answer is one cell of a long table: nearly always the first passage has the row, and above

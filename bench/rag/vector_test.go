@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"loki/internal/rag/vector"
+	"loki/internal/knowledge/rag/vector"
 )
 
 // BenchmarkMillionVectors searches 1,000,000 vectors of 384 dimensions, in 10,000 clusters, for the ten

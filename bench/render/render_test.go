@@ -14,10 +14,10 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/text"
 
-	"loki/internal/event"
-	"loki/internal/render"
-	"loki/internal/render/markdown"
-	"loki/internal/render/theme"
+	"loki/internal/frontend/render"
+	"loki/internal/frontend/render/markdown"
+	"loki/internal/frontend/render/theme"
+	"loki/internal/llm/event"
 )
 
 const columns, rows = 120, 40

@@ -18,9 +18,9 @@ import (
 
 	"github.com/creack/pty"
 
-	"loki/internal/chat"
-	"loki/internal/session"
-	"loki/internal/session/filestore"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/filestore"
+	"loki/internal/llm/chat"
 )
 
 const (

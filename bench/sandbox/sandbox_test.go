@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/process"
-	"loki/internal/sandbox"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
 )
 
 // BenchmarkCall runs /bin/true in turn without a sandbox and at each level, and reports the medians in milliseconds.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/process"
-	"loki/internal/sandbox"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
 )
 
 // BenchmarkWorkspace runs /bin/true in turn without a sandbox and at levels read and write, in workspaces of so many files, and

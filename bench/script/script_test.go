@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"loki/internal/argc"
-	"loki/internal/process"
+	"loki/internal/base/process"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
+	"loki/internal/tool/script/argc"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/postgres/postgrestest"
+	"loki/internal/service/postgres/postgrestest"
 )
 
 // asker is an agent that asks a model three times.

@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/cli"
-	"loki/internal/process/npmtest"
-	"loki/internal/repl"
-	"loki/internal/server"
+	"loki/internal/base/process/npmtest"
+	"loki/internal/frontend/cli"
+	"loki/internal/frontend/repl"
+	"loki/internal/frontend/server"
 )
 
 // asProgram is set in a process that is to be the program and not the benchmark.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/session"
-	"loki/internal/session/filestore"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/filestore"
+	"loki/internal/llm/chat"
 )
 
 var answer = strings.Repeat("All work and no play makes Jack a dull boy. ", 20)

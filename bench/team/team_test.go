@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"loki/internal/agent/team"
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/run"
-	"loki/internal/run/sqlite"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/sqlite"
 )
 
 // child is the work of an agent that makes one recorded step, as that of a model call is.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/chat"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/builtin/grep"

@@ -24,13 +24,13 @@ import (
 	"loki/cmd/loki-temporal/driver"
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/ask"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/input"
-	"loki/internal/run"
-	"loki/internal/yamldoc"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/knowledge/input"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 func main() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/fault"
+	"loki/internal/base/fault"
 )
 
 func TestOptions(t *testing.T) {

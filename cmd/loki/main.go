@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"loki/internal/cli"
-	"loki/internal/provider/wire"
-	"loki/internal/repl"
-	"loki/internal/server"
+	"loki/internal/frontend/cli"
+	"loki/internal/frontend/repl"
+	"loki/internal/frontend/server"
+	"loki/internal/llm/provider/wire"
 )
 
 func main() {

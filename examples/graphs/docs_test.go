@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/cli"
-	"loki/internal/graph"
+	"loki/internal/frontend/cli"
+	"loki/internal/workflow/graph"
 )
 
 const (
@@ -228,7 +228,7 @@ func commands(text string) func(yield func(command, output string) bool) {
 
 // TestPageListsTheRules compares the table of rules with the source.
 func TestPageListsTheRules(t *testing.T) {
-	src, err := os.ReadFile(root + "/internal/graph/validate.go")
+	src, err := os.ReadFile(root + "/internal/workflow/graph/validate.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestPageListsTheRules(t *testing.T) {
 	for _, rule := range want {
 		row := regexp.MustCompile("(?m)^\\| `" + rule + "` \\| (?:error|warning)[a-z, ]* \\| (.*) \\|$").FindStringSubmatch(string(text))
 		if meaning := graph.Rule(rule).Meaning(); row == nil || row[1] != meaning || meaning == "" {
-			t.Errorf("%s says of %s\n%q\nand internal/graph/rule.go\n%q", page, rule, row, meaning)
+			t.Errorf("%s says of %s\n%q\nand internal/workflow/graph/rule.go\n%q", page, rule, row, meaning)
 		}
 	}
 	got := listed("(?m)^\\| `([a-z-]+)` \\| (?:error|warning)", string(text))
@@ -264,7 +264,7 @@ func TestPageNamesEveryField(t *testing.T) {
 	}
 	var fields []string
 	for _, file := range []string{"parse.go", "parse_node.go", "parse_policy.go"} {
-		src, err := os.ReadFile(root + "/internal/graph/" + file)
+		src, err := os.ReadFile(root + "/internal/workflow/graph/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}

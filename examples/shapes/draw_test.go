@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/graph"
-	"loki/internal/graph/draw"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/draw"
 )
 
 // TestDraw draws each shape. The drawings name all nodes; those that people read in a text are compared.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/graph"
+	"loki/internal/workflow/graph"
 )
 
 // TestReadme compares the table of README.md with the comments at the top of the graphs.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"loki/internal/graph"
+	"loki/internal/workflow/graph"
 )
 
 var update = flag.Bool("update", false, "write the traces and drawings that came")

@@ -19,13 +19,13 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/ask"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/run"
-	"loki/internal/run/memstore"
-	"loki/internal/steps"
+	"loki/internal/base/ask"
+	"loki/internal/llm/event"
+	"loki/internal/base/fault"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/memstore"
+	"loki/internal/base/steps"
 )
 
 // world is where a run takes place. Its clock is that of a test with fake time: it moves when all wait.

@@ -16,11 +16,11 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/config"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/sandbox"
-	"loki/internal/yamldoc"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/graph"
 )
 
 // Ref says which agent is meant.

@@ -7,15 +7,15 @@ import (
 	"strings"
 
 	"loki/internal/agent/team"
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/hook"
-	"loki/internal/permission"
-	"loki/internal/sandbox"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/hook"
+	"loki/internal/tool/permission"
+	"loki/internal/workflow/graph"
 )
 
 // Definition is what an agent is set to. It is immutable once it is read.

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"loki/internal/agent"
-	"loki/internal/graph"
-	"loki/internal/yamldoc"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/workflow/graph"
 )
 
 // TestParseFindings: what is wrong is reported with its place.

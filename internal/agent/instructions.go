@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
+	"loki/internal/agent/team/todo"
+	"loki/internal/llm/chat"
 )
 
 // Prompt is what the system prompt of a plain agent is made of, besides its definition.

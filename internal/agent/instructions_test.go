@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"loki/internal/agent"
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
+	"loki/internal/agent/team/todo"
+	"loki/internal/llm/chat"
 )
 
 // headings returns the sections of a system prompt, and that a blank line is before each.

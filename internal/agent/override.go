@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strconv"
 
-	"loki/internal/config"
-	"loki/internal/graph"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/graph"
 )
 
 // Override returns a definition with what environment variables say of it: NAME_MODEL,

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"loki/internal/agent"
-	"loki/internal/chat"
-	"loki/internal/graph"
+	"loki/internal/llm/chat"
+	"loki/internal/workflow/graph"
 )
 
 func TestOverride(t *testing.T) {

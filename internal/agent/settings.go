@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/graph"
-	"loki/internal/hook"
-	"loki/internal/permission"
-	"loki/internal/sandbox"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/hook"
+	"loki/internal/tool/permission"
+	"loki/internal/workflow/graph"
 )
 
 // setting is a key of config.yaml. What it may hold follows from the type of its field.

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"loki/internal/agent"
-	"loki/internal/mcp"
-	"loki/internal/sandbox"
+	"loki/internal/base/sandbox"
 	"loki/internal/tool"
+	"loki/internal/tool/mcp"
 )
 
 // Ability is something that an agent may do: a program that may be started for it, an agent that it may start, a document that

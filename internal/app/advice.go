@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/config"
-	"loki/internal/provider"
-	"loki/internal/provider/wire"
+	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/wire"
+	"loki/internal/setup/config"
 )
 
 // advice returns what a user can do about a failure of a client's provider, "" for nothing

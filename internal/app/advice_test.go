@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/fault"
+	"loki/internal/base/fault"
 )
 
 // TestAdvice: a failure says what it means, with the address, and where what is wrong was

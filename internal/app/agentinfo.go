@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/graph"
-	"loki/internal/knowledge"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/conversation/knowledge"
+	"loki/internal/workflow/graph"
 )
 
 // agentInfo is an agent as --info shows it; the JSON form is machine output.

@@ -11,13 +11,13 @@ import (
 	"sync"
 	"testing"
 
+	"loki/internal/agent/role"
 	"loki/internal/app"
-	"loki/internal/ask"
-	"loki/internal/chat"
+	"loki/internal/base/ask"
 	"loki/internal/conversation"
-	"loki/internal/event"
-	"loki/internal/event/eventtest"
-	"loki/internal/role"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
 )
 
 // user is one of many who talk with models at the same time.

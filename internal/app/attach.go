@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"os"
 
-	"loki/internal/ask"
-	"loki/internal/config"
-	"loki/internal/fault"
-	"loki/internal/input"
-	"loki/internal/permission"
-	"loki/internal/text"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/knowledge/input"
+	"loki/internal/setup/config"
 	"loki/internal/tool"
+	"loki/internal/tool/permission"
 )
 
 // AskForFiles asks the user whether models may read the files among the sources of attachments that a rule asks about, and opens

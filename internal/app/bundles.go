@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"loki/assets"
-	"loki/internal/ask"
-	"loki/internal/bundle/remote"
-	"loki/internal/config"
-	"loki/internal/fault"
-	"loki/internal/repository"
+	"loki/internal/agent/bundle/remote"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/repository"
+	"loki/internal/setup/config"
 )
 
 // Bundles returns what installs bundles of others. Show gets what the user has to know before the

@@ -8,16 +8,16 @@ import (
 	"sync"
 
 	"loki/internal/agent"
+	"loki/internal/agent/node"
 	"loki/internal/agent/team"
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/node"
-	"loki/internal/run"
-	"loki/internal/sandbox"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // crew is what the agents of a team have from those that started them.

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"loki/internal/conversation"
-	"loki/internal/event"
-	"loki/internal/mcp"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
+	"loki/internal/tool/mcp"
 )
 
 // Choice is a value that a user may choose for a setting.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"loki/internal/auth"
-	"loki/internal/run"
-	"loki/internal/session"
+	"loki/internal/conversation/session"
+	"loki/internal/service/auth"
+	"loki/internal/workflow/run"
 )
 
 // ClaimUnowned gives all sessions and runs that have no owner to a subject, and returns how many of each

@@ -3,7 +3,7 @@ package app
 import (
 	"testing"
 
-	"loki/internal/config"
+	"loki/internal/setup/config"
 )
 
 // TestMakers: every type of client that a configuration may name can be made, and every

@@ -3,7 +3,7 @@ package app
 import (
 	"cmp"
 
-	"loki/internal/postgres"
+	"loki/internal/service/postgres"
 )
 
 // Database returns the database that keeps the sessions, the runs and what servers share, always the same; nil if they are in

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"loki/internal/fault"
-	"loki/internal/session"
-	"loki/internal/text"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/conversation/session"
 )
 
 // Kind is a kind of what users may delete.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"loki/internal/environ"
+	"loki/internal/base/environ"
 )
 
 // TestWorkingDirectoryOfServices: in the files of deploy/, the working directory holds nothing of Loki, so that models do not read it and servers of

@@ -8,9 +8,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/provider"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/provider"
 )
 
 // dryModels are the configured models, which answer with what would be sent to them.

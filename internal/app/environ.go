@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"loki/internal/config"
-	"loki/internal/environ"
-	"loki/internal/fault"
+	"loki/internal/base/environ"
+	"loki/internal/base/fault"
+	"loki/internal/setup/config"
 )
 
 // policy says which variables of the environment children do not get.

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"loki/internal/agent"
-	"loki/internal/ask"
-	"loki/internal/chat"
+	"loki/internal/base/ask"
+	"loki/internal/llm/chat"
 )
 
 // ToolNames returns the names of the tools that an agent brings.

@@ -7,18 +7,18 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
+	"loki/internal/agent/node"
 	"loki/internal/agent/team"
-	"loki/internal/cache"
-	"loki/internal/engine"
-	"loki/internal/environ"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/node"
-	"loki/internal/run"
-	"loki/internal/sandbox"
+	"loki/internal/base/atomicfile/cache"
+	"loki/internal/base/environ"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
-	"loki/internal/value"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // graphJob is [App.AgentJob] for a graph agent.

@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/base/environ"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
 	"loki/internal/conversation"
-	"loki/internal/environ"
-	"loki/internal/event"
-	"loki/internal/hook"
-	"loki/internal/process"
-	"loki/internal/redact"
-	"loki/internal/sandbox"
-	"loki/internal/value"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/redact"
+	"loki/internal/llm/hook"
 )
 
 // hooksOf returns what runs the hooks of an agent, if it is trusted, and after them those of the user, who has the last

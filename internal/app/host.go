@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/graph"
-	"loki/internal/postgres"
-	"loki/internal/run"
-	"loki/internal/run/manager"
-	"loki/internal/webhook"
+	"loki/internal/service/postgres"
+	"loki/internal/service/webhook"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/manager"
 )
 
 // eventDelay is how soon events of a server's runs are on record.

@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"loki/internal/catalog"
-	"loki/internal/config"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
 	"loki/internal/conversation"
-	"loki/internal/graph"
-	"loki/internal/redact"
-	"loki/internal/sandbox"
-	"loki/internal/session"
-	"loki/internal/value"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/event/redact"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/graph"
 )
 
 // InfoText returns the settings of [App.Info] one a line, in two columns that scripts rely on.

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"loki/assets"
-	"loki/internal/bundle"
-	"loki/internal/fault"
+	"loki/internal/agent/bundle"
+	"loki/internal/base/fault"
 )
 
 // Category is a part of what comes with the program, which can be written over the user's copies.

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"loki/internal/agent"
+	"loki/internal/agent/role"
 	"loki/internal/agent/team"
-	"loki/internal/agent/todo"
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/role"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
-	"loki/internal/value"
 )
 
 // instructions returns the instructions of a plain agent as they are written: those of its

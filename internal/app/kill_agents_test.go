@@ -12,11 +12,11 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/ask"
-	"loki/internal/chat"
+	"loki/internal/base/ask"
 	"loki/internal/conversation"
-	"loki/internal/event"
-	"loki/internal/run"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // converse asks a plain agent.

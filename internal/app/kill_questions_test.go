@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"loki/internal/run"
-	"loki/internal/sample"
+	"loki/internal/base/sample"
+	"loki/internal/workflow/run"
 )
 
 const killQuestions = `

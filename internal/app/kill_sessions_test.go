@@ -15,12 +15,12 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/ask"
-	"loki/internal/chat"
+	"loki/internal/base/ask"
 	"loki/internal/conversation"
-	"loki/internal/event"
-	"loki/internal/postgres/postgrestest"
-	"loki/internal/run"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/service/postgres/postgrestest"
+	"loki/internal/workflow/run"
 )
 
 // workerPrompt is what a worker asks in the session.

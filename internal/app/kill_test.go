@@ -24,12 +24,12 @@ import (
 	"time"
 
 	"loki/internal/app"
-	"loki/internal/ask"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/run"
-	"loki/internal/sample"
-	"loki/internal/steps"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/sample"
+	"loki/internal/base/steps"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // The kill test runs a graph in a process of its own, kills that process with SIGKILL

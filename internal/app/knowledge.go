@@ -8,14 +8,14 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/catalog"
-	"loki/internal/chat"
-	"loki/internal/config"
-	"loki/internal/fault"
-	"loki/internal/knowledge"
-	"loki/internal/provider"
-	"loki/internal/rag"
-	"loki/internal/retry"
+	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
+	"loki/internal/conversation/knowledge"
+	"loki/internal/knowledge/rag"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/provider"
+	"loki/internal/setup/config"
 )
 
 // Embedder implements [rag.Models]: the default model is the one that is configured, else that of the

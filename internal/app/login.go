@@ -5,9 +5,9 @@ import (
 	"os/exec"
 	"runtime"
 
-	"loki/internal/ask"
-	"loki/internal/fault"
-	"loki/internal/oauth"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/tool/mcp/oauth"
 )
 
 // Login is the user who logs in to a client.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"loki/internal/app"
-	"loki/internal/chat"
-	"loki/internal/provider"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/provider"
 )
 
 // What OAuth servers answer with another status than 200 is part of the protocol: it says

@@ -13,16 +13,16 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/ask"
-	"loki/internal/atomicfile"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/logging"
-	"loki/internal/mcp"
-	"loki/internal/oauth"
-	"loki/internal/text"
-	"loki/internal/trust"
-	"loki/internal/value"
+	"loki/internal/agent/trust"
+	"loki/internal/base/ask"
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/llm/event"
+	"loki/internal/llm/logging"
+	"loki/internal/tool/mcp"
+	"loki/internal/tool/mcp/oauth"
 )
 
 // servers is what is known of MCP servers: what mcp.json says, and the connections.

@@ -6,10 +6,10 @@ import (
 	"iter"
 	"path/filepath"
 
-	"loki/internal/catalog"
-	"loki/internal/chat"
-	"loki/internal/ledger"
-	"loki/internal/provider"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/ledger"
+	"loki/internal/llm/provider"
 )
 
 // Ledger returns the record of what model calls used.

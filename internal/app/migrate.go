@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"slices"
 
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/run"
-	runsdb "loki/internal/run/postgres"
-	"loki/internal/run/sqlite"
-	"loki/internal/session"
-	"loki/internal/session/filestore"
-	sessionsdb "loki/internal/session/postgres"
-	"loki/internal/webhook"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/filestore"
+	sessionsdb "loki/internal/conversation/session/postgres"
+	"loki/internal/llm/event"
+	"loki/internal/service/webhook"
+	"loki/internal/workflow/run"
+	runsdb "loki/internal/workflow/run/postgres"
+	"loki/internal/workflow/run/sqlite"
 )
 
 // Migrated is what [App.MigrateStore] has copied, and what was in the database before.

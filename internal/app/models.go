@@ -6,16 +6,16 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/catalog"
-	"loki/internal/catalog/models"
-	"loki/internal/config"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/provider"
-	"loki/internal/provider/wire"
-	"loki/internal/retry"
-	"loki/internal/sandbox"
+	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
+	"loki/internal/base/sandbox"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/catalog/models"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/wire"
+	"loki/internal/setup/config"
 )
 
 // connection is a client's provider, or why there is none.

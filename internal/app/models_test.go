@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/fault"
+	"loki/internal/base/fault"
 )
 
 // TestModelsOfKnowledge: a model of another type is an error that lists those that would do.

@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/catalog"
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/input"
-	"loki/internal/rag"
-	"loki/internal/rag/memstore"
-	"loki/internal/rag/source"
-	"loki/internal/text"
-	"loki/internal/token"
+	"loki/internal/base/text"
+	"loki/internal/knowledge/input"
+	"loki/internal/knowledge/rag"
+	"loki/internal/knowledge/rag/memstore"
+	"loki/internal/knowledge/rag/source"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine/token"
+	"loki/internal/llm/event"
 )
 
 // Limits of the passages that take the place of attached texts.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/atomicfile"
-	"loki/internal/catalog/models"
+	"loki/internal/base/atomicfile"
+	"loki/internal/llm/catalog/models"
 )
 
 // noticesFile holds, in the state directory, the keys of the notices that the user has

@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	"loki/internal/config"
-	"loki/internal/fault"
-	"loki/internal/postgres"
-	"loki/internal/run"
-	"loki/internal/tool/builtin/web"
-	"loki/internal/webhook"
+	"loki/internal/base/fault"
+	"loki/internal/base/web"
+	"loki/internal/service/postgres"
+	"loki/internal/service/webhook"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/run"
 )
 
 // linkTime is how long a question can be answered with a link.

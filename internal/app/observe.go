@@ -7,10 +7,10 @@ import (
 	"log/slog"
 	"strings"
 
-	"loki/internal/config"
-	"loki/internal/event"
-	"loki/internal/logging"
-	"loki/internal/telemetry"
+	"loki/internal/llm/event"
+	"loki/internal/llm/logging"
+	"loki/internal/service/telemetry"
+	"loki/internal/setup/config"
 )
 
 // Log returns the logger that Observe has opened. Before, nothing is logged.

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/config"
-	"loki/internal/graph"
-	"loki/internal/sandbox"
-	"loki/internal/trust"
+	"loki/internal/agent/trust"
+	"loki/internal/base/sandbox"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/graph"
 )
 
 // own reports whether an agent is the user's: it is in the directory of agents or in one of trusted_dirs, links resolved, or is

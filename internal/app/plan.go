@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"loki/internal/agent"
-	"loki/internal/catalog"
-	"loki/internal/chat"
-	"loki/internal/config"
-	"loki/internal/draft"
-	"loki/internal/graph"
-	"loki/internal/run"
+	"loki/internal/agent/draft"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
+	"loki/internal/setup/config"
 	"loki/internal/tool"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // Planner is the name of the agent that writes graphs, and the keys of its state that a face sets or reads.

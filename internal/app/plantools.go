@@ -12,15 +12,15 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/catalog"
-	"loki/internal/chat"
-	"loki/internal/draft"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/mcp"
-	"loki/internal/text"
+	"loki/internal/agent/draft"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
-	"loki/internal/value"
+	"loki/internal/tool/mcp"
+	"loki/internal/workflow/graph"
 )
 
 // planArguments are those of the tools of the planner.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/environ"
-	"loki/internal/sandbox"
+	"loki/internal/base/environ"
+	"loki/internal/base/sandbox"
 )
 
 // ownDir returns a directory for a program that is started for the user, which neither a model nor a project writes in, nor in one

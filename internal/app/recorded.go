@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
-	"loki/internal/config"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/run"
+	"loki/internal/base/fault"
+	"loki/internal/llm/event"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // Resume goes on with a run, see [run.Service.Resume]. Afterwards the working directory of the process is the

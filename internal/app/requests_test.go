@@ -18,9 +18,9 @@ import (
 	"testing"
 
 	"loki/internal/app"
-	"loki/internal/chat"
-	"loki/internal/provider"
-	"loki/internal/provider/providertest"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/providertest"
 )
 
 // recorder answers every request as answer says, which gets its path, and keeps them.

@@ -3,12 +3,12 @@ package app
 import (
 	"path/filepath"
 
-	"loki/internal/event"
-	"loki/internal/graph"
-	"loki/internal/redact"
-	"loki/internal/run"
-	runsdb "loki/internal/run/postgres"
-	"loki/internal/run/sqlite"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/redact"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+	runsdb "loki/internal/workflow/run/postgres"
+	"loki/internal/workflow/run/sqlite"
 )
 
 // storeFile is the name of the file that holds the runs, in the state directory.

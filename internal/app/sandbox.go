@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/fault"
-	"loki/internal/pattern"
-	"loki/internal/permission"
-	"loki/internal/sandbox"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/text/pattern"
+	"loki/internal/base/value"
+	"loki/internal/tool/permission"
 	"loki/internal/tool/script"
-	"loki/internal/value"
 )
 
 // Sandbox returns what confines the programs that are started in the working directory. Files that a rule of the configuration

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/ask"
+	"loki/internal/base/ask"
 	"loki/internal/conversation"
-	"loki/internal/event"
-	"loki/internal/graph"
-	"loki/internal/mcp"
-	"loki/internal/run"
+	"loki/internal/llm/event"
+	"loki/internal/tool/mcp"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // serversOf returns the MCP servers that a conversation asks for, nil if it asks for none.

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/run"
-	"loki/internal/search"
-	"loki/internal/session"
-	"loki/internal/text"
+	"loki/internal/base/text"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/search"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // Kinds of what a search finds.

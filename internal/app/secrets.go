@@ -10,14 +10,14 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"loki/internal/ask"
-	"loki/internal/cache"
-	"loki/internal/config"
-	"loki/internal/environ"
-	"loki/internal/fault"
-	"loki/internal/oauth"
-	"loki/internal/redact"
-	"loki/internal/vault"
+	"loki/internal/base/ask"
+	"loki/internal/base/atomicfile/cache"
+	"loki/internal/base/environ"
+	"loki/internal/base/fault"
+	"loki/internal/llm/event/redact"
+	"loki/internal/setup/config"
+	"loki/internal/setup/vault"
+	"loki/internal/tool/mcp/oauth"
 )
 
 // Vault returns the vault, which is opened when a secret is asked for: once, as that

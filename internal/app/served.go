@@ -5,17 +5,17 @@ import (
 	"maps"
 	"time"
 
-	"loki/internal/catalog"
-	"loki/internal/config"
+	"loki/internal/base/environ"
+	"loki/internal/base/fault"
+	"loki/internal/base/web"
 	"loki/internal/conversation"
-	"loki/internal/environ"
-	"loki/internal/fault"
-	"loki/internal/input"
-	"loki/internal/mcp"
-	"loki/internal/run"
-	"loki/internal/session"
+	"loki/internal/conversation/session"
+	"loki/internal/knowledge/input"
+	"loki/internal/llm/catalog"
+	"loki/internal/setup/config"
 	"loki/internal/tool"
-	"loki/internal/tool/builtin/web"
+	"loki/internal/tool/mcp"
+	"loki/internal/workflow/run"
 )
 
 // Served returns what begins conversations of a server's clients. Neither the file of messages nor what was said

@@ -19,12 +19,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/app"
-	"loki/internal/ask/asktest"
-	"loki/internal/chat"
+	"loki/internal/base/ask/asktest"
+	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/event"
-	"loki/internal/event/eventtest"
-	"loki/internal/fault"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
 )
 
 // Environment of an MCP server that this test binary is: what it is called, and where it reports

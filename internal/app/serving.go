@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"loki/internal/atomicfile"
+	"loki/internal/base/atomicfile"
 )
 
 // servingDir has a file for each server that works with the files of a state directory: PID-RANDOM.lock, which the

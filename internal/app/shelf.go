@@ -10,14 +10,14 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/ask"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/process"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/process"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/script"
-	"loki/internal/yamldoc"
 )
 
 // usualTools are the tools of the program that there are unless visible_tools says

@@ -5,10 +5,10 @@ import (
 	"context"
 	"iter"
 
-	"loki/internal/catalog"
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/provider"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/provider"
 )
 
 // TestModel is the variable with the id of a model that answers in place of all others: tests of agents

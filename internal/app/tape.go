@@ -8,16 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/agent/cassette"
-	"loki/internal/chat"
-	"loki/internal/config"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/mcp"
-	"loki/internal/provider"
-	"loki/internal/run"
-	"loki/internal/run/memstore"
+	"loki/internal/agent/cases/cassette"
+	"loki/internal/base/fault"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/provider"
+	"loki/internal/setup/config"
 	"loki/internal/tool"
+	"loki/internal/tool/mcp"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/memstore"
 )
 
 // Record has the runs that follow recorded in a cassette. It must be called before any of them.

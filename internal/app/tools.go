@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/mcp"
-	"loki/internal/permission"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
+	"loki/internal/tool/mcp"
+	"loki/internal/tool/permission"
 )
 
 // builtinTools are the tools that are part of the program. They are made once, as long as the

@@ -11,17 +11,17 @@ import (
 	"time"
 
 	"loki/internal/agent"
-	"loki/internal/ask"
-	"loki/internal/config"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/permission"
-	"loki/internal/sandbox"
-	"loki/internal/text"
+	"loki/internal/agent/trust"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/llm/event"
+	"loki/internal/setup/config"
 	"loki/internal/tool"
+	"loki/internal/tool/permission"
 	"loki/internal/tool/script"
-	"loki/internal/trust"
-	"loki/internal/value"
 )
 
 // levelCap returns the most that an agent may do: [sandbox.Read] for one that came with a directory which the user

@@ -9,7 +9,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/ask"
+	"loki/internal/base/ask"
 )
 
 // strange returns a program and an agent that came with a directory and wants to run a script.

@@ -12,9 +12,9 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/graph"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/workflow/graph"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected texts under testdata")

@@ -12,15 +12,15 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/team"
-	"loki/internal/catalog"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/rag"
+	"loki/internal/agent/trust"
+	"loki/internal/base/fault"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/knowledge/rag"
+	"loki/internal/llm/catalog"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
-	"loki/internal/trust"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/workflow/graph"
 )
 
 // Validate checks an agent in the light of what this program, its configuration and the

@@ -8,17 +8,17 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/team"
-	"loki/internal/agent/todo"
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/rag"
-	"loki/internal/run"
-	"loki/internal/session"
-	"loki/internal/steps"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/conversation/session"
+	"loki/internal/knowledge/rag"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
+	"loki/internal/workflow/run"
 )
 
 // Agent is an agent that a conversation is with. Its functions are called before a question

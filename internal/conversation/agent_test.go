@@ -9,14 +9,14 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/team"
-	"loki/internal/chat"
 	"loki/internal/conversation"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/provider"
-	"loki/internal/run"
-	"loki/internal/session"
-	"loki/internal/session/memstore"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/memstore"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/llm/provider"
+	"loki/internal/workflow/run"
 )
 
 // thinker is a model that thinks, repeats the texts of its conversation and may then fail.

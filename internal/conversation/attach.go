@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"loki/internal/fault"
-	"loki/internal/session"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
 )
 
 // AttachAgent makes the session of the conversation, which has no messages yet, one of the agent called name. Given

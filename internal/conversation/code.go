@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode"
 
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/fault"
+	"loki/internal/base/fault"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
 )
 
 // takeCode returns the reply with its code alone, and warns of blocks that are left out.

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/session"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
 )
 
 // Compression says how sessions that have become too long are compressed. The zero value of

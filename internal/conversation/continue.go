@@ -5,9 +5,9 @@ import (
 	"context"
 	"slices"
 
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
-	"loki/internal/engine"
+	"loki/internal/agent/team/todo"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
 )
 
 // todo returns whether the model goes on by itself: as the agent says or, without one, each

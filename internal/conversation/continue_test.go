@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
+	"loki/internal/agent/team/todo"
 	"loki/internal/conversation"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/event/eventtest"
-	"loki/internal/provider"
-	"loki/internal/session"
-	"loki/internal/session/memstore"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/memstore"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
+	"loki/internal/llm/provider"
 )
 
 // planner is a model that adds an item to its todo list when it is asked to plan.

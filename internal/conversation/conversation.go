@@ -5,14 +5,14 @@ import (
 	"errors"
 	"strings"
 
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/hook"
-	"loki/internal/rag"
-	"loki/internal/role"
-	"loki/internal/session"
+	"loki/internal/agent/role"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/knowledge/rag"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/hook"
 )
 
 // Conversation is a talk with a model, and what is in force for it. It belongs to one

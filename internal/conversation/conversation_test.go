@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"loki/internal/chat"
+	"loki/internal/agent/role"
+	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/event/eventtest"
-	"loki/internal/fault"
-	"loki/internal/provider"
-	"loki/internal/role"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
+	"loki/internal/llm/provider"
 )
 
 // script is a model whose replies are written beforehand: texts, and errors.

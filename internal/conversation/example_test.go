@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"iter"
 
-	"loki/internal/chat"
+	"loki/internal/agent/role"
 	"loki/internal/conversation"
-	"loki/internal/engine"
-	"loki/internal/provider"
-	"loki/internal/role"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/provider"
 )
 
 // echo is a model that repeats what it gets.

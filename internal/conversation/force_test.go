@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
+	"loki/internal/agent/role"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/event/eventtest"
-	"loki/internal/fault"
-	"loki/internal/role"
-	"loki/internal/run"
-	"loki/internal/session"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
+	"loki/internal/workflow/run"
 )
 
 // stored returns the names of the stored sessions of a scope.

@@ -7,12 +7,12 @@ import (
 	"os"
 	"slices"
 
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/fault"
-	"loki/internal/schema"
-	texts "loki/internal/text"
-	"loki/internal/value"
+	"loki/internal/base/fault"
+	texts "loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/base/value/schema"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
 )
 
 // Form is a JSON Schema that an answer has to satisfy.

@@ -3,9 +3,9 @@ package conversation
 import (
 	"context"
 
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/session"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
 )
 
 // GraphQuestion is what a graph agent is run for.

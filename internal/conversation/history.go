@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/session"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
 )
 
 // begun returns what stands in front of a question, what was said before it, and the question itself, of which

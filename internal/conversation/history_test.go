@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"loki/internal/agent"
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/session"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
 )
 
 // client begins a conversation of a service's client.

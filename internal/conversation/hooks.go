@@ -3,8 +3,8 @@ package conversation
 import (
 	"context"
 
-	"loki/internal/event"
-	"loki/internal/hook"
+	"loki/internal/llm/event"
+	"loki/internal/llm/hook"
 )
 
 // hooks returns the hooks of what is in force, nil for none.

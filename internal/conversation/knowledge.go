@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/rag"
-	"loki/internal/session"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/knowledge/rag"
+	"loki/internal/llm/chat"
 )
 
 // UseKnowledge has questions answered from the knowledge base called name. That it exists is looked

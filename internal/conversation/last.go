@@ -3,9 +3,9 @@ package conversation
 import (
 	"slices"
 
-	"loki/internal/chat"
-	"loki/internal/role"
-	"loki/internal/session"
+	"loki/internal/agent/role"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
 )
 
 // Last is the question that was asked last, and what came of it.

@@ -5,11 +5,11 @@ import (
 	"context"
 	"time"
 
-	"loki/internal/fault"
-	"loki/internal/run"
-	"loki/internal/session"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/base/fault"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/conversation/session"
+	"loki/internal/workflow/run"
 )
 
 // Summary is what is known of a stored session at a glance.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"testing"
 
-	"loki/internal/auth"
+	"loki/internal/agent/role"
+	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/fault"
-	"loki/internal/role"
-	"loki/internal/run"
-	"loki/internal/session"
-	"loki/internal/session/memstore"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/memstore"
+	"loki/internal/service/auth"
+	"loki/internal/workflow/run"
 )
 
 // guest begins a conversation of a subject, as a server does.

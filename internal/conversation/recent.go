@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"loki/internal/fault"
-	"loki/internal/session"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
 )
 
 // note remembers what was said as the last conversation of the present directory: the session,

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/input"
-	"loki/internal/role"
-	"loki/internal/session"
+	"loki/internal/agent/role"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/knowledge/input"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
 )
 
 // Asked is a question as the user put it, for the record.

@@ -10,16 +10,16 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/agent/todo"
-	"loki/internal/auth"
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/provider"
-	"loki/internal/run"
-	"loki/internal/session"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/llm/provider"
+	"loki/internal/service/auth"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // question is all that it takes to ask a question, also again: what the record of its run has

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/chat"
+	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/engine"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/provider"
-	"loki/internal/run"
-	"loki/internal/run/memstore"
-	"loki/internal/session"
-	sessionstore "loki/internal/session/memstore"
+	"loki/internal/conversation/session"
+	sessionstore "loki/internal/conversation/session/memstore"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/provider"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/memstore"
 )
 
 // lasting is a store that stays open: it stands for a file.

@@ -6,13 +6,13 @@ import (
 	"reflect"
 	"strings"
 
-	"loki/internal/atomicfile"
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/role"
-	"loki/internal/session"
-	"loki/internal/yamldoc"
+	"loki/internal/agent/role"
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/fault"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
 )
 
 // UseRole puts r in force, in place of another role. In a session that has messages already it is

@@ -3,7 +3,7 @@ package conversation
 import (
 	"context"
 
-	"loki/internal/session"
+	"loki/internal/conversation/session"
 )
 
 // An interactive conversation keeps the MCP servers running that what is in force asks for. The

@@ -3,20 +3,20 @@ package conversation
 import (
 	"context"
 
+	"loki/internal/agent/role"
 	"loki/internal/agent/team"
-	"loki/internal/agent/todo"
-	"loki/internal/ask"
-	"loki/internal/auth"
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/graph"
-	"loki/internal/hook"
-	"loki/internal/rag"
-	"loki/internal/role"
-	"loki/internal/run"
-	"loki/internal/session"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/ask"
+	"loki/internal/conversation/session"
+	"loki/internal/knowledge/rag"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/llm/hook"
+	"loki/internal/service/auth"
 	"loki/internal/tool"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // Service begins conversations. Its fields are what they share; they are not changed once

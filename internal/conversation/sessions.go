@@ -7,11 +7,11 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/role"
-	"loki/internal/session"
+	"loki/internal/agent/role"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
 )
 
 // UseSession goes on with the session called name, or begins it; "" and "temp" mean a

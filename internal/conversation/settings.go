@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"strings"
 
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/fault"
-	"loki/internal/session"
-	"loki/internal/yamldoc"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/fault"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
 )
 
 // values are the settings of the configuration as a conversation has them. It may set others for

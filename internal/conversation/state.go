@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"loki/internal/session"
+	"loki/internal/conversation/session"
 )
 
 // State is what is in force in a conversation: for prompts, lists of commands and completion.

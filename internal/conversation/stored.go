@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"loki/internal/fault"
-	"loki/internal/session"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
 )
 
 // Stored returns the id of the stored session of a scope that name means: its alias, the name

@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/fault"
-	"loki/internal/session"
-	"loki/internal/session/filestore"
-	"loki/internal/session/sessiontest"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/filestore"
+	"loki/internal/conversation/session/sessiontest"
 )
 
 func TestStoredSessions(t *testing.T) {

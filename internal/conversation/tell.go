@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/session"
-	"loki/internal/steps"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
 )
 
 // Tell is one line of a REPL: it asks a question and keeps it with the answer. Then a temporary

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/agent/todo"
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/role"
-	"loki/internal/run"
-	"loki/internal/session"
+	"loki/internal/agent/role"
+	"loki/internal/agent/team/todo"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // Question is what is asked in a conversation.

@@ -12,10 +12,10 @@ import (
 	"regexp"
 	"strings"
 
-	"loki/internal/atomicfile"
-	"loki/internal/catalog"
-	"loki/internal/fault"
-	"loki/internal/yamldoc"
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/fault"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/catalog"
 )
 
 // draft is the configuration to be.

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/ask"
-	"loki/internal/catalog"
-	"loki/internal/config"
-	"loki/internal/provider/local"
+	"loki/internal/base/ask"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/provider/local"
+	"loki/internal/setup/config"
 )
 
 // chooseModel finds out which models there are and which one is the default.

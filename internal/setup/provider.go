@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/ask"
-	"loki/internal/config"
-	"loki/internal/oauth"
-	"loki/internal/provider/local"
+	"loki/internal/base/ask"
+	"loki/internal/llm/provider/local"
+	"loki/internal/setup/config"
+	"loki/internal/tool/mcp/oauth"
 )
 
 // provider is what can be chosen.

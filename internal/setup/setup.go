@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/ask"
-	"loki/internal/catalog"
-	"loki/internal/fault"
-	"loki/internal/provider/local"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/provider/local"
 )
 
 // ErrDeclined means that the user wants no configuration now.

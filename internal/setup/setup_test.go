@@ -17,12 +17,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"loki/internal/ask"
-	"loki/internal/ask/asktest"
-	"loki/internal/catalog"
-	"loki/internal/catalog/models"
-	"loki/internal/config"
-	"loki/internal/provider/local"
+	"loki/internal/base/ask"
+	"loki/internal/base/ask/asktest"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/catalog/models"
+	"loki/internal/llm/provider/local"
+	"loki/internal/setup/config"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

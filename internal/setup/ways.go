@@ -3,7 +3,7 @@ package setup
 import (
 	"strings"
 
-	"loki/internal/provider/local"
+	"loki/internal/llm/provider/local"
 )
 
 // Ways puts the servers that run on this machine in front of the ways to a model that

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"slices"
 
-	"loki/internal/ask"
-	"loki/internal/fault"
-	"loki/internal/hook"
-	"loki/internal/permission"
-	"loki/internal/sandbox"
-	"loki/internal/steps"
-	"loki/internal/text"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/steps"
+	"loki/internal/base/text"
+	"loki/internal/llm/hook"
+	"loki/internal/tool/permission"
 )
 
 // Judge decides which calls may be made, and keeps what users grant. Its methods may be

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/ask"
-	"loki/internal/ask/asktest"
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/permission"
-	"loki/internal/steps"
+	"loki/internal/base/ask"
+	"loki/internal/base/ask/asktest"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
+	"loki/internal/tool/permission"
 )
 
 // eraser is a tool that the user is asked about. It counts its calls.

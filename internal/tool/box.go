@@ -10,13 +10,13 @@ import (
 	"slices"
 	"time"
 
-	"loki/internal/ask"
-	"loki/internal/awake"
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/hook"
-	"loki/internal/sandbox"
-	"loki/internal/steps"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/process/awake"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/hook"
 )
 
 // Options configure NewBox. The zero value of each field is its default.

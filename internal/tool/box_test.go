@@ -16,12 +16,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/engine"
-	"loki/internal/fault"
-	"loki/internal/steps"
-	"loki/internal/steps/stepstest"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/steps/stepstest"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
 	"loki/internal/tool"
 	"loki/internal/tool/tooltest"
 )

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"sync"
 
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/sandbox"
-	"loki/internal/value"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
 )
 
 // Confined is a tool that starts a program in a sandbox, at the level that each call asks for.

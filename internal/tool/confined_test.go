@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/ask"
-	"loki/internal/ask/asktest"
-	"loki/internal/chat"
-	"loki/internal/permission"
-	"loki/internal/sandbox"
-	"loki/internal/steps"
-	"loki/internal/steps/stepstest"
+	"loki/internal/base/ask"
+	"loki/internal/base/ask/asktest"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/steps"
+	"loki/internal/base/steps/stepstest"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
+	"loki/internal/tool/permission"
 )
 
 // confined is a tool whose program writes go.sum, at the level that it is called with.

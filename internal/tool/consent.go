@@ -3,11 +3,11 @@ package tool
 import (
 	"strings"
 
-	"loki/internal/ask"
-	"loki/internal/environ"
-	"loki/internal/permission"
-	"loki/internal/sandbox"
-	"loki/internal/text"
+	"loki/internal/base/ask"
+	"loki/internal/base/environ"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
+	"loki/internal/tool/permission"
 )
 
 // ConsentQuestion is a question whether a call may be made.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/ask"
-	"loki/internal/fault"
-	"loki/internal/steps"
-	"loki/internal/steps/stepstest"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/steps/stepstest"
 	"loki/internal/tool"
 )
 

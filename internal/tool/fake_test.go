@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"loki/internal/chat"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )
 

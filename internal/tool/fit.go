@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/schema"
-	"loki/internal/text"
-	"loki/internal/value"
+	"loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/base/value/schema"
+	"loki/internal/llm/chat"
 )
 
 // Fitter is a tool that brings the arguments of its calls into the declared types itself. For other tools the [Box] does

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/hook"
-	"loki/internal/schema"
-	"loki/internal/steps"
-	"loki/internal/value"
+	"loki/internal/base/steps"
+	"loki/internal/base/value"
+	"loki/internal/base/value/schema"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/hook"
 )
 
 // errNoHooks ends a step that only looks for the decision of hooks that there are no more.

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/steps"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 )
 
 // Bound is a tool as a program calls it that knows its name. A tool of an MCP server may be called through another function.

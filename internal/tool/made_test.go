@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/ask"
-	"loki/internal/fault"
-	"loki/internal/permission"
-	"loki/internal/steps"
-	"loki/internal/steps/stepstest"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/steps/stepstest"
 	"loki/internal/tool"
+	"loki/internal/tool/permission"
 )
 
 // makeFake makes the call of a program.

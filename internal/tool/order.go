@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"loki/internal/chat"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 )
 
 // Instead returns what the hints of the tool with the name say, see [Hints].

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"loki/internal/chat"
-	"loki/internal/sandbox"
-	"loki/internal/text"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
+	"loki/internal/llm/chat"
 )
 
 // outcome is the text of a call for the model, as it is recorded.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/fault"
+	"loki/internal/base/fault"
+	"loki/internal/llm/chat"
 )
 
 // Set is a list of tools with different names. It is immutable; the zero Set is empty.

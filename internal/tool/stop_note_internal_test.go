@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/sandbox"
+	"loki/internal/base/sandbox"
 )
 
 // TestNotices: what was only noticed is no reason to ask for a higher level, and a program cannot print what reads like it.

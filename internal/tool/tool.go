@@ -8,10 +8,10 @@ import (
 	"reflect"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/permission"
-	"loki/internal/sandbox"
-	"loki/internal/value"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
+	"loki/internal/tool/permission"
 )
 
 // DefaultTimeout is the time limit of a call without another limit.

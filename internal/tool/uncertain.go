@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"loki/internal/ask"
-	"loki/internal/fault"
-	"loki/internal/steps"
-	"loki/internal/text"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/text"
 )
 
 // Policy decides about an uncertain call: one that was begun before an interruption

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/graph"
-	"loki/internal/graph/expr"
-	"loki/internal/run"
-	"loki/internal/value"
+	"loki/internal/base/value"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/expr"
+	"loki/internal/workflow/run"
 )
 
 // bench is one case, made ready: run goes through its graph once, in r, and fails if

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/graph"
-	"loki/internal/run"
-	"loki/internal/value"
+	"loki/internal/base/value"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // flow parses a definition of script nodes, each an id and its other fields.

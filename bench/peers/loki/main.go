@@ -25,8 +25,8 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/run"
-	"loki/internal/run/sqlite"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/sqlite"
 )
 
 func main() {

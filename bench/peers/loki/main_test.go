@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/graph"
-	"loki/internal/run"
-	"loki/internal/run/memstore"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/memstore"
 )
 
 // inMemory is a side whose durable cases are recorded in memory.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/run/sqlite"
+	"loki/internal/workflow/run/sqlite"
 )
 
 // replay measures what SQLite itself takes for the rows that cases leave in Loki's store: they

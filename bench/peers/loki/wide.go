@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/graph"
-	"loki/internal/run"
-	"loki/internal/value"
+	"loki/internal/base/value"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // wide is a loop of six nodes, two of them side by side, over a state of fifteen keys

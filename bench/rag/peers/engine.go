@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"loki/internal/rag/split"
+	"loki/internal/knowledge/rag/split"
 )
 
 // engine is a program that searches documents.

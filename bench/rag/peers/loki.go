@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/event"
-	"loki/internal/input"
-	"loki/internal/provider"
-	"loki/internal/provider/builtin"
-	"loki/internal/rag"
-	"loki/internal/rag/source"
-	"loki/internal/rag/sqlite"
+	"loki/internal/knowledge/input"
+	"loki/internal/knowledge/rag"
+	"loki/internal/knowledge/rag/source"
+	"loki/internal/knowledge/rag/sqlite"
+	"loki/internal/llm/event"
+	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/builtin"
 )
 
 // lokiEngine is a knowledge base with the embedding model builtin:hash. Building it is what

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"strings"
 
-	"loki/internal/rag"
+	"loki/internal/knowledge/rag"
 )
 
 // speed compares builds and searches.

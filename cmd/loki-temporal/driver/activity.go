@@ -15,11 +15,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"loki/internal/app"
-	"loki/internal/ask"
-	"loki/internal/engine"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/run"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // Types of the errors of an activity whose task is executed again.

@@ -17,10 +17,10 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/retry"
-	"loki/internal/run"
+	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // Runs starts runs on a server, shows and answers them.

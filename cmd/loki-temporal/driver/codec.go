@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 
-	"loki/internal/fault"
+	"loki/internal/base/fault"
 )
 
 // KeyVariable names the environment variable with the key that encrypts what goes to the server.

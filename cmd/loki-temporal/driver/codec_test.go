@@ -8,7 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"loki/cmd/loki-temporal/driver"
-	"loki/internal/fault"
+	"loki/internal/base/fault"
 )
 
 const key = "0123456789abcdef0123456789abcdef"

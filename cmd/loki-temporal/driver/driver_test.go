@@ -29,10 +29,10 @@ import (
 	"loki/cmd/loki-temporal/driver"
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/ask"
-	"loki/internal/event"
-	"loki/internal/graph"
-	"loki/internal/run"
+	"loki/internal/base/ask"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // rules are those of the model: it says what it was asked.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"loki/cmd/loki-temporal/driver"
-	"loki/internal/ask"
-	"loki/internal/fault"
-	"loki/internal/run"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/workflow/run"
 )
 
 // reply answers the questions of the examples: with the first option, or with a text.

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/event"
-	"loki/internal/run"
-	"loki/internal/steps"
-	"loki/internal/text"
+	"loki/internal/base/steps"
+	"loki/internal/base/text"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // recorder is the record of one execution of a task. What it is given is in the history of the run when its methods

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"loki/internal/event"
-	"loki/internal/run"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // TestPulse has an execution confirm that the task is still its own.

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/run"
-	"loki/internal/steps"
-	"loki/internal/value"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
+	"loki/internal/workflow/run"
 )
 
 // Names by which a server knows what belongs to a run. They are the same in all versions of the program, so that runs go on

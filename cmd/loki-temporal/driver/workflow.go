@@ -10,13 +10,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/run"
-	"loki/internal/steps"
-	"loki/internal/value"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // Graph is the workflow of a run: the loop over the super-steps of its graph. It touches nothing but its arguments and what

@@ -11,9 +11,9 @@ import (
 	"regexp"
 	"time"
 
-	"loki/internal/ask"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/base/ask"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
 )
 
 // Suffix is how names of files with cases end.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
 	"loki/internal/tool/builtin/patch"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
 )
 
 // Failure is one thing that was not as expected.

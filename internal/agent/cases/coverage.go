@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"loki/internal/graph"
+	"loki/internal/workflow/graph"
 )
 
 // Coverage is what cases visited of a graph.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/graph"
+	"loki/internal/workflow/graph"
 )
 
 // TestCoverCompensations makes sure that a case in which a node is undone covers the edge to its compensation.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/ask"
-	"loki/internal/graph"
-	"loki/internal/yamldoc"
+	"loki/internal/base/ask"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/workflow/graph"
 )
 
 // Load reads the file with cases at path. Relative paths in it begin in its directory.

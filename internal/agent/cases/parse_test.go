@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"loki/internal/agent/cases"
-	"loki/internal/graph"
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/workflow/graph"
 )
 
 const full = `# a comment

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/agent/cassette"
-	"loki/internal/text"
-	"loki/internal/value"
+	"loki/internal/agent/cases/cassette"
+	"loki/internal/base/text"
+	"loki/internal/base/value"
 )
 
 // StaleCassette reports whether a case failed because it does something else than its cassette holds, or because there

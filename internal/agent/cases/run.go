@@ -16,15 +16,15 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"loki/internal/agent/cassette"
-	"loki/internal/ask"
-	"loki/internal/atomicfile"
-	"loki/internal/config"
-	"loki/internal/environ"
-	"loki/internal/graph"
-	"loki/internal/process"
-	"loki/internal/process/tempdir"
-	"loki/internal/value"
+	"loki/internal/agent/cases/cassette"
+	"loki/internal/base/ask"
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/environ"
+	"loki/internal/base/process"
+	"loki/internal/base/process/tempdir"
+	"loki/internal/base/value"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/graph"
 )
 
 // Options configure Run.

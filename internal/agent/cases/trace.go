@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/graph"
-	"loki/internal/value"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
+	"loki/internal/workflow/graph"
 )
 
 // Trace is what a case did, as its events say.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/value"
-	"loki/internal/yamldoc"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
 )
 
 // Accept returns the text of the file of a suite in which expectations are what came, as far as they are written out: route,

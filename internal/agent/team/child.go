@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/fault"
-	"loki/internal/run"
-	"loki/internal/steps"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // life is how a child lives and ends.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/text"
+	"loki/internal/base/text"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"loki/internal/ask"
+	"loki/internal/base/ask"
 )
 
 // TestACrowd has 100 children, 8 at a time, who write to each other and their parent, while the

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"loki/internal/ask"
-	"loki/internal/event"
+	"loki/internal/base/ask"
+	"loki/internal/base/value"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
-	"loki/internal/value"
 )
 
 // escalation is a question of a child that waits for the answer of a model.

@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	"loki/internal/agent/team"
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/event/eventtest"
-	"loki/internal/graph"
-	"loki/internal/run"
-	"loki/internal/steps"
-	"loki/internal/steps/stepstest"
+	"loki/internal/base/steps"
+	"loki/internal/base/steps/stepstest"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
 	"loki/internal/tool"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // agentFunc is what an agent of a test does.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 )
 
 // entry is what one call did: its result, and what it changed. The state of a team is what the

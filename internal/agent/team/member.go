@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sync"
 
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/run"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // Member is an agent in a team. The exported fields do not change once the member works.

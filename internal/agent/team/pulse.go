@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/ask"
-	"loki/internal/event"
+	"loki/internal/base/ask"
+	"loki/internal/llm/event"
 )
 
 // pulse is when a child, or a descendant of it, last did something. Every event counts.

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
+	"loki/internal/base/ask"
+	"loki/internal/llm/chat"
 )
 
 // history is a random plan of what a root and its descendants do. However their work interleaves,

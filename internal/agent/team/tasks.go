@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
 	"loki/internal/tool"
 )
 

@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/run"
-	"loki/internal/steps"
+	"loki/internal/base/ask"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 )
 
 // Options configure New. The zero value of a field that is not required is its default.

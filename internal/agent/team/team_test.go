@@ -14,17 +14,17 @@ import (
 	"time"
 
 	"loki/internal/agent/team"
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/event/eventtest"
-	"loki/internal/fault"
-	"loki/internal/graph"
-	"loki/internal/steps"
-	"loki/internal/steps/stepstest"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/steps/stepstest"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/tooltest"
+	"loki/internal/workflow/graph"
 )
 
 // echo returns its prompt.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/chat"
-	"loki/internal/event"
-	"loki/internal/fault"
+	"loki/internal/base/fault"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
-	"loki/internal/value"
 )
 
 // maxResult is how many bytes of a child's output a model gets in one result.

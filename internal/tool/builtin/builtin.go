@@ -15,9 +15,9 @@ import (
 	"runtime"
 	"time"
 
-	"loki/internal/environ"
-	"loki/internal/process"
-	"loki/internal/sandbox"
+	"loki/internal/base/environ"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 )

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/process"
-	"loki/internal/sandbox"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
 	"loki/internal/tool"
 )
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/graph"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
+	"loki/internal/workflow/graph"
 )
 
 // The user document lists every tool, and its graph can be run with them.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/environ"
-	"loki/internal/process"
+	"loki/internal/base/environ"
+	"loki/internal/base/process"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )
 

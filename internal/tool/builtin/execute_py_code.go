@@ -12,13 +12,13 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/environ"
-	"loki/internal/permission"
-	"loki/internal/process"
-	"loki/internal/sandbox"
+	"loki/internal/base/environ"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
+	"loki/internal/tool/permission"
 )
 
 // driver is the program that runs a model's code.

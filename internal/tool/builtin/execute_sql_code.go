@@ -11,12 +11,12 @@ import (
 	"regexp"
 	"strings"
 
-	"loki/internal/permission"
-	"loki/internal/process"
-	"loki/internal/process/tempdir"
+	"loki/internal/base/process"
+	"loki/internal/base/process/tempdir"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/sqlite"
 	"loki/internal/tool/builtin/sqltext"
+	"loki/internal/tool/permission"
 )
 
 func (b *base) executeSQLCode() tool.Tool {

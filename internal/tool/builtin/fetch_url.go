@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/document"
+	"loki/internal/base/document"
+	"loki/internal/base/web"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
-	"loki/internal/tool/builtin/web"
 )
 
 // Limits of a page.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/pattern"
-	"loki/internal/text"
+	"loki/internal/base/text"
+	"loki/internal/base/text/pattern"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 	"loki/internal/tool/builtin/grep"

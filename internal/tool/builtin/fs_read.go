@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 )

@@ -9,11 +9,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"loki/internal/chat"
-	"loki/internal/permission"
-	"loki/internal/sample"
-	"loki/internal/steps"
+	"loki/internal/base/sample"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
+	"loki/internal/tool/permission"
 )
 
 // TestSwappedWhileJudged has another program exchange links and directories while files are read and written by way of them. Only what

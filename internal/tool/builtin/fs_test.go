@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/environ"
-	"loki/internal/steps"
+	"loki/internal/base/environ"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/builtin/fsys"

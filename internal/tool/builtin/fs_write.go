@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 	"loki/internal/tool/builtin/patch"

@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/permission"
-	"loki/internal/steps"
+	"loki/internal/base/ask"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
+	"loki/internal/tool/permission"
 )
 
 // environ is that of the tests' commands.

@@ -13,10 +13,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/base/web"
 	"loki/internal/tool"
-	"loki/internal/tool/builtin/web"
-	"loki/internal/value"
 )
 
 // Limits of requests.

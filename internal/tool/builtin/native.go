@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/text"
+	"loki/internal/base/text"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )
 

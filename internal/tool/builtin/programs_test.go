@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/environ"
+	"loki/internal/base/environ"
 	"loki/internal/tool/builtin"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/environ"
+	"loki/internal/base/environ"
 	"loki/internal/tool/builtin"
 )
 

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strings"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
 	"loki/internal/tool"
 )
 

@@ -1,8 +1,8 @@
 package builtin
 
 import (
-	"loki/internal/permission"
 	"loki/internal/tool"
+	"loki/internal/tool/permission"
 )
 
 // standIn is a script of the user that runs instead of a built-in tool.

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
-	"loki/internal/environ"
-	"loki/internal/permission"
-	"loki/internal/steps"
+	"loki/internal/base/ask"
+	"loki/internal/base/environ"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
+	"loki/internal/tool/permission"
 )
 
 // ownScript is a script of the user with the name of a native tool.

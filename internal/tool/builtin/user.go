@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/ask"
-	"loki/internal/chat"
+	"loki/internal/base/ask"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )
 

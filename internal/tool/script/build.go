@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/argc"
-	"loki/internal/fault"
+	"loki/internal/base/fault"
+	"loki/internal/tool/script/argc"
 	"loki/internal/tool/script/signature"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/process/npmtest"
+	"loki/internal/base/process/npmtest"
 	"loki/internal/tool/script"
 )
 

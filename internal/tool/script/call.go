@@ -12,10 +12,10 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/environ"
-	"loki/internal/event"
-	"loki/internal/process"
-	"loki/internal/process/tempdir"
+	"loki/internal/base/environ"
+	"loki/internal/base/process"
+	"loki/internal/base/process/tempdir"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
 )
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/process"
-	"loki/internal/process/npmtest"
-	"loki/internal/steps"
+	"loki/internal/base/process"
+	"loki/internal/base/process/npmtest"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 )

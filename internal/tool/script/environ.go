@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/argc"
-	"loki/internal/environ"
+	"loki/internal/base/environ"
 	"loki/internal/tool"
+	"loki/internal/tool/script/argc"
 )
 
 // places are the files of one call.

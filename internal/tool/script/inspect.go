@@ -1,9 +1,9 @@
 package script
 
 import (
-	"loki/internal/chat"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
-	"loki/internal/value"
 )
 
 // Schema returns the declarations of tools as models see them: a JSON array, indented, and

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/argc"
-	"loki/internal/atomicfile"
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/sandbox"
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
+	"loki/internal/tool/script/argc"
 	"loki/internal/tool/script/signature"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"loki/assets"
-	"loki/internal/fault"
-	"loki/internal/sandbox"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 )

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/environ"
-	"loki/internal/process"
-	"loki/internal/sandbox"
+	"loki/internal/base/environ"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
 )
 
 // Options say how scripts are read and run.

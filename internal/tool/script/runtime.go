@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"strings"
 
-	"loki/internal/process"
+	"loki/internal/base/process"
 )
 
 // shebang returns the program and arguments that the first line of a script names, nil if

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/fault"
-	"loki/internal/process"
-	"loki/internal/sandbox"
+	"loki/internal/base/fault"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
 )
 
 // SharedDir is the name of a directory beside agents whose files their scripts may read.

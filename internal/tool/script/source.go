@@ -14,17 +14,17 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/argc"
-	"loki/internal/atomicfile"
-	"loki/internal/chat"
-	"loki/internal/fault"
-	"loki/internal/process"
-	"loki/internal/sandbox"
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/fault"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
-	"loki/internal/tool/bashdecl"
-	"loki/internal/tool/pydecl"
+	"loki/internal/tool/script/argc"
+	"loki/internal/tool/script/bashdecl"
+	"loki/internal/tool/script/pydecl"
 	"loki/internal/tool/script/signature"
-	"loki/internal/tool/tsdecl"
+	"loki/internal/tool/script/tsdecl"
 )
 
 // source is a version of a script. It is immutable.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/chat"
-	"loki/internal/steps"
+	"loki/internal/base/steps"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"loki/internal/chat"
+	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
 )
 
 // sniffed is how many bytes are examined to decide whether a file is text.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
 )
 
 // maxCounted bounds how many files below a directory are counted.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"loki/internal/text"
+	"loki/internal/base/text"
 )
 
 // Error reports that a hunk does not fit the file. Its text says to a model how to

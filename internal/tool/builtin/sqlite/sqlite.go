@@ -27,8 +27,8 @@ import (
 
 	driver "modernc.org/sqlite"
 
+	"loki/internal/base/value"
 	"loki/internal/tool/builtin/sqltext"
-	"loki/internal/value"
 )
 
 // Limits of a result.

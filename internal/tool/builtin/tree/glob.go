@@ -3,7 +3,7 @@ package tree
 import (
 	"strings"
 
-	"loki/internal/pattern"
+	"loki/internal/base/text/pattern"
 )
 
 // Glob is a pattern of package pattern. Without a slash it matches the last name of a path, and otherwise

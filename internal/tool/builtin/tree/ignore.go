@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"loki/internal/pattern"
-	"loki/internal/text"
+	"loki/internal/base/text"
+	"loki/internal/base/text/pattern"
 )
 
 // maxIgnoreFile bounds an ignore file, in bytes; a larger one is ignored.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"loki/internal/value"
+	"loki/internal/base/value"
 )
 
 // Bind returns the arguments of a call in the form that the function takes, in the order

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/chat"
-	"loki/internal/value"
+	"loki/internal/base/value"
+	"loki/internal/llm/chat"
 )
 
 // Instructions is the function that an agent's script may have for the program's own use.

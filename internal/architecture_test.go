@@ -1,0 +1,552 @@
+// Package internal_test guards the plan of the house: which package may import which,
+// that each says what it is, and that the pages point to what exists.
+package internal_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const root = ".."
+
+// goPackage is a package of the module, by the path of its directory.
+type goPackage struct {
+	dir     string
+	doc     bool
+	tests   bool     // it has test files only
+	imports []string // directories of this module that the code, without tests, imports
+	others  []string // packages of others that it imports
+}
+
+// packages reads the module.
+func packages(t *testing.T) map[string]*goPackage {
+	t.Helper()
+	found := make(map[string]*goPackage)
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(file))
+		if err != nil {
+			return err
+		}
+		dir = filepath.ToSlash(dir)
+		p := found[dir]
+		if p == nil {
+			p = &goPackage{dir: dir, tests: true}
+			found[dir] = p
+		}
+		p.add(f, strings.HasSuffix(file, "_test.go"))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func (p *goPackage) add(f *ast.File, test bool) {
+	if f.Doc != nil && len(strings.TrimSpace(f.Doc.Text())) > 0 {
+		p.doc = true
+	}
+	if test {
+		return
+	}
+	p.tests = false
+	for _, spec := range f.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value) // the parser has checked it
+		if dir, ok := strings.CutPrefix(name, "loki/"); !ok {
+			p.others = append(p.others, name)
+		} else if !slices.Contains(p.imports, dir) {
+			p.imports = append(p.imports, dir)
+		}
+	}
+}
+
+// below reports whether dir is one of the trees, or within one.
+func below(dir string, trees ...string) bool {
+	return slices.ContainsFunc(trees, func(tree string) bool { return dir == tree || strings.HasPrefix(dir, tree+"/") })
+}
+
+var (
+	// wings are the directories of internal. A wing imports itself and what is listed after it.
+	wings = []string{"frontend", "app", "conversation", "agent", "setup", "knowledge", "workflow", "service", "tool", "llm", "base"}
+
+	// vocabulary is what everyone shares. It knows nothing else.
+	vocabulary = []string{
+		"internal/base/value", "internal/base/fault", "internal/llm/chat", "internal/llm/event", "internal/base/steps",
+		"internal/base/text", "internal/base/atomicfile", "internal/base/environ",
+	}
+
+	// faces translate between a user and the engine.
+	faces = []string{"internal/frontend/cli", "internal/frontend/repl", "internal/frontend/server"}
+
+	// outside is what reaches beyond the process.
+	outside = []string{
+		"internal/llm/engine", "internal/llm/provider", "internal/tool", "internal/base/process", "internal/base/ask", "internal/frontend",
+		"internal/agent", "internal/setup/config", "internal/app", "internal/workflow/run",
+	}
+)
+
+// wing returns the position of a package's wing in wings: -1 for commands and benchmarks, which are above all, and
+// after all wings for the files of assets.
+func wing(dir string) int {
+	if below(dir, "assets") {
+		return len(wings)
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(dir, "internal/"), "/")
+	return slices.Index(wings, name)
+}
+
+func TestImportsPointDown(t *testing.T) {
+	all := packages(t)
+	for _, p := range all {
+		if below(p.dir, "internal/workflow/graph") && slices.Contains(p.others, "os/exec") {
+			t.Errorf("%s imports os/exec: scheduling a graph starts no processes", p.dir)
+		}
+		for _, imported := range p.imports {
+			forbid := func(rule string) { t.Errorf("%s imports %s: %s", p.dir, imported, rule) }
+			if wing(imported) < wing(p.dir) {
+				forbid("imports point down, in the order of wings")
+			}
+			if below(p.dir, vocabulary...) && !below(imported, vocabulary...) {
+				forbid("the vocabulary knows only itself")
+			}
+			if below(imported, faces...) && below(p.dir, faces...) && !sameFace(p.dir, imported) {
+				forbid("faces do not know each other")
+			}
+			if below(p.dir, "internal/workflow/graph") && below(imported, outside...) {
+				forbid("a graph is data; what nodes do is handed to it")
+			}
+			if below(p.dir, "internal/llm/provider") && below(imported, "internal/llm/engine", "internal/workflow/graph", "internal/setup/config", "internal/agent") {
+				forbid("a provider knows the wire and nothing of us")
+			}
+			if below(p.dir, "internal/llm/engine") && below(imported, "internal/workflow/graph", "internal/workflow/run", "internal/agent", "internal/setup/config", "internal/frontend/render", "internal/base/ask") {
+				forbid("the engine is below what uses it")
+			}
+			if below(p.dir, "internal/knowledge/rag") && below(imported, "internal/workflow/graph", "internal/workflow/run", "internal/agent", "internal/setup/config", "internal/frontend/render", "internal/base/ask", "internal/llm/catalog") {
+				forbid("a knowledge base knows neither agents nor the configuration")
+			}
+			if below(p.dir, "internal/knowledge/rag/vector", "internal/knowledge/rag/split") && !below(imported, vocabulary...) {
+				forbid("what knowledge bases are made of knows the vocabulary only")
+			}
+			if below(p.dir, "internal/frontend/render") && below(imported, "internal/llm/engine", "internal/llm/provider", "internal/workflow/run", "internal/setup/config") {
+				forbid("what shows things sees events only")
+			}
+		}
+	}
+	// The rules above would hold for an empty tree: these must be there.
+	for from, to := range map[string]string{
+		"cmd/loki": "internal/frontend/cli", "internal/frontend/cli": "internal/frontend/display", "internal/frontend/display": "internal/app", "internal/app": "internal/conversation", "internal/conversation": "internal/llm/engine",
+		"internal/agent/node": "internal/knowledge/rag", "internal/knowledge/rag": "internal/knowledge/rag/split", "internal/workflow/graph": "internal/base/value", "internal/llm/event": "internal/llm/chat",
+	} {
+		if p := all[from]; p == nil || !slices.Contains(p.imports, to) {
+			t.Errorf("%s does not import %s: is this test looking at the right tree?", from, to)
+		}
+	}
+}
+
+// sameFace reports whether both packages belong to the same face.
+func sameFace(a, b string) bool {
+	return slices.ContainsFunc(faces, func(face string) bool { return below(a, face) && below(b, face) })
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	all := packages(t)
+	if len(all) < 20 {
+		t.Fatalf("only %d packages found", len(all))
+	}
+	for _, p := range all {
+		if !p.doc && !p.tests {
+			t.Errorf("package %s has no doc comment", p.dir)
+		}
+	}
+}
+
+// pages returns the Markdown files of the project.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case strings.HasSuffix(file, ".md"):
+			files = append(files, file)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 5 {
+		t.Fatalf("only %d pages found", len(files))
+	}
+	return files
+}
+
+var (
+	fence   = regexp.MustCompile("(?ms)^\\s*```.*?^\\s*```[ \t]*$")
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} +(.+?)\s*$`)
+	anchor  = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// TestLinks follows the relative links of all pages, down to the heading.
+func TestLinks(t *testing.T) {
+	followed := 0
+	for _, page := range pages(t) {
+		source, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(fence.ReplaceAll(source, nil), -1) {
+			target := string(m[1])
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			followed++
+			file, section, _ := strings.Cut(target, "#")
+			dest := page
+			if file != "" {
+				dest = filepath.Join(filepath.Dir(page), filepath.FromSlash(file))
+			}
+			info, err := os.Stat(dest)
+			if err != nil {
+				t.Errorf("%s: link to %s: no such file", page, target)
+				continue
+			}
+			if section != "" && !info.IsDir() && !slices.Contains(sections(t, dest), section) {
+				t.Errorf("%s: link to %s: no such heading", page, target)
+			}
+		}
+	}
+	if followed < 10 {
+		t.Errorf("only %d links found", followed)
+	}
+}
+
+// sections returns the anchors of a page's headings, as web sites make them.
+func sections(t *testing.T, page string) []string {
+	t.Helper()
+	source, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range heading.FindAllSubmatch(fence.ReplaceAll(source, nil), -1) {
+		text := anchor.ReplaceAllString(strings.ToLower(string(m[1])), "")
+		names = append(names, strings.ReplaceAll(text, " ", "-"))
+	}
+	return names
+}
+
+var sourcePath = regexp.MustCompile("`((?:internal|cmd|assets|bench|docs|examples)/[A-Za-z0-9_./-]+)`")
+
+// TestPathsInPages looks for the files and directories that pages name in passing.
+func TestPathsInPages(t *testing.T) {
+	named := 0
+	for _, page := range pages(t) {
+		source, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range sourcePath.FindAllSubmatch(fence.ReplaceAll(source, nil), -1) {
+			named++
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(string(m[1])))); err != nil {
+				t.Errorf("%s names %s, which is not there", page, m[1])
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no page names a path")
+	}
+}
+
+// TestMakeTargets looks for the targets that pages tell people to make.
+func TestMakeTargets(t *testing.T) {
+	makefile, err := os.ReadFile(path.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)")
+	for _, page := range pages(t) {
+		source, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range command.FindAllSubmatch(source, -1) {
+			if !bytes.Contains(makefile, append([]byte("\n"), append(m[1], ':')...)) {
+				t.Errorf("%s: make %s: no such target", page, m[1])
+			}
+		}
+	}
+}
+
+// roomLines bounds the lines of code of each room: a directory of a wing with all that is in it, or the files of the wing itself.
+// Tests, packages for tests, comments and empty lines do not count. A bound only falls: lower it with each change
+// that deletes code. One that has to rise is explained by a page of docs/design.
+var roomLines = map[string]int{
+	"agent":                  1061,
+	"agent/bundle":           1651,
+	"agent/cases":            2698,
+	"agent/draft":            679,
+	"agent/macro":            221,
+	"agent/node":             2302,
+	"agent/role":             404,
+	"agent/team":             2215,
+	"agent/trust":            418,
+	"app":                    6876,
+	"base/ask":               2127,
+	"base/atomicfile":        369,
+	"base/document":          5794,
+	"base/environ":           445,
+	"base/fault":             178,
+	"base/process":           2325,
+	"base/repository":        295,
+	"base/sample":            9,
+	"base/sandbox":           5767,
+	"base/steps":             131,
+	"base/text":              1414,
+	"base/value":             4544,
+	"base/web":               300,
+	"conversation":           3768,
+	"conversation/knowledge": 1236,
+	"conversation/session":   6350,
+	"frontend/api":           1470,
+	"frontend/cli":           7716,
+	"frontend/command":       3572,
+	"frontend/display":       536,
+	"frontend/render":        7733,
+	"frontend/repl":          3641,
+	"frontend/server":        9481,
+	"knowledge/input":        1345,
+	"knowledge/rag":          7484,
+	"llm/catalog":            1241,
+	"llm/chat":               466,
+	"llm/engine":             1572,
+	"llm/event":              1376,
+	"llm/hook":               735,
+	"llm/ledger":             120,
+	"llm/logging":            1123,
+	"llm/provider":           12705,
+	"service/auth":           1491,
+	"service/postgres":       835,
+	"service/telemetry":      1610,
+	"service/webhook":        731,
+	"setup":                  784,
+	"setup/config":           2923,
+	"setup/update":           679,
+	"setup/vault":            1046,
+	"tool":                   1882,
+	"tool/builtin":           5234,
+	"tool/mcp":               5602,
+	"tool/permission":        2662,
+	"tool/script":            5256,
+	"workflow/graph":         10663,
+	"workflow/run":           12887,
+
+	"all": 170178,
+}
+
+// slack is by how many lines a bound may be higher than what it bounds.
+const slack = 150
+
+// maxFields is how many fields a struct has at most. The ones of wideStructs have more, for now.
+const maxFields = 40
+
+// wideStructs bounds the fields of structs that are wider. These bounds only fall, too.
+var wideStructs = map[string]int{"internal/app.App": 44, "internal/frontend/cli.options": 106, "internal/setup/config.Config": 74, "internal/knowledge/rag.work": 48}
+
+// maxIdioms bounds how often the phrases of idioms occur in 10,000 words.
+var maxIdioms = map[string]float64{"comments": 37, "messages": 30, "docs": 30}
+
+// idioms are phrases that have to be read twice. CONTRIBUTING.md has what to write instead.
+var idioms = regexp.MustCompile(`(?i)\b(go(es)? on|going on|went on|gone on|put aside|stands? (for|behind|in)|what came of|what becomes of|(is|are) told|those that|of those|none of them|is none of|nobody|whoever|people who|mended|made again|held back|kept apart|behind the text|once more|has to be|is to be)\b`)
+
+// goFiles calls f with the product's files of Go below internal and cmd.
+func goFiles(t *testing.T, f func(path string, src []byte)) {
+	t.Helper()
+	for _, tree := range []string{"internal", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(root, tree), func(path string, d fs.DirEntry, err error) error {
+			name := filepath.ToSlash(path)
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "testdata" || strings.HasSuffix(d.Name(), "test")):
+				return filepath.SkipDir
+			case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+				return nil
+			}
+			src, err := os.ReadFile(path)
+			if err == nil {
+				f(strings.TrimPrefix(name, root+"/"), src)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// codeLines returns how many lines have code.
+func codeLines(src []byte) int {
+	files := token.NewFileSet()
+	file := files.AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, 0)
+	lines := make(map[int]bool)
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return len(lines)
+		}
+		if tok == token.SEMICOLON && text == "\n" {
+			continue
+		}
+		for at, n := file.Line(pos), strings.Count(text, "\n"); n >= 0; n-- {
+			lines[at+n] = true
+		}
+	}
+}
+
+func TestRoomsDoNotGrow(t *testing.T) {
+	t.Parallel()
+	lines := make(map[string]int)
+	goFiles(t, func(path string, src []byte) {
+		if parts := strings.Split(strings.TrimPrefix(path, "internal/"), "/"); len(parts) > 1 && strings.HasPrefix(path, "internal/") {
+			lines[strings.Join(parts[:min(2, len(parts)-1)], "/")] += codeLines(src)
+			lines["all"] += codeLines(src)
+		}
+	})
+	within(t, "internal/%s has %d lines of code", lines, roomLines, slack)
+}
+
+func TestStructsAreNarrow(t *testing.T) {
+	t.Parallel()
+	wide := make(map[string]int)
+	goFiles(t, func(path string, src []byte) {
+		f, err := parser.ParseFile(token.NewFileSet(), path, src, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			spec, _ := n.(*ast.TypeSpec)
+			if spec == nil {
+				return true
+			}
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				fields := 0
+				for _, field := range s.Fields.List {
+					fields += max(1, len(field.Names))
+				}
+				if fields > maxFields {
+					wide[filepath.ToSlash(filepath.Dir(path))+"."+spec.Name.Name] = fields
+				}
+			}
+			return true
+		})
+	})
+	within(t, "%s has %d fields", wide, wideStructs, 0)
+}
+
+// within fails for what is above its bound, or so far below that the bound has to be lowered.
+func within(t *testing.T, what string, is, bounds map[string]int, slack int) {
+	t.Helper()
+	for name, n := range is {
+		switch bound := bounds[name]; {
+		case n > bound:
+			t.Errorf(what+", its bound is %d", name, n, bound)
+		case n < bound-slack:
+			t.Errorf(what+": lower its bound from %d", name, n, bound)
+		}
+	}
+	for name, bound := range bounds {
+		if is[name] == 0 {
+			t.Errorf("%s is gone: remove its bound of %d", name, bound)
+		}
+	}
+}
+
+func TestWordsArePlain(t *testing.T) {
+	t.Parallel()
+	words, found := make(map[string]int), make(map[string]int)
+	add := func(kind, text string) {
+		words[kind] += len(strings.Fields(text))
+		found[kind] += len(idioms.FindAllString(text, -1))
+	}
+	goFiles(t, func(path string, src []byte) {
+		f, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range f.Comments {
+			add("comments", c.Text())
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, _ := strconv.Unquote(lit.Value); strings.Contains(text, " ") {
+					add("messages", text)
+				}
+			}
+			return true
+		})
+	})
+	for _, file := range pages(t) {
+		if strings.HasSuffix(file, "CONTRIBUTING.md") { // which lists them
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add("docs", string(text))
+	}
+	for kind, bound := range maxIdioms {
+		rate := float64(found[kind]) * 10000 / float64(max(words[kind], 1))
+		t.Logf("%s: %d in %d words, %.1f in 10,000", kind, found[kind], words[kind], rate)
+		if rate > bound || rate < bound-2 {
+			t.Errorf("%s have %.1f phrases of the list in 10,000 words, the bound is %.1f: see CONTRIBUTING.md", kind, rate, bound)
+		}
+	}
+}
+
+// TestCodeLines: the guard counts what it says.
+func TestCodeLines(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]int{
+		"package x\n": 1,
+		"// doc\n\npackage x // why\n\nvar a = `one\ntwo`\n\n/* a\nb */ const c = 1\n": 4,
+	} {
+		if got := codeLines([]byte(src)); got != want {
+			t.Errorf("%q has %d lines of code, want %d", src, got, want)
+		}
+	}
+	if !slices.Equal(idioms.FindAllString("It goes on, as nobody is told.", -1), []string{"goes on", "nobody", "is told"}) {
+		t.Error("idioms are not found")
+	}
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"loki/internal/base/fault"
+	"loki/internal/frontend/api"
+)
+
+// need is what has to be there before an action.
+type need int
+
+const (
+	needNothing need = iota // not even the configuration
+	needConfig
+	needModel // the configuration, with a model unless one is named
+)
+
+// action is one thing that the command can do. Its flag asks for it, and the first of
+// [actions] whose flag is given is done.
+type action struct {
+	flag  string // "" needs no flag
+	needs need
+
+	looks   bool     // it only shows, writes nothing, and takes no text
+	ofBase  bool     // it may be about the knowledge base of --rag
+	takes   string   // the flag of another action that says something else to this one
+	alone   bool     // no other flag but --output and those of beside goes with it, and no text
+	beside  []string // flags that go with one that is alone
+	refuses []string // flags that do not go with it
+	why     string   // is added where one of them is given
+
+	// One of both does it. Work reaches models or runs agents, and is shown by a face, which
+	// reports its error in machine output too.
+	do   func(c *command, ctx context.Context) error
+	work func(c *command, ctx context.Context, face *face) error
+
+	// Remote does it at the server of --server; face is nil for what is no work. What has no such form is
+	// done here while LOKI_SERVER names a server, unless it is work or stands apart.
+	remote func(c *command, ctx context.Context, s *farServer, face *face) error
+	apart  bool // it is not done here by mistake
+}
+
+// What a run that goes on has from its beginning, what an agent says itself, and what a graph
+// does.
+var (
+	begun = []string{
+		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
+		"effort", "map", "rag", "continue",
+	}
+	ofMacro = []string{
+		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue",
+	}
+	ofPlan  = []string{"prompt", "role", "session", "empty-session", "save-session", "continue", "execute", "code", "schema", "effort", "map", "rag", "answers", "break", "step", "watch"}
+	ofAgent = []string{"prompt", "role", "execute"}
+	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort"}
+)
+
+// actions returns what the command can do. Asking the model, which is last, needs no flag.
+func actions() []action {
+	return []action{
+		{flag: "completions", do: (*command).printCompletions},
+		{flag: "shell-integration", do: (*command).printIntegration},
+		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
+		{flag: "man", do: (*command).printManual, alone: true},
+		{flag: "print-schema", do: (*command).printSchema, alone: true},
+		{flag: "healthcheck", do: (*command).healthcheck, alone: true},
+		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},
+		{flag: "api-key", needs: needConfig, do: (*command).makeKey, alone: true, beside: []string{"scopes"}},
+		{flag: "list-api-keys", needs: needConfig, looks: true, do: (*command).listKeys, alone: true},
+		{flag: "revoke-api-key", needs: needConfig, do: (*command).revokeKey, alone: true},
+		{flag: "claim-sessions", needs: needConfig, do: (*command).claimSessions, alone: true},
+		{flag: "migrate-store", needs: needConfig, do: (*command).migrateStore, alone: true, beside: []string{"dry-run"}},
+		{flag: "resume", needs: needConfig, work: (*command).resumeRun, remote: (*command).resumeRemotely, refuses: begun, why: "the run goes on as it began"},
+		{flag: "fork", needs: needConfig, work: (*command).forkRun, remote: (*command).forkRemotely, refuses: begun, why: "the run goes on as it began"},
+		{flag: "signal", needs: needConfig, do: (*command).sendSignal, remote: (*command).sendSignalAt, alone: true, beside: []string{"server", "quiet"}},
+		{flag: "map", needs: needModel, do: (*command).mapRows, apart: true, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},
+		{flag: "list-models", needs: needConfig, looks: true, do: (*command).listModels, remote: listRemotely((*farServer).chatModels, func(m api.Model) []string { return []string{m.ID} })},
+		{flag: "list-agents", needs: needConfig, looks: true, do: (*command).listAgents, remote: listRemotely((*farServer).Agents, func(a api.Agent) []string { return []string{a.Name, a.Description} })},
+		{flag: "list-rags", needs: needConfig, looks: true, do: (*command).listBases, remote: listRemotely((*farServer).RAGs, func(r api.RAG) []string { return []string{r.Name} })},
+		{flag: "list-macros", needs: needConfig, looks: true, do: (*command).listMacros},
+		{flag: "list-roles", needs: needConfig, looks: true, do: (*command).listRoles, remote: listRemotely((*farServer).Roles, func(r api.Role) []string { return []string{r.Name} })},
+		{flag: "list-sessions", needs: needConfig, looks: true, do: (*command).listSessions, remote: (*command).listSessionsAt},
+		{flag: "delete-session", needs: needConfig, do: (*command).deleteSession, apart: true},
+		{flag: "rename-session", needs: needConfig, do: (*command).renameSession, apart: true},
+		{flag: "search", needs: needConfig, do: (*command).searchRecords, apart: true},
+		{flag: "usage", needs: needConfig, looks: true, do: (*command).showUsage},
+		{flag: "call-tool", needs: needConfig, do: (*command).callTool},
+		{flag: "build-tools", needs: needConfig, do: (*command).buildTools},
+		{flag: "tool-schema", needs: needConfig, looks: true, do: (*command).toolSchema},
+		{flag: "add-secret", needs: needConfig, do: (*command).addSecret, alone: true},
+		{flag: "get-secret", needs: needConfig, do: (*command).getSecret, alone: true},
+		{flag: "update-secret", needs: needConfig, do: (*command).updateSecret, alone: true},
+		{flag: "delete-secret", needs: needConfig, do: (*command).deleteSecret, alone: true},
+		{flag: "list-secrets", needs: needConfig, looks: true, do: (*command).listSecrets, alone: true},
+		{flag: "authenticate", needs: needConfig, do: (*command).authenticate, alone: true},
+		{flag: "sync-models", needs: needConfig, do: (*command).syncModels},
+		{flag: "tail-logs", needs: needConfig, looks: true, do: (*command).tailLogs},
+		{flag: "test", needs: needConfig, do: (*command).testAgents, takes: "update", refuses: slices.Concat([]string{"model", "yes"}, begun), why: "the cases say it"},
+		{flag: "update", do: (*command).update, alone: true, beside: []string{"force", "quiet"}}, // also if the configuration is broken
+		{flag: "trust", needs: needConfig, do: (*command).trust, alone: true, beside: []string{"yes"}},
+		{flag: "list-trusted", needs: needConfig, looks: true, do: (*command).listTrusted, alone: true},
+		{flag: "untrust", needs: needConfig, do: (*command).untrust, alone: true},
+		{flag: "validate", needs: needConfig, looks: true, do: (*command).validate},
+		{flag: "graph", needs: needConfig, looks: true, do: (*command).drawGraph, remote: (*command).drawGraphAt},
+		{flag: "info", needs: needConfig, looks: true, do: (*command).info, ofBase: true},
+		{flag: "install", needs: needConfig, do: (*command).install},
+		{flag: "install-from", needs: needConfig, do: (*command).installFrom},
+		{flag: "list-bundles", needs: needConfig, looks: true, do: (*command).listBundles},
+		{flag: "update-bundle", needs: needConfig, do: (*command).updateBundle},
+		{flag: "remove-bundle", needs: needConfig, do: (*command).removeBundle},
+		{flag: "runs", needs: needConfig, looks: true, do: (*command).listRuns, remote: (*command).listRunsAt},
+		{flag: "run", needs: needConfig, looks: true, do: (*command).showRun, remote: (*command).showRunAt},
+		{flag: "diff", needs: needConfig, looks: true, do: (*command).diffStates, remote: (*command).diffStatesAt},
+		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns, apart: true},
+		{flag: "rag-query", needs: needConfig, do: (*command).queryBase, ofBase: true},
+		{flag: "rag-eval", needs: needConfig, do: (*command).evaluate, ofBase: true},
+		{flag: "plan", needs: needModel, work: (*command).plan, refuses: ofPlan, why: "the planner is an agent with instructions of its own"},
+		{flag: "macro", needs: needModel, work: (*command).runMacro, refuses: ofMacro, why: "the steps of a macro say it"},
+		{flag: "rag", needs: needModel, work: (*command).useBase, remote: (*command).answerRemotely, refuses: []string{"execute"}, why: "a command is not written from documents"},
+		{flag: "agent", needs: needModel, work: (*command).runAgent, remote: (*command).answerRemotely, refuses: ofAgent, why: "an agent has instructions of its own"},
+		{flag: "execute", needs: needModel, work: (*command).execute},
+		{needs: needModel, work: (*command).answer, remote: (*command).answerRemotely},
+	}
+}
+
+// chooseAction returns the action that the flags ask for. It is an error if they ask for two,
+// or if flags or a text are given that do not go with it. An agent or a knowledge base may be what
+// another action is about.
+func chooseAction(flags *pflag.FlagSet, text []string) (action, error) {
+	given := slices.DeleteFunc(actions(), func(a action) bool { return a.flag != "" && !flags.Changed(a.flag) })
+	first := given[0]
+	if err := first.check(flags, text); err != nil {
+		return first, err
+	}
+	second := given[min(1, len(given)-1)]
+	if first.flag != second.flag && second.flag != "" && second.flag != "agent" && second.flag != first.takes && (second.flag != "rag" || !first.ofBase) {
+		return first, fault.New(fault.Usage, "flags --%s and --%s contradict each other", first.flag, second.flag)
+	}
+	return first, nil
+}
+
+// check reports the first flag that does not go with the action, and text where there is
+// none.
+func (a action) check(flags *pflag.FlagSet, text []string) error {
+	if err := refuse(flags, a.flag, a.refuses, a.why); err != nil {
+		return err
+	}
+	others := flags.NFlag() - 1
+	for _, name := range append(a.beside, "output") {
+		if flags.Changed(name) {
+			others--
+		}
+	}
+	if a.alone && (others > 0 || len(text) > 0) {
+		return fault.New(fault.Usage, "--%s cannot be combined with other flags or a text", a.flag)
+	}
+	if a.looks && len(text) > 0 {
+		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", a.flag, strings.Join(text, " "))
+	}
+	if (a.flag == "resume" || a.flag == "fork") && len(text) > 0 {
+		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", a.flag, strings.Join(text, " ")).
+			WithHint("a run is named directly after the flag, before others: --%s ID; a question that waits is answered with --answer TEXT", a.flag)
+	}
+	return nil
+}
+
+// refuse returns an error if one of the flags called refused is given, which do not go with the
+// one called flag.
+func refuse(flags *pflag.FlagSet, flag string, refused []string, why string) error {
+	for _, name := range refused {
+		if flags.Changed(name) {
+			if why != "" {
+				why = ": " + why
+			}
+			return fault.New(fault.Usage, "flag --%s does not go with --%s%s", name, flag, why)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"loki/internal/base/fault"
+	"loki/internal/frontend/api"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+)
+
+// limit returns the budget of --budget: dollars, or tokens with the unit behind them. The zero value is none.
+func (o *options) limit() (graph.Budget, error) {
+	if o.budget == "" {
+		return graph.Budget{}, nil
+	}
+	if text, ok := strings.CutSuffix(o.budget, "tokens"); ok {
+		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && n > 0 {
+			return graph.Budget{Tokens: n}, nil
+		}
+	} else if usd, err := strconv.ParseFloat(strings.TrimPrefix(o.budget, "$"), 64); err == nil && usd > 0 && usd < 1e9 {
+		return graph.Budget{USD: usd}, nil
+	}
+	return graph.Budget{}, fault.New(fault.Usage, "flag --budget: %q is not an amount", o.budget).
+		WithHint("write dollars, such as 0.50, or tokens, such as 200000tokens")
+}
+
+// bound returns what keeps work with a knowledge base within --budget, nil without one.
+func (o *options) bound() engine.Budget {
+	limit, _ := o.limit() // it was checked
+	if b := run.NewBudget(limit, chat.Usage{}); b != nil {
+		return b.SetIn("--budget")
+	}
+	return nil
+}
+
+// asked returns --budget as requests for a run at a server have it, nil without one.
+func (o *options) asked() *api.RunBudget {
+	limit, _ := o.limit() // it was checked
+	if limit == (graph.Budget{}) {
+		return nil
+	}
+	return &api.RunBudget{USD: limit.USD, Tokens: limit.Tokens}
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"loki/internal/agent/bundle/remote"
+	"loki/internal/base/ask"
+	"loki/internal/frontend/display"
+)
+
+// bundles is what the options of bundles ask for.
+type bundles struct {
+	from, filter   string // --install-from, --filter
+	force          bool
+	list           bool
+	update, remove string // names
+}
+
+// installFrom installs the bundle of --install-from.
+func (c *command) installFrom(ctx context.Context) error {
+	var only []remote.Category
+	if c.opts.bundles.filter != "" {
+		only = []remote.Category{remote.Category(c.opts.bundles.filter)}
+	}
+	return c.reportBundle(c.installer().Install(ctx, c.opts.bundles.from, only...))
+}
+
+// updateBundle updates the bundle of --update-bundle.
+func (c *command) updateBundle(ctx context.Context) error {
+	return c.reportBundle(c.installer().Update(ctx, c.opts.bundles.update))
+}
+
+// removeBundle removes the bundle of --remove-bundle.
+func (c *command) removeBundle(ctx context.Context) error {
+	return c.reportBundle(c.installer().Remove(ctx, c.opts.bundles.remove))
+}
+
+// installer returns what installs bundles, as the options say. It asks at a terminal only.
+func (c *command) installer() *remote.Installer {
+	var asker ask.Asker = ask.Unavailable{}
+	if c.InTerminal || c.ErrTerminal {
+		asker = c.terminal()
+	}
+	out := c.Out
+	if c.opts.output != outputText { // which is for the report
+		out = c.Err
+	}
+	i := c.app.Bundles(asker, func(text string) { fmt.Fprintln(out, c.hide(text)) })
+	i.Yes, i.Force, i.DryRun = c.opts.yes, c.opts.bundles.force, c.opts.dryRun
+	i.Busy = func(label string) func() {
+		if c.ErrTerminal && !c.opts.quiet {
+			fmt.Fprintln(c.Err, label+" ...")
+		}
+		return func() {}
+	}
+	return i
+}
+
+// reportBundle shows what was done.
+func (c *command) reportBundle(r remote.Report, err error) error {
+	if err != nil && r.Items == nil {
+		return err
+	}
+	if c.opts.output != outputText {
+		return errors.Join(printJSON(c.Out, r), err)
+	}
+	_, writeErr := io.WriteString(c.Out, c.hide(r.Text()))
+	return errors.Join(writeErr, err)
+}
+
+// listBundles shows the installed bundles.
+func (c *command) listBundles(context.Context) error {
+	records, err := c.app.Bundles(ask.Unavailable{}, func(string) {}).List()
+	if c.opts.output != outputText {
+		return errors.Join(printJSON(c.Out, records), err)
+	}
+	if len(records) == 0 {
+		if err == nil {
+			fmt.Fprintln(c.Err, "no bundles are installed: loki --install-from URL installs one")
+		}
+		return err
+	}
+	rows := remote.Rows(records, func(t time.Time) string { return display.Age(time.Since(t)) })
+	_, writeErr := io.WriteString(c.Out, display.Table(rows, 1, 2))
+	return errors.Join(writeErr, err)
+}

@@ -1,0 +1,549 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"loki/internal/agent/bundle/remote"
+	"loki/internal/app"
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/frontend/command/completion"
+	"loki/internal/llm/provider"
+	"loki/internal/workflow/graph/draw"
+)
+
+// options is what the command line asks for.
+type options struct {
+	model     string
+	agent     string
+	variables [][2]string // --agent-variable NAME VALUE, in order
+	files     []string
+	prompt    string
+	role      string
+	session   string // with hasSession; "" is a temporary one
+	effort    string
+	schema    string
+	mapFile   string
+	mapOut    string
+	jobs      int
+	execute   bool
+	code      bool
+	noStream  bool
+	yes       bool
+	dryRun    bool
+
+	hasSession   bool
+	emptySession bool
+	saveSession  bool
+	goOn         bool // with the last conversation of the directory
+
+	usage  bool
+	search string
+
+	deleteSession string
+	renameSession [][2]string // OLD NEW
+
+	info     bool
+	record   string
+	replay   string // a file, or the id of a run
+	test     string
+	rewrite  bool   // --update, with --test
+	update   string // a version, or anyVersion
+	junit    string
+	validate string
+	strict   bool
+	watch    bool // with --validate
+	graph    string
+	format   string
+	depth    int
+	schemaOf string // --print-schema
+	output   string
+	quiet    bool
+	verbose  int
+
+	plan           string // the wish of --plan
+	rounds         int    // of --plan
+	save           string // name of a new agent, with --plan
+	trust, untrust string // directories
+	listTrusted    bool
+
+	listModels   bool
+	listAgents   bool
+	listRoles    bool
+	listSessions bool
+	listMacros   bool
+	macro        string // its name; the text are its arguments
+
+	syncModels bool
+
+	knowledge knowledgeOptions
+	budget    string
+	bundles   bundles
+
+	callTool   [][2]string // NAME JSON
+	toolSchema string      // path of a file
+	buildTools bool
+	argcEval   string // path of a script; the text are its arguments
+
+	install          string // one of installable
+	completions      string // a shell
+	shellIntegration string // a shell
+
+	addSecret, getSecret, updateSecret, deleteSecret string
+	listSecrets                                      bool
+	authenticate                                     string // a client, or anyClient
+
+	tailLogs  bool
+	plainLogs bool
+
+	resume  string   // an id, or resumeNewest
+	answer  []string // TEXT, or QUESTION=TEXT
+	wait    bool
+	signals [][2]string // run and NAME=JSON
+	answers string      // path of a file
+	force   bool
+	here    bool
+
+	runs  bool
+	run   string
+	state bool
+	stepN string      // a number, or oneStep; see state and steps
+	diff  [][2]string // ID@STEP ID@STEP
+	fork  string
+	set   []string
+
+	breaks  []string // NODE or NODE:after
+	watched []string // --watch: keys, or watchFiles
+
+	noCompensate bool
+
+	prune bool
+	older string
+	keep  int
+
+	mostRuns int // that --runs lists; 0 for all
+
+	server string // URL
+	serve  string // an address, or configuredAddress
+	health string // a URL, or configuredAddress
+	keys   apiKeys
+
+	migrateStore bool
+
+	man     bool
+	help    bool
+	version bool
+
+	text    []string // the free text, by words
+	flags   *pflag.FlagSet
+	action  action // what the flags ask for
+	helpErr error  // of --help
+}
+
+// Output formats.
+const (
+	outputText   = "text"
+	outputJSON   = "json"
+	outputNDJSON = "ndjson"
+	outputSARIF  = "sarif"  // with --validate
+	outputGitHub = "github" // with --validate
+)
+
+// anyClient is the value of --authenticate without a client.
+const anyClient = "(the only one)"
+
+// configuredAddress is the value of --serve and --healthcheck without an address.
+const configuredAddress = "(configured)"
+
+// anyVersion is the value of --update without a version.
+const anyVersion = "(the newest)"
+
+// watchFiles is the value of --watch without a key.
+const watchFiles = "(files)"
+
+// oneStep is the value of --step without a number.
+const oneStep = "one"
+
+// resumeNewest is the value of --resume without an id.
+const resumeNewest = "newest"
+
+const tagline = "Run prompts and reliable workflows with language models"
+
+// newCommand returns the command that fills o and then calls run.
+func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                   "loki [OPTIONS] [TEXT]...",
+		Short:                 tagline,
+		Args:                  cobra.ArbitraryArgs,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.version {
+				// Not by cobra's template: templates keep the linker from dropping
+				// methods that nothing calls, which is a third of the binary.
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "loki "+app.Version)
+				return err
+			}
+			o.text = args
+			if err := o.check(cmd.Flags()); err != nil {
+				return err
+			}
+			return run(cmd)
+		},
+	}
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SetFlagErrorFunc(flagError)
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { o.helpErr = help(cmd) })
+	cmd.Flags().SortFlags = false
+	cmd.Flags().SetInterspersed(false)
+	for _, s := range o.sections() {
+		for _, f := range s.flags() {
+			f.sets(cmd.Flags(), f)
+		}
+	}
+	return cmd
+}
+
+// flagSpec is one flag: how it is spelled, what it sets and what goes with it. It stands in one
+// section of the help. What it makes the program do, if anything, is in the table of actions.
+type flagSpec struct {
+	name, short string // short is "" for none
+	sets        setter
+	usage       string // its value is in backquotes, unless the value names its kind
+
+	bare string   // the value if the flag is given without one; "" means that it needs one
+	with []string // flags of which it needs one
+	not  []string // flags that contradict it
+}
+
+// setter declares a flag that sets a field of the options.
+type setter func(set *pflag.FlagSet, f flagSpec)
+
+// on is a flag without a value.
+func on(p *bool) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.BoolVarP(p, f.name, f.short, false, f.usage) }
+}
+
+// counter is a flag without a value that counts how often it is given.
+func counter(p *int) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.CountVarP(p, f.name, f.short, f.usage) }
+}
+
+// number is a flag with a whole number.
+func number(p *int, otherwise int) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.IntVarP(p, f.name, f.short, otherwise, f.usage) }
+}
+
+// list is a flag that may be repeated.
+func list(p *[]string) setter {
+	return func(set *pflag.FlagSet, f flagSpec) {
+		set.StringArrayVarP(p, f.name, f.short, nil, f.usage)
+		set.Lookup(f.name).NoOptDefVal = f.bare
+	}
+}
+
+// two is a flag with two values, which kind names. It may be repeated.
+func two(p *[][2]string, kind string) setter {
+	return func(set *pflag.FlagSet, f flagSpec) { set.VarP(pairs{p, kind}, f.name, f.short, f.usage) }
+}
+
+// anyText is a flag with a value that may be empty.
+func anyText(p *string, kind string) setter { return single(once{value: p, kind: kind}) }
+
+// word is a flag with a value that is not empty.
+func word(p *string, kind string) setter {
+	return single(once{value: p, kind: kind, check: notEmpty})
+}
+
+// choice is a flag with one of several values.
+func choice(p *string, kind string, values []string) setter {
+	return single(once{value: p, kind: kind, values: values})
+}
+
+// single is a flag that may be given once.
+func single(value once) setter {
+	return func(set *pflag.FlagSet, f flagSpec) {
+		set.VarP(&value, f.name, f.short, f.usage)
+		set.Lookup(f.name).NoOptDefVal = f.bare
+	}
+}
+
+// section is a group of flags that serve the same purpose.
+type section struct {
+	name   string     // by which --help shows the whole section
+	title  string     // above its flags
+	common []flagSpec // of the short help
+	more   []flagSpec // the others
+}
+
+// flags returns all flags of the section, the common ones first.
+func (s section) flags() []flagSpec { return slices.Concat(s.common, s.more) }
+
+// notBuilt are the flags that show a knowledge base as it is.
+var notBuilt = []string{"rag-query", "rag-eval", "info", "list-rags"}
+
+// sections returns the flags of the command, which set the fields of o.
+func (o *options) sections() []section {
+	return []section{
+		{
+			name: "ask", title: "Ask a model",
+			common: []flagSpec{
+				{name: "model", short: "m", sets: word(&o.model, "MODEL"), usage: "model to use, as client:model"},
+				{name: "role", short: "r", sets: word(&o.role, "ROLE"), usage: "answer in a role"},
+				{name: "file", short: "f", sets: list(&o.files), usage: "attach the file at `PATH`, or the text files of a directory; may be repeated"},
+				{name: "execute", short: "e", sets: on(&o.execute), usage: "write a command for the shell, and decide what to do with it"},
+				{name: "code", short: "c", sets: on(&o.code), usage: "write code and nothing else"},
+				{name: "schema", sets: word(&o.schema, "FILE"), usage: "answer in JSON that satisfies the JSON Schema in this file", not: []string{"code", "execute"}},
+			},
+			more: []flagSpec{
+				{name: "prompt", sets: word(&o.prompt, "TEXT"), usage: "answer under these instructions"},
+				{name: "macro", sets: word(&o.macro, "MACRO"), usage: "run a macro; the words behind the options are its arguments"},
+				{name: "effort", sets: choice(&o.effort, "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
+				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
+				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},
+				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map or --test: ask for `N` lines, or run N cases, at once", with: []string{"map", "test"}},
+				{name: "no-stream", short: "S", sets: on(&o.noStream), usage: "ask for answers in one piece"},
+				{name: "dry-run", sets: on(&o.dryRun), usage: "show what would be sent to models, and send nothing"},
+			},
+		},
+		{
+			name: "sessions", title: "Go on with a conversation",
+			common: []flagSpec{
+				{name: "session", short: "s", sets: word(&o.session, "SESSION"), usage: "go on with a session, or begin one; without a name a temporary one", bare: session.TempName},
+				{name: "continue", short: "C", sets: on(&o.goOn), usage: "go on with the last conversation of this directory; with -a, of that agent", not: []string{"session", "info"}},
+				{name: "list-sessions", sets: on(&o.listSessions), usage: "list the sessions; with -a those of an agent"},
+			},
+			more: []flagSpec{
+				{name: "search", sets: word(&o.search, "TEXT"), usage: "find words in all sessions and runs; \"a phrase\", -without"},
+				{name: "empty-session", sets: on(&o.emptySession), usage: "forget the messages of the session first"},
+				{name: "save-session", sets: on(&o.saveSession), usage: "save the session even if save_session is false"},
+				{name: "delete-session", sets: word(&o.deleteSession, "SESSION"), usage: "delete a session; with -a one of an agent, with -y without asking"},
+				{name: "rename-session", sets: two(&o.renameSession, "SESSION NAME"), usage: "give a session another name; with -a one of an agent"},
+			},
+		},
+		{
+			name: "agents", title: "Run agents, look at their runs and resume them",
+			common: []flagSpec{
+				{name: "agent", short: "a", sets: word(&o.agent, "AGENT"), usage: "run an agent: its name, or the path of its directory"},
+				{name: "list-agents", sets: on(&o.listAgents), usage: "list the agents"},
+				{name: "validate", sets: word(&o.validate, "AGENT"), usage: "check an agent and exit"},
+				{name: "plan", sets: word(&o.plan, "TEXT"), usage: "have a model write a graph agent for a wish, and decide whether to run or save it; with -a, change that agent"},
+				{name: "runs", sets: on(&o.runs), usage: "list the runs of agents; with -a of one agent"},
+				{name: "resume", sets: word(&o.resume, "ID"), usage: "go on with a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
+			},
+			more: []flagSpec{
+				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
+				{name: "plan-rounds", sets: number(&o.rounds, defaultRounds), usage: "with --plan: let the model mend its graph up to `N` times", with: []string{"plan"}},
+				{name: "save", sets: word(&o.save, "NAME"), usage: "with --plan: what the agent is to be called that is saved; with -y without asking", with: []string{"plan"}, not: []string{"agent"}},
+				{name: "trust", sets: word(&o.trust, "DIR"), usage: "look at what the agent in a directory may do, and trust it as it is now; with -y without asking"},
+				{name: "list-trusted", sets: on(&o.listTrusted), usage: "list the directories that you trust"},
+				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},
+				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors", with: []string{"validate"}},
+				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
+				{name: "replay", sets: word(&o.replay, "FILE"), usage: "answer from a cassette, or the record of a run (`ID`), without network; other requests than the recorded ones fail", not: []string{"record", "resume", "fork", "map", "dry-run"}},
+				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
+				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
+				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
+				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot, svg or text", with: []string{"graph"}},
+				{name: "depth", sets: number(&o.depth, draw.DefaultDepth), usage: "with --graph: open `N` levels of subgraphs; 0 draws each as one node", with: []string{"graph"}},
+				{name: "print-schema", sets: choice(&o.schemaOf, "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
+				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
+				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
+				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, or for what the run itself waits for, then go on", with: []string{"resume"}},
+				{name: "signal", sets: two(&o.signals, "ID NAME=JSON"), usage: "give a run a signal that one of its nodes waits for"},
+				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: go on even if the agent has changed; with --resume, even if a part of the run is not on record; with --update: even if a package manager has installed Loki", with: []string{"resume", "fork", "update"}},
+				{name: "here", sets: on(&o.here), usage: "with --resume or --fork: go on in the present directory instead of the one the run was started in", with: []string{"resume", "fork"}},
+				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},
+				{name: "limit", sets: number(&o.mostRuns, mostRuns), usage: "with --runs: list the `N` newest runs, 0 for all", with: []string{"runs"}},
+				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},
+				{name: "break", sets: list(&o.breaks), usage: "with --agent, --resume or --fork: suspend the run of a graph before this `NODE` runs, or with NODE:after once it has run; may be repeated", with: []string{"agent", "resume", "fork"}},
+				{name: "step", sets: single(once{value: &o.stepN, kind: wholeNumber, check: whole(oneStep)}), usage: "with --agent, --resume or --fork: suspend the run of a graph after one super-step, or N; with --state: after super-step N instead of the last", bare: oneStep, with: []string{"agent", "resume", "fork", "state"}},
+				{name: "no-compensate", sets: on(&o.noCompensate), usage: "with --agent, --resume or --fork: leave what the run of a graph did as it is if the run fails or is canceled, so that it can be resumed", with: []string{"agent", "resume", "fork"}},
+				{name: "diff", sets: two(&o.diff, "ID@STEP ID@STEP"), usage: "show how the states of two steps differ"},
+				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
+				{name: "set", sets: list(&o.set), usage: "with --resume or --fork: set a state key before the run goes on, `KEY=JSON`; may be repeated", with: []string{"resume", "fork"}, not: []string{"answer", "answers"}},
+				{name: "watch", sets: list(&o.watched), usage: "with --agent, --resume or --fork: show each change of a `KEY` of the state of a graph; may be repeated. Without a key: with --validate, check again whenever a file of the agent changes, with --rag, take in what changes in the documents, until Ctrl-C", bare: watchFiles, with: []string{"agent", "resume", "fork", "validate", "rag"}},
+				{name: "runs-prune", sets: on(&o.prune), usage: "forget runs that ended, as --older and --keep say; runs at work, suspended or interrupted stay"},
+				{name: "older", sets: single(once{value: &o.older, kind: "TIME", check: checkAge}), usage: "with --runs-prune: only runs older than this, such as 30d or 12h", with: []string{"runs-prune"}},
+				{name: "keep", sets: number(&o.keep, 0), usage: "with --runs-prune: keep the `N` newest runs", with: []string{"runs-prune"}},
+			},
+		},
+		{
+			name: "knowledge", title: "Answer from documents",
+			common: []flagSpec{
+				{name: "rag", sets: word(&o.knowledge.base, "RAG"), usage: "answer from a knowledge base", not: []string{"agent"}},
+				{name: "rag-add", sets: list(&o.knowledge.add), usage: "with --rag: add the documents at `PATH`, a pattern or an address, making the knowledge base if need be; may be repeated", with: []string{"rag"}, not: notBuilt},
+				{name: "list-rags", sets: on(&o.knowledge.list), usage: "list the knowledge bases"},
+			},
+			more: []flagSpec{
+				{name: "rag-remove", sets: list(&o.knowledge.remove), usage: "with --rag: remove the documents of this `SOURCE`; may be repeated", with: []string{"rag"}, not: notBuilt},
+				{name: "rag-set", sets: list(&o.knowledge.set), usage: "with --rag: change settings, `KEY=VALUE,...`; with --rag-query and --rag-eval try them only; may be repeated", with: []string{"rag", "agent"}},
+				{name: "rebuild-rag", sets: on(&o.knowledge.rebuild), usage: "with --rag or --agent: take in what has changed in the documents", with: []string{"rag", "agent"}, not: notBuilt},
+				{name: "rag-query", sets: word(&o.knowledge.query, "TEXT"), usage: "with --rag or --agent: show what would be found for a question, and why", with: []string{"rag", "agent"}},
+				{name: "rag-eval", sets: word(&o.knowledge.eval, "FILE"), usage: "with --rag or --agent: measure how well the answers to the questions in a JSON Lines file are found", with: []string{"rag", "agent"}},
+				{name: "budget", sets: word(&o.budget, "AMOUNT"), usage: "with --rag: what building, --rag-query and --rag-eval may use, in dollars, or in tokens as 200000tokens; with --resume and --fork: what the run may use", with: []string{"rag", "resume", "fork"}},
+			},
+		},
+		{
+			name: "tools", title: "Use tools",
+			common: []flagSpec{
+				{name: "yes", short: "y", sets: on(&o.yes), usage: "run tools without asking; denied calls stay denied"},
+				{name: "call-tool", sets: two(&o.callTool, "NAME JSON"), usage: "run a tool with these arguments"},
+			},
+			more: []flagSpec{
+				{name: "build-tools", sets: on(&o.buildTools), usage: "make the scripts of tools ready to be run by hand; with -a those of an agent"},
+				{name: "tool-schema", sets: word(&o.toolSchema, "FILE"), usage: "show what models see of the tools in a script"},
+				{name: "argc-eval", sets: word(&o.argcEval, "SCRIPT"), usage: "print the shell code that reads the arguments of a script"},
+			},
+		},
+		{
+			name: "output", title: "Choose the output",
+			common: []flagSpec{
+				{name: "output", sets: choice(&o.output, "FORMAT", []string{outputText, outputJSON, outputNDJSON, outputSARIF, outputGitHub}), usage: "how to print the answer: text, json (one object) or ndjson (every event); with --validate also sarif, or github for annotations"},
+				{name: "quiet", short: "q", sets: on(&o.quiet), usage: "do not show the progress of a run", not: []string{"verbose"}},
+				{name: "verbose", short: "v", sets: counter(&o.verbose), usage: "``show more; -vv shows most"},
+			},
+			more: []flagSpec{
+				{name: "tail-logs", sets: on(&o.tailLogs), usage: "follow the log file"},
+				{name: "disable-log-colors", sets: on(&o.plainLogs), usage: "with --tail-logs: without colors", with: []string{"tail-logs"}},
+			},
+		},
+		{
+			name: "server", title: "Serve programs and browsers",
+			common: []flagSpec{
+				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400", bare: configuredAddress},
+			},
+			more: []flagSpec{
+				{name: "healthcheck", sets: word(&o.health, "URL"), usage: "exit with status 0 if a server works, else 1: the one at this URL, or the configured one", bare: configuredAddress},
+				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
+				{name: "api-key", sets: word(&o.keys.subject, "SUBJECT"), usage: "make a key of the server for a person or a program, and print it"},
+				{name: "scopes", sets: word(&o.keys.scopes, "LIST"), usage: "with --api-key: what the key allows, by default read,write", with: []string{"api-key"}},
+				{name: "list-api-keys", sets: on(&o.keys.list), usage: "list the keys of the server"},
+				{name: "revoke-api-key", sets: word(&o.keys.revoke, "ID"), usage: "take a key out of the configuration"},
+				{name: "claim-sessions", sets: word(&o.keys.claim, "SUBJECT"), usage: "give the sessions and runs of the command line to a subject of the server"},
+				{name: "migrate-store", sets: on(&o.migrateStore), usage: "copy the sessions and runs in files into the database that store names; with --dry-run only count them"},
+			},
+		},
+		{
+			name: "setup", title: "Set up",
+			common: []flagSpec{
+				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
+				{name: "list-models", sets: on(&o.listModels), usage: "list the chat models"},
+				{name: "list-roles", sets: on(&o.listRoles), usage: "list the roles"},
+				{name: "add-secret", sets: word(&o.addSecret, "NAME"), usage: "put a secret into the vault"},
+				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
+			},
+			more: []flagSpec{
+				{name: "list-macros", sets: on(&o.listMacros), usage: "list the macros"},
+				{name: "usage", sets: on(&o.usage), usage: "show the tokens and costs of today and of 7 days, by model"},
+				{name: "sync-models", sets: on(&o.syncModels), usage: "fetch the list of known models from sync_models_url"},
+				{name: "authenticate", sets: word(&o.authenticate, "CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},
+				{name: "get-secret", sets: word(&o.getSecret, "SECRET"), usage: "print a secret"},
+				{name: "update-secret", sets: word(&o.updateSecret, "SECRET"), usage: "change a secret"},
+				{name: "delete-secret", sets: word(&o.deleteSecret, "SECRET"), usage: "delete a secret"},
+				{name: "list-secrets", sets: on(&o.listSecrets), usage: "list the names of the secrets"},
+				{name: "shell-integration", sets: choice(&o.shellIntegration, "SHELL", completion.Spellings()), usage: "print a script that binds Alt-e to --execute in a shell"},
+				{name: "install", sets: choice(&o.install, "CATEGORY", installable), usage: "restore the bundled files: agents, macros, functions or mcp_config"},
+				{name: "install-from", sets: word(&o.bundles.from, "URL"), usage: "install agents, roles, macros, tools and MCP servers from a Git repository, URL#REF for a branch, tag or commit; --dry-run shows what would change, --yes does not ask"},
+				{name: "filter", sets: choice(&o.bundles.filter, "CATEGORY", remote.Categories()), usage: "with --install-from: only " + strings.Join(remote.Categories(), ", "), with: []string{"install-from"}},
+				{name: "install-force", sets: on(&o.bundles.force), usage: "with --install-from or --update-bundle: the files of the bundle replace yours", with: []string{"install-from", "update-bundle"}},
+				{name: "list-bundles", sets: on(&o.bundles.list), usage: "list the installed bundles"},
+				{name: "update-bundle", sets: word(&o.bundles.update, "BUNDLE"), usage: "install what is new in a bundle; your own changes stay"},
+				{name: "remove-bundle", sets: word(&o.bundles.remove, "BUNDLE"), usage: "remove what a bundle has installed and you have not changed"},
+				{name: "update", sets: anyText(&o.update, "VERSION"), usage: "replace this program by its newest release, or by a certain one; with --test: write what came into the cases that failed, and record their cassettes anew", bare: anyVersion},
+				{name: "man", sets: on(&o.man), usage: "print the manual page"},
+				{name: "help", short: "h", sets: on(&o.help), usage: "show the common options; --help all shows every one"},
+				{name: "version", short: "V", sets: on(&o.version), usage: "show the version"},
+			},
+		},
+	}
+}
+
+// check finds combinations of flags that make no sense, and chooses the action.
+func (o *options) check(set *pflag.FlagSet) (err error) {
+	o.flags, o.output = set, cmp.Or(o.output, outputText)
+	o.hasSession = set.Changed("session")
+	for _, s := range o.sections() {
+		for _, f := range s.flags() {
+			if err := f.check(set); err != nil {
+				return err
+			}
+		}
+	}
+	if o.test != "" && set.Changed("update") {
+		o.rewrite = true
+		if o.update != anyVersion { // the word behind it is one more path
+			o.text = append([]string{o.update}, o.text...)
+		}
+	}
+	o.watch = slices.Contains(o.watched, watchFiles)
+	o.knowledge.watch = o.watch && o.knowledge.base != "" && o.validate == ""
+	if o.action, err = chooseAction(set, o.text); err != nil {
+		return err
+	}
+	if _, err := o.limit(); err != nil {
+		return err
+	}
+	if err := o.checkKnowledge(); err != nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(o.test, "--"):
+		return fault.New(fault.Usage, "flag --test: a path is expected, not %q", o.test).WithHint("write the path right behind it: loki --test PATH %s", o.test)
+	case len(o.callTool) > 1:
+		return fault.New(fault.Usage, "flag --call-tool was given before")
+	case slices.Contains(o.files, ""):
+		return fault.New(fault.Usage, "flag --file: it is empty")
+	case o.jobs < 1 || o.jobs > 1000:
+		return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
+	case o.validate == "" && (o.output == outputSARIF || o.output == outputGitHub):
+		return fault.New(fault.Usage, "flag --output: %s is for --validate", o.output)
+	case o.validate != "" && slices.ContainsFunc(o.watched, func(key string) bool { return key != watchFiles }):
+		return fault.New(fault.Usage, "flag --watch: with --validate it takes no key")
+	case o.knowledge.watch && o.action.flag == "rag" && len(o.watched) > 1, len(o.watched) > 0 && !o.watch && o.action.flag == "rag":
+		return fault.New(fault.Usage, "flag --watch: with --rag it takes no key")
+	case o.knowledge.watch && o.action.flag == "rag" && len(o.text)+len(o.files) > 0:
+		return fault.New(fault.Usage, "flag --watch: with --rag no question goes with it").WithHint("ask in another terminal")
+	case o.validate == "" && o.watch && (!o.knowledge.watch || o.action.flag != "rag"):
+		return fault.New(fault.Usage, "flag --watch needs a key of the state: --watch KEY")
+	case o.watch && o.output != outputText:
+		return fault.New(fault.Usage, "flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")
+	case o.mostRuns < 0:
+		return fault.New(fault.Usage, "flag --limit: a number of runs from 0 is expected, not %d", o.mostRuns)
+	case o.keep < 0:
+		return fault.New(fault.Usage, "flag --keep: a number of runs from 0 is expected, not %d", o.keep)
+	case o.depth < 0:
+		return fault.New(fault.Usage, "flag --depth: a number of levels from 0 is expected, not %d", o.depth)
+	case o.state && o.stepN == oneStep:
+		return fault.New(fault.Usage, "flag --step: with --state it needs the number of a super-step, from 0")
+	case !o.state && o.stepN == "0":
+		return fault.New(fault.Usage, "flag --step: a run does at least one super-step")
+	case o.prune && o.older == "" && !set.Changed("keep"):
+		return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N or both").
+			WithHint("see first what it would forget: loki --runs-prune --older 30d --dry-run")
+	}
+	return nil
+}
+
+// check reports that f is given without what it needs, or beside what contradicts it.
+func (f flagSpec) check(set *pflag.FlagSet) error {
+	if !set.Changed(f.name) {
+		return nil
+	}
+	if len(f.with) > 0 && !slices.ContainsFunc(f.with, set.Changed) {
+		return fault.New(fault.Usage, "flag --%s goes with --%s", f.name, strings.Join(f.with, " or --"))
+	}
+	if i := slices.IndexFunc(f.not, set.Changed); i >= 0 {
+		return fault.New(fault.Usage, "flags --%s and --%s contradict each other", f.name, f.not[i])
+	}
+	return nil
+}
+
+func efforts() []string { return strings.Split(provider.EffortNames(), ", ") }

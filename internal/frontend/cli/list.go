@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"loki/internal/app"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/conversation"
+	"loki/internal/conversation/session"
+	"loki/internal/frontend/display"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/logging"
+)
+
+// printLines prints a list, one item a line.
+func printLines(w io.Writer, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	shown := make([]string, len(lines))
+	for i, line := range lines {
+		shown[i] = display.Line(line)
+	}
+	_, err := fmt.Fprintln(w, strings.Join(shown, "\n"))
+	return err
+}
+
+// escape returns a JSON text in which characters that a terminal would obey are written as escapes,
+// so that programs read the same value.
+func escape(text []byte) []byte {
+	hidden := func(r rune) bool {
+		return r >= 0x7f && r <= 0x9f || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
+	}
+	if bytes.IndexFunc(text, hidden) < 0 {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if hidden(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
+
+// printTable prints a table, see [display.Table].
+func (c *command) printTable(rows [][]string, right ...int) error {
+	_, err := io.WriteString(c.Out, display.Table(rows, right...))
+	return err
+}
+
+// printJSON prints v as indented JSON.
+func printJSON(w io.Writer, v any) error {
+	doc, err := value.MarshalLines(v)
+	if err == nil {
+		_, err = w.Write(escape(doc))
+	}
+	return err
+}
+
+func (c *command) listModels(context.Context) error {
+	if c.opts.output == outputText {
+		return printLines(c.Out, c.app.Catalog.IDs(catalog.Chat))
+	}
+	models := []catalog.Info{}
+	for m := range c.app.Catalog.Models(catalog.Chat) {
+		models = append(models, m.Info())
+	}
+	return printJSON(c.Out, models)
+}
+
+// listAgents lists the agents: their names for programs, with what they are for at a terminal.
+func (c *command) listAgents(context.Context) error {
+	if c.opts.output == outputText && !c.OutTerminal {
+		names, err := c.app.Agents.Names()
+		if err != nil {
+			return err
+		}
+		return printLines(c.Out, names)
+	}
+	list, err := c.app.Agents.List()
+	if err != nil {
+		return err
+	}
+	if c.opts.output != outputText {
+		return printJSON(c.Out, list)
+	}
+	rows := make([][]string, len(list))
+	width := 0
+	for i, e := range list {
+		rows[i] = []string{e.Name, e.Description}
+		if e.Error != "" {
+			rows[i][1] = "cannot be used: " + e.Error
+		}
+		width = max(width, ansi.StringWidth(display.Line(e.Name)))
+	}
+	for _, r := range rows {
+		r[1] = text.CutColumns(display.Line(r[1]), max(helpWidth(c.Out)-width-2, 20))
+	}
+	return c.printTable(rows)
+}
+
+func (c *command) listRoles(context.Context) error {
+	names, err := c.app.Roles().Names()
+	if err != nil {
+		return err
+	}
+	return c.printNames(names)
+}
+
+func (c *command) listSessions(ctx context.Context) error {
+	if c.opts.output == outputText && !c.OutTerminal {
+		names, err := c.sessionNames(ctx)
+		if err != nil {
+			return err
+		}
+		return printLines(c.Out, names)
+	}
+	scope, err := c.sessionScope()
+	if err != nil {
+		return err
+	}
+	list, err := c.app.Conversations().Summaries(ctx, scope)
+	if err != nil {
+		return err
+	}
+	if c.opts.output != outputText {
+		return printJSON(c.Out, list)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Err, "there are no sessions yet: loki -s NAME begins one")
+		return nil
+	}
+	rows := [][]string{{"NAME", "USED", "TURNS", "BEGINS WITH"}}
+	for _, s := range list {
+		rows = append(rows, []string{s.Name, display.Age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First))})
+	}
+	return c.printTable(rows, 2)
+}
+
+// firstWords returns the beginning of s, on one line.
+func firstWords(s string) string {
+	return text.CutRunes(strings.Join(strings.Fields(text.Printable(s)), " "), 50)
+}
+
+// sessionScope returns whose sessions are meant: those of the agent of -a, or of none.
+func (c *command) sessionScope() (session.Scope, error) {
+	if c.opts.agent == "" {
+		return "", nil
+	}
+	ref, err := c.app.Agents.Find(c.opts.agent)
+	return c.app.SessionScope(ref), err
+}
+
+// sessionNames returns the names of the sessions, or the ids of those without one.
+func (c *command) sessionNames(ctx context.Context) ([]string, error) {
+	scope, err := c.sessionScope()
+	if err != nil {
+		return nil, err
+	}
+	store, err := c.app.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	list, err := store.List(ctx, scope)
+	names := make([]string, 0, len(list))
+	for _, m := range list {
+		names = append(names, cmp.Or(string(m.Alias), string(m.ID)))
+	}
+	return names, err
+}
+
+func (c *command) printNames(names []string) error {
+	if c.opts.output == outputText {
+		return printLines(c.Out, names)
+	}
+	return printJSON(c.Out, append([]string{}, names...))
+}
+
+// syncModels fetches the list of known models.
+func (c *command) syncModels(ctx context.Context) error {
+	synced, err := c.app.SyncModels(ctx)
+	c.warnProblems(synced.Warnings)
+	if err != nil {
+		return err
+	}
+	return c.say("%d models of %d providers are known now: %s", synced.Models, synced.Providers, c.app.Paths.ModelsOverrideFile)
+}
+
+// tailLogs follows the log file.
+func (c *command) tailLogs(ctx context.Context) error {
+	file := c.app.Paths.LogFile
+	err := logging.Follow(ctx, file, c.Out, logging.FollowOptions{Color: c.outColor() && !c.opts.plainLogs})
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.NotFound, "there is no log file at %s yet", file).WithHint("it is made when there is something to log; LOKI_LOG_LEVEL=debug logs more")
+	}
+	return err
+}
+
+// info prints the agent, session, role or knowledge base that is named, or else the settings and places
+// in use, one a line, in two columns.
+func (c *command) info(ctx context.Context) error {
+	switch {
+	case c.opts.agent != "":
+		return c.agentInfo(ctx)
+	case c.opts.knowledge.base != "":
+		return c.baseInfo(ctx)
+	case c.opts.hasSession:
+		return c.sessionInfo(ctx)
+	case c.opts.role != "" || c.opts.prompt != "":
+		return c.roleInfo()
+	}
+	conv := c.app.Conversations().Begin(conversation.Options{Settings: c.opts.settings(), NoStream: c.opts.noStream})
+	info := c.app.Info(conv)
+	if c.opts.output != outputText {
+		return printJSON(c.Out, info.Value())
+	}
+	_, err := io.WriteString(c.Out, display.Fit(app.InfoText(info), c.outWidth()))
+	return err
+}

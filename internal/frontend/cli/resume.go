@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
+	"loki/internal/workflow/run"
+)
+
+// resumeRun goes on with the run of --resume.
+func (c *command) resumeRun(ctx context.Context, face *face) error {
+	r := run.Resumption{}
+	var err error
+	if r.Continuation, err = c.continuation(face); err != nil {
+		return err
+	}
+	if c.opts.resume != resumeNewest {
+		r.ID = c.opts.resume
+	}
+	r.Typed = c.opts.answer
+	if c.opts.answers != "" {
+		if r.Answers, r.Lists, err = readAnswers(c.opts.answers); err != nil {
+			return err
+		}
+	}
+	if c.opts.wait {
+		r.Wait = func(what string, until time.Time) {
+			if c.opts.quiet {
+				return
+			}
+			if !until.IsZero() && !strings.Contains(what, "until") {
+				what += " until " + until.Local().Format(time.DateTime)
+			}
+			face.screen.Print("▸ " + what)
+		}
+	}
+	_, err = c.app.Runs().Resume(ctx, r)
+	return err
+}
+
+// continuation returns what the options say about going on with a run.
+func (c *command) continuation(face *face) (run.Continuation, error) {
+	limit, _ := c.opts.limit() // it was checked
+	set, err := c.stateChanges()
+	return run.Continuation{
+		Set:   set,
+		Break: c.opts.breaks, Steps: c.opts.steps(), Keep: c.opts.noCompensate,
+		Budget: limit, Force: c.opts.force, Here: c.opts.here, Model: c.opts.model, NoStream: c.opts.noStream, Yes: c.opts.yes,
+		Events: c.app.Events(face.emitter), Asker: c.asker(face, !c.InTerminal),
+	}, err
+}
+
+// readAnswers reads a mapping of question ids to answers, some of which may be lists.
+func readAnswers(path string) (answers map[string]string, lists []string, err error) {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.NotFound, err, "reading the answers")
+	}
+	doc, err := yamldoc.Parse(path, src)
+	var given map[string]ask.Given
+	if err == nil {
+		given, err = answersOf(doc)
+	}
+	if err != nil {
+		return nil, nil, fault.Wrap(fault.Config, err, "reading the answers")
+	}
+	answers, lists = ask.Texts(given)
+	return answers, lists, nil
+}
+
+// answersOf reads a mapping of names to answers.
+func answersOf(doc *yamldoc.Doc) (map[string]ask.Given, error) {
+	answers := make(map[string]ask.Given)
+	for e := range doc.Root().Map().All() {
+		if given, ok := ask.ReadAnswer(e.Node); ok {
+			answers[e.Key] = given
+		}
+	}
+	return answers, doc.Err()
+}
+
+// forkRun begins a new run from the step of --fork.
+func (c *command) forkRun(ctx context.Context, face *face) error {
+	id, step, err := parseRunStep(c.opts.fork)
+	if err != nil {
+		return err
+	}
+	f := run.Fork{Step: step}
+	if f.Continuation, err = c.continuation(face); err != nil {
+		return err
+	}
+	f.ID = id
+	_, err = c.app.Runs().Fork(ctx, f)
+	return err
+}
+
+// stateChanges returns what --set says.
+func (c *command) stateChanges() (changes []value.Member, err error) {
+	for _, s := range c.opts.set {
+		key, json, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, fault.New(fault.Usage, "--set %s: KEY=JSON is expected", s)
+		}
+		v, err := value.ParseJSON([]byte(json))
+		if err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "--set: the value of %s is not JSON: KEY=JSON is expected", key).
+				WithHint("a text needs quotes of its own: --set '%s=\"new topic\"'", key)
+		}
+		changes = append(changes, value.Member{Name: key, Value: v})
+	}
+	return changes, nil
+}
+
+// parseRunStep reads ID@STEP; without a step it is the last one committed, -1.
+func parseRunStep(text string) (id string, step int, err error) {
+	id, number, ok := strings.Cut(text, "@")
+	if !ok {
+		return id, -1, nil
+	}
+	step, err = strconv.Atoi(number)
+	if err != nil || step < 0 || id == "" {
+		return "", 0, fault.New(fault.Usage, "%q is not a step of a run: ID@STEP is expected, with a step from 0", text)
+	}
+	return id, step, nil
+}

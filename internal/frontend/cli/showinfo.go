@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"loki/internal/base/text"
+	"loki/internal/base/value"
+	"loki/internal/conversation"
+)
+
+// sessionInfo prints the session that --session names as a YAML document, or the same as
+// JSON.
+func (c *command) sessionInfo(ctx context.Context) (err error) {
+	doc, v, err := c.exported(ctx, c.app.Conversations().Begin(conversation.Options{}))
+	if err != nil {
+		return err
+	}
+	if c.opts.output == outputText {
+		if c.OutTerminal {
+			doc = text.Printable(doc)
+		}
+		_, err := io.WriteString(c.Out, doc)
+		return err
+	}
+	return printJSON(c.Out, v)
+}
+
+// exported returns the session that --session names as a YAML document, and its value.
+func (c *command) exported(ctx context.Context, conv *conversation.Conversation) (doc string, v value.Value, err error) {
+	if err := conv.UseSession(ctx, c.opts.session); err != nil {
+		return "", v, err
+	}
+	return conv.Export()
+}
+
+// roleInfo prints the role that the options name as the text of its file.
+func (c *command) roleInfo() error {
+	r, err := c.role()
+	if err != nil {
+		return err
+	}
+	if c.opts.output == outputText {
+		file := r.Export()
+		if c.OutTerminal {
+			file = text.Printable(file)
+		}
+		_, err := io.WriteString(c.Out, file)
+		return err
+	}
+	return printJSON(c.Out, map[string]any{"name": r.Name, "file": value.OrNull(r.File), "text": r.Export()})
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"loki/internal/agent"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/text"
+	"loki/internal/knowledge/input"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/tool/script/argc"
+)
+
+// callTool runs the tool of --call-tool and prints what a model would get.
+func (c *command) callTool(ctx context.Context) error {
+	name, arguments := c.opts.callTool[0][0], c.opts.callTool[0][1]
+	if arguments == dash {
+		var err error
+		if arguments, err = input.ReadStdin(c.In); err != nil {
+			return err
+		}
+	}
+	face := c.newFace(ctx)
+	ctx = event.NewContext(ctx, c.app.Events(face.emitter))
+	box, name, done, err := c.app.Toolbox(ctx, name, c.asker(face, false), c.opts.yes)
+	defer done()
+	if err != nil {
+		return face.close(err)
+	}
+	const id = "call_1"
+	result, failed, err := box.Call(ctx, chat.ToolCall{ID: id, Name: name, Arguments: arguments}, steps.Steps{})
+	if err = face.close(err); err != nil {
+		return err
+	}
+	if result != "" {
+		if result = c.hide(result); json.Valid([]byte(result)) {
+			result = string(escape([]byte(result)))
+		} else {
+			result = text.Printable(result)
+		}
+		fmt.Fprintln(c.Out, result)
+	}
+	if why, ok := box.Declined(id); ok {
+		return fault.New(why, "tool %s was not run", name)
+	}
+	if failed {
+		return fault.New(fault.Tool, "tool %s failed", name)
+	}
+	return nil
+}
+
+// buildTools makes the scripts of tools ready to be run by hand.
+func (c *command) buildTools(ctx context.Context) error {
+	var ref *agent.Ref
+	if c.opts.agent != "" {
+		found, err := c.app.Agents.Find(c.opts.agent)
+		if err != nil {
+			return err
+		}
+		ref = &found
+	}
+	written, err := c.app.BuildTools(ctx, ref)
+	return errors.Join(err, printLines(c.Out, written))
+}
+
+// toolSchema shows the declarations of the tools in a script.
+func (c *command) toolSchema(ctx context.Context) error {
+	schema, err := c.app.ToolSchema(ctx, c.opts.toolSchema)
+	if err != nil {
+		return err
+	}
+	_, err = c.Out.Write(escape(schema))
+	return err
+}
+
+// argcEval prints the shell code that a script of its own kind evaluates to read its
+// arguments. An error becomes code too, or the script would go on without them.
+func (c *command) argcEval(context.Context) error {
+	file := c.opts.argcEval
+	width, _ := strconv.Atoi(c.getenv("TERM_WIDTH"))
+	src, err := os.ReadFile(file)
+	code := ""
+	if err == nil {
+		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+		code, err = argc.Eval(src, c.opts.text, argc.Options{Name: name, Width: width})
+	}
+	if err != nil {
+		code = argc.Fail(fmt.Errorf("%s: %w", file, err))
+	}
+	_, err = fmt.Fprintln(c.Out, code)
+	return err
+}

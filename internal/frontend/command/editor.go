@@ -1,0 +1,74 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"loki/internal/app"
+	"loki/internal/base/fault"
+	"loki/internal/base/process"
+	"loki/internal/base/text"
+)
+
+// editorWords returns the words of the command that opens the user's editor.
+func editorWords(a *app.App) ([]string, error) {
+	otherwise := "nano"
+	if runtime.GOOS == "windows" {
+		otherwise = "notepad"
+	}
+	set := ""
+	if e := a.Config.Editor; e != nil {
+		set = *e
+	}
+	written := cmp.Or(set, a.Env.Get("VISUAL"), a.Env.Get("EDITOR"), otherwise)
+	words, _ := Words(written, runtime.GOOS == "windows")
+	if len(words) == 0 {
+		words = []string{otherwise}
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return nil, fault.Wrap(fault.Config, err, "the editor %s", words[0]).
+			WithHint("name an installed one: editor: NAME in %s, or the variable EDITOR", a.Config.File)
+	}
+	return words, nil
+}
+
+// Edit opens a file in the user's editor at a terminal, which nothing else may use meanwhile, and waits until it is closed. The
+// editor's exit status does not count.
+func Edit(ctx context.Context, a *app.App, file string, t Terminal) error {
+	words, err := editorWords(a)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = t.In, t.Out, t.Out, t.Environ
+	if err := process.RunAtTerminal(cmd); cmd.ProcessState == nil {
+		return fault.Wrap(fault.Tool, err, "the editor %s", words[0])
+	}
+	return ctx.Err()
+}
+
+// EditText is [Edit] for a text. It returns what came of it, without the line ends behind it.
+func EditText(ctx context.Context, a *app.App, before string, t Terminal) (string, error) {
+	f, err := os.CreateTemp("", fmt.Sprintf("loki-%d-*.md", os.Getpid()))
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(before)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = Edit(ctx, a, f.Name(), t)
+	}
+	if err != nil {
+		return "", err
+	}
+	edited, err := os.ReadFile(f.Name())
+	return strings.TrimRight(string(text.Unmarked(edited)), "\r\n"), err
+}

@@ -1,0 +1,94 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"loki/internal/agent/macro"
+	"loki/internal/base/fault"
+)
+
+func macroCommands() []Command {
+	return []Command{
+		{
+			Name: ".macro", Args: "NAME [ARGUMENT...]", Help: "Run a macro, or make a new one", Group: Macros, Offered: always,
+			do: (*Console).macro, complete: completeMacro(),
+		},
+	}
+}
+
+// maxMacros is how many macros may be at work that one another calls.
+const maxMacros = 10
+
+// macro runs a macro. A name without arguments that no macro has is that of one to be made.
+func (c *Console) macro(ctx context.Context, args string) error {
+	name, rest := cutWord(args)
+	_, _, err := c.App.Macros().Load(name)
+	if fault.CodeOf(err) == fault.NotFound && rest == "" && !c.InMacro && c.Interactive && c.Edit != nil && macro.Valid(name) {
+		return c.makeMacro(ctx, name)
+	}
+	list, text := words(rest)
+	if text != "" {
+		list = append(list, text)
+	}
+	return c.RunMacro(ctx, name, list)
+}
+
+// makeMacro has the user write a macro, if they want to.
+func (c *Console) makeMacro(ctx context.Context, name string) error {
+	create, err := c.confirm(ctx, "There is no macro "+name+". Make it?", true)
+	if err != nil || !create {
+		return err
+	}
+	file := c.App.Paths.MacroFile(name)
+	if err := c.openNew(ctx, file, ""); err != nil {
+		return err
+	}
+	m, warnings, err := c.App.Macros().Load(name)
+	for _, w := range warnings {
+		c.Out.Warn(w.Text())
+	}
+	if err != nil {
+		return err
+	}
+	c.Out.Print("✓ Made the macro " + name + ": .macro " + m.Usage())
+	return nil
+}
+
+// RunMacro runs the macro called name in a conversation of its own, which begins with the settings in force in this one
+// and leaves nothing behind. Each step is shown and executed like a submission. The first one that fails ends the macro with
+// an error that names it.
+func (c *Console) RunMacro(ctx context.Context, name string, args []string) (err error) {
+	m, warnings, err := c.App.Macros().Load(name)
+	for _, w := range warnings {
+		c.Out.Warn(w.Text())
+	}
+	if err != nil {
+		return err
+	}
+	steps, err := m.Fill(args)
+	if err != nil {
+		return err
+	}
+	if len(c.macros) == maxMacros {
+		return fault.New(fault.Usage, "macro %s is not run: %d macros deep is too deep", name, maxMacros).
+			WithHint("they call each other: %s", strings.Join(append(slices.Clone(c.macros), name), ", "))
+	}
+	o := c.Options
+	o.Conversation, o.InMacro, o.Edit = c.conv.Isolated(), true, nil
+	inner := New(o)
+	inner.macros = append(slices.Clone(c.macros), name)
+	defer func() { err = errors.Join(err, inner.Close(context.WithoutCancel(ctx))) }()
+	if err := inner.conv.Prepare(ctx); err != nil {
+		return err
+	}
+	for i, step := range steps {
+		c.Out.Note(">> " + strings.ReplaceAll(strings.TrimRight(step.Text, "\n"), "\n", "\n.. "))
+		if err := inner.Do(ctx, step.Text); err != nil && !errors.Is(err, ErrExit) { // the macro goes on after .exit
+			return fault.Wrap(fault.CodeOf(err), err, "macro %s, step %d of %d (%s)", name, i+1, len(steps), m.Place(step))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+)
+
+func sessionCommands() []Command {
+	return []Command{
+		{Name: ".session", Args: "[NAME]", Help: "Enter or begin a session; no NAME: temporary", Group: Sessions, Offered: noSession, do: (*Console).session, complete: completeSession()},
+		{Name: ".empty session", Help: "Drop the messages of the session", Group: Sessions, Offered: begun, do: (*Console).emptySession},
+		{Name: ".compress session", Help: "Replace older messages of the session by a recap", Group: Sessions, Offered: begun, do: (*Console).compressSession},
+		{Name: ".info session", Help: "Show the session", Group: Sessions, Offered: inSession, do: (*Console).infoSession},
+		{Name: ".edit session", Help: "Edit the settings of the session", Group: Sessions, Offered: inSession, do: (*Console).editSession},
+		{Name: ".save session", Args: "[NAME]", Help: "Write the session to its files", Group: Sessions, Offered: inSession, do: (*Console).saveSession},
+		{Name: ".fork", Args: "[NAME]", Help: "Go on in a copy of the session", Group: Sessions, Offered: begun, do: (*Console).fork},
+		{Name: ".exit session", Help: "Leave the session", Group: Sessions, Offered: inSession, do: (*Console).exitSession},
+	}
+}
+
+// session is for .session.
+func (c *Console) session(ctx context.Context, name string) error {
+	if err := c.conv.UseSession(ctx, name); err != nil {
+		return err
+	}
+	if !c.Interactive || !c.conv.CanCarry() {
+		return nil
+	}
+	carry, err := c.confirm(ctx, "Begin the session with the last question and its answer?", false)
+	if err != nil || !carry {
+		return unasked(ctx, err)
+	}
+	return c.conv.Carry(ctx)
+}
+
+// emptySession is for .empty session.
+func (c *Console) emptySession(ctx context.Context, _ string) error {
+	if err := c.conv.EmptySession(ctx); err != nil {
+		return err
+	}
+	c.Out.Print("✓ The session has no messages any more")
+	return nil
+}
+
+// compressSession is for .compress session.
+func (c *Console) compressSession(ctx context.Context, _ string) error {
+	done := c.Busy("Compressing the session")
+	compressed, err := c.conv.Compress(ctx)
+	done()
+	if err == nil {
+		c.Out.Print(fmt.Sprintf("✓ Session compressed: %s became a recap, %d tokens are now %d", text.Count(compressed.Messages, "message"), compressed.Before, compressed.After))
+	}
+	return err
+}
+
+// infoSession is for .info session.
+func (c *Console) infoSession(context.Context, string) error {
+	info, err := c.conv.SessionInfo()
+	if err == nil {
+		c.Out.Print(trimEnd(info))
+	}
+	return err
+}
+
+// editSession is for .edit session.
+func (c *Console) editSession(ctx context.Context, _ string) error {
+	if c.conv.Session() == nil {
+		return errNoSession()
+	}
+	if c.InMacro || c.Edit == nil {
+		return c.open(ctx, "")
+	}
+	if _, err := c.conv.SaveSession(ctx, ""); err != nil {
+		return err
+	}
+	if err := c.open(ctx, c.conv.SessionFile()); err != nil {
+		return err
+	}
+	return c.conv.ReloadSession(ctx)
+}
+
+func errNoSession() error {
+	return fault.New(fault.Usage, "there is no session").WithHint("begin one: .session NAME")
+}
+
+// saveSession is for .save session.
+func (c *Console) saveSession(ctx context.Context, name string) error {
+	name, err := c.conv.SaveSession(ctx, name)
+	if err == nil {
+		c.Out.Print("✓ Session saved as " + name)
+	}
+	return err
+}
+
+// fork is for .fork.
+func (c *Console) fork(ctx context.Context, name string) error {
+	if err := c.conv.Fork(ctx, name); err != nil {
+		return err
+	}
+	c.Out.Print("✓ Going on in session " + c.conv.Session().Name())
+	return nil
+}
+
+// exitSession is for .exit session.
+func (c *Console) exitSession(ctx context.Context, _ string) error { return c.conv.ExitSession(ctx) }

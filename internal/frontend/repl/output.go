@@ -1,0 +1,67 @@
+package repl
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"loki/internal/app"
+	"loki/internal/base/text"
+	"loki/internal/frontend/display"
+	"loki/internal/frontend/render"
+)
+
+// printer is where the console prints.
+type printer struct{ r *repl }
+
+// Print implements [command.Output].
+func (p printer) Print(result string) { p.r.print(text.Printable(p.r.app.Hide(result)) + "\n") }
+
+// Colored implements [command.Output].
+func (p printer) Colored(result string) {
+	p.r.print(text.PrintableColored(p.r.app.Hide(result)) + "\n")
+}
+
+// Markdown implements [command.Output].
+func (p printer) Markdown(text string) { p.r.printMarkdown(p.r.app.Hide(text)) }
+
+// Reveal implements [command.Output].
+func (p printer) Reveal(text string) { p.r.print(text + "\n") }
+
+// Note implements [command.Output].
+func (p printer) Note(text string) {
+	text = p.r.app.Hide(text)
+	for line := range strings.Lines(text) {
+		p.r.screen.Print(p.r.dim(strings.TrimSuffix(line, "\n")))
+	}
+}
+
+// Warn implements [command.Output].
+func (p printer) Warn(text string) { p.r.screen.Warn(p.r.app.Hide(text)) }
+
+// print writes text to standard output, which may be the terminal of the screen.
+func (r *repl) print(text string) {
+	r.screen.Pause()
+	defer r.screen.Resume()
+	_, _ = io.WriteString(r.out, text) // a terminal that is gone ends the next Read
+}
+
+// printMarkdown prints text as answers are printed.
+func (r *repl) printMarkdown(source string) {
+	if r.markdown == nil {
+		r.print(text.Printable(strings.TrimRight(source, "\n")) + "\n")
+		return
+	}
+	r.print(render.Markdown(source, *r.markdown))
+}
+
+// banner welcomes the user, unless an agent or a knowledge base is in force.
+func (r *repl) banner() {
+	if st := r.conv.State(); st.Agent != "" || st.Knowledge != "" {
+		return
+	}
+	r.print(fmt.Sprintf("Welcome to loki %s\nType .help for the commands.\n", app.Version)) // servers may just have started, with a spinner
+}
+
+// copyText puts text on the clipboard.
+func (r *repl) copyText(text string) error { return display.Copy(text, r.out) }

@@ -1,0 +1,236 @@
+package input
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"loki/internal/base/document"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/base/text/pattern"
+)
+
+// files adds the files that a path or pattern means. Of a directory or pattern that is
+// the text files, pictures and documents with a loader below it, ascending by path and
+// without hidden directories that the pattern does not name; other files are passed over. A file that is named must be
+// usable.
+func (l *Loader) files(ctx context.Context, c *collector, source string) error {
+	path, err := l.abs(source)
+	if err != nil {
+		return err
+	}
+	p, err := ParsePattern(path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(p.Base)
+	switch {
+	case err != nil:
+		return fault.New(fault.NotFound, "no file or directory at %s", l.shown(p.Base)).
+			WithHint("%s", patternHint(source))
+	case !info.IsDir() && !p.Plain():
+		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, l.shown(p.Base))
+	case !info.IsDir():
+		_, err := l.file(ctx, c, l.shown(p.Base), true)
+		return err
+	}
+	var files []string
+	err = filepath.WalkDir(p.Base, func(path string, d fs.DirEntry, err error) error {
+		rel := p.rel(path)
+		switch {
+		case errors.Is(err, fs.ErrPermission) && path != p.Base:
+			return ctx.Err() // it is skipped, with what is below
+		case err != nil:
+			return err
+		case d.IsDir() && path != p.Base && (strings.HasPrefix(d.Name(), ".") && !p.names(d.Name()) || !p.Reaches(rel)):
+			return filepath.SkipDir
+		case d.Type().IsRegular() && p.Matches(rel):
+			files = append(files, path)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return fault.Wrap(fault.Usage, err, "%s", source)
+	}
+	slices.Sort(files)
+	found := false
+	var denied error
+	for _, f := range files {
+		if err := l.denied(f); err != nil {
+			denied, c.Withheld = cmp.Or(denied, err), append(c.Withheld, l.shown(f))
+			continue
+		}
+		used, err := l.file(ctx, c, l.shown(f), false)
+		if err != nil {
+			return err
+		}
+		found = found || used
+		if !used {
+			c.PassedOver = append(c.PassedOver, l.shown(f))
+		}
+	}
+	if !found && denied != nil {
+		return fault.New(fault.Usage, "no file at %s can be attached: %v", source, denied).WithHint("%s", fault.HintOf(denied))
+	}
+	if !found {
+		err := fault.New(fault.NotFound, "%s holds no text files or pictures to attach", source)
+		if !p.Plain() {
+			err = err.WithHint("%s", patternHint(source))
+		}
+		return err
+	}
+	return nil
+}
+
+func patternHint(source string) string {
+	if pattern.Special(source) {
+		return "in patterns, * stops at a slash: dir/* are the files in dir, dir/** those in the directories below it too"
+	}
+	return "check the path; a name with a colon may be meant for a document loader that is not configured"
+}
+
+// shown is the path by which a file is read and shown: relative where the source was.
+func (l *Loader) shown(path string) string {
+	if l.Dir == "" {
+		return path
+	}
+	if rel, err := filepath.Rel(l.Dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// file adds a file. used is false if it was passed over.
+func (l *Loader) file(ctx context.Context, c *collector, name string, named bool) (used bool, err error) {
+	if !c.first(File, name) {
+		return true, nil
+	}
+	path := name
+	if l.Dir != "" && !filepath.IsAbs(name) {
+		path = filepath.Join(l.Dir, name)
+	}
+	if err := l.denied(path); err != nil {
+		return false, err
+	}
+	ext := extensionOf(name)
+	if l.HasLoader(ext) {
+		text, err := l.RunLoader(ctx, ext, path)
+		if err != nil {
+			return false, err
+		}
+		return true, c.add(Document{Kind: File, Name: name, Text: text})
+	}
+	data, err := readLimited(ctx, path, document.MaxSize)
+	var is Content
+	if err == nil {
+		is, err = l.ContentOf(name, ext, data)
+	}
+	if err == nil && is.Kind == "" && len(data) > MaxFileSize {
+		err = &tooLargeError{path, MaxFileSize}
+	}
+	var converted string
+	if err == nil && is.Kind != "" {
+		var content document.Content
+		content, err = l.ConvertData(ctx, is.Kind, data)
+		converted = content.Text
+		c.unread(name, content.Unread)
+		if err != nil && !l.HasLoader(is.Kind) {
+			err = fault.Wrap(fault.Usage, err, "%s", path)
+		}
+	}
+	switch {
+	case err != nil && !named && ctx.Err() == nil && (isTooLarge(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, errUnusable) || is.Kind != "" && !l.HasLoader(is.Kind)):
+		return false, nil
+	case err != nil:
+		return false, err
+	case is.Image != "":
+		return true, c.addImage(Image{Name: name, URL: dataURL(is.Image, data)})
+	case is.Kind == "":
+		var ok bool
+		if converted, ok = document.Decode(data, ""); !ok && !named {
+			return false, nil
+		} else if !ok {
+			return false, NotText(name, data, ext)
+		}
+	}
+	return true, c.add(Document{Kind: File, Name: name, Text: converted})
+}
+
+// denied returns an error for a file that must not be read.
+func (l *Loader) denied(path string) error {
+	if l.Denied == nil {
+		return nil
+	}
+	return l.Denied(path)
+}
+
+func dataURL(mime string, data []byte) string {
+	return "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)
+}
+
+type tooLargeError struct {
+	name  string
+	limit int64 // bytes
+}
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("%s is larger than %d MiB", e.name, e.limit>>20)
+}
+
+func (e *tooLargeError) FaultCode() fault.Code { return fault.Usage }
+
+func isTooLarge(err error) bool {
+	_, ok := err.(*tooLargeError)
+	return ok
+}
+
+// readLimited reads a regular file of at most limit bytes. Reading other things might never end, so they
+// are errors, except for a pipe that is open already, such as that of <(command) in a shell.
+func readLimited(ctx context.Context, path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	flags := os.O_RDONLY
+	switch {
+	case info.Mode().IsRegular():
+	case info.Mode().Type() == fs.ModeNamedPipe && inherited(path):
+		flags |= syscall.O_NONBLOCK // so that the deadline counts
+	default:
+		return nil, fault.New(fault.Usage, "%s is %s, not a file", path, text.FileKind(info.Mode()))
+	}
+	f, err := os.OpenFile(path, flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	// A file has no deadlines, and ends.
+	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, &tooLargeError{path, limit}
+	}
+	return data, nil
+}
+
+// inherited reports whether path names an open file of the process.
+func inherited(path string) bool {
+	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
+}

@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"loki/internal/base/fault/retry"
+)
+
+// maxRetryAfter bounds what a server may ask for.
+const maxRetryAfter = 24 * time.Hour
+
+// retryAfter returns how long a server asks to wait: by retry-after-ms, by
+// Retry-After in seconds or as a date, by the reset of a used-up limit, or in the
+// words of its message; 0 if it does not say. h may be nil.
+func retryAfter(h http.Header, msg string) time.Duration {
+	d := cmp.Or(
+		milliseconds(h.Get("Retry-After-Ms")),
+		retry.After(h),
+		limitReset(h),
+		waitInWords(msg),
+	)
+	return min(d, maxRetryAfter)
+}
+
+func milliseconds(s string) time.Duration {
+	return duration(s, time.Millisecond)
+}
+
+// duration returns s, a number of units, as a duration; 0 if it is not a number above 0.
+func duration(s string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil || math.IsNaN(n) || n <= 0 {
+		return 0
+	}
+	return time.Duration(min(n*float64(unit), float64(maxRetryAfter)))
+}
+
+// limitReset returns when the limit that is used up starts anew, the longest time
+// if there are several.
+func limitReset(h http.Header) time.Duration {
+	var longest time.Duration
+	for _, of := range []string{"", "-Requests", "-Tokens"} {
+		if h.Get("X-Ratelimit-Remaining"+of) == "0" {
+			longest = max(longest, resetTime(h.Get("X-Ratelimit-Reset"+of), h.Get("Date")))
+		}
+	}
+	return longest
+}
+
+// resetTime reads a duration such as 6m0s or 120ms, seconds, or a Unix time in
+// seconds or milliseconds.
+func resetTime(s, date string) time.Duration {
+	if d, err := time.ParseDuration(s); err == nil {
+		return max(0, d)
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n <= 0 {
+		return 0
+	}
+	var at time.Time
+	switch {
+	case n > 1e12:
+		at = time.UnixMilli(n)
+	case n > 1e9:
+		at = time.Unix(n, 0)
+	default:
+		return duration(s, time.Second)
+	}
+	now, err := http.ParseTime(date)
+	if err != nil {
+		now = time.Now()
+	}
+	return max(0, at.Sub(now))
+}
+
+// retryInfo returns the delay of the google.rpc.RetryInfo in an error document, which
+// some methods put into an array; 0 if there is none.
+func retryInfo(doc []byte) time.Duration {
+	var reply struct {
+		Error struct {
+			Details []struct {
+				RetryDelay string `json:"retryDelay"`
+			}
+		}
+	}
+	if json.Unmarshal(firstItem(doc), &reply) != nil {
+		return 0
+	}
+	for _, detail := range reply.Error.Details {
+		if d, err := time.ParseDuration(detail.RetryDelay); err == nil && d > 0 {
+			return min(d, maxRetryAfter)
+		}
+	}
+	return 0
+}
+
+// waitInWords reads "try again in 1.2s" and "retry in 34.07s".
+func waitInWords(msg string) time.Duration {
+	for _, lead := range []string{"try again in ", "retry in "} {
+		_, rest, ok := strings.Cut(strings.ToLower(msg), lead)
+		if !ok {
+			continue
+		}
+		word, _, _ := strings.Cut(rest, " ")
+		if d, err := time.ParseDuration(strings.TrimRight(word, ".,;:!)")); err == nil {
+			return max(0, d)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,188 @@
+package config
+
+import (
+	"time"
+
+	"loki/internal/base/sandbox"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/hook"
+	"loki/internal/tool/mcp"
+	"loki/internal/tool/permission"
+	"loki/internal/workflow/graph"
+)
+
+// Config is what config.yaml and the environment say. It is not changed after
+// [Load]. Optional settings are nil when they are unset; the package that uses one
+// then has a default of its own.
+type Config struct {
+	File   string // where the configuration is, or would be
+	Exists bool   // File was there and was read
+	Blank  bool   // File is missing, or has nothing but white space and comments
+
+	Model         string // id of the default chat model, empty for the first there is
+	chat.Sampling        // where nothing else sets it
+	DryRun        bool   // show what would be sent instead of sending it
+	Stream        bool   // show replies while they arrive
+	Save          bool   // write turns outside sessions to the message journal
+
+	Keybindings Keybindings
+	Editor      *string
+	Wrap        Wrap
+	WrapCode    bool
+	Highlight   bool
+	Theme       *string // "light", or anything else for dark
+	LeftPrompt  *string
+	RightPrompt *string
+	REPLHistory bool // submissions are kept in a file
+	Notify      bool // the terminal notifies of answers that took long
+	NotifyAfter int  // seconds; from 0
+
+	// Where the password of the vault is. The first of these that has one counts; after
+	// them comes [Paths.VaultPasswordFile].
+	VaultPasswordFile    *string
+	VaultPasswordCommand *string // a program and its arguments, which prints it
+	VaultKeychain        bool    // the system's own store of passwords
+
+	FunctionCallingSupport bool
+	MappingTools           Mapping // alias to a comma list of tool names
+	EnabledTools           *string // comma list of tools and aliases, or "all"
+	VisibleTools           []string
+	TrustedDirs            Dirs // agents in them are the user's own
+	Permission             permission.Rules
+	Sandbox                sandbox.Settings
+	ToolTimeout            time.Duration // of one call; 0 leaves it to the tools
+	ToolMaxOutput          int           // bytes of a call that a model gets; 0 leaves it to the tools
+	MCPServerSupport       bool
+	MCPPool                mcp.PoolConfig
+	MappingMCPServers      Mapping // alias to a comma list of server names
+	EnabledMCPServers      *string // comma list of servers and aliases, or "all"
+
+	AutoContinue           bool
+	MaxAutoContinues       int // for each turn of the user
+	InjectTodoInstructions bool
+	ContinuationPrompt     *string
+
+	REPLPrelude          *string
+	CmdPrelude           *string
+	AgentSession         *string
+	SaveSession          *bool
+	ChatDurability       graph.Durability // what the record of a chat survives; empty for off
+	Store                *string          // address of a database for sessions and runs, which may refer to secrets; nil for files
+	CompressionThreshold *int             // tokens, 0 for never; nil leaves it to the model
+	SummarizationPrompt  *string
+	SummarizationModel   *string // id, nil for the session's own
+	SummaryContextPrompt *string
+
+	RAGEmbeddingModel *string
+	RAGRerankerModel  *string
+	RAGTopK           int
+	RAGChunkSize      *int     // characters
+	RAGChunkOverlap   *int     // characters
+	RAGThreshold      *float64 // from 0 to 1
+	RAGStore          *string  // address of a database, which may refer to secrets; nil for files
+	RAGTemplate       *string  // with __INPUT__ and __CONTEXT__
+	DocumentLoaders   Mapping  // kind of document to a command
+
+	UserAgent        *string // see [Config.UserAgentHeader]
+	SaveShellHistory bool
+	UsageLog         bool // record what model calls use
+	SyncModelsURL    *string
+	ReleaseFeed      string // address below which new versions are; "" for the one that was built in
+	ReleaseKey       string // public keys of minisign that may have signed them; likewise
+	ServeAddr        *string
+
+	Hooks []hook.Hook // commands of the user that run at points of the work
+
+	API *API // how the program serves others; nil if the file does not say
+
+	Clients []*Client // in order; of unknown types there are none
+
+	// FromKeys says that no file and no setting names the clients: the environment has their keys.
+	FromKeys bool
+	// Notes are for the user, who should read each once and not with every command.
+	Notes []string
+
+	implied   []*Client // can be named although they are not configured; none if any client is
+	modelFrom string    // where Model comes from: a variable, or a place in File
+
+	secrets Secrets // nil without a vault
+	places  []place // of references to secrets in File
+}
+
+// defaults returns the settings of a configuration that says nothing.
+func defaults() *Config {
+	return &Config{
+		Stream:                 true,
+		Keybindings:            Emacs,
+		Wrap:                   WrapAuto,
+		Highlight:              true,
+		FunctionCallingSupport: true,
+		MCPServerSupport:       true,
+		MaxAutoContinues:       10,
+		InjectTodoInstructions: true,
+		RAGTopK:                5,
+		SaveShellHistory:       true,
+		UsageLog:               true,
+		NotifyAfter:            10,
+	}
+}
+
+// Client returns the client called name, nil if there is none. The builtin client
+// is there even if it is not configured, and so are those of all known providers if no client
+// is configured.
+func (c *Config) Client(name string) *Client {
+	if cl := c.findClient(name); cl != nil {
+		return cl
+	}
+	for _, cl := range c.implied {
+		if cl.Name == name {
+			return cl
+		}
+	}
+	if name != TypeBuiltin {
+		return nil
+	}
+	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: defaultExtra(), secrets: c.secrets}
+}
+
+func (c *Config) findClient(name string) *Client {
+	for _, cl := range c.Clients {
+		if cl.Name == name {
+			return cl
+		}
+	}
+	return nil
+}
+
+// ModelFrom returns where [Config.Model] comes from, for messages: an environment variable,
+// or "file:line:column". It is empty if there is no such model.
+func (c *Config) ModelFrom() string { return c.modelFrom }
+
+// Catalog returns the catalog of the configured clients. A client that lists no
+// models has those of its provider in known.
+func (c *Config) Catalog(known ...catalog.Provider) *catalog.Catalog {
+	clients := make([]catalog.Client, len(c.Clients))
+	for i, cl := range c.Clients {
+		clients[i] = catalog.Client{Name: cl.Name, Type: cl.Type, Models: cl.Models, Fallbacks: cl.Fallbacks}
+	}
+	for _, cl := range c.implied {
+		clients = append(clients, catalog.Client{Name: cl.Name, Type: cl.Type, Implied: true})
+	}
+	return catalog.New(clients, known)
+}
+
+// UserAgentHeader returns the value of the User-Agent header, empty if none is
+// configured. The setting "auto" stands for the program and its version.
+func (c *Config) UserAgentHeader(version string) string {
+	switch {
+	case c.UserAgent == nil:
+		return ""
+	case *c.UserAgent == "auto":
+		return app + "/" + version
+	}
+	return *c.UserAgent
+}
+
+// Dirs is a list of directories. In a variable it is written like PATH.
+type Dirs []string

@@ -1,0 +1,260 @@
+package graph
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"loki/internal/base/value"
+)
+
+// Template is a text with placeholders: {{path}}, where path is made of ASCII
+// letters, digits and the characters _ . [ ]. Anything else between braces is
+// ordinary text, and there is no escape. The zero Template is the empty text.
+//
+// A path is read as segments separated by dots, each a member name followed by any
+// number of [index]. The first names a state key. It is missing if a key, member or
+// index does not exist; a null is not missing. Rendering is one pass: inserted
+// text is never searched for placeholders.
+type Template struct {
+	Source string
+	parts  []part
+}
+
+// part is literal text, or a placeholder if path is set.
+type part struct {
+	text string // literal, or the path as it was written
+	path []step // never empty for a placeholder that can be resolved
+	hole bool
+}
+
+// step is a member lookup or, with isIndex, a list index.
+type step struct {
+	name    string
+	index   int
+	isIndex bool
+}
+
+// ParseTemplate splits source into text and placeholders. It cannot fail: what is
+// no placeholder is text.
+func ParseTemplate(source string) Template {
+	t := Template{Source: source}
+	rest := source
+	for {
+		open := strings.Index(rest, "{{")
+		if open < 0 {
+			break
+		}
+		end := open + 2
+		for end < len(rest) && isPathByte(rest[end]) {
+			end++
+		}
+		if end == open+2 || !strings.HasPrefix(rest[end:], "}}") {
+			// Not a placeholder. Of {{{k}}} the first brace is text, so move on by one.
+			t.literal(rest[:open+1])
+			rest = rest[open+1:]
+			continue
+		}
+		t.literal(rest[:open])
+		path := rest[open+2 : end]
+		t.parts = append(t.parts, part{text: path, path: parsePath(path), hole: true})
+		rest = rest[end+2:]
+	}
+	t.literal(rest)
+	return t
+}
+
+func (t *Template) literal(text string) {
+	if text == "" {
+		return
+	}
+	if n := len(t.parts); n > 0 && !t.parts[n-1].hole {
+		t.parts[n-1].text += text
+		return
+	}
+	t.parts = append(t.parts, part{text: text})
+}
+
+func isPathByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		c == '_' || c == '.' || c == '[' || c == ']'
+}
+
+// parsePath returns nil for a path that can never be resolved.
+func parsePath(path string) []step {
+	var steps []step
+	for i, segment := range strings.Split(path, ".") {
+		name, indexes, _ := strings.Cut(segment, "[")
+		if strings.Contains(name, "]") {
+			return nil
+		}
+		if name != "" || i == 0 {
+			steps = append(steps, step{name: name})
+		}
+		if len(name) == len(segment) {
+			continue
+		}
+		for indexes != "" || len(name)+1 == len(segment) {
+			digits, more, ok := strings.Cut(indexes, "]")
+			n, err := strconv.ParseUint(digits, 10, 31)
+			if !ok || err != nil {
+				return nil
+			}
+			steps = append(steps, step{index: int(n), isIndex: true})
+			if more == "" {
+				break
+			}
+			if more[0] != '[' {
+				return nil
+			}
+			indexes = more[1:]
+			if indexes == "" {
+				return nil
+			}
+		}
+	}
+	return steps
+}
+
+// Roots returns the state keys the template reads, each once, in order of first
+// appearance.
+func (t Template) Roots() []string {
+	var roots []string
+next:
+	for _, p := range t.parts {
+		if !p.hole {
+			continue
+		}
+		root := p.text
+		if i := strings.IndexAny(root, ".["); i >= 0 {
+			root = root[:i]
+		}
+		for _, r := range roots {
+			if r == root {
+				continue next
+			}
+		}
+		roots = append(roots, root)
+	}
+	return roots
+}
+
+// Lookup finds state keys; a [State] and a [Draft] both do.
+type Lookup interface {
+	Get(key string) (v value.Value, ok bool)
+}
+
+// MissingError lists the placeholders that a strict template could not resolve.
+type MissingError struct {
+	Paths []string // in order of appearance, each once
+}
+
+func (e *MissingError) Error() string {
+	quoted := make([]string, len(e.Paths))
+	for i, p := range e.Paths {
+		quoted[i] = strconv.Quote(p)
+	}
+	return fmt.Sprintf("%s not found in state", strings.Join(quoted, ", "))
+}
+
+// Strict renders the template. Missing placeholders are a [*MissingError].
+func (t Template) Strict(s Lookup) (string, error) {
+	text, missing := t.render(s)
+	if missing != nil {
+		return "", &MissingError{Paths: missing}
+	}
+	return text, nil
+}
+
+// Lenient renders the template with the empty text for missing placeholders.
+func (t Template) Lenient(s Lookup) string {
+	text, _ := t.render(s)
+	return text
+}
+
+// Raw returns the value itself, with its type, if the template without surrounding
+// white space is exactly one placeholder; otherwise the text as [Template.Strict]
+// renders it.
+func (t Template) Raw(s Lookup) (value.Value, error) {
+	if p, ok := t.single(); ok {
+		v, found := resolve(p.path, s)
+		if !found {
+			return value.Value{}, &MissingError{Paths: []string{p.text}}
+		}
+		return v, nil
+	}
+	text, err := t.Strict(s)
+	return value.Of(text), err
+}
+
+// Update renders the template as state_updates do: exactly one placeholder keeps
+// the type of its value, anything else is text, and what is missing is empty text.
+func (t Template) Update(s Lookup) value.Value {
+	if p, ok := t.single(); ok {
+		if v, found := resolve(p.path, s); found {
+			return v
+		}
+	}
+	return value.Of(t.Lenient(s))
+}
+
+// single returns the placeholder that is all there is but white space.
+func (t Template) single() (hole part, ok bool) {
+	for _, p := range t.parts {
+		switch {
+		case p.hole && !ok:
+			hole, ok = p, true
+		case p.hole || strings.TrimFunc(p.text, unicode.IsSpace) != "":
+			return part{}, false
+		}
+	}
+	return hole, ok
+}
+
+func (t Template) render(s Lookup) (text string, missing []string) {
+	if len(t.parts) == 1 && !t.parts[0].hole {
+		return t.parts[0].text, nil
+	}
+	var b strings.Builder
+next:
+	for _, p := range t.parts {
+		if !p.hole {
+			b.WriteString(p.text)
+			continue
+		}
+		if v, ok := resolve(p.path, s); ok {
+			b.WriteString(v.Text())
+			continue
+		}
+		for _, m := range missing {
+			if m == p.text {
+				continue next
+			}
+		}
+		missing = append(missing, p.text)
+	}
+	return b.String(), missing
+}
+
+func resolve(path []step, s Lookup) (value.Value, bool) {
+	if len(path) == 0 {
+		return value.Value{}, false
+	}
+	v, ok := s.Get(path[0].name)
+	for _, st := range path[1:] {
+		if !ok {
+			return value.Value{}, false
+		}
+		if !st.isIndex {
+			v, ok = v.AsObject().Get(st.name)
+			continue
+		}
+		list, isList := v.AsList()
+		if !isList || st.index >= list.Len() {
+			return value.Value{}, false
+		}
+		v = list.At(st.index)
+	}
+	return v, ok
+}

@@ -1,0 +1,343 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/value"
+	"loki/internal/base/value/schema"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
+)
+
+// giveAnswers records the answers the user gave on the command line, and returns the
+// questions they are to.
+func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumption) (questions []string, err error) {
+	if r.Answer == nil && len(r.Answers) == 0 && len(r.Typed) == 0 {
+		return nil, nil
+	}
+	h, err := store.History(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	answers := r.Answers
+	switch {
+	case len(r.Typed) > 0:
+		if answers, err = TypedAnswers(id, ids(h.Pending), h.answered, r.Typed); err != nil {
+			return nil, err
+		}
+	case r.Answer != nil && len(h.Pending) > 1:
+		return nil, severalWait(id, ids(h.Pending))
+	case r.Answer != nil && len(h.Pending) == 1:
+		answers = map[string]string{h.Pending[0].ID: *r.Answer}
+	}
+	if err := NotLists(h.Pending, r.Lists); err != nil {
+		return nil, err
+	}
+	return recordAnswers(h, answers, func(question, text string) error {
+		return patiently(ctx, job.Events, func() error { return store.Answer(ctx, id, question, text) })
+	})
+}
+
+// AcceptTyped is Accept for answers that users typed, see [TypedAnswers].
+func (h History) AcceptTyped(answers []string, now time.Time) (accepted map[string]string, err error) {
+	byID, err := TypedAnswers(h.Info.ID, ids(h.Pending), h.answered, answers)
+	if err != nil {
+		return nil, err
+	}
+	return h.Accept(byID, now)
+}
+
+// AnswerOnRecord records answers, by the ids of the questions, of a run that any process may hold. They are used when
+// the run goes on after it has come to rest, or before that by work that asks once more.
+func AnswerOnRecord(ctx context.Context, store Shared, id string, answers map[string]string) error {
+	h, err := store.History(ctx, id)
+	if err == nil {
+		_, err = recordAnswers(h, answers, func(question, text string) error { return store.Answer(ctx, id, question, text) })
+	}
+	return err
+}
+
+// recordAnswers calls record with each of the answers, and returns the questions they are to.
+func recordAnswers(h History, answers map[string]string, record func(question, text string) error) (questions []string, err error) {
+	accepted, err := h.Accept(answers, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range h.Pending {
+		if text, ok := accepted[p.ID]; ok {
+			if err := record(p.ID, text); errors.Is(err, ErrAnswered) {
+				return nil, noQuestion(h.Info)
+			} else if err != nil {
+				return nil, refusal(err, h.Info.Kind)
+			}
+			questions = append(questions, p.ID)
+		}
+	}
+	return questions, nil
+}
+
+// AnswerAtWork records answers, by the ids of the questions, of a run that is at work, in its journal. They are
+// used when the run goes on after it has come to rest, or before that by work that asks once more. It is not
+// to be called for one run twice at the same time. The error wraps [ErrClosed] or [ErrLeaseLost] once the run rests.
+func AnswerAtWork(ctx context.Context, store Store, j Journal, answers map[string]string) error {
+	h, err := store.History(ctx, j.ID())
+	if err != nil {
+		return err
+	}
+	accepted, err := h.Accept(answers, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, p := range h.Pending {
+		text, ok := accepted[p.ID]
+		if !ok {
+			continue
+		}
+		result, err := json.Marshal(text)
+		if err == nil {
+			err = j.Task(p.Step, p.Node).Record(ctx, p.Key, steps.Step{Kind: steps.Question, Key: p.Key, Name: p.ID}, result)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Waits returns an error unless the run waits for each of the answers, by the ids of their questions. It is a
+// [*RefusedError] if a question was answered before.
+func (h History) Waits(answers map[string]string) error {
+	var waiting []string
+	for _, p := range h.Pending {
+		waiting = append(waiting, p.ID)
+	}
+	if len(waiting) == 0 {
+		return noQuestion(h.Info)
+	}
+	for _, id := range slices.Sorted(maps.Keys(answers)) {
+		if slices.Contains(waiting, id) {
+			continue
+		}
+		hint := "waiting: " + strings.Join(waiting, ", ")
+		if h.answered(id) {
+			return &RefusedError{answeredBefore(h.Info.ID, id).WithHint("%s", hint)}
+		}
+		return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint).ThatMisses("question")
+	}
+	return nil
+}
+
+// AnsweredBefore returns the failure of a second answer to a question.
+func AnsweredBefore(id, question string) *RefusedError {
+	return &RefusedError{answeredBefore(id, question)}
+}
+
+func answeredBefore(id, question string) *fault.Error {
+	return fault.New(fault.Usage, "question %q of run %s has an answer already", question, id)
+}
+
+// Accept returns what texts, by the ids of questions, mean as the answers to questions that wait at now. A recorded answer
+// cannot be changed, so all are looked at before one is recorded.
+func (h History) Accept(answers map[string]string, now time.Time) (accepted map[string]string, err error) {
+	if err := h.Waits(answers); err != nil {
+		return nil, err
+	}
+	accepted = make(map[string]string, len(answers))
+	for _, p := range h.Pending {
+		text, ok := answers[p.ID]
+		if !ok {
+			continue
+		}
+		if err := inTime(h.Info.ID, p, now); err != nil {
+			return nil, err
+		}
+		if accepted[p.ID], err = accept(p, text); err != nil {
+			return nil, fault.Wrap(fault.Usage, err, "the answer to %s cannot be taken", p.ID)
+		}
+	}
+	return accepted, nil
+}
+
+// NotLists returns an error if one of the questions that have a list of texts as their answer takes a single answer.
+func NotLists(pending []Pending, lists []string) error {
+	for _, p := range pending {
+		if slices.Contains(lists, p.ID) && !p.Multi {
+			return fault.New(fault.Usage, "the answer to %s cannot be taken: one answer is expected, and not a list", p.ID)
+		}
+	}
+	return nil
+}
+
+// unheard returns the questions of a run that have an answer on record, but no event that says so, because the process that
+// recorded the answer ended before the work took it.
+func unheard(ctx context.Context, store Store, id string) (silent []string, err error) {
+	answered, err := store.Answered(ctx, id)
+	if err != nil || len(answered) == 0 {
+		return nil, err
+	}
+	asked := make(map[string]bool)
+	const page = 1000
+	for after, more := 0, true; more; {
+		events, err := store.Events(ctx, id, after, page)
+		if err != nil {
+			return nil, err
+		}
+		more = len(events) == page
+		for _, ev := range events {
+			after = ev.Number
+			if !bytes.HasPrefix(ev.JSON, questionEvent) && !bytes.HasPrefix(ev.JSON, answerEvent) {
+				continue
+			}
+			switch parsed, err := event.Parse(ev.JSON); b := parsed.Body.(type) {
+			case event.Question:
+				asked[b.ID] = err == nil
+			case event.Answer:
+				delete(asked, b.ID)
+			}
+		}
+	}
+	for _, p := range answered {
+		if asked[p.ID] {
+			silent = append(silent, p.ID)
+		}
+	}
+	return silent, nil
+}
+
+// How events begin that are on record.
+var (
+	questionEvent = []byte(`{"type":"` + event.Question{}.Type() + `"`)
+	answerEvent   = []byte(`{"type":"` + event.Answer{}.Type() + `"`)
+)
+
+// answered reports whether the run has an answer to a question.
+func (h History) answered(id string) bool {
+	return slices.ContainsFunc(h.Steps, func(s StepRecord) bool { return s.Kind == steps.Question && s.Name == id })
+}
+
+// TypedAnswers returns the answers that users typed, by the ids of their questions, of which waiting are those of the run that
+// wait: each is QUESTION=TEXT, or the only one is the TEXT for the only question. With answered, if it is not nil, QUESTION=TEXT
+// for a question that has its answer is not taken for the text of another one.
+func TypedAnswers(run string, waiting []string, answered func(id string) bool, typed []string) (map[string]string, error) {
+	answers := make(map[string]string)
+	for _, text := range typed {
+		id := ""
+		for _, name := range waiting {
+			if strings.HasPrefix(text, name+"=") && len(name) > len(id) {
+				id = name
+			}
+		}
+		other, _, named := strings.Cut(text, "=")
+		switch {
+		case id != "":
+			text = text[len(id)+1:]
+		case named && answered != nil && answered(other):
+			id = other // which is refused
+		case len(waiting) == 0:
+			return answers, nil // likewise
+		case len(waiting) > 1:
+			return nil, severalWait(run, waiting)
+		default:
+			id = waiting[0]
+		}
+		if _, twice := answers[id]; twice {
+			return nil, fault.New(fault.Usage, "question %q has two answers", id).WithHint("give each question of run %s one: %s=TEXT", run, waiting[0])
+		}
+		answers[id] = text
+	}
+	return answers, nil
+}
+
+// severalWait is the failure of an answer that does not say which question it is to.
+func severalWait(run string, waiting []string) error {
+	return fault.New(fault.Usage, "%d questions of run %s wait: %s", len(waiting), run, strings.Join(waiting, ", ")).
+		WithHint("answer one of them with --answer %s=TEXT, or answer them with --answers FILE, a YAML file with a line for each: %[1]s: ANSWER", waiting[0])
+}
+
+// ids returns the ids of questions.
+func ids(waiting []Pending) []string {
+	list := make([]string, len(waiting))
+	for i, p := range waiting {
+		list[i] = p.ID
+	}
+	return list
+}
+
+// noQuestion is the failure of an answer that came too late, or to a run that asked
+// nothing.
+func noQuestion(i Info) error {
+	err := fault.New(fault.Usage, "run %s waits for no answer: its questions are answered already, or it asked none", i.ID)
+	if i.Active {
+		return &RefusedError{err.WithHint("it is at work; see how far it has come: loki --run %s", i.ID)}
+	}
+	return &RefusedError{err.WithHint("go on with it: loki --resume %s", i.ID)}
+}
+
+// inTime refuses an answer that is given at now to a question of run id whose time is over.
+func inTime(id string, p Pending, now time.Time) error {
+	if p.Deadline.IsZero() || now.Before(p.Deadline) {
+		return nil
+	}
+	err := fault.New(fault.Usage, "the answer to %s comes too late: its time was over at %s", p.ID, p.Deadline.Local().Format(time.DateTime))
+	if p.Default == nil {
+		return err.WithHint("the question has no default, so its node fails; go on with that: loki --resume %s", id)
+	}
+	return err.WithHint("go on with the default, %q: loki --resume %s", *p.Default, id)
+}
+
+// accept returns what a text means as the answer to a question.
+func accept(p Pending, text string) (string, error) {
+	q := ask.Question{Kind: ask.Text, Options: p.Options}
+	switch {
+	case p.Multi:
+		q.Kind = ask.Multi
+	case len(p.Options) > 0:
+		q.Kind = ask.Choice
+	}
+	if p.Default != nil {
+		q.Default, q.HasDefault = *p.Default, true
+	}
+	answer, err := q.Match(text)
+	switch {
+	case err != nil:
+		return "", err
+	case q.Kind == ask.Choice && !p.Open && !slices.Contains(p.Options, answer):
+		return "", fmt.Errorf("it has to be one of %s", strings.Join(p.Options, ", "))
+	case text == "" && q.HasDefault:
+		return answer, nil
+	case p.Rule != "":
+		valid, err := graph.ParsePredicate(p.Rule)
+		if err == nil && !valid.Holds(answer) {
+			err = fmt.Errorf("it has to satisfy %s", p.Rule)
+		}
+		if err != nil {
+			return answer, err
+		}
+	}
+	return answer, FitsSchemas(answer, p.Schemas)
+}
+
+// FitsSchemas returns what keeps an answer from fitting one of the JSON Schemas, nil if it fits all of them.
+func FitsSchemas(answer string, schemas []value.Value) error {
+	for _, s := range schemas {
+		form, err := schema.Compile(s)
+		if err != nil {
+			return err
+		}
+		if wrong := form.Validate(value.Of(answer)); wrong != nil {
+			return fmt.Errorf("it cannot be stored in the state: %s", schema.List(wrong, "; "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,676 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/value"
+	"loki/internal/service/auth"
+	"loki/internal/service/postgres"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/record"
+)
+
+// querier is a transaction or the pool.
+type querier interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+}
+
+// view reads what is on record. Blobs are read together: documents are decoded without them first, to find
+// which they need.
+type view struct {
+	q     querier
+	s     *Store
+	head  int // bytes that are read of each blob; 0 for all
+	blobs map[blobKey]blob
+}
+
+// blob is what was read of one.
+type blob struct {
+	text    string
+	damaged bool // or it is not there
+}
+
+type blobKey struct {
+	run  int64
+	hash record.Hash
+}
+
+func (s *Store) view(q querier) *view { return &view{q: q, s: s, blobs: make(map[blobKey]blob)} }
+
+// decode calls fn with what reads documents, once more after blobs that it needs were read. of sets which run
+// the documents after it belong to.
+func (v *view) decode(ctx context.Context, fn func(r record.Reader, of func(run int64)) error) error {
+	for {
+		var run int64
+		var missing []blobKey
+		r := v.s.reader()
+		r.Read = func(h record.Hash) (string, error) {
+			key := blobKey{run, h}
+			b, ok := v.blobs[key]
+			switch {
+			case !ok:
+				missing = append(missing, key)
+			case b.damaged:
+				return "", record.ErrDamaged
+			}
+			return b.text, nil
+		}
+		err := fn(r, func(id int64) { run = id })
+		if len(missing) == 0 {
+			return err
+		}
+		if err := v.load(ctx, missing); err != nil {
+			return err
+		}
+	}
+}
+
+// decodeOf is decode for the documents of one run.
+func (v *view) decodeOf(ctx context.Context, run int64, fn func(r record.Reader) error) error {
+	return v.decode(ctx, func(r record.Reader, of func(int64)) error {
+		of(run)
+		return fn(r)
+	})
+}
+
+// load reads blobs.
+func (v *view) load(ctx context.Context, keys []blobKey) error {
+	runs, hashes := make([]int64, len(keys)), make([][]byte, len(keys))
+	for i, k := range keys {
+		v.blobs[k] = blob{damaged: true} // unless it is found
+		runs[i], hashes[i] = k.run, k.hash[:]
+	}
+	column, args := "b.data", []any{runs, hashes}
+	if v.head > 0 {
+		column, args = "substr(b.data, 1, $3)", append(args, v.head)
+	}
+	rows, err := v.q.Query(ctx, `SELECT b.run, b.hash, `+column+` FROM unnest($1::bigint[], $2::bytea[]) AS k (run, hash) JOIN loki.blobs b ON b.run = k.run AND b.hash = k.hash`, args...)
+	if err != nil {
+		return err
+	}
+	var run int64
+	var hash, data []byte
+	_, err = pgx.ForEachRow(rows, []any{&run, &hash, &data}, func() error {
+		if h := record.Hash(hash); v.head > 0 || record.HashOf(data) == h {
+			v.blobs[blobKey{run, h}] = blob{text: v.s.reader().Text(string(data))}
+		}
+		return nil
+	})
+	return err
+}
+
+// viewRun calls fn in a transaction that sees one moment, with the run whose id begins with typed.
+func (s *Store) viewRun(ctx context.Context, typed string, fn func(ctx context.Context, v *view, id int64, name string) error) error {
+	var name string
+	err := s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) (err error) {
+		var id int64
+		if id, name, err = find(ctx, tx, typed); err != nil {
+			return err
+		}
+		return fn(ctx, s.view(tx), id, name)
+	})
+	return s.damaged(name, err)
+}
+
+var oneMoment = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+
+// Stamps implements [run.Stamper].
+func (s *Store) Stamps(ctx context.Context) (map[string]string, error) {
+	stamps := make(map[string]string)
+	err := s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT r.name, r.status, l.updated FROM loki.runs r JOIN loki.leases l ON l.run = r.id`)
+		if err != nil {
+			return err
+		}
+		var name string
+		var status run.Status
+		var updated int64
+		_, err = pgx.ForEachRow(rows, []any{&name, &status, &updated}, func() error {
+			stamps[name] = run.Stamp(status, updated)
+			return nil
+		})
+		return err
+	})
+	return stamps, err
+}
+
+// selectRuns reads runs with their lease and last checkpoint.
+const selectRuns = `
+	SELECT r.id, r.name, r.agent, r.dir, r.owner, r.owner_key, r.status, r.started, l.updated, l.step, l.takeovers, r.about, r.ending, r.gap, coalesce(c.doc, ''),
+		m.host, m.pid, ` + postgres.Silence + `
+	FROM loki.runs r JOIN loki.leases l ON l.run = r.id
+	LEFT JOIN loki.checkpoints c ON c.run = r.id AND c.step = l.step
+	LEFT JOIN loki.members m ON m.id = l.member `
+
+// runRow is a row of selectRuns.
+type runRow struct {
+	id, started, updated        int64
+	info                        run.Info // as far as it has columns of its own
+	owner, key, host            sql.NullString
+	pid                         sql.NullInt32
+	silent                      sql.NullFloat64
+	about, ending, gap, lastDoc []byte
+}
+
+func (v *view) rows(ctx context.Context, query string, args ...any) (all []runRow, err error) {
+	rows, err := v.q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runRow, err error) {
+		err = row.Scan(&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.owner, &r.key, &r.info.Status, &r.started, &r.updated, &r.info.Steps, &r.info.Takeovers, &r.about, &r.ending, &r.gap, &r.lastDoc,
+			&r.host, &r.pid, &r.silent)
+		return r, err
+	})
+}
+
+// describe returns what a row says of a run. If a document of it cannot be read, what is known without it comes
+// with the error.
+func (s *Store) describe(r *runRow, docs record.Reader) (run.Info, error) {
+	info := r.info
+	info.Agent, info.Dir = postgres.Original(info.Agent), postgres.Original(info.Dir)
+	info.Started, info.Updated = moment(r.started), moment(r.updated)
+	if r.host.Valid {
+		info.Active, info.Held = true, s.heldBy(info.ID, r.host.String, int(r.pid.Int32), r.silent.Float64)
+	}
+	if r.owner.Valid {
+		info.Owner = &auth.Owner{Subject: postgres.Original(r.owner.String), KeyID: postgres.Original(r.key.String)}
+	}
+	info.Gap = docs.Gap(r.gap)
+	err := docs.Describe(&info, r.about, r.ending, r.lastDoc)
+	info.Queued = info.Served && info.Status == run.Running && !info.Active && info.Gap == nil
+	return info, err
+}
+
+// openUsage returns the results of the model steps after the last super-steps of runs that go on.
+func (v *view) openUsage(ctx context.Context, runs []runRow) (map[int64][][]byte, error) {
+	var ids []int64
+	var last []int32
+	for _, r := range runs {
+		if r.info.Status != run.Done {
+			ids, last = append(ids, r.id), append(last, int32(r.info.Steps))
+		}
+	}
+	found := make(map[int64][][]byte)
+	if len(ids) == 0 {
+		return found, nil
+	}
+	rows, err := v.q.Query(ctx, `SELECT s.run, s.result FROM unnest($1::bigint[], $2::integer[]) AS k (run, step)
+		JOIN loki.steps s ON s.run = k.run AND s.step > k.step WHERE s.kind = $3 AND s.result IS NOT NULL`, ids, last, string(steps.Model))
+	if err != nil {
+		return nil, err
+	}
+	var id int64
+	var result []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &result}, func() error {
+		found[id] = append(found[id], result)
+		result = nil
+		return nil
+	})
+	return found, err
+}
+
+// info returns all about a run.
+func (v *view) info(ctx context.Context, id int64) (info run.Info, err error) {
+	found, err := v.rows(ctx, selectRuns+"WHERE r.id = $1", id)
+	if err != nil || len(found) == 0 {
+		return info, errors.Join(err, ifEmpty(found))
+	}
+	used, err := v.openUsage(ctx, found)
+	if err != nil {
+		return info, err
+	}
+	if err := v.decodeOf(ctx, id, func(r record.Reader) error {
+		if info, err = v.s.describe(&found[0], r); err != nil {
+			return err
+		}
+		for _, result := range used[id] {
+			r.AddUsage(&info, result)
+		}
+		return nil
+	}); err != nil {
+		return run.Info{}, err
+	}
+	info.Events, err = v.eventCount(ctx, id)
+	return info, err
+}
+
+// ifEmpty is the error of a run without its rows.
+func ifEmpty[T any](rows []T) error {
+	if len(rows) == 0 {
+		return record.ErrDamaged
+	}
+	return nil
+}
+
+// eventCount returns how many events of a run are on record.
+func (v *view) eventCount(ctx context.Context, id int64) (int, error) {
+	var first int
+	var batch []byte
+	err := v.q.QueryRow(ctx, `SELECT first, batch FROM loki.events WHERE run = $1 ORDER BY first DESC LIMIT 1`, id).Scan(&first, &batch)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	size, err := record.BatchSize(batch)
+	return first - 1 + size, err
+}
+
+// Runs returns the runs that match, newest first.
+func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err error) {
+	var where []string
+	var args []any
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		where = append(where, fmt.Sprintf(condition, len(args)))
+	}
+	if q.Dir != "" {
+		add("r.dir = $%d", postgres.Text(q.Dir))
+	}
+	if q.Agent != "" {
+		add("r.agent = $%d", postgres.Text(q.Agent))
+	}
+	if q.Unfinished {
+		add("r.status <> $%d", string(run.Done))
+	}
+	switch v := q.View; {
+	case v == nil:
+	case v.Unowned:
+		add("(r.owner = $%d OR r.owner IS NULL)", postgres.Text(v.Subject))
+	default:
+		add("r.owner = $%d", postgres.Text(v.Subject))
+	}
+	err = s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
+		if q.Before != "" {
+			id, _, err := find(ctx, tx, q.Before)
+			if err != nil {
+				return err
+			}
+			add("(r.started, r.id) < (SELECT started, id FROM loki.runs WHERE id = $%d)", id)
+		}
+		query := selectRuns
+		if len(where) > 0 {
+			query += "WHERE " + strings.Join(where, " AND ")
+		}
+		query += " ORDER BY r.started DESC, r.id DESC"
+		if q.Limit > 0 {
+			query += fmt.Sprintf(" LIMIT %d", q.Limit)
+		}
+		v := s.view(tx)
+		v.head = run.HeadSize
+		found, err := v.rows(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		used, err := v.openUsage(ctx, found)
+		if err != nil {
+			return err
+		}
+		return v.decode(ctx, func(r record.Reader, of func(int64)) error {
+			infos = nil
+			for _, row := range found {
+				of(row.id)
+				info, err := s.describe(&row, r)
+				if err != nil {
+					info.Damaged = true
+				}
+				for _, result := range used[row.id] {
+					r.AddUsage(&info, result)
+				}
+				infos = append(infos, info.Head())
+			}
+			return nil
+		})
+	})
+	return infos, err
+}
+
+// Info returns what describes a run.
+func (s *Store) Info(ctx context.Context, id string) (info run.Info, err error) {
+	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
+		info, err = v.info(ctx, id)
+		return err
+	})
+	return info, err
+}
+
+// History returns what is on record of a run.
+func (s *Store) History(ctx context.Context, id string) (h run.History, err error) {
+	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
+		h = run.History{}
+		if h.Info, err = v.info(ctx, id); err != nil {
+			return err
+		}
+		if h.Visits, err = v.visits(ctx, id); err != nil {
+			return err
+		}
+		pending, err := v.pending(ctx, id)
+		if err != nil {
+			return err
+		}
+		h.Pending, h.Waiting = run.Split(pending)
+		if h.Signals, err = v.signals(ctx, id); err != nil {
+			return err
+		}
+		if h.Steps, err = v.steps(ctx, id); err != nil {
+			return err
+		}
+		events, err := v.events(ctx, id, 0, 0)
+		for _, ev := range events {
+			h.Events = append(h.Events, ev.JSON)
+		}
+		return err
+	})
+	if err != nil {
+		return run.History{}, err
+	}
+	return h, nil
+}
+
+// Pending returns the questions that wait.
+func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, err error) {
+	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
+		pending, err := v.pending(ctx, id)
+		waiting, _ = run.Split(pending)
+		return err
+	})
+	return waiting, err
+}
+
+// Answered returns the questions that have their answers.
+func (s *Store) Answered(ctx context.Context, id string) (answered []run.Pending, err error) {
+	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
+		over, err := v.questions(ctx, id, true)
+		answered, _ = run.Split(over)
+		return err
+	})
+	return answered, err
+}
+
+// Events returns events on record.
+func (s *Store) Events(ctx context.Context, id string, after, limit int) (found []run.EventRecord, err error) {
+	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
+		found, err = v.events(ctx, id, max(0, after), limit)
+		return err
+	})
+	return found, err
+}
+
+// Step returns the result of a step on record.
+func (s *Store) Step(ctx context.Context, id string, number int) (result []byte, err error) {
+	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, name string) error {
+		var data []byte
+		err := v.q.QueryRow(ctx, `SELECT result FROM loki.steps WHERE run = $1 AND n = $2 AND result IS NOT NULL`, id, number).Scan(&data)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return fault.New(fault.NotFound, "run %s has no result of a step %d", name, number)
+		}
+		if err != nil {
+			return err
+		}
+		return v.decodeOf(ctx, id, func(r record.Reader) error {
+			result, err = r.JSON(data)
+			return err
+		})
+	})
+	return result, err
+}
+
+// Checkpoint returns the state after a super-step.
+func (s *Store) Checkpoint(ctx context.Context, id string, step int) (run.Checkpoint, error) {
+	var found record.Snapshot
+	err := s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, name string) error {
+		var first, last int
+		if err := v.q.QueryRow(ctx, `SELECT min(step), max(step) FROM loki.checkpoints WHERE run = $1`, id).Scan(&first, &last); err != nil {
+			return err
+		}
+		wanted := step
+		switch step {
+		case -1:
+			wanted = last
+		case 0:
+			wanted = first
+		}
+		if wanted < first || wanted > last {
+			return fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last).ThatMisses("step")
+		}
+		var err error
+		found, err = v.checkpoint(ctx, id, wanted)
+		return err
+	})
+	return found.Checkpoint, err
+}
+
+// checkpoint returns the checkpoint of a run after a super-step that it has.
+func (v *view) checkpoint(ctx context.Context, id int64, step int) (s record.Snapshot, err error) {
+	rows, err := v.q.Query(ctx, `SELECT doc FROM loki.checkpoints WHERE run = $1 AND step <= $2 ORDER BY step`, id, step)
+	if err != nil {
+		return s, err
+	}
+	docs, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return s, err
+	}
+	values, err := v.state(ctx, id, `WITH RECURSIVE keys (key) AS (
+			(SELECT key FROM loki.state WHERE run = $1 ORDER BY key LIMIT 1)
+			UNION ALL
+			SELECT (SELECT s.key FROM loki.state s WHERE s.run = $1 AND s.key > keys.key ORDER BY s.key LIMIT 1) FROM keys WHERE keys.key IS NOT NULL
+		)
+		SELECT s.key, s.full_step, last.step, s.doc FROM keys
+		CROSS JOIN LATERAL (SELECT * FROM loki.state s WHERE s.run = $1 AND s.key = keys.key AND s.step <= $2 ORDER BY s.step DESC LIMIT 1) AS last
+		JOIN loki.state s ON s.run = $1 AND s.key = keys.key AND s.step BETWEEN last.full_step AND last.step
+		WHERE last.doc IS NOT NULL ORDER BY s.key, s.step`, step)
+	if err != nil {
+		return s, err
+	}
+	err = v.decodeOf(ctx, id, func(r record.Reader) error {
+		s = record.Snapshot{Checkpoint: run.Checkpoint{Step: step, Visits: make(map[string]int)}, Places: make(map[string]record.Place)}
+		for _, doc := range docs {
+			if err := s.Advance(r, doc); err != nil {
+				return err
+			}
+		}
+		var members []value.Member
+		for where, docs := range values {
+			whole, err := r.Whole(docs)
+			if err != nil {
+				return err
+			}
+			name := r.Text(where.Key)
+			s.Places[name] = where
+			members = append(members, value.Member{Name: name, Value: whole})
+		}
+		s.State = graph.NewState(value.ObjectOf(members...))
+		return nil
+	})
+	return s, err
+}
+
+// state returns the documents of values by their places. query returns key, first and last step, and a document.
+func (v *view) state(ctx context.Context, id int64, query string, args ...any) (map[record.Place][][]byte, error) {
+	rows, err := v.q.Query(ctx, query, append([]any{id}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[record.Place][][]byte)
+	var key, doc []byte
+	var where record.Place
+	_, err = pgx.ForEachRow(rows, []any{&key, &where.Full, &where.At, &doc}, func() error {
+		where.Key = string(key)
+		values[where] = append(values[where], doc)
+		doc = nil
+		return nil
+	})
+	return values, err
+}
+
+// visits returns the visits of the committed super-steps, and of the finished tasks of the one under way.
+func (v *view) visits(ctx context.Context, id int64) (visits []run.Visit, err error) {
+	rows, err := v.q.Query(ctx, `SELECT visits FROM loki.checkpoints WHERE run = $1 ORDER BY step`, id)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return nil, err
+	}
+	if err := v.decodeOf(ctx, id, func(r record.Reader) error {
+		visits = nil
+		for _, doc := range docs {
+			if visits, err = r.Visits(visits, doc); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	tasks, err := v.tasks(ctx, id)
+	for _, t := range tasks {
+		visits = append(visits, t.Visit)
+	}
+	return visits, err
+}
+
+// tasks returns the finished tasks of the super-step under way, by node.
+func (v *view) tasks(ctx context.Context, id int64) (tasks []run.TaskRecord, err error) {
+	rows, err := v.q.Query(ctx, `SELECT step, node, doc, writes FROM loki.tasks WHERE run = $1 ORDER BY step, node COLLATE "C"`, id)
+	if err != nil {
+		return nil, err
+	}
+	type taskRow struct {
+		Step        int
+		Node        string
+		Doc, Writes []byte
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[taskRow])
+	if err != nil {
+		return nil, err
+	}
+	err = v.decodeOf(ctx, id, func(r record.Reader) error {
+		tasks = nil
+		for _, t := range found {
+			task, err := r.Task(t.Step, postgres.Original(t.Node), t.Doc, t.Writes)
+			if err != nil {
+				return err
+			}
+			tasks = append(tasks, task)
+		}
+		return nil
+	})
+	return tasks, err
+}
+
+// pending returns the questions that wait, in the order they were asked.
+func (v *view) pending(ctx context.Context, id int64) ([]run.Pending, error) {
+	return v.questions(ctx, id, false)
+}
+
+// questions returns the questions that have their answers, or those that wait, and likewise the other waits of the run.
+func (v *view) questions(ctx context.Context, id int64, answered bool) (list []run.Pending, err error) {
+	rows, err := v.q.Query(ctx, `SELECT key, doc FROM loki.questions WHERE run = $1 AND answered = $2 ORDER BY n`, id, answered)
+	if err != nil {
+		return nil, err
+	}
+	type questionRow struct {
+		Key string
+		Doc []byte
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[questionRow])
+	if err != nil {
+		return nil, err
+	}
+	err = v.decodeOf(ctx, id, func(r record.Reader) error {
+		list = nil
+		for _, q := range found {
+			p, err := r.Pending(postgres.Original(q.Key), q.Doc)
+			if err != nil {
+				return err
+			}
+			list = append(list, p)
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (v *view) steps(ctx context.Context, id int64) ([]run.StepRecord, error) {
+	rows, err := v.q.Query(ctx, `SELECT n, step, node, key, kind, name, at, size, result IS NOT NULL FROM loki.steps WHERE run = $1 ORDER BY n`, id)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (st run.StepRecord, err error) {
+		var at int64
+		err = row.Scan(&st.Number, &st.Step, &st.Node, &st.Key, &st.Kind, &st.Name, &at, &st.Size, &st.Done)
+		st.At, st.Node, st.Key, st.Name = moment(at), postgres.Original(st.Node), postgres.Original(st.Key), postgres.Original(st.Name)
+		return st, err
+	})
+}
+
+// events returns the events of a run after the one with a number, at most limit of them; 0 means no limit.
+func (v *view) events(ctx context.Context, id int64, after, limit int) (found []run.EventRecord, err error) {
+	most := sql.NullInt64{Int64: int64(limit) + 1, Valid: limit > 0} // batches: each has at least one event
+	rows, err := v.q.Query(ctx, `SELECT first, batch FROM loki.events WHERE run = $1
+		AND first >= coalesce((SELECT first FROM loki.events WHERE run = $1 AND first <= $2 ORDER BY first DESC LIMIT 1), 0) ORDER BY first LIMIT $3`, id, after+1, most)
+	if err != nil {
+		return nil, err
+	}
+	type batchRow struct {
+		First int
+		Batch []byte
+	}
+	batches, err := pgx.CollectRows(rows, pgx.RowToStructByPos[batchRow])
+	if err != nil {
+		return nil, err
+	}
+	// Events may repeat values of the state.
+	values := make(map[record.Place][][]byte)
+	for {
+		var missing []record.Place
+		err := v.decodeOf(ctx, id, func(r record.Reader) (err error) {
+			found = nil
+			for _, b := range batches {
+				found, err = r.Batch(found, b.Batch, b.First, after, limit, func(where record.Place) (value.Value, error) {
+					docs, ok := values[where]
+					if !ok {
+						missing = append(missing, where)
+						return value.Value{}, nil
+					}
+					return r.Whole(docs)
+				})
+				if err != nil || limit > 0 && len(found) == limit {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || len(missing) == 0 {
+			return found, err
+		}
+		var keys [][]byte
+		var full, at []int32
+		for _, where := range missing {
+			values[where] = nil // damaged, unless it is found
+			keys, full, at = append(keys, []byte(where.Key)), append(full, int32(where.Full)), append(at, int32(where.At))
+		}
+		more, err := v.state(ctx, id, `SELECT k.key, k.full_step, k.step, s.doc FROM (SELECT DISTINCT * FROM unnest($2::bytea[], $3::integer[], $4::integer[]) AS k (key, full_step, step)) AS k
+			JOIN loki.state s ON s.run = $1 AND s.key = k.key AND s.step BETWEEN k.full_step AND k.step ORDER BY k.key, k.full_step, k.step, s.step`, keys, full, at)
+		if err != nil {
+			return nil, err
+		}
+		for where, docs := range more {
+			values[where] = docs
+		}
+	}
+}

@@ -1,0 +1,383 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/text"
+	"loki/internal/llm/event"
+	"loki/internal/tool"
+)
+
+// Questions puts the questions of one piece of work, such as a node or a turn, to the user. The
+// answers are steps of the record: a run that goes on gets them again. Where no user can be
+// asked, the error has code [fault.Suspended], so that the run waits for the answer. Its methods
+// may be called from several goroutines, with different keys.
+type Questions struct {
+	Asker  ask.Asker    // nil means that the user cannot be asked
+	Steps  steps.Steps  // of the work
+	Events event.Scope  // likewise
+	From   ask.Question // origin of the questions: node, agent, depth, child
+
+	// Escalated says that Asker is another agent. The user does not see such questions, and none
+	// of them waits on record.
+	Escalated bool
+
+	// Place is the beginning of the ids of the questions, for users to type. It names the work
+	// within its run: no other work of the run has the same. Base is the beginning of the full
+	// keys of the work's steps, which ids leave out.
+	Place, Base string
+
+	// Turn is when the question that is the work itself is put to the user; nil for at once. The caller ends it.
+	Turn *Turn
+
+	// Lapses says that the work goes on without an answer when the time for one is over: the question is over then, which is on
+	// record. Otherwise that is found anew each time.
+	Lapses bool
+
+	Secrets *Secrets // of the state of a graph, which questions do not show; nil for none
+
+	Waits string           // what waits for the answers, for messages, such as: node "review"
+	Now   func() time.Time // nil means time.Now
+}
+
+// QuestionRecorder is a [steps.Recorder] of a task whose questions can wait for their answers on record.
+type QuestionRecorder interface {
+	// Asked keeps a question that waits for the step with its key. The recorder fills in its step and node.
+	Asked(ctx context.Context, p Pending) error
+	// Answered reports whether the question with an id was answered so that the run goes on, so that the answer is
+	// an event once more.
+	Answered(question string) bool
+}
+
+// ownKey is the step of the work's own question.
+const ownKey = "question"
+
+// Ask asks the question that is the work itself, or reads the recorded answer.
+func (q Questions) Ask(ctx context.Context, question ask.Question) (string, error) {
+	return q.askOwn(ctx, question, func(context.Context) (time.Time, error) { return time.Time{}, nil })
+}
+
+// AskWithin is Ask with a limit: the work waits that long since the question was first asked,
+// interruptions included, and then takes the default. Without a default that is an error.
+func (q Questions) AskWithin(ctx context.Context, question ask.Question, limit time.Duration) (string, error) {
+	return q.askOwn(ctx, question, func(ctx context.Context) (time.Time, error) {
+		asked, err := steps.Do(ctx, q.Steps, steps.Step{Kind: steps.Time, Key: ownKey + "/asked"}, func(context.Context) (time.Time, error) {
+			return q.now(), nil
+		})
+		return asked.Add(limit), err
+	})
+}
+
+// AskBy is Ask with a deadline, from which on the default is taken. Without a default that is an error.
+func (q Questions) AskBy(ctx context.Context, question ask.Question, deadline time.Time) (string, error) {
+	return q.askOwn(ctx, question, func(context.Context) (time.Time, error) { return deadline, nil })
+}
+
+// askOwn asks the question that is the work itself when its turn comes, until the deadline that by returns then.
+func (q Questions) askOwn(ctx context.Context, question ask.Question, by func(context.Context) (time.Time, error)) (string, error) {
+	return q.ask(ctx, ownKey, question, func(ctx context.Context) (time.Time, error) {
+		if err := q.Turn.Wait(ctx); err != nil {
+			return time.Time{}, err
+		}
+		return by(ctx)
+	})
+}
+
+// AskOnce asks a question whose answer holds once: after another interruption the same question
+// is asked again. The key is that of the question within the work.
+func (q Questions) AskOnce(ctx context.Context, key string, question ask.Question) (string, error) {
+	for n := 1; ; n++ {
+		numbered := fmt.Sprintf("%s/%d", key, n)
+		if _, used, err := steps.ReadNote[bool](ctx, q.Steps, numbered+"/used"); err != nil {
+			return "", err
+		} else if used {
+			continue
+		}
+		answer, err := q.ask(ctx, numbered, question, nil)
+		if err != nil {
+			return "", err
+		}
+		return answer, steps.WriteNote(ctx, q.Steps, numbered+"/used", true)
+	}
+}
+
+// Answered reports whether the answer to the question that is the work itself is on record.
+func (q Questions) Answered(ctx context.Context) (bool, error) {
+	if !q.Steps.Recording() {
+		return false, nil
+	}
+	key := q.Steps.Key(ownKey)
+	known, err := q.Steps.Recorder().Lookup(ctx, key, steps.Step{Kind: steps.Question, Key: ownKey, Name: q.id(ownKey)})
+	return known.Done, err
+}
+
+// DecideUncertain lets the user decide what to do with the work's effect, which was begun and
+// whose end is unknown.
+func (q Questions) DecideUncertain(ctx context.Context, text string) (steps.Decision, error) {
+	question := tool.UncertainQuestion(ask.Question{}, text)
+	answer, err := q.AskOnce(ctx, "uncertain", question)
+	if err == nil {
+		err = question.Validate(answer)
+	}
+	return steps.Decision(answer), err
+}
+
+// ForTools returns the asker for the calls of tools, see [tool.Options]. In work that is
+// recorded each answer holds once; other work asks directly.
+func (q Questions) ForTools() ask.Asker {
+	if !q.Steps.Recording() {
+		return q.Asker
+	}
+	return ask.Func(func(ctx context.Context, question ask.Question) (string, error) {
+		key := strings.TrimPrefix(question.ID, q.Steps.Key(""))
+		if call, ok := strings.CutSuffix(key, "/call"); ok { // the call itself asks
+			_, consented, err := steps.ReadNote[bool](ctx, q.Steps, call+"/consent/answer/1/used")
+			if err != nil {
+				return "", err
+			}
+			if consented { // that question has the short id
+				return q.AskOnce(ctx, key+"/question", question)
+			}
+		}
+		return q.AskOnce(ctx, key+"/answer", question)
+	})
+}
+
+// ask asks a question until the deadline that by returns, zero for none. by is called when the question is to be asked, and
+// not if its answer is on record; nil is none.
+func (q Questions) ask(ctx context.Context, key string, question ask.Question, by func(context.Context) (time.Time, error)) (string, error) {
+	question.ID = q.id(key)
+	question.Node, question.Agent, question.Depth, question.Child = q.From.Node, q.From.Agent, q.From.Depth, q.From.Child
+	question.Map, question.Item = q.From.Map, q.From.Item
+	shown := q.Secrets.question(question)
+	question = shown.Question
+	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID, Request: func() any { return describe(question) }}
+	onRecord := true
+	known, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (reply, error) {
+		onRecord = false
+		var deadline time.Time
+		if by != nil {
+			var err error
+			if deadline, err = by(ctx); err != nil {
+				return reply{}, err
+			}
+		}
+		answer, err := q.put(ctx, key, question, deadline)
+		if q.Lapses && errors.Is(err, errDeadline) {
+			return reply{lapsed: deadline}, nil
+		}
+		return reply{text: answer}, err
+	})
+	if err == nil && !known.lapsed.IsZero() {
+		return "", noAnswer(known.lapsed)
+	}
+	if rec, ok := q.Steps.Recorder().(QuestionRecorder); ok && err == nil && onRecord && rec.Answered(question.ID) {
+		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: known.text})
+	}
+	if err != nil {
+		return known.text, err
+	}
+	return shown.meant(known.text), nil
+}
+
+// put puts a question to the user, until the deadline, zero for none.
+func (q Questions) put(ctx context.Context, key string, question ask.Question, deadline time.Time) (string, error) {
+	if q.Escalated {
+		answer, _, err := q.answer(ctx, question, deadline)
+		return answer, err
+	}
+	asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline}
+	if question.HasDefault {
+		asked.Default = &question.Default
+	}
+	if err := q.keep(ctx, asked, q.Steps.Key(key), question); err != nil {
+		return "", err
+	}
+	if err := q.Events.Emit(ctx, asked); err != nil {
+		return "", err
+	}
+	answer, late, err := q.answer(ctx, question, deadline)
+	if err != nil {
+		return "", err
+	}
+	return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer, TimedOut: late})
+}
+
+// reply is the record of a question: a text in JSON or, of a question that lapsed, an object.
+type reply struct {
+	text   string
+	lapsed time.Time // when the time for an answer was over; zero for a question with an answer
+}
+
+// lapse is the record of a question that lapsed.
+type lapse struct {
+	Lapsed time.Time `json:"lapsed"`
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (r reply) MarshalJSON() ([]byte, error) {
+	if r.lapsed.IsZero() {
+		return json.Marshal(r.text)
+	}
+	return json.Marshal(lapse{r.lapsed})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *reply) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &r.text) == nil {
+		return nil
+	}
+	var l lapse
+	err := json.Unmarshal(data, &l)
+	r.lapsed = l.Lapsed
+	return err
+}
+
+// describe returns a question as records describe the step.
+func describe(q ask.Question) any {
+	d := struct {
+		Text    string   `json:"text"`
+		Options []string `json:"options,omitempty"`
+		Default *string  `json:"default,omitempty"`
+	}{Text: q.Text, Options: q.Options}
+	if q.HasDefault {
+		d.Default = &q.Default
+	}
+	return d
+}
+
+// keep puts a question on record as one that waits for the step with a full key.
+func (q Questions) keep(ctx context.Context, asked event.Question, key string, question ask.Question) error {
+	rec, ok := q.Steps.Recorder().(QuestionRecorder)
+	if !ok {
+		return nil
+	}
+	return rec.Asked(ctx, Pending{
+		ID: asked.ID, Item: question.Item, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
+		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule, Schemas: question.Schemas, Assignees: question.Assignees,
+	})
+}
+
+// errDeadline ends the wait for an answer.
+var errDeadline = errors.New("no answer in time")
+
+// answer waits for the user until the deadline, zero for none. late says that the answer is the default.
+func (q Questions) answer(ctx context.Context, question ask.Question, deadline time.Time) (answer string, late bool, err error) {
+	waitCtx := ctx
+	if !deadline.IsZero() {
+		left := deadline.Sub(q.now())
+		if left <= 0 {
+			answer, err = defaultAnswer(question, deadline)
+			return answer, true, err
+		}
+		var cancel context.CancelFunc
+		waitCtx, cancel = context.WithTimeoutCause(ctx, left, errDeadline)
+		defer cancel()
+	}
+	asker := q.Asker
+	if asker == nil {
+		asker = ask.Unavailable{}
+	}
+	answer, err = asker.Ask(waitCtx, question)
+	switch {
+	case err == nil:
+		return answer, false, nil
+	case ctx.Err() != nil:
+		return "", false, context.Cause(ctx)
+	case errors.Is(context.Cause(waitCtx), errDeadline):
+		answer, err = defaultAnswer(question, deadline)
+		return answer, true, err
+	case errors.Is(err, ask.ErrUnavailable):
+		return "", false, q.suspended(question, deadline)
+	}
+	return "", false, err
+}
+
+func (q Questions) now() time.Time {
+	if q.Now == nil {
+		return time.Now()
+	}
+	return q.Now()
+}
+
+// defaultAnswer returns the answer to a question whose time is over.
+func defaultAnswer(question ask.Question, deadline time.Time) (string, error) {
+	if !question.HasDefault {
+		return "", noAnswer(deadline)
+	}
+	return question.Default, nil
+}
+
+// noAnswer is the failure of a question whose time is over.
+func noAnswer(deadline time.Time) error {
+	return fmt.Errorf("%w: the question expired at %s, and the node has no default", errDeadline, deadline.Local().Format(time.DateTime))
+}
+
+// suspended returns the error of work that has to wait for an answer.
+func (q Questions) suspended(question ask.Question, deadline time.Time) error {
+	waiting := fmt.Sprintf("%s waits for an answer to: %s", q.Waits, text.OneLine(question.Text, 200))
+	if !deadline.IsZero() && question.HasDefault {
+		waiting += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), text.Cut(question.Default, 60))
+	}
+	f := fault.Wrap(fault.Suspended, &waitError{waiting, fmt.Sprintf("%s waits for an answer", q.Waits)}, "")
+	answer := "answer it: loki --resume " + q.Events.Run + " --answer TEXT"
+	if question.Kind == ask.Multi {
+		answer += ", with commas between several options"
+	}
+	const beforehand = "allow such calls with a rule under permission in config.yaml, or consent to all with --yes"
+	switch {
+	case q.Steps.Recording() && question.Consent:
+		return f.WithHint("%s; to be asked less often, %s", answer, beforehand)
+	case q.Steps.Recording():
+		return f.WithHint("%s", answer)
+	case question.Consent:
+		return f.WithHint("run it in a terminal, %s", beforehand)
+	}
+	return f.WithHint("run it in a terminal, or pipe the answers in, one a line")
+}
+
+// waitError says that work waits for answers. The text quotes the questions, which the reason does not.
+type waitError struct{ text, reason string }
+
+func (e *waitError) Error() string { return e.text }
+
+// id names a question within its run, for users to type: the place, and as short as possible
+// what distinguishes it from the place's other questions. No other question of the run has the
+// same id, as long as no other work has the same place.
+func (q Questions) id(key string) string {
+	full := strings.TrimPrefix(q.Steps.Key(key), q.Base)
+	if full == ownKey {
+		return q.Place
+	}
+	return q.Place + "/" + shortKey(full)
+}
+
+// shortKey shortens the key of a question that is not the work's own:
+//
+//	tool/1/2/consent/answer/1     1.2              may call 2 of turn 1 be made?
+//	tool/1/2/call/answer/1        1.2              what the call itself asks
+//	tool/1/2/call/question/1      1.2/call         the same of a call that had to be allowed first
+//	tool/1/2/uncertain/answer/1   1.2/again        is it to be made again?
+//	uncertain/2                   again/2          the same of a script, asked a second time
+//	attempt/2/tool/1/1/...        attempt/2/1.1
+func shortKey(key string) string {
+	key = toolPart.ReplaceAllString(key, "$1$2.$3$4")
+	key = strings.Replace(key, "/consent/answer/", "/", 1)
+	key = strings.Replace(key, "/call/answer/", "/", 1)
+	key = strings.Replace(key, "/call/question/", "/call/", 1)
+	key = strings.Replace(key, "uncertain/answer/", "uncertain/", 1)
+	key = strings.Replace(key, "uncertain/", "again/", 1)
+	return strings.TrimSuffix(key, "/1")
+}
+
+// toolPart is the part of a key that names a tool call: its turn and its place in it.
+var toolPart = regexp.MustCompile(`(^|/)tool/(\d+)/(\d+)(/)`)

@@ -1,0 +1,259 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"loki/internal/base/fault"
+	"loki/internal/llm/event"
+	"loki/internal/service/auth"
+	"loki/internal/workflow/graph"
+)
+
+// Resumption says which run goes on, and how.
+type Resumption struct {
+	Continuation                   // an empty ID means the newest unfinished run of the working directory
+	Answers      map[string]string // to pending questions, by id
+	Lists        []string          // ids of Answers that are lists, see [NotLists]
+	Answer       *string           // to the only pending question, nil for none
+	Typed        []string          // likewise, as users type them: see [TypedAnswers]
+	Answered     []string          // questions whose answers came to be on record while the run was at work
+	Uncanceled   bool              // a run that was canceled does not go on: no user asks for it anew
+	Canceled     bool              // the run is canceled: it goes on only to undo what it did
+
+	// Wait is called before the run waits for a provider that asked to come back later, or for what its nodes wait for. what says
+	// that; until is zero for a signal without a time. Nil does not wait: the error is then that of a run that was suspended.
+	Wait func(what string, until time.Time)
+}
+
+// Resume goes on with a run that did not end. Whatever the run needs is looked at
+// before an answer is recorded, since an answer is used up by that. If ctx ends while the
+// run waits for a provider, the error is that of ctx and says how to resume it.
+func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
+	for {
+		out, err := s.resume(ctx, r)
+		at, what, ok := soonest(err)
+		if !ok || r.Wait == nil {
+			return out, err
+		}
+		r.Wait(what, at)
+		if ended := s.await(ctx, cmp.Or(out.Run, r.ID), err); ended != nil {
+			return out, fault.Wrap(fault.CodeOf(ended), ended, "%s", what).WithHint("%s", fault.HintOf(err))
+		}
+		r.ID = cmp.Or(out.Run, r.ID)                                  // another run may be the newest one now
+		r.Answer, r.Answers, r.Typed, r.Answered = nil, nil, nil, nil // they have been given
+		r.Set = nil
+		r.Uncanceled = true // a cancel meanwhile is the later decision
+	}
+}
+
+// resume goes on once.
+func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
+	store, err := s.openWhole()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer func() { store.Close() }()
+	info, err := findRun(ctx, store, r)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if !info.Status.Resumable() {
+		return Outcome{}, refusal(&EndedError{ID: info.ID, Status: info.Status}, info.Kind)
+	}
+	ctx = auth.WithOwner(ctx, info.Owner)
+	if info.Gap != nil && !r.Force {
+		return Outcome{}, refusal(&GapError{ID: info.ID, Gap: *info.Gap}, info.Kind)
+	}
+	var unless []Status
+	if r.Uncanceled || info.Status != Canceled { // a cancel from now on is the later decision
+		unless = []Status{Canceled}
+	}
+	if slices.Contains(unless, info.Status) {
+		return Outcome{}, refusal(&EndedError{ID: info.ID, Status: info.Status}, info.Kind)
+	}
+	last, err := store.Checkpoint(ctx, info.ID, -1)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if last.wasUndone(info.Status) {
+		return Outcome{}, undoneRefusal(info.ID, last)
+	}
+	r.Command = "loki --resume " + info.ID
+	if t := info.Terms; t != nil && s.Enter != nil { // at a terminal the user says it anew
+		r.Yes, r.NoStream = r.Yes || t.Yes, r.NoStream || t.NoStream
+	}
+	job, err := s.JobOf(ctx, info, last, r.Continuation)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer job.release()
+	if err := acceptGap(ctx, store, info, job.Events); err != nil {
+		return Outcome{}, err
+	}
+	if len(r.Set) > 0 {
+		if err := cmp.Or(job.fits(withSet(graph.State{}, r.Set)), mayBeSet(ctx, store, info.ID, last, nil)); err != nil {
+			return Outcome{}, err
+		}
+	}
+	answered, err := giveAnswers(ctx, store, info.ID, job, r)
+	if err != nil {
+		return Outcome{}, err
+	}
+	silent, err := unheard(ctx, store, info.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	answered = slices.Concat(answered, r.Answered, silent)
+	if job.Durability == graph.DurabilityPower {
+		store.Close()
+		if store, err = s.Open(job.Durability); err != nil {
+			return Outcome{}, err
+		}
+	}
+	var journal Journal
+	var found Recovery
+	err = patiently(ctx, job.Events, func() (err error) {
+		journal, found, err = store.Open(ctx, info.ID, unless...)
+		return err
+	})
+	if err != nil {
+		return Outcome{}, refusal(err, info.Kind)
+	}
+	if err := set(ctx, store, journal, &found, job.Events, r.Set); err != nil {
+		return Outcome{}, errors.Join(err, journal.Close())
+	}
+	if err := raise(ctx, journal, &found.Info, r.Budget); err != nil {
+		return Outcome{}, errors.Join(refusal(err, info.Kind), journal.Close())
+	}
+	ctx, wait, leave := s.enter(ctx, journal)
+	defer leave()
+	defer journal.Close()
+	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {
+		return Outcome{Run: info.ID}, cause
+	}
+	if job.Info.Terms = found.Info.Terms; s.Enter == nil {
+		job.Info.Terms = job.Info.Terms.atTerminal()
+	}
+	if s.Enter != nil && found.Info.Takeovers > MaxTakeovers {
+		return s.giveUp(ctx, job, journal, found)
+	}
+	secrets, err := SecretsOf(ctx, store, found.Info)
+	if err != nil {
+		return Outcome{}, err
+	}
+	began := info.Events > 0 // otherwise it has waited for its turn until now
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: began, Set: r.Set, Canceled: r.Canceled, secrets: secrets}, journal, answered, wait)
+}
+
+// raise records bounds in place of those that a run was begun with.
+func raise(ctx context.Context, j Journal, info *Info, bounds graph.Budget) error {
+	if bounds == (graph.Budget{}) {
+		return nil
+	}
+	terms := Terms{Budget: bounds}
+	if info.Terms != nil {
+		terms = *info.Terms
+		terms.Budget.USD = cmp.Or(bounds.USD, terms.Budget.USD)
+		terms.Budget.Tokens = cmp.Or(bounds.Tokens, terms.Budget.Tokens)
+		terms.Budget.Duration = cmp.Or(bounds.Duration, terms.Budget.Duration)
+	}
+	info.Terms = &terms
+	return j.SetTerms(ctx, *info)
+}
+
+// MaxTakeovers is how many times in a row a run of a server is taken over from a process that died at work on it, without anything new
+// on record.
+const MaxTakeovers = 5
+
+// giveUp ends a run as failed that was taken over more often than that: its work may be what ends the processes.
+func (s *Service) giveUp(ctx context.Context, job Job, journal Journal, found Recovery) (Outcome, error) {
+	job.Make = func(context.Context, Point) (Work, func() error, error) {
+		return deadly{found.Info}, func() error { return nil }, nil
+	}
+	return s.execute(ctx, job, Point{Recovery: found, Resumed: true}, journal, nil, nil)
+}
+
+// deadly is the work of a run at which process after process died. It is not done.
+type deadly struct{ Info }
+
+// Started implements Work.
+func (d deadly) Started() event.Started { return event.Started{Graph: d.Graph} }
+
+// Do implements Work.
+func (d deadly) Do(context.Context, *Frame) (Outcome, error) {
+	err := fault.New(fault.Failure, "%d processes in a row died at work on the run, with nothing new on record, so it may be what ends them: no server goes on with it by itself", d.Takeovers).
+		WithHint("see where it stands: loki --run %s", d.ID)
+	return Outcome{Steps: d.Steps, Usage: d.Usage, Failures: d.Failures}, err
+}
+
+// openWhole opens the store to go on with a record of it.
+func (s *Service) openWhole() (Store, error) {
+	if s.Unrecorded {
+		// What was really answered is not mixed with what was not.
+		return nil, fault.New(fault.Usage, "a recorded run cannot go on as a dry run").
+			WithHint("leave out --dry-run, and set dry_run: false in config.yaml")
+	}
+	return s.Open(graph.DurabilityProcess)
+}
+
+// findRun returns the run to go on with: the one that the id means, or else the newest
+// unfinished run that was started in this directory, of those that wait for an answer
+// if one is given. While a newer one is being run, the user has to say which is meant.
+func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
+	if r.ID != "" {
+		return store.Info(ctx, r.ID)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return Info{}, err
+	}
+	runs, err := store.Runs(ctx, Query{Dir: dir, Unfinished: true})
+	if err != nil {
+		return Info{}, err
+	}
+	answers := r.Answer != nil || len(r.Answers) > 0 || len(r.Typed) > 0
+	var active, idle *Info // the newest of each
+	for _, info := range runs {
+		if info.Damaged || info.Undone.over(info.Status) { // any other can go on
+			continue
+		}
+		if info.Active {
+			if active == nil {
+				active = &info
+			}
+			continue
+		}
+		if idle == nil {
+			idle = &info
+		}
+		if answers {
+			h, err := store.History(ctx, info.ID)
+			if err != nil {
+				return Info{}, err
+			}
+			if len(h.Pending) == 0 || info.Status == Canceled { // that one is named by those who mean it
+				continue
+			}
+		}
+		if active != nil {
+			return Info{}, fault.New(fault.Failure, "run %s, which was started later in %s, is being run by another process", active.ID, dir).
+				WithHint("wait until it ends there, or go on with the one before it: loki --resume %s", info.ID)
+		}
+		h, err := store.History(ctx, info.ID) // a list has the beginnings of texts only
+		return h.Info, err
+	}
+	switch {
+	case active != nil:
+		return Info{}, leaseRefusal(active.Held)
+	case idle != nil:
+		return Info{}, fault.New(fault.Usage, "no run that was started in %s waits for an answer", dir).
+			WithHint("go on with the newest unfinished one: loki --resume %s", idle.ID)
+	}
+	return Info{}, fault.New(fault.NotFound, "no unfinished run was started in %s", dir).
+		WithHint("see all runs: loki --runs; resume any of them: loki --resume ID")
+}

@@ -76,9 +76,9 @@ func (h *handler) WithGroup(name string) slog.Handler {
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	h = h.hiding(redact.InContext(ctx))
 	src := sourceOf(r.PC)
-	pkg := h.pkg
+	pkg, dir := h.pkg, h.pkg // what is shown, and what the filter compares
 	if pkg == "" {
-		pkg = src.pkg
+		pkg, dir = src.pkg, src.dir
 	}
 	var attrs []byte
 	var members []member
@@ -86,6 +86,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 		switch {
 		case h.group == "" && a.Key == packageKey:
 			pkg = packageName(a.Value.String())
+			dir = pkg
 		case h.json:
 			members = h.appendMember(members, h.group, a)
 		default:
@@ -93,7 +94,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return true
 	})
-	if r.Level < h.out.filter.Load().level(pkg) {
+	if r.Level < h.out.filter.Load().level(dir) {
 		return nil
 	}
 	if h.json {
@@ -191,8 +192,9 @@ func appendText(b []byte, text string) []byte {
 
 // source is the place in the code that made a record.
 type source struct {
-	pkg  string // agent/node
-	file string // agent/node/llm.go
+	dir  string // agent/node: the package below "internal"
+	pkg  string // node: without its wing, the first directory
+	file string // node/llm.go
 	line int
 }
 
@@ -208,7 +210,11 @@ func sourceOf(pc uintptr) source {
 	if dot := strings.IndexByte(dir[slash:], '.'); dot >= 0 {
 		dir = dir[:slash+dot]
 	}
-	pkg := packageName(dir)
+	dir = packageName(dir)
+	pkg := dir
+	if _, rest, ok := strings.Cut(dir, "/"); ok {
+		pkg = rest
+	}
 	name := strings.ReplaceAll(frame.File, `\`, "/")
-	return source{pkg: pkg, file: path.Join(pkg, path.Base(name)), line: frame.Line}
+	return source{dir: dir, pkg: pkg, file: path.Join(pkg, path.Base(name)), line: frame.Line}
 }

@@ -36,9 +36,9 @@ type Ability struct {
 // Abilities returns what an agent may do, as far as its definition and its scripts say. Nothing is started.
 func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	v := validator{app: a, of: of, d: of.InForce, g: of.GraphInForce()}
-	bounds, trusted := a.bounds(of, ""), a.trusted(of)
+	bounds, trusted := a.Trust.Bounds(of, ""), a.Trust.Trusts(of)
 	program := func(kind, name, file string, declared sandbox.Declaration) Ability {
-		held := a.bounds(of, file).Of(declared)
+		held := a.Trust.Bounds(of, file).Of(declared)
 		b := Ability{Kind: kind, Name: name, Of: file, Level: held.Level, Hosts: held.Hosts, Read: held.Read, Write: held.Write}
 		if text := declared.String(); declared.Level != "" && text != held.String() {
 			b.Declared = text

@@ -168,7 +168,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if err := a.warnOfHooks(ctx, w.Events, of); err != nil {
 		return kit, done, err
 	}
-	kit.Calls.AtMost = a.bounds(of, "").Most.Level
+	kit.Calls.AtMost = a.Trust.Bounds(of, "").Most.Level
 	kit.Team = a.children(r, sandbox.Declaration{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {
@@ -215,7 +215,7 @@ func required(name string) bool {
 // they are needed, and stay until the run is over.
 func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) (serverTools, error) {
 	names := r.Agent.InForce.MCPServers
-	if len(names) == 0 || !a.trusted(r.Agent) {
+	if len(names) == 0 || !a.Trust.Trusts(r.Agent) {
 		return nil, nil
 	}
 	return a.serverScope(ctx, events, r.Asker, a.hasServers(r), chooseList(names))

@@ -23,6 +23,7 @@ import (
 	"loki/internal/agent/cases/cassette"
 	"loki/internal/agent/macro"
 	"loki/internal/agent/role"
+	"loki/internal/agent/trust"
 	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
@@ -57,6 +58,7 @@ type App struct {
 	Config  *config.Config
 	Catalog *catalog.Catalog
 	Agents  agent.Library
+	Trust   *trust.Service // in agents
 
 	engine         *engine.Engine // live or, in a dry run, dry
 	live, dry      *engine.Engine // over the configured models; dry ones answer with what would be sent
@@ -99,9 +101,6 @@ type App struct {
 
 	meterFailed sync.Once // see meter
 
-	settling chan struct{} // holds one element while settle asks the user; taken before mu
-	settled  []string      // contents that were asked about or warned of, see settle; guarded by settling
-
 	agentDirs sync.Map // directories of agents that were found at a path, by the scope of their sessions
 	looking   bool     // see Look
 	staged    string   // the directory of agents that a look needs; "" for none; guarded by mu
@@ -139,7 +138,6 @@ func New(o Options) (*App, error) {
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
 		dryRun: o.DryRun || cfg.DryRun, model: o.Model, standIn: env.Get(TestModel), outdatedModels: outdated, clients: make(map[string]connection),
-		settling: make(chan struct{}, 1),
 	}
 	if a.live, err = engine.New(engine.Options{Models: a}); err != nil {
 		return nil, err
@@ -175,6 +173,7 @@ func New(o Options) (*App, error) {
 		Getenv:        env.Get,
 		Note:          func(text string) { a.noticeOnce(text, text, a.later) },
 	}
+	a.Trust = a.newTrust()
 	return a, nil
 }
 

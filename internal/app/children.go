@@ -77,7 +77,7 @@ func (c *crew) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		return team.Child{}, err
 	}
 	parent := c.of(s.Member.Parent)
-	of.AtMost, of.Within = c.app.levelCap(parent.Agent), c.app.bounds(parent.Agent, "").Most
+	of.AtMost, of.Within = c.app.Trust.AtMost(parent.Agent), c.app.Trust.Bounds(parent.Agent, "").Most
 	if c.within.Level != "" {
 		of.Within = c.within.Within(of.Within)
 	}

@@ -103,7 +103,7 @@ func (a *App) Sessions() (session.Store, error) {
 // kit returns what a question is asked with, see [conversation.Service].
 func (a *App) kit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	if w.Agent != nil {
-		if err := a.settle(event.NewContext(ctx, w.Events), w.Agent.Agent, w.Asker); err != nil {
+		if err := a.Trust.Settle(event.NewContext(ctx, w.Events), w.Agent.Agent, w.Asker); err != nil {
 			return kit, func() {}, err
 		}
 	}
@@ -169,7 +169,7 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 		if most.Level == sandbox.Network {
 			most.Hosts = []string{"*"} // scripts keep the hosts that they declare
 		}
-		shelf.options.Bounds = func(file string) sandbox.Bounds { return a.bounds(agent.Agent{Within: most}, file) }
+		shelf.options.Bounds = func(file string) sandbox.Bounds { return a.Trust.Bounds(agent.Agent{Within: most}, file) }
 	}
 	selected := shelf.visible(ctx).Pick(*w.EnabledTools, a.Config.MappingTools.Get)
 	if !w.Usual {

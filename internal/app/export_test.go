@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"loki/internal/agent"
-	"loki/internal/base/ask"
 	"loki/internal/llm/chat"
 )
 
@@ -17,9 +16,4 @@ func (a *App) ToolNames(ctx context.Context, of agent.Agent) ([]string, error) {
 // Declarations returns the declarations of a plain agent's tools.
 func (a *App) Declarations(ctx context.Context, of agent.Agent) ([]chat.Tool, error) {
 	return a.declarations(ctx, of, nil)
-}
-
-// Settle asks whether an agent is to be trusted.
-func (a *App) Settle(ctx context.Context, of agent.Agent, asker ask.Asker) error {
-	return a.settle(ctx, of, asker)
 }

@@ -29,7 +29,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if r.Member == nil { // a child asks through its parent
 		r.Asker = a.hooksOf(nil).Asker(r.Asker)
 	}
-	if err := a.settle(ctx, r.Agent, r.Asker); err != nil {
+	if err := a.Trust.Settle(ctx, r.Agent, r.Asker); err != nil {
 		return run.Job{}, err
 	}
 	tools, err := a.agentTools(ctx, r.Agent, r.Variables, r.Asker)
@@ -94,7 +94,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if err := a.warnOfHooks(ctx, events, r.Agent); err != nil {
 		return nil, nil, err
 	}
-	calls.AtMost = a.bounds(r.Agent, "").Most.Level
+	calls.AtMost = a.Trust.Bounds(r.Agent, "").Most.Level
 	scope, err := a.agentServers(ctx, r, events)
 	if err != nil {
 		return nil, nil, err
@@ -103,8 +103,8 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{
 			Apart:    a.apartScripts(),
-			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.scriptConsent(r.Agent, r.Asker),
-			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return a.bounds(r.Agent, path) }, Reads: a.scriptReads(r.Agent.Dir),
+			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.Trust.ScriptConsent(r.Agent, r.Asker),
+			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return a.Trust.Bounds(r.Agent, path) }, Reads: a.scriptReads(r.Agent.Dir),
 		},
 		Tools: tools, Dry: r.Dry || a.dryRun, OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
 		Calls: calls,
@@ -193,7 +193,7 @@ func (a *App) graphModel(r AgentRun) string {
 // scriptChild is what an agent's scripts get: the environment of children, and where
 // things are.
 func (a *App) scriptChild(r AgentRun) (environ.Child, error) {
-	child := a.Child(a.declared(r.Agent, r.Agent.Graph.Environment)...)
+	child := a.Child(a.Trust.Declared(r.Agent, r.Agent.Graph.Environment)...)
 	set := map[string]string{
 		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
 		"LLM_PROMPT_UTILS_FILE": filepath.Join(a.Paths.FunctionsDir, "utils", "prompt-utils.sh"),
@@ -207,7 +207,7 @@ func (a *App) scriptChild(r AgentRun) (environ.Child, error) {
 	if err != nil {
 		return environ.Child{}, err
 	}
-	a.ownBytecode(r.Agent, set)
+	a.Trust.OwnBytecode(r.Agent, set)
 	for name, v := range variables {
 		set[environ.AgentVariable(name)] = v
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/agent/trust"
 	"loki/internal/base/environ"
 	"loki/internal/base/process"
 	"loki/internal/base/sandbox"
@@ -27,7 +28,7 @@ import (
 func (a *App) hooksOf(of *agent.Agent) *hook.Runner {
 	var list []hook.Hook
 	needs := make(map[string]string) // what a hook reads beside its level, by where it is defined
-	if of != nil && len(of.InForce.Hooks) > 0 && a.trusted(*of) {
+	if of != nil && len(of.InForce.Hooks) > 0 && a.Trust.Trusts(*of) {
 		for _, h := range of.InForce.Hooks {
 			h.Level, h.Env = sandbox.Least(sandbox.Least(sandbox.Write, of.InForce.Sandbox.Level), h.Level), []string{"LLM_AGENT_DATA_DIR=" + of.Dir}
 			needs[h.Where] = of.Dir
@@ -82,7 +83,7 @@ func (a *App) hookReads(h hook.Hook, inside func(path string) bool) (places []st
 			continue
 		}
 		places = append(places, word)
-		if dir := filepath.Dir(filepath.Clean(word)); !below(dir, "", home) && !below(dir, "", a.Paths.ConfigDir) {
+		if dir := filepath.Dir(filepath.Clean(word)); !trust.Below(dir, "", home) && !trust.Below(dir, "", a.Paths.ConfigDir) {
 			places = append(places, dir)
 		}
 	}
@@ -110,7 +111,7 @@ func (a *App) talkHooks(with *conversation.Agent) *hook.Runner {
 
 // warnOfHooks warns of an agent's hooks that do not run.
 func (a *App) warnOfHooks(ctx context.Context, events event.Scope, of agent.Agent) error {
-	if len(of.InForce.Hooks) == 0 || a.trusted(of) {
+	if len(of.InForce.Hooks) == 0 || a.Trust.Trusts(of) {
 		return nil
 	}
 	text := fmt.Sprintf("the hooks of agent %s do not run: the agent is not trusted", of.Name)

@@ -32,10 +32,10 @@ func (a *App) instructions(ctx context.Context, of agent.Agent, variables map[st
 		return "", err
 	}
 	defer done()
-	if err := a.settle(ctx, of, asker); err != nil {
+	if err := a.Trust.Settle(ctx, of, asker); err != nil {
 		return "", err
 	}
-	if err := a.scriptConsent(of, asker)(ctx, file); err != nil {
+	if err := a.Trust.ScriptConsent(of, asker)(ctx, file); err != nil {
 		return "", err
 	}
 	defer ask.Hold(asker)()

@@ -152,7 +152,7 @@ func (a *App) Knowledge() *knowledge.Service {
 		tries = 2
 	}
 	return &knowledge.Service{
-		Config: a.Config, Paths: a.Paths, Catalog: a.Catalog, Models: a, Loader: a.Loader, Hide: a.Hide, Trusted: a.trusted,
+		Config: a.Config, Paths: a.Paths, Catalog: a.Catalog, Models: a, Loader: a.Loader, Hide: a.Hide, Trusted: a.Trust.Trusts,
 		Retry:   retry.Policy{Attempts: tries, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute},
 		StandIn: a.standIn != "", Playing: a.player != nil, Pool: &a.bases,
 	}

@@ -8,16 +8,12 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"loki/internal/agent/trust"
 	"loki/internal/base/ask"
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
-	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/llm/logging"
@@ -58,7 +54,7 @@ func (a *App) mcpServers() (*servers, error) {
 	}
 	s := &servers{file: file}
 	s.pool = mcp.NewPool(mcp.Options{
-		Version: Version, Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Admit: a.admitServer,
+		Version: Version, Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Admit: a.Trust.Admit,
 		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
 		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.logging().level) == logging.LevelOff},
 		Slow: func(ctx context.Context, server, line string) {
@@ -152,51 +148,6 @@ func (a *App) noteUnconfined(ctx context.Context, events event.Scope, servers []
 			_ = events.Emit(ctx, event.Warning{Text: text}) // the server works without it
 		})
 	}
-}
-
-// admitServer returns an error unless the user trusts the directories from which a server takes code, as they are now. The user is
-// asked if that is possible, but never on a server, where trusted_dirs do not count either: clients write there.
-func (a *App) admitServer(ctx context.Context, asker ask.Asker, s mcp.Server, code []mcp.Code) error {
-	select { // one question after the other
-	case a.settling <- struct{}{}:
-		defer func() { <-a.settling }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	for i, c := range code {
-		if slices.ContainsFunc(code[:i], func(before mcp.Code) bool { return before.Dir == c.Dir }) {
-			continue
-		}
-		t := a.TrustOfDir(ctx, c.Dir)
-		if t.Own && a.host != nil {
-			t.Content, t.Err = trust.Read(ctx, c.Dir)
-			t.Trusted = t.Err == nil && a.recorded(t.Content)
-		}
-		if t.Trusted {
-			continue
-		}
-		t.Server = s.ID
-		for _, c := range code {
-			t.Code = append(t.Code, c.Entry)
-		}
-		refused := fault.New(fault.Config, "MCP server %q was not started: it takes code from the directory %s (%s), which %s", s.ID, text.Visible(c.Dir), text.Visible(strings.Join(t.Code, ", ")), t.why()).
-			WithHint("%s", trust.Hint(c.Dir))
-		if t.Err != nil || asker == nil || a.host != nil {
-			return refused
-		}
-		yes, err := t.Ask(ctx, asker, "", "do not start it")
-		switch {
-		case yes:
-			if err := a.TrustContent(ctx, t.Content); err != nil {
-				return err
-			}
-		case err == nil, errors.Is(err, ask.ErrUnavailable):
-			return refused
-		default:
-			return err
-		}
-	}
-	return nil
 }
 
 // ServersIn returns the ids of the servers that take code from a directory when they are started there.

@@ -192,7 +192,7 @@ func (a *App) PrunePlans(runs []run.Info) (removed int, err error) {
 // of the plan and consented, so a directory that holds nothing else, or was trusted before, is trusted as it is then.
 func (a *App) WritePlan(ctx context.Context, p Plan, dir, arg string) (agent.Agent, error) {
 	ref := a.Agents.At(dir, arg)
-	trusted := filepath.Dir(dir) == filepath.Clean(a.PlanDir("")) || a.TrustOfRef(ctx, ref).Trusted
+	trusted := filepath.Dir(dir) == filepath.Clean(a.PlanDir("")) || a.Trust.OfRef(ctx, ref).Trusted
 	if err := p.Draft.Write(dir, p.Agent.Graph); err != nil {
 		return agent.Agent{}, err
 	}
@@ -200,8 +200,8 @@ func (a *App) WritePlan(ctx context.Context, p Plan, dir, arg string) (agent.Age
 	if err != nil || !trusted {
 		return of, err
 	}
-	if t := a.TrustOf(ctx, of); !t.Trusted && t.Err == nil {
-		err = a.TrustContent(ctx, t.Content)
+	if t := a.Trust.Of(ctx, of); !t.Trusted && t.Err == nil {
+		err = a.Trust.Add(ctx, t.Content)
 	}
 	return of, err
 }

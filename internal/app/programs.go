@@ -87,7 +87,7 @@ func (a *App) apart(env []string) []string {
 // TypeScript resolves imports by the settings in the working directory.
 func (a *App) apartScripts() func(env []string) []string {
 	dir, _ := a.workspace()
-	if a.own(a.Agents.At(dir, dir)) {
+	if a.Trust.Own(a.Agents.At(dir, dir)) {
 		return nil
 	}
 	return func(env []string) []string {

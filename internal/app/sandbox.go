@@ -88,29 +88,6 @@ func (a *App) codePlaces() []string {
 	return []string{a.Paths.FunctionsDir, a.Paths.AgentsDir, a.Paths.RolesDir, a.Paths.MacrosDir}
 }
 
-// bounds returns what the script in a file, of an agent or called by it, may do with what it declares, and the most that calls
-// of the agent can be granted. The zero Agent is the user. It looks at the directory of the agent anew each time, see levelCap.
-func (a *App) bounds(of agent.Agent, file string) sandbox.Bounds {
-	b := a.trustedBounds(of, file)
-	if most := a.levelCap(of); most != "" {
-		b.Most, b.Untrusted = sandbox.Declaration{Level: sandbox.Least(b.Most.Level, most)}, true
-	}
-	return b
-}
-
-// trustedBounds is bounds for an agent as soon as it is trusted.
-func (a *App) trustedBounds(of agent.Agent, file string) sandbox.Bounds {
-	b := sandbox.Bounds{Default: sandbox.Declaration{Level: a.scriptLevel(file)}, Most: of.Within}
-	if of.InForce != nil && of.InForce.Sandbox.Level != "" {
-		b.Default = of.InForce.Sandbox
-		b.Most = b.Default.Within(of.Within)
-	}
-	if a.elsewhere(file) {
-		b.Most = sandbox.Declaration{Level: sandbox.Write}.Within(b.Most)
-	}
-	return b
-}
-
 // scriptReads returns the places of this program that the scripts of the graph of an agent in dir read.
 func (a *App) scriptReads(dir string) []string {
 	return append(script.Beside(dir),

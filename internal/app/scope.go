@@ -24,7 +24,7 @@ func (a *App) serversOf(ctx context.Context, w conversation.Wanted) (serverTools
 	case list == nil && w.Agent != nil && len(w.Agent.InForce.MCPServers) > 0:
 		pick = chooseList(w.Agent.InForce.MCPServers)
 	}
-	if pick == nil || w.NoTools || w.Agent != nil && !a.trusted(w.Agent.Agent) {
+	if pick == nil || w.NoTools || w.Agent != nil && !a.Trust.Trusts(w.Agent.Agent) {
 		return nil, nil
 	}
 	return a.serverScope(ctx, w.Events, w.Asker, !w.NoServers, pick)
@@ -39,7 +39,7 @@ func (a *App) startServers(ctx context.Context, w conversation.Wanted) (stop fun
 		}
 	}
 	if w.Agent != nil {
-		if err := a.settle(event.NewContext(ctx, w.Events), w.Agent.Agent, w.Asker); err != nil {
+		if err := a.Trust.Settle(event.NewContext(ctx, w.Events), w.Agent.Agent, w.Asker); err != nil {
 			return nil, err
 		}
 	}

@@ -32,7 +32,7 @@ func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
 	return script.Options{
 		Cache: cache, Root: root, Prepare: a.installUtils,
 		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
-		Environ: a.Env.Environ(), Policy: a.policy(), Apart: a.apartScripts(), Executable: executable(), Sandbox: a.Sandbox, Bounds: func(file string) sandbox.Bounds { return a.bounds(agent.Agent{}, file) }, Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Environ: a.Env.Environ(), Policy: a.policy(), Apart: a.apartScripts(), Executable: executable(), Sandbox: a.Sandbox, Bounds: func(file string) sandbox.Bounds { return a.Trust.Bounds(agent.Agent{}, file) }, Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}
 }
 
@@ -90,7 +90,7 @@ func (a *App) agentTools(ctx context.Context, of agent.Agent, variables map[stri
 // agentShelf is the shelf of an agent. The scripts on it get the variables of the agent.
 func (a *App) agentShelf(of agent.Agent, variables map[string]string, asker ask.Asker) (*shelf, error) {
 	root := of.Dir
-	if !a.trusted(of) { // whose file .env does not count
+	if !a.Trust.Trusts(of) { // whose file .env does not count
 		root = a.Paths.FunctionsDir
 	}
 	s, err := a.shelf(root, asker)
@@ -98,18 +98,15 @@ func (a *App) agentShelf(of agent.Agent, variables map[string]string, asker ask.
 		return nil, err
 	}
 	s.options.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
-	s.options.Declared = a.declared(of, of.InForce.Environment)
-	s.options.Sandbox, s.options.Bounds = a.sandboxOf(of), func(file string) sandbox.Bounds { return a.bounds(of, file) }
+	s.options.Declared = a.Trust.Declared(of, of.InForce.Environment)
+	s.options.Sandbox, s.options.Bounds = a.sandboxOf(of), func(file string) sandbox.Bounds { return a.Trust.Bounds(of, file) }
 	return s, nil
 }
-
-// agentScripts are the names of scripts with the tools of an agent. The first that is there counts.
-var agentScripts = [...]string{"tools.sh", "tools.py", "tools.ts"}
 
 // agentScript returns the script with an agent's own tools, and how it is run; ok is
 // false if it has none.
 func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (file string, o script.Options, ok bool) {
-	i := slices.IndexFunc(agentScripts[:], func(name string) bool {
+	i := slices.IndexFunc(script.AgentFiles[:], func(name string) bool {
 		info, err := os.Stat(filepath.Join(of.Dir, name))
 		return err == nil && info.Mode().IsRegular()
 	})
@@ -117,20 +114,20 @@ func (a *App) agentScript(ctx context.Context, of agent.Agent, variables map[str
 		return "", o, false
 	}
 	o = a.scriptOptions(a.Paths.ConfigDir, asker)
-	if o.Withhold = !a.trusted(of); o.Withhold {
+	if o.Withhold = !a.Trust.Trusts(of); o.Withhold {
 		o.Root, o.Parent = of.Dir, nil
 	}
 	set := make(map[string]string)
-	a.ownBytecode(of, set)
+	a.Trust.OwnBytecode(of, set)
 	o.Environ = environ.Merge(o.Environ, set)
 	o.Agent = &script.Agent{Name: of.Name, Dir: of.Dir, CacheDir: filepath.Join(a.Paths.ConfigDir, "cache", of.Name)}
 	o.Bin = a.Paths.Agent(of.Name).ToolsBinDir
 	if of.InForce != nil {
-		o.Declared = a.declared(of, of.InForce.Environment)
+		o.Declared = a.Trust.Declared(of, of.InForce.Environment)
 	}
-	o.Sandbox, o.Bounds = a.sandboxOf(of), func(file string) sandbox.Bounds { return a.bounds(of, file) }
+	o.Sandbox, o.Bounds = a.sandboxOf(of), func(file string) sandbox.Bounds { return a.Trust.Bounds(of, file) }
 	o.Variables = func() (map[string]string, error) { return a.agentVariables(of, variables) }
-	return filepath.Join(of.Dir, agentScripts[i]), o, true
+	return filepath.Join(of.Dir, script.AgentFiles[i]), o, true
 }
 
 // ToolSchema returns what models see of the tools in a script, as indented JSON.

@@ -152,7 +152,7 @@ func (v *validator) outside(ctx context.Context) {
 			return // a script that is missing is reported already
 		}
 		for _, dir := range append(script.Beside(v.of.Dir), v.of.Dir) {
-			if below(dir, "", path) {
+			if trust.Below(dir, "", path) {
 				return
 			}
 		}

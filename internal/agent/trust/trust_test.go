@@ -38,8 +38,8 @@ func read(t *testing.T, dir string, more ...string) trust.Content {
 	return c
 }
 
-// agent returns the directory of an agent with a script outside of it.
-func agent(t *testing.T) (dir, outside string) {
+// agentDir returns the directory of an agent with a script outside of it.
+func agentDir(t *testing.T) (dir, outside string) {
 	t.Helper()
 	root := t.TempDir()
 	dir, outside = filepath.Join(root, "agent"), filepath.Join(root, "x.sh")
@@ -133,7 +133,7 @@ func TestChanges(t *testing.T) {
 		{name: "git", change: func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, ".git", "HEAD"), "x", 0o600) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir, outside := agent(t)
+			dir, outside := agentDir(t)
 			if tt.before != nil {
 				tt.before(t, dir, outside)
 			}
@@ -157,7 +157,7 @@ func TestChanges(t *testing.T) {
 
 // TestCasesCount: test cases are trusted by themselves, also those of records that have them among all files.
 func TestCasesCount(t *testing.T) {
-	dir, _ := agent(t)
+	dir, _ := agentDir(t)
 	file := filepath.Join(dir, "tests", "a.test.yaml")
 	write(t, file, "one", 0o600)
 	c := read(t, dir)
@@ -177,7 +177,7 @@ func TestCasesCount(t *testing.T) {
 
 // TestNamed reads files that count only since the agent names them.
 func TestNamed(t *testing.T) {
-	dir, _ := agent(t)
+	dir, _ := agentDir(t)
 	for _, name := range []string{".git/run.sh", "sessions/run.yaml", "data.csv"} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		before := read(t, dir, file)
@@ -220,7 +220,7 @@ func TestRefused(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir, _ := agent(t)
+			dir, _ := agentDir(t)
 			tt.make(t, dir)
 			if _, err := trust.Read(t.Context(), dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
@@ -228,7 +228,7 @@ func TestRefused(t *testing.T) {
 		})
 	}
 	t.Run("canceled", func(t *testing.T) {
-		dir, _ := agent(t)
+		dir, _ := agentDir(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := trust.Read(ctx, dir); !errors.Is(err, context.Canceled) {
@@ -236,7 +236,7 @@ func TestRefused(t *testing.T) {
 		}
 	})
 	t.Run("file", func(t *testing.T) {
-		dir, _ := agent(t)
+		dir, _ := agentDir(t)
 		if _, err := trust.Read(t.Context(), filepath.Join(dir, "graph.yaml")); err == nil {
 			t.Error("a file is trusted like a directory")
 		}
@@ -252,7 +252,7 @@ func must(t *testing.T, err error) {
 
 // TestHolds compares the text that was loaded with the file that counts.
 func TestHolds(t *testing.T) {
-	dir, _ := agent(t)
+	dir, _ := agentDir(t)
 	c := read(t, dir)
 	if !c.Holds("graph.yaml", []byte("start: a\n")) || c.Holds("graph.yaml", []byte("start: b\n")) || c.Holds("nothing", nil) {
 		t.Error("wrong text")
@@ -261,7 +261,7 @@ func TestHolds(t *testing.T) {
 
 // TestLinkedDir finds a directory by its path without links.
 func TestLinkedDir(t *testing.T) {
-	dir, _ := agent(t)
+	dir, _ := agentDir(t)
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {
 		t.Skip(err)

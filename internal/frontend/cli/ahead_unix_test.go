@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/app"
+	"loki/internal/agent/trust"
 	"loki/internal/base/ptytest"
 	"loki/internal/base/sample"
 )
@@ -149,7 +149,7 @@ default: {reply: "the end"}
 				"evil/graph.yaml": "name: evil\nstart: work\nnodes:\n  work: {type: script, script: work.sh, sandbox: write, next: done}\n  done: {type: end, output: ended}\n",
 				"evil/work.sh":    "touch made 2>/dev/null\necho '{}'\n",
 			},
-			env: "LOKI_TRUSTED_DIRS=", args: []string{"-m", "builtin:echo", "-a", "./evil", "x"}, steps: []string{app.TrustQuestion + "|press ", "run it restricted\r", "ended", ""}, file: "!made",
+			env: "LOKI_TRUSTED_DIRS=", args: []string{"-m", "builtin:echo", "-a", "./evil", "x"}, steps: []string{trust.QuestionEnd + "|press ", "run it restricted\r", "ended", ""}, file: "!made",
 		},
 		"plan": {
 			files: map[string]string{"rules.yaml": planRules}, args: []string{"-q", "-m", "builtin:script/rules.yaml", "--plan", "a wish"},

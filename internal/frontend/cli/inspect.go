@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/agent/trust"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
@@ -74,7 +75,7 @@ func (c *command) validateOnce(ctx context.Context, ref agent.Ref) (err error) {
 	if of, _, err := c.app.Agents.Load(ref); err == nil {
 		v.Abilities = c.app.Abilities(ctx, of)
 	}
-	v.trust(c.app.TrustOfRef(ctx, ref))
+	v.trust(c.app.Trust.OfRef(ctx, ref))
 	if c.opts.strict {
 		v.Findings = v.Findings.Strict()
 	}
@@ -87,7 +88,7 @@ func (c *command) validateOnce(ctx context.Context, ref agent.Ref) (err error) {
 }
 
 // trust sets what there is to say about the trust in the agent.
-func (v *validation) trust(t app.Trust) {
+func (v *validation) trust(t trust.Status) {
 	v.Trusted, v.Wants, v.Changes = t.Trusted, t.Wants, t.Changes
 	switch {
 	case t.Own:

@@ -37,7 +37,7 @@ func (c *command) testAgents(ctx context.Context) error {
 	}
 	var list []*cases.Case
 	for _, s := range suites {
-		if err := c.app.RequireTrust(ctx, s.File, asker); err != nil { // its cases set the environment, too
+		if err := c.app.Trust.Require(ctx, s.File, asker); err != nil { // its cases set the environment, too
 			return err
 		}
 		c.warnProblems(s.Warnings)
@@ -53,7 +53,7 @@ func (c *command) testAgents(ctx context.Context) error {
 	}
 	o := cases.Options{
 		Program: program, Environ: c.environ, Jobs: c.opts.jobs, Graph: c.testedGraph, AgentsDir: paths.AgentsDir,
-		Trusted: func(dir string) bool { return c.app.TrustOfDir(ctx, dir).Trusted },
+		Trusted: func(dir string) bool { return c.app.Trust.OfDir(ctx, dir).Trusted },
 	}
 	if isDirectory(paths.FunctionsDir) {
 		o.Functions = paths.FunctionsDir

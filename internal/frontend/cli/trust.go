@@ -16,7 +16,6 @@ import (
 	"loki/internal/agent"
 	"loki/internal/agent/cases"
 	"loki/internal/agent/trust"
-	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
@@ -56,12 +55,12 @@ func (c *command) trust(ctx context.Context) error {
 		for _, f := range findings {
 			c.warnFinding(of.Definition.File, f)
 		}
-		if err := c.trustDir(ctx, c.app.TrustOf(ctx, of), of.Name); err != nil {
+		if err := c.trustDir(ctx, c.app.Trust.Of(ctx, of), of.Name); err != nil {
 			return err
 		}
 	}
 	if !slices.Contains(dirs, dir) && (hasCases(dir) || len(servers) > 0) { // cases choose the environment of all
-		t := c.app.TrustOfDir(ctx, dir)
+		t := c.app.Trust.OfDir(ctx, dir)
 		t.Server = strings.Join(servers, ", ")
 		return c.trustDir(ctx, t, filepath.Base(dir))
 	}
@@ -96,7 +95,7 @@ func hasCases(dir string) bool {
 }
 
 // trustDir records that the user trusts a directory, after it has shown what that means. Name is what it is called.
-func (c *command) trustDir(ctx context.Context, t app.Trust, name string) error {
+func (c *command) trustDir(ctx context.Context, t trust.Status, name string) error {
 	where := text.Visible(cmp.Or(t.Content.Dir, name))
 	switch {
 	case t.Own:
@@ -112,7 +111,7 @@ func (c *command) trustDir(ctx context.Context, t app.Trust, name string) error 
 		fmt.Fprintf(&b, "%-11s %s\n", f.Mode, text.Visible(f.Name))
 	}
 	if c.opts.yes {
-		fmt.Fprintf(&b, "\n%s\n\n", strings.TrimSuffix(t.Question(name), "\n\n"+app.TrustQuestion))
+		fmt.Fprintf(&b, "\n%s\n\n", strings.TrimSuffix(t.Question(name), "\n\n"+trust.QuestionEnd))
 	}
 	out := c.Out
 	if c.opts.output != outputText { // which is for the result
@@ -126,14 +125,14 @@ func (c *command) trustDir(ctx context.Context, t app.Trust, name string) error 
 			return err
 		}
 	}
-	if err := c.app.TrustContent(ctx, t.Content); err != nil {
+	if err := c.app.Trust.Add(ctx, t.Content); err != nil {
 		return err
 	}
 	return c.say("trusted: %s, %s", where, text.Count(len(t.Content.Files)+len(t.Content.Tests), "file"))
 }
 
 // askTrust returns an error unless the user consents at the terminal.
-func (c *command) askTrust(ctx context.Context, t app.Trust, name string) error {
+func (c *command) askTrust(ctx context.Context, t trust.Status, name string) error {
 	var asker ask.Asker = ask.Unavailable{}
 	if c.InTerminal || c.ErrTerminal {
 		asker = c.terminal()
@@ -158,7 +157,7 @@ type trustedDir struct {
 
 // listTrusted shows the directories that the user trusts.
 func (c *command) listTrusted(ctx context.Context) error {
-	records, err := c.app.Trusts().List()
+	records, err := c.app.Trust.Store().List()
 	if err != nil {
 		return fault.Wrap(fault.Config, err, "the record of what is trusted")
 	}
@@ -168,7 +167,7 @@ func (c *command) listTrusted(ctx context.Context) error {
 		d := trustedDir{Dir: r.Dir, Time: r.Time, Files: len(r.Files), State: "trusted"}
 		if !isDirectory(r.Dir) {
 			d.State = "gone"
-		} else if t := c.app.TrustOfDir(ctx, r.Dir); !t.Trusted {
+		} else if t := c.app.Trust.OfDir(ctx, r.Dir); !t.Trusted {
 			d.State = "changed"
 		}
 		list = append(list, d)
@@ -194,7 +193,7 @@ func (c *command) untrust(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	records, err := c.app.Trusts().List()
+	records, err := c.app.Trust.Store().List()
 	if err != nil {
 		return fault.Wrap(fault.Config, err, "the record of what is trusted")
 	}
@@ -203,7 +202,7 @@ func (c *command) untrust(ctx context.Context) error {
 		if r.Dir != dir && filepath.Dir(r.Dir) != dir {
 			continue
 		}
-		if _, err := c.app.Trusts().Forget(ctx, r.Dir); err != nil {
+		if _, err := c.app.Trust.Store().Forget(ctx, r.Dir); err != nil {
 			return fault.Wrap(fault.Config, err, "the record of what is trusted cannot be written")
 		}
 		found = true

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/app"
+	"loki/internal/agent/trust"
 	"loki/internal/base/sandbox"
 )
 
@@ -45,14 +45,14 @@ func TestTrustAsks(t *testing.T) {
 	}
 
 	term := run()
-	term.wait("The agent evil came with the directory", "It has 2 files that can run or instruct.", "Beyond reading the workspace it wants to", "run work.sh at level write", app.TrustQuestion, "Number: ")
+	term.wait("The agent evil came with the directory", "It has 2 files that can run or instruct.", "Beyond reading the workspace it wants to", "run work.sh at level write", trust.QuestionEnd, "Number: ")
 	term.send("\r")
 	term.send("run it restricted\r")
 	term.wait("made: no")
 	term.end()
 
 	term = run() // a no is not kept
-	term.wait(app.TrustQuestion, "Number: ")
+	term.wait(trust.QuestionEnd, "Number: ")
 	term.send("trust it\r")
 	term.wait("made: yes")
 	term.end()
@@ -64,7 +64,7 @@ func TestTrustAsks(t *testing.T) {
 	// Another process trusts, while the user thinks: what holds is the record. What changes meanwhile is not what the user saw.
 	write(t, filepath.Join(dir, "evil", "more.sh"), "")
 	term = run()
-	term.wait("You have trusted it before, and 1 file changed since", "new more.sh", app.TrustQuestion, "Number: ")
+	term.wait("You have trusted it before, and 1 file changed since", "new more.sh", trust.QuestionEnd, "Number: ")
 	if out := loki("--trust", "./evil", "--yes"); !strings.Contains(out, "trusted: ") {
 		t.Errorf("printed %s", out)
 	}
@@ -74,7 +74,7 @@ func TestTrustAsks(t *testing.T) {
 
 	loki("--untrust", "./evil")
 	term = run()
-	term.wait(app.TrustQuestion, "Number: ")
+	term.wait(trust.QuestionEnd, "Number: ")
 	write(t, filepath.Join(dir, "evil", "more.sh"), "# after the question\n")
 	term.send("trust it\r")
 	term.wait("made: no")

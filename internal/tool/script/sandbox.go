@@ -15,6 +15,9 @@ import (
 // SharedDir is the name of a directory beside agents whose files their scripts may read.
 const SharedDir = ".shared"
 
+// AgentFiles are the names of scripts with the tools of an agent. The first that is there counts.
+var AgentFiles = [...]string{"tools.sh", "tools.py", "tools.ts"}
+
 // confine puts the command of a call, whose own directory is dir, into a box. It returns the box, nil for a
 // command that is not confined, and what the command may do.
 func (s *script) confine(c *process.Command, p *source, f function, dir string) (box *sandbox.Box, held sandbox.Declaration, err error) {

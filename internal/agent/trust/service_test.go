@@ -1,4 +1,4 @@
-package app_test
+package trust_test
 
 import (
 	"context"
@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"loki/internal/agent"
-	"loki/internal/app"
+	"loki/internal/agent/trust"
 	"loki/internal/base/ask"
+	"loki/internal/base/sandbox"
+	"loki/internal/setup/config"
 )
 
-// strange returns a program and an agent that came with a directory and wants to run a script.
-func strange(t *testing.T) (*app.App, agent.Agent) {
+// strange returns a service and an agent that came with a directory and wants to run a script.
+func strange(t *testing.T) (*trust.Service, agent.Agent) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -25,10 +27,14 @@ func strange(t *testing.T) (*app.App, agent.Agent) {
 		}
 	}
 	home := t.TempDir()
-	a, err := app.New(app.Options{Environ: []string{"HOME=" + home, "LOKI_CONFIG_DIR=" + home + "/config", "LOKI_STATE_DIR=" + home + "/state"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := trust.New(trust.Options{
+		Origins: trust.Origins{
+			Agents: &agent.Library{Paths: config.Paths{ConfigDir: home, AgentsDir: filepath.Join(home, "agents")}}, Config: &config.Config{},
+			Bundled: func(string) bool { return false },
+		},
+		Sandbox: func() (*sandbox.Sandbox, error) { return nil, errors.New("there is none") },
+		Serving: func() bool { return false },
+	})
 	of, _, err := a.Agents.Load(a.Agents.At(dir, dir))
 	if err != nil {
 		t.Fatal(err)
@@ -61,8 +67,8 @@ func TestWaitForTrust(t *testing.T) {
 	if err := a.Settle(t.Context(), of, never); err != nil {
 		t.Error(err)
 	}
-	if trust := a.TrustOf(t.Context(), of); !trust.Trusted {
-		t.Errorf("%+v", trust)
+	if status := a.Of(t.Context(), of); !status.Trusted {
+		t.Errorf("%+v", status)
 	}
 }
 

@@ -319,7 +319,7 @@ var roomLines = map[string]int{
 	"agent/role":             404,
 	"agent/team":             2215,
 	"agent/trust":            989,
-	"app":                    6347,
+	"app":                    6117,
 	"base/ask":               2127,
 	"base/atomicfile":        369,
 	"base/document":          5794,
@@ -335,7 +335,7 @@ var roomLines = map[string]int{
 	"base/web":               300,
 	"conversation":           3768,
 	"conversation/knowledge": 1236,
-	"conversation/session":   6350,
+	"conversation/session":   6589,
 	"frontend/api":           1470,
 	"frontend/cli":           7716,
 	"frontend/command":       3572,
@@ -369,7 +369,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12887,
 
-	"all": 170227,
+	"all": 170235,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -126,3 +126,13 @@ func (a *App) AgentContents(name string) (list []string, err error) {
 	}
 	return list, err
 }
+
+// DeleteSession deletes a stored session, see [conversation.Service.DeleteSession], and what the search
+// index has of it.
+func (a *App) DeleteSession(ctx context.Context, scope session.Scope, name string) error {
+	id, err := a.Conversations().DeleteSession(ctx, scope, name)
+	if err != nil {
+		return err
+	}
+	return a.Search().Forget(ctx, scope, id)
+}

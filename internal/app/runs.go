@@ -3,6 +3,7 @@ package app
 import (
 	"path/filepath"
 
+	"loki/internal/conversation/session/search"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/redact"
 	"loki/internal/workflow/graph"
@@ -63,4 +64,9 @@ func (a *App) openRuns(durability graph.Durability, look func(string) (string, b
 		o.EventDelay, o.Wrote = eventDelay, a.host.manager.Wrote
 	}
 	return sqlite.Open(filepath.Join(a.Paths.StateDir, storeFile), o)
+}
+
+// Search returns what finds sessions and runs by their texts.
+func (a *App) Search() *search.Finder {
+	return &search.Finder{Path: filepath.Join(a.Paths.CacheDir, "search.db"), Sessions: a.Sessions, Scopes: a.SessionScopes, Runs: a.OpenRuns}
 }

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"loki/internal/app"
+	"loki/internal/conversation/session/search"
 	"loki/internal/frontend/display"
 )
 
@@ -30,12 +30,12 @@ type foundInfo struct {
 	Open    string     `json:"open"` // the command that shows it
 }
 
-func newFoundInfo(f app.Found) foundInfo {
+func newFoundInfo(f search.Hit) foundInfo {
 	i := foundInfo{
 		Kind: f.Kind, ID: f.ID, Agent: f.Agent, Modified: f.Result.At, Hits: f.Hits, Role: f.Role,
 		Snippet: f.Snippet.Text, Marks: append([][2]int{}, f.Snippet.Marks...), Score: f.Score, Open: f.Open,
 	}
-	if f.Kind == app.FoundSession {
+	if f.Kind == search.FoundSession {
 		i.Name = f.Name
 	}
 	if f.Role == "" {
@@ -54,7 +54,7 @@ func (c *command) searchRecords(ctx context.Context) error {
 	}
 	screen := c.display().Screen()
 	stop := screen.Spin("Searching")
-	list, of, err := c.app.Search(ctx, c.opts.search, mostFound)
+	list, of, err := c.app.Search().Find(ctx, c.opts.search, mostFound)
 	stop()
 	screen.Close()
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"os"
 	"strings"
 
-	"loki/internal/app"
 	"loki/internal/base/text"
+	"loki/internal/conversation/session/search"
 	"loki/internal/frontend/api/summary"
 	"loki/internal/frontend/display"
 	"loki/internal/frontend/render"
@@ -38,7 +38,7 @@ const (
 // search shows the sessions and runs in which a text is found.
 func (c *Console) search(ctx context.Context, args string) error {
 	done := c.Busy("Searching")
-	list, of, err := c.App.Search(ctx, args, mostFound)
+	list, of, err := c.App.Search().Find(ctx, args, mostFound)
 	done()
 	if err != nil {
 		return err
@@ -60,8 +60,8 @@ func (c *Console) search(ctx context.Context, args string) error {
 }
 
 // opening returns the commands that open what was found, from what is in force.
-func (c *Console) opening(f app.Found) string {
-	if f.Kind != app.FoundSession {
+func (c *Console) opening(f search.Hit) string {
+	if f.Kind != search.FoundSession {
 		return "!loki --run " + f.ID
 	}
 	agent := ""

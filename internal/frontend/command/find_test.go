@@ -9,6 +9,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/conversation/session/search"
 )
 
 // TestFind searches, lists and resumes as the user of a REPL does.
@@ -86,12 +87,12 @@ nodes:
 // TestOpening: the commands for what was found work from where the user is.
 func TestOpening(t *testing.T) {
 	c, _ := talk(t, map[string]string{"agents/guide/config.yaml": guide, "agents/other/config.yaml": guide}, nil, "")
-	found := func(agent string) app.Found {
-		f := app.Found{Kind: app.FoundSession, Agent: agent, ID: "1"}
+	found := func(agent string) search.Hit {
+		f := search.Hit{Kind: search.FoundSession, Agent: agent, ID: "1"}
 		f.Name = "garden"
 		return f
 	}
-	run := app.Found{Kind: app.FoundRun, ID: "7"}
+	run := search.Hit{Kind: search.FoundRun, ID: "7"}
 	for _, s := range []struct{ line, bare, guide, other string }{
 		{"", ".session garden", ".agent guide garden", ".agent other garden"},
 		{".session talk", ".exit session, then .session garden", ".exit session, then .agent guide garden", ".exit session, then .agent other garden"},

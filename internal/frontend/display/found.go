@@ -5,21 +5,20 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/app"
 	"loki/internal/base/text"
 	"loki/internal/conversation/session/search"
 )
 
 // Found returns what a search found: each session or run with the part of it that was found, in which mark marks
 // what was looked for, and the command that opens it.
-func Found(list []app.Found, mark func(string) string) string {
+func Found(list []search.Hit, mark func(string) string) string {
 	var b strings.Builder
 	for i, f := range list {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		name := f.Name
-		if f.Kind == app.FoundRun {
+		if f.Kind == search.FoundRun {
 			name = f.ID
 		}
 		what := f.Kind

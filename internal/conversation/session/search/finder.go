@@ -1,4 +1,4 @@
-package app
+package search
 
 import (
 	"cmp"
@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"loki/internal/base/text"
 	"loki/internal/conversation/session"
-	"loki/internal/conversation/session/search"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
@@ -25,62 +23,62 @@ const (
 	FoundRun     = "run"
 )
 
-// Found is a session or run that was found.
-type Found struct {
+// Hit is a session or run that was found.
+type Hit struct {
 	Kind  string // FoundSession or FoundRun
 	ID    string
 	Agent string // whose session it is; the agent of a run; "" for none
 	Open  string // the command that opens it
-	search.Result
+	Result
 }
 
-// Search looks for a text in all sessions and runs, see package search, and returns the best of them, at
-// most limit.
-func (a *App) Search(ctx context.Context, query string, limit int) (list []Found, of search.Found, err error) {
-	runs, err := a.OpenRuns()
+// Finder finds the sessions of all agents and of none, and the runs on record.
+type Finder struct {
+	Path     string // of the index, see [Index]
+	Sessions func() (session.Store, error)
+	Scopes   func() ([]session.Scope, error) // of sessions
+	Runs     func() (run.Store, error)       // the caller closes it
+}
+
+// Find looks for a text, and returns the best of what has it, at most limit.
+func (f *Finder) Find(ctx context.Context, query string, limit int) (list []Hit, of Found, err error) {
+	runs, err := f.Runs()
 	if err != nil {
 		return nil, of, err
 	}
 	defer func() { err = errors.Join(err, runs.Close()) }()
-	x := a.searchIndex()
-	sessions := &sessionSource{app: a}
-	x.Sources = []search.Source{sessions, &runSource{store: runs}}
+	x := f.index()
+	sessions := &sessionSource{finder: f}
+	x.Sources = []Source{sessions, &runSource{store: runs}}
 	x.Skipped = func(key string, err error) { event.Warn(ctx, fmt.Errorf("%s is left out of the search: %w", key, err)) }
 	if of, err = x.Search(ctx, query, limit); err != nil {
 		return nil, of, err
 	}
 	for _, r := range of.Results {
 		kind, rest, _ := strings.Cut(r.Key, "/")
-		f := Found{Kind: kind, ID: rest, Result: r}
+		hit := Hit{Kind: kind, ID: rest, Result: r}
 		if kind == FoundSession {
-			f.Agent, f.ID, _ = strings.Cut(rest, "/")
-			name := cmp.Or(sessions.aliases[r.Key], f.ID)
-			f.Name = name
-			f.Open = "loki -s " + text.Word(name)
-			if f.Agent != "" {
-				f.Open = "loki -a " + text.Word(f.Agent) + " -s " + text.Word(name)
+			hit.Agent, hit.ID, _ = strings.Cut(rest, "/")
+			name := cmp.Or(sessions.aliases[r.Key], hit.ID)
+			hit.Name = name
+			hit.Open = "loki -s " + text.Word(name)
+			if hit.Agent != "" {
+				hit.Open = "loki -a " + text.Word(hit.Agent) + " -s " + text.Word(name)
 			}
 		} else {
-			f.Agent, f.Open = r.Name, "loki --run "+f.ID
+			hit.Agent, hit.Open = r.Name, "loki --run "+hit.ID
 		}
-		list = append(list, f)
+		list = append(list, hit)
 	}
 	return list, of, nil
 }
 
-// DeleteSession deletes a stored session, see [conversation.Service.DeleteSession], and what the search
-// index has of it.
-func (a *App) DeleteSession(ctx context.Context, scope session.Scope, name string) error {
-	id, err := a.Conversations().DeleteSession(ctx, scope, name)
-	if err != nil {
-		return err
-	}
-	return a.searchIndex().Forget(ctx, sessionKey(scope, id))
+// Forget takes a session that was deleted out of the index.
+func (f *Finder) Forget(ctx context.Context, scope session.Scope, id session.ID) error {
+	return f.index().Forget(ctx, sessionKey(scope, id))
 }
 
-func (a *App) searchIndex() *search.Index {
-	return &search.Index{Path: filepath.Join(a.Paths.CacheDir, "search.db")}
-}
+func (f *Finder) index() *Index { return &Index{Path: f.Path} }
 
 func sessionKey(scope session.Scope, id session.ID) string {
 	return FoundSession + "/" + string(scope) + "/" + string(id)
@@ -94,12 +92,12 @@ type sessionLogs interface {
 
 // sessionSource are the sessions of all agents and of none.
 type sessionSource struct {
-	app     *App
+	finder  *Finder
 	aliases map[string]string // names by key
 }
 
 func (s *sessionSource) store() (sessionLogs, error) {
-	store, err := s.app.Sessions()
+	store, err := s.finder.Sessions()
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +108,13 @@ func (s *sessionSource) store() (sessionLogs, error) {
 	return logs, nil
 }
 
-// List implements [search.Source].
-func (s *sessionSource) List(ctx context.Context, _ map[string]string) (docs []search.Document, err error) {
+// List implements [Source].
+func (s *sessionSource) List(ctx context.Context, _ map[string]string) (docs []Document, err error) {
 	store, err := s.store()
 	if err != nil {
 		return nil, err
 	}
-	scopes, err := s.app.SessionScopes()
+	scopes, err := s.finder.Scopes()
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +127,7 @@ func (s *sessionSource) List(ctx context.Context, _ map[string]string) (docs []s
 		for _, m := range list {
 			key := sessionKey(scope, m.ID)
 			s.aliases[key] = string(m.Alias)
-			docs = append(docs, search.Document{
+			docs = append(docs, Document{
 				Key: key, Stamp: fmt.Sprint(m.Modified.UnixNano(), " ", m.Size, " ", m.Alias), Name: string(m.Alias), At: m.Modified,
 			})
 		}
@@ -140,8 +138,8 @@ func (s *sessionSource) List(ctx context.Context, _ map[string]string) (docs []s
 // maxSearched is how much of one text is searched, in bytes. What tools return may be longer.
 const maxSearched = 256 << 10
 
-// Read implements [search.Source].
-func (s *sessionSource) Read(ctx context.Context, key string, cursor []byte) (c search.Change, err error) {
+// Read implements [Source].
+func (s *sessionSource) Read(ctx context.Context, key string, cursor []byte) (c Change, err error) {
 	store, err := s.store()
 	if err != nil {
 		return c, err
@@ -167,7 +165,7 @@ func (s *sessionSource) Read(ctx context.Context, key string, cursor []byte) (c 
 			c.Drop += said.Drop - fresh
 		}
 		for _, m := range said.Messages {
-			c.Add = append(c.Add, search.Text{Role: string(m.Role), At: said.At, Body: searched(m)})
+			c.Add = append(c.Add, Text{Role: string(m.Role), At: said.At, Body: searched(m)})
 		}
 	}
 	c.Cursor, err = json.Marshal(f)
@@ -189,8 +187,8 @@ type runSource struct{ store run.Store }
 // mostDescribed is how many changed runs are described one by one. Of more, all are listed.
 const mostDescribed = 200
 
-// List implements [search.Source]. It describes the runs that have changed; to describe all takes seconds for tens of thousands.
-func (s *runSource) List(ctx context.Context, known map[string]string) (docs []search.Document, err error) {
+// List implements [Source]. It describes the runs that have changed; to describe all takes seconds for tens of thousands.
+func (s *runSource) List(ctx context.Context, known map[string]string) (docs []Document, err error) {
 	stamper, ok := s.store.(run.Stamper)
 	if !ok {
 		return s.describeAll(ctx, nil)
@@ -202,7 +200,7 @@ func (s *runSource) List(ctx context.Context, known map[string]string) (docs []s
 	var changed []string
 	for id, stamp := range stamps {
 		if key := FoundRun + "/" + id; known[key] == stamp {
-			docs = append(docs, search.Document{Key: key, Stamp: stamp})
+			docs = append(docs, Document{Key: key, Stamp: stamp})
 		} else {
 			changed = append(changed, id)
 		}
@@ -221,7 +219,7 @@ func (s *runSource) List(ctx context.Context, known map[string]string) (docs []s
 }
 
 // describeAll returns all runs as documents, those of stamps with these.
-func (s *runSource) describeAll(ctx context.Context, stamps map[string]string) (docs []search.Document, err error) {
+func (s *runSource) describeAll(ctx context.Context, stamps map[string]string) (docs []Document, err error) {
 	infos, err := s.store.Runs(ctx, run.Query{})
 	for _, i := range infos {
 		if !i.Damaged {
@@ -231,17 +229,17 @@ func (s *runSource) describeAll(ctx context.Context, stamps map[string]string) (
 	return docs, err
 }
 
-func describeRun(i run.Info, stamps map[string]string) search.Document {
+func describeRun(i run.Info, stamps map[string]string) Document {
 	name := i.Agent
 	if name == string(i.Kind) { // a chat without a role
 		name = ""
 	}
 	stamp := cmp.Or(stamps[i.ID], run.Stamp(i.Status, i.Updated.UnixNano()))
-	return search.Document{Key: FoundRun + "/" + i.ID, Stamp: stamp, Name: name, At: i.Updated}
+	return Document{Key: FoundRun + "/" + i.ID, Stamp: stamp, Name: name, At: i.Updated}
 }
 
-// Read implements [search.Source]. A run that has changed is read as a whole.
-func (s *runSource) Read(ctx context.Context, key string, _ []byte) (c search.Change, err error) {
+// Read implements [Source]. A run that has changed is read as a whole.
+func (s *runSource) Read(ctx context.Context, key string, _ []byte) (c Change, err error) {
 	h, err := s.store.History(ctx, strings.TrimPrefix(key, FoundRun+"/"))
 	if err != nil {
 		return c, err
@@ -249,7 +247,7 @@ func (s *runSource) Read(ctx context.Context, key string, _ []byte) (c search.Ch
 	c.Drop = -1
 	add := func(role, body string, at time.Time) {
 		if body = strings.TrimSpace(body); body != "" && (len(c.Add) == 0 || c.Add[len(c.Add)-1].Body != body) {
-			c.Add = append(c.Add, search.Text{Role: role, At: at, Body: text.Cut(body, maxSearched)})
+			c.Add = append(c.Add, Text{Role: role, At: at, Body: text.Cut(body, maxSearched)})
 		}
 	}
 	add("prompt", h.Info.Prompt, h.Info.Started)

@@ -105,7 +105,7 @@ type Completion struct {
 	Warnings      []string         `json:"warnings,omitempty"`
 }
 
-// CompletionCall is a call of a tool, and what came of it. Result and IsError are nil if it was not made: it waits for consent, say.
+// CompletionCall is a call of a tool with its result. Result and IsError are nil if it was not made: it waits for consent, say.
 type CompletionCall struct {
 	ID      string  `json:"id"`
 	Name    string  `json:"name"`

@@ -68,7 +68,7 @@ type RunBudget struct {
 	Seconds float64 `json:"seconds,omitempty" minimum:"0" maximum:"1000000000" doc:"of work since the run was started or resumed"`
 }
 
-// Resumption says how a run goes on.
+// Resumption says how to resume a run.
 type Resumption struct {
 	Set map[string]json.RawMessage `json:"set,omitempty" doc:"keys of the state of a graph that change before the run goes on, with their new values"`
 

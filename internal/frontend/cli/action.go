@@ -11,7 +11,7 @@ import (
 	"loki/internal/frontend/api"
 )
 
-// need is what has to be there before an action.
+// need is what an action requires before it starts.
 type need int
 
 const (
@@ -45,7 +45,7 @@ type action struct {
 	apart  bool // it is not done here by mistake
 }
 
-// What a run that goes on has from its beginning, what an agent says itself, and what a graph
+// What a resumed run has from its beginning, what an agent says itself, and what a graph
 // does.
 var (
 	begun = []string{

@@ -43,7 +43,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return err
 	}
 	// Answers to a graph's questions come from the standard input if it is no
-	// terminal, unless it has to be the prompt.
+	// terminal, unless it must be the prompt.
 	answersPiped := !c.InTerminal && len(c.opts.text) > 0 && of.Graph.Asks() && c.opts.answers == ""
 	stdin := io.Reader(nil)
 	if !answersPiped {

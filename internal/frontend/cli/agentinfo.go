@@ -39,7 +39,7 @@ func (c *command) agentInfo(ctx context.Context) error {
 	return err
 }
 
-// known returns the values of the agent's variables, without those that the user would be asked for.
+// known returns the values of the agent's variables, without the ones that the user would be asked for.
 func (c *command) known(of agent.Agent) (map[string]string, error) {
 	var unset []string
 	values, err := agent.Values(of.InForce.Variables, c.given(), func(v graph.Variable) (string, bool, error) {

@@ -88,8 +88,8 @@ func (c *command) complete(ctx context.Context, flags *pflag.FlagSet, args []str
 	return true, nil
 }
 
-// sources returns the user's own names of things. None of them asks, starts or installs
-// anything. Names that cannot be read are left out.
+// sources returns the user's own names of things. They ask, start and install nothing. Names that
+// cannot be read are left out.
 func (c *command) sources(ctx context.Context) map[string]completion.Source {
 	names := func(list func(a *app.App, given map[string]string) ([]string, error)) completion.Source {
 		return func(_ string, given map[string]string) (found []completion.Candidate) {

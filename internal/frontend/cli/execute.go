@@ -71,14 +71,14 @@ func (c *command) decides() bool {
 	return c.OutTerminal && c.app != nil && !c.app.DryRun() && c.opts.output == outputText
 }
 
-// decide asks what to do with a command and does it. It returns how the command is to be
-// revised, "" if all is done.
+// decide asks what to do with a command and does it. It returns how to revise the command, "" if
+// all is done.
 func (c *command) decide(ctx context.Context, face *face, conv *conversation.Conversation, command string) (revision string, err error) {
 	terminal := c.terminal()
 	face.screen.Close() // from here on the terminal is the user's
 	hidden := c.present(command)
 	for {
-		key, err := terminal.Key(ctx, c.menu(), "\nerdcq") // the first stands for Enter, which decides nothing
+		key, err := terminal.Key(ctx, c.menu(), "\nerdcq") // the first is Enter, which decides nothing
 		if errors.Is(err, io.EOF) {
 			return "", nil
 		}

@@ -211,8 +211,8 @@ func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
 	return cmd
 }
 
-// flagSpec is one flag: how it is spelled, what it sets and what goes with it. It stands in one
-// section of the help. What it makes the program do, if anything, is in the table of actions.
+// flagSpec is one flag: how it is spelled, what it sets and what goes with it. It is in one section
+// of the help. What it makes the program do, if anything, is in the table of actions.
 type flagSpec struct {
 	name, short string // short is "" for none
 	sets        setter

@@ -32,7 +32,7 @@ type knowledgeOptions struct {
 	eval    string // path of a file
 }
 
-// builds reports whether a knowledge base is to be built or changed before a question is asked.
+// builds reports whether to build or change a knowledge base before a question is asked.
 func (o *options) builds() bool {
 	k := &o.knowledge
 	return k.rebuild || k.watch || len(k.add) > 0 || len(k.remove) > 0 || len(k.set) > 0

@@ -168,7 +168,7 @@ func (c *command) sessionScope() (session.Scope, error) {
 	return c.app.SessionScope(ref), err
 }
 
-// sessionNames returns the names of the sessions, or the ids of those without one.
+// sessionNames returns the names of the sessions, or the ids of sessions without one.
 func (c *command) sessionNames(ctx context.Context) ([]string, error) {
 	scope, err := c.sessionScope()
 	if err != nil {

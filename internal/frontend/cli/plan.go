@@ -22,7 +22,7 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// defaultRounds is how often a plan may be mended.
+// defaultRounds is how often a plan may be corrected.
 const defaultRounds = 3
 
 // planning is the work of --plan.
@@ -75,7 +75,7 @@ func (c *command) plan(ctx context.Context, face *face) error {
 	}
 }
 
-// prepare reads the wish and the agent that is to be changed. What cannot be saved in the end is refused before a model is asked.
+// prepare reads the description and the agent to change. A target that cannot be saved is refused before a model is asked.
 func (p *planning) prepare(ctx context.Context) (err error) {
 	o := &p.opts
 	switch {
@@ -174,7 +174,7 @@ const (
 	planNo    = "no"
 )
 
-// decide returns what is to be done with a plan.
+// decide returns what to do with a plan.
 func (p *planning) decide(ctx context.Context, plan app.Plan) (string, error) {
 	if !plan.Valid() {
 		return p.decideInvalid(ctx)

@@ -27,7 +27,7 @@ type planReport struct {
 	Agent    string         `json:"agent,omitempty"` // that is changed
 	Valid    bool           `json:"valid"`
 	Findings graph.Findings `json:"findings"`
-	Rounds   int            `json:"rounds"` // how often it was mended
+	Rounds   int            `json:"rounds"` // how often it was corrected
 	Nodes    []plannedNode  `json:"nodes"`
 
 	// Of a graph that can be read.

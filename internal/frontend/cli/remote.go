@@ -325,7 +325,7 @@ func (w *farCompletion) frame(ctx context.Context, f client.Frame) error {
 		}
 		w.outcome = &end.Outcome
 		if end.Outcome.FinishReason == "question" {
-			return nil // it goes on, or fails
+			return nil // it continues, or fails
 		}
 		return w.emit.Emit(ctx, event.Finished{Output: end.Outcome.FinalMessage, Stop: chat.StopReason(end.Outcome.FinishReason), Usage: usageOf(end.Outcome.Usage)})
 	default:

@@ -31,7 +31,7 @@ func (c *command) runRemotely(ctx context.Context, s *farServer, face *face, of 
 	return c.follow(ctx, s, face, r, 0)
 }
 
-// resumeRemotely goes on with the run of --resume.
+// resumeRemotely resumes the run of --resume on a server.
 func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) error {
 	id := c.opts.resume
 	if id == resumeNewest {
@@ -77,7 +77,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 	return c.follow(ctx, s, face, before.Run, before.Events)
 }
 
-// resumptionFlag returns a flag that says how to go on with a run, "" if there is none.
+// resumptionFlag returns a flag that says how to resume a run, "" if there is none.
 func (c *command) resumptionFlag() string {
 	for _, name := range []string{"budget", "model", "force", "yes", "no-stream", "set", "no-compensate"} {
 		if c.opts.flags.Changed(name) {
@@ -87,7 +87,7 @@ func (c *command) resumptionFlag() string {
 	return ""
 }
 
-// resumption returns what the options say about going on with a run.
+// resumption returns what the options say about resuming a run.
 func (c *command) resumption() (api.Resumption, error) {
 	r := api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate, Budget: c.opts.asked()}
 	set, err := c.stateChanges()
@@ -248,7 +248,7 @@ func (c *command) askerAt(face *face, piped bool) (ask.Asker, error) {
 	return c.asker(face, false), nil
 }
 
-// goOnRemotely asks the user what a run asks, and goes on with it. Where no user can be asked it says how to
+// goOnRemotely asks the user what a run asks, and resumes it. Where no user can be asked it shows how to
 // answer.
 func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r api.RunDetail) error {
 	suspended := func() error {

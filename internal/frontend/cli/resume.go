@@ -14,7 +14,7 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// resumeRun goes on with the run of --resume.
+// resumeRun resumes the run of --resume.
 func (c *command) resumeRun(ctx context.Context, face *face) error {
 	r := run.Resumption{}
 	var err error
@@ -45,7 +45,7 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 	return err
 }
 
-// continuation returns what the options say about going on with a run.
+// continuation returns what the options say about resuming a run.
 func (c *command) continuation(face *face) (run.Continuation, error) {
 	limit, _ := c.opts.limit() // it was checked
 	set, err := c.stateChanges()

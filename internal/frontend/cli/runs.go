@@ -250,7 +250,7 @@ func printWaits(b *strings.Builder, r api.RunDetail) {
 	}
 }
 
-// indented returns all lines of a question for people, the first of which stands behind its name.
+// indented returns all lines of a question as shown to a user; the first follows its name.
 // The user decides by it what may be done, so nothing is left out.
 func indented(question string) string {
 	lines := strings.Split(strings.TrimSpace(question), "\n")
@@ -440,7 +440,7 @@ func (c *command) printChanges(changes []api.Change) error {
 	return err
 }
 
-// pruneRuns forgets runs that have ended. Those that work or wait are left alone.
+// pruneRuns deletes runs that have ended. Runs that work or wait are left alone.
 func (c *command) pruneRuns(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
 		infos, err := store.Runs(ctx, run.Query{})

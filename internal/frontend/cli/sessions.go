@@ -11,7 +11,7 @@ import (
 	"loki/internal/conversation/session"
 )
 
-// recent returns the conversation that --continue goes on with, nil without that option. If it was
+// recent returns the conversation that --continue resumes, nil without that option. If it was
 // with an agent that agent is entered.
 func (c *command) recent() (*session.Recent, error) {
 	if !c.opts.goOn {

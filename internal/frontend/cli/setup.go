@@ -20,7 +20,7 @@ import (
 )
 
 // setUp makes a configuration with the user, if there is none, the command cannot do
-// without, and there is a terminal to ask at. A user who does not want to goes on without.
+// without, and there is a terminal to ask at. A user who declines continues without one.
 func (c *command) setUp(ctx context.Context) error {
 	if used, err := c.useServers(ctx); used || err != nil {
 		return err

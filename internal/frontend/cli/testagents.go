@@ -22,7 +22,7 @@ import (
 	"loki/internal/workflow/graph"
 )
 
-// testAgents runs the cases of --test and of the paths behind it, and prints what came of them.
+// testAgents runs the cases of --test and of the paths after it, and prints the results.
 func (c *command) testAgents(ctx context.Context) error {
 	if c.stray != "" {
 		return fault.New(fault.Usage, "%s stands behind several paths", c.stray).WithHint("write it behind the first one: loki --test %s %s ...", c.opts.test, c.stray)
@@ -86,7 +86,7 @@ func (c *command) testAgents(ctx context.Context) error {
 	return &fault.Error{Code: fault.Failure, Err: &findingsError{report.Failed()}}
 }
 
-// printResult prints what came of a case.
+// printResult prints the result of a case.
 func (c *command) printResult(r *cases.Result) {
 	var b bytes.Buffer
 	cases.WriteResult(&b, r)

@@ -83,7 +83,7 @@ func (c *command) toolSchema(ctx context.Context) error {
 }
 
 // argcEval prints the shell code that a script of its own kind evaluates to read its
-// arguments. An error becomes code too, or the script would go on without them.
+// arguments. An error becomes code too, or the script would continue without them.
 func (c *command) argcEval(context.Context) error {
 	file := c.opts.argcEval
 	width, _ := strconv.Atoi(c.getenv("TERM_WIDTH"))

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Completion is what can stand in place of the end of a text.
+// Completion is what can replace the end of a text.
 type Completion struct {
 	From       int // offset in bytes from which a candidate replaces the text
 	Candidates []Candidate

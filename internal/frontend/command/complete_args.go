@@ -82,10 +82,10 @@ func (c *Console) modelCandidates(of catalog.Type) (found []Candidate) {
 	return found
 }
 
-// autoSaved stands in front of the names of sessions that were saved without one.
+// autoSaved is the prefix of the names of sessions that were saved without one.
 const autoSaved = "_/"
 
-// sessions returns the names of the sessions of a scope, or, if that is what is typed, those that were saved without a name,
+// sessions returns the names of the sessions of a scope, or, if their prefix is typed, the ones saved without a name,
 // the latest first.
 func (c *Console) sessions(ctx context.Context, scope session.Scope, typed string) (found []Candidate) {
 	store, err := c.App.Sessions()
@@ -218,7 +218,7 @@ func completeFile() completer {
 	}
 }
 
-// pathsIn returns the paths that a word can become. word is what raw, as it was typed, means, and tail is what stands behind the last blank in raw.
+// pathsIn returns the paths that a word can become. word is the meaning of raw, which was typed, and tail is what follows the last blank in raw.
 func pathsIn(word, raw, tail string) (found []Candidate) {
 	quote := ""
 	if raw != "" && strings.Contains("'\"", raw[:1]) {
@@ -238,7 +238,8 @@ func pathsIn(word, raw, tail string) (found []Candidate) {
 	return found
 }
 
-// quoted writes a path so that [Words] reads it: in quotes, or with backslashes in front of blanks. A directory, in which the user goes on, has no quote behind it.
+// quoted writes a path so that [Words] reads it: in quotes, or with backslashes in front of blanks. A directory has no
+// closing quote, because the user continues to type in it.
 func quoted(path, quote string) string {
 	if quote == "" && strings.ContainsAny(path, "'\"`") {
 		quote = "'"

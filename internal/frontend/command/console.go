@@ -110,8 +110,8 @@ func (c *Console) command(ctx context.Context, s submission) error {
 	return row.do(c, ctx, args)
 }
 
-// usage shows a user who typed a command without its arguments how it is written. In a macro, and where nobody types,
-// it is an error with code Usage.
+// usage shows a user who typed a command without its arguments how it is written. In a macro, and without a user who
+// types, it is an error with code Usage.
 func (c *Console) usage(lines string) error {
 	if c.InMacro || !c.Interactive {
 		return fault.New(fault.Usage, "an argument is missing").WithHint("usage: %s", lines)

@@ -52,7 +52,7 @@ func Edit(ctx context.Context, a *app.App, file string, t Terminal) error {
 	return ctx.Err()
 }
 
-// EditText is [Edit] for a text. It returns what came of it, without the line ends behind it.
+// EditText is [Edit] for a text. It returns the edited text without trailing line ends.
 func EditText(ctx context.Context, a *app.App, before string, t Terminal) (string, error) {
 	f, err := os.CreateTemp("", fmt.Sprintf("loki-%d-*.md", os.Getpid()))
 	if err != nil {

@@ -138,13 +138,13 @@ func (c *Console) runs(ctx context.Context, args string) error {
 	})
 }
 
-// resume goes on with a run that did not end. What it asks is asked here.
+// resume resumes a run that did not end. What it asks is asked here.
 func (c *Console) resume(ctx context.Context, args string) error {
 	_, err := c.App.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: args, Events: c.Scope, Asker: c.Asker}})
 	return err
 }
 
-// completeRun completes a word to the id of a run of the present directory that can go on.
+// completeRun completes a word to the id of a run of the present directory that can be resumed.
 func completeRun(c *Console, ctx context.Context, _ []string) (found []Candidate) {
 	_ = c.withRuns(func(store run.Store) error { // without them there are no candidates
 		dir, err := os.Getwd()

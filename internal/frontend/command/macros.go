@@ -86,7 +86,7 @@ func (c *Console) RunMacro(ctx context.Context, name string, args []string) (err
 	}
 	for i, step := range steps {
 		c.Out.Note(">> " + strings.ReplaceAll(strings.TrimRight(step.Text, "\n"), "\n", "\n.. "))
-		if err := inner.Do(ctx, step.Text); err != nil && !errors.Is(err, ErrExit) { // the macro goes on after .exit
+		if err := inner.Do(ctx, step.Text); err != nil && !errors.Is(err, ErrExit) { // the macro continues after .exit
 			return fault.Wrap(fault.CodeOf(err), err, "macro %s, step %d of %d (%s)", name, i+1, len(steps), m.Place(step))
 		}
 	}

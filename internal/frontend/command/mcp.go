@@ -89,7 +89,7 @@ func (c *Console) servers(ctx context.Context) (*mcp.Scope, error) {
 	return scope, err
 }
 
-// server returns the MCP servers in force, of which id has to be one.
+// server returns the MCP servers in force; id must be one of them.
 func (c *Console) server(ctx context.Context, id string) (*mcp.Scope, error) {
 	scope, err := c.servers(ctx)
 	if err != nil {

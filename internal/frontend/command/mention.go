@@ -9,7 +9,7 @@ import (
 
 // mentions returns the files and directories that a prompt names behind an @, at its beginning or behind a blank, and the
 // prompt as the model gets it. "@a.txt, please" names a.txt, and @"my file.txt" one with a blank in its name. Names of what does not exist are text, and
-// so is what follows @@, which stands for one @. exists reports whether there is something at a path.
+// so is what follows @@, which means one @. exists reports whether there is something at a path.
 func mentions(prompt string, exists func(path string) bool) (text string, sources []string) {
 	var b strings.Builder
 	for rest := prompt; rest != ""; {

@@ -54,7 +54,7 @@ func (c *Console) open(ctx context.Context, file string) error {
 	return c.Edit(ctx, file)
 }
 
-// editText has the user edit a text and returns what came of it. The extension tells the editor what it is.
+// editText lets the user edit a text and returns the result. The extension tells the editor what it is.
 func (c *Console) editText(ctx context.Context, before, extension string) (string, error) {
 	dir, err := os.MkdirTemp("", "loki-edit-")
 	if err != nil {

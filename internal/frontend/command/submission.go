@@ -14,7 +14,7 @@ var (
 	firstWord = regexp.MustCompile(`(?s)^(\S*)\s*(.*)$`)
 )
 
-// Incomplete reports whether a text that is being typed goes on in another line: it begins with ":::"
+// Incomplete reports whether a text that is being typed continues on another line: it begins with ":::"
 // and has yet to end with it.
 func Incomplete(text string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimSpace(text), fence)

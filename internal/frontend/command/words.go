@@ -2,8 +2,8 @@ package command
 
 import "strings"
 
-// Words splits the arguments of a command into words, and returns the text that stands behind a
-// word "--", as it is.
+// Words splits the arguments of a command into words, and returns the text after a word "--", as it
+// is.
 //
 // Space, tab, CR and LF separate words. What is between two of the same quotes (', " or `) belongs to
 // one word. A word in single or double quotes is without them; backquotes stay, as they mark a command.

@@ -104,8 +104,7 @@ func RepliesFirst(narrator, out event.Emitter) event.Emitter {
 	})
 }
 
-// Settle waits until nothing but the caller reads from the terminal. It is to be called before
-// anything does.
+// Settle waits until nothing but the caller reads from the terminal. Call it before anything does.
 func (d *Display) Settle() {
 	if d.light != nil {
 		d.light()

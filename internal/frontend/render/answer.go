@@ -49,7 +49,7 @@ type Answer struct {
 	// What follows is guarded by screen.mu.
 	printed  bool            // something was, since the answer began
 	open     bool            // Out stands inside a line
-	turn     strings.Builder // what came of the current model call
+	turn     strings.Builder // the text of the current model call
 	thinking bool            // reasoning was shown last
 	busy     *task           // the spinner; nil while there is none
 	calls    int             // tools at work

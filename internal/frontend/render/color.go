@@ -2,9 +2,9 @@ package render
 
 import "strings"
 
-// ColorEnabled reports whether a stream is to be colored. In this order: NO_COLOR with
+// ColorEnabled reports whether to color a stream. In this order: NO_COLOR with
 // any value but the empty one turns color off; CLICOLOR_FORCE and FORCE_COLOR turn it on,
-// even if there is not a terminal, unless they are 0 or false, and a FORCE_COLOR of 0 or
+// even without a terminal, unless they are 0 or false, and a FORCE_COLOR of 0 or
 // false turns it off; CLICOLOR=0 and TERM=dumb turn it off; otherwise a terminal is
 // colored and anything else is not.
 //

@@ -90,7 +90,7 @@ func (l *liveRows) draw(final, tail []byte, columns, rows int) []byte {
 			out = l.appendRows(out, rest, n)
 			break
 		}
-		if len(rest) == 0 && n == len(l.next) && n > 0 { // the cursor has to be behind the last row
+		if len(rest) == 0 && n == len(l.next) && n > 0 { // the cursor must be after the last row
 			same--
 			n--
 		}
@@ -150,8 +150,8 @@ func (l *liveRows) layTail(tail []byte, columns, rows int) {
 	l.next = append(l.next[:0], l.next[first:]...)
 }
 
-// suffix returns what the row at same, the last live one, is to be extended by, if that
-// is all that changes in it: it has no style, and its text goes on.
+// suffix returns what the row at same, the last live one, must be extended by, if nothing else
+// changes in it: it has no style, and its text only grows.
 func (l *liveRows) suffix(rest []byte, n, same int) (suffix []byte, ok bool) {
 	if same != len(l.rows)-1 {
 		return nil, false

@@ -109,7 +109,7 @@ func (t *Tree) childRows(rows []treeRow, m *Member, now time.Time, indent int, b
 	return rows
 }
 
-// row returns the row of m, with less of what it is doing if it has to be brief.
+// row returns the row of m, with less of what it is doing if brief is set.
 func (m *Member) row(t *Tree, now time.Time, indent int, brief bool) treeRow {
 	r := treeRow{
 		indent: indent, name: oneLine(m.Agent, nameLimit), number: m.Name[len(m.Agent):], tokens: compact(m.Own.Total()), cost: Dollars(m.Own),
@@ -140,9 +140,9 @@ func (m *Member) row(t *Tree, now time.Time, indent int, brief bool) treeRow {
 	return r
 }
 
-// fold makes do with room lines, one of them for what it returns as text: the rows of agents that
-// are over go first, those that began first before others, and then the last ones. Those that wait
-// for an answer go after all others.
+// fold makes do with room lines, one of them for what it returns as text: the rows of finished
+// agents go first, the oldest of them before the others, and then the last ones. Agents that wait
+// for an answer go last.
 func fold(rows []treeRow, room int) (kept []treeRow, text string) {
 	room = max(0, room-1)
 	over, more := 0, 0
@@ -259,7 +259,7 @@ func (t *Tree) sum() string {
 	return strings.Join(parts, ", ")
 }
 
-// rank puts agents at work first, then those that are done.
+// rank puts agents at work first, then the finished ones.
 func rank(outcome string) int {
 	switch outcome {
 	case "":

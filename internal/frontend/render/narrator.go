@@ -29,7 +29,7 @@ type NarratorOptions struct {
 
 // Narrator shows a graph run on a Screen, line by line, and what runs now in its live
 // area. It also prints warnings, retries and tool calls of single answers. A line is
-// never longer than it has to be: long texts in it are cut.
+// never longer than necessary: long texts in it are cut.
 //
 // Progress of a map is drawn in the live area of a terminal. Elsewhere it is shown in
 // lines, one for each tenth of the list and none for the last item, whose end is in the
@@ -276,7 +276,7 @@ func (n *Narrator) note(ev event.Event, text string) {
 	}
 }
 
-// arrow writes where a run goes on; it is empty for no targets.
+// arrow writes where a run continues; it is empty for no targets.
 func arrow(targets []string) string {
 	if len(targets) == 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 )
 
 // Numbers of children that are over together from which on not each has a line: of all of them,
-// and of those that were canceled, as with the run.
+// and of the canceled ones, as with the run.
 const (
 	manyChildren = 40
 	fewCanceled  = 4
@@ -175,8 +175,8 @@ func used(u chat.Usage) string {
 	return text
 }
 
-// settle adds a line for each child that is over and had none, if no other one works: of
-// those of the root's children that which reports, nil for all, and of theirs.
+// settle adds a line for each finished child that has none, if no other child works: the root's
+// children that which selects, nil for all, and their children.
 func (n *Narrator) settle(ev event.Event, which func(*Member) bool) {
 	if n.o.Quiet || n.tree.root == nil {
 		return
@@ -201,7 +201,7 @@ func (n *Narrator) settle(ev event.Event, which func(*Member) bool) {
 			canceled++
 		}
 	}
-	rest, sums := make(map[string]int), make(map[string]chat.Usage) // of those without a line, by outcome
+	rest, sums := make(map[string]int), make(map[string]chat.Usage) // of children without a line, by outcome
 	for i, m := range over {
 		if canceled >= fewCanceled && m.Outcome == canceledOutcome || len(over) >= manyChildren && i >= manyChildren/2 && m.Outcome == doneOutcome {
 			m.settled = true
@@ -262,7 +262,7 @@ func (n *Narrator) endTodo() {
 	}
 }
 
-// autoContinue shows that an agent goes on because of its todo list.
+// autoContinue shows that an agent continues because of its todo list.
 func (n *Narrator) autoContinue(ev event.Event, b event.AutoContinue) {
 	name := ""
 	if ev.AgentID != "" {

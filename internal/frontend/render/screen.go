@@ -59,9 +59,8 @@ func NewScreen(o ScreenOptions) *Screen {
 	return &Screen{o: o, done: make(chan struct{})}
 }
 
-// Pause takes the live area away, and holds back what is written until Resume, so that
-// the user can be asked on the terminal. Pauses nest. On a stream that is not a
-// terminal nothing is held back.
+// Pause takes the live area away, and withholds what is written until Resume, so that the user can
+// be asked on the terminal. Pauses nest. On a stream that is not a terminal nothing is withheld.
 func (s *Screen) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +72,7 @@ func (s *Screen) Pause() {
 	}
 }
 
-// Resume ends a Pause and shows what was held back.
+// Resume ends a Pause and shows what was withheld.
 func (s *Screen) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +83,7 @@ func (s *Screen) Resume() {
 	s.release()
 }
 
-// release shows what a pause held back. s.mu is held.
+// release shows what a pause withheld. s.mu is held.
 func (s *Screen) release() {
 	text := string(s.held)
 	s.held = nil
@@ -136,7 +135,7 @@ func (s *Screen) tame(text []byte) string {
 	return string(text)
 }
 
-// Close shows what is still held back, removes the live area, leaves the cursor at the
+// Close shows what is still withheld, removes the live area, leaves the cursor at the
 // start of a line and waits for the screen's goroutine. Lines written later are still shown.
 // Closing twice is harmless.
 func (s *Screen) Close() error {
@@ -238,8 +237,8 @@ func broken(lines []liveLine, columns int) bool {
 // rewind puts the cursor where the live area begins, and clears the screen from there
 // on if wipe is set or the lines are broken; otherwise they are going to be overwritten.
 //
-// If the terminal became narrower since the lines were drawn, it has broken those
-// that no longer fit, as terminals do today, and the area is as many rows taller.
+// If the terminal became narrower since the lines were drawn, it has broken the lines that no
+// longer fit, as terminals do today, and the area is as many rows taller.
 func (s *Screen) rewind(lines []liveLine, columns, rows int, wipe bool) (wiped bool) {
 	if len(lines) == 0 {
 		return wipe

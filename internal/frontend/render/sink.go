@@ -33,7 +33,7 @@ type MarkdownOptions struct {
 // from the first one that has changed. Of a block that is taller than the screen the last
 // rows are shown; all of it is printed when it is finished. The first piece of text is
 // drawn at once; what comes within 50 ms of a drawing is drawn together, in a single
-// write. The cursor is left behind the text.
+// write. The cursor stays after the text.
 //
 // A sink belongs to a Screen, whose lock is held when a method is called, and whose goroutines
 // draw text that waits. After an error of the writer nothing more is written, and each

@@ -245,7 +245,7 @@ func (m *Member) adopt(child *Member) {
 	m.Children = slices.Insert(m.Children, at, child)
 }
 
-// start begins the work of m, perhaps once more: then it has used what it used before.
+// start begins the work of m, perhaps again: then its usage includes the earlier one.
 func (m *Member) start(ev event.Event, b event.Started) {
 	if m.ID == "" && ev.Agent != "" {
 		m.Agent, m.Name = ev.Agent, ev.Agent

@@ -63,7 +63,7 @@ func (n *Narrator) outermost(src event.Source) string {
 	return m.Node
 }
 
-// waitsOf returns what the node of ev waits for, to stand behind its name.
+// waitsOf returns what the node of ev waits for, to be shown after its name.
 func (n *Narrator) waitsOf(ev event.Event) string {
 	var parts []string
 	for _, w := range n.waits {

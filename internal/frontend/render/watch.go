@@ -62,7 +62,7 @@ type watchedChange struct {
 	known    bool // there is an old value
 }
 
-// change notes the values of watched keys among members, and returns those that were others before.
+// change notes the values of watched keys among members, and returns the ones that have changed.
 func (w *watched) change(members []value.Member) (changes []watchedChange) {
 	for _, m := range members {
 		if !slices.Contains(w.keys, m.Name) {

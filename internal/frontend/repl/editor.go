@@ -18,7 +18,7 @@ func (r *repl) shell() (t command.Terminal, release func()) {
 	return command.Terminal{In: r.in, Out: r.out, Environ: r.options.Environ}, r.lend()
 }
 
-// editText opens a text in the user's editor and returns what came of it.
+// editText opens a text in the user's editor and returns the result.
 func (r *repl) editText(ctx context.Context, text string) (string, error) {
 	t, release := r.shell()
 	defer release()

@@ -97,7 +97,7 @@ func (r *repl) lend() (release func()) {
 	}
 }
 
-// listen has Ctrl-C count once more for the program (by 1) or once less (by -1).
+// listen undoes (by 1) or adds (by -1) one reason for which the program ignores Ctrl-C.
 func (r *repl) listen(by int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

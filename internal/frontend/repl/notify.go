@@ -26,8 +26,9 @@ func (r *repl) notify(took time.Duration, what string) {
 	_, _ = io.WriteString(r.out, notification(r.display.Getenv, text)) // nothing depends on it
 }
 
-// notification returns the sequence by which a terminal shows a notification: OSC 777 for those that
-// know it from rxvt, OSC 9 for the others, and only the bell where sequences would be shown. tmux
+// notification returns the sequence by which a terminal shows a notification: OSC 777 for terminals
+// that know it from rxvt, OSC 9 for the others, and only the bell where sequences would be shown.
+// tmux
 // passes it on if its option allow-passthrough is on.
 func notification(getenv func(string) string, text string) string {
 	const bell = "\a"

@@ -132,7 +132,7 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 
 // loop reads and executes submissions until the user leaves or ctx ends.
 func (r *repl) loop(ctx context.Context, initial string) error {
-	hold := r.screen.Pause // what is written meanwhile would stand in the middle of the line
+	hold := r.screen.Pause // what is written meanwhile would break into the line
 	for {
 		hold()
 		text, err := r.editor.Read(ctx, r.prompt(), initial)
@@ -154,7 +154,7 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 	}
 }
 
-// submit does what the user entered, and shows what came of it. It reports whether the user leaves.
+// submit does what the user entered, and shows the result. It reports whether the user leaves.
 func (r *repl) submit(ctx context.Context, text string) (leave bool) {
 	begun := time.Now()
 	r.seen(begun)
@@ -213,7 +213,7 @@ func (r *repl) paint(parameters, text string) string {
 	return "\x1b[" + parameters + "m" + text + "\x1b[0m"
 }
 
-// asker asks the user while something is being done. After a signal there is nobody to answer.
+// asker asks the user while something is being done. After a signal no user answers.
 func (r *repl) asker() ask.Asker {
 	return asker{r.display.Terminal(r.interrupt, r.hold, r.keep), r}
 }

@@ -13,7 +13,7 @@ import (
 
 // handleSignals has signals do what they mean at a terminal: an interrupt ends what is being done, and
 // a request to end ends the REPL. SIGQUIT ends the process with the stacks of all goroutines, the
-// terminal restored, unless another program has the terminal. Those that are ignored in this process from its start stay ignored. It
+// terminal restored, unless another program has the terminal. Signals that are ignored in this process from its start stay ignored. It
 // is over when stop is called.
 func (r *repl) handleSignals(end context.CancelCauseFunc) (stop func()) {
 	wanted := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}, signal.Ignored)

@@ -27,7 +27,7 @@ func sinkOf(c *config.APIAudit) audit.Sink {
 	return audit.Stderr(os.Stderr)
 }
 
-// note adds a line about a request that was answered, if it is one of those that the audit record has.
+// note adds a line about a request that was answered, if the audit record has requests of its kind.
 func (s *Server) note(ctx context.Context, method string, o rest.Outcome) {
 	log := s.audit.Load()
 	if log == nil {
@@ -67,7 +67,7 @@ func (s *Server) note(ctx context.Context, method string, o rest.Outcome) {
 }
 
 // entryOf returns a line about work that was begun with ctx. It says who asked for it or, of work that no subject asked for, such as a
-// run that goes on by itself after a restart, whose it is.
+// run that resumes by itself after a restart, whose it is.
 func entryOf(ctx context.Context) audit.Entry {
 	who := rest.Subject(ctx)
 	e := audit.Entry{RequestID: rest.RequestID(ctx), Subject: who.Subject, KeyID: who.KeyID}

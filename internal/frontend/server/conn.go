@@ -85,8 +85,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// unasked are the connections whose clients have asked nothing yet: new ones (a browser opens some in advance), and
-// those that have sent a part of a request's header; and those whose clients ask nothing at the moment. The zero value holds none.
+// unasked are the connections whose clients have asked nothing yet: new ones (a browser opens some in advance), and ones that have
+// sent a part of a request's header; and those whose clients ask nothing at the moment. The zero value holds none.
 type unasked struct {
 	mu    sync.Mutex // guards what follows
 	conns map[net.Conn]struct{}

@@ -46,12 +46,11 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// isProbe reports whether a request is one of those that are made all the time to find out how the server is. They are not
-// counted.
+// isProbe reports whether a request is a health check. Health checks are frequent, so they are not counted.
 func isProbe(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/healthz/") }
 
 // answered says in the log, the metrics and the audit record that a request was answered. A status of 0 is that of a stream
-// that goes on elsewhere, or of a client that has gone.
+// that continues elsewhere, or of a client that has gone.
 func (s *Server) answered(r *http.Request, status int, took time.Duration, panicked bool) {
 	ctx := r.Context()
 	o := rest.OutcomeOf(ctx)
@@ -110,7 +109,7 @@ func (s *Server) panicked(w *rest.StatusWriter, r *http.Request, p any) {
 	s.api.Fail(w, r, rest.Internal())
 }
 
-// The values of headers that all answers have. Nobody changes them.
+// The values of headers that all answers have. They are never changed.
 var (
 	noSniff  = []string{"nosniff"}
 	deny     = []string{"DENY"}
@@ -134,7 +133,7 @@ const (
 )
 
 // crossOrigin allows pages of the origins that the configuration lists to use the server. It reports whether
-// the request goes on.
+// the request proceeds.
 func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request, set *settings) bool {
 	if len(set.CORS.AllowedOrigins) > 0 {
 		w.Header().Add("Vary", "Origin")
@@ -162,8 +161,8 @@ func (s *Server) crossOrigin(w http.ResponseWriter, r *http.Request, set *settin
 		return true
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
-	// Whatever the page asks for: clients of OpenAI send headers of their own. None of them means more here than
-	// a key does.
+	// Whatever the page asks for: clients of OpenAI send headers of their own. No such header means more here
+	// than a key does.
 	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
 		h.Set("Access-Control-Allow-Headers", asked)
 	}
@@ -218,7 +217,7 @@ const (
 )
 
 // clientAddr returns where a request comes from: the last address that the trusted proxies on its way report
-// and that is none of them.
+// and that is not a trusted proxy.
 func clientAddr(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	port, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

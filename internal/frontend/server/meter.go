@@ -131,8 +131,8 @@ type metricsServer struct {
 	served   chan struct{} // closed when it has ended; nil before it has begun
 }
 
-// listenForMetrics listens for those who read the metrics at the address that the configuration says. Without keys it has to be one
-// that only this machine reaches.
+// listenForMetrics listens for readers of the metrics at the address in the configuration. Without keys it must be one that only
+// this machine reaches.
 func (s *Server) listenForMetrics(ctx context.Context) (*metricsServer, error) {
 	address := s.first.MetricsListenAddr
 	if address == "" {

@@ -64,7 +64,7 @@ func Serve(ctx context.Context, o display.Options, address string) error {
 	return s.Shutdown(ctx)
 }
 
-// reload reads the configuration again and says on w what came of it.
+// reload reads the configuration again and reports the result on w.
 func (s *Server) reload(ctx context.Context, w io.Writer) {
 	fixed, err := s.Reload(ctx)
 	switch {

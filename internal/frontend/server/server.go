@@ -68,7 +68,7 @@ type Server struct {
 	scraped *metricsServer // nil if the metrics have no port of their own
 
 	lanes   rest.Lanes
-	resumed chan struct{} // closed once no run goes on by itself any more
+	resumed chan struct{} // closed once no run resumes by itself any more
 
 	cancel context.CancelCauseFunc // ends all requests
 	served chan error              // what the listener ended with
@@ -207,7 +207,7 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 	fixed = s.first.needRestart(next)
 	if now.keys == nil {
 		next.keys, next.published, next.Auth.Mode = nil, nil, now.Auth.Mode
-	} else if next.keys == nil { // it goes on asking for keys, and those that are gone are not valid any more
+	} else if next.keys == nil { // it continues to ask for keys, and removed keys are no longer valid
 		next.keys, next.Auth.Mode = auth.New(next.Auth.Keys), config.AuthStaticKeys
 	}
 	s.settings.Store(next)
@@ -227,7 +227,7 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 	return fixed, nil
 }
 
-// fetch has keys fetched instead of those before, until the server ends. Nil fetches none.
+// fetch starts to fetch keys instead of the previous ones, until the server ends. Nil fetches none.
 func (s *Server) fetch(ctx context.Context, keys *issuer.Keys) {
 	if keys == s.fetched {
 		return

@@ -29,7 +29,7 @@ type settings struct {
 	published *issuer.Keys // with which tokens are verified; nil without tokens
 }
 
-// verifier knows the keys or tokens of those who may use a server.
+// verifier knows the keys or tokens of callers who may use a server.
 type verifier interface {
 	// Verify returns who has a key or a token. The request comes from an address.
 	Verify(ctx context.Context, from netip.Addr, key string) (auth.Identity, error)
@@ -119,7 +119,7 @@ func (s *settings) address(argument string) (string, error) {
 	return cmp.Or(argument, s.ListenAddr, config.DefaultListenAddr), nil
 }
 
-// listen listens at an address. Without keys it has to be one that only this machine reaches.
+// listen listens at an address. Without keys it must be one that only this machine reaches.
 func (s *settings) listen(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package client talks to a server of Loki.
 //
 // Its methods are the endpoints of the REST API, with the types of package api. A request that is safe to
-// repeat is tried again when the connection or the server fails for a moment; streams of events go on
+// repeat is tried again when the connection or the server fails for a moment; streams of events resume
 // where they were cut. Errors are those of [loki/internal/base/fault], with the message and the hint of the
 // server, so that a command fails as it would without a server.
 package client

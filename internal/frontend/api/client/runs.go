@@ -113,7 +113,7 @@ func (c *Client) Questions(ctx context.Context, id string) ([]api.Question, erro
 	return list.Data, err
 }
 
-// Answer answers questions that wait, by their ids. The run goes on.
+// Answer answers questions that wait, by their ids. The run resumes.
 func (c *Client) Answer(ctx context.Context, id string, answers map[string]string) (api.Run, error) {
 	return post[api.Run](ctx, c, pathOf("v1", "runs", id, "answers"), answers)
 }
@@ -123,7 +123,7 @@ func (c *Client) Signal(ctx context.Context, id, name string, s api.SignalReques
 	return post[api.Signal](ctx, c, pathOf("v1", "runs", id, "signals", name), s)
 }
 
-// Resume goes on with a run.
+// Resume resumes a run.
 func (c *Client) Resume(ctx context.Context, id string, r api.Resumption) (api.Run, error) {
 	return post[api.Run](ctx, c, pathOf("v1", "runs", id, "resume"), r)
 }

@@ -76,7 +76,7 @@ func (a *alive) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reconnection is how often, in a row, a stream that goes on is begun again: for about ten minutes.
+// reconnection is how often, in a row, a stream is connected again: for about ten minutes.
 func reconnection() retry.Policy {
 	return retry.Policy{Attempts: 64, Backoff: 200 * time.Millisecond, Factor: 2, MaxBackoff: 10 * time.Second, Jitter: 0.3}
 }
@@ -89,8 +89,8 @@ type RunEvent struct {
 }
 
 // Watch returns the events of a run: those on record after the one with the number after, and then what
-// happens. It ends with the run; while the run is suspended it waits. A connection that is lost is made
-// again, and no event comes twice or is left out; pieces of that time are lost. lost is called each time,
+// happens. It ends with the run; while the run is suspended it waits. A lost connection is restored, and
+// no event comes twice or is left out; pieces of that time are lost. lost is called each time,
 // with the reason; it may be nil.
 func (c *Client) Watch(ctx context.Context, id string, after int, lost func(error)) iter.Seq2[RunEvent, error] {
 	return func(yield func(RunEvent, error) bool) {

@@ -69,7 +69,7 @@ func (p *path) add(ev event.Event) {
 	}
 }
 
-// begin notes that a visit begins. One that was interrupted begins once more.
+// begin notes that a visit begins. An interrupted visit begins again.
 func (p *path) begin(ev event.Event, b event.NodeStarted) {
 	visits, outer := &p.visits, p.around(ev.Within)
 	if outer != nil {

@@ -22,7 +22,7 @@ import (
 // The statuses of a run whose own status does not say how it is.
 const (
 	interrupted = "interrupted" // it was running when its process died
-	unrecorded  = "unrecorded"  // a part of it is not on record, so it cannot go on
+	unrecorded  = "unrecorded"  // a part of it is not on record, so it cannot be resumed
 	damaged     = "damaged"     // its record cannot be read
 )
 

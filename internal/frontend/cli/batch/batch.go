@@ -2,8 +2,8 @@
 //
 // The rows are the lines of a JSON Lines file, each a prompt. The answers are another such
 // file, to which a record is appended as soon as a row is answered, in the order in which
-// that happens. A row whose answer is there is not asked again, so that work that was cut
-// short goes on where it stopped; one that failed is. What counts as the same row is its
+// that happens. A row whose answer is there is not asked again, so that interrupted work resumes
+// where it stopped; a failed row is. What counts as the same row is its
 // prompt, and whatever else the answer depends on, not its place in the file.
 package batch
 
@@ -220,7 +220,7 @@ type Record struct {
 	Model  string          `json:"model,omitempty"`
 	Stop   chat.StopReason `json:"stop,omitempty"` // why the last reply ended
 	Usage  *chat.Usage     `json:"usage,omitempty"`
-	Text   string          `json:"text,omitempty"`  // what came of an answer that failed
+	Text   string          `json:"text,omitempty"`  // the part of an answer that failed
 	Error  string          `json:"error,omitempty"` // why there is no answer
 	Code   string          `json:"code,omitempty"`  // of the error
 }

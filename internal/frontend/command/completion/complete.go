@@ -4,15 +4,15 @@ import (
 	"strings"
 )
 
-// Candidate is what may stand for the current word.
+// Candidate is what may replace the current word.
 type Candidate struct {
 	Value       string
 	Description string // one line, may be empty
 	File        bool   // Value is a path; that of a directory ends in a separator
 }
 
-// Source lists the values a flag may have. It may leave out those that do not begin
-// with prefix, but need not. given holds the values of the flags in front, by name.
+// Source lists the values a flag may have. It may leave out values that do not begin with prefix.
+// given holds the values of the flags in front, by name.
 type Source func(prefix string, given map[string]string) []Candidate
 
 // Complete returns the candidates for the last of words, which is the current one. They
@@ -132,8 +132,7 @@ func (c *completer) current(word string) []Candidate {
 	return found
 }
 
-// values completes the value of a flag; before is what stands in front of it in the
-// same word.
+// values completes the value of a flag; before is what precedes it in the same word.
 func (c *completer) values(f Flag, before, prefix string) []Candidate {
 	var all []Candidate
 	for _, v := range f.Values {

@@ -11,7 +11,7 @@ import (
 )
 
 // Variable is the environment variable that asks the program to complete. Its value is
-// the name of a shell; unset, empty and "0" mean that nothing is to be completed.
+// the name of a shell; unset, empty and "0" turn completion off.
 const Variable = "COMPLETE"
 
 //go:embed scripts

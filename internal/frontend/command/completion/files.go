@@ -8,8 +8,8 @@ import (
 )
 
 // Files returns the files and directories whose paths begin with prefix, or only the
-// directories. A tilde in front stands for the home directory and stays. Names that begin
-// with a dot have to be asked for.
+// directories. A leading tilde means the home directory and stays. Names that begin with a dot are
+// listed only if prefix has the dot.
 func Files(prefix string, onlyDirs bool) []Candidate {
 	dir, base := "", prefix
 	for i := len(prefix) - 1; i >= 0; i-- {

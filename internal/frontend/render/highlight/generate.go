@@ -1,7 +1,7 @@
 //go:build ignore
 
-// Generate copies the lexers of the chroma module to the directory lexers, writes those
-// that chroma has as Go code as XML, and makes the index. Run it as: go generate
+// Generate copies the lexers of the chroma module to the directory lexers, writes the ones that
+// chroma has as Go code as XML, and builds the index. Run it as: go generate
 // ./internal/frontend/render/highlight
 package main
 

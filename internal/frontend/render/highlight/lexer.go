@@ -72,7 +72,7 @@ type Span struct {
 	Kind Kind
 }
 
-// State is a place in a text that goes on. The zero State is the beginning.
+// State is a position in a text that continues. The zero State is the beginning.
 type State struct {
 	stack []*state
 	spent time.Duration
@@ -86,7 +86,7 @@ func (s State) Clone() State {
 
 // Lex appends the spans of text[:limit] to dst. The text begins at st and has no end
 // yet: what lies after limit is looked at, since it may be part of a token that begins
-// before it. It sets st to the place from which the text goes on, and returns how many bytes it
+// before it. It sets st to the place where the text continues, and returns how many bytes it
 // lies after the beginning: limit, or where a token begins that reaches over limit.
 //
 // The rest of a text that is longer than 128 KiB or takes longer than 20 seconds has no kinds.

@@ -34,7 +34,7 @@ var shared = sync.OnceValue(func() *library {
 	return l
 })
 
-// add notes a file for each of the names, except those that another has already.
+// add notes a file for each of the names, except names that another file has already.
 func add(to map[string]string, names, file string) {
 	for name := range strings.SplitSeq(names, ",") {
 		if _, taken := to[name]; !taken && name != "" {

@@ -22,7 +22,7 @@
 // definition that comes later changes nothing that has been shown. Emphasis beside
 // Chinese, Japanese and Korean text does not need spaces around it.
 //
-// What is held back is bounded. A paragraph's lines become final as soon as the next line
+// What is withheld is bounded. A paragraph's lines become final as soon as the next line
 // shows that they belong to no heading or table and no mark is open in them, at the latest
 // after 32 lines or 4 KB; a table's rows when it ends or after 100 rows or 32 KB, and then
 // the widths of its columns stay as they are; code of a known language 32 lines late,

@@ -23,7 +23,7 @@ type inline struct {
 	nodes      []node
 	stack      []opener
 	brackets   []bracket
-	aux        []byte    // what entities stand for
+	aux        []byte    // the characters that entities mean
 	noTicks    [8]uint64 // lengths of backtick runs that nothing ends any more
 	noEnd      [4]bool   // the same for TeX and comments
 }
@@ -45,7 +45,7 @@ const (
 	codeNode                 // a code span
 	htmlNode                 // a tag
 	mathNode
-	urlNode   // an address that stands for itself
+	urlNode   // an address that is its own text
 	breakNode // a line break
 	linkStart
 	linkEnd
@@ -289,7 +289,7 @@ const closesOnly = 0x80
 // match pairs the marks from the first one on, and forgets them.
 func (in *inline) match(first int) {
 	marks := in.stack[first:]
-	open := marks[:0] // those that may still be paired; it never overtakes the loop
+	open := marks[:0] // marks that may still be paired; it never overtakes the loop
 	var floor [3 * 2 * 3]int
 	for _, m := range marks {
 		opens := m.char&closesOnly == 0

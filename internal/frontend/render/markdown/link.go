@@ -220,7 +220,7 @@ func AppendLink(dst []byte, url string) []byte {
 	return append(dst, "\x1b\\"...)
 }
 
-// escapeURL appends url as it may stand in an escape sequence: printable ASCII.
+// escapeURL appends url as an escape sequence may contain it: printable ASCII.
 func escapeURL(dst []byte, url string) []byte {
 	const digits = "0123456789ABCDEF"
 	for _, c := range []byte(url) {

@@ -114,7 +114,7 @@ func (m *machine) line(dst, line []byte) []byte {
 	rest, n := m.enter(line)
 	switch {
 	case n < len(m.stack):
-		if m.leaf != paragraph { // a paragraph may go on without the marks of its containers
+		if m.leaf != paragraph { // a paragraph may continue without the marks of its containers
 			dst = m.close(dst, n)
 		}
 	case m.leaf == fenced:

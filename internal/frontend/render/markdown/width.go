@@ -46,8 +46,8 @@ func cluster(text []byte) (n, columns, most int) {
 	return len(first), w, max(w, most, sum)
 }
 
-// simple returns the width of characters that stand for themselves whatever is beside
-// them, unless that is a character for which it returns 0: the answer for all others.
+// simple returns the width of characters that combine with no neighbor, unless that is a character
+// for which it returns 0: the answer for all others.
 func simple(r rune) int {
 	switch {
 	case r >= 0xc0 && r < 0x300 && r != 0xd7 && r != 0xf7, // Latin

@@ -46,7 +46,7 @@ func parsePlist(data []byte) (any, error) {
 	if err != nil {
 		return nil, p.at(err)
 	}
-	for { // the rest has to be well formed
+	for { // the rest must be well formed
 		if _, err := p.d.Token(); errors.Is(err, io.EOF) {
 			return v, nil
 		} else if err != nil {

@@ -109,7 +109,7 @@ func (e *Editor) enter(u use) error {
 	return err
 }
 
-// typed takes bytes of the terminal. Those that were typed before it was taken have line feeds where
+// typed takes bytes of the terminal. Bytes that were typed before it was taken have line feeds where
 // Enter was pressed. In a burst of typing that began at a question, Enter breaks the line.
 func (e *Editor) typed(chunk []byte) {
 	for i := range chunk[:min(e.early, len(chunk))] {
@@ -153,7 +153,7 @@ func (e *Editor) restore() error {
 	return errors.Join(e.flush(), term.Restore(e.opts.In.Fd(), e.saved))
 }
 
-// flush writes what is to be written.
+// flush writes the pending output.
 func (e *Editor) flush() error {
 	if len(e.screen.out) == 0 {
 		return nil

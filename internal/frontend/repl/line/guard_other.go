@@ -4,7 +4,7 @@ package line
 
 import "os"
 
-// StartGuard does nothing: consoles belong to their programs here, or nobody could guard them.
+// StartGuard does nothing: consoles belong to their programs here, or no other process could guard them.
 func StartGuard(*os.File) (stop func(), err error) { return func() {}, nil }
 
 // ServeGuard returns false: there are no guards.

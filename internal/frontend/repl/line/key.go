@@ -169,8 +169,8 @@ func sequence(b []byte) int {
 	return 0
 }
 
-// controlSequence returns the length of CSI, parameters and a final byte. Where a byte that belongs to
-// none of them comes before the final one, the sequence ends there.
+// controlSequence returns the length of CSI, parameters and a final byte. If a byte of another kind
+// comes before the final one, the sequence ends there.
 func controlSequence(b []byte) int {
 	n := 2
 	if len(b) > 2 && b[2] == '[' { // function keys of the Linux console

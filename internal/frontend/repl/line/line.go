@@ -7,7 +7,7 @@
 //
 // Four parts know nothing of each other's work: a decoder makes keys of bytes, the model is a state
 // machine that keys change, a layout makes rows of the model, and a screen draws the rows that differ
-// from those that are on the terminal. Only the editor knows a terminal.
+// from the terminal's. Only the editor knows a terminal.
 package line
 
 import (

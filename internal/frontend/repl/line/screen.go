@@ -8,7 +8,7 @@ type screen struct {
 	rows          []row // on the terminal
 	row, column   int   // of the cursor
 	width, height int
-	out           []byte // what is to be written
+	out           []byte // the pending output
 }
 
 const (
@@ -73,7 +73,7 @@ func (s *screen) sequence(n int, final byte) {
 	s.out = append(s.out, final)
 }
 
-// draw writes the rows that differ from those that are there.
+// draw writes the rows that differ from the ones on the terminal.
 func (s *screen) draw(f frame) {
 	begin := len(s.out)
 	s.out = append(s.out, hideCursor...)

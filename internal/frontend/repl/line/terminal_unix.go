@@ -18,7 +18,7 @@ func notify(signals chan<- os.Signal) {
 func isStop(s os.Signal) bool     { return s == unix.SIGTSTP }
 func isContinue(s os.Signal) bool { return s == unix.SIGCONT }
 
-// stopProcess stops the process, with group all of its job, and returns when it goes on. Where no
+// stopProcess stops the process, with group all of its job, and returns when it continues. Where no
 // shell controls jobs it returns at once: nothing would continue the process. signals gets the signals
 // that the editor answers.
 func stopProcess(signals chan os.Signal, group bool) {

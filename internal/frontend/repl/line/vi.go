@@ -144,7 +144,7 @@ func (m *model) viOperator(k string) {
 	}
 }
 
-// times is how often a command is to be done.
+// times is how often to repeat a command.
 func (m *model) times() int { return min(max(m.vi.count, 1)*max(m.vi.over, 1), maxCount) }
 
 // motionKind says what of the text between the ends of a motion an operator takes.
@@ -484,7 +484,7 @@ func (m *model) viCommand(k string) outcome {
 	return goOn
 }
 
-// viAs does a command that stands for an operator and a motion.
+// viAs does a command that is short for an operator and a motion.
 func (m *model) viAs(op, motion string) outcome {
 	v := m.vi
 	v.op, v.over, v.count = op, v.count, 0

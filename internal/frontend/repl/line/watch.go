@@ -70,7 +70,7 @@ func (w *Watch) Stop() {
 	w.halt()
 }
 
-// start takes the terminal. The watch is locked, or nobody else has it.
+// start takes the terminal. The watch is locked, or no other goroutine has it.
 func (w *Watch) start() error {
 	e := w.editor
 	if err := e.enter(watching); err != nil {

@@ -117,7 +117,7 @@ func (b *board) join(ctx context.Context, target string, owner *auth.Owner) (oth
 	return other, b.tables.DB.Explain(err)
 }
 
-// save writes how far a job of this server has come. Of those that have ended the last ones are kept.
+// save writes how far a job of this server has come. The last ones that have ended are kept.
 func (b *board) save(ctx context.Context, state api.Job) error {
 	_, err := b.tables.Exec(ctx, `UPDATE loki.jobs SET state = $2, running = $3 WHERE id = $1`, state.ID, encode(state), state.Status == running)
 	if err == nil && state.Status != running {
@@ -126,7 +126,7 @@ func (b *board) save(ctx context.Context, state api.Job) error {
 	return err
 }
 
-// find returns a job of any server, a [pgx.ErrNoRows] if there is none of that id.
+// find returns a job of any server, a [pgx.ErrNoRows] if there is none with that id.
 func (b *board) find(ctx context.Context, id string) (state api.Job, owners []*auth.Owner, err error) {
 	var p posted
 	if err := b.tables.Scan(ctx, p.fields(), columns+`WHERE id = $1`, postgres.Text(id)); err != nil {

@@ -172,7 +172,7 @@ func (s *service) put(ctx context.Context, conv *conversation.Conversation, req 
 	return a, q, err
 }
 
-// findAgent returns the agent called name. A client names those that are installed, and no directories.
+// findAgent returns the agent called name. A client names installed agents, not directories.
 func (s *service) findAgent(ctx context.Context, talks *conversation.Service, name string, given map[string]string, from conversation.Caller) (conversation.Agent, error) {
 	if strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "~") {
 		return conversation.Agent{}, rest.NotFound("agent", name).WithHint("GET /v1/agents lists them")

@@ -29,12 +29,12 @@ var jobEvents = []string{"progress", "finished"}
 // running is the status of a job that has not ended.
 const running = "running"
 
-// jobs are the work in the background, and what came of it. The zero jobs are empty.
+// jobs are the work in the background and its results. The zero jobs are empty.
 type jobs struct {
 	board *board // of all servers that share a database; nil if there is one
 	mu    sync.Mutex
 	byID  map[string]*job
-	old   []string // ids of those that have ended, in that order
+	old   []string // ids of ended jobs, in that order
 }
 
 // job is a rebuild at this server. It implements [event.Emitter].

@@ -172,7 +172,7 @@ func (v *visit) keepModel(err error) {
 	v.conv.Session().Sync(func(set *session.Settings) { set.Model = v.model })
 }
 
-// close ends a visit. What is to be kept is written.
+// close ends a visit. What must be kept is written.
 func (v *visit) close(ctx context.Context) error {
 	defer v.leave()
 	if v.conv == nil {

@@ -14,8 +14,8 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// waiting are the turns of sessions that may wait for answers: those on record when the first session is used, and
-// those that this server has put aside since. The zero waiting has not looked at the record.
+// waiting are the turns of sessions that may wait for answers: the ones on record when the first session is used,
+// and the ones that this server has suspended since. The zero waiting has not looked at the record.
 type waiting struct {
 	mu   sync.Mutex
 	runs map[session.ID][]string // ids of runs, in their order; nil before the record was read
@@ -71,8 +71,8 @@ func unfinished(ctx context.Context, store run.Store) (map[session.ID][]string, 
 	return found, nil
 }
 
-// warnOfQuestions says in an answer which questions of a session's earlier turns still wait: the turn goes on without
-// them, as it does on the command line. Each is named once, to the first turn behind it.
+// warnOfQuestions says in an answer which questions of a session's earlier turns still wait: the turn continues
+// without them, as it does on the command line. Each is named once, to the first turn after it.
 func (s *service) warnOfQuestions(ctx context.Context, id session.ID, events event.Scope) error {
 	store := s.Manager.Store()
 	waiting, err := s.waiting.take(ctx, store, id)

@@ -30,7 +30,7 @@ type service struct {
 	lanes *rest.Lanes
 }
 
-// answer is what came of a request.
+// answer is the result of a request.
 type answer struct {
 	Text  string
 	Calls []chat.ToolCall // that the client has to run
@@ -70,7 +70,7 @@ func (q question) String() string {
 type listener interface {
 	text(ctx context.Context, piece string) error
 	reasoning(ctx context.Context, piece string) error
-	// began says that a run of the server has begun, or goes on, before the rest.
+	// began reports that a run of the server has begun or resumed, before the rest.
 	began(ctx context.Context, s said) error
 }
 
@@ -248,7 +248,7 @@ func (s *service) graph(ctx context.Context, r *request, agent conversation.Agen
 func (s *service) detached(ctx context.Context, job run.Job, w *watch) (answer, error) {
 	job.Info.Owner = s.access().Owner(rest.Subject(ctx))
 	if job.Durability == graph.DurabilityOff || job.Durability == "" {
-		job.Durability = graph.DurabilityProcess // a run that goes on has to be found
+		job.Durability = graph.DurabilityProcess // a resumed run must be found
 	}
 	id, err := s.runs.Start(ctx, job)
 	if err != nil {

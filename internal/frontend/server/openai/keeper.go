@@ -18,7 +18,7 @@ import (
 //
 //	resp_SESSION_MESSAGES
 //
-// A response that follows one that is not the last of its session goes on in a new session.
+// A response that follows one that is not the last of its session continues in a new session.
 type keeper struct {
 	s       *session.Session // nil keeps nothing
 	release func()
@@ -27,7 +27,7 @@ type keeper struct {
 	other   string         // id of a response that is not kept
 }
 
-// The beginnings of the ids of responses, and of those that are the question of a run: resp_run_RUN_RANDOM.
+// The beginnings of the ids of responses, and of responses that are the question of a run: resp_run_RUN_RANDOM.
 const (
 	idPrefix    = "resp_"
 	runIDPrefix = "resp_run_"
@@ -133,7 +133,7 @@ func (k *keeper) open(ctx context.Context, s *service, store session.Store, resp
 	if !s.access().View(rest.Subject(ctx)).Includes(owner) {
 		return nil, previousNotFound(response)
 	}
-	leave, err := s.lanes.Enter(ctx, store, sid) // another request may go on with the same response, also at another server
+	leave, err := s.lanes.Enter(ctx, store, sid) // another request may continue the same response, also at another server
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func endOf(messages []chat.Message, at int, isClients func(tool string) bool) in
 	for i := at; i < len(messages); i++ {
 		m := messages[i]
 		if m.Role != chat.Assistant {
-			continue // a result, or what had the model go on
+			continue // a result, or what made the model continue
 		}
 		end := i + 1
 		open := slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return isClients(c.Name) })

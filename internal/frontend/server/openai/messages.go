@@ -9,8 +9,8 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// messageShape is one of the messages of a chat completion. The members without a use here are those that
-// clients send back with an answer.
+// messageShape is one of the messages of a chat completion. The members without a use here are the ones
+// that clients send back with an answer.
 type messageShape struct {
 	Role             string       `json:"role" enum:"system,developer,user,assistant,tool"`
 	Content          contentShape `json:"content,omitempty"`

@@ -16,7 +16,7 @@ type watch struct {
 	out  listener        // nil for none
 	held bool            // the answer is not passed on before it is complete
 
-	before   chat.Usage // of the run, before it went on
+	before   chat.Usage // of the run, before it resumed
 	run      string     // id of the run; "" for none
 	asked    *question  // that waits for a human; nil for none
 	model    string     // that answered last

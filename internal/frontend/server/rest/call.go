@@ -63,7 +63,7 @@ func Begin(w http.ResponseWriter, r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 }
 
-// isSane reports whether a client's id may stand in logs and answers.
+// isSane reports whether a client's id may appear in logs and answers.
 func isSane(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false

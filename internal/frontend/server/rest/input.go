@@ -210,7 +210,7 @@ func parse(field reflect.Value, values []string) (any, error) {
 	panic("rest: a parameter cannot be a " + field.Type().String())
 }
 
-// noBody refuses a body where none is expected. An empty object is as good as none.
+// noBody refuses a body where none is expected. An empty object counts as none.
 func noBody(r *http.Request) error {
 	body, err := readBody(r)
 	if err != nil {
@@ -222,7 +222,7 @@ func noBody(r *http.Request) error {
 	return nil
 }
 
-// readBody returns the body, which has to be JSON if there is any.
+// readBody returns the body, which must be JSON if there is any.
 func readBody(r *http.Request) ([]byte, error) {
 	body := callOf(r.Context()).body
 	if len(body) == 0 {
@@ -391,7 +391,7 @@ func (p *plan) check(problems *problems, schema *huma.Schema, name string, v any
 }
 
 // form returns the schema of the form that a value has by its type, if d says that it has none of several forms; else
-// nil. at is where the value stands in what schema is about.
+// nil. at is the place of the value in the type of schema.
 func (p *plan) form(schema *huma.Schema, at string, d *huma.ErrorDetail) *huma.Schema {
 	if d.Message != validation.MsgExpectedMatchExactlyOneSchema {
 		return nil

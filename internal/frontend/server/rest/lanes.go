@@ -18,7 +18,7 @@ type turns interface {
 // are for. How many wait is bounded by how many requests there may be. The zero Lanes are empty.
 type Lanes struct {
 	mu   sync.Mutex
-	busy map[session.ID][]chan struct{} // those that wait, by the session that another one is in
+	busy map[session.ID][]chan struct{} // the waiting requests, by the session that another one is in
 }
 
 // Enter waits until no other request is in a session, neither here nor at another server that shares the store. leave lets the next

@@ -21,9 +21,9 @@ const mostKept = 8 << 20
 // Answers keeps the answers of requests with an Idempotency-Key for a day. Its methods may be called from
 // several goroutines.
 type Answers interface {
-	// Begin says that the request with a key of a subject is about to be done. digest is that of all that
-	// matters in it. It returns nil if it is to be done, and otherwise what is known of the earlier request
-	// with that key. With again set a request that is the same, and was lost before it had a place, is to be done, too.
+	// Begin says that the request with a key of a subject is about to be done. digest covers all that matters in it. It
+	// returns nil if the request must be done, and otherwise what is known of the earlier request with that key. With
+	// again set, a request that is the same and was lost before it had a place must be done, too.
 	Begin(ctx context.Context, subject, key string, digest []byte, again bool) (*Kept, error)
 	// Place says where a request that has been begun has its effect, should its server end before it is answered.
 	Place(ctx context.Context, subject, key, where string) error
@@ -55,10 +55,10 @@ const (
 
 // Commit says that the request that is served with ctx has had its effect, which stays even if the client
 // goes away: a second request with the same Idempotency-Key must not have it again. where is the path of
-// what came of it, such as a run.
+// the result, such as a run.
 func Commit(ctx context.Context, where string) { callOf(ctx).committed = where }
 
-// Began says that the request that is served with ctx begins to have its effect, such as in a run that is on record and goes on even
+// Began says that the request that is served with ctx begins to have its effect, such as a run that is on record and continues even
 // if the server ends. where is the path of that. Unlike with [Commit] the request may still fail, and be done again then.
 func Began(ctx context.Context, where string) {
 	if c := callOf(ctx); c.place != nil {

@@ -11,8 +11,8 @@ import (
 	"loki/internal/service/auth"
 )
 
-// Outcome is what became of a request, for logs, metrics and the record of who did what. A stream that goes on after
-// its request is one that has succeeded.
+// Outcome is the outcome of a request, for logs, metrics and the audit record. A stream that continues after its
+// request has succeeded.
 type Outcome struct {
 	Route    string // path of the endpoint with placeholders; "" if none serves the request
 	Action   string // see [Operation.Action]

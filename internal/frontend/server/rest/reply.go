@@ -98,7 +98,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, send func(conte
 
 // sendError sends the error of a stream that has begun.
 func (a *API) sendError(ctx context.Context, c *call, out *stream.Writer, err error) {
-	if ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) { // else nobody reads it
+	if ctx.Err() == nil || !errors.Is(context.Cause(ctx), context.Canceled) { // else no client reads it
 		body, _ := value.Marshal(a.ErrorBody(ctx, err))
 		name := "error"
 		if c.openAI {

@@ -71,7 +71,7 @@ type Limits struct {
 	Burst      int           // requests beyond PerMinute after a quiet minute
 	Timeout    time.Duration // without progress; 0 means 5 minutes
 
-	RefuseUnknown bool // also endpoints that ignore members of bodies refuse those that they do not know
+	RefuseUnknown bool // also endpoints that ignore members of bodies refuse unknown ones
 }
 
 // New returns an API without endpoints.

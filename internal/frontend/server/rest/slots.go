@@ -12,7 +12,7 @@ type slots struct {
 	mu        sync.Mutex // guards what follows
 	all, each int        // the most
 	used      int
-	subjects  map[string]*subject // of those with requests
+	subjects  map[string]*subject // the ones with requests
 	whenIdle  []chan struct{}     // closed when used is 0
 }
 

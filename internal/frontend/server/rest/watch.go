@@ -19,7 +19,7 @@ type watching struct {
 	r        *http.Request // nil once the stream is detached
 	gone     func()        // ends the context of the request, as its client has left
 	end      func()        // gives the place among the watchers back
-	detached bool          // another goroutine goes on, and calls end
+	detached bool          // another goroutine continues, and calls end
 }
 
 // watch serves a request that only watches.

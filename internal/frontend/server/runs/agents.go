@@ -27,7 +27,7 @@ type agentRequest struct {
 	Name string `path:"name" maxLength:"256" doc:"of the agent"`
 }
 
-// agent returns an installed agent. An agent at a path is none of the server's.
+// agent returns an installed agent. An agent at a path does not belong to the server.
 func (e *endpoints) agent(name string) (agent.Agent, error) {
 	ref, err := e.App.Agents.Find(name)
 	if err == nil && !ref.ByName() {

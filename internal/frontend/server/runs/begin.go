@@ -52,7 +52,7 @@ func (e *endpoints) begin(ctx context.Context, in *beginRequest) (*rest.Reply, e
 		return nil, err
 	}
 	if len(hooks) > 0 {
-		if err := e.Desk.Add(id, hooks...); err != nil { // nobody would hear of the run
+		if err := e.Desk.Add(id, hooks...); err != nil { // no subscriber would hear of the run
 			return nil, errors.Join(err, e.Manager.Cancel(context.WithoutCancel(ctx), id))
 		}
 	}
@@ -254,7 +254,7 @@ func answerOf(doc json.RawMessage) (answer ask.Given, ok bool) {
 	return ask.Given{Text: ask.JoinAnswers(list), List: true}, true
 }
 
-// resumeRequest goes on with a run.
+// resumeRequest resumes a run.
 type resumeRequest struct {
 	one
 	Body *api.Resumption
@@ -277,7 +277,7 @@ func (e *endpoints) resume(ctx context.Context, in *resumeRequest) (*api.Run, er
 	return e.now(ctx, info.ID)
 }
 
-// continuation says how a run goes on.
+// continuation returns how to resume a run.
 func (e *endpoints) continuation(ctx context.Context, id string, r *api.Resumption) (run.Continuation, error) {
 	c := run.Continuation{ID: id, Asker: ask.Unavailable{}}
 	if r == nil {

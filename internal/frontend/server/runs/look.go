@@ -29,7 +29,7 @@ func (e *endpoints) questions(ctx context.Context, in *one) (*api.List[api.Quest
 	return api.NewList(list, ""), err
 }
 
-// waiting returns the questions of a run that wait. With theirs set it returns those that the caller is to
+// waiting returns the questions of a run that wait. With theirs set it returns the ones for the caller to
 // answer.
 func (e *endpoints) waiting(ctx context.Context, info run.Info, theirs bool) ([]api.Question, error) {
 	if info.Status == run.Canceled {

@@ -1,5 +1,5 @@
-// Package runs serves the runs of agents: it begins them, shows them and what happens in them, and goes on
-// with them. The work itself is the manager's: a run belongs to the server, and not to the connection that
+// Package runs serves the runs of agents: it begins them, shows them and what happens in them, and resumes
+// them. The work itself is the manager's: a run belongs to the server, and not to the connection that
 // began it.
 package runs
 
@@ -188,7 +188,7 @@ func (e *endpoints) toAnswer(ctx context.Context, id string, questions ...string
 }
 
 // answered returns the failure of a second answer by a subject who sees no more of a run than the questions that were for it. It is nil
-// if none of them was.
+// if no question was.
 func (e *endpoints) answered(ctx context.Context, id string, questions []string) error {
 	info, err := e.store.Info(ctx, id)
 	if err != nil {
@@ -266,7 +266,7 @@ type listRequest struct {
 	Since  time.Time `query:"since" doc:"that began then or later"`
 }
 
-// statuses are those that a run may have in a list.
+// statuses are the ones that a run may have in a list.
 var statuses = []string{"running", "suspended", "canceled", "failed", "done", "interrupted", "unrecorded", "damaged", waiting}
 
 // waiting chooses the running runs of a list that wait for their turn.

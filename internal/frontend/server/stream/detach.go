@@ -15,11 +15,11 @@ import (
 const lastWords = 5 * time.Second
 
 // Detach sends the header of the answer and takes the connection from package net/http, so that the handler can
-// return: the stream needs neither its stack nor the buffers of the server any more. The caller goes on with the
+// return: the stream needs neither its stack nor the buffers of the server any more. The caller continues the
 // stream from another goroutine, and closes it, which ends the connection. gone is called when the client has left.
 // Some time after the end of ctx the connection ends in any case.
 //
-// It reports false for a request or a writer with which that cannot be done: r has to be a GET of HTTP/1.1. The stream
+// It reports false for a request or a writer with which that cannot be done: r must be a GET of HTTP/1.1. The stream
 // is as usual then. It is called before anything is sent.
 func (s *Writer) Detach(ctx context.Context, r *http.Request, gone func()) (bool, error) {
 	chunked := r.Method == http.MethodGet && r.ProtoMajor == 1 && r.ProtoMinor >= 1

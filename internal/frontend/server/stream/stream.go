@@ -14,7 +14,7 @@ import (
 
 // Event is one frame of a stream.
 type Event struct {
-	ID   string // where a client goes on from, in its header Last-Event-ID; empty for none
+	ID   string // where a client resumes, in its header Last-Event-ID; empty for none
 	Name string // empty for a message without one
 	Data []byte // may have several lines
 }

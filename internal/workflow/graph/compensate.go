@@ -39,7 +39,7 @@ type Undoing struct {
 	Hint    string     `json:"hint,omitempty"`
 	Total   int        `json:"total"`          // effects that there were
 	Before  int        `json:"before"`         // the last super-step before the first of them
-	Lost    []Lost     `json:"lost,omitempty"` // those that could not be undone, in the order in which that was found
+	Lost    []Lost     `json:"lost,omitempty"` // effects that could not be undone, in the order in which that was found
 }
 
 // Lost is an effect that could not be undone.
@@ -73,7 +73,7 @@ func (p *Plan) pushEffects(pr Progress, results []Result) []Effect {
 
 // Undo returns the Progress in which a run undoes its effects, because it failed in the super-step after pr, or was canceled. results are
 // those of the tasks of that super-step, as far as there are any: what has finished counts as an effect, although nothing is merged. ok is
-// false if nothing has to be undone.
+// false if nothing must be undone.
 //
 // From then on [Plan.Next] gives one task at a time, in the reverse order of the effects, and [Plan.Apply] takes its result. The run is
 // over once no effect is left: see [Progress.Undone].

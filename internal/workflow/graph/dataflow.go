@@ -57,8 +57,8 @@ func (p *Plan) Ahead(pr Progress, finished map[int][]Result) []Early {
 type level struct {
 	plan     *Plan
 	possible bitset // nodes that may be reached, or wait, when it begins
-	certain  bitset // those that run in it
-	held     bitset // those that do not run in it; nil for none
+	certain  bitset // nodes that run in it
+	held     bitset // nodes that do not run in it; nil for none
 }
 
 // newLevel returns the super-step after pr, nil if it has nodes that there are not.

@@ -89,7 +89,7 @@ type Graph struct {
 // Node returns the node called id, nil if there is none.
 func (g *Graph) Node(id string) *Node { return g.byID[id] }
 
-// Pos returns where path stands in the definition: "settings.timeout",
+// Pos returns where path is in the definition: "settings.timeout",
 // "nodes.a", "nodes.a.next[1]"; in a subgraph paths begin there. If path itself is not there, the place of the
 // nearest enclosing path is returned.
 func (g *Graph) Pos(path string) Pos { return g.pos.At(g.base + path) }
@@ -240,7 +240,7 @@ type Node struct {
 // everything else.
 type Uncertain string
 
-// The ways to go on.
+// The ways to continue.
 const (
 	UncertainRetry Uncertain = "retry" // make the step again, with the same idempotency key
 	UncertainSkip  Uncertain = "skip"  // do not make it again

@@ -22,7 +22,7 @@ import (
 // It does not change with comments, formatting, the order of nodes, names and
 // descriptions, conversation starters, and defaults that are written out. Nor does it
 // change with what only bounds or records a run as a whole (the other settings), so that
-// a run that used up its budget can go on with a larger one. What is not in the
+// a run that used up its budget can resume with a larger one. What is not in the
 // definition, such as the text of a script, is not looked at.
 func Fingerprint(g *Graph) string {
 	h := sha256.New()
@@ -231,7 +231,7 @@ func nodeMeaning(n *Node) aspects {
 	for place, c := range n.choices {
 		l.add(place, c.text())
 	}
-	switch n.Join { // the words are those that fingerprints on record have
+	switch n.Join { // the words are the ones in recorded fingerprints
 	case JoinEach:
 		l.text("join", "any")
 	case JoinAny:

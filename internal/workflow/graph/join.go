@@ -129,7 +129,7 @@ func (p *Plan) Losers(pr Progress, finished []Result) []string {
 	return losers
 }
 
-// race returns which of the nodes that were reached, sorted, stay active: not those that can reach a node whose race has ended.
+// race returns which of the nodes that were reached, sorted, stay active: not the ones that can reach a node whose race has ended.
 // Of two that can reach each other the one with the smaller id stays.
 func (p *Plan) race(reached []string, arrived []int32) []string {
 	if !p.races {
@@ -149,10 +149,10 @@ func (p *Plan) race(reached []string, arrived []int32) []string {
 	return stay
 }
 
-// holdBack splits the nodes that were reached, sorted, into those that run now and those that wait; before are those that waited
-// already. These wait, in the order in which they are released if nothing else can run:
+// holdBack splits the nodes that were reached, sorted, into the ones that run now and the ones that wait; before are the ones
+// that waited already. These wait, in the order in which they are released if nothing else can run:
 //
-//   - nodes with a join that another active node can reach; of those that wait for each other, in a loop, one is released;
+//   - nodes with a join that another active node can reach; of nodes that wait for each other, in a loop, one is released;
 //   - deferred nodes, all at once;
 //   - end nodes that were reached beside deferred nodes, or are deferred themselves.
 func (p *Plan) holdBack(reached, before []string, arrived []int32) (frontier, waiting []string) {

@@ -49,7 +49,7 @@ var requiredChoices = map[Type]string{
 	WaitNode:  "one of for, until, signal",
 }
 
-// requiredHint lists what has to be there.
+// requiredHint lists what is required.
 func requiredHint() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "required are, at the top level: %s; in every node: type", strings.Join(topRequired, ", "))

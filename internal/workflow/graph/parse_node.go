@@ -172,7 +172,7 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 // outputShape reads an output_schema.
 func outputShape(m *yamldoc.Map) *value.Value { return schemaIn(m, "output_schema") }
 
-// schemaIn reads the value under key, which has to be a JSON Schema; nil for none.
+// schemaIn reads the value under key, which must be a JSON Schema; nil for none.
 func schemaIn(m *yamldoc.Map, key string) *value.Value {
 	shape := optional(key, m.Value)
 	if shape == nil {

@@ -29,7 +29,7 @@ func branchIDs(nodes *yamldoc.Node) map[string]bool {
 	return ids
 }
 
-// requiredOf returns the fields that n cannot do without. An approval that a map runs needs no routes: the map goes on.
+// requiredOf returns the fields that n cannot do without. An approval that a map runs needs no routes: the map continues.
 func (p *parser) requiredOf(n *Node) []string {
 	required := requiredFields[n.Type]
 	if n.Type == ApprovalNode && p.branches[n.ID] {

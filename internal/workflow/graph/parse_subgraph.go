@@ -17,7 +17,7 @@ import (
 // is local: it does not lead out of the directory by itself.
 type Files func(path string) ([]byte, error)
 
-// Beside returns the files in a directory. Those that links lead to elsewhere are not among them.
+// Beside returns the files in a directory. Files that links lead to elsewhere are left out.
 func Beside(dir string) Files {
 	return func(name string) ([]byte, error) {
 		root, err := filepath.EvalSymlinks(dir)

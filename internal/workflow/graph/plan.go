@@ -19,7 +19,7 @@ import (
 // follows. Both are pure: the same arguments give the same result, whatever the order
 // in which the tasks were finished.
 //
-// Nodes with a [Join], deferred nodes and end nodes beside them can be held back, in Progress.Waiting, when they are reached.
+// Nodes with a [Join], deferred nodes and end nodes beside them can be delayed, in Progress.Waiting, when they are reached.
 type Plan struct {
 	graph *Graph
 	nodes []*Node        // ascending by id
@@ -107,14 +107,14 @@ type Progress struct {
 	Step      int      // super-steps done
 	State     State    // after them
 	Frontier  []string // nodes of the next super-step, ascending
-	Waiting   []string // nodes that were reached and are held back, ascending
+	Waiting   []string // nodes that were reached and are delayed, ascending
 	Failures  int      // tolerated failures so far
 	Unhandled int      // those of Failures of which the definition does not say what happens, see [Failure]
 	Done      bool     // an end node was reached
 	Output    string   // its text
 
 	Effects []Effect // finished visits of nodes with a compensation, in their order
-	Undoing *Undoing // the run has failed and undoes its effects; nil for one that goes on
+	Undoing *Undoing // the run has failed and undoes its effects; nil for one that has not failed
 
 	visits  []int32 // finished visits by rank, canceled ones included
 	taken   []int32 // of the bounded ways; nil if none was taken
@@ -202,7 +202,7 @@ func (p *Plan) TakenCounts(pr Progress) map[string]int {
 	return counts
 }
 
-// RestoreTaken returns pr, read back from a store, with the ways that were taken. Those that the plan does not have are left out.
+// RestoreTaken returns pr, read back from a store, with the ways that were taken. Ways that the plan does not have are left out.
 func (p *Plan) RestoreTaken(pr Progress, counts map[string]int) Progress {
 	for id, n := range counts {
 		if i, ok := p.bounded[id]; ok {
@@ -226,7 +226,7 @@ type Task struct {
 	Undoes *Effect // what the task undoes, of which it is the compensation; nil for any other
 }
 
-// Result is what came of a [Task].
+// Result is the result of a [Task].
 type Result struct {
 	Node    string
 	Writes  []value.Member // as [Draft.Diff] gives them
@@ -234,7 +234,7 @@ type Result struct {
 	Taken   []string       // ids of the edges that lead there, see [Edge.ID]; nil for all of next, and where a script says
 	Ended   bool           // the node was an end node
 	Output  string         // of an end node
-	Failure *Failure       // the node failed, and the run goes on
+	Failure *Failure       // the node failed, and the run continues
 	Inner   Failed         // what failed inside the node, of its subgraph or its items, and was tolerated there
 	// Canceled says that others were faster, see [Plan.Losers]. There is nothing else but the node.
 	Canceled bool
@@ -251,7 +251,7 @@ type Failure struct {
 	Unhandled bool `json:"unhandled,omitempty"`
 }
 
-// Value returns f as it stands in state under [LastErrorKey].
+// Value returns f as the state has it under [LastErrorKey].
 func (f *Failure) Value() value.Value {
 	return value.ObjectOf(
 		value.Member{Name: "node", Value: value.Of(f.Node)},

@@ -95,7 +95,7 @@ func section(m *yamldoc.Map, key, example string) *yamldoc.Map {
 	return n.Map()
 }
 
-// Places says where things stand in a definition, by path: "settings.timeout",
+// Places says where things are in a definition, by path: "settings.timeout",
 // "nodes.a.next[1]".
 type Places map[string]Pos
 

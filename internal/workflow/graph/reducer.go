@@ -26,7 +26,7 @@ const (
 // ReducerNames lists the reducers in the order in which messages show them.
 var ReducerNames = [...]Reducer{ReduceAppend, ReduceExtend, ReduceConcat, ReduceSum, ReduceMax, ReduceMin, ReduceMerge, ReduceOverwrite}
 
-// adds reports whether r, applied once more to the same incoming value, gives another result.
+// adds reports whether r, applied again to the same incoming value, gives another result.
 func (r Reducer) adds() bool {
 	switch r {
 	case ReduceAppend, ReduceExtend, ReduceConcat, ReduceSum:

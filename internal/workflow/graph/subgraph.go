@@ -13,7 +13,7 @@ import (
 // Subgraph is a graph that a node runs in a run of its own, inside the run of the graph that the node belongs to. It sees nothing
 // of the state around it but what With gives it.
 type Subgraph struct {
-	File    string    // its definition, relative to the agent's directory; empty if it stands in the node
+	File    string    // its definition, relative to the agent's directory; empty if it is in the node
 	With    Arguments // what its state begins with, over the initial state of Graph
 	Outputs []Output  // what of its last state goes into the state around it
 	Graph   *Graph    // never nil in a parsed graph
@@ -28,7 +28,7 @@ type Output struct {
 // inside says where a subgraph belongs. The zero inside is that of a graph that is none.
 type inside struct {
 	within   string // name of the node that runs it, see InnerName
-	base     string // what paths begin with in the document that it stands in: "nodes.research."
+	base     string // what paths begin with in the document that it is in: "nodes.research."
 	included bool   // the document is another one than that of the outermost graph
 	given    []string
 

@@ -64,12 +64,12 @@ const (
 	RuleWait             Rule = "wait"              // a wait that cannot end as it is written
 	RuleZeroLimit        Rule = "zero-limit"        // a limit that nothing can keep
 	RuleTimeoutDefault   Rule = "timeout-default"   // a question's time for an answer and its default do not go together
-	RuleDefaultAnswer    Rule = "default-answer"    // an approval's default answer is none of its options
+	RuleDefaultAnswer    Rule = "default-answer"    // an approval's default answer is not one of its options
 	RuleRetry            Rule = "retry"             // a retry that does nothing, or more than it seems
 	RuleCache            Rule = "cache"             // a cache that holds nothing
 	RuleCompensate       Rule = "compensate"        // a compensation that cannot run, or does not undo what it says
 	RuleUncertain        Rule = "uncertain"         // an on_uncertain that cannot be followed
-	RuleMissingNext      Rule = "missing-next"      // a node has no way to go on
+	RuleMissingNext      Rule = "missing-next"      // a node has no way to continue
 	RuleOtherwise        Rule = "otherwise"         // all edges of a node may fail to hold
 	RuleUnreachableEdge  Rule = "unreachable-edge"  // an edge behind one that always holds
 	RuleLoopBound        Rule = "loop-bound"        // an edge with a max that is never reached

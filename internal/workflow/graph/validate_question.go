@@ -22,7 +22,7 @@ func (v *validator) answers() {
 		switch {
 		case n.HasTimeout && n.Expires != nil:
 			v.err(RuleTimeoutDefault, n, "timeout", "keep expires: it takes a span or a time", "timeout and expires both say until when the question can be answered")
-		case n.Fallback != "" && fallback == nil: // the run goes on there
+		case n.Fallback != "" && fallback == nil: // the run continues there
 		case n.HasTimeout && fallback == nil:
 			v.warn(RuleTimeoutDefault, n, "timeout", "add default: with the answer to take then, or fallback:",
 				"there is no default, so the node fails without an answer within %s", seconds(n.Timeout))

@@ -59,7 +59,7 @@ func (h History) AcceptTyped(answers []string, now time.Time) (accepted map[stri
 }
 
 // AnswerOnRecord records answers, by the ids of the questions, of a run that any process may hold. They are used when
-// the run goes on after it has come to rest, or before that by work that asks once more.
+// the run resumes after it has come to rest, or earlier by work that asks again.
 func AnswerOnRecord(ctx context.Context, store Shared, id string, answers map[string]string) error {
 	h, err := store.History(ctx, id)
 	if err == nil {
@@ -87,9 +87,9 @@ func recordAnswers(h History, answers map[string]string, record func(question, t
 	return questions, nil
 }
 
-// AnswerAtWork records answers, by the ids of the questions, of a run that is at work, in its journal. They are
-// used when the run goes on after it has come to rest, or before that by work that asks once more. It is not
-// to be called for one run twice at the same time. The error wraps [ErrClosed] or [ErrLeaseLost] once the run rests.
+// AnswerAtWork records answers, by the ids of the questions, of a run that is at work, in its journal. They are used
+// when the run resumes after it has come to rest, or earlier by work that asks again. It must not be called twice at
+// the same time for one run. The error wraps [ErrClosed] or [ErrLeaseLost] once the run rests.
 func AnswerAtWork(ctx context.Context, store Store, j Journal, answers map[string]string) error {
 	h, err := store.History(ctx, j.ID())
 	if err != nil {

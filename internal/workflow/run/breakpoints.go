@@ -16,7 +16,7 @@ import (
 type Breakpoints struct {
 	Before []string // nodes: before the super-step in which one of them is to run
 	After  []string // nodes: after the super-step in which one of them ran
-	Steps  int      // after so many super-steps, counted from where the run begins or goes on; 0 for no bound
+	Steps  int      // after so many super-steps, counted from where the run begins or resumes; 0 for no bound
 }
 
 // afterSuffix is behind the name of a node after which a run stops.
@@ -91,7 +91,7 @@ func unknownNode(g *graph.Graph, id string) error {
 func (b Breakpoints) none() bool { return len(b.Before)+len(b.After)+b.Steps == 0 }
 
 // at returns where a run stops that has come to pr, "" if it does not: such as "before publish". ran are the nodes of the last of the
-// super-steps that it has done since it began or went on; they are so many.
+// super-steps that it has done since it began or resumed; steps is their number.
 func (b Breakpoints) at(pr graph.Progress, ran []string, steps int) (place string) {
 	in := func(nodes []string) func(string) bool {
 		return func(id string) bool { return slices.Contains(nodes, id) }
@@ -126,7 +126,7 @@ func (e *BreakError) Error() string {
 }
 
 // stop returns the error of a run that stops at pr, nil if it does not. A run that is not recorded any more does not stop: it could not
-// go on.
+// be resumed.
 func (d *driver) stop(pr *graph.Progress, ran []string, steps int) error {
 	if d.Stops.none() || pr.Done || steps == 0 && d.Past || !d.keeper.works() {
 		return nil
@@ -151,7 +151,7 @@ func onlyGraphsStop(agent string) error {
 	return fault.New(fault.Usage, "only the run of a graph stops at breakpoints, and %s is not a graph agent", agent).WithHint("leave out --break and --step")
 }
 
-// mayStop refuses breakpoints of a job that could not go on from them.
+// mayStop refuses breakpoints of a job that could not resume from them.
 func (s *Service) mayStop(job Job) error {
 	why := ""
 	switch {

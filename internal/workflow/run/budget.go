@@ -114,7 +114,7 @@ func (e *ExceededError) Error() string { return e.err.Error() }
 func (e *ExceededError) Unwrap() error { return e.err }
 
 // Refused reports whether err says that b, or a budget of which b is a part, is used up. If it is
-// a budget below b, work with b can go on.
+// a budget below b, work with b can continue.
 func (b *Budget) Refused(err error) bool {
 	exceeded, ok := errors.AsType[*ExceededError](err)
 	for ; ok && b != nil; b = b.parent {
@@ -198,7 +198,7 @@ func (b *Budget) reserve(least, most chat.Usage, bounded bool) (settle func(used
 }
 
 // Lift says that from now on b counts what is used and refuses nothing: it does not keep a run from undoing what it did. A budget of
-// which b is a part goes on bounding.
+// which b is a part continues to bound.
 func (b *Budget) Lift() {
 	if b == nil {
 		return

@@ -54,7 +54,7 @@ func (p *pipeline) take(t graph.Task) *earlyTask {
 	return p.early[earlyKey{t.Step, t.Node.ID}]
 }
 
-// wait stores what came of the task in done.
+// wait stores the result of the task in done.
 func (e *earlyTask) wait(done finishedTask) error {
 	<-e.over
 	*done.result, *done.visit = e.result, e.visit

@@ -12,7 +12,7 @@ import (
 )
 
 // Gap is a part of a run that is not on record, because its journal could not be
-// written. Going on from the record would do again what the run did in it. Fields that
+// written. Resuming from the record would repeat what the run did in it. Fields that
 // are not known are zero.
 type Gap struct {
 	Reason string         `json:"reason,omitempty"` // why the journal could not be written
@@ -23,7 +23,7 @@ type Gap struct {
 	Error  string         `json:"error,omitempty"`
 }
 
-// Repeats says what is done again if the run goes on from the record.
+// Repeats says what is repeated if the run resumes from the record.
 func (g Gap) Repeats() string {
 	if len(g.Nodes) == 0 {
 		return fmt.Sprintf("everything the run did after super-step %d", g.Step)
@@ -42,7 +42,7 @@ func (g Gap) Repeats() string {
 	return fmt.Sprintf("everything the run did after super-step %d, at least %s", g.Step, strings.Join(parts, ", "))
 }
 
-// GapError says that a run cannot go on, because a part of it is not on record.
+// GapError says that a run cannot be resumed, because a part of it is not on record.
 type GapError struct {
 	ID  string
 	Gap Gap
@@ -56,8 +56,8 @@ func (e *GapError) Error() string {
 	return text
 }
 
-// acceptGap lets a run go on of which a part is not on record. The user is warned of what is
-// done again.
+// acceptGap lets a run resume although a part of it is not on record. The user is warned of what is
+// repeated.
 func acceptGap(ctx context.Context, store Store, info Info, events event.Scope) error {
 	if info.Gap == nil {
 		return nil

@@ -40,7 +40,7 @@ type Task struct {
 	Life    int          // of a nested graph that begins anew after it was undone: its number, from 2; 0 in its first one
 
 	Usage   chat.Usage // tokens used; the executor adds to it
-	Retries int        // attempts made again; the executor counts them
+	Retries int        // repeated attempts; the executor counts them
 }
 
 // Graph is the work of a graph: from a checkpoint to an end node. All nodes of a super-step
@@ -64,8 +64,8 @@ type Graph struct {
 	Stops Breakpoints
 	Past  bool
 
-	// Keep says that the effects of a run that fails or is canceled are not undone. Canceled says that the run is canceled, and goes
-	// on only to undo its effects.
+	// Keep says that the effects of a run that fails or is canceled are not undone. Canceled says that the run is canceled, and
+	// continues only to undo its effects.
 	Keep, Canceled bool
 }
 
@@ -332,7 +332,7 @@ func (d *driver) emitSet(ctx context.Context, pr graph.Progress) error {
 	return d.Events.With(func(s *event.Source) { s.Step = pr.Step }).Emit(ctx, event.StateUpdated{Set: true, Values: set})
 }
 
-// finishedTasks is what came of the tasks of a super-step, in their order.
+// finishedTasks are the results of the tasks of a super-step, in their order.
 type finishedTasks struct {
 	results []graph.Result
 	visits  []Visit
@@ -344,7 +344,7 @@ func newFinishedTasks(n int) finishedTasks {
 
 func (f finishedTasks) at(i int) finishedTask { return finishedTask{&f.results[i], &f.visits[i]} }
 
-// finishedTask is where what came of a task is stored.
+// finishedTask is where the result of a task is stored.
 type finishedTask struct {
 	result *graph.Result
 	visit  *Visit
@@ -352,7 +352,7 @@ type finishedTask struct {
 
 func (f finishedTask) store(rec TaskRecord) { *f.result, *f.visit = rec.Result, rec.Visit }
 
-// record returns what came of a task of a super-step.
+// record returns the record of a task of a super-step.
 func (f finishedTask) record(step int) TaskRecord {
 	return TaskRecord{Step: step, Result: *f.result, Visit: *f.visit}
 }
@@ -379,8 +379,8 @@ func (d *driver) executeAlone(ctx context.Context, state graph.State, t graph.Ta
 	return d.executeOne(ctx, work, done, false, nil)
 }
 
-// prepare announces a task, and returns what it works with. Of one that was finished before the run was interrupted it stores what came of
-// it in done, and returns nil.
+// prepare announces a task, and returns what it works with. If the task was finished before the run was interrupted, it stores the result
+// in done and returns nil.
 func (d *driver) prepare(ctx context.Context, state graph.State, t graph.Task, parallel bool, done finishedTask) (*Task, error) {
 	rec, found, err := d.record(ctx, t)
 	if err != nil {
@@ -395,7 +395,7 @@ func (d *driver) prepare(ctx context.Context, state graph.State, t graph.Task, p
 	return work, work.announce(ctx, parallel)
 }
 
-// executeAll runs tasks side by side, waits for all of them and stores what came of them in done.
+// executeAll runs tasks side by side, waits for all of them and stores their results in done.
 func (d *driver) executeAll(ctx context.Context, pr graph.Progress, tasks []graph.Task, done finishedTasks) error {
 	if !d.Events.Silent() {
 		step := d.Events.With(func(s *event.Source) { s.Step = tasks[0].Step })
@@ -502,7 +502,7 @@ func (d *driver) record(ctx context.Context, t graph.Task) (rec TaskRecord, foun
 	return rec, false, nil
 }
 
-// executeOne runs one task, stores what came of it in done, and keeps it, unless a checkpoint follows at once. The error is that of an emitter
+// executeOne runs one task, stores its result in done, and records it, unless a checkpoint follows at once. The error is that of an emitter
 // or of the record; the node's own is in the result.
 func (d *driver) executeOne(ctx context.Context, t *Task, done finishedTask, parallel bool, race *race) (err error) {
 	start := d.now()

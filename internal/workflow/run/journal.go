@@ -30,14 +30,14 @@ type Store interface {
 	// picks the id. The caller holds the run's lease until it closes the journal.
 	Create(ctx context.Context, info Info, start Checkpoint) (Journal, error)
 
-	// Open takes the lease of a run that has not ended, to go on with it. If another
+	// Open takes the lease of a run that has not ended, to resume it. If another
 	// process holds the lease the error is a [*LeaseError]; if the run has ended it is
 	// an [*EndedError]; if a part of it is not on record, a [*GapError]. A run with one of the statuses in unless is
 	// refused with an [*EndedError], too; it is looked at in the same moment as the lease.
 	Open(ctx context.Context, id string, unless ...Status) (Journal, Recovery, error)
 
-	// AcceptGap makes a run with a gap one that can be opened: it goes on from the
-	// record, and does again what it did in the gap. A run that another process holds is
+	// AcceptGap makes a run with a gap one that can be opened: it resumes from the record, and repeats
+	// what it did in the gap. A run that another process holds is
 	// a [*LeaseError], and one without a gap is left as it is.
 	AcceptGap(ctx context.Context, id string) error
 
@@ -87,7 +87,7 @@ type Store interface {
 	// Claim gives a run that has no owner to owner, and returns the owner that it has then.
 	Claim(ctx context.Context, id string, owner auth.Owner) (*auth.Owner, error)
 
-	// Delete forgets runs, by full ids, and returns the ids of those that are gone. Runs
+	// Delete forgets runs, by full ids, and returns the ids of the deleted ones. Runs
 	// at work and runs that wait are left alone: only what is [Status.Over] is deleted. A
 	// store that others write holds them up for moments only, however much it deletes.
 	Delete(ctx context.Context, ids ...string) (deleted []string, err error)
@@ -112,12 +112,12 @@ type Journal interface {
 	// nothing is written.
 	Lease() context.Context
 
-	// Confirm returns an error that wraps [ErrLeaseLost] if the lease is lost. It is to be
-	// called before anything is done, and costs nothing unless the process was stopped,
+	// Confirm returns an error that wraps [ErrLeaseLost] if the lease is lost. It must be called
+	// before anything is done, and costs nothing unless the process was stopped,
 	// or slept, for so long that it may have lost the lease meanwhile.
 	Confirm(ctx context.Context) error
 
-	// Working notes that the work of the run begins or goes on now. If the process dies after that, without having
+	// Working notes that the work of the run begins or resumes now. If the process dies after that, without having
 	// given the lease back, the next Open counts a takeover, see [Info.Takeovers]. Of a run that has only waited for its
 	// turn it counts none.
 	Working(ctx context.Context) error
@@ -126,7 +126,7 @@ type Journal interface {
 	SetTerms(ctx context.Context, info Info) error
 
 	// Gap notes that a part of the run is not on record, as [Gap] says, so that the run
-	// is not taken for one that can go on. The note is kept outside of what cannot be
+	// is not taken for one that can be resumed. The note is kept outside of what cannot be
 	// written, if there is such a place, and taken over into the record later. A later
 	// note replaces the one before.
 	Gap(ctx context.Context, g Gap) error
@@ -140,16 +140,16 @@ type Journal interface {
 
 	// Commit ends a super-step: the checkpoint after it and the visits of its nodes are
 	// kept, and the task records it used up are dropped, all or nothing. With visits given,
-	// c.Visits is that of the checkpoint before in all but their nodes, and those that are
-	// gone. The caller may change the map once Commit has returned.
+	// c.Visits differs from the previous checkpoint's only in their nodes and in removed ones. The
+	// caller may change the map once Commit has returned.
 	Commit(ctx context.Context, c Checkpoint, visits []Visit) error
 
 	// SetState replaces the state of the last checkpoint, which is all that is on record: nothing of the super-step after it is.
 	SetState(ctx context.Context, state graph.State) error
 
 	// Asked keeps a question that waits for its answer. It is over when the step with
-	// its key is recorded. One that is asked once more, such as by a run that goes on,
-	// keeps the time at which it was asked first.
+	// its key is recorded. A question that is asked again, such as by a resumed run, keeps the time at
+	// which it was asked first.
 	Asked(ctx context.Context, p Pending) error
 
 	// Take returns the signal that a wait takes, and notes that: the first one with the name that no wait took and that came
@@ -182,7 +182,7 @@ const (
 	Done      Status = "done"
 )
 
-// Resumable reports whether a run with the status can go on.
+// Resumable reports whether a run with the status can be resumed.
 func (s Status) Resumable() bool { return s != Done }
 
 // Over reports whether a run with the status neither works nor waits.
@@ -214,7 +214,7 @@ type Info struct {
 	Model       string            // id the user asked for, empty for none
 	Parent      string            // "id@step" it was forked from, empty for none
 	Owner       *auth.Owner       // nil for one that was started on the command line
-	Served      bool              // it belongs to a server, which goes on with it after an interruption
+	Served      bool              // it belongs to a server, which resumes it after an interruption
 	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
 	Terms       *Terms            // nil for none
 	EqualWrites bool              // what a node writes counts also if it is what was there, as in all runs that began with a release that has this
@@ -235,7 +235,7 @@ type Info struct {
 	Code       fault.Code
 	Undone     *Undone     // how far the effects of one that failed or was canceled are undone; nil for any other
 	Breakpoint string      // where one stopped as its user wanted, such as "before publish"; empty for any other
-	Until      time.Time   // when one that waits for its provider or for a time can go on; zero for any other
+	Until      time.Time   // when a run that waits for its provider or for a time can resume; zero for any other
 	Active     bool        // a process holds the lease now
 	Queued     bool        // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
 	Held       *LeaseError // who holds it; nil if no process does
@@ -245,7 +245,7 @@ type Info struct {
 	Damaged    bool        // the record cannot be read; what is not known is empty
 }
 
-// Terms are what a client asked for when it began a run of a server. They hold also when the run goes on in another
+// Terms are what a client asked for when it began a run of a server. They also hold when the run resumes in another
 // server. A run of the command line has a budget at most.
 type Terms struct {
 	Yes      bool `json:"yes,omitempty"` // whatever tools would ask is answered with yes
@@ -374,7 +374,7 @@ type Ending struct {
 	Output string
 	Error  string
 	Code   fault.Code
-	Until  time.Time // when a run that waits for its provider or for a time can go on; zero for one that does not
+	Until  time.Time // when a run that waits for its provider or for a time can resume; zero for one that does not
 
 	Undone     *Undone // how far its effects are undone; nil for a run that does not undo them
 	Breakpoint string  // where the run stopped as its user wanted, see [BreakError]; empty for one that did not
@@ -426,7 +426,7 @@ type Query struct {
 	Unfinished bool
 	View       *auth.View // what it includes only; nil includes all
 	Limit      int
-	Before     string // id of a run: only those that began before it. One that is not there is an error with code NotFound
+	Before     string // id of a run: only runs that began before it. One that is not there is an error with code NotFound
 }
 
 // Stamper is a store that can say which runs have changed without reading them.
@@ -457,7 +457,7 @@ func (e *LeaseError) Error() string {
 // took it over, or deleted it. Errors of journals wrap it.
 var ErrLeaseLost = errors.New("the run is no longer this process's")
 
-// EndedError says that a run is over and cannot go on.
+// EndedError says that a run is over and cannot be resumed.
 type EndedError struct {
 	ID     string
 	Status Status

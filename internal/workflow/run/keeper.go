@@ -17,8 +17,8 @@ import (
 
 // keeper is the driver's side of a journal. While the journal cannot be written for a
 // moment, what wants to be recorded waits. A journal that cannot be written any more
-// does not cost the run its answer: the user is warned once and the run goes on, with
-// nothing kept from then on and a note in the journal that says so. Only the loss of the
+// does not cost the run its answer: the user is warned once and the run continues, with nothing
+// recorded from then on and a note in the journal that says so. Only the loss of the
 // lease ends the run, because another process may be running it.
 //
 // A nil keeper keeps nothing. Its methods may be called from several goroutines.
@@ -93,7 +93,7 @@ func isLost(err error) bool {
 	return held || errors.Is(err, ErrLeaseLost)
 }
 
-// giveUp lets the run go on without its record.
+// giveUp lets the run continue without its record.
 func (k *keeper) giveUp(ctx context.Context, err error) error {
 	k.mu.Lock()
 	if k.gap != nil {
@@ -144,7 +144,7 @@ func (k *keeper) task(step int, node string) steps.Steps {
 	return steps.New(&taskRecorder{k, k.journal.Task(step, node), step, node})
 }
 
-// finished keeps the result of a task whose super-step goes on.
+// finished records the result of a task whose super-step continues.
 func (k *keeper) finished(ctx context.Context, t TaskRecord) error {
 	if !k.works() {
 		return nil

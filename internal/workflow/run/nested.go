@@ -20,7 +20,7 @@ type NestedOptions struct {
 	Budget *Budget      // nil bounds nothing
 	Now    func() time.Time
 
-	// Resumed says that it goes on after an interruption.
+	// Resumed says that it resumes after an interruption.
 	Resumed bool
 
 	// Opening, if set, completes the event that opens the run, and Ending the one that closes
@@ -39,7 +39,7 @@ type NestedOptions struct {
 
 // Nested does a piece of work inside a run, such as that of a child agent. It has neither a
 // journal nor a lease of its own: what it records are steps of the task that it is a part of, and
-// if the run goes on after an interruption the task comes here again, and goes on where the steps
+// if the run resumes after an interruption, the task comes here again and continues where the steps
 // end. The work is as in [Run]. Of a nested graph, a finished node is one step, tolerated failures
 // included. A nested graph is that of a child agent, or a subgraph.
 func Nested(ctx context.Context, o NestedOptions) (Outcome, error) {

@@ -18,7 +18,7 @@ import (
 )
 
 // Questions puts the questions of one piece of work, such as a node or a turn, to the user. The
-// answers are steps of the record: a run that goes on gets them again. Where no user can be
+// answers are steps of the record: a resumed run gets them again. Where no user can be
 // asked, the error has code [fault.Suspended], so that the run waits for the answer. Its methods
 // may be called from several goroutines, with different keys.
 type Questions struct {
@@ -27,8 +27,8 @@ type Questions struct {
 	Events event.Scope  // likewise
 	From   ask.Question // origin of the questions: node, agent, depth, child
 
-	// Escalated says that Asker is another agent. The user does not see such questions, and none
-	// of them waits on record.
+	// Escalated says that Asker is another agent. The user does not see such questions, and they do
+	// not wait on record.
 	Escalated bool
 
 	// Place is the beginning of the ids of the questions, for users to type. It names the work
@@ -39,8 +39,8 @@ type Questions struct {
 	// Turn is when the question that is the work itself is put to the user; nil for at once. The caller ends it.
 	Turn *Turn
 
-	// Lapses says that the work goes on without an answer when the time for one is over: the question is over then, which is on
-	// record. Otherwise that is found anew each time.
+	// Lapses says that the work continues without an answer when the time for one is over. The question is over then, which is
+	// recorded; otherwise that is found anew each time.
 	Lapses bool
 
 	Secrets *Secrets // of the state of a graph, which questions do not show; nil for none
@@ -53,8 +53,8 @@ type Questions struct {
 type QuestionRecorder interface {
 	// Asked keeps a question that waits for the step with its key. The recorder fills in its step and node.
 	Asked(ctx context.Context, p Pending) error
-	// Answered reports whether the question with an id was answered so that the run goes on, so that the answer is
-	// an event once more.
+	// Answered reports whether the question with an id was answered to resume the run, so that the answer is an
+	// event again.
 	Answered(question string) bool
 }
 
@@ -152,7 +152,7 @@ func (q Questions) ForTools() ask.Asker {
 	})
 }
 
-// ask asks a question until the deadline that by returns, zero for none. by is called when the question is to be asked, and
+// ask asks a question until the deadline that by returns, zero for none. by is called when the question must be asked, and
 // not if its answer is on record; nil is none.
 func (q Questions) ask(ctx context.Context, key string, question ask.Question, by func(context.Context) (time.Time, error)) (string, error) {
 	question.ID = q.id(key)
@@ -366,7 +366,7 @@ func (q Questions) id(key string) string {
 //	tool/1/2/consent/answer/1     1.2              may call 2 of turn 1 be made?
 //	tool/1/2/call/answer/1        1.2              what the call itself asks
 //	tool/1/2/call/question/1      1.2/call         the same of a call that had to be allowed first
-//	tool/1/2/uncertain/answer/1   1.2/again        is it to be made again?
+//	tool/1/2/uncertain/answer/1   1.2/again        repeat the call?
 //	uncertain/2                   again/2          the same of a script, asked a second time
 //	attempt/2/tool/1/1/...        attempt/2/1.1
 func shortKey(key string) string {

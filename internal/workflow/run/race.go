@@ -14,7 +14,7 @@ import (
 var errLost = errors.New("other nodes were faster")
 
 // race decides which tasks of a super-step are canceled because others were faster. It settles the results one after the other,
-// in the order in which they come to be on record, so that a run that goes on comes to the same decisions. A nil race cancels
+// in the order in which they come to be on record, so that a resumed run comes to the same decisions. A nil race cancels
 // nothing. Its methods may be called from several goroutines.
 type race struct {
 	plan *graph.Plan

@@ -12,7 +12,7 @@ import (
 	"loki/internal/workflow/graph"
 )
 
-// JobOf returns the job with which a recorded run goes on from a checkpoint. It is refused,
+// JobOf returns the job with which a recorded run resumes from a checkpoint. It is refused,
 // unless the user insists, if the agent is not what it was.
 func (s *Service) JobOf(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error) {
 	switch {
@@ -42,7 +42,7 @@ func (s *Service) JobOf(ctx context.Context, info Info, from Checkpoint, c Conti
 	return job, nil
 }
 
-// unchanged returns why a recorded run does not go on from a checkpoint as the job that it is today.
+// unchanged returns why a recorded run does not resume from a checkpoint as the job that it is today.
 func unchanged(info Info, job Job, from Checkpoint, c Continuation) error {
 	what, lines, err := changes(info, job)
 	if err != nil {

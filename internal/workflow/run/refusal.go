@@ -27,7 +27,7 @@ func (e *ConsentError) Error() string {
 	return fmt.Sprintf("variable %s: a client cannot consent to the calls of tools beforehand", e.Variable)
 }
 
-// RefusedError says that a run on record does not go on as things are, such as because its agent has
+// RefusedError says that a run on record cannot resume in its present state, such as because its agent has
 // changed since. What it wraps says why, and what to do.
 type RefusedError struct{ Err error }
 

@@ -14,7 +14,7 @@ import (
 	"loki/internal/workflow/graph"
 )
 
-// Resumption says which run goes on, and how.
+// Resumption says which run to resume, and how.
 type Resumption struct {
 	Continuation                   // an empty ID means the newest unfinished run of the working directory
 	Answers      map[string]string // to pending questions, by id
@@ -22,16 +22,16 @@ type Resumption struct {
 	Answer       *string           // to the only pending question, nil for none
 	Typed        []string          // likewise, as users type them: see [TypedAnswers]
 	Answered     []string          // questions whose answers came to be on record while the run was at work
-	Uncanceled   bool              // a run that was canceled does not go on: no user asks for it anew
-	Canceled     bool              // the run is canceled: it goes on only to undo what it did
+	Uncanceled   bool              // a canceled run does not resume: no user asks for it anew
+	Canceled     bool              // the run is canceled: it resumes only to undo what it did
 
 	// Wait is called before the run waits for a provider that asked to come back later, or for what its nodes wait for. what says
 	// that; until is zero for a signal without a time. Nil does not wait: the error is then that of a run that was suspended.
 	Wait func(what string, until time.Time)
 }
 
-// Resume goes on with a run that did not end. Whatever the run needs is looked at
-// before an answer is recorded, since an answer is used up by that. If ctx ends while the
+// Resume resumes a run that did not end. Everything that the run needs is checked before an answer
+// is recorded, since that uses up the answer. If ctx ends while the
 // run waits for a provider, the error is that of ctx and says how to resume it.
 func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 	for {
@@ -51,7 +51,7 @@ func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 	}
 }
 
-// resume goes on once.
+// resume resumes once.
 func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	store, err := s.openWhole()
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	return s.execute(ctx, job, Point{Recovery: found, Resumed: began, Set: r.Set, Canceled: r.Canceled, secrets: secrets}, journal, answered, wait)
 }
 
-// raise records bounds in place of those that a run was begun with.
+// raise records bounds in place of the ones that a run was begun with.
 func raise(ctx context.Context, j Journal, info *Info, bounds graph.Budget) error {
 	if bounds == (graph.Budget{}) {
 		return nil
@@ -191,7 +191,7 @@ func (d deadly) Do(context.Context, *Frame) (Outcome, error) {
 	return Outcome{Steps: d.Steps, Usage: d.Usage, Failures: d.Failures}, err
 }
 
-// openWhole opens the store to go on with a record of it.
+// openWhole opens the store to resume a run of it.
 func (s *Service) openWhole() (Store, error) {
 	if s.Unrecorded {
 		// What was really answered is not mixed with what was not.
@@ -201,9 +201,9 @@ func (s *Service) openWhole() (Store, error) {
 	return s.Open(graph.DurabilityProcess)
 }
 
-// findRun returns the run to go on with: the one that the id means, or else the newest
-// unfinished run that was started in this directory, of those that wait for an answer
-// if one is given. While a newer one is being run, the user has to say which is meant.
+// findRun returns the run to resume: the one that the id means, or else the newest unfinished run
+// that was started in this directory, and waits for an answer if one is given. While a newer one is
+// being run, the user has to say which is meant.
 func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	if r.ID != "" {
 		return store.Info(ctx, r.ID)
@@ -219,7 +219,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	answers := r.Answer != nil || len(r.Answers) > 0 || len(r.Typed) > 0
 	var active, idle *Info // the newest of each
 	for _, info := range runs {
-		if info.Damaged || info.Undone.over(info.Status) { // any other can go on
+		if info.Damaged || info.Undone.over(info.Status) { // any other can resume
 			continue
 		}
 		if info.Active {

@@ -47,7 +47,7 @@ type Options struct {
 	Events event.Scope  // where events go, and what they say of their source; the zero Scope drops them
 	Now    func() time.Time
 
-	// Resumed says that the run goes on after an interruption.
+	// Resumed says that the run resumes after an interruption.
 	Resumed bool
 
 	// Committed says that the result of work that is one task is on record: the run was
@@ -58,8 +58,8 @@ type Options struct {
 	// events name its run. Nil keeps nothing.
 	Journal Journal
 
-	// Answered are the ids of questions that the user answered so that the run goes on. Their
-	// answers are events once more.
+	// Answered are the ids of questions that the user answered to resume the run. Their answers are
+	// events again.
 	Answered []string
 
 	// Wait is called before the work begins, and returns when it may. Its error ends the run. What
@@ -118,7 +118,7 @@ func (f *Frame) Steps() steps.Steps {
 
 // Run does a piece of work. When it returns, nothing of the run is running.
 //
-// With a journal, a run that did not end can be gone on with: from the last super-step
+// With a journal, a run that did not end can be resumed: from the last super-step
 // committed, the tasks finished after it, and the steps recorded within the others.
 func Run(ctx context.Context, o Options) (Outcome, error) {
 	if o.Now == nil {
@@ -238,11 +238,11 @@ func ending(out Outcome, err error) Ending {
 }
 
 // ErrInterrupted is the cause of the end of a context that does not end the run: neither its record
-// nor its events say that it is over, and it can go on like one whose process was killed.
+// nor its events say that it is over, and it can resume like one whose process was killed.
 var ErrInterrupted = fmt.Errorf("the run is interrupted and goes on later: %w", context.Canceled)
 
 // FinalError is a failure that the record itself leads to, such as that of an answer which
-// is not what was asked for. The run is over: going on would lead to the same failure.
+// is not what was asked for. The run is over: resuming would lead to the same failure.
 type FinalError struct{ Err error }
 
 func (e *FinalError) Error() string { return e.Err.Error() }
@@ -271,7 +271,7 @@ func FailuresError(n int, state graph.State) error {
 	return fault.New(fault.Tool, "%s", what).WithHint("say in %s what a failure does: settings: {on_failure: fail}, or continue to accept the output; or give the node a fallback", graph.FileName)
 }
 
-// do does a piece of work, and turns a panic into a failure of the run: other runs of the process go on.
+// do does a piece of work, and turns a panic into a failure of the run: other runs of the process continue.
 func do(ctx context.Context, w Work, f *Frame) (out Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {

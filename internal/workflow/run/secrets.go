@@ -17,7 +17,7 @@ import (
 	"loki/internal/workflow/graph"
 )
 
-// hidden stands for what is shown in place of a secret value.
+// hidden is shown in place of a secret value.
 var hidden = value.Of("***")
 
 // Secrets keep the values of the secret keys of a state out of what is shown of a run. A nil one hides nothing. Its methods may be called
@@ -39,8 +39,8 @@ func secretsOf(g *graph.Graph) *Secrets {
 	return &Secrets{graph: g, known: new(redact.Secrets)}
 }
 
-// hide keeps the secrets of a graph out of the events of the run, and so out of its record of them. known are those that are known from the
-// record, or those of the graph that this one is a subgraph of; nil for none. A subgraph shares what it knows with the graph around it.
+// hide keeps the secrets of a graph out of the events of the run, and so out of its record of them. known are the ones that are known from
+// the record, or those of the graph that this one is a subgraph of; nil for none. A subgraph shares what it knows with the graph around it.
 func (f *Frame) hide(w Work, known *Secrets) {
 	if around, ok := w.(Wrapper); ok {
 		w = around.Inner()
@@ -79,8 +79,8 @@ func (s *Secrets) add(members []value.Member) {
 	}
 }
 
-// learn makes the secret values of a checkpoint known: those of its state, and those that its compensations see, which the state may not
-// have any more.
+// learn makes the secret values of a checkpoint known: those of its state, and the ones that its compensations see, which the state may
+// not have any more.
 func (s *Secrets) learn(c Checkpoint) {
 	s.Learn(c.State)
 	for _, e := range c.Effects {
@@ -312,7 +312,7 @@ func (s *Secrets) recall(ctx context.Context, store Store, id string, last int) 
 	return nil
 }
 
-// secretsKey is the note of secret values of a nested graph: those that it began with, or that a node of it wrote.
+// secretsKey is the note of secret values of a nested graph: the ones that it began with, or that a node of it wrote.
 const secretsKey = "secrets"
 
 // HoldsSecrets reports whether the step with a key is a note of secret values, see [Secrets.LearnNote].

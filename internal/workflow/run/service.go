@@ -37,7 +37,7 @@ type Job struct {
 	// difference. Nil compares the graphs.
 	Diff func(recorded []byte) ([]string, error)
 
-	// Make returns the work, as it begins or goes on at a point. Done releases what the work
+	// Make returns the work, as it begins or resumes at a point. Done releases what the work
 	// holds; it is called once, before the run is reported as over, and what it returns is a
 	// warning. An error has left nothing to release.
 	Make func(ctx context.Context, p Point) (w Work, done func() error, err error)
@@ -47,7 +47,7 @@ type Job struct {
 	Release func()
 }
 
-// BudgetAt returns the budget with which a job, of the run that has an id, begins or goes on at a point; nil if nothing bounds it. The id is
+// BudgetAt returns the budget with which a job, of the run that has an id, begins or resumes at a point; nil if nothing bounds it. The id is
 // "" for a run that is not on record.
 func (j *Job) BudgetAt(p Point, id string) *Budget {
 	var asked graph.Budget
@@ -100,12 +100,12 @@ func (j Job) fits(state graph.State) error {
 		WithHint("give a value that fits what state in %s says of %s", graph.FileName, misfit.Key)
 }
 
-// Point is where a job begins or goes on.
+// Point is where a job begins or resumes.
 type Point struct {
 	Recovery                // of a new run only Last, which is the job's Start
-	Resumed  bool           // the run goes on after an interruption
+	Resumed  bool           // the run resumes after an interruption
 	Budget   *Budget        // nil bounds nothing
-	Set      []value.Member // what the user has set in the state that the run goes on with
+	Set      []value.Member // what the user has set in the state that the run resumes with
 	Stops    Breakpoints
 	Past     bool // the run was suspended here, or failed: it does not stop before its next super-step
 
@@ -120,8 +120,8 @@ type Service struct {
 	// Open opens the store of runs, whose records survive what d says. The service closes it.
 	Open func(d graph.Durability) (Store, error)
 
-	// Recall returns the job of a run on record as it would be today, on which the run is to
-	// go on from a checkpoint. Whatever it needs has to be there. The service compares it with
+	// Recall returns the job of a run on record as it would be today, with which the run will resume
+	// from a checkpoint. All that it needs must be there. The service compares it with
 	// the record.
 	Recall func(ctx context.Context, info Info, from Checkpoint, c Continuation) (Job, error)
 
@@ -132,18 +132,18 @@ type Service struct {
 	// Recorded says that a run which cannot be recorded does not begin.
 	Recorded bool
 
-	// Enter makes the service that of a server. It is called with the journal of a run that is on record and is about to begin or to go on. The
+	// Enter makes the service that of a server. It is called with the journal of a run that is on record and is about to begin or resume. The
 	// run has the context it returns, calls wait, which may be nil, before its work begins, and
 	// leave once it is over and its lease is given back. If the context has ended by [ErrInterrupted], the lease
 	// is given back at once, and nothing is written. Nil lets runs begin at once. Runs without a
 	// journal do not enter.
 	Enter func(ctx context.Context, j Journal) (entered context.Context, wait func(context.Context) error, leave func())
 
-	// Unrecorded says that nothing is recorded and no record goes on, as in a dry run.
+	// Unrecorded says that nothing is recorded and no recorded run is resumed, as in a dry run.
 	Unrecorded bool
 }
 
-// Continuation says how a recorded run goes on, as itself or as a fork.
+// Continuation says how a recorded run resumes, as itself or as a fork.
 type Continuation struct {
 	ID       string // or a beginning of it
 	Force    bool   // although the agent has changed, or a part of the run is not on record
@@ -151,7 +151,7 @@ type Continuation struct {
 	Model    string // instead of the one the user asked for then; "" keeps that
 	NoStream bool
 	Yes      bool           // whatever tools would ask is answered with yes
-	Budget   graph.Budget   // its bounds replace those that the run was begun with, and stay; they hold beside the agent's
+	Budget   graph.Budget   // its bounds replace the ones that the run was begun with, and stay; they hold beside the agent's
 	Set      []value.Member // state keys of a graph to change before
 	Break    []string       // where the run of a graph is suspended, see [ParseBreakpoints]
 	Steps    int            // it is suspended after so many super-steps; 0 for no bound
@@ -164,7 +164,7 @@ type Continuation struct {
 }
 
 // Start begins a run. One that cannot be recorded runs all the same, and the user is
-// warned. The error is a [*fault.Error] that says how the run can go on.
+// warned. The error is a [*fault.Error] that says how to resume the run.
 func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if err := cmp.Or(s.mayStop(job), job.CheckStart()); err != nil {
 		job.release()
@@ -261,7 +261,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		return out, nil
 	}
 	if s.Volatile || job.Durability == graph.DurabilityOff || job.Durability == "" {
-		out.Recorded = false // for long enough to go on
+		out.Recorded = false // for long enough to resume
 	}
 	what := ""
 	code := fault.CodeOf(err)
@@ -273,7 +273,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 	return out, fault.Wrap(code, err, "%s", what).WithHint("%s", resumeHint(err, out, job.Info.Kind))
 }
 
-// askedIn says how bounds that a client asked for are raised. Those of time begin anew when the run goes on.
+// askedIn says how bounds that a client asked for are raised. Bounds of time begin anew when the run resumes.
 func askedIn(asked graph.Budget, id string) string {
 	const place = "the budget of the request"
 	if id == "" || asked.Duration > 0 {

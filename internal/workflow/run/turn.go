@@ -24,7 +24,7 @@ type line struct {
 	next int    // the first that is not over; guarded by mu
 }
 
-// Turns returns n turns, one behind the other. The first comes when t does. Each is to be ended once.
+// Turns returns n turns, one after the other. The first comes when t does. End each one once.
 func (t *Turn) Turns(n int) []*Turn {
 	l := &line{over: make([]bool, n), coming: make([]chan struct{}, n)}
 	turns := make([]*Turn, n)
@@ -66,7 +66,7 @@ func (t *Turn) End() {
 	}
 }
 
-// giveTurns gives the tasks that are questions their turns in a turn, in the order of the tasks. Those that are nil were done before.
+// giveTurns gives the tasks that are questions their turns in a turn, in the order of the tasks. Tasks that are nil were done before.
 func (t *Turn) giveTurns(g *graph.Graph, work []*Task) {
 	var asking []*Task
 	for _, task := range work {

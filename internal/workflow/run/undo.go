@@ -40,8 +40,8 @@ func (e *UndoneError) Unwrap() error { return e.Err }
 // Undone is how far the effects of a run are undone that failed or was canceled.
 type Undone struct {
 	Nodes int `json:"nodes"`          // visits that were undone
-	Lost  int `json:"lost,omitempty"` // those that could not be undone
-	Left  int `json:"left,omitempty"` // those that the run goes on to undo when it is resumed
+	Lost  int `json:"lost,omitempty"` // effects that could not be undone
+	Left  int `json:"left,omitempty"` // effects that the run still has to undo when it is resumed
 }
 
 // over reports whether a run with a status is over because what it did is undone.
@@ -57,7 +57,7 @@ func undoneOf(pr graph.Progress) *Undone {
 	return u
 }
 
-// errCanceled ends a run that is canceled before it goes on, see [Graph.Canceled].
+// errCanceled ends a run that is canceled before it resumes, see [Graph.Canceled].
 var errCanceled = fault.New(fault.Canceled, "the run was canceled")
 
 // CancelCause returns the cause of the end of the context of a run that is canceled by another caller than that of its Start. With keep, the
@@ -69,7 +69,7 @@ func CancelCause(keep bool) error {
 	return errCanceled
 }
 
-// failed returns err, by which a run fails, and notes that its effects are to be undone. done is what came of the tasks of the super-step.
+// failed returns err, by which a run fails, and notes that its effects must be undone. done are the results of the tasks of the super-step.
 func (d *driver) failed(err error, done finishedTasks) error {
 	d.broken = &brokenStep{done}
 	return err
@@ -110,7 +110,7 @@ func (d *driver) undo(ctx context.Context, pr graph.Progress, err error) (graph.
 	return next, nil
 }
 
-// undoes reports whether the effects of a run that ends with err are to be undone: not if it can go on later, was taken over by another
+// undoes reports whether to undo the effects of a run that ends with err: not if it can resume later, was taken over by another
 // process, or ends with its server.
 func undoes(ctx context.Context, err error) bool {
 	return final(err) && (ctx.Err() == nil || final(context.Cause(ctx)))
@@ -186,7 +186,7 @@ func (d *driver) commit(ctx context.Context, pr *graph.Progress, visits []Visit)
 	return d.keeper.commit(ctx, c, visits)
 }
 
-// unsettled returns the error of a compensation that has to be executed again, nil if it is over, also by a failure.
+// unsettled returns the error of a compensation that must be executed again, nil if it is over, also by a failure.
 func unsettled(ctx context.Context, results []graph.Result) error {
 	err := failure(results)
 	if err == nil || ctx.Err() == nil && !isLost(err) && !slices.Contains([]fault.Code{fault.Suspended, fault.Limit, fault.Canceled}, fault.CodeOf(err)) {
@@ -246,8 +246,8 @@ func (d *driver) keepUndo(ctx context.Context, pr graph.Progress) error {
 	return steps.WriteNote(ctx, d.nested.Steps, undoKey, CheckpointOf(d.Plan, pr, d.usage))
 }
 
-// start returns where the run begins. A nested graph that was interrupted while it undid its effects goes on with that. One that is begun
-// once more after that, because the run that it is in goes on, begins anew.
+// start returns where the run begins. A nested graph that was interrupted while it undid its effects continues with that. One that is
+// started again after that, because the run that it is in resumes, begins anew.
 func (d *driver) start(ctx context.Context) (graph.Progress, error) {
 	pr := d.Start.Progress(d.Plan)
 	if d.nested == nil || !d.Plan.Compensates() {

@@ -56,7 +56,7 @@ const waitKey = "wait"
 
 // WaitError is the error of work that waits. It is wrapped in one with code [fault.Suspended].
 type WaitError struct {
-	At     time.Time // when it goes on without a signal; zero for never
+	At     time.Time // when it resumes without a signal; zero for never
 	Signal string    // name of the signal that it waits for; empty for none
 	text   string
 }
@@ -184,7 +184,7 @@ func (t *taskRecorder) Take(ctx context.Context, name, key string, before time.T
 	return s, ok, err
 }
 
-// soonest returns the earliest time at which work goes on by itself that failed with one of errs, and what it waits for; ok is
+// soonest returns the earliest time at which work that failed with one of errs resumes by itself, and what it waits for; ok is
 // false if none does.
 func soonest(errs ...error) (at time.Time, what string, ok bool) {
 	for _, err := range errs {
@@ -204,7 +204,7 @@ func soonest(errs ...error) (at time.Time, what string, ok bool) {
 	return at, what, ok
 }
 
-// soonError is the error of a run of which another part than the one it tells of goes on first.
+// soonError is the error of a run in which another part than the one it reports resumes first.
 type soonError struct {
 	error
 	first error
@@ -213,7 +213,7 @@ type soonError struct {
 // Unwrap returns both errors.
 func (e *soonError) Unwrap() []error { return []error{e.error, e.first} }
 
-// waitingError returns err, the error of a super-step that waits, with the time at which the first of its tasks goes on.
+// waitingError returns err, the error of a super-step that waits, with the time at which the first of its tasks resumes.
 func waitingError(err error, results []graph.Result) error {
 	var first error
 	var at time.Time
@@ -228,7 +228,7 @@ func waitingError(err error, results []graph.Result) error {
 	return &soonError{err, suspension(first)}
 }
 
-// Arrived reports whether a wait can go on now: its time is over, or its signal is among signals and was not taken.
+// Arrived reports whether a wait can end now: its time is over, or its signal is among signals and was not taken.
 func (p Pending) Arrived(signals []Signal, now time.Time) bool {
 	if !p.Deadline.IsZero() && !now.Before(p.Deadline) {
 		return true
@@ -325,7 +325,7 @@ func accepts(h History, name string, v value.Value) error {
 // poll is how often the signals of a run are looked for while a command waits for one.
 const poll = 250 * time.Millisecond
 
-// await returns when a run that waits can go on, or ctx ends.
+// await returns when a run that waits can resume, or ctx ends.
 func (s *Service) await(ctx context.Context, id string, err error) error {
 	at, _, _ := soonest(err)
 	_, waits := errors.AsType[*WaitError](err)
@@ -348,7 +348,7 @@ func (s *Service) await(ctx context.Context, id string, err error) error {
 	}
 }
 
-// arrived reports whether a wait of a run can go on.
+// arrived reports whether a wait of a run can end.
 func (s *Service) arrived(ctx context.Context, id string) (bool, error) {
 	store, err := s.openWhole()
 	if err != nil {

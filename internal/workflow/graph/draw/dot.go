@@ -64,7 +64,7 @@ func dotPicture(b *strings.Builder, p *picture, indent string) {
 	}
 }
 
-// dotArrow writes an edge to a node, from what stands for the node from, nil for the mark of the start. It begins and ends at the
+// dotArrow writes an edge to a node, from the mark of the node from, nil for the mark of the start. It begins and ends at the
 // boxes of open subgraphs, but for one from such a box to itself, which Graphviz draws in the box only.
 func dotArrow(printf func(format string, args ...any), tail string, from, to *node, attrs []string) {
 	if from != nil && from != to && from.inside != nil {

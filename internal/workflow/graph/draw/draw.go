@@ -111,7 +111,7 @@ type picture struct {
 // newPicture returns a picture of g with depth levels of open subgraphs.
 func newPicture(g *graph.Graph, depth int) *picture { return (&numbering{}).picture(g, nil, depth) }
 
-// numbering counts the nodes of a picture and of those inside it.
+// numbering counts the nodes of a picture and of the pictures inside it.
 type numbering struct{ nodes int }
 
 func (c *numbering) picture(g *graph.Graph, outer *node, depth int) *picture {

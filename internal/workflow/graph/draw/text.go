@@ -32,7 +32,7 @@ const minWidth = 20
 // the next of the line above it at the same level, • any other node. Branches that
 // are too deep for the width continue further down, and so do unreachable nodes.
 //
-// Subgraphs are open down to a depth; 0 folds all. What is inside one stands behind a dotted line:
+// Subgraphs are open down to a depth; 0 folds all. What is inside one is behind a dotted line:
 //
 //	▸ write (graph)
 //	  ┊ ▸ write/draft (llm)

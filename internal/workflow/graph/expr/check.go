@@ -21,7 +21,7 @@ type Problem struct {
 	Undefined string // the key, if it is about one that nothing can write
 }
 
-// Check returns what is wrong with an expression whose result has to be one of the wanted types: operators and functions of
+// Check returns what is wrong with an expression whose result must be of one of the wanted types: operators and functions of
 // wrong types, comparisons that can never hold, keys and members that cannot be there. A nil types knows nothing.
 func (e *Expr) Check(types Types, want Kinds) []Problem {
 	c := &checker{types: types}

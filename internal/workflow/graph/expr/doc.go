@@ -6,10 +6,10 @@
 // bounded time, and never fails.
 //
 // Literals are numbers, true, false, null, lists such as ["a", 1], and texts, as in YAML: "..." with the escapes of JSON, '...' without
-// escapes, where two single quotes stand for one. A word is a key of the state. What is missing is null: a key, a member, an element, and the members
+// escapes, where two single quotes mean one. A word is a key of the state. What is missing is null: a key, a member, an element, and the members
 // of null, so that a?.b means the same as a.b. A negative index counts from the end of a list; an index that is a text names a member.
 //
-// The operators, those that bind tightest first. All but ?? and ?: group from the left, and comparisons do not chain.
+// The operators, in the order of precedence, highest first. All but ?? and ?: group from the left, and comparisons do not chain.
 //
 //	a.b  a[i]  f(a)         members, elements, functions
 //	a ?? b                  b if a is null

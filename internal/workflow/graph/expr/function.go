@@ -72,7 +72,7 @@ func ofTexts(f func(s, t string) bool) func(*evaluation, []value.Value) value.Va
 	}
 }
 
-// numeric returns v if it is a number, the number that a text stands for, and null for anything else.
+// numeric returns v if it is a number, the number that a text spells, and null for anything else.
 func numeric(v value.Value) value.Value {
 	if s, ok := v.AsString(); ok && len(s) < 100 {
 		v, _ = value.ParseJSON([]byte(strings.TrimPrefix(strings.TrimSpace(s), "+")))

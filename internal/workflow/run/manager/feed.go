@@ -275,7 +275,7 @@ func (m *Manager) Wrote(id string) {
 	m.toll(id)
 }
 
-// follow takes what comes to be on record into the feed, until the run is over or nobody watches.
+// follow takes what is recorded into the feed, until the run is over or has no watchers.
 func (f *feed) follow() {
 	pause := pollFirst
 	if f.m.shared != nil {
@@ -292,7 +292,7 @@ func (f *feed) follow() {
 		}
 		var poll <-chan time.Time
 		var timer *time.Timer
-		if !f.m.atWork(f.id) { // another process may go on with it
+		if !f.m.atWork(f.id) { // another process may resume it
 			if pause = min(2*pause, pollLast); grown && f.m.shared == nil {
 				pause = pollFirst
 			}

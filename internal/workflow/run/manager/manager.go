@@ -43,10 +43,10 @@ type Options struct {
 	Also event.Emitter
 
 	// Entered is called with the id of a run that is on record and enters, also if it is given back at once, and the context of
-	// the caller who begins it or goes on with it; nil for nothing.
+	// the caller who begins or resumes it; nil for nothing.
 	Entered func(ctx context.Context, id string)
 
-	// Began is called with the id of a run before its work begins or goes on, and Rested when the run is
+	// Began is called with the id of a run before its work begins or resumes, and Rested when the run is
 	// not at work any more; nil for nothing.
 	Began  func(ctx context.Context, id string)
 	Rested func(id string)
@@ -56,7 +56,7 @@ type Options struct {
 	Now   func() time.Time
 }
 
-// Manager begins runs, goes on with them and ends them, all in the background. Its methods may be
+// Manager begins, resumes and ends runs, all in the background. Its methods may be
 // called from several goroutines. Ids are full ones.
 type Manager struct {
 	o      Options
@@ -66,9 +66,9 @@ type Manager struct {
 	mu      sync.Mutex
 	active  map[string]*activity // runs at work in this process
 	feeds   map[string]*feed     // of runs that are watched
-	queue   []*activity          // those that wait for their turn, in order
+	queue   []*activity          // the ones that wait for their turn, in order
 	working int                  // runs that have their turn
-	coming  map[string]int       // runs that are asked to go on here and have not entered yet, by so many
+	coming  map[string]int       // how many requests to resume a run here have not entered yet, by its id
 	closing bool                 // no run begins any more
 	resting map[string]rested    // runs that Wake has not seen since they came to rest
 	ended   chan struct{}        // closed once nothing is watched any more
@@ -79,7 +79,7 @@ type Manager struct {
 	// Of a shared store; guarded by mu, but for stirred.
 	crowded bool             // runs that are ready wait for a turn, so that a new one is behind them
 	taking  map[string]bool  // ready runs that are being opened here; each has its turn
-	putOff  map[string]delay // ready runs that could not go on here
+	putOff  map[string]delay // ready runs that could not resume here
 	stirred chan struct{}    // holds a token when a run may have become ready
 
 	background sync.WaitGroup // all goroutines of the manager
@@ -145,7 +145,7 @@ func errClosing() error {
 }
 
 // Start begins a run, whose events have to go to [Manager.Events], and returns its id once it is on
-// record. It goes on when ctx ends after that; the values of ctx stay with it. A job without a record gets one: what
+// record. It continues if ctx ends after that; the values of ctx stay with it. A job without a record gets one: what
 // works by itself is found on record, or not at all.
 func (m *Manager) Start(ctx context.Context, job run.Job) (id string, err error) {
 	if job.Durability == graph.DurabilityOff || job.Durability == "" {
@@ -157,9 +157,9 @@ func (m *Manager) Start(ctx context.Context, job run.Job) (id string, err error)
 	})
 }
 
-// Resume goes on with a run and returns once its record is open: the answers in r are kept by then.
-// r.ID is required; the manager fills in where events go. A run that does not go on as things are is a
-// [*run.RefusedError].
+// Resume resumes a run and returns once its record is open: the answers in r are kept by then.
+// r.ID is required; the manager fills in where events go. A run that cannot resume in its present
+// state is a [*run.RefusedError].
 func (m *Manager) Resume(ctx context.Context, r run.Resumption) (id string, err error) {
 	id, err = m.resume(ctx, r, turnOf(r))
 	if _, held := errors.AsType[*run.LeaseError](err); held { // who holds it is not for clients
@@ -168,7 +168,7 @@ func (m *Manager) Resume(ctx context.Context, r run.Resumption) (id string, err 
 	return id, err
 }
 
-// turnOf returns how a run comes to its turn that is asked to go on.
+// turnOf returns how a run that must resume gets its turn.
 func turnOf(r run.Resumption) turn {
 	if r.Force || r.Here || r.Yes || r.NoStream || r.Model != "" || len(r.Answered) > 0 { // which is not on record
 		return waits
@@ -187,7 +187,7 @@ func (m *Manager) resume(ctx context.Context, r run.Resumption, how turn) (id st
 	return id, refused(err)
 }
 
-// expect notes that a run is about to go on here, until the returned function is called.
+// expect notes that a run is about to resume here, until the returned function is called.
 func (m *Manager) expect(id string) (come func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -202,7 +202,7 @@ func (m *Manager) expect(id string) (come func()) {
 	}
 }
 
-// refused returns why a run on record does not go on.
+// refused returns why a run on record does not resume.
 func refused(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Config, fault.Failure:
@@ -223,10 +223,10 @@ func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 	return id, refused(err)
 }
 
-// Answer answers questions that wait, and goes on with the run. While other nodes of the run are at work here, later
-// is true: the answers are on record, and Wake goes on with the run once it rests. A question that is for others
+// Answer answers questions that wait, and resumes the run. While other nodes of the run are at work here, later
+// is true: the answers are on record, and Wake resumes the run once it rests. A question that is for others
 // to answer is a [*run.NotAssignedError]; who is the subject that answers, a member of groups, "" for one who may answer everything.
-// With force set the run goes on although its agent has changed, or its session has gone on.
+// With force set the run resumes although its agent has changed, or its session has continued.
 func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string, force bool, groups ...string) (later bool, err error) {
 	if err := m.MayAnswer(ctx, id, who, answers, groups...); err != nil {
 		return false, err
@@ -283,14 +283,14 @@ func (m *Manager) answerAtWork(ctx context.Context, a *activity, answers map[str
 	return nil
 }
 
-// canceled is the failure of an answer to a run that was canceled, which goes on only if that is asked for.
+// canceled is the failure of an answer to a run that was canceled, which resumes only on request.
 func canceled(id string) error {
 	return &run.RefusedError{Err: fault.New(fault.Usage, "run %s was canceled, which closed its questions", id).
 		WithHint("resume it first: loki --resume %s", id)}
 }
 
 // MayAnswer returns a [*run.NotAssignedError] if a question is for subjects other than who to answer: one of answers
-// or, if that is nil, one of those that wait. who and groups are as [Manager.Answer] has them.
+// or, if that is nil, one of the waiting ones. who and groups are as [Manager.Answer] has them.
 func (m *Manager) MayAnswer(ctx context.Context, id, who string, answers map[string]string, groups ...string) error {
 	if who == "" {
 		return nil
@@ -402,7 +402,7 @@ func (m *Manager) seat(a *activity, how turn) {
 	}
 }
 
-// next gives turns to those that wait for them. The caller holds m.mu.
+// next gives turns to the runs that wait for them. The caller holds m.mu.
 func (m *Manager) next() {
 	for len(m.queue) > 0 && m.working < m.o.Limit && !m.closing {
 		a := m.queue[0]
@@ -491,7 +491,7 @@ func (m *Manager) Active() []Activity {
 	return all
 }
 
-// Cancel ends a run as canceled, and returns once that is on record: after that it goes on only if a caller resumes it. A run that
+// Cancel ends a run as canceled, and returns once that is on record: after that it runs again only if a caller resumes it. A run that
 // waits is canceled as well. One that is over, also one that came to its end before it could be canceled, is a [*run.EndedError]. One
 // of another process is canceled there if the store is shared; otherwise it is a [*run.LeaseError]. What the run did is undone.
 func (m *Manager) Cancel(ctx context.Context, id string) error { return m.cancel(ctx, id, false) }
@@ -535,7 +535,7 @@ func (m *Manager) cancel(ctx context.Context, id string, keep bool) error {
 }
 
 // undo has a run that rests undo what it did, because it is canceled, and returns once that is over. ok is false if there is nothing to
-// undo, or the run cannot go on.
+// undo, or the run cannot resume.
 func (m *Manager) undo(ctx context.Context, info run.Info) (ok bool, err error) {
 	if info.Kind != run.GraphRun || info.Gap != nil || info.Terms != nil && info.Terms.NoCompensate {
 		return false, nil
@@ -551,7 +551,7 @@ func (m *Manager) undo(ctx context.Context, info run.Info) (ok bool, err error) 
 	return true, m.idle(ctx, info.ID)
 }
 
-// here reports whether a run is at work in this process, or is about to go on.
+// here reports whether a run is at work in this process, or is about to resume.
 func (m *Manager) here(id string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -590,10 +590,10 @@ func (m *Manager) end(ctx context.Context, info run.Info) error {
 	return err
 }
 
-// ResumeOnStart goes on, in their order, with the runs that the process before this one left at work:
+// ResumeOnStart resumes, in their order, the runs that the process before this one left at work:
 // runs of a server, not those of the command line, that are running on record while no process holds
-// them. One that cannot go on is logged and left as it is. Those that are suspended are left to Wake, and so are all
-// if the store is shared.
+// them. One that cannot resume is logged and left as it is. Suspended runs are left to Wake, and so are all if the
+// store is shared.
 func (m *Manager) ResumeOnStart(ctx context.Context) error {
 	if m.shared != nil {
 		return nil
@@ -627,10 +627,10 @@ func (m *Manager) ResumeOnStart(ctx context.Context) error {
 // patience is how long runs that are interrupted may take to end: their children have to be killed.
 const patience = 4 * time.Second
 
-// Shutdown begins no run any more, interrupts those that are queued, and waits for those that work. When ctx
+// Shutdown begins no run any more, interrupts queued runs, and waits for runs at work. When ctx
 // ends, they are interrupted too. What was interrupted stays running on record, so that ResumeOnStart of
-// the next process goes on with it, or another server takes it. Watchers are served until the runs have come to rest. Runs that do not end
-// although they are interrupted are logged and given up after some seconds: the process is to end then.
+// the next process resumes it, or another server takes it. Watchers are served until the runs have come to rest. Runs that do not end
+// although they are interrupted are logged and given up after some seconds: the process should end then.
 func (m *Manager) Shutdown(ctx context.Context) {
 	m.mu.Lock()
 	first := !m.closing

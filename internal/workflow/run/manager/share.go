@@ -16,7 +16,7 @@ import (
 const (
 	sweep      = 2 * time.Second       // how often at least a shared store is asked what is ready, and how a run is
 	breath     = 50 * time.Millisecond // at most between a change and the question what is ready
-	delayFirst = 5 * time.Second       // how long a run is put off that cannot go on here
+	delayFirst = 5 * time.Second       // delay of a run that cannot resume here
 	delayLast  = 5 * time.Minute       // likewise, after it could not for many times
 )
 
@@ -66,7 +66,7 @@ func (m *Manager) listen(ctx context.Context) {
 	}
 }
 
-// changed is called when a process has written something of a run; "" stands for all runs.
+// changed is called when a process has written something of a run; "" means all runs.
 func (m *Manager) changed(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,13 +184,13 @@ func (m *Manager) takeReady(ctx context.Context) bool {
 		default:
 			m.taking[id] = true
 			m.working++
-			m.background.Go(func() { m.take(ctx, id) }) // ends when the run is at work, or does not go on here
+			m.background.Go(func() { m.take(ctx, id) }) // ends when the run is at work, or does not resume here
 		}
 	}
 	return true
 }
 
-// take goes on with a ready run, whose turn is reserved.
+// take resumes a ready run, whose turn is reserved.
 func (m *Manager) take(ctx context.Context, id string) {
 	err := m.resumeReady(ctx, id)
 	m.mu.Lock()
@@ -217,7 +217,7 @@ func (m *Manager) take(ctx context.Context, id string) {
 	}
 }
 
-// resumeReady goes on with a ready run.
+// resumeReady resumes a ready run.
 func (m *Manager) resumeReady(ctx context.Context, id string) error {
 	h, err := m.o.Store.History(ctx, id)
 	if err != nil {

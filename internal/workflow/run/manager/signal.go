@@ -9,7 +9,7 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// Signal gives a run a signal, see [run.Deliver]. If the run waits for it and is not at work, it goes on; a run that cannot is
+// Signal gives a run a signal, see [run.Deliver]. If the run waits for it and is not at work, it resumes; a run that cannot is
 // left as it is, with the signal.
 func (m *Manager) Signal(ctx context.Context, id, name string, v value.Value, key string) (run.Signal, error) {
 	info, s, err := run.Deliver(ctx, m.o.Store, id, name, v, key)

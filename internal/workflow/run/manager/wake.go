@@ -21,18 +21,18 @@ type rested struct {
 	left     bool     // by an earlier process
 }
 
-// alarm is when a run goes on by itself.
+// alarm is when a run resumes by itself.
 type alarm struct {
 	id string
 	at time.Time
 	rested
 }
 
-// Wake goes on with suspended runs when their time has come, until ctx ends or the manager is shut down: when the
-// deadline of a question is over, the provider that a run waits for is to be back, the time of a wait has come or its
-// signal is there, or all is answered while the run was at work. It goes on with runs that rest from now on, and with those that ResumeOnStart found. Those that
-// are due go on in the order of their times, each once the runs before it have their turn. On a shared store it takes
-// the runs that are ready while it has free turns. It is called once.
+// Wake resumes suspended runs when their time has come, until ctx ends or the manager is shut down: when the deadline
+// of a question is over, the provider that a run waits for should be back, the time of a wait has come or its signal is
+// there, or all is answered while the run was at work. It resumes runs that rest from now on, and the ones that
+// ResumeOnStart found. Runs that are due resume in the order of their times, each once the runs before it have their
+// turn. On a shared store it takes the runs that are ready while it has free turns. It is called once.
 func (m *Manager) Wake(ctx context.Context) {
 	if m.shared != nil {
 		m.share(ctx)
@@ -77,7 +77,7 @@ func (m *Manager) rest(id string, r rested) {
 	if m.resting == nil {
 		m.resting = make(map[string]rested)
 	}
-	if m.shared == nil { // which knows by itself when the run goes on
+	if m.shared == nil { // which knows by itself when the run resumes
 		m.resting[id] = r
 	}
 	m.ring()
@@ -108,7 +108,7 @@ func (w *waker) next() (first alarm, ok bool) {
 	return first, ok
 }
 
-// set looks at a run that rests, and notes when it goes on by itself.
+// set looks at a run that rests, and notes when it resumes by itself.
 func (w *waker) set(ctx context.Context, id string, r rested) {
 	delete(w.due, id)
 	at, err := w.alarm(ctx, id, r)
@@ -120,7 +120,7 @@ func (w *waker) set(ctx context.Context, id string, r rested) {
 	}
 }
 
-// alarm returns when a run goes on by itself, zero for never.
+// alarm returns when a run resumes by itself, zero for never.
 func (w *waker) alarm(ctx context.Context, id string, r rested) (at time.Time, err error) {
 	info, err := w.o.Store.Info(ctx, id)
 	if fault.CodeOf(err) == fault.NotFound || err == nil && info.Status != run.Suspended {
@@ -163,7 +163,7 @@ func (w *waker) alarm(ctx context.Context, id string, r rested) (at time.Time, e
 	return at, err
 }
 
-// resume goes on with a run whose time has come.
+// resume resumes a run whose time has come.
 func (w *waker) resume(ctx context.Context, a alarm) {
 	w.set(ctx, a.id, a.rested) // it may have been resumed or answered elsewhere
 	now, ok := w.due[a.id]
@@ -177,7 +177,7 @@ func (w *waker) resume(ctx context.Context, a alarm) {
 	case err == nil:
 		w.past[a.id] = a.at
 	case ctx.Err() != nil || errors.Is(err, ErrClosed) || errors.As(err, &ended): // or it was canceled meanwhile
-	case errors.As(err, &held): // another process goes on with it, and may leave it suspended again
+	case errors.As(err, &held): // another process resumes it, and may leave it suspended again
 		a.at, a.left = w.o.Now().Add(recheck), false
 		w.due[a.id] = a
 	default:

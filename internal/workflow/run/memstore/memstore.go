@@ -107,7 +107,7 @@ func (r *record) leaseError() *run.LeaseError {
 	return &run.LeaseError{ID: r.info.ID, Owner: "this process"}
 }
 
-// idle returns an error if the run cannot go on: a journal holds its lease, it has
+// idle returns an error if the run cannot resume: a journal holds its lease, it has
 // ended, or a part of it is not on record.
 func (r *record) idle() error {
 	if err := r.leased(); err != nil {
@@ -210,7 +210,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 	return r.lend(s), nil
 }
 
-// Open goes on with a run.
+// Open resumes a run.
 func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -407,7 +407,7 @@ func (s *Store) Answered(_ context.Context, id string) ([]run.Pending, error) {
 	return answered, nil
 }
 
-// asked returns the questions that have their answers, or those that wait, and likewise the other waits of the run.
+// asked returns the questions that have their answers, or the ones that wait, and likewise the other waits of the run.
 func (r *record) asked(answered bool) (list []run.Pending) {
 	for _, q := range r.questions {
 		if q.answered == answered {

@@ -13,7 +13,7 @@ import (
 const sweepRows = 500
 
 // Delete forgets runs that neither work nor wait. A run disappears at once; what belonged to it is swept out in
-// small transactions. If the process dies meanwhile, the next deletion of any process goes on with the rest.
+// small transactions. If the process dies meanwhile, the next deletion of any process continues with the rest.
 func (s *Store) Delete(ctx context.Context, ids ...string) (deleted []string, err error) {
 	for _, name := range ids {
 		if err := context.Cause(ctx); err != nil {

@@ -88,7 +88,7 @@ func stored(table, column string, v any) any {
 	return v
 }
 
-// latest returns the steps of a run without those that were made again, and the number of the last one.
+// latest returns the steps of a run without the repeated ones, and the number of the last one.
 func latest(steps [][]any) (kept [][]any, made int64) {
 	type key struct{ step, node, key any }
 	at := make(map[key]int)

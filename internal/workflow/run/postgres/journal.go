@@ -32,7 +32,7 @@ type journal struct {
 	name   string
 	epoch  int64
 
-	lease context.Context         // ends when the lease is lost, or the journal closed, or the run is to be canceled
+	lease context.Context         // ends when the lease is lost, or the journal closed, or the run must be canceled
 	lose  context.CancelCauseFunc // ends it
 	leave func() bool             // ends the wait for the end of the member
 	gone  atomic.Pointer[error]   // why the lease is lost; nil as long as it is not
@@ -46,8 +46,8 @@ type journal struct {
 	again   int       // super-step of a commit whose caller does not know that it was made; 0 for none
 	last    record.Snapshot
 	blobs   map[record.Hash]bool // of the run, on record
-	steps   map[stepKey]bool     // of super-steps after the last; true for those that are done
-	asked   map[stepKey]bool     // those that complete questions
+	steps   map[stepKey]bool     // of super-steps after the last; true if done
+	asked   map[stepKey]bool     // the ones that complete questions
 	tasks   int                  // the last super-step of which there may be some, see Finished; 0 for none
 	written int                  // events on record
 
@@ -456,7 +456,7 @@ func (j *journal) End(ctx context.Context, e run.Ending) error {
 }
 
 // Gap notes that a part of the run is not on record. There is no place for the note but the database: without
-// that the lease counts as lost, and the run goes on from its record once the database is back.
+// that the lease counts as lost, and the run resumes from its record once the database is back.
 func (j *journal) Gap(ctx context.Context, g run.Gap) error {
 	data, err := j.store.seal().Gap(g)
 	if err != nil {

@@ -183,7 +183,7 @@ func (s *Store) giveBackOne(l lease) error {
 	return err
 }
 
-// Open goes on with a run.
+// Open resumes a run.
 func (s *Store) Open(ctx context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
 	reading, cancel := within(ctx)
 	defer cancel()
@@ -244,7 +244,7 @@ func (j *journal) progress(found run.Recovery) string {
 	return record.Progress(found.Info.Steps, results, len(found.Tasks))
 }
 
-// recover reads what a journal needs to go on, and what Open returns.
+// recover reads what a journal needs to resume, and what Open returns.
 func (v *view) recover(ctx context.Context, j *journal, found *run.Recovery) (err error) {
 	if found.Info, err = v.info(ctx, j.id); err != nil {
 		return err
@@ -383,7 +383,7 @@ func (s *Store) Cancel(ctx context.Context, id string, keep bool) (asked bool, e
 	return true, nil
 }
 
-// cancelHere ends the context of the lease of a run that is to be canceled, if this process holds it.
+// cancelHere ends the context of the lease of a run that must be canceled, if this process holds it.
 func (s *Store) cancelHere(id, epoch int64, keep bool) {
 	s.mu.Lock()
 	j := s.journals[id]

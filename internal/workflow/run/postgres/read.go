@@ -47,7 +47,7 @@ type blobKey struct {
 
 func (s *Store) view(q querier) *view { return &view{q: q, s: s, blobs: make(map[blobKey]blob)} }
 
-// decode calls fn with what reads documents, once more after blobs that it needs were read. of sets which run
+// decode calls fn with what reads documents, and again after blobs that it needs were read. of sets which run
 // the documents after it belong to.
 func (v *view) decode(ctx context.Context, fn func(r record.Reader, of func(run int64)) error) error {
 	for {
@@ -192,7 +192,7 @@ func (s *Store) describe(r *runRow, docs record.Reader) (run.Info, error) {
 	return info, err
 }
 
-// openUsage returns the results of the model steps after the last super-steps of runs that go on.
+// openUsage returns the results of the model steps after the last super-steps of resumed runs.
 func (v *view) openUsage(ctx context.Context, runs []runRow) (map[int64][][]byte, error) {
 	var ids []int64
 	var last []int32
@@ -577,7 +577,7 @@ func (v *view) pending(ctx context.Context, id int64) ([]run.Pending, error) {
 	return v.questions(ctx, id, false)
 }
 
-// questions returns the questions that have their answers, or those that wait, and likewise the other waits of the run.
+// questions returns the questions that have their answers, or the ones that wait, and likewise the other waits of the run.
 func (v *view) questions(ctx context.Context, id int64, answered bool) (list []run.Pending, err error) {
 	rows, err := v.q.Query(ctx, `SELECT key, doc FROM loki.questions WHERE run = $1 AND answered = $2 ORDER BY n`, id, answered)
 	if err != nil {

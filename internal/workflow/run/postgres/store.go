@@ -11,7 +11,7 @@
 //
 // While the database cannot be reached, writes fail in passing, see [run.ErrPassing]. There is nothing beside the
 // database to note a gap in: a run whose journal gives up because the database is gone has lost its lease, stops,
-// and goes on from its record when that is back.
+// and resumes from its record when the database is back.
 package postgres
 
 import (
@@ -68,7 +68,7 @@ type Store struct {
 // lease is one that this process took, and may not know of.
 type lease struct {
 	run    int64  // 0 for a run that was created
-	name   string // of that, which is to be forgotten; else empty
+	name   string // of the run to forget; else empty
 	member int64
 	epoch  int64
 }

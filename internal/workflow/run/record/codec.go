@@ -29,7 +29,7 @@ import (
 //	uint                uvarint
 //	float               8 bytes, IEEE 754, little endian
 //	string              uvarint of the length, the bytes
-//	blob                the hash of a string that is kept apart
+//	blob                the hash of a string that is stored separately
 //	list                uvarint of the length, the elements
 //	object              uvarint of the length, names (string or blob) and values
 //	JSON                see json.go
@@ -67,7 +67,7 @@ func HashOf(s []byte) Hash {
 	return Hash(sum[:hashSize])
 }
 
-// Blob is a string that is kept apart from the document it is in.
+// Blob is a string that is stored apart from the document it is in.
 type Blob struct {
 	Hash Hash
 	Data []byte // not to be changed

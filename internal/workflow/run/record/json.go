@@ -16,7 +16,7 @@ import (
 //	for each: uvarint of the bytes of text before it, the hash,
 //	the text
 //
-// where each blob stands for a string of the text, quotes included. A blob holds what
+// where each blob replaces a string of the text, quotes included. A blob holds what
 // the string means, so that one that was escaped in another way is the same blob, and
 // the same as that string in the state. It comes back in the shortest escapes.
 
@@ -134,7 +134,7 @@ func unquote(s []byte) (content []byte, ok bool) {
 	}
 }
 
-// meanings has the bytes that escapes of one character stand for.
+// meanings has the bytes that escapes of one character mean.
 var meanings = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // appendEscape appends what the escape means of which s has the digits, and returns

@@ -14,7 +14,7 @@ type Queue struct {
 	mu      sync.Mutex
 	waiting []Event
 	last    int            // number of the last event
-	ended   bool           // nothing is to be written soon any more
+	ended   bool           // nothing will be written soon any more
 	soon    *time.Timer    // nil unless events wait for it
 	writing sync.WaitGroup // of what it calls
 }

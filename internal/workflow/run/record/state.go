@@ -30,8 +30,8 @@ type Snapshot struct {
 type progress struct {
 	Frontier  []string       `json:"frontier,omitempty"`
 	Waiting   []string       `json:"waiting,omitempty"`
-	Visits    map[string]int `json:"visits,omitempty"` // those that changed; 0 for one that is gone
-	Taken     map[string]int `json:"taken,omitempty"`  // those that changed; 0 for one that is gone
+	Visits    map[string]int `json:"visits,omitempty"` // the changed ones; 0 for one that is gone
+	Taken     map[string]int `json:"taken,omitempty"`  // the changed ones; 0 for one that is gone
 	Arrived   map[string]int `json:"arrived,omitempty"`
 	Failures  int            `json:"failures,omitempty"`
 	Unhandled int            `json:"unhandled,omitempty"`
@@ -39,7 +39,7 @@ type progress struct {
 	Output    string         `json:"output,omitempty"`
 	Usage     chat.Usage     `json:"usage"`
 
-	Same    int            `json:"same_effects,omitempty"` // of the effects before, from the first on, those that are there still
+	Same    int            `json:"same_effects,omitempty"` // how many of the effects before, from the first on, are still there
 	Effects []graph.Effect `json:"effects,omitempty"`      // behind them
 	Undoing *graph.Undoing `json:"undoing,omitempty"`
 }
@@ -271,7 +271,7 @@ func (s *Snapshot) Advance(r Reader, data []byte) error {
 	return nil
 }
 
-// Whole returns the value of a key from its last full document and those that add to it.
+// Whole returns the value of a key from its last full document and the ones that add to it.
 func (r Reader) Whole(docs [][]byte) (value.Value, error) {
 	if len(docs) == 0 {
 		return value.Value{}, ErrDamaged

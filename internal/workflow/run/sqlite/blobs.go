@@ -17,8 +17,8 @@ const (
 	maxPieces = 1 << 16
 )
 
-// blobKeeper writes the blobs of one run. known holds the ids of those that the run
-// uses already.
+// blobKeeper writes the blobs of one run. known holds the ids of the ones that the run uses
+// already.
 type blobKeeper struct {
 	run   int64
 	known map[record.Hash]int64

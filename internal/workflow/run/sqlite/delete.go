@@ -14,7 +14,7 @@ import (
 // Deleting is done in transactions that hold the lock of the file for a few
 // milliseconds each, with a pause after each in which others write. A run disappears in
 // the first one; what belonged to it is swept out piece by piece. If the process dies
-// meanwhile, the next deletion goes on with the rest.
+// meanwhile, the next deletion continues with the rest.
 //
 // Pages that become free are given back after each transaction, because SQLite looks for
 // a page among all that are free: done at the end it would take a time that grows with
@@ -72,7 +72,7 @@ type deletion struct {
 	ctx   context.Context
 }
 
-// target is a run that is to be deleted.
+// target is a run to delete.
 type target struct {
 	id   int64
 	name string

@@ -266,8 +266,8 @@ func (j *journal) Confirm(context.Context) error {
 // Lease returns a context that ends with the lease.
 func (j *journal) Lease() context.Context { return j.lease }
 
-// clocks is a moment by the live clock and by that on the wall, which goes on while the
-// system sleeps.
+// clocks is a moment by the live clock and by that on the wall, which advances while the system
+// sleeps.
 type clocks struct {
 	live time.Duration
 	wall time.Time

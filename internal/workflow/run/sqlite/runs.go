@@ -76,7 +76,7 @@ func newJournal(s *Store) *journal {
 	}
 }
 
-// Open goes on with a run.
+// Open resumes a run.
 func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
 	var j *journal
 	var found run.Recovery
@@ -137,7 +137,7 @@ func (j *journal) countTakeover(c *conn, found run.Recovery, died bool) (n int, 
 	return n, err
 }
 
-// recover reads what a journal needs to go on, and what Open returns.
+// recover reads what a journal needs to resume, and what Open returns.
 func (j *journal) recover(c *conn) (run.Recovery, error) {
 	j.blobs.run = j.id
 	var found run.Recovery
@@ -210,8 +210,8 @@ func noRun(typed string) error {
 }
 
 // selectRuns reads runs with their lease and last checkpoint. The last column before
-// the lease's is the time of the newest steps, of which those that were begun first may
-// be recorded last. A run whose checkpoints are gone has none.
+// the lease's is the time of the newest steps; the ones that were begun first may be recorded last.
+// A run whose checkpoints are gone has none.
 const selectRuns = `
 	SELECT r.id, r.name, r.agent, r.dir, r.status, r.started, r.updated, r.about, r.ending, r.gap, r.owner, r.owner_key, r.takeovers,
 		coalesce(c.step, -1), coalesce(c.at, 0), coalesce(c.doc, x''),
@@ -575,7 +575,7 @@ func readPending(c *conn, blobs record.Reader, id int64) ([]run.Pending, error) 
 	return readQuestions(c, blobs, id, false)
 }
 
-// readQuestions returns the questions that have their answers, or those that wait, and likewise the other waits of the run.
+// readQuestions returns the questions that have their answers, or the ones that wait, and likewise the other waits of the run.
 func readQuestions(c *conn, blobs record.Reader, id int64, answered bool) (list []run.Pending, err error) {
 	var data []byte
 	var key string

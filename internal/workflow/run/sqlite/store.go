@@ -80,7 +80,7 @@ type Store struct {
 	hooked  int        // calls of Hook
 	closed  bool
 	usage   usage              // of the file
-	yield   bool               // the file is to be left free before it is written
+	yield   bool               // leave the file free before writing it
 	version int64              // of the file, for which leased holds
 	leased  map[int64]*journal // holders of leases as they were read, by run
 

@@ -1,6 +1,6 @@
 // Package layered lays out boxes and the arrows between them, from top to bottom.
 //
-// A box stands in a layer, below everything that leads to it. An arrow that would lead
+// A box is in a layer, below everything that leads to it. An arrow that would lead
 // up closes a loop: it leaves its box at the bottom, goes up beside the boxes in a lane,
 // and enters its target at the top like any other arrow. Between two layers is a gap. Arrows
 // bend only in gaps and cross a layer vertically, at a place that is reserved for them
@@ -17,7 +17,7 @@ import (
 	"slices"
 )
 
-// Box is a rectangle that stands for itself. All lengths of this package have the same
+// Box is a rectangle. All lengths of this package have the same
 // unit, x grows to the right and y downwards.
 type Box struct {
 	W, H  float64 // size; Arrange makes W larger where many arrows meet
@@ -149,7 +149,7 @@ type vertex struct {
 	mainUp, mainDown []*vertex // the same without those of arrows that lead aside; set by simplify
 }
 
-// kind is what a vertex stands for.
+// kind is what a vertex represents.
 type kind int
 
 const (
@@ -185,8 +185,8 @@ type layout struct {
 	chains   map[int][]*vertex // by index of the arrow: from top to bottom; of a loop only its lane
 }
 
-// newLayout assigns the layers. Boxes stand in layers with odd numbers; those between are
-// for labels and for the turns of loops. Layers without vertices are left out.
+// newLayout assigns the layers. Boxes are in layers with odd numbers; the layers between are for
+// labels and for the turns of loops. Layers without vertices are left out.
 func newLayout(boxes []Box, arrows []Arrow, p part) *layout {
 	l := &layout{boxes: boxes, arrows: arrows, part: p, ofBox: map[int]*vertex{}, chains: map[int][]*vertex{}}
 	ranks := l.ranks()

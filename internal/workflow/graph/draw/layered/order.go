@@ -156,7 +156,7 @@ func (l *layout) resettle(arrow int) {
 }
 
 // crossed returns how many connections between a layer and the one above cross a new one, by
-// the numbers of vertices to the left of its upper and its lower end. Those that end at a
+// the numbers of vertices to the left of its upper and its lower end. Connections that end at a
 // skipped vertex do not count.
 func (l *layout) crossed(layer int, skip func(*vertex) bool) [][]int {
 	n, m := len(l.layers[layer-1]), len(l.layers[layer])

@@ -62,7 +62,7 @@ func (l *layout) extent(xs []float64) (left, right float64) {
 type segment struct{ up, down int }
 
 // conflicts returns the connections that cross one between two passes of the same arrow,
-// which is to be vertical.
+// which must be vertical.
 func (l *layout) conflicts() map[segment]bool {
 	marked := map[segment]bool{}
 	for i := 1; i < len(l.layers); i++ {
@@ -135,7 +135,7 @@ func (l *layout) align(down, right bool, conflicts map[segment]bool) []float64 {
 					theirs = w.mainUp
 				}
 				if len(main) == 0 && len(theirs) > 0 {
-					continue // w aligns with one of those
+					continue // w aligns with such a vertex
 				}
 				pos := w.pos
 				if right {

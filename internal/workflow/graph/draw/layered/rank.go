@@ -64,7 +64,7 @@ func (l *layout) ranks() map[int]int {
 
 // openLoops marks the arrows that lead back to a box on the way to them, and returns the
 // boxes so that all other arrows lead from an earlier to a later one. The search begins at
-// the first box, and then at those that no arrow leads to.
+// the first box, and then at the boxes that no arrow leads to.
 func (l *layout) openLoops(out map[int][]int) []int {
 	const (
 		open = 1 + iota // on the way to the current box

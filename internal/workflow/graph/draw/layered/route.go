@@ -18,7 +18,7 @@ const (
 
 // band is the room of a layer.
 type band struct {
-	top, bottom float64 // of what stands in the layer
+	top, bottom float64 // of the layer's contents
 	enter       float64 // where arrows from above have arrived at their x
 	leave       float64 // where arrows begin to bend
 }
@@ -282,7 +282,7 @@ func (p *pen) line(to Point) {
 	}
 	if n := len(p.path); n > 0 {
 		last := &p.path[n-1]
-		if last[0].X == to.X && last[3].X == to.X && last[1] == last[0] { // goes on
+		if last[0].X == to.X && last[3].X == to.X && last[1] == last[0] { // continues straight
 			last[2], last[3] = to, to
 			p.at = to
 			return

@@ -28,8 +28,8 @@ type Ref struct {
 	Name string // name of the directory
 	Dir  string // the agent's directory
 	Arg  string // what the user wrote to mean it
-	// Beside is a directory whose agents this one knows by name, before those that are
-	// installed; "" for none. It is that of the agent's own directory if the user named that, and
+	// Beside is a directory whose agents this one knows by name, before the installed ones; "" for
+	// none. It is that of the agent's own directory if the user named that, and
 	// children have that of their parent.
 	Beside string
 }
@@ -55,7 +55,7 @@ type Library struct {
 	Note func(text string)
 	// Files are those of the bundled agents, below their names.
 	Files fs.FS
-	// Getenv returns variables of the environment, "" for those that are not set. Nil has none.
+	// Getenv returns variables of the environment, "" for unset ones. Nil has none.
 	Getenv func(name string) string
 }
 
@@ -84,8 +84,8 @@ func (l Library) beside(name string) (ref Ref, ok bool) {
 	return Ref{Name: name, Dir: dir, Arg: dir, Beside: l.Beside}, hasDefinition(dir)
 }
 
-// DirsBeside returns the directories of the agents that come before those that are installed, by
-// their names. A directory that cannot be read has none.
+// DirsBeside returns the directories of the agents that come before the installed ones, by their
+// names. A directory that cannot be read has none.
 func (l Library) DirsBeside() map[string]string {
 	if l.Beside == "" {
 		return nil
@@ -322,7 +322,7 @@ func (a Agent) GraphInForce() *graph.Graph {
 	return &g
 }
 
-// Pos returns where path stands in the agent's file.
+// Pos returns where path is in the agent's file.
 func (a Agent) Pos(path string) graph.Pos {
 	if a.Graph != nil {
 		return a.Graph.Pos(path)

@@ -59,7 +59,7 @@ type Definition struct {
 	hooks       value.Value // likewise
 }
 
-// Pos returns where path stands in the definition of a plain agent: "model",
+// Pos returns where path is in the definition of a plain agent: "model",
 // "global_tools[1]", or the nearest enclosing path.
 func (d *Definition) Pos(path string) graph.Pos { return d.places.At(path) }
 

@@ -16,13 +16,13 @@ import (
 // Override returns a definition with what environment variables say of it: NAME_MODEL,
 // NAME_TEMPERATURE, NAME_TOP_P, NAME_GLOBAL_TOOLS, NAME_MCP_SERVERS, NAME_AGENT_SESSION,
 // NAME_INSTRUCTIONS and NAME_VARIABLES, where NAME is one of names as
-// [config.AgentVariable] has it; the first that is set counts. getenv returns "" for those that
-// are not set. A value that cannot be read is ignored; the findings say why. d is unchanged.
+// [config.AgentVariable] has it; the first that is set counts. getenv returns "" for unset ones. A
+// value that cannot be read is ignored; the findings say why. d is unchanged.
 //
 // The text null clears a model, a temperature, a top_p and a session. Tools and servers are
 // JSON lists. Variables are a JSON object of values by name, or a list: of such objects, of
-// {name, value}, or of {name, description, default}. They get these defaults; those
-// that the agent does not declare are added.
+// {name, value}, or of {name, description, default}. They get these defaults; variables that the
+// agent does not declare are added.
 func Override(d *Definition, getenv func(string) string, names ...string) (overridden *Definition, findings graph.Findings) {
 	o := overrides{getenv: getenv}
 	for _, name := range names {
@@ -50,7 +50,7 @@ func Override(d *Definition, getenv func(string) string, names ...string) (overr
 	return &c, o.findings
 }
 
-// cleared stands for no value.
+// cleared means no value.
 const cleared = "null"
 
 type overrides struct {

@@ -42,7 +42,7 @@ type Agent struct {
 	Given     map[string]string
 	// Instructions returns the instructions as they are written.
 	Instructions func(ctx context.Context, variables map[string]string) (string, error)
-	// Texts returns what placeholders in the instructions stand for.
+	// Texts returns the values of placeholders in the instructions.
 	Texts func(variables map[string]string) agent.Texts
 }
 
@@ -290,7 +290,7 @@ func (c *Conversation) recallAgent() bool {
 }
 
 // own returns the tools of a turn whose state belongs to it: those of its todo list, of its
-// member of a team, and those that put questions to user.
+// member of a team, and the ones that put questions to user.
 func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 	var tools []tool.Tool
 	if user == nil {
@@ -331,7 +331,7 @@ func (t *turn) instructions(tools []chat.Tool) []chat.Message {
 }
 
 // write has the script write the instructions of an agent whose instructions are dynamic, as a step:
-// a turn that goes on, or is played, has those on record.
+// a resumed or replayed turn has them on record.
 func (t *turn) write(ctx context.Context) error {
 	c := t.c
 	if c.agent == nil || !c.unwritten || t.q.Aside {
@@ -429,8 +429,8 @@ const (
 )
 
 // Job returns the job of a prompt for the conversation's agent, which is a child of another one.
-// Its work keeps neither a session nor a record of its own. In the session that the agent names
-// it goes on in memory.
+// Its work keeps neither a session nor a record of its own. In the session that the agent names it
+// continues in memory.
 func (c *Conversation) Job(ctx context.Context, prompt string) (run.Job, error) {
 	ctx = c.context(ctx)
 	if err := c.ready(ctx); err != nil {

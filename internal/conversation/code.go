@@ -13,7 +13,7 @@ import (
 )
 
 // takeCode returns the reply with its code alone, and warns of blocks that are left out.
-// A reply without a fence is all code, unless it is to be a command and plainly is prose:
+// A reply without a fence is all code, unless a command was wanted and it plainly is prose:
 // that is an error with code Provider.
 func takeCode(ctx context.Context, events event.Scope, reply engine.Reply, command bool) (engine.Reply, error) {
 	blocks := CodeBlocks(reply.Text)
@@ -31,7 +31,7 @@ func takeCode(ctx context.Context, events event.Scope, reply engine.Reply, comma
 	return replaceText(reply, blocks[0]), nil
 }
 
-// CodeBlocks returns what stands in the fenced blocks of a Markdown text, without white
+// CodeBlocks returns the contents of the fenced blocks of a Markdown text, without white
 // space around it. A block begins at a line that starts with three backticks or more, or
 // tildes, and ends at a line of as many, at the end of the text, or on the same line. A
 // block in a longer fence may hold shorter ones.

@@ -10,7 +10,7 @@ import (
 	"loki/internal/llm/engine"
 )
 
-// todo returns whether the model goes on by itself: as the agent says or, without one, each
+// todo returns whether the model continues by itself: as the agent says or, without one, each
 // setting as the session says, else the role, else the configuration.
 func (c *Conversation) todo() todo.Settings {
 	if c.agent != nil {
@@ -30,7 +30,7 @@ func (c *Conversation) todo() todo.Settings {
 	}
 }
 
-// listed returns the list as a recap has it: "" if it has no items or the model does not go on
+// listed returns the list as a recap has it: "" if it has no items or the model does not continue
 // by itself.
 func (c *Conversation) listed(s todo.Settings) string {
 	if !s.Enabled || len(c.list.Items()) == 0 {
@@ -39,7 +39,7 @@ func (c *Conversation) listed(s todo.Settings) string {
 	return c.list.Render()
 }
 
-// run asks the model, and has it go on while its todo list has open items.
+// run asks the model, and lets it continue while its todo list has open items.
 func (t *turn) run(ctx context.Context) (engine.Reply, error) {
 	return todo.Answer(ctx, t.c.engine(), &t.rc, t.req, t.c.list, t.q.Todo)
 }

@@ -29,7 +29,7 @@ type Conversation struct {
 	stay    *string        // name of the session whose hooks of the beginning have run; nil for none
 	talking bool           // those of a REPL outside of sessions have run
 	kept    bool           // it was recorded with its run
-	passing bool           // the last question is not one that a conversation goes on from
+	passing bool           // the conversation cannot continue from the last question
 	list    *todo.List     // of the model
 	last    *last          // nil before the first question
 	spent   chat.Usage     // of all turns
@@ -47,7 +47,7 @@ type Conversation struct {
 	unwritten bool              // a script has yet to write them
 }
 
-// outer is what an agent stands in front of.
+// outer is what an agent hides while it is in force.
 type outer struct {
 	role   *role.Role
 	events event.Scope
@@ -69,8 +69,8 @@ func (c *Conversation) context(ctx context.Context) context.Context {
 	return event.NewContext(ctx, c.options.Events)
 }
 
-// Close leaves what is in force: the session is saved if it is to be, see
-// [Conversation.ExitSession], also if the user interrupts the question, and the MCP servers of the conversation stop.
+// Close leaves what is in force: the session is saved if required, see [Conversation.ExitSession], also if the user
+// interrupts the question, and the MCP servers of the conversation stop.
 func (c *Conversation) Close(ctx context.Context) error {
 	var err error
 	if c.session != nil {

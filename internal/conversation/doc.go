@@ -3,7 +3,7 @@
 //
 // A [Service] begins conversations; it holds what they share. A [Conversation] knows what is
 // in force: its role, its session, and its settings, which are laid over one another
-// ([Conversation.Settings]). A [Question] is what is asked, an [Answer] what came of it.
+// ([Conversation.Settings]). A [Question] is what is asked, an [Answer] its result.
 // Between the two is a turn: the session is compressed if it has become too long, the
 // messages are put together, the model answers and uses tools, and what was asked for is
 // taken out of the answer. A turn is a run of the driver in package run, so it has the same

@@ -10,7 +10,7 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// begun returns what stands in front of a question, what was said before it, and the question itself, of which
+// begun returns what precedes a question, what was said before it, and the question itself, of which
 // put changes the first one that was asked.
 func begun(q Question, put func(first chat.Message) (lead []chat.Message, as chat.Message)) (lead, history []chat.Message, user chat.Message) {
 	at := slices.IndexFunc(q.History, chat.Message.Question)
@@ -70,7 +70,7 @@ func (t *turn) settle(ctx context.Context) error {
 		results = append(results, m)
 	}
 	for id := range given {
-		if answered[id] { // asked once more
+		if answered[id] { // asked again
 			continue
 		}
 		return fault.New(fault.Usage, "session %s does not wait for the result of a call %q", c.session.Name(), id)
@@ -81,7 +81,7 @@ func (t *turn) settle(ctx context.Context) error {
 	return c.session.Append(ctx, session.Turn{Reply: results})
 }
 
-// openCalls returns the calls with which messages end, if they do, and the ids of those that have a result.
+// openCalls returns the calls with which messages end, if they do, and the ids of the calls that have a result.
 func openCalls(messages []chat.Message) (calls []chat.ToolCall, answered map[string]bool) {
 	answered = make(map[string]bool)
 	end := true // nothing but results has been seen

@@ -31,7 +31,7 @@ func (c *Conversation) ExitKnowledge() error {
 	return nil
 }
 
-// KeepKnowledge is UseKnowledge for good: the session, which there has to be, remembers the name.
+// KeepKnowledge is UseKnowledge for good: the session, which must exist, remembers the name.
 func (c *Conversation) KeepKnowledge(name string) error {
 	if c.session == nil {
 		return errNoSession()

@@ -8,14 +8,14 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// Last is the question that was asked last, and what came of it.
+// Last is the question that was asked last, with its answer.
 type Last struct {
 	Asked
 	Reply      string // its text; of an answer that was continued only the new part; "" for none
-	Continuous bool   // the conversation can go on from it
+	Continuous bool   // the conversation can continue from it
 }
 
-// last is a question and what came of it so far.
+// last is a question and its answer so far.
 type last struct {
 	question   Question
 	role       *role.Role       // that it was put to; nil for none
@@ -23,7 +23,7 @@ type last struct {
 	session    *session.Session // that has it; nil for none
 	reply      []chat.Message   // all of it, also of an answer that was continued
 	new        string           // text of what came last
-	counted    int              // how often the model was asked to go on before
+	counted    int              // how often the model was asked to continue before
 	used       chat.Usage       // of what came last
 	continuous bool
 }
@@ -55,7 +55,7 @@ func textOf(reply []chat.Message) string {
 	return ""
 }
 
-// continuations returns how often the model was asked to go on in a reply.
+// continuations returns how often the model was asked to continue in a reply.
 func continuations(reply []chat.Message) (n int) {
 	for _, m := range reply {
 		if m.Role == chat.User {
@@ -79,7 +79,7 @@ func (l *last) take(messages []chat.Message, mode session.Mode) {
 	l.new = came.text()
 }
 
-// end has the conversation not go on from l, which may be nil.
+// end keeps the conversation from continuing from l, which may be nil.
 func (l *last) end() {
 	if l != nil {
 		l.continuous = false

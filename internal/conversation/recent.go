@@ -88,7 +88,7 @@ const (
 	unnamedAge = 90 * 24 * time.Hour
 )
 
-// GoOn goes on with the last conversation of a directory: in its session, or in a new one without
+// GoOn continues the last conversation of a directory: in its session, or in a new one without
 // a name that begins with its turn. The agent it was with has been entered.
 func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
 	ctx = c.context(ctx)

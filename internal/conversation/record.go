@@ -78,7 +78,7 @@ func (c *Conversation) keepTurn(ctx context.Context, t *turn, a Answer) error {
 	}, e)
 }
 
-// keepPart keeps what came of an answer before an error. It reports whether the session has the
+// keepPart keeps the partial answer before an error. It reports whether the session has the
 // question.
 func (c *Conversation) keepPart(ctx context.Context, t *turn, interrupted bool, came Answer) bool {
 	if c.session == nil || t.q.Aside || c.values.dryRun {
@@ -183,7 +183,7 @@ func (t *turn) begin(ctx context.Context) {
 }
 
 // giveUp ends the draft of a question that was not answered. What the user interrupted
-// stays in the session with what came of the answer, and so does what tools have done; a
+// stays in the session with the partial answer, and so does what tools have done; a
 // question that merely failed is going to be asked again. It reports whether the session has the
 // question.
 func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer) (kept bool) {
@@ -209,7 +209,7 @@ func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer
 
 // warn emits a warning of what does not stop the work. It is shown once in a conversation.
 func (c *Conversation) warn(ctx context.Context, err error) {
-	_ = c.options.Events.Emit(ctx, event.Warning{Text: err.Error(), Once: true}) // the work goes on if it cannot be shown
+	_ = c.options.Events.Emit(ctx, event.Warning{Text: err.Error(), Once: true}) // the work continues if it cannot be shown
 }
 
 // hashURLs returns where pictures came from by the hashes of their data: URLs, as

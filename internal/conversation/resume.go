@@ -33,7 +33,7 @@ type question struct {
 	History  []chat.Message    `json:"history,omitempty"`   // what was said before, outside of sessions
 	User     chat.Message      `json:"user"`                // the question as the role puts it
 	Tools    []chat.Tool       `json:"tools,omitempty"`     // that the caller runs
-	Todo     todo.Settings     `json:"todo,omitzero"`       // whether the model goes on by itself
+	Todo     todo.Settings     `json:"todo,omitzero"`       // whether the model continues by itself
 	List     *todo.List        `json:"list,omitempty"`      // the model's list before the question; nil for an empty one
 	Base     string            `json:"base,omitempty"`      // the agent's instructions as they are written
 	Images   map[string]string `json:"images,omitempty"`    // where pictures came from, by the hashes of their data
@@ -42,7 +42,7 @@ type question struct {
 	MaxOutputTokens int           `json:"max_output_tokens,omitempty"` // of a reply; 0 leaves it to the model
 	Mode            session.Mode  `json:"mode,omitempty"`
 	InPlaceOf       *chat.Message `json:"in_place_of,omitempty"` // see [session.Turn]
-	Partial         string        `json:"partial,omitempty"`     // the answer that goes on, outside of sessions
+	Partial         string        `json:"partial,omitempty"`     // the answer that is continued, outside of sessions
 
 	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
 	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one
@@ -140,7 +140,7 @@ func (t *turn) agentInfo() run.Info {
 
 // conclude ends a question that is recorded. Its answer is kept before the run is over, so that
 // there is none which is on record and nowhere else. If the provider asks to come back later,
-// the run is to go on then.
+// the run must resume then.
 func (t *turn) conclude(ctx context.Context, err error) error {
 	if _, later := errors.AsType[*engine.LaterError](err); later {
 		return fault.Wrap(fault.Suspended, err, "the question waits for its provider")
@@ -212,7 +212,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 			return run.Job{}, err
 		}
 	}
-	// The session is the question's from now on: no other run goes on in it before this one's answers are used up.
+	// The session is the question's from now on: no other run continues in it before this one's answers are used up.
 	if err := t.enter(t.c.context(ctx), info.ID); err != nil {
 		return run.Job{}, err
 	}
@@ -234,7 +234,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 }
 
 // recallAgent fills in what of a job depends on the agent. That its tools and its model are
-// there is looked at now, and again when the question goes on.
+// there is checked now, and again when the question resumes.
 func (t *turn) recallAgent(ctx context.Context, job *run.Job) error {
 	a := t.c.agent
 	done, err := t.equip(t.c.context(ctx))
@@ -301,8 +301,8 @@ func (c *Conversation) leave() {
 	}
 }
 
-// enter has a recorded question go on in its session: in place of what the session has of it, if
-// it ends with that. It is refused if the session has gone on since, unless the user insists.
+// enter resumes a recorded question in its session: in place of what the session has of it, if it
+// ends with that. It is refused if the session has continued since, unless the user insists.
 func (t *turn) enter(ctx context.Context, id string) error {
 	mark, c := t.q.Session, t.c
 	if mark == nil {

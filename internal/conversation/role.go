@@ -124,7 +124,7 @@ func (c *Conversation) RoleInForce() (r role.Role, ok bool) {
 }
 
 // SaveRole writes the role in force, with the settings that were changed since it was entered, to
-// the file of the role called name, under which it goes on; "" means its own name. It returns
+// the file of the role called name, which becomes its name; "" means its own name. It returns
 // the path of the file. A temporary role needs a name.
 func (c *Conversation) SaveRole(name string) (file string, err error) {
 	if c.role == nil || c.session != nil || c.agent != nil {

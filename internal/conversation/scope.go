@@ -75,7 +75,7 @@ func (c *Conversation) change(ctx context.Context, do func()) error {
 }
 
 // Prepare begins the interactive part of a conversation: what was asked for with the command
-// becomes a setting like those that [Conversation.Set] changes, and the MCP servers that the
+// becomes a setting like the ones that [Conversation.Set] changes, and the MCP servers that the
 // configuration asks for are started.
 func (c *Conversation) Prepare(ctx context.Context) error {
 	c.fold()

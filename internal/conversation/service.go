@@ -32,7 +32,7 @@ type Service struct {
 	Tools func(ctx context.Context, w Wanted) (kit Kit, done func(), err error)
 
 	// Servers starts the MCP servers that a conversation asks for, and keeps them running until stop is
-	// called. Those that do not work are warnings. Nil starts none.
+	// called. A server that does not work is a warning. Nil starts none.
 	Servers func(ctx context.Context, w Wanted) (stop func(), err error)
 	// ServerNames returns what a setting of MCP servers may name; nil allows all names.
 	ServerNames func() ([]string, error)
@@ -73,7 +73,7 @@ type Wanted struct {
 
 	Switches
 	Knowledge string // name of the knowledge base that the user named; "" for none
-	// Recorded says that the question goes on from its record, which may have what was found for it.
+	// Recorded says that the question resumes from its record, which may have what was found for it.
 	Recorded bool
 }
 
@@ -119,9 +119,9 @@ type Options struct {
 	// them is asked.
 	Unrecorded bool
 
-	// Interactive says that a user goes on with the conversation, line by line, as in a REPL. MCP
-	// servers run as long as what asks for them is in force, models may ask the user, and the user decides what
-	// becomes of sessions, of which turns are the conversation's alone.
+	// Interactive says that a user continues the conversation, line by line, as in a REPL. MCP
+	// servers run as long as what asks for them is in force, models may ask the user, and the user decides
+	// whether to keep sessions, of which turns are the conversation's alone.
 	Interactive bool
 
 	// EmptySession has a session that is entered forget its messages, in a dry run only
@@ -129,7 +129,7 @@ type Options struct {
 	EmptySession bool
 
 	// View is whose sessions can be entered; nil for all. Owner is who owns the sessions and runs that the
-	// conversation makes, and those without an owner from its first change of them on; nil for nobody.
+	// conversation makes, and ones without an owner from its first change of them on; nil for no owner.
 	View  *auth.View
 	Owner *auth.Owner
 

@@ -14,7 +14,7 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// UseSession goes on with the session called name, or begins it; "" and "temp" mean a
+// UseSession continues the session called name, or begins it; "" and "temp" mean a
 // temporary one. Others in this process wait for it until Close or, if the conversation is
 // interactive, during turns. Where a session or a graph agent is in force it is an error with code
 // Usage.
@@ -40,7 +40,7 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	return c.goOnIn(ctx, store, s)
 }
 
-// CreateSession begins a session with what is in force, and goes on in it. It is stored at once, under a name
+// CreateSession begins a session with what is in force, and continues in it. It is stored at once, under a name
 // unless that is "". A name that is taken is a [session.ErrAliasInUse].
 func (c *Conversation) CreateSession(ctx context.Context, name string) (err error) {
 	if c.session != nil {
@@ -139,7 +139,7 @@ func (c *Conversation) enterSession(ctx context.Context, store session.Store, s 
 	return err
 }
 
-// attended reports whether the user is asked what becomes of a session.
+// attended reports whether the user is asked whether to save a session.
 func (c *Conversation) attended() bool { return c.options.Interactive && c.options.Asker != nil }
 
 // acquire has the conversation alone in its session until release is called, with what other
@@ -231,8 +231,8 @@ func oldAlias(ctx context.Context, store session.Store, scope session.Scope, nam
 	return alias
 }
 
-// forget takes the messages out of the session. In a dry run it goes on in a copy, which
-// is not kept.
+// forget takes the messages out of the session. In a dry run it continues in a copy, which is not
+// kept.
 func (c *Conversation) forget(ctx context.Context, store session.Store) (err error) {
 	if !c.values.dryRun {
 		return c.session.Clear(ctx)
@@ -256,11 +256,11 @@ func (c *Conversation) beganWith(r role.Role) bool {
 		return false
 	}
 	rest, ok := strings.CutPrefix(there[0].Text(), own[0].Text())
-	return ok && (rest == "" || strings.HasPrefix(rest, "\n\n")) // a recap stands behind them
+	return ok && (rest == "" || strings.HasPrefix(rest, "\n\n")) // a recap follows them
 }
 
 // recallRole takes the role that the session began with as it is now. If it is gone the
-// session goes on without.
+// session continues without.
 func (c *Conversation) recallRole() error {
 	name := c.session.Settings().RoleName
 	if name == "" || name == role.Temporary {
@@ -279,7 +279,7 @@ func (c *Conversation) recallRole() error {
 
 // ExitSession leaves the session, which is saved if its settings say so or the user does, who is
 // asked if a session of an interactive conversation has changed. If the user interrupts the question
-// the session goes on, and the error has code Canceled. Without a session it does nothing.
+// the session continues, and the error has code Canceled. Without a session it does nothing.
 func (c *Conversation) ExitSession(ctx context.Context) error {
 	if c.session == nil {
 		return nil
@@ -441,7 +441,7 @@ func (c *Conversation) EmptySession(ctx context.Context) error {
 	return nil
 }
 
-// Fork goes on in a copy of the session called name; "" makes a temporary one. The session
+// Fork continues in a copy of the session called name; "" makes a temporary one. The session
 // itself is saved, unless its settings say that it is not.
 func (c *Conversation) Fork(ctx context.Context, name string) error {
 	if c.session == nil {

@@ -109,7 +109,7 @@ func (c *Conversation) Set(ctx context.Context, key, value string) error {
 	return err
 }
 
-// SetModel has the conversation go on with another chat model.
+// SetModel switches the conversation to another chat model.
 func (c *Conversation) SetModel(ctx context.Context, id string) error {
 	rc := engine.RequestContext{Model: id, Events: c.options.Events}
 	m, err := c.engine().Model(c.context(ctx), &rc, "")
@@ -280,7 +280,7 @@ func sessionSettings() []setting {
 	}
 }
 
-// todoSettings say whether the model goes on by itself. They are those of the session or, without
+// todoSettings say whether the model continues by itself. They are those of the session or, without
 // one, of the configuration.
 func todoSettings() []setting {
 	return []setting{
@@ -344,7 +344,7 @@ func knowledgeSettings() []setting {
 	}
 }
 
-// switchSettings are those that are on or off.
+// switchSettings are the ones that are on or off.
 func switchSettings() []setting {
 	return []setting{
 		{"dry_run", false, "true or false", func(c *Conversation) string { return strconv.FormatBool(c.values.dryRun) }, setSwitch(func(v *values, on bool) { v.dryRun = on })},

@@ -23,7 +23,7 @@ type State struct {
 	Stream            bool // replies are shown as they come
 	Save              bool // turns outside of sessions are kept in a file
 	Highlight         bool
-	AutoContinue      bool // the model goes on by itself while its todo list has open items
+	AutoContinue      bool // the model continues by itself while its todo list has open items
 }
 
 // SessionState is what is known of the session of a conversation.

@@ -60,7 +60,7 @@ func (s *Service) DeleteSession(ctx context.Context, scope session.Scope, name s
 }
 
 // RenameSession gives the stored session that name means, see [Service.Stored], another name.
-// Conversations that are in it go on under that. It is a [session.ErrAliasInUse] if another
+// Conversations that are in it continue under that name. It is a [session.ErrAliasInUse] if another
 // session has the name.
 func (s *Service) RenameSession(ctx context.Context, scope session.Scope, name, to string) error {
 	alias, err := session.ParseAlias(to)

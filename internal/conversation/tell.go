@@ -14,7 +14,7 @@ import (
 
 // Tell is one line of a REPL: it asks a question and keeps it with the answer. Then a temporary
 // session that is saved by itself gets its title, and a session that has become too long is
-// compressed. What came of an answer that the user interrupts is kept, marked as interrupted, and
+// compressed. The partial text of an answer that the user interrupts is kept, marked as interrupted, and
 // returned with the error.
 func (c *Conversation) Tell(ctx context.Context, q Question) (Answer, error) {
 	ctx = c.context(ctx)
@@ -94,7 +94,7 @@ func (c *Conversation) turnOf(l *last, mode session.Mode) *turn {
 }
 
 // tidy is done after a turn in a session: a title, if it needs one, and a compression if it has become
-// too long, after which the model goes on with its todo list if that has open items still. What
+// too long, after which the model continues its todo list if that still has open items. What
 // fails is a warning.
 func (c *Conversation) tidy(ctx context.Context, a Answer) error {
 	c.title(ctx)
@@ -110,8 +110,8 @@ func (c *Conversation) tidy(ctx context.Context, a Answer) error {
 	return c.goOnAfterRecap(ctx, a)
 }
 
-// goOnAfterRecap has the model go on with its todo list, of which the recap has what is open, as
-// far as it may go on for one question.
+// goOnAfterRecap lets the model continue its todo list, whose open items are in the recap, as far
+// as it may continue for one question.
 func (c *Conversation) goOnAfterRecap(ctx context.Context, a Answer) error {
 	s, count := c.todo(), continuations(a.Messages)
 	if !s.Enabled || c.values.switches.NoTools || c.list.Open() == 0 || count >= s.Max {
@@ -165,7 +165,7 @@ func (c *Conversation) name(ctx context.Context) error {
 	return c.options.Events.Emit(ctx, event.SessionNamed{Title: c.session.Title(), Usage: used})
 }
 
-// Continue has the model go on with its last answer, which stopped early. The new text becomes
+// Continue lets the model continue its last answer, which stopped early. The new text becomes
 // part of the answer in the session; without one it is kept by itself.
 func (c *Conversation) Continue(ctx context.Context) (Answer, error) {
 	l := c.last

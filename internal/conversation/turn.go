@@ -31,18 +31,18 @@ type Question struct {
 	// Whole makes an answer that was cut off at the output limit an error. It goes without
 	// saying for Code, Command and Form.
 	Whole bool
-	// Form is what the answer has to be, in JSON; nil for any text. An answer with calls is not looked at.
+	// Form is the form that the answer must have, in JSON; nil for any text. An answer with calls is not looked at.
 	Form *Form
 
 	// History is what was said before the question, where that is not in a session. Its system messages
-	// stand behind those of the role or the agent, and the role puts the first question of the history.
+	// follow those of the role or the agent, and the role puts the first question of the history.
 	// User may then be the zero value. In a session it can only be the results of the calls that the last turn
 	// left to the caller, see Answer.Calls; calls without a result were not run.
 	History []chat.Message
-	// Tools are those that the caller runs. The answer ends at a reply that calls one of them.
+	// Tools are the ones that the caller runs. The answer ends at a reply that calls one of them.
 	Tools []chat.Tool
 	// Settings are over those in force, MaxOutputTokens bounds each reply, and AutoContinue says whether the
-	// model goes on by itself. Zero values leave it to the conversation. They are of this question only.
+	// model continues by itself. Zero values leave it to the conversation. They are of this question only.
 	Settings        chat.Settings
 	MaxOutputTokens int
 	AutoContinue    *bool
@@ -52,7 +52,7 @@ type Question struct {
 	inPlaceOf *chat.Message // the question of the session's last turn, which this one replaces; nil for none
 }
 
-// Answer is what came of a [Question].
+// Answer is the answer to a [Question].
 type Answer struct {
 	Text     string         // what was asked for: the reply, its code, or compact JSON
 	Messages []chat.Message // what was added to the conversation
@@ -66,9 +66,9 @@ type Answer struct {
 }
 
 // Ask sends a question and returns the answer. It keeps neither in the session, see
-// [Conversation.Record], but if the session has become too long it is compressed first. An
-// answer that is not of the form that was asked for, not even after it was asked for once
-// more, is an error with code Provider.
+// [Conversation.Record], but if the session has become too long it is compressed first. An answer
+// that does not have the requested form, even after a second request, is an error with code
+// Provider.
 func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	ctx = c.context(ctx)
 	if err := c.ready(ctx); err != nil {
@@ -120,7 +120,7 @@ type turn struct {
 	child bool
 	past  []chat.Message // that the agent has in its session
 
-	// Of a question that goes on after an interruption.
+	// Of a question that resumes after an interruption.
 	resumed    *run.Continuation // nil for a new one
 	unanswered int               // messages at the end of the session that came of it before
 	asked      time.Time         // when the run was begun
@@ -168,8 +168,8 @@ func (c *Conversation) newTurn(q Question) *turn {
 	return t
 }
 
-// equip finds the model and the tools of a question. done releases what they hold; it is to
-// be called also after an error.
+// equip finds the model and the tools of a question. done releases what they hold; it must also be
+// called after an error.
 func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	c, q := t.c, t.q
 	t.rc = engine.RequestContext{

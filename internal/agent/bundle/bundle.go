@@ -189,7 +189,7 @@ func Replace(target string, content []byte) error {
 	return atomicfile.Write(target, content, atomicfile.Options{Mode: mode(target)})
 }
 
-// Restore copies all files of src below dir, also over those that the user has changed.
+// Restore copies all files of src below dir, also over files that the user has changed.
 // Files that src does not have stay, and so do directories that hold an agent of the
 // user's own in place of a bundled one. It returns the files it wrote, relative to dir
 // with slashes, also when it fails midway.

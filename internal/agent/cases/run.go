@@ -34,7 +34,7 @@ type Options struct {
 	Jobs    int      // cases that run at once; less than 1 means 1
 
 	// AgentsDir is the directory of the user's agents, absolute; "" for none. An agent may call these and
-	// those beside it, which come before those that are part of the program.
+	// those beside it, which come before the ones that are part of the program.
 	AgentsDir string
 	// Functions is the directory of the user's tools; "" for none.
 	Functions string
@@ -54,7 +54,7 @@ type Options struct {
 	Done func(*Result)
 }
 
-// Result is what came of a case.
+// Result is the result of a case.
 type Result struct {
 	Case     *Case
 	Trace    *Trace // nil if the case could not be run
@@ -128,7 +128,7 @@ func (o *Options) run(ctx context.Context, c *Case, copies *stage) *Result {
 	return r
 }
 
-// workMark stands for the path of the working directory in what a case reports.
+// workMark replaces the path of the working directory in what a case reports.
 const workMark = "$WORK"
 
 // play runs one case. The caller removes the directory that holds work.

@@ -35,7 +35,7 @@ type cast struct {
 	places []*place
 }
 
-// cast returns the copies for the cases of an agent: of the agent, of those beside it, and of the user's own. An
+// cast returns the copies for the cases of an agent: of the agent, of the agents beside it, and of the user's own. An
 // agent is copied once.
 func (s *stage) cast(ctx context.Context, agent string) (cast, error) {
 	s.mu.Lock()

@@ -38,7 +38,7 @@ type edit struct {
 	value value.Value
 }
 
-// edits returns what has to be changed for a result to pass, as far as that is possible.
+// edits returns what must be changed for a result to pass, as far as that is possible.
 func (r *Result) edits() []edit {
 	var edits []edit
 	failed := func(what string) bool {
@@ -86,7 +86,7 @@ var before = regexp.MustCompile(`^[ -]*$`)
 // comment is one at the end of a line.
 var comment = regexp.MustCompile(`[ \t]+#[^"']*$`)
 
-// apply replaces the value in the lines of a file. It cannot do so if the key stands in braces.
+// apply replaces the value in the lines of a file. It cannot do so if the key is in braces.
 func (e edit) apply(lines [][]byte) (changed [][]byte, ok bool) {
 	at := e.pos.Line - 1
 	if at >= len(lines) {

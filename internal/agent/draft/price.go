@@ -16,7 +16,7 @@ const (
 	ItemsAtMost       = 10    // elements of the list of a map
 	ChildCallsAtMost  = 10    // calls of a model by an agent that a node starts
 	childInputAtMost  = 10000 // tokens of each of them
-	placeholderAtMost = 2000  // tokens of what stands in the place of a placeholder
+	placeholderAtMost = 2000  // tokens of what replaces a placeholder
 	replyAtLeast      = 50    // tokens of a reply
 	replyAtMost       = 1000
 	toolResultAtMost  = 1000 // tokens that a call of a tool adds to the input of each further one
@@ -135,7 +135,7 @@ func (e *estimator) assume(format string, args ...any) {
 	}
 }
 
-// visits returns how often a run visits a node at most: once, and once more for each time that it may take a bounded edge of a
+// visits returns how often a run visits a node at most: once, plus once for each time that it may take a bounded edge of a
 // loop through the node.
 func (e *estimator) visits(n *graph.Node) int {
 	visits := 1
@@ -235,7 +235,7 @@ func (e *estimator) add(model string, visits, calls, input Range[int]) {
 
 var placeholder = regexp.MustCompile(`\{\{[a-zA-Z0-9_.\[\]]+\}\}`)
 
-// literal returns the tokens of a template without what stands in the place of its placeholders.
+// literal returns the tokens of a template without the values of its placeholders.
 func literal(t graph.Template) int {
 	return chat.EstimateTokens(placeholder.ReplaceAllString(t.Source, ""))
 }

@@ -43,7 +43,7 @@ type Step struct {
 // Variable is a value that a macro is run with.
 type Variable struct {
 	Name    string
-	Default *string // nil: it has to be given
+	Default *string // nil: it must be given
 	Rest    bool    // takes all arguments that are left; only the last variable has it
 }
 
@@ -130,7 +130,7 @@ func (m *Macro) readSteps(root *yamldoc.Map) {
 var placeholder = regexp.MustCompile(`\{\{[ \t]*([^{}\n]*?)[ \t]*\}\}`)
 
 // Usage returns the line that shows which arguments the macro takes: its name, then <x> for a
-// variable that has to be given and [x] for another one, with an ellipsis if it takes the rest.
+// variable that must be given and [x] for another one, with an ellipsis if it takes the rest.
 func (m Macro) Usage() string {
 	usage := m.Name
 	for _, v := range m.Variables {

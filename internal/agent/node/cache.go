@@ -22,7 +22,7 @@ type Cache interface {
 }
 
 // lookup is the recorded result of a look into the cache: a resumed run must see the result
-// that it went on with.
+// that it continued with.
 type lookup struct {
 	Hit   bool        `json:"hit"`
 	Value value.Value `json:"value"`

@@ -62,7 +62,7 @@ func (r *Runner) leave(ctx context.Context, t *run.Task, p product, place string
 	return p, nil
 }
 
-// clock returns the time that the conditions of a choice see, which is the same when the run goes on after an interruption.
+// clock returns the time that the conditions of a choice see, which is the same when the run resumes after an interruption.
 func (r *Runner) clock(ctx context.Context, t *run.Task, c *graph.Choice, place string) (time.Time, error) {
 	if !c.UsesClock() {
 		return time.Time{}, nil

@@ -40,7 +40,7 @@ func (r *Runner) approval(ctx context.Context, t *run.Task, wanted string) (prod
 	return r.depart(ctx, t, p, "on_other", a.OnOther)
 }
 
-// input asks the user for a text. An empty answer stands for the default, which is
+// input asks the user for a text. An empty answer means the default, which is
 // not validated.
 func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	in := t.Node.Input

@@ -48,7 +48,7 @@ func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, 
 }
 
 // suspendedUntilLater returns the error that suspends a recorded run if the provider asks for a
-// long wait: the run goes on after it, and not without the model. Other errors it returns as they
+// long wait: the run resumes after it, and not without the model. Other errors it returns as they
 // are.
 func suspendedUntilLater(t *run.Task, err error) error {
 	if _, ok := errors.AsType[*engine.LaterError](err); ok && t.Steps.Recording() {

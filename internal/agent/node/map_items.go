@@ -26,7 +26,7 @@ type item struct {
 	name   string // for people: [3], [3] (key "rome"), [1] (items 4 to 7)
 }
 
-// itemsOf returns what the branch of a map is to be run for.
+// itemsOf returns the items for which the branch of a map runs.
 func (r *Runner) itemsOf(ctx context.Context, t *run.Task, over value.Value) ([]item, error) {
 	m := t.Node.Map
 	all, err := elements(m, over)
@@ -233,8 +233,8 @@ func (m *mapping) work(ctx context.Context) (c collection, err error) {
 	return m.collect(ctx)
 }
 
-// recall reads which items were over before the run was interrupted, and returns the indexes of those whose question was
-// answered since.
+// recall reads which items were over before the run was interrupted, and returns the indexes of the items whose question
+// was answered since.
 func (m *mapping) recall(ctx context.Context) (answered []int, err error) {
 	if !m.task.Steps.Recording() {
 		return nil, nil
@@ -504,7 +504,7 @@ func (m *mapping) failure(why string, i int) error {
 }
 
 // tooFew returns the failure of a map of which too few items succeeded, the first of the others being at the index failed, -1 for
-// none. Those that failed are run again in the next try, or if the run goes on.
+// none. Failed items are run again in the next try, or if the run resumes.
 func (m *mapping) tooFew(ctx context.Context, succeeded, of, failed int) error {
 	m.again = true
 	round, err := m.round(ctx)

@@ -44,10 +44,10 @@ type Options struct {
 	// User answers the questions of tools for consent; nil is Asker.
 	User    ask.Asker
 	Scripts Scripts
-	Tools   tool.Set // those that llm nodes may list, and tool nodes name
+	Tools   tool.Set // the ones that llm nodes may list and tool nodes name
 	// Servers returns the tools of MCP servers of the agent; nil if there are none.
 	Servers func(ctx context.Context, ids []string) ([]tool.Tool, error)
-	// MoreOfServers returns the tools of those servers that work by now, without starting any; nil if there are none.
+	// MoreOfServers returns the tools of the servers that work by now, without starting any; nil if there are none.
 	MoreOfServers func(ctx context.Context, ids []string) []tool.Tool
 	// ServerTool returns a tool of an MCP server of the agent; nil if there are none.
 	ServerTool func(ctx context.Context, server, name string) (tool.Bound, error)
@@ -200,7 +200,7 @@ func within[T any](ctx context.Context, n *graph.Node, fn func(context.Context) 
 
 // unfitError is a failure of what the run depends on, not of the node's work: something is
 // missing that was there when the run was checked. Another node cannot make up for it, and
-// going on would hide it.
+// continuing would hide it.
 type unfitError struct {
 	code fault.Code
 	err  error
@@ -225,7 +225,7 @@ func asUnfit(err error) error {
 }
 
 // fail returns the product of a node that failed with err: it goes to the fallback or, if the run allows that, to the next. The
-// error is err if the run cannot go on, see tolerate.
+// error is err if the run cannot continue, see tolerate.
 func (r *Runner) fail(ctx context.Context, t *run.Task, err error) (product, error) {
 	p, err := r.tolerate(ctx, t, err)
 	if err != nil {
@@ -234,7 +234,7 @@ func (r *Runner) fail(ctx context.Context, t *run.Task, err error) (product, err
 	return r.exit(ctx, t, p)
 }
 
-// tolerate returns the product of a node that failed with err if the run can go on, without where it goes, and err
+// tolerate returns the product of a node that failed with err if the run can continue, without where it goes, and err
 // otherwise. It does not tolerate a cancellation, a question that waits for the user, a used-up
 // budget, unless it is that of a subgraph alone, and an unfitError. Of the items of a map it tolerates those of llm nodes,
 // whose failure is their result.

@@ -123,7 +123,7 @@ func readFailure(ctx context.Context, s steps.Steps, key string) (used chat.Usag
 	return f.Usage, failed, err
 }
 
-// charge counts the usage of an attempt that is not made again.
+// charge counts the usage of an attempt that is not repeated.
 func (r *Runner) charge(t *run.Task, used chat.Usage) {
 	addUsage(t, used)
 	if r.Context.Budget != nil {

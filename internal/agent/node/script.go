@@ -234,7 +234,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 }
 
 // checkNext fails if the output of a script names a node that does not exist. It is called
-// before the output is recorded, so that a run can go on once the script is fixed.
+// before the output is recorded, so that a run can resume once the script is fixed.
 func (r *Runner) checkNext(t *run.Task, printed value.Value) error {
 	next, _ := printed.AsObject().Get(nextKey)
 	id, ok := next.AsString()

@@ -108,7 +108,7 @@ func (r *Runner) eventName(t *run.Task) string {
 // name returns the name of the node of t, with the subgraphs that it is in.
 func (r *Runner) name(t *run.Task) string { return graph.InnerName(r.within, t.Node.ID) }
 
-// limitError says that a subgraph reached a limit of its own. That is a failure of its node: the run can go on without it.
+// limitError says that a subgraph reached a limit of its own. That is a failure of its node: the run can continue without it.
 type limitError struct{ error }
 
 // Unwrap returns the limit.

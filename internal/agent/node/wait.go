@@ -13,7 +13,7 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// wait goes on when a time has come, or with a signal. Without a signal in time its default is taken, or else the node has failed.
+// wait ends when a time has come, or with a signal. Without a signal in time it takes its default; without a default the node fails.
 func (r *Runner) wait(ctx context.Context, t *run.Task) (product, error) {
 	var signal value.Value
 	var err error

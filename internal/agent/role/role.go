@@ -10,7 +10,7 @@
 //	You are an expert in writing letters.
 //
 // [Role.Messages] describes how a prompt and the user's input become messages. A
-// [Library] finds roles by name: the user's own, and those that are part of the program.
+// [Library] finds roles by name: the user's own, and the ones that are part of the program.
 package role
 
 import (
@@ -20,7 +20,7 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// InputPlaceholder is replaced by the user's input wherever it stands in a prompt.
+// InputPlaceholder is replaced by the user's input wherever it occurs in a prompt.
 const InputPlaceholder = "__INPUT__"
 
 // Temporary is the name of a role that was made of a text and has no file.

@@ -29,7 +29,7 @@ type life struct {
 	graph  bool // see Child
 	ended  bool
 	result Result
-	err    error // why it can go on later; it has no result on record then
+	err    error // why it can resume later; it has no result on record then
 }
 
 // resultKey is the step that a child's end is.
@@ -92,7 +92,7 @@ func (c *Member) live(child *Child) (Result, error) {
 // end makes known that c has ended.
 func (c *Member) end(r Result, err error) {
 	t, p := c.team, c.Parent
-	if err != nil { // it may go on later
+	if err != nil { // it may resume later
 		c.keepTime(context.WithoutCancel(c.alive))
 	}
 	t.mu.Lock()
@@ -160,7 +160,7 @@ func (c *Member) work(ctx context.Context, child *Child) (Result, error) {
 	return c.judge(ctx, out, err)
 }
 
-// startError says that a child could not go on because it could not be prepared.
+// startError says that a child could not resume because it could not be prepared.
 type startError struct {
 	agent string
 	err   error
@@ -230,14 +230,14 @@ func (c *Member) status(ctx context.Context, err error) Status {
 		return Canceled
 	case fault.CodeOf(err) == fault.Suspended:
 		return Suspended
-	case exceeded: // its own, the run's, or that of a child without which it cannot go on
+	case exceeded: // its own, the run's, or that of a child without which it cannot continue
 		return OutOfBudget
 	}
 	return Failed
 }
 
 // judge returns the result of c, whose work ended with out and err. The error is that of a result
-// that is not to be kept, because the child goes on when the run does.
+// that must not be kept, because the child resumes when the run does.
 func (c *Member) judge(ctx context.Context, out run.Outcome, err error) (Result, error) {
 	r := Result{ID: c.ID, Agent: c.Agent, Status: c.status(ctx, err), Output: out.Output, Usage: out.Usage, Own: out.Usage.Sub(c.usedBelow())}
 	if err == nil {

@@ -216,7 +216,7 @@ func (m *Member) take(ctx context.Context, c *Member, e *entry) any {
 		output = fmt.Sprintf("%s\n[%d of %d bytes left out here]\n%s", head, len(output)-len(head)-len(tail), len(output), tail)
 	}
 	if r.Status == OutOfBudget && m.Budget.Refused(c.err) {
-		e.passing = true // the run cannot go on; once it can, the child goes on too
+		e.passing = true // the run cannot continue; once it can, the child resumes too
 	} else {
 		e.Removed = &removal{ID: c.ID, Usage: r.Usage}
 	}

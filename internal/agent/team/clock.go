@@ -13,8 +13,8 @@ import (
 const tick = time.Minute
 
 // clock is how long a child has worked. While a run is interrupted it stands still, so that a child
-// has the time that was left when it goes on. What is on record is exact for a run that was put
-// aside, and up to a tick too little after a kill.
+// has the time that was left when it resumes. What is on record is exact for a suspended run, and
+// up to a tick too little after a kill.
 type clock struct {
 	before time.Duration // in earlier processes
 	since  time.Time     // when it began in this one; zero if it has not
@@ -37,7 +37,7 @@ func clockStep(n int) steps.Step {
 	return steps.Step{Kind: steps.Time, Key: "clock/" + strconv.Itoa(n)}
 }
 
-// startClock makes the time of c's work begin, or go on.
+// startClock starts or continues the time of c's work.
 func (c *Member) startClock(ctx context.Context, resumed bool) error {
 	var before time.Duration
 	notes := 0

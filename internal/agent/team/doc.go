@@ -6,15 +6,15 @@
 // those of the run with another source, and its budget is a part of its parent's. What kind of agent
 // it is, and what it needs, is the business of the [Starter].
 //
-// A member that may spawn starts children in the background and goes on with its own work. It
+// A member that may spawn starts children in the background and continues its own work. It
 // collects what they return, cancels them, keeps a queue of tasks that wait for each other, and
 // answers their questions. All members send messages to their parent, their siblings and their
 // children. A member owns its children: they end before it does.
 //
 // # The log
 //
-// A model that reads in one run that its child had finished must not read, when the run goes on
-// after an interruption, that the child is at work. So whatever the tools of a team did is kept as an
+// A model that reads in one run that its child had finished must not read, when the run resumes after
+// an interruption, that the child is at work. So whatever the tools of a team did is kept as an
 // entry of a log in the record of the task: which call it was, its result, and what it changed. The
 // state of a team is what the entries made of it, one after the other. On resume [New] reads them and
 // starts the children that had not ended; the models' replies and calls come again, and a call

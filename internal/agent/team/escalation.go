@@ -176,7 +176,7 @@ func (m *Member) pending() []*escalation {
 	return list
 }
 
-// Notice returns what the model of the root has to be reminded of together with the results of its
+// Notice returns the reminder for the model of the root, sent together with the results of its
 // calls, empty for nothing: questions of children that wait for an answer.
 func (m *Member) Notice(context.Context) string {
 	if m.life != nil || m.team.o.Direct != nil {

@@ -32,7 +32,7 @@ type entry struct {
 	Used     chat.Usage    `json:"used,omitzero"` // by a summary for By
 
 	waited  bool // the member did
-	passing bool // it changes nothing and is not kept: the call is made again on resume
+	passing bool // it changes nothing and is not kept: the call is repeated on resume
 }
 
 // start says that a child of By was started.

@@ -33,7 +33,7 @@ type Member struct {
 	// The team's lock guards what follows.
 	closed   bool
 	children []*Member  // in the background and not collected, in the order of their start
-	running  int        // of them, with those that are being started
+	running  int        // of them, including the ones that are being started
 	used     chat.Usage // what Close is going to return
 	below    chat.Usage // by all descendants
 	inbox    []letter

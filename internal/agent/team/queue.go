@@ -88,7 +88,7 @@ func (q queue) create(t task, blockedBy []string) (changed []task, warnings []st
 }
 
 // complete returns what changes when t is completed: t itself, the tasks that waited for it, and
-// of those the ones that nothing else blocks.
+// whichever of these nothing else blocks.
 func (q queue) complete(t task) (changed, runnable []task) {
 	t.Status = completed
 	changed = []task{t}

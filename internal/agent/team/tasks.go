@@ -76,8 +76,8 @@ func idList(raw json.RawMessage) ([]string, error) {
 	return ids, nil
 }
 
-// dispatch starts the agents of the tasks in e that are pending and have one, and returns what
-// came of it. The tasks are in progress then, also if an agent could not be started.
+// dispatch starts the agents of the tasks in e that are pending and have one, and returns the
+// results. The tasks are in progress then, also if an agent could not be started.
 func (m *Member) dispatch(key string, e *entry) []any {
 	var results []any
 	for i := range e.Tasks {

@@ -36,14 +36,14 @@ type Options struct {
 	Direct ask.Asker
 
 	// Seed makes the ids of children differ from those of another team whose calls have the same
-	// keys, such as that of another turn of a conversation. It has to be the same on resume.
+	// keys, such as that of another turn of a conversation. It must be the same on resume.
 	Seed string
 
 	Now func() time.Time // nil means time.Now
 }
 
 // Starter prepares a child: it finds the agent and what the child needs. It is called once for
-// each child and process, also when an interrupted run goes on, and perhaps from several
+// each child and process, also when an interrupted run resumes, and perhaps from several
 // goroutines. ctx lives as long as the child. The error is the result of the call that wanted the
 // child, so it says what the model may do instead.
 type Starter func(ctx context.Context, s Spawn) (Child, error)
@@ -90,7 +90,7 @@ const (
 	Failed      Status = "failed"
 	TimedOut    Status = "timed_out"     // it worked, or did nothing, for too long
 	Canceled    Status = "canceled"      // by its parent, or because its parent ended
-	OutOfBudget Status = "out_of_budget" // it goes on if the run is resumed with a higher budget
+	OutOfBudget Status = "out_of_budget" // it resumes if the run is resumed with a higher budget
 	Suspended   Status = "suspended"     // it waits for an answer of the user, or for its provider
 )
 
@@ -124,7 +124,7 @@ type Team struct {
 
 // New returns the team of a task, whose children end with ctx at the latest. What the team did
 // before an interruption is read back from the record of the task, and children that had not ended
-// go on at once. The caller calls [Member.Close] of the root at the end of the task.
+// resume at once. The caller calls [Member.Close] of the root at the end of the task.
 func New(ctx context.Context, o Options) (*Team, error) {
 	if o.Now == nil {
 		o.Now = time.Now

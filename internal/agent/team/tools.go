@@ -64,8 +64,8 @@ func (t *teamTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	return e.outcome()
 }
 
-// make makes a call and commits what it did. The error is that of a call that is made again when
-// the run is resumed.
+// make makes a call and commits what it did. The error is that of a call that is repeated when the
+// run is resumed.
 func (t *teamTool) make(ctx context.Context, call tool.Call, e *entry) (err error) {
 	m, team := t.member, t.member.team
 	team.mu.Lock()
@@ -246,7 +246,7 @@ type success struct {
 	Message string `json:"message"`
 }
 
-// decode reads the arguments of a call. Those that are required have to be there, and not blank.
+// decode reads the arguments of a call. Required ones must be there and not blank.
 func decode[T any](call tool.Call, required ...string) (args T, err error) {
 	if args, err = tool.Decode[T](call); err != nil {
 		return args, err

@@ -20,7 +20,7 @@ import (
 
 // Bounds of what is read of one directory. One that exceeds them cannot be trusted.
 const (
-	maxEntries = 20_000   // files and directories, those that do not count included
+	maxEntries = 20_000   // files and directories, including the ones that do not count
 	maxFiles   = 5_000    // that count
 	maxBytes   = 32 << 20 // of them
 )

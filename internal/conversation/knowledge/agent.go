@@ -282,7 +282,7 @@ func (s *Service) need(ctx context.Context, events event.Scope, b agentBase, ask
 }
 
 // NodeBases opens the knowledge bases of a graph's nodes for as long as the run needs them. If the run
-// goes on from its record, one that cannot be opened is looked for when a search is not on record.
+// resumes from its record, one that cannot be opened is looked for when a search is not on record.
 func (s *Service) NodeBases(ctx context.Context, events event.Scope, of agent.Agent, asker ask.Asker, recorded bool) (open map[string]node.Knowledge, release func(), err error) {
 	open = make(map[string]node.Knowledge)
 	var releases []func()
@@ -424,8 +424,8 @@ func choose(list []agentBase, of agent.Agent, id string) (agentBase, error) {
 	return agentBase{}, fault.New(fault.NotFound, "agent %s has no rag node %q", of.Name, id).WithHint("%s", hint)
 }
 
-// Rebuild builds the knowledge bases that an agent declares, without questions: those that
-// exist keep the settings that the definition does not mention.
+// Rebuild builds the knowledge bases that an agent declares, without questions: existing ones keep
+// the settings that the definition does not mention.
 func (s *Service) Rebuild(ctx context.Context, of agent.Agent, events event.Scope) error {
 	ctx = event.NewContext(ctx, events)
 	list, err := s.agentBases(of)

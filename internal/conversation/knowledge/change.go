@@ -29,7 +29,7 @@ type Edit struct {
 
 	Asker   ask.Asker     // asks for the settings of a new one
 	Budget  engine.Budget // nil bounds nothing
-	AddedBy string        // stands in front of messages about a source in Add
+	AddedBy string        // precedes messages about a source in Add
 }
 
 // Change builds the knowledge base that is named, or changes it: its sources, its settings, its
@@ -99,7 +99,7 @@ func (s *Service) Files(ctx context.Context, name string) (paths []string) {
 	return paths
 }
 
-// BuildError returns the error of a build; if the user interrupted it, with how it goes on.
+// BuildError returns the error of a build; if the user interrupted it, with how to resume it.
 func BuildError(err error) error {
 	if fault.CodeOf(err) != fault.Canceled {
 		return err

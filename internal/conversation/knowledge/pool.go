@@ -69,7 +69,7 @@ func (s *Pool) acquire(ctx context.Context, a *Service, p place) (b *rag.Base, r
 	return one.Base, sync.OnceFunc(func() { s.release(one) }), nil
 }
 
-// take returns the open knowledge base of a file for one more user, nil if there is none of this
+// take returns the open knowledge base of a file for one more user, nil if there is none with this
 // state of the file.
 func (s *Pool) take(file string, state os.FileInfo) *openBase {
 	s.mu.Lock()

@@ -62,8 +62,8 @@ type scratch struct {
 	inUse bool
 }
 
-// PruneScratch deletes scratch indexes that were not used for 30 days and, while all take more than 1 GiB, those
-// that were used longest ago. Those in use stay.
+// PruneScratch deletes scratch indexes that were not used for 30 days and, while all take more than 1 GiB, the
+// least recently used ones. Indexes in use stay.
 func (s *Service) PruneScratch(ctx context.Context, now time.Time) error {
 	entries, err := os.ReadDir(s.scratchDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

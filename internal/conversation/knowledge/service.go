@@ -31,7 +31,7 @@ import (
 	"loki/internal/setup/config"
 )
 
-// Service builds, opens, searches, changes and describes the knowledge bases of the user and those that agents declare.
+// Service builds, opens, searches, changes and describes the knowledge bases that the user has and agents declare.
 type Service struct {
 	Config  *config.Config
 	Paths   config.Paths

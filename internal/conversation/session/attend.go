@@ -16,10 +16,10 @@ type settled struct {
 	history history
 	state   State
 	wrote   bool // more was written since
-	foreign bool // since then another process has gone on with the session
+	foreign bool // since then another process has continued the session
 }
 
-// Attend sets whether a user decides what becomes of the session when it is left, as in a REPL. At first
+// Attend sets whether a user decides about unsaved changes when the session is left, as in a REPL. At first
 // no user does, as in one-shot use and in a service. In a session that is held it only adds a user.
 func (s *Session) Attend(attended bool) {
 	s.mu.Lock()
@@ -77,7 +77,7 @@ func (s *Session) settle() {
 	s.settled.state.DataURLs = maps.Clone(s.state.DataURLs)
 }
 
-// asks reports whether the user decides what becomes of what is written now.
+// asks reports whether the user decides whether to keep what is written now.
 func (s *Session) asks() bool { return s.attended && s.intent() == Query }
 
 // due reports whether a change is written at once.
@@ -109,8 +109,8 @@ func (s *Session) joined(h history) {
 
 // TakeBack undoes what was written since a user attends to the session, or since it was saved at the user's
 // wish: a session that was not stored then is removed; else its messages are what they were, by a mark behind
-// those that do not count any more, and so are its settings. What was not written yet is dropped. If another process
-// has gone on with the session it is an error with code Usage, and everything stays.
+// the messages that do not count any more, and so are its settings. What was not written yet is dropped. If another process
+// has continued the session, it is an error with code Usage, and everything stays.
 func (s *Session) TakeBack(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Session) TakeBack(ctx context.Context) error {
 	return nil
 }
 
-// restore appends what makes the messages those that they were.
+// restore appends what makes the messages what they were.
 func (s *Session) restore(ctx context.Context, tx Tx) error {
 	v := s.view
 	if len(s.pending) > 0 { // which is in that view, but not in the log

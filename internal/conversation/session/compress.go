@@ -67,8 +67,8 @@ type Compressed struct {
 	Recap         string
 }
 
-// NeedsCompression reports whether the live messages and those that are to follow count
-// threshold tokens or more and there is something to compress, which is not so in a
+// NeedsCompression reports whether the live messages and the ones that will follow count threshold
+// tokens or more and there is something to compress, which is not so in a
 // conversation of [DefaultKeep] turns. A threshold of 0 is never reached. Where the turns
 // that stay reach it by themselves the older ones have to count a quarter of it: else
 // each turn would be preceded by a compression that hardly helps.
@@ -141,7 +141,7 @@ func (c Compaction) split(h *history) int {
 	case len(starts) == 0:
 		return h.lead
 	case keep == len(starts):
-		return h.lead // also what stands in front of the first question
+		return h.lead // also what precedes the first question
 	case keep == 0:
 		return len(h.live)
 	}

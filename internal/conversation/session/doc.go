@@ -5,7 +5,7 @@
 // messages are what goes to the model; messages that a compaction has replaced by a
 // recap are kept aside. A turn is what one question adds: the question, the rounds of
 // tool calls with their results, and the answer. The role messages (instructions and
-// examples) stand in front of the first turn.
+// examples) precede the first turn.
 //
 // A [Store] finds sessions by [ID], a UUID, or by [Alias], the name people type. They
 // live in a [Scope]: the global one, or that of an agent. Package filestore keeps them
@@ -27,7 +27,7 @@
 //
 //   - turn: the messages in front are a turn. "lead" of them are role messages. With
 //     "replaces" that many of the last live messages go first: the answer was
-//     generated again, or went on. With "interrupted" the question was not answered.
+//     generated again, or continued. With "interrupted" the question was not answered.
 //   - compaction: the live messages are now the role messages with "recap" at the end
 //     of the instructions, and the "keep" last ones there were.
 //   - undo: the last turn does not count any more, which is the "replaces" last live
@@ -45,7 +45,7 @@
 // # Sharing
 //
 // Sessions of one store are shared: opening an open one returns the same *Session, all
-// methods of which may be called from several goroutines. [Session.Acquire] lets one
-// conversation go on at a time. Processes share a session through its log: each looks for
+// methods of which may be called from several goroutines. [Session.Acquire] lets one conversation
+// continue at a time. Processes share a session through its log: each looks for
 // what others appended before it appends, and reads only that.
 package session

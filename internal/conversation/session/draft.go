@@ -11,8 +11,7 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// Interrupted is the text that stands in place of an answer that was interrupted, or ends
-// what came of it.
+// Interrupted is the text that replaces an interrupted answer, or ends its partial text.
 const Interrupted = "[The answer was interrupted.]"
 
 // Draft is a turn that is being answered. If turns of the session are written at once, as by

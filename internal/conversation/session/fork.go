@@ -10,8 +10,8 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// Fork returns a session of the same scope and owner with the settings and messages of s, those that
-// compactions have replaced included. What s cost is not what the new one costs. Without an
+// Fork returns a session of the same scope and owner with the settings and messages of s, including
+// the messages that compactions have replaced. What s cost is not what the new one costs. Without an
 // alias it is temporary and stored when [Session.Append] would store it; with one it is stored
 // at once, and it is an [ErrAliasInUse] if another session has it. Fork is for stores.
 func Fork(ctx context.Context, s *Session, id ID, log Log, alias Alias) (*Session, error) {

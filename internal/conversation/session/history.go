@@ -173,8 +173,8 @@ func (h *history) between(i, j, enough int) (n int) {
 	return n
 }
 
-// count counts messages until all are counted, or those that are count more than
-// enough: the last one, which counts differently, is never needed for that.
+// count counts messages until all are counted, or the counted ones are more than enough: the last
+// one, which counts differently, is never needed for that.
 func (h *history) count(enough int) {
 	for len(h.sizes) < len(h.live) && h.sum < enough {
 		h.countNext()

@@ -91,7 +91,7 @@ func (e MessagesEntry) scope() string {
 	return ""
 }
 
-// callResult is a call with what came of it.
+// callResult is a call with its result.
 type callResult struct {
 	Call   namedCall `json:"call"`
 	Output string    `json:"output"`

@@ -16,7 +16,7 @@ const (
 )
 
 // NeedsName reports whether [Session.AutoName] has something to do: the session is temporary and
-// saved without a question to the user, so that nobody names it.
+// saved without a question to the user, so that the user does not name it.
 func (s *Session) NeedsName() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

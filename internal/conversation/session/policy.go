@@ -2,13 +2,13 @@ package session
 
 import "time"
 
-// Verdict says what becomes of unsaved changes.
+// Verdict says what to do with unsaved changes.
 type Verdict int
 
 // The verdicts.
 const (
-	Discard Verdict = iota // nothing is to be saved, or it is not wanted
-	Write                  // it is to be saved, and turns are written as they come
+	Discard Verdict = iota // there is nothing to save, or it is not wanted
+	Write                  // save it, and write turns as they come
 	Query                  // turns are written as they come, and the user decides when leaving the session, see [Session.TakeBack]
 )
 

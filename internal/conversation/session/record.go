@@ -23,7 +23,7 @@ const (
 // mark is the last line of a group. Fields that a kind does not use are zero.
 type mark struct {
 	Mark     string    `json:"mark"`
-	Messages int       `json:"messages,omitempty"` // turn, round: how many stand in front
+	Messages int       `json:"messages,omitempty"` // turn, round: how many precede it
 	Lead     int       `json:"lead,omitempty"`     // turn: how many of them, from the first, are role messages
 	Replaces int       `json:"replaces,omitempty"` // turn: how many live messages go first; undo: how many go
 	Keep     int       `json:"keep,omitempty"`     // compaction: how many of the last live messages stay

@@ -6,13 +6,13 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// Mode says how a request goes on with a conversation.
+// Mode says how a request continues a conversation.
 type Mode int
 
 // The modes.
 const (
 	Ask        Mode = iota // with a new message of the user
-	Continue               // the last reply is incomplete and goes on
+	Continue               // the last reply is incomplete and is continued
 	Regenerate             // the last question is answered again
 )
 

@@ -11,7 +11,7 @@ import (
 	"loki/internal/base/fault"
 )
 
-// Append records a turn. Unless the session is to be discarded ([Session.Verdict]), or held,
+// Append records a turn. Unless the session will be discarded ([Session.Verdict]), or is held,
 // the turn is written at once, even if ctx is canceled: it has been paid
 // for. Otherwise it waits for [Session.Save]. A turn that could not be written is kept
 // in memory and written with the next one.
@@ -198,7 +198,7 @@ func (s *Session) create(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Its settings count, but for those that were changed here meanwhile.
+		// Its settings count, except the ones that were changed here meanwhile.
 		s.id, s.stored, s.adopt, s.stale = id, true, false, true
 		if s.attended {
 			if s.settled.state, _, err = s.log.Load(ctx); err != nil {

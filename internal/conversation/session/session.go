@@ -67,12 +67,12 @@ type Session struct {
 	adopt    bool     // become the stored session of the same alias, if there is one by then
 	state    State    // as it is now
 	base     Settings // as they were when the state was last read or written
-	stale    bool     // the state has to be written
+	stale    bool     // the state must be written
 	forget   bool     // when it is, the data URLs and texts that are stored go
 	view     view     // the log as far as it was read or written, and then what is pending
 	pending  []entry  // in the history of view, but not in the log yet
 	dirty    bool
-	attended bool // a user decides what becomes of it
+	attended bool // a user decides about unsaved changes
 	settled  settled
 	held     *held       // not nil while changes wait for Save
 	force    bool        // save whatever the settings say
@@ -93,8 +93,8 @@ type entry struct {
 	group group
 }
 
-// New returns a session that is not stored yet. If another one has its alias when it
-// is to be stored, it becomes that one. New is for stores.
+// New returns a session that is not stored yet. If another one has its alias when it is stored, it
+// becomes that one. New is for stores.
 func New(scope Scope, id ID, log Log, o Options, st State) *Session {
 	s := newSession(scope, id, log, o)
 	st.Created = s.options.Now().UTC().Truncate(time.Second)

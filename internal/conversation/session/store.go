@@ -21,8 +21,8 @@ var (
 )
 
 // Store keeps sessions. Its methods may be called from several goroutines. Errors that
-// a user can understand are a [*fault.Error]; those that concern an unknown session
-// are [ErrNotFound] and have the code NotFound.
+// a user can understand are a [*fault.Error]; errors about an unknown session are [ErrNotFound] and
+// have the code NotFound.
 type Store interface {
 	// Create stores a new session, with an alias unless that is "". It is an
 	// [ErrAliasInUse] if another one has it.
@@ -56,7 +56,7 @@ type Store interface {
 	// [ErrNotFound].
 	Move(ctx context.Context, scope Scope, id ID, to Scope) error
 
-	// Owner returns whose a stored session is, nil for nobody's, without reading the rest of it.
+	// Owner returns the owner of a stored session, nil if it has none, without reading the rest of it.
 	Owner(ctx context.Context, scope Scope, id ID) (*auth.Owner, error)
 
 	// Claim gives a stored session that has no owner to owner, and returns the owner that it has

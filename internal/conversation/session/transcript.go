@@ -18,8 +18,8 @@ type Transcript struct {
 // Log returns the log of a session that has the conversation. at is the time of the
 // turns, which is not known.
 //
-// A conversation that consists of nothing but a recap goes on with the last turn that
-// was replaced, if there is one: the next question is likely to refer to it.
+// A conversation that consists of nothing but a recap continues with the last turn that was
+// replaced, if there is one: the next question is likely to refer to it.
 func (t Transcript) Log(at time.Time) ([]byte, error) {
 	var w logWriter
 	live := t.Live

@@ -27,7 +27,7 @@ type Turn struct {
 	InPlaceOf chat.Message
 
 	// Reply is what the model added: tool calls, their results, the answer. In mode
-	// Continue its first message goes on with the last one of the session.
+	// Continue its first message continues the last one of the session.
 	Reply []chat.Message
 
 	// Usage is what the model calls of the turn used.

@@ -14,7 +14,7 @@ import (
 // messages: the question and what came after it. The log keeps them; what they cost stays in
 // [Session.Usage]. After the first turn of a conversation its role messages go too. It is written when a turn would be. A
 // session without a turn, also because compactions have replaced all of them, is an error with
-// code Usage, and so is one that another process has gone on with.
+// code Usage, and so is one that another process has continued.
 func (s *Session) Undo(ctx context.Context) ([]chat.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"loki/internal/base/text"
 )
 
-// consent asks the user whether what can run is to be installed, unless it was said before. Without
-// anything of the kind nothing is asked.
+// consent asks the user whether to install what can run, unless the answer was given before.
+// Without anything of the kind nothing is asked.
 func (i *Installer) consent(ctx context.Context, p *plan) (yes bool, err error) {
 	dangers := i.dangers(p)
 	if len(dangers) == 0 {

@@ -149,7 +149,7 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// planFiles returns what happens to the files of a bundle and to those that the record has besides. Agents
+// planFiles returns what happens to the files of a bundle and to others in the record. Agents
 // come with their definitions last, so that half of one does not look complete.
 func (i *Installer) planFiles(files []file, known []Entry, update bool) ([]item, error) {
 	var items []item

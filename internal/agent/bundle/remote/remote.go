@@ -38,7 +38,7 @@ type Dirs struct {
 	Work                         string // what relative paths of bundles are relative to
 }
 
-// Secrets are those that settings refer to as {{NAME}}.
+// Secrets are the ones that settings refer to as {{NAME}}.
 type Secrets interface {
 	// Missing returns the names in text that are unknown, in order and once.
 	Missing(text string) ([]string, error)

@@ -56,7 +56,7 @@ func (s servers) text() string {
 	return s.doc.Merge(value.ObjectOf(value.Member{Name: s.key, Value: s.list.Value()})).Value().Lines() + "\n"
 }
 
-// write replaces the file at path. A new one can be read by its owner only, as keys may stand in it.
+// write replaces the file at path. A new one can be read by its owner only, because it may contain keys.
 func (s servers) write(path string) error {
 	return atomicfile.Write(path, []byte(s.text()), atomicfile.Options{})
 }
@@ -102,8 +102,7 @@ func parseBundled(data []byte) (s servers, notes []string, err error) {
 	return s, notes, nil
 }
 
-// planServers returns what happens to the servers of a bundle and to those that the record has
-// besides.
+// planServers returns what happens to the servers of a bundle and to others in the record.
 func planServers(local, bundled servers, known []Entry, update bool) []item {
 	var items []item
 	for name, spec := range bundled.list.All() {

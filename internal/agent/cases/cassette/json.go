@@ -6,7 +6,7 @@ import (
 	"loki/internal/base/value"
 )
 
-// jsonKey is the only key of a mapping that stands for the JSON text of its value: the arguments of a call, say, or the result
+// jsonKey is the only key of a mapping that means the JSON text of its value: the arguments of a call, say, or the result
 // of a tool. A mapping that has such a key by itself gets one more dollar sign.
 const jsonKey = "$json"
 
@@ -47,7 +47,7 @@ func closed(v value.Value) value.Value {
 	}, closed)
 }
 
-// rebuilt returns v with the members and items that the functions return in place of those of v.
+// rebuilt returns v with the members and items that the functions return in place of v's.
 // What is neither an object nor a list stays as it is.
 func rebuilt(v value.Value, member func(string, value.Value) value.Member, item func(value.Value) value.Value) value.Value {
 	if list, ok := v.AsList(); ok {

@@ -17,14 +17,14 @@ import (
 // replace nothing.
 type Marks struct {
 	Hide func(text string) string // returns a text without secrets; nil hides none
-	// Dirs are directories, absolute, by the name that stands for them: "work" for $work.
+	// Dirs are directories, absolute, by the name that replaces them: "work" for $work.
 	Dirs map[string]string
 	// Beside returns the directories of the agents, by their names, that the agent at dir knows before
-	// those that are installed. Nil returns none.
+	// the installed ones. Nil returns none.
 	Beside func(dir string) map[string]string
 }
 
-// with returns m with the directories of the agent of a run and of those beside it.
+// with returns m with the directories of the agent of a run and of the agents beside it.
 func (m Marks) with(info run.Info) Marks {
 	m.Dirs = maps.Clone(m.Dirs)
 	if m.Dirs == nil {
@@ -86,7 +86,7 @@ var dates = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?)?\b`)
 })
 
-// nowMark stands for the date and time at which something was recorded.
+// nowMark replaces the date and time at which something was recorded.
 const nowMark = "$(now)"
 
 // withoutNow returns a request with a mark in place of today's date, and of the time behind it.

@@ -120,7 +120,7 @@ func (r *Recorder) begin(info run.Info, secrets *run.Secrets) int {
 	return r.runs
 }
 
-// add records a step. One that is there already is replaced: it was made again.
+// add records a step. An existing one is replaced: the step was repeated.
 func (r *Recorder) add(e *Entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"loki/internal/llm/event"
 )
 
-// DefaultMax is how often a model is asked to go on if nothing else is set.
+// DefaultMax is how often a model is asked to continue if nothing else is set.
 const DefaultMax = 10
 
-// DefaultPrompt asks a model to go on. The list follows it.
+// DefaultPrompt asks a model to continue. The list follows it.
 const DefaultPrompt = "[SYSTEM REMINDER - TODO CONTINUATION]\n" +
 	"Your todo list has open items. Check what is finished, and mark it with todo__done only then. " +
 	"If the next item is too broad for one step, add an item for each of its parts first. " +
@@ -33,21 +33,21 @@ If you stop while items are open, you are asked to continue. So finish every ite
 // the answer.
 const maxStalled = 2
 
-// Settings say whether a model goes on by itself.
+// Settings say whether a model continues by itself.
 type Settings struct {
 	Enabled bool   `json:"enabled,omitempty"`
 	Max     int    `json:"max,omitempty"`    // continuations of one question; 0 means none
 	Inject  bool   `json:"inject,omitempty"` // the instructions of the model explain the tools of the list
 	Count   int    `json:"count,omitempty"`  // continuations of the question so far
-	Prompt  string `json:"prompt,omitempty"` // asks the model to go on; "" means [DefaultPrompt]
+	Prompt  string `json:"prompt,omitempty"` // asks the model to continue; "" means [DefaultPrompt]
 }
 
 // Answer answers a request as [engine.Engine.Run] does and, while the list has open items,
-// asks the model to go on, at most s.Max times. It stops when two replies in a row leave the
+// asks the model to continue, at most s.Max times. It stops when two replies in a row leave the
 // list as it is, and at a reply with calls for the caller. The count starts again when the model clears the list.
 //
 // The reply is that of all requests together: their texts, joined by a line feed, their
-// usage, and their messages with the requests to go on between them. The steps of reply n,
+// usage, and their messages with the requests to continue between them. The steps of reply n,
 // from 2 on, are recorded below continue/n.
 func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, list *List, s Settings) (engine.Reply, error) {
 	p := progress{list: list, max: s.Max, count: s.Count, seen: list.Render(), clears: list.cleared()}
@@ -68,7 +68,7 @@ func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, re
 	return reply, err
 }
 
-// Ask returns the message that asks a model to go on with its list.
+// Ask returns the message that asks a model to continue its list.
 func (s Settings) Ask(list *List) chat.Message {
 	m := chat.Text(chat.User, s.prompt()+"\n\n"+list.Render())
 	m.Continuation = true
@@ -82,7 +82,7 @@ func (s Settings) prompt() string {
 	return s.Prompt
 }
 
-// progress decides after each reply whether the model goes on.
+// progress decides after each reply whether the model continues.
 type progress struct {
 	list    *List
 	max     int
@@ -92,7 +92,7 @@ type progress struct {
 	clears  int    // how often it had been cleared by then
 }
 
-// goesOn reports whether the model is to be asked once more, and counts that.
+// goesOn reports whether to ask the model again, and counts that.
 func (p *progress) goesOn() bool {
 	if clears := p.list.cleared(); clears != p.clears {
 		p.clears, p.count = clears, 0
@@ -108,7 +108,7 @@ func (p *progress) goesOn() bool {
 	return true
 }
 
-// join returns the reply that goes on with more after the model was asked to.
+// join returns the reply that continues with more after the model was asked to.
 func join(reply engine.Reply, ask chat.Message, more engine.Reply) engine.Reply {
 	joined := more
 	if reply.Text != "" && more.Text != "" {

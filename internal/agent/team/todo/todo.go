@@ -1,4 +1,4 @@
-// Package todo holds a model's list of tasks and the tools to keep it, and has the model go on
+// Package todo holds a model's list of tasks and the tools to keep it, and lets the model continue
 // while the list has open items.
 //
 // A list has a goal and items. An item is open until it is done.

@@ -9,7 +9,7 @@ import (
 	"loki/internal/service/auth"
 )
 
-// owner returns whose a session is, nil for nobody's. A file without a subject in it makes the
+// owner returns the owner of a session, nil if it has none. A file without a subject in it makes the
 // session that of an owner without a name, which is no subject: it is better not to be seen than to be
 // seen by all.
 func (r *room) owner(id session.ID) (*auth.Owner, error) {

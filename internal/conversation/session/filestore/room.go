@@ -102,7 +102,7 @@ func (r *room) named(ctx context.Context, alias session.Alias) (session.ID, erro
 	return "", nil
 }
 
-// setName makes alias stand for id. The caller has the lock.
+// setName makes alias the name of id. The caller has the lock.
 func (r *room) setName(alias session.Alias, id session.ID) error {
 	dir := filepath.Join(r.dir, byName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -52,7 +52,7 @@ func (r *reader) narration(m *yamldoc.Map) []chat.Part {
 	return parts
 }
 
-// reasoning reads a text, a mapping with a text and its signature, or a list of those.
+// reasoning reads a text, a mapping with a text and its signature, or a list of such mappings.
 func (r *reader) reasoning(v value.Value) (parts []chat.Part) {
 	if s, ok := v.AsString(); ok && s != "" {
 		return []chat.Part{{Type: chat.ReasoningPart, Text: s}}

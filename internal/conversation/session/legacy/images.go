@@ -8,8 +8,7 @@ import (
 )
 
 // images are the long data: URLs of a file. Parsing megabytes of them as YAML would
-// take seconds, and exceed what is parsed at all, so that short names stand for them
-// meanwhile.
+// take seconds, and exceed what is parsed at all, so short names replace them meanwhile.
 type images struct {
 	prefix string
 	urls   []string

@@ -15,7 +15,7 @@
 // # Queries
 //
 // A query is any text; none is an error. All of its words must be in a text, in any order. A word of
-// three characters or more finds those that begin with it: garden finds gardens. What stands in quotation marks is a phrase, whose
+// three characters or more finds words that begin with it: garden finds gardens. Text in quotation marks is a phrase, whose
 // words must follow each other and be whole. So do the parts of a word with signs in it, such as
 // gpt-4o. Texts with a word or a phrase behind a hyphen, -winter, are left out.
 package search

@@ -9,7 +9,7 @@ import (
 // term is a word or a phrase of a query.
 type term struct {
 	words   []string // at least one
-	prefix  bool     // the last word may go on
+	prefix  bool     // the last word may be incomplete
 	without bool     // texts with it are left out
 }
 

@@ -417,7 +417,7 @@ func (j *journal) Asked(ctx context.Context, p run.Pending) error {
 	case err == nil && answered:
 		return fmt.Errorf("question %q of run %s: %w", p.ID, j.name, run.ErrAnswered)
 	case err == nil:
-		if err := s.view(s.db.Pool()).decodeOf(reading, j.id, func(r record.Reader) error {
+		if err := s.view(s.db.Pool()).Decode(reading, j.id, func(r record.Reader) error {
 			first, err := r.Pending(p.Key, before)
 			p.Asked = first.Asked
 			return err
@@ -582,7 +582,7 @@ func (t *task) Lookup(ctx context.Context, key string, st steps.Step) (steps.Rec
 		return steps.Record{Begun: true}, nil
 	}
 	r := steps.Record{Done: true}
-	err = s.view(s.db.Pool()).decodeOf(ctx, j.id, func(docs record.Reader) (err error) {
+	err = s.view(s.db.Pool()).Decode(ctx, j.id, func(docs record.Reader) (err error) {
 		r.Result, err = docs.JSON(data)
 		return err
 	})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"loki/internal/base/fault"
 	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/service/auth"
@@ -75,13 +74,26 @@ func (v *view) decode(ctx context.Context, fn func(r record.Reader, of func(run 
 	}
 }
 
-// decodeOf is decode for the documents of one run.
-func (v *view) decodeOf(ctx context.Context, run int64, fn func(r record.Reader) error) error {
+// Decode implements [record.DB].
+func (v *view) Decode(ctx context.Context, run int64, fn func(r record.Reader) error) error {
 	return v.decode(ctx, func(r record.Reader, of func(int64)) error {
 		of(run)
 		return fn(r)
 	})
 }
+
+// Each implements [record.DB].
+func (v *view) Each(ctx context.Context, query string, args, dest []any, fn func() error) error {
+	rows, err := v.q.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	_, err = pgx.ForEachRow(rows, dest, fn)
+	return err
+}
+
+// Text implements [record.DB].
+func (v *view) Text(text string) string { return postgres.Original(text) }
 
 // load reads blobs.
 func (v *view) load(ctx context.Context, keys []blobKey) error {
@@ -109,8 +121,8 @@ func (v *view) load(ctx context.Context, keys []blobKey) error {
 	return err
 }
 
-// viewRun calls fn in a transaction that sees one moment, with the run whose id begins with typed.
-func (s *Store) viewRun(ctx context.Context, typed string, fn func(ctx context.Context, v *view, id int64, name string) error) error {
+// reads calls fn in a transaction that sees one moment, with the run whose id begins with typed, see [record.NewReads].
+func (s *Store) reads(ctx context.Context, typed string, fn func(ctx context.Context, v record.View, id int64, name string) error) error {
 	var name string
 	err := s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) (err error) {
 		var id int64
@@ -220,8 +232,8 @@ func (v *view) openUsage(ctx context.Context, runs []runRow) (map[int64][][]byte
 	return found, err
 }
 
-// info returns all about a run.
-func (v *view) info(ctx context.Context, id int64) (info run.Info, err error) {
+// Info implements [record.View].
+func (v *view) Info(ctx context.Context, id int64) (info run.Info, err error) {
 	found, err := v.rows(ctx, selectRuns+"WHERE r.id = $1", id)
 	if err != nil || len(found) == 0 {
 		return info, errors.Join(err, ifEmpty(found))
@@ -230,7 +242,7 @@ func (v *view) info(ctx context.Context, id int64) (info run.Info, err error) {
 	if err != nil {
 		return info, err
 	}
-	if err := v.decodeOf(ctx, id, func(r record.Reader) error {
+	if err := v.Decode(ctx, id, func(r record.Reader) error {
 		if info, err = v.s.describe(&found[0], r); err != nil {
 			return err
 		}
@@ -270,35 +282,15 @@ func (v *view) eventCount(ctx context.Context, id int64) (int, error) {
 
 // Runs returns the runs that match, newest first.
 func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err error) {
-	var where []string
-	var args []any
-	add := func(condition string, arg any) {
-		args = append(args, arg)
-		where = append(where, fmt.Sprintf(condition, len(args)))
-	}
-	if q.Dir != "" {
-		add("r.dir = $%d", postgres.Text(q.Dir))
-	}
-	if q.Agent != "" {
-		add("r.agent = $%d", postgres.Text(q.Agent))
-	}
-	if q.Unfinished {
-		add("r.status <> $%d", string(run.Done))
-	}
-	switch v := q.View; {
-	case v == nil:
-	case v.Unowned:
-		add("(r.owner = $%d OR r.owner IS NULL)", postgres.Text(v.Subject))
-	default:
-		add("r.owner = $%d", postgres.Text(v.Subject))
-	}
+	where, args := record.Where(q, postgres.Text)
 	err = s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
 		if q.Before != "" {
 			id, _, err := find(ctx, tx, q.Before)
 			if err != nil {
 				return err
 			}
-			add("(r.started, r.id) < (SELECT started, id FROM loki.runs WHERE id = $%d)", id)
+			args = append(args, id)
+			where = append(where, fmt.Sprintf("(r.started, r.id) < (SELECT started, id FROM loki.runs WHERE id = $%d)", len(args)))
 		}
 		query := selectRuns
 		if len(where) > 0 {
@@ -337,123 +329,8 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 	return infos, err
 }
 
-// Info returns what describes a run.
-func (s *Store) Info(ctx context.Context, id string) (info run.Info, err error) {
-	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		info, err = v.info(ctx, id)
-		return err
-	})
-	return info, err
-}
-
-// History returns what is on record of a run.
-func (s *Store) History(ctx context.Context, id string) (h run.History, err error) {
-	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		h = run.History{}
-		if h.Info, err = v.info(ctx, id); err != nil {
-			return err
-		}
-		if h.Visits, err = v.visits(ctx, id); err != nil {
-			return err
-		}
-		pending, err := v.pending(ctx, id)
-		if err != nil {
-			return err
-		}
-		h.Pending, h.Waiting = run.Split(pending)
-		if h.Signals, err = v.signals(ctx, id); err != nil {
-			return err
-		}
-		if h.Steps, err = v.steps(ctx, id); err != nil {
-			return err
-		}
-		events, err := v.events(ctx, id, 0, 0)
-		for _, ev := range events {
-			h.Events = append(h.Events, ev.JSON)
-		}
-		return err
-	})
-	if err != nil {
-		return run.History{}, err
-	}
-	return h, nil
-}
-
-// Pending returns the questions that wait.
-func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, err error) {
-	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		pending, err := v.pending(ctx, id)
-		waiting, _ = run.Split(pending)
-		return err
-	})
-	return waiting, err
-}
-
-// Answered returns the questions that have their answers.
-func (s *Store) Answered(ctx context.Context, id string) (answered []run.Pending, err error) {
-	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		over, err := v.questions(ctx, id, true)
-		answered, _ = run.Split(over)
-		return err
-	})
-	return answered, err
-}
-
-// Events returns events on record.
-func (s *Store) Events(ctx context.Context, id string, after, limit int) (found []run.EventRecord, err error) {
-	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		found, err = v.events(ctx, id, max(0, after), limit)
-		return err
-	})
-	return found, err
-}
-
-// Step returns the result of a step on record.
-func (s *Store) Step(ctx context.Context, id string, number int) (result []byte, err error) {
-	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, name string) error {
-		var data []byte
-		err := v.q.QueryRow(ctx, `SELECT result FROM loki.steps WHERE run = $1 AND n = $2 AND result IS NOT NULL`, id, number).Scan(&data)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return fault.New(fault.NotFound, "run %s has no result of a step %d", name, number)
-		}
-		if err != nil {
-			return err
-		}
-		return v.decodeOf(ctx, id, func(r record.Reader) error {
-			result, err = r.JSON(data)
-			return err
-		})
-	})
-	return result, err
-}
-
-// Checkpoint returns the state after a super-step.
-func (s *Store) Checkpoint(ctx context.Context, id string, step int) (run.Checkpoint, error) {
-	var found record.Snapshot
-	err := s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, name string) error {
-		var first, last int
-		if err := v.q.QueryRow(ctx, `SELECT min(step), max(step) FROM loki.checkpoints WHERE run = $1`, id).Scan(&first, &last); err != nil {
-			return err
-		}
-		wanted := step
-		switch step {
-		case -1:
-			wanted = last
-		case 0:
-			wanted = first
-		}
-		if wanted < first || wanted > last {
-			return fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last).ThatMisses("step")
-		}
-		var err error
-		found, err = v.checkpoint(ctx, id, wanted)
-		return err
-	})
-	return found.Checkpoint, err
-}
-
-// checkpoint returns the checkpoint of a run after a super-step that it has.
-func (v *view) checkpoint(ctx context.Context, id int64, step int) (s record.Snapshot, err error) {
+// Checkpoint implements [record.View].
+func (v *view) Checkpoint(ctx context.Context, id int64, step int) (s record.Snapshot, err error) {
 	rows, err := v.q.Query(ctx, `SELECT doc FROM loki.checkpoints WHERE run = $1 AND step <= $2 ORDER BY step`, id, step)
 	if err != nil {
 		return s, err
@@ -474,7 +351,7 @@ func (v *view) checkpoint(ctx context.Context, id int64, step int) (s record.Sna
 	if err != nil {
 		return s, err
 	}
-	err = v.decodeOf(ctx, id, func(r record.Reader) error {
+	err = v.Decode(ctx, id, func(r record.Reader) error {
 		s = record.Snapshot{Checkpoint: run.Checkpoint{Step: step, Visits: make(map[string]int)}, Places: make(map[string]record.Place)}
 		for _, doc := range docs {
 			if err := s.Advance(r, doc); err != nil {
@@ -515,111 +392,8 @@ func (v *view) state(ctx context.Context, id int64, query string, args ...any) (
 	return values, err
 }
 
-// visits returns the visits of the committed super-steps, and of the finished tasks of the one under way.
-func (v *view) visits(ctx context.Context, id int64) (visits []run.Visit, err error) {
-	rows, err := v.q.Query(ctx, `SELECT visits FROM loki.checkpoints WHERE run = $1 ORDER BY step`, id)
-	if err != nil {
-		return nil, err
-	}
-	docs, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-	if err != nil {
-		return nil, err
-	}
-	if err := v.decodeOf(ctx, id, func(r record.Reader) error {
-		visits = nil
-		for _, doc := range docs {
-			if visits, err = r.Visits(visits, doc); err != nil {
-				return err
-			}
-		}
-		return nil
-	}); err != nil {
-		return nil, err
-	}
-	tasks, err := v.tasks(ctx, id)
-	for _, t := range tasks {
-		visits = append(visits, t.Visit)
-	}
-	return visits, err
-}
-
-// tasks returns the finished tasks of the super-step under way, by node.
-func (v *view) tasks(ctx context.Context, id int64) (tasks []run.TaskRecord, err error) {
-	rows, err := v.q.Query(ctx, `SELECT step, node, doc, writes FROM loki.tasks WHERE run = $1 ORDER BY step, node COLLATE "C"`, id)
-	if err != nil {
-		return nil, err
-	}
-	type taskRow struct {
-		Step        int
-		Node        string
-		Doc, Writes []byte
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[taskRow])
-	if err != nil {
-		return nil, err
-	}
-	err = v.decodeOf(ctx, id, func(r record.Reader) error {
-		tasks = nil
-		for _, t := range found {
-			task, err := r.Task(t.Step, postgres.Original(t.Node), t.Doc, t.Writes)
-			if err != nil {
-				return err
-			}
-			tasks = append(tasks, task)
-		}
-		return nil
-	})
-	return tasks, err
-}
-
-// pending returns the questions that wait, in the order they were asked.
-func (v *view) pending(ctx context.Context, id int64) ([]run.Pending, error) {
-	return v.questions(ctx, id, false)
-}
-
-// questions returns the questions that have their answers, or the ones that wait, and likewise the other waits of the run.
-func (v *view) questions(ctx context.Context, id int64, answered bool) (list []run.Pending, err error) {
-	rows, err := v.q.Query(ctx, `SELECT key, doc FROM loki.questions WHERE run = $1 AND answered = $2 ORDER BY n`, id, answered)
-	if err != nil {
-		return nil, err
-	}
-	type questionRow struct {
-		Key string
-		Doc []byte
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[questionRow])
-	if err != nil {
-		return nil, err
-	}
-	err = v.decodeOf(ctx, id, func(r record.Reader) error {
-		list = nil
-		for _, q := range found {
-			p, err := r.Pending(postgres.Original(q.Key), q.Doc)
-			if err != nil {
-				return err
-			}
-			list = append(list, p)
-		}
-		return nil
-	})
-	return list, err
-}
-
-func (v *view) steps(ctx context.Context, id int64) ([]run.StepRecord, error) {
-	rows, err := v.q.Query(ctx, `SELECT n, step, node, key, kind, name, at, size, result IS NOT NULL FROM loki.steps WHERE run = $1 ORDER BY n`, id)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (st run.StepRecord, err error) {
-		var at int64
-		err = row.Scan(&st.Number, &st.Step, &st.Node, &st.Key, &st.Kind, &st.Name, &at, &st.Size, &st.Done)
-		st.At, st.Node, st.Key, st.Name = moment(at), postgres.Original(st.Node), postgres.Original(st.Key), postgres.Original(st.Name)
-		return st, err
-	})
-}
-
-// events returns the events of a run after the one with a number, at most limit of them; 0 means no limit.
-func (v *view) events(ctx context.Context, id int64, after, limit int) (found []run.EventRecord, err error) {
+// Events implements [record.View].
+func (v *view) Events(ctx context.Context, id int64, after, limit int) (found []run.EventRecord, err error) {
 	most := sql.NullInt64{Int64: int64(limit) + 1, Valid: limit > 0} // batches: each has at least one event
 	rows, err := v.q.Query(ctx, `SELECT first, batch FROM loki.events WHERE run = $1
 		AND first >= coalesce((SELECT first FROM loki.events WHERE run = $1 AND first <= $2 ORDER BY first DESC LIMIT 1), 0) ORDER BY first LIMIT $3`, id, after+1, most)
@@ -638,7 +412,7 @@ func (v *view) events(ctx context.Context, id int64, after, limit int) (found []
 	values := make(map[record.Place][][]byte)
 	for {
 		var missing []record.Place
-		err := v.decodeOf(ctx, id, func(r record.Reader) (err error) {
+		err := v.Decode(ctx, id, func(r record.Reader) (err error) {
 			found = nil
 			for _, b := range batches {
 				found, err = r.Batch(found, b.Batch, b.First, after, limit, func(where record.Place) (value.Value, error) {

@@ -18,7 +18,7 @@ func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key s
 	var of string
 	err = s.change(ctx, "signal", id, func(ctx context.Context, tx pgx.Tx, r locked) error {
 		of = r.name
-		sent, err := s.view(tx).signals(ctx, r.id)
+		sent, err := record.Signals(ctx, s.view(tx), r.id)
 		if i := slices.IndexFunc(sent, func(s run.Signal) bool { return key != "" && s.Key == key }); i >= 0 || err != nil {
 			if err == nil {
 				sig = sent[i]
@@ -33,7 +33,7 @@ func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key s
 		if err := tx.QueryRow(ctx, `SELECT coalesce(max(n), 0) + 1 FROM loki.signals WHERE run = $1`, r.id).Scan(&sig.Number); err != nil {
 			return err
 		}
-		pending, err := s.view(tx).pending(ctx, r.id)
+		pending, err := record.Questions(ctx, s.view(tx), r.id, false)
 		if err != nil {
 			return err
 		}
@@ -53,61 +53,6 @@ func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key s
 	return sig, err
 }
 
-// Signals returns the signals of a run.
-func (s *Store) Signals(ctx context.Context, id string) (signals []run.Signal, err error) {
-	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		signals, err = v.signals(ctx, id)
-		return err
-	})
-	return signals, err
-}
-
-// Waits returns what a run waits for besides answers.
-func (s *Store) Waits(ctx context.Context, id string) (waits []run.Pending, err error) {
-	err = s.viewRun(ctx, id, func(ctx context.Context, v *view, id int64, _ string) error {
-		pending, err := v.pending(ctx, id)
-		_, waits = run.Split(pending)
-		return err
-	})
-	return waits, err
-}
-
-// signals returns the signals of a run in the order in which they came.
-func (v *view) signals(ctx context.Context, id int64) (signals []run.Signal, err error) {
-	rows, err := v.q.Query(ctx, `SELECT n, name, at, doc, taken, key FROM loki.signals WHERE run = $1 ORDER BY n`, id)
-	if err != nil {
-		return nil, err
-	}
-	type signalRow struct {
-		Number int
-		Name   string
-		At     int64
-		Doc    []byte
-		Taken  *string
-		Key    string
-	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[signalRow])
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	err = v.decodeOf(ctx, id, func(r record.Reader) error {
-		signals = nil
-		for _, row := range found {
-			text, err := r.JSON(row.Doc)
-			if err != nil {
-				return err
-			}
-			sig := run.Signal{Number: row.Number, Name: postgres.Original(row.Name), Value: text, At: moment(row.At), Key: postgres.Original(row.Key)}
-			if row.Taken != nil {
-				sig.Taken = postgres.Original(*row.Taken)
-			}
-			signals = append(signals, sig)
-		}
-		return nil
-	})
-	return signals, err
-}
-
 // Take takes a signal.
 func (j *journal) Take(ctx context.Context, name, by string, before time.Time) (sig run.Signal, ok bool, err error) {
 	j.mu.Lock()
@@ -117,7 +62,7 @@ func (j *journal) Take(ctx context.Context, name, by string, before time.Time) (
 	}
 	reading, cancel := within(ctx)
 	defer cancel()
-	signals, err := j.store.view(j.store.db.Pool()).signals(reading, j.id)
+	signals, err := record.Signals(reading, j.store.view(j.store.db.Pool()), j.id)
 	if err != nil {
 		return sig, false, j.store.explain(err)
 	}

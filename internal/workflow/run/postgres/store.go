@@ -51,6 +51,7 @@ type Options struct {
 
 // Store is a [run.Shared] in a PostgreSQL database.
 type Store struct {
+	record.Reads
 	db *postgres.DB
 	o  Options
 
@@ -92,6 +93,7 @@ func New(db *postgres.DB, o Options) *Store {
 		o.Now = time.Now
 	}
 	s := &Store{db: db, o: o, soon: make(chan struct{}, maxSoon), journals: make(map[int64]*journal)}
+	s.Reads = record.NewReads(s.reads)
 	s.ctx, s.end = context.WithCancel(context.Background())
 	return s
 }

@@ -155,7 +155,7 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 	}
 	found.Last = j.last.Checkpoint
 	found.Last.Visits = maps.Clone(found.Last.Visits)
-	if found.Tasks, err = readTasks(c, blobs, j.id); err != nil {
+	if found.Tasks, err = record.Tasks(context.Background(), view{c, j.store, blobs}, j.id); err != nil {
 		return found, err
 	}
 	for _, t := range found.Tasks {
@@ -300,27 +300,10 @@ func addOpenUsage(c *conn, blobs record.Reader, id int64, info *run.Info) error 
 
 // Runs returns the runs that match, newest first.
 func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err error) {
-	var where []string
-	var args []any
-	if q.Dir != "" {
-		where, args = append(where, "r.dir = ?"), append(args, q.Dir)
-	}
-	if q.Agent != "" {
-		where, args = append(where, "r.agent = ?"), append(args, q.Agent)
-	}
-	if q.Unfinished {
-		where, args = append(where, "r.status <> ?"), append(args, string(run.Done))
-	}
-	if v := q.View; v != nil {
-		visible := "r.owner = ?"
-		if v.Unowned {
-			visible = "(r.owner = ? OR r.owner IS NULL)"
-		}
-		where, args = append(where, visible), append(args, v.Subject)
-	}
+	where, args := record.Where(q, func(text string) string { return text })
 	before := len(args)
 	if q.Before != "" {
-		where, args = append(where, "r.id < ?"), append(args, nil) // known once the store is open
+		where, args = append(where, fmt.Sprintf("r.id < $%d", before+1)), append(args, nil) // known once the store is open
 	}
 	query := selectRuns
 	if len(where) > 0 {
@@ -328,7 +311,7 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 	}
 	query += " ORDER BY r.id DESC"
 	if q.Limit > 0 {
-		query, args = query+" LIMIT ?", append(args, q.Limit)
+		query += fmt.Sprintf(" LIMIT %d", q.Limit)
 	}
 	err = s.view(ctx, func(c *conn) error {
 		if q.Before != "" {
@@ -339,7 +322,7 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 			args[before] = row
 		}
 		var r runRow
-		return c.rows(query, args, r.dest(), func() error {
+		return c.rows(dialect.Replace(query), args, r.dest(), func() error {
 			info, err := s.describe(&r, s.readHeads(c))
 			if err != nil {
 				if !errors.Is(err, record.ErrDamaged) {
@@ -409,45 +392,49 @@ func (s *Store) Claim(_ context.Context, id string, owner auth.Owner) (*auth.Own
 	return &auth.Owner{Subject: subject.String, KeyID: key.String}, nil
 }
 
-// Checkpoint returns the state after a super-step.
-func (s *Store) Checkpoint(ctx context.Context, id string, step int) (run.Checkpoint, error) {
-	var found record.Snapshot
-	err := s.viewRun(ctx, id, func(c *conn, row int64, name string) error {
-		var first, last int
-		if ok, err := c.row("SELECT min(step), max(step) FROM checkpoints WHERE run = ?", []any{row}, &first, &last); err != nil || !ok {
-			return err
-		}
-		wanted := step
-		switch step {
-		case -1:
-			wanted = last
-		case 0:
-			wanted = first
-		}
-		if wanted < first || wanted > last {
-			return fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last).ThatMisses("step")
-		}
-		var err error
-		found, err = readCheckpoint(c, s.readBlobs(c), row, wanted)
-		return err
-	})
-	return found.Checkpoint, err
+// view reads on one connection, in a transaction.
+type view struct {
+	*conn
+	store *Store
+	blobs record.Reader
 }
 
-// Step returns the result of a step on record.
-func (s *Store) Step(ctx context.Context, id string, number int) (result []byte, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, name string) error {
-		var data []byte
-		ok, err := c.row("SELECT result FROM steps WHERE run = ? AND n = ? AND result IS NOT NULL", []any{row, number}, &data)
-		if err == nil && !ok {
-			err = fault.New(fault.NotFound, "run %s has no result of a step %d", name, number)
-		}
-		if err == nil {
-			result, err = s.readBlobs(c).JSON(data)
-		}
-		return err
-	})
-	return result, err
+// dialect turns a query that PostgreSQL understands into one for SQLite.
+var dialect = strings.NewReplacer("$", "?", " loki.", " ")
+
+func (s *Store) on(c *conn) view { return view{conn: c, store: s, blobs: s.readBlobs(c)} }
+
+// Each implements [record.DB].
+func (v view) Each(_ context.Context, query string, args, dest []any, fn func() error) error {
+	return v.rows(dialect.Replace(query), args, dest, fn)
+}
+
+// Decode implements [record.DB].
+func (v view) Decode(_ context.Context, _ int64, fn func(record.Reader) error) error {
+	return fn(v.blobs)
+}
+
+// Text implements [record.DB].
+func (v view) Text(text string) string { return text }
+
+// Info implements [record.View].
+func (v view) Info(_ context.Context, id int64) (run.Info, error) {
+	return v.store.readInfo(v.conn, v.blobs, id)
+}
+
+// Checkpoint implements [record.View].
+func (v view) Checkpoint(_ context.Context, id int64, step int) (record.Snapshot, error) {
+	return readCheckpoint(v.conn, v.blobs, id, step)
+}
+
+// Events implements [record.View].
+func (v view) Events(_ context.Context, id int64, after, limit int) ([]run.EventRecord, error) {
+	return readEvents(v.conn, v.blobs, id, after, limit)
+}
+
+// reads is what the methods of [record.Reads] read with.
+func (s *Store) reads(ctx context.Context, id string, fn func(ctx context.Context, v record.View, run int64, name string) error) error {
+	return s.viewRun(ctx, id, func(c *conn, row int64, name string) error { return fn(ctx, s.on(c), row, name) })
 }
 
 // viewRun runs fn in a read transaction, with the run whose id begins with typed.
@@ -463,144 +450,6 @@ func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row 
 		err = noRun(typed)
 	}
 	return err
-}
-
-// Info returns what describes a run.
-func (s *Store) Info(ctx context.Context, id string) (info run.Info, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		info, err = s.readInfo(c, s.readBlobs(c), row)
-		return err
-	})
-	return info, err
-}
-
-// History returns what is on record of a run.
-func (s *Store) History(ctx context.Context, id string) (h run.History, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		blobs := s.readBlobs(c)
-		if h.Info, err = s.readInfo(c, blobs, row); err != nil {
-			return err
-		}
-		if h.Visits, err = readVisits(c, blobs, row); err != nil {
-			return err
-		}
-		pending, err := readPending(c, blobs, row)
-		if err != nil {
-			return err
-		}
-		h.Pending, h.Waiting = run.Split(pending)
-		if h.Signals, err = readSignals(c, blobs, row); err != nil {
-			return err
-		}
-		if h.Steps, err = readSteps(c, row); err != nil {
-			return err
-		}
-		events, err := readEvents(c, blobs, row, 0, 0)
-		for _, ev := range events {
-			h.Events = append(h.Events, ev.JSON)
-		}
-		return err
-	})
-	if err != nil {
-		return run.History{}, err
-	}
-	return h, nil
-}
-
-// Pending returns the questions that wait.
-func (s *Store) Pending(ctx context.Context, id string) (waiting []run.Pending, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		pending, err := readPending(c, s.readBlobs(c), row)
-		waiting, _ = run.Split(pending)
-		return err
-	})
-	return waiting, err
-}
-
-// Answered returns the questions that have their answers.
-func (s *Store) Answered(ctx context.Context, id string) (answered []run.Pending, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		over, err := readQuestions(c, s.readBlobs(c), row, true)
-		answered, _ = run.Split(over)
-		return err
-	})
-	return answered, err
-}
-
-// Events returns events on record.
-func (s *Store) Events(ctx context.Context, id string, after, limit int) (found []run.EventRecord, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		found, err = readEvents(c, s.readBlobs(c), row, max(0, after), limit)
-		return err
-	})
-	return found, err
-}
-
-// readVisits returns the visits of the committed super-steps, and of the finished
-// tasks of the one under way.
-func readVisits(c *conn, blobs record.Reader, id int64) (visits []run.Visit, err error) {
-	var data []byte
-	err = c.rows("SELECT visits FROM checkpoints WHERE run = ? ORDER BY step", []any{id}, []any{&data}, func() error {
-		visits, err = blobs.Visits(visits, data)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	tasks, err := readTasks(c, blobs, id)
-	for _, t := range tasks {
-		visits = append(visits, t.Visit)
-	}
-	return visits, err
-}
-
-// readTasks returns the finished tasks of the super-step under way, by node.
-func readTasks(c *conn, blobs record.Reader, id int64) (tasks []run.TaskRecord, err error) {
-	var step int
-	var node string
-	var doc, writes []byte
-	err = c.rows("SELECT step, node, doc, writes FROM tasks WHERE run = ? ORDER BY step, node", []any{id}, []any{&step, &node, &doc, &writes}, func() error {
-		t, err := blobs.Task(step, node, doc, writes)
-		if err != nil {
-			return err
-		}
-		tasks = append(tasks, t)
-		return nil
-	})
-	return tasks, err
-}
-
-// readPending returns the questions that wait, in the order they were asked.
-func readPending(c *conn, blobs record.Reader, id int64) ([]run.Pending, error) {
-	return readQuestions(c, blobs, id, false)
-}
-
-// readQuestions returns the questions that have their answers, or the ones that wait, and likewise the other waits of the run.
-func readQuestions(c *conn, blobs record.Reader, id int64, answered bool) (list []run.Pending, err error) {
-	var data []byte
-	var key string
-	err = c.rows("SELECT key, doc FROM questions WHERE run = ? AND answered = ? ORDER BY n", []any{id, answered}, []any{&key, &data}, func() error {
-		p, err := blobs.Pending(key, data)
-		if err != nil {
-			return err
-		}
-		list = append(list, p)
-		return nil
-	})
-	return list, err
-}
-
-func readSteps(c *conn, id int64) (all []run.StepRecord, err error) {
-	var st run.StepRecord
-	var kind string
-	var at int64
-	err = c.rows("SELECT n, step, node, key, kind, name, at, size, result IS NOT NULL FROM steps WHERE run = ? ORDER BY n", []any{id},
-		[]any{&st.Number, &st.Step, &st.Node, &st.Key, &kind, &st.Name, &at, &st.Size, &st.Done}, func() error {
-			st.Kind, st.At = steps.Kind(kind), moment(at)
-			all = append(all, st)
-			return nil
-		})
-	return all, err
 }
 
 // Answer answers a pending question.

@@ -11,7 +11,7 @@ import (
 )
 
 // Signal keeps a signal, also for a run that another process holds.
-func (s *Store) Signal(_ context.Context, id, name string, value []byte, key string) (sig run.Signal, err error) {
+func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key string) (sig run.Signal, err error) {
 	doc := s.seal().EncodeJSON(value)
 	err = s.write("signal", false, func(c *conn) error {
 		row, found, err := findRun(c, id)
@@ -19,7 +19,7 @@ func (s *Store) Signal(_ context.Context, id, name string, value []byte, key str
 			return err
 		}
 		if key != "" {
-			sent, err := readSignals(c, s.readBlobs(c), row)
+			sent, err := record.Signals(ctx, s.on(c), row)
 			if i := slices.IndexFunc(sent, func(s run.Signal) bool { return s.Key == key }); i >= 0 || err != nil {
 				if err == nil {
 					sig = sent[i]
@@ -54,46 +54,10 @@ func (s *Store) Signal(_ context.Context, id, name string, value []byte, key str
 	return sig, err
 }
 
-// Signals returns the signals of a run.
-func (s *Store) Signals(ctx context.Context, id string) (signals []run.Signal, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		signals, err = readSignals(c, s.readBlobs(c), row)
-		return err
-	})
-	return signals, err
-}
-
-// Waits returns what a run waits for besides answers.
-func (s *Store) Waits(ctx context.Context, id string) (waits []run.Pending, err error) {
-	err = s.viewRun(ctx, id, func(c *conn, row int64, _ string) error {
-		pending, err := readPending(c, s.readBlobs(c), row)
-		_, waits = run.Split(pending)
-		return err
-	})
-	return waits, err
-}
-
-// readSignals returns the signals of a run in the order in which they came.
-func readSignals(c *conn, blobs record.Reader, id int64) (signals []run.Signal, err error) {
-	var sig run.Signal
-	var at int64
-	var data, taken []byte
-	err = c.rows("SELECT n, name, at, doc, taken, key FROM signals WHERE run = ? ORDER BY n", []any{id}, []any{&sig.Number, &sig.Name, &at, &data, &taken, &sig.Key}, func() error {
-		text, err := blobs.JSON(data)
-		if err != nil {
-			return err
-		}
-		signals = append(signals, run.Signal{Number: sig.Number, Name: sig.Name, Value: text, At: time.Unix(0, at).UTC(), Taken: string(taken), Key: sig.Key})
-		data, taken = nil, nil
-		return nil
-	})
-	return signals, err
-}
-
 // Take takes a signal.
-func (j *journal) Take(_ context.Context, name, by string, before time.Time) (sig run.Signal, ok bool, err error) {
+func (j *journal) Take(ctx context.Context, name, by string, before time.Time) (sig run.Signal, ok bool, err error) {
 	err = j.write("take", func(c *conn) error {
-		signals, err := readSignals(c, j.store.readBlobs(c), j.id)
+		signals, err := record.Signals(ctx, j.store.on(c), j.id)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/process/identity"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/record"
 )
 
 // Durability says what a record survives once it is made.
@@ -71,6 +72,7 @@ type Options struct {
 
 // Store is a [run.Store] in an SQLite file.
 type Store struct {
+	record.Reads
 	path string
 	o    Options
 
@@ -134,6 +136,7 @@ func Open(path string, o Options) (*Store, error) {
 		path: abs, o: o, readers: make(chan *conn, maxReaders), done: make(chan struct{}),
 		leased: make(map[int64]*journal), journals: make(map[*journal]struct{}),
 	}
+	s.Reads = record.NewReads(s.reads)
 	for range maxReaders {
 		s.readers <- nil
 	}

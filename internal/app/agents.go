@@ -115,7 +115,7 @@ func (a *App) PlainAgent(of agent.Agent, given map[string]string, asker ask.Aske
 		MessagesFile: &session.MessagesFile{Path: a.Paths.Agent(of.Name).MessagesFile, Hide: a.Hide},
 		Session:      a.SessionOf(of), NeedsServers: slices.ContainsFunc(of.InForce.MCPServers, required),
 		Instructions: func(ctx context.Context, variables map[string]string) (string, error) {
-			return a.instructions(ctx, of, variables, asker)
+			return a.Tools.Instructions(ctx, of, variables, asker)
 		},
 	}
 	return who
@@ -151,7 +151,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		return kit, done, fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
 	}
-	if kit.Tools, err = a.agentTools(ctx, of, w.Variables, w.Asker); err != nil {
+	if kit.Tools, err = a.Tools.Of(ctx, of, w.Variables, w.Asker); err != nil {
 		return kit, done, err
 	}
 	if w.EnabledTools != nil {

@@ -23,6 +23,7 @@ import (
 	"loki/internal/agent/cases/cassette"
 	"loki/internal/agent/macro"
 	"loki/internal/agent/role"
+	"loki/internal/agent/tools"
 	"loki/internal/agent/trust"
 	"loki/internal/base/environ"
 	"loki/internal/base/fault"
@@ -59,6 +60,7 @@ type App struct {
 	Catalog *catalog.Catalog
 	Agents  agent.Library
 	Trust   *trust.Service // in agents
+	Tools   *tools.Service // of agents
 
 	engine         *engine.Engine // live or, in a dry run, dry
 	live, dry      *engine.Engine // over the configured models; dry ones answer with what would be sent
@@ -174,6 +176,7 @@ func New(o Options) (*App, error) {
 		Note:          func(text string) { a.noticeOnce(text, text, a.later) },
 	}
 	a.Trust = a.newTrust()
+	a.Tools = a.newTools()
 	return a, nil
 }
 

@@ -128,7 +128,7 @@ func (a *App) childFiles(ctx context.Context, agents agent.Library, g *graph.Gra
 		if of.Graph != nil {
 			files[what] = graph.Fingerprint(of.Graph)
 		}
-		tools, err := a.agentTools(ctx, of, nil, nil)
+		tools, err := a.Tools.Of(ctx, of, nil, nil)
 		if err != nil {
 			continue
 		}

@@ -19,13 +19,13 @@ type Choice struct {
 // ToolChoices returns what a list of enabled tools may name: the visible tools, and aliases. Scripts
 // that are wrong are left out.
 func (a *App) ToolChoices(ctx context.Context) ([]Choice, error) {
-	shelf, err := a.shelf(a.Paths.FunctionsDir, nil)
+	library, err := a.library(a.Paths.FunctionsDir, nil)
 	if err != nil {
 		return nil, err
 	}
 	var list []Choice
 	quiet := event.NewContext(ctx, event.NewScope(event.Discard, event.Source{}, nil))
-	for _, t := range shelf.visible(quiet).Pick(tool.All, a.Config.MappingTools.Get).Tools {
+	for _, t := range library.Pool(quiet).Pick(tool.All, a.Config.MappingTools.Get).Tools {
 		d := t.Declaration()
 		about, _, _ := strings.Cut(d.Description, "\n")
 		list = append(list, Choice{d.Name, about})

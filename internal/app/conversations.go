@@ -3,11 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/agent/team/todo"
@@ -161,7 +157,7 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 	if w.EnabledTools == nil || *w.EnabledTools == "" || w.NoTools {
 		return tool.Set{}, nil
 	}
-	shelf, err := a.shelf(a.Paths.FunctionsDir, w.Asker)
+	library, err := a.library(a.Paths.FunctionsDir, w.Asker)
 	if err != nil {
 		return tool.Set{}, err
 	}
@@ -169,40 +165,15 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 		if most.Level == sandbox.Network {
 			most.Hosts = []string{"*"} // scripts keep the hosts that they declare
 		}
-		shelf.options.Bounds = func(file string) sandbox.Bounds { return a.Trust.Bounds(agent.Agent{Within: most}, file) }
+		library.Scripts.Bounds = func(file string) sandbox.Bounds { return a.Trust.Bounds(agent.Agent{Within: most}, file) }
 	}
-	selected := shelf.visible(ctx).Pick(*w.EnabledTools, a.Config.MappingTools.Get)
+	selected := library.Pool(ctx).Pick(*w.EnabledTools, a.Config.MappingTools.Get)
 	if !w.Usual {
-		for _, text := range shelf.missing(ctx, selected.Unknown) {
+		for _, text := range library.Missing(ctx, selected.Unknown) {
 			if err := w.Events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
 				return tool.Set{}, err
 			}
 		}
 	}
 	return tool.NewSet(selected.Tools...)
-}
-
-// missing returns the warnings about names that the user wrote and that are not visible tools,
-// with how to make them visible where that is possible.
-func (s *shelf) missing(ctx context.Context, names []string) (texts []string) {
-	var invisible []string
-	for _, name := range names {
-		_, err := s.find(ctx, name)
-		switch _, unknown := errors.AsType[*tool.UnknownError](err); {
-		case unknown:
-			texts = append(texts, "no tool is called "+name)
-		case !slices.Contains(invisible, name):
-			invisible = append(invisible, name)
-		}
-	}
-	if len(invisible) == 0 {
-		return texts
-	}
-	text := "the model does not get " + strings.Join(invisible, ", ")
-	if s.app.Config.VisibleTools == nil {
-		text += fmt.Sprintf(": only the usual tools are visible; list all that you use under visible_tools in %s", s.app.Config.File)
-	} else {
-		text += fmt.Sprintf(": visible_tools in %s does not list that; add what the model may use", s.app.Config.File)
-	}
-	return append(texts, text)
 }

@@ -32,7 +32,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if err := a.Trust.Settle(ctx, r.Agent, r.Asker); err != nil {
 		return run.Job{}, err
 	}
-	tools, err := a.agentTools(ctx, r.Agent, r.Variables, r.Asker)
+	tools, err := a.Tools.Of(ctx, r.Agent, r.Variables, r.Asker)
 	if err == nil {
 		tools, err = tools.With(userTools(r.answers(), r.Agent.Name)...)
 	}

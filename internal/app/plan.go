@@ -140,7 +140,7 @@ func (a *App) priceFacts(ctx context.Context, of agent.Agent) draft.Facts {
 			return known
 		},
 		Tools: func(n *graph.Node) (tokens int) {
-			tools, err := a.agentTools(ctx, of, nil, nil)
+			tools, err := a.Tools.Of(ctx, of, nil, nil)
 			if err != nil {
 				return 0
 			}

@@ -141,11 +141,11 @@ func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes boo
 // lookUpTools returns the tools that name means, without those of MCP servers: none if
 // there is no such tool.
 func (a *App) lookUpTools(ctx context.Context, name string, asker ask.Asker) ([]tool.Tool, error) {
-	shelf, err := a.shelf(a.Paths.FunctionsDir, asker)
+	library, err := a.library(a.Paths.FunctionsDir, asker)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := shelf.find(ctx, name)
+	tools, err := library.Find(ctx, name)
 	if _, unknown := errors.AsType[*tool.UnknownError](err); !unknown {
 		return tools, err
 	}
@@ -185,17 +185,11 @@ func (a *App) serverTools(ctx context.Context, name string, asker ask.Asker) (to
 // allTools returns the tools there are, but for those of MCP servers. Scripts that are
 // wrong are left out.
 func (a *App) allTools(ctx context.Context, asker ask.Asker) (tool.Set, error) {
-	shelf, err := a.shelf(a.Paths.FunctionsDir, asker)
+	library, err := a.library(a.Paths.FunctionsDir, asker)
 	if err != nil {
 		return tool.Set{}, err
 	}
-	tools := userTools(asker, "")
-	for _, name := range shelf.names() {
-		if found, err := shelf.find(ctx, name); err == nil {
-			tools = append(tools, found...)
-		}
-	}
-	return tool.Set{}.With(tools...)
+	return library.All(ctx, userTools(asker, "")...)
 }
 
 // userTools are those by which a model talks to the user.

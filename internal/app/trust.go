@@ -20,7 +20,7 @@ func (a *App) newTrust() *trust.Service {
 		},
 		Sandbox: a.Sandbox,
 		Script: func(ctx context.Context, of agent.Agent) (string, script.Options, bool) {
-			return a.agentScript(ctx, of, nil, nil)
+			return a.Tools.Script(ctx, of, nil, nil)
 		},
 		Serving: func() bool { return a.host != nil },
 	})

@@ -119,12 +119,12 @@ func (v *validator) tools(ctx context.Context) tool.Set {
 // named checks the tools that the agent lists and those of its own script, and returns those that are in order; ok is
 // false if tools cannot be looked up at all.
 func (v *validator) named(ctx context.Context) (tools []tool.Tool, ok bool) {
-	shelf, err := v.app.agentShelf(v.of, nil, nil)
+	library, err := v.app.Tools.LibraryOf(v.of, nil, nil)
 	if err != nil {
 		v.err(graph.RuleUnknownTool, nil, "global_tools", fault.HintOf(err), "%v", err)
 		return nil, false
 	}
-	if file, o, ok := v.app.agentScript(ctx, v.of, nil, nil); ok {
+	if file, o, ok := v.app.Tools.Script(ctx, v.of, nil, nil); ok {
 		own, err := script.Load(file, o)
 		if err != nil {
 			v.err(graph.RuleToolScript, nil, "", "see what models get of it: loki --tool-schema "+file, "the agent's tools: %v", err)
@@ -132,12 +132,12 @@ func (v *validator) named(ctx context.Context) (tools []tool.Tool, ok bool) {
 		tools = own
 	}
 	for i, name := range v.d.GlobalTools {
-		found, err := shelf.listed(ctx, name)
+		found, err := library.Listed(ctx, name)
 		path := fmt.Sprintf("global_tools[%d]", i)
 		if unknown, ok := errors.AsType[*tool.UnknownError](err); ok {
 			v.err(graph.RuleUnknownTool, nil, path, unknownHint(name, unknown.Available), "%s", unknown.Missing())
 		} else if err != nil {
-			v.err(graph.RuleToolScript, nil, path, "see what models get of it: loki --tool-schema "+shelf.path(shelf.fileOf(name)), "%v", err)
+			v.err(graph.RuleToolScript, nil, path, "see what models get of it: loki --tool-schema "+library.Path(library.FileOf(name)), "%v", err)
 		}
 		tools = append(tools, found...)
 	}
@@ -163,7 +163,7 @@ func (v *validator) outside(ctx context.Context) {
 		}
 		v.add(graph.SeverityWarning, graph.RuleOutsideScript, n, key, hint, "script %s is outside of the agent's directory", real)
 	}
-	if file, _, ok := v.app.agentScript(ctx, v.of, nil, nil); ok {
+	if file, _, ok := v.app.Tools.Script(ctx, v.of, nil, nil); ok {
 		check(nil, file)
 	}
 	if v.g == nil {
@@ -194,7 +194,7 @@ func (v *validator) plain(ctx context.Context) {
 	v.namedModel("model", d.Model)
 	v.namedModel("summarization_model", d.Team.SummarizationModel)
 	if d.Dynamic {
-		if _, _, _, err := v.app.dynamic(ctx, v.of, nil, nil); err != nil {
+		if _, _, _, err := v.app.Tools.Dynamic(ctx, v.of, nil, nil); err != nil {
 			v.err(graph.RuleToolScript, nil, "dynamic_instructions", fault.HintOf(err), "%v", err)
 		}
 	}

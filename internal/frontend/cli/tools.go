@@ -68,13 +68,13 @@ func (c *command) buildTools(ctx context.Context) error {
 		}
 		ref = &found
 	}
-	written, err := c.app.BuildTools(ctx, ref)
+	written, err := c.app.Tools.Build(ctx, ref)
 	return errors.Join(err, printLines(c.Out, written))
 }
 
 // toolSchema shows the declarations of the tools in a script.
 func (c *command) toolSchema(ctx context.Context) error {
-	schema, err := c.app.ToolSchema(ctx, c.opts.toolSchema)
+	schema, err := c.app.Tools.Schema(ctx, c.opts.toolSchema)
 	if err != nil {
 		return err
 	}

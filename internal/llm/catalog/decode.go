@@ -89,7 +89,7 @@ func Levels() []string {
 	return names
 }
 
-// decodeLevels reads reasoning_levels. Those that are not known are left out with a
+// decodeLevels reads reasoning_levels. Unknown levels are left out with a
 // warning, and the result is in ascending order.
 func decodeLevels(m *yamldoc.Map) []string {
 	levels := Levels()

@@ -17,7 +17,7 @@ func (c Client) fallbacks(m Model) []string {
 
 // Fallbacks returns the models to try, in order, when m fails: the models of m's type
 // that its [Model.Fallbacks] mean, each once, and never m itself. A client's name
-// stands for its first model. Ids that mean nothing are left out, and the error, which
+// means its first model. Ids that mean nothing are left out, and the error, which
 // joins those of [Catalog.Resolve], says so; the models can be used all the same.
 func (c *Catalog) Fallbacks(m Model) ([]Model, error) {
 	var models []Model

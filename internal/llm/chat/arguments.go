@@ -134,7 +134,7 @@ func repair(text string) (string, bool) {
 	return string(out), true
 }
 
-// endsWhole reports whether the last value of text is complete. A number could go on.
+// endsWhole reports whether the last value of text is complete. A number could continue.
 func endsWhole(text []byte) bool {
 	text = bytes.TrimRight(text, " \t\r\n")
 	for _, end := range [...]string{`"`, "}", "]", "true", "false", "null"} {

@@ -33,8 +33,8 @@ type Message struct {
 	ToolName   string `json:"tool_name,omitempty"`
 	Failed     bool   `json:"failed,omitempty"`
 
-	// Continuation marks a user message with which the program, not the user, has the model go on
-	// with its work. It belongs to the turn of the question before it.
+	// Continuation marks a user message with which the program, not the user, asks the model to
+	// continue its work. It belongs to the turn of the question before it.
 	Continuation bool `json:"continuation,omitempty"`
 }
 

@@ -3,7 +3,7 @@ package chat
 // Constraints are what a caller asks of the replies to one question, beside how the model chooses its
 // words. The zero value asks for nothing.
 type Constraints struct {
-	// Stop are texts at which a reply ends: it has what comes before the first of them, and none of them.
+	// Stop are texts at which a reply ends: it has what comes before the first of them.
 	Stop []string `json:"stop,omitempty"`
 	// Seed has a provider that knows seeds choose the same words each time, as far as it can. Nil is none.
 	Seed *int64 `json:"seed,omitempty"`

@@ -27,7 +27,7 @@ func (c *call) isClient(name string) bool {
 	return slices.ContainsFunc(c.req.Client, func(t chat.Tool) bool { return t.Name == name })
 }
 
-// split returns the calls that are run here, and those that the caller runs.
+// split returns the calls that are run here, and the ones that the caller runs.
 func (c *call) split(calls []chat.ToolCall) (own, client []chat.ToolCall) {
 	if len(c.req.Client) == 0 {
 		return calls, nil

@@ -172,7 +172,7 @@ type RequestContext struct {
 	Steps           steps.Steps  // record of the work done; the zero value records nothing
 	Hooks           *hook.Runner // run before and after model calls; nil for none
 
-	// Failures has requests that are made again share the repetitions of their calls. Nil
+	// Failures lets repeated requests share the repetitions of their calls. Nil
 	// means that each call has its own.
 	Failures *Failures
 }

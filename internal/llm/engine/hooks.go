@@ -77,8 +77,8 @@ func withNote(messages []chat.Message, note string) []chat.Message {
 	return messages
 }
 
-// addNote adds what hooks noted about a reply to the last result of its calls. Where there is none, the model does not
-// go on, and the user gets it.
+// addNote adds what hooks noted about a reply to the last result of its calls. If there is none, the model does not
+// continue, and the user gets it.
 func (c *call) addNote(ctx context.Context, note string, results []chat.Message) error {
 	switch {
 	case note == "":

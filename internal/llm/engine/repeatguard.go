@@ -21,7 +21,7 @@ const (
 // each other: package normalize drops those of a reply that does not come to its end.
 //
 // A call of a tool that is [Polled] is a repetition only while its results are equal. When it was
-// refused it is made again the next time, so that the model sees how things stand.
+// refused it is repeated the next time, so that the model sees how things stand.
 type repeatGuard struct {
 	repeats, window int
 	calls           []madeCall

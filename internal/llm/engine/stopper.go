@@ -5,7 +5,7 @@ import "strings"
 // stopper passes a text on piece by piece, up to the first of some texts. It keeps back what may
 // be the beginning of one. Providers stop there by themselves if they can.
 type stopper struct {
-	texts   []string // none of them is empty
+	texts   []string // not empty
 	held    string   // that was not passed on yet
 	stopped bool     // one of the texts was found
 }
@@ -37,7 +37,7 @@ func (s *stopper) take(piece string) string {
 	return passed
 }
 
-// rest returns what is held back when the text has ended.
+// rest returns what is withheld when the text has ended.
 func (s *stopper) rest() string {
 	text := s.held
 	s.held = ""

@@ -64,9 +64,9 @@ type Started struct {
 	Node  string `json:"start,omitempty"` // the graph's first node
 	Model string `json:"model,omitempty"` // of a single answer
 
-	Next []string `json:"next,omitempty"` // of a graph run that goes on, or that is a fork: the nodes with which it begins in place of the first one
+	Next []string `json:"next,omitempty"` // of a graph run that resumes, or that is a fork: the nodes with which it begins in place of the first one
 
-	Resumed bool `json:"resumed,omitempty"` // an interrupted run goes on
+	Resumed bool `json:"resumed,omitempty"` // an interrupted run resumes
 
 	// Of a child agent: what it was asked, and where it was started, as [Started.Under] says.
 	Prompt     string `json:"prompt,omitempty"`
@@ -75,7 +75,7 @@ type Started struct {
 	ParentItem *int   `json:"parent_item,omitempty"`
 
 	NoSnapshots bool           `json:"-"` // the state of the run is not to be logged
-	State       []value.Member `json:"-"` // of a graph, as it begins or goes on
+	State       []value.Member `json:"-"` // of a graph, as it begins or resumes
 }
 
 // Under returns b as that of a child agent that work at parent started.
@@ -151,7 +151,7 @@ type StepStarted struct {
 	Nodes []string `json:"nodes"` // ascending
 }
 
-// StepFinished closes a super-step of several nodes, if the run goes on.
+// StepFinished closes a super-step of several nodes, if the run continues.
 type StepFinished struct {
 	Next []string `json:"next"` // ascending
 }
@@ -185,16 +185,16 @@ const Interrupted = "interrupted"
 
 // MapProgress says how far a map node has come.
 type MapProgress struct {
-	Done   int `json:"done"` // those that failed included
+	Done   int `json:"done"` // including failed ones
 	Total  int `json:"total"`
 	Failed int `json:"failed,omitempty"`
 
 	FailedItems []string `json:"failed_items,omitempty"` // which, by number and key; only the first ones
 }
 
-// StateUpdated holds the keys that a super-step changed, merged, or those that the user set.
+// StateUpdated holds the keys that a super-step changed, merged, or the ones that the user set.
 type StateUpdated struct {
-	Set    bool           // the user has set them, before the run went on
+	Set    bool           // the user has set them, before the run resumed
 	Values []value.Member // ascending by name
 }
 
@@ -228,7 +228,7 @@ type Undoing struct {
 	Error string   `json:"error"` // why
 }
 
-// Signal says that a node that waited goes on with a signal, or with its default.
+// Signal says that a node that waited continues with a signal, or with its default.
 type Signal struct {
 	ID       string      `json:"id"` // of the wait
 	Name     string      `json:"name"`
@@ -275,7 +275,7 @@ type ServersStarting struct {
 
 // ServersStarted closes what ServersStarting opened.
 type ServersStarted struct {
-	Servers []string `json:"servers"`          // ids of those that run
+	Servers []string `json:"servers"`          // ids of the running ones
 	Failed  []string `json:"failed,omitempty"` // ids of the others, of which there are warnings
 }
 
@@ -314,8 +314,7 @@ type Todo struct {
 	Done bool   `json:"done"`
 }
 
-// AutoContinue says that an agent whose reply left items of its todo list open goes on by
-// itself.
+// AutoContinue says that an agent whose reply left items of its todo list open continues by itself.
 type AutoContinue struct {
 	Count int `json:"count"` // of these continuations, from 1
 	Max   int `json:"max"`
@@ -356,7 +355,7 @@ type EscalationAnswered struct {
 type IndexStarted struct {
 	Base    string `json:"base"`              // name of the knowledge base
 	Model   string `json:"model"`             // id of the embedding model
-	Resumed bool   `json:"resumed,omitempty"` // it goes on with a build that was interrupted
+	Resumed bool   `json:"resumed,omitempty"` // it resumes an interrupted build
 }
 
 // IndexProgress says how far the build of a knowledge base has come. A slow reader may drop it.
@@ -365,7 +364,7 @@ type IndexProgress struct {
 	Document string        `json:"document,omitempty"` // path or address of the one that was read last
 	Done     int           `json:"done"`               // documents
 	Total    int           `json:"total"`              // documents that are known so far
-	Kept     int           `json:"kept"`               // of Done, those that had not changed
+	Kept     int           `json:"kept"`               // of Done, the unchanged ones
 	Chunks   int           `json:"chunks"`             // that were indexed
 	Usage    chat.Usage    `json:"usage"`              // of the embedding model
 	Elapsed  time.Duration `json:"-"`

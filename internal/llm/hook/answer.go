@@ -25,12 +25,12 @@ const (
 type Answer struct {
 	Action    Action          `json:"action,omitempty"`
 	Reason    string          `json:"reason,omitempty"`    // of a refusal
-	Arguments json.RawMessage `json:"arguments,omitempty"` // an object, in place of those of the call; BeforeTool only
+	Arguments json.RawMessage `json:"arguments,omitempty"` // an object, in place of the call's; BeforeTool only
 	Result    *string         `json:"result,omitempty"`    // in place of that of the call; AfterTool only
 	Note      string          `json:"note,omitempty"`
 }
 
-// ParseAnswer reads what a hook of a kind printed. Nothing but blanks is the zero Answer. Everything else has to be one
+// ParseAnswer reads what a hook of a kind printed. Nothing but blanks is the zero Answer. Everything else must be one
 // JSON object with members of an [Answer] that mean something for the kind: other members, such that are repeated or
 // differ from another one in case only, and values of another type are errors. Reasons and notes that are too long are
 // cut. The error is for the user.

@@ -5,7 +5,7 @@
 // may print an [Answer], another one. The answer refuses what is about to happen, changes it, or adds a note.
 //
 // A [Runner] runs the hooks of a kind that match, one after the other in the order of the configuration, each with what
-// those before it changed. The first refusal ends that. What came of it is a [Decision], which callers record as part
+// those before it changed. The first refusal ends that. The result is a [Decision], which callers record as part
 // of their step. Refusals, changes and failures are warnings with the name of the hook and the place of its definition.
 //
 // docs/hooks.md describes the shapes for those who write hooks.

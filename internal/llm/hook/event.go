@@ -38,7 +38,7 @@ type ToolCall struct {
 type ModelCall struct {
 	ID       string    `json:"id"`                 // client:model
 	Turn     int       `json:"turn"`               // request of the same question, from 1
-	Tools    []string  `json:"tools,omitempty"`    // names of those that are offered
+	Tools    []string  `json:"tools,omitempty"`    // names of the ones that are offered
 	Messages []Message `json:"messages,omitempty"` // all of the request, of BeforeModel
 	// Reply, Stop and Usage are of AfterModel.
 	Reply *Message        `json:"reply,omitempty"`

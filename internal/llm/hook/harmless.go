@@ -13,7 +13,7 @@ import (
 )
 
 // Harmless reports whether the programs that a command starts take no code from the directory in which they run: they are known,
-// and none of them looks there for modules, settings or plugins. It goes by names, and looks into scripts for sh and bash.
+// and do not look there for modules, settings or plugins. It goes by names, and looks into scripts for sh and bash.
 // inside reports whether an absolute path is in that directory.
 func (h Hook) Harmless(inside func(path string) bool) bool {
 	if h.Command == "" {

@@ -39,11 +39,11 @@ const (
 	MaxNote        = 16 << 10 // likewise, of a note
 )
 
-// Failure says what becomes of the work when a hook fails.
+// Failure says whether the work continues when a hook fails.
 type Failure string
 
 // The choices. By default what comes after a failed hook is refused if the hook is one of [BeforeTool] or
-// [BeforeModel], which are there to prevent things, and goes on otherwise.
+// [BeforeModel], which are there to prevent things, and continues otherwise.
 const (
 	Continue Failure = "continue"
 	Refuse   Failure = "refuse"
@@ -56,7 +56,7 @@ type Hook struct {
 	// Command is a text for the user's shell. Args are a program and its arguments instead. One of the two is empty.
 	Command string
 	Args    []string
-	// Match is a pattern, in which * stands for any text, of what the hook is for: names of tools, ids of models, and
+	// Match is a pattern, in which * matches any text, of what the hook is for: names of tools, ids of models, and
 	// for the other kinds names of agents. Empty matches all.
 	Match     string
 	Timeout   time.Duration // from above 0 to MaxTimeout

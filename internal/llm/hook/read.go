@@ -10,7 +10,7 @@ import (
 )
 
 // Read reads the value of hooks: in a configuration file or the definition of an agent: a mapping from kinds to lists of
-// entries with the keys name, command, match, timeout, on_failure and sandbox. Kinds are those that it may have, and the hooks come
+// entries with the keys name, command, match, timeout, on_failure and sandbox. Kinds are the ones that it may have, and the hooks come
 // in their order, those of a kind as they are written. Every mistake, unknown keys among them, is reported to the document
 // as an error: a hook that is left out might be the one that refuses. A nil node, or a null, has none.
 func Read(n *yamldoc.Node, kinds []Kind) []Hook {

@@ -25,8 +25,9 @@ type Options struct {
 	Shell process.Shell // for hooks with a text as their command
 	Child environ.Child // environment of the hooks
 
-	// Seal returns the text of an event as a hook gets it, without secrets. Unseal returns what changed arguments and
-	// results stand for, in which a secret may come back that sent, the text of the event, has a mark of. All are JSON.
+	// Seal returns the text of an event as a hook gets it, without secrets. Unseal returns changed arguments and
+	// results with the secrets themselves in place of the marks that sent, the text of the event, has for them. All are
+	// JSON.
 	// Nil changes nothing.
 	Seal   func(text string) string
 	Unseal func(text, sent string) string
@@ -115,7 +116,7 @@ func (r *Runner) Run(ctx context.Context, e Event, check func(json.RawMessage) e
 	return d, nil
 }
 
-// apply takes what a hook changed into the event of those that follow, and into the decision.
+// apply takes what a hook changed into the event of the hooks that follow, and into the decision.
 func (e *Event) apply(a Answer, d *Decision) {
 	if e.Tool == nil {
 		return
@@ -188,7 +189,7 @@ func (r *Runner) ask(ctx context.Context, h Hook, e Event, check func(json.RawMe
 	return a, nil
 }
 
-// failed returns what stands for the answer of a hook that failed, and the warning about it.
+// failed returns the answer that replaces that of a failed hook, and the warning about it.
 func (h Hook) failed(err error) (Answer, string) {
 	warning := h.String() + " failed: " + text.OneLine(err.Error(), 400)
 	if h.OnFailure == Refuse {

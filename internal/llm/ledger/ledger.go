@@ -108,7 +108,7 @@ type ModelUsage struct {
 type Sum struct {
 	Calls int
 	chat.Usage
-	Models []ModelUsage // those that cost most first, then those that used most tokens
+	Models []ModelUsage // by cost, then by tokens, highest first
 }
 
 // Sum returns what was used on the present day and the days before it, days in all. What cannot be

@@ -16,7 +16,7 @@ type member struct {
 	json []byte // its value
 }
 
-// first are the members that a line of JSON begins with, after those that all have.
+// first are the members that a line of JSON begins with, after the ones that all have.
 var first = [...]string{"request_id", "subject", "session_id", "run_id"}
 
 type runIDKey struct{}

@@ -35,7 +35,7 @@ type Options struct {
 	// Context returns what is known of the work that ctx belongs to, such as the id of a request, for lines of JSON. An
 	// attribute of the record with the same key takes its place. Nil knows nothing.
 	Context func(ctx context.Context) []slog.Attr
-	// Thread stands in each line to distinguish processes that share the file. 0 means the
+	// Thread is in each line to distinguish processes that share the file. 0 means the
 	// process id.
 	Thread int
 }

@@ -13,13 +13,13 @@ import (
 	"loki/internal/base/value"
 )
 
-// hidden stands for a secret.
+// hidden replaces a secret.
 const hidden = "[redacted]"
 
 // minText is the least length of a text in which credentials are looked for, in bytes.
 const minText = 6
 
-// redactor hides secrets: those that are known, and what looks like a credential.
+// redactor hides secrets: known ones, and what looks like a credential.
 type redactor struct {
 	hide   func(string) string // nil for none
 	shapes func() *regexp.Regexp

@@ -51,7 +51,7 @@ type Request struct {
 	Messages []chat.Message // at most one system message, first
 	Tools    []chat.Tool
 	chat.Sampling
-	// Constraints are passed on where the provider's API has them. Those that it lacks are notes, except Stop,
+	// Constraints are passed on where the provider's API has them. Constraints that it lacks are notes, except Stop,
 	// which the caller sees to as well.
 	chat.Constraints
 	MaxOutputTokens int  // 0 leaves it to the provider
@@ -72,8 +72,8 @@ type Request struct {
 // Format is the form of a reply: JSON that satisfies a JSON Schema.
 type Format struct{ Schema value.Value }
 
-// GoesOn reports whether a request is likely to be sent once more with something behind
-// it: it offers tools, or continues a conversation. A cache for prompts is worth its price
+// GoesOn reports whether a request is likely to be sent again with more after it: it offers tools,
+// or continues a conversation. A cache for prompts is worth its price
 // then, and not for a single question.
 func GoesOn(req Request) bool {
 	return len(req.Tools) > 0 || slices.ContainsFunc(req.Messages, func(m chat.Message) bool { return m.Role == chat.Assistant })

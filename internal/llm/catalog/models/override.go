@@ -28,7 +28,7 @@ type override struct {
 
 // Load returns the known models for the program of a version: those of the override
 // file, if there is one for just that version, and the built-in list otherwise. An
-// empty name stands for no file. The list is usable in any case; the problems, which are
+// empty name means no file. The list is usable in any case; the problems, which are
 // warnings, say why the file is not used, or what of it is ignored. A file for another
 // version is not a problem but outdated, which is that version: see [PutAside].
 //

@@ -67,8 +67,8 @@ func Address(address string) []Part {
 	return parts
 }
 
-// MaskAddress returns an address with *** in place of each of its secrets, also of those that are too
-// short for [Secrets.Add]. A mark with a name stays.
+// MaskAddress returns an address with *** in place of each of its secrets, also of the ones that are
+// too short for [Secrets.Add]. A mark with a name stays.
 func MaskAddress(address string) string {
 	for _, p := range slices.Backward(Address(address)) {
 		if written := address[p.start:p.end]; marks().FindString(written) != written {

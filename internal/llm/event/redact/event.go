@@ -44,7 +44,7 @@ func (s *Secrets) value(v value.Value) value.Value {
 }
 
 // Emitter returns an emitter that passes events on without secrets. A secret that comes in
-// pieces of an answer is found, too: the beginning of one is held back until what follows
+// pieces of an answer is found, too: the beginning of one is withheld until what follows
 // shows whether it is.
 func (s *Secrets) Emitter(next event.Emitter) event.Emitter {
 	if s == nil || next == nil {
@@ -150,7 +150,7 @@ func (t *table) begun(text string) int {
 	return longest
 }
 
-// release emits the text held back from the streams of an event's source: it was not the beginning of a secret.
+// release emits the withheld text of the streams of an event's source: it was not the beginning of a secret.
 func (e *emitter) release(ctx context.Context, ev event.Event) error {
 	for _, reasoning := range []bool{true, false} {
 		from := streamOf(ev.Source, reasoning)

@@ -4,7 +4,7 @@
 // ***NAME***; [Secrets.Emitter] does so for events. What is shown, logged, exported or kept in
 // a session passes one of the two.
 //
-// The record of a run has to let the run go on, which needs the secret itself. It is sealed:
+// A run resumes from its record, which needs the secret itself. It is sealed:
 // [Secrets.Seal] writes the same marks, in a form that [Unseal] can take back with the help of
 // where the secret is kept. A text that only looks like a mark is escaped, so that what a
 // model writes never becomes a secret.
@@ -26,7 +26,7 @@ import (
 	"unicode/utf8"
 )
 
-// Secrets are those that a process has used. The zero Secrets has none and is ready; so is a
+// Secrets are the ones that a process has used. The zero Secrets has none and is ready; so is a
 // nil one, which replaces nothing. Its methods may be called from several goroutines.
 type Secrets struct {
 	mu     sync.Mutex
@@ -142,7 +142,7 @@ func Unseal(text string, look func(name string) (secret string, ok bool)) string
 	})
 }
 
-// markName returns a name as it stands in marks.
+// markName returns a name as marks have it.
 func markName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.:@-", r) {
@@ -240,16 +240,16 @@ type form struct {
 	variant int
 }
 
-// found is a form of a secret in a text, with what has to be replaced together with it.
+// found is a form of a secret in a text, with what must be replaced together with it.
 type found struct {
 	form
 	before, after string
 }
 
-// mark returns what stands for a secret.
+// mark returns what replaces a secret.
 func (f found) mark() string { return "***" + f.name + "***" }
 
-// seal returns what stands for this form of a secret, and for what is around it.
+// seal returns what replaces this form of a secret, with what is around it.
 func (f found) seal() string {
 	around := ""
 	if f.before != "" || f.after != "" {

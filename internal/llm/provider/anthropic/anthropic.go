@@ -33,7 +33,7 @@
 //
 // What one model demands another rejects: budgets, adaptive thinking, sampling
 // parameters, lengths of replies. Where a rejection names one of these the request is
-// sent once more without it, and if that works the client remembers it for the model.
+// sent again without it, and if that works the client remembers it for the model.
 // Thinking blocks that a model does not accept for its own are left out of that one
 // conversation.
 //
@@ -96,7 +96,7 @@ func newClient(o client.Options, vertex bool) (*Client, error) {
 // apiVersion is the version of the API that the messages are of.
 const apiVersion = "2023-06-01"
 
-// vertexVersion is what stands for the header anthropic-version on Vertex AI.
+// vertexVersion replaces the header anthropic-version on Vertex AI.
 const vertexVersion = "vertex-2023-10-16"
 
 // endpoint returns the URL of a request.

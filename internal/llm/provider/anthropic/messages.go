@@ -12,7 +12,7 @@ import (
 // translation is a conversation in the API's form.
 type translation struct {
 	system   string
-	messages []message // none of them empty, no two neighbors of the same role
+	messages []message // none is empty, no two neighbors of the same role
 	blocks   bool      // there are thinking blocks
 
 	// thoughtless says that the tool loop at the end began without thinking, after
@@ -86,7 +86,7 @@ func (t *translation) add(role string, blocks []content) {
 // assistantBlocks translates a message of the assistant. thoughts says that it holds
 // thinking blocks, which are left out unless thinking. A message without words or calls
 // is left out, since neither the API nor the model can do anything with it. The last
-// message of a conversation is one that the model is to go on with.
+// message of a conversation is one that the model must continue.
 func assistantBlocks(m chat.Message, thinking, last bool) (blocks []content, thoughts bool) {
 	said := 0 // length of blocks up to the last that is not thinking
 	first := true

@@ -9,8 +9,7 @@ import (
 	"loki/internal/llm/provider/wire"
 )
 
-// exchange is one request in the API's form, with what has to be known of it if it is
-// rejected.
+// exchange is one request in the API's form, with what is needed if it is rejected.
 type exchange struct {
 	params body
 	model  string // the real name

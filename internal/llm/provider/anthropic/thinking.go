@@ -163,8 +163,7 @@ func (x *exchange) think(req provider.Request, list []provider.Effort, d dialect
 	}
 }
 
-// notes returns what the model gets instead of the effort of req. A budget stands for its
-// effort.
+// notes returns what the model gets instead of the effort of req. A budget means its effort.
 func (x *exchange) notes(req provider.Request) []string {
 	switch {
 	case req.Effort == "", x.form == budget, x.form == disabled:

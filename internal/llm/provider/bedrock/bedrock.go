@@ -26,14 +26,14 @@
 // object and as text otherwise. Tools that only the history names are declared as
 // withdrawn, because a conversation with calls and without declarations is rejected.
 //
-// An effort becomes additional request fields of those Claude models that reason:
+// An effort becomes additional request fields of the Claude models that reason:
 // up to version 4.5 a budget of tokens, from 4.6 on adaptive thinking of that
 // effort. Such a request carries no temperature and no top_p, which these models
 // refuse while they think. Models that think by themselves, as from Claude 5 on, are
 // asked for the words of their thoughts even without an effort. What a model rejects of
 // all this, or of cache points and sampling, is left out the next time, and the client
 // remembers it for the model. Claude and Nova models get cache points behind system
-// prompt, tools and last message as soon as the conversation is likely to go on.
+// prompt, tools and last message as soon as the conversation is likely to continue.
 //
 // Reasoning is sent back if it bears a signature of this package; that of other
 // providers and unsigned reasoning stay out. A leading <think> block of an earlier

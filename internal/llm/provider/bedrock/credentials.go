@@ -26,7 +26,7 @@ type source struct {
 	accessKeyID, secretAccessKey, sessionToken, apiKey func() (string, error)
 
 	mu   sync.Mutex
-	kept *aws.Config // of the chain, nil if it is to be read; guarded by mu
+	kept *aws.Config // of the chain, nil if it must be read; guarded by mu
 }
 
 // access is what one request is sent and signed with: keys or a bearer token.

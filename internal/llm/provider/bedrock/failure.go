@@ -86,7 +86,7 @@ func exception(e smithy.APIError) error {
 	return complaint
 }
 
-// specific reports whether a wording that stands for kind says more than that the
+// specific reports whether a wording of kind says more than that the
 // request is invalid.
 func specific(kind provider.ErrorKind) bool {
 	return kind == provider.ContextOverflow || kind == provider.Refused

@@ -16,7 +16,7 @@ type rawDocument struct {
 	text               json.RawMessage
 }
 
-// raw returns text, which has to be valid, as a document.
+// raw returns text, which must be valid, as a document.
 func raw(text json.RawMessage) rawDocument {
 	return rawDocument{Interface: document.NewLazyDocument(nil), text: text}
 }

@@ -76,7 +76,7 @@ func (b *messageBuilder) user(m chat.Message) []types.ContentBlock {
 }
 
 // assistant keeps reasoning, text and calls in order. Text that ends a conversation
-// is to be gone on with: it must not end in white space then, and a <think> block in
+// must be continued by the model: it must not end in white space then, and a <think> block in
 // it belongs to it.
 func (b *messageBuilder) assistant(m chat.Message, last bool) []types.ContentBlock {
 	var content []types.ContentBlock
@@ -109,7 +109,7 @@ func (b *messageBuilder) assistant(m chat.Message, last bool) []types.ContentBlo
 	return content
 }
 
-// noOutput stands for the output of a tool that printed nothing.
+// noOutput replaces the output of a tool that printed nothing.
 const noOutput = "(no output)"
 
 func (b *messageBuilder) toolResult(m chat.Message) types.ContentBlock {

@@ -12,7 +12,7 @@ import (
 
 // Signatures bear a mark, because a conversation may hold reasoning of several
 // providers and a model rejects what it has not signed. The mark also distinguishes a
-// redacted block, whose bytes stand in base64, from a signed one without text.
+// redacted block, whose bytes are in base64, from a signed one without text.
 const (
 	signedMark   = "bedrock:signed:"
 	redactedMark = "bedrock:redacted:"

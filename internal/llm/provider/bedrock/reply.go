@@ -23,7 +23,7 @@ type decoder struct {
 	usage *types.TokenUsage
 }
 
-// block is what has to be kept of a block until its end.
+// block is what must be kept of a block until its end.
 type block struct {
 	foreign   bool // a call of a tool that the server runs
 	signature strings.Builder

@@ -107,8 +107,8 @@ func toolDialect(f family) normalize.Dialect {
 // withdrawn describes a tool that only the history names.
 const withdrawn = "This tool is no longer available. Do not call it."
 
-// toolConfiguration declares the tools of req, and those that its messages name
-// beside them. It returns nil if there are none.
+// toolConfiguration declares the tools of req, and further ones that its messages name. It returns
+// nil if there are none.
 func toolConfiguration(req provider.Request) *types.ToolConfiguration {
 	var tools []types.Tool
 	declared := make(map[string]bool)
@@ -230,8 +230,7 @@ func (c *conversation) think(req provider.Request, f family, efforts []provider.
 	}
 }
 
-// notes returns what the model gets instead of the effort of req. A budget stands for its
-// effort.
+// notes returns what the model gets instead of the effort of req. A budget means its effort.
 func (c *conversation) notes(req provider.Request, f family) []string {
 	switch {
 	case req.Effort == "" || !f.adaptive():

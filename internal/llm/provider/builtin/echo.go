@@ -7,7 +7,7 @@ import (
 	"loki/internal/llm/provider"
 )
 
-// imageMark stands for an image in an echo. It has a line of its own.
+// imageMark replaces an image in an echo. It has a line of its own.
 const imageMark = "[image]"
 
 // echoReply repeats the last user message, word by word.

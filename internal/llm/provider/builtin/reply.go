@@ -57,7 +57,7 @@ func textReply(req provider.Request, pieces iter.Seq[string]) reply {
 	return r
 }
 
-// first returns the pieces of the first n bytes. None of them is empty.
+// first returns the pieces of the first n bytes. No piece is empty.
 func first(n int, pieces iter.Seq[string]) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		left := n
@@ -174,7 +174,7 @@ func (p *Provider) send(ctx context.Context, req provider.Request, r reply, yiel
 	yield(provider.Chunk{Kind: provider.End, Stop: r.stop, Usage: r.usage}, nil)
 }
 
-// gap is the time before chunk i, or before what stands in its place.
+// gap is the time before chunk i, or before what replaces it.
 func (r reply) gap(i int) time.Duration {
 	if i == 0 {
 		return r.delay

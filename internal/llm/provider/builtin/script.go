@@ -32,7 +32,7 @@ func (p *Provider) scriptReply(req provider.Request, path string) (reply, error)
 }
 
 // script returns the rule file at path. A file that cannot be read is tried again by
-// the next request, so that it can be mended while Loki runs.
+// the next request, so that it can be fixed while Loki runs.
 func (p *Provider) script(path string) (*script.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

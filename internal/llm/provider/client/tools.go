@@ -231,7 +231,7 @@ var (
 		return regexp.MustCompile(`'tools'.*(?:array too long|too many).*maximum length (\d+)`)
 	})
 	tooLong = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`string too long.*maximum length (\d+)`) })
-	// place is where a declaration stands in a request: tools.3.custom, tools[3].function, function_declarations[3],
+	// place is where a declaration is in a request: tools.3.custom, tools[3].function, function_declarations[3],
 	// toolConfig.tools.3.toolSpec, or the same counted from 1 with .member behind it.
 	place = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\b(?:tools|function_?declarations)(?:\[(\d+)\]|[./](\d+)(\.member)?)`)

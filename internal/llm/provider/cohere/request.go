@@ -171,7 +171,7 @@ func sentMessages(messages []chat.Message) []sentMessage {
 }
 
 // assistantMessage translates m, unless there is nothing to say. The last message of
-// a conversation is left as it is, since the model is to go on with it.
+// a conversation is left as it is, since the model must continue it.
 func assistantMessage(m chat.Message, inLoop, last bool) (sentMessage, bool) {
 	text := m.Text()
 	if !last {

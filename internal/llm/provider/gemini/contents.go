@@ -22,7 +22,7 @@ const skipValidator = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
 // conversation translates messages.
 type conversation struct {
-	signatures bool // send those that came with replies
+	signatures bool // send the ones that came with replies
 	insists    bool // the model rejects calls without a signature
 	contents   []content
 }

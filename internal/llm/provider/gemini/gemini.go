@@ -18,8 +18,8 @@
 // insist its first call bears the value that Google names for this.
 //
 // An effort becomes a thinking level for models from Gemini 3 on and a budget of tokens
-// for 2.5. A model that rejects it, or a signature that is not its own, is asked once
-// more without; what it rejects of the effort is remembered.
+// for 2.5. A model that rejects it, or a signature that is not its own, is asked again without;
+// what it rejects of the effort is remembered.
 //
 // # Replies
 //

@@ -37,7 +37,7 @@ func baseName(model string) string {
 }
 
 // generationOf returns the generation of a model. Names without a version, such as
-// gemini-flash-latest, stand for the newest.
+// gemini-flash-latest, mean the newest.
 func generationOf(model string) generation {
 	model = baseName(model)
 	for _, other := range []string{"image", "tts", "audio", "live", "embedding"} {
@@ -127,7 +127,7 @@ func level(model string, effort provider.Effort, fromLow bool) string {
 	return highLevel
 }
 
-// notes returns what the model gets instead of an effort. A budget stands for its effort,
+// notes returns what the model gets instead of an effort. A budget means its effort,
 // and without a configuration the model is not known to reason.
 func (c *thinkingConfig) notes(asked provider.Effort) []string {
 	if c == nil || asked == "" || c.ThinkingLevel == "" {

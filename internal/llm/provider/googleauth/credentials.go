@@ -76,8 +76,8 @@ func withType(object []byte, t google.CredentialsType) []byte {
 	return data
 }
 
-// check returns an error for credentials of an unknown kind and for those that lack
-// something, for which the library would ask the server all the same.
+// check returns an error for credentials of an unknown kind and for ones that lack something, for
+// which the library would ask the server all the same.
 func (c credentials) check(file string) error {
 	switch c.Type {
 	case google.AuthorizedUser:

@@ -51,8 +51,8 @@ type Options struct {
 	Client string // the client's name in the configuration, for messages
 	File   string // the credentials file; empty means that it is looked for
 
-	// HTTP asks token endpoints, not the metadata server. It has to be one for
-	// credentials, see wire.Options. Nil means a client of [wire.NewClient].
+	// HTTP asks token endpoints, not the metadata server. It must be one for credentials, see
+	// wire.Options. Nil means a client of [wire.NewClient].
 	HTTP *http.Client
 
 	Getenv func(string) string // nil means os.Getenv

@@ -39,7 +39,7 @@ type Probe struct {
 type Server struct {
 	Kind    Kind
 	BaseURL string   // of the OpenAI format, ends in /v1
-	Models  []string // those that chat, in the server's order; may be empty
+	Models  []string // the ones that chat, in the server's order; may be empty
 }
 
 // Patience is how long [Find] waits.

@@ -12,7 +12,7 @@ import (
 // NumberedID is what the ids begin with that are given here; a number from 1 follows.
 const NumberedID = "call_"
 
-// maxEqualCalls is how many equal calls may stand in a row in one reply. A reply with more of
+// maxEqualCalls is how many equal calls may follow one another in one reply. A reply with more of
 // them did not come to its end. Calls that are repeated from turn to turn, after their results
 // were read, are the business of the engine.
 const maxEqualCalls = 3
@@ -20,8 +20,8 @@ const maxEqualCalls = 3
 // Unnamed is the name of a call that the server sent without one. No tool has it.
 const Unnamed = "call_without_a_name"
 
-// Calls returns the made calls in their order. Those that follow upon three calls of the same
-// name and arguments are left out. Arguments that are empty, white space aside, become {}, a name
+// Calls returns the made calls in their order. Calls after three with the same name and arguments
+// are left out. Arguments that are empty, white space aside, become {}, a name
 // has no white space around it, and a missing one becomes [Unnamed].
 //
 // An id occurs once in a conversation. A made call without one, or with one that the past

@@ -60,7 +60,7 @@ func CohereTools() Dialect {
 type Declared struct {
 	chat.Tool
 	Own   string            // the name of the tool
-	Names map[string]string // of members, from those that are declared to the tool's own
+	Names map[string]string // of members, from the declared ones to the tool's own
 }
 
 // Declare returns t in the words of d, with a name that taken does not have. ok is false if it cannot be declared.

@@ -15,8 +15,7 @@ import (
 type decoder interface {
 	client.Decoder
 
-	// flush emits what has been held back. It has to be called before a failure is
-	// reported.
+	// flush emits what was withheld. It must be called before a failure is reported.
 	flush() error
 }
 
@@ -59,7 +58,7 @@ func (b *builder) pieces(reasoning, text string) error {
 	return b.Text(text)
 }
 
-// flush emits the text that has been held back.
+// flush emits the text that was withheld.
 func (b *builder) flush() error { return b.pieces(b.think.flush()) }
 
 // End implements [client.Decoder].

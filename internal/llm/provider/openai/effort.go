@@ -22,7 +22,7 @@ func (d dialect) effort(e provider.Effort, list []provider.Effort) provider.Effo
 		e = e.Nearest(list)
 	}
 	all := chat.Efforts()
-	for range all { // there may be a circle: what stands for an effort can be rejected later
+	for range all { // there may be a cycle: the replacement of an effort can be rejected later
 		i := slices.Index(all, e)
 		if d.instead[i] == "" {
 			return e

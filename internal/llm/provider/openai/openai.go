@@ -1,8 +1,8 @@
 // Package openai is the client of the OpenAI wire formats, for OpenAI itself ([New]),
 // for Azure ([NewAzure]) and for the many servers and gateways that speak a dialect
 // of them ([NewCompatible]). Chats are held in one of two formats: chat completions,
-// which all servers speak, and responses, whose models go on with their own reasoning
-// from one call of a tool to the next. See [New].
+// which all servers speak, and responses, whose models continue their own reasoning from one call
+// of a tool to the next. See [New].
 //
 // # Requests
 //
@@ -37,8 +37,8 @@
 //
 // What one server demands another rejects: stream_options, max_tokens against
 // max_completion_tokens, reasoning_content, an effort, temperature and top_p, encrypted
-// reasoning, a cache key, the form of tool-call ids. Where a rejection names one of these the request is sent once
-// more without it, and if that works the client remembers it for the model.
+// reasoning, a cache key, the form of tool-call ids. Where a rejection names one of these the request is sent
+// again without it, and if that works the client remembers it for the model.
 //
 // The form of a reply is asked for as a strict JSON schema, of OpenAI, Azure and the
 // platforms that are known to take it.
@@ -110,8 +110,7 @@ const (
 	kindAzure
 )
 
-// New returns a client of OpenAI, or of a server at o.APIBase that is to be
-// treated in the same way.
+// New returns a client of OpenAI, or of a server at o.APIBase that is treated in the same way.
 //
 // Here and below, o.API is "chat_completions" or "responses". Empty means chat
 // completions, except for what a model needs the other format for. The patches of both

@@ -190,7 +190,7 @@ func sentMessages(messages []chat.Message, d dialect) []sentMessage {
 
 // assistantMessage translates m, unless there is nothing to say: an answer that
 // broke off before its first word is not a message to most servers. The last message
-// of a conversation is left as it is, since the model is to go on with it.
+// of a conversation is left as it is, since the model must continue it.
 func assistantMessage(m chat.Message, d dialect, inLoop, last bool) (sentMessage, bool) {
 	text := m.Text()
 	if !last {

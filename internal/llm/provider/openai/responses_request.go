@@ -125,8 +125,8 @@ func inputImage(url string) inputPart {
 }
 
 // assistantItems returns text, reasoning and calls of an answer in their order. The
-// server rejects reasoning that is not followed by what it led to, so a call stands
-// behind the block that its signature names, and the others at the end.
+// server rejects reasoning that is not followed by what it led to, so a call follows the block that
+// its signature names, and the others at the end.
 func assistantItems(m chat.Message, d dialect, last bool) []inputItem {
 	var items []inputItem
 	placed := make([]bool, len(m.ToolCalls))

@@ -37,8 +37,8 @@ func (e *extraContent) signature() string {
 	return googleMark + string(e.Google.ThoughtSignature)
 }
 
-// extra returns the signature of a call in the form in which it came, nil if there is none
-// of a compatible API. The first call of a round gets one in any case if d says so.
+// extra returns the signature of a call in the form in which it came, nil if no compatible API has
+// one. The first call of a round gets one in any case if d says so.
 func (d dialect) extra(c chat.ToolCall, first bool) *extraContent {
 	own, ok := strings.CutPrefix(c.Signature, googleMark)
 	switch {

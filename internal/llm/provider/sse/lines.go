@@ -71,7 +71,7 @@ func (l *lineReader) cut(end int) ([]byte, error) {
 	return line, nil
 }
 
-// fill reads once more from r and keeps what it ends with in err.
+// fill reads again from r and keeps what it ends with in err.
 func (l *lineReader) fill() {
 	if len(l.buf)-l.to < readSize {
 		l.makeRoom()

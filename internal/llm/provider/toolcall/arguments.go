@@ -102,7 +102,7 @@ func (c *call) isPlaceholder() bool {
 	return c.extent.over && c.arguments.Len() < 16 && strings.Join(strings.Fields(c.arguments.String()), "") == "{}"
 }
 
-// same reports whether two texts are the same arguments: equal JSON, perhaps encoded once more, or equal texts.
+// same reports whether two texts are the same arguments: equal JSON, perhaps encoded twice, or equal texts.
 func same(a, b string) bool {
 	a, b = wire.JoinHalves(a), wire.JoinHalves(b) // which one of them may have been cut at
 	if a == b {

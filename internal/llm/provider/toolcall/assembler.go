@@ -45,7 +45,7 @@ type call struct {
 	again                    bool
 	repeated                 bool  // a list that repeats the reply has it
 	rest                     *call // the call whose arguments were complete when these came without a name
-	announced                bool  // the name came once more after the arguments: others may follow
+	announced                bool  // the name came again after the arguments: others may follow
 	into                     *call // that it is a copy or a part of
 
 	arguments strings.Builder

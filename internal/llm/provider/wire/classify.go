@@ -6,7 +6,7 @@ import (
 	"loki/internal/llm/provider"
 )
 
-// The wordings by which failures are told apart, in lower case. They
+// The wordings by which failures are distinguished, in lower case. They
 // are matched against message, type and code together. Servers change statuses
 // and codes more often than these words.
 var (

@@ -44,7 +44,7 @@ func statusError(resp *http.Response, body []byte, where string) *provider.Error
 }
 
 // asError returns the failure as the error of a response with status and header.
-// Status 0 and no header stand for a failure within a reply.
+// Status 0 and no header mean a failure within a reply.
 func (f failure) asError(status int, header http.Header) *provider.Error {
 	e := &provider.Error{Kind: classify(status, f), Status: status, Msg: f.msg}
 	if provider.Retryable(e) {
@@ -114,7 +114,7 @@ func BadReply(what string, body []byte) error {
 // Excerpt returns the beginning of a body as errors show it, on few lines.
 func Excerpt(body []byte) string { return text.Cut(describeBody(body), maxPage) }
 
-// Lacking returns the error for a whole reply, or what stands in its place, without
+// Lacking returns the error for a whole reply, or what came in its place, without
 // the thing that was asked for: the failure that it reports, in whatever form, or
 // that it is not a reply.
 func Lacking(thing string, body []byte) error {

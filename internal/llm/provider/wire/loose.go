@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// String is a string; a number stands for its digits, anything else for "".
+// String is a string; a number becomes its digits, anything else "".
 type String string
 
 // UnmarshalJSON implements [json.Unmarshaler] and never fails.
@@ -23,7 +23,7 @@ func (s *String) UnmarshalJSON(v []byte) error {
 	return nil
 }
 
-// Text is a text; null stands for "" and anything else for its JSON.
+// Text is a text; null becomes "" and anything else its JSON.
 type Text string
 
 // UnmarshalJSON implements [json.Unmarshaler] and never fails.

@@ -56,7 +56,7 @@ func (s *secrets) addField(name, value string) {
 	s.add(redact.Credential(value))
 }
 
-// mask stands for a secret.
+// mask replaces a secret.
 const mask = "***"
 
 // maskedURL returns u with the secrets of its query masked, and without user and fragment.

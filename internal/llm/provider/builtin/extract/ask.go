@@ -20,7 +20,7 @@ const maxAskWords = 60
 // that is one is taken for the instruction, and the rest of the message is the text:
 //
 //   - the start of the first line up to a colon,
-//   - the first line, with the lines that go on asking,
+//   - the first line, with the lines that continue the instruction,
 //   - the first paragraph,
 //   - the last paragraph.
 //
@@ -53,7 +53,7 @@ func IsAsk(message string) bool {
 }
 
 // cutColon cuts a message at the first colon in its first line that ends an
-// instruction. A line that goes on asking behind the colon is left to cutLines.
+// instruction. A line whose instruction continues after the colon is left to cutLines.
 func cutColon(message string) (ask, tail string, ok bool) {
 	line, rest := cutLine(message)
 	for i := 0; ; {

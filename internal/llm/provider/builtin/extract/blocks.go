@@ -74,7 +74,7 @@ func (c *cutter) take(i int) int {
 }
 
 // fence reports whether a fenced code block begins at line i, and where the text
-// goes on behind it. A fence that is never closed is not a fence, or a single stray
+// continues after it. A fence that is never closed is not a fence, or a single stray
 // line would hide the rest of the text.
 func (c *cutter) fence(i int) (int, bool) {
 	char, n := fenceMark(c.lines[i])

@@ -18,7 +18,7 @@ const (
 	opening      = "\"([“„«「『（"                 // of a quotation or parenthesis
 	closings     = "\")]”“»」』）"                 // the closing marks of these
 	denseStops   = "。！？｡．"                      // end a sentence with no blank behind them
-	quoteTails   = "とっなのはがをにでも、，,"              // go on with the sentence behind a quotation
+	quoteTails   = "とっなのはがをにでも、，,"              // continue the sentence after a quotation
 	straightPrev = " ([{“‘«„—–-/:　、，。：「『（《【*_`" // before a straight quote that opens
 )
 
@@ -27,8 +27,8 @@ const (
 //
 // A full stop ends a sentence unless it belongs to a number, an address, an
 // abbreviation, an initial or an enumeration, or what follows is not the start of a
-// sentence. Question and exclamation marks and ellipses end one unless the text goes
-// on in lower case. No sentence ends inside a short quotation or parenthesis.
+// sentence. Question and exclamation marks and ellipses end one unless the text continues in lower
+// case. No sentence ends inside a short quotation or parenthesis.
 func splitSentences(s string) []string {
 	var out []string
 	x := splitter{s: s, lower: !strings.ContainsFunc(s, unicode.IsUpper)}
@@ -141,7 +141,7 @@ func (x *splitter) ends(st stop) bool {
 	return x.fullStop(st, rest)
 }
 
-// startsCode reports whether s goes on with code, which may start a sentence in
+// startsCode reports whether s continues with code, which may start a sentence in
 // lower case.
 func startsCode(s string) bool {
 	return strings.HasPrefix(strings.TrimLeft(s, " *_("), "`")

@@ -8,7 +8,7 @@
 //
 // The same text has the same vector, bit by bit, on every machine: what is stored in an index can
 // be compared with what another computes. All sums are of integers, and what is not is rounded at
-// each step as IEEE 754 says. Whatever changes a vector has to be a model of another name.
+// each step as IEEE 754 says. A change that affects vectors needs a model with another name.
 package hash
 
 import (
@@ -47,7 +47,7 @@ type Embedder struct {
 	numbers  map[string]int // of the tokens that were seen
 	features [][]feature    // by number
 	counts   []int          // by number, in the text at hand; otherwise 0
-	found    []int          // the numbers of those in the text at hand
+	found    []int          // the numbers of the ones in the current text
 	size     int            // of all tokens in bytes
 
 	sums [Dimensions]int64

@@ -132,7 +132,7 @@ var kinds = []provider.ErrorKind{
 	provider.Refused, provider.Invalid, provider.BadReply,
 }
 
-// readFailure reads an error; nil stands for none.
+// readFailure reads an error; nil means none.
 func readFailure(m *yamldoc.Map) *Failure {
 	if m == nil {
 		return nil

@@ -51,7 +51,7 @@ type Answer struct {
 	Fail  *Failure        // nil if the reply is complete
 }
 
-// Usage is the token counts that a rule gives; nil stands for those it does not.
+// Usage is the token counts that a rule gives; nil means that it does not.
 type Usage struct {
 	Input, CachedInput, Output, Reasoning *int
 }

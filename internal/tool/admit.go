@@ -22,7 +22,7 @@ type Judge interface {
 	Judge(call permission.Call) permission.Verdict
 	// Remember keeps what the user granted.
 	Remember(ctx context.Context, scope permission.Scope, grants []permission.Grant) error
-	// Unattended says what becomes of a call that needs consent where no user can be asked.
+	// Unattended says what to do with a call that needs consent where no user can be asked.
 	Unattended() permission.Unattended
 	// Agent returns the name of the agent to which grants can be made; empty
 	// without an agent.

@@ -27,7 +27,7 @@ type Request struct {
 	Missing string
 	// Reason is what the model says about why the call needs its level; empty if it says nothing.
 	Reason string
-	// Text is what is to be run. It is the same for calls that differ only in what they ask for.
+	// Text is what will be run. It is the same for calls that differ only in what they ask for.
 	Text string
 }
 
@@ -41,7 +41,7 @@ type known struct {
 	declined map[string]fault.Code        // why calls were not made, by their id
 	refused  map[string][]sandbox.Refusal // what was stopped, by tool and text
 	images   map[string][]chat.Part       // that calls returned, by their id
-	set      *Set                         // the tools with those that came later; nil if none has
+	set      *Set                         // the tools with the ones that came later; nil if none has
 }
 
 // Images returns the pictures that a call returned, nil for none.

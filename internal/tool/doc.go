@@ -5,7 +5,7 @@
 // answers the calls of one request to a model: it finds the tool, repairs the arguments if
 // the model wrote them a little wrong, gets the user's consent where that is needed, runs
 // the tool within its limits, and puts the outcome into the text that the model reads. Each
-// call is a recorded step, so that a call that is done is not made again.
+// call is a recorded step, so that a finished call is not repeated.
 //
 // # What the model reads
 //

@@ -31,7 +31,7 @@ func fit(t Tool, declared chat.Tool, args json.RawMessage) (json.RawMessage, err
 
 // FitOptions say how [Fit] reads a declaration. The zero value is for most tools.
 type FitOptions struct {
-	// Known makes an argument that is not declared an error, and keeps null for those that need not be there: the tool
+	// Known makes an argument that is not declared an error, and keeps null for optional ones: the tool
 	// knows which of them can be null.
 	Known bool
 	// Words says that the tool takes words of a command line: one value may be given for a list, and a number, a boolean or

@@ -18,7 +18,7 @@ type Bound struct {
 	Of, Sent string          // members with the tool's name and its arguments in those of Tool; empty if that takes the arguments itself
 }
 
-// Arguments returns the arguments of b.Tool for those of the tool that it stands for.
+// Arguments returns the arguments of b.Tool for those of the tool that it presents.
 func (b Bound) Arguments(args json.RawMessage) (json.RawMessage, error) {
 	if b.Of == "" {
 		return args, nil
@@ -54,7 +54,7 @@ func (e *CallError) FaultCode() fault.Code { return fault.Tool }
 
 // Make makes a call that the program itself asks for, such as that of a graph node, and not a model. It is judged,
 // confined, asked about and recorded as in [Box.Call]. A call that fails or is refused is a [*CallError] and leaves nothing on
-// record, so that it is made when the run is resumed; one that is uncertain and not made again is [steps.ErrSkipped]. The id
+// record, so that it is made when the run is resumed; one that is uncertain and not repeated is [steps.ErrSkipped]. The id
 // is that of the call in events.
 func (b *Box) Make(ctx context.Context, id, name string, args json.RawMessage, st steps.Steps) (Made, error) {
 	own := &Box{o: b.o, human: b.human, asked: func() {}, over: func() {}, known: b.known, plain: true}

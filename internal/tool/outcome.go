@@ -29,7 +29,7 @@ type message struct {
 	Output any    `json:"output,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
 
-	Sandbox string `json:"sandbox,omitempty"` // what the sandbox stopped, and how to go on
+	Sandbox string `json:"sandbox,omitempty"` // what the sandbox stopped, and how to continue
 	Notice  string `json:"notice,omitempty"`  // what the user needs to know, too, such as settings that changed
 }
 

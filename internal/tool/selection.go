@@ -48,7 +48,7 @@ type FromFile interface {
 
 // match returns the tools that an entry of a list of tools means. A name with an
 // extension means all the tools of the file of that name. A built-in tool has every
-// extension, and so has a script that stands in for one. A name without an extension
+// extension, and so has a script that replaces one. A name without an extension
 // means the tool of that name (of several, the one in the first of .sh, .py and .ts), or
 // else the tools of the file of that name.
 func match(pool []entry, name string) []entry {

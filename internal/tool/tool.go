@@ -48,7 +48,7 @@ type Hints struct {
 
 	// Stateful says that the tool works on a state in the process. Such calls of one reply are
 	// made one after the other, in the order of the reply. Their results are not recorded: when a
-	// run is resumed the calls are made again, with the same Key, and bring the state back.
+	// run is resumed the calls are repeated, with the same Key, and bring the state back.
 	Stateful bool
 
 	// Instead is set if the result changes by itself, so that a model may call the tool again and
@@ -65,8 +65,8 @@ type Hints struct {
 	MaxOutput int
 }
 
-// Guard is a destructive tool that decides for each call whether the user has to be
-// asked. Without it, every call of a destructive tool needs consent, and no call of
+// Guard is a destructive tool that decides for each call whether the user must be asked. Without
+// it, every call of a destructive tool needs consent, and no call of
 // another tool does.
 type Guard interface {
 	// Consent returns the question whether the call may be made, empty if it needs no
@@ -129,21 +129,21 @@ type Call struct {
 	Consented bool
 
 	// Key names the call: it is different for every call of a run, and the same when the call is
-	// made again because the run is resumed.
+	// repeated because the run is resumed.
 	Key string
 
 	// RunID is the id of the run that the call belongs to, empty if the run is not
 	// recorded.
 	RunID string
-	// IdempotencyKey is the same when a call is made again because its end was not
-	// recorded, and different for every other call. A tool that changes something
+	// IdempotencyKey is the same when a call is repeated because its end was not recorded, and
+	// different for every other call. A tool that changes something
 	// elsewhere can pass it on, so that the change is not made twice. It is empty if
 	// the run is not recorded.
 	IdempotencyKey string
 }
 
 // Identify sets the variables by which a program knows for which call it runs, LOKI_RUN_ID and LOKI_IDEMPOTENCY_KEY,
-// and returns the names of those that the call does not have: they must not come from an outer run.
+// and returns the names of the ones that the call does not have: they must not come from an outer run.
 func (c Call) Identify(set map[string]string) (unset []string) {
 	for name, v := range map[string]string{"LOKI_RUN_ID": c.RunID, "LOKI_IDEMPOTENCY_KEY": c.IdempotencyKey} {
 		if v == "" {

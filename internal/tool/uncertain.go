@@ -37,7 +37,7 @@ func UncertainQuestion(from ask.Question, text string) ask.Question {
 }
 
 // decide returns the policy's decision about an uncertain call. A decision to skip is
-// recorded, because the model goes on from there; a decision to retry holds for this time
+// recorded, because the model continues from there; a decision to retry holds for this time
 // only. The user is asked with put.
 func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, put func(context.Context, ask.Question) (string, error)) (steps.Decision, error) {
 	again := errors.New("made again") // an error, so that it is not recorded

@@ -124,7 +124,7 @@ func (b *base) rootOf(call tool.Call) fsys.Root {
 	return root
 }
 
-// home is the directory that ~ stands for, empty if it is not known.
+// home is the directory that ~ means, empty if it is not known.
 func home(getenv func(string) string) string {
 	if runtime.GOOS == "windows" {
 		return getenv("USERPROFILE")

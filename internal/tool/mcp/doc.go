@@ -28,6 +28,6 @@
 //
 // # Secrets
 //
-// A {{NAME}} in mcp.json stands for the secret of that name. It is looked up just
+// A {{NAME}} in mcp.json means the secret of that name. It is looked up just
 // before a connection to the server is made, and never appears in an error.
 package mcp

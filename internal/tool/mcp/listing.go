@@ -150,7 +150,7 @@ func pages(fetch func(cursor string) (next string, err error)) error {
 	}
 }
 
-// add appends a tool and reports true, unless the tool cannot be called. Only its name has to be understood.
+// add appends a tool and reports true, unless the tool cannot be called. Only its name must be understood.
 func (b *toolbox) add(raw json.RawMessage, limit int) bool {
 	var t struct {
 		Name        string          `json:"name"`

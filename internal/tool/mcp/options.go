@@ -45,8 +45,8 @@ type Options struct {
 	Child environ.Child
 	// Sandbox returns what confines servers that are programs and declare a level; nil confines none.
 	Sandbox func() (*sandbox.Sandbox, error)
-	// Getenv looks up variables that entries pass on, including those that Child
-	// withholds; nil returns none.
+	// Getenv looks up variables that entries pass on, including the ones that Child withholds; nil
+	// returns none.
 	Getenv func(name string) (value string, ok bool)
 
 	Secrets Secrets           // nil: references to secrets are errors

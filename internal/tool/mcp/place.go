@@ -190,7 +190,7 @@ func explicit(word string) bool {
 	return head == "." || head == ".."
 }
 
-// sort goes through the words of a command line. It notes those that name code in the workspace, and makes others, which name files
+// sort goes through the words of a command line. It notes words that name code in the workspace, and makes others, which name files
 // or directories of it, absolute.
 //
 // A program that is not among [runners] is a server itself, and its words are data, but for files that can be code. Of a runner the
@@ -300,7 +300,7 @@ type runner struct {
 	packages bool   // the code is a package: a word without a directory is never a file
 	words    bool   // all words are data, and paths only if they are clearly so
 	commands string // words in front of the code, such as "tool run"
-	valued   string // options that have the next word as their value or, of a runner of packages, those that have not
+	valued   string // options that have the next word as their value or, of a runner of packages, options that have not
 	texts    string // options after which the next word is the code, as a text or a name
 }
 

@@ -125,9 +125,9 @@ type Pool struct {
 	dial    func(ctx context.Context, r resolved) (link, error)
 
 	mu       sync.Mutex
-	entries  map[key]*entry // those that can be acquired
+	entries  map[key]*entry // the ones that can be acquired
 	others   map[*entry]bool
-	starting map[key]*start  // those that others can wait for
+	starting map[key]*start  // the ones that others can wait for
 	begun    map[*start]bool // all of them
 	metrics  Metrics
 	phase    phase
@@ -406,7 +406,7 @@ func (p *Pool) retire(e *entry) {
 	p.reap()
 }
 
-// remove removes a connection from those that can be acquired. p.mu is held.
+// remove removes a connection from the ones that can be acquired. p.mu is held.
 func (p *Pool) remove(e *entry) {
 	if p.entries[e.key] != e {
 		return

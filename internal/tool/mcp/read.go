@@ -123,8 +123,8 @@ func (r *reader) object() ([]member, error) {
 	return members, nil
 }
 
-// members returns the members of text in order, if it is an object. text has to be valid
-// JSON that begins at offset base of the file.
+// members returns the members of text in order, if it is an object. text must be valid JSON that
+// begins at offset base of the file.
 func members(text []byte, base int) ([]member, bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {

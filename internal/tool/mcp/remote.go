@@ -75,7 +75,7 @@ func newRemote(ctx context.Context, r resolved, o *Options) (*remote, error) {
 
 // Connect implements sdk.Transport. ctx bounds connecting only.
 func (t *remote) Connect(ctx context.Context) (sdk.Connection, error) {
-	// The stream of SSE is a request that goes on until the connection is closed.
+	// The stream of SSE is a request that lasts until the connection is closed.
 	stop := context.AfterFunc(ctx, t.cancel)
 	conn, err := t.inner.Connect(t.life)
 	if !stop() && err == nil {
@@ -181,7 +181,7 @@ func (c *carrier) isHome(u *url.URL) bool {
 		c.home.Scheme == "http" && u.Scheme == "https" && c.home.Port() == "" && u.Port() == "" && strings.EqualFold(u.Hostname(), c.home.Hostname())
 }
 
-// send sends the request, and once more with a new token if the server refuses the first.
+// send sends the request, and again with a new token if the server refuses the first.
 func (c *carrier) send(ctx context.Context, req *http.Request) (*http.Response, error) {
 	own := c.isHome(req.URL)
 	var access string

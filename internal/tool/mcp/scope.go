@@ -40,7 +40,7 @@ func (p *Pool) Scope(servers []Server, o ScopeOptions) *Scope {
 	return s
 }
 
-// Close releases the connections. Running calls go on until they or their
+// Close releases the connections. Running calls continue until they or their
 // connections end.
 func (s *Scope) Close() {
 	for _, l := range s.links {

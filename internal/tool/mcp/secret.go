@@ -25,7 +25,7 @@ type Secrets func(name string) (string, error)
 // resolved is a server with its secrets filled in.
 type resolved struct {
 	Server
-	secrets *redact.Secrets // those that it was given
+	secrets *redact.Secrets // the ones that it was given
 }
 
 // resolve returns s with every reference to a secret or to a variable replaced. The error, which has

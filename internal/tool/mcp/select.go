@@ -17,8 +17,8 @@ type Selection struct {
 
 // Select returns the servers that setting means: "all" for every one, otherwise ids and
 // aliases with commas between them. Blanks around them do not count. A name that is
-// both is an id. An alias stands for ids with commas between them, not for other
-// aliases. Disabled servers are never selected; naming one is a warning.
+// both is an id. An alias means ids with commas between them, not other aliases. Disabled servers
+// are never selected; naming one is a warning.
 func (f *File) Select(setting string, aliases map[string]string) Selection {
 	return f.SelectList(strings.Split(setting, ","), aliases)
 }

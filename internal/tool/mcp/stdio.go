@@ -168,8 +168,7 @@ func (p *program) Read(context.Context) (jsonrpc.Message, error) {
 	return msg, nil
 }
 
-// errHuge and errNoise are mistakes of servers after which a connection cannot
-// go on.
+// errHuge and errNoise are mistakes of servers after which a connection cannot continue.
 var (
 	errHuge  = errors.New("it sent a message that is too large")
 	errNoise = errors.New("it prints text on its standard output that is not a message of the protocol")

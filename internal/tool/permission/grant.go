@@ -37,7 +37,7 @@ type Grant struct {
 	Access  Access `json:"access,omitempty"`  // of Path
 	// Level is the highest level at which a shell tool may run it; empty means sandbox.Full.
 	Level sandbox.Level `json:"level,omitempty"`
-	// Hosts are those that it may reach at sandbox.Network, with blanks between them. Without a level it is the host
+	// Hosts are the ones that it may reach at sandbox.Network, with blanks between them. Without a level it is the host
 	// to which a tool may send requests.
 	Hosts string `json:"hosts,omitempty"`
 }

@@ -21,7 +21,7 @@ type Options struct {
 
 	// Root is the workspace, and the directory in which commands run. It is required.
 	Root string
-	// Home is what ~ stands for; empty if it is not known.
+	// Home is what ~ means; empty if it is not known.
 	Home string
 	// Protected are directories and files that only a rule naming them may have written,
 	// such as the configuration directory.
@@ -59,10 +59,10 @@ type Call struct {
 	Host string
 
 	// Sandbox is what the call asks for if its program runs in the sandbox. The level is empty for tools that do not start
-	// one there, such as a script of the user that stands in for a shell tool, and where there is no sandbox.
+	// one there, such as a script of the user that replaces a shell tool, and where there is no sandbox.
 	Sandbox sandbox.Declaration
 
-	// Opens are files that the call opens, or may open, beside those that its arguments name, such as a database. Only rules that
+	// Opens are files that the call opens, or may open, beside the ones that its arguments name, such as a database. Only rules that
 	// deny or ask are about them. Use says what they are opened for, empty for reading and writing.
 	Opens []string
 	Use   Access
@@ -83,7 +83,7 @@ type Verdict struct {
 	// Level is the level at which the program of a shell tool, or of another one that runs in the sandbox, runs if the action is
 	// Allow, or if the user consents: sandbox.Full without a sandbox. It is empty for other tools.
 	Level sandbox.Level
-	// Hosts are those that the text reaches at sandbox.Network, as the call asks for them.
+	// Hosts are the ones that the text reaches at sandbox.Network, as the call asks for them.
 	Hosts []string
 	// Files says that the user consents, or has consented, to files that a rule asks about. The sandbox then opens such files to
 	// the program of the call, see [Judge.Closed].
@@ -166,8 +166,8 @@ func (j *Judge) Remember(ctx context.Context, scope Scope, grants []Grant) error
 
 // Judge gives the verdict on a call.
 //
-// A command pattern is compared with a simple command word by word. A word * stands for
-// any number of words, also none; a * within a word for any text in it. The star at the
+// A command pattern is compared with a simple command word by word. A word * matches any number of
+// words, also none; a * within a word any text in it. The star at the
 // end of a pattern covers whatever follows: "git status*" and "npm run *" match with
 // further words. Without a star the command has to have the very words. Rules that deny or
 // ask also match a program by its name where the command has its path, and in other letters' case.

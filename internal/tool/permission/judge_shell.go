@@ -242,7 +242,7 @@ func (s *shellText) conclude(exceptions bool) Verdict {
 	return v
 }
 
-// reaches reports whether hosts are among those that were granted.
+// reaches reports whether hosts are among the granted ones.
 func (s *shellText) reaches(hosts []string) bool {
 	return s.hosts == nil || !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(strings.Fields(*s.hosts), h) })
 }
@@ -267,7 +267,7 @@ func (s *shellText) asked(level sandbox.Level, why ...string) Verdict {
 	return v
 }
 
-// judgeCommand judges a command and those that it runs. within says that another command runs it, and named that a
+// judgeCommand judges a command and the ones that it runs. within says that another command runs it, and named that a
 // rule has judged it with that one.
 func (s *shellText) judgeCommand(c *command, within, named bool) {
 	d := decide(c, s.rules)
@@ -305,7 +305,7 @@ func (s *shellText) judgeCommand(c *command, within, named bool) {
 	}
 }
 
-// decision is what rules say about a command, without those that it runs.
+// decision is what rules say about a command, without the ones that it runs.
 type decision struct {
 	match
 	fixed     []string // the words of the rule's pattern before the first with a wildcard

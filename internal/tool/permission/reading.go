@@ -30,7 +30,7 @@ var readers = sync.OnceValue(func() map[string]string {
 // exactCommands are read as they are.
 const exactCommands = "\ndate\ndate -u\ndate +%s\nhostname\nls --version\ngit --version\ncommand -v git\n"
 
-// reads returns why a command is not on the short list of those that only read, in the workspace; empty if it is.
+// reads returns why a command is not on the short list of commands that only read, in the workspace; empty if it is.
 func (s *shellText) reads(c *command) string {
 	none := "no rule allows " + shown(c.words)
 	if strings.Contains(exactCommands, "\n"+shown(c.words)+"\n") {

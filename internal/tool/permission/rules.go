@@ -10,7 +10,7 @@ import (
 	"loki/internal/base/text/pattern"
 )
 
-// Action is what becomes of a call.
+// Action is what happens to a call.
 type Action string
 
 // The actions. The empty action is none: nothing has been decided.
@@ -35,7 +35,7 @@ const (
 	Writing Access = "write"
 )
 
-// Unattended says what becomes of a call that needs consent where no user can be asked.
+// Unattended says what to do with a call that needs consent where no user can be asked.
 type Unattended string
 
 // The policies. Empty means UnattendedDeny.
@@ -48,13 +48,13 @@ const (
 // Argument is a condition on one argument of a call.
 type Argument struct {
 	Name    string
-	Pattern string // * stands for any text; the argument is a text, number or boolean
+	Pattern string // * matches any text; the argument is a text, number or boolean
 }
 
-// Rule says what becomes of the calls that it matches. All conditions of a rule have to
-// hold; of the patterns in a list one has to match.
+// Rule says what to do with the calls that it matches. All conditions of a rule must hold; of the
+// patterns in a list one must match.
 type Rule struct {
-	Tool   string // name of a tool, in which * stands for any text
+	Tool   string // name of a tool, in which * matches any text
 	Action Action
 
 	// Commands are patterns of shell commands, see [Judge.Judge]. Such a rule matches
@@ -69,7 +69,7 @@ type Rule struct {
 
 	Arguments []Argument
 
-	// Hosts are patterns of hosts, in lower case, in which * stands for any text. Such a rule matches only calls that
+	// Hosts are patterns of hosts, in lower case, in which * matches any text. Such a rule matches only calls that
 	// send a request to a host of the model's choice.
 	Hosts []string
 

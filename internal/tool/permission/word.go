@@ -10,7 +10,7 @@ import (
 	"loki/internal/base/text/pattern"
 )
 
-// hole stands for text that is not known in the text of a word. Shell texts that hold such a character are not
+// hole replaces unknown text in the text of a word. Shell texts that hold such a character are not
 // analyzed.
 const hole = '\x02'
 
@@ -67,7 +67,7 @@ func (w word) matches(p string, fold bool) truth {
 // escaped matches a character that means itself.
 var escaped = regexp.MustCompile(`(?s)\\.`)
 
-// words evaluates a word to those that it becomes. Values of variables and the output of commands stay unknown.
+// words evaluates a word to the words that it becomes. Values of variables and the output of commands stay unknown.
 func (a *analysis) words(w *syntax.Word) []word {
 	literals := ""
 	for _, p := range w.Parts {
@@ -185,8 +185,8 @@ func patternWords(pattern string) []string {
 	return words
 }
 
-// literalStar stands for a star that is not a wildcard in the words of patterns and
-// commands. Texts with such a character are not judged.
+// literalStar replaces a star that is not a wildcard in the words of patterns and commands. Texts
+// with such a character are not judged.
 const literalStar = '\x01'
 
 // matchWords matches the words of a command against those of a pattern. A word * matches

@@ -11,7 +11,7 @@ import (
 // command is a simple command that a text runs.
 type command struct {
 	words []word
-	inner []command // those that it runs
+	inner []command // the ones that it runs
 	at    int       // the number of its words before those of inner[0]; 0 if inner came out of a text
 	plain bool      // it does nothing but run inner
 	loose []command // that it may run, if its options mean something else than was understood

@@ -254,7 +254,7 @@ func (s *script) bashRunner(p *source) []byte {
 		switches[name] = switchesOf(f)
 	}
 	if len(p.functions) > 1 || agent != "" {
-		only = "" // the function has to be named
+		only = "" // the function must be named
 	}
 	put("tool", only)
 	put("subcommands", jsonOf(subcommands))

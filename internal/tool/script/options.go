@@ -45,7 +45,7 @@ type Options struct {
 	// keeps all.
 	Environ []string
 	Policy  *environ.Policy
-	// Declared are names of variables that scripts get besides those that they declare.
+	// Declared are names of variables that scripts get besides the ones that they declare.
 	Declared []string
 	// Parent returns an entry for the environment of each call, or "" for no entry; may
 	// be nil.

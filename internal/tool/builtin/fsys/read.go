@@ -134,7 +134,7 @@ func Read(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 	return data, info, nil
 }
 
-// Text is like Read for a file that has to be text.
+// Text is like Read for a file that must be text.
 func Text(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 	data, info, err := Read(p, limit)
 	if err == nil && !IsText(data) {

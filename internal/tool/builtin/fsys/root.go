@@ -25,7 +25,7 @@ const maxLinks = 64
 // Root is where paths start. It may be used from several goroutines.
 type Root struct {
 	Dir   string // empty means that of this process
-	Home  string // what ~ stands for; empty if that is not known
+	Home  string // what ~ means; empty if that is not known
 	Locks *Locks // nil means that changes may overlap
 
 	// Judged reports whether a path may lead to a real one; nil means to any.

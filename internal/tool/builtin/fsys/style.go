@@ -27,7 +27,7 @@ func StyleOf(begin []byte) Style {
 	for last < len(begin) && utf8.FullRune(begin[last:]) {
 		last++
 	}
-	s.Odd = !s.Wide && !utf8.Valid(begin[:last]) // without a character that goes on after the beginning
+	s.Odd = !s.Wide && !utf8.Valid(begin[:last]) // without a character that continues after the beginning
 	both := bytes.Count(begin, []byte("\r\n"))
 	lf, cr := bytes.Count(begin, []byte("\n"))-both, bytes.Count(bytes.TrimSuffix(begin, []byte("\r")), []byte("\r"))-both
 	switch {

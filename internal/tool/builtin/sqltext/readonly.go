@@ -37,7 +37,7 @@ func (s Statement) ReadOnly(d Dialect) bool {
 	}
 	w := s.words
 	if w[0] == "EXPLAIN" {
-		// EXPLAIN ANALYZE runs the statement, so that it has to be one that reads; only
+		// EXPLAIN ANALYZE runs the statement, so it must be one that reads; only
 		// SQLite never does.
 		if d == SQLite {
 			return true

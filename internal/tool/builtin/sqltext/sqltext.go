@@ -98,7 +98,7 @@ func (s *splitter) step() {
 		s.comment()
 	case r == '\'' || r == '"' || r == '`':
 		start := s.at
-		// Oracle has q'[it's]', where quotes stand for themselves.
+		// Oracle has q'[it's]', where quotes are literal.
 		if w := s.current.words; len(w) > 0 && (w[len(w)-1] == "Q" || w[len(w)-1] == "NQ") {
 			s.current.ambiguous = true
 		}
@@ -158,7 +158,7 @@ func (s *splitter) comment() {
 	}
 }
 
-// quoted skips a quoted text, in which the quote is doubled to stand for itself.
+// quoted skips a quoted text, in which a doubled quote means one.
 func (s *splitter) quoted(quote byte) {
 	s.at++
 	for s.at < len(s.text) {

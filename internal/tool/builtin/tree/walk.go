@@ -27,7 +27,7 @@ type Walker struct {
 	// is.
 	SkipDir func(name string) bool
 	// Skip reports whether a path, a file or a whole directory, need not be visited. It
-	// may become true for more paths while the walk goes on. Calls may overlap.
+	// may become true for more paths during the walk. Calls may overlap.
 	Skip func(path string) bool
 	// All visits the files that ignore files name, too.
 	All bool

@@ -19,7 +19,7 @@ import (
 // goroutines, and several processes may share a store.
 type Source struct {
 	// Provider returns the provider that renews tokens. It is called only when a
-	// token has to be renewed.
+	// token must be renewed.
 	Provider func() (Provider, error)
 	Name     string // of the client
 	Store    Store
@@ -43,7 +43,7 @@ const (
 	// lockTimeout bounds how long to wait for another process that renews the token.
 	lockTimeout = requestTimeout + 5*time.Second
 
-	// grace is how long a renewal may go on after its caller was canceled. Many servers
+	// grace is how long a renewal may continue after its caller was canceled. Many servers
 	// accept a refresh token only once: if the new one is lost, the user has to log in
 	// again.
 	grace = 3 * time.Second

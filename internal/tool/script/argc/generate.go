@@ -77,7 +77,7 @@ func code(s *Script, o Options, words string) string {
 	return runtimeFor(g.String()) + g.String() + "_argc_run" + words + "\n"
 }
 
-// runtimeFor returns the functions that code calls, and those that they call.
+// runtimeFor returns the functions that code calls, and the ones that they call.
 func runtimeFor(code string) string {
 	type function struct {
 		name, text string
@@ -143,8 +143,8 @@ func (g *generator) builtins(c *Command) []builtin {
 	return list
 }
 
-// options returns the flags and options of a command without those that only declare what
-// is built in.
+// options returns the flags and options of a command without the ones that only declare what is
+// built in.
 func (g *generator) options(c *Command) []*Param {
 	built := g.builtins(c)
 	return slices.DeleteFunc(c.Options(), func(p *Param) bool {

@@ -66,7 +66,7 @@ func (r *reader) line(l line, below []line) error {
 	return nil
 }
 
-// tag reads the tag called name, of which c stands behind the name. Errors have no place
+// tag reads the tag called name, whose name c has passed. Errors have no place
 // yet; it is that of c.
 func (r *reader) tag(number int, name string, c *cursor, below []line) *Error {
 	known := []string{"describe", "version", "cmd", "meta", "alias", "flag", "option", "env", "arg", "sandbox"}

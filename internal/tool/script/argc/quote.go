@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Quote returns text as one word of bash that stands for exactly these bytes, whatever the
+// Quote returns text as one word of bash that means exactly these bytes, whatever the
 // locale. What is no valid UTF-8, and control characters that a shell may drop, are written
 // as escapes, so the word itself is plain text. A NUL, which bash cannot hold, is left out.
 func Quote(text string) string {

@@ -112,7 +112,7 @@ type Param struct {
 	Labels []string
 	Last   byte
 
-	Bind     string // environment variable that stands in for it; may be empty
+	Bind     string // environment variable that can replace it; may be empty
 	Assigned bool   // its value has to follow "="
 	Prefixed bool   // its value directly follows its name
 	Line     int    // of its tag

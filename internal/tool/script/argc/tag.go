@@ -119,8 +119,8 @@ func (c *cursor) backquoted() string {
 	return name
 }
 
-// bind takes the name of the environment variable that a parameter is bound to; "$" stands
-// for the one made from the names of program and parameter.
+// bind takes the name of the environment variable that a parameter is bound to; "$" means the one
+// made from the names of program and parameter.
 func (c *cursor) bind() string {
 	d := *c
 	if !d.literal(" $") {

@@ -21,10 +21,10 @@ import (
 //	"key": null         --key=null
 //	"key": {...}        --key={...}, compact
 //
-// The value of an option with an <INT> or a <NUM> has to be such a number, as a number or
-// as text, and null counts as no value: bash would evaluate any other text in arithmetic.
+// The value of an option with an <INT> or a <NUM> must be such a number, as a number or as text,
+// and null counts as no value: bash would evaluate any other text in arithmetic.
 //
-// A declared key stands for its option. Any other key becomes "--" and the key with "-" in
+// A declared key means its option. Any other key becomes "--" and the key with "-" in
 // place of "_", which the script then refuses. The word of a subcommand comes first. Every
 // text is passed unchanged, except that a NUL, which no command line can hold, is an
 // error. The texts of errors are for the model.

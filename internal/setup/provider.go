@@ -180,7 +180,7 @@ func usualPlace(s local.Server) bool {
 	return false
 }
 
-// askPlain asks for a setting that is not secret. A variable that is set may stand for it.
+// askPlain asks for a setting that is not secret. A variable that is set may replace it.
 func (w *wizard) askPlain(ctx context.Context, d *draft, f field) error {
 	text := f.text
 	variable, inEnv := w.variable(d.name, f.name)

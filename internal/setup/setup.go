@@ -44,7 +44,7 @@ type Options struct {
 	// says nothing. Another one that the user chooses is configured.
 	DefaultPasswordFile string
 
-	Servers []local.Server           // those that answer on this machine, offered first
+	Servers []local.Server           // the ones that answer on this machine, offered first
 	Known   []catalog.Provider       // lists of known models
 	Today   time.Time                // decides which of them are retired; zero for none
 	HTTP    *http.Client             // asks servers for their models; nil is http.DefaultClient

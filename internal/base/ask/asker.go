@@ -2,7 +2,7 @@ package ask
 
 import "context"
 
-// Func is an [Asker] made of a function, which has to be safe for several goroutines.
+// Func is an [Asker] made of a function, which must be safe for several goroutines.
 type Func func(ctx context.Context, q Question) (string, error)
 
 // Ask implements [Asker].

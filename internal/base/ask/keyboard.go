@@ -140,14 +140,14 @@ func (k *keyboard) shown(ctx context.Context) error {
 	}
 }
 
-// beWary has keys that could answer count only when none of them was pressed for a while.
+// beWary makes keys that could answer count only after a while without such a key.
 func (k *keyboard) beWary() {
 	if k.wary > 0 {
 		k.calm = time.Now().Add(k.wary)
 	}
 }
 
-// await waits until keys count, and drops those that do not.
+// await waits until keys count, and drops the ones that do not.
 func (k *keyboard) await(ctx context.Context) error {
 	for !k.calm.IsZero() {
 		event, err := k.next(ctx)
@@ -226,7 +226,7 @@ type (
 	hesitated struct{}
 )
 
-// next returns the next key, paste or reply of the terminal, [counts] or [hesitated]. Ctrl-C is a key. Until keys count, those that
+// next returns the next key, paste or reply of the terminal, [counts] or [hesitated]. Ctrl-C is a key. Until keys count, keys that
 // could answer are dropped. The error is that of ctx, or io.EOF if the terminal is gone.
 func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 	for {

@@ -29,7 +29,7 @@ type list struct {
 	q       *Question
 	entries []string // the answers
 	rows    []int    // indexes into entries, and ownAnswer
-	shown   []int    // indexes into rows: those that match what was typed
+	shown   []int    // indexes into rows: the ones that match what was typed
 	at      int      // index into shown, -1 if none is selected
 	top     int      // the first of shown that is drawn
 	typed   string

@@ -73,7 +73,7 @@ func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, widt
 			if errors.Is(err, io.EOF) {
 				err = errClosed()
 			}
-			_, _ = io.WriteString(out, "\n") // the cursor stands behind the prompt
+			_, _ = io.WriteString(out, "\n") // the cursor is after the prompt
 			return "", err
 		}
 		if line == "" && (q.Kind == Choice || q.Kind == Select) && !q.HasDefault {

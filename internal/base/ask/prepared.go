@@ -72,7 +72,7 @@ func ReadAnswer(n *yamldoc.Node) (answer Given, ok bool) {
 	return Given{Text: JoinAnswers(list), List: true}, ok
 }
 
-// Texts returns the texts of answers by name, and the names of those that are lists, in order.
+// Texts returns the texts of answers by name, and the names of the lists among them, in order.
 func Texts(given map[string]Given) (texts map[string]string, lists []string) {
 	texts = make(map[string]string, len(given))
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -101,8 +101,7 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	if w, h, err := term.GetSize(out.Fd()); err == nil && w > 0 {
 		width, rows = w, h
 	}
-	// An Enter that is pressed as soon as the question appears has to be read as a key
-	// already.
+	// An Enter that is pressed as soon as the question appears must already be read as a key.
 	k, err := openKeyboard(in, t.opts.Keep)
 	if err != nil {
 		return "", err

@@ -25,7 +25,7 @@ import (
 type screen struct {
 	width, rows int      // rows is 0 if that is not known
 	printed     []string // the lines of the question above the widget, with styles
-	begins      []string // those that are shown again if they do not fit on the screen
+	begins      []string // the ones that are shown again if they do not fit on the screen
 }
 
 // askWidget draws a list or a text field for q and returns the answer, which replaces it on the screen. text is printed above it,
@@ -400,8 +400,7 @@ func secretField(q *Question, typed *string) huh.Field {
 	return huh.NewInput().Value(typed).CharLimit(0).EchoMode(huh.EchoModePassword).Validate(q.validate).WithTheme(huh.ThemeFunc(frameTheme))
 }
 
-// validateTyped is validate for typed text: an empty text stands for the
-// default.
+// validateTyped is validate for typed text: an empty text means the default.
 func (q *Question) validateTyped(s string) error {
 	if s == "" && q.HasDefault {
 		return nil

@@ -8,7 +8,7 @@
 //
 // After a synced write, the default, the same holds for a crash of the system, and the
 // new content is on the disk when the call returns. An unsynced write is for content that
-// can be made again: after a crash of the system the file may hold the old content, the
+// can be recreated: after a crash of the system the file may hold the old content, the
 // new, or be empty.
 //
 // A symbolic link stays one: the file it leads to is replaced, or made where it leads.

@@ -108,7 +108,7 @@ func Text(ctx context.Context, kind string, data []byte) (c Content, err error) 
 	return Content{strings.TrimLeft(text, " \t\r\n") + "\n", r.ext, unread}, nil // but not the ends of empty pages
 }
 
-// visible returns a text without characters that nobody sees and that divide words for a search: soft hyphens, blanks and
+// visible returns a text without invisible characters that divide words for a search: soft hyphens, blanks and
 // joiners without width, marks of direction. Joiners stay where they change letters, as in Persian and Hindi, or signs.
 func visible(s string) string {
 	var out strings.Builder

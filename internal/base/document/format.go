@@ -224,7 +224,7 @@ func shown(t nfp.Token) string {
 	return ""
 }
 
-// isDigits reports whether a token stands for digits of a number.
+// isDigits reports whether a token means digits of a number.
 func isDigits(t nfp.Token) bool {
 	return t.TType == nfp.TokenTypeZeroPlaceHolder || t.TType == nfp.TokenTypeHashPlaceHolder || t.TType == nfp.TokenTypeDigitalPlaceHolder
 }
@@ -296,7 +296,7 @@ func (s *section) decimal(n float64, signed bool) string {
 	return strings.TrimSpace(out)
 }
 
-// behindDigits reports whether an item stands behind digits, with nothing but commas between.
+// behindDigits reports whether an item follows digits, with nothing but commas between.
 func behindDigits(before []nfp.Token) bool {
 	for _, t := range slices.Backward(before) {
 		if strings.Trim(t.TValue, ",") != "" {

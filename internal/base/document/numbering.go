@@ -16,7 +16,7 @@ type numbering struct {
 type numberedList struct {
 	shape    string
 	restarts map[int]int        // where levels begin to count in this list
-	levels   map[int]*listLevel // in place of those of the shape
+	levels   map[int]*listLevel // in place of the shape's
 }
 
 // listShape is the definition of lists.

@@ -52,8 +52,8 @@ type openDocument struct {
 	heading  mark       // of the open heading
 	items    []openList // lists that are open, in each other
 	blanks   int        // empty cells before the open one
-	repeated int        // how often the open cell stands in its row
-	rows     int        // how often the open row stands in its table
+	repeated int        // how often the open cell is repeated in its row
+	rows     int        // how often the open row is repeated in its table
 	sheets   bool       // it is a spreadsheet
 	slides   int
 	frames   []openFrame

@@ -24,7 +24,7 @@ import (
 type rtfGroup struct {
 	skip     bool // its text is not that of the document
 	unseen   bool // its text is hidden, or was deleted
-	fallback int  // characters behind a \u that stand for it
+	fallback int  // characters after a \u that replace it
 	font     int
 	table    bool // it is the list of fonts
 	margin   int  // where the text of a header or a footer begins, and 1; 0 if it is none
@@ -128,7 +128,7 @@ func (r *rtf) write(s string) {
 	r.put(s)
 }
 
-// put writes a text, unless nobody sees it.
+// put writes a text, unless it is hidden.
 func (r *rtf) put(s string) {
 	switch {
 	case r.group.skip:
@@ -218,7 +218,7 @@ func (r *rtf) control(data []byte) int {
 	return end
 }
 
-// signs are the words that stand for characters.
+// signs are the words that mean characters.
 var signs = map[string]string{
 	"par": "\n\n", "sect": "\n\n", "page": "\n\n", "row": "\n\n", "nestrow": " ", "line": "\n", "lbr": "\n", "column": "\n", "tab": " ", "nestcell": " ", "emspace": " ", "enspace": " ",
 	"qmspace": " ", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“", "rdblquote": "”", "zwnj": "\u200c", "zwj": "\u200d",

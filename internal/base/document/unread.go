@@ -65,7 +65,7 @@ func (u *unread) list() []string {
 	return all
 }
 
-// quoted returns the name of a sheet or the like as it stands in a phrase.
+// quoted returns the name of a sheet or the like for use in a phrase.
 func quoted(name string) string {
 	const most = 40 // characters
 	return strconv.Quote(text.Cut(name, most))

@@ -113,7 +113,7 @@ func (d *word) readStyles(file string) error {
 	}}))
 }
 
-// style returns what a style and those that it is based on say.
+// style returns what a style and its base styles say.
 func (d *word) style(id string) (s wordStyle) {
 	const most = 20 // styles
 	for range most {
@@ -181,7 +181,7 @@ func (d *word) part(name, what string) (string, error) {
 	return p.w.String(), err
 }
 
-// text writes a text, unless nobody sees it.
+// text writes a text, unless it is hidden.
 func (p *wordPart) text(s string) {
 	for _, shown := range p.fields {
 		if !shown {

@@ -3,7 +3,7 @@
 // names, and what a child process gets.
 //
 // A child gets the user's environment without the variables that a [Policy] withholds, and with
-// those that the child declares or that the user allows for all children. Withheld
+// the ones that the child declares or the user allows for all children. Withheld
 // variables are named, never shown, when a child fails: see [Child.Note].
 //
 // The policy keeps keys from programs that have no use for them: those could print them, send
@@ -51,7 +51,7 @@ func same(a, b string) bool {
 type Policy struct {
 	// Keys are variables that hold keys of the program itself, whatever their names are.
 	Keys []string
-	// Keep are names, in which * stands for any text, of variables that all children get.
+	// Keep are names, in which * matches any text, of variables that all children get.
 	Keep []string
 	// Given is called for each secret variable that a child gets. Nil means that it is of no
 	// interest.
@@ -97,7 +97,7 @@ func (p *Policy) keeps(name string) bool {
 	return slices.ContainsFunc(p.Keep, func(pattern string) bool { return matches(pattern, name) })
 }
 
-// matches reports whether a name matches a pattern, in which * stands for any text.
+// matches reports whether a name matches a pattern, in which * matches any text.
 func matches(pattern, name string) bool {
 	if runtime.GOOS == "windows" {
 		pattern, name = strings.ToUpper(pattern), strings.ToUpper(name)

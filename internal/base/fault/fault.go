@@ -1,5 +1,5 @@
-// Package fault holds the errors that are told to a user: a stable code for
-// programs, a message and a hint for people.
+// Package fault holds the errors that are shown to a user: a stable code for programs, a message
+// and a hint for people.
 //
 // Inside a package plain wrapped errors are enough; they become an [*Error] once,
 // at the border where it is known what the failure means for the user. [ExitCode]
@@ -30,7 +30,7 @@ const (
 	Canceled  Code = "canceled"  // the user interrupted the work
 )
 
-// Error is a failure as a user is told it.
+// Error is a failure as a user sees it.
 type Error struct {
 	Code Code   // required
 	Msg  string // what failed, and where; safe to print
@@ -94,7 +94,7 @@ func MissingOf(err error) string {
 
 // CodeOf returns the code of the outermost error with a FaultCode method in err's
 // chain, such as an [*Error]. A cancelled
-// context is [Canceled] wherever it stands in the chain; nil has no code.
+// context is [Canceled] wherever it is in the chain; nil has no code.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -114,8 +114,7 @@ type coder interface {
 	FaultCode() Code
 }
 
-// FaultCode returns the code. Errors of other packages that stand for a code have such
-// a method too.
+// FaultCode returns the code. Errors of other packages that have a code have such a method too.
 func (e *Error) FaultCode() Code { return e.Code }
 
 // HintOf returns the first hint in err's chain, outermost first.

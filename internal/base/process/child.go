@@ -172,8 +172,8 @@ func (ps *pipes) closeOurs()   { closeAll(ps.ours) }
 func (ps *pipes) closeTheirs() { closeAll(ps.theirs) }
 
 // own starts the leader, has it guarded, waits for it and reaps it, all from one thread: the
-// parent-death signal of the leader comes when the thread that started it ends. The guard is
-// told before anyone else, since what the leader starts until then would outlive this process.
+// parent-death signal of the leader comes when the thread that started it ends. The guard learns of
+// the leader first, since what the leader starts until then would outlive this process.
 func (p *child) own(cmd *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

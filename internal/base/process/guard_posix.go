@@ -26,7 +26,7 @@ type guard struct {
 	leaders map[int]struct{}
 }
 
-// theGuard is started with the first leader, and once more where it was killed.
+// theGuard is started with the first leader, and again if it was killed.
 var theGuard = guard{leaders: make(map[int]struct{})}
 
 // guardScript reads lines of + or - and the id of a leader. Groups are killed first. Jobs

@@ -15,7 +15,7 @@ import (
 
 // runForeground runs cmd as a shell runs a command at its terminal, which is the standard input of cmd: its
 // process group has the terminal, with the keys that send signals. When it stops, this process stops with
-// its own job, and both go on together; where no shell controls jobs the command goes on at once. At the end the
+// its own job, and both continue together; where no shell controls jobs the command continues at once. At the end the
 // terminal has the modes that it had before. Without a terminal, or in the background, it is cmd.Run.
 func runForeground(cmd *exec.Cmd) error {
 	in, ok := cmd.Stdin.(*os.File)
@@ -86,7 +86,7 @@ func (t *terminal) stop(group int) {
 	_ = unix.Kill(-group, unix.SIGCONT)
 }
 
-// stopJob stops the process group of this process, and returns when it goes on. Where no shell controls jobs
+// stopJob stops the process group of this process, and returns when it continues. Where no shell controls jobs
 // it returns at once: nothing would continue the process.
 func stopJob() {
 	if session, err := unix.Getsid(0); err != nil || session == unix.Getpgrp() {

@@ -10,7 +10,7 @@ import (
 // shim or if the answer is not plain. A shim is a shell script that takes about 0.1 s
 // to find out, every time; the rules are simple when the version is named in full:
 //
-//   - the version is $PYENV_VERSION, or stands in the nearest .python-version in
+//   - the version is $PYENV_VERSION, or is in the nearest .python-version in
 //     $PYENV_DIR or the working directory and above, or in the file "version" of
 //     pyenv's root, which is the directory that holds "shims";
 //   - of several versions the first one that has the program is taken;

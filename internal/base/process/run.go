@@ -166,7 +166,7 @@ func (p *child) finishStdin(grace time.Duration) error {
 }
 
 // abandon gives up on a leader that does not end although it was killed. The goroutine
-// that waits for it goes on and releases what is left.
+// that waits for it continues to wait and releases what is left.
 func (p *child) abandon(cause error) (Result, error) {
 	closeAll(p.outputs)
 	<-p.outputDone

@@ -102,7 +102,7 @@ func (s *Service) supervise() {
 			closeAll(p.outputs)
 			<-p.outputDone
 			p.stopGuard()
-			close(p.release) // own goes on waiting for what cannot be killed
+			close(p.release) // own continues to wait for what cannot be killed
 			return
 		}
 	}

@@ -16,8 +16,8 @@ const hangUpPatience = time.Second
 // program leaves behind when it ends by itself stays. The error is that of [exec.Cmd.Run].
 //
 // If cmd.Stdin is the terminal and this process has it, the program gets it as from a shell: with a process
-// group of its own, which the keys that send signals are for. Ctrl-Z stops this process's job with it, and both go
-// on together. Afterwards the terminal has the modes that it had before.
+// group of its own, which the keys that send signals are for. Ctrl-Z stops this process's job with it, and both
+// continue together. Afterwards the terminal has the modes that it had before.
 func RunAtTerminal(cmd *exec.Cmd) error {
 	kill := func() {}
 	cmd.Cancel = func() (err error) {

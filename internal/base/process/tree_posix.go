@@ -16,8 +16,8 @@ import (
 // system call takes longer.
 const deathLimit = time.Second
 
-// family is the hold on a leader and its descendants. The leader's id stands for the
-// leader, its group and its session until it is reaped.
+// family is the hold on a leader and its descendants. The leader's id means the leader, its group
+// and its session until it is reaped.
 type family struct {
 	terminal bool
 	pid      int
@@ -44,7 +44,7 @@ func (f *family) enter(first, command int) *os.Process {
 	return p
 }
 
-// endNamespace returns when no process of the namespace is left. The leader has to be reaped before.
+// endNamespace returns when no process of the namespace is left. The leader must be reaped before.
 func (f *family) endNamespace() {
 	_ = unix.Kill(f.first, unix.SIGKILL) // it may have been already
 	for {
@@ -71,8 +71,8 @@ func (f *family) kill() {
 }
 
 // hangUp sends SIGHUP to a program of this process's session and to all that descend from it, and continues
-// those that are stopped. A program that leads a process group gets the signals with its group: what it starts
-// at this moment is in none of the lists, but in the group. kill kills those that live on, except the program itself.
+// stopped ones. A program that leads a process group gets the signals with its group: what it starts
+// at this moment is in none of the lists, but in the group. kill kills the survivors, except the program itself.
 func hangUp(p *os.Process) (kill func(), err error) {
 	victims := descendants(processes(), p.Pid)
 	if pgid, groupErr := unix.Getpgid(p.Pid); groupErr == nil && pgid == p.Pid {
@@ -181,7 +181,7 @@ func descendants(all []proc, root int) []proc {
 }
 
 // guard has the tree killed as soon as this process is gone, until the returned function
-// is called. That has to be before the leader is reaped.
+// is called. Call it before the leader is reaped.
 func (f *family) guard() (stop func()) {
 	if f.terminal {
 		return func() {} // no group exists

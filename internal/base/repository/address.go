@@ -20,12 +20,12 @@ type Address struct {
 // shortForm is an address such as git@host:path, which means SSH.
 var shortForm = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9][A-Za-z0-9._-]+:[^:-]`)
 
-// schemes are those that git itself serves, so that no other program is started.
+// schemes are the ones that git itself serves, so that no other program is started.
 var schemes = []string{"https", "http", "ssh", "git", "file"}
 
 // ParseAddress reads the address of a repository: scheme://..., user@host:path, or the absolute
-// path of a directory. A password in it, or a token in place of the name of the user, is kept
-// apart from the rest. The error says what is wrong with the address, and does not repeat it.
+// path of a directory. A password in it, or a token in place of the name of the user, is separated
+// from the rest. The error says what is wrong with the address, and does not repeat it.
 func ParseAddress(text string) (Address, error) {
 	scheme, rest, isURL := strings.Cut(text, "://")
 	host, path, _ := strings.Cut(rest, "/")

@@ -87,8 +87,8 @@ func MayRunLater(name string) (reason string, ok bool) {
 	return "", false
 }
 
-// MakesRepository reports whether a file below root, both absolute, is one of those by which git takes a directory for a
-// repository, of which it runs what the settings name: HEAD, commondir, and what is below a directory that has one of them.
+// MakesRepository reports whether a file below root, both absolute, is a file by which git takes a directory for a
+// repository, and runs what its settings name: HEAD, commondir, and what is below a directory that has one of them.
 func MakesRepository(root, file string) bool {
 	if !contains(root, file) || file == root {
 		return false

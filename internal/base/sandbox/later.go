@@ -139,7 +139,7 @@ func (b *Box) limits() (limits, survey, error) {
 	return l, found, nil
 }
 
-// isStale reports whether another program moved meanwhile what is to be covered.
+// isStale reports whether another program moved meanwhile what must be covered.
 func (s *survey) isStale() bool {
 	for path, was := range s.ids {
 		if now, err := statAt(unix.AT_FDCWD, path); absent(err) || err == nil && now.id != was {
@@ -269,8 +269,8 @@ func (s *survey) close(path, reason string) {
 	}
 }
 
-// deny closes what a pattern of a rule matches, and holds the directories by whose names it does: all above it but those
-// that ** stands for.
+// deny closes what a pattern of a rule matches, and holds the directories by whose names it does: all above it except
+// the ones that ** matches.
 func (s *survey) deny(b pattern.Branch, path string) {
 	dir := filepath.Dir(path)
 	linked := resolve(dir) != dir

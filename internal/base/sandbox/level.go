@@ -45,7 +45,7 @@ func Least(a, b Level) Level {
 // Declaration says what a child wants. The zero Declaration says nothing.
 type Declaration struct {
 	Level Level
-	// Hosts are those that it reaches at [Network]: example.com, *.example.com for those below it, both with :443 for one
+	// Hosts are the ones that it reaches at [Network]: example.com, *.example.com for those below it, both with :443 for one
 	// port only. Ports 80 and 443 are meant otherwise.
 	Hosts []string
 	// Read and Write are places beyond those of the level, with all that is in them: absolute paths, such that begin

@@ -39,8 +39,8 @@ func layout(temp string) error {
 	return unix.Mknod(filepath.Join(temp, closedFile), unix.S_IFSOCK, 0) // which root cannot open either
 }
 
-// root plans a root directory that has only the places of the limits: those that are not written cannot be changed, the
-// protected ones in them neither, and closed ones are covered.
+// root plans a root directory that has only the places of the limits: places that are not written cannot be changed,
+// nor can protected ones in them, and closed ones are covered.
 type root struct {
 	p     *plan
 	at    string // where it is mounted until it is the root
@@ -118,7 +118,7 @@ func (r *root) scratch(path string, rights uint64) {
 	p.call("close "+path, unix.SYS_CLOSE, opened.Arg())
 }
 
-// binds returns the places of the root, those that hold others first.
+// binds returns the places of the root, the ones that hold others first.
 func (l *limits) binds(temp string) []bind {
 	all := []bind{
 		{"/proc", "/proc", false},
@@ -211,7 +211,7 @@ func (r *root) mount(b bind, tolerated ...syscall.Errno) {
 	r.attach(b.target, tolerated != nil)
 }
 
-// copyTree plans a copy of the mounts of what is open, which is to be mounted at a target.
+// copyTree plans a copy of the mounts of what is open, to be mounted at a target.
 func (r *root) copyTree(target string, write bool) {
 	p := r.p
 	p.Add(shim.Call{
@@ -245,7 +245,7 @@ func (r *root) mountOver(l *limits, path string, write bool) {
 	r.attach(path, false)
 }
 
-// find plans that a place is opened. If the limits know which file it is, it has to be that one: otherwise another command could move
+// find plans that a place is opened. If the limits know which file it is, it must be that one: otherwise another command could move
 // it away meanwhile, so that the place is covered and the file is not.
 func (r *root) find(l *limits, path string) {
 	p, label := r.p, findLabel+path
@@ -359,8 +359,8 @@ func (r *root) empty(l *limits, path string) {
 	r.emptied = true
 }
 
-// cover plans what lies over the protected and closed places below those that are written, and once more what the child
-// needs there. It returns the directories that are to be protected at the end.
+// cover plans what lies over the protected and closed places below the written ones, and again what the child needs
+// there. It returns the directories to protect at the end.
 func (r *root) cover(l *limits, temp string) (covered []string) {
 	bound := slices.Clone(r.bound)
 	visible := func(path string) bool {
@@ -494,7 +494,7 @@ const rootCapabilities = 1<<unix.CAP_CHOWN | 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.
 func (p *plan) capabilities(kept uint32) {
 	p.call("give up ambient capabilities", unix.SYS_PRCTL, shim.Number(unix.PR_CAP_AMBIENT), shim.Number(unix.PR_CAP_AMBIENT_CLEAR_ALL), shim.Number(0), shim.Number(0), shim.Number(0))
 	head := binary.NativeEndian.AppendUint32(nil, unix.LINUX_CAPABILITY_VERSION_3)
-	data := binary.NativeEndian.AppendUint32(nil, kept) // effective, permitted, inheritable, and the same of those from 32 on
+	data := binary.NativeEndian.AppendUint32(nil, kept) // effective, permitted, inheritable, and the same of the ones from 32 on
 	data = binary.NativeEndian.AppendUint32(data, kept)
 	p.call("give up capabilities", unix.SYS_CAPSET, p.Bytes(append(head, 0, 0, 0, 0)), p.Bytes(append(data, make([]byte, 16)...)))
 }

@@ -66,8 +66,8 @@ func (w *walk) git(f *frame) {
 	}
 }
 
-// state protects what is to be executed when git continues: only commands that are not in the file before a child count. A link is
-// none of git's, and neither is a file that is too long to be read.
+// state protects what will be executed when git continues: only commands that are not in the file before a child count. A link is
+// not git's, and neither is a file that is too long to be read.
 func (w *walk) state(f *frame, dir, name string, commands func(text []byte) []string) {
 	const most = 64 << 20
 	const reason = "git runs what it names with the next --continue"

@@ -85,8 +85,8 @@ var systemPlaces = map[string][]place{
 	},
 }
 
-// ProgramPlaces returns where the programs and libraries of the system are, and those that users install below their home directory,
-// absolute. Without a home directory it leaves these out.
+// ProgramPlaces returns where the programs and libraries of the system are, and the ones that users install below their home
+// directory, absolute. Without a home directory it leaves these out.
 func ProgramPlaces(home string) []string {
 	var all []string
 	for _, p := range slices.Concat(systemPlaces[runtime.GOOS], toolchainPlaces) {
@@ -532,7 +532,7 @@ func (s *Sandbox) findFixed() *fixed {
 	return f
 }
 
-// outermost returns the paths without those that are in another one of them.
+// outermost returns the paths without the ones that are inside another.
 func outermost(paths []string) (outer []string) {
 	slices.Sort(paths)
 	for _, p := range paths {

@@ -30,7 +30,7 @@ type Options struct {
 	// Denied are absolute patterns of files that a rule of the user denies: no child below Full reads or writes them, nor
 	// what is in the directories that they match.
 	Denied []pattern.Branch
-	// Asked are likewise those that a rule asks about. A box opens them if its Needs say that the user has consented.
+	// Asked are likewise the ones that a rule asks about. A box opens them if its Needs say that the user has consented.
 	Asked []pattern.Branch
 	// Getenv returns a variable of the user's environment, such as PATH; nil means that there is none.
 	Getenv func(name string) string

@@ -41,7 +41,7 @@ type modeCall struct {
 	opens  bool   // the one before has flags, which say whether the mode counts
 }
 
-// modeCalls fail with EPERM if they would let whoever starts a file have the rights of its owner or group. That would outlive
+// modeCalls fail with EPERM if they would give any user who starts a file the rights of its owner or group. That would outlive
 // the box.
 var modeCalls = []modeCall{
 	{unix.SYS_FCHMOD, 1, false}, {unix.SYS_FCHMODAT, 2, false}, {unix.SYS_FCHMODAT2, 2, false}, {unix.SYS_MKNODAT, 2, false}, {unix.SYS_OPENAT, 3, true},

@@ -3,8 +3,8 @@
 // A step is one model call, script run, tool call or question: something that costs
 // money or time, or changes the world, and must not happen twice. Code makes a step
 // inside [Do], under a key that is the same whenever the task is run again. With a
-// [Recorder], a step whose result is on record is not made again: the result is read
-// back. Without one, each step is made.
+// [Recorder], a step whose result is on record is not repeated: the result is read back. Without
+// one, each step is made.
 //
 // An effect is a step that may change the world. Its beginning is recorded before it is
 // made. If the process dies before the result is recorded, the step is uncertain: it is
@@ -62,7 +62,7 @@ const (
 	Skip  Decision = "skip"  // assume it happened; Do returns ErrSkipped
 )
 
-// ErrSkipped is what [Do] returns for a step that was uncertain and is not made again.
+// ErrSkipped is what [Do] returns for a step that was uncertain and is not repeated.
 var ErrSkipped = errors.New("skipped, because it is unknown whether it happened before the interruption")
 
 // Record is what is known of a step.
@@ -71,7 +71,7 @@ type Record struct {
 	Done   bool
 	Begun  bool // an effect that was begun
 
-	// Failure is the error of a step that failed and is not made again. Records that are resumed have none: what
+	// Failure is the error of a step that failed and is not repeated. Records that are resumed have none: what
 	// failed is tried again.
 	Failure error
 }
@@ -121,8 +121,8 @@ func (s Steps) Recorder() Recorder { return s.rec }
 func (s Steps) Key(key string) string { return s.prefix + key }
 
 // Do returns the recorded result of the step, or makes the step by calling fn and
-// records what it returns. An fn that fails is not recorded and is made again next
-// time; an effect that was canceled while it was made stays uncertain. T must survive
+// records what it returns. An fn that fails is not recorded and is called again next time; an
+// effect that was canceled while it was made stays uncertain. T must survive
 // a round trip through JSON.
 func Do[T any](ctx context.Context, s Steps, step Step, fn func(context.Context) (T, error)) (T, error) {
 	if s.rec == nil {

@@ -209,8 +209,7 @@ func parseObject(d *json.Decoder, depth int) (Value, error) {
 	return adoptObject(members).Value(), nil
 }
 
-// ParseNumber returns the number that text, in JSON's or YAML's decimal notation,
-// stands for.
+// ParseNumber returns the number that text means in JSON's or YAML's decimal notation.
 func ParseNumber(text string) (Value, error) {
 	if !strings.ContainsAny(text, ".eE") {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {

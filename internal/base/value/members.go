@@ -44,7 +44,7 @@ func membersOf(v any) (n int) {
 	return n
 }
 
-// membersIn returns how many members the objects in a JSON text have, those that are repeated included: it counts the
+// membersIn returns how many members the objects in a JSON text have, including repeated ones: it counts the
 // colons outside of strings.
 func membersIn(text []byte) (n int) {
 	inString := false

@@ -95,7 +95,7 @@ func (a Allowed) Never(host string) bool {
 }
 
 // reserved are the networks for which [netip.Addr] has no method: shared address space,
-// the special ones of RFC 6890, and those of IPv6 that stand for an address of IPv4.
+// the special ones of RFC 6890, and the ones of IPv6 that contain an address of IPv4.
 var reserved = sync.OnceValue(func() []netip.Prefix {
 	var list []netip.Prefix
 	for _, p := range []string{
@@ -118,7 +118,7 @@ func Public(ip netip.Addr) bool {
 
 // New returns a client for the addresses that a model names: http and https only, no
 // private addresses except allowed ones, at most ten redirects, no cookies. Its proxies
-// are those that getenv returns (HTTP_PROXY and so on). A proxy looks names up itself;
+// are the ones that getenv returns (HTTP_PROXY and so on). A proxy looks names up itself;
 // the client looks them up beforehand too, and refuses private addresses and names that it does not find.
 func New(getenv func(string) string, allowed Allowed) *http.Client {
 	g := &guard{allowed: allowed, proxy: Proxy(getenv)}

@@ -67,7 +67,7 @@ func Text(words []string, stdin string) string {
 // Kind says where a [Document] comes from.
 type Kind string
 
-// The kinds, as they stand in the banner above a document.
+// The kinds, as the banner above a document has them.
 const (
 	File    Kind = "FILE"
 	Command Kind = "CMD"
@@ -124,8 +124,8 @@ func (a Attachments) Empty() bool {
 	return len(a.Documents) == 0 && len(a.Images) == 0 && a.Reply == nil
 }
 
-// Text puts the documents behind the text, each under a banner with its kind and name.
-// A single document without text stands for itself.
+// Text appends the documents to the text, each under a banner with its kind and name.
+// A single document without text has no banner.
 func (a Attachments) Text(text string) string {
 	var b strings.Builder
 	b.WriteString(text)

@@ -115,7 +115,7 @@ func (c *collector) addImage(image Image) error {
 	return c.count(len(image.URL))
 }
 
-// LastReply is the source that stands for the reply before.
+// LastReply is the source that means the previous reply.
 const LastReply = "%%"
 
 func (l *Loader) reply(_ context.Context, c *collector, source string) (bool, error) {

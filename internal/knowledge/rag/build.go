@@ -49,7 +49,7 @@ type Builder struct {
 // from another document, keep their vectors. What Build finds wrong with one document or one source
 // is a warning: what the index holds of it stays, unless it is gone. Documents that a source does not
 // lead to anymore are removed if the search for them was complete. Other errors end the build, as does
-// a build without any document. The index in use then stays as it is, and the next build goes on
+// a build without any document. The index in use then stays as it is, and the next build resumes
 // where this one ended.
 //
 // The same documents give the same ids, no matter in which order models answer.

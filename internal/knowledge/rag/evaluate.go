@@ -104,7 +104,7 @@ type Score struct {
 // Miss is a question that was not, or not completely, answered by the passages that were found.
 type Miss struct {
 	Question string   `json:"question"`
-	Sources  []string `json:"sources"`         // those that were not found
+	Sources  []string `json:"sources"`         // the ones that were not found
 	First    string   `json:"first,omitempty"` // where the first passage is from
 }
 

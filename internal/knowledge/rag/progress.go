@@ -32,8 +32,8 @@ func (w *work) progress(ctx context.Context, path string, last bool) error {
 		Base: w.name, Document: text.Name(path), Done: done, Total: total, Kept: w.kept, Chunks: chunks,
 		Usage: w.used, Elapsed: now.Sub(w.started),
 	}
-	// Documents that had not changed, of which a build that goes on has many at the beginning, say
-	// nothing about the others.
+	// Unchanged documents, of which a resumed build has many at the beginning, say nothing about the
+	// others.
 	n := done - w.before
 	switch {
 	case !w.foundAll.Load() || w.changed.IsZero():

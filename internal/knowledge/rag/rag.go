@@ -44,7 +44,7 @@ type File struct {
 	ID     int64
 	Path   string // absolute path, address, or name:rest
 	Hash   string // of the document before it was converted, and of how it was read
-	Source string // that led to it, one of those in Settings.Documents without its password
+	Source string // that led to it, an entry of Settings.Documents without its password
 	Unread string // parts of it that were not read, such as "1 chart, 2 pictures"
 	Chunks int
 }
@@ -101,7 +101,7 @@ type Index interface {
 	// Match returns the k chunks that match the words of query best, by BM25 with k1 = 1.5, b = 0.75
 	// over the tokens of package rank in heading and text, likewise.
 	Match(ctx context.Context, query string, k int) ([]Match, error)
-	// Chunks returns those that exist, in the order of ids, with Vector if vectors is set.
+	// Chunks returns the ones that exist, in the order of ids, with Vector if vectors is set.
 	Chunks(ctx context.Context, ids []ID, vectors bool) ([]Chunk, error)
 	// Close releases the index. Searches must be over.
 	Close() error
@@ -123,8 +123,8 @@ type Store interface {
 	// Open returns the index in use. The error is a fs.ErrNotExist if there is none, and a
 	// [*DamagedError] if it is damaged.
 	Open(ctx context.Context) (Index, error)
-	// Build begins a build: it has the files of the index in use, or goes on with a build that was
-	// interrupted, if they were built with settings that leave what is stored as it is; otherwise it
+	// Build begins a build: it has the files of the index in use, or of an interrupted build that it
+	// resumes, if they were built with settings that leave what is stored as it is; otherwise it
 	// begins without files. The index in use is not touched until Commit. One build is under way at
 	// a time: another process that has one is an error with code Usage that names it.
 	Build(ctx context.Context, s Settings) (Build, error)
@@ -136,26 +136,26 @@ type Store interface {
 
 // Build is an index that is being built. Its methods are called one at a time, from any goroutine.
 // What Put and Remember were given is safe after the next Flush, which Commit and Close do as well: the
-// next build goes on from there.
+// next build resumes there.
 type Build interface {
-	// Resumed reports whether the build goes on with an interrupted one.
+	// Resumed reports whether the build resumes an interrupted one.
 	Resumed() bool
 	// File returns the file at path.
 	File(ctx context.Context, path string) (f File, ok bool, err error)
 	// Vectors returns the vectors of chunks of the same heading and text that are known already, in
-	// the order of chunks, nil for those that are not.
+	// the order of chunks, nil for unknown ones.
 	Vectors(ctx context.Context, chunks []Chunk) ([][]float32, error)
 	// Put adds a file, in place of one at the same path. It sets the ids and the number of chunks.
 	Put(ctx context.Context, f File, chunks []Chunk) error
 	// Remember keeps the vectors of chunks of a file that is not complete yet: Vectors finds them, also in
-	// a build that goes on with this one. Commit forgets them.
+	// a build that resumes this one. Commit forgets them.
 	Remember(ctx context.Context, chunks []Chunk) error
 	// Flush makes what was put and remembered safe.
 	Flush(ctx context.Context) error
-	// Commit calls keep once for each file. It removes those that do not stay, and gives the others the
+	// Commit calls keep once for each file. It removes the ones that do not stay, and gives the others the
 	// source that keep returns. It puts the build in the place of the index in use. Readers of the old
 	// one are not disturbed.
 	Commit(ctx context.Context, keep func(f File) (source string, stays bool)) (Stats, error)
-	// Close ends the build. If it was not committed, the next one goes on with it.
+	// Close ends the build. If it was not committed, the next one resumes it.
 	Close() error
 }

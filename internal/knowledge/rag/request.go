@@ -84,7 +84,7 @@ func (r requests) wait(ctx context.Context, err error, failures int, policy retr
 	return wait, nil
 }
 
-// warn says that a request that ended with err is made again after a wait.
+// warn says that a request that ended with err is repeated after a wait.
 func (r requests) warn(ctx context.Context, err error, wait time.Duration) error {
 	text := fmt.Sprintf("%v; trying again in %v", err, wait.Round(100*time.Millisecond))
 	return r.events.Emit(ctx, event.Warning{Text: text, Once: true})

@@ -8,7 +8,7 @@ import (
 	"loki/internal/llm/event"
 )
 
-// Searcher finds passages: a [Base], or what stands for one. Its methods may be called from several
+// Searcher finds passages: a [Base], or what replaces one. Its methods may be called from several
 // goroutines.
 type Searcher interface {
 	Name() string
@@ -16,7 +16,7 @@ type Searcher interface {
 }
 
 // Retrieve searches in s as a step of st, and emits what was found to events. A search whose result
-// is on record is not made again; its usage counts in the budget nevertheless. After an error Found
+// is on record is not repeated; its usage counts in the budget nevertheless. After an error Found
 // has the usage of what was asked before.
 func Retrieve(ctx context.Context, st steps.Steps, events event.Scope, s Searcher, q Query) (Found, error) {
 	var took time.Duration // 0 if the search was not made

@@ -305,7 +305,7 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 	return best, nil
 }
 
-// read reads the chunks of candidates, and returns those that exist.
+// read reads the chunks of candidates, and returns the ones that exist.
 func (s *search) read(ctx context.Context, list []candidate) ([]candidate, error) {
 	var ids []ID
 	for _, c := range list {

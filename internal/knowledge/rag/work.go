@@ -45,7 +45,7 @@ type work struct {
 	mu    sync.Mutex // one call of build at a time
 	build Build
 
-	found    atomic.Int64 // documents, those that failed included
+	found    atomic.Int64 // documents, including failed ones
 	foundAll atomic.Bool  // no more will be found
 	held     *gate        // what documents that were found and not read take
 	open     *gate        // what documents that were read and not looked at take
@@ -56,12 +56,12 @@ type work struct {
 
 	queue    []ref         // chunks that have to be embedded
 	again    [][]ref       // batches that a model has refused, in halves
-	inFlight int           // batches, those that wait for another try or are stuck included
+	inFlight int           // batches, including ones that wait for another try or are stuck
 	stuck    []*batch      // have failed so often that they wait for another one to work
 	answered int           // requests that worked, or were refused for their texts
 	asked    int           // requests without a reply
 	replies  chan reply    // with room for all of them
-	failing  chan struct{} // closed when the build fails: no request is made again
+	failing  chan struct{} // closed when the build fails: no request is repeated
 
 	present  map[string]string // sources of the paths that stay
 	unread   map[string]bool   // sources that may lead to more documents than were found

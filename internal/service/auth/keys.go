@@ -22,7 +22,7 @@ type Key struct {
 	Groups  []string // of the subject
 }
 
-// ErrUnknown reports a key that is none of those of the server.
+// ErrUnknown reports a key that the server does not have.
 var ErrUnknown = errors.New("the key is unknown")
 
 // TooManyError reports that a request was refused because too many came before.
@@ -56,7 +56,7 @@ const (
 // not, and is then remembered by a code under a key that this process drew. What is new is
 // hashed in one of two lanes, one hash at a time in each: one is for keys whose text names one of
 // the server's keys, the other for all else. So guessed keys do not delay the first use of
-// those that [NewKey] made, and neither delays a key that was used before.
+// keys that [NewKey] made, and neither delays a key that was used before.
 type Keys struct {
 	secret    [32]byte
 	keys      []Key
@@ -182,7 +182,7 @@ func (k *Keys) look(ctx context.Context, from netip.Addr, key string, code diges
 	return Identity{}, ErrUnknown
 }
 
-// candidates returns what key is to be compared with, where, and the id that it names if the
+// candidates returns what to compare key with, where, and the id that it names if the
 // server has that. A key that names none may be one that was not made by [NewKey].
 func (k *Keys) candidates(key string) (list []Key, l *lane, id string) {
 	if i, ok := k.byID[idOf(key)]; ok {
@@ -227,7 +227,7 @@ func (k *Keys) count(p peer) error {
 	return nil
 }
 
-// forget makes room in peers: those that have been quiet go, otherwise any one.
+// forget makes room in peers: quiet ones go, otherwise any one.
 func (k *Keys) forget(now time.Time) {
 	for p, clean := range k.peers {
 		if clean.Before(now) {

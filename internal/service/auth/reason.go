@@ -6,7 +6,7 @@ import "errors"
 const (
 	ReasonMissing     = "missing"       // the request has no key
 	ReasonMalformed   = "malformed"     // neither a key nor a token
-	ReasonUnknown     = "unknown"       // a key that is none of the server's
+	ReasonUnknown     = "unknown"       // a key that the server does not have
 	ReasonRateLimited = "rate_limited"  // too many requests, or too many unknown keys
 	ReasonAlgorithm   = "algorithm"     // a token signed in a way that is not accepted
 	ReasonUnknownKey  = "unknown_key"   // a token signed with a key that its issuer does not publish

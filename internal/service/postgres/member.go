@@ -52,7 +52,7 @@ CREATE TABLE loki.members (
 ALTER TABLE loki.members ADD COLUMN machine text, ADD COLUMN born text`, // see [identity.Process]; null in a row of an older version
 }
 
-// Member is this process as one of those that use the database together. Its row in loki.members, with its
+// Member is this process as one of the processes that share the database. Its row in loki.members, with its
 // id, is there for as long as the process may believe that it lives: a lease that names a row that is not
 // there is free, and one whose row is there is held. A process that takes a lease does not look at a clock.
 //
@@ -84,7 +84,7 @@ var ErrLost = errors.New("this process gave the database no sign of life for too
 
 var errClosed = errors.New("the database is closed")
 
-// Member returns the member that this process is. It becomes one at the first call, and once more after
+// Member returns the member that this process is. It becomes one at the first call, and again after
 // [Member.Lost].
 func (db *DB) Member(ctx context.Context) (*Member, error) {
 	ctx, cancel := db.Within(ctx)
@@ -172,7 +172,7 @@ const silent = `DELETE FROM loki.members WHERE id IN (SELECT id FROM loki.member
 	OR greatest(seen, pg_postmaster_start_time()) < clock_timestamp() - coalesce(nullif(current_setting('loki.dead_after', true), '')::interval, make_interval(secs => $1))
 	FOR UPDATE SKIP LOCKED)`
 
-// Silence is for how many seconds the member m gave no sign of life, of those in which the server was there.
+// Silence is for how many seconds the member m gave no sign of life, counting only those in which the server was up.
 const Silence = `extract(epoch from clock_timestamp() - greatest(m.seen, pg_postmaster_start_time()))::float8`
 
 // Querier is a pool of connections, a connection or a transaction.
@@ -190,7 +190,7 @@ func (m *Member) ID() int64 { return m.id }
 // database is closed.
 func (m *Member) Lost() context.Context { return m.lost }
 
-// Confirm returns an error unless no other process can have taken this one for dead. It is to be called before
+// Confirm returns an error unless no other process can have taken this one for dead. It must be called before
 // something is begun that only the holder of a lease may do, and costs nothing as long as the last sign of
 // life is not old. Otherwise it gives one. The error is [Passing], or wraps [ErrLost].
 func (m *Member) Confirm(ctx context.Context) error {
@@ -201,7 +201,7 @@ func (m *Member) Confirm(ctx context.Context) error {
 }
 
 // fresh reports whether the last sign of life is so young that no other member takes the process for dead. A clock on the
-// wall that was set, or that went on while the machine slept, only makes it look older.
+// wall that was set, or that ran while the machine slept, only makes it look older.
 func (m *Member) fresh() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

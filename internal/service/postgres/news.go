@@ -234,7 +234,7 @@ func (h *hearing) remove(l *listener) {
 	delete(h.listeners, l)
 }
 
-// add adds a name to those that l is to call for.
+// add adds a name to the ones that l calls for.
 func (l *listener) add(name string) {
 	l.mu.Lock()
 	if len(l.names) >= mostNews {

@@ -1,6 +1,6 @@
 // Package postgres is what all users of a PostgreSQL database share: a pool of connections that opens when it
 // is needed, errors in words for people, the versions of the tables, news for those who listen, and the
-// membership of this process among those that use the database together.
+// membership of this process among the processes that share the database.
 //
 // All tables are in the schema loki. A part, such as the runs or the sessions, has its own tables and its
 // own version, see [DB.Migrate].
@@ -124,7 +124,7 @@ func (g gate) enter(ctx context.Context) error {
 func (g gate) leave() { <-g }
 
 // Close sends the news that wait, ends the membership of the process, with all leases that it still has,
-// and closes the connections. It waits for those that are in use.
+// and closes the connections. It waits for connections that are in use.
 func (db *DB) Close() {
 	db.news.close()
 	db.hear.close()
@@ -299,7 +299,7 @@ func (db *DB) version(ctx context.Context, part string) (version int, err error)
 	return version, err
 }
 
-// lockNumber is that of the advisory lock of those who change tables: "loki".
+// lockNumber is the number of the advisory lock for changes of tables: "loki".
 const lockNumber = 0x6c6f6b69
 
 // upgrade makes the steps that a part lacks, and returns its version.

@@ -108,7 +108,7 @@ func signal(c chan struct{}) {
 // work sends batches until shutdown.
 func (x *exporter) work(ctx context.Context) {
 	defer close(x.done)
-	wait := time.Duration(0) // until a failed request is made again
+	wait := time.Duration(0) // until a failed request is repeated
 	backoff := firstBackoff
 	for {
 		if wait == 0 {
@@ -227,7 +227,7 @@ func (x *exporter) isFailing() bool {
 }
 
 // send makes one request. rejected counts the spans of it that will never be taken, and
-// err says why. With a transientError the request may be made again.
+// err says why. With a transientError the request may be repeated.
 func (x *exporter) send(ctx context.Context, spans [][]byte) (rejected int, err error) {
 	body := appendRequest(nil, x.resource, x.version, spans)
 	if x.gzip {

@@ -41,7 +41,7 @@ type Tracer struct {
 // OTEL_SDK_DISABLED is not true. version is that of the program.
 //
 // The error, with code Config, is about a variable that cannot be honoured. The tracer is
-// nil then: a program that is only watched badly should still work, so warn and go on.
+// nil then: a program that is only watched badly should still work, so warn and continue.
 //
 // Values of ctx are used by the tracer's requests, its cancellation is not: end the
 // tracer with [Tracer.Shutdown].

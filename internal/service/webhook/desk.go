@@ -1,9 +1,9 @@
 // Package webhook notifies other programs of what happens in runs, and makes links that answer questions.
 //
-// A hook is an address and what it is to be notified of. A notice is one thing that happened in a run, with a
+// A hook is an address and the events that it is notified of. A notice is one thing that happened in a run, with a
 // key that is unique in it. A [Desk] sends each notice to each hook that wants it until the address has
-// taken it, or the tries are used up, also after the process was killed: what is to be sent follows from the
-// record of the run, and what was sent is in a file of the run's own. Servers that share a database have all that in it,
+// taken it, or the tries are used up, also after the process was killed: what must be sent follows from the record of
+// the run, and what was sent is in a file of the run's own. Servers that share a database have all that in it,
 // and each notice is sent by one of them.
 package webhook
 
@@ -99,7 +99,7 @@ type Desk struct {
 	files  *files  // the book otherwise
 
 	mu     sync.Mutex
-	runs   map[string]chan bool // holds a value when a run is to be looked at, true if something may have happened; by id
+	runs   map[string]chan bool // holds a value when a run needs a look, true if something may have happened; by id
 	closed bool
 	work   sync.WaitGroup // goroutines: one for each of runs, sweep and scan
 }
@@ -108,7 +108,7 @@ type Desk struct {
 type book interface {
 	// read returns the file of a run, an empty one if there is none.
 	read(run string) (file, error)
-	// change changes it, while nobody else does, and has the run looked at. One without hooks is not kept.
+	// change changes it, while no other process does, and schedules a look at the run. One without hooks is not kept.
 	change(run string, change func(*file)) error
 	// remove removes the file of a run whose record is gone.
 	remove(run string)
@@ -120,7 +120,7 @@ type file struct {
 	Done  map[string]done `json:"done,omitempty"` // by number of the hook and key of the notice
 }
 
-// done is what came of a notice so far.
+// done is the state of the delivery of a notice.
 type done struct {
 	Type     string    `json:"type"`
 	At       time.Time `json:"at"` // of the last try
@@ -141,7 +141,7 @@ type Delivery struct {
 	Again    time.Time // of the next try; zero if it was taken or given up
 }
 
-// Open returns a desk that goes on with what an earlier one did not send. It works until ctx ends or it is closed.
+// Open returns a desk that continues with what an earlier one did not send. It works until ctx ends or it is closed.
 func Open(ctx context.Context, o Options) (*Desk, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -171,7 +171,7 @@ func Open(ctx context.Context, o Options) (*Desk, error) {
 	return d, nil
 }
 
-// sweep removes the files of those runs whose record is gone.
+// sweep removes the files of the runs whose record is gone.
 func (d *Desk) sweep(runs []string) {
 	for _, run := range runs {
 		if d.ctx.Err() != nil {
@@ -208,8 +208,8 @@ func (d *Desk) Close() {
 	d.work.Wait()
 }
 
-// Add notifies hooks of a run, besides those that it has, and also of what happens from now on in a run that
-// was over and goes on. It returns once that is kept.
+// Add notifies hooks of a run, besides its present ones, and also of what happens from now on in a run that
+// was over and resumes. It returns once that is kept.
 func (d *Desk) Add(run string, hooks ...Hook) error {
 	err := d.book.change(run, func(f *file) {
 		for _, h := range hooks {
@@ -224,7 +224,7 @@ func (d *Desk) Add(run string, hooks ...Hook) error {
 	return err
 }
 
-// Deliveries returns what came of the notices of a run, in the order of the last tries.
+// Deliveries returns the deliveries of the notices of a run, in the order of the last tries.
 func (d *Desk) Deliveries(run string) ([]Delivery, error) {
 	f, err := d.book.read(run)
 	var list []Delivery
@@ -316,7 +316,7 @@ func (d *Desk) failed(run string, err error) (gone bool) {
 	return gone
 }
 
-// visit sends what is to be sent now of a run that other servers look at, too.
+// visit sends what is due now of a run that other servers look at, too.
 func (d *Desk) visit(run string, wake <-chan bool) {
 	for again := false; ; {
 		news := false
@@ -337,7 +337,7 @@ func (d *Desk) visit(run string, wake <-chan bool) {
 	}
 }
 
-// attend sends what is to be sent now of a run, unless another server does. again says that something has happened meanwhile.
+// attend sends what is due now of a run, unless another server does. again says that something has happened meanwhile.
 func (d *Desk) attend(run string, news bool) (again bool, err error) {
 	if news {
 		if waits, err := d.shared.heard(run); err != nil || !waits {
@@ -354,7 +354,7 @@ func (d *Desk) attend(run string, news bool) (again bool, err error) {
 	}
 	switch {
 	case d.ctx.Err() != nil:
-		next = time.Nanosecond // another server goes on
+		next = time.Nanosecond // another server continues
 	case next == 0 && !over:
 		next = dueAtAll
 	}
@@ -362,7 +362,7 @@ func (d *Desk) attend(run string, news bool) (again bool, err error) {
 	return again, errors.Join(err, releaseErr)
 }
 
-// send tries what is to be sent. It returns after what time to try again, 0 for not before the run has changed, and
+// send tries what is due. It returns after what time to try again, 0 for not before the run has changed, and
 // whether all is over.
 func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
 	notices, more, err := d.o.Notices(d.ctx, run)
@@ -405,7 +405,7 @@ func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
 	return next, next == 0 && !more, nil
 }
 
-// note keeps what came of a notice.
+// note keeps the result of a notice.
 func (d *Desk) note(run, key string, result done) error {
 	return d.book.change(run, func(f *file) {
 		if f.Done == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // restedDir is the directory, below the desk's, of the files of runs of which there is nothing to send any
-// more, unless they go on.
+// more, unless they resume.
 const restedDir = "sent"
 
 // files are the book of a desk that has the runs for itself: a file for each.

@@ -23,7 +23,7 @@ type Links struct {
 	now func() time.Time
 }
 
-// Link is what a token stands for: one question, as it was asked at one time. It is used up once that
+// Link is what a token means: one question, as it was asked at one time. It is used up once that
 // question does not wait any more.
 type Link struct {
 	Run      string    `json:"r"`

@@ -86,7 +86,7 @@ func (b *shared) claim(run string) (c claimed, ok bool, err error) {
 	return c, err == nil, err
 }
 
-// release gives a run back, which is to be looked at again after a time, or not at all if that is 0. It is due at once if something
+// release gives a run back, which is looked at again after a time, or not at all if that is 0. It is due at once if something
 // has happened since it was claimed.
 func (b *shared) release(c claimed, after time.Duration) (again bool, err error) {
 	err = b.tables.Scan(context.WithoutCancel(b.ctx), []any{&again}, `UPDATE loki.webhooks SET member = NULL,

@@ -27,7 +27,7 @@ type API struct {
 	Audit             *APIAudit
 	FileRoots         []string // absolute directories below which requests may name files
 	AdoptUnowned      bool     // all may see and claim what has no owner
-	ResumeOnStart     bool     // runs that a server left running go on
+	ResumeOnStart     bool     // runs that a server left running resume
 	Webhooks          []Webhook
 }
 
@@ -100,7 +100,7 @@ type APIAudit struct {
 type Webhook struct {
 	Agent  string   // whose runs; "" for those of all
 	URL    string   // may refer to secrets
-	Events []string // nil for those that the sender chooses
+	Events []string // nil for the ones that the sender chooses
 	Secret string   // that signs what is sent; may refer to secrets
 }
 

@@ -54,7 +54,7 @@ type Extra struct {
 // DefaultConnectTimeout is how long a connection may take to be made.
 const DefaultConnectTimeout = 10 * time.Second
 
-// DefaultRetries is how often a call that fails in passing is made again.
+// DefaultRetries is how often a call with a transient failure is repeated.
 const DefaultRetries = 2
 
 // field is a setting of clients that is a plain text.
@@ -209,7 +209,7 @@ func (c *Client) Source(env Env, name string) string {
 	return where
 }
 
-// variables returns the environment variables that name stands for: name in capitals
+// variables returns the environment variables that name means: name in capitals
 // and, if a shell cannot set that, the same with underscores.
 func variables(name string) []string {
 	exact := strings.ToUpper(name)

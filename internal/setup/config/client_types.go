@@ -7,7 +7,7 @@ import (
 	"loki/internal/llm/catalog"
 )
 
-// Types of client. Those that this version talks to come first.
+// Types of client. Types that this version talks to come first.
 const (
 	TypeOpenAI           = "openai"
 	TypeOpenAICompatible = catalog.CompatibleType
@@ -24,7 +24,7 @@ const (
 // package app.
 type ClientType struct {
 	Name        string
-	APIBase     string   // where its API is; empty if only the provider knows, or if it has to be configured
+	APIBase     string   // where its API is; empty if only the provider knows, or if it must be configured
 	KeyVariable string   // in which the provider's own programs look for a key; may be empty
 	Base        Base     // of the provider's own programs
 	Asks        []string // the settings that a first configuration asks for, in order; none for what needs none

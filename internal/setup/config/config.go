@@ -173,7 +173,7 @@ func (c *Config) Catalog(known ...catalog.Provider) *catalog.Catalog {
 }
 
 // UserAgentHeader returns the value of the User-Agent header, empty if none is
-// configured. The setting "auto" stands for the program and its version.
+// configured. The setting "auto" means the program and its version.
 func (c *Config) UserAgentHeader(version string) string {
 	switch {
 	case c.UserAgent == nil:

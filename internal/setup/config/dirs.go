@@ -3,8 +3,7 @@ package config
 import "strings"
 
 // The platforms' places. On every platform XDG_CONFIG_HOME and XDG_STATE_HOME
-// count, because people who share their dot files between systems set them
-// everywhere.
+// count, because users who share their dot files between systems set them everywhere.
 //
 // Sources: XDG Base Directory Specification 0.8; Apple, File System Programming
 // Guide; Microsoft, KNOWNFOLDERID (RoamingAppData, LocalAppData).

@@ -7,7 +7,7 @@ import (
 	"loki/internal/base/value/yamldoc"
 )
 
-// checkFallbacks reads the fallback_models of all clients and their models once more:
+// checkFallbacks reads the fallback_models of all clients and their models again:
 // each must name a client that is there, even one of a type that this version leaves
 // out, and no model may name itself. The clients are known to be well-formed.
 func checkFallbacks(clients []*yamldoc.Node) {

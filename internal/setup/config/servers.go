@@ -41,7 +41,7 @@ var platforms = []Platform{
 	{Name: "vllm", APIBase: "http://localhost:8000/v1", Local: true},
 }
 
-// Platforms returns the known platforms, those that run locally last.
+// Platforms returns the known platforms, local ones last.
 func Platforms() []Platform { return slices.Clone(platforms) }
 
 func platform(name string) (Platform, bool) {

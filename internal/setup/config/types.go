@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Mapping is a list of names and what they stand for, in the order it was written.
+// Mapping is a list of names and their values, in the order it was written.
 type Mapping []Entry
 
 // Entry is one name of a [Mapping].
@@ -13,7 +13,7 @@ type Entry struct {
 	Name, Value string
 }
 
-// Get returns what name stands for; ok is false if it is not in m.
+// Get returns the value of name; ok is false if it is not in m.
 func (m Mapping) Get(name string) (value string, ok bool) {
 	for _, e := range m {
 		if e.Name == name {

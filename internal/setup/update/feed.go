@@ -133,7 +133,7 @@ func (f *feed) read(ctx context.Context, where *url.URL) ([]byte, error) {
 	return []byte(text.String()), err
 }
 
-// download stores an asset as file. Its SHA-256 sum has to be sum, in hexadecimal.
+// download stores an asset as file. Its SHA-256 sum must be sum, in hexadecimal.
 func (f *feed) download(ctx context.Context, r release, name, sum, file string, progress func(done, all int64)) error {
 	where, err := f.address(r, name)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	leftoverAge = time.Hour       // how long the leftovers of others are left alone: they may be at work
 )
 
-// workDir makes a directory beside the program, on whose file system the new one has to be, and removes
+// workDir makes a directory beside the program, on whose file system the new one must be, and removes
 // what killed updates have left there.
 func workDir(executable string) (string, error) {
 	parent := filepath.Dir(executable)

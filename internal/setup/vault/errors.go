@@ -7,8 +7,8 @@ import (
 )
 
 // What can be wrong with a vault. Errors of this package that have one of these reasons
-// wrap it; they are of type [fault.Error] and have a code and often a hint. None of them
-// shows a secret or a password.
+// wrap it; they are of type [fault.Error] and have a code and often a hint. They never show a
+// secret or a password.
 var (
 	ErrNotFound   = errors.New("no such secret")                         // code NotFound
 	ErrExists     = errors.New("there is a secret of that name already") // code Usage

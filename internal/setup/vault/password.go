@@ -25,7 +25,7 @@ type Password struct {
 	DefaultFile string // may be empty
 
 	// Command is a program and its arguments that print the password: words, with quotes
-	// around those that contain blanks. No shell is involved. Its standard input is empty,
+	// around words that contain blanks. No shell is involved. Its standard input is empty,
 	// but it may ask the user on the terminal.
 	Command string
 	Timeout time.Duration // of Command; 0 means [DefaultTimeout]

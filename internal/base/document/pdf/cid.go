@@ -24,7 +24,7 @@ var collections = []string{"Japan1", "GB1", "CNS1", "Korea1"}
 
 const collectionSize = 1 << 15
 
-// collection returns the characters of a collection by their CIDs, 0 for those that are not one character of the basic
+// collection returns the characters of a collection by their CIDs, 0 for CIDs that are not one character of the basic
 // plane; nil if there is no such collection.
 var collection = func() func(name string) []uint16 {
 	unpack := sync.OnceValue(func() []byte {

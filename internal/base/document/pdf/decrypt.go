@@ -22,7 +22,7 @@ type decryption struct {
 	direct bool // the key is that of every stream
 }
 
-// padding stands for an empty password.
+// padding replaces an empty password.
 const padding = "\x28\xbf\x4e\x5e\x4e\x75\x8a\x41\x64\x00\x4e\x56\xff\xfa\x01\x08\x2e\x2e\x00\xb6\xd0\x68\x3e\x80\x2f\x0c\xa9\xfe\x64\x53\x69\x7a"
 
 // decrypt decrypts all streams, by the standard security handler of ISO 32000.

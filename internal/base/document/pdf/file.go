@@ -38,7 +38,7 @@ var errTooMuch = errors.New("the PDF file unpacks to too much")
 // header matches the beginning of an object.
 var header = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d{1,10})[\s\x00]+\d{1,5}[\s\x00]+obj\b`) })
 
-// definition is an object as it stands in the file.
+// definition is an object as it is in the file.
 type definition struct {
 	id  ref
 	obj any

@@ -1,7 +1,7 @@
 // Package pdf reads the text of PDF files.
 //
-// A page is a program that puts glyphs, the characters of its fonts, at places. The words and lines are
-// those that the places make: what is near belongs to a word, and what is lower begins a line. The order of
+// A page is a program that puts glyphs, the characters of its fonts, at places. The words and lines follow
+// from the places: what is near belongs to a word, and what is lower begins a line. The order of
 // the lines is that of the program, which is nearly always the order of reading. Within a line it is, too,
 // unless the line has letters that are read from right to left.
 package pdf
@@ -23,7 +23,7 @@ var (
 
 // Text returns the text of a PDF file, with a blank line between paragraphs and a form feed between pages. Text that is
 // in pictures is not found; if the file has other text, its last line names the pages that have pictures and no text.
-// Files that need a password, and those that have no pages, are an error. unread says the same about pages with pictures.
+// Files that need a password or have no pages are an error. unread says the same about pages with pictures.
 func Text(ctx context.Context, data []byte) (text string, unread []string, err error) {
 	f, err := open(ctx, data)
 	if err != nil {

@@ -421,7 +421,7 @@ func (t *typesetter) breakLine(with string) {
 	t.out.WriteString(with)
 }
 
-// join joins a word that was divided at the end of a line, if text goes on in lower case.
+// join joins a word that was divided at the end of a line, if text continues in lower case.
 func (t *typesetter) join(text string) {
 	s := bytes.TrimRight(t.out.Bytes(), "\n")
 	s, divided := bytes.CutSuffix(s, []byte("-"))

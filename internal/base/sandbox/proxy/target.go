@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// DefaultPorts are those that a pattern without a port allows.
+// DefaultPorts are the ones that a pattern without a port allows.
 func DefaultPorts() []uint16 { return []uint16{80, 443} }
 
 // target is what a client wants to reach.

@@ -1,4 +1,4 @@
-// Package shim turns this program, started once more, into a command that the kernel confines.
+// Package shim turns this program, started again, into a command that the kernel confines.
 //
 // A plan is a list of raw system calls with their arguments; the last of them executes the command. The parent makes
 // it, see [Plan], and knows all that there is to know: policies, constants, filters. The shim only makes the calls, in

@@ -14,8 +14,8 @@ var (
 )
 
 // expand returns the patterns without braces that text means, in the library's dialect. With both, brackets and braces
-// also mean themselves. The library's dialect differs in three points: a bracket that is the first of its class has
-// to be escaped, a class of other characters has the slash among them, and three stars are two.
+// also mean themselves. The library's dialect differs in three points: a bracket that is the first of its class
+// must be escaped, a class of other characters has the slash among them, and three stars are two.
 func expand(text string, both bool) ([]string, error) {
 	var plain strings.Builder
 	for i := 0; i < len(text); i++ {

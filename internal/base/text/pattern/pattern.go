@@ -349,7 +349,7 @@ func firstWildcard(text string) int {
 	return len(text)
 }
 
-// Text reports whether a text that is no path matches pattern, in which * stands for any text, perhaps
+// Text reports whether a text that is no path matches pattern, in which * matches any text, perhaps
 // none. It backtracks to the last * only, which is enough and takes at most quadratic time.
 func Text(pattern, text string) bool {
 	p, t, star, resume := 0, 0, -1, 0

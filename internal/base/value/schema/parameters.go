@@ -475,7 +475,7 @@ func (r *reducer) addValues(b *builder, o *value.Object, name string, v value.Va
 			return
 		}
 		if text, _ := item.AsString(); r.s.PlainValues && item.Kind() == value.String && text == "" {
-			continue // whoever means it leaves the member out
+			continue // to mean it, a caller leaves the member out
 		}
 		if !seen[key] {
 			seen[key], kept = true, append(kept, item)
@@ -504,7 +504,7 @@ func (r *reducer) addMembers(b *builder, o *value.Object, v value.Value, depth i
 		}
 		members = append(members, value.Member{Name: name, Value: reduced})
 	}
-	for _, name := range r.required(o) { // those that are required and not described
+	for _, name := range r.required(o) { // the ones that are required and not described
 		if _, known := v.AsObject().Get(name); !known && depth == 0 {
 			members = append(members, value.Member{Name: r.name(name), Value: object()})
 		}

@@ -17,10 +17,10 @@ type Subset struct {
 	Formats []string
 	// Closed says that each object has to name its members: additionalProperties is false.
 	Closed bool
-	// AllRequired says that each member has to be required. An optional one may be null
+	// AllRequired says that each member must be required. An optional one may be null
 	// instead, see [WithoutNulls].
 	AllRequired bool
-	// ObjectRoot says that the whole has to be an object.
+	// ObjectRoot says that the whole must be an object.
 	ObjectRoot bool
 
 	// The rest is for [Subset.Parameters].

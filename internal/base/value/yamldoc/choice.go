@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Choice reads one of a few words. Another word is reported, with those that are valid.
+// Choice reads one of a few words. Another word is reported, with the valid ones.
 func Choice[T ~string](m *Map, key string, dst *T, words ...T) bool {
 	var word string
 	if !m.Text(key, &word) {

@@ -4,7 +4,7 @@
 // [Parse] turns a text into a [Doc] whose nodes know their line, column and path.
 // A reader then walks the nodes with typed accessors ([Node], [Map]). An accessor
 // that meets a wrong type or an impossible number reports a [Problem] to the Doc
-// and the walk goes on, so one pass finds all mistakes of a file:
+// and the walk continues, so one pass finds all mistakes of a file:
 //
 //	doc, err := yamldoc.Parse("settings.yaml", src)
 //	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Foreign makes keys known without reading them: those that related programs understand and
-// this one does not. [Doc.Warnings] has one warning for all that the document has of
+// Foreign makes keys known without reading them: keys that related programs understand and this one
+// does not. [Doc.Warnings] has one warning for all that the document has of
 // them.
 func (m *Map) Foreign(keys ...string) {
 	if m == nil {

@@ -37,7 +37,7 @@ type level struct {
 
 // checkShape rejects documents that are nested too deeply or have too many keys in
 // one block mapping. The library's parser recurses for both, and a Go program
-// cannot recover from an exhausted stack, so this has to be known before it starts.
+// cannot recover from an exhausted stack, so this must be known before it starts.
 //
 // The depth is an upper bound within a factor of two: flow collections are counted
 // by their brackets, block collections by their columns, which must grow inwards.

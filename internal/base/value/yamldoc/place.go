@@ -13,7 +13,7 @@ func (n *Node) ErrorAt(offset int, format string, args ...any) *Problem {
 	return n.doc.report(place(n.doc.src, n.raw.pos, n.raw.text, offset), n.path, fmt.Sprintf(format, args...))
 }
 
-// Place returns where byte offset of a text stands in the source of a document, in which the text is a scalar, in whatever
+// Place returns where byte offset of a text is in the source of a document, in which the text is a scalar, in whatever
 // style, that begins at begin. A place in white space is that of what follows it.
 func Place(src []byte, begin Pos, text string, offset int) Pos {
 	return place(normalize(src), begin, text, offset)
@@ -93,7 +93,7 @@ func (c *cursor) open() {
 	}
 }
 
-// unit returns the length of what stands for the next character, and whether that is white space, or nothing.
+// unit returns the length of what represents the next character, and whether that is white space, or nothing.
 func (c *cursor) unit() (size int, space bool) {
 	_, size = utf8.DecodeRuneInString(c.rest)
 	switch {

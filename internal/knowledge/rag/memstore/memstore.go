@@ -139,7 +139,7 @@ func (b *build) Put(_ context.Context, f rag.File, chunks []rag.Chunk) error {
 	return nil
 }
 
-// check returns an error if the vectors of chunks are not as long as those that are known.
+// check returns an error if the vectors of chunks are not as long as the known ones.
 func (b *build) check(chunks []rag.Chunk) error {
 	length := 0
 	for _, v := range b.vectors {

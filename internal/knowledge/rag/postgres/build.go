@@ -535,7 +535,7 @@ func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(rag.File) (stri
 		return err
 	}
 	var gone, moved []int64
-	var sources []string // of those that moved
+	var sources []string // of the ones that moved
 	for _, f := range files {
 		switch source, stays := keep(f); {
 		case !stays:

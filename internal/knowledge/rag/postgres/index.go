@@ -180,7 +180,7 @@ func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, er
 		) AS scores ORDER BY score DESC, file, seq LIMIT $3`, k, tokens, weights, float64(x.stats.Chunks), x.average, rank.K1, rank.B)
 }
 
-// matches returns those that query selects, with the parameters series, generation, k and args.
+// matches returns the ones that query selects, with the parameters series, generation, k and args.
 func (x *index) matches(ctx context.Context, query string, k int, args ...any) ([]rag.Match, error) {
 	rows, err := x.pool.Query(ctx, query, append([]any{x.series, x.generation, max(k, 0)}, args...)...)
 	if err != nil {

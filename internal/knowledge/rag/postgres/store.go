@@ -1,5 +1,5 @@
 // Package postgres keeps knowledge bases in a PostgreSQL database with the extension pgvector, for
-// those that outgrow one machine or are shared by several.
+// knowledge bases that outgrow one machine or are shared by several.
 //
 // A *generation* is one state of a knowledge base: a build makes a new one, and each reader holds
 // the one that was in use when it came. Generations of one *series* share the files that are the

@@ -54,10 +54,10 @@ const (
 // such documents are counted.
 var ErrPassedOver = errors.New("passed over")
 
-// ErrEncoding is in the chain of those that look like text in another encoding.
+// ErrEncoding is in the chain of errors about text in another encoding.
 var ErrEncoding = errors.New("another encoding")
 
-// ErrWithheld is in the chain of those that a rule keeps from models.
+// ErrWithheld is in the chain of errors about files that a rule keeps from models.
 var ErrWithheld = errors.New("withheld")
 
 // Error is a failure that concerns one source, or a note about it. If what failed does not exist, it wraps
@@ -122,7 +122,7 @@ func (c *Content) unlessBlank() *Content {
 
 // Documents yields the documents of sources in the order of the list, each path once. An error is an
 // [*Error]: the search of a source, or of what is behind one of its documents, failed, so that it may
-// lead to more documents than were found, unless the error is a note. The sequence goes on after it. It ends early, with the error
+// lead to more documents than were found, unless the error is a note. The sequence continues after it. It ends early, with the error
 // of ctx, if ctx does.
 func (l *Loader) Documents(ctx context.Context, sources []string) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {

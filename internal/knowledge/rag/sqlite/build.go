@@ -11,7 +11,7 @@ import (
 )
 
 // build is an index that is being built. As long as nothing is changed it reads the one in use, and
-// then goes on with a copy.
+// then continues with a copy.
 type build struct {
 	store    *Store
 	settings rag.Settings
@@ -124,7 +124,7 @@ func (b *build) forgetUse() error {
 	return err
 }
 
-// resume goes on with an interrupted build. It fails if that cannot be done.
+// resume resumes an interrupted build. It fails if that cannot be done.
 func (b *build) resume(ctx context.Context) error {
 	err := b.open()
 	if err == nil {
@@ -235,7 +235,7 @@ func (b *build) readFiles(ctx context.Context) (map[string]rag.File, error) {
 	return files, rows.Err()
 }
 
-// Close ends the build. What cannot be gone on with is removed.
+// Close ends the build. What cannot be resumed is removed.
 func (b *build) Close() error {
 	if b.unlock == nil {
 		return nil

@@ -78,7 +78,7 @@ func (b *build) vector(data []byte) ([]float32, error) {
 	return v, nil
 }
 
-// prepare makes the build ready to be written with vectors of the length of those of chunks.
+// prepare makes the build ready to be written with vectors as long as those of chunks.
 func (b *build) prepare(ctx context.Context, chunks []rag.Chunk) error {
 	dims := b.dimensions
 	for i, c := range chunks {

@@ -33,7 +33,7 @@ func scanRow(rows *sql.Rows, dest ...any) (ok bool, err error) {
 	return true, rows.Close()
 }
 
-// readRow reads a row that has to be there.
+// readRow reads a row that must exist.
 func readRow(ctx context.Context, db querier, query string, dest ...any) error {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package sqlite keeps the index of a knowledge base in one SQLite file.
 //
 // The file NAME.db is never changed. A build is a file beside it, NAME.db.build, that takes its
-// place once it is complete: those who read the old file go on reading it. The exception is Windows,
+// place once it is complete: readers of the old file keep reading it. The exception is Windows,
 // which does not replace a file that is open. There Commit and Configure fail as long as an index is
-// open, and the next build goes on from what there is.
+// open, and the next build resumes from what there is.
 //
 // While a build is under way NAME.db.build.lock is locked. The lock is one of the operating system
 // and ends with its process.
@@ -135,7 +135,7 @@ func salvage(ctx context.Context, path string) *rag.Settings {
 	return nil
 }
 
-// Build begins a build or goes on with an interrupted one.
+// Build begins a build or resumes an interrupted one.
 func (s *Store) Build(ctx context.Context, set rag.Settings) (rag.Build, error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Store) Build(ctx context.Context, set rag.Settings) (rag.Build, error) 
 }
 
 // Configure changes the settings of the index in use that concern searches only: all but the
-// documents and those that decide what it holds, which have to be the same.
+// documents and the ones that decide what it holds, which must be the same.
 func (s *Store) Configure(ctx context.Context, set rag.Settings) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -214,7 +214,7 @@ func remove(path string) error {
 	return nil
 }
 
-// lockWait is how long a lock may take that no process holds: those that end release it first and
+// lockWait is how long a lock may take that no process holds: processes that end release it first and
 // remove the file then.
 const lockWait = 100 * time.Millisecond
 
@@ -310,7 +310,7 @@ func dataSource(path, options string) (string, error) {
 // errDamaged says that what is stored is not what was written.
 var errDamaged = errors.New("its contents are malformed")
 
-// verify returns the version of a file, and an error if it is none of ours.
+// verify returns the version of a file, and an error if it is not one of ours.
 func verify(ctx context.Context, db querier) (version int64, err error) {
 	var id int64
 	if err := readRow(ctx, db, "SELECT * FROM pragma_application_id, pragma_user_version", &id, &version); err != nil {

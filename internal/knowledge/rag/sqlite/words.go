@@ -207,7 +207,7 @@ func (x *index) renew(ctx context.Context) (*index, error) {
 	return other, nil
 }
 
-// renew replaces the file of version [oldVersion], which has to be the one that info describes, and opens the new one.
+// renew replaces the file of version [oldVersion], which must be the one that info describes, and opens the new one.
 func (s *Store) renew(ctx context.Context, info os.FileInfo) (*index, error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {

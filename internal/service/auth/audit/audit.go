@@ -99,7 +99,7 @@ type Log struct {
 	failure atomic.Pointer[error]
 	writing atomic.Pointer[time.Time] // since when the sink writes; nil if it does not
 	sink    Sink                      // owned by the goroutine of the log
-	said    int64                     // of the lost lines, those that a line has reported; owned by the goroutine
+	said    int64                     // of the lost lines, the ones that a line has reported; owned by the goroutine
 }
 
 // Start returns a log whose goroutine ends with [Log.Close].
@@ -215,7 +215,7 @@ func (l *Log) pause() {
 	}
 }
 
-// batch returns a line with those that follow it already.
+// batch returns a line with the ones that already follow it.
 func (l *Log) batch(line []byte) []byte {
 	for len(line) < batchSize {
 		select {

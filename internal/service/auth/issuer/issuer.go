@@ -35,7 +35,7 @@ type Issuer struct {
 	parser *jwt.Parser
 }
 
-// algorithms returns the names of those with which a token may be signed. None of them has a key that both sides know.
+// algorithms returns the names of the ones with which a token may be signed. No such algorithm has a key that both sides know.
 func algorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"}
 }

@@ -83,7 +83,7 @@ func NewKeys(o KeysOptions) *Keys {
 	}}}
 }
 
-// Serves reports whether the keys are those that the options ask for.
+// Serves reports whether the keys are the ones that the options ask for.
 func (k *Keys) Serves(o KeysOptions) bool {
 	return k.o.URL == o.URL && k.o.Refresh == cmp.Or(o.Refresh, time.Hour)
 }
@@ -116,7 +116,7 @@ func (k *Keys) Run(ctx context.Context) {
 	}
 }
 
-// set keeps what came of a fetch. A failure leaves the keys as they were.
+// set keeps the result of a fetch. A failure leaves the keys as they were.
 func (k *Keys) set(keys []key, err error, wanted chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -129,7 +129,7 @@ func (k *Keys) set(keys []key, err error, wanted chan struct{}) {
 	}
 }
 
-// fetch returns the keys that are published now. skipped is the number of those that no token could be verified with.
+// fetch returns the keys that are published now. skipped is the number of keys that no token could be verified with.
 func (k *Keys) fetch(ctx context.Context) (keys []key, skipped int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -180,7 +180,7 @@ func parse(text []byte) (keys []key, skipped int, err error) {
 	return keys, skipped, nil
 }
 
-// Known reports whether the keys were fetched at least once. Those that are known stay so.
+// Known reports whether the keys were fetched at least once. Known keys stay known.
 func (k *Keys) Known() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

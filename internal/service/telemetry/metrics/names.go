@@ -12,7 +12,7 @@ const (
 	longest   = 128
 )
 
-// Other is the value that stands for all names above the limit.
+// Other is the value that replaces all names above the limit.
 const Other = "other"
 
 // Names bounds the values of a label: each of the first 200 names is its own value, all others are [Other]. It may be

@@ -13,6 +13,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/agent/node"
 	"loki/internal/agent/team"
+	"loki/internal/agent/validate"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
@@ -113,7 +114,7 @@ func (a *App) PlainAgent(of agent.Agent, given map[string]string, asker ask.Aske
 	who := conversation.Agent{
 		Agent: of, Scope: a.SessionScope(of.Ref), Variables: variables, Given: given, Texts: a.texts,
 		MessagesFile: &session.MessagesFile{Path: a.Paths.Agent(of.Name).MessagesFile, Hide: a.Hide},
-		Session:      a.SessionOf(of), NeedsServers: slices.ContainsFunc(of.InForce.MCPServers, required),
+		Session:      a.SessionOf(of), NeedsServers: slices.ContainsFunc(of.InForce.MCPServers, mcp.Required),
 		Instructions: func(ctx context.Context, variables map[string]string) (string, error) {
 			return a.Tools.Instructions(ctx, of, variables, asker)
 		},
@@ -147,7 +148,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		return kit, done, fault.New(fault.Config, "agent %s works with tools, but function_calling_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
 	}
-	if slices.ContainsFunc(of.InForce.MCPServers, required) && w.NoServers {
+	if slices.ContainsFunc(of.InForce.MCPServers, mcp.Required) && w.NoServers {
 		return kit, done, fault.New(fault.Config, "agent %s lists MCP servers, but mcp_server_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
 	}
@@ -203,12 +204,6 @@ func (a *App) narrowTools(ctx context.Context, own tool.Set, w conversation.Want
 		}
 	}
 	return tool.NewSet(tools...)
-}
-
-// required reports whether an agent cannot do without the MCP server of this name.
-func required(name string) bool {
-	_, optional := mcp.Optional(name)
-	return !optional
 }
 
 // agentServers returns the MCP servers of the agent, nil if it has none. They are started when
@@ -271,4 +266,15 @@ func (a *App) recordedPlain(ref agent.Ref, info run.Info, c run.Continuation) (a
 	}
 	of, findings = a.Agents.Plain(ref, d)
 	return of, findings, nil
+}
+
+// Validator returns what checks agents, and says what they may do.
+func (a *App) Validator() *validate.Service {
+	s := &validate.Service{
+		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.serverFile, Playing: a.player != nil,
+	}
+	if a.standIn == "" && a.player == nil {
+		s.Model = a.knowledgeModel
+	}
+	return s
 }

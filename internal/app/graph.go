@@ -155,7 +155,7 @@ func (a *App) graphContext(r AgentRun, budget *run.Budget) engine.RequestContext
 // warnings about it. That no edge leads to some nodes is usual where scripts choose the way,
 // so only --validate shows it. That a script is elsewhere does not matter to a run either.
 func (a *App) refuseInvalid(ctx context.Context, events event.Scope, of agent.Agent) error {
-	findings := a.Validate(ctx, of)
+	findings := a.Validator().Findings(ctx, of, nil)
 	if len(findings.Errors()) > 0 {
 		return fault.Wrap(fault.Config, findings.Err(), "graph execution failed for agent %s", of.Name).
 			WithHint("see all findings: loki --validate %s", of.Arg)

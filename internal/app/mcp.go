@@ -70,6 +70,15 @@ func (a *App) mcpServers() (*servers, error) {
 	return s, nil
 }
 
+// serverFile returns what mcp.json says.
+func (a *App) serverFile() (*mcp.File, error) {
+	s, err := a.mcpServers()
+	if err != nil {
+		return nil, err
+	}
+	return s.file, nil
+}
+
 // servedIdle is how long a server keeps the connections to MCP servers that are not in use, unless mcp_pool says it.
 const servedIdle = 5 * time.Minute
 
@@ -112,7 +121,7 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 	if err != nil {
 		return nil, err
 	}
-	chosen := pick(s.file, a.serverAliases())
+	chosen := pick(s.file, a.Config.MappingMCPServers.Map())
 	texts := chosen.Warnings
 	for _, w := range s.file.Warnings {
 		texts = append(texts, w.String())
@@ -172,15 +181,6 @@ func (a *App) serverLevels() value.Value {
 		}
 	}
 	return listed(levels)
-}
-
-// serverAliases is the setting mapping_mcp_servers.
-func (a *App) serverAliases() map[string]string {
-	aliases := make(map[string]string, len(a.Config.MappingMCPServers))
-	for _, e := range a.Config.MappingMCPServers {
-		aliases[e.Name] = e.Value
-	}
-	return aliases
 }
 
 // serverTokens are the OAuth tokens of remote servers.

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/draft"
+	"loki/internal/agent/validate"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
 	"loki/internal/setup/config"
@@ -36,7 +37,7 @@ type Plan struct {
 	Findings graph.Findings // the plan can be used if there is no error among them
 
 	// Abilities and Price are those of a plan whose graph can be read.
-	Abilities []Ability
+	Abilities []validate.Ability
 	Price     draft.Price
 }
 
@@ -83,12 +84,12 @@ func (a *App) Examine(ctx context.Context, reply string, changed *agent.Agent) P
 	}
 	p.Agent, _ = a.Agents.OfGraph(ref, g)
 	p.Findings = append(p.Findings, d.Check(g, kept)...)
-	p.Findings = append(p.Findings, a.validate(ctx, p.Agent, func(path string) bool {
+	p.Findings = append(p.Findings, a.Validator().Findings(ctx, p.Agent, func(path string) bool {
 		return slices.ContainsFunc(d.Scripts(g), func(f draft.File) bool {
 			return filepath.Join(ref.Dir, filepath.FromSlash(f.Path)) == filepath.Clean(path)
 		}) || changed != nil && isFile(path)
 	})...)
-	p.Abilities = a.Abilities(ctx, p.Agent)
+	p.Abilities = a.Validator().Abilities(ctx, p.Agent)
 	p.Price = draft.Estimate(g, a.priceFacts(ctx, p.Agent))
 	return p
 }

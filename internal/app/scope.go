@@ -97,7 +97,7 @@ func (a *App) serverNames() ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	for alias := range a.serverAliases() {
+	for alias := range a.Config.MappingMCPServers.Map() {
 		names = append(names, alias)
 	}
 	slices.Sort(names)

@@ -99,7 +99,7 @@ func meaning(t *testing.T, a *app.App, name string) *value.Object {
 	}
 	members = append(members, value.Member{Name: "tools", Value: value.Of(strings.Join(tools, " "))})
 	var found []value.Value
-	for _, f := range append(findings, a.Validate(ctx, of)...) {
+	for _, f := range append(findings, a.Validator().Findings(ctx, of, nil)...) {
 		if f.Severity == graph.SeverityError {
 			t.Errorf("%s cannot be started: %s", name, f)
 		}

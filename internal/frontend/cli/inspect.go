@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/trust"
+	"loki/internal/agent/validate"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
@@ -44,8 +45,8 @@ type validation struct {
 	Wants   []string `json:"wants,omitempty"`   // beyond reading in the sandbox
 	Changes []string `json:"changes,omitempty"` // since it was trusted
 	// Abilities are what it may do; none for a definition that cannot be read.
-	Abilities []app.Ability  `json:"abilities,omitempty"`
-	Findings  graph.Findings `json:"findings"`
+	Abilities []validate.Ability `json:"abilities,omitempty"`
+	Findings  graph.Findings     `json:"findings"`
 
 	notice string // about the trust in it; empty for the user's own
 }
@@ -73,7 +74,7 @@ func (c *command) validateOnce(ctx context.Context, ref agent.Ref) (err error) {
 		return err
 	}
 	if of, _, err := c.app.Agents.Load(ref); err == nil {
-		v.Abilities = c.app.Abilities(ctx, of)
+		v.Abilities = c.app.Validator().Abilities(ctx, of)
 	}
 	v.trust(c.app.Trust.OfRef(ctx, ref))
 	if c.opts.strict {
@@ -122,7 +123,7 @@ func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, 
 		}
 		return append(found, warnings...).Sorted(), nil
 	}
-	return append(warnings, c.app.Validate(ctx, of)...).Sorted(), nil
+	return append(warnings, c.app.Validator().Findings(ctx, of, nil)...).Sorted(), nil
 }
 
 func (c *command) printValidation(v validation) error {
@@ -172,7 +173,7 @@ func (c *command) printValidation(v validation) error {
 }
 
 // abilities returns a table of what an agent may do.
-func (c *command) abilities(list []app.Ability) [][]string {
+func (c *command) abilities(list []validate.Ability) [][]string {
 	var rows [][]string
 	for _, a := range list {
 		what := ""

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loki/internal/agent/draft"
+	"loki/internal/agent/validate"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
@@ -31,8 +32,8 @@ type planReport struct {
 	Nodes    []plannedNode  `json:"nodes"`
 
 	// Of a graph that can be read.
-	Abilities []app.Ability `json:"abilities,omitempty"`
-	Price     *draft.Price  `json:"price,omitempty"`
+	Abilities []validate.Ability `json:"abilities,omitempty"`
+	Price     *draft.Price       `json:"price,omitempty"`
 
 	Diff     string          `json:"diff,omitempty"` // of the files of the agent that is changed
 	Usage    chat.Usage      `json:"usage"`          // of the planning

@@ -23,6 +23,15 @@ func (m Mapping) Get(name string) (value string, ok bool) {
 	return "", false
 }
 
+// Map returns what the names stand for.
+func (m Mapping) Map() map[string]string {
+	all := make(map[string]string, len(m))
+	for _, e := range m {
+		all[e.Name] = e.Value
+	}
+	return all
+}
+
 // Keybindings is the style of the line editor's keys.
 type Keybindings string
 

@@ -29,6 +29,12 @@ func Optional(name string) (server string, optional bool) {
 	return strings.CutSuffix(strings.TrimSpace(name), "?")
 }
 
+// Required reports whether an agent cannot do without the server that it names so.
+func Required(name string) bool {
+	_, optional := Optional(name)
+	return !optional
+}
+
 // advice returns how a missing server is added.
 func (f *File) advice() string {
 	switch {

@@ -1,4 +1,4 @@
-package app
+package validate
 
 import (
 	"cmp"
@@ -34,11 +34,11 @@ type Ability struct {
 }
 
 // Abilities returns what an agent may do, as far as its definition and its scripts say. Nothing is started.
-func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
-	v := validator{app: a, of: of, d: of.InForce, g: of.GraphInForce()}
-	bounds, trusted := a.Trust.Bounds(of, ""), a.Trust.Trusts(of)
+func (s *Service) Abilities(ctx context.Context, of agent.Agent) []Ability {
+	v := validator{Service: s, of: of, d: of.InForce, g: of.GraphInForce()}
+	bounds, trusted := s.Tools.Trust.Bounds(of, ""), s.Tools.Trust.Trusts(of)
 	program := func(kind, name, file string, declared sandbox.Declaration) Ability {
-		held := a.Trust.Bounds(of, file).Of(declared)
+		held := s.Tools.Trust.Bounds(of, file).Of(declared)
 		b := Ability{Kind: kind, Name: name, Of: file, Level: held.Level, Hosts: held.Hosts, Read: held.Read, Write: held.Write}
 		if text := declared.String(); declared.Level != "" && text != held.String() {
 			b.Declared = text
@@ -92,9 +92,9 @@ func (a *App) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	for _, name := range v.d.MCPServers {
 		name, _ = mcp.Optional(name)
 		b := Ability{Kind: "server", Name: name, Withheld: !trusted}
-		if servers, err := a.mcpServers(); err == nil {
-			if s, ok := servers.file.Lookup(name); ok && s.Type == mcp.Stdio {
-				b.Level, b.Hosts = cmp.Or(s.Sandbox.Level, sandbox.Full), s.Sandbox.Hosts
+		if servers, err := s.Servers(); err == nil {
+			if server, ok := servers.Lookup(name); ok && server.Type == mcp.Stdio {
+				b.Level, b.Hosts = cmp.Or(server.Sandbox.Level, sandbox.Full), server.Sandbox.Hosts
 			}
 		}
 		list = append(list, b)

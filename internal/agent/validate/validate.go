@@ -1,4 +1,5 @@
-package app
+// Package validate checks agents in the light of what there is for them here, and says what they may do.
+package validate
 
 import (
 	"context"
@@ -12,26 +13,48 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/team"
+	"loki/internal/agent/tools"
 	"loki/internal/agent/trust"
+	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/knowledge/input"
 	"loki/internal/knowledge/rag"
 	"loki/internal/llm/catalog"
 	"loki/internal/tool"
+	"loki/internal/tool/builtin"
+	"loki/internal/tool/mcp"
 	"loki/internal/tool/script"
 	"loki/internal/workflow/graph"
 )
 
-// Validate checks an agent in the light of what this program, its configuration and the
-// agent have: what would keep the agent from running is an error. The findings are in the order of the text. Nothing is started.
-func (a *App) Validate(ctx context.Context, of agent.Agent) graph.Findings {
-	return a.validate(ctx, of, nil)
+// Service checks agents.
+type Service struct {
+	Tools     *tools.Service // with the library of agents, the configuration and the trust in agents
+	Catalog   *catalog.Catalog
+	Knowledge Knowledge
+	Loader    func() *input.Loader // of documents
+	Servers   func() (*mcp.File, error)
+	// Model returns the model of a knowledge base; nil if these are not checked.
+	Model func(id string, of catalog.Type) (catalog.Model, error)
+	// Playing is set while a cassette is played: MCP servers are not checked then.
+	Playing bool
 }
 
-// validate is [App.Validate]. FileExists says which scripts there are, and is nil for those of the file system.
-func (a *App) validate(ctx context.Context, of agent.Agent, fileExists func(path string) bool) graph.Findings {
-	v := validator{app: a, of: of, d: of.InForce, g: of.GraphInForce()}
+// Knowledge is what the knowledge bases of agents have to say.
+type Knowledge interface {
+	// DocumentAt returns a source of a knowledge base, which is as an agent in dir has it.
+	DocumentAt(dir, document string) (string, error)
+	// Unbuilt calls f for the knowledge bases of an agent that were not built yet: with the node, nil for a plain agent.
+	Unbuilt(of agent.Agent, f func(n *graph.Member, hint string))
+}
+
+// Findings checks an agent in the light of what this program, its configuration and the
+// agent have: what would keep the agent from running is an error. The findings are in the order of the text. Nothing is started.
+// FileExists says which scripts there are, and is nil for those of the file system.
+func (s *Service) Findings(ctx context.Context, of agent.Agent, fileExists func(path string) bool) graph.Findings {
+	v := validator{Service: s, of: of, d: of.InForce, g: of.GraphInForce()}
 	tools := v.tools(ctx)
 	v.servers()
 	v.knowledge()
@@ -43,7 +66,7 @@ func (a *App) validate(ctx context.Context, of agent.Agent, fileExists func(path
 	return append(graph.Validate(v.g, graph.ValidateEnv{
 		Dir: of.Dir, FileExists: fileExists,
 		Agent: func(name string) (known, defined bool) {
-			return a.Agents.For(of.Ref).Exists(name)
+			return s.Tools.Agents.For(of.Ref).Exists(name)
 		},
 		Context: &graph.AgentContext{
 			Functions: tools.Names(),
@@ -72,7 +95,7 @@ func parameters(tools tool.Set, name string) (shape value.Value, ok bool) {
 
 // validator finds what the package of a definition cannot know of.
 type validator struct {
-	app      *App
+	*Service
 	of       agent.Agent
 	d        *agent.Definition // as the environment has it
 	g        *graph.Graph      // likewise, nil for a plain agent
@@ -92,7 +115,7 @@ func (v *validator) err(rule graph.Rule, n *graph.Member, path, hint, format str
 }
 
 func (v *validator) model(id string) error {
-	_, err := v.app.Catalog.Resolve(id, catalog.Chat)
+	_, err := v.Catalog.Resolve(id, catalog.Chat)
 	return err
 }
 
@@ -102,7 +125,7 @@ func (v *validator) tools(ctx context.Context) tool.Set {
 	if !ok {
 		return tool.Set{}
 	}
-	tools = append(tools, userTools(nil, "")...)
+	tools = append(tools, builtin.UserTools(ask.Unavailable{}, ask.Question{})...)
 	if v.d.Team.CanSpawn {
 		if t, err := team.New(ctx, team.Options{Limits: v.d.Team}); err == nil { // nothing is read, so nothing fails
 			tools = append(tools, t.Root().Tools()...)
@@ -119,12 +142,12 @@ func (v *validator) tools(ctx context.Context) tool.Set {
 // named checks the tools that the agent lists and those of its own script, and returns those that are in order; ok is
 // false if tools cannot be looked up at all.
 func (v *validator) named(ctx context.Context) (tools []tool.Tool, ok bool) {
-	library, err := v.app.Tools.LibraryOf(v.of, nil, nil)
+	library, err := v.Tools.LibraryOf(v.of, nil, nil)
 	if err != nil {
 		v.err(graph.RuleUnknownTool, nil, "global_tools", fault.HintOf(err), "%v", err)
 		return nil, false
 	}
-	if file, o, ok := v.app.Tools.Script(ctx, v.of, nil, nil); ok {
+	if file, o, ok := v.Tools.Script(ctx, v.of, nil, nil); ok {
 		own, err := script.Load(file, o)
 		if err != nil {
 			v.err(graph.RuleToolScript, nil, "", "see what models get of it: loki --tool-schema "+file, "the agent's tools: %v", err)
@@ -163,7 +186,7 @@ func (v *validator) outside(ctx context.Context) {
 		}
 		v.add(graph.SeverityWarning, graph.RuleOutsideScript, n, key, hint, "script %s is outside of the agent's directory", real)
 	}
-	if file, _, ok := v.app.Tools.Script(ctx, v.of, nil, nil); ok {
+	if file, _, ok := v.Tools.Script(ctx, v.of, nil, nil); ok {
 		check(nil, file)
 	}
 	if v.g == nil {
@@ -188,13 +211,13 @@ func unknownHint(name string, available []string) string {
 // plain checks what only plain agents have.
 func (v *validator) plain(ctx context.Context) {
 	d := v.d
-	if !v.app.Config.FunctionCallingSupport {
-		v.err(graph.RuleUnknownTool, nil, "", "set it to true in "+v.app.Config.File, "agents need tools, but function_calling_support is off")
+	if !v.Tools.Config.FunctionCallingSupport {
+		v.err(graph.RuleUnknownTool, nil, "", "set it to true in "+v.Tools.Config.File, "agents need tools, but function_calling_support is off")
 	}
 	v.namedModel("model", d.Model)
 	v.namedModel("summarization_model", d.Team.SummarizationModel)
 	if d.Dynamic {
-		if _, _, _, err := v.app.Tools.Dynamic(ctx, v.of, nil, nil); err != nil {
+		if _, _, _, err := v.Tools.Dynamic(ctx, v.of, nil, nil); err != nil {
 			v.err(graph.RuleToolScript, nil, "dynamic_instructions", fault.HintOf(err), "%v", err)
 		}
 	}
@@ -216,7 +239,7 @@ func (v *validator) namedModel(key, id string) {
 
 // spawnable checks the agents that the agent may start.
 func (v *validator) spawnable() {
-	agents := v.app.Agents.For(v.of.Ref)
+	agents := v.Tools.Agents.For(v.of.Ref)
 	for i, name := range v.d.Team.Spawnable {
 		path := fmt.Sprintf("spawnable_agents[%d]", i)
 		switch known, defined := agents.Exists(name); {
@@ -231,10 +254,10 @@ func (v *validator) spawnable() {
 
 // documents checks the sources of a knowledge base: that of a node, or of the agent for nil.
 func (v *validator) documents(n *graph.Member, documents []string) {
-	input := v.app.Loader()
+	input := v.Loader()
 	for i, document := range documents {
 		at := fmt.Sprintf("documents[%d]", i)
-		stored, err := v.app.Knowledge().DocumentAt(v.of.Dir, document)
+		stored, err := v.Knowledge.DocumentAt(v.of.Dir, document)
 		if err != nil {
 			v.err(graph.RuleNoDocuments, n, at, fault.HintOf(err), "%v", err)
 			continue
@@ -249,7 +272,7 @@ func (v *validator) documents(n *graph.Member, documents []string) {
 		if _, err := os.Stat(stored); errors.Is(err, fs.ErrNotExist) {
 			hint := ""
 			if name = filepath.Base(name); named {
-				hint = fmt.Sprintf("if %s is meant to be a document loader, add it to document_loaders in %s", name, v.app.Config.File)
+				hint = fmt.Sprintf("if %s is meant to be a document loader, add it to document_loaders in %s", name, v.Tools.Config.File)
 			}
 			v.add(graph.SeverityWarning, graph.RuleNoDocuments, n, at, hint, "there is no file %s", stored)
 		}
@@ -274,7 +297,7 @@ func (v *validator) knowledge() {
 			v.err(graph.RuleZeroLimit, n, "chunk_overlap", "5 % of chunk_size is usual", "chunk_overlap has to be less than chunk_size")
 		}
 	}
-	v.app.Knowledge().Unbuilt(v.of, func(n *graph.Member, hint string) {
+	v.Knowledge.Unbuilt(v.of, func(n *graph.Member, hint string) {
 		v.add(graph.SeverityWarning, graph.RuleKnowledge, n, "documents", hint, "the knowledge base was not built yet")
 	})
 }
@@ -294,54 +317,54 @@ func (v *validator) ragNodes() (nodes []*graph.Member) {
 
 // knowledgeModel checks the model under a key of a rag node, if there is one.
 func (v *validator) knowledgeModel(n *graph.Member, key, id string, of catalog.Type) {
-	if id == "" || v.app.standIn != "" || v.app.player != nil {
+	if id == "" || v.Model == nil {
 		return
 	}
-	if _, err := v.app.knowledgeModel(id, of); err != nil {
+	if _, err := v.Model(id, of); err != nil {
 		v.err(graph.RuleUnknownModel, n, key, fault.HintOf(err), "model %q cannot be used: %v", id, err)
 	}
 }
 
 // servers checks the MCP servers that the agent lists.
 func (v *validator) servers() {
-	if len(v.d.MCPServers) == 0 || v.app.player != nil {
+	if len(v.d.MCPServers) == 0 || v.Playing {
 		return
 	}
-	if !v.app.Config.MCPServerSupport {
+	if !v.Tools.Config.MCPServerSupport {
 		const off, hint = "lists MCP servers, but mcp_server_support is off", "set it to true in "
 		if v.g == nil {
-			if slices.ContainsFunc(v.d.MCPServers, required) {
-				v.err(graph.RuleUnknownMCPServer, nil, "mcp_servers", hint+v.app.Config.File, "the agent "+off)
+			if slices.ContainsFunc(v.d.MCPServers, mcp.Required) {
+				v.err(graph.RuleUnknownMCPServer, nil, "mcp_servers", hint+v.Tools.Config.File, "the agent "+off)
 			}
 			return
 		}
 		for n := range v.g.All() {
-			if n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "mcp:") && required(name) }) {
-				v.err(graph.RuleUnknownMCPServer, &n, "tools", hint+v.app.Config.File, "the node "+off)
+			if n.LLM != nil && slices.ContainsFunc(n.LLM.Tools, func(name string) bool { return strings.HasPrefix(name, "mcp:") && mcp.Required(name) }) {
+				v.err(graph.RuleUnknownMCPServer, &n, "tools", hint+v.Tools.Config.File, "the node "+off)
 			}
 			if n.Tool == nil {
 				continue
 			}
 			if _, _, ok := n.Tool.Server(); ok {
-				v.err(graph.RuleUnknownMCPServer, &n, "tool", hint+v.app.Config.File, "the node calls a tool of an MCP server, but mcp_server_support is off")
+				v.err(graph.RuleUnknownMCPServer, &n, "tool", hint+v.Tools.Config.File, "the node calls a tool of an MCP server, but mcp_server_support is off")
 			}
 		}
 		return
 	}
-	servers, err := v.app.mcpServers()
+	servers, err := v.Servers()
 	if err != nil {
 		v.err(graph.RuleUnknownMCPServer, nil, "mcp_servers", fault.HintOf(err), "%v", err)
 		return
 	}
 	for i, name := range v.d.MCPServers {
 		path := fmt.Sprintf("mcp_servers[%d]", i)
-		server, _ := servers.file.Lookup(name)
-		chosen := servers.file.SelectList([]string{name}, v.app.serverAliases())
+		server, _ := servers.Lookup(name)
+		chosen := servers.SelectList([]string{name}, v.Tools.Config.MappingMCPServers.Map())
 		switch {
 		case server.Disabled:
 			v.add(graph.SeverityWarning, graph.RuleUnknownMCPServer, nil, path, "", "%s", chosen.Warnings[0])
 		case len(chosen.Warnings) > 0:
-			v.err(graph.RuleUnknownMCPServer, nil, path, "configure it there, or take it out of mcp_servers", "%s: %s", v.app.Paths.MCPFile(), strings.Join(chosen.Warnings, "; "))
+			v.err(graph.RuleUnknownMCPServer, nil, path, "configure it there, or take it out of mcp_servers", "%s: %s", v.Tools.Agents.Paths.MCPFile(), strings.Join(chosen.Warnings, "; "))
 		}
 		for _, s := range chosen.Servers {
 			if s.Err != nil {

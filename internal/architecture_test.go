@@ -324,7 +324,7 @@ var roomLines = map[string]int{
 	"app":                    5314,
 	"base/ask":               2127,
 	"base/atomicfile":        369,
-	"base/document":          5794,
+	"base/document":          5853,
 	"base/environ":           445,
 	"base/fault":             178,
 	"base/process":           2325,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12762,
 
-	"all": 170181,
+	"all": 170240,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

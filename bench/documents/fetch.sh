@@ -91,6 +91,8 @@ if [ -d made/udhr ] && command -v soffice pandoc >/dev/null; then
 		done
 		for type in docx odt rtf; do make_by_soffice $type "files/made--$language.html"; done
 		[ -e "files/made--$language.pptx" ] || pandoc -s --slide-level=3 --metadata=title:T "$html" -o "files/made--$language.pptx"
+		{ printf 'T\n'; pandoc -t plain --wrap=none "$html"; } >"files/made--$language.pptx.txt" # a printed slide cuts off what is too long for it
+		cp "files/made--$language.pptx.txt" "files/made--made--$language.odp.txt"
 	done
 	for file in files/go-xlsx*.xlsx files/go-v2*.xlsx files/npm*.xlsx; do make_by_soffice ods "$file"; done
 	for file in files/pandoc*.pptx files/made*.pptx; do make_by_soffice odp "$file"; done

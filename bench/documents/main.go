@@ -4,7 +4,7 @@
 //
 // DIR is what fetch.sh has made. The judge of a document is the text that its maker put in, NAME.txt, or else what
 // pdftotext, pandoc and LibreOffice find, as far as they are installed; a document without a judge is left out. Where there are
-// several, words that all of them have should be found, and words that none of them has are invented. Of a text only the words count, after NFKC, without soft hyphens and with words that were divided at the end of a line
+// several, words that all of them have should be found, and words that none of them has are invented. Of a text only the words count, after NFKC, in lower case, without soft hyphens and our numbers of slides and with words that were divided at the end of a line
 // joined; each character of Chinese and Japanese is a word. The columns are
 //
 //	found     the judge's words that the reader has as well, in percent
@@ -83,9 +83,12 @@ func printText(file string) error {
 		return err
 	}
 	c, err := document.Text(context.Background(), kind(file), data)
-	fmt.Print(destination.ReplaceAllString(c.Text, "]"))
+	fmt.Print(slideNumber.ReplaceAllString(destination.ReplaceAllString(c.Text, "]"), "## "))
 	return err
 }
+
+// slideNumber is what the reader writes in front of the title of a slide.
+var slideNumber = regexp.MustCompile(`(?m)^## Slide \d+:?`)
 
 // reader is a command that prints the text of the file that is its last argument.
 type reader struct {
@@ -383,7 +386,7 @@ func words(text string) []string {
 				}
 				divided = nil
 			}
-			word = append(word, r)
+			word = append(word, unicode.ToLower(r)) // styles print capitals
 		default:
 			if (r == '-' || r == '\u2010') && len(word) > 0 {
 				divided, lineEnd, hyphen = slices.Clone(word), false, true

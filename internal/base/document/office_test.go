@@ -244,6 +244,25 @@ func TestSlidesShown(t *testing.T) {
 	}
 }
 
+// TestSlideNumbers: PowerPoint numbers paragraphs by itself, and their texts do not have the numbers.
+func TestSlideNumbers(t *testing.T) {
+	t.Parallel()
+	p := func(level int, numbered, text string) string {
+		return fmt.Sprintf("<a:p><a:pPr lvl='%d'>%s</a:pPr><a:r><a:t>%s</a:t></a:r></a:p>", level, numbered, text)
+	}
+	auto := func(scheme string) string { return "<a:buAutoNum type='" + scheme + "'/>" }
+	body := p(0, auto("arabicPeriod"), "one") + p(1, auto("alphaLcParenBoth"), "sub") + p(1, auto("alphaLcParenBoth"), "sub") + p(0, auto("arabicPeriod"), "two") + p(0, auto("arabicPeriod"), "") + p(1, auto("alphaLcParenBoth"), "again") +
+		p(0, "", "between") + p(0, auto("arabicPeriod"), "anew") + p(0, "<a:buAutoNum type='romanUcPeriod' startAt='4'/>", "four") + p(99, auto("circleNumDbPlain"), "other") + "<a:p><a:t>plain</a:t></a:p>"
+	data := archive(t, map[string]string{
+		"ppt/presentation.xml": "<x xmlns:r='r'><sldId r:id='1'/></x>", "ppt/_rels/presentation.xml.rels": rels("1", "slide", "a.xml"),
+		"ppt/a.xml": "<sld><sp><txBody>" + body + "</txBody></sp><sp><txBody>" + p(0, auto("arabicPeriod"), "next box") + "</txBody></sp></sld>",
+	})
+	const want = "## Slide 1\n\n1. one\n(a) sub\n(b) sub\n2. two\n(a) again\n\nbetween\n\n1. anew\nIV. four\n1. other\n\nplain\n\n1. next box"
+	if got := read(t, "pptx", data); got != want {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
 func TestOpenDocumentShown(t *testing.T) {
 	t.Parallel()
 	doc := func(styles, body string) []byte {
@@ -279,6 +298,10 @@ func TestOpenDocumentShown(t *testing.T) {
 	}
 	slides := archive(t, map[string]string{"content.xml": "<office:presentation><draw:page><draw:frame><draw:text-box><text:p>a<text:page-number>&lt;number&gt;</text:page-number></text:p></draw:text-box></draw:frame></draw:page></office:presentation>"})
 	if got := read(t, "odp", slides); got != "## Slide 1\n\na" {
+		t.Errorf("%q", got)
+	}
+	footed := archive(t, map[string]string{"content.xml": "<office:presentation><presentation:footer-decl presentation:name='f'>Company</presentation:footer-decl>" + strings.Repeat("<draw:page presentation:use-footer-name='f'><text:p>a</text:p></draw:page>", 2) + "</office:presentation>"})
+	if got := read(t, "odp", footed); got != "## Slide 1\n\nCompany\n\na\n\n## Slide 2\n\na" {
 		t.Errorf("%q", got)
 	}
 	if got := read(t, "ods", sheet); got != "## A\n\n| x |\n|---|\n| x | !hidden columns, 1 hidden row, sheet \"B\", which is hidden" {

@@ -20,7 +20,7 @@ func readOpenDocument(ctx context.Context, data []byte) (string, []string, error
 	if err != nil {
 		return "", nil, err
 	}
-	o := &openDocument{archive: a, lists: make(map[string]*listShape), unseen: make(map[string]bool)}
+	o := &openDocument{archive: a, lists: make(map[string]*listShape), unseen: make(map[string]bool), footers: make(map[string]string)}
 	margins := newWriter(a.most)
 	if a.has("styles.xml") {
 		o.writer = margins
@@ -67,6 +67,8 @@ type openDocument struct {
 	margin   string                // "header" or "footer" that is being read
 	header   string
 	footer   string
+	footers  map[string]string // of slides, by name, until one of them has shown it
+	declared string            // name of the footer that is being read
 }
 
 // openList is a list that is open.
@@ -185,6 +187,9 @@ func (o *openDocument) start(name string, e element) (skip bool) {
 		return o.slides > 0
 	case "spreadsheet":
 		o.sheets = true
+	case "footer-decl":
+		o.inText++
+		o.declared = e.attr("name")
 	case "page":
 		o.paragraph("")
 		o.slides++
@@ -194,6 +199,11 @@ func (o *openDocument) start(name string, e element) (skip bool) {
 		}
 		o.text(slideHeading(o.slides, ""))
 		o.paragraph(headingMark(2))
+		if name := e.attr("use-footer-name"); name != "" { // a footer is there once
+			o.text(o.footers[name])
+			o.paragraph("")
+			delete(o.footers, name)
+		}
 	case "h":
 		o.inText++
 		level, _ := strconv.Atoi(e.attr("outline-level"))
@@ -260,7 +270,7 @@ func (o *openDocument) framed(name string, e element) (skip bool) {
 	case "object":
 		f.other = true
 		part := path.Join(path.Clean(e.attr("href")), "content.xml")
-		inner := &openDocument{archive: o.archive, writer: newWriter(o.archive.most), lists: make(map[string]*listShape), unseen: make(map[string]bool)}
+		inner := &openDocument{archive: o.archive, writer: newWriter(o.archive.most), lists: make(map[string]*listShape), unseen: make(map[string]bool), footers: make(map[string]string)}
 		if o.has(part) && len(o.frames) < maxLevels {
 			inner.frames = append(o.frames[:n:n], openFrame{}, openFrame{other: true})
 			_ = o.damaged(o.archive, "an embedded object", o.walk(part, handler{inner.start, inner.end, inner.characters}))
@@ -323,6 +333,10 @@ func (o *openDocument) startTable(name string, e element) (skip bool) {
 
 func (o *openDocument) end(name string) {
 	switch name {
+	case "footer-decl":
+		o.inText--
+		o.footers[o.declared] = o.para.String()
+		o.para.Reset()
 	case "h":
 		o.inText--
 		o.paragraph(o.heading)

@@ -3,6 +3,7 @@ package document
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -110,6 +111,37 @@ type shapes struct {
 	titles         []string
 	forms          []int
 	wrote          int
+
+	level  int         // of the paragraph
+	number *autoNumber // nil if PowerPoint does not number the paragraph
+	counts [maxLevels]autoNumber
+}
+
+// autoNumber is how PowerPoint numbers the paragraphs of a level.
+type autoNumber struct {
+	scheme   string // as "arabicPeriod"; empty for none
+	start, n int    // of the first paragraph, and of the last one
+}
+
+// label returns the number of the paragraph that ends, as "1." or "(a)", or "".
+func (v *shapes) label() string {
+	at := v.counts[v.level]
+	clear(v.counts[v.level:])
+	if v.number == nil {
+		return ""
+	}
+	next := *v.number
+	if next.n = next.start; at.scheme == next.scheme && at.start == next.start {
+		next.n = at.n + 1
+	}
+	v.counts[v.level] = next
+	for suffix, form := range map[string]string{"Period": "%s.", "ParenR": "%s)", "ParenBoth": "(%s)", "Plain": "%s"} {
+		digits, ok := strings.CutSuffix(next.scheme, suffix)
+		if format := map[string]string{"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}[digits]; ok && format != "" {
+			return fmt.Sprintf(form, numeral(format, next.n))
+		}
+	}
+	return numeral("decimal", next.n) + "."
 }
 
 func (v *shapes) handler() handler {
@@ -141,7 +173,17 @@ func (v *shapes) start(name string, e element) (skip bool) {
 		}
 	case "ph":
 		v.kind, v.placed = e.attr("type"), true
+	case "pPr":
+		v.level, _ = strconv.Atoi(e.attr("lvl"))
+		v.level = min(max(v.level, 0), maxLevels-1)
+	case "buAutoNum":
+		start, err := strconv.Atoi(e.attr("startAt"))
+		if err != nil {
+			start = 1
+		}
+		v.number = &autoNumber{scheme: e.attr("type"), start: start}
 	case "txBody":
+		clear(v.counts[:])
 		return v.kind == "hidden" || v.kind == "sldNum" || v.kind == "dt" || v.kind == "hdr" || v.kind == "sldImg" ||
 			v.kind == "ftr" && v.isNotes || v.isLayout && v.placed
 	case "br":
@@ -173,6 +215,11 @@ func (v *shapes) end(name string) {
 		v.kind, v.placed = "", false
 	case "p":
 		text := v.w.para.String()
+		label := ""
+		if strings.TrimSpace(text) != "" {
+			label = v.label()
+		}
+		v.level, v.number = 0, nil
 		switch {
 		case v.kind == "title" || v.kind == "ctrTitle":
 			v.titles = append(v.titles, text)
@@ -182,7 +229,10 @@ func (v *shapes) end(name string) {
 		case v.kind == "ftr":
 			v.seen["="+text] = true
 		}
-		v.w.paragraph("")
+		if label != "" {
+			label += " "
+		}
+		v.w.paragraph(mark(label))
 	default:
 		v.w.endOfTable(name)
 	}

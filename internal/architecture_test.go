@@ -313,7 +313,7 @@ var roomLines = map[string]int{
 	"agent":                  1061,
 	"agent/bundle":           1651,
 	"agent/cases":            2698,
-	"agent/draft":            679,
+	"agent/draft":            1114,
 	"agent/macro":            221,
 	"agent/node":             2302,
 	"agent/role":             404,
@@ -321,7 +321,7 @@ var roomLines = map[string]int{
 	"agent/tools":            190,
 	"agent/trust":            989,
 	"agent/validate":         424,
-	"app":                    5314,
+	"app":                    4896,
 	"base/ask":               2127,
 	"base/atomicfile":        369,
 	"base/document":          5853,
@@ -339,7 +339,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1236,
 	"conversation/session":   6589,
 	"frontend/api":           1470,
-	"frontend/cli":           7718,
+	"frontend/cli":           7719,
 	"frontend/command":       3572,
 	"frontend/display":       536,
 	"frontend/render":        7733,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12762,
 
-	"all": 170240,
+	"all": 170258,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"loki/internal/agent"
+	"loki/internal/agent/draft/planner"
 	"loki/internal/agent/node"
 	"loki/internal/agent/team"
 	"loki/internal/agent/validate"
@@ -277,4 +278,13 @@ func (a *App) Validator() *validate.Service {
 		s.Model = a.knowledgeModel
 	}
 	return s
+}
+
+// Planner returns what examines and writes the plans of the agent that writes graphs.
+func (a *App) Planner() *planner.Service {
+	return &planner.Service{
+		Validator: a.Validator(), Model: a.model, Hide: a.Hide,
+		All:     func(ctx context.Context) (tool.Set, error) { return a.allTools(ctx, nil) },
+		ModelOf: func(of agent.Agent) string { return a.graphModel(AgentRun{Agent: of, Model: a.model}) },
+	}
 }

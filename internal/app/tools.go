@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent/draft/planner"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
@@ -37,7 +38,7 @@ func (a *App) builtinTools() (tool.Set, error) {
 	}
 	set, err := tool.NewSet(append(builtin.Tools(builtin.Options{
 		Child: a.Child(), Getenv: a.setting, Dir: dir, Sandbox: box, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
-	}), a.planTools()...)...)
+	}), planner.Tools(a.Planner)...)...)
 	if err == nil {
 		a.natives, a.nativesDir = set, dir
 	}

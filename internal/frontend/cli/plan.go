@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/draft"
+	"loki/internal/agent/draft/planner"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
@@ -47,7 +48,7 @@ func (c *command) plan(ctx context.Context, face *face) error {
 	if err := p.askPlanner(ctx); err != nil || p.app.DryRun() {
 		return err
 	}
-	plan := p.app.Examine(ctx, p.outcome.Output, p.changed)
+	plan := p.app.Planner().Examine(ctx, p.outcome.Output, p.changed)
 	for {
 		p.report(plan)
 		if err := p.show(plan); err != nil {
@@ -97,11 +98,11 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 			return err
 		}
 		p.changed = &of
-		if files := app.FilesOf(of).String(); p.app.Hide(files) != files {
+		if files := planner.FilesOf(of).String(); p.app.Hide(files) != files {
 			return fault.New(fault.Config, "the files of agent %s hold a secret, which a model must not read", of.Name).
 				WithHint("put it into the vault, and name it where it is needed: loki --add-secret NAME")
 		}
-		p.before = app.FilesOf(of)
+		p.before = planner.FilesOf(of)
 	}
 	o.text = []string{o.plan}
 	attached, wish, err := p.attachments(ctx, p.face, p.In)
@@ -134,7 +135,7 @@ func (p *planning) checkName(name string) error {
 
 // askPlanner runs the agent that writes graphs.
 func (p *planning) askPlanner(ctx context.Context) error {
-	of, findings, err := p.loadAgent(app.Planner)
+	of, findings, err := p.loadAgent(planner.Name)
 	if err != nil {
 		return err
 	}
@@ -147,10 +148,10 @@ func (p *planning) askPlanner(ctx context.Context) error {
 			target = p.changed.Dir
 		}
 	}
-	state := []value.Member{{Name: app.PlannerAgent, Value: value.Of(target)}, {Name: app.PlannerRounds, Value: value.Of(p.opts.rounds)}}
+	state := []value.Member{{Name: planner.AgentKey, Value: value.Of(target)}, {Name: planner.RoundsKey, Value: value.Of(p.opts.rounds)}}
 	if p.app.DryRun() {
 		var offer []value.Member
-		if of, offer, err = p.app.PlannerOffer(ctx, of, target); err != nil {
+		if of, offer, err = p.app.Planner().Offer(ctx, of, target); err != nil {
 			return err
 		}
 		state = append(state, offer...)
@@ -175,7 +176,7 @@ const (
 )
 
 // decide returns what to do with a plan.
-func (p *planning) decide(ctx context.Context, plan app.Plan) (string, error) {
+func (p *planning) decide(ctx context.Context, plan planner.Plan) (string, error) {
 	if !plan.Valid() {
 		return p.decideInvalid(ctx)
 	}
@@ -211,7 +212,7 @@ func (p *planning) decide(ctx context.Context, plan app.Plan) (string, error) {
 
 // decideInvalid is decide for a plan that cannot be used: a user may mend it.
 func (p *planning) decideInvalid(ctx context.Context) (string, error) {
-	failure := fault.New(fault.Provider, "the model has not written a graph that can be used, and it was mended %s", text.Count(app.Mended(p.outcome.State), "time")).
+	failure := fault.New(fault.Provider, "the model has not written a graph that can be used, and it was mended %s", text.Count(planner.Mended(p.outcome.State), "time")).
 		WithHint("say in the wish what the nodes do, name another model with -m, or allow more rounds: --plan-rounds %d%s", max(2*p.opts.rounds, 2*defaultRounds), p.record())
 	if p.opts.output != outputText || p.opts.yes {
 		return "", failure
@@ -257,7 +258,7 @@ func (p *planning) wishWord() string {
 }
 
 // edit has the user change a plan in their editor. A text that is left empty changes nothing.
-func (p *planning) edit(ctx context.Context, plan app.Plan) (app.Plan, error) {
+func (p *planning) edit(ctx context.Context, plan planner.Plan) (planner.Plan, error) {
 	p.face.display.Settle()
 	var b strings.Builder
 	b.WriteString("Change the files below, then save them and close the editor. An empty text leaves them as they were.\n\n")
@@ -274,11 +275,11 @@ func (p *planning) edit(ctx context.Context, plan app.Plan) (app.Plan, error) {
 	if err != nil || strings.TrimSpace(edited) == "" {
 		return plan, err
 	}
-	return p.app.Examine(ctx, edited, p.changed), nil
+	return p.app.Planner().Examine(ctx, edited, p.changed), nil
 }
 
 // save writes a plan to the agent that it changes, or to a new one.
-func (p *planning) save(ctx context.Context, plan app.Plan) error {
+func (p *planning) save(ctx context.Context, plan planner.Plan) error {
 	name, dir, arg := p.opts.save, "", ""
 	switch {
 	case p.changed != nil:
@@ -292,7 +293,7 @@ func (p *planning) save(ctx context.Context, plan app.Plan) error {
 		}
 		name = answer
 	}
-	if p.changed != nil && !p.app.Holds(p.changed.Ref, p.before) {
+	if p.changed != nil && !p.app.Planner().Holds(p.changed.Ref, p.before) {
 		return fault.New(fault.Config, "agent %s has changed while its change was planned, so it was not saved", name).
 			WithHint("%s", p.again("--yes"))
 	}
@@ -305,7 +306,7 @@ func (p *planning) save(ctx context.Context, plan app.Plan) error {
 			return fault.Wrap(fault.Config, err, "agent %s cannot be saved", name)
 		}
 	}
-	if _, err := p.app.WritePlan(ctx, plan, dir, arg); err != nil {
+	if _, err := p.app.Planner().Write(ctx, plan, dir, arg); err != nil {
 		return fault.Wrap(fault.Config, err, "agent %s cannot be saved", name)
 	}
 	p.result.Saved = dir
@@ -324,7 +325,7 @@ func newDirectory(dir string) error {
 }
 
 // planName returns the name of a plan's graph as that of a directory.
-func planName(plan app.Plan) string {
+func planName(plan planner.Plan) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
@@ -340,12 +341,12 @@ func planName(plan app.Plan) string {
 
 // run runs a plan with the wish as its prompt. Its tools ask as those of any agent do, also with --yes: that was said about the
 // plan, before it was known what they would do.
-func (p *planning) run(ctx context.Context, plan app.Plan) error {
+func (p *planning) run(ctx context.Context, plan planner.Plan) error {
 	if p.opts.replay != "" {
 		return fault.New(fault.Usage, "a plan from a record is not run, because models are not asked then").WithHint("save it with --save NAME, and run that")
 	}
-	dir := p.app.PlanDir(planName(plan) + "-" + plan.Draft.Sum())
-	of, err := p.app.WritePlan(ctx, plan, dir, dir)
+	dir := p.app.Planner().Dir(planName(plan) + "-" + plan.Draft.Sum())
+	of, err := p.app.Planner().Write(ctx, plan, dir, dir)
 	if err != nil {
 		return fault.Wrap(fault.Config, err, "the plan cannot be written")
 	}
@@ -376,9 +377,9 @@ func (p *planning) run(ctx context.Context, plan app.Plan) error {
 }
 
 // report takes a plan into the machine output.
-func (p *planning) report(plan app.Plan) {
+func (p *planning) report(plan planner.Plan) {
 	r := p.result
-	r.Plan, r.Valid, r.Findings, r.Rounds, r.Usage, r.Run = plan.Draft, plan.Valid(), plan.Findings, app.Mended(p.outcome.State), p.outcome.Usage, p.outcome.Run
+	r.Plan, r.Valid, r.Findings, r.Rounds, r.Usage, r.Run = plan.Draft, plan.Valid(), plan.Findings, planner.Mended(p.outcome.State), p.outcome.Usage, p.outcome.Run
 	r.Nodes, r.Abilities, r.Price, r.Agent, r.Diff = []plannedNode{}, nil, nil, "", ""
 	if p.changed != nil {
 		r.Agent = p.changed.Name

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"loki/internal/agent/draft"
+	"loki/internal/agent/draft/planner"
 	"loki/internal/agent/validate"
-	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
@@ -90,7 +90,7 @@ func (o *planOutput) Close(err error) error {
 }
 
 // show shows a plan: on standard output if that is the result, otherwise on standard error, with the question about it.
-func (p *planning) show(plan app.Plan) error {
+func (p *planning) show(plan planner.Plan) error {
 	if p.opts.output != outputText {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (p *planning) show(plan app.Plan) error {
 }
 
 // writePlan writes a plan for people. All of it is escaped: a model wrote it.
-func (p *planning) writePlan(b *strings.Builder, plan app.Plan) {
+func (p *planning) writePlan(b *strings.Builder, plan planner.Plan) {
 	section := func(title string) {
 		if p.color() {
 			title = "\x1b[1m" + title + "\x1b[0m"

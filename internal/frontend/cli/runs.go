@@ -489,7 +489,7 @@ func (c *command) prunePlans(ctx context.Context, store run.Store) error {
 	if err != nil {
 		return err
 	}
-	removed, err := c.app.PrunePlans(left)
+	removed, err := c.app.Planner().Prune(left)
 	if removed > 0 {
 		fmt.Fprintf(c.Err, "removed %s that no run belongs to\n", text.Count(removed, "plan"))
 	}

@@ -1,4 +1,5 @@
-package app
+// Package planner examines and writes the plans of the agent that writes graphs, and has the tools that it uses.
+package planner
 
 import (
 	"cmp"
@@ -22,12 +23,12 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// Planner is the name of the agent that writes graphs, and the keys of its state that a face sets or reads.
+// Name is the name of the agent that writes graphs, and the keys of its state that a face sets or reads.
 const (
-	Planner       = "planner"
-	PlannerAgent  = "agent"   // name or directory of the agent that is to be changed; empty for a new one
-	PlannerRounds = "rounds"  // how often a draft may be mended
-	plannerChecks = "checked" // how often it was checked
+	Name      = "planner"
+	AgentKey  = "agent"   // name or directory of the agent that is to be changed; empty for a new one
+	RoundsKey = "rounds"  // how often a draft may be mended
+	checksKey = "checked" // how often it was checked
 )
 
 // Plan is a draft of an agent with what there is to say about it.
@@ -43,7 +44,7 @@ type Plan struct {
 
 // Mended returns how often the planner was asked to mend its graph, in a run that ended with this state.
 func Mended(s graph.State) int {
-	v, _ := s.Get(plannerChecks)
+	v, _ := s.Get(checksKey)
 	n, _ := v.AsInt()
 	return max(int(n)-1, 0)
 }
@@ -51,12 +52,21 @@ func Mended(s graph.State) int {
 // Valid reports whether the plan can be used.
 func (p Plan) Valid() bool { return p.Agent.Graph != nil && len(p.Findings.Errors()) == 0 }
 
+// Service examines plans, and writes them.
+type Service struct {
+	Validator *validate.Service                           // of the agents that plans are
+	All       func(ctx context.Context) (tool.Set, error) // the tools there are, but for those of MCP servers
+	Model     string                                      // the model that the command names, if any
+	ModelOf   func(of agent.Agent) string                 // id of the model of the nodes of an agent that name none
+	Hide      func(text string) string                    // takes secrets out
+}
+
 // Examine returns the plan in a reply of the planner, or in what a user has made of it. The agent that it changes is nil for a new
 // one. Nothing is written or run.
-func (a *App) Examine(ctx context.Context, reply string, changed *agent.Agent) Plan {
+func (s *Service) Examine(ctx context.Context, reply string, changed *agent.Agent) Plan {
 	d, findings := draft.Read(reply)
 	p := Plan{Draft: d, Findings: findings}
-	ref := agent.Ref{Name: Planner, Arg: Planner, Dir: a.PlanDir("")} // where no script is
+	ref := agent.Ref{Name: Name, Arg: Name, Dir: s.Dir("")} // where no script is
 	if changed != nil {
 		ref = changed.Ref
 	}
@@ -82,15 +92,15 @@ func (a *App) Examine(ctx context.Context, reply string, changed *agent.Agent) P
 	if changed == nil {
 		kept = nil
 	}
-	p.Agent, _ = a.Agents.OfGraph(ref, g)
+	p.Agent, _ = s.Validator.Tools.Agents.OfGraph(ref, g)
 	p.Findings = append(p.Findings, d.Check(g, kept)...)
-	p.Findings = append(p.Findings, a.Validator().Findings(ctx, p.Agent, func(path string) bool {
+	p.Findings = append(p.Findings, s.Validator.Findings(ctx, p.Agent, func(path string) bool {
 		return slices.ContainsFunc(d.Scripts(g), func(f draft.File) bool {
 			return filepath.Join(ref.Dir, filepath.FromSlash(f.Path)) == filepath.Clean(path)
 		}) || changed != nil && isFile(path)
 	})...)
-	p.Abilities = a.Validator().Abilities(ctx, p.Agent)
-	p.Price = draft.Estimate(g, a.priceFacts(ctx, p.Agent))
+	p.Abilities = s.Validator.Abilities(ctx, p.Agent)
+	p.Price = draft.Estimate(g, s.facts(ctx, p.Agent))
 	return p
 }
 
@@ -126,22 +136,22 @@ func (p Plan) toMend() graph.Findings {
 	})
 }
 
-// priceFacts are what an estimate for an agent has to know.
-func (a *App) priceFacts(ctx context.Context, of agent.Agent) draft.Facts {
+// facts are what an estimate for an agent has to know.
+func (s *Service) facts(ctx context.Context, of agent.Agent) draft.Facts {
 	return draft.Facts{
 		Model: func(id string) draft.Model {
-			m, err := a.Catalog.Resolve(cmp.Or(id, a.graphModel(AgentRun{Agent: of, Model: a.model})), catalog.Chat)
+			m, err := s.Validator.Catalog.Resolve(cmp.Or(id, s.ModelOf(of)), catalog.Chat)
 			if err != nil {
 				return draft.Model{ID: id}
 			}
-			known := draft.Model{ID: m.ID(), Input: m.InputPrice, Output: m.OutputPrice, OutputLimit: a.Catalog.OutputLimit(m)}
-			if m.InputPrice == nil && (m.ClientType == catalog.Builtin || a.Config.Client(m.Client).Local()) {
+			known := draft.Model{ID: m.ID(), Input: m.InputPrice, Output: m.OutputPrice, OutputLimit: s.Validator.Catalog.OutputLimit(m)}
+			if m.InputPrice == nil && (m.ClientType == catalog.Builtin || s.Validator.Tools.Config.Client(m.Client).Local()) {
 				known.Input, known.Output = new(0.0), new(0.0)
 			}
 			return known
 		},
 		Tools: func(n *graph.Node) (tokens int) {
-			tools, err := a.Tools.Of(ctx, of, nil, nil)
+			tools, err := s.Validator.Tools.Of(ctx, of, nil, nil)
 			if err != nil {
 				return 0
 			}
@@ -157,24 +167,24 @@ func (a *App) priceFacts(ctx context.Context, of agent.Agent) draft.Facts {
 	}
 }
 
-// PlanDir is where plans are that run without being installed, each in a directory of its own. They stay there, so that
+// Dir is where plans are that run without being installed, each in a directory of its own. They stay there, so that
 // their runs can be resumed.
-func (a *App) PlanDir(name string) string {
-	return filepath.Join(config.Absolute(a.Paths.StateDir), "plans", name)
+func (s *Service) Dir(name string) string {
+	return filepath.Join(config.Absolute(s.Validator.Tools.Agents.Paths.StateDir), "plans", name)
 }
 
 // planGrace is for how long a plan is kept that no run belongs to: it may be about to be run.
 const planGrace = time.Hour
 
-// PrunePlans removes the plans in [App.PlanDir] that belong to none of the runs, and returns how many those were. Plans that
+// Prune removes the plans in [Service.Dir] that belong to none of the runs, and returns how many those were. Plans that
 // were written within the last hour stay.
-func (a *App) PrunePlans(runs []run.Info) (removed int, err error) {
-	plans, err := os.ReadDir(a.PlanDir(""))
+func (s *Service) Prune(runs []run.Info) (removed int, err error) {
+	plans, err := os.ReadDir(s.Dir(""))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	for _, plan := range plans {
-		dir := a.PlanDir(plan.Name())
+		dir := s.Dir(plan.Name())
 		info, infoErr := plan.Info()
 		used := slices.ContainsFunc(runs, func(r run.Info) bool { return r.AgentDir == dir })
 		if infoErr != nil || used || time.Since(info.ModTime()) < planGrace {
@@ -189,42 +199,26 @@ func (a *App) PrunePlans(runs []run.Info) (removed int, err error) {
 	return removed, err
 }
 
-// WritePlan writes a plan that can be used to a directory, and returns the agent that is there then. The user has seen all
+// Write writes a plan that can be used to a directory, and returns the agent that is there then. The user has seen all
 // of the plan and consented, so a directory that holds nothing else, or was trusted before, is trusted as it is then.
-func (a *App) WritePlan(ctx context.Context, p Plan, dir, arg string) (agent.Agent, error) {
-	ref := a.Agents.At(dir, arg)
-	trusted := filepath.Dir(dir) == filepath.Clean(a.PlanDir("")) || a.Trust.OfRef(ctx, ref).Trusted
+func (s *Service) Write(ctx context.Context, p Plan, dir, arg string) (agent.Agent, error) {
+	ref := s.Validator.Tools.Agents.At(dir, arg)
+	trusted := filepath.Dir(dir) == filepath.Clean(s.Dir("")) || s.Validator.Tools.Trust.OfRef(ctx, ref).Trusted
 	if err := p.Draft.Write(dir, p.Agent.Graph); err != nil {
 		return agent.Agent{}, err
 	}
-	of, _, err := a.Agents.Load(ref)
+	of, _, err := s.Validator.Tools.Agents.Load(ref)
 	if err != nil || !trusted {
 		return of, err
 	}
-	if t := a.Trust.Of(ctx, of); !t.Trusted && t.Err == nil {
-		err = a.Trust.Add(ctx, t.Content)
+	if t := s.Validator.Tools.Trust.Of(ctx, of); !t.Trusted && t.Err == nil {
+		err = s.Validator.Tools.Trust.Add(ctx, t.Content)
 	}
 	return of, err
 }
 
 // Holds reports whether a graph agent has these files now, see [FilesOf].
-func (a *App) Holds(ref agent.Ref, files draft.Draft) bool {
-	now, _, err := a.Agents.Load(ref)
+func (s *Service) Holds(ref agent.Ref, files draft.Draft) bool {
+	now, _, err := s.Validator.Tools.Agents.Load(ref)
 	return err == nil && now.Graph != nil && FilesOf(now).String() == files.String()
-}
-
-// planTools are the tools of the planner.
-func (a *App) planTools() []tool.Tool {
-	const large = 1 << 20 // bytes; what is cut cannot be read
-	of := func(name, description, parameters string, call func(ctx context.Context, args planArguments) (any, error)) tool.Tool {
-		return &planTool{chat.Tool{Name: name, Description: description, Parameters: []byte(parameters)}, tool.Hints{ReadOnly: true, MaxOutput: large}, call}
-	}
-	return []tool.Tool{
-		of("graph__offer", "Describe the format of graph agents, and what there is for them here: models with prices, agents, tools and MCP servers.",
-			`{"type":"object","properties":{"agent":{"type":"string","description":"Name of a graph agent that is to be changed; its files are described too."}}}`,
-			func(ctx context.Context, args planArguments) (any, error) { return a.offer(ctx, args) }),
-		of("graph__check", "Check a graph agent that was written in fenced blocks: a graph.yaml, and its scripts. Nothing is written or run.",
-			`{"type":"object","properties":{"reply":{"type":"string","description":"The blocks, each with the name of its file in its first line."},`+
-				`"agent":{"type":"string","description":"Name of the graph agent that is changed, if there is one."}},"required":["reply"]}`, a.checkPlan),
-	}
 }

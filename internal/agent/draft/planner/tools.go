@@ -1,4 +1,4 @@
-package app
+package planner
 
 import (
 	"cmp"
@@ -23,28 +23,28 @@ import (
 	"loki/internal/workflow/graph"
 )
 
-// planArguments are those of the tools of the planner.
-type planArguments struct {
+// arguments are those of the tools of the planner.
+type arguments struct {
 	Reply string `json:"reply"`
 	Agent string `json:"agent"`
 }
 
-// planTool is a tool of the planner, whose result is JSON.
-type planTool struct {
+// plannerTool is a tool of the planner, whose result is JSON.
+type plannerTool struct {
 	declaration chat.Tool
 	hints       tool.Hints
-	call        func(ctx context.Context, args planArguments) (any, error)
+	call        func(ctx context.Context, args arguments) (any, error)
 }
 
 // Declaration implements [tool.Tool].
-func (t *planTool) Declaration() chat.Tool { return t.declaration }
+func (t *plannerTool) Declaration() chat.Tool { return t.declaration }
 
 // Hints implements [tool.Tool].
-func (t *planTool) Hints() tool.Hints { return t.hints }
+func (t *plannerTool) Hints() tool.Hints { return t.hints }
 
 // Call implements [tool.Tool].
-func (t *planTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
-	args, err := tool.Decode[planArguments](call)
+func (t *plannerTool) Call(ctx context.Context, call tool.Call) (tool.Result, error) {
+	args, err := tool.Decode[arguments](call)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -56,29 +56,29 @@ func (t *planTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	return tool.Result{Output: string(data)}, err
 }
 
-// changedAgent returns the graph agent that a plan changes, nil for none.
-func (a *App) changedAgent(name string) (*agent.Agent, error) {
+// changed returns the graph agent that a plan changes, nil for none.
+func (s *Service) changed(name string) (*agent.Agent, error) {
 	if name == "" {
 		return nil, nil
 	}
-	ref, err := a.Agents.Find(name)
+	ref, err := s.Validator.Tools.Agents.Find(name)
 	if err != nil {
 		return nil, err
 	}
-	of, _, err := a.Agents.Load(ref)
+	of, _, err := s.Validator.Tools.Agents.Load(ref)
 	if err == nil && of.Graph == nil {
 		err = fault.New(fault.Usage, "agent %s is defined by config.yaml and has no graph to change", of.Name)
 	}
 	return &of, err
 }
 
-// checkPlan is what graph__check does.
-func (a *App) checkPlan(ctx context.Context, args planArguments) (any, error) {
-	changed, err := a.changedAgent(args.Agent)
+// check is what graph__check does.
+func (s *Service) check(ctx context.Context, args arguments) (any, error) {
+	changed, err := s.changed(args.Agent)
 	if err != nil {
 		return nil, err
 	}
-	p := a.Examine(ctx, args.Reply, changed)
+	p := s.Examine(ctx, args.Reply, changed)
 	mend := p.toMend()
 	result := struct {
 		Valid    bool   `json:"valid"`
@@ -118,10 +118,10 @@ type offered struct {
 	Current string `json:"current"` // empty for a new agent
 }
 
-// PlannerOffer returns the planner, as it is without its first node, and what that node would leave in the state: a dry run
+// Offer returns the planner, as it is without its first node, and what that node would leave in the state: a dry run
 // calls no tools.
-func (a *App) PlannerOffer(ctx context.Context, planner agent.Agent, changed string) (agent.Agent, []value.Member, error) {
-	offer, err := a.offer(ctx, planArguments{Agent: changed})
+func (s *Service) Offer(ctx context.Context, planner agent.Agent, changed string) (agent.Agent, []value.Member, error) {
+	offer, err := s.offer(ctx, arguments{Agent: changed})
 	if err != nil {
 		return planner, nil, err
 	}
@@ -136,24 +136,24 @@ func (a *App) PlannerOffer(ctx context.Context, planner agent.Agent, changed str
 }
 
 // offer is what graph__offer does.
-func (a *App) offer(ctx context.Context, args planArguments) (offered, error) {
+func (s *Service) offer(ctx context.Context, args arguments) (offered, error) {
 	result := offered{Guide: graph.Reference()}
-	changed, err := a.changedAgent(args.Agent)
+	changed, err := s.changed(args.Agent)
 	if err != nil {
 		return result, err
 	}
 	var b strings.Builder
-	a.offerModels(&b)
-	if err := a.offerAgents(&b); err != nil {
+	s.offerModels(&b)
+	if err := s.offerAgents(&b); err != nil {
 		return result, err
 	}
-	if err := a.offerTools(ctx, &b); err != nil {
+	if err := s.offerTools(ctx, &b); err != nil {
 		return result, err
 	}
-	a.offerServers(&b)
-	result.Offer = a.Hide(b.String())
+	s.offerServers(&b)
+	result.Offer = s.Hide(b.String())
 	if changed != nil {
-		result.Current = a.Hide("This agent, " + changed.Name + ", is to be changed. Keep what the wish does not speak of. Its files:\n\n" + FilesOf(*changed).String())
+		result.Current = s.Hide("This agent, " + changed.Name + ", is to be changed. Keep what the wish does not speak of. Its files:\n\n" + FilesOf(*changed).String())
 	}
 	return result, nil
 }
@@ -182,14 +182,14 @@ func FilesOf(of agent.Agent) draft.Draft {
 // maxOffered is how many models are described to the planner.
 const maxOffered = 40
 
-func (a *App) offerModels(b *strings.Builder) {
+func (s *Service) offerModels(b *strings.Builder) {
 	b.WriteString("Models (US dollars for a million tokens, input / output). A node that names none uses the user's, which is usually right.\n")
 	standard := ""
-	if m, err := a.Catalog.Resolve(cmp.Or(a.model, a.Config.Model), catalog.Chat); err == nil {
+	if m, err := s.Validator.Catalog.Resolve(cmp.Or(s.Model, s.Validator.Tools.Config.Model), catalog.Chat); err == nil {
 		standard = m.ID()
 	}
 	n := 0
-	for m := range a.Catalog.Models(catalog.Chat) {
+	for m := range s.Validator.Catalog.Models(catalog.Chat) {
 		if n++; n > maxOffered && m.ID() != standard {
 			continue
 		}
@@ -214,22 +214,22 @@ func (a *App) offerModels(b *strings.Builder) {
 	}
 }
 
-func (a *App) offerAgents(b *strings.Builder) error {
-	list, err := a.Agents.List()
+func (s *Service) offerAgents(b *strings.Builder) error {
+	list, err := s.Validator.Tools.Agents.List()
 	if err != nil {
 		return err
 	}
 	b.WriteString("\nAgents, for nodes of the type agent:\n")
 	for _, e := range list {
-		if e.Error == "" && e.Name != Planner {
+		if e.Error == "" && e.Name != Name {
 			fmt.Fprintf(b, "- %s: %s\n", e.Name, text.OneLine(e.Description, 200))
 		}
 	}
 	return nil
 }
 
-func (a *App) offerTools(ctx context.Context, b *strings.Builder) error {
-	set, err := a.allTools(ctx, nil)
+func (s *Service) offerTools(ctx context.Context, b *strings.Builder) error {
+	set, err := s.All(ctx)
 	if err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (a *App) offerTools(ctx context.Context, b *strings.Builder) error {
 	slices.Sort(names)
 	for _, name := range names {
 		t, _ := set.Lookup(name)
-		if _, own := t.(*planTool); own {
+		if _, own := t.(*plannerTool); own {
 			continue
 		}
 		d, asks := t.Declaration(), ""
@@ -250,20 +250,37 @@ func (a *App) offerTools(ctx context.Context, b *strings.Builder) error {
 	return nil
 }
 
-func (a *App) offerServers(b *strings.Builder) {
-	if !a.Config.MCPServerSupport {
+func (s *Service) offerServers(b *strings.Builder) {
+	if !s.Validator.Tools.Config.MCPServerSupport {
 		return
 	}
-	servers, err := a.mcpServers()
+	servers, err := s.Validator.Servers()
 	if err != nil {
 		return // a graph that names one would not be valid, and the validator says why
 	}
-	list := slices.DeleteFunc(slices.Clone(servers.file.Servers), func(s mcp.Server) bool { return s.Disabled || s.Err != nil })
+	list := slices.DeleteFunc(slices.Clone(servers.Servers), func(s mcp.Server) bool { return s.Disabled || s.Err != nil })
 	if len(list) == 0 {
 		return
 	}
 	b.WriteString("\nMCP servers, for mcp_servers, and as mcp:ID in tools of llm nodes. They are not started for a plan, so their tools are not listed:\n")
 	for _, s := range list {
 		fmt.Fprintf(b, "- %s\n", s.ID)
+	}
+}
+
+// Tools returns the tools of the planner. The service is needed when they are called.
+func Tools(service func() *Service) []tool.Tool {
+	const large = 1 << 20 // bytes; what is cut cannot be read
+	of := func(name, description, parameters string, call func(ctx context.Context, args arguments) (any, error)) tool.Tool {
+		return &plannerTool{chat.Tool{Name: name, Description: description, Parameters: []byte(parameters)}, tool.Hints{ReadOnly: true, MaxOutput: large}, call}
+	}
+	return []tool.Tool{
+		of("graph__offer", "Describe the format of graph agents, and what there is for them here: models with prices, agents, tools and MCP servers.",
+			`{"type":"object","properties":{"agent":{"type":"string","description":"Name of a graph agent that is to be changed; its files are described too."}}}`,
+			func(ctx context.Context, args arguments) (any, error) { return service().offer(ctx, args) }),
+		of("graph__check", "Check a graph agent that was written in fenced blocks: a graph.yaml, and its scripts. Nothing is written or run.",
+			`{"type":"object","properties":{"reply":{"type":"string","description":"The blocks, each with the name of its file in its first line."},`+
+				`"agent":{"type":"string","description":"Name of the graph agent that is changed, if there is one."}},"required":["reply"]}`,
+			func(ctx context.Context, args arguments) (any, error) { return service().check(ctx, args) }),
 	}
 }

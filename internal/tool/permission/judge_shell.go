@@ -315,9 +315,9 @@ type decision struct {
 
 func decide(c *command, rules []*Rule) (d decision) {
 	for _, r := range rules {
-		patterns := r.Commands
+		patterns, specificity := r.Commands, literals(shellTool) // which a rule with a command is about
 		if r.whole() {
-			patterns = []string{"*"}
+			patterns, specificity = []string{"*"}, literals(r.Tool)
 		}
 		for _, text := range patterns {
 			p := patternWords(text)
@@ -328,7 +328,7 @@ func decide(c *command, rules []*Rule) (d decision) {
 			if hit != yes {
 				continue
 			}
-			if d.add(r, literals(text)); d.rule == r {
+			if d.add(r, specificity+literals(text)); d.rule == r {
 				end := slices.IndexFunc(p, func(w string) bool { return strings.Contains(w, "*") })
 				if d.fixed, d.wild = p, end >= 0; d.wild {
 					d.fixed = p[:end]

@@ -310,15 +310,15 @@ func TestMakeTargets(t *testing.T) {
 // Tests, packages for tests, comments and empty lines do not count. A bound only falls: lower it with each change
 // that deletes code. One that has to rise is explained by a page of docs/design.
 var roomLines = map[string]int{
-	"agent":                  1061,
+	"agent":                  1146,
 	"agent/bundle":           1651,
 	"agent/cases":            2698,
 	"agent/draft":            1114,
 	"agent/macro":            221,
 	"agent/node":             2302,
 	"agent/role":             404,
-	"agent/team":             2215,
-	"agent/tools":            190,
+	"agent/team":             2242,
+	"agent/tools":            230,
 	"agent/trust":            989,
 	"agent/validate":         424,
 	"app":                    4896,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12762,
 
-	"all": 170258,
+	"all": 170276,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -161,7 +161,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 			return kit, done, err
 		}
 	}
-	if kit.Files, err = node.Files(nil, of.Dir, kit.Tools, func(path string) string { return a.fileName(of.Ref, path) }); err != nil {
+	if kit.Files, err = node.Files(nil, of.Dir, kit.Tools, func(path string) string { return a.Agents.FileName(of.Ref, path) }); err != nil {
 		return kit, done, err
 	}
 	if kit.Calls, err = a.agentCalls(r, kit.Tools); err != nil {

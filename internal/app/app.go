@@ -87,7 +87,6 @@ type App struct {
 
 	nativesDir string                      // guarded by mu
 	sandboxes  map[string]*sandbox.Sandbox // see Sandbox; guarded by mu
-	loaded     map[agent.Ref]loadedAgent   // see loadAgent; guarded by mu
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu
@@ -107,7 +106,8 @@ type App struct {
 	looking   bool     // see Look
 	staged    string   // the directory of agents that a look needs; "" for none; guarded by mu
 
-	fileLocks fsys.Locks // keep concurrent edits of one file apart
+	loaded    agent.Cache // of the agents that others start
+	fileLocks fsys.Locks  // keep concurrent edits of one file apart
 	bases     knowledge.Pool
 }
 

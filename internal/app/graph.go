@@ -39,12 +39,12 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if err != nil {
 		return run.Job{}, err
 	}
-	files, err := node.Files(g, r.Agent.Dir, tools, func(path string) string { return a.fileName(r.Agent.Ref, path) })
+	files, err := node.Files(g, r.Agent.Dir, tools, func(path string) string { return a.Agents.FileName(r.Agent.Ref, path) })
 	if err != nil {
 		return run.Job{}, err
 	}
 	if r.Member == nil {
-		a.childFiles(ctx, a.Agents.For(r.Agent.Ref), g, files)
+		a.Tools.ChildFiles(ctx, a.Agents.For(r.Agent.Ref), g, files)
 	}
 	if g.Settings.ValidateBeforeRun {
 		if err := a.refuseInvalid(ctx, events, r.Agent); err != nil {

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"loki/internal/agent"
 	"loki/internal/base/fault"
 	"loki/internal/llm/event"
-	"loki/internal/setup/config"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -126,18 +124,6 @@ func (a *App) recordedAgent(info run.Info) (agent.Ref, error) {
 			WithHint("put it back and resume the run again; nothing was done and no answer was used")
 	}
 	return ref, nil
-}
-
-// fileName names a file as seen from the agent's directory or from that of the user's
-// functions, if it is in one of them.
-func (a *App) fileName(ref agent.Ref, path string) string {
-	if rel, err := filepath.Rel(ref.Dir, path); err == nil && filepath.IsLocal(rel) {
-		return filepath.ToSlash(rel)
-	}
-	if rel, err := filepath.Rel(config.Absolute(a.Paths.FunctionsDir), path); err == nil && filepath.IsLocal(rel) {
-		return "functions/" + filepath.ToSlash(rel)
-	}
-	return path
 }
 
 // checkModels refuses a run whose models are not known.

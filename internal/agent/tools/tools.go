@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"loki/internal/agent"
+	"loki/internal/agent/node"
 	"loki/internal/agent/trust"
 	"loki/internal/base/ask"
 	"loki/internal/base/environ"
@@ -23,6 +24,8 @@ import (
 	"loki/internal/tool"
 	"loki/internal/tool/lookup"
 	"loki/internal/tool/script"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // Service finds the tools of agents.
@@ -218,3 +221,44 @@ func (s *Service) Dynamic(ctx context.Context, of agent.Agent, variables map[str
 // instructionsTimeout bounds how long _instructions takes where nothing else does. It may ask the
 // user.
 const instructionsTimeout = 10 * time.Minute
+
+// ChildFiles adds digests of the agents that the nodes of a graph run, and of those that their
+// nodes run, so that an interrupted run goes on with agents that have not changed. What is wrong
+// with them is reported elsewhere.
+func (s *Service) ChildFiles(ctx context.Context, agents agent.Library, g *graph.Graph, files map[string]string) {
+	for n := range g.All() {
+		if n.Agent == nil {
+			continue
+		}
+		what := run.ChildFile + n.Agent.Agent
+		if _, seen := files[what]; seen {
+			continue
+		}
+		ref, err := agents.Find(n.Agent.Agent)
+		if err != nil {
+			continue
+		}
+		of, _, err := agents.Load(ref)
+		if err != nil {
+			continue
+		}
+		files[what] = of.Definition.Fingerprint()
+		if of.Graph != nil {
+			files[what] = graph.Fingerprint(of.Graph)
+		}
+		tools, err := s.Of(ctx, of, nil, nil)
+		if err != nil {
+			continue
+		}
+		own, err := node.Files(of.Graph, of.Dir, tools, func(path string) string { return s.Agents.FileName(ref, path) })
+		if err != nil {
+			continue
+		}
+		for name, digest := range own {
+			files[what+": "+name] = digest
+		}
+		if of.Graph != nil {
+			s.ChildFiles(ctx, agents, of.Graph, files)
+		}
+	}
+}

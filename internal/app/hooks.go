@@ -14,7 +14,6 @@ import (
 	"loki/internal/base/environ"
 	"loki/internal/base/process"
 	"loki/internal/base/sandbox"
-	"loki/internal/base/value"
 	"loki/internal/conversation"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/redact"
@@ -118,14 +117,5 @@ func (a *App) warnOfHooks(ctx context.Context, events event.Scope, of agent.Agen
 	return events.Emit(ctx, event.Warning{Text: text, Once: true})
 }
 
-// hooksInfo lists the user's hooks, with the levels of those that are confined, for --info.
-func (a *App) hooksInfo() value.Value {
-	texts := make([]string, len(a.Config.Hooks))
-	for i, h := range a.userHooks(environ.Inside(a.workspace())) {
-		texts[i] = string(h.Kind) + ": " + strings.TrimPrefix(h.String(), "hook ")
-		if h.Level != "" && h.Level != sandbox.Full {
-			texts[i] += " at level " + string(h.Level)
-		}
-	}
-	return listed(texts)
-}
+// UserHooks returns the hooks of the user, with the levels of those that are confined.
+func (a *App) UserHooks() []hook.Hook { return a.userHooks(environ.Inside(a.workspace())) }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
-	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/llm/logging"
 	"loki/internal/tool/mcp"
@@ -166,21 +164,6 @@ func (a *App) ServersIn(dir string) []string {
 		return nil
 	}
 	return file.TakingCode(&mcp.Options{Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Child: a.Child(), Getenv: a.Env.Lookup})
-}
-
-// serverLevels returns the level of each server that is a program, for --info.
-func (a *App) serverLevels() value.Value {
-	file, err := mcp.Read(a.Paths.MCPFile())
-	if err != nil {
-		return value.Value{}
-	}
-	var levels []string
-	for _, s := range file.Servers {
-		if s.Type == mcp.Stdio && s.Err == nil {
-			levels = append(levels, s.ID+": "+cmp.Or(s.Sandbox.String(), "full, not chosen"))
-		}
-	}
-	return listed(levels)
 }
 
 // serverTokens are the OAuth tokens of remote servers.

@@ -7,13 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/text/pattern"
-	"loki/internal/base/value"
 	"loki/internal/tool/permission"
 	"loki/internal/tool/script"
 )
@@ -93,22 +91,3 @@ func (a *App) scriptReads(dir string) []string {
 	return append(script.Beside(dir),
 		filepath.Join(a.Paths.AgentsDir, script.SharedDir), a.Paths.ToolsUtilsDir(), a.Paths.ToolsBinDir(), a.Paths.ToolsDir(), executable())
 }
-
-// sandboxInfo returns what the kernel holds, for --info.
-func (a *App) sandboxInfo() value.Value {
-	box, err := a.Sandbox()
-	if err != nil {
-		return value.Value{}
-	}
-	switch s := box.Support(); {
-	case !s.Files:
-		return value.Of("none: " + s.Missing)
-	case s.Missing != "":
-		return value.Of(s.How + "; not held: " + s.Missing)
-	default:
-		return value.Of(s.How)
-	}
-}
-
-// listed returns the elements of a list as one text, null if there are none.
-func listed(list []string) value.Value { return value.OrNull(strings.Join(list, ", ")) }

@@ -6,7 +6,6 @@ import (
 	"loki/internal/agent"
 	"loki/internal/agent/trust"
 	"loki/internal/base/sandbox"
-	"loki/internal/base/value"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 )
@@ -58,13 +57,4 @@ func (a *App) agentCalls(r AgentRun, tools tool.Set) (tool.Options, error) {
 	o.AutoConfirm, o.AtMost = false, sandbox.Read
 	o.Judge, err = a.judgeBy(a.Trust.StrictRules(r.Agent, tools), nil, r.Agent.Name, own) // nothing is remembered either
 	return o, err
-}
-
-// trustedInfo returns how many directories the user trusts, for --info; null if the record cannot be read.
-func (a *App) trustedInfo() value.Value {
-	records, err := a.Trust.Store().List()
-	if err != nil {
-		return value.Value{}
-	}
-	return value.Of(len(records))
 }

@@ -7,6 +7,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/base/value"
 	"loki/internal/conversation"
+	"loki/internal/frontend/display"
 	"loki/internal/workflow/graph"
 )
 
@@ -28,7 +29,7 @@ func (c *command) agentInfo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, machine, err := c.app.AgentInfo(ctx, of, values, session)
+	info, machine, err := display.AgentInfo(ctx, c.app, of, values, session)
 	if err != nil {
 		return err
 	}

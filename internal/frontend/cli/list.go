@@ -15,7 +15,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
@@ -227,10 +226,10 @@ func (c *command) info(ctx context.Context) error {
 		return c.roleInfo()
 	}
 	conv := c.app.Conversations().Begin(conversation.Options{Settings: c.opts.settings(), NoStream: c.opts.noStream})
-	info := c.app.Info(conv)
+	info := display.Info(c.app, conv)
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info.Value())
 	}
-	_, err := io.WriteString(c.Out, display.Fit(app.InfoText(info), c.outWidth()))
+	_, err := io.WriteString(c.Out, display.Fit(display.InfoText(info), c.outWidth()))
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/conversation"
+	"loki/internal/frontend/display"
 )
 
 func agentCommands() []Command {
@@ -136,7 +137,7 @@ func (c *Console) infoAgent(ctx context.Context, _ string) error {
 			return err
 		}
 	}
-	info, _, err := c.App.AgentInfo(ctx, of.Agent, c.conv.Variables(), session)
+	info, _, err := display.AgentInfo(ctx, c.App, of.Agent, c.conv.Variables(), session)
 	if err == nil {
 		c.Out.Print(trimEnd(info))
 	}

@@ -3,7 +3,7 @@ package command
 import (
 	"context"
 
-	"loki/internal/app"
+	"loki/internal/frontend/display"
 )
 
 func infoCommands() []Command {
@@ -14,6 +14,6 @@ func infoCommands() []Command {
 
 // info is for .info.
 func (c *Console) info(context.Context, string) error {
-	c.Out.Print(trimEnd(app.InfoText(c.App.Info(c.conv))))
+	c.Out.Print(trimEnd(display.InfoText(display.Info(c.App, c.conv))))
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"loki/internal/conversation"
+	"loki/internal/frontend/display"
 	"loki/internal/llm/chat"
 )
 
@@ -122,7 +123,7 @@ func TestModelShownIsAsked(t *testing.T) {
 			if got := c.conv.State().Model; got != tt.want {
 				t.Errorf("the prompt shows %s, want %s", got, tt.want)
 			}
-			if v, _ := c.App.Info(c.conv).Get("model"); v.Text() != tt.want {
+			if v, _ := display.Info(c.App, c.conv).Get("model"); v.Text() != tt.want {
 				t.Errorf(".info shows %s, want %s", v.Text(), tt.want)
 			}
 			do("hello")

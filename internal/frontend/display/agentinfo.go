@@ -1,4 +1,4 @@
-package app
+package display
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/app"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/conversation/knowledge"
@@ -39,7 +40,7 @@ type nodeInfo struct {
 
 // AgentInfo describes an agent, as a YAML document and as what machine output has. Values are those of the
 // variables of a plain agent, and session is the one that it is in, null for none.
-func (a *App) AgentInfo(ctx context.Context, of agent.Agent, values map[string]string, session value.Value) (text string, machine any, err error) {
+func AgentInfo(ctx context.Context, a *app.App, of agent.Agent, values map[string]string, session value.Value) (text string, machine any, err error) {
 	bases, err := a.Knowledge().OfAgent(ctx, of)
 	if err != nil {
 		return "", nil, err

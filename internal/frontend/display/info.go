@@ -1,4 +1,4 @@
-package app
+package display
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"loki/internal/app"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/conversation"
@@ -13,10 +14,11 @@ import (
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/event/redact"
 	"loki/internal/setup/config"
+	"loki/internal/tool/mcp"
 	"loki/internal/workflow/graph"
 )
 
-// InfoText returns the settings of [App.Info] one a line, in two columns that scripts rely on.
+// InfoText returns the settings of [Info] one a line, in two columns that scripts rely on.
 func InfoText(info *value.Object) string {
 	var b strings.Builder
 	for name, v := range info.All() {
@@ -31,7 +33,7 @@ func InfoText(info *value.Object) string {
 
 // Info returns the settings that are in force in a conversation, and where files are, in an order that scripts
 // rely on.
-func (a *App) Info(conv *conversation.Conversation) *value.Object {
+func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 	cfg, p, s, st := a.Config, a.Paths, conv.Settings(), conv.State()
 	set := func(key string) value.Value { return settingValue(conv.Setting(key)) }
 	threshold, maxOutput := set("compression_threshold"), set("max_output_tokens")
@@ -75,16 +77,16 @@ func (a *App) Info(conv *conversation.Conversation) *value.Object {
 		{Name: "dry_run", Value: value.Of(st.DryRun)},
 		{Name: "function_calling_support", Value: set("function_calling_support")},
 		{Name: "mcp_server_support", Value: set("mcp_server_support")},
-		{Name: "sandbox", Value: a.sandboxInfo()},
+		{Name: "sandbox", Value: sandboxInfo(a)},
 		{Name: "sandbox_scripts", Value: value.Of(string(cmp.Or(cfg.Sandbox.Scripts, sandbox.Full)))},
 		{Name: "sandbox_read", Value: listed(cfg.Sandbox.Read)},
 		{Name: "sandbox_write", Value: listed(cfg.Sandbox.Write)},
 		{Name: "sandbox_hosts", Value: listed(cfg.Sandbox.Hosts)},
 		{Name: "sandbox_environment", Value: listed(cfg.Sandbox.Environment)},
 		{Name: "trusted_dirs", Value: listed(cfg.TrustedDirs)},
-		{Name: "trusted", Value: a.trustedInfo()},
-		{Name: "hooks", Value: a.hooksInfo()},
-		{Name: "mcp_sandbox", Value: a.serverLevels()},
+		{Name: "trusted", Value: trustedInfo(a)},
+		{Name: "hooks", Value: hooksInfo(a)},
+		{Name: "mcp_sandbox", Value: serverLevels(a)},
 		{Name: "auto_continue", Value: value.Of(st.AutoContinue)},
 		{Name: "max_auto_continues", Value: set("max_auto_continues")},
 		{Name: "stream", Value: value.Of(st.Stream)},
@@ -124,4 +126,60 @@ func settingValue(text string) value.Value {
 		return value.Of(n)
 	}
 	return value.Of(text)
+}
+
+// sandboxInfo returns what the kernel holds, for --info.
+func sandboxInfo(a *app.App) value.Value {
+	box, err := a.Sandbox()
+	if err != nil {
+		return value.Value{}
+	}
+	switch s := box.Support(); {
+	case !s.Files:
+		return value.Of("none: " + s.Missing)
+	case s.Missing != "":
+		return value.Of(s.How + "; not held: " + s.Missing)
+	default:
+		return value.Of(s.How)
+	}
+}
+
+// listed returns the elements of a list as one text, null if there are none.
+func listed(list []string) value.Value { return value.OrNull(strings.Join(list, ", ")) }
+
+// trustedInfo returns how many directories the user trusts, for --info; null if the record cannot be read.
+func trustedInfo(a *app.App) value.Value {
+	records, err := a.Trust.Store().List()
+	if err != nil {
+		return value.Value{}
+	}
+	return value.Of(len(records))
+}
+
+// serverLevels returns the level of each server that is a program, for --info.
+func serverLevels(a *app.App) value.Value {
+	file, err := mcp.Read(a.Paths.MCPFile())
+	if err != nil {
+		return value.Value{}
+	}
+	var levels []string
+	for _, s := range file.Servers {
+		if s.Type == mcp.Stdio && s.Err == nil {
+			levels = append(levels, s.ID+": "+cmp.Or(s.Sandbox.String(), "full, not chosen"))
+		}
+	}
+	return listed(levels)
+}
+
+// hooksInfo lists the user's hooks, with the levels of those that are confined, for --info.
+func hooksInfo(a *app.App) value.Value {
+	hooks := a.UserHooks()
+	texts := make([]string, len(hooks))
+	for i, h := range hooks {
+		texts[i] = string(h.Kind) + ": " + strings.TrimPrefix(h.String(), "hook ")
+		if h.Level != "" && h.Level != sandbox.Full {
+			texts[i] += " at level " + string(h.Level)
+		}
+	}
+	return listed(texts)
 }

@@ -335,11 +335,11 @@ var roomLines = map[string]int{
 	"base/text":              1414,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           3768,
+	"conversation":           3773,
 	"conversation/knowledge": 1236,
 	"conversation/session":   6589,
 	"frontend/api":           1470,
-	"frontend/cli":           7719,
+	"frontend/cli":           7759,
 	"frontend/command":       3573,
 	"frontend/display":       818,
 	"frontend/render":        7733,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12762,
 
-	"all": 170276,
+	"all": 170321,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

@@ -124,6 +124,9 @@ type Options struct {
 	// whether to keep sessions, of which turns are the conversation's alone.
 	Interactive bool
 
+	// MaxOutputTokens bounds the replies of every model for which no limit was set since; 0 leaves that to the model.
+	MaxOutputTokens int
+
 	// EmptySession has a session that is entered forget its messages, in a dry run only
 	// for the time being.
 	EmptySession bool

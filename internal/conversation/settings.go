@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,7 +163,7 @@ func samplingSettings() []setting {
 		{"temperature", true, "a number", func(c *Conversation) string { return show(c.Settings().Temperature) }, tuneFloat(func(s *chat.Settings) **float64 { return &s.Temperature })},
 		{"top_p", true, "a number", func(c *Conversation) string { return show(c.Settings().TopP) }, tuneFloat(func(s *chat.Settings) **float64 { return &s.TopP })},
 		{"max_output_tokens", true, "a number of tokens, or null", func(c *Conversation) string {
-			if n := c.values.limits[c.Settings().Model]; n > 0 {
+			if n := c.outputLimit(c.Settings().Model); n > 0 {
 				return strconv.Itoa(n)
 			}
 			return null
@@ -179,6 +180,11 @@ func tuneFloat(field func(*chat.Settings) **float64) func(context.Context, *Conv
 		}
 		return err
 	}
+}
+
+// outputLimit returns how many tokens a reply of a model may have, 0 for what the model does by itself.
+func (c *Conversation) outputLimit(model string) int {
+	return cmp.Or(c.values.limits[model], c.options.MaxOutputTokens)
 }
 
 // setOutputLimit sets how long the replies of the model in force may be.

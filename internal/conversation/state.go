@@ -41,7 +41,7 @@ type SessionState struct {
 // State returns what is in force.
 func (c *Conversation) State() State {
 	s := c.Settings()
-	limit := c.values.limits[s.Model]
+	limit := c.outputLimit(s.Model)
 	if c.service.ModelID != nil {
 		s.Model = c.service.ModelID(s.Model)
 	}

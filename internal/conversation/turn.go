@@ -149,7 +149,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 	s = q.Settings.Over(s)
 	lead, history, user := begun(q, put)
 	t := &turn{c: c, form: q.Form, q: question{
-		Settings: s, NoStream: c.values.noStream, MaxOutputTokens: cmp.Or(q.MaxOutputTokens, c.values.limits[s.Model]), Switches: c.values.switches,
+		Settings: s, NoStream: c.values.noStream, MaxOutputTokens: cmp.Or(q.MaxOutputTokens, c.outputLimit(s.Model)), Switches: c.values.switches,
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
 		Lead:  lead, History: history, User: user, Images: hashURLs(q.Images), Tools: q.Tools, Constraints: q.Constraints,
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,

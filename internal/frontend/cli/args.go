@@ -173,6 +173,25 @@ func (o *once) String() string {
 	return *o.value
 }
 
+// number64 is the value of a flag that is a number.
+type number64 struct {
+	value **float64
+	most  float64
+}
+
+func (n *number64) String() string { return "" }
+
+func (n *number64) Type() string { return "N" }
+
+func (n *number64) Set(v string) error {
+	x, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(x >= 0 && x <= n.most) {
+		return fmt.Errorf("want a number from 0 to %g", n.most)
+	}
+	*n.value = &x
+	return nil
+}
+
 func (o *once) Type() string { return o.kind }
 
 func (o *once) Set(v string) error {

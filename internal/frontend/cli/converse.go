@@ -56,7 +56,7 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 // converseFor begins a conversation, with the prelude that the setting called key says if the
 // options of the command do not say how it begins.
 func (c *command) converseFor(ctx context.Context, o conversation.Options, key string, prelude *string) (*conversation.Conversation, error) {
-	o.Settings, o.NoStream, o.EmptySession = c.opts.settings(), c.opts.noStream, c.opts.emptySession
+	o.Settings, o.MaxOutputTokens, o.NoStream, o.EmptySession = c.opts.settings(), c.opts.sampling.maxOutput, c.opts.noStream, c.opts.emptySession
 	conv := c.app.Conversations().Begin(o)
 	recent, err := c.recent()
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *command) converseWithAgent(ctx context.Context, conv *conversation.Conv
 
 // settings are those of a chat that the options set.
 func (o *options) settings() chat.Settings {
-	return chat.Settings{Model: o.model, Sampling: chat.Sampling{Effort: chat.Effort(o.effort)}}
+	return chat.Settings{Model: o.model, Sampling: o.sampling.Sampling}
 }
 
 // role returns the role that the options name, nil for none.

@@ -14,9 +14,16 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
 	"loki/internal/frontend/command/completion"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/provider"
 	"loki/internal/workflow/graph/draw"
 )
+
+// sampling is how models choose their words, and how many.
+type sampling struct {
+	chat.Sampling
+	maxOutput int // tokens; 0 for the model's own limit
+}
 
 // options is what the command line asks for.
 type options struct {
@@ -27,7 +34,7 @@ type options struct {
 	prompt    string
 	role      string
 	session   string // with hasSession; "" is a temporary one
-	effort    string
+	sampling  sampling
 	schema    string
 	mapFile   string
 	mapOut    string
@@ -203,6 +210,12 @@ func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
 	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) { o.helpErr = help(cmd) })
 	cmd.Flags().SortFlags = false
 	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "system" { // as other programs call it
+			name = "prompt"
+		}
+		return pflag.NormalizedName(name)
+	})
 	for _, s := range o.sections() {
 		for _, f := range s.flags() {
 			f.sets(cmd.Flags(), f)
@@ -262,6 +275,13 @@ func word(p *string, kind string) setter {
 	return single(once{value: p, kind: kind, check: notEmpty})
 }
 
+// decimal is a flag with a number from 0 to most.
+func decimal(p **float64, most float64) setter {
+	return func(set *pflag.FlagSet, f flagSpec) {
+		set.VarP(&number64{value: p, most: most}, f.name, f.short, f.usage)
+	}
+}
+
 // choice is a flag with one of several values.
 func choice(p *string, kind string, values []string) setter {
 	return single(once{value: p, kind: kind, values: values})
@@ -303,9 +323,12 @@ func (o *options) sections() []section {
 				{name: "schema", sets: word(&o.schema, "FILE"), usage: "answer in JSON that satisfies the JSON Schema in this file", not: []string{"code", "execute"}},
 			},
 			more: []flagSpec{
-				{name: "prompt", sets: word(&o.prompt, "TEXT"), usage: "answer under these instructions"},
+				{name: "prompt", sets: word(&o.prompt, "TEXT"), usage: "answer under these instructions; --system means the same"},
 				{name: "macro", sets: word(&o.macro, "MACRO"), usage: "run a macro; the words behind the options are its arguments"},
-				{name: "effort", sets: choice(&o.effort, "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
+				{name: "effort", sets: choice((*string)(&o.sampling.Effort), "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
+				{name: "temperature", sets: decimal(&o.sampling.Temperature, 2), usage: "how random the answer is: a number from 0 to 2"},
+				{name: "top-p", sets: decimal(&o.sampling.TopP, 1), usage: "sample only from the most likely tokens, which have this share of the probability: a number from 0 to 1"},
+				{name: "max-output", sets: number(&o.sampling.maxOutput, 0), usage: "stop each answer after `N` tokens"},
 				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
 				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},
 				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map or --test: ask for `N` lines, or run N cases, at once", with: []string{"map", "test"}},
@@ -501,6 +524,8 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --call-tool was given before")
 	case slices.Contains(o.files, ""):
 		return fault.New(fault.Usage, "flag --file: it is empty")
+	case o.sampling.maxOutput < 0:
+		return fault.New(fault.Usage, "flag --max-output: %d is not a number of tokens", o.sampling.maxOutput)
 	case o.jobs < 1 || o.jobs > 1000:
 		return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
 	case o.validate == "" && (o.output == outputSARIF || o.output == outputGitHub):

@@ -225,7 +225,7 @@ func (c *command) info(ctx context.Context) error {
 	case c.opts.role != "" || c.opts.prompt != "":
 		return c.roleInfo()
 	}
-	conv := c.app.Conversations().Begin(conversation.Options{Settings: c.opts.settings(), NoStream: c.opts.noStream})
+	conv := c.app.Conversations().Begin(conversation.Options{Settings: c.opts.settings(), MaxOutputTokens: c.opts.sampling.maxOutput, NoStream: c.opts.noStream})
 	info := display.Info(c.app, conv)
 	if c.opts.output != outputText {
 		return printJSON(c.Out, info.Value())

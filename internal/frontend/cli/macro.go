@@ -20,7 +20,7 @@ func (c *command) runMacro(ctx context.Context, face *face) (err error) {
 	attended := len(c.opts.text) == 0 && c.InTerminal && c.ErrTerminal
 	events := c.app.Events(face.emitter)
 	conv := c.app.Conversations().Begin(conversation.Options{
-		Settings: c.opts.settings(), NoStream: c.opts.noStream, Interactive: attended,
+		Settings: c.opts.settings(), MaxOutputTokens: c.opts.sampling.maxOutput, NoStream: c.opts.noStream, Interactive: attended,
 		Caller: conversation.Caller{Events: events, Asker: asker, Yes: c.opts.yes},
 	})
 	var terminal io.Writer // that can copy

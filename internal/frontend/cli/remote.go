@@ -144,7 +144,7 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 		}
 	}
 	r := api.CompletionRequest{
-		Prompt: promptOf(attached.Message(asked.Text)), Model: c.opts.model, Role: c.opts.role, RAG: c.opts.knowledge.base, Effort: c.opts.effort,
+		Prompt: promptOf(attached.Message(asked.Text)), Model: c.opts.model, Role: c.opts.role, RAG: c.opts.knowledge.base, Effort: string(c.opts.sampling.Effort),
 	}
 	if c.opts.schema != "" {
 		if r.Schema, err = readSchema(c.opts.schema); err != nil {

@@ -55,14 +55,9 @@ func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
 	return reply.Text, err
 }
 
-// judge returns what decides about the calls of an agent, "" for none, which may have rules of
-// its own.
-func (a *App) judge(agent string, own permission.Rules) (*permission.Judge, error) {
-	return a.judgeBy(a.Config.Permission, a.grants(), agent, own)
-}
-
-// judgeBy is judge with rules in place of the user's, and with grants, which may be nil.
-func (a *App) judgeBy(rules permission.Rules, grants *permission.Memory, agent string, own permission.Rules) (*permission.Judge, error) {
+// judge returns what decides about the calls of an agent, "" for none, by rules, by grants, which may be nil, and by rules of its
+// own.
+func (a *App) judge(rules permission.Rules, grants *permission.Memory, agent string, own permission.Rules) (*permission.Judge, error) {
 	root, err := workingDir()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
@@ -204,7 +199,7 @@ func userTools(asker ask.Asker, agent string) []tool.Tool {
 // calls says how the tools of an agent, "" for none, are called, which may have rules of its own.
 // The asker may be nil.
 func (a *App) calls(agent string, own permission.Rules, asker ask.Asker, yes bool) (tool.Options, error) {
-	judge, err := a.judge(agent, own)
+	judge, err := a.judge(a.Config.Permission, a.grants(), agent, own)
 	if err != nil {
 		return tool.Options{}, err
 	}

@@ -55,6 +55,6 @@ func (a *App) agentCalls(r AgentRun, tools tool.Set) (tool.Options, error) {
 		return o, err
 	}
 	o.AutoConfirm, o.AtMost = false, sandbox.Read
-	o.Judge, err = a.judgeBy(a.Trust.StrictRules(r.Agent, tools), nil, r.Agent.Name, own) // nothing is remembered either
+	o.Judge, err = a.judge(a.Trust.StrictRules(r.Agent, tools), nil, r.Agent.Name, own) // nothing is remembered either
 	return o, err
 }

@@ -82,20 +82,15 @@ func (s *Service) content(ctx context.Context, of agent.Agent) (Content, error) 
 	if name := filepath.Base(of.Definition.File); !c.Holds(name, of.Definition.Text) {
 		return c, fmt.Errorf("%s is not the definition that was read", filepath.Join(of.Dir, name))
 	}
-	for name, text := range filesOf(of) {
+	if of.Graph == nil {
+		return c, nil
+	}
+	for name, text := range of.Graph.Files {
 		if !c.Holds(name, text) {
 			return c, fmt.Errorf("%s is not the definition that was read", filepath.Join(of.Dir, filepath.FromSlash(name)))
 		}
 	}
 	return c, nil
-}
-
-// filesOf returns the definitions of the subgraphs of a graph that are files, by their paths below the directory.
-func filesOf(of agent.Agent) map[string][]byte {
-	if of.Graph == nil {
-		return nil
-	}
-	return of.Graph.Files
 }
 
 // namedFiles returns the paths of the scripts and subgraphs of a graph.

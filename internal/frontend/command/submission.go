@@ -10,7 +10,7 @@ const fence = ":::"
 
 var (
 	fenced    = regexp.MustCompile(`(?s)^\s*:::\s*(.*):::\s*$`)
-	dotted    = regexp.MustCompile(`(?s)^\s*(\.\S*)(.*)$`)
+	dotted    = regexp.MustCompile(`(?s)^\s*(\.(?:\pL[\pL\pN_-]*)?)(\s.*)?$`) // a dot and a word; ./docs and "..." are text
 	firstWord = regexp.MustCompile(`(?s)^(\S*)\s*(.*)$`)
 )
 

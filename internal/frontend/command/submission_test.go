@@ -20,6 +20,11 @@ func TestParse(t *testing.T) {
 		{name: "fenced_nothing", text: "::::::"},
 		{name: "open_fence", text: "::: a", args: "::: a"},
 		{name: "fence_within", text: "::: a ::: b :::", args: "a ::: b "},
+		{name: "path", text: "./docs", args: "./docs"},
+		{name: "path_above", text: "../x and y", args: "../x and y"},
+		{name: "file_with_dot", text: ".env: what is it?", args: ".env: what is it?"},
+		{name: "dots", text: "...", args: "..."},
+		{name: "number", text: ".5 + 1", args: ".5 + 1"},
 		{name: "longer_characters", text: ".größe für", command: ".größe", args: "für"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -321,7 +321,7 @@ var roomLines = map[string]int{
 	"agent/tools":            230,
 	"agent/trust":            989,
 	"agent/validate":         424,
-	"app":                    4478,
+	"app":                    4396,
 	"base/ask":               2127,
 	"base/atomicfile":        369,
 	"base/document":          5853,
@@ -336,7 +336,7 @@ var roomLines = map[string]int{
 	"base/value":             4544,
 	"base/web":               300,
 	"conversation":           3773,
-	"conversation/knowledge": 1236,
+	"conversation/knowledge": 1315,
 	"conversation/session":   6589,
 	"frontend/api":           1470,
 	"frontend/cli":           7759,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12762,
 
-	"all": 170321,
+	"all": 170310,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds.

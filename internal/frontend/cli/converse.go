@@ -219,7 +219,7 @@ func (c *command) narrow(ctx context.Context, face *face, conv *conversation.Con
 	if len(attached.Documents) > 0 && !c.opts.quiet {
 		defer face.screen.Spin("Loading files")()
 	}
-	return c.app.Narrow(ctx, c.app.Events(face.emitter), conv.Settings().Model, attached, text)
+	return c.app.Knowledge().Narrow(ctx, c.app.Events(face.emitter), conv.Settings().Model, attached, text)
 }
 
 // extracts reports whether only the code in the answer is wanted: for a program that

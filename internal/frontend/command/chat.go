@@ -52,7 +52,7 @@ func (c *Console) send(ctx context.Context, text string, sources []string, r *ro
 		c.Out.Note(note)
 	}
 	attached.Documents = append(slices.Clone(c.attached), attached.Documents...)
-	if attached, err = c.App.Narrow(ctx, c.Scope, c.conv.Settings().Model, attached, text); err != nil {
+	if attached, err = c.App.Knowledge().Narrow(ctx, c.Scope, c.conv.Settings().Model, attached, text); err != nil {
 		return err
 	}
 	for i, source := range sources {

@@ -162,7 +162,7 @@ func (s *service) put(ctx context.Context, conv *conversation.Conversation, req 
 		return conversation.Answer{}, q, err
 	}
 	model := q.Settings.Over(conv.Settings()).Model
-	if attached, err = s.App.Narrow(ctx, events, model, attached, text); err != nil {
+	if attached, err = s.App.Knowledge().Narrow(ctx, events, model, attached, text); err != nil {
 		return conversation.Answer{}, q, err
 	}
 	if q.Asked = conversation.NewAsked(attached, text, sources); q.Blank() {

@@ -1,4 +1,4 @@
-package app
+package knowledge
 
 import (
 	"cmp"
@@ -30,13 +30,13 @@ const (
 // exceed its input limit, the passages that fit the question best take their place, in the order of
 // the texts, with a warning to events. They fill half of the limit at most. They are found in a
 // knowledge base in memory, without a request to another model. What was not read of documents is a warning, too.
-func (a *App) Narrow(ctx context.Context, events event.Scope, id string, attached input.Attachments, question string) (input.Attachments, error) {
+func (s *Service) Narrow(ctx context.Context, events event.Scope, id string, attached input.Attachments, question string) (input.Attachments, error) {
 	for _, text := range attached.Unread {
 		if err := events.Emit(ctx, event.Warning{Text: text}); err != nil {
 			return attached, err
 		}
 	}
-	model, err := a.Catalog.Resolve(id, catalog.Chat)
+	model, err := s.Catalog.Resolve(id, catalog.Chat)
 	limit := model.MaxInputTokens
 	if err != nil || limit == 0 || len(attached.Documents) == 0 || strings.TrimSpace(question) == "" {
 		return attached, nil // what is wrong with the model is reported when it is asked
@@ -46,7 +46,7 @@ func (a *App) Narrow(ctx context.Context, events event.Scope, id string, attache
 	if size < limit/3 || token.For(model.Name).Fit(message, limit) == nil {
 		return attached, nil
 	}
-	found, err := a.searchTexts(ctx, attached.Documents, question, limit/2)
+	found, err := s.searchTexts(ctx, attached.Documents, question, limit/2)
 	if err != nil || len(found.Hits) == 0 {
 		return attached, err
 	}
@@ -69,7 +69,7 @@ func (a *App) Narrow(ctx context.Context, events event.Scope, id string, attache
 }
 
 // searchTexts searches for a question in texts. The passages take room tokens at most, or nearly so.
-func (a *App) searchTexts(ctx context.Context, texts []input.Document, question string, room int) (rag.Found, error) {
+func (s *Service) searchTexts(ctx context.Context, texts []input.Document, question string, room int) (rag.Found, error) {
 	const perToken = 4 // characters
 	set := rag.Settings{EmbeddingModel: rag.HashModel, ChunkSize: min(max(room*perToken/5, minPassage), maxPassage)}
 	set.TopK = min(max(room*perToken/set.ChunkSize, 1), maxPassages)
@@ -77,11 +77,11 @@ func (a *App) searchTexts(ctx context.Context, texts []input.Document, question 
 		set.Documents = append(set.Documents, d.Name)
 	}
 	store := new(memstore.Store)
-	builder := rag.Builder{Models: a, Source: source.Texts(texts)}
+	builder := rag.Builder{Models: s.Models, Source: source.Texts(texts)}
 	if _, err := builder.Build(ctx, "of the attached texts", store, set); err != nil {
 		return rag.Found{}, err
 	}
-	base, err := rag.Open(ctx, "of the attached texts", store, a)
+	base, err := rag.Open(ctx, "of the attached texts", store, s.Models)
 	if err != nil {
 		return rag.Found{}, err
 	}

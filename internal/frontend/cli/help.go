@@ -15,6 +15,17 @@ import (
 	"loki/internal/base/value/yamldoc"
 )
 
+// elsewhere says what options of other programs are called here.
+var elsewhere = map[string]string{
+	"port": "--serve ADDR:PORT", "host": "--serve ADDR:PORT", "listen": "--serve ADDR:PORT",
+	"json": "--output json", "max-tokens": "--max-output N", "num-predict": "--max-output N", "temp": "--temperature N",
+	"system-prompt": "--system TEXT", "instructions": "--system TEXT", "reasoning": "--effort EFFORT", "think": "--effort EFFORT",
+	"attach": "-f PATH", "attachment": "-f PATH", "image": "-f PATH", "url": "-f URL",
+	"models": "--list-models", "agents": "--list-agents", "roles": "--list-roles", "sessions": "--list-sessions", "keys": "--list-secrets", "login": "--authenticate [CLIENT]",
+	"config": "--info, which names the files,", "no-color": "NO_COLOR=1",
+	"yolo": "--yes", "auto-approve": "--yes", "dangerously-skip-permissions": "--yes", "full-auto": "--yes",
+}
+
 // allSections is the word by which --help shows every option.
 const allSections = "all"
 
@@ -112,7 +123,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := yamldoc.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+		if option := elsewhere[unknown.GetSpecifiedName()]; option != "" {
+			hint = "that is " + option + " here; " + hint
+		} else if near := yamldoc.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 			hint = "did you mean --" + near + "? " + hint
 		}
 	}

@@ -124,7 +124,7 @@ func (d *Definition) check(m *yamldoc.Map) {
 		}
 	}
 	if p := d.Permission; p.Default == permission.Allow || p.Default == "" && slices.ContainsFunc(p.List, func(r permission.Rule) bool { return r.Action == permission.Allow }) {
-		m.Get("permission").Warnf("rules of an agent can ask or deny, not allow: those that allow have no effect").Hint = "allow it in your config.yaml"
+		m.Get("permission").Warnf("rules of an agent can ask or deny, not allow: its allow rules have no effect").Hint = "allow it in your config.yaml"
 	}
 	for key, used := range map[string]bool{"unattended": d.Permission.Unattended != "", "keep_env": d.Permission.KeepEnv != nil, "trust": d.Permission.Trust != nil} {
 		if used {

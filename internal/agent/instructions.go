@@ -116,7 +116,7 @@ You can start other agents. They work in the background, at the same time as you
 | agent__task_fail {"task_id"} | mark a task as failed; tasks that wait for it stay blocked |
 | agent__reply_escalation {"escalation_id", "reply"} | answer a question of an agent |
 
-Start agents whose work is independent together, in one reply, never one after another. Go on with your own work, then collect every agent that you have started. For example, in one reply:
+Start agents whose work is independent together, in one reply, never one after another. Continue your own work, then collect every agent that you have started. For example, in one reply:
 agent__spawn {"agent": "explore", "prompt": "Find where requests are retried ..."}
 agent__spawn {"agent": "explore", "prompt": "Find all tests of the parser ..."}
 and later, with each of the two ids:
@@ -124,7 +124,7 @@ agent__collect {"id": "agent_explore_1a2b3c4d"}
 
 Use tasks for work that has an order. Their ids are numbers, as text: "1", "2". A task with "blocked_by": ["1", "2"] waits until both are completed. A task with "agent" and "prompt" starts that agent as soon as nothing blocks it. When the agent has finished, look at its result and complete the task yourself.
 
-A question of an agent is shown as "pending_escalations" in the result of a tool. The agent waits for the answer, and goes on without one after some time. So answer at once with agent__reply_escalation: from what you know, or after you have asked the user. If it has options, reply with the exact text of one.`
+A question of an agent is shown as "pending_escalations" in the result of a tool. The agent waits for the answer, and continues without one after some time. So answer at once with agent__reply_escalation: from what you know, or after you have asked the user. If it has options, reply with the exact text of one.`
 
 	teamSection = `## Teammates
 Other agents may be at work at the same time as you.

@@ -54,7 +54,7 @@ func (c *Conversation) UseAgent(ctx context.Context, a Agent) error {
 		return fault.New(fault.Usage, "the conversation is already with agent %s", c.agent.Name).WithHint("leave it first: .exit agent")
 	}
 	if c.session != nil {
-		return fault.New(fault.Usage, "session %s has to be left before agent %s is entered", c.session.Name(), a.Name).WithHint(".exit session")
+		return fault.New(fault.Usage, "leave session %s before entering agent %s", c.session.Name(), a.Name).WithHint(".exit session")
 	}
 	c.outer = outer{c.role, c.options.Events}
 	c.agent, c.role, c.tuned = &a, nil, chat.Settings{}
@@ -124,7 +124,7 @@ func errWithAgent(a *Agent) error {
 
 // errInSession is the error of entering an agent where a session is in force.
 func errInSession(s *session.Session) error {
-	return fault.New(fault.Usage, "session %s has to be left before an agent is entered", s.Name()).WithHint(".exit session")
+	return fault.New(fault.Usage, "leave session %s before entering an agent", s.Name()).WithHint(".exit session")
 }
 
 // findAgent returns the agent called name, if it can be entered, in a session or without. Given are values of its

@@ -63,7 +63,7 @@ func (t *turn) settle(ctx context.Context) error {
 			continue
 		}
 		if !ok {
-			m = chat.Text(chat.ToolRole, call.Name+" was not run: the user went on without it.")
+			m = chat.Text(chat.ToolRole, call.Name+" was not run: the user continued without it.")
 			m.Failed = true
 		}
 		m.ToolCallID, m.ToolName = call.ID, call.Name

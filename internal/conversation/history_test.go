@@ -126,11 +126,11 @@ func TestSessionWithOpenCalls(t *testing.T) {
 		{name: "results", history: []chat.Message{result("2", "two"), result("1", "one")}, want: "user a | assistant  | tool one | tool two"},
 		{
 			name: "one_result", history: []chat.Message{result("2", "two")}, user: message("user b"),
-			want: "user a | assistant  | tool show was not run: the user went on without it. | tool two | user b",
+			want: "user a | assistant  | tool show was not run: the user continued without it. | tool two | user b",
 		},
 		{
 			name: "another_question", user: message("user b"),
-			want: "user a | assistant  | tool show was not run: the user went on without it. | tool show was not run: the user went on without it. | user b",
+			want: "user a | assistant  | tool show was not run: the user continued without it. | tool show was not run: the user continued without it. | user b",
 		},
 		{name: "unknown_call", history: []chat.Message{result("3", "three")}, wantErr: `does not wait for the result of a call "3"`},
 		{name: "history", history: messages("user x"), wantErr: "cannot bring it along"},
@@ -243,7 +243,7 @@ func TestSessionChangesItsAgent(t *testing.T) {
 		if err := c.Record(t.Context(), q.Asked, a); err != nil {
 			return err
 		}
-		if err := c.AttachAgent(t.Context(), "guide", nil); err == nil || err.Error() != "session work has to be left before an agent is entered" {
+		if err := c.AttachAgent(t.Context(), "guide", nil); err == nil || err.Error() != "leave session work before entering an agent" {
 			t.Errorf("an agent for a session with messages: %v", err)
 		}
 		return nil

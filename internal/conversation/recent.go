@@ -77,7 +77,7 @@ func (s *Service) Recent(scope *session.Scope) (session.Recent, error) {
 	case !s.Save:
 		err = none.WithHint("with save: true in the configuration questions outside of sessions are remembered, too; loki --list-sessions lists the sessions")
 	default:
-		err = none.WithHint("ask something first, or go on with a session: loki --list-sessions lists them")
+		err = none.WithHint("ask something first, or continue a session: loki --list-sessions lists them")
 	}
 	return r, err
 }
@@ -93,7 +93,7 @@ const (
 func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
 	ctx = c.context(ctx)
 	if c.session != nil {
-		return fault.New(fault.Usage, "session %s has to be left before another conversation goes on", c.session.Name())
+		return fault.New(fault.Usage, "leave session %s before continuing another conversation", c.session.Name())
 	}
 	store, err := c.service.Sessions()
 	if err != nil {

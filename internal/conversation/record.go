@@ -119,7 +119,7 @@ func (c *Conversation) unkept(err error) error {
 	if fault.HintOf(err) != "" {
 		return wrapped
 	}
-	return wrapped.WithHint("copy what you need of the answer, then make room or give access; until then --continue goes on with an earlier conversation")
+	return wrapped.WithHint("copy what you need of the answer, then make room or give access; until then --continue continues an earlier conversation")
 }
 
 func (c *Conversation) write(ctx context.Context, t session.Turn, e session.MessagesEntry) error {

@@ -356,7 +356,7 @@ func (t *turn) enterAnew(ctx context.Context, store session.Store, id string, go
 	c.session = nil
 	if !mark.begins() && !t.resumed.Force {
 		return fault.Wrap(fault.Config, gone, "the session of run %s is gone", id).
-			WithHint("go on without it: %s --force", t.resumed.Command)
+			WithHint("continue without it: %s --force", t.resumed.Command)
 	}
 	if !mark.begins() || mark.Alias == "" {
 		return nil

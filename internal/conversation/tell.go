@@ -171,9 +171,9 @@ func (c *Conversation) Continue(ctx context.Context) (Answer, error) {
 	l := c.last
 	switch {
 	case l == nil || !l.continuous || l.text() == "" || l.agent != c.agentName():
-		return Answer{}, fault.New(fault.Usage, "there is no answer to go on with")
+		return Answer{}, fault.New(fault.Usage, "there is no answer to continue")
 	case c.agent != nil && c.agent.Job != nil:
-		return Answer{}, fault.New(fault.Usage, "agent %s is a graph, whose runs do not go on with a text", c.agent.Name).
+		return Answer{}, fault.New(fault.Usage, "agent %s is a graph, whose runs cannot be continued with a text", c.agent.Name).
 			WithHint("run it again: .regenerate")
 	case l.question.Role == nil && l.session != c.session:
 		return Answer{}, fault.New(fault.Usage, "the last answer is not part of session %s", c.session.Name())

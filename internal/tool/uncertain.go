@@ -31,7 +31,7 @@ func UncertainQuestion(from ask.Question, text string) ask.Question {
 		if slices.Contains(from.Options, answer) {
 			return nil
 		}
-		return fmt.Errorf("the answer has to be %s or %s", Retry, Skip)
+		return fmt.Errorf("the answer must be %s or %s", Retry, Skip)
 	}
 	return from
 }
@@ -40,7 +40,7 @@ func UncertainQuestion(from ask.Question, text string) ask.Question {
 // recorded, because the model continues from there; a decision to retry holds for this time
 // only. The user is asked with put.
 func (b *Box) decide(ctx context.Context, call Call, st steps.Steps, put func(context.Context, ask.Question) (string, error)) (steps.Decision, error) {
-	again := errors.New("made again") // an error, so that it is not recorded
+	again := errors.New("repeated") // an error, so that it is not recorded
 	step := steps.Step{Kind: steps.Question, Key: "uncertain", Name: call.Name}
 	decision, err := steps.Do(ctx, st, step, func(ctx context.Context) (steps.Decision, error) {
 		switch b.o.Uncertain {

@@ -85,7 +85,7 @@ func withoutFallback(err error) error {
 		return err
 	}
 	return fault.Wrap(fault.CodeOf(err), err, "no fallback declared").
-		WithHint("add fallback: to the node, so that the run can go on without the model")
+		WithHint("add fallback: to the node, so that the run can continue without the model")
 }
 
 // llmResult returns the text of the reply, or with an output schema the JSON value in it.

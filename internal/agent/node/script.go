@@ -243,7 +243,7 @@ func (r *Runner) checkNext(t *run.Task, printed value.Value) error {
 	}
 	err := fault.New(fault.Failure, "its %s is %q, and there is no such node", nextKey, id).WithHint("fix the script, or add the node")
 	if t.Steps.Recording() {
-		err = err.WithHint("fix the script, or add the node, and go on with: loki --resume %s --force", t.Events.Run)
+		err = err.WithHint("fix the script, or add the node, and resume: loki --resume %s --force", t.Events.Run)
 	}
 	return &unfitError{fault.Failure, err}
 }

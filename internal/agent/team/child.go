@@ -166,7 +166,7 @@ type startError struct {
 	err   error
 }
 
-func (e *startError) Error() string { return fmt.Sprintf("agent %s cannot go on: %v", e.agent, e.err) }
+func (e *startError) Error() string { return fmt.Sprintf("cannot resume agent %s: %v", e.agent, e.err) }
 
 // Unwrap returns the cause.
 func (e *startError) Unwrap() error { return e.err }

@@ -165,7 +165,7 @@ func (m *Member) check(ctx context.Context, call tool.Call, e *entry) (any, erro
 
 // stillWorks is the result about a child that has not ended.
 func (m *Member) stillWorks(c *Member) waiting {
-	w := waiting{"pending", c.ID, "The agent is still working. Go on with other work, or wait for it with agent__collect.", m.pending()}
+	w := waiting{"pending", c.ID, "The agent is still working. Continue with other work, or wait for it with agent__collect.", m.pending()}
 	if len(w.Pending) > 0 {
 		w.Message = "Agents are blocked until you answer their questions. Answer each with agent__reply_escalation, then collect again."
 	}

@@ -191,7 +191,7 @@ func (m *Member) Notice(context.Context) string {
 	doc, err := value.Marshal(struct {
 		Pending     []*escalation `json:"pending_escalations"`
 		Instruction string        `json:"instruction"`
-	}{list, "These agents are blocked until you answer. Answer each with agent__reply_escalation: from what you know, or after asking the user. An agent that gets no answer in time goes on without one."})
+	}{list, "These agents are blocked until you answer. Answer each with agent__reply_escalation: from what you know, or after asking the user. An agent that gets no answer in time continues without one."})
 	if err != nil {
 		return ""
 	}
@@ -207,7 +207,7 @@ func (e *noAnswerError) Error() string {
 
 // Fallback returns what the child does without an answer.
 func (*noAnswerError) Fallback() string {
-	return "Use your own judgment: choose the safest option that lets you go on, and say in your result what you assumed."
+	return "Use your own judgment: choose the safest option that lets you continue, and say in your result what you assumed."
 }
 
 func (m *Member) replyEscalation(_ context.Context, call tool.Call, e *entry) (any, error) {
@@ -229,7 +229,7 @@ func (m *Member) replyEscalation(_ context.Context, call tool.Call, e *entry) (a
 				Status   string `json:"status"` // ok
 				Message  string `json:"message"`
 				Question string `json:"original_question"`
-			}{"ok", fmt.Sprintf("The answer was given to agent %s, which goes on.", asked.AgentID), asked.Question}, nil
+			}{"ok", fmt.Sprintf("The answer was given to agent %s, which continues.", asked.AgentID), asked.Question}, nil
 		}
 		ids = append(ids, asked.ID)
 	}

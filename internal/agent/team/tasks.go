@@ -67,7 +67,7 @@ func idList(raw json.RawMessage) ([]string, error) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, errors.New(`argument "blocked_by" has to be a list of task ids, such as ["1", "2"]`)
+		return nil, errors.New(`argument "blocked_by" must be a list of task ids, such as ["1", "2"]`)
 	}
 	ids := make([]string, len(list))
 	for i := range list {

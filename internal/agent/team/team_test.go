@@ -376,7 +376,7 @@ func TestEscalation(t *testing.T) {
 		{"input", "user__input", `{"question":"Name?"}`, "[input] Name?", "x", `{"answer":"x"}`},
 		{"checkbox", "user__checkbox", `{"question":"Which?","options":["a","b"]}`, "[checkbox] Which?", "a, b", `{"answers":["a","b"]}`},
 		{"checkbox_in_words", "user__checkbox", `{"question":"Which?","options":["a","b"]}`, "[checkbox] Which?", "all", `{"answers":["all"]}`},
-		{"no_answer", "user__input", `{"question":"Name?"}`, "[input] Name?", "", `{"error":"no answer within 300 seconds","fallback":"Use your own judgment: choose the safest option that lets you go on, and say in your result what you assumed."}`},
+		{"no_answer", "user__input", `{"question":"Name?"}`, "[input] Name?", "", `{"error":"no answer within 300 seconds","fallback":"Use your own judgment: choose the safest option that lets you continue, and say in your result what you assumed."}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

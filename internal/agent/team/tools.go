@@ -181,7 +181,7 @@ func (m *Member) Tools() []tool.Tool {
 var spawning = sync.OnceValue(func() []teamTool {
 	id := parameter{name: "id", required: true, description: `Id of the agent, as agent__spawn returned it, such as "agent_explore_1a2b3c4d".`}
 	taskID := parameter{name: "task_id", required: true, description: `Id of the task, a number as text, such as "1".`}
-	collect := "wait for an agent with agent__collect, which returns when it has finished or needs an answer, or go on with other work"
+	collect := "wait for an agent with agent__collect, which returns when it has finished or needs an answer, or continue with other work"
 	return []teamTool{
 		{do: (*Member).spawn, declared: declare("agent__spawn",
 			"Start an agent in the background. It works in parallel with you and with other agents. Returns its id at once; get its result with agent__collect. "+
@@ -201,7 +201,7 @@ var spawning = sync.OnceValue(func() []teamTool {
 			"Add a task to your queue. A task with blocked_by waits until all those tasks are completed. A task with agent and prompt starts that agent by itself: at once if nothing blocks it, "+
 				"else as soon as the last task that blocks it is completed. The agent gets the prompt as it is, without the results of other tasks. An agent that finishes does not complete its task: "+
 				"collect its result, then call agent__task_complete. Returns task_id.",
-			parameter{name: "subject", required: true, description: "What is to be done, in a few words."},
+			parameter{name: "subject", required: true, description: "What to do, in a few words."},
 			parameter{name: "description", description: "Details, for yourself."},
 			parameter{name: "blocked_by", list: true, description: `Ids of the tasks that have to be completed first, such as ["1", "2"].`},
 			parameter{name: "agent", description: "Name of the agent to start for the task. It needs prompt."},
@@ -225,7 +225,7 @@ var messaging = sync.OnceValue(func() []teamTool {
 			"Send a message to another agent: one that you started, one that was started by the same agent as you, or the agent that started you. It reads the message when it checks its inbox.",
 			parameter{name: "id", required: true, description: `Id of the agent, such as "agent_explore_1a2b3c4d"; "parent" is the agent that started you.`},
 			parameter{name: "message", required: true, description: "The message."})},
-		{do: (*Member).checkInbox, instead: "go on with your work and check again later; if there is nothing left to do, finish with your result", declared: declare("agent__check_inbox",
+		{do: (*Member).checkInbox, instead: "continue your work and check again later; if there is nothing left to do, finish with your result", declared: declare("agent__check_inbox",
 			"Read the messages that other agents have sent to you, and empty your inbox. Check it before you finish.")},
 	}
 })

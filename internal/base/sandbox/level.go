@@ -147,7 +147,7 @@ func readLevel(n *yamldoc.Node, l *Level) bool {
 		return false
 	}
 	if *l = Level(s); !l.Valid() {
-		n.Errorf("%s is none of read, write, network, full", n.Describe())
+		n.Errorf("%s is not one of read, write, network, full", n.Describe())
 		return false
 	}
 	return true

@@ -97,7 +97,7 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 		case !slices.Contains(hosts, host) && slices.Contains(hosts, name) && port != "80" && port != "443":
 			r.Reason = "the host " + name + " means its ports 80 and 443; for this one the host is " + host
 		case slices.Contains(hosts, host), slices.Contains(hosts, name):
-			r.Reason = "it is at an address that is not one of the public internet, and such an address has to be a host itself"
+			r.Reason = "it is at an address that is not one of the public internet, and such an address must be listed as a host itself"
 		}
 		found = append(found, r)
 	}

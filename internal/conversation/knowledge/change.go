@@ -104,7 +104,7 @@ func BuildError(err error) error {
 	if fault.CodeOf(err) != fault.Canceled {
 		return err
 	}
-	return fault.Wrap(fault.Canceled, err, "").WithHint("what is done is kept: the same command goes on from there")
+	return fault.Wrap(fault.Canceled, err, "").WithHint("what is done is kept: run the same command again to continue")
 }
 
 // knownBase returns the settings of the knowledge base in store or, if it was not built, of the one that an

@@ -118,7 +118,7 @@ func (s *Session) TakeBack(ctx context.Context) error {
 	if !s.attended || !s.settled.wrote {
 		return nil
 	}
-	foreign := fault.New(fault.Usage, "session %s was gone on with elsewhere, so nothing is taken back", s.name()).
+	foreign := fault.New(fault.Usage, "session %s was continued elsewhere, so nothing is undone", s.name()).
 		WithHint("look at it first: loki --info -s %s", s.name())
 	if s.settled.foreign {
 		return foreign

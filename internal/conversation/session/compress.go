@@ -17,7 +17,7 @@ import (
 // The default texts of a compaction.
 const (
 	// DefaultSummarizationPrompt asks for the recap.
-	DefaultSummarizationPrompt = "Write down, in at most 200 words, what one must know of our conversation so far to go on with it " +
+	DefaultSummarizationPrompt = "Write down, in at most 200 words, what one must know of our conversation so far to continue it " +
 		"alone: what I want, what was decided or found out, the names, numbers, paths and commands that matter, and what is still open."
 
 	// DefaultSummaryContextPrompt introduces the recap to the model.
@@ -106,7 +106,7 @@ func (s *Session) Compress(ctx context.Context, c Compaction) (Compressed, error
 
 	end := c.split(&h)
 	if end <= h.lead {
-		return Compressed{}, fault.New(fault.Usage, "there is nothing to compress: the session has no more turns than those that stay as they are")
+		return Compressed{}, fault.New(fault.Usage, "there is nothing to compress: the session has no more turns than a compression keeps")
 	}
 	reply, usage, err := c.Summarize(ctx, c.request(&h, end))
 	if err != nil {

@@ -27,7 +27,7 @@ func (s *Session) Undo(ctx context.Context) ([]chat.Message, error) {
 		return nil, err
 	}
 	if !o.done {
-		return nil, fault.New(fault.Usage, "session %s was gone on with elsewhere, so nothing is taken back", s.name()).
+		return nil, fault.New(fault.Usage, "session %s was continued elsewhere, so nothing is undone", s.name()).
 			WithHint("look at it first: loki --info -s %s", s.name())
 	}
 	return turn, nil

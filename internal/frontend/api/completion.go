@@ -25,10 +25,10 @@ type CompletionRequest struct {
 	Effort          string   `json:"effort,omitempty" enum:"none,minimal,low,medium,high,xhigh,max" doc:"how much a model that reasons thinks"`
 	MaxOutputTokens int      `json:"max_output_tokens,omitempty" minimum:"1" doc:"of each reply of the model"`
 
-	AutoContinue *bool             `json:"auto_continue,omitempty" doc:"has the model go on while its todo list has open items"`
+	AutoContinue *bool             `json:"auto_continue,omitempty" doc:"lets the model continue while its todo list has open items"`
 	Variables    map[string]string `json:"variables,omitempty" doc:"values of the agent's variables"`
 	Schema       map[string]any    `json:"schema,omitempty" doc:"JSON Schema of the answer, which then is in parsed"`
-	Detach       bool              `json:"detach,omitempty" doc:"the run of a graph agent goes on when the client leaves"`
+	Detach       bool              `json:"detach,omitempty" doc:"the run of a graph agent continues when the client leaves"`
 }
 
 // Prompt is what a user says: a text, or parts.
@@ -95,7 +95,7 @@ type Completion struct {
 	ToolCalls     []CompletionCall `json:"tool_calls" nullable:"false" doc:"in their order"`
 	Turns         int              `json:"turns" doc:"calls of the model"`
 	Compressed    bool             `json:"compressed" doc:"the session was compressed"`
-	AutoContinued int              `json:"auto_continued" doc:"how often the model was asked to go on"`
+	AutoContinued int              `json:"auto_continued" doc:"how often the model was asked to continue"`
 	Usage         TokenUsage       `json:"usage"`
 	Model         string           `json:"model,omitempty" doc:"that answered; absent for a graph agent"`
 	FinishReason  string           `json:"finish_reason" doc:"question: the answer to a question is awaited" enum:"stop,length,tool_calls,content_filter,other,question"`

@@ -70,7 +70,7 @@ type RunBudget struct {
 
 // Resumption says how to resume a run.
 type Resumption struct {
-	Set map[string]json.RawMessage `json:"set,omitempty" doc:"keys of the state of a graph that change before the run goes on, with their new values"`
+	Set map[string]json.RawMessage `json:"set,omitempty" doc:"keys of the state of a graph that change before the run resumes, with their new values"`
 
 	Model    string `json:"model,omitempty" doc:"instead of the one that the run began with"`
 	Force    bool   `json:"force,omitempty" doc:"although the agent has changed, or a part of the run is not on record"`
@@ -79,7 +79,7 @@ type Resumption struct {
 
 	NoCompensate bool `json:"no_compensate,omitempty" doc:"if the run fails or is canceled, what it did is not undone, and it can be resumed"`
 
-	Budget *RunBudget `json:"budget,omitempty" doc:"its bounds replace those that the run was begun with and hold from then on; of a fork, those of the new run. The agent's own hold, too"`
+	Budget *RunBudget `json:"budget,omitempty" doc:"its bounds replace the ones that the run was begun with and hold from then on; of a fork, those of the new run. The agent's own hold, too"`
 }
 
 // Fork begins a run from a super-step of another one.
@@ -109,7 +109,7 @@ type Run struct {
 	Queued     bool      `json:"queued,omitempty" doc:"it waits until the server has room for it"`
 	Waiting    int       `json:"waiting,omitempty" doc:"questions that wait for an answer"`
 	Waits      []Wait    `json:"waits,omitempty" doc:"what a suspended run waits for besides answers"`
-	Breakpoint string    `json:"breakpoint,omitempty" doc:"where a suspended run stopped as its user wanted: before NODE, after NODE or after super-step N. It goes on when it is resumed"`
+	Breakpoint string    `json:"breakpoint,omitempty" doc:"where a suspended run stopped as its user wanted: before NODE, after NODE or after super-step N. It continues when it is resumed"`
 	Undone     *Undone   `json:"undone,omitempty" doc:"how far what the run did is undone, after it failed or was canceled; absent for one that undoes nothing"`
 	Started    time.Time `json:"started"`
 	Updated    time.Time `json:"updated"`
@@ -170,7 +170,7 @@ type Visit struct {
 	Canceled  bool       `json:"canceled,omitempty" doc:"others were faster, so its work was stopped or dropped"`
 	Waiting   bool       `json:"waiting,omitempty" doc:"it has not ended: it waits"`
 	Undoes    string     `json:"undoes,omitempty" doc:"the node whose effect it undoes, of which it is the compensation"`
-	Inner     []Visit    `json:"inner,omitempty" doc:"visits of the nodes of its subgraph, or of those of the items of a map, with super-steps of their own"`
+	Inner     []Visit    `json:"inner,omitempty" doc:"visits of the nodes of its subgraph, or of the nodes of a map's items, with super-steps of their own"`
 }
 
 // NodeTotal sums up the visits of one node.
@@ -239,7 +239,7 @@ type Wait struct {
 	Node   string     `json:"node"`
 	Signal string     `json:"signal,omitempty" doc:"name of the signal; absent for a wait for a time"`
 	Since  time.Time  `json:"since"`
-	Until  *time.Time `json:"until,omitempty" doc:"when the run goes on without a signal; absent for never"`
+	Until  *time.Time `json:"until,omitempty" doc:"when the run resumes without a signal; absent for never"`
 }
 
 // SignalRequest gives a run a signal.

@@ -39,7 +39,7 @@ type SessionOwner struct {
 type SessionDetails struct {
 	Session
 
-	Settings  map[string]any `json:"settings" doc:"those that are set, as in state.yaml"`
+	Settings  map[string]any `json:"settings" doc:"the ones that are set, as in state.yaml"`
 	Usage     TokenUsage     `json:"usage" doc:"of all model calls of the session"`
 	Tokens    int            `json:"tokens" doc:"that the messages count"`
 	Messages  []chat.Message `json:"messages" nullable:"false" doc:"oldest first, in the form of messages.jsonl"`

@@ -53,7 +53,7 @@ func TestBundleAsks(t *testing.T) {
 	term.send("replace\r")
 	term.wait("secret GH", "add it now", "Number", ": ")
 	term.send("add it now\r")
-	for _, step := range [][2]string{{"Create that file?|Number", "yes"}, {"Password of the vault", "correct horse battery"}, {"Once more", "correct horse battery"}, {"GH", "s3cr3t"}, {"Once more", "s3cr3t"}} {
+	for _, step := range [][2]string{{"Create that file?|Number", "yes"}, {"Password of the vault", "correct horse battery"}, {"Again", "correct horse battery"}, {"GH", "s3cr3t"}, {"Again", "s3cr3t"}} {
 		term.wait(strings.Split(step[0], "|")...)
 		term.send(step[1] + "\r")
 	}

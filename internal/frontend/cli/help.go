@@ -34,7 +34,7 @@ const examples = `
 Examples:
   loki -a digest ./docs                   summarize the text files of a folder
   loki -f notes.md "what is missing?"     ask about a file
-  loki -s trip "and what about trains?"   go on with a session
+  loki -s trip "and what about trains?"   continue a session
   loki -e find the ten largest files      write a command, then run it or not
   cat log.txt | loki -m builtin:extract "5 bullets"
 `

@@ -71,13 +71,13 @@ clients:
 		return errOut.String(), cmd.ProcessState.ExitCode()
 	}
 	text, status := build(true, "--rag-add", "notes", "--rag-set", "embedding_model=local:embed")
-	if status != 130 || !strings.Contains(text, "Interrupted.") || !strings.Contains(text, "hint: what is done is kept: the same command goes on from there") {
+	if status != 130 || !strings.Contains(text, "Interrupted.") || !strings.Contains(text, "hint: what is done is kept: run the same command again to continue") {
 		t.Fatalf("status %d\n%s", status, text)
 	}
 	free.Store(true)
 	served.Store(0)
 	text, status = build(false, "--rag-add", "notes", "--rag-set", "embedding_model=local:embed")
-	if status != 0 || !strings.Contains(text, "goes on with the build that was interrupted") || !strings.Contains(text, "40 documents, 40 chunks") {
+	if status != 0 || !strings.Contains(text, "resumes the interrupted build") || !strings.Contains(text, "40 documents, 40 chunks") {
 		t.Errorf("status %d\n%s", status, text)
 	}
 	if n := served.Load(); n < 1 || n > documents-before/2 {

@@ -199,7 +199,7 @@ func (p *planning) decide(ctx context.Context, plan planner.Plan) (string, error
 	if p.changed != nil {
 		options = options[1:] // it runs when it is saved
 	}
-	answer, err := p.asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "What is to be done with this plan?", Options: options, Consent: true})
+	answer, err := p.asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "What do you want to do with this plan?", Options: options, Consent: true})
 	if errors.Is(err, ask.ErrUnavailable) {
 		return "", fault.New(fault.Suspended, "nothing was run or saved: no user can be asked here").WithHint("%s", p.again("--yes"))
 	}
@@ -212,12 +212,12 @@ func (p *planning) decide(ctx context.Context, plan planner.Plan) (string, error
 
 // decideInvalid is decide for a plan that cannot be used: a user may mend it.
 func (p *planning) decideInvalid(ctx context.Context) (string, error) {
-	failure := fault.New(fault.Provider, "the model has not written a graph that can be used, and it was mended %s", text.Count(planner.Mended(p.outcome.State), "time")).
+	failure := fault.New(fault.Provider, "no valid graph after %s", text.Count(planner.Mended(p.outcome.State), "correction")).
 		WithHint("say in the wish what the nodes do, name another model with -m, or allow more rounds: --plan-rounds %d%s", max(2*p.opts.rounds, 2*defaultRounds), p.record())
 	if p.opts.output != outputText || p.opts.yes {
 		return "", failure
 	}
-	answer, err := p.asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "This plan cannot be used as it is. What is to be done with it?", Options: []string{"edit it", planNo}, Consent: true})
+	answer, err := p.asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "This plan cannot be used as it is. What do you want to do with it?", Options: []string{"edit it", planNo}, Consent: true})
 	if errors.Is(err, ask.ErrUnavailable) || err == nil && answer == planNo {
 		return "", failure
 	}

@@ -33,28 +33,28 @@ func TestPlanTerminal(t *testing.T) {
 		runs  bool
 		saved string // name of the agent
 	}{
-		{name: "no", steps: []step{{"Script a.sh|What is to be done with this plan?|Number: ", "4\n"}}, shown: "nothing was run or saved"},
-		{name: "enter", steps: []step{{"What is to be done with this plan?|Number: ", "\n"}, {"Number: ", "no\n"}}, shown: "nothing was run or saved"},
-		{name: "run", steps: []step{{"touch ran|What is to be done with this plan?|Number: ", "run it\n"}}, shown: "all done", runs: true},
-		{name: "save", steps: []step{{"What is to be done with this plan?|Number: ", "3\n"}, {"What is the agent to be called?", "\n"}}, shown: "run it: loki -a right-one TEXT", saved: "right-one"},
+		{name: "no", steps: []step{{"Script a.sh|What do you want to do with this plan?|Number: ", "4\n"}}, shown: "nothing was run or saved"},
+		{name: "enter", steps: []step{{"What do you want to do with this plan?|Number: ", "\n"}, {"Number: ", "no\n"}}, shown: "nothing was run or saved"},
+		{name: "run", steps: []step{{"touch ran|What do you want to do with this plan?|Number: ", "run it\n"}}, shown: "all done", runs: true},
+		{name: "save", steps: []step{{"What do you want to do with this plan?|Number: ", "3\n"}, {"What is the agent to be called?", "\n"}}, shown: "run it: loki -a right-one TEXT", saved: "right-one"},
 		{
-			name: "save_as", steps: []step{{"What is to be done with this plan?|Number: ", "3\n"}, {"What is the agent to be called?", "digest\n"}, {"already", "other\n"}},
+			name: "save_as", steps: []step{{"What do you want to do with this plan?|Number: ", "3\n"}, {"What is the agent to be called?", "digest\n"}, {"already", "other\n"}},
 			shown: "run it: loki -a other TEXT", saved: "other",
 		},
 		{name: "save_named", args: []string{"--save", "mine"}, steps: []step{{"3) save it as mine|Number: ", "3\n"}}, shown: "run it: loki -a mine TEXT", saved: "mine"},
 		{
 			name:  "edit",
-			steps: []step{{"What is to be done with this plan?|Number: ", "edit it\n"}, {"Plan: Edited|What is to be done with this plan?|Number: ", "3\n"}, {"to be called?", "edited\n"}},
+			steps: []step{{"What do you want to do with this plan?|Number: ", "edit it\n"}, {"Plan: Edited|What do you want to do with this plan?|Number: ", "3\n"}, {"to be called?", "edited\n"}},
 			shown: "run it: loki -a edited TEXT", saved: "edited",
 		},
 		{
 			name: "edit_a_wrong_one", args: []string{"--plan", "wrong"},
 			steps: []step{
-				{"error: a: next leads to|This plan cannot be used as it is.|Number: ", "edit it\n"}, {"Plan: Edited|What is to be done with this plan?|Number: ", "no\n"},
+				{"error: a: next leads to|This plan cannot be used as it is.|Number: ", "edit it\n"}, {"Plan: Edited|What do you want to do with this plan?|Number: ", "no\n"},
 			},
 			shown: "nothing was run or saved",
 		},
-		{name: "leave_a_wrong_one", args: []string{"--plan", "wrong"}, steps: []step{{"This plan cannot be used as it is.|Number: ", "no\n"}}, shown: "the model has not written a graph that can be used"},
+		{name: "leave_a_wrong_one", args: []string{"--plan", "wrong"}, steps: []step{{"This plan cannot be used as it is.|Number: ", "no\n"}}, shown: "no valid graph after 3 corrections"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

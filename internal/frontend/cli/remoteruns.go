@@ -58,7 +58,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 		return err
 	case len(answers) > 0 && how != "":
 		return fault.New(fault.Usage, "answers to a run at a server cannot come with --%s", how).
-			WithHint("answer without it, or go on with it first and answer then: %s --resume %s --%s", s.command, before.ID, how)
+			WithHint("answer without it, or resume with it first and answer then: %s --resume %s --%s", s.command, before.ID, how)
 	case len(answers) > 0:
 		if _, err := s.Answer(ctx, before.ID, answers); err != nil {
 			return err
@@ -222,7 +222,7 @@ func (c *command) outcomeOf(ctx context.Context, s *farServer, r api.Run, fin ev
 	if r.Kind == "graph" && code != fault.Suspended && code != fault.Canceled {
 		what = fmt.Sprintf("graph execution failed for agent %s", r.Agent)
 	}
-	hint := "go on where it stopped: " + s.command + " --resume " + r.ID
+	hint := "resume it where it stopped: " + s.command + " --resume " + r.ID
 	if code == fault.Limit && r.Budget != nil {
 		hint = "if it is the budget of the request that is used up, raise it: " + s.command + " --resume " + r.ID + " --budget AMOUNT"
 	}

@@ -147,7 +147,7 @@ func (c *command) install(ctx context.Context) error {
 	category := app.Category(c.opts.install)
 	target := c.app.InstallDir(category)
 	if c.OutTerminal {
-		key, err := c.terminal().Key(ctx, c.app.InstallLoss(category)+" Go on? y/N: ", "ny")
+		key, err := c.terminal().Key(ctx, c.app.InstallLoss(category)+" Continue? y/N: ", "ny")
 		if err != nil {
 			return err
 		}

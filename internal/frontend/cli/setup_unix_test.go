@@ -82,7 +82,7 @@ func TestFirstRunWithKey(t *testing.T) {
 		{"Create that file?|Number", ""},
 		{"Which file?", ""},
 		{"Password of the vault", "correct horse battery"},
-		{"Once more", "correct horse battery"},
+		{"Again", "correct horse battery"},
 	} {
 		term.wait(strings.Split(step[0], "|")...)
 		term.send(step[1] + "\r")
@@ -114,7 +114,7 @@ func TestInstallAsks(t *testing.T) {
 		{"y", "Installed mcp_config", string(bundled)},
 	} {
 		term := startLoki(t, dir, "", "--install", "mcp_config")
-		term.wait("will be lost. Go on? y/N: ")
+		term.wait("will be lost. Continue? y/N: ")
 		term.send(tt.key)
 		term.wait(tt.told)
 		term.end()

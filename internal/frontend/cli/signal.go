@@ -46,7 +46,7 @@ func (c *command) sendSignal(ctx context.Context) error {
 		hint := "it is kept until a node waits for it"
 		for _, p := range waits {
 			if p.Arrived([]run.Signal{s}, s.At) && !info.Active && info.Status == run.Suspended && !info.Served {
-				hint = "go on with the run: loki --resume " + info.ID
+				hint = "resume the run: loki --resume " + info.ID
 			} else if p.Signal == name {
 				hint = "a node waits for it"
 			}
@@ -65,7 +65,7 @@ func (c *command) sendSignalAt(ctx context.Context, s *farServer, _ *face) error
 	if err != nil {
 		return err
 	}
-	return c.sent(got.Run, got.Number, name, "a run that waits for it goes on")
+	return c.sent(got.Run, got.Number, name, "a run that waits for it resumes")
 }
 
 // sent reports that a signal is on record.

@@ -25,7 +25,7 @@ import (
 // testAgents runs the cases of --test and of the paths after it, and prints the results.
 func (c *command) testAgents(ctx context.Context) error {
 	if c.stray != "" {
-		return fault.New(fault.Usage, "%s stands behind several paths", c.stray).WithHint("write it behind the first one: loki --test %s %s ...", c.opts.test, c.stray)
+		return fault.New(fault.Usage, "%s follows several paths", c.stray).WithHint("write it after the first one: loki --test %s %s ...", c.opts.test, c.stray)
 	}
 	suites, err := c.suites(append([]string{c.opts.test}, c.opts.text...))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func chatCommands() []Command {
 	return []Command{
 		{Name: ".file", Args: "SOURCE... [-- TEXT]", Help: "Send files, directories, pages, output of commands", Group: Chat, Offered: always, do: (*Console).file, complete: completeFile()},
-		{Name: ".continue", Help: "Go on with the last answer", Group: Chat, Offered: always, do: (*Console).goOn},
+		{Name: ".continue", Help: "Continue the last answer", Group: Chat, Offered: always, do: (*Console).goOn},
 		{Name: ".regenerate", Help: "Answer the last question again", Group: Chat, Offered: always, do: (*Console).regenerate},
 		{Name: ".retry", Help: "The same as .regenerate", Group: Chat, Offered: always, do: (*Console).regenerate},
 		{Name: ".edit last", Help: "Edit the last question, and ask that instead", Group: Chat, Offered: always, do: (*Console).editLast},

@@ -172,7 +172,7 @@ func TestChat(t *testing.T) {
 	}
 	c, _ := talk(t, nil, []string{no, yes}, "edited",
 		step{line: ".copy", err: "there is no answer yet"},
-		step{line: ".continue", err: "there is no answer to go on with"},
+		step{line: ".continue", err: "there is no answer to continue"},
 		step{line: ".regenerate", err: "there is no question to answer again"},
 		step{line: ".edit last", err: "there is no question to edit"},
 		step{line: ".undo", err: "there is no session; .*"},
@@ -272,7 +272,7 @@ func TestSessions(t *testing.T) {
 		step{line: ".session other", err: "the conversation is already in session trip; leave it first: .exit session"},
 		step{line: "and now", want: "and now"},
 		step{line: ".undo", want: "✓ Taken back: and now"},
-		step{line: ".fork copy", want: "✓ Going on in session copy"},
+		step{line: ".fork copy", want: "✓ Continuing in session copy"},
 		step{line: ".save session copied", want: "✓ Session saved as copied"},
 		step{line: ".edit session"},
 		step{line: ".info", want: "model .*temperature                   0.25\n.*"},

@@ -22,7 +22,7 @@ func findCommands() []Command {
 			complete: namesOf(func(c *Console, _ context.Context) ([]string, error) { return c.App.Agents.Names() }),
 		},
 		{
-			Name: ".resume", Args: "[ID]", Help: "Go on with run ID, or the newest that did not end", Group: Runs, Offered: always,
+			Name: ".resume", Args: "[ID]", Help: "Resume run ID, or the newest that did not end", Group: Runs, Offered: always,
 			do: (*Console).resume, complete: first(completeRun),
 		},
 		{Name: ".usage", Help: "Show tokens and costs of answer, session and day", Group: Runs, Offered: always, do: (*Console).showUsage},

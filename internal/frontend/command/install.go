@@ -34,7 +34,7 @@ func (c *Console) install(ctx context.Context, name string) error {
 	}
 	of := app.Category(name)
 	if c.Interactive || c.InMacro {
-		sure, err := c.confirm(ctx, c.App.InstallLoss(of)+" Go on?", false)
+		sure, err := c.confirm(ctx, c.App.InstallLoss(of)+" Continue?", false)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func sessionCommands() []Command {
 		{Name: ".info session", Help: "Show the session", Group: Sessions, Offered: inSession, do: (*Console).infoSession},
 		{Name: ".edit session", Help: "Edit the settings of the session", Group: Sessions, Offered: inSession, do: (*Console).editSession},
 		{Name: ".save session", Args: "[NAME]", Help: "Write the session to its files", Group: Sessions, Offered: inSession, do: (*Console).saveSession},
-		{Name: ".fork", Args: "[NAME]", Help: "Go on in a copy of the session", Group: Sessions, Offered: begun, do: (*Console).fork},
+		{Name: ".fork", Args: "[NAME]", Help: "Continue in a copy of the session", Group: Sessions, Offered: begun, do: (*Console).fork},
 		{Name: ".exit session", Help: "Leave the session", Group: Sessions, Offered: inSession, do: (*Console).exitSession},
 	}
 }
@@ -100,7 +100,7 @@ func (c *Console) fork(ctx context.Context, name string) error {
 	if err := c.conv.Fork(ctx, name); err != nil {
 		return err
 	}
-	c.Out.Print("✓ Going on in session " + c.conv.Session().Name())
+	c.Out.Print("✓ Continuing in session " + c.conv.Session().Name())
 	return nil
 }
 

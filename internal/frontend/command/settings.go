@@ -15,7 +15,7 @@ import (
 func settingCommands() []Command {
 	return []Command{
 		{Name: ".help", Args: "[TEXT]", Help: "List the commands, or those whose help has TEXT", Group: General, Offered: always, do: (*Console).help},
-		{Name: ".model", Args: "NAME", Help: "Go on with another model", Group: General, Offered: always, do: (*Console).model, complete: completeModel()},
+		{Name: ".model", Args: "NAME", Help: "Switch to another model", Group: General, Offered: always, do: (*Console).model, complete: completeModel()},
 		{Name: ".models", Args: "[TEXT]", Help: "Choose a model whose name has the letters of TEXT", Group: General, Offered: always, do: (*Console).pickModel, complete: completeModel()},
 		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting of what is in force", Group: General, Offered: always, do: (*Console).set, complete: completeSet()},
 		{Name: ".authenticate", Help: "Log in to the provider of the model", Group: General, Offered: always, do: (*Console).authenticate},
@@ -32,7 +32,7 @@ const tips = `Tips
   @FILE                     in a prompt sends the file along
   !COMMAND                  runs a shell command; !! TEXT sends its output
   Ctrl+O                    opens the text in your editor
-  Ctrl+C                    stops an answer, and keeps what came of it
+  Ctrl+C                    stops an answer, and keeps its partial text
   Ctrl+D                    leaves the program`
 
 // help is for .help.

@@ -31,7 +31,7 @@ func (n *Narrator) indexStarted(b event.IndexStarted) {
 	base := "knowledge base " + oneLine(b.Base, nameLimit)
 	switch {
 	case b.Resumed:
-		n.say(dim, base+": goes on with the build that was interrupted")
+		n.say(dim, base+": resumes the interrupted build")
 	case !n.screen.o.Terminal:
 		n.say(dim, base+": building with "+oneLine(b.Model, nameLimit))
 	}

@@ -113,7 +113,7 @@ func (n *Narrator) who(ev event.Event) string {
 func (n *Narrator) childStarted(ev event.Event, b event.Started) {
 	text := n.who(ev) + " started"
 	if b.Resumed {
-		text = n.who(ev) + " goes on"
+		text = n.who(ev) + " resumes"
 	}
 	if n.o.Verbose > 0 {
 		text += " (" + oneLine(ev.AgentID, nameLimit) + ")"

@@ -30,10 +30,10 @@ func (n *Narrator) start(ev event.Event, b event.Started) {
 	}
 	switch {
 	case b.Graph == "" && b.Resumed:
-		n.say(dim, "run "+ev.Run+" goes on")
+		n.say(dim, "run "+ev.Run+" resumes")
 	case b.Graph == "":
 	case b.Resumed:
-		n.say(dim, "graph: "+oneLine(b.Graph, nameLimit)+" (run "+ev.Run+" goes on)")
+		n.say(dim, "graph: "+oneLine(b.Graph, nameLimit)+" (run "+ev.Run+" resumes)")
 	case len(b.Next) > 0:
 		n.say(dim, "graph: "+oneLine(b.Graph, nameLimit)+" (begins at "+joinComma(b.Next)+")")
 	default:
@@ -71,7 +71,7 @@ func (n *Narrator) nodeFinished(ev event.Event, b event.NodeFinished) {
 		n.nodeLine(ev, b)
 	}
 	if b.Error != "" && len(b.Targets) > 0 { // tolerated: without targets the run fails
-		n.warn(n.place(ev.Source) + " failed, going on to " + joinComma(b.Targets) + ": " + oneLine(b.Error, warningLimit))
+		n.warn(n.place(ev.Source) + " failed, continuing with " + joinComma(b.Targets) + ": " + oneLine(b.Error, warningLimit))
 	}
 }
 
@@ -160,7 +160,7 @@ func (n *Narrator) answer(ev event.Event, b event.Answer) {
 	n.note(ev, "")
 	switch {
 	case b.TimedOut: // which the asker does not show
-		n.say(dim, n.subject(ev)+"goes on with its default, because no answer came in time: "+cmp.Or(oneLine(b.Text, shortLimit), `""`))
+		n.say(dim, n.subject(ev)+"continues with its default, because no answer came in time: "+cmp.Or(oneLine(b.Text, shortLimit), `""`))
 	case !n.o.HideQuestions:
 		n.say(dim, n.subject(ev)+"answered: "+oneLine(b.Text, shortLimit))
 	}
@@ -169,7 +169,7 @@ func (n *Narrator) answer(ev event.Event, b event.Answer) {
 func (n *Narrator) signal(ev event.Event, b event.Signal) {
 	text := "got signal " + oneLine(b.Name, shortLimit)
 	if b.TimedOut {
-		text = "goes on with its default, because no signal " + oneLine(b.Name, shortLimit) + " came in time"
+		text = "continues with its default, because no signal " + oneLine(b.Name, shortLimit) + " came in time"
 	}
 	n.say(dim, n.subject(ev)+text+": "+oneLine(b.Value.String(), shortLimit))
 }

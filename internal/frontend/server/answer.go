@@ -146,16 +146,16 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case later:
-		showAnswer(w, http.StatusAccepted, answerView{Title: "Thank you: the run goes on when its other work is done"})
+		showAnswer(w, http.StatusAccepted, answerView{Title: "Thank you: the run resumes when its other work is done"})
 	case err == nil:
-		showAnswer(w, http.StatusOK, answerView{Title: "Thank you: the run goes on"})
+		showAnswer(w, http.StatusOK, answerView{Title: "Thank you: the run resumes"})
 	case p.isGone(r.Context(), link): // another answer was faster
 		showAnswer(w, http.StatusGone, gone)
 	case errors.Is(err, webhook.ErrLink) || fault.CodeOf(err) == fault.Usage:
 		v.Error = err.Error()
 		showAnswer(w, http.StatusBadRequest, v)
 	default:
-		v.Error = "The run does not go on now, and the answer was not used: " + err.Error()
+		v.Error = "The run cannot resume now, and the answer was not used: " + err.Error()
 		showAnswer(w, http.StatusConflict, v)
 	}
 }

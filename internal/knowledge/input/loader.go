@@ -73,7 +73,7 @@ func (l *Loader) Load(ctx context.Context, sources []string) (Attachments, error
 		}
 	}
 	if c.missingReply && c.Empty() {
-		return Attachments{}, fault.New(fault.Usage, "%%%% stands for the previous reply, and there is none yet").
+		return Attachments{}, fault.New(fault.Usage, "%%%% means the previous reply, and there is none yet").
 			WithHint("a session has one: loki -s NAME -f %%%% ...")
 	}
 	return c.Attachments, nil

@@ -104,7 +104,7 @@ func (w *work) begin(ctx context.Context, s Store, set Settings) error {
 	}
 	if w.model.StandsIn {
 		if is := inUse.Settings.EmbeddingModel; is != "" && is != w.model.ID {
-			return fault.New(fault.Config, "it has vectors of %s, and %s, which stands in for other models now, would replace them", is, w.model.ID).
+			return fault.New(fault.Config, "it has vectors of %s, and %s, which replaces other models now, would replace them", is, w.model.ID).
 				WithHint("unset LOKI_TEST_MODEL")
 		}
 	}
@@ -261,4 +261,4 @@ func list(sources []string) string {
 }
 
 // goOn is the hint for a build that ended early.
-const goOn = "what is done is kept: the same command goes on from there"
+const goOn = "what is done is kept: run the same command again to continue"

@@ -197,7 +197,7 @@ func TestFailureEndsTheBuild(t *testing.T) {
 				if !errors.Is(err, tt.err) || fault.CodeOf(err) != tt.code || !strings.HasPrefix(err.Error(), "building the knowledge base base: model test:words: ") {
 					t.Errorf("%v", err)
 				}
-				if hint := fault.HintOf(err); hint != "what is done is kept: the same command goes on from there" {
+				if hint := fault.HintOf(err); hint != "what is done is kept: run the same command again to continue" {
 					t.Errorf("hint %q", hint)
 				}
 				if _, later := errors.AsType[*engine.LaterError](err); later != (tt.name == "asks_for_an_hour") {
@@ -560,7 +560,7 @@ func TestBudget(t *testing.T) {
 	b.write("b.txt", "gamma")
 	b.Budget = &budget{limit: 1}
 	_, err := b.Build(t.Context(), "base", b.store, b.set)
-	if fault.CodeOf(err) != fault.Limit || fault.HintOf(err) != "raise --budget; what is done is kept: the same command goes on from there" {
+	if fault.CodeOf(err) != fault.Limit || fault.HintOf(err) != "raise --budget; what is done is kept: run the same command again to continue" {
 		t.Errorf("%v, hint %q", err, fault.HintOf(err))
 	}
 }

@@ -42,7 +42,7 @@ func TestStandIn(t *testing.T) {
 		t.Errorf("warnings: %+v", list)
 	}
 	_, err = b.Build(t.Context(), "docs", b.store, b.set)
-	if fault.CodeOf(err) != fault.Config || !strings.Contains(err.Error(), "it has vectors of test:words, and test:own, which stands in for other models now, would replace them") {
+	if fault.CodeOf(err) != fault.Config || !strings.Contains(err.Error(), "it has vectors of test:words, and test:own, which replaces other models now, would replace them") {
 		t.Error(err)
 	}
 

@@ -54,7 +54,7 @@ func ParseTemplate(text string) (Template, error) {
 	for _, p := range []string{inputPlaceholder, contextPlaceholder} {
 		if !strings.Contains(text, p) {
 			return Template{}, fault.New(fault.Config, "rag_template does not contain %s", p).
-				WithHint("%s stands for the question, %s for the passages; %s, for their list of sources, is optional", inputPlaceholder, contextPlaceholder, sourcesPlaceholder)
+				WithHint("%s means the question, %s the passages; %s, the list of their sources, is optional", inputPlaceholder, contextPlaceholder, sourcesPlaceholder)
 		}
 	}
 	return Template{text}, nil

@@ -65,7 +65,7 @@ func (a *Answer) set(kind Kind, name string, data json.RawMessage) error {
 	switch {
 	case name == "action":
 		if err = readText(data, (*string)(&a.Action)); err == nil && a.Action != ActionAllow && a.Action != ActionRefuse {
-			return fmt.Errorf("its action is %q, and has to be allow or refuse", text.Cut(string(a.Action), 40))
+			return fmt.Errorf("its action is %q, and must be allow or refuse", text.Cut(string(a.Action), 40))
 		}
 	case name == "reason":
 		err = readText(data, &a.Reason)

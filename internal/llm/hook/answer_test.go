@@ -32,7 +32,7 @@ func TestParseAnswer(t *testing.T) {
 		{"two", hook.BeforeTool, "{}\n{}", "", "its answer is not a JSON object"},
 		{"cut", hook.BeforeTool, `{"action": "all`, "", "its answer is not JSON: unexpected EOF"},
 		{"binary", hook.BeforeTool, "{\"note\": \"\xff\"}", "", "its answer is not UTF-8"},
-		{"action", hook.BeforeTool, `{"action": "deny"}`, "", `its action is "deny", and has to be allow or refuse`},
+		{"action", hook.BeforeTool, `{"action": "deny"}`, "", `its action is "deny", and must be allow or refuse`},
 		{"no_action", hook.BeforeTool, `{"action": null}`, "", "its action is not a text"},
 		{"number", hook.BeforeTool, `{"reason": 1}`, "", "its reason is not a text"},
 		{"other_tool", hook.BeforeTool, `{"tool": {"name": "execute_command"}}`, "", `its answer has the member "tool", which means nothing for before_tool`},

@@ -195,7 +195,7 @@ func (h Hook) failed(err error) (Answer, string) {
 	if h.OnFailure == Refuse {
 		return Answer{Action: ActionRefuse, Reason: "the hook failed, and what it watches over is not done then."}, warning
 	}
-	return Answer{}, warning + "; going on without it"
+	return Answer{}, warning + "; continuing without it"
 }
 
 // maxShown is how many characters of a text of a hook its warning shows.

@@ -93,7 +93,7 @@ func TestHostileHooks(t *testing.T) {
 			if d.Refused() || d.Notes != nil || d.Arguments != nil {
 				t.Errorf("got %+v", d)
 			}
-			if !strings.HasPrefix(warnings, "hook h (config.yaml:7) failed: ") || !strings.Contains(warnings, tt.want) || !strings.HasSuffix(warnings, "; going on without it") || len(warnings) > 600 {
+			if !strings.HasPrefix(warnings, "hook h (config.yaml:7) failed: ") || !strings.Contains(warnings, tt.want) || !strings.HasSuffix(warnings, "; continuing without it") || len(warnings) > 600 {
 				t.Errorf("the warnings are %q", warnings)
 			}
 			if d, _ := run(t, options(t, hook.Hook{Command: tt.command, Timeout: timeout, OnFailure: hook.Refuse}), call()); !d.Refused() {

@@ -132,7 +132,7 @@ func (l recorder) record() {
 		}
 		l.log(l.graph, slog.LevelDebug, text, "id", b.ID, "signal", b.Name)
 	case event.Retry:
-		l.log(l.engine, slog.LevelWarn, "attempt failed and is made again", "attempt", b.Attempt, "wait", b.Wait, "error", b.Error)
+		l.log(l.engine, slog.LevelWarn, "attempt failed and is repeated", "attempt", b.Attempt, "wait", b.Wait, "error", b.Error)
 	case event.CompressionFinished:
 		l.log(l.engine, slog.LevelInfo, "session compressed", "messages", b.Messages, "before", b.Before, "after", b.After,
 			"input_tokens", b.Usage.InputTokens, "output_tokens", b.Usage.OutputTokens, "error", b.Error)
@@ -151,7 +151,7 @@ func (l recorder) record() {
 	case event.TodoUpdated:
 		l.log(l.engine, slog.LevelDebug, "todo list changed", "items", len(b.Todos), "done", b.Done())
 	case event.AutoContinue:
-		l.log(l.engine, slog.LevelInfo, "items of the todo list are open, so the agent goes on", "count", b.Count, "max", b.Max, "open", b.Open)
+		l.log(l.engine, slog.LevelInfo, "items of the todo list are open, so the agent continues", "count", b.Count, "max", b.Max, "open", b.Open)
 	case event.MessageSent:
 		l.log(l.engine, slog.LevelDebug, "message sent", "to", b.To, "bytes", len(b.Text))
 	case event.TaskUpdated:
@@ -273,7 +273,7 @@ func (l recorder) nodeFinished(b event.NodeFinished) {
 	case b.Canceled:
 		l.log(l.graph, slog.LevelDebug, b.NodeType+" node canceled, others were faster")
 	case b.Error != "" && len(b.Targets) > 0:
-		l.log(l.graph, slog.LevelWarn, b.NodeType+" node failed, the run goes on at "+strings.Join(b.Targets, ", "), "error", b.Error)
+		l.log(l.graph, slog.LevelWarn, b.NodeType+" node failed, the run continues at "+strings.Join(b.Targets, ", "), "error", b.Error)
 	case b.Error != "":
 		l.log(l.graph, slog.LevelWarn, b.NodeType+" node failed", "error", b.Error)
 	}

@@ -232,7 +232,7 @@ func askTwice(ctx context.Context, asker ask.Asker, id, text string, validate fu
 		if err != nil {
 			return "", err
 		}
-		second, err := asker.Ask(ctx, ask.Question{ID: id + "-again", Kind: ask.Secret, Text: "Once more"})
+		second, err := asker.Ask(ctx, ask.Question{ID: id + "-again", Kind: ask.Secret, Text: "Again"})
 		if err != nil {
 			return "", err
 		}

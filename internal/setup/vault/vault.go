@@ -121,7 +121,7 @@ func (v *Vault) Update(ctx context.Context, name, text string) error {
 func (v *Vault) Delete(ctx context.Context, name string) error {
 	return v.change(ctx, func(d *document) error {
 		if _, ok := d.secrets[name]; !ok {
-			return v.notFound(name).WithHint("loki --list-secrets shows those that there are")
+			return v.notFound(name).WithHint("list the secrets: loki --list-secrets")
 		}
 		delete(d.secrets, name)
 		return nil

@@ -126,7 +126,7 @@ func TestRefusals(t *testing.T) {
 		hint   string
 	}{
 		{"get_missing", func(ctx context.Context, f *fixture) error { _, err := f.Get(ctx, "b c"); return err }, ErrNotFound, fault.NotFound, "loki --add-secret 'b c'"},
-		{"delete_missing", func(ctx context.Context, f *fixture) error { return f.Delete(ctx, "A") }, ErrNotFound, fault.NotFound, "loki --list-secrets shows those that there are"},
+		{"delete_missing", func(ctx context.Context, f *fixture) error { return f.Delete(ctx, "A") }, ErrNotFound, fault.NotFound, "list the secrets: loki --list-secrets"},
 		{"add_existing", func(ctx context.Context, f *fixture) error { return f.Add(ctx, "a", "x") }, ErrExists, fault.Usage, "loki --update-secret a"},
 		{"no_name", func(ctx context.Context, f *fixture) error { return f.Add(ctx, "", "x") }, ErrName, fault.Usage, ""},
 		{"blank", func(ctx context.Context, f *fixture) error { return f.Update(ctx, " a", "x") }, ErrName, fault.Usage, ""},

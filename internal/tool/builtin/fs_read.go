@@ -104,7 +104,7 @@ func (b *base) fsRead() tool.Tool {
 	return &native{
 		name: "fs_read",
 		description: "Read a text file with line numbers, all of it or some lines. Each line is shown as 'number: text'. " +
-			"A note at the end says where to go on if lines remain. For a directory the names in it are listed.",
+			"A note at the end says where to continue if lines remain. For a directory the names in it are listed.",
 		params: params,
 		hints:  tool.Hints{ReadOnly: true},
 		run: run(params, func(ctx context.Context, args readArgs, call tool.Call) (tool.Result, error) {
@@ -168,7 +168,7 @@ func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, err
 			continue
 		}
 		if shown == limit || out.Len()+len(line) > maxRead {
-			fmt.Fprintf(&out, "[more lines follow: go on with offset %d]\n", number)
+			fmt.Fprintf(&out, "[more lines follow: continue with offset %d]\n", number)
 			return out.String(), nil
 		}
 		out.WriteString(strconv.Itoa(number) + ": " + line)

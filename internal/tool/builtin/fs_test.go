@@ -50,7 +50,7 @@ func TestReading(t *testing.T) {
 		{"cat_home", "fs_cat", m{"path": "~/h.txt"}, "at home\n"},
 		{"cat_absolute", "fs_cat", m{"path": filepath.Join(dir, "home", "h.txt")}, "at home\n"},
 		{"read", "fs_read", m{"path": "a.txt"}, "1: one\n2: two\n3: three\n"},
-		{"read_part", "fs_read", m{"path": "a.txt", "offset": 2, "limit": "1"}, "2: two\n[more lines follow: go on with offset 3]\n"},
+		{"read_part", "fs_read", m{"path": "a.txt", "offset": 2, "limit": "1"}, "2: two\n[more lines follow: continue with offset 3]\n"},
 		{"read_end", "fs_read", m{"path": "a.txt", "offset": 3}, "3: three\n"},
 		{"read_empty", "fs_read", m{"path": "empty"}, "[the file is empty]\n"},
 		{"read_long_line", "fs_read", m{"path": "long"}, "1: " + long[:2000] + " [500 more bytes of this line]\n2: short\n"},
@@ -65,11 +65,11 @@ func TestReading(t *testing.T) {
 		})
 	}
 	got := output(t, o, "fs_read", m{"path": "many"})
-	if lines := strings.Split(got, "\n"); len(lines) != 2002 || lines[2000] != "[more lines follow: go on with offset 2001]" {
+	if lines := strings.Split(got, "\n"); len(lines) != 2002 || lines[2000] != "[more lines follow: continue with offset 2001]" {
 		t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-2])
 	}
 	got = output(t, o, "fs_read", m{"path": "large"})
-	if !strings.HasPrefix(got, "[large has 66000 bytes.") || strings.Contains(got, "left out here") || !strings.Contains(got, "go on with offset") {
+	if !strings.HasPrefix(got, "[large has 66000 bytes.") || strings.Contains(got, "left out here") || !strings.Contains(got, "continue with offset") {
 		t.Errorf("got %.100s ... %s", got, got[len(got)-100:])
 	}
 }

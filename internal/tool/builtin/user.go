@@ -106,7 +106,7 @@ func (t *userTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	}
 	switch {
 	case errors.Is(err, ask.ErrUnavailable):
-		return tool.Result{}, fmt.Errorf("%w. Use your own judgment, or go on without", err)
+		return tool.Result{}, fmt.Errorf("%w. Use your own judgment, or continue without", err)
 	case err != nil:
 		return tool.Result{}, err
 	}
@@ -145,7 +145,7 @@ func (t *userTool) result(answer string) (tool.Result, error) {
 // options reads a list of options, which models also write as a string with a list in it.
 // Entries that are not strings are left out.
 func options(raw json.RawMessage) ([]string, error) {
-	form := errors.New(`argument "options" has to be a list of strings, such as ["yes", "no"]`)
+	form := errors.New(`argument "options" must be a list of strings, such as ["yes", "no"]`)
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
 		raw = json.RawMessage(text)

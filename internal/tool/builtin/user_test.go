@@ -63,11 +63,11 @@ func TestUserToolsFail(t *testing.T) {
 		tool, args string
 		want       string
 	}{
-		{"nobody", ask.Unavailable{}, "user__input", `{"question": "?"}`, `{"tool_call_error":"question of helper: no user can be asked here. Use your own judgment, or go on without"}`},
+		{"nobody", ask.Unavailable{}, "user__input", `{"question": "?"}`, `{"tool_call_error":"question of helper: no user can be asked here. Use your own judgment, or continue without"}`},
 		{"no_question", ask.Unavailable{}, "user__input", `{"question": " "}`, `{"tool_call_error":"argument \"question\" is missing or empty"}`},
 		{"no_options", ask.Unavailable{}, "user__checkbox", `{"question": "?", "options": []}`, `{"tool_call_error":"argument \"options\" has no options"}`},
-		{"options_missing", ask.Unavailable{}, "user__ask", `{"question": "?"}`, `{"tool_call_error":"argument \"options\" has to be a list of strings, such as [\"yes\", \"no\"]"}`},
-		{"options_no_list", ask.Unavailable{}, "user__ask", `{"question": "?", "options": "a, b"}`, `{"tool_call_error":"argument \"options\" has to be a list of strings, such as [\"yes\", \"no\"]"}`},
+		{"options_missing", ask.Unavailable{}, "user__ask", `{"question": "?"}`, `{"tool_call_error":"argument \"options\" must be a list of strings, such as [\"yes\", \"no\"]"}`},
+		{"options_no_list", ask.Unavailable{}, "user__ask", `{"question": "?", "options": "a, b"}`, `{"tool_call_error":"argument \"options\" must be a list of strings, such as [\"yes\", \"no\"]"}`},
 	} {
 		if text, err := askWith(t, tt.asker, tt.tool, tt.args); err != nil || text != tt.want {
 			t.Errorf("%s: got %s, %v; want %s", tt.name, text, err, tt.want)

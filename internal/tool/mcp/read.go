@@ -382,7 +382,7 @@ func table(v json.RawMessage, scalars bool) (map[string]string, error) {
 			string(m.value) != "null" && json.Unmarshal(m.value, &n) == nil:
 			all[m.name] = string(m.value)
 		default:
-			return nil, fmt.Errorf("must hold strings, booleans and integers, and %q is none of those", m.name)
+			return nil, fmt.Errorf("must hold strings, booleans and integers, and %q is something else", m.name)
 		}
 	}
 	return all, nil

@@ -511,14 +511,14 @@ func resolved(t *testing.T, path string) string {
 func TestReadProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ source, want string }{
-		{"fs_rm: alow", `config.yaml:1:8: fs_rm: the string "alow" is none of allow, ask, deny; did you mean allow?`},
+		{"fs_rm: alow", `config.yaml:1:8: fs_rm: the string "alow" is not one of allow, ask, deny; did you mean allow?`},
 		{"default: yes", "default"},
-		{"unattended: wait", "none of deny, allow, suspend"},
+		{"unattended: wait", "not one of deny, allow, suspend"},
 		{"rules: [{tool: x}]", "action"},
 		{"rules: [{action: deny}]", "tool"},
 		{"rules: [{tool: x, action: deny, comand: y}]", "unknown key comand; did you mean command?"},
 		{"rules: [{tool: x, action: deny, zzz: y}]", "unknown key zzz\n"},
-		{"unattended: zzz", `the string "zzz" is none of deny, allow, suspend` + "\n"},
+		{"unattended: zzz", `the string "zzz" is not one of deny, allow, suspend` + "\n"},
 		{"rules: [{tool: x, action: deny, command: []}]", "empty"},
 		{"rules: [{tool: x, action: deny, command: a, path: b}]", "either command or path"},
 		{"rules: [{tool: x, action: deny, access: read}]", "needs a path"},

@@ -64,7 +64,7 @@ func oneOf[T ~string](n *yamldoc.Node, words ...T) T {
 		valid = append(valid, string(w))
 	}
 	if ok {
-		p := n.Errorf("%s is none of %s", n.Describe(), strings.Join(valid, ", "))
+		p := n.Errorf("%s is not one of %s", n.Describe(), strings.Join(valid, ", "))
 		if near := yamldoc.Nearest(s, valid); near != "" {
 			p.Hint = "did you mean " + near + "?"
 		}
@@ -206,7 +206,7 @@ func readRule(n *yamldoc.Node) Rule {
 		a.Errorf("access needs a path beside it")
 	}
 	if l := m.Get("sandbox"); l != nil && rule.Action != Allow {
-		l.Errorf("sandbox says what a rule allows, so its action has to be allow")
+		l.Errorf("sandbox says what a rule allows, so its action must be allow")
 	}
 	if a := m.Get("argument"); a != nil {
 		for e := range a.Map().All() {
@@ -231,7 +231,7 @@ func readShort(e yamldoc.Entry) []Rule {
 	sends := strings.HasPrefix(e.Key, "fetch_url_via_")
 	switch {
 	case strings.Contains(e.Key, "*"):
-		e.Node.Errorf("%s may stand for tools of several kinds, so it takes an action only", e.Key).Hint = "write the patterns under rules:, with command: or path:"
+		e.Node.Errorf("%s may match tools of several kinds, so it takes an action only", e.Key).Hint = "write the patterns under rules:, with command: or path:"
 		return nil
 	case slices.Contains(otherTools, e.Key) && !sends:
 		e.Node.Errorf("%s takes no command, file or address to which a pattern could apply, so it takes an action only", e.Key).Hint = "write the condition under rules:, with argument:"

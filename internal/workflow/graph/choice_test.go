@@ -295,9 +295,9 @@ func TestChoiceRules(t *testing.T) {
 		{graph.RuleCycle, "answer", "nodes:\n  a: {type: approval, question: q, options: [x], routes: {x: z}, on_other: {to: a, max: 3}}\n" + tail, ""},
 		{graph.RuleCycle, "fallback", "nodes:\n  a: {type: llm, prompt: p, next: z, fallback: {to: a, max: 1}}\n" + tail, ""},
 
-		{graph.RuleOtherwise, "conditions", llm(`[{when: x == 1, to: z}, {when: x == 2, to: z}]`), `4:29 warning [a] if no edge of next holds, the node fails: none of them is unconditional`},
-		{graph.RuleOtherwise, "bounded_last", llm(`[{when: x == 1, to: z}, {to: z, max: 2}]`), `4:29 warning [a] if no edge of next holds, the node fails: none of them is unconditional`},
-		{graph.RuleOtherwise, "routes", llm(`{on: "{{x}}", routes: {q: z}}`), `4:29 warning [a] if no edge of next holds, the node fails: none of them is unconditional`},
+		{graph.RuleOtherwise, "conditions", llm(`[{when: x == 1, to: z}, {when: x == 2, to: z}]`), `4:29 warning [a] if no edge of next holds, the node fails: no edge is unconditional`},
+		{graph.RuleOtherwise, "bounded_last", llm(`[{when: x == 1, to: z}, {to: z, max: 2}]`), `4:29 warning [a] if no edge of next holds, the node fails: no edge is unconditional`},
+		{graph.RuleOtherwise, "routes", llm(`{on: "{{x}}", routes: {q: z}}`), `4:29 warning [a] if no edge of next holds, the node fails: no edge is unconditional`},
 		{graph.RuleOtherwise, "has_one", llm(`[{when: x == 1, to: z}, {to: z}]`), ""},
 		{graph.RuleOtherwise, "routes_otherwise", llm(`{on: "{{x}}", routes: {q: z}, otherwise: z}`), ""},
 		{graph.RuleOtherwise, "all_values_are_routed", typed(`{on: "{{kind}}", routes: {bug: z, idea: z}}`), ""},
@@ -314,7 +314,7 @@ func TestChoiceRules(t *testing.T) {
 		{graph.RuleLoopBound, "more_than_visits", llm(`[{to: a, max: 101}, {to: z}]`), `4:49 warning [a] max is 101, but no node runs more often than 100 times (settings.max_loop_iterations)`},
 		{graph.RuleLoopBound, "fits", llm(`[{to: a, max: 100}, {to: z}]`), ""},
 
-		{graph.RuleCondition, "no_boolean", llm(`[{when: "initial_prompt + 1", to: z}, {to: z}]`), `4:44 error [a] the result is a number or a text, and has to be a boolean`},
+		{graph.RuleCondition, "no_boolean", llm(`[{when: "initial_prompt + 1", to: z}, {to: z}]`), `4:44 error [a] the result is a number or a text, and must be a boolean`},
 		{graph.RuleCondition, "never_holds", typed(`[{when: "score > 5 && kind == 'bgu'", to: z}, {to: z}]`), `4:144 warning [a] this is always false: the value is never "bgu"`},
 		{graph.RuleCondition, "wrong_type", typed(`[{when: "score == '9'", to: z}, {to: z}]`), `4:132 warning [a] this is always false: a number is compared with a text`},
 		{graph.RuleUndefinedRead, "nothing_writes_it", llm(`[{when: "x == 1", to: z}, {to: z}]`), `4:44 warning [a] nothing writes "x", so it is always null`},

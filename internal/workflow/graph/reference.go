@@ -63,7 +63,7 @@ var fields = map[string]field{
 	"settings.max_loop_iterations":       {aCount, DefaultMaxLoopIterations, "visits of each node"},
 	"settings.max_concurrency":           {aCount, DefaultMaxConcurrency, "nodes at once"},
 	"settings.timeout":                   {aSeconds, nil, "seconds of the run"},
-	"settings.on_failure":                {oneOf(FailContinue, FailStop), FailContinue, "continue or fail: whether the run goes on to next, or fails, when an llm or script node without fallback fails"},
+	"settings.on_failure":                {oneOf(FailContinue, FailStop), FailContinue, "continue or fail: whether the run continues with next, or fails, when an llm or script node without fallback fails"},
 	"settings.budget":                    {ref("budget"), nil, "{usd, tokens, seconds}"},
 	"inner-settings.max_loop_iterations": {aCount, DefaultMaxLoopIterations, "visits of each node"},
 	"inner-settings.max_concurrency":     {aCount, DefaultMaxConcurrency, "nodes at once"},
@@ -183,7 +183,7 @@ var fields = map[string]field{
 	"match":           {`{"type":"string","minLength":1}`, nil, "name of a tool or model, with * for any text"},
 	"hook.name":       {`{"type":"string","minLength":1}`, nil, "name in messages"},
 	"hook.timeout":    {`{"type":["number","string"],"exclusiveMinimum":0,"maximum":300,"pattern":"` + spanPattern + `"}`, hook.DefaultTimeout, "seconds, or as 10s"},
-	"hook.on_failure": {oneOf(hook.Continue, hook.Refuse), nil, "continue or refuse: what becomes of the call when the hook fails"},
+	"hook.on_failure": {oneOf(hook.Continue, hook.Refuse), nil, "continue or refuse: what to do with the call when the hook fails"},
 }
 
 // purposes say what nodes of a type do.

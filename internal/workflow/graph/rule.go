@@ -46,7 +46,7 @@ var ruleMeanings = map[Rule]string{
 	RuleUncertain:        "`on_uncertain` in a run without a record, or `skip` in a script without `next`",
 	RuleMissingNext:      "a node that needs `next` has none, and is not deferred",
 	RuleOtherwise:        "none of the edges of a node is unconditional",
-	RuleUnreachableEdge:  "an edge stands behind one that always holds",
+	RuleUnreachableEdge:  "an edge follows one that always holds",
 	RuleLoopBound:        "the `max` of an edge is more than a node may run",
 	RuleCondition:        "a condition is never a boolean (error), never holds, or uses wrong types",
 	RuleJoin:             "a `join` where fewer than two nodes lead, or fewer than its number",

@@ -26,7 +26,7 @@ func (v *validator) choices() {
 				if c.On != nil {
 					hint = "add otherwise: with the node to go to then"
 				}
-				v.warn(RuleOtherwise, n, place, hint, "if no edge of %s holds, the node fails: none of them is unconditional", place)
+				v.warn(RuleOtherwise, n, place, hint, "if no edge of %s holds, the node fails: no edge is unconditional", place)
 			}
 			if certain >= 0 && c.On == nil && !c.All {
 				for _, w := range c.Ways[certain+1:] {

@@ -221,7 +221,7 @@ func (v *validator) mapBranches() {
 				"the fallback of a branch leads nowhere: an item of map %q that fails has failed", n.ID)
 		}
 		if branch.HasNext {
-			v.err(RuleMapBranch, branch, "next", "remove next: the map goes on when all branches are done",
+			v.err(RuleMapBranch, branch, "next", "remove next: the map continues when all branches are done",
 				"the branch of map %q must not have next, it is run once for each item and for itself", n.ID)
 		}
 		lost := func(field, key string) {

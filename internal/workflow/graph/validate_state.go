@@ -277,7 +277,7 @@ func (v *validator) write(n *Node, path, key string, t expr.Type, what string) {
 		return
 	}
 	if t.Kinds&want.Kinds == 0 && want.Kinds != 0 {
-		v.err(RuleStateType, n, path, "", "%q never fits the schema of the state: it has to be %s, and %s %s", key, want.Kinds, what, t.Kinds)
+		v.err(RuleStateType, n, path, "", "%q never fits the schema of the state: it must be %s, and %s %s", key, want.Kinds, what, t.Kinds)
 		return
 	}
 	v.err(RuleStateType, n, path, "", "%q never fits the schema of the state: %s none of the values that it may have", key, what)

@@ -50,7 +50,7 @@ func TestStateFindings(t *testing.T) {
   a: {type: map, over: "{{s}}", as: i, branch: b, collect_into: r, next: z}
   b: {type: llm, prompt: "{{i}}"}`, `4:24 error items: [a] over: {{s}} is a text, and neither a list nor an object, so the map always fails`},
 		"when_is_never_a_boolean": {false, `
-  a: {type: llm, prompt: p, next: [{when: s, to: z}, {to: z}]}`, `4:43 error condition: [a] the result is null or a text, and has to be a boolean`},
+  a: {type: llm, prompt: p, next: [{when: s, to: z}, {to: z}]}`, `4:43 error condition: [a] the result is null or a text, and must be a boolean`},
 		"when_never_holds": {false, `
   a: {type: llm, prompt: p, next: [{when: "kind == 'bugs'", to: z}, {to: z}]}`, `4:49 warning condition: [a] this is always false: the value is never "bugs" | did you mean "bug"? valid are bug, idea`},
 		"route_of_an_enum": {false, `
@@ -59,19 +59,19 @@ func TestStateFindings(t *testing.T) {
 		"constant": {false, `
   a: {type: llm, prompt: p, state_updates: {kind: wish, n: "5", s: "5", sum: one}, next: z}`, `4:51 error state-type: [a] "kind" never fits the schema of the state: must be one of "bug", "idea", got the string "wish"
 4:60 error state-type: [a] "n" never fits the schema of the state: must be an integer, got the string "5"
-4:78 error state-type: [a] "sum" never fits the schema of the state: it has to be a number, and a text without placeholders is a text`},
+4:78 error state-type: [a] "sum" never fits the schema of the state: it must be a number, and a text without placeholders is a text`},
 		"answer_is_a_text": {false, `
-  a: {type: llm, prompt: p, state_updates: {n: "{{output}}", s: "{{output}}", all: "{{output}}"}, next: z}`, `4:48 error state-type: [a] "n" never fits the schema of the state: it has to be a number, and {{output}} is a text
-4:84 error state-type: [a] "all" never fits the schema of the state: it has to be a number, and {{output}} is a text`},
+  a: {type: llm, prompt: p, state_updates: {n: "{{output}}", s: "{{output}}", all: "{{output}}"}, next: z}`, `4:48 error state-type: [a] "n" never fits the schema of the state: it must be a number, and {{output}} is a text
+4:84 error state-type: [a] "all" never fits the schema of the state: it must be a number, and {{output}} is a text`},
 		"several_placeholders_are_a_text": {false, `
-  a: {type: llm, prompt: p, state_updates: {n: "{{n}}{{n}}"}, next: z}`, `4:48 error state-type: [a] "n" never fits the schema of the state: it has to be a number, and a template of more than one placeholder is a text`},
+  a: {type: llm, prompt: p, state_updates: {n: "{{n}}{{n}}"}, next: z}`, `4:48 error state-type: [a] "n" never fits the schema of the state: it must be a number, and a template of more than one placeholder is a text`},
 		"another_key": {false, `
-  a: {type: llm, prompt: p, state_updates: {n: "{{user}}", s: "{{n}}"}, next: z}`, `4:48 error state-type: [a] "n" never fits the schema of the state: it has to be a number, and {{user}} is a text or an object`},
+  a: {type: llm, prompt: p, state_updates: {n: "{{user}}", s: "{{n}}"}, next: z}`, `4:48 error state-type: [a] "n" never fits the schema of the state: it must be a number, and {{user}} is a text or an object`},
 		"output_schema": {false, `
-  a: {type: llm, prompt: p, output_schema: {properties: {n: {type: string}, s: {type: string}, kind: {enum: [wish]}}}, next: z}`, `4:58 error state-type: [a] "n" never fits the schema of the state: it has to be a number, and the output_schema gives a text
+  a: {type: llm, prompt: p, output_schema: {properties: {n: {type: string}, s: {type: string}, kind: {enum: [wish]}}}, next: z}`, `4:58 error state-type: [a] "n" never fits the schema of the state: it must be a number, and the output_schema gives a text
 4:96 error state-type: [a] "kind" never fits the schema of the state: the output_schema gives none of the values that it may have`},
 		"output_schema_is_updated": {false, `
-  a: {type: llm, prompt: p, output_schema: {properties: {n: {type: string}}}, state_updates: {n: "{{list[0]}}"}, next: z}`, `4:98 error state-type: [a] "n" never fits the schema of the state: it has to be a number, and {{list[0]}} is a text or an object`},
+  a: {type: llm, prompt: p, output_schema: {properties: {n: {type: string}}}, state_updates: {n: "{{list[0]}}"}, next: z}`, `4:98 error state-type: [a] "n" never fits the schema of the state: it must be a number, and {{list[0]}} is a text or an object`},
 		"options": {false, `
   a: {type: approval, question: q, options: [bug, idea, wish], routes: {bug: z, idea: z, wish: z}, on_other: z, state_updates: {kind: "{{choice}}", s: "{{choice}}", open: o}}`, `4:57 error state-type: [a] state_updates write the answer to "kind", whose schema the option "wish" does not fit: must be one of "bug", "idea", got the string "wish" | write the option as the schema has it, or add it there
 4:172 error state-type: [a] "open" never fits the schema of the state: must be an object, got the string "o"`},
@@ -80,11 +80,11 @@ func TestStateFindings(t *testing.T) {
 		"options_are_not_written": {false, `
   a: {type: approval, question: q, options: [wish], routes: {wish: z}, on_other: z, state_updates: {kind: bug, s: "{{choice}} {{kind}}"}}`, ""},
 		"options_for_a_number": {false, `
-  a: {type: approval, question: q, options: [wish], routes: {wish: z}, on_other: z, state_updates: {n: "{{choice}}", all: "{{choice}}"}}`, `4:104 error state-type: [a] "n" never fits the schema of the state: it has to be a number, and {{choice}} is a text
-4:123 error state-type: [a] "all" never fits the schema of the state: it has to be a number, and {{choice}} is a text`},
+  a: {type: approval, question: q, options: [wish], routes: {wish: z}, on_other: z, state_updates: {n: "{{choice}}", all: "{{choice}}"}}`, `4:104 error state-type: [a] "n" never fits the schema of the state: it must be a number, and {{choice}} is a text
+4:123 error state-type: [a] "all" never fits the schema of the state: it must be a number, and {{choice}} is a text`},
 		"collect_into": {false, `
   a: {type: map, over: "{{list}}", as: i, branch: b, collect_into: user, next: z}
-  b: {type: llm, prompt: "{{i.id}}", state_updates: {n: "{{output}}"}}`, `4:68 error state-type: [a] "user" never fits the schema of the state: it has to be an object, and a map collects a list`},
+  b: {type: llm, prompt: "{{i.id}}", state_updates: {n: "{{output}}"}}`, `4:68 error state-type: [a] "user" never fits the schema of the state: it must be an object, and a map collects a list`},
 		"strict": {true, `
   a: {type: llm, prompt: p, output_schema: {properties: {m: {}}}, state_updates: {nn: "{{output}}"}, next: b}
   b: {type: map, over: "{{list}}", as: i, branch: c, collect_into: lists, next: z}

@@ -281,7 +281,7 @@ func noQuestion(i Info) error {
 	if i.Active {
 		return &RefusedError{err.WithHint("it is at work; see how far it has come: loki --run %s", i.ID)}
 	}
-	return &RefusedError{err.WithHint("go on with it: loki --resume %s", i.ID)}
+	return &RefusedError{err.WithHint("resume it: loki --resume %s", i.ID)}
 }
 
 // inTime refuses an answer that is given at now to a question of run id whose time is over.
@@ -291,9 +291,9 @@ func inTime(id string, p Pending, now time.Time) error {
 	}
 	err := fault.New(fault.Usage, "the answer to %s comes too late: its time was over at %s", p.ID, p.Deadline.Local().Format(time.DateTime))
 	if p.Default == nil {
-		return err.WithHint("the question has no default, so its node fails; go on with that: loki --resume %s", id)
+		return err.WithHint("the question has no default, so its node fails; resume with that: loki --resume %s", id)
 	}
-	return err.WithHint("go on with the default, %q: loki --resume %s", *p.Default, id)
+	return err.WithHint("resume with the default, %q: loki --resume %s", *p.Default, id)
 }
 
 // accept returns what a text means as the answer to a question.
@@ -313,7 +313,7 @@ func accept(p Pending, text string) (string, error) {
 	case err != nil:
 		return "", err
 	case q.Kind == ask.Choice && !p.Open && !slices.Contains(p.Options, answer):
-		return "", fmt.Errorf("it has to be one of %s", strings.Join(p.Options, ", "))
+		return "", fmt.Errorf("it must be one of %s", strings.Join(p.Options, ", "))
 	case text == "" && q.HasDefault:
 		return answer, nil
 	case p.Rule != "":

@@ -168,5 +168,5 @@ func (s *Service) mayStop(job Job) error {
 	default:
 		return nil
 	}
-	return fault.New(fault.Usage, "a run that is not recorded cannot stop at breakpoints, because it could not go on").WithHint("%s", why)
+	return fault.New(fault.Usage, "a run that is not recorded cannot stop at breakpoints, because it could not resume").WithHint("%s", why)
 }

@@ -27,7 +27,7 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 	if info.Kind != GraphRun {
 		err := fault.New(fault.Usage, "run %s is the answer to one question, which has no super-steps to begin from", info.ID)
 		if info.Status.Resumable() {
-			return Outcome{}, err.WithHint("go on with it: loki --resume %s; or ask again", info.ID)
+			return Outcome{}, err.WithHint("resume it: loki --resume %s; or ask again", info.ID)
 		}
 		return Outcome{}, err.WithHint("ask again")
 	}

@@ -66,6 +66,6 @@ func acceptGap(ctx context.Context, store Store, info Info, events event.Scope) 
 		return refusal(err, info.Kind)
 	}
 	return events.Emit(ctx, event.Warning{
-		Text: fmt.Sprintf("run %s goes on after super-step %d, the last one on record, and repeats %s", info.ID, info.Gap.Step, info.Gap.Repeats()),
+		Text: fmt.Sprintf("run %s resumes after super-step %d, the last one on record, and repeats %s", info.ID, info.Gap.Step, info.Gap.Repeats()),
 	})
 }

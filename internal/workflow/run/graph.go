@@ -249,7 +249,7 @@ func NextTasks(p *graph.Plan, pr graph.Progress, worked time.Duration) ([]graph.
 // cannotMerge returns the error of results that cannot be merged and are on record, so that the same would come of them.
 func cannotMerge(err error, id string) error {
 	return fault.Wrap(fault.CodeOf(err), err, "").
-		WithHint("mend %s so that they can be merged, and go on with: loki --resume %s --force", graph.FileName, id)
+		WithHint("fix %s so that they can be merged, and resume: loki --resume %s --force", graph.FileName, id)
 }
 
 // Fold returns the progress after a super-step whose tasks were finished, and are on record, in a run with an id.

@@ -102,7 +102,7 @@ func (k *keeper) giveUp(ctx context.Context, err error) error {
 	}
 	k.gap = &Gap{Reason: err.Error(), Since: k.now(), Step: k.step}
 	k.mu.Unlock()
-	note := fmt.Sprintf("the run cannot be recorded any more: %v. It goes on to its answer, but cannot be resumed after an interruption", err)
+	note := fmt.Sprintf("the run cannot be recorded any more: %v. It continues to its answer, but cannot be resumed after an interruption", err)
 	if noteErr := k.noteGap(ctx); noteErr != nil {
 		note += fmt.Sprintf(". That could not be noted beside the record (%v), so do not resume run %s later", noteErr, k.journal.ID())
 	}

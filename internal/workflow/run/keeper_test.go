@@ -305,10 +305,10 @@ func TestJournalThatFails(t *testing.T) {
 		recorded bool
 		warnings []string
 	}{
-		{name: "disk_full", err: errors.New("disk full"), warnings: []string{"disk full. It goes on to its answer, but cannot be resumed after an interruption$"}},
+		{name: "disk_full", err: errors.New("disk full"), warnings: []string{"disk full. It continues to its answer, but cannot be resumed after an interruption$"}},
 		{name: "with_a_hint", err: fault.New(fault.Config, "disk full").WithHint("make room"), warnings: []string{"after an interruption; make room$"}},
-		{name: "locked_for_11_seconds", err: errLocked, lasts: 11 * time.Second, recorded: true, warnings: []string{"waits up to a minute", "goes on after 11s"}},
-		{name: "locked_for_59_seconds", err: errLocked, lasts: 59 * time.Second, recorded: true, warnings: []string{"waits up to a minute", "goes on after 59s"}},
+		{name: "locked_for_11_seconds", err: errLocked, lasts: 11 * time.Second, recorded: true, warnings: []string{"waits up to a minute", "continues after 11s"}},
+		{name: "locked_for_59_seconds", err: errLocked, lasts: 59 * time.Second, recorded: true, warnings: []string{"waits up to a minute", "continues after 59s"}},
 		{name: "locked_for_an_hour", err: errLocked, lasts: time.Hour, warnings: []string{"waits up to a minute", "cannot be recorded any more: database is locked"}},
 		{name: "nowhere_to_note", err: errors.New("disk full"), noGap: errors.New("read-only"), warnings: []string{"do not resume run"}},
 		{name: "lease_lost", err: &run.LeaseError{ID: "x", Owner: "another process"}, ends: true},
@@ -841,7 +841,7 @@ func TestPatience(t *testing.T) {
 		}); err != nil || time.Since(began) >= time.Second {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
-		if want := []string{"waits up to a minute", "goes on after 1m0s", "waits up to a minute", "goes on after 0s"}; !slices.EqualFunc(notices, want, strings.Contains) {
+		if want := []string{"waits up to a minute", "continues after 1m0s", "waits up to a minute", "continues after 0s"}; !slices.EqualFunc(notices, want, strings.Contains) {
 			t.Errorf("notices %q, want %q", notices, want)
 		}
 	})

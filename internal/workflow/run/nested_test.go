@@ -329,7 +329,7 @@ func TestNestedGraphOnAFullDisk(t *testing.T) {
 		if err != nil || out.Recorded || out.Output != `["did a/b","did left","did right","did join","go"]` {
 			t.Errorf("full after %d writes: %+v, %v", at, out, err)
 		}
-		if warnings := eventtest.Bodies[event.Warning](&events); len(warnings) != 1 || !strings.Contains(warnings[0].Text, "disk full. It goes on to its answer") {
+		if warnings := eventtest.Bodies[event.Warning](&events); len(warnings) != 1 || !strings.Contains(warnings[0].Text, "disk full. It continues to its answer") {
 			t.Errorf("full after %d writes: warnings %+v", at, warnings)
 		}
 		for id, n := range c.made {

@@ -43,7 +43,7 @@ func (p *Patience) Do(ctx context.Context, notice func(text string) error, write
 		switch {
 		case err == nil:
 			if waited := p.succeed(); waited > 0 {
-				return notice(fmt.Sprintf("the run goes on after %s, with a complete record", waited.Round(time.Second)))
+				return notice(fmt.Sprintf("the run continues after %s, with a complete record", waited.Round(time.Second)))
 			}
 			return nil
 		case !errors.Is(err, ErrPassing):

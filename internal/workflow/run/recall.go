@@ -50,11 +50,11 @@ func unchanged(info Info, job Job, from Checkpoint, c Continuation) error {
 	}
 	if len(lines) > 0 && !c.Force {
 		return fault.New(fault.Config, "%s of agent %s has changed since run %s began:\n  %s", what, info.Agent, info.ID, strings.Join(lines, "\n  ")).
-			WithHint("undo that, or go on with the agent as it is now: %s --force", c.Command)
+			WithHint("undo that, or resume with the agent as it is now: %s --force", c.Command)
 	}
 	for _, id := range slices.Concat(from.Frontier, from.Waiting) {
 		if job.Graph.Node(id) == nil {
-			return fault.New(fault.Config, "run %s goes on at node %q, which the graph does not have", info.ID, id).
+			return fault.New(fault.Config, "run %s resumes at node %q, which the graph does not have", info.ID, id).
 				WithHint("put the node back, or start again with: loki -a %s", info.Agent)
 		}
 	}

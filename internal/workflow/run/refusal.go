@@ -47,7 +47,7 @@ func refusal(err error, kind Kind) error {
 	}
 	if ended, ok := errors.AsType[*EndedError](err); ok {
 		if ended.Status == Canceled {
-			return fault.Wrap(fault.Usage, ended, "").WithHint("go on with it all the same: loki --resume %s", ended.ID)
+			return fault.Wrap(fault.Usage, ended, "").WithHint("resume it anyway: loki --resume %s", ended.ID)
 		}
 		hint := "its output: loki --run " + ended.ID
 		if kind == GraphRun {

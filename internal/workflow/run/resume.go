@@ -186,7 +186,7 @@ func (d deadly) Started() event.Started { return event.Started{Graph: d.Graph} }
 
 // Do implements Work.
 func (d deadly) Do(context.Context, *Frame) (Outcome, error) {
-	err := fault.New(fault.Failure, "%d processes in a row died at work on the run, with nothing new on record, so it may be what ends them: no server goes on with it by itself", d.Takeovers).
+	err := fault.New(fault.Failure, "%d processes in a row died at work on the run, with nothing new on record, so it may be what ends them: no server resumes it by itself", d.Takeovers).
 		WithHint("see where it stands: loki --run %s", d.ID)
 	return Outcome{Steps: d.Steps, Usage: d.Usage, Failures: d.Failures}, err
 }
@@ -195,7 +195,7 @@ func (d deadly) Do(context.Context, *Frame) (Outcome, error) {
 func (s *Service) openWhole() (Store, error) {
 	if s.Unrecorded {
 		// What was really answered is not mixed with what was not.
-		return nil, fault.New(fault.Usage, "a recorded run cannot go on as a dry run").
+		return nil, fault.New(fault.Usage, "a recorded run cannot resume as a dry run").
 			WithHint("leave out --dry-run, and set dry_run: false in config.yaml")
 	}
 	return s.Open(graph.DurabilityProcess)
@@ -242,7 +242,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 		}
 		if active != nil {
 			return Info{}, fault.New(fault.Failure, "run %s, which was started later in %s, is being run by another process", active.ID, dir).
-				WithHint("wait until it ends there, or go on with the one before it: loki --resume %s", info.ID)
+				WithHint("wait until it ends there, or resume the one before it: loki --resume %s", info.ID)
 		}
 		h, err := store.History(ctx, info.ID) // a list has the beginnings of texts only
 		return h.Info, err
@@ -252,7 +252,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 		return Info{}, leaseRefusal(active.Held)
 	case idle != nil:
 		return Info{}, fault.New(fault.Usage, "no run that was started in %s waits for an answer", dir).
-			WithHint("go on with the newest unfinished one: loki --resume %s", idle.ID)
+			WithHint("resume the newest unfinished one: loki --resume %s", idle.ID)
 	}
 	return Info{}, fault.New(fault.NotFound, "no unfinished run was started in %s", dir).
 		WithHint("see all runs: loki --runs; resume any of them: loki --resume ID")

@@ -239,7 +239,7 @@ func ending(out Outcome, err error) Ending {
 
 // ErrInterrupted is the cause of the end of a context that does not end the run: neither its record
 // nor its events say that it is over, and it can resume like one whose process was killed.
-var ErrInterrupted = fmt.Errorf("the run is interrupted and goes on later: %w", context.Canceled)
+var ErrInterrupted = fmt.Errorf("the run is interrupted and resumes later: %w", context.Canceled)
 
 // FinalError is a failure that the record itself leads to, such as that of an answer which
 // is not what was asked for. The run is over: resuming would lead to the same failure.

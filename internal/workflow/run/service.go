@@ -302,12 +302,12 @@ func resumeHint(err error, out Outcome, kind Kind) string {
 	case !out.Recorded || strings.Contains(hint, "loki --resume"):
 		return hint
 	case hint != "":
-		return hint + "\nthen go on where it stopped: loki --resume " + out.Run
+		return hint + "\nthen resume it where it stopped: loki --resume " + out.Run
 	}
 	if _, ok := errors.AsType[*engine.LaterError](err); ok {
-		return "wait for it and go on where it stopped: loki --resume " + out.Run + " --wait"
+		return "wait for it and resume it where it stopped: loki --resume " + out.Run + " --wait"
 	}
-	return "go on where it stopped: loki --resume " + out.Run
+	return "resume it where it stopped: loki --resume " + out.Run
 }
 
 // patiently calls write, again and again as long as the store of runs cannot be written

@@ -68,7 +68,7 @@ func TestServiceStartsAndResumes(t *testing.T) {
 	j := job(&attempt{errs: []error{boom, nil}}, nil)
 	s := service(lasting{Store: memstore.New(nil)}, j)
 	out, err := s.Start(t.Context(), j)
-	if !errors.Is(err, boom) || fault.HintOf(err) != "go on where it stopped: loki --resume "+out.Run {
+	if !errors.Is(err, boom) || fault.HintOf(err) != "resume it where it stopped: loki --resume "+out.Run {
 		t.Errorf("error %v, hint %q", err, fault.HintOf(err))
 	}
 	again, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: out.Run}})
@@ -134,7 +134,7 @@ func TestBudgetOfRequest(t *testing.T) {
 	}
 	j.Limit.Tokens = 40
 	server.Recall = service(store, j).Recall
-	refused("raised above the agent's", resume(server, graph.Budget{Tokens: 100}), "raise the agent's, which a budget of the command or the request does not raise\nthen go on")
+	refused("raised above the agent's", resume(server, graph.Budget{Tokens: 100}), "raise the agent's, which a budget of the command or the request does not raise\nthen resume it")
 	refused("which it keeps", resume(atTerminal, graph.Budget{Tokens: 45}), more)
 	if err := resume(atTerminal, graph.Budget{Tokens: 100}); err != nil {
 		t.Errorf("raised: %v", err)

@@ -50,7 +50,7 @@ func mayBeSet(ctx context.Context, store Store, id string, last Checkpoint, task
 
 func setTooLate(id string, last Checkpoint, node string) error {
 	return &RefusedError{fault.New(fault.Usage, "the state of run %s cannot be set: node %q has begun with it in %s", id, node, superStep(last.Step+1)).
-		WithHint("begin a new run before that super-step: loki --fork %s@%d --set KEY=JSON\nor go on without --set: loki --resume %[1]s", id, last.Step)}
+		WithHint("begin a new run before that super-step: loki --fork %s@%d --set KEY=JSON\nor resume without --set: loki --resume %[1]s", id, last.Step)}
 }
 
 // set records the state that the user has set in a run that was opened, and changes found accordingly. If it is refused the run is as it was

@@ -231,7 +231,7 @@ func undoneRefusal(id string, c Checkpoint) error {
 	if c.Undoing.Code == fault.Canceled {
 		ended = "was canceled"
 	}
-	return &RefusedError{fault.New(fault.Usage, "run %s %s, and what it did was undone, so it does not go on: %s", id, ended, text.OneLine(c.Undoing.Error, 200)).
+	return &RefusedError{fault.New(fault.Usage, "run %s %s, and what it did was undone, so it cannot resume: %s", id, ended, text.OneLine(c.Undoing.Error, 200)).
 		WithHint("begin anew: loki --fork %s@%d", id, c.Undoing.Before)}
 }
 

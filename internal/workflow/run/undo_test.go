@@ -279,7 +279,7 @@ func TestKeptRunGoesOn(t *testing.T) {
 	s, j := sagaService(t, store, nodes)
 	j.Keep = true
 	out, err := s.Start(t.Context(), j)
-	if fault.HintOf(err) != "go on where it stopped: loki --resume "+out.Run || nodes.undone() != "" {
+	if fault.HintOf(err) != "resume it where it stopped: loki --resume "+out.Run || nodes.undone() != "" {
 		t.Errorf("%v, hint %q, undone %s", err, fault.HintOf(err), nodes.undone())
 	}
 	_, err = s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: out.Run}})

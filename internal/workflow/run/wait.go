@@ -168,9 +168,9 @@ func (w Wait) suspended(at time.Time, signal string) error {
 	f := fault.Wrap(fault.Suspended, e, "")
 	switch {
 	case signal != "":
-		return f.WithHint("send it: loki --signal %s '%s=JSON'; then go on: loki --resume %s", id, signal, id)
+		return f.WithHint("send it: loki --signal %s '%s=JSON'; then resume: loki --resume %s", id, signal, id)
 	default:
-		return f.WithHint("go on then: loki --resume %s; or wait for it: loki --resume %s --wait", id, id)
+		return f.WithHint("resume then: loki --resume %s; or wait for it: loki --resume %s --wait", id, id)
 	}
 }
 

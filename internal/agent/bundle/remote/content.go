@@ -93,7 +93,7 @@ func splitRef(source string) (address, ref string, err error) {
 	address, ref = source[:i], source[i+1:]
 	switch {
 	case ref == "":
-		err = fault.New(fault.Usage, "nothing stands behind the # of the address")
+		err = fault.New(fault.Usage, "nothing follows the # of the address")
 	case strings.Contains(ref, "..") || strings.HasPrefix(ref, "-") || !refPattern().MatchString(ref):
 		err = fault.New(fault.Usage, "%s is not the name of a branch, a tag or a commit", text.Name(ref)).
 			WithHint("it has letters, digits and ._/+- only, no two dots in a row, and does not begin with -")

@@ -119,13 +119,13 @@ func (i *Installer) load(name string) (Record, error) {
 	}
 	if err != nil {
 		return Record{}, fault.Wrap(fault.Config, err, "the record of a bundle is damaged: %s", file).
-			WithHint("delete the file to have the bundle forgotten; its files stay, and installing it again recognizes those that are unchanged")
+			WithHint("delete the file to forget the bundle; its files stay, and a new installation recognizes the unchanged ones")
 	}
 	return r, nil
 }
 
 func (i *Installer) notInstalled(name string) error {
-	err := fault.New(fault.NotFound, "no bundle called %s is installed", text.Name(name)).WithHint("loki --list-bundles shows those that are")
+	err := fault.New(fault.NotFound, "no bundle called %s is installed", text.Name(name)).WithHint("list the installed bundles: loki --list-bundles")
 	names, _ := i.names()
 	if near := yamldoc.Nearest(name, names); near != "" {
 		return err.WithHint("did you mean %s? loki --list-bundles shows all", near)

@@ -17,7 +17,7 @@ const DefaultMax = 10
 const DefaultPrompt = "[SYSTEM REMINDER - TODO CONTINUATION]\n" +
 	"Your todo list has open items. Check what is finished, and mark it with todo__done only then. " +
 	"If the next item is too broad for one step, add an item for each of its parts first. " +
-	"Then go on with the next open item: call tools at once, without announcing what you will do."
+	"Then continue with the next open item: call tools at once, without announcing what you will do."
 
 // Instructions explain the tools of the list to a model, in Markdown.
 const Instructions = `## Todo list

@@ -22,10 +22,10 @@ func Tools(l *List) []tool.Tool {
 	}
 	none := json.RawMessage(`{"type":"object","properties":{}}`)
 	return []tool.Tool{
-		&listTool{l, chat.Tool{Name: "todo__add", Description: "Add a task to the todo list. Returns its id.", Parameters: one("task", "string", "What is to be done.")}, l.add},
+		&listTool{l, chat.Tool{Name: "todo__add", Description: "Add a task to the todo list. Returns its id.", Parameters: one("task", "string", "What to do.")}, l.add},
 		&listTool{l, chat.Tool{Name: "todo__clear", Description: "Clear the todo list. Use it when the user cancels the work or changes its direction.", Parameters: none}, l.clear},
 		&listTool{l, chat.Tool{Name: "todo__done", Description: "Mark a task of the todo list as done. Use it directly after the task is finished.", Parameters: one("id", "integer", "The id of the task.")}, l.done},
-		&listTool{l, chat.Tool{Name: "todo__init", Description: "Start a new todo list with a goal. The old list is dropped.", Parameters: one("goal", "string", "What is to be achieved in the end.")}, l.start},
+		&listTool{l, chat.Tool{Name: "todo__init", Description: "Start a new todo list with a goal. The old list is dropped.", Parameters: one("goal", "string", "What to achieve in the end.")}, l.start},
 		&listTool{l, chat.Tool{Name: "todo__list", Description: "Get the todo list with all tasks, done and open.", Parameters: none}, l.list},
 	}
 }
@@ -44,7 +44,7 @@ func (t *listTool) Declaration() chat.Tool { return t.declared }
 func (t *listTool) Hints() tool.Hints {
 	h := tool.Hints{ReadOnly: true, Stateful: true}
 	if t.declared.Name == "todo__list" {
-		h.Instead = "go on with the next open item, and mark it with todo__done when it is finished"
+		h.Instead = "continue with the next open item, and mark it with todo__done when it is finished"
 	}
 	return h
 }

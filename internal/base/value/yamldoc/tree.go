@@ -226,7 +226,7 @@ func (b *builder) alias(n *ast.AliasNode, path string) *raw {
 	case !ok:
 		return b.fail(pos, path, fmt.Sprintf("alias *%s has no anchor &%s before it", name, name))
 	case target.open:
-		return b.fail(pos, path, fmt.Sprintf("alias *%s is inside what it stands for", name))
+		return b.fail(pos, path, fmt.Sprintf("alias *%s is inside its own anchor", name))
 	}
 	return target
 }

@@ -116,7 +116,7 @@ func TestUnreadable(t *testing.T) {
 			"f.yaml:4:12: l[0].x: key \"x\" occurs twice, first in line 4"},
 		{"key_and_quoted_key_are_the_same", "a: 1\n\"a\": 2", `f.yaml:2:1: a: key "a" occurs twice, first in line 1`},
 		{"unknown_alias", "a: *x", "f.yaml:1:4: a: alias *x has no anchor &x before it"},
-		{"alias_inside_itself", "a: &x [*x]", "f.yaml:1:8: a[0]: alias *x is inside what it stands for"},
+		{"alias_inside_itself", "a: &x [*x]", "f.yaml:1:8: a[0]: alias *x is inside its own anchor"},
 		{"alias_bomb", bomb, "f.yaml:6:40: a5: the aliases of the document expand to an unreasonable size"},
 		{"deep_aliases", deepAliases, "f.yaml:5:9: nested deeper than 500 levels"},
 		{"deep_flow", strings.Repeat("[", 5000), "f.yaml:1:1001: nested deeper than 500 levels"},

@@ -165,7 +165,7 @@ func (x *Index) fault(err error) error {
 		return err
 	}
 	return fault.Wrap(fault.Failure, err, "the search index %s cannot be used", x.Path).
-		WithHint("it can be deleted at any time, and is made anew by the next search; its directory has to be writable and not full")
+		WithHint("it can be deleted at any time, and the next search rebuilds it; its directory must be writable and not full")
 }
 
 var errOther = errors.New("another version of the index")

@@ -121,7 +121,7 @@ func (a *answer) finish(ctx context.Context, err error) error {
 		err = json.Unmarshal([]byte(a.FinalMessage), &a.Parsed)
 	case err != nil && strings.Contains(fault.HintOf(err), "loki --resume"):
 		e := rest.FromError(ctx, err)
-		return e.WithHint("go on where it stopped: POST /v1/runs/%s/resume", a.RunID)
+		return e.WithHint("resume it where it stopped: POST /v1/runs/%s/resume", a.RunID)
 	}
 	return err
 }

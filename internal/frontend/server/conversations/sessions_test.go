@@ -110,7 +110,7 @@ func TestSession(t *testing.T) {
 	for _, tt := range []struct{ method, at, body, text string }{
 		{"POST", "/role", `{"name": "poet"}`, "session work has messages, so it keeps the role it began with"},
 		{"DELETE", "/role", "", "session work has messages, so it keeps the role it began with"},
-		{"POST", "/agent", `{"name": "guide", "variables": {"place": "Graz"}}`, "session work has to be left before an agent is entered"},
+		{"POST", "/agent", `{"name": "guide", "variables": {"place": "Graz"}}`, "leave session work before entering an agent"},
 		{"POST", "/completions", `{"prompt": "x", "role": "code"}`, "keeps the role it began with"},
 		{"POST", "/completions", `{"prompt": "x", "agent": "guide"}`, "is not one of agent guide"},
 	} {

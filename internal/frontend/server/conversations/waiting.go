@@ -97,7 +97,7 @@ func (s *service) warnOfQuestions(ctx context.Context, id session.ID, events eve
 		}
 		for _, q := range questions {
 			err := events.Emit(ctx, event.Warning{Text: fmt.Sprintf(
-				"question %s of run %s still waits for an answer (%s). This turn goes on without it. An answer is put behind what is said since: POST /v1/runs/%s/answers?force=true",
+				"question %s of run %s still waits for an answer (%s). This turn continues without it. An answer is put after what is said since: POST /v1/runs/%s/answers?force=true",
 				q.ID, of, text.OneLine(q.Text, 200), of)})
 			if err != nil {
 				return err

@@ -216,7 +216,7 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (_ 
 func (r *request) mayDetach(t target) error {
 	switch {
 	case r.Loki.Detach && t.kind != kindAgent:
-		return invalid("loki.detach", "loki.detach: only an agent has a run that goes on without its client")
+		return invalid("loki.detach", "loki.detach: only an agent has a run that continues without its client")
 	case r.Loki.Detach && len(r.Tools) > 0:
 		return invalid("loki.detach", "loki.detach: the run cannot wait for the client's own tools")
 	}
@@ -279,7 +279,7 @@ func (r *request) fitsGraph(name string, w *watch) error {
 	}
 	switch {
 	case r.User.Role != chat.User:
-		return invalid("messages", "agent %s is a graph, whose prompt is the last message: it has to be the user's", name)
+		return invalid("messages", "agent %s is a graph, whose prompt is the last message: it must be the user's", name)
 	case slices.ContainsFunc(r.User.Parts, func(p chat.Part) bool { return p.Type != chat.TextPart }):
 		return invalid("messages", "agent %s is a graph, whose prompt is text: pictures cannot be had", name)
 	case len(r.Tools) > 0:
@@ -300,7 +300,7 @@ func (r *request) fitsGraph(name string, w *watch) error {
 func (s *service) goOn(ctx context.Context, r *request, t target, w *watch) (answer, error) {
 	text := r.User.Text()
 	if text == "" {
-		return answer{}, invalid(r.place, "the last message has to be the user's answer to the question of run %s", r.Loki.RunID)
+		return answer{}, invalid(r.place, "the last message must be the user's answer to the question of run %s", r.Loki.RunID)
 	}
 	info, err := runs.ToAnswer(ctx, runs.Service{Manager: s.runs, Access: s.access()}, r.Loki.RunID)
 	if err != nil {

@@ -47,7 +47,7 @@ func (c *completionRequest) request() (*request, error) {
 		return nil, err
 	}
 	if len(c.Stop) > maxStops || slices.Contains(c.Stop, "") {
-		return nil, invalid("stop", "stop may have up to %d texts, none of them empty", maxStops)
+		return nil, invalid("stop", "stop may have up to %d texts, none empty", maxStops)
 	}
 	r.MaxOutputTokens = max(c.MaxTokens, c.MaxCompletionTokens)
 	r.Constraints.Stop, r.Seed, r.FrequencyPenalty, r.PresencePenalty = c.Stop, c.Seed, c.FrequencyPenalty, c.PresencePenalty

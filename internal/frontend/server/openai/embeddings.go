@@ -58,7 +58,7 @@ const mostInputs = 2048
 // check refuses what no model embeds.
 func (b *embeddingsRequest) check() error {
 	if len(b.Input) == 0 || len(b.Input) > mostInputs || slices.Contains(b.Input, "") {
-		return invalid("input", "input may have 1 to %d texts, none of them empty", mostInputs)
+		return invalid("input", "input may have 1 to %d texts, none empty", mostInputs)
 	}
 	return nil
 }

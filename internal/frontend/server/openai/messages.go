@@ -87,13 +87,13 @@ func readFile(name, data, url, at string) (chat.Part, error) {
 	case data == "" && (strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")):
 		return chat.Part{Type: filePart, Text: name, URL: url}, nil
 	case data == "" && url != "":
-		return chat.Part{}, invalid(member(at, "file_url"), "%s.file_url has to be an https: URL", at)
+		return chat.Part{}, invalid(member(at, "file_url"), "%s.file_url must be an https: URL", at)
 	case data == "":
 		return chat.Part{}, unsupported(at, "a file without file_data")
 	case !strings.HasPrefix(data, "data:"):
 		data = "data:;base64," + data
 	case !strings.Contains(data, ";base64,"):
-		return chat.Part{}, invalid(member(at, "file_data"), "%s.file_data has to be data:TYPE;base64,DATA", at)
+		return chat.Part{}, invalid(member(at, "file_data"), "%s.file_data must be data:TYPE;base64,DATA", at)
 	}
 	return chat.Part{Type: filePart, Text: name, URL: data}, nil
 }
@@ -107,10 +107,10 @@ func readImage(image *imageShape, at string) (chat.Part, error) {
 	case "https", "http":
 	case "data":
 		if media, _, ok := strings.Cut(rest, ";base64,"); !ok || !strings.HasPrefix(media, "image/") {
-			return chat.Part{}, invalid(at, "%s has to be data:image/TYPE;base64,DATA", at)
+			return chat.Part{}, invalid(at, "%s must be data:image/TYPE;base64,DATA", at)
 		}
 	default:
-		return chat.Part{}, invalid(at, "%s has to be a data: or an https: URL", at)
+		return chat.Part{}, invalid(at, "%s must be a data: or an https: URL", at)
 	}
 	return chat.Part{Type: chat.ImagePart, URL: input.PictureURL(image.URL)}, nil
 }

@@ -36,14 +36,14 @@ type request struct {
 // loki is the member of requests that clients of OpenAI do not know.
 type loki struct {
 	RunID     string            `json:"run_id,omitempty" doc:"run of an agent whose question the last user message answers"`
-	Detach    bool              `json:"detach,omitempty" doc:"the run of the agent goes on when the client leaves"`
+	Detach    bool              `json:"detach,omitempty" doc:"the run of the agent continues when the client leaves"`
 	Variables map[string]string `json:"variables,omitempty" doc:"values of the agent's variables"`
 }
 
 // effort reads an effort at a place of the request.
 func (r *request) effort(text, at string) error {
 	if r.Effort = chat.Effort(text); text != "" && !r.Effort.Valid() {
-		return invalid(at, "%s has to be one of %s", at, chat.EffortNames())
+		return invalid(at, "%s must be one of %s", at, chat.EffortNames())
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (r *request) addTool(t chat.Tool, at string) error {
 		}
 	}
 	if len(t.Parameters) > 0 && t.Parameters[0] != '{' {
-		return invalid(member(at, "parameters"), "%s.parameters has to be an object", at)
+		return invalid(member(at, "parameters"), "%s.parameters must be an object", at)
 	}
 	r.Tools = append(r.Tools, t)
 	return nil

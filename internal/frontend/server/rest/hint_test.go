@@ -7,8 +7,8 @@ func TestHintFor(t *testing.T) {
 		{"", ""},
 		{"did you mean place?", "did you mean place?"},
 		{"give it with: --agent-variable NAME VALUE", `give it with: the member variables, {"NAME": "VALUE"}`},
-		{"go on with it: loki --resume k3v9abcd", "go on with it: POST /v1/runs/k3v9abcd/resume"},
-		{"undo that, or go on with the agent as it is now: loki --resume k3v9 --force", `undo that, or go on with the agent as it is now: POST /v1/runs/k3v9/resume with "force": true`},
+		{"resume it: loki --resume k3v9abcd", "resume it: POST /v1/runs/k3v9abcd/resume"},
+		{"undo that, or resume with the agent as it is now: loki --resume k3v9 --force", `undo that, or resume with the agent as it is now: POST /v1/runs/k3v9/resume with "force": true`},
 		{
 			"ask again, or have the question answered after what was said since: loki --resume k3v9 --force",
 			"ask again, or have the question answered after what was said since: POST /v1/runs/k3v9/answers?force=true",

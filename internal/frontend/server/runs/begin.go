@@ -184,7 +184,7 @@ func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (st
 // question takes any number of its options.
 type answerRequest struct {
 	one
-	Force bool                       `query:"force" doc:"although the agent has changed, or the session has gone on: the answer is put after what was said since"`
+	Force bool                       `query:"force" doc:"although the agent has changed, or the session has continued: the answer is put after what was said since"`
 	Body  map[string]json.RawMessage `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen; a number or a boolean counts as its text"`
 }
 
@@ -194,7 +194,7 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply,
 		return nil, err
 	}
 	if in.Force && theirs {
-		return nil, rest.Forbidden("only who may change run %s has it go on by force", info.ID)
+		return nil, rest.Forbidden("only a subject that may change run %s can resume it by force", info.ID)
 	}
 	if len(in.Body) == 0 {
 		return nil, rest.Invalid("", "the body has no answer: {\"QUESTION_ID\": \"ANSWER\"} is expected").WithHint("GET /v1/runs/%s/questions lists the questions", info.ID)

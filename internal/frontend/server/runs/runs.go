@@ -73,13 +73,13 @@ func Register(a *rest.API, s Service) {
 	events.Watch, events.Events = true, eventNames()
 	rest.Register(a, events, e.events)
 
-	answer := write("/v1/runs/{id}/answers", audit.RunAnswer, "Answer questions, by their ids, and go on")
+	answer := write("/v1/runs/{id}/answers", audit.RunAnswer, "Answer questions, by their ids, and resume")
 	answer.Answer = api.Run{}
 	rest.Register(a, answer, e.answer)
 	signal := write("/v1/runs/{id}/signals/{name}", audit.RunSignal, "Give a run a signal that one of its nodes waits for")
 	signal.Keyed = true
 	rest.Register(a, signal, e.signal)
-	rest.Register(a, write("/v1/runs/{id}/resume", audit.RunResume, "Go on with a run that did not end"), e.resume)
+	rest.Register(a, write("/v1/runs/{id}/resume", audit.RunResume, "Resume a run that did not end"), e.resume)
 	rest.Register(a, write("/v1/runs/{id}/cancel", audit.RunCancel, "Cancel a run"), e.cancel)
 	fork := write("/v1/runs/{id}/fork", audit.RunFork, "Begin a new run from a super-step of this one")
 	fork.Status = http.StatusCreated
@@ -282,7 +282,7 @@ func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Ru
 	}
 	for _, status := range in.Status {
 		if !slices.Contains(statuses, status) {
-			return nil, rest.Invalid("status", "status: %q is none of %s", status, strings.Join(statuses, ", "))
+			return nil, rest.Invalid("status", "status: %q is not one of %s", status, strings.Join(statuses, ", "))
 		}
 	}
 	queued := e.queued()

@@ -37,7 +37,7 @@ func media(address string) (content, error) {
 		typ = "image/jpeg"
 	case "image/jpeg", "image/png", "image/gif", "image/webp":
 	default:
-		return content{}, badImage("its media type is none of image/jpeg, image/png, image/gif, image/webp and application/pdf")
+		return content{}, badImage("its media type is not image/jpeg, image/png, image/gif, image/webp or application/pdf")
 	}
 	return content{Type: block, Source: &source{Type: "base64", MediaType: typ, Data: data}}, nil
 }

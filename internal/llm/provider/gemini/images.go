@@ -42,7 +42,7 @@ func imagePart(address string) (part, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || !slices.Contains([]string{"https", "http", "gs"}, u.Scheme) {
-		return part{}, invalidImage("its URL is none of data:, https: and gs:")
+		return part{}, invalidImage("its URL is not data:, https: or gs:")
 	}
 	return part{FileData: &fileData{FileURI: address, MIMEType: mimeType(u.Path)}}, nil
 }

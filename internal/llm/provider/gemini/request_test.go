@@ -129,7 +129,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 		req  provider.Request
 		want string
 	}{
-		{"no_url", withImage("cat.png"), "none of data:, https: and gs:"},
+		{"no_url", withImage("cat.png"), "its URL is not data:, https: or gs:"},
 		{"no_data", withImage("data:image/png;base64"), "has no data"},
 		{"no_media_type", withImage("data:;base64,AAAA"), "names no media type"},
 		{"no_base64", withImage("data:image/png;base64,?"), "cannot be decoded"},

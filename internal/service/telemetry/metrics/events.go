@@ -43,7 +43,7 @@ const (
 func NewEvents(r *Registry) *Events {
 	return &Events{
 		open: make(map[string]map[place]*call),
-		runs: r.Counter("runs_finished_total", "Runs and answers that ended or were suspended, by how. A run that goes on ends once more.", "status"),
+		runs: r.Counter("runs_finished_total", "Runs and answers that ended or were suspended, by how. A resumed run ends again.", "status"),
 		duration: r.Histogram("run_duration_seconds", "How long runs and answers worked, until they ended or were suspended.",
 			[]float64{0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400}, "agent"),
 		failures:   r.Counter("node_failures_total", "Nodes of graphs that failed, tolerated failures included.", "type"),

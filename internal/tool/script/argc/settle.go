@@ -86,7 +86,7 @@ func (g *generator) bound(p *Param) {
 				g.branch("true | 1", func() { g.line("%s=1", v) })
 				g.branch("false | 0", func() { g.line("builtin :") })
 				g.branch("*", func() {
-					g.die(quote("error: environment variable `" + p.Bind + "` has to be true or false, as it is bound to `" + p.Switch() + "`"))
+					g.die(quote("error: environment variable `" + p.Bind + "` must be true or false, as it is bound to `" + p.Switch() + "`"))
 				})
 			})
 			return

@@ -26,7 +26,7 @@ type Problem struct {
 func (e *Expr) Check(types Types, want Kinds) []Problem {
 	c := &checker{types: types}
 	if t := c.infer(e.root); t.Kinds != 0 && t.Kinds&want == 0 {
-		c.report(0, "", "the result is %s, and has to be %s", t.Kinds, want)
+		c.report(0, "", "the result is %s, and must be %s", t.Kinds, want)
 		c.problems[len(c.problems)-1].Fails = true
 	}
 	return c.problems

@@ -45,7 +45,7 @@ var mistakes = [...][2]string{
 	{"|", "or is ||"},
 	{"~", "a regular expression is tested with matches"},
 	{"$", "write the key alone"},
-	{"`", "texts stand in single or double quotes"},
+	{"`", "texts need single or double quotes"},
 }
 
 // lex returns the token of source that begins at or behind offset at.
@@ -96,7 +96,7 @@ func lexNumber(rest string, at int) (token, *SyntaxError) {
 	}
 	v, err := value.ParseJSON([]byte(rest[:n]))
 	if err != nil {
-		return token{}, &SyntaxError{at, fmt.Sprintf("%s is not a number", rest[:n]), "numbers are written as in JSON; a text stands in quotes"}
+		return token{}, &SyntaxError{at, fmt.Sprintf("%s is not a number", rest[:n]), "numbers are written as in JSON; a text needs quotes"}
 	}
 	return token{tokenLiteral, rest[:n], at, v}, nil
 }
@@ -112,7 +112,7 @@ func lexText(rest string, at int) (token, *SyntaxError) {
 		case c == '"' && rest[0] == c:
 			v, err := value.ParseJSON([]byte(rest[:end+1]))
 			if err != nil {
-				return token{}, &SyntaxError{at, "this is not a text of JSON", `in double quotes a backslash is \\ and a line feed \n; in single quotes all stands for itself`}
+				return token{}, &SyntaxError{at, "this is not a text of JSON", `in double quotes a backslash is \\ and a line feed \n; in single quotes all is literal`}
 			}
 			return token{tokenLiteral, rest[:end+1], at, v}, nil
 		}

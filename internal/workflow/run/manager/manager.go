@@ -618,7 +618,7 @@ func (m *Manager) ResumeOnStart(ctx context.Context) error {
 			if ctx.Err() != nil || errors.Is(err, ErrClosed) {
 				return err
 			}
-			m.o.Log.WarnContext(ctx, "an interrupted run does not go on", "run_id", info.ID, "agent", info.Agent, "error", err, "hint", fault.HintOf(err))
+			m.o.Log.WarnContext(ctx, "cannot resume an interrupted run", "run_id", info.ID, "agent", info.Agent, "error", err, "hint", fault.HintOf(err))
 		}
 	}
 	return nil

@@ -213,7 +213,7 @@ func (m *Manager) take(ctx context.Context, id string) {
 	d.until = m.o.Now().Add(d.last + rand.N(d.last/4))
 	m.putOff[id] = d
 	if !before {
-		m.o.Log.WarnContext(ctx, "a run does not go on in this server, which tries again later", "run_id", id, "error", err, "hint", fault.HintOf(err))
+		m.o.Log.WarnContext(ctx, "cannot resume a run on this server; will retry", "run_id", id, "error", err, "hint", fault.HintOf(err))
 	}
 }
 

@@ -475,7 +475,7 @@ func TestSharePutsOff(t *testing.T) {
 		if info, err := b.Wait(t.Context(), infos[2].ID); err != nil || info.Status != run.Done {
 			t.Errorf("in the other server: %+v, %v", info, err)
 		}
-		if n := strings.Count(logged.String(), "does not go on"); n != 1 {
+		if n := strings.Count(logged.String(), "cannot resume a run on this server"); n != 1 {
 			t.Errorf("logged %d times:\n%s", n, &logged)
 		}
 		a.Shutdown(t.Context())

@@ -25,7 +25,7 @@ func (m *Manager) Signal(ctx context.Context, id, name string, v value.Value, ke
 			continue
 		}
 		if _, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true}); err != nil && !errors.Is(err, ErrClosed) {
-			m.o.Log.WarnContext(ctx, "a run does not go on with its signal", "run_id", info.ID, "error", err, "hint", fault.HintOf(err))
+			m.o.Log.WarnContext(ctx, "cannot resume a run with its signal", "run_id", info.ID, "error", err, "hint", fault.HintOf(err))
 		}
 		break
 	}

@@ -181,6 +181,6 @@ func (w *waker) resume(ctx context.Context, a alarm) {
 		a.at, a.left = w.o.Now().Add(recheck), false
 		w.due[a.id] = a
 	default:
-		w.o.Log.WarnContext(ctx, "a run whose time has come does not go on", "run_id", a.id, "error", err, "hint", fault.HintOf(err))
+		w.o.Log.WarnContext(ctx, "cannot resume a run whose time has come", "run_id", a.id, "error", err, "hint", fault.HintOf(err))
 	}
 }

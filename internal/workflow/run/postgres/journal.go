@@ -477,7 +477,7 @@ func (j *journal) Gap(ctx context.Context, g run.Gap) error {
 	err = j.write(ctx, write{op: "gap", docs: docs, rows: rows, done: func() { j.store.changed(j.name) }})
 	if errors.Is(err, run.ErrPassing) {
 		return j.lost(fault.New(fault.Failure, "the database that run %s is recorded in cannot be reached: %v", j.name, err).
-			WithHint("once it is back the run goes on from its record: a server does so by itself, else loki --resume %s", j.name))
+			WithHint("once it is back the run resumes from its record: a server does so by itself, else loki --resume %s", j.name))
 	}
 	return err
 }

@@ -66,7 +66,7 @@ func TestParseMistakes(t *testing.T) {
 		{name: "error_before_reply", in: "default: {reply: a, error: {kind: invalid}}\n", want: "t.yaml:1:21: default.error: this comes before the reply; set after_chunks to send some of it first"},
 		{name: "error_after_nothing", in: "default: {error: {kind: invalid, after_chunks: 1}}\n", want: "t.yaml:1:11: default.error: after_chunks means nothing: there is nothing to send before the error"},
 		{name: "no_anchor", in: "default: {reply: *a}\n", want: "t.yaml:1:18: default.reply: alias *a has no anchor &a before it"},
-		{name: "alias_of_itself", in: "default: &a {tool_calls: [{name: x, arguments: *a}]}\n", want: "t.yaml:1:48: default.tool_calls[0].arguments: alias *a is inside what it stands for"},
+		{name: "alias_of_itself", in: "default: &a {tool_calls: [{name: x, arguments: *a}]}\n", want: "t.yaml:1:48: default.tool_calls[0].arguments: alias *a is inside its own anchor"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Parse("t.yaml", []byte(tt.in))

@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"loki/internal/app"
+	"loki/internal/base/sample"
 	"loki/internal/frontend/cli"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
-	"loki/internal/base/sample"
 )
 
 // TestMain is loki itself if it is called by that name.

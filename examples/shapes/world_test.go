@@ -20,12 +20,12 @@ import (
 	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/base/ask"
-	"loki/internal/llm/event"
 	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/memstore"
-	"loki/internal/base/steps"
 )
 
 // world is where a run takes place. Its clock is that of a test with fake time: it moves when all wait.

@@ -91,7 +91,7 @@ func TestSearch(t *testing.T) {
 func BenchmarkTokens(b *testing.B) {
 	var texts []string
 	size := 0
-	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" {
 			return err
 		}

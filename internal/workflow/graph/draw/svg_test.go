@@ -241,7 +241,7 @@ func shipped(t testing.TB) map[string]*graph.Graph {
 	t.Helper()
 	found := map[string]*graph.Graph{}
 	for _, pattern := range []string{"assets/agents/*/graph.yaml", "examples/*/graph.yaml", "examples/graphs/*/graph.yaml"} {
-		files, err := filepath.Glob(filepath.Join("..", "..", "..", filepath.FromSlash(pattern)))
+		files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", filepath.FromSlash(pattern)))
 		if err != nil {
 			t.Fatal(err)
 		}

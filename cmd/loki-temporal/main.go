@@ -328,7 +328,7 @@ func readAnswers(path string) (answers map[string]string, lists []string, err er
 	return answers, lists, nil
 }
 
-// follow waits until a run is over, or waits for answers, and prints what came of it. A signal leaves the run to the workers.
+// follow waits until a run is over or needs answers, and prints the result. A signal leaves the run to the workers.
 func (c *command) follow(ctx context.Context, id string) error {
 	s, err := c.runs.Wait(ctx, id, func(ev json.RawMessage) error {
 		if c.output != "ndjson" {

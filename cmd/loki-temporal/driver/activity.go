@@ -108,7 +108,7 @@ func (n *Nodes) further(ctx context.Context, of workflow.Execution, t *Task) err
 	return nil
 }
 
-// isOver reports whether the server says that an execution is not to go on.
+// isOver reports whether the server says that an execution must not continue.
 func isOver(err error) bool {
 	var gone *serviceerror.NotFound
 	return errors.As(err, &gone) || temporal.IsCanceledError(err) || errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)

@@ -188,7 +188,7 @@ func (r *Runs) Answer(ctx context.Context, id string, l Letter) (unchecked bool,
 	return false, r.explain(id, err)
 }
 
-// Resume goes on with a run that is over without an output, where it stopped. One that is not over is left as it is.
+// Resume resumes a run that is over without an output, where it stopped. One that is not over is left as it is.
 func (r *Runs) Resume(ctx context.Context, id string, t Terms, c run.Continuation) error {
 	s, err := r.Status(ctx, id, Request{After: -1})
 	switch {

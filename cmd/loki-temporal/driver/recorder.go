@@ -112,7 +112,7 @@ func (r *recorder) change(ctx context.Context, c Change) error {
 	return r.pulse.confirm(ctx)
 }
 
-// join adds a change of n bytes to those that are sent next.
+// join adds a change of n bytes to the ones that are sent next.
 func (r *recorder) join(c Change, n int) *group {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +147,7 @@ func (r *recorder) takeEvents(room int) []json.RawMessage {
 	return taken
 }
 
-// rest returns the events that were not sent with a step: those that fit into the result of the execution.
+// rest returns the events that were not sent with a step: the ones that fit into the result of the execution.
 func (r *recorder) rest() []json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -192,7 +192,7 @@ func shortened(b event.Body) event.Body {
 }
 
 // pulse is the sign of life of an execution. A server that has not seen it for the time limit gives the task to another worker. The
-// execution must not go on then: no step that it records counts any more.
+// execution must not continue then: no step that it records counts any more.
 type pulse struct {
 	beat  func(context.Context) error // gives a sign of life
 	final func(error) bool            // reports whether an error of beat says that the execution is over

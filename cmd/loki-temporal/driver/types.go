@@ -12,8 +12,8 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// Names by which a server knows what belongs to a run. They are the same in all versions of the program, so that runs go on
-// after an update.
+// Names by which a server knows what belongs to a run. They are the same in all versions of the program, so that runs
+// continue after an update.
 const (
 	WorkflowName = "loki-graph"
 	ActivityName = "loki-node"
@@ -29,7 +29,7 @@ const (
 // maxPayload is the largest message, in bytes of JSON, that is sent to a server. Servers refuse payloads of 2 MiB.
 const maxPayload = 2_000_000
 
-// Start is what a run begins or goes on with: the input of its workflow. Its texts are sealed.
+// Start is what a run begins or resumes with: the input of its workflow. Its texts are sealed.
 type Start struct {
 	Info      run.Info      `json:"info"`
 	Terms     Terms         `json:"terms"`
@@ -40,10 +40,10 @@ type Start struct {
 // DefaultHeartbeat is the time after which a worker without a sign of life counts as dead.
 const DefaultHeartbeat = 10 * time.Second
 
-// Terms are what the user asked for with the command that began a run, or went on with it.
+// Terms are what the user asked for with the command that began or resumed a run.
 type Terms struct {
 	Yes   bool `json:"yes,omitempty"`   // whatever tools would ask is answered with yes
-	Force bool `json:"force,omitempty"` // the run goes on although its agent has changed
+	Force bool `json:"force,omitempty"` // the run resumes although its agent has changed
 }
 
 // Point is how far a run has come: what a workflow has to know of the one before it.
@@ -54,9 +54,9 @@ type Point struct {
 	Numbers int               `json:"numbers,omitempty"` // how many events there were; Events are the last of them
 	Letters []string          `json:"letters,omitempty"` // ids of the last letters with answers
 
-	// Resumed says that the run was over and goes on by the user's command.
+	// Resumed says that the run was over and resumes by the user's command.
 	Resumed bool `json:"resumed,omitempty"`
-	// Continued says that the run goes on in another workflow because the history of the one before was long.
+	// Continued says that the run continues in another workflow because the history of the one before was long.
 	Continued bool `json:"continued,omitempty"`
 }
 
@@ -111,7 +111,7 @@ type Task struct {
 	Heartbeat time.Duration `json:"heartbeat"`
 }
 
-// Outcome is what came of an execution of a node. Either Done or Failure is set.
+// Outcome is the result of an execution of a node. Either Done or Failure is set.
 type Outcome struct {
 	Done    *run.TaskRecord   `json:"done,omitempty"`
 	Failure *Failure          `json:"failure,omitempty"`
@@ -150,7 +150,7 @@ type Change struct {
 type Letter struct {
 	ID      string            `json:"id"`                // of this letter: it is read once
 	Answers map[string]string `json:"answers,omitempty"` // by the names of questions
-	Lists   []string          `json:"lists,omitempty"`   // names of those that are lists, see [run.NotLists]
+	Lists   []string          `json:"lists,omitempty"`   // names of the ones that are lists, see [run.NotLists]
 	Typed   []string          `json:"typed,omitempty"`   // in place of Answers, see [run.TypedAnswers]
 }
 
@@ -176,7 +176,7 @@ type Status struct {
 	Failures int               `json:"failures,omitempty"` // tolerated
 	Usage    chat.Usage        `json:"usage"`
 	Waits    []Question        `json:"waits,omitempty"`
-	Until    time.Time         `json:"until,omitzero"` // when a run that waits for its provider goes on
+	Until    time.Time         `json:"until,omitzero"` // when a run that waits for its provider resumes
 	Output   string            `json:"output,omitempty"`
 	Failure  *Failure          `json:"failure,omitempty"` // of a run that is over without an output, or with failures that its graph says nothing about
 	State    *value.Value      `json:"state,omitempty"`

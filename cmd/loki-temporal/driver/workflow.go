@@ -241,7 +241,7 @@ func (x *execution) superStep(ctx workflow.Context) error {
 	return nil
 }
 
-// open makes the tasks of a super-step those that are not over, with what is known of them.
+// open sets the tasks of a super-step to the ones that are not over, with what is known of them.
 func (x *execution) open(tasks []graph.Task) {
 	known := x.start.Point.Open
 	x.start.Point.Open = nil
@@ -338,7 +338,7 @@ func pause(lost int) time.Duration {
 	return min(time.Second<<min(lost-3, 10), time.Minute)
 }
 
-// whyFailed returns why an activity failed for good, nil if it is to be executed again.
+// whyFailed returns why an activity failed for good, nil if it must be executed again.
 func whyFailed(err error) *Failure {
 	var timeout *temporal.TimeoutError
 	var app *temporal.ApplicationError
@@ -456,7 +456,7 @@ func (x *execution) used(of *task) chat.Usage {
 	return used
 }
 
-// wait returns when a task that waits can go on: with an answer, at the deadline of a question, or at a time. It returns
+// wait returns when a task that waits can resume: with an answer, at the deadline of a question, or at a time. It returns
 // false if the run ends instead.
 func (x *execution) wait(ctx workflow.Context, t *task, until time.Time) bool {
 	t.working, t.until = false, until
@@ -680,7 +680,7 @@ func (x *execution) report(r Request) (Status, error) {
 	return s, nil
 }
 
-// next returns what another workflow goes on with from here.
+// next returns what another workflow continues with from here.
 func (x *execution) next() Start {
 	s := x.start
 	s.Point = Point{Last: run.CheckpointOf(x.plan, x.pr, x.usage), Events: x.events, Numbers: x.numbers, Letters: x.letters, Resumed: true}

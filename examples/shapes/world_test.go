@@ -124,7 +124,7 @@ func (w *world) agent(a *app.App) agent.Agent {
 func (w *world) validate() {
 	a := w.app()
 	defer a.Close()
-	for _, f := range a.Validate(w.t.Context(), w.agent(a)) {
+	for _, f := range a.Validator().Findings(w.t.Context(), w.agent(a), nil) {
 		w.t.Errorf("%s %s: %v", f.Severity, f.Rule, f)
 	}
 }

@@ -375,8 +375,8 @@ var roomLines = map[string]int{
 	"all": 170321,
 }
 
-// slack is by how many lines a bound may be higher than what it bounds.
-const slack = 150
+// slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.
+const slack, leeway = 150, 20
 
 // maxFields is how many fields a struct has at most. The ones of wideStructs have more, for now.
 const maxFields = 40
@@ -416,6 +416,19 @@ func goFiles(t *testing.T, f func(path string, src []byte)) {
 	}
 }
 
+// TestPageNamesEveryRoom looks for the rooms and wings in the table of architecture.md.
+func TestPageNamesEveryRoom(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for room := range roomLines {
+		if room != "all" && !bytes.Contains(page, []byte("`"+path.Base(room)+"`")) {
+			t.Errorf("docs/architecture.md does not name the room %s", room)
+		}
+	}
+}
+
 // codeLines returns how many lines have code.
 func codeLines(src []byte) int {
 	files := token.NewFileSet()
@@ -446,7 +459,7 @@ func TestRoomsDoNotGrow(t *testing.T) {
 			lines["all"] += codeLines(src)
 		}
 	})
-	within(t, "internal/%s has %d lines of code", lines, roomLines, slack)
+	within(t, "internal/%s has %d lines of code", lines, roomLines, leeway, slack)
 }
 
 func TestStructsAreNarrow(t *testing.T) {
@@ -474,15 +487,15 @@ func TestStructsAreNarrow(t *testing.T) {
 			return true
 		})
 	})
-	within(t, "%s has %d fields", wide, wideStructs, 0)
+	within(t, "%s has %d fields", wide, wideStructs, 0, 0)
 }
 
 // within fails for what is above its bound, or so far below that the bound has to be lowered.
-func within(t *testing.T, what string, is, bounds map[string]int, slack int) {
+func within(t *testing.T, what string, is, bounds map[string]int, leeway, slack int) {
 	t.Helper()
 	for name, n := range is {
 		switch bound := bounds[name]; {
-		case n > bound:
+		case n > bound+leeway:
 			t.Errorf(what+", its bound is %d", name, n, bound)
 		case n < bound-slack:
 			t.Errorf(what+": lower its bound from %d", name, n, bound)

@@ -64,6 +64,16 @@ func CutColumns(s string, limit int) string {
 	return ansi.Truncate(s, limit, Mark)
 }
 
+// WrapWords breaks the lines of s at blanks, so that they have at most limit columns unless a word is longer. A name such as --keep
+// stays in one piece. A limit below 20 breaks nothing.
+func WrapWords(s string, limit int) string {
+	if limit < 20 {
+		return s
+	}
+	const hyphen = "\u2011" // not a place to break, and as wide
+	return strings.ReplaceAll(ansi.Wordwrap(strings.ReplaceAll(s, "-", hyphen), limit, ""), hyphen, "-")
+}
+
 // Ends returns the beginning and the end of s, of limit bytes together at most. s has more
 // bytes than limit, which is not negative.
 func Ends(s string, limit int) (head, tail string) {

@@ -208,7 +208,7 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 
 // warn shows the user a warning on standard error.
 func (c *command) warn(text string) {
-	fmt.Fprintln(c.Err, render.Warning(c.hide(text), c.color()))
+	fmt.Fprintln(c.Err, render.Warning(c.hide(text), c.color(), render.Columns(c.Err)))
 }
 
 // warnOf shows warnings.
@@ -293,7 +293,7 @@ func (c *command) report(err error) {
 		return
 	}
 	var text strings.Builder
-	render.Error(&text, err, c.color())
+	render.Error(&text, err, c.color(), render.Columns(c.Err))
 	_, _ = io.WriteString(c.Err, c.hide(text.String()))
 }
 

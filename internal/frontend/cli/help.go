@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"loki/internal/app"
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 )
 
@@ -105,16 +105,10 @@ func usages(all *pflag.FlagSet, flags []flagSpec, width int) string {
 	}
 	var b strings.Builder
 	for i := range left {
-		lines := strings.Split(wordwrap(right[i], max(width-column, 20)), "\n")
+		lines := strings.Split(text.WrapWords(right[i], max(width-column, 20)), "\n")
 		fmt.Fprintf(&b, "%-*s%s\n", column, left[i], strings.Join(lines, "\n"+strings.Repeat(" ", column)))
 	}
 	return b.String()
-}
-
-// wordwrap breaks text at blanks only: a name such as --keep stays in one piece.
-func wordwrap(text string, width int) string {
-	const hyphen = "\u2011" // not a place to break, and as wide
-	return strings.ReplaceAll(ansi.Wordwrap(strings.ReplaceAll(text, "-", hyphen), width, ""), hyphen, "-")
 }
 
 // flagError adds to a mistake in an option where to look, or what was probably meant.

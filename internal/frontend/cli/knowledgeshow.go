@@ -167,7 +167,7 @@ func (c *command) explain(f rag.Found, set rag.Settings) string {
 			fmt.Fprintf(&b, "    %s\n", text.CutColumns("not read: "+display.Line(h.Unread), width-4))
 		}
 		why := fmt.Sprintf("%s %s, vector %s, words %s", fused, score(h.Score), place(h.Vector), place(h.Keyword))
-		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(wordwrap(why, width-4), "\n", "\n    "))
+		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(text.WrapWords(why, width-4), "\n", "\n    "))
 		b.WriteString(excerpt(h.Text, width, c.opts.verbose > 0))
 	}
 	return b.String()

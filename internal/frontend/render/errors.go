@@ -5,75 +5,62 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 
+	"golang.org/x/term"
+
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/workflow/graph"
 )
 
-// Error prints err for people: its message, the causes that the message does not
-// contain, and what to do about it.
+// Error prints err for people: what failed, from the outermost context to the cause, and what to do about it.
 //
-//	Error: graph execution failed for agent writer
-//
-//	Caused by:
-//	    0: at node "draft"
-//	    1: model openai:gpt-5: the API key was refused
-//
+//	Error: graph execution failed for agent writer: at node "draft": model openai:gpt-5: the API key was refused
 //	hint: set OPENAI_API_KEY
 //
-// A single cause has no number. What the user interrupted is called interrupted, and a
-// run that waits for an answer suspended; neither is an error. A nil err prints nothing.
-func Error(w io.Writer, err error, color bool) {
+// The further lines of a message, such as a difference, follow indented. Lines are broken at words to have at most columns columns; 0
+// breaks none. What the user interrupted is called interrupted, and a run that waits for an answer suspended; neither is an error. A nil
+// err prints nothing.
+func Error(w io.Writer, err error, color bool, columns int) {
 	if err == nil {
 		return
 	}
 	on := colors(color)
-	messages := chain(err)
-	apart := false // an empty line before the hint
-	var b strings.Builder
+	first, rest := joined(chain(err))
+	paint := yellow
 	switch fault.CodeOf(err) {
 	case fault.Canceled:
-		text := "Interrupted."
+		first, rest = "Interrupted.", ""
 		var undone interface{ Summary() string } // what the run did is undone
 		if errors.As(err, &undone) {
-			text = "Interrupted; " + safe(undone.Summary())
+			first = "Interrupted; " + safe(undone.Summary())
 		}
-		b.WriteString(on.paintLines(yellow, text) + "\n")
 	case fault.Suspended:
-		b.WriteString(on.paintLines(yellow, "Suspended: "+strings.Join(messages, ": ")) + "\n")
+		first = "Suspended: " + first
 	default:
-		b.WriteString(on.paintLines(red, "Error: "+messages[0]) + "\n")
-		b.WriteString(on.paintLines(red, causes(messages[1:])))
-		apart = len(messages) > 1
+		first, paint = "Error: "+first, red
 	}
+	out := on.paintLines(paint, text.WrapWords(first, columns)+rest) + "\n"
 	if hint := safe(fault.HintOf(err)); hint != "" {
-		if apart {
-			b.WriteByte('\n')
-		}
-		b.WriteString(on.paint(cyan, "hint:") + " " + strings.ReplaceAll(hint, "\n", "\n      ") + "\n")
+		out += on.paint(cyan, "hint:") + " " + strings.ReplaceAll(text.WrapWords(hint, columns-6), "\n", "\n      ") + "\n"
 	}
-	_, _ = io.WriteString(w, b.String())
+	_, _ = io.WriteString(w, out)
 }
 
-// causes lists messages under a heading, indented: a single one by four columns, several
-// with their numbers.
-func causes(messages []string) string {
-	if len(messages) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("\nCaused by:\n")
+// joined returns the messages of a chain as one line, and the lines that follow the first line of a message, indented.
+func joined(messages []string) (first, rest string) {
+	lines := make([]string, len(messages))
 	for i, m := range messages {
-		head, rest := fmt.Sprintf("%5d: ", i), "       "
-		if len(messages) == 1 {
-			head, rest = "    ", "    "
+		line, more, several := strings.Cut(m, "\n")
+		if lines[i] = strings.TrimRight(line, ": "); several {
+			rest += "\n    " + strings.ReplaceAll(more, "\n", "\n    ")
 		}
-		b.WriteString(head + strings.ReplaceAll(m, "\n", "\n"+rest) + "\n")
 	}
-	return b.String()
+	return strings.Join(lines, ": "), rest
 }
 
 // chain takes err's text apart: the part each error of the chain adds, outermost first,
@@ -84,15 +71,15 @@ func causes(messages []string) string {
 func chain(err error) []string {
 	var messages []string
 	for err != nil {
-		text := err.Error()
+		whole := err.Error()
 		cause := errors.Unwrap(err)
 		if cause == nil || !wraps(err) {
-			messages = append(messages, text)
+			messages = append(messages, whole)
 			break
 		}
-		own, ok := strings.CutSuffix(text, cause.Error())
-		if !ok { // the cause stands inside the text
-			messages = append(messages, text)
+		own, ok := strings.CutSuffix(whole, cause.Error())
+		if !ok { // the cause is inside the text
+			messages = append(messages, whole)
 			break
 		}
 		if own = strings.TrimRight(own, ": \n"); own != "" {
@@ -121,9 +108,22 @@ func wraps(err error) bool {
 	return path == "fmt" || path == module || strings.HasPrefix(path, module+"/")
 }
 
-// Warning returns the line that warns of text, without a line feed.
-func Warning(text string, color bool) string {
-	return colors(color).paintLines(yellow, "warning: "+strings.TrimRight(safe(text), "\n"))
+// Warning returns the line that warns, without a line feed at the end, broken at words as [Error] does.
+func Warning(warning string, color bool, columns int) string {
+	return colors(color).paintLines(yellow, text.WrapWords("warning: "+strings.TrimRight(safe(warning), "\n"), columns))
+}
+
+// Columns returns how wide the terminal is that w writes to, 0 if that is none.
+func Columns(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }
 
 // Findings prints what validation found about the graph in file, a line each, in the

@@ -29,21 +29,20 @@ func TestError(t *testing.T) {
 		{name: "message_and_hint", err: provider, want: "Error: model openai:gpt-5: the API key was refused\nhint: set OPENAI_API_KEY\n"},
 		{
 			name: "one_cause", err: fault.Wrap(fault.Config, errors.New("line one\nline two"), "cannot read a.yaml"),
-			want: "Error: cannot read a.yaml\n\nCaused by:\n    line one\n    line two\n",
+			want: "Error: cannot read a.yaml: line one\n    line two\n",
 		},
 		{
 			name: "chain", err: fault.Wrap(fault.Provider, fmt.Errorf("at node %q: %w", "draft", fmt.Errorf("attempt 2:\nagain: %w", provider)), "graph execution failed for agent writer"),
-			want: "Error: graph execution failed for agent writer\n\nCaused by:\n" +
-				"    0: at node \"draft\"\n    1: attempt 2:\n       again\n    2: model openai:gpt-5: the API key was refused\n\nhint: set OPENAI_API_KEY\n",
+			want: "Error: graph execution failed for agent writer: at node \"draft\": attempt 2: model openai:gpt-5: the API key was refused\n    again\nhint: set OPENAI_API_KEY\n",
 		},
 		{
 			name: "node_error", err: fault.Wrap(fault.Failure, &graph.NodeError{Node: "a", Err: errors.New("broken")}, "graph execution failed for agent writer"),
-			want: "Error: graph execution failed for agent writer\n\nCaused by:\n    0: at node \"a\"\n    1: broken\n",
+			want: "Error: graph execution failed for agent writer: at node \"a\": broken\n",
 		},
-		{name: "foreign_errors_stay_whole", err: fmt.Errorf("reading: %w", notFound), want: "Error: reading\n\nCaused by:\n    open a.yaml: no such file or directory\n"},
+		{name: "foreign_errors_stay_whole", err: fmt.Errorf("reading: %w", notFound), want: "Error: reading: open a.yaml: no such file or directory\n"},
 		{name: "wrapper_without_words", err: fault.Wrap(fault.Config, notFound, ""), want: "Error: open a.yaml: no such file or directory\n"},
 		{name: "cause_inside_the_text", err: fmt.Errorf("got %w, gave up", errors.New("a refusal")), want: "Error: got a refusal, gave up\n"},
-		{name: "several_causes", err: errors.Join(errors.New("first"), errors.New("second")), want: "Error: first\nsecond\n"},
+		{name: "several_causes", err: errors.Join(errors.New("first"), errors.New("second")), want: "Error: first\n    second\n"},
 		{
 			name: "two_wrapped", err: fmt.Errorf("both: %w; %w", errors.New("first"), errors.New("second")),
 			want: "Error: both: first; second\n",
@@ -63,12 +62,12 @@ func TestError(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			render.Error(&out, tt.err, false)
+			render.Error(&out, tt.err, false, 0)
 			if got := out.String(); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 			var colored bytes.Buffer
-			render.Error(&colored, tt.err, true)
+			render.Error(&colored, tt.err, true, 0)
 			if got := escapes.ReplaceAllString(colored.String(), ""); got != tt.want {
 				t.Errorf("in color the text is\n%s\nwant\n%s", got, tt.want)
 			}
@@ -79,20 +78,33 @@ func TestError(t *testing.T) {
 	}
 }
 
+// TestErrorIsWrapped: lines are broken at words, and never within an option.
+func TestErrorIsWrapped(t *testing.T) {
+	var out bytes.Buffer
+	render.Error(&out, fault.Wrap(fault.Config, errors.New("the file has no key and no --model was given"), "cannot read a.yaml").WithHint("set the key of the client, or choose another model with --model NAME"), false, 30)
+	want := "Error: cannot read a.yaml: the\nfile has no key and no --model\nwas given\nhint: set the key of the\n      client, or choose\n      another model with\n      --model NAME\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got, want := render.Warning("one two three four five six", false, 20), "warning: one two\nthree four five six"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestErrorIsRed(t *testing.T) {
 	var out bytes.Buffer
-	render.Error(&out, fault.Wrap(fault.Tool, errors.New("b"), "a").WithHint("c"), true)
-	want := "\x1b[31mError: a\x1b[0m\n\n\x1b[31mCaused by:\x1b[0m\n\x1b[31m    b\x1b[0m\n\n\x1b[36mhint:\x1b[0m c\n"
+	render.Error(&out, fault.Wrap(fault.Tool, errors.New("b\nd"), "a").WithHint("c"), true, 0)
+	want := "\x1b[31mError: a: b\x1b[0m\n\x1b[31m    d\x1b[0m\n\x1b[36mhint:\x1b[0m c\n"
 	if got := out.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestWarning(t *testing.T) {
-	if got, want := render.Warning("two\nlines\x1b[5m\n", false), "warning: two\nlines"; got != want {
+	if got, want := render.Warning("two\nlines\x1b[5m\n", false, 0), "warning: two\nlines"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := render.Warning("two\nlines", true), "\x1b[33mwarning: two\x1b[0m\n\x1b[33mlines\x1b[0m"; got != want {
+	if got, want := render.Warning("two\nlines", true, 0), "\x1b[33mwarning: two\x1b[0m\n\x1b[33mlines\x1b[0m"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -200,7 +200,7 @@ func (n *Narrator) say(st style, text string) {
 
 // warn adds a warning.
 func (n *Narrator) warn(text string) {
-	n.text.WriteString(Warning(text, n.screen.o.Color))
+	n.text.WriteString(Warning(text, n.screen.o.Color, n.screen.columns()))
 	n.text.WriteByte('\n')
 }
 

@@ -120,11 +120,19 @@ func (s *Screen) Print(line string) {
 	s.show(safe(line) + "\n")
 }
 
+// columns returns how wide the terminal is, 0 if there is none.
+func (s *Screen) columns() (columns int) {
+	if s.o.Terminal {
+		columns, _ = sizeOf(s.o.Size)
+	}
+	return columns
+}
+
 // Warn shows a warning.
 func (s *Screen) Warn(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.show(Warning(text, s.o.Color) + "\n")
+	s.show(Warning(text, s.o.Color, s.columns()) + "\n")
 }
 
 // tame returns text of other programs as it may be shown.

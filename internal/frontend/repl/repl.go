@@ -189,7 +189,7 @@ func (r *repl) fail(err error) {
 		return
 	}
 	var text strings.Builder
-	render.Error(&text, err, r.display.Color())
+	render.Error(&text, err, r.display.Color(), render.Columns(r.options.Err))
 	_, _ = io.WriteString(r.options.Err, r.app.Hide(text.String())) // the user is all there is to report to
 }
 

@@ -51,13 +51,21 @@ func Error(w io.Writer, err error, color bool, columns int) {
 	_, _ = io.WriteString(w, out)
 }
 
-// joined returns the messages of a chain as one line, and the lines that follow the first line of a message, indented.
+// joined returns the messages of a chain as one line, and the lines that follow the first line of a message: indented, unless there is
+// one message only.
 func joined(messages []string) (first, rest string) {
+	indent := "\n    "
+	if len(messages) == 1 {
+		indent = "\n"
+	}
 	lines := make([]string, len(messages))
 	for i, m := range messages {
 		line, more, several := strings.Cut(m, "\n")
-		if lines[i] = strings.TrimRight(line, ": "); several {
-			rest += "\n    " + strings.ReplaceAll(more, "\n", "\n    ")
+		if lines[i] = line; several {
+			rest += indent + strings.ReplaceAll(more, "\n", indent)
+		}
+		if i < len(messages)-1 {
+			lines[i] = strings.TrimRight(line, ": ")
 		}
 	}
 	return strings.Join(lines, ": "), rest

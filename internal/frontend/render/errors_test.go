@@ -42,7 +42,7 @@ func TestError(t *testing.T) {
 		{name: "foreign_errors_stay_whole", err: fmt.Errorf("reading: %w", notFound), want: "Error: reading: open a.yaml: no such file or directory\n"},
 		{name: "wrapper_without_words", err: fault.Wrap(fault.Config, notFound, ""), want: "Error: open a.yaml: no such file or directory\n"},
 		{name: "cause_inside_the_text", err: fmt.Errorf("got %w, gave up", errors.New("a refusal")), want: "Error: got a refusal, gave up\n"},
-		{name: "several_causes", err: errors.Join(errors.New("first"), errors.New("second")), want: "Error: first\n    second\n"},
+		{name: "several_causes", err: errors.Join(errors.New("first"), errors.New("second")), want: "Error: first\nsecond\n"},
 		{
 			name: "two_wrapped", err: fmt.Errorf("both: %w; %w", errors.New("first"), errors.New("second")),
 			want: "Error: both: first; second\n",

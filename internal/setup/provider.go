@@ -108,7 +108,7 @@ func (w *wizard) chooseProvider(ctx context.Context) (provider, error) {
 	for i, p := range list {
 		labels[i] = p.label
 	}
-	answer, err := w.selectOne(ctx, "provider", "Where are your models?", labels)
+	answer, err := w.selectOne(ctx, "provider", "Which provider do you use?", labels)
 	if err != nil {
 		return provider{}, err
 	}

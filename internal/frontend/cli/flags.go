@@ -357,7 +357,7 @@ func (o *options) sections() []section {
 				{name: "agent", short: "a", sets: word(&o.agent, "AGENT"), usage: "run an agent: its name, or the path of its directory"},
 				{name: "list-agents", sets: on(&o.listAgents), usage: "list the agents"},
 				{name: "validate", sets: word(&o.validate, "AGENT"), usage: "check an agent and exit"},
-				{name: "plan", sets: word(&o.plan, "TEXT"), usage: "have a model write a graph agent for a wish, and decide whether to run or save it; with -a, change that agent"},
+				{name: "plan", sets: word(&o.plan, "TEXT"), usage: "let a model draft a graph agent from a description; review it before it runs or is saved; with -a, change that agent"},
 				{name: "runs", sets: on(&o.runs), usage: "list the runs of agents; with -a of one agent"},
 				{name: "resume", sets: word(&o.resume, "ID"), usage: "resume a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
 			},

@@ -74,7 +74,7 @@ func TestFirstRunWithKey(t *testing.T) {
 	term := startLoki(t, dir, "127.0.0.1:1", "hello")
 	for _, step := range [][2]string{
 		{"There is no configuration yet|Number", ""},
-		{"Where are your models?", "openai-compatible"},
+		{"Which provider do you use?", "openai-compatible"},
 		{"Name of the provider", "mine"},
 		{"API base", server.URL()},
 		{"API key", "sk-not-in-the-open"},

@@ -59,7 +59,7 @@ func TestRecipe(t *testing.T) {
 	if got := str("/signs/0/signature"); got != "${artifact}"+strings.TrimPrefix(signatureName, sumsName) {
 		t.Errorf("the signature is in %s", got)
 	}
-	sources := map[string]string{"app.Version": "../../app/app.go", "update.builtinFeed": "update.go", "update.builtinKeys": "update.go"}
+	sources := map[string]string{"app.Version": "../../app/app.go", "setup/update.builtinFeed": "update.go", "setup/update.builtinKeys": "update.go"}
 	for name, source := range sources {
 		code, err := os.ReadFile(source)
 		if err != nil {

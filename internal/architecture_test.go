@@ -339,7 +339,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/session":   6589,
 	"frontend/api":           1470,
-	"frontend/cli":           7765,
+	"frontend/cli":           7796,
 	"frontend/command":       3573,
 	"frontend/display":       818,
 	"frontend/render":        7733,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12762,
 
-	"all": 170321,
+	"all": 170375,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

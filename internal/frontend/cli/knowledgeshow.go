@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"loki/internal/base/text"
+	"loki/internal/base/text/rank"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/conversation/knowledge"
 	"loki/internal/frontend/display"
@@ -168,7 +170,7 @@ func (c *command) explain(f rag.Found, set rag.Settings) string {
 		}
 		why := fmt.Sprintf("%s %s, vector %s, words %s", fused, score(h.Score), place(h.Vector), place(h.Keyword))
 		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(text.WrapWords(why, width-4), "\n", "\n    "))
-		b.WriteString(excerpt(h.Text, width, c.opts.verbose > 0))
+		b.WriteString(excerpt(h.Text, c.opts.knowledge.query, width, c.opts.verbose > 0))
 	}
 	return b.String()
 }
@@ -189,18 +191,53 @@ func score(x float64) string {
 	return strconv.FormatFloat(x, 'f', 4, 64)
 }
 
-// excerpt returns the text of a passage behind bars, in lines of so many columns: the beginning, with a
-// note of what is left out, unless all of it is wanted.
-func excerpt(s string, width int, whole bool) string {
+// excerpt returns the text of a passage behind bars, in lines of so many columns. Unless all of it is wanted, these are the beginning or,
+// if more words of the query are on a later line, the header of a table and the lines around that one, with notes of what is left out.
+func excerpt(s, query string, width int, whole bool) string {
 	s = strings.TrimRight(text.Printable(s), "\n")
 	lines := strings.Split(ansi.Wrap(strings.ReplaceAll(s, "\t", "    "), width-6, ""), "\n")
 	var b strings.Builder
-	for i, line := range lines {
-		if !whole && i == explainLines && len(lines) > explainLines+1 {
-			fmt.Fprintf(&b, "    | %s %s; -v shows them\n", text.Mark, text.Count(len(lines)-i, "more line"))
-			break
+	show := func(lines []string) {
+		for _, line := range lines {
+			b.WriteString(strings.TrimRight("    | "+line, " ") + "\n")
 		}
-		b.WriteString(strings.TrimRight("    | "+line, " ") + "\n")
+	}
+	if whole || len(lines) <= explainLines+1 {
+		show(lines)
+		return b.String()
+	}
+	from, head := 0, 0
+	if strings.HasPrefix(lines[0], "|") {
+		head = 2
+	}
+	if at := head + mostWords(lines[head:], query); at < explainLines {
+		head = 0
+	} else {
+		from = min(at-1, len(lines)-explainLines+head)
+		show(lines[:head])
+		fmt.Fprintf(&b, "    | %s %s\n", text.Mark, text.Count(from-head, "line"))
+	}
+	to := from + explainLines - head
+	show(lines[from:to])
+	if to < len(lines) {
+		fmt.Fprintf(&b, "    | %s %s; -v shows them\n", text.Mark, text.Count(len(lines)-to, "more line"))
 	}
 	return b.String()
+}
+
+// mostWords returns the first line with the most words of a query.
+func mostWords(lines []string, query string) (at int) {
+	wanted, most := rank.Tokens(query), 0
+	for i, line := range lines {
+		has, n := rank.Tokens(line), 0
+		for _, word := range wanted {
+			if slices.Contains(has, word) {
+				n++
+			}
+		}
+		if n > most {
+			at, most = i, n
+		}
+	}
+	return at
 }

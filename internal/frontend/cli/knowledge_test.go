@@ -89,11 +89,15 @@ func TestExcerpt(t *testing.T) {
 			"row", "| fruit | price |\n|---|---|\n" + strings.Repeat("| pear | 1 |\n", 9) + "| apples | 2 |\n| plum | 3 |\n| fig | 4 |\n| nut | 5 |", false,
 			"    | | fruit | price |\n    | |---|---|\n    | … 8 lines\n    | | pear | 1 |\n    | | apples | 2 |\n    | | plum | 3 |\n    | | fig | 4 |\n    | … 1 more line; -v shows them\n",
 		},
+		{
+			"rows.csv", "fruit,price\n" + strings.Repeat("pear,1\n", 9) + "apples,2\nplum,3\n", false,
+			"    | fruit,price\n    | … 6 lines\n    | pear,1\n    | pear,1\n    | pear,1\n    | apples,2\n    | plum,3\n",
+		},
 		{"last_line", strings.Repeat("x\n", 9) + "an apple", false, "    | … 4 lines\n    | x\n    | x\n    | x\n    | x\n    | x\n    | an apple\n"},
 		{"early_line", "apples\n" + strings.Repeat("x\n", 9) + "an apple", false, "    | apples\n    | x\n    | x\n    | x\n    | x\n    | x\n    | … 5 more lines; -v shows them\n"},
 		{"one_more_is_shown", "1\n2\n3\n4\n5\n6\n7", false, "    | 1\n    | 2\n    | 3\n    | 4\n    | 5\n    | 6\n    | 7\n"},
 	} {
-		if got := excerpt(tt.in, "the price of apples", 28, tt.whole); got != tt.want {
+		if got := excerpt(tt.in, "the price of apples", headLines(rag.Hit{Path: tt.name, Text: tt.in}), 28, tt.whole); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
 		}
 	}

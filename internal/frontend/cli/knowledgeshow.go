@@ -170,7 +170,7 @@ func (c *command) explain(f rag.Found, set rag.Settings) string {
 		}
 		why := fmt.Sprintf("%s %s, vector %s, words %s", fused, score(h.Score), place(h.Vector), place(h.Keyword))
 		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(text.WrapWords(why, width-4), "\n", "\n    "))
-		b.WriteString(excerpt(h.Text, c.opts.knowledge.query, width, c.opts.verbose > 0))
+		b.WriteString(excerpt(h.Text, c.opts.knowledge.query, headLines(h), width, c.opts.verbose > 0))
 	}
 	return b.String()
 }
@@ -192,8 +192,8 @@ func score(x float64) string {
 }
 
 // excerpt returns the text of a passage behind bars, in lines of so many columns. Unless all of it is wanted, these are the beginning or,
-// if more words of the query are on a later line, the header of a table and the lines around that one, with notes of what is left out.
-func excerpt(s, query string, width int, whole bool) string {
+// if more words of the query are on a later line, the head lines of a table and the lines around that one, with notes of what is left out.
+func excerpt(s, query string, head, width int, whole bool) string {
 	s = strings.TrimRight(text.Printable(s), "\n")
 	lines := strings.Split(ansi.Wrap(strings.ReplaceAll(s, "\t", "    "), width-6, ""), "\n")
 	var b strings.Builder
@@ -206,10 +206,7 @@ func excerpt(s, query string, width int, whole bool) string {
 		show(lines)
 		return b.String()
 	}
-	from, head := 0, 0
-	if strings.HasPrefix(lines[0], "|") {
-		head = 2
-	}
+	from := 0
 	if at := head + mostWords(lines[head:], query); at < explainLines {
 		head = 0
 	} else {
@@ -223,6 +220,17 @@ func excerpt(s, query string, width int, whole bool) string {
 		fmt.Fprintf(&b, "    | %s %s; -v shows them\n", text.Mark, text.Count(len(lines)-to, "more line"))
 	}
 	return b.String()
+}
+
+// headLines returns how many lines of a passage name the columns of a table.
+func headLines(h rag.Hit) int {
+	switch ext := strings.ToLower(filepath.Ext(h.Path)); {
+	case strings.HasPrefix(h.Text, "|"):
+		return 2
+	case ext == ".csv", ext == ".tsv":
+		return 1
+	}
+	return 0
 }
 
 // mostWords returns the first line with the most words of a query.

@@ -157,7 +157,7 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 	if w.EnabledTools == nil || *w.EnabledTools == "" || w.NoTools {
 		return tool.Set{}, nil
 	}
-	library, err := a.library(a.Paths.FunctionsDir, w.Asker)
+	library, err := a.toolsIn(a.Paths.FunctionsDir, w.Asker)
 	if err != nil {
 		return tool.Set{}, err
 	}

@@ -31,9 +31,9 @@ func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
 	}
 }
 
-// library returns the tools there are. Scripts get root as theirs, and talk to the user at the
+// toolsIn returns the tools there are. Scripts get root as theirs, and talk to the user at the
 // terminal if that is where asker asks; it may be nil.
-func (a *App) library(root string, asker ask.Asker) (*lookup.Library, error) {
+func (a *App) toolsIn(root string, asker ask.Asker) (*lookup.Library, error) {
 	natives, err := a.builtinTools()
 	if err != nil {
 		return nil, err
@@ -68,6 +68,6 @@ func (a *App) installUtils() error {
 func (a *App) newTools() *tools.Service {
 	return &tools.Service{
 		Agents: &a.Agents, Config: a.Config, Trust: a.Trust,
-		Library: a.library, Scripts: a.scriptOptions, Sandbox: a.sandboxOf, Variables: a.agentVariables,
+		Library: a.toolsIn, Scripts: a.scriptOptions, Sandbox: a.sandboxOf, Variables: a.agentVariables,
 	}
 }

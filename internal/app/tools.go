@@ -137,7 +137,7 @@ func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes boo
 // lookUpTools returns the tools that name means, without those of MCP servers: none if
 // there is no such tool.
 func (a *App) lookUpTools(ctx context.Context, name string, asker ask.Asker) ([]tool.Tool, error) {
-	library, err := a.library(a.Paths.FunctionsDir, asker)
+	library, err := a.toolsIn(a.Paths.FunctionsDir, asker)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (a *App) serverTools(ctx context.Context, name string, asker ask.Asker) (to
 // allTools returns the tools there are, but for those of MCP servers. Scripts that are
 // wrong are left out.
 func (a *App) allTools(ctx context.Context, asker ask.Asker) (tool.Set, error) {
-	library, err := a.library(a.Paths.FunctionsDir, asker)
+	library, err := a.toolsIn(a.Paths.FunctionsDir, asker)
 	if err != nil {
 		return tool.Set{}, err
 	}

@@ -223,7 +223,7 @@ func (s *Service) Dynamic(ctx context.Context, of agent.Agent, variables map[str
 const instructionsTimeout = 10 * time.Minute
 
 // ChildFiles adds digests of the agents that the nodes of a graph run, and of those that their
-// nodes run, so that an interrupted run goes on with agents that have not changed. What is wrong
+// nodes run, so that an interrupted run continues with agents that have not changed. What is wrong
 // with them is reported elsewhere.
 func (s *Service) ChildFiles(ctx context.Context, agents agent.Library, g *graph.Graph, files map[string]string) {
 	for n := range g.All() {

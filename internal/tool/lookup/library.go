@@ -35,7 +35,7 @@ type Options struct {
 	Dir     string         // of the scripts
 	Natives tool.Set       // the tools of the program
 	Visible []string       // the setting visible_tools; nil without it
-	// Alias returns the names, with commas between, that a name of the setting mapping_tools stands for.
+	// Alias returns the names, with commas between, that a name in the setting mapping_tools means.
 	Alias  func(name string) (names string, ok bool)
 	Config string // the file of the configuration, for messages
 }
@@ -72,6 +72,7 @@ func New(o Options) (*Library, error) {
 	return l, nil
 }
 
+// Path returns the path of a script in the directory.
 func (l *Library) Path(file string) string { return filepath.Join(l.Dir, file) }
 
 // FileOf returns the script that name means, "" for none. With an extension it is that

@@ -27,7 +27,7 @@ import (
 const (
 	Name      = "planner"
 	AgentKey  = "agent"   // name or directory of the agent that is to be changed; empty for a new one
-	RoundsKey = "rounds"  // how often a draft may be mended
+	RoundsKey = "rounds"  // how often a draft may be corrected
 	checksKey = "checked" // how often it was checked
 )
 

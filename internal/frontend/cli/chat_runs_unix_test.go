@@ -172,7 +172,7 @@ func TestChatWithoutSession(t *testing.T) {
 func TestChatHoldsNoSecrets(t *testing.T) {
 	t.Parallel()
 	p := newChats(t)
-	const key = "sk-4711-key"
+	const key = "sk-swordfish-key"
 	config := filepath.Join(p.dir, "home/config/config.yaml")
 	text, err := os.ReadFile(config)
 	if err != nil {
@@ -186,7 +186,7 @@ func TestChatHoldsNoSecrets(t *testing.T) {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		if strings.Contains(string(data), "4711") {
+		if strings.Contains(string(data), "swordfish") {
 			t.Errorf("%s has the key", path)
 		}
 		return err

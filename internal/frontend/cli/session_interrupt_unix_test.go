@@ -89,7 +89,7 @@ func TestInterruptedAnswerStays(t *testing.T) {
 func TestDraftsHoldNoSecrets(t *testing.T) {
 	t.Parallel()
 	p := newTalk(t)
-	const key = "sk-4711-key"
+	const key = "sk-swordfish-key"
 	cmd := p.command()
 	config := filepath.Join(p.dir, "home/config/config.yaml")
 	text, err := os.ReadFile(config)
@@ -110,14 +110,14 @@ func TestDraftsHoldNoSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(draft), "4711") {
+		if strings.Contains(string(draft), "swordfish") {
 			t.Errorf("%s has the key: %s", file, draft)
 		}
 		if n := strings.Count(string(draft), "***FAKE_API_KEY***"); n < 2 {
 			t.Errorf("%d marks, not those of the question and of the tool: %s", n, draft)
 		}
 	}
-	if info := p.loki("--info", "-s", "trip"); strings.Contains(info, "4711") || !strings.Contains(info, "***FAKE_API_KEY***") {
+	if info := p.loki("--info", "-s", "trip"); strings.Contains(info, "swordfish") || !strings.Contains(info, "***FAKE_API_KEY***") {
 		t.Errorf("the session: %s", info)
 	}
 }

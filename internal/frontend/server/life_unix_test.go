@@ -106,9 +106,9 @@ func TestAuditSinkIsReadAgain(t *testing.T) {
 	}
 	for _, wrong := range []string{
 		"api: {audit: {sink: file, path: three.log}, limits: {max_body_bytes: 0}}\n", // a mistake elsewhere
-		"api: {audit: {sink: file}, limits: {max_body_bytes: 7777}}\n",
-		"api: {audit: {sink: nowhere, path: three.log}, limits: {max_body_bytes: 7777}}\n",
-		"api: {audit: {sink: file, path: three.log, keep: -1}, limits: {max_body_bytes: 7777}}\n",
+		"api: {audit: {sink: file}, limits: {max_body_bytes: 7777777}}\n",
+		"api: {audit: {sink: nowhere, path: three.log}, limits: {max_body_bytes: 7777777}}\n",
+		"api: {audit: {sink: file, path: three.log, keep: -1}, limits: {max_body_bytes: 7777777}}\n",
 		"api: {audit: [three.log]}\n",
 		"api: {audit:",
 	} {
@@ -119,7 +119,7 @@ func TestAuditSinkIsReadAgain(t *testing.T) {
 		}
 		acts("two.log")
 	}
-	if got := s.Get("/v1/info").Body; strings.Contains(got, "7777") {
+	if got := s.Get("/v1/info").Body; strings.Contains(got, "7777777") {
 		t.Errorf("a part of a file with a mistake was taken: %s", got)
 	}
 	if got := strings.Count(read("two.log"), `"action":"config_reload","target":"config","result":"error"`); got != 6 {

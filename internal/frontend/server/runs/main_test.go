@@ -73,7 +73,7 @@ nodes:
   own:
     type: graph
     with: {p: "{{initial_prompt}}"}
-    state: {token: {secret: true}, pin: {secret: true, default: 4711}}
+    state: {token: {secret: true}, pin: {secret: true, default: 471147114711}}
     outputs: {left: said}
     start: a
     nodes:

@@ -40,12 +40,12 @@ func lockFile(t *testing.T, path string) (unlock func()) {
 func TestGapWithoutSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	secrets := new(redact.Secrets)
-	secrets.Add("KEY", "sk-4711")
+	secrets.Add("KEY", "sk-swordfish")
 	o := Options{Seal: secrets.Seal, Unseal: func(text string) string { return redact.Unseal(text, nil) }}
 	s := open(t, path, o)
 	j := create(t, s, graph.State{})
 	unlock := lockFile(t, path)
-	if err := j.Gap(t.Context(), run.Gap{Reason: "sk-4711 filled the disk", Status: run.Failed, Error: "sk-4711 failed"}); err != nil {
+	if err := j.Gap(t.Context(), run.Gap{Reason: "sk-swordfish filled the disk", Status: run.Failed, Error: "sk-swordfish failed"}); err != nil {
 		t.Fatal(err)
 	}
 	look := func() {
@@ -55,7 +55,7 @@ func TestGapWithoutSecrets(t *testing.T) {
 			t.Fatal(files, err)
 		}
 		for _, file := range files {
-			if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "4711") {
+			if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "swordfish") {
 				t.Errorf("%s has the secret, or %v", file, err)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
@@ -382,11 +381,8 @@ func (n *Narrator) finish(ev event.Event, b event.Finished) {
 
 // outcome returns how a graph run ended, up to the time it took.
 func outcome(b event.Finished) string {
-	switch code := fault.Code(b.Code); {
-	case b.Error == "":
-		return "done in "
-	case code == fault.Canceled, code == fault.Suspended:
-		return b.Code + " after "
+	if status := b.Status(); status != event.Done {
+		return status + " after "
 	}
-	return "failed after "
+	return "done in "
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/frontend/api"
 	"loki/internal/llm/chat"
@@ -266,15 +265,7 @@ func (m *Member) finish(b event.Finished) {
 	if b.Own != (chat.Usage{}) {
 		m.Own = b.Own
 	}
-	switch {
-	case m.Outcome != "":
-	case b.Error == "":
-		m.Outcome = doneOutcome
-	case b.Code == string(fault.Canceled), b.Code == string(fault.Suspended):
-		m.Outcome = b.Code
-	default:
-		m.Outcome = failedOutcome
-	}
+	m.Outcome = cmp.Or(m.Outcome, b.Status())
 }
 
 // All yields the agents, each one before its children, and these in the order in which they

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 )
@@ -50,6 +51,28 @@ type Source struct {
 // Child returns the source of a child agent that work at s starts.
 func (s Source) Child(agent, id string) Source {
 	return Source{Run: s.Run, Agent: agent, AgentID: id, Depth: s.Depth + 1}
+}
+
+// Run identifies a run among those of an emitter, also one of several of the same child agent.
+type Run struct{ ID, AgentID string }
+
+// InRun returns the run that an event of s belongs to.
+func (s Source) InRun() Run { return Run{s.Run, s.AgentID} }
+
+// Place is where in a program's work one model is called at a time.
+type Place struct {
+	Run
+	Node       string
+	Step, Item int // Item is -1 outside of maps
+}
+
+// Place returns the place of an event of s.
+func (s Source) Place() Place {
+	p := Place{Run: s.InRun(), Node: s.Node, Step: s.Step, Item: -1}
+	if s.Item != nil {
+		p.Item = *s.Item
+	}
+	return p
 }
 
 // Body is what happened. The types of this file implement it.
@@ -430,6 +453,23 @@ type Finished struct {
 	Own     chat.Usage `json:"own,omitzero"`
 }
 
+// The statuses of what has ended, beside the codes [fault.Suspended] and [fault.Canceled].
+const (
+	Done   = "done"
+	Failed = "failed"
+)
+
+// Status returns done, failed, suspended or canceled.
+func (b Finished) Status() string {
+	switch {
+	case b.Code == string(fault.Suspended), b.Code == string(fault.Canceled):
+		return b.Code
+	case b.Error != "":
+		return Failed
+	}
+	return Done
+}
+
 // Type names of the events.
 func (Started) Type() string      { return "started" }
 func (ModelCall) Type() string    { return "model_call" }
@@ -622,38 +662,25 @@ func (e Event) MarshalJSON() ([]byte, error) {
 // MarshalJSON adds the duration in seconds.
 func (b NodeFinished) MarshalJSON() ([]byte, error) {
 	type plain NodeFinished
-	return value.Marshal(struct {
-		plain
-		Seconds float64 `json:"seconds"`
-	}{plain(b), seconds(b.Duration)})
+	return spans{took: &b.Duration}.marshal(plain(b))
 }
 
 // MarshalJSON adds the wait in seconds.
 func (b Retry) MarshalJSON() ([]byte, error) {
 	type plain Retry
-	return value.Marshal(struct {
-		plain
-		Seconds float64 `json:"wait_seconds"`
-	}{plain(b), seconds(b.Wait)})
+	return spans{wait: &b.Wait}.marshal(plain(b))
 }
 
 // MarshalJSON adds the durations in seconds.
 func (b IndexProgress) MarshalJSON() ([]byte, error) {
 	type plain IndexProgress
-	return value.Marshal(struct {
-		plain
-		Seconds float64 `json:"seconds"`
-		Left    float64 `json:"left_seconds,omitempty"`
-	}{plain(b), seconds(b.Elapsed), seconds(b.Left)})
+	return spans{took: &b.Elapsed, left: &b.Left}.marshal(plain(b))
 }
 
 // MarshalJSON adds the duration in seconds.
 func (b IndexFinished) MarshalJSON() ([]byte, error) {
 	type plain IndexFinished
-	return value.Marshal(struct {
-		plain
-		Seconds float64 `json:"seconds"`
-	}{plain(b), seconds(b.Duration)})
+	return spans{took: &b.Duration}.marshal(plain(b))
 }
 
 // MarshalJSON adds the duration in seconds. No passages are an empty list.
@@ -662,19 +689,13 @@ func (b Retrieved) MarshalJSON() ([]byte, error) {
 	if b.Sources == nil {
 		b.Sources = []Passage{}
 	}
-	return value.Marshal(struct {
-		plain
-		Seconds float64 `json:"seconds"`
-	}{plain(b), seconds(b.Duration)})
+	return spans{took: &b.Duration}.marshal(plain(b))
 }
 
 // MarshalJSON adds the duration in seconds.
 func (b Finished) MarshalJSON() ([]byte, error) {
 	type plain Finished
-	return value.Marshal(struct {
-		plain
-		Seconds float64 `json:"seconds"`
-	}{plain(b), seconds(b.Duration)})
+	return spans{took: &b.Duration}.marshal(plain(b))
 }
 
 // MarshalJSON returns the values as one object.
@@ -683,9 +704,4 @@ func (b StateUpdated) MarshalJSON() ([]byte, error) {
 		Set    bool        `json:"set,omitempty"`
 		Values value.Value `json:"values"`
 	}{b.Set, value.ObjectOf(b.Values...).Value()})
-}
-
-// seconds returns d in seconds, rounded to microseconds so that the JSON is short.
-func seconds(d time.Duration) float64 {
-	return float64(d.Microseconds()) / 1e6
 }

@@ -32,7 +32,7 @@ func Emitter(logger *slog.Logger) event.Emitter {
 	return &emitter{
 		graph:  logger.With(packageKey, "graph"),
 		engine: logger.With(packageKey, "engine"),
-		runs:   make(map[runKey]*runLog),
+		runs:   make(map[event.Run]*runLog),
 	}
 }
 
@@ -40,11 +40,8 @@ type emitter struct {
 	graph, engine *slog.Logger
 
 	mu   sync.Mutex
-	runs map[runKey]*runLog
+	runs map[event.Run]*runLog
 }
-
-// runKey identifies a run, also one of several of the same child agent.
-type runKey struct{ run, agentID string }
 
 // runLog holds the state of logging for an open run.
 type runLog struct {
@@ -60,13 +57,12 @@ type runLog struct {
 
 // Emit implements [event.Emitter].
 func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
-	switch ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress:
-		return nil // many, and never logged
+	if event.IsTransient(ev.Body) {
+		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := runKey{ev.Run, ev.AgentID}
+	key := ev.InRun()
 	r := e.runs[key]
 	if b, ok := ev.Body.(event.Started); ok {
 		r = &runLog{graph: b.Graph, noSnapshots: b.NoSnapshots, state: make(map[string]value.Value)}
@@ -348,14 +344,15 @@ func (l recorder) finished(b event.Finished) {
 	case l.run.graph == "":
 		to, what = l.engine, "answer"
 	}
+	status := b.Status()
 	switch {
-	case b.Code == string(fault.Suspended):
+	case status == string(fault.Suspended):
 		l.line(to, slog.LevelInfo, what+" suspended after "+ms(took), "reason", cmp.Or(b.Reason, b.Error))
 		return
-	case b.Code == string(fault.Canceled):
+	case status == string(fault.Canceled):
 		l.line(to, slog.LevelWarn, what+" canceled after "+ms(took), "error", b.Error)
 		return
-	case b.Error != "":
+	case status == event.Failed:
 		l.line(to, slog.LevelError, what+" failed after "+ms(took), "code", b.Code, "error", b.Error)
 		return
 	case what == "answer":

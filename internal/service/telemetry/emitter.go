@@ -12,15 +12,12 @@ import (
 // emitter makes spans of the events of what the user started.
 type emitter struct {
 	tracer *Tracer
-	runs   map[runKey]*openRun // guarded by tracer.mu
+	runs   map[event.Run]*openRun // guarded by tracer.mu
 }
-
-// runKey identifies a run, also one of several of the same child agent.
-type runKey struct{ run, agentID string }
 
 // openRun is a graph run or a single answer in progress.
 type openRun struct {
-	key   runKey
+	key   event.Run
 	owner *emitter
 	seq   int
 	last  time.Time // of its last event
@@ -70,8 +67,11 @@ func (t *Tracer) failure(kind, text string) outcome {
 // Emit implements [event.Emitter].
 func (e *emitter) Emit(_ context.Context, ev event.Event) error {
 	switch ev.Body.(type) {
-	case event.Delta, event.Reasoning, event.ToolOutput, event.StateUpdated, event.MapProgress, event.AgentWaits, event.TodoUpdated, event.IndexProgress:
-		return nil // many, and of no span
+	case event.StateUpdated, event.AgentWaits, event.TodoUpdated:
+		return nil
+	}
+	if event.IsTransient(ev.Body) {
+		return nil
 	}
 	t := e.tracer
 	t.mu.Lock()
@@ -79,7 +79,7 @@ func (e *emitter) Emit(_ context.Context, ev event.Event) error {
 	if t.over {
 		return nil
 	}
-	key := runKey{ev.Run, ev.AgentID}
+	key := ev.InRun()
 	r := e.runs[key]
 	if b, ok := ev.Body.(event.Started); ok {
 		if r != nil {
@@ -96,7 +96,7 @@ func (e *emitter) Emit(_ context.Context, ev event.Event) error {
 	return nil
 }
 
-func (e *emitter) begin(key runKey, ev event.Event, b event.Started) {
+func (e *emitter) begin(key event.Run, ev event.Event, b event.Started) {
 	t := e.tracer
 	name := "answer"
 	if b.Graph != "" || ev.Agent != "" {
@@ -131,9 +131,9 @@ func (e *emitter) parent(ev event.Event, b event.Started) *work {
 	if ev.Depth == 0 {
 		return nil
 	}
-	r := e.runs[runKey{ev.Run, b.Parent}]
+	r := e.runs[event.Run{ID: ev.Run, AgentID: b.Parent}]
 	if r == nil {
-		if r = e.runs[runKey{run: ev.Run}]; r == nil {
+		if r = e.runs[event.Run{ID: ev.Run}]; r == nil {
 			return nil
 		}
 	}
@@ -294,7 +294,7 @@ func (e *emitter) finished(r *openRun, ev event.Event, b event.Finished) {
 	r.self.set("loki.run.steps", b.Steps)
 	r.self.set("loki.run.failures", b.Failures)
 	r.self.set("loki.agent.outcome", b.Outcome)
-	if b.Code == string(fault.Suspended) { // waiting is not a failure
+	if b.Status() == string(fault.Suspended) { // waiting is not a failure
 		r.self.set("loki.run.suspended", true)
 		e.tracer.finishRun(r, ev.Time, outcome{})
 		return

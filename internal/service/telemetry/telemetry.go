@@ -68,7 +68,7 @@ func (t *Tracer) Emitter() event.Emitter {
 	if t == nil {
 		return nil
 	}
-	return &emitter{tracer: t, runs: make(map[runKey]*openRun)}
+	return &emitter{tracer: t, runs: make(map[event.Run]*openRun)}
 }
 
 // shutdownTimeout bounds Shutdown; failingTimeout does when the last request failed.

@@ -210,13 +210,10 @@ func (k *keeper) end(ctx context.Context, e Ending) error {
 // Kept reports whether an event is one for the record. Pieces of model text are not, because the reply has
 // them all, nor are changes that nodes make to the state, which the checkpoints have, and progress.
 func Kept(b event.Body) bool {
-	switch b := b.(type) {
-	case event.StateUpdated:
-		return b.Set
-	case event.Delta, event.Reasoning, event.ToolOutput, event.MapProgress, event.IndexProgress:
-		return false
+	if updated, ok := b.(event.StateUpdated); ok {
+		return updated.Set
 	}
-	return true
+	return !event.IsTransient(b)
 }
 
 // Emit keeps an event and passes it on.

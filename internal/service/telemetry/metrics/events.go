@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/base/fault"
 	"loki/internal/llm/event"
 )
 
@@ -17,13 +16,7 @@ type Events struct {
 	runs, duration, failures, calls, tokens, cost, firstToken, toolCalls *Family
 
 	mu   sync.Mutex
-	open map[string]map[place]*call // calls of models that have not been answered yet, by the run
-}
-
-// place is where in a run a model is called. One call is made there at a time.
-type place struct {
-	agentID, node string
-	step, item    int
+	open map[string]map[event.Place]*call // calls of models that have not been answered yet, by the run
 }
 
 // call is a call of a model.
@@ -42,7 +35,7 @@ const (
 // NewEvents adds the families to a registry.
 func NewEvents(r *Registry) *Events {
 	return &Events{
-		open: make(map[string]map[place]*call),
+		open: make(map[string]map[event.Place]*call),
 		runs: r.Counter("runs_finished_total", "Runs and answers that ended or were suspended, by how. A resumed run ends again.", "status"),
 		duration: r.Histogram("run_duration_seconds", "How long runs and answers worked, until they ended or were suspended.",
 			[]float64{0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400}, "agent"),
@@ -80,23 +73,15 @@ func (e *Events) Emit(_ context.Context, ev event.Event) error {
 	return nil
 }
 
-func placeOf(s event.Source) place {
-	p := place{agentID: s.AgentID, node: s.Node, step: s.Step, item: -1}
-	if s.Item != nil {
-		p.item = *s.Item
-	}
-	return p
-}
-
 func (e *Events) called(ev event.Event, model string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	of := e.open[ev.Run]
 	if of == nil {
-		of = make(map[place]*call)
+		of = make(map[event.Place]*call)
 		e.open[ev.Run] = of
 	}
-	at := placeOf(ev.Source)
+	at := ev.Place()
 	if before := of[at]; before != nil { // which is tried again
 		e.calls.Add(1, e.models.Value(before.model), failed)
 	}
@@ -106,7 +91,7 @@ func (e *Events) called(ev event.Event, model string) {
 func (e *Events) piece(ev event.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if c := e.open[ev.Run][placeOf(ev.Source)]; c != nil && !c.first {
+	if c := e.open[ev.Run][ev.Place()]; c != nil && !c.first {
 		c.first = true
 		e.firstToken.Observe(ev.Time.Sub(c.begun).Seconds(), e.models.Value(c.model))
 	}
@@ -114,7 +99,7 @@ func (e *Events) piece(ev event.Event) {
 
 func (e *Events) answered(ev event.Event, b event.Reply) {
 	e.mu.Lock()
-	at := placeOf(ev.Source)
+	at := ev.Place()
 	if c := e.open[ev.Run][at]; c != nil && !c.first { // it came in one piece
 		e.firstToken.Observe(ev.Time.Sub(c.begun).Seconds(), e.models.Value(c.model))
 	}
@@ -133,7 +118,7 @@ func (e *Events) answered(ev event.Event, b event.Reply) {
 func (e *Events) finished(ev event.Event, b event.Finished) {
 	e.mu.Lock()
 	for at, c := range e.open[ev.Run] {
-		if ev.Depth == 0 || at.agentID == ev.AgentID {
+		if ev.Depth == 0 || at.AgentID == ev.AgentID {
 			e.calls.Add(1, e.models.Value(c.model), failed)
 			delete(e.open[ev.Run], at)
 		}
@@ -145,15 +130,6 @@ func (e *Events) finished(ev event.Event, b event.Finished) {
 	if ev.Depth > 0 {
 		return
 	}
-	status := "failed"
-	switch {
-	case b.Code == string(fault.Suspended):
-		status = "suspended"
-	case b.Code == string(fault.Canceled):
-		status = "canceled"
-	case b.Error == "":
-		status = "done"
-	}
-	e.runs.Add(1, status)
+	e.runs.Add(1, b.Status())
 	e.duration.Observe(b.Duration.Seconds(), e.agents.Value(ev.Agent))
 }

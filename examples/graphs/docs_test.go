@@ -18,10 +18,24 @@ import (
 	"loki/internal/workflow/graph"
 )
 
-const (
-	root = "../.."
-	page = root + "/docs/graph.md"
-)
+const root = "../.."
+
+// pages are the reference of graphs.
+var pages = []string{root + "/docs/graph.md", root + "/docs/graph-nodes.md", root + "/docs/graph-running.md", root + "/docs/graph-checking.md"}
+
+// reference returns the text of all pages.
+func reference(t *testing.T) string {
+	t.Helper()
+	var all []byte
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
+	}
+	return string(all)
+}
 
 // TestMain is loki itself if it is called by that name.
 func TestMain(m *testing.M) {
@@ -33,8 +47,22 @@ func TestMain(m *testing.M) {
 
 // block is a fenced part of a page.
 type block struct {
+	page string
 	line int // of its first line
 	text string
+}
+
+// blocksOf returns the fenced parts of pages that are marked with language.
+func blocksOf(t *testing.T, language string, pages ...string) []block {
+	t.Helper()
+	var list []block
+	for _, page := range pages {
+		list = append(list, blocks(t, page, language)...)
+	}
+	if len(list) == 0 {
+		t.Fatalf("%q have no %s blocks", pages, language)
+	}
+	return list
 }
 
 // blocks returns the fenced parts of a page that are marked with language.
@@ -52,15 +80,12 @@ func blocks(t *testing.T, path, language string) []block {
 		switch {
 		case !in && strings.TrimSpace(line) == "```"+language:
 			in = true
-			list = append(list, block{line: i + 2})
+			list = append(list, block{page: path, line: i + 2})
 		case in && strings.TrimSpace(line) == "```":
 			in = false
 		case in:
 			list[len(list)-1].text += line
 		}
-	}
-	if len(list) == 0 {
-		t.Fatalf("%s has no %s blocks", path, language)
 	}
 	return list
 }
@@ -71,22 +96,21 @@ func TestPagesShowValidGraphs(t *testing.T) {
 		Dir: "/x", FileExists: func(string) bool { return true },
 		Agent: func(string) (bool, bool) { return true, true },
 	}
-	for _, path := range []string{page, root + "/README.md"} {
-		for _, b := range blocks(t, path, "yaml") {
-			where := fmt.Sprintf("%s:%d", path, b.line)
-			first, _, _ := strings.Cut(b.text, "\n")
-			file, _ := strings.CutPrefix(first, "# examples/graphs/")
-			if file != first && filepath.Base(file) != graph.FileName {
-				continue // a subgraph, which is read with the graph
-			}
-			g, findings, err := graph.Read(where, []byte(b.text), graph.Beside(filepath.Dir(file)))
-			if err != nil {
-				t.Errorf("%s: %v", where, err)
-				continue
-			}
-			for _, f := range append(findings, graph.Validate(g, env)...) {
-				t.Errorf("%s: line %d of it: %s %s: %v", where, f.Line, f.Severity, f.Rule, f)
-			}
+	for _, b := range blocksOf(t, "yaml", append(pages, root+"/README.md", root+"/docs/graph-tutorial.md")...) {
+		where := fmt.Sprintf("%s:%d", b.page, b.line)
+		first, _, _ := strings.Cut(b.text, "\n")
+		file, ok := strings.CutPrefix(first, "# ")
+		file = strings.TrimPrefix(file, "examples/graphs/")
+		if ok && strings.HasSuffix(file, ".yaml") && filepath.Base(file) != graph.FileName {
+			continue // a subgraph, which is read with the graph, or the answers of a model
+		}
+		g, findings, err := graph.Read(where, []byte(b.text), graph.Beside(filepath.Dir(file)))
+		if err != nil {
+			t.Errorf("%s: %v", where, err)
+			continue
+		}
+		for _, f := range append(findings, graph.Validate(g, env)...) {
+			t.Errorf("%s: line %d of it: %s %s: %v", where, f.Line, f.Severity, f.Rule, f)
 		}
 	}
 }
@@ -124,7 +148,7 @@ const modeline = "# yaml-language-server: $schema=../../../docs/graph.schema.jso
 // graphs but for the modeline, and of scripts the lines that are shown.
 func TestPageShowsTheFiles(t *testing.T) {
 	shown := map[string]bool{}
-	for _, b := range append(blocks(t, page, "yaml"), blocks(t, page, "bash")...) {
+	for _, b := range append(blocksOf(t, "yaml", pages...), blocksOf(t, "bash", pages...)...) {
 		first, rest, _ := strings.Cut(b.text, "\n")
 		path, ok := strings.CutPrefix(first, "# examples/graphs/")
 		if !ok {
@@ -137,7 +161,7 @@ func TestPageShowsTheFiles(t *testing.T) {
 			t.Error(err)
 		case filepath.Base(path) == graph.FileName && string(src) != modeline+b.text,
 			filepath.Base(path) != graph.FileName && !strings.HasSuffix(string(src), rest):
-			t.Errorf("%s:%d differs from %s", page, b.line, path)
+			t.Errorf("%s:%d differs from %s", b.page, b.line, path)
 		}
 	}
 	files, err := filepath.Glob("*/" + graph.FileName)
@@ -146,7 +170,7 @@ func TestPageShowsTheFiles(t *testing.T) {
 	}
 	for _, file := range files {
 		if !shown[filepath.ToSlash(file)] {
-			t.Errorf("%s does not show %s", page, file)
+			t.Errorf("no page shows %s", file)
 		}
 	}
 }
@@ -190,8 +214,8 @@ func TestCommandsOfThePages(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range append(blocks(t, page, "console"), blocks(t, root+"/docs/knowledge.md", "console")...) {
-		t.Run(fmt.Sprintf("line_%d", b.line), func(t *testing.T) {
+	for _, b := range blocksOf(t, "console", append(pages, root+"/docs/knowledge.md")...) {
+		t.Run(fmt.Sprintf("%s_line_%d", strings.TrimSuffix(filepath.Base(b.page), ".md"), b.line), func(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()
 			for command, want := range commands(b.text) {
@@ -232,10 +256,7 @@ func TestPageListsTheRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := reference(t)
 	listed := func(pattern, text string) []string {
 		var names []string
 		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -245,23 +266,20 @@ func TestPageListsTheRules(t *testing.T) {
 	}
 	want := listed(`\bRule\w+ +Rule = "([a-z-]+)"`, string(src))
 	for _, rule := range want {
-		row := regexp.MustCompile("(?m)^\\| `" + rule + "` \\| (?:error|warning)[a-z, ]* \\| (.*) \\|$").FindStringSubmatch(string(text))
+		row := regexp.MustCompile("(?m)^\\| `" + rule + "` \\| (?:error|warning)[a-z, ]* \\| (.*) \\|$").FindStringSubmatch(text)
 		if meaning := graph.Rule(rule).Meaning(); row == nil || row[1] != meaning || meaning == "" {
-			t.Errorf("%s says of %s\n%q\nand internal/workflow/graph/rule.go\n%q", page, rule, row, meaning)
+			t.Errorf("the page says of %s\n%q\nand internal/workflow/graph/rule.go\n%q", rule, row, meaning)
 		}
 	}
-	got := listed("(?m)^\\| `([a-z-]+)` \\| (?:error|warning)", string(text))
+	got := listed("(?m)^\\| `([a-z-]+)` \\| (?:error|warning)", text)
 	if !slices.Equal(got, want) || len(want) < 30 {
-		t.Errorf("%s lists\n%q\nthe rules are\n%q", page, got, want)
+		t.Errorf("the page lists\n%q\nthe rules are\n%q", got, want)
 	}
 }
 
 // TestPageNamesEveryField checks that a field the parser reads is on the page.
 func TestPageNamesEveryField(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := reference(t)
 	var fields []string
 	for _, file := range []string{"parse.go", "parse_node.go", "parse_policy.go"} {
 		src, err := os.ReadFile(root + "/internal/workflow/graph/" + file)
@@ -276,8 +294,8 @@ func TestPageNamesEveryField(t *testing.T) {
 		t.Fatalf("only %d fields were found: %q", len(fields), fields)
 	}
 	for _, field := range fields {
-		if !strings.Contains(string(text), "`"+field+"`") {
-			t.Errorf("%s does not name %s", page, field)
+		if !strings.Contains(text, "`"+field+"`") {
+			t.Errorf("no page names %s", field)
 		}
 	}
 }

@@ -24,8 +24,8 @@ func TestPagesRun(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	const withFiles = "sh|console" // blocks of sh, which write files, count too
-	for name, languages := range map[string]string{"runbook.md": "console", "begin.md": withFiles} {
+	const all = "console|sh|yaml|python|bash"
+	for name, languages := range map[string]string{"runbook.md": "console", "begin.md": all, "graph-tutorial.md": all} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runPage(t, name, languages)
@@ -33,7 +33,10 @@ func TestPagesRun(t *testing.T) {
 	}
 }
 
-// runPage runs the blocks of a page that are in one of languages, which has a vertical bar between two.
+var fileLine = regexp.MustCompile(`^# (\S+\.\w+)\n`)
+
+// runPage runs the blocks of a page that are in one of languages, which has a vertical bar between two. A block that is
+// neither a console nor sh is written to the file that its first line names in a comment, if it names one.
 func runPage(t *testing.T, name, languages string) {
 	root := filepath.Join("..", "..", "..")
 	page, err := os.ReadFile(filepath.Join(root, "docs", name))
@@ -47,7 +50,13 @@ func runPage(t *testing.T, name, languages string) {
 	var script strings.Builder
 	var commands, wants []string
 	for _, block := range regexp.MustCompile("(?ms)^```("+languages+")$\n(.*?)^```$").FindAllStringSubmatch(string(page), -1) {
-		if block[1] == "sh" {
+		if path := fileLine.FindStringSubmatch(block[2]); path != nil && block[1] != "console" {
+			block[1], block[2] = "sh", fmt.Sprintf("mkdir -p %s; cat >%s <<'END'\n%sEND\n", filepath.Dir(path[1]), path[1], block[2])
+		}
+		switch block[1] {
+		case "yaml", "python", "bash": // a part of a file
+			continue
+		case "sh":
 			fmt.Fprintf(&script, "echo '%s%d'\n%s%s", mark, len(commands), block[2], ends)
 			commands, wants = append(commands, block[2]), append(wants, "")
 			continue

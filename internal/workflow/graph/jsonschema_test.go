@@ -41,11 +41,16 @@ func TestValidDefinitionsConform(t *testing.T) {
 			check(file, string(readFile(t, file)))
 		}
 	}
-	page := string(readFile(t, "../../../docs/graph.md"))
-	for _, block := range strings.Split(page, "\n```yaml\n")[1:] {
-		src, _, _ := strings.Cut(block, "\n```")
-		if line, _, _ := strings.Cut(src, "\n"); strings.Contains(src, "\nnodes:") {
-			check("graph.md: "+line, src)
+	pages, err := filepath.Glob("../../../docs/graph*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no pages, %v", err)
+	}
+	for _, page := range pages {
+		for _, block := range strings.Split(string(readFile(t, page)), "\n```yaml\n")[1:] {
+			src, _, _ := strings.Cut(block, "\n```")
+			if line, _, _ := strings.Cut(src, "\n"); strings.Contains(src, "\nnodes:") {
+				check(page+": "+line, src)
+			}
 		}
 	}
 	if count < 50 {

@@ -3,7 +3,7 @@ package graph
 // Meaning says what is wrong where a finding has the rule, as Markdown on one line.
 func (r Rule) Meaning() string { return ruleMeanings[r] }
 
-// ruleMeanings are those of docs/graph.md.
+// ruleMeanings are those of docs/graph-checking.md.
 var ruleMeanings = map[Rule]string{
 	RuleDefinition:       "not a definition: YAML syntax, a wrong type, a missing field, a duplicate key or id, an unknown word, an unsupported version, an unknown `start`, an `output_schema` that is not valid JSON Schema",
 	RuleUnknownKey:       "a key that means nothing",
@@ -54,7 +54,7 @@ var ruleMeanings = map[Rule]string{
 	RulePlaceholder:      "a text that looks like a placeholder but is not one, or a path that can never be found",
 	RuleUndefinedRead:    "a template or condition reads a key that nothing writes, or a strict template a key with a reducer before anything has written it; not reported where a script or an open schema might, and an error with `strict_state`",
 	RuleFailureText:      "the text of an error can reach a question, an output or a tool: an llm node has no `fallback`, and neither `settings.on_failure` nor a condition with `_last_error` says what its failure does",
-	RuleUnknownMember:    "a template reads what the [schema of the state](#state-schema) excludes (error), or a member that it does not name and that looks like one that it does",
+	RuleUnknownMember:    "a template reads what the [schema of the state](graph.md#state-schema) excludes (error), or a member that it does not name and that looks like one that it does",
 	RuleUnknownStateKey:  "a node writes a key that `state` does not list, with `strict_state`",
 	RuleStateType:        "a node writes what never fits the schema of the state: a constant, a text for a number, a member of an `output_schema`, an option of an approval",
 	RuleOutsideScript:    "a script, or the file that a link leads to, is neither in the agent's directory nor in `.shared` beside it; runs do not repeat it",

@@ -16,6 +16,23 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w"
 build: # one static binary in bin/loki
 	$(BUILD) -o bin/loki ./cmd/loki
 
+# What an unpacked release has, beside the program.
+.PHONY: manual
+manual: build # the manual page and completions, in bin
+	@mkdir -p bin/completions
+	bin/loki --man >bin/loki.1 && gzip -9nf bin/loki.1
+	for s in bash zsh fish elvish nushell powershell; do bin/loki --completions $$s >bin/completions/loki.$$s || exit 1; done
+
+PREFIX ?= $(HOME)/.local
+
+.PHONY: install
+install: manual # the program, its manual page and completions below PREFIX; DESTDIR is put in front of it
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' sh ./install.sh --from bin
+
+.PHONY: uninstall
+uninstall: # removes what make install or install.sh has installed below PREFIX
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' sh ./install.sh --uninstall
+
 .PHONY: pruned
 pruned: # fails if something keeps the linker from dropping methods, which costs 15 MB, or if the program is larger than 60 MB
 	@! $(GO) build -ldflags=-dumpdep -o /dev/null ./cmd/loki 2>&1 | grep -m 3 '<ReflectMethod>'
@@ -178,6 +195,15 @@ WORKERS ?= 1
 .PHONY: mutants
 mutants: # the changes to the code of PKG that its own tests do not notice
 	$(GREMLINS) unleash --workers $(WORKERS) --timeout-coefficient 100 --exclude-files / --output-statuses lt $(PKG)
+
+# A release of install.sh knows where its releases are and who signs them.
+STAMPED ?= bin/release/install.sh
+
+.PHONY: bin/release/install.sh
+bin/release/install.sh:
+	@mkdir -p $(@D)
+	sed -e 's|LOKI_RELEASE_FEED:-}|LOKI_RELEASE_FEED:-$(LOKI_RELEASE_FEED)}|' -e 's|LOKI_RELEASE_KEY:-}|LOKI_RELEASE_KEY:-$(LOKI_RELEASE_KEY)}|' install.sh >$(STAMPED)
+	@chmod +x $(STAMPED)
 
 KEY := bin/release/snapshot
 

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -22,6 +23,9 @@ import (
 type Feed struct {
 	URL string
 	Key string // public, of the publisher
+
+	// Hashed has signatures made of the hash of a text, as the program minisign does, in place of the text itself.
+	Hashed bool
 
 	private minisign.PrivateKey
 	server  *httptest.Server
@@ -90,6 +94,11 @@ func (f *Feed) Release(tag, archive string, members ...Member) {
 
 // Sign returns the signature of a text.
 func (f *Feed) Sign(text []byte, trustedComment string) []byte {
+	if f.Hashed {
+		r := minisign.NewReader(bytes.NewReader(text))
+		_, _ = io.Copy(io.Discard, r) // memory is always read
+		return r.SignWithComments(f.private, trustedComment, "a test")
+	}
 	return minisign.SignWithComments(f.private, text, trustedComment, "a test")
 }
 

@@ -30,6 +30,7 @@ type action struct {
 	ofBase  bool     // it may be about the knowledge base of --rag
 	takes   string   // the flag of another action that says something else to this one
 	alone   bool     // no other flag but --output and those of beside goes with it, and no text
+	words   bool     // the text belongs to its value
 	beside  []string // flags that go with one that is alone
 	refuses []string // flags that do not go with it
 	why     string   // is added where one of them is given
@@ -67,6 +68,7 @@ func actions() []action {
 		{flag: "shell-integration", do: (*command).printIntegration},
 		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
 		{flag: "man", do: (*command).printManual, alone: true},
+		{flag: "docs", do: (*command).showDocs, alone: true, words: true, beside: []string{"quiet"}},
 		{flag: "print-schema", do: (*command).printSchema, alone: true},
 		{flag: "healthcheck", do: (*command).healthcheck, alone: true},
 		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},
@@ -156,7 +158,7 @@ func (a action) check(flags *pflag.FlagSet, text []string) error {
 			others--
 		}
 	}
-	if a.alone && (others > 0 || len(text) > 0) {
+	if a.alone && (others > 0 || len(text) > 0 && !a.words) {
 		return fault.New(fault.Usage, "--%s cannot be combined with other flags or a text", a.flag)
 	}
 	if a.looks && len(text) > 0 {

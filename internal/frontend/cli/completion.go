@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loki/assets"
+	"loki/docs"
 	"loki/internal/agent/bundle/remote"
 	"loki/internal/app"
 	"loki/internal/base/ask"
@@ -137,6 +138,12 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 		"DIR": func(prefix string, _ map[string]string) []completion.Candidate { return completion.Files(prefix, true) },
 		"NAME VALUE": func(_ string, given map[string]string) []completion.Candidate {
 			return c.variableCandidates(given["agent"], given["agent-variable"])
+		},
+		"PAGE": func(string, map[string]string) (found []completion.Candidate) {
+			for _, p := range docs.Pages() {
+				found = append(found, completion.Candidate{Value: p.Name, Description: p.Line})
+			}
+			return found
 		},
 		"ROLE": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Roles().Names() }),
 		"SESSION": names(func(_ *app.App, given map[string]string) ([]string, error) {

@@ -25,8 +25,18 @@ type sampling struct {
 	maxOutput int // tokens; 0 for the model's own limit
 }
 
+// printed is which part of the program is printed.
+type printed struct {
+	docs             string // a page or words, or allPages
+	man              bool
+	schemaOf         string // --print-schema
+	completions      string // a shell
+	shellIntegration string // a shell
+}
+
 // options is what the command line asks for.
 type options struct {
+	printed
 	model     string
 	agent     string
 	variables [][2]string // --agent-variable NAME VALUE, in order
@@ -69,7 +79,6 @@ type options struct {
 	graph    string
 	format   string
 	depth    int
-	schemaOf string // --print-schema
 	output   string
 	quiet    bool
 	verbose  int
@@ -98,9 +107,7 @@ type options struct {
 	buildTools bool
 	argcEval   string // path of a script; the text are its arguments
 
-	install          string // one of installable
-	completions      string // a shell
-	shellIntegration string // a shell
+	install string // one of installable
 
 	addSecret, getSecret, updateSecret, deleteSecret string
 	listSecrets                                      bool
@@ -143,7 +150,6 @@ type options struct {
 
 	migrateStore bool
 
-	man     bool
 	help    bool
 	version bool
 
@@ -458,6 +464,7 @@ func (o *options) sections() []section {
 			name: "setup", title: "Set up",
 			common: []flagSpec{
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
+				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
 				{name: "list-models", sets: on(&o.listModels), usage: "list the chat models"},
 				{name: "list-roles", sets: on(&o.listRoles), usage: "list the roles"},
 				{name: "add-secret", sets: word(&o.addSecret, "NAME"), usage: "put a secret into the vault"},

@@ -1,0 +1,79 @@
+package docs_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"loki/docs"
+)
+
+// TestPages: README.md lists each page once, in one of the four kinds.
+func TestPages(t *testing.T) {
+	files, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed, kinds []string
+	for _, p := range docs.Pages() {
+		listed = append(listed, p.Name+".md")
+		if !slices.Contains(kinds, p.Kind) {
+			kinds = append(kinds, p.Kind)
+		}
+		if docs.Text(p.Name) == "" || len(p.Line) > 80 {
+			t.Errorf("%s has no text, or a line of %d characters", p.Name, len(p.Line))
+		}
+	}
+	if want := []string{"Begin here", "Guides", "Reference", "Why"}; !slices.Equal(kinds, want) {
+		t.Errorf("the kinds are %q, want %q", kinds, want)
+	}
+	slices.Sort(listed)
+	if files = slices.DeleteFunc(files, func(f string) bool { return f == "README.md" }); !slices.Equal(listed, files) {
+		t.Errorf("README.md lists\n%q\nand there are\n%q", listed, files)
+	}
+}
+
+func TestText(t *testing.T) {
+	for name, want := range map[string]string{
+		"graph": "# Graph agents\n", "graph.md": "# Graph agents\n", "docs/graph.md": "# Graph agents\n", "graph-running#retry": "## Retry\n",
+		"graph-running.md#unhandled-failures": "### Unhandled failures\n", "nothing": "", "graph#nothing": "", "": "", "../go": "", "docs.go": "",
+	} {
+		got := docs.Text(name)
+		if !strings.HasPrefix(got, want) || got != "" && want == "" {
+			t.Errorf("%q begins with %.40q, want %q", name, got, want)
+		}
+	}
+	if section := docs.Text("graph-running#retry"); strings.Contains(section, "## Timeouts") || !strings.Contains(section, "it worked at try 3") {
+		t.Errorf("the section is\n%s", section)
+	}
+	if section := docs.Text("graph-running#failures"); !strings.Contains(section, "### Compensation") {
+		t.Error("a section lacks those in it")
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, tt := range []struct{ words, page, heading string }{
+		{"retry", "graph-running", "Retry"},
+		{"retry a node", "graph-running", "Retry"},
+		{"BACKOFF jitter", "graph-running", "Retry"},
+		{"trusted_dirs", "sandbox", "What is trusted"},
+		{"--no-compensate", "graph-running", "Compensation"},
+	} {
+		found := slices.ContainsFunc(docs.Find(strings.Fields(tt.words)), func(p docs.Place) bool {
+			return p.Page == tt.page && p.Heading == tt.heading
+		})
+		if !found {
+			t.Errorf("%s: %s#%s is not found", tt.words, tt.page, tt.heading)
+		}
+	}
+	if first := docs.Find([]string{"jitter"}); len(first) == 0 || first[0].Page != "graph-running" || !strings.Contains(first[0].Line, "`jitter`") {
+		t.Errorf("jitter: %+v", first)
+	}
+	if places := docs.Find([]string{"retry", "xyzzy"}); len(places) > 0 {
+		t.Errorf("a section with one of two words is found: %+v", places[0])
+	}
+	if places := docs.Find([]string{"etry"}); len(places) > 0 {
+		t.Errorf("the end of a word is found: %+v", places[0])
+	}
+}

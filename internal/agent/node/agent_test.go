@@ -281,7 +281,7 @@ nodes:
 		},
 	}
 	store := memstore.New(nil)
-	journal, err := store.Create(t.Context(), run.Info{}, run.Checkpoint{Frontier: []string{"first"}})
+	journal, err := store.Create(t.Context(), run.Info{}, run.Checkpoint{Position: run.Position{Frontier: []string{"first"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,7 @@ func TestToolRetries(t *testing.T) {
 			return "it works", nil
 		}}
 		store := memstore.New(nil)
-		journal, err := store.Create(t.Context(), run.Info{}, run.Checkpoint{Frontier: []string{"a"}})
+		journal, err := store.Create(t.Context(), run.Info{}, run.Checkpoint{Position: run.Position{Frontier: []string{"a"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ nodes:
   y: {type: tool, tool: second, state_updates: {y: "{{output}}"}, next: done}
   done: {type: end, output: "{{x}} {{y}}"}
 `
-	journal, err := store.Create(t.Context(), run.Info{}, run.Checkpoint{Frontier: []string{"both"}})
+	journal, err := store.Create(t.Context(), run.Info{}, run.Checkpoint{Position: run.Position{Frontier: []string{"both"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

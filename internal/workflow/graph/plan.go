@@ -226,19 +226,19 @@ type Task struct {
 	Undoes *Effect // what the task undoes, of which it is the compensation; nil for any other
 }
 
-// Result is the result of a [Task].
+// Result is the result of a [Task]. Its JSON, which records have, lacks the node and what it writes.
 type Result struct {
-	Node    string
-	Writes  []value.Member // as [Draft.Diff] gives them
-	Targets []string       // nodes to go to
-	Taken   []string       // ids of the edges that lead there, see [Edge.ID]; nil for all of next, and where a script says
-	Ended   bool           // the node was an end node
-	Output  string         // of an end node
-	Failure *Failure       // the node failed, and the run continues
-	Inner   Failed         // what failed inside the node, of its subgraph or its items, and was tolerated there
+	Node    string         `json:"-"`
+	Writes  []value.Member `json:"-"`                 // as [Draft.Diff] gives them
+	Targets []string       `json:"targets,omitempty"` // nodes to go to
+	Taken   []string       `json:"taken,omitempty"`   // ids of the edges that lead there, see [Edge.ID]; nil for all of next, and where a script says
+	Ended   bool           `json:"ended,omitempty"`   // the node was an end node
+	Output  string         `json:"output,omitempty"`  // of an end node
+	Failure *Failure       `json:"failure,omitempty"` // the node failed, and the run continues
+	Inner   Failed         `json:"inner,omitzero"`    // what failed inside the node, of its subgraph or its items, and was tolerated there
 	// Canceled says that others were faster, see [Plan.Losers]. There is nothing else but the node.
-	Canceled bool
-	Err      error // the node failed, and so does the run; the rest is ignored
+	Canceled bool  `json:"canceled,omitempty"`
+	Err      error `json:"-"` // the node failed, and so does the run; the rest is ignored
 }
 
 // Failure is a node's failure that the run tolerates.

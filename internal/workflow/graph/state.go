@@ -57,6 +57,17 @@ func (s State) All() iter.Seq2[string, value.Value] {
 // Object returns the state as one object, keys ascending.
 func (s State) Object() *value.Object { return value.ObjectOf(s.entries...) }
 
+// MarshalJSON returns the state as an object.
+func (s State) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
+
+// UnmarshalJSON reads an object.
+func (s *State) UnmarshalJSON(data []byte) error {
+	var v value.Value
+	err := v.UnmarshalJSON(data)
+	*s = NewState(v.AsObject())
+	return err
+}
+
 // AppendJSON appends the state as a compact JSON object, keys ascending.
 func (s State) AppendJSON(dst []byte) []byte {
 	dst = append(dst, '{')

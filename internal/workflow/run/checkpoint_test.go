@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"loki/internal/base/value"
+	"loki/internal/llm/chat"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -98,5 +99,34 @@ func TestExecutionHasAllOfTask(t *testing.T) {
 		if _, ok := execution.FieldByName(name); !ok && name != "Loop" && name != "Short" { // those of its Start, see TestLoopsInExecutions
 			t.Errorf("run.Execution has no field %s", name)
 		}
+	}
+}
+
+// TestFormOnRecord checks the JSON of checkpoints and tasks, which records outside of this program's stores have.
+func TestFormOnRecord(t *testing.T) {
+	t.Parallel()
+	c := run.Checkpoint{Step: 2, State: graph.NewState(value.ObjectOf(value.Member{Name: "b", Value: value.Of("<x>")}, value.Member{Name: "a", Value: value.Of(1)}))}
+	c.Frontier, c.Waiting, c.Failures, c.Unhandled, c.Done, c.Output = []string{"n"}, []string{"w"}, 2, 1, true, "out"
+	c.Visits, c.Taken, c.Arrived, c.Usage = map[string]int{"n": 1}, map[string]int{"n.next[0]": 1}, map[string]int{"j": 1}, chat.Usage{InputTokens: 3}
+	c.Effects, c.Undoing = []graph.Effect{{Node: "n", Step: 1, Visit: 1}}, &graph.Undoing{}
+	done := run.TaskRecord{Step: 1, Result: graph.Result{
+		Node: "n", Writes: []value.Member{{Name: "b", Value: value.Of(1)}}, Targets: []string{"m"}, Taken: []string{"n.next[0]"}, Ended: true, Output: "o",
+		Failure: &graph.Failure{Node: "n"}, Inner: graph.Failed{Failures: 1}, Canceled: true,
+	}, Visit: run.Visit{Node: "n", Duration: 5}}
+	for _, tt := range []struct {
+		name, want string
+		of         any
+	}{
+		{"checkpoint", `{"step":2,"state":{"a":1,"b":"\u003cx\u003e"},"frontier":["n"],"waiting":["w"],"visits":{"n":1},"taken":{"n.next[0]":1},"arrived":{"j":1},"failures":2,"unhandled":1,"done":true,"output":"out","usage":{"input_tokens":3,"output_tokens":0},"effects":[{"node":"n","step":1,"visit":1,"writes":null}],"undoing":{"failure":{"node":"","type":"","message":""},"error":"","code":"","total":0,"before":0}}`, c},
+		{"empty_checkpoint", `{"step":0,"state":{},"usage":{"input_tokens":0,"output_tokens":0}}`, run.Checkpoint{}},
+		{"task", `{"step":1,"node":"n","writes":{"b":1},"targets":["m"],"taken":["n.next[0]"],"ended":true,"output":"o","failure":{"node":"n","type":"","message":""},"inner":{"failures":1},"canceled":true,"visit":{"step":0,"node":"n","type":"","visit":0,"started":"0001-01-01T00:00:00Z","usage":{"input_tokens":0,"output_tokens":0}},"took":5}`, done},
+		{"empty_task", `{"writes":{},"visit":{"step":0,"node":"","type":"","visit":0,"started":"0001-01-01T00:00:00Z","usage":{"input_tokens":0,"output_tokens":0}},"took":0}`, run.TaskRecord{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := json.Marshal(tt.of)
+			if err != nil || string(got) != tt.want {
+				t.Errorf("got\n%s\nwant\n%s, %v", got, tt.want, err)
+			}
+		})
 	}
 }

@@ -298,21 +298,26 @@ func Head(text string) string {
 
 // Checkpoint is a run between two super-steps.
 type Checkpoint struct {
-	Step      int // super-steps done
-	State     graph.State
-	Frontier  []string
-	Waiting   []string
-	Visits    map[string]int
-	Taken     map[string]int // how often edges with a max were taken, by their place below nodes; not to be changed
-	Arrived   map[string]int // results that led to nodes whose join counts them since they last ran; not to be changed
-	Failures  int
-	Unhandled int // of these
-	Done      bool
-	Output    string
-	Usage     chat.Usage // of the whole run so far
+	Step  int         `json:"step"` // super-steps done
+	State graph.State `json:"state"`
+	Position
 
-	Effects []graph.Effect // what would have to be undone, or is left of it; not to be changed
-	Undoing *graph.Undoing // nil for a run that does not undo its effects
+	Effects []graph.Effect `json:"effects,omitempty"` // what would have to be undone, or is left of it; not to be changed
+	Undoing *graph.Undoing `json:"undoing,omitempty"` // nil for a run that does not undo its effects
+}
+
+// Position is what of a checkpoint all forms of it have. The order of the fields is that of the JSON on record.
+type Position struct {
+	Frontier  []string       `json:"frontier,omitempty"`
+	Waiting   []string       `json:"waiting,omitempty"`
+	Visits    map[string]int `json:"visits,omitempty"`
+	Taken     map[string]int `json:"taken,omitempty"`   // how often edges with a max were taken, by their place below nodes; not to be changed
+	Arrived   map[string]int `json:"arrived,omitempty"` // results that led to nodes whose join counts them since they last ran; not to be changed
+	Failures  int            `json:"failures,omitempty"`
+	Unhandled int            `json:"unhandled,omitempty"` // of these
+	Done      bool           `json:"done,omitempty"`
+	Output    string         `json:"output,omitempty"`
+	Usage     chat.Usage     `json:"usage"` // of the whole run so far
 }
 
 // TaskRecord is a finished task whose super-step is not over.

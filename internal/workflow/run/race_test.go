@@ -158,7 +158,7 @@ func TestRaceThatIsDecided(t *testing.T) {
 	nodes := &racer{}
 	out, err := run.Run(t.Context(), run.Options{Work: run.Graph{
 		Plan: plan, Nodes: nodes,
-		Start: run.Checkpoint{Step: 1, Frontier: []string{"asks", "beside", "fast"}},
+		Start: run.Checkpoint{Step: 1, Position: run.Position{Frontier: []string{"asks", "beside", "fast"}}},
 		Tasks: []run.TaskRecord{{Step: 2, Result: graph.Result{Node: "asks", Targets: []string{"first"}}}},
 	}})
 	if err != nil || out.Output != `["beside1","first1","all1"]` || nodes.made["fast1"] > 0 {

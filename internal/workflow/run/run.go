@@ -172,7 +172,7 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 		}
 	}
 	if f.single && err == nil && !o.Committed {
-		err = f.keeper.commit(ctx, Checkpoint{Step: 1, Done: true, Output: out.Output, Usage: out.Usage}, nil)
+		err = f.keeper.commit(ctx, Checkpoint{Step: 1, Position: Position{Done: true, Output: out.Output, Usage: out.Usage}}, nil)
 	}
 	out.Run, out.Duration, out.Recorded = f.Events.Run, f.now().Sub(f.begin), f.keeper.works()
 	return out, err

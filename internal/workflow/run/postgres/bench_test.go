@@ -72,7 +72,7 @@ func BenchmarkChain(b *testing.B) {
 			for b.Loop() {
 				start := time.Now()
 				j := create(b, store, run.Info{Agent: "a"})
-				c := run.Checkpoint{Visits: make(map[string]int)}
+				c := run.Checkpoint{Position: run.Position{Visits: make(map[string]int)}}
 				for n := range links {
 					if err := j.Task(n+1, "a").Record(b.Context(), "model/1", steps.Step{Kind: steps.Model, Name: "m"}, []byte(`"reply"`)); err != nil {
 						b.Fatal(err)

@@ -137,7 +137,7 @@ func TestLostAnswers(t *testing.T) {
 			var j run.Journal
 			name := fmt.Sprint("agent ", message)
 			try("create", func() (err error) {
-				j, err = s.Create(ctx, run.Info{Agent: name, Served: true}, run.Checkpoint{Frontier: []string{"a"}})
+				j, err = s.Create(ctx, run.Info{Agent: name, Served: true}, run.Checkpoint{Position: run.Position{Frontier: []string{"a"}}})
 				return err
 			})
 			last := run.Checkpoint{}

@@ -352,7 +352,7 @@ func (v *view) Checkpoint(ctx context.Context, id int64, step int) (s record.Sna
 		return s, err
 	}
 	err = v.Decode(ctx, id, func(r record.Reader) error {
-		s = record.Snapshot{Checkpoint: run.Checkpoint{Step: step, Visits: make(map[string]int)}, Places: make(map[string]record.Place)}
+		s = record.Snapshot{Checkpoint: run.Checkpoint{Step: step, Position: run.Position{Visits: make(map[string]int)}}, Places: make(map[string]record.Place)}
 		for _, doc := range docs {
 			if err := s.Advance(r, doc); err != nil {
 				return err

@@ -49,7 +49,7 @@ func (s server) bury(t testing.TB) {
 
 func create(t testing.TB, s run.Store, info run.Info) run.Journal {
 	t.Helper()
-	j, err := s.Create(t.Context(), info, run.Checkpoint{Frontier: []string{"a"}})
+	j, err := s.Create(t.Context(), info, run.Checkpoint{Position: run.Position{Frontier: []string{"a"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

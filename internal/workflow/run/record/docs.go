@@ -96,20 +96,14 @@ func (r Reader) AddUsage(info *run.Info, result []byte) {
 
 // taskDoc is a finished task as it is stored, without its writes.
 type taskDoc struct {
-	Targets  []string       `json:"targets,omitempty"`
-	Taken    []string       `json:"taken,omitempty"`
-	Ended    bool           `json:"ended,omitempty"`
-	Output   string         `json:"output,omitempty"`
-	Failure  *graph.Failure `json:"failure,omitempty"`
-	Inner    graph.Failed   `json:"inner,omitzero"`
-	Canceled bool           `json:"canceled,omitempty"`
-	Visit    *visitDoc      `json:"visit"`
+	graph.Result
+	Visit *visitDoc `json:"visit"`
 }
 
 // Task returns the documents of a finished task: what it is, and the values it writes.
 func (f Sealer) Task(t run.TaskRecord) (doc, writes Document, err error) {
 	r := t.Result
-	doc, err = f.Encode(taskDoc{r.Targets, r.Taken, r.Ended, r.Output, r.Failure, r.Inner, r.Canceled, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
+	doc, err = f.Encode(taskDoc{r, &visitDoc{t.Visit, int64(t.Visit.Duration)}})
 	if err != nil {
 		return doc, writes, fmt.Errorf("recording the task of node %q: %w", r.Node, err)
 	}
@@ -124,8 +118,8 @@ func (r Reader) Task(step int, node string, doc, writes []byte) (run.TaskRecord,
 		return t, err
 	}
 	t.Visit = d.Visit.visit()
-	t.Result.Node, t.Result.Targets, t.Result.Ended, t.Result.Output, t.Result.Failure = node, d.Targets, d.Ended, d.Output, d.Failure
-	t.Result.Taken, t.Result.Canceled, t.Result.Inner = d.Taken, d.Canceled, d.Inner
+	t.Result = d.Result
+	t.Result.Node = node
 	written, err := r.Value(writes)
 	if err != nil {
 		return t, err

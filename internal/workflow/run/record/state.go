@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"loki/internal/base/value"
-	"loki/internal/llm/chat"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -26,18 +25,9 @@ type Snapshot struct {
 	Places map[string]Place
 }
 
-// progress is the document of a checkpoint: all but the state.
+// progress is the document of a checkpoint: all but the state. Visits and Taken are the changed ones, 0 for one that is gone.
 type progress struct {
-	Frontier  []string       `json:"frontier,omitempty"`
-	Waiting   []string       `json:"waiting,omitempty"`
-	Visits    map[string]int `json:"visits,omitempty"` // the changed ones; 0 for one that is gone
-	Taken     map[string]int `json:"taken,omitempty"`  // the changed ones; 0 for one that is gone
-	Arrived   map[string]int `json:"arrived,omitempty"`
-	Failures  int            `json:"failures,omitempty"`
-	Unhandled int            `json:"unhandled,omitempty"`
-	Done      bool           `json:"done,omitempty"`
-	Output    string         `json:"output,omitempty"`
-	Usage     chat.Usage     `json:"usage"`
+	run.Position
 
 	Same    int            `json:"same_effects,omitempty"` // how many of the effects before, from the first on, are still there
 	Effects []graph.Effect `json:"effects,omitempty"`      // behind them
@@ -74,11 +64,8 @@ func (f Sealer) Checkpoint(before *Snapshot, c run.Checkpoint, visits []run.Visi
 		before = &Snapshot{}
 	}
 	e.Step = c.Step
-	p := progress{
-		Frontier: c.Frontier, Waiting: c.Waiting, Failures: c.Failures, Unhandled: c.Unhandled, Done: c.Done, Output: c.Output, Usage: c.Usage,
-		Visits: changedVisits(before.Visits, c.Visits, visits), Taken: changedVisits(before.Taken, c.Taken, nil), Arrived: c.Arrived,
-		Undoing: c.Undoing,
-	}
+	p := progress{Position: c.Position, Undoing: c.Undoing}
+	p.Visits, p.Taken = changedVisits(before.Visits, c.Visits, visits), changedVisits(before.Taken, c.Taken, nil)
 	for p.Same < min(len(before.Effects), len(c.Effects)) && sameEffect(before.Effects[p.Same], c.Effects[p.Same]) {
 		p.Same++
 	}
@@ -252,22 +239,23 @@ func (s *Snapshot) Advance(r Reader, data []byte) error {
 		return err
 	}
 	AddVisits(s.Visits, p.Visits)
-	if len(p.Taken) > 0 { // the map before may be that of another checkpoint
-		s.Taken = maps.Clone(s.Taken)
-		if s.Taken == nil {
-			s.Taken = make(map[string]int)
+	p.Visits = s.Visits
+	changed := p.Taken
+	p.Taken = s.Taken
+	if len(changed) > 0 { // the map before may be that of another checkpoint
+		p.Taken = maps.Clone(s.Taken)
+		if p.Taken == nil {
+			p.Taken = make(map[string]int)
 		}
-		AddVisits(s.Taken, p.Taken)
+		AddVisits(p.Taken, changed)
 	}
-	s.Arrived = p.Arrived
 	if p.Same > len(s.Effects) {
 		return ErrDamaged
 	}
 	if s.Effects = append(s.Effects[:p.Same:p.Same], p.Effects...); len(s.Effects) == 0 {
 		s.Effects = nil
 	}
-	s.Undoing = p.Undoing
-	s.Frontier, s.Waiting, s.Failures, s.Unhandled, s.Done, s.Output, s.Usage = p.Frontier, p.Waiting, p.Failures, p.Unhandled, p.Done, p.Output, p.Usage
+	s.Position, s.Undoing = p.Position, p.Undoing
 	return nil
 }
 

@@ -339,7 +339,7 @@ func (s *suite) takeovers() {
 	s.ok(j.Finished(ctx, run.TaskRecord{Step: 1, Result: graph.Result{Node: "a"}, Visit: run.Visit{Step: 1, Node: "a", Number: 1}}))
 	dies("a task", 1)
 	works()
-	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state("n", 1), Frontier: []string{"a"}}, nil))
+	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state("n", 1), Position: run.Position{Frontier: []string{"a"}}}, nil))
 	dies("a super-step", 1)
 	works()
 	dies("no other super-step", 2)

@@ -19,7 +19,7 @@ import (
 )
 
 func (s *suite) create() {
-	start := run.Checkpoint{State: state("topic", "go", "n", 1), Frontier: []string{"a", "b"}}
+	start := run.Checkpoint{State: state("topic", "go", "n", 1), Position: run.Position{Frontier: []string{"a", "b"}}}
 	j := s.beginWith(sample(), start)
 	if id, err := run.ParseID(j.ID()); err != nil || id != j.ID() || len(id) != run.IDLength {
 		s.Errorf("the id %q has not the form of ids", j.ID())
@@ -128,7 +128,7 @@ func (s *suite) runs() {
 		info := sample()
 		info.Dir = []string{"/x", "/y"}[i%2]
 		info.Agent = []string{"one", "two", "three"}[i%3]
-		j := s.beginWith(info, run.Checkpoint{State: state(), Frontier: []string{"a"}})
+		j := s.beginWith(info, run.Checkpoint{State: state(), Position: run.Position{Frontier: []string{"a"}}})
 		ids = append([]string{j.ID()}, ids...)
 		if i == 4 {
 			s.ok(j.End(s.Context(), run.Ending{Status: run.Done, Output: "fine"}))
@@ -185,7 +185,7 @@ func (s *suite) endings() {
 		s.Run(string(e.Status), func(t *testing.T) {
 			s := &suite{T: t, store: s.store, reopenStore: s.reopenStore}
 			j := s.begin()
-			c := run.Checkpoint{Step: 1, State: state("n", 1), Usage: chat.Usage{InputTokens: 7, OutputTokens: 3, Estimated: true}, Failures: 2}
+			c := run.Checkpoint{Step: 1, State: state("n", 1), Position: run.Position{Usage: chat.Usage{InputTokens: 7, OutputTokens: 3, Estimated: true}, Failures: 2}}
 			s.ok(j.Commit(s.Context(), c, nil))
 			s.ok(j.End(s.Context(), e))
 			if !s.info(j.ID()).Active {

@@ -15,7 +15,7 @@ func (s *suite) owners() {
 	for name, owner := range map[string]*auth.Owner{"ada": &ada, "bob": &bob, "": nil} {
 		info := sample()
 		info.Owner = owner
-		j := s.beginWith(info, run.Checkpoint{State: state(), Frontier: []string{"a"}})
+		j := s.beginWith(info, run.Checkpoint{State: state(), Position: run.Position{Frontier: []string{"a"}}})
 		ids[name] = j.ID()
 		s.ok(j.Close())
 	}

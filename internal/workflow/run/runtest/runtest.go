@@ -151,7 +151,7 @@ func state(kv ...any) graph.State {
 // begin creates a run whose first super-step is node a.
 func (s *suite) begin() run.Journal {
 	s.Helper()
-	return s.beginWith(sample(), run.Checkpoint{State: state("n", 0), Frontier: []string{"a"}})
+	return s.beginWith(sample(), run.Checkpoint{State: state("n", 0), Position: run.Position{Frontier: []string{"a"}}})
 }
 
 func (s *suite) beginWith(info run.Info, start run.Checkpoint) run.Journal {

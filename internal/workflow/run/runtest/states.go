@@ -25,7 +25,7 @@ func (s *suite) checkpointsOfResumedRun() { s.randomRun(2, 80, 7) }
 // closed and opened again.
 func (s *suite) randomRun(seed uint64, n, every int) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	c := run.Checkpoint{State: state("grown", []any{}, "text", "", "fixed", strings.Repeat("f", 5000)), Frontier: []string{"a"}}
+	c := run.Checkpoint{State: state("grown", []any{}, "text", "", "fixed", strings.Repeat("f", 5000)), Position: run.Position{Frontier: []string{"a"}}}
 	j := s.beginWith(sample(), c)
 	all := []run.Checkpoint{c}
 	for len(all) <= n {
@@ -79,7 +79,7 @@ func (s *suite) randomRun(seed uint64, n, every int) {
 // setState replaces the state of checkpoints, now and then of one that was read back. The others stay as they are.
 func (s *suite) setState() {
 	rnd := rand.New(rand.NewPCG(3, 0))
-	c := run.Checkpoint{State: state("grown", []any{1}, "text", "a"), Frontier: []string{"a"}, Visits: map[string]int{"a": 1}, Taken: map[string]int{"a.next[1]": 2}}
+	c := run.Checkpoint{State: state("grown", []any{1}, "text", "a"), Position: run.Position{Frontier: []string{"a"}, Visits: map[string]int{"a": 1}, Taken: map[string]int{"a.next[1]": 2}}}
 	j := s.beginWith(sample(), c)
 	var all []run.Checkpoint
 	for len(all) < 40 {
@@ -278,8 +278,7 @@ func (s *suite) reorderedValues() {
 // fork begins a run in the middle of another one.
 func (s *suite) fork() {
 	start := run.Checkpoint{
-		Step: 4, State: state("n", 4, "long", strings.Repeat("x", 3000)), Frontier: []string{"b"},
-		Visits: map[string]int{"a": 3, "b": 1}, Failures: 1,
+		Step: 4, State: state("n", 4, "long", strings.Repeat("x", 3000)), Position: run.Position{Frontier: []string{"b"}, Visits: map[string]int{"a": 3, "b": 1}, Failures: 1},
 	}
 	j := s.beginWith(sample(), start)
 	five := next(start, state("n", 5))
@@ -302,7 +301,7 @@ func (s *suite) fork() {
 // visitCounts commits super-steps with their visits, as runs do: with one map that changes
 // from super-step to super-step, and loses a node that the graph has no longer.
 func (s *suite) visitCounts() {
-	c := run.Checkpoint{Visits: map[string]int{"a": 3, "old": 1}}
+	c := run.Checkpoint{Position: run.Position{Visits: map[string]int{"a": 3, "old": 1}}}
 	j := s.beginWith(sample(), c)
 	var want []map[string]int
 	counts := maps.Clone(c.Visits)

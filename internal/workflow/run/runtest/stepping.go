@@ -280,13 +280,11 @@ func (s *suite) commit() {
 	s.record(j.Task(1, "a"), "k", `"kept"`)
 	s.ok(j.Finished(ctx, taskRecord(1, "a")))
 	one := run.Checkpoint{
-		Step: 1, State: state("n", 1, "s", "text"), Frontier: []string{"b", "c"}, Waiting: []string{"w"},
-		Visits: map[string]int{"a": 1}, Failures: 1, Usage: chat.Usage{InputTokens: 10, OutputTokens: 2, ReasoningTokens: 1},
+		Step: 1, State: state("n", 1, "s", "text"), Position: run.Position{Frontier: []string{"b", "c"}, Waiting: []string{"w"}, Visits: map[string]int{"a": 1}, Failures: 1, Usage: chat.Usage{InputTokens: 10, OutputTokens: 2, ReasoningTokens: 1}},
 	}
 	s.ok(j.Commit(ctx, one, []run.Visit{visit(1, "a")}))
 	two := run.Checkpoint{
-		Step: 2, State: state("n", 1, "s", "texts", "t", nil), Visits: map[string]int{"a": 1, "b": 1, "c": 4},
-		Failures: 2, Done: true, Output: "the <end>", Usage: chat.Usage{InputTokens: 20, OutputTokens: 4, ReasoningTokens: 2, CachedInputTokens: 1, Estimated: true},
+		Step: 2, State: state("n", 1, "s", "texts", "t", nil), Position: run.Position{Visits: map[string]int{"a": 1, "b": 1, "c": 4}, Failures: 2, Done: true, Output: "the <end>", Usage: chat.Usage{InputTokens: 20, OutputTokens: 4, ReasoningTokens: 2, CachedInputTokens: 1, Estimated: true}},
 	}
 	s.ok(j.Commit(ctx, two, []run.Visit{visit(2, "c"), visit(2, "b")}))
 	check := func() {
@@ -369,7 +367,7 @@ func (s *suite) openUsage() {
 	s.record(j.Task(1, "a"), "tool/1", `{"usage":{"output_tokens":1000}}`)                // is not a model's
 	s.ok(j.Task(1, "b").Record(ctx, "model/1", model, []byte(`"a reply without usage"`))) // of another making
 	check("in the first super-step", 23)
-	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state("n", 1), Frontier: []string{"a"}, Usage: chat.Usage{InputTokens: 20, OutputTokens: 3}}, nil))
+	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state("n", 1), Position: run.Position{Frontier: []string{"a"}, Usage: chat.Usage{InputTokens: 20, OutputTokens: 3}}}, nil))
 	check("after it", 23)
 	turn(2, 100, 4)
 	check("in the second super-step", 127)

@@ -40,7 +40,7 @@ func median(b *testing.B, times []time.Duration) {
 
 func create(t testing.TB, s *Store, st graph.State) run.Journal {
 	t.Helper()
-	j, err := s.Create(t.Context(), run.Info{Agent: "a", Definition: []byte("x")}, run.Checkpoint{State: st, Frontier: []string{"a"}})
+	j, err := s.Create(t.Context(), run.Info{Agent: "a", Definition: []byte("x")}, run.Checkpoint{State: st, Position: run.Position{Frontier: []string{"a"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -282,11 +282,13 @@ func TestDeleteShrinksTheFile(t *testing.T) {
 // text that grow and a large value that does not change.
 func TestSizeIsLinear(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "runs.db"), Options{Durability: Off})
-	c := run.Checkpoint{State: graph.NewState(value.ObjectOf(
-		value.Member{Name: "fixed", Value: value.Of(prose(1, 100_000))},
-		value.Member{Name: "list", Value: value.List{}.Value()},
-		value.Member{Name: "text", Value: value.Of("")},
-	)), Visits: map[string]int{}}
+	c := run.Checkpoint{
+		State: graph.NewState(value.ObjectOf(
+			value.Member{Name: "fixed", Value: value.Of(prose(1, 100_000))},
+			value.Member{Name: "list", Value: value.List{}.Value()},
+			value.Member{Name: "text", Value: value.Of("")},
+		)), Position: run.Position{Visits: map[string]int{}},
+	}
 	j := create(t, s, c.State)
 	var sizes []int64
 	const each = 300

@@ -35,7 +35,7 @@ func writeChanges(c *conn, e *record.Checkpoint, blobs *blobKeeper) error {
 
 // readCheckpoint returns the checkpoint of a run after a super-step that it has.
 func readCheckpoint(c *conn, blobs record.Reader, id int64, step int) (record.Snapshot, error) {
-	s := record.Snapshot{Checkpoint: run.Checkpoint{Step: step, Visits: make(map[string]int)}}
+	s := record.Snapshot{Checkpoint: run.Checkpoint{Step: step, Position: run.Position{Visits: make(map[string]int)}}}
 	var data []byte
 	err := c.rows("SELECT doc FROM checkpoints WHERE run = ? AND step <= ? ORDER BY step", []any{id, step}, []any{&data}, func() error {
 		return s.Advance(blobs, data)

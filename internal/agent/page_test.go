@@ -2,9 +2,29 @@ package agent
 
 import (
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// TestPageOfSettings: docs/settings.md marks the settings that agents have, too, with an A.
+func TestPageOfSettings(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [^|]+ \\| ([A-Z ]+) \\|").FindAllStringSubmatch(string(page), -1) {
+		has := false
+		for _, s := range settings {
+			has = has || s.key == row[1]
+		}
+		if marked := slices.Contains(strings.Fields(row[2]), "A"); has != marked {
+			t.Errorf("%s: an agent has it: %v, the page says %v", row[1], has, marked)
+		}
+	}
+}
 
 // TestPage: docs/agents.md has every key, and its examples are definitions.
 func TestPage(t *testing.T) {

@@ -72,8 +72,7 @@ func (w *wizard) keep(ctx context.Context, d *draft) error {
 // yaml returns the text of the configuration file.
 func (d *draft) yaml() string {
 	var b strings.Builder
-	b.WriteString("# Configuration of Loki. All settings are explained in docs/configuration.md of the project;\n" +
-		"# loki --info shows those in force.\n\n")
+	b.WriteString("# Configuration of Loki. All settings: loki --docs settings. Those in force: loki --info\n\n")
 	if d.model == "" {
 		b.WriteString("# model: CLIENT:MODEL               # used unless another one is named\n")
 	} else {

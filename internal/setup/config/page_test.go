@@ -4,21 +4,26 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-const page = "../../../docs/configuration.md"
-
+// readPage returns the pages about the configuration.
 func readPage(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
+	var all []byte
+	for _, page := range []string{"settings.md", "configuration.md"} {
+		text, err := os.ReadFile(filepath.Join("../../../docs", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
 	}
-	return string(text)
+	return string(all)
 }
 
 // blocks returns the code blocks of a language.
@@ -71,22 +76,6 @@ func TestPageNamesEverything(t *testing.T) {
 			t.Errorf("the page does not name %s", name)
 		}
 	}
-	starred := regexp.MustCompile("`([a-z_]+)`\\\\\\*")
-	var without []string
-	for _, k := range keys {
-		if !k.env {
-			without = append(without, k.name)
-		}
-	}
-	var marked []string
-	for _, match := range starred.FindAllStringSubmatch(text, -1) {
-		marked = append(marked, match[1])
-	}
-	slices.Sort(without)
-	slices.Sort(marked)
-	if !slices.Equal(without, marked) {
-		t.Errorf("marked as without a variable are %q, and it is %q", marked, without)
-	}
 }
 
 // TestPageVariables compares the variables that the page names with those that the
@@ -133,20 +122,40 @@ func TestPageVariables(t *testing.T) {
 	}
 }
 
-// TestPageDefaults looks up the defaults that the page gives in its first table.
-func TestPageDefaults(t *testing.T) {
-	row := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [a-z]+ \\| ([^|]+) \\| `(LOKI_[A-Z_]+)` \\|")
-	rows := row.FindAllStringSubmatch(readPage(t), -1)
-	if len(rows) != 7 {
-		t.Fatalf("%d rows", len(rows))
-	}
-	for _, r := range rows {
-		name, value, variable := r[1], strings.Trim(r[2], "`"), r[3]
-		if want := "LOKI_" + strings.ToUpper(name); variable != want {
-			t.Errorf("%s has variable %s", name, variable)
+// TestPageOfSettings compares the rows of settings.md with the settings: F is in the file, V has a variable.
+func TestPageOfSettings(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([^|]+) \\| ([A-Z ]+) \\| [^|]+ \\|$").FindAllStringSubmatch(readPage(t), -1)
+	listed := make(map[string]bool)
+	for _, row := range rows {
+		name, value, places := row[1], strings.Trim(row[2], "`"), strings.Fields(row[3])
+		if listed[name] {
+			t.Errorf("%s is on the page twice", name)
 		}
-		if b, err := parseBool(value); err == nil && setting(t, defaults(), name) != b {
-			t.Errorf("%s has not the default %v", name, b)
+		listed[name] = true
+		i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
+		if inFile := i >= 0 || name == "clients" || name == "api"; inFile != slices.Contains(places, "F") {
+			t.Errorf("%s is set in %q", name, places)
+		}
+		if i < 0 {
+			continue
+		}
+		if keys[i].env != slices.Contains(places, "V") {
+			t.Errorf("%s is set in %q", name, places)
+		}
+		switch is := reflect.Indirect(reflect.ValueOf(keys[i].field(defaults()))).Interface().(type) {
+		case bool:
+			if value != strconv.FormatBool(is) {
+				t.Errorf("%s has the default %v, the page says %s", name, is, value)
+			}
+		case int:
+			if is > 0 && value != strconv.Itoa(is) {
+				t.Errorf("%s has the default %d, the page says %s", name, is, value)
+			}
+		}
+	}
+	for _, k := range keys {
+		if !listed[k.name] {
+			t.Errorf("settings.md lacks %s", k.name)
 		}
 	}
 }

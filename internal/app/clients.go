@@ -124,7 +124,7 @@ func (s *settings) lazy(name string) func() (string, error) {
 // token returns the source of OAuth tokens, nil where a key is used, and the headers that
 // go with the tokens.
 func (s *settings) token() (func(context.Context) (string, error), map[string]string) {
-	p, err := s.app.oauthProvider(s.client)
+	p, err := s.client.Login(s.app.Env)
 	s.err = cmp.Or(s.err, err)
 	if err != nil || p == nil {
 		return nil, nil

@@ -15,6 +15,7 @@ import (
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/wrap"
 	"loki/internal/setup/config"
 )
 
@@ -39,7 +40,7 @@ func (a *App) Embedder(_ context.Context, id string) (rag.Embedder, error) {
 		return rag.Embedder{}, a.unable(m)
 	}
 	return rag.Embedder{
-		ID: m.ID(), Name: m.Name, Embedder: hintedEmbedder{embedder, a.hinted(m), a.meterFor(m)}, Cost: a.cost(m),
+		ID: m.ID(), Name: m.Name, Embedder: a.watch(m).Embedder(embedder), Cost: a.cost(m),
 		MaxTokens: m.MaxInputTokens, MaxBatch: m.MaxBatchSize, ChunkSize: m.DefaultChunkSize, StandsIn: standsIn,
 	}, nil
 }
@@ -47,7 +48,7 @@ func (a *App) Embedder(_ context.Context, id string) (rag.Embedder, error) {
 // Reranker implements [rag.Models]. If another model answers in place of all, passages keep their order.
 func (a *App) Reranker(_ context.Context, id string) (rag.Reranker, error) {
 	if a.standIn != "" {
-		return rag.Reranker{ID: id, Name: id, Reranker: unordered{}}, nil
+		return rag.Reranker{ID: id, Name: id, Reranker: wrap.Unordered{}}, nil
 	}
 	m, err := a.knowledgeModel(id, catalog.Reranker)
 	if err != nil {
@@ -61,7 +62,7 @@ func (a *App) Reranker(_ context.Context, id string) (rag.Reranker, error) {
 	if !ok {
 		return rag.Reranker{}, a.unable(m)
 	}
-	return rag.Reranker{ID: m.ID(), Name: m.Name, Reranker: hintedReranker{reranker, a.hinted(m), a.meterFor(m)}, Cost: a.cost(m)}, nil
+	return rag.Reranker{ID: m.ID(), Name: m.Name, Reranker: a.watch(m).Reranker(reranker), Cost: a.cost(m)}, nil
 }
 
 // knowledgeModel returns the model of a type that knowledge bases need. The hint of the error lists
@@ -88,9 +89,14 @@ func (a *App) unable(m catalog.Model) error {
 		WithHint("%s models: %s", m.Type, strings.Join(a.Catalog.Listed(m.Type), ", "))
 }
 
+// isFree reports whether calls of a model cost nothing.
+func (a *App) isFree(m catalog.Model) bool {
+	return m.ClientType == catalog.Builtin || m.InputPrice == nil && a.Config.Client(m.Client).Local()
+}
+
 // cost returns what adds the price to a usage of a model, nil for one that costs nothing.
 func (a *App) cost(m catalog.Model) func(chat.Usage) chat.Usage {
-	if m.ClientType == catalog.Builtin || m.InputPrice == nil && a.Config.Client(m.Client).Local() {
+	if a.isFree(m) {
 		return nil
 	}
 	return func(u chat.Usage) chat.Usage {
@@ -103,46 +109,27 @@ func (a *App) cost(m catalog.Model) func(chat.Usage) chat.Usage {
 	}
 }
 
-// hinted returns what adds a hint to the errors of a model's provider.
-func (a *App) hinted(m catalog.Model) func(error) error {
-	client := a.Config.Client(m.Client)
+// hint returns what adds advice to the errors of a client's provider. unknown is what to do if the provider has no such model.
+func (a *App) hint(client *config.Client, unknown string) func(error) error {
 	return func(err error) error {
 		if err == nil || client.Type == config.TypeBuiltin || fault.HintOf(err) != "" {
 			return err
 		}
-		if hint := a.advice(client, "", err); hint != "" {
+		if hint := client.Advice(a.Env, unknown, err); hint != "" {
 			return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", hint)
 		}
 		return err
 	}
 }
 
-// hintedEmbedder adds hints to errors, and records what was used.
-type hintedEmbedder struct {
-	provider.Embedder
-	hint  func(error) error
-	meter func(chat.Usage)
-}
-
-// Embed implements [provider.Embedder].
-func (h hintedEmbedder) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
-	vectors, used, err := h.Embedder.Embed(ctx, req)
-	h.meter(used)
-	return vectors, used, h.hint(err)
-}
-
-// hintedReranker adds hints to errors, and records what was used.
-type hintedReranker struct {
-	provider.Reranker
-	hint  func(error) error
-	meter func(chat.Usage)
-}
-
-// Rerank implements [provider.Reranker].
-func (h hintedReranker) Rerank(ctx context.Context, req provider.RerankRequest) ([]provider.Ranked, chat.Usage, error) {
-	ranked, used, err := h.Reranker.Rerank(ctx, req)
-	h.meter(used)
-	return ranked, used, h.hint(err)
+// watch returns what a model of knowledge bases is watched with. The calls of the program's own, which work on this machine, are not
+// recorded.
+func (a *App) watch(m catalog.Model) wrap.Watch {
+	w := wrap.Watch{Hint: a.hint(a.Config.Client(m.Client), ""), Used: a.meter(m)}
+	if m.ClientType == catalog.Builtin {
+		w.Used = func(chat.Usage) {}
+	}
+	return w
 }
 
 // Knowledge returns what builds, opens and describes knowledge bases.

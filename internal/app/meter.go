@@ -1,15 +1,12 @@
 package app
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"path/filepath"
 
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/ledger"
-	"loki/internal/llm/provider"
 )
 
 // Ledger returns the record of what model calls used.
@@ -33,64 +30,20 @@ func (a *App) Used() (today, days ledger.Sum, note string, err error) {
 	return today, days, note, err
 }
 
-// meter returns a function that records what calls of the model called id used.
-func (a *App) meter(id string) func(chat.Usage) {
+// meter returns a function that records what calls of a model used, with their price.
+func (a *App) meter(m catalog.Model) func(chat.Usage) {
 	if !a.Config.UsageLog {
 		return func(chat.Usage) {}
 	}
-	book := a.Ledger()
+	book, cost := a.Ledger(), a.cost(m)
 	return func(used chat.Usage) {
-		if err := book.Add(id, used); err != nil {
+		if cost != nil {
+			used = cost(used)
+		}
+		if err := book.Add(m.ID(), used); err != nil {
 			a.meterFailed.Do(func() {
 				a.later(fmt.Sprintf("what calls use is not recorded: %v (usage_log: false in the configuration turns the record off)", err))
 			})
 		}
 	}
-}
-
-// meterFor is meter for a model of knowledge bases. The program's own, which work on this machine, are
-// not recorded.
-func (a *App) meterFor(m catalog.Model) func(chat.Usage) {
-	if m.ClientType == catalog.Builtin {
-		return func(chat.Usage) {}
-	}
-	add, cost := a.meter(m.ID()), a.cost(m)
-	return func(used chat.Usage) {
-		if used != (chat.Usage{}) && cost != nil {
-			used = cost(used)
-		}
-		add(used)
-	}
-}
-
-// metered is a provider whose usage is recorded.
-type metered struct {
-	chat  provider.Chat
-	price func(chat.Usage) (usd float64, known bool) // nil: it costs nothing
-	add   func(chat.Usage)
-}
-
-// Chat implements [provider.Chat].
-func (m metered) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
-	return func(yield func(provider.Chunk, error) bool) {
-		for chunk, err := range m.chat.Chat(ctx, req) {
-			if err == nil && chunk.Kind == provider.End {
-				m.record(chunk.Usage)
-			}
-			if !yield(chunk, err) {
-				return
-			}
-		}
-	}
-}
-
-func (m metered) record(used chat.Usage) {
-	if m.price != nil {
-		usd, known := m.price(used)
-		used.CostUnknown = !known
-		if known {
-			used.Cost = usd
-		}
-	}
-	m.add(used)
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"iter"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/wire"
+	"loki/internal/llm/provider/wrap"
 	"loki/internal/setup/config"
 )
 
@@ -59,7 +59,7 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 		SupportsTools:      m.SupportsFunctionCalling,
 		SupportsImages:     m.SupportsVision,
 	}
-	if m.ClientType != catalog.Builtin && (m.InputPrice != nil || !a.Config.Client(m.Client).Local()) {
+	if !a.isFree(m) {
 		model.Price = m.Cost
 	}
 	model.Fallbacks = m.Fallbacks
@@ -71,7 +71,7 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 		model.OutputLimit = a.Catalog.OutputLimit(m)
 	}
 	if dry {
-		model.Provider = dryRun{}
+		model.Provider = wrap.Dry{}
 		return model, nil
 	}
 	client := a.Config.Client(m.Client)
@@ -87,10 +87,15 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 	if near := a.Catalog.Near(m); unknown == "" && len(near) > 0 {
 		unknown = "did you mean " + strings.Join(near, " or ") + "?"
 	}
+	w := wrap.Watch{Hint: a.hint(client, unknown), Used: a.meter(m)}
 	if client.Type != config.TypeBuiltin {
-		model.Provider = hinted{model.Provider, func(err error) string { return a.advice(client, unknown, err) }, a.Warnings}
+		w.Came = func(ctx context.Context) { // warnings that arose when the client looked for its key
+			for _, text := range a.Warnings() {
+				event.WarnText(ctx, text)
+			}
+		}
 	}
-	model.Provider = metered{model.Provider, model.Price, a.meter(model.ID)}
+	model.Provider = w.Chat(model.Provider)
 	return model, nil
 }
 
@@ -107,30 +112,12 @@ func (a *App) withPlace(id string, err error) error {
 	return fault.Wrap(fault.CodeOf(err), err, "%s: model", from).WithHint("%s", fault.HintOf(err))
 }
 
-// hinted adds a hint to the errors of a provider, and emits the warnings that arose when
-// the client looked for its key.
-type hinted struct {
-	chat     provider.Chat
-	hint     func(error) string // returns "" for none
-	warnings func() []string
-}
+// dryModels are the configured models, which answer with what would be sent to them.
+type dryModels struct{ app *App }
 
-func (h hinted) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
-	return func(yield func(provider.Chunk, error) bool) {
-		for chunk, err := range h.chat.Chat(ctx, req) {
-			for _, text := range h.warnings() {
-				event.WarnText(ctx, text)
-			}
-			if err != nil && fault.HintOf(err) == "" {
-				if hint := h.hint(err); hint != "" {
-					err = fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", hint)
-				}
-			}
-			if !yield(chunk, err) {
-				return
-			}
-		}
-	}
+// ChatModel implements [engine.Models].
+func (d dryModels) ChatModel(ctx context.Context, id string) (engine.Model, error) {
+	return d.app.chatModel(ctx, id, true)
 }
 
 // SyncModels fetches the list of known models that the configuration names, for the

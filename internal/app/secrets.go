@@ -139,26 +139,6 @@ func legacyVault(p config.Paths, env config.Env) string {
 	return ""
 }
 
-// oauthProvider returns where the tokens of a client come from, nil if it uses a key.
-func (a *App) oauthProvider(c *config.Client) (*oauth.Provider, error) {
-	set, err := c.OAuth(a.Env)
-	if err != nil || set == nil {
-		return nil, err
-	}
-	defaults, ok := oauth.Defaults(c.Type)
-	switch c.Type {
-	case config.TypeOpenAI, config.TypeOpenAICompatible, config.TypeAzureOpenAI: // all of it is configured
-		defaults, ok = oauth.Provider{Flow: oauth.Browser}, true
-	}
-	if !ok {
-		return nil, fault.New(fault.Config, "client %s: clients of type %s do not log in with OAuth", c.Name, c.Type).
-			WithHint("leave out auth: oauth, and configure the key or the credentials of the client")
-	}
-	p := set.Or(defaults)
-	p.Name = c.Name
-	return &p, p.Check()
-}
-
 // Authenticate logs in to the client called name, or to the MCP server called mcp:NAME,
 // and keeps the token.
 func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) error {
@@ -169,7 +149,7 @@ func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) er
 	if c == nil {
 		return fault.New(fault.NotFound, "no client is called %q", name)
 	}
-	p, err := a.oauthProvider(c)
+	p, err := c.Login(a.Env)
 	if err != nil {
 		return err
 	}

@@ -2,13 +2,10 @@ package app
 
 import (
 	"cmp"
-	"context"
-	"iter"
 
 	"loki/internal/llm/catalog"
-	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
-	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/wrap"
 )
 
 // TestModel is the variable with the id of a model that answers in place of all others: tests of agents
@@ -39,7 +36,7 @@ func (a *App) standInFor(id string) (engine.Model, error) {
 		ID: cmp.Or(id, a.standIn), Name: facts.Name, MaxInputTokens: facts.MaxInputTokens, OutputLimit: facts.MaxOutputTokens, SupportsTools: true,
 	}
 	if a.player != nil {
-		if model.Provider = (unasked{}); facts.Client != "" {
+		if model.Provider = (wrap.Unasked{}); facts.Client != "" {
 			model.ID, model.SupportsTools = facts.ID(), facts.SupportsFunctionCalling
 		}
 		return model, nil
@@ -52,31 +49,6 @@ func (a *App) standInFor(id string) (engine.Model, error) {
 	if err != nil {
 		return engine.Model{}, err
 	}
-	model.Provider = standIn{chat, m.Name}
+	model.Provider = wrap.Named{Provider: chat, Model: m.Name}
 	return model, nil
-}
-
-// unordered stands in for all rerankers.
-type unordered struct{}
-
-// Rerank implements [provider.Reranker]: the passages keep their order.
-func (unordered) Rerank(_ context.Context, req provider.RerankRequest) ([]provider.Ranked, chat.Usage, error) {
-	n := len(req.Documents)
-	ranked := make([]provider.Ranked, min(n, cmp.Or(req.TopN, n)))
-	for i := range ranked {
-		ranked[i] = provider.Ranked{Index: i, Score: float64(n-i) / float64(n)}
-	}
-	return ranked, chat.Usage{}, nil
-}
-
-// standIn asks another model than the one that is asked.
-type standIn struct {
-	chat provider.Chat
-	name string
-}
-
-// Chat implements [provider.Chat].
-func (s standIn) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
-	req.Model = s.name
-	return s.chat.Chat(ctx, req)
 }

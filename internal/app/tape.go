@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"loki/internal/agent/cases/cassette"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
-	"loki/internal/llm/provider"
 	"loki/internal/setup/config"
 	"loki/internal/tool"
 	"loki/internal/tool/mcp"
@@ -175,14 +173,4 @@ func (playedTool) Hints() tool.Hints { return tool.Hints{ReadOnly: true} }
 // Call fails: the cassette would have had the result.
 func (t playedTool) Call(context.Context, tool.Call) (tool.Result, error) {
 	return tool.Result{}, fmt.Errorf("%s is not called while a cassette is played", string(t))
-}
-
-// unasked is a provider that is not asked: the cassette would have had the reply.
-type unasked struct{}
-
-// Chat implements [provider.Chat].
-func (unasked) Chat(context.Context, provider.Request) iter.Seq2[provider.Chunk, error] {
-	return func(yield func(provider.Chunk, error) bool) {
-		yield(provider.Chunk{}, fault.New(fault.Failure, "models are not asked while a cassette is played"))
-	}
 }

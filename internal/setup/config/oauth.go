@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 
+	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/tool/mcp/oauth"
 )
@@ -31,6 +32,26 @@ func (c *Client) OAuth(env Env) (*oauth.Provider, error) {
 		return nil, err
 	}
 	return &p, nil
+}
+
+// Login returns where the tokens of c come from, nil if it uses a key.
+func (c *Client) Login(env Env) (*oauth.Provider, error) {
+	set, err := c.OAuth(env)
+	if err != nil || set == nil {
+		return nil, err
+	}
+	defaults, ok := oauth.Defaults(c.Type)
+	switch c.Type {
+	case TypeOpenAI, TypeOpenAICompatible, TypeAzureOpenAI: // all of it is configured
+		defaults, ok = oauth.Provider{Flow: oauth.Browser}, true
+	}
+	if !ok {
+		return nil, fault.New(fault.Config, "client %s: clients of type %s do not log in with OAuth", c.Name, c.Type).
+			WithHint("leave out auth: oauth, and configure the key or the credentials of the client")
+	}
+	p := set.Or(defaults)
+	p.Name = c.Name
+	return &p, p.Check()
 }
 
 // oauthSecret returns the client secret as it is written, and what it comes from.

@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"errors"
@@ -9,29 +9,28 @@ import (
 
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/wire"
-	"loki/internal/setup/config"
 )
 
-// advice returns what a user can do about a failure of a client's provider, "" for nothing
+// Advice returns what a user can do about a failure of the provider of c, "" for nothing
 // that the message does not say. unknown is what to do if the provider has no such model.
-func (a *App) advice(client *config.Client, unknown string, err error) string {
+func (c *Client) Advice(env Env, unknown string, err error) string {
 	e, ok := errors.AsType[*provider.Error](err)
 	if !ok {
 		return ""
 	}
-	setting := settingFor(client.Name, e)
+	setting := settingFor(c.Name, e)
 	switch {
 	case setting != "":
 		return setting
 	case wire.Refused(err):
-		return a.startServer(client)
+		return c.startServer(env)
 	case wire.UnknownHost(err):
-		return "check " + client.Source(a.Env, "api_base") + ", the connection to the network, and extra.proxy if you need a proxy"
+		return "check " + c.Source(env, "api_base") + ", the connection to the network, and extra.proxy if you need a proxy"
 	case e.Kind == provider.Authentication && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden):
-		return a.checkKey(client)
+		return c.checkKey(env)
 	case e.Status == http.StatusNotFound && withoutVersion(e.URL):
-		base, _ := client.Field(a.Env, "api_base") // it has been read before
-		return "api_base may lack the version: try " + strings.TrimRight(base, "/") + "/v1 in " + client.Source(a.Env, "api_base")
+		base, _ := c.Field(env, "api_base") // it has been read before
+		return "api_base may lack the version: try " + strings.TrimRight(base, "/") + "/v1 in " + c.Source(env, "api_base")
 	case unknownModel(e):
 		return unknown
 	}
@@ -64,33 +63,33 @@ func settingFor(client string, e *provider.Error) string {
 }
 
 // startServer is for a client where no server listens.
-func (a *App) startServer(client *config.Client) string {
+func (c *Client) startServer(env Env) string {
 	start := map[string]string{
 		"ollama": "start it with: ollama serve", "llamacpp": "start it with: llama-server -m MODEL.gguf", "lmstudio": "start it with: lms server start",
-	}[client.Name]
+	}[c.Name]
 	if start == "" {
 		start = "start it"
 	}
-	return "is the server running? " + start + ", or correct " + client.Source(a.Env, "api_base")
+	return "is the server running? " + start + ", or correct " + c.Source(env, "api_base")
 }
 
 // checkKey says where the credentials come from that were refused.
-func (a *App) checkKey(client *config.Client) string {
-	if p, err := a.oauthProvider(client); err == nil && p != nil {
-		return "log in again: loki --authenticate " + client.Name
+func (c *Client) checkKey(env Env) string {
+	if p, err := c.Login(env); err == nil && p != nil {
+		return "log in again: loki --authenticate " + c.Name
 	}
-	switch client.Type {
-	case config.TypeVertexAI:
+	switch c.Type {
+	case TypeVertexAI:
 		return "check the credentials of Google Cloud: gcloud auth application-default login"
-	case config.TypeBedrock:
-		if key, err := client.Field(a.Env, "api_key"); err == nil && key == "" {
-			return "the keys come from " + client.Source(a.Env, "access_key_id") + " or from AWS's own variables and files"
+	case TypeBedrock:
+		if key, err := c.Field(env, "api_key"); err == nil && key == "" {
+			return "the keys come from " + c.Source(env, "access_key_id") + " or from AWS's own variables and files"
 		}
 	}
-	if key, err := client.Field(a.Env, "api_key"); err != nil || key == "" {
-		return "no key was sent: set " + client.KeyVariable() + ", or api_key of client " + client.Name
+	if key, err := c.Field(env, "api_key"); err != nil || key == "" {
+		return "no key was sent: set " + c.KeyVariable() + ", or api_key of client " + c.Name
 	}
-	return "the key comes from " + client.Source(a.Env, "api_key")
+	return "the key comes from " + c.Source(env, "api_key")
 }
 
 // withoutVersion reports whether the address of a request has nothing in front of the path

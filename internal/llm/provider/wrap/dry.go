@@ -1,4 +1,4 @@
-package app
+package wrap
 
 import (
 	"context"
@@ -9,24 +9,15 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"loki/internal/llm/chat"
-	"loki/internal/llm/engine"
 	"loki/internal/llm/provider"
 )
 
-// dryModels are the configured models, which answer with what would be sent to them.
-type dryModels struct{ app *App }
-
-// ChatModel implements [engine.Models].
-func (d dryModels) ChatModel(ctx context.Context, id string) (engine.Model, error) {
-	return d.app.chatModel(ctx, id, true)
-}
-
-// dryRun is a provider that answers with what it was given and sends nothing: a prompt
+// Dry is a provider that answers with what it was given and sends nothing: a prompt
 // as it is, behind its instructions, and a longer conversation as YAML.
-type dryRun struct{}
+type Dry struct{}
 
 // Chat implements [provider.Chat].
-func (dryRun) Chat(_ context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+func (Dry) Chat(_ context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	return func(yield func(provider.Chunk, error) bool) {
 		text, err := show(req.Messages)
 		if err != nil {

@@ -96,7 +96,7 @@ func TestPagesShowValidGraphs(t *testing.T) {
 		Dir: "/x", FileExists: func(string) bool { return true },
 		Agent: func(string) (bool, bool) { return true, true },
 	}
-	for _, b := range blocksOf(t, "yaml", append(pages, root+"/README.md", root+"/docs/graph-tutorial.md")...) {
+	for _, b := range blocksOf(t, "yaml", append(pages, root+"/README.md", root+"/docs/graph-tutorial.md", root+"/docs/guide-review.md", root+"/docs/guide-test.md", root+"/docs/guide-phone.md")...) {
 		where := fmt.Sprintf("%s:%d", b.page, b.line)
 		first, _, _ := strings.Cut(b.text, "\n")
 		file, ok := strings.CutPrefix(first, "# ")
@@ -108,6 +108,9 @@ func TestPagesShowValidGraphs(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", where, err)
 			continue
+		}
+		if !strings.Contains(b.text, "on_failure: ") {
+			t.Errorf("%s does not say what a failure does", where)
 		}
 		for _, f := range append(findings, graph.Validate(g, env)...) {
 			t.Errorf("%s: line %d of it: %s %s: %v", where, f.Line, f.Severity, f.Rule, f)

@@ -19,13 +19,13 @@ func TestPagesRun(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the pages are for POSIX systems")
 	}
-	for _, program := range []string{"bash", "curl", "git", "ps", "tar"} {
+	for _, program := range []string{"bash", "curl", "git", "ps", "python3", "tar"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}
 	}
 	const all = "console|sh|yaml|python|bash"
-	for name, languages := range map[string]string{"runbook.md": "console", "begin.md": all, "graph-tutorial.md": all} {
+	for name, languages := range map[string]string{"runbook.md": "console", "begin.md": all, "graph-tutorial.md": all, "guide-review.md": all, "guide-folder.md": all, "guide-phone.md": all, "guide-test.md": all} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runPage(t, name, languages)
@@ -58,7 +58,7 @@ func runPage(t *testing.T, name, languages string) {
 			continue
 		case "sh":
 			fmt.Fprintf(&script, "echo '%s%d'\n%s%s", mark, len(commands), block[2], ends)
-			commands, wants = append(commands, block[2]), append(wants, "")
+			commands, wants = append(commands, block[2]), append(wants, "…")
 			continue
 		}
 		for line := range strings.Lines(block[2]) {

@@ -39,6 +39,11 @@ func blocks(text, language string) []string {
 func TestPageExamples(t *testing.T) {
 	text := readPage(t)
 	examples := blocks(text, "yaml")
+	guide, err := os.ReadFile("../../../docs/guide-servers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples = append(examples, blocks(string(guide), "yaml")...)
 	if len(examples) < 3 {
 		t.Fatalf("%d YAML blocks", len(examples))
 	}

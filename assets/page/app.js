@@ -114,7 +114,7 @@ async function signIn(message) {
       button.disabled = false;
       fill(problem, error.status === 401 ? h("div.failure", { role: "alert" }, h("p", {}, "The server rejected this key.")) : failure(error));
     }
-  } }, h("h1", {}, "Sign in"), h("label", { for: "key" }, "API key"), input, problem, button, h("p.hint", {}, h("code", {}, "loki --api-key NAME"), " makes one on the server. It is kept in this tab until you close it.")));
+  } }, h("h1", {}, "Sign in"), h("label", { for: "key" }, "API key"), input, problem, button, h("p.hint", {}, h("code", {}, "loki --key add NAME"), " makes one on the server. It is kept in this tab until you close it.")));
   document.title = "Sign in · Loki";
   input.focus();
 }

@@ -202,7 +202,7 @@ func (l Library) Find(name string) (Ref, error) {
 		return ref, nil
 	}
 	if name == "" {
-		return Ref{}, fault.New(fault.Usage, "the name of an agent is missing").WithHint("list them with: loki --list-agents")
+		return Ref{}, fault.New(fault.Usage, "the name of an agent is missing").WithHint("list them with: loki --list agents")
 	}
 	ref := Ref{Name: name, Dir: l.Paths.Agent(name).Dir, Arg: name, Beside: l.Beside}
 	if isDir(ref.Dir) && !slices.Contains(l.Bundled, name) {
@@ -264,7 +264,7 @@ func (l Library) findDir(path string) (Ref, error) {
 func noDir(path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fault.New(fault.NotFound, "no agent directory at %s", path).ThatMisses("agent").
-			WithHint("an agent is a directory with a config.yaml or a %s; those with names: loki --list-agents", graph.FileName)
+			WithHint("an agent is a directory with a config.yaml or a %s; those with names: loki --list agents", graph.FileName)
 	}
 	dir := filepath.Dir(path)
 	if filepath.IsLocal(dir) { // a name without a slash is that of an installed agent
@@ -280,9 +280,9 @@ func (l Library) unknown(name string) error {
 		return err
 	}
 	if near := yamldoc.Nearest(name, names); near != "" {
-		return err.WithHint("did you mean %s? All agents: loki --list-agents", near)
+		return err.WithHint("did you mean %s? All agents: loki --list agents", near)
 	}
-	return err.WithHint("all agents: loki --list-agents; a directory is meant by a path, as in -a ./%s", name)
+	return err.WithHint("all agents: loki --list agents; a directory is meant by a path, as in -a ./%s", name)
 }
 
 // Exists says what is at the directory of the agent called name: known is false if

@@ -75,9 +75,9 @@ func (s *Service) Recent(scope *session.Scope) (session.Recent, error) {
 	switch {
 	case err != nil || ok:
 	case !s.Save:
-		err = none.WithHint("with save: true in the configuration questions outside of sessions are remembered, too; loki --list-sessions lists the sessions")
+		err = none.WithHint("with save: true in the configuration questions outside of sessions are remembered, too; loki --list sessions lists the sessions")
 	default:
-		err = none.WithHint("ask something first, or continue a session: loki --list-sessions lists them")
+		err = none.WithHint("ask something first, or continue a session: loki --list sessions lists them")
 	}
 	return r, err
 }
@@ -103,7 +103,7 @@ func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
 		s, err := store.Open(ctx, r.Scope, r.Session)
 		if errors.Is(err, session.ErrNotFound) {
 			return fault.Wrap(fault.NotFound, err, "the last conversation of this directory was deleted").
-				WithHint("loki --list-sessions lists the sessions there are")
+				WithHint("loki --list sessions lists the sessions there are")
 		}
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@ import (
 	"loki/internal/knowledge/rag"
 )
 
-// Summary is a knowledge base as --list-rags shows it; the JSON form is machine output.
+// Summary is a knowledge base as --list rags shows it; the JSON form is machine output.
 type Summary struct {
 	Name      string    `json:"name"`
 	Path      string    `json:"path"`

@@ -33,7 +33,7 @@ func ParseID(text string) (ID, error) {
 	if isUUID(text) {
 		return ID(strings.ToLower(text)), nil
 	}
-	return "", fault.New(fault.Usage, "%q is not the id of a session", text).WithHint("an id has the form of a UUID; loki --list-sessions lists the sessions")
+	return "", fault.New(fault.Usage, "%q is not the id of a session", text).WithHint("an id has the form of a UUID; loki --list sessions lists the sessions")
 }
 
 func isUUID(s string) bool {

@@ -315,7 +315,7 @@ func AliasInUse(alias Alias) error {
 
 // NotFound returns the [ErrNotFound] for an id or alias. It is for stores.
 func NotFound[T ID | Alias](session T) error {
-	return fault.Wrap(fault.NotFound, ErrNotFound, "session %q", session).ThatMisses("session").WithHint("loki --list-sessions lists the sessions")
+	return fault.Wrap(fault.NotFound, ErrNotFound, "session %q", session).ThatMisses("session").WithHint("loki --list sessions lists the sessions")
 }
 
 // Store stores a new session as it is, and does not become another one of the same

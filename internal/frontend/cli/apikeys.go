@@ -19,7 +19,6 @@ type apiKeys struct {
 	subject string // of a new key
 	scopes  string // with commas
 	revoke  string // an id
-	list    bool
 	claim   string // the subject that gets what has no owner
 }
 
@@ -34,7 +33,7 @@ type keyInfo struct {
 // checkSubject returns the error for a subject that a flag names and that cannot be one.
 func checkSubject(flag, subject string) error {
 	if err := auth.CheckSubject(subject); err != nil {
-		return fault.New(fault.Usage, "flag --%s: %v", flag, err)
+		return fault.New(fault.Usage, "flag %s: %v", spelled(flag), err)
 	}
 	return nil
 }
@@ -118,7 +117,7 @@ func (c *command) listKeys(context.Context) error {
 		return printJSON(c.Out, list)
 	}
 	if len(keys) == 0 {
-		fmt.Fprintln(c.Err, "There are no keys. This makes one: loki --api-key SUBJECT")
+		fmt.Fprintln(c.Err, "There are no keys. This makes one: loki --key add SUBJECT")
 		return nil
 	}
 	rows := [][]string{{"ID", "SUBJECT", "SCOPES"}}

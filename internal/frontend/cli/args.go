@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/value/yamldoc"
 )
 
 // textFlag is the flag whose value is followed by text, whatever it looks like.
@@ -33,11 +34,31 @@ func expandArgs(flags *pflag.FlagSet, args []string) ([]string, error) {
 		if name == textFlag && pair && i+1 < len(args) {
 			return append(append(out, arg, args[i+1], "--"), args[i+2:]...), nil
 		}
+		does := byVerb(name)
+		if kind, ok := strings.CutPrefix(name, "list="); ok {
+			name, does = "list", byVerb("list")
+			args = slices.Insert(slices.Clone(args), i+1, kind)
+		}
+		if pair && name == "list" {
+			if i+1 >= len(args) || does[args[i+1]] == "" {
+				return nil, unknownVerb(name, "a kind", args[i+1:])
+			}
+			i++
+			out = append(out, "--"+does[args[i]])
+			continue
+		}
 		if pair = pair && takesTwo(flags.Lookup(name)); pair {
+			if len(does) > 0 && (i+1 >= len(args) || does[args[i+1]] == "") {
+				return nil, unknownVerb(name, "a verb", args[i+1:])
+			}
 			if i+2 >= len(args) {
 				return nil, fault.New(fault.Usage, "flag --%s needs two values: %s", name, flags.Lookup(name).Value.Type())
 			}
-			out = append(out, "--"+name, joinPair(args[i+1], args[i+2]))
+			if len(does) > 0 {
+				out = append(out, "--"+does[args[i+1]]+"="+args[i+2])
+			} else {
+				out = append(out, "--"+name, joinPair(args[i+1], args[i+2]))
+			}
 			i += 2
 			continue
 		}
@@ -67,6 +88,18 @@ func expandArgs(flags *pflag.FlagSet, args []string) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// unknownVerb returns the error that the flag called name has none of its words behind it, but rest.
+func unknownVerb(name, what string, rest []string) error {
+	hint := "one of " + strings.Join(verbWords(name), ", ")
+	if len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
+		return fault.New(fault.Usage, "flag --%s needs %s", name, what).WithHint("%s", hint)
+	}
+	if near := yamldoc.Nearest(rest[0], verbWords(name)); near != "" {
+		hint = fmt.Sprintf("did you mean --%s %s? It is %s", name, near, hint)
+	}
+	return fault.New(fault.Usage, "flag --%s: %q is not %s", name, rest[0], what).WithHint("%s", hint)
 }
 
 // spelling is a group of short flags whose last has an optional value.

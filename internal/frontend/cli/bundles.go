@@ -14,13 +14,12 @@ import (
 
 // bundles is what the options of bundles ask for.
 type bundles struct {
-	from, filter   string // --install-from, --filter
+	from, filter   string // --bundle install, --filter
 	force          bool
-	list           bool
 	update, remove string // names
 }
 
-// installFrom installs the bundle of --install-from.
+// installFrom installs the bundle of --bundle install.
 func (c *command) installFrom(ctx context.Context) error {
 	var only []remote.Category
 	if c.opts.bundles.filter != "" {
@@ -29,12 +28,12 @@ func (c *command) installFrom(ctx context.Context) error {
 	return c.reportBundle(c.installer().Install(ctx, c.opts.bundles.from, only...))
 }
 
-// updateBundle updates the bundle of --update-bundle.
+// updateBundle updates the bundle of --bundle update.
 func (c *command) updateBundle(ctx context.Context) error {
 	return c.reportBundle(c.installer().Update(ctx, c.opts.bundles.update))
 }
 
-// removeBundle removes the bundle of --remove-bundle.
+// removeBundle removes the bundle of --bundle remove.
 func (c *command) removeBundle(ctx context.Context) error {
 	return c.reportBundle(c.installer().Remove(ctx, c.opts.bundles.remove))
 }
@@ -80,7 +79,7 @@ func (c *command) listBundles(context.Context) error {
 	}
 	if len(records) == 0 {
 		if err == nil {
-			fmt.Fprintln(c.Err, "no bundles are installed: loki --install-from URL installs one")
+			fmt.Fprintln(c.Err, "no bundles are installed: loki --bundle install URL installs one")
 		}
 		return err
 	}

@@ -105,6 +105,25 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			return found
 		}
 	}
+	verb := func(flag string, named ...completion.Source) completion.Source {
+		return func(prefix string, given map[string]string) (found []completion.Candidate) {
+			if given[flag] != "" {
+				for _, source := range named {
+					found = append(found, source(prefix, given)...)
+				}
+				return found
+			}
+			for _, word := range verbWords(flag) {
+				found = append(found, completion.Candidate{Value: word})
+			}
+			return found
+		}
+	}
+	secrets := names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Vault().List(ctx) })
+	bundles := names(func(a *app.App, _ map[string]string) ([]string, error) {
+		records, err := a.Bundles(ask.Unavailable{}, func(string) {}).List()
+		return remote.Names(records), err
+	})
 	agents := names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Agents.Names() })
 	return map[string]completion.Source{
 		"MODEL": func(string, map[string]string) (found []completion.Candidate) {
@@ -167,12 +186,12 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 			}
 			return found
 		},
-		"SECRET": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Vault().List(ctx) }),
-		"BUNDLE": names(func(a *app.App, _ map[string]string) ([]string, error) {
-			records, err := a.Bundles(ask.Unavailable{}, func(string) {}).List()
-			return remote.Names(records), err
-		}),
-		"MACRO": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Macros().Names() }),
+		"SECRET":      secrets,
+		"BUNDLE":      bundles,
+		"VERB SECRET": verb("secret", secrets),
+		"VERB BUNDLE": verb("bundle", bundles),
+		"VERB KEY":    verb("key"),
+		"MACRO":       names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Macros().Names() }),
 		"CLIENT": names(func(a *app.App, _ map[string]string) (clients []string, _ error) {
 			for _, cl := range a.Config.Clients {
 				clients = append(clients, cl.Name)

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,7 +61,6 @@ type options struct {
 	saveSession  bool
 	goOn         bool // with the last conversation of the directory
 
-	usage  bool
 	search string
 
 	deleteSession string
@@ -87,16 +87,9 @@ type options struct {
 	rounds         int    // of --plan
 	save           string // name of a new agent, with --plan
 	trust, untrust string // directories
-	listTrusted    bool
 
-	listModels   bool
-	listAgents   bool
-	listRoles    bool
-	listSessions bool
-	listMacros   bool
-	macro        string // its name; the text are its arguments
-
-	syncModels bool
+	listModels bool
+	macro      string // its name; the text are its arguments
 
 	knowledge knowledgeOptions
 	budget    string
@@ -104,16 +97,13 @@ type options struct {
 
 	callTool   [][2]string // NAME JSON
 	toolSchema string      // path of a file
-	buildTools bool
-	argcEval   string // path of a script; the text are its arguments
+	argcEval   string      // path of a script; the text are its arguments
 
 	install string // one of installable
 
 	addSecret, getSecret, updateSecret, deleteSecret string
-	listSecrets                                      bool
 	authenticate                                     string // a client, or anyClient
 
-	tailLogs  bool
 	plainLogs bool
 
 	resume  string   // an id, or resumeNewest
@@ -124,7 +114,6 @@ type options struct {
 	force   bool
 	here    bool
 
-	runs  bool
 	run   string
 	state bool
 	stepN string      // a number, or oneStep; see state and steps
@@ -148,9 +137,6 @@ type options struct {
 	health string // a URL, or configuredAddress
 	keys   apiKeys
 
-	migrateStore bool
-
-	help    bool
 	version bool
 
 	text    []string // the free text, by words
@@ -222,10 +208,9 @@ func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
 		}
 		return pflag.NormalizedName(name)
 	})
-	for _, s := range o.sections() {
-		for _, f := range s.flags() {
-			f.sets(cmd.Flags(), f)
-		}
+	for _, f := range o.all() {
+		f.sets(cmd.Flags(), f)
+		cmd.Flags().Lookup(f.name).Hidden = f.form != ""
 	}
 	return cmd
 }
@@ -234,6 +219,7 @@ func newCommand(o *options, run func(*cobra.Command) error) *cobra.Command {
 // of the help. What it makes the program do, if anything, is in the table of actions.
 type flagSpec struct {
 	name, short string // short is "" for none
+	form        string // for one that is shown as another flag: that flag and the word that chooses this one
 	sets        setter
 	usage       string // its value is in backquotes, unless the value names its kind
 
@@ -312,6 +298,15 @@ type section struct {
 // flags returns all flags of the section, the common ones first.
 func (s section) flags() []flagSpec { return slices.Concat(s.common, s.more) }
 
+// all returns every flag.
+func (o *options) all() []flagSpec {
+	all := o.forms()
+	for _, s := range o.sections() {
+		all = append(all, s.flags()...)
+	}
+	return all
+}
+
 // notBuilt are the flags that show a knowledge base as it is.
 var notBuilt = []string{"rag-query", "rag-eval", "info", "list-rags"}
 
@@ -347,7 +342,6 @@ func (o *options) sections() []section {
 			common: []flagSpec{
 				{name: "session", short: "s", sets: word(&o.session, "SESSION"), usage: "continue a session, or begin one; without a name a temporary one", bare: session.TempName},
 				{name: "continue", short: "C", sets: on(&o.goOn), usage: "continue the last conversation of this directory; with -a, of that agent", not: []string{"session", "info"}},
-				{name: "list-sessions", sets: on(&o.listSessions), usage: "list the sessions; with -a those of an agent"},
 			},
 			more: []flagSpec{
 				{name: "search", sets: word(&o.search, "TEXT"), usage: "find words in all sessions and runs; \"a phrase\", -without"},
@@ -361,10 +355,9 @@ func (o *options) sections() []section {
 			name: "agents", title: "Run agents, look at their runs and resume them",
 			common: []flagSpec{
 				{name: "agent", short: "a", sets: word(&o.agent, "AGENT"), usage: "run an agent: its name, or the path of its directory"},
-				{name: "list-agents", sets: on(&o.listAgents), usage: "list the agents"},
 				{name: "validate", sets: word(&o.validate, "AGENT"), usage: "check an agent and exit"},
 				{name: "plan", sets: word(&o.plan, "TEXT"), usage: "let a model draft a graph agent from a description; review it before it runs or is saved; with -a, change that agent"},
-				{name: "runs", sets: on(&o.runs), usage: "list the runs of agents; with -a of one agent"},
+				{name: "runs", sets: on(new(bool)), usage: "list the runs of agents; with -a of one agent"},
 				{name: "resume", sets: word(&o.resume, "ID"), usage: "resume a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
 			},
 			more: []flagSpec{
@@ -372,7 +365,6 @@ func (o *options) sections() []section {
 				{name: "plan-rounds", sets: number(&o.rounds, defaultRounds), usage: "with --plan: let the model mend its graph up to `N` times", with: []string{"plan"}},
 				{name: "save", sets: word(&o.save, "NAME"), usage: "with --plan: save the agent under this name; with -y without asking", with: []string{"plan"}, not: []string{"agent"}},
 				{name: "trust", sets: word(&o.trust, "DIR"), usage: "look at what the agent in a directory may do, and trust it as it is now; with -y without asking"},
-				{name: "list-trusted", sets: on(&o.listTrusted), usage: "list the directories that you trust"},
 				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},
 				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors", with: []string{"validate"}},
 				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
@@ -382,7 +374,7 @@ func (o *options) sections() []section {
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot, svg or text", with: []string{"graph"}},
 				{name: "depth", sets: number(&o.depth, draw.DefaultDepth), usage: "with --graph: open `N` levels of subgraphs; 0 draws each as one node", with: []string{"graph"}},
-				{name: "print-schema", sets: choice(&o.schemaOf, "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
+				{name: "print-schema", sets: choice(new(string), "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
 				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
 				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, or for what the run itself waits for, then resume", with: []string{"resume"}},
@@ -409,7 +401,6 @@ func (o *options) sections() []section {
 			common: []flagSpec{
 				{name: "rag", sets: word(&o.knowledge.base, "RAG"), usage: "answer from a knowledge base", not: []string{"agent"}},
 				{name: "rag-add", sets: list(&o.knowledge.add), usage: "with --rag: add the documents at `PATH`, a pattern or an address, making the knowledge base if need be; may be repeated", with: []string{"rag"}, not: notBuilt},
-				{name: "list-rags", sets: on(&o.knowledge.list), usage: "list the knowledge bases"},
 			},
 			more: []flagSpec{
 				{name: "rag-remove", sets: list(&o.knowledge.remove), usage: "with --rag: remove the documents of this `SOURCE`; may be repeated", with: []string{"rag"}, not: notBuilt},
@@ -427,7 +418,7 @@ func (o *options) sections() []section {
 				{name: "call-tool", sets: two(&o.callTool, "NAME JSON"), usage: "run a tool with these arguments"},
 			},
 			more: []flagSpec{
-				{name: "build-tools", sets: on(&o.buildTools), usage: "make the scripts of tools ready to be run by hand; with -a those of an agent"},
+				{name: "build-tools", sets: on(new(bool)), usage: "make the scripts of tools ready to be run by hand; with -a those of an agent"},
 				{name: "tool-schema", sets: word(&o.toolSchema, "FILE"), usage: "show what models see of the tools in a script"},
 				{name: "argc-eval", sets: word(&o.argcEval, "SCRIPT"), usage: "print the shell code that reads the arguments of a script"},
 			},
@@ -440,7 +431,7 @@ func (o *options) sections() []section {
 				{name: "verbose", short: "v", sets: counter(&o.verbose), usage: "``show more; -vv shows most"},
 			},
 			more: []flagSpec{
-				{name: "tail-logs", sets: on(&o.tailLogs), usage: "follow the log file"},
+				{name: "tail-logs", sets: on(new(bool)), usage: "follow the log file"},
 				{name: "disable-log-colors", sets: on(&o.plainLogs), usage: "with --tail-logs: without colors", with: []string{"tail-logs"}},
 			},
 		},
@@ -452,12 +443,10 @@ func (o *options) sections() []section {
 			more: []flagSpec{
 				{name: "healthcheck", sets: word(&o.health, "URL"), usage: "exit with status 0 if a server works, else 1: the one at this URL, or the configured one", bare: configuredAddress},
 				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
-				{name: "api-key", sets: word(&o.keys.subject, "SUBJECT"), usage: "make a key of the server for a person or a program, and print it"},
-				{name: "scopes", sets: word(&o.keys.scopes, "LIST"), usage: "with --api-key: what the key allows, by default read,write", with: []string{"api-key"}},
-				{name: "list-api-keys", sets: on(&o.keys.list), usage: "list the keys of the server"},
-				{name: "revoke-api-key", sets: word(&o.keys.revoke, "ID"), usage: "take a key out of the configuration"},
+				{name: "key", sets: two(new([][2]string), "VERB KEY"), usage: "add: make a key of the server for a person or a program, and print it; revoke: take the key with this ID out of the configuration"},
+				{name: "scopes", sets: word(&o.keys.scopes, "LIST"), usage: "with --key add: what the key allows, by default read,write", with: []string{"api-key"}},
 				{name: "claim-sessions", sets: word(&o.keys.claim, "SUBJECT"), usage: "give the sessions and runs of the command line to a subject of the server"},
-				{name: "migrate-store", sets: on(&o.migrateStore), usage: "copy the sessions and runs in files into the database that store names; with --dry-run only count them"},
+				{name: "migrate-store", sets: on(new(bool)), usage: "copy the sessions and runs in files into the database that store names; with --dry-run only count them"},
 			},
 		},
 		{
@@ -465,46 +454,88 @@ func (o *options) sections() []section {
 			common: []flagSpec{
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
 				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
-				{name: "list-models", sets: on(&o.listModels), usage: "list the chat models"},
-				{name: "list-roles", sets: on(&o.listRoles), usage: "list the roles"},
-				{name: "add-secret", sets: word(&o.addSecret, "NAME"), usage: "put a secret into the vault"},
+				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list what there is of a kind: " + strings.Join(verbWords("list"), ", ") + " (trusted: the directories that you trust, keys: those of the server); sessions with -a are those of an agent"},
+				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: strings.Join(verbWords("secret"), ", ") + ": do this with a secret of the vault"},
 				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
 			},
 			more: []flagSpec{
-				{name: "list-macros", sets: on(&o.listMacros), usage: "list the macros"},
-				{name: "usage", sets: on(&o.usage), usage: "show the tokens and costs of today and of 7 days, by model"},
-				{name: "sync-models", sets: on(&o.syncModels), usage: "fetch the list of known models from sync_models_url"},
+				{name: "usage", sets: on(new(bool)), usage: "show the tokens and costs of today and of 7 days, by model"},
+				{name: "sync-models", sets: on(new(bool)), usage: "fetch the list of known models from sync_models_url"},
 				{name: "authenticate", sets: word(&o.authenticate, "CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},
-				{name: "get-secret", sets: word(&o.getSecret, "SECRET"), usage: "print a secret"},
-				{name: "update-secret", sets: word(&o.updateSecret, "SECRET"), usage: "change a secret"},
-				{name: "delete-secret", sets: word(&o.deleteSecret, "SECRET"), usage: "delete a secret"},
-				{name: "list-secrets", sets: on(&o.listSecrets), usage: "list the names of the secrets"},
 				{name: "shell-integration", sets: choice(&o.shellIntegration, "SHELL", completion.Spellings()), usage: "print a script that binds Alt-e to --execute in a shell"},
 				{name: "install", sets: choice(&o.install, "CATEGORY", installable), usage: "restore the bundled files: agents, macros, functions or mcp_config"},
-				{name: "install-from", sets: word(&o.bundles.from, "URL"), usage: "install agents, roles, macros, tools and MCP servers from a Git repository, URL#REF for a branch, tag or commit; --dry-run shows what would change, --yes does not ask"},
-				{name: "filter", sets: choice(&o.bundles.filter, "CATEGORY", remote.Categories()), usage: "with --install-from: only " + strings.Join(remote.Categories(), ", "), with: []string{"install-from"}},
-				{name: "install-force", sets: on(&o.bundles.force), usage: "with --install-from or --update-bundle: the files of the bundle replace yours", with: []string{"install-from", "update-bundle"}},
-				{name: "list-bundles", sets: on(&o.bundles.list), usage: "list the installed bundles"},
-				{name: "update-bundle", sets: word(&o.bundles.update, "BUNDLE"), usage: "install what is new in a bundle; your own changes stay"},
-				{name: "remove-bundle", sets: word(&o.bundles.remove, "BUNDLE"), usage: "remove what a bundle has installed and you have not changed"},
+				{name: "bundle", sets: two(new([][2]string), "VERB BUNDLE"), usage: "install: agents, roles, macros, tools and MCP servers from the Git repository at a URL, URL#REF for a branch, tag or commit; update: install what is new in a bundle, your own changes stay; remove: remove what a bundle has installed and you have not changed. --dry-run shows what would change, --yes does not ask"},
+				{name: "filter", sets: choice(&o.bundles.filter, "CATEGORY", remote.Categories()), usage: "with --bundle install: only " + strings.Join(remote.Categories(), ", "), with: []string{"install-from"}},
+				{name: "install-force", sets: on(&o.bundles.force), usage: "with --bundle install or update: the files of the bundle replace yours", with: []string{"install-from", "update-bundle"}},
 				{name: "update", sets: anyText(&o.update, "VERSION"), usage: "replace this program by its newest release, or by a certain one; with --test: write what came into the cases that failed, and record their cassettes anew", bare: anyVersion},
-				{name: "man", sets: on(&o.man), usage: "print the manual page"},
-				{name: "help", short: "h", sets: on(&o.help), usage: "show the common options; --help all shows every one"},
+				{name: "man", sets: on(new(bool)), usage: "print the manual page"},
+				{name: "help", short: "h", sets: on(new(bool)), usage: "show the common options; --help all shows every one"},
 				{name: "version", short: "V", sets: on(&o.version), usage: "show the version"},
 			},
 		},
 	}
 }
 
+// forms returns the flags that are shown as another one with a word that chooses among them: --list-models as
+// --list models. Both spellings mean the same.
+func (o *options) forms() []flagSpec {
+	return []flagSpec{
+		{name: "list-sessions", form: "list sessions", sets: on(new(bool)), usage: "list the sessions; with -a those of an agent"},
+		{name: "list-agents", form: "list agents", sets: on(new(bool)), usage: "list the agents"},
+		{name: "list-trusted", form: "list trusted", sets: on(new(bool)), usage: "list the directories that you trust"},
+		{name: "list-rags", form: "list rags", sets: on(new(bool)), usage: "list the knowledge bases"},
+		{name: "list-models", form: "list models", sets: on(&o.listModels), usage: "list the chat models"},
+		{name: "list-roles", form: "list roles", sets: on(new(bool)), usage: "list the roles"},
+		{name: "list-macros", form: "list macros", sets: on(new(bool)), usage: "list the macros"},
+		{name: "list-secrets", form: "list secrets", sets: on(new(bool)), usage: "list the names of the secrets"},
+		{name: "list-bundles", form: "list bundles", sets: on(new(bool)), usage: "list the installed bundles"},
+		{name: "list-api-keys", form: "list keys", sets: on(new(bool)), usage: "list the keys of the server"},
+		{name: "add-secret", form: "secret add", sets: word(&o.addSecret, "NAME"), usage: "put a secret into the vault"},
+		{name: "get-secret", form: "secret get", sets: word(&o.getSecret, "SECRET"), usage: "print a secret"},
+		{name: "update-secret", form: "secret update", sets: word(&o.updateSecret, "SECRET"), usage: "change a secret"},
+		{name: "delete-secret", form: "secret delete", sets: word(&o.deleteSecret, "SECRET"), usage: "delete a secret"},
+		{name: "install-from", form: "bundle install", sets: word(&o.bundles.from, "URL"), usage: "install agents, roles, macros, tools and MCP servers from a Git repository, URL#REF for a branch, tag or commit; --dry-run shows what would change, --yes does not ask"},
+		{name: "update-bundle", form: "bundle update", sets: word(&o.bundles.update, "BUNDLE"), usage: "install what is new in a bundle; your own changes stay"},
+		{name: "remove-bundle", form: "bundle remove", sets: word(&o.bundles.remove, "BUNDLE"), usage: "remove what a bundle has installed and you have not changed"},
+		{name: "api-key", form: "key add", sets: word(&o.keys.subject, "SUBJECT"), usage: "make a key of the server for a person or a program, and print it"},
+		{name: "revoke-api-key", form: "key revoke", sets: word(&o.keys.revoke, "ID"), usage: "take a key out of the configuration"},
+	}
+}
+
+// spelled returns how the flag called name is shown.
+func spelled(name string) string {
+	for _, f := range new(options).forms() {
+		if f.name == name {
+			return "--" + f.form
+		}
+	}
+	return "--" + name
+}
+
+// verbWords returns the words that choose what a flag does, sorted; nil for most flags.
+func verbWords(name string) []string { return slices.Sorted(maps.Keys(byVerb(name))) }
+
+// byVerb returns the flags that are shown as the flag called name with a word, by this word.
+func byVerb(name string) map[string]string {
+	does := make(map[string]string)
+	if name == "list" {
+		does["runs"] = "runs" // which has a flag of its own, too
+	}
+	for _, f := range new(options).forms() {
+		if flag, word, _ := strings.Cut(f.form, " "); flag == name {
+			does[word] = f.name
+		}
+	}
+	return does
+}
+
 // check finds combinations of flags that make no sense, and chooses the action.
 func (o *options) check(set *pflag.FlagSet) (err error) {
 	o.flags, o.output = set, cmp.Or(o.output, outputText)
 	o.hasSession = set.Changed("session")
-	for _, s := range o.sections() {
-		for _, f := range s.flags() {
-			if err := f.check(set); err != nil {
-				return err
-			}
+	for _, f := range o.all() {
+		if err := f.check(set); err != nil {
+			return err
 		}
 	}
 	if o.test != "" && set.Changed("update") {
@@ -570,10 +601,14 @@ func (f flagSpec) check(set *pflag.FlagSet) error {
 		return nil
 	}
 	if len(f.with) > 0 && !slices.ContainsFunc(f.with, set.Changed) {
-		return fault.New(fault.Usage, "flag --%s goes with --%s", f.name, strings.Join(f.with, " or --"))
+		with := make([]string, len(f.with))
+		for i, name := range f.with {
+			with[i] = spelled(name)
+		}
+		return fault.New(fault.Usage, "flag %s goes with %s", spelled(f.name), strings.Join(with, " or "))
 	}
 	if i := slices.IndexFunc(f.not, set.Changed); i >= 0 {
-		return fault.New(fault.Usage, "flags --%s and --%s contradict each other", f.name, f.not[i])
+		return fault.New(fault.Usage, "flags %s and %s contradict each other", spelled(f.name), spelled(f.not[i]))
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ var elsewhere = map[string]string{
 	"json": "--output json", "max-tokens": "--max-output N", "num-predict": "--max-output N", "temp": "--temperature N",
 	"system-prompt": "--system TEXT", "instructions": "--system TEXT", "reasoning": "--effort EFFORT", "think": "--effort EFFORT",
 	"attach": "-f PATH", "attachment": "-f PATH", "image": "-f PATH", "url": "-f URL",
-	"models": "--list-models", "agents": "--list-agents", "roles": "--list-roles", "sessions": "--list-sessions", "keys": "--list-secrets", "login": "--authenticate [CLIENT]",
+	"models": "--list models", "agents": "--list agents", "roles": "--list roles", "sessions": "--list sessions", "keys": "--list secrets", "login": "--authenticate [CLIENT]",
 	"config": "--info, which names the files,", "no-color": "NO_COLOR=1",
 	"yolo": "--yes", "auto-approve": "--yes", "dangerously-skip-permissions": "--yes", "full-auto": "--yes",
 }
@@ -122,6 +122,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		} else if near := yamldoc.Nearest(unknown.GetSpecifiedName(), names); near != "" {
 			hint = "did you mean --" + near + "? " + hint
 		}
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok && wrong.GetFlag().Hidden {
+		return fault.New(fault.Usage, "invalid argument %q for %s: %v", wrong.GetValue(), spelled(wrong.GetFlag().Name), wrong.Unwrap()).WithHint("%s", hint)
 	}
 	return fault.Wrap(fault.Usage, err, "").WithHint("%s", hint)
 }

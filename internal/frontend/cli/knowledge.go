@@ -27,7 +27,6 @@ type knowledgeOptions struct {
 	set     []string // KEY=VALUE[,KEY=VALUE...]
 	rebuild bool
 	watch   bool // rebuild whenever documents change
-	list    bool
 	query   string
 	eval    string // path of a file
 }
@@ -48,7 +47,7 @@ func (o *options) checkKnowledge() error {
 	shows := k.query != "" || k.eval != ""
 	switch {
 	case shows && len(o.text) > 0:
-		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", o.action.flag, strings.Join(o.text, " ")).
+		return fault.New(fault.Usage, "there is no text with %s, but %q was given", spelled(o.action.flag), strings.Join(o.text, " ")).
 			WithHint("quote what is one value: loki ... --%s \"SEVERAL WORDS\"", o.action.flag)
 	case shows && k.base == "" && o.agent == "":
 		return fault.New(fault.Usage, "flag --%s goes with --rag or --agent", o.action.flag)

@@ -43,7 +43,7 @@ func (c *command) runMacro(ctx context.Context, face *face) (err error) {
 	return console.RunMacro(ctx, c.opts.macro, c.opts.text)
 }
 
-// macroEntry is a macro in the list of --list-macros.
+// macroEntry is a macro in the list of --list macros.
 type macroEntry struct {
 	Name  string `json:"name"`
 	Usage string `json:"usage,omitempty"` // the name and the arguments

@@ -17,6 +17,9 @@ import (
 func TestManual(t *testing.T) {
 	page := manual()
 	newCommand(&options{}, func(*cobra.Command) error { return nil }).Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden { // is shown as another flag
+			return
+		}
 		spelled, usage := manualFlag(f)
 		if n := strings.Count(page, "\n.TP\n"+spelled+"\n"); n != 1 || !strings.Contains(spelled, `\-\-`+roff(f.Name)+`\fR`) {
 			t.Errorf("%q is %d times in the page", spelled, n)

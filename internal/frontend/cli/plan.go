@@ -100,7 +100,7 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 		p.changed = &of
 		if files := planner.FilesOf(of).String(); p.app.Hide(files) != files {
 			return fault.New(fault.Config, "the files of agent %s hold a secret, which a model must not read", of.Name).
-				WithHint("put it into the vault, and name it where it is needed: loki --add-secret NAME")
+				WithHint("put it into the vault, and name it where it is needed: loki --secret add NAME")
 		}
 		p.before = planner.FilesOf(of)
 	}

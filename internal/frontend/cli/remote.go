@@ -111,7 +111,7 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 	if c.opts.agent != "" {
 		of, err = s.Agent(ctx, c.opts.agent)
 		if fault.CodeOf(err) == fault.NotFound {
-			return fault.Wrap(fault.NotFound, err, "").WithHint("the agents of the server: %s --list-agents", s.command)
+			return fault.Wrap(fault.NotFound, err, "").WithHint("the agents of the server: %s --list agents", s.command)
 		}
 		if err != nil {
 			return err

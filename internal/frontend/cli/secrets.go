@@ -88,7 +88,7 @@ func (c *command) readSecret(ctx context.Context, asker ask.Asker, name string) 
 		err = errors.New("the secret is empty")
 	}
 	if err != nil {
-		return "", c.pipedHint(err, "the secret is one line of standard input: printf '%s\\n' \"$KEY\" | loki --add-secret "+name)
+		return "", c.pipedHint(err, "the secret is one line of standard input: printf '%s\\n' \"$KEY\" | loki --secret add "+name)
 	}
 	again, err := asker.Ask(ctx, q)
 	if errors.Is(err, ask.ErrUnavailable) || err == nil && (again == text || again == "") {

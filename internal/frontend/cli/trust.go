@@ -147,7 +147,7 @@ func (c *command) askTrust(ctx context.Context, t trust.Status, name string) err
 	return err
 }
 
-// trustedDir is a directory in the list of --list-trusted.
+// trustedDir is a directory in the list of --list trusted.
 type trustedDir struct {
 	Dir   string    `json:"dir"`
 	Time  time.Time `json:"time"`
@@ -211,7 +211,7 @@ func (c *command) untrust(ctx context.Context) error {
 		}
 	}
 	if !found {
-		return fault.New(fault.NotFound, "%s was not trusted", c.opts.untrust).WithHint("all directories that are: loki --list-trusted")
+		return fault.New(fault.NotFound, "%s was not trusted", c.opts.untrust).WithHint("all directories that are: loki --list trusted")
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func checkHost(r *http.Request, set *settings) error {
 		return nil
 	}
 	return rest.Forbidden("the server asks for no key, so it answers only requests for localhost, 127.0.0.1 and [::1], not for %q", r.Host).
-		WithHint("make a key: loki --api-key NAME")
+		WithHint("make a key: loki --key add NAME")
 }
 
 // authenticate returns who sends a request.

@@ -145,7 +145,7 @@ func (s *Server) listenForMetrics(ctx context.Context) (*metricsServer, error) {
 	local := s.first.isLoopback(ctx, host)
 	if !local && s.first.keys == nil {
 		return nil, fault.New(fault.Config, "api.metrics_listen_addr: a server without keys serves metrics to this machine only, not at %s", address).
-			WithHint("make a key with loki --api-key NAME, or use an address such as 127.0.0.1:9464")
+			WithHint("make a key with loki --key add NAME, or use an address such as 127.0.0.1:9464")
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -99,7 +99,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	if set.keys == nil {
-		o.Warn("the server asks for no key: every program and user of this machine can use it (loki --api-key NAME makes a key)")
+		o.Warn("the server asks for no key: every program and user of this machine can use it (loki --key add NAME makes a key)")
 	}
 	if s.scraped, err = s.listenForMetrics(ctx); err != nil {
 		return nil, errors.Join(err, s.listener.Close())

@@ -51,7 +51,7 @@ func newSettings(c *config.API, before *settings, log *slog.Logger) (*settings, 
 	case config.AuthStaticKeys:
 		if len(c.Auth.Keys) == 0 && before == nil { // a server that works may lose its last key
 			return nil, fault.New(fault.Config, "api.auth.mode is %s, and api.auth.keys is empty, so no request would be allowed", config.AuthStaticKeys).
-				WithHint("add a key: loki --api-key NAME; or serve without keys: mode: %s", config.AuthDisabled)
+				WithHint("add a key: loki --key add NAME; or serve without keys: mode: %s", config.AuthDisabled)
 		}
 		s.keys = auth.New(c.Auth.Keys)
 	case config.AuthJWT:
@@ -127,7 +127,7 @@ func (s *settings) listen(ctx context.Context, address string) (net.Listener, er
 	}
 	if s.keys == nil && !s.isLoopback(ctx, host) {
 		return nil, fault.New(fault.Config, "cannot serve at %s without keys: anyone who can reach the address could use your models, tools and files", address).
-			WithHint("make a key with loki --api-key NAME, or serve this machine only with loki --serve 127.0.0.1:3400")
+			WithHint("make a key with loki --key add NAME, or serve this machine only with loki --serve 127.0.0.1:3400")
 	}
 	var c net.ListenConfig
 	l, err := c.Listen(ctx, "tcp", address)

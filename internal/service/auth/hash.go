@@ -43,7 +43,7 @@ const (
 func ParseHash(text string) (Hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {
-		return Hash{}, errors.New("want an argon2id hash, as loki --api-key writes it: $argon2id$v=19$m=...,t=...,p=...$SALT$HASH")
+		return Hash{}, errors.New("want an argon2id hash, as loki --key add writes it: $argon2id$v=19$m=...,t=...,p=...$SALT$HASH")
 	}
 	if parts[2] != "v="+strconv.Itoa(argon2.Version) {
 		return Hash{}, fmt.Errorf("want version %d of argon2id", argon2.Version)

@@ -56,7 +56,7 @@ func RemoveKey(ctx context.Context, file, id string) error {
 	_, err := editAPI(ctx, file, func(f *sheet) error {
 		i := slices.IndexFunc(f.auth.Keys, func(k auth.Key) bool { return k.ID == id })
 		if i < 0 {
-			return fault.New(fault.NotFound, "there is no key %s", id).WithHint("loki --list-api-keys lists the keys")
+			return fault.New(fault.NotFound, "there is no key %s", id).WithHint("loki --list keys lists the keys")
 		}
 		return f.removeItem(f.root.Get("api").Map().Get("auth").Map().Get("keys"), i)
 	}, func(before, after []auth.Key) bool {

@@ -144,7 +144,7 @@ func readKey(m *yamldoc.Map) (key auth.Key, ok bool) {
 	if m.Str("key_hash", &hash) {
 		var err error
 		if key.Hash, err = auth.ParseHash(hash); err != nil {
-			m.Get("key_hash").Errorf("%v", err).Hint = "loki --api-key SUBJECT makes a key and writes its hash here"
+			m.Get("key_hash").Errorf("%v", err).Hint = "loki --key add SUBJECT makes a key and writes its hash here"
 		}
 	}
 	for _, n := range m.List("scopes") {

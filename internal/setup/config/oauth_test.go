@@ -109,7 +109,7 @@ clients:
 	cfg.UseSecrets(new(vaultOf).lookup)
 	_, err := cfg.Client("gemini").OAuth(Env{})
 	want := `client "gemini" (FILE:6:22): oauth.client_secret refers to the secret "LOST", which the vault does not have`
-	if err == nil || strings.ReplaceAll(err.Error(), cfg.File, "FILE") != want || fault.HintOf(err) != "loki --add-secret 'LOST'" {
+	if err == nil || strings.ReplaceAll(err.Error(), cfg.File, "FILE") != want || fault.HintOf(err) != "loki --secret add 'LOST'" {
 		t.Errorf("error %v, hint %q", err, fault.HintOf(err))
 	}
 }

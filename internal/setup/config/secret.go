@@ -133,7 +133,7 @@ func (m *miss) userError(source string) *fault.Error {
 	case fault.CodeOf(m.err) == fault.NotFound:
 		hint := fault.HintOf(m.err)
 		if hint == "" {
-			hint = "loki --add-secret " + m.name
+			hint = "loki --secret add " + m.name
 		}
 		return fault.New(fault.Config, refers+", which the vault does not have", source, m.name).WithHint("%s", hint)
 	}

@@ -33,7 +33,7 @@ func (v *vaultOf) lookup(name string) (string, error) {
 	if s, ok := v.secrets[name]; ok {
 		return s, nil
 	}
-	return "", fault.New(fault.NotFound, "no").WithHint("loki --add-secret '%s'", name)
+	return "", fault.New(fault.NotFound, "no").WithHint("loki --secret add '%s'", name)
 }
 
 const secretFile = `
@@ -155,7 +155,7 @@ func TestSecretErrors(t *testing.T) {
 		{
 			"field", field("claude"), fault.Config,
 			`client "claude" (FILE:30:14): api_key refers to the secret "LOST", which the vault does not have`,
-			`loki --add-secret 'LOST', or export CLAUDE_API_KEY=..., which beats the file`,
+			`loki --secret add 'LOST', or export CLAUDE_API_KEY=..., which beats the file`,
 		},
 		{
 			"environment", func() error {
@@ -163,12 +163,12 @@ func TestSecretErrors(t *testing.T) {
 				return err
 			}, fault.Config,
 			`client "openai" (FILE:7:5): environment variable OPENAI_API_KEY refers to the secret "LOST", which the vault does not have`,
-			`loki --add-secret 'LOST'`,
+			`loki --secret add 'LOST'`,
 		},
 		{
 			"patch", rules(wire.Rerank), fault.Config,
 			`client "openai" (FILE:28:16): patch.rerank refers to the secret "LOST", which the vault does not have`,
-			`loki --add-secret 'LOST'`,
+			`loki --secret add 'LOST'`,
 		},
 		{
 			"locked", rules(wire.Embeddings), fault.Config,
@@ -178,12 +178,12 @@ func TestSecretErrors(t *testing.T) {
 		{
 			"patch_in_environment", rules(wire.Rerank, `LOKI_PATCH_OPENAI_RERANK={"a": {"url": "{{LOST}}"}}`), fault.Config,
 			`client "openai" (FILE:7:5): environment variable LOKI_PATCH_OPENAI_RERANK refers to the secret "LOST", which the vault does not have`,
-			`loki --add-secret 'LOST'`,
+			`loki --secret add 'LOST'`,
 		},
 		{
 			"model", func() error { _, err := openai.ModelPatch(openai.Models[1]); return err }, fault.Config,
 			`client "openai" (FILE:16:35): the patch of model lost refers to the secret "LOST", which the vault does not have`,
-			`loki --add-secret 'LOST'`,
+			`loki --secret add 'LOST'`,
 		},
 		{
 			"setting", func() error {
@@ -192,12 +192,12 @@ func TestSecretErrors(t *testing.T) {
 				return err
 			}, fault.Config,
 			`FILE:5:9: document_loaders.lost refers to the secret "LOST", which the vault does not have`,
-			`loki --add-secret 'LOST'`,
+			`loki --secret add 'LOST'`,
 		},
 		{
 			"setting_from_elsewhere", func() error { _, err := cfg.Expand("editor", "{{LOST}}"); return err }, fault.Config,
 			`editor refers to the secret "LOST", which the vault does not have`,
-			`loki --add-secret 'LOST'`,
+			`loki --secret add 'LOST'`,
 		},
 		{"canceled", field("gemini"), fault.Canceled, `client "gemini" (FILE:32:14): api_key refers to the secret "CANCELED": asking: context canceled`, ``},
 	} {

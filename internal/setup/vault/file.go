@@ -77,8 +77,8 @@ func unreadable(err error) error {
 	return f.WithHint("restore the file from a copy; it was not changed")
 }
 
-const header = "# The secrets of Loki, encrypted. They are changed with --add-secret, --update-secret and\n" +
-	"# --delete-secret; names are sorted so that versions of this file can be compared.\n"
+const header = "# The secrets of Loki, encrypted. They are changed with --secret add, --secret update and\n" +
+	"# --secret delete; names are sorted so that versions of this file can be compared.\n"
 
 // text returns the file, with the secrets in the order of their names.
 func (d *document) text() []byte {

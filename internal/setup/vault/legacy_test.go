@@ -98,7 +98,7 @@ func TestLegacyZeroKey(t *testing.T) {
 	if got, err := f.Get(t.Context(), "A"); err != nil || got != "of A" {
 		t.Fatalf("%q, %v", got, err)
 	}
-	if len(f.warnings) != 1 || !strings.Contains(f.warnings[0], "loki --update-secret A") {
+	if len(f.warnings) != 1 || !strings.Contains(f.warnings[0], "loki --secret update A") {
 		t.Errorf("warnings %q", f.warnings)
 	}
 	f.add(t, "b", "new")

@@ -97,7 +97,7 @@ func (v *Vault) find(ctx context.Context) (string, error) {
 	if keychainErr != nil {
 		err.Err = fmt.Errorf("%w: %w", ErrNoPassword, keychainErr)
 	}
-	return "", err.WithHint("put one of at least %d characters into %s (chmod 600), or run loki --add-secret NAME in a terminal", MinPassword, cmp.Or(p.File, p.DefaultFile, "a file that vault_password_file names"))
+	return "", err.WithHint("put one of at least %d characters into %s (chmod 600), or run loki --secret add NAME in a terminal", MinPassword, cmp.Or(p.File, p.DefaultFile, "a file that vault_password_file names"))
 }
 
 func exists(path string) bool {

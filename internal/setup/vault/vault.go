@@ -108,7 +108,7 @@ func (v *Vault) CanAdd(ctx context.Context, name string) error {
 }
 
 func errExists(name string) error {
-	return problem(fault.Usage, ErrExists, "secret %q", name).WithHint("loki --update-secret %s", text.Word(name))
+	return problem(fault.Usage, ErrExists, "secret %q", name).WithHint("loki --secret update %s", text.Word(name))
 }
 
 // Update stores a secret in place of the one of that name, if there is one.
@@ -121,7 +121,7 @@ func (v *Vault) Update(ctx context.Context, name, text string) error {
 func (v *Vault) Delete(ctx context.Context, name string) error {
 	return v.change(ctx, func(d *document) error {
 		if _, ok := d.secrets[name]; !ok {
-			return v.notFound(name).WithHint("list the secrets: loki --list-secrets")
+			return v.notFound(name).WithHint("list the secrets: loki --list secrets")
 		}
 		delete(d.secrets, name)
 		return nil
@@ -344,10 +344,10 @@ func (v *Vault) unusable(d *document, k *key, name, stored string, err error) er
 }
 
 func (v *Vault) notFound(name string) *fault.Error {
-	return problem(fault.NotFound, ErrNotFound, "secret %q", name).WithHint("loki --add-secret %s", text.Word(name))
+	return problem(fault.NotFound, ErrNotFound, "secret %q", name).WithHint("loki --secret add %s", text.Word(name))
 }
 
-func replaceHint(name string) string { return "loki --update-secret " + text.Word(name) }
+func replaceHint(name string) string { return "loki --secret update " + text.Word(name) }
 
 // maxName is the length of the longest name, in bytes.
 const maxName = 256

@@ -125,9 +125,9 @@ func TestRefusals(t *testing.T) {
 		code   fault.Code
 		hint   string
 	}{
-		{"get_missing", func(ctx context.Context, f *fixture) error { _, err := f.Get(ctx, "b c"); return err }, ErrNotFound, fault.NotFound, "loki --add-secret 'b c'"},
-		{"delete_missing", func(ctx context.Context, f *fixture) error { return f.Delete(ctx, "A") }, ErrNotFound, fault.NotFound, "list the secrets: loki --list-secrets"},
-		{"add_existing", func(ctx context.Context, f *fixture) error { return f.Add(ctx, "a", "x") }, ErrExists, fault.Usage, "loki --update-secret a"},
+		{"get_missing", func(ctx context.Context, f *fixture) error { _, err := f.Get(ctx, "b c"); return err }, ErrNotFound, fault.NotFound, "loki --secret add 'b c'"},
+		{"delete_missing", func(ctx context.Context, f *fixture) error { return f.Delete(ctx, "A") }, ErrNotFound, fault.NotFound, "list the secrets: loki --list secrets"},
+		{"add_existing", func(ctx context.Context, f *fixture) error { return f.Add(ctx, "a", "x") }, ErrExists, fault.Usage, "loki --secret update a"},
 		{"no_name", func(ctx context.Context, f *fixture) error { return f.Add(ctx, "", "x") }, ErrName, fault.Usage, ""},
 		{"blank", func(ctx context.Context, f *fixture) error { return f.Update(ctx, " a", "x") }, ErrName, fault.Usage, ""},
 		{"line", func(ctx context.Context, f *fixture) error { return f.Add(ctx, "a\nb", "x") }, ErrName, fault.Usage, ""},

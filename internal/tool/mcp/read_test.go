@@ -211,7 +211,7 @@ func TestMissingSecret(t *testing.T) {
 	}
 	p := mcp.NewPool(mcp.Options{Secrets: lookup})
 	_, err := p.Acquire(t.Context(), f.Servers[0])
-	if err == nil || fault.CodeOf(err) != fault.Config || fault.HintOf(err) != "loki --add-secret SECOND" {
+	if err == nil || fault.CodeOf(err) != fault.Config || fault.HintOf(err) != "loki --secret add SECOND" {
 		t.Fatalf("got %v, hint %q", err, fault.HintOf(err))
 	}
 	for _, part := range []string{"mcp.json", `"a"`, "env.KEY", `"SECOND"`} {

@@ -151,7 +151,7 @@ func (r *resolved) variables(key, text string, o *Options) (string, error) {
 			return v
 		case remote && failed == nil:
 			failed = fault.New(fault.Config, "%s: server %q: %s refers to the variable %s, which is not set", r.file, r.ID, key, m[1]).
-				WithHint("set it: export %s=..., or keep the value in the vault: loki --add-secret %s, and write {{%s}}", m[1], m[1], m[1])
+				WithHint("set it: export %s=..., or keep the value in the vault: loki --secret add %s, and write {{%s}}", m[1], m[1], m[1])
 		}
 		return ref
 	})
@@ -211,7 +211,7 @@ func (r *resolved) look(key, name string, lookup Secrets) (string, error) {
 	switch {
 	case err == nil:
 	case fault.CodeOf(err) == fault.NotFound:
-		hint := cmp.Or(fault.HintOf(err), "loki --add-secret "+name)
+		hint := cmp.Or(fault.HintOf(err), "loki --secret add "+name)
 		return "", fault.New(fault.Config, "%s, which is not in the vault", where).WithHint("%s", hint)
 	default:
 		return "", fault.Wrap(fault.CodeOf(err), err, "%s", where)

@@ -76,7 +76,7 @@ func (v *validator) agents() {
 		}
 		switch {
 		case !known:
-			v.err(RuleUnknownAgent, n, "agent", "all agents: loki --list-agents", "agent %q does not exist", name)
+			v.err(RuleUnknownAgent, n, "agent", "all agents: loki --list agents", "agent %q does not exist", name)
 		case !defined:
 			v.err(RuleUndefinedAgent, n, "agent", "", "agent %q has neither a config.yaml nor a graph.yaml", name)
 		}
@@ -308,7 +308,7 @@ func (v *validator) limits() {
 
 // ModelHint returns what to do about a model that cannot be used for a reason.
 func ModelHint(err error) string {
-	const list = "all models: loki --list-models"
+	const list = "all models: loki --list models"
 	if hint := fault.HintOf(err); hint != "" && !strings.Contains(hint, "\n") {
 		return hint + "; " + list
 	}

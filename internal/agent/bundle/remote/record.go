@@ -125,10 +125,10 @@ func (i *Installer) load(name string) (Record, error) {
 }
 
 func (i *Installer) notInstalled(name string) error {
-	err := fault.New(fault.NotFound, "no bundle called %s is installed", text.Name(name)).WithHint("list the installed bundles: loki --list-bundles")
+	err := fault.New(fault.NotFound, "no bundle called %s is installed", text.Name(name)).WithHint("list the installed bundles: loki --list bundles")
 	names, _ := i.names()
 	if near := yamldoc.Nearest(name, names); near != "" {
-		return err.WithHint("did you mean %s? loki --list-bundles shows all", near)
+		return err.WithHint("did you mean %s? loki --list bundles shows all", near)
 	}
 	return err
 }

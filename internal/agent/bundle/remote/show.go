@@ -276,7 +276,7 @@ func (r Report) Text() string {
 	if len(r.Missing) > 0 {
 		line("Secrets that the servers need and the vault does not have:")
 		for _, name := range r.Missing {
-			line("  loki --add-secret %s", text.Word(name))
+			line("  loki --secret add %s", text.Word(name))
 		}
 	}
 	return b.String()

@@ -314,7 +314,7 @@ func (c *Client) failure(resp *http.Response) error {
 	hint := e.read(data)
 	switch {
 	case e.Code == "unauthorized" && c.o.Key == "":
-		hint = "set LOKI_SERVER_KEY to a key that the server knows: loki --api-key NAME makes one there"
+		hint = "set LOKI_SERVER_KEY to a key that the server knows: loki --key add NAME makes one there"
 	case e.Code == "unauthorized":
 		hint = "the server does not accept what is in LOKI_SERVER_KEY: the key is unknown, or the token has expired"
 	case e.Message == "":

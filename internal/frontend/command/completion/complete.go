@@ -120,7 +120,7 @@ func (c *completer) current(word string) []Candidate {
 	}
 	var found []Candidate
 	for _, f := range c.flags {
-		if long := "--" + f.Name; strings.HasPrefix(long, word) {
+		if long := "--" + f.Name; !f.Hidden && strings.HasPrefix(long, word) {
 			found = append(found, Candidate{Value: long, Description: f.Usage})
 		}
 	}

@@ -59,6 +59,8 @@ type Flag struct {
 	Short string // one letter, or empty
 	Usage string // one line
 
+	Hidden bool // it is understood and not offered
+
 	Arg      string   // what its value is called; empty for a switch
 	Words    int      // how many words its value has
 	Optional bool     // the value may be left out; it is then no word of its own
@@ -75,11 +77,8 @@ type Enumerated interface {
 func Flags(fs *pflag.FlagSet, pairs ...string) []Flag {
 	var flags []Flag
 	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
 		arg, usage := pflag.UnquoteUsage(f)
-		flag := Flag{Name: f.Name, Short: f.Shorthand, Usage: usage}
+		flag := Flag{Name: f.Name, Short: f.Shorthand, Usage: usage, Hidden: f.Hidden}
 		if t := f.Value.Type(); t != "bool" && t != "count" {
 			flag.Arg, flag.Words, flag.Optional = arg, 1, f.NoOptDefVal != ""
 			if slices.Contains(pairs, f.Name) {

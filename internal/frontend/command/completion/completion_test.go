@@ -58,6 +58,7 @@ func TestFlags(t *testing.T) {
 		{Name: "effort", Usage: "how much", Arg: "LEVEL", Words: 1, Values: []string{"low", "medium", "high"}},
 		{Name: "execute", Short: "e", Usage: "write a command"},
 		{Name: "verbose", Short: "v", Usage: "tell more"},
+		{Name: "secret", Usage: "not shown", Hidden: true},
 	}
 	if diff := cmp.Diff(want, sample()); diff != "" {
 		t.Error(diff)

@@ -2,12 +2,14 @@ package completion
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Static returns a script that completes flags and their fixed values in s without
 // calling the program.
 func Static(s Shell, flags []Flag) string {
+	flags = slices.DeleteFunc(flags, func(f Flag) bool { return f.Hidden })
 	var b strings.Builder
 	switch s {
 	case Bash:

@@ -39,7 +39,7 @@ func (a *API) describe() {
 		Servers: []*huma.Server{{URL: "/"}},
 		Components: &huma.Components{
 			Schemas:         a.schemas,
-			SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "a key that `loki --api-key SUBJECT` has made"}},
+			SecuritySchemes: map[string]*huma.SecurityScheme{"key": {Type: "http", Scheme: "bearer", Description: "a key that `loki --key add SUBJECT` has made"}},
 		},
 	}
 	a.errors = a.schemas.Schema(reflect.TypeFor[api.Error](), true, "")

@@ -38,7 +38,7 @@ var terminalWords = sync.OnceValue(func() (list []wording) {
 	for _, r := range [][2]string{
 		{`GET /v1/runs/(\w+)/questions\b`, `loki --run $1`},
 		{`GET /v1/runs/(\w+)`, `loki --run $1`},
-		{`GET /v1/(agents|sessions|roles|rags|models)\b`, `loki --list-$1`},
+		{`GET /v1/(agents|sessions|roles|rags|models)\b`, `loki --list $1`},
 		{`POST /v1/runs/(\w+)/resume`, `loki --resume $1`},
 		{`POST /v1/agents/([\w.-]+)/runs`, `loki -a $1`},
 	} {
@@ -82,7 +82,7 @@ var hintWords = sync.OnceValue(func() words {
 		{`loki --run (\w+) lists the questions that wait`, `GET /v1/runs/$1/questions lists the questions that wait`},
 		{`loki --run (\w+)`, `GET /v1/runs/$1`},
 		{`loki --runs\b`, `GET /v1/runs`},
-		{`loki --list-(agents|sessions|roles|rags|models)`, `GET /v1/$1`},
+		{`loki --list (agents|sessions|roles|rags|models)`, `GET /v1/$1`},
 		{`loki -a ([\w.-]+)`, `POST /v1/agents/$1/runs`},
 		{`--agent-variable NAME VALUE`, `the member variables, {"NAME": "VALUE"}`},
 		{`\bwith -m (\S+?:MODEL)`, `with "model": "$1"`},

@@ -18,7 +18,7 @@ func TestHintFor(t *testing.T) {
 		{"fork an earlier step: loki --fork k3v9@3", `fork an earlier step: POST /v1/runs/k3v9/fork with "step": 3`},
 		{"loki --run k3v9 lists the questions that wait", "GET /v1/runs/k3v9/questions lists the questions that wait"},
 		{"see all runs: loki --runs; resume any of them: loki --resume ID", "see all runs: GET /v1/runs; resume any of them: POST /v1/runs/ID/resume"},
-		{"loki --list-sessions lists the sessions", "GET /v1/sessions lists the sessions"},
+		{"loki --list sessions lists the sessions", "GET /v1/sessions lists the sessions"},
 		{"put the node back, or start again with: loki -a my-agent", "put the node back, or start again with: POST /v1/agents/my-agent/runs"},
 		{`go on with it there: cd "/x" && loki --resume k3v9`, `on the server: go on with it there: cd "/x" && loki --resume k3v9`},
 		{"log in: loki --authenticate work", "on the server: log in: loki --authenticate work"},

@@ -5,8 +5,8 @@ import "testing"
 func TestTerminalHint(t *testing.T) {
 	for hint, want := range map[string]string{
 		"":                                "",
-		"GET /v1/roles lists them":        "loki --list-roles lists them",
-		"GET /v1/agents lists the agents": "loki --list-agents lists the agents",
+		"GET /v1/roles lists them":        "loki --list roles lists them",
+		"GET /v1/agents lists the agents": "loki --list agents lists the agents",
 		"GET /v1/runs/k3v9k3v9/questions lists the questions":                  "loki --run k3v9k3v9 lists the questions",
 		"see how far it has come: GET /v1/runs/k3v9k3v9":                       "see how far it has come: loki --run k3v9k3v9",
 		"resume it where it stopped: POST /v1/runs/k3v9k3v9/resume":            "resume it where it stopped: loki --resume k3v9k3v9",

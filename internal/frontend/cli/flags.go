@@ -454,8 +454,8 @@ func (o *options) sections() []section {
 			common: []flagSpec{
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
 				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
-				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list what there is of a kind: " + strings.Join(verbWords("list"), ", ") + " (trusted: the directories that you trust, keys: those of the server); sessions with -a are those of an agent"},
-				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: strings.Join(verbWords("secret"), ", ") + ": do this with a secret of the vault"},
+				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, keys (of the server), macros, models, rags, roles, runs, secrets, sessions or trusted (directories); with -a sessions and runs of an agent"},
+				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: "add, get, update or delete a secret of the vault"},
 				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
 			},
 			more: []flagSpec{

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,6 +38,18 @@ func TestHelpBreaksAtBlanks(t *testing.T) {
 				if strings.HasSuffix(strings.TrimSpace(line), "-") {
 					t.Errorf("%d columns: %q", width, line)
 				}
+			}
+		}
+	}
+}
+
+// TestVerbsAreDescribed: the description of an option with a word has each of its words.
+func TestVerbsAreDescribed(t *testing.T) {
+	flags := newCommand(new(options), nil).Flags()
+	for _, name := range []string{"list", "secret", "bundle", "key"} {
+		for _, word := range verbWords(name) {
+			if usage := flags.Lookup(name).Usage; !regexp.MustCompile(`\b` + word + `\b`).MatchString(usage) {
+				t.Errorf("--%s: %q is not in %q", name, word, usage)
 			}
 		}
 	}

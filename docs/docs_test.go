@@ -1,7 +1,10 @@
 package docs_test
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,5 +78,32 @@ func TestFind(t *testing.T) {
 	}
 	if places := docs.Find([]string{"etry"}); len(places) > 0 {
 		t.Errorf("the end of a word is found: %+v", places[0])
+	}
+}
+
+// TestNamedPages looks for the pages and sections that hints and pages name.
+func TestNamedPages(t *testing.T) {
+	named := regexp.MustCompile(`loki --docs '?([a-z][a-z-]+(?:#[a-z0-9_-]+)?)`)
+	found := 0
+	for _, tree := range []string{"../internal", "../cmd", "../assets", "."} {
+		err := filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
+			if ext := filepath.Ext(path); err != nil || d.IsDir() || ext != ".go" && ext != ".md" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, m := range named.FindAllSubmatch(text, -1) {
+				found++
+				if docs.Text(string(m[1])) == "" {
+					t.Errorf("%s names %s", path, m[0])
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 4 {
+		t.Errorf("only %d pages are named", found)
 	}
 }

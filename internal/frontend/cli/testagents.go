@@ -217,7 +217,7 @@ func (c *command) caseFiles(path string) ([]string, error) {
 	}
 	if len(files) == 0 {
 		return nil, fault.New(fault.NotFound, "there is no file with cases, NAME%s, below %s", cases.Suffix, path).
-			WithHint("docs/testing-agents.md shows how to write one")
+			WithHint("how to write one: loki --docs testing-agents")
 	}
 	return files, nil
 }

@@ -199,7 +199,7 @@ func (o Options) source() (*feed, []key, error) {
 	address := cmp.Or(strings.TrimSpace(o.Feed), builtinFeed)
 	if address == "" {
 		return nil, nil, fault.New(fault.Config, "this build does not know where its releases are").
-			WithHint("set release_feed in config.yaml or LOKI_RELEASE_FEED, such as https://api.github.com/repos/OWNER/NAME/releases; see docs/updates.md")
+			WithHint("set release_feed in config.yaml or LOKI_RELEASE_FEED, such as https://api.github.com/repos/OWNER/NAME/releases; more: loki --docs updates")
 	}
 	keys, err := parseKeys(cmp.Or(strings.TrimSpace(o.Keys), builtinKeys))
 	if err != nil {

@@ -34,7 +34,7 @@ func parseKeys(text string) ([]key, error) {
 	}
 	if len(keys) == 0 {
 		return nil, fault.New(fault.Config, "this build has no key to verify releases with, so it does not update itself").
-			WithHint("set release_key in config.yaml, or LOKI_RELEASE_KEY, to the minisign key of the publisher, the second line of minisign.pub; see docs/updates.md")
+			WithHint("set release_key in config.yaml, or LOKI_RELEASE_KEY, to the minisign key of the publisher, the second line of minisign.pub; more: loki --docs updates")
 	}
 	return keys, nil
 }

@@ -100,7 +100,7 @@ func TestSyntaxErrorPlaceAndHint(t *testing.T) {
 		{"not", "not a", 4, "not is !"},
 		{"single_and", "a & b", 2, "and is &&"},
 		{"function", "a && cuont(b)", 5, "did you mean count?"},
-		{"unknown_function", "frobnicate(b)", 0, "docs/graph.md"},
+		{"unknown_function", "frobnicate(b)", 0, "loki --docs graph#expressions"},
 		{"arguments", "1 + len()", 4, "write len(text, list or object)"},
 		{"pattern", `a matches "("`, 10, "RE2"},
 		{"chain", "1 < 2 < 3", 6, "&&"},

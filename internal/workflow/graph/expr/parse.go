@@ -255,7 +255,7 @@ func (p *parser) word() *node {
 func (p *parser) arguments(n *node) {
 	switch {
 	case n.call == nil:
-		hint := "the functions are described in docs/graph.md"
+		hint := "the functions: loki --docs graph#expressions"
 		if near := yamldoc.Nearest(n.text, slices.Sorted(maps.Keys(functions))); near != "" {
 			hint = fmt.Sprintf("did you mean %s?", near)
 		}

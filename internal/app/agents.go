@@ -209,7 +209,7 @@ func (a *App) narrowTools(ctx context.Context, own tool.Set, w conversation.Want
 
 // agentServers returns the MCP servers of the agent, nil if it has none. They are started when
 // they are needed, and stay until the run is over.
-func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) (serverTools, error) {
+func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) (mcp.Servers, error) {
 	names := r.Agent.InForce.MCPServers
 	if len(names) == 0 || !a.Trust.Trusts(r.Agent) {
 		return nil, nil

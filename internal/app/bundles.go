@@ -65,5 +65,5 @@ func (s bundleSecrets) Missing(text string) ([]string, error) {
 
 // Add implements [remote.Secrets].
 func (s bundleSecrets) Add(ctx context.Context, asker ask.Asker, name string) error {
-	return s.app.SetSecret(ctx, asker, name, false)
+	return s.app.Vault().Ask(ctx, asker, name, false)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"loki/internal/base/atomicfile"
 	"loki/internal/service/postgres"
 	"loki/internal/service/webhook"
 	"loki/internal/workflow/graph"
@@ -21,10 +23,9 @@ const eventDelay = 10 * time.Millisecond
 type host struct {
 	manager *manager.Manager
 	store   run.Store // for reading
-	address string    // that users reach the server at, as a URL without a path
 	links   *webhook.Links
 	desk    *webhook.Desk
-	end     func() // of work with the files, see [App.markServing]
+	end     func() // of work with the files, see [atomicfile.Mark]
 
 	mu     sync.Mutex
 	stores map[graph.Durability]run.Store // that its runs are recorded in; guarded by mu
@@ -52,13 +53,13 @@ func (a *App) Host(ctx context.Context, address string, o manager.Options) (Host
 	if err != nil {
 		return Hosted{}, errors.Join(err, store.Close())
 	}
-	h := &host{store: store, address: address, end: func() {}, stores: make(map[graph.Durability]run.Store)}
+	h := &host{store: store, end: func() {}, stores: make(map[graph.Durability]run.Store)}
 	if db == nil {
-		if h.end, err = a.markServing(ctx); err != nil {
-			return Hosted{}, errors.Join(err, store.Close())
+		if h.end, err = atomicfile.Mark(ctx, a.servingDir()); err != nil {
+			return Hosted{}, errors.Join(fmt.Errorf("marking the files as those of a server: %w", err), store.Close())
 		}
 	}
-	if h.desk, err = a.openDesk(ctx, h, db); err != nil {
+	if h.desk, err = a.openDesk(ctx, h, address, db); err != nil {
 		h.end()
 		return Hosted{}, errors.Join(err, store.Close())
 	}
@@ -68,6 +69,9 @@ func (a *App) Host(ctx context.Context, address string, o manager.Options) (Host
 	a.host = h
 	return Hosted{Runs: h.manager, Desk: h.desk, Links: h.links, Store: store, DB: db, Close: h.close}, nil
 }
+
+// servingDir has a file for each server that works with the files of the directory of state.
+func (a *App) servingDir() string { return filepath.Join(a.Paths.StateDir, "serving") }
 
 // close closes the desk and the stores.
 func (h *host) close() error {

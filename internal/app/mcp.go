@@ -5,24 +5,21 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"sync"
 	"time"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
 	"loki/internal/llm/event"
 	"loki/internal/llm/logging"
 	"loki/internal/tool/mcp"
-	"loki/internal/tool/mcp/oauth"
 )
 
 // servers is what is known of MCP servers: what mcp.json says, and the connections.
 type servers struct {
-	file *mcp.File
-	pool *mcp.Pool
+	file   *mcp.File
+	logins *mcp.Logins
+	pool   *mcp.Pool
 }
 
 // stopGrace is how long MCP servers may take to end when the program does.
@@ -50,11 +47,11 @@ func (a *App) mcpServers() (*servers, error) {
 	if a.host != nil && !pool.HasIdleTimeout {
 		pool.IdleTimeout = servedIdle
 	}
-	s := &servers{file: file}
+	s := &servers{file: file, logins: &mcp.Logins{File: file, Dir: a.Paths.OAuthDir, Secrets: a.lookupSecret, Seen: a.keepTokens}}
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Admit: a.Trust.Admit,
-		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: &serverTokens{app: a, file: file},
-		Stderr: &lateFile{path: a.Paths.LogFile, hide: a.Hide, off: logging.ParseLevel(a.logging().level) == logging.LevelOff},
+		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: s.logins,
+		Stderr: &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: logging.ParseLevel(a.logging().level) == logging.LevelOff},
 		Slow: func(ctx context.Context, server, line string) {
 			text := "the MCP server " + server + " is still starting"
 			if line != "" {
@@ -75,6 +72,15 @@ func (a *App) serverFile() (*mcp.File, error) {
 		return nil, err
 	}
 	return s.file, nil
+}
+
+// serverNames returns what a setting of MCP servers may name.
+func (a *App) serverNames() ([]string, error) {
+	file, err := a.serverFile()
+	if err != nil {
+		return nil, err
+	}
+	return file.Names(a.Config.MappingMCPServers.Map()), nil
 }
 
 // servedIdle is how long a server keeps the connections to MCP servers that are not in use, unless mcp_pool says it.
@@ -108,9 +114,9 @@ func chooseNames(setting string) choice {
 // serverScope returns the servers that pick picks, nil if there are none or they are not supported. What is wrong
 // with the choice, and with the file, is reported through events, once in a conversation.
 // The caller closes it.
-func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, supported bool, pick choice) (serverTools, error) {
+func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, supported bool, pick choice) (mcp.Servers, error) {
 	if a.player != nil {
-		return playedServers(a.player.Cassette.Servers), nil
+		return a.player.Servers(), nil
 	}
 	if !supported {
 		return nil, nil
@@ -135,7 +141,7 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 	a.noteUnconfined(ctx, events, chosen.Servers)
 	scope := s.pool.Scope(chosen.Servers, mcp.ScopeOptions{Asker: asker})
 	if a.recorder != nil {
-		return recordedServers{scope, a.recorder}, nil
+		return a.recorder.Servers(scope), nil
 	}
 	return scope, nil
 }
@@ -164,89 +170,4 @@ func (a *App) ServersIn(dir string) []string {
 		return nil
 	}
 	return file.TakingCode(&mcp.Options{Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Child: a.Child(), Getenv: a.Env.Lookup})
-}
-
-// serverTokens are the OAuth tokens of remote servers.
-type serverTokens struct {
-	app  *App
-	file *mcp.File
-
-	mu      sync.Mutex
-	sources map[string]*oauth.Source
-}
-
-// Token implements [mcp.TokenSource].
-func (t *serverTokens) Token(ctx context.Context, server string) (string, error) {
-	p, err := t.app.serverLogin(t.file, server)
-	if err != nil || p == nil {
-		return "", err
-	}
-	t.mu.Lock()
-	source := t.sources[server]
-	if source == nil {
-		source = &oauth.Source{
-			Name: serverPrefix + server, Store: t.app.serverTokenStore(server), Seen: t.app.keepTokens(server),
-			Provider: func() (oauth.Provider, error) { return *p, nil },
-		}
-		if t.sources == nil {
-			t.sources = make(map[string]*oauth.Source)
-		}
-		t.sources[server] = source
-	}
-	t.mu.Unlock()
-	return source.Token(ctx)
-}
-
-// serverPrefix distinguishes an MCP server from a client in the name of a login.
-const serverPrefix = "mcp:"
-
-// serverTokenStore is the file with the tokens of a server. No other id has the same.
-func (a *App) serverTokenStore(server string) oauth.Store {
-	return oauth.StoreIn(a.Paths.OAuthDir, "mcp_"+url.QueryEscape(server))
-}
-
-// serverLogin returns where the tokens of a server come from, nil if it needs none.
-func (a *App) serverLogin(file *mcp.File, id string) (*oauth.Provider, error) {
-	server, ok := file.Lookup(id)
-	if !ok {
-		return nil, fault.New(fault.NotFound, "no MCP server is called %q", id)
-	}
-	set, err := server.Login(a.lookupSecret)
-	if set == nil || err != nil {
-		return nil, err
-	}
-	p := set.Or(oauth.Provider{Flow: oauth.Browser})
-	p.Name = serverPrefix + id
-	return &p, p.Check()
-}
-
-// lateFile is a file that is opened for appending when there is something to write. Each write
-// is of whole lines.
-type lateFile struct {
-	path string
-	hide func(text string) string
-	off  bool // nothing is written
-
-	mu   sync.Mutex
-	file *os.File
-}
-
-// Write implements io.Writer. What cannot be written is dropped: it is for the log.
-func (f *lateFile) Write(p []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.off {
-		return len(p), nil
-	}
-	if f.file == nil {
-		file, err := atomicfile.OpenAppend(f.path)
-		if err != nil {
-			return 0, err
-		}
-		f.file = file
-	}
-	if _, err := f.file.WriteString(f.hide(string(p))); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }

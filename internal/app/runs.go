@@ -1,11 +1,15 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 
+	"loki/internal/conversation/session"
 	"loki/internal/conversation/session/search"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/redact"
+	"loki/internal/service/auth"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	runsdb "loki/internal/workflow/run/postgres"
@@ -64,6 +68,29 @@ func (a *App) openRuns(durability graph.Durability, look func(string) (string, b
 		o.EventDelay, o.Wrote = eventDelay, a.host.manager.Wrote
 	}
 	return sqlite.Open(filepath.Join(a.Paths.StateDir, storeFile), o)
+}
+
+// ClaimUnowned gives all sessions and runs that have no owner to a subject, and returns how many of each these were.
+func (a *App) ClaimUnowned(ctx context.Context, subject string) (sessions, runs int, err error) {
+	owner := auth.Owner{Subject: subject}
+	of, err := a.Sessions()
+	if err != nil {
+		return 0, 0, err
+	}
+	scopes, err := a.SessionScopes()
+	if err != nil {
+		return 0, 0, err
+	}
+	if sessions, err = session.ClaimUnowned(ctx, of, scopes, owner); err != nil {
+		return sessions, 0, err
+	}
+	store, err := a.OpenRuns()
+	if err != nil {
+		return sessions, 0, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	runs, err = run.ClaimUnowned(ctx, store, owner)
+	return sessions, runs, err
 }
 
 // Search returns what finds sessions and runs by their texts.

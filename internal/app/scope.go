@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"loki/internal/agent"
@@ -16,7 +15,7 @@ import (
 )
 
 // serversOf returns the MCP servers that a conversation asks for, nil if it asks for none.
-func (a *App) serversOf(ctx context.Context, w conversation.Wanted) (serverTools, error) {
+func (a *App) serversOf(ctx context.Context, w conversation.Wanted) (mcp.Servers, error) {
 	pick := choice(nil)
 	switch list := w.EnabledMCPServers; {
 	case list != nil && *list != "":
@@ -51,57 +50,11 @@ func (a *App) startServers(ctx context.Context, w conversation.Wanted) (stop fun
 	if !ok || scope == nil { // none, or those of a cassette
 		return func() {}, nil
 	}
-	if err := connect(ctx, w.Events, scope); err != nil {
+	if err := scope.ConnectVisibly(ctx, w.Events); err != nil {
 		scope.Close()
 		return nil, err
 	}
 	return scope.Close, nil
-}
-
-// connect gets the connections of a scope. A server that does not work is a warning.
-func connect(ctx context.Context, events event.Scope, scope *mcp.Scope) error {
-	missing := scope.Missing()
-	if len(missing) == 0 {
-		return scope.Connect(ctx)
-	}
-	if err := events.Emit(ctx, event.ServersStarting{Servers: missing}); err != nil {
-		return err
-	}
-	failure := scope.Connect(ctx)
-	failed := scope.Missing()
-	running := slices.DeleteFunc(missing, func(id string) bool { return slices.Contains(failed, id) })
-	if err := events.Emit(context.WithoutCancel(ctx), event.ServersStarted{Servers: running, Failed: failed}); err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if failure == nil {
-		return nil
-	}
-	return events.Emit(ctx, event.Warning{Text: failure.Error()})
-}
-
-// serverNames returns what a setting of MCP servers may name: servers and aliases, ascending.
-func (a *App) serverNames() ([]string, error) {
-	s, err := a.mcpServers()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, server := range s.file.Servers {
-		if !server.Disabled {
-			names = append(names, server.ID)
-		}
-	}
-	if len(names) == 0 {
-		return nil, nil
-	}
-	for alias := range a.Config.MappingMCPServers.Map() {
-		names = append(names, alias)
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
 }
 
 // conversationAgent finds an agent, see [conversation.Service].

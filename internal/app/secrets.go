@@ -10,13 +10,13 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"loki/internal/base/ask"
 	"loki/internal/base/atomicfile/cache"
 	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/llm/event/redact"
 	"loki/internal/setup/config"
 	"loki/internal/setup/vault"
+	"loki/internal/tool/mcp"
 	"loki/internal/tool/mcp/oauth"
 )
 
@@ -113,7 +113,7 @@ func (a *App) newVault() *vault.Vault {
 	cfg := a.Config
 	return vault.New(vault.Options{
 		File:       a.Paths.VaultFile,
-		LegacyFile: legacyVault(a.Paths, a.Env),
+		LegacyFile: a.Paths.LegacyVault(a.Env),
 		Password: vault.Password{
 			File: a.vaultPasswordFile(), DefaultFile: a.Paths.VaultPasswordFile,
 			Command: *cmp.Or(cfg.VaultPasswordCommand, new("")), Env: a.apart(a.Env.Environ()), Dir: a.ownDir, UseKeychain: cfg.VaultKeychain,
@@ -122,28 +122,15 @@ func (a *App) newVault() *vault.Vault {
 	})
 }
 
-// legacyVault is where older versions kept the vault, wherever the configuration was; ""
-// if that is where it is now.
-func legacyVault(p config.Paths, env config.Env) string {
-	base := env.Get("XDG_CONFIG_HOME")
-	if base == "" {
-		home := env.Get("HOME")
-		if home == "" {
-			return ""
-		}
-		base = filepath.Join(home, ".config")
-	}
-	if file := filepath.Join(base, "loki", filepath.Base(p.VaultFile)); file != p.VaultFile {
-		return file
-	}
-	return ""
-}
-
 // Authenticate logs in to the client called name, or to the MCP server called mcp:NAME,
 // and keeps the token.
 func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) error {
-	if server, ok := strings.CutPrefix(name, serverPrefix); ok {
-		return a.authenticateServer(ctx, server, user)
+	if server, ok := strings.CutPrefix(name, mcp.LoginPrefix); ok {
+		s, err := a.mcpServers()
+		if err != nil {
+			return err
+		}
+		return s.logins.Login(ctx, server, user)
 	}
 	c := a.Config.Client(name)
 	if c == nil {
@@ -165,46 +152,6 @@ func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) er
 		return err
 	}
 	return oauth.StoreIn(a.Paths.OAuthDir, name).Save(token)
-}
-
-func (a *App) authenticateServer(ctx context.Context, id string, user oauth.User) error {
-	s, err := a.mcpServers()
-	if err != nil {
-		return err
-	}
-	p, err := a.serverLogin(s.file, id)
-	if err != nil {
-		return err
-	}
-	if p == nil {
-		return fault.New(fault.Config, "MCP server %s does not log in with OAuth", id).WithHint("give it oauth settings in %s", s.file.Path)
-	}
-	token, err := oauth.Login(ctx, *p, user)
-	if err != nil {
-		return err
-	}
-	return a.serverTokenStore(id).Save(token)
-}
-
-// SetSecret asks for a secret and puts it into the vault, which gets a password first if it has none. Without
-// replace the name has to be new, which is looked at before anything is asked.
-func (a *App) SetSecret(ctx context.Context, asker ask.Asker, name string, replace bool) error {
-	v := a.Vault()
-	set := v.Update
-	if !replace {
-		set = v.Add
-		if err := v.CanAdd(ctx, name); err != nil {
-			return err
-		}
-	}
-	if _, err := v.CreatePassword(ctx, asker, false); err != nil {
-		return err
-	}
-	text, err := vault.AskSecret(ctx, asker, name)
-	if err != nil {
-		return err
-	}
-	return set(ctx, name, text)
 }
 
 // Seal returns a text, JSON or not, as it is to be stored outside of this process: with marks in place of the secrets that

@@ -28,7 +28,7 @@ func (c *Console) secrets(ctx context.Context, args string) error {
 	}
 	switch verb {
 	case "add", "update":
-		if err := c.App.SetSecret(ctx, c.Asker, name, verb == "update"); err != nil {
+		if err := v.Ask(ctx, c.Asker, name, verb == "update"); err != nil {
 			return err
 		}
 		c.Out.Print("✓ Secret " + name + " is in the vault. Settings refer to it as '{{" + name + "}}'.")

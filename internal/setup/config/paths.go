@@ -170,3 +170,19 @@ func noHome(env Env) error {
 	return fault.New(fault.Config, "no home directory: %s is not set", homeVariable(env.goos)).
 		WithHint("set %s, or set LOKI_CONFIG_DIR to a directory for Loki's configuration", homeVariable(env.goos))
 }
+
+// LegacyVault is where older versions kept the vault, wherever the configuration was; "" if that is where it is now.
+func (p Paths) LegacyVault(env Env) string {
+	base := env.Get("XDG_CONFIG_HOME")
+	if base == "" {
+		home := env.Get("HOME")
+		if home == "" {
+			return ""
+		}
+		base = filepath.Join(home, ".config")
+	}
+	if file := filepath.Join(base, "loki", filepath.Base(p.VaultFile)); file != p.VaultFile {
+		return file
+	}
+	return ""
+}

@@ -215,6 +215,26 @@ func (v *Vault) check(d *document, password string) error {
 	return nil
 }
 
+// Ask asks for a secret and puts it into the vault, which gets a password first if it has none. Without replace the name has to be new,
+// which is looked at before anything is asked.
+func (v *Vault) Ask(ctx context.Context, asker ask.Asker, name string, replace bool) error {
+	set := v.Update
+	if !replace {
+		set = v.Add
+		if err := v.CanAdd(ctx, name); err != nil {
+			return err
+		}
+	}
+	if _, err := v.CreatePassword(ctx, asker, false); err != nil {
+		return err
+	}
+	text, err := AskSecret(ctx, asker, name)
+	if err != nil {
+		return err
+	}
+	return set(ctx, name, text)
+}
+
 // AskSecret asks for a new secret called name, twice; it is not empty.
 func AskSecret(ctx context.Context, asker ask.Asker, name string) (string, error) {
 	return askTwice(ctx, asker, "secret", "Secret "+name, func(answer string) error {

@@ -3,6 +3,8 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"loki/internal/base/sandbox"
@@ -88,6 +90,22 @@ func at(path string, line, column int) string {
 		return path
 	}
 	return fmt.Sprintf("%s:%d:%d", path, line, column)
+}
+
+// Names returns what a setting may name: the enabled servers and, if there are some, aliases, ascending.
+func (f *File) Names(aliases map[string]string) []string {
+	var names []string
+	for _, server := range f.Servers {
+		if !server.Disabled {
+			names = append(names, server.ID)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	names = slices.AppendSeq(names, maps.Keys(aliases))
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Lookup returns the server with that id.

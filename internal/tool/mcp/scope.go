@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/base/ask"
+	"loki/internal/llm/event"
 	"loki/internal/tool"
 )
 
@@ -28,6 +29,16 @@ type Scope struct {
 	pool  *Pool
 	opts  ScopeOptions
 	links []*connection // in the order of the servers
+}
+
+// Servers are the MCP servers of a conversation or an agent. It is a [Scope], or one of a cassette.
+type Servers interface {
+	Connect(ctx context.Context) error
+	Tools(ctx context.Context) ([]tool.Tool, error)
+	ToolsOf(ctx context.Context, ids []string) ([]tool.Tool, error)
+	More(ctx context.Context, ids []string) []tool.Tool
+	Tool(ctx context.Context, server, name string) (tool.Bound, error)
+	Close()
 }
 
 // Scope returns a scope with servers, as [File.Select] returned them. Nothing is started.
@@ -52,6 +63,30 @@ func (s *Scope) Close() {
 // joined. It is optional: for callers that prefer to wait now, or to know at once which
 // servers work.
 func (s *Scope) Connect(ctx context.Context) error { return s.connect(ctx, s.links) }
+
+// ConnectVisibly is Connect with events about it. A server that does not work is a warning.
+func (s *Scope) ConnectVisibly(ctx context.Context, events event.Scope) error {
+	missing := s.Missing()
+	if len(missing) == 0 {
+		return s.Connect(ctx)
+	}
+	if err := events.Emit(ctx, event.ServersStarting{Servers: missing}); err != nil {
+		return err
+	}
+	failure := s.Connect(ctx)
+	failed := s.Missing()
+	running := slices.DeleteFunc(missing, func(id string) bool { return slices.Contains(failed, id) })
+	if err := events.Emit(context.WithoutCancel(ctx), event.ServersStarted{Servers: running, Failed: failed}); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if failure == nil {
+		return nil
+	}
+	return events.Emit(ctx, event.Warning{Text: failure.Error()})
+}
 
 // parallel is how many servers are started at once.
 const parallel = 4

@@ -310,7 +310,7 @@ func TestMakeTargets(t *testing.T) {
 // Tests, packages for tests, comments and empty lines do not count. A bound only falls: lower it with each change
 // that deletes code. One that has to rise is explained by a page of docs/design.
 var roomLines = map[string]int{
-	"agent":                  1146,
+	"agent":                  1230,
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1114,
@@ -318,14 +318,14 @@ var roomLines = map[string]int{
 	"agent/node":             2302,
 	"agent/role":             404,
 	"agent/team":             2242,
-	"agent/tools":            230,
+	"agent/tools":            278,
 	"agent/trust":            989,
 	"agent/validate":         424,
-	"app":                    3613,
+	"app":                    3446,
 	"base/ask":               2127,
 	"base/atomicfile":        406,
 	"base/document":          5853,
-	"base/environ":           445,
+	"base/environ":           486,
 	"base/fault":             178,
 	"base/process":           2325,
 	"base/repository":        295,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 170436,
+	"all": 170462,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

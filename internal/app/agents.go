@@ -5,14 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"loki/internal/agent"
 	"loki/internal/agent/draft/planner"
 	"loki/internal/agent/node"
+	"loki/internal/agent/role"
 	"loki/internal/agent/team"
 	"loki/internal/agent/validate"
 	"loki/internal/base/ask"
@@ -25,7 +23,6 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/tool/mcp"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
@@ -83,7 +80,7 @@ func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
 // started it. That of a plain agent answers one prompt, outside of sessions. Variables
 // that consent to all calls of tools are a [*run.ConsentError]; all other errors are a [*fault.Error].
 func (a *App) DetachedJob(ctx context.Context, r AgentRun) (run.Job, error) {
-	if err := checkGiven(r.Given); err != nil {
+	if err := agent.CheckGiven(r.Given); err != nil {
 		return run.Job{}, err
 	}
 	if r.Agent.Graph != nil {
@@ -121,6 +118,11 @@ func (a *App) PlainAgent(of agent.Agent, given map[string]string, asker ask.Aske
 		},
 	}
 	return who
+}
+
+// texts returns the values of placeholders in texts of an agent.
+func (a *App) texts(variables map[string]string) agent.Texts {
+	return agent.Texts{Variables: variables, Special: role.ThisMachine(a.Shell().Name, a.Env.Get).Lookup}
 }
 
 // SessionOf returns the name of the session that a plain agent begins with, "" for none.
@@ -228,13 +230,13 @@ func chooseList(names []string) choice {
 // consents reports whether the user consented beforehand to whatever tools would ask. What
 // the agent itself says, by the default of a variable, is not the user's word.
 func (a *App) consents(r AgentRun) bool {
-	_, given := consenting(r.Given)
+	_, given := agent.Consenting(r.Given)
 	return r.Yes || given
 }
 
 // recallPlain returns the job of a plain agent's turn on record as it would be today.
 func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c run.Continuation) (run.Job, error) {
-	of, findings, err := a.recordedPlain(ref, info, c)
+	of, findings, err := a.Agents.RecordedPlain(ref, info, c)
 	if err != nil {
 		return run.Job{}, err
 	}
@@ -245,28 +247,6 @@ func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c r
 	}
 	who := a.PlainAgent(of, nil, c.Asker, func(context.Context) (map[string]string, error) { return info.Variables, nil })
 	return a.Conversations().Recall(ctx, info, c, &who)
-}
-
-// recordedPlain returns a plain agent as it is now. If its definition is gone, and the user
-// insists, it is the one on record.
-func (a *App) recordedPlain(ref agent.Ref, info run.Info, c run.Continuation) (agent.Agent, graph.Findings, error) {
-	of, findings, err := a.Agents.Load(ref)
-	switch {
-	case err == nil && of.Graph != nil:
-		return of, nil, fault.New(fault.Config, "the agent of run %s, %s, is a graph agent now", info.ID, ref.Name).
-			WithHint("put its config.yaml back and resume the run again")
-	case fault.CodeOf(err) != fault.NotFound && !errors.Is(err, fs.ErrNotExist):
-		return of, findings, err
-	case !c.Force:
-		return of, nil, fault.Wrap(fault.Config, err, "the agent of run %s is gone", info.ID).
-			WithHint("put it back, or go on with the definition on record: %s --force", c.Command)
-	}
-	d, _, err := agent.Parse(filepath.Join(ref.Dir, "config.yaml"), info.Definition)
-	if err != nil {
-		return of, nil, fault.Wrap(fault.Config, err, "the definition on record of run %s cannot be read", info.ID)
-	}
-	of, findings = a.Agents.Plain(ref, d)
-	return of, findings, nil
 }
 
 // Validator returns what checks agents, and says what they may do.

@@ -15,5 +15,5 @@ func (a *App) ToolNames(ctx context.Context, of agent.Agent) ([]string, error) {
 
 // Declarations returns the declarations of a plain agent's tools.
 func (a *App) Declarations(ctx context.Context, of agent.Agent) ([]chat.Tool, error) {
-	return a.declarations(ctx, of, nil)
+	return a.Tools.Declarations(ctx, of, nil)
 }

@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
 	"loki/internal/llm/event"
 	"loki/internal/llm/logging"
 	"loki/internal/tool/mcp"
@@ -49,7 +50,7 @@ func (a *App) mcpServers() (*servers, error) {
 	}
 	s := &servers{file: file, logins: &mcp.Logins{File: file, Dir: a.Paths.OAuthDir, Secrets: a.lookupSecret, Seen: a.keepTokens}}
 	s.pool = mcp.NewPool(mcp.Options{
-		Version: Version, Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Admit: a.Trust.Admit,
+		Version: Version, Dir: dir, Own: a.ownDir, Kept: sandbox.KeptPlaces(dir), Admit: a.Trust.Admit,
 		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: s.logins,
 		Stderr: &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: logging.ParseLevel(a.logging().level) == logging.LevelOff},
 		Slow: func(ctx context.Context, server, line string) {
@@ -169,5 +170,5 @@ func (a *App) ServersIn(dir string) []string {
 	if err != nil {
 		return nil
 	}
-	return file.TakingCode(&mcp.Options{Dir: dir, Own: a.ownDir, Kept: keptPlaces(dir), Child: a.Child(), Getenv: a.Env.Lookup})
+	return file.TakingCode(&mcp.Options{Dir: dir, Own: a.ownDir, Kept: sandbox.KeptPlaces(dir), Child: a.Child(), Getenv: a.Env.Lookup})
 }

@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 
-	"loki/internal/agent"
 	"loki/internal/base/fault"
 	"loki/internal/llm/event"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
@@ -37,14 +34,14 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 	if info.Kind == run.ChatRun {
 		return a.Conversations().Recall(ctx, info, c, nil)
 	}
-	ref, err := a.recordedAgent(info)
+	ref, err := a.Agents.Recorded(info)
 	if err != nil && !c.Force {
 		return run.Job{}, err
 	}
 	if info.Kind == run.AgentRun {
 		return a.recallPlain(ctx, ref, info, c)
 	}
-	g, err := recordedGraph(ref, info, c)
+	g, err := ref.RecordedGraph(info, c)
 	if err != nil {
 		return run.Job{}, err
 	}
@@ -63,20 +60,6 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 		return run.Job{}, err
 	}
 	return job, a.checkModels(r)
-}
-
-// recordedGraph returns the graph of an agent as it is now. If it is gone, and the user
-// insists, it is the one on record.
-func recordedGraph(ref agent.Ref, info run.Info, c run.Continuation) (*graph.Graph, error) {
-	g, _, err := graph.Load(ref.GraphFile())
-	if !errors.Is(err, fs.ErrNotExist) {
-		return g, err
-	}
-	if !c.Force {
-		return nil, fault.New(fault.Config, "the agent of run %s, %s, has no %s any more", info.ID, ref.Name, ref.GraphFile()).
-			WithHint("put it back, or go on with the definition on record: %s --force", c.Command)
-	}
-	return info.Recorded()
 }
 
 // enter makes the directory in which a run was started the working directory of this
@@ -105,25 +88,6 @@ func (a *App) enter(command string, info run.Info, here bool) error {
 	a.Paths, a.Agents.Paths = paths, paths
 	a.Env = a.Env.Override("PWD", info.Dir)
 	return nil
-}
-
-// recordedAgent finds the agent of a run: by its name if it was started by that, else at
-// its directory. The agent is filled in as far as it is known, also on error.
-func (a *App) recordedAgent(info run.Info) (agent.Ref, error) {
-	ref := a.Agents.At(info.AgentDir, info.AgentDir)
-	ref.Name = info.Agent
-	if info.ByName {
-		found, err := a.Agents.Find(info.Agent)
-		if err != nil {
-			return ref, fault.Wrap(fault.Config, err, "the agent of run %s is gone", info.ID)
-		}
-		return found, nil
-	}
-	if dir, err := os.Stat(ref.Dir); err != nil || !dir.IsDir() {
-		return ref, fault.New(fault.Config, "the agent of run %s is gone: there is no directory %s", info.ID, ref.Dir).
-			WithHint("put it back and resume the run again; nothing was done and no answer was used")
-	}
-	return ref, nil
 }
 
 // checkModels refuses a run whose models are not known.

@@ -67,6 +67,7 @@ func (a *App) installUtils() error {
 // newTools returns what finds the tools of agents.
 func (a *App) newTools() *tools.Service {
 	return &tools.Service{
+		Texts:  a.texts,
 		Agents: &a.Agents, Config: a.Config, Trust: a.Trust,
 		Library: a.toolsIn, Scripts: a.scriptOptions, Sandbox: a.sandboxOf, Variables: a.agentVariables,
 	}

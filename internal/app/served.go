@@ -5,17 +5,14 @@ import (
 	"maps"
 	"time"
 
-	"loki/internal/base/environ"
+	"loki/internal/agent"
 	"loki/internal/base/fault"
 	"loki/internal/base/web"
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/catalog"
-	"loki/internal/setup/config"
-	"loki/internal/tool"
 	"loki/internal/tool/mcp"
-	"loki/internal/workflow/run"
 )
 
 // Served returns what begins conversations of a server's clients. Neither the file of messages nor what was said
@@ -25,7 +22,7 @@ func (a *App) Served() *conversation.Service {
 	s.Save, s.MessagesFile, s.Recents = false, nil, session.Recents{}
 	find := s.Agent
 	s.Agent = func(ctx context.Context, name string, given map[string]string, from conversation.Caller) (conversation.Agent, error) {
-		if err := checkGiven(given); err != nil {
+		if err := agent.CheckGiven(given); err != nil {
 			return conversation.Agent{}, err
 		}
 		who, err := find(ctx, name, given, from)
@@ -69,32 +66,6 @@ func (a *App) ServedLoader() *input.Loader {
 	delete(l.Loaders, input.AddressLoader)
 	l.HTTP = web.New(a.setting, web.ParseAllowed(a.setting("LOKI_FETCH_ALLOW")))
 	return l
-}
-
-// checkGiven returns what is wrong with the variables that a client gives to an agent: a [*run.ConsentError] if they
-// consent to all calls of tools, and a [*fault.Error] if they refer to the vault. Only the configuration and the
-// command line do, whose values are filled in, also when a run or a session goes on later.
-func checkGiven(variables map[string]string) error {
-	if name, ok := consenting(variables); ok {
-		return &run.ConsentError{Variable: name}
-	}
-	for name, value := range variables {
-		if config.HasSecretPlaceholder(value) {
-			return fault.New(fault.Usage, "variable %s: the value refers to a secret of the vault, which only the server's configuration may do", name).
-				WithHint("leave out the reference; an agent gets a secret by the default of its variable")
-		}
-	}
-	return nil
-}
-
-// consenting returns the name of a variable that consents to all calls of tools.
-func consenting(variables map[string]string) (name string, ok bool) {
-	for name, value := range variables {
-		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(value) {
-			return name, true
-		}
-	}
-	return "", false
 }
 
 // ReloadServers reads mcp.json again and returns the names of the servers in it. Conversations that are

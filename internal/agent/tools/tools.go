@@ -40,6 +40,8 @@ type Service struct {
 	Sandbox func(of agent.Agent) func() (*sandbox.Sandbox, error)
 	// Variables returns the values of an agent's variables as its scripts get them.
 	Variables func(of agent.Agent, values map[string]string) (map[string]string, error)
+	// Texts returns the values of placeholders in texts of an agent.
+	Texts func(variables map[string]string) agent.Texts
 }
 
 // Of returns the tools that an agent brings: those of its own script, and those that

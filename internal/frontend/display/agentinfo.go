@@ -50,7 +50,7 @@ func AgentInfo(ctx context.Context, a *app.App, of agent.Agent, values map[strin
 		info.KnowledgeBases, info.DataDir, info.ConfigFile = bases, a.Shown(info.DataDir), a.Shown(info.ConfigFile)
 		return info.yaml(), info, nil
 	}
-	config, inForce, err := a.Describe(ctx, of, values)
+	config, inForce, err := a.Tools.Describe(ctx, of, values)
 	if err != nil {
 		return "", nil, err
 	}

@@ -1,48 +1,43 @@
-package app
+package tools
 
 import (
 	"context"
 	"slices"
 
 	"loki/internal/agent"
-	"loki/internal/agent/role"
 	"loki/internal/agent/team"
 	"loki/internal/agent/team/todo"
 	"loki/internal/base/ask"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
+	"loki/internal/tool/builtin"
 )
-
-// texts returns what placeholders in texts of an agent stand for.
-func (a *App) texts(variables map[string]string) agent.Texts {
-	return agent.Texts{Variables: variables, Special: role.ThisMachine(a.Shell().Name, a.Env.Get).Lookup}
-}
 
 // Describe returns what is known of a plain agent without asking the user and starting
 // anything: its settings as its file has them, and as they are in force with the system prompt
 // as its instructions. The tools of MCP servers are not in the prompt, and dynamic instructions
 // are empty.
-func (a *App) Describe(ctx context.Context, of agent.Agent, variables map[string]string) (settings, inForce *value.Object, err error) {
-	tools, err := a.declarations(ctx, of, variables)
+func (s *Service) Describe(ctx context.Context, of agent.Agent, variables map[string]string) (settings, inForce *value.Object, err error) {
+	tools, err := s.Declarations(ctx, of, variables)
 	if err != nil {
 		return nil, nil, err
 	}
-	texts := a.texts(variables)
+	texts := s.Texts(variables)
 	d := *of.InForce
 	if d.Dynamic {
 		d.Instructions = ""
 	}
 	d.Instructions = d.SystemPrompt(agent.Prompt{Base: d.Instructions, Tools: tools, Texts: texts})
 	d.Starters = slices.Clone(d.Starters)
-	for i, s := range d.Starters {
-		d.Starters[i] = texts.Expand(s)
+	for i, starter := range d.Starters {
+		d.Starters[i] = texts.Expand(starter)
 	}
 	return of.Definition.Settings(), d.Settings(), nil
 }
 
-// declarations returns the declarations of a plain agent's tools, without those of MCP servers.
-func (a *App) declarations(ctx context.Context, of agent.Agent, variables map[string]string) ([]chat.Tool, error) {
-	set, err := a.Tools.Of(ctx, of, variables, nil)
+// Declarations returns the declarations of a plain agent's tools, without those of MCP servers.
+func (s *Service) Declarations(ctx context.Context, of agent.Agent, variables map[string]string) ([]chat.Tool, error) {
+	set, err := s.Of(ctx, of, variables, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +47,7 @@ func (a *App) declarations(ctx context.Context, of agent.Agent, variables map[st
 		return nil, err
 	}
 	defer members.Root().Close()
-	tools := append(members.Root().Tools(), userTools(nil, of.Name)...)
+	tools := append(members.Root().Tools(), builtin.UserTools(ask.Unavailable{}, ask.Question{Agent: of.Name})...)
 	if of.InForce.Todo.Enabled {
 		tools = append(todo.Tools(new(todo.List)), tools...)
 	}

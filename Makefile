@@ -205,6 +205,10 @@ bin/release/install.sh:
 	sed -e 's|LOKI_RELEASE_FEED:-}|LOKI_RELEASE_FEED:-$(LOKI_RELEASE_FEED)}|' -e 's|LOKI_RELEASE_KEY:-}|LOKI_RELEASE_KEY:-$(LOKI_RELEASE_KEY)}|' install.sh >$(STAMPED)
 	@chmod +x $(STAMPED)
 
+# The program that signs is built once, and SBOMs need syft.
+RELEASE = GOBIN=$(CURDIR)/bin/tools $(GO) install aead.dev/minisign/cmd/minisign@v0.3.0 && PATH=$(CURDIR)/bin/tools:$$PATH $(GORELEASER) release --clean
+NO_SYFT = $$(command -v syft >/dev/null || echo --skip=sbom)
+
 KEY := bin/release/snapshot
 
 .PHONY: snapshot
@@ -212,5 +216,25 @@ snapshot: # a release in bin/dist, as users would get it, signed with a key of i
 	@mkdir -p bin/release
 	GOBIN=$(CURDIR)/bin/tools $(GO) install aead.dev/minisign/cmd/minisign@v0.3.0
 	@test -f $(KEY).key || bin/tools/minisign -G -W -p $(KEY).pub -s $(KEY).key
-	PATH=$(CURDIR)/bin/tools:$$PATH LOKI_SIGNING_KEY=$(KEY).key LOKI_RELEASE_KEY=$$(tail -n 1 $(KEY).pub) \
-		$(GORELEASER) release --snapshot --clean $$(command -v syft >/dev/null || echo --skip=sbom)
+	LOKI_SIGNING_KEY=$(KEY).key LOKI_RELEASE_KEY=$$(tail -n 1 $(KEY).pub) && export LOKI_SIGNING_KEY LOKI_RELEASE_KEY && $(RELEASE) --snapshot $(NO_SYFT)
+
+.PHONY: release
+release: # publishes the release of the tag that is checked out, as a draft; docs/updates.md names the variables
+	$(RELEASE) $(NO_SYFT)
+
+.PHONY: packages
+packages: # the packages for Linux of this computer's architecture, in bin/dist; make snapshot makes all others too
+	@mkdir -p bin/release
+	sed "s/^\( *targets:\).*/\1 [linux_$$($(GO) env GOARCH)]/" .goreleaser.yaml >bin/release/packages.yaml
+	$(GORELEASER) release --clean --snapshot --config bin/release/packages.yaml --skip=sign,sbom,homebrew,scoop,nix
+
+.PHONY: packages-check
+packages-check: packages # installs the package for Debian, runs the program and removes it; needs dpkg and root
+	deploy/testdata/check/deb.sh bin/dist/*.deb
+
+ACTIONLINT = $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+.PHONY: scripts
+scripts: # install.sh and the workflows for GitHub
+	@if command -v shellcheck >/dev/null; then shellcheck install.sh deploy/testdata/check/*.sh; else echo "skipped: shellcheck is not installed"; fi
+	$(ACTIONLINT)

@@ -339,7 +339,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/session":   6771,
 	"frontend/api":           1470,
-	"frontend/cli":           7972,
+	"frontend/cli":           8020,
 	"frontend/command":       3573,
 	"frontend/display":       818,
 	"frontend/render":        7733,
@@ -359,8 +359,8 @@ var roomLines = map[string]int{
 	"service/postgres":       835,
 	"service/telemetry":      1610,
 	"service/webhook":        731,
-	"setup":                  784,
-	"setup/config":           3044,
+	"setup":                  1006,
+	"setup/config":           3189,
 	"setup/update":           679,
 	"setup/vault":            1046,
 	"tool":                   1882,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 170462,
+	"all": 170820,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -16,17 +16,20 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
+	"loki/internal/setup/vault"
 )
 
 // draft is the configuration to be.
 type draft struct {
-	typ, name    string            // of the client
-	settings     []setting         // of the client, in order
-	secrets      []secret          // still to be put into the vault
-	known        map[string]string // settings as they will be in force, secret ones too
-	models       []catalog.Model   // that the client lists; none for those of the catalog
-	model        string            // id of the default model, or empty
-	passwordFile string            // of the vault, unless it is the default one
+	typ, name string            // of the client
+	settings  []setting         // of the client, in order
+	secrets   []secret          // still to be put into the vault
+	known     map[string]string // settings as they will be in force, secret ones too
+	models    []catalog.Model   // that the client lists; none for those of the catalog
+	model     string            // id of the default model, or empty
+	keeps     string            // id of the default model that there is; the user may keep it
+	place     vault.Place       // of the vault's password, if there are secrets
+	keychain  bool              // the configuration has to name that place
 }
 
 // setting is one line of the client. Those of its mapping oauth begin with "oauth." and
@@ -49,13 +52,11 @@ func (w *wizard) keep(ctx context.Context, d *draft) error {
 	if len(d.secrets) == 0 {
 		return nil
 	}
-	path, err := w.Vault.CreatePassword(ctx, w.Asker, true)
-	if err != nil {
+	var err error
+	if d.place, err = w.Vault.CreatePassword(ctx, w.Asker, w.Keychain); err != nil {
 		return err
 	}
-	if path != w.DefaultPasswordFile {
-		d.passwordFile = path
-	}
+	d.keychain = w.Keychain && d.place.Keychain
 	for _, s := range d.secrets {
 		store := w.Vault.Add
 		if s.replaces {
@@ -64,9 +65,15 @@ func (w *wizard) keep(ctx context.Context, d *draft) error {
 		if err := store(ctx, s.name, s.text); err != nil {
 			return err
 		}
-		w.note("The vault has " + s.name + " now.")
 	}
 	return nil
+}
+
+// noteKey shows where the keys are.
+func (w *wizard) noteKey(d *draft) {
+	if len(d.secrets) > 0 {
+		w.note(fmt.Sprintf("The key is encrypted in %s; %s has the password that opens it.", w.VaultFile, d.place))
+	}
 }
 
 // yaml returns the text of the configuration file.
@@ -78,8 +85,8 @@ func (d *draft) yaml() string {
 	} else {
 		fmt.Fprintf(&b, "model: %s   # used unless another one is named\n", scalar(d.model))
 	}
-	if d.passwordFile != "" {
-		fmt.Fprintf(&b, "vault_password_file: %s   # opens the vault, where the keys are\n", scalar(d.passwordFile))
+	if d.keychain {
+		b.WriteString("vault_keychain: true   # has the password of the vault, where the keys are\n")
 	}
 	b.WriteString(`
 stream: true                       # show answers while they arrive
@@ -107,8 +114,8 @@ func (d *draft) essentials() string {
 	if d.model != "" {
 		fmt.Fprintf(&b, "model: %s   # used unless another one is named\n", scalar(d.model))
 	}
-	if d.passwordFile != "" {
-		fmt.Fprintf(&b, "vault_password_file: %s   # opens the vault, where the keys are\n", scalar(d.passwordFile))
+	if d.keychain {
+		b.WriteString("vault_keychain: true   # has the password of the vault, where the keys are\n")
 	}
 	return b.String() + d.client()
 }
@@ -154,6 +161,15 @@ func (d *draft) client() string {
 		}
 	}
 	return b.String()
+}
+
+// item returns the lines of the client, as an item of a list.
+func (d *draft) item() []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSpace(d.client()), "\n") {
+		lines = append(lines, strings.TrimPrefix(line, "  "))
+	}
+	return lines[1:] // without the key of the list
 }
 
 // plainScalar matches texts that need no quotes in YAML: they begin like a word or a

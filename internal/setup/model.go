@@ -69,11 +69,18 @@ func (w *wizard) chooseDefault(ctx context.Context, models []catalog.Model, d *d
 		return nil
 	}
 	chosen := models[0].Name
-	if len(models) > 1 {
+	if len(models) > 1 || d.keeps != "" {
 		labels := modelLabels(models)
-		answer, err := w.selectOne(ctx, "model", "Which model is the default?", labels)
+		offered := labels
+		if d.keeps != "" {
+			offered = append([]string{"keep " + d.keeps}, labels...)
+		}
+		answer, err := w.selectOne(ctx, "model", "Which model is the default?", offered)
 		if err != nil {
 			return err
+		}
+		if d.keeps != "" && answer == offered[0] {
+			return nil
 		}
 		i := slices.Index(labels, answer)
 		if i < 0 {
@@ -94,8 +101,8 @@ func modelLabels(models []catalog.Model) []string {
 	labels := make([]string, len(models))
 	for i, m := range models {
 		labels[i] = m.Name
-		if m.Listed {
-			labels[i] = strings.TrimRight(fmt.Sprintf("%-*s  %s", width, m.Name, m.Description()), " ")
+		if about := m.Description(); m.Listed && strings.ContainsAny(about, "0123456789") {
+			labels[i] = strings.TrimRight(fmt.Sprintf("%-*s  %s", width, m.Name, about), " ")
 		}
 	}
 	return labels

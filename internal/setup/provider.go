@@ -103,7 +103,9 @@ func providers(servers []local.Server) []provider {
 }
 
 func (w *wizard) chooseProvider(ctx context.Context) (provider, error) {
-	list := providers(w.Servers)
+	list := slices.DeleteFunc(providers(w.Servers), func(p provider) bool {
+		return slices.Contains(w.taken, p.name) && (p.typ != p.name || p.typ != config.TypeOpenAICompatible)
+	})
 	labels := make([]string, len(list))
 	for i, p := range list {
 		labels[i] = p.label
@@ -123,11 +125,16 @@ func (w *wizard) chooseProvider(ctx context.Context) (provider, error) {
 func (w *wizard) askFields(ctx context.Context, p provider, d *draft) error {
 	d.typ, d.name = p.typ, p.name
 	if p.typ == config.TypeOpenAICompatible && p.name == p.typ {
-		name, err := w.text(ctx, "name", "Name of the provider", true)
+		name, err := w.checkedLine(ctx, ask.Line, "name", "Name of the provider", true, func(answer string) error {
+			if slices.Contains(w.taken, clientName(answer)) {
+				return errors.New("there is a provider of that name already")
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		d.name = strings.Join(strings.Fields(name), "-")
+		d.name = clientName(name)
 	}
 	d.known = map[string]string{"api_base": p.base}
 	if p.server != nil && !usualPlace(*p.server) {
@@ -148,6 +155,9 @@ func (w *wizard) askFields(ctx context.Context, p provider, d *draft) error {
 	}
 	return nil
 }
+
+// clientName returns the name of a client that the user has typed.
+func clientName(text string) string { return strings.Join(strings.Fields(text), "-") }
 
 const withKey, withOAuth = "API key", "OAuth"
 
@@ -206,7 +216,7 @@ func (w *wizard) askSecret(ctx context.Context, d *draft, f field) error {
 		d.known[f.name] = w.getenv(variable)
 		return nil
 	}
-	s := secret{name: strings.ToUpper(d.name + "_" + strings.ReplaceAll(f.name, ".", "_"))}
+	s := secret{name: secretName(d.name, f.name)}
 	stored, err := w.Vault.List(ctx)
 	if err != nil {
 		return err
@@ -233,9 +243,14 @@ func (w *wizard) askSecret(ctx context.Context, d *draft, f field) error {
 	return nil
 }
 
+// secretName returns the name of a client's setting in the vault.
+func secretName(client, setting string) string {
+	return strings.ToUpper(client + "_" + strings.ReplaceAll(setting, ".", "_"))
+}
+
 // variable returns the environment variable of a client's setting, and whether it is set.
 func (w *wizard) variable(client, setting string) (name string, set bool) {
-	exact := strings.ToUpper(client + "_" + strings.ReplaceAll(setting, ".", "_"))
+	exact := secretName(client, setting)
 	plain := strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r

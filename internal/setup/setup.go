@@ -20,6 +20,8 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/provider/local"
+	"loki/internal/setup/config"
+	"loki/internal/setup/vault"
 )
 
 // ErrDeclined means that the user wants no configuration now.
@@ -31,7 +33,7 @@ type Vault interface {
 	Get(ctx context.Context, name string) (string, error)
 	Add(ctx context.Context, name, text string) error
 	Update(ctx context.Context, name, text string) error
-	CreatePassword(ctx context.Context, asker ask.Asker, choosePath bool) (path string, err error)
+	CreatePassword(ctx context.Context, asker ask.Asker, keychain bool) (vault.Place, error)
 }
 
 // Options configure Run.
@@ -40,9 +42,12 @@ type Options struct {
 	Asker ask.Asker // required
 	Vault Vault     // required
 
-	// DefaultPasswordFile is where the vault looks for its password if the configuration
-	// says nothing. Another one that the user chooses is configured.
-	DefaultPasswordFile string
+	VaultFile string // where the vault keeps keys, for the last line
+	Keychain  bool   // a new password of the vault goes to the keychain of the system if that works
+	Wanted    bool   // the user has asked for it, so that Run need not ask whether to begin
+
+	// Load reads the configuration in force, with that of File as it is at the moment; required for Change.
+	Load func() (*config.Config, error)
 
 	Servers []local.Server           // the ones that answer on this machine, offered first
 	Known   []catalog.Provider       // lists of known models
@@ -75,25 +80,17 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		question = o.File + " names no model and no client. Add them now?"
 	}
 	w := &wizard{Options: o}
-	yes, err := w.confirm(ctx, "create", question)
-	if err == nil && !yes {
-		err = ErrDeclined
-	}
-	if err != nil {
-		return Result{}, err
-	}
-	p, err := w.chooseProvider(ctx)
-	if err != nil {
-		return Result{}, err
+	if !o.Wanted {
+		yes, err := w.confirm(ctx, "create", question)
+		if err == nil && !yes {
+			err = ErrDeclined
+		}
+		if err != nil {
+			return Result{}, err
+		}
 	}
 	d := draft{}
-	if err := w.askFields(ctx, p, &d); err != nil {
-		return Result{}, err
-	}
-	if err := w.chooseModel(ctx, p, &d); err != nil {
-		return Result{}, err
-	}
-	if err := w.keep(ctx, &d); err != nil {
+	if err := w.ask(ctx, &d); err != nil {
 		return Result{}, err
 	}
 	if there {
@@ -108,7 +105,23 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if !there { // what a user would not guess
 		w.note("It keeps answers in messages.md (save: false does not).")
 	}
+	w.noteKey(&d)
 	return Result{File: o.File, Model: d.model}, nil
+}
+
+// ask asks for a provider, what it needs and its model, and stores its keys.
+func (w *wizard) ask(ctx context.Context, d *draft) error {
+	p, err := w.chooseProvider(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.askFields(ctx, p, d); err != nil {
+		return err
+	}
+	if err := w.chooseModel(ctx, p, d); err != nil {
+		return err
+	}
+	return w.keep(ctx, d)
 }
 
 func existsAlready(file string) error {
@@ -118,6 +131,7 @@ func existsAlready(file string) error {
 // wizard asks the questions.
 type wizard struct {
 	Options
+	taken []string // names of clients that there are
 }
 
 func (w *wizard) note(text string) {

@@ -23,6 +23,7 @@ import (
 	"loki/internal/llm/catalog/models"
 	"loki/internal/llm/provider/local"
 	"loki/internal/setup/config"
+	"loki/internal/setup/vault"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -58,14 +59,15 @@ func (m *memory) Update(_ context.Context, name, text string) error {
 	return nil
 }
 
-func (m *memory) CreatePassword(context.Context, ask.Asker, bool) (string, error) {
+func (m *memory) CreatePassword(_ context.Context, _ ask.Asker, keychain bool) (vault.Place, error) {
 	if m.declines {
-		return "", errDeclinedPassword
+		return vault.Place{}, errDeclinedPassword
 	}
-	if m.password == "" {
-		m.password = "/home/me/.loki_password"
+	m.password = "/home/me/.loki_password"
+	if keychain {
+		return vault.Place{Keychain: true}, nil
 	}
-	return m.password, nil
+	return vault.Place{File: m.password}, nil
 }
 
 // fixture is a wizard in a test.
@@ -80,8 +82,8 @@ func newFixture(t *testing.T, answers ...string) *fixture {
 	f := &fixture{vault: &memory{secrets: make(map[string]string)}, asker: asktest.NewScripted(answers...)}
 	f.Options = Options{
 		File: filepath.Join(t.TempDir(), "config", "config.yaml"), Asker: f.asker, Vault: f.vault, Known: models.Embedded(),
-		DefaultPasswordFile: "/home/me/.loki_password",
-		Note:                func(text string) { f.notes = append(f.notes, text) },
+		VaultFile: "/home/me/.config/loki/vault.yml",
+		Note:      func(text string) { f.notes = append(f.notes, text) },
 	}
 	return f
 }
@@ -302,7 +304,7 @@ func checkFile(t *testing.T, f *fixture, secrets map[string]string) {
 
 func TestFile(t *testing.T) {
 	d := draft{
-		typ: "openai-compatible", name: "my-server", model: "my-server:big:v2", passwordFile: "/home/me/my vault",
+		typ: "openai-compatible", name: "my-server", model: "my-server:big:v2", keychain: true,
 		settings: []setting{{"api_base", "http://localhost:1/v1"}, {"api_key", "{{MY-SERVER_API_KEY}}"}},
 		models:   []catalog.Model{catalog.Guess("big:v2"), catalog.Guess("true"), catalog.Guess("llava-vision"), catalog.Guess("text-embed-3"), catalog.Guess("rank: \"one\"")},
 	}
@@ -379,14 +381,25 @@ func TestAddressIsChecked(t *testing.T) {
 	}
 }
 
-func TestPasswordFileOfTheUsersChoice(t *testing.T) {
-	f := newFixture(t, "Yes", "groq", "gsk", modelLabels(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: "groq", Type: "openai-compatible"}}, models.Embedded()).Models(catalog.Chat)), "groq"))[0])
-	f.vault.password = "/elsewhere/pw"
-	if _, err := Run(t.Context(), f.Options); err != nil {
-		t.Fatal(err)
-	}
-	if cfg, _ := f.load(t); cfg.VaultPasswordFile == nil || *cfg.VaultPasswordFile != "/elsewhere/pw" {
-		t.Errorf("vault_password_file: %v", cfg.VaultPasswordFile)
+// TestLastLineNamesTheKey: where the key is, and what opens it.
+func TestLastLineNamesTheKey(t *testing.T) {
+	for _, keychain := range []bool{true, false} {
+		f := newFixture(t, "Yes", "openai-compatible", "x", "http://127.0.0.1:1/v1", "sk-secret", "m")
+		f.Keychain = keychain
+		if _, err := Run(t.Context(), f.Options); err != nil {
+			t.Fatal(err)
+		}
+		place := "/home/me/.loki_password"
+		if keychain {
+			place = "the keychain of the system"
+		}
+		want := "The key is encrypted in /home/me/.config/loki/vault.yml; " + place + " has the password that opens it."
+		if got := f.notes[len(f.notes)-1]; got != want {
+			t.Errorf("%q", got)
+		}
+		if cfg, _ := f.load(t); cfg.VaultKeychain != keychain {
+			t.Errorf("vault_keychain: %v", cfg.VaultKeychain)
+		}
 	}
 }
 

@@ -71,6 +71,7 @@ func actions() []action {
 		{flag: "docs", do: (*command).showDocs, alone: true, words: true, beside: []string{"quiet"}},
 		{flag: "print-schema", do: (*command).printSchema, alone: true},
 		{flag: "healthcheck", do: (*command).healthcheck, alone: true},
+		{flag: "setup", needs: needConfig, do: (*command).setUpAgain, alone: true},
 		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},
 		{flag: "api-key", needs: needConfig, do: (*command).makeKey, alone: true, beside: []string{"scopes"}},
 		{flag: "list-api-keys", needs: needConfig, looks: true, do: (*command).listKeys, alone: true},

@@ -137,12 +137,36 @@ func (c *command) run(ctx context.Context, args []string) error {
 	if ok, err := c.complete(ctx, cmd.Flags(), args); ok {
 		return err
 	}
+	if option, ok := optionWords[strings.Join(args, " ")]; ok && c.InTerminal && c.ErrTerminal {
+		if err := c.offerOption(ctx, args[0], option); err != nil {
+			return err
+		}
+		args = strings.Fields(option)
+	}
 	expanded, err := expandArgs(cmd.Flags(), args)
 	if err != nil {
 		return err
 	}
 	cmd.SetArgs(expanded)
 	return cmp.Or(cmd.ExecuteContext(ctx), c.opts.helpErr)
+}
+
+// optionWords are words that are commands of other programs, each with the option that does it.
+var optionWords = map[string]string{
+	"help": "--help", "version": "--version", "models": "--list models", "login": "--setup", "setup": "--setup", "update": "--update",
+}
+
+// offerOption asks whether an option is meant by a word that would be sent to a model otherwise.
+func (c *command) offerOption(ctx context.Context, word, option string) error {
+	prompt := fmt.Sprintf("The text %q would be sent to a model. Run loki %s instead? y/N: ", word, option)
+	key, err := c.terminal().Key(ctx, prompt, "ny")
+	if err == nil && key == 'y' {
+		return nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fault.New(fault.Usage, "nothing was sent").WithHint("loki %s is the option; loki -- %s sends the text", option, word)
 }
 
 // dispatch does what the options ask for.
@@ -248,9 +272,6 @@ func (c *command) noteText(ctx context.Context) error {
 	}
 	if c.stray != "" {
 		fmt.Fprintf(c.Err, "note: %s comes after the text, so it is sent as a part of it; options come first: loki %s ... TEXT (and loki -- TEXT if it is meant)\n", c.stray, c.stray)
-	}
-	if len(c.opts.text) == 1 && c.opts.text[0] == "help" && c.InTerminal {
-		fmt.Fprintln(c.Err, "note: help is sent to the model; the options: loki --help (and loki -- help if it is meant)")
 	}
 	if len(c.opts.files) == 0 {
 		return nil

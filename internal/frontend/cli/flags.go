@@ -35,6 +35,12 @@ type printed struct {
 	shellIntegration string // a shell
 }
 
+// about is what concerns the program itself.
+type about struct {
+	setup   bool
+	version bool
+}
+
 // options is what the command line asks for.
 type options struct {
 	printed
@@ -137,7 +143,7 @@ type options struct {
 	health string // a URL, or configuredAddress
 	keys   apiKeys
 
-	version bool
+	about
 
 	text    []string // the free text, by words
 	flags   *pflag.FlagSet
@@ -452,6 +458,7 @@ func (o *options) sections() []section {
 		{
 			name: "setup", title: "Set up",
 			common: []flagSpec{
+				{name: "setup", sets: on(&o.setup), usage: "add a provider, store a key, choose the default model or the editor's keys"},
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
 				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
 				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, keys (of the server), macros, models, rags, roles, runs, secrets, sessions or trusted (directories); with -a sessions and runs of an agent"},

@@ -64,7 +64,7 @@ func (c *command) addSecret(ctx context.Context) error {
 func (c *command) setSecret(ctx context.Context, v *vault.Vault, name string, set func(ctx context.Context, name, text string) error) error {
 	asker := c.askerOfSecrets()
 	if _, err := v.CreatePassword(ctx, asker, false); err != nil {
-		return c.pipedHint(err, "the vault has no password yet: add the first secret in a terminal, or give these lines: yes, the password twice, the secret")
+		return c.pipedHint(err, "the vault has secrets, and its password is not stored: the lines of standard input are the password and the secret")
 	}
 	text, err := c.readSecret(ctx, asker, name)
 	if err != nil {
@@ -95,7 +95,8 @@ func (c *command) readSecret(ctx context.Context, asker ask.Asker, name string) 
 		return text, nil
 	}
 	if err == nil {
-		err = fault.New(fault.Usage, "standard input has two lines that differ, and a secret is one line").WithHint("nothing was stored")
+		err = fault.New(fault.Usage, "standard input has two lines that differ, and a secret is one line").
+			WithHint("nothing was stored; the vault makes its password by itself")
 	}
 	return "", err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"loki/internal/llm/catalog/models"
 	"loki/internal/llm/provider/local"
 	"loki/internal/setup"
+	"loki/internal/setup/config"
 	"loki/internal/workflow/graph"
 )
 
@@ -28,13 +30,7 @@ func (c *command) setUp(ctx context.Context) error {
 	if c.opts.output != outputText || c.opts.dryRun || !c.OutTerminal || !c.needsSetup() || !c.opts.info && !c.needsModel() {
 		return nil
 	}
-	paths := c.app.Paths
-	known, _, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
-	_, err := setup.Run(ctx, setup.Options{
-		File: paths.ConfigFile, Asker: c.terminal(), Vault: c.app.Vault(), DefaultPasswordFile: paths.VaultPasswordFile,
-		Servers: c.localServers(ctx), Known: known, Today: time.Now(), Getenv: c.app.Env.Get,
-		Note: func(text string) { fmt.Fprintln(c.Err, text) },
-	})
+	_, err := setup.Run(ctx, c.setupOptions(ctx))
 	switch {
 	case errors.Is(err, setup.ErrDeclined):
 		return nil // the command says what is missing
@@ -42,6 +38,39 @@ func (c *command) setUp(ctx context.Context) error {
 		return err
 	}
 	c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, Model: c.opts.model})
+	return err
+}
+
+// setupOptions returns what questions about the configuration need.
+func (c *command) setupOptions(ctx context.Context) setup.Options {
+	paths, env := c.app.Paths, c.app.Env
+	known, _, _ := models.Load(paths.ModelsOverrideFile, app.Version) // app has warned
+	return setup.Options{
+		File: paths.ConfigFile, Asker: c.terminal(), Vault: c.app.Vault(), VaultFile: paths.VaultFile,
+		// Without a session bus, a library might start one.
+		Keychain: env.Get("LOKI_VAULT_KEYCHAIN") == "" && !c.app.Config.VaultKeychain &&
+			(runtime.GOOS == "darwin" || runtime.GOOS == "windows" || env.Get("DBUS_SESSION_BUS_ADDRESS") != ""),
+		Load: func() (*config.Config, error) {
+			cfg, _, err := config.Load(paths, env)
+			return cfg, err
+		},
+		Servers: c.localServers(ctx), Known: known, Today: time.Now(), Getenv: env.Get,
+		Note: func(text string) { fmt.Fprintln(c.Err, text) },
+	}
+}
+
+// setUpAgain asks what to set up, or makes the first configuration.
+func (c *command) setUpAgain(ctx context.Context) error {
+	if !c.InTerminal || !c.OutTerminal {
+		return fault.New(fault.Usage, "--setup asks questions, and there is no terminal").
+			WithHint("edit model, clients and keybindings in %s (docs/configuration.md); loki --secret add NAME stores a key", c.app.Paths.ConfigFile)
+	}
+	o := c.setupOptions(ctx)
+	if c.app.Config.Exists {
+		return setup.Change(ctx, o)
+	}
+	o.Wanted = true
+	_, err := setup.Run(ctx, o)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"loki/assets"
+	"loki/internal/app"
 	"loki/internal/llm/provider/providertest/openaitest"
 )
 
@@ -19,7 +20,7 @@ func startLoki(t *testing.T, dir, ollama string, args ...string) *terminal {
 	t.Helper()
 	cmd := exec.Command("loki", args...)
 	cmd.Dir = dir
-	cmd.Env = append(emptyHome(dir), "TERM=dumb", "OLLAMA_HOST="+ollama)
+	cmd.Env = append(emptyHome(dir), "TERM=dumb", "OLLAMA_HOST="+ollama, "LOKI_VAULT_KEYCHAIN=false")
 	return newTerminal(t, cmd)
 }
 
@@ -79,16 +80,15 @@ func TestFirstRunWithKey(t *testing.T) {
 		{"API base", server.URL()},
 		{"API key", "sk-not-in-the-open"},
 		{"Which models", "tiny"},
-		{"Create that file?|Number", ""},
-		{"Which file?", ""},
-		{"Password of the vault", "correct horse battery"},
-		{"Again", "correct horse battery"},
 	} {
 		term.wait(strings.Split(step[0], "|")...)
 		term.send(step[1] + "\r")
 	}
-	term.wait("it works")
+	term.wait("The key is encrypted in ", "has the password that opens it", "it works")
 	term.end()
+	if info, err := os.Stat(filepath.Join(home, ".loki_password")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the password of the vault: %v, %v", info, err)
+	}
 	requests := server.Requests()
 	if got := requests[len(requests)-1].Header.Get("Authorization"); got != "Bearer sk-not-in-the-open" {
 		t.Errorf("Authorization: %s", got)
@@ -97,6 +97,57 @@ func TestFirstRunWithKey(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "sk-") || !strings.Contains(string(text), "{{MINE_API_KEY}}") {
 		t.Errorf("%v\n%s", err, text)
 	}
+}
+
+// TestSetUpAgain changes the configuration that there is, or makes the first one.
+func TestSetUpAgain(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "home", "config", "config.yaml")
+	write(t, file, "# mine\nmodel: builtin:echo # for now\n")
+	term := startLoki(t, dir, "127.0.0.1:1", "--setup")
+	term.wait("What do you want to set up?", "Default model: builtin:echo", "Add a provider; there is: none", "Editor keys: emacs")
+	term.send("Editor keys: emacs\r")
+	term.wait("Which keys")
+	term.send("vi\r")
+	term.wait("Saved keybindings: vi in ", "Editor keys: vi", "Done")
+	term.send("Done\r")
+	term.end()
+	if text, err := os.ReadFile(file); err != nil || string(text) != "# mine\nmodel: builtin:echo # for now\nkeybindings: vi\n" {
+		t.Errorf("%v\n%s", err, text)
+	}
+
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	term = startLoki(t, dir, "127.0.0.1:1", "--setup")
+	term.wait("Which provider do you use?")
+	term.send("\x03")
+	term.end()
+}
+
+// TestOptionWords: a word that is a command elsewhere is not sent to a model before the user has agreed to that.
+func TestOptionWords(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ word, key, want string }{
+		{"version", "y", "loki " + app.Version},
+		{"models", "y", "builtin:echo"},
+		{"help", "y", "Usage: loki"},
+		{"login", "y", "Which provider do you use?"},
+		{"models", "n", "nothing was sent"},
+		{"models", "\r", "loki -- models sends the text"},
+	} {
+		term := startLoki(t, dir, "127.0.0.1:1", tt.word)
+		term.wait("would be sent to a model. Run loki --", "y/N: ")
+		term.send(tt.key)
+		term.wait(tt.want)
+		if tt.word == "login" {
+			term.send("\x03")
+		}
+		term.end()
+	}
+	term := startLoki(t, dir, "127.0.0.1:1", "-m", "builtin:echo", "--", "models")
+	term.wait("models")
+	term.end()
 }
 
 // TestInstallAsks at a terminal before it writes over anything.

@@ -478,7 +478,7 @@ func TestDeleteAgent(t *testing.T) {
 }
 
 func TestVault(t *testing.T) {
-	talk(t, nil, []string{"Yes", "correct horse", "correct horse", "s3cret", "s3cret", "other", "other"}, "",
+	talk(t, nil, []string{"s3cret", "s3cret", "other", "other"}, "",
 		step{line: ".vault list", want: "The vault is empty."},
 		step{line: ".vault get KEY", err: ".*KEY.*"},
 		step{line: ".vault add KEY", want: "✓ Secret KEY is in the vault. .*"},

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/service/auth"
@@ -102,31 +99,9 @@ var errForm = errors.New("its form is not one that can be edited line by line")
 // editAPI changes the configuration file if the result says the same but for the keys, of which good
 // decides, and returns the result. byHand is a hint, with the name of the file, for a file that cannot be edited.
 func editAPI(ctx context.Context, file string, change func(*sheet) error, good func(before, after []auth.Key) bool, byHand string) (after *sheet, err error) {
-	unlock, err := atomicfile.Lock(ctx, file+".lock")
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	src, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	f, err := newSheet(file, src)
-	if err != nil {
-		return nil, err
-	}
-	if err = change(f); err == nil {
-		if after, err = newSheet(file, []byte(f.String())); err != nil || !good(f.auth.Keys, after.auth.Keys) || f.others() != after.others() {
-			err = errForm
-		}
-	}
-	if errors.Is(err, errForm) {
-		return nil, fault.Wrap(fault.Config, err, "%s was not changed", file).WithHint(byHand, file)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return after, atomicfile.Write(file, []byte(f.String()), atomicfile.Options{})
+	return editFile(ctx, file, change, func(before, after *sheet) bool {
+		return good(before.auth.Keys, after.auth.Keys) && before.others("api.auth.keys", "api.auth.mode") == after.others("api.auth.keys", "api.auth.mode")
+	}, byHand)
 }
 
 // sheet is a configuration file as lines, and what it says.
@@ -154,15 +129,15 @@ func newSheet(file string, src []byte) (*sheet, error) {
 
 func (f *sheet) String() string { return strings.Join(f.lines, "") }
 
-// others returns what the document says, less the keys and the mode of the server.
-func (f *sheet) others() string {
+// others returns what the document says, less the values at some paths.
+func (f *sheet) others(but ...string) string {
 	var b strings.Builder
 	var visit func(n *yamldoc.Node)
 	visit = func(n *yamldoc.Node) {
 		switch n.Kind() {
 		case yamldoc.Mapping:
 			for e := range n.Map().All() {
-				if path := e.Node.Path(); path == "api.auth.keys" || path == "api.auth.mode" {
+				if slices.Contains(but, e.Node.Path()) {
 					continue
 				}
 				fmt.Fprintf(&b, "%q{", e.Key)
@@ -172,6 +147,9 @@ func (f *sheet) others() string {
 		case yamldoc.List:
 			items, _ := n.List()
 			for _, item := range items {
+				if slices.Contains(but, item.Path()) {
+					continue
+				}
 				b.WriteByte('[')
 				visit(item)
 			}
@@ -183,7 +161,7 @@ func (f *sheet) others() string {
 		visit(n)
 	}
 	text := b.String()
-	for _, section := range []string{"auth", "api"} { // one that is empty is as good as none
+	for _, section := range []string{"auth", "api", "clients"} { // one that is empty is as good as none
 		text = strings.NewReplacer(fmt.Sprintf("%q{}", section), "", fmt.Sprintf(`%q{0""}`, section), "").Replace(text)
 	}
 	return text

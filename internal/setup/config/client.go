@@ -267,3 +267,19 @@ func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // MarshalText is [Client.String], and keeps JSON to it.
 func (c *Client) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// InVault is how KeyPlace begins for a secret of the vault.
+const InVault = "in the vault, "
+
+// KeyPlace describes where the configuration file has the key of c, without showing it: the secret of the vault, "in the file", or
+// empty if it has none.
+func (c *Client) KeyPlace() string {
+	key := c.fields["api_key"]
+	if key == nil || *key == "" {
+		return ""
+	}
+	if at, ok := nextPlaceholder(*key); ok && at.start == 0 && at.end == len(*key) {
+		return InVault + at.name
+	}
+	return "in the file"
+}

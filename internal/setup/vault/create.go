@@ -1,89 +1,95 @@
 package vault
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"loki/internal/base/ask"
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
 )
 
-// MinPassword is the number of characters that a new password has at least.
+// MinPassword is the number of characters that a password of the user should have at least.
 const MinPassword = 10
 
 // attempts is how often the user may mistype before it is an error.
 const attempts = 3
 
-// CreatePassword asks for the password of v and stores it where v looks for it: in the
-// keychain if that is what v uses, otherwise in the configured or the default file. A new
-// vault gets a new password, which is asked for twice; for one that has secrets it is its
-// own password, which must open it. Where a password is stored already, nothing is asked.
-//
-// With choosePath the user can choose another file, which the caller has to configure. The
-// path of the file is returned, empty if the password is kept elsewhere. The error wraps
-// [ErrNoPassword] if the user declines.
-func (v *Vault) CreatePassword(ctx context.Context, asker ask.Asker, choosePath bool) (path string, err error) {
-	done, err := v.take(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer done()
-	path, err = v.createPassword(ctx, asker, choosePath)
-	return path, v.border(err)
+// Place is where the password of a vault is kept. The zero Place is neither: a command prints it.
+type Place struct {
+	File     string
+	Keychain bool
 }
 
-func (v *Vault) createPassword(ctx context.Context, asker ask.Asker, choosePath bool) (string, error) {
+// String names the place.
+func (p Place) String() string {
+	switch {
+	case p.Keychain:
+		return "the keychain of the system"
+	case p.File != "":
+		return p.File
+	}
+	return "what vault_password_command prints"
+}
+
+// CreatePassword stores a password where v looks for it, without a question, if none is stored yet: in the keychain if v
+// uses it, otherwise in the configured or the default file, readable for the user alone. A new vault gets a random one. For a vault that has secrets, it
+// is its own password, which the asker is asked for.
+//
+// With keychain, a password is put into the keychain where that works and no file is configured. The caller has to
+// configure vault_keychain then.
+func (v *Vault) CreatePassword(ctx context.Context, asker ask.Asker, keychain bool) (Place, error) {
+	done, err := v.take(ctx)
+	if err != nil {
+		return Place{}, err
+	}
+	defer done()
+	place, err := v.createPassword(ctx, asker, keychain)
+	return place, v.border(err)
+}
+
+func (v *Vault) createPassword(ctx context.Context, asker ask.Asker, keychain bool) (Place, error) {
 	p := &v.opts.Password
 	_, err := v.find(ctx)
 	switch {
 	case err == nil:
-		return p.inFile(), nil
+		return Place{File: p.inFile(), Keychain: p.UseKeychain && (p.File == "" || !exists(p.File))}, nil
 	case !errors.Is(err, ErrNoPassword) || p.Command != "" && (p.File == "" || !exists(p.File)):
-		return "", err // creating another password would not help
+		return Place{}, err // creating another password would not help
 	}
-	keychain := p.UseKeychain && p.File == ""
-	path := p.target()
-	switch {
-	case keychain:
-		err = v.confirm(ctx, asker, "Secrets are encrypted with a password, which the keychain of the system would keep. Store one there?")
-	case path == "":
-		return "", fault.New(fault.Config, "there is no home directory to keep the vault password in").WithHint("set vault_password_file")
-	case exists(path):
-		choosePath = false
-		err = v.confirm(ctx, asker, "The file of the vault password, "+path+", is empty. Fill it?")
-	default:
-		err = v.confirm(ctx, asker, "Secrets are encrypted with a password, which a file keeps, so that you need not type it. Create that file?")
-	}
-	if err != nil {
-		return "", err
-	}
-	if choosePath && !keychain {
-		if path, err = askPath(ctx, asker, path); err != nil {
-			return "", err
-		}
-	}
-	password, err := v.askPassword(ctx, asker)
-	if err != nil {
-		return "", err
-	}
+	offered := "" // the password of another vault, which must not be replaced
+	keychain = (keychain || p.UseKeychain) && p.File == ""
 	if keychain {
-		if err := p.toKeychain(ctx, password); err != nil {
-			return "", fault.Wrap(fault.Config, err, "vault password").WithHint("set vault_keychain: false to keep it in a file")
+		offered, _ = p.fromKeychain(ctx)
+	}
+	password, err := v.newPassword(ctx, asker, offered)
+	if err != nil {
+		return Place{}, err
+	}
+	if keychain && (offered == "" || offered == password) {
+		err := p.toKeychain(ctx, password)
+		if err == nil {
+			v.password, p.UseKeychain = &password, true
+			return Place{Keychain: true}, nil
 		}
-		path = ""
-	} else if err := atomicfile.Write(path, []byte(password+"\n"), atomicfile.Options{Mode: atomicfile.Private}); err != nil {
-		return "", err
+		if p.UseKeychain || ctx.Err() != nil {
+			return Place{}, fault.Wrap(fault.Config, err, "vault password").WithHint("set vault_keychain: false to keep it in a file")
+		}
+	}
+	path := p.target()
+	if path == "" {
+		return Place{}, fault.New(fault.Config, "there is no home directory to keep the vault password in").WithHint("set vault_password_file")
+	}
+	if err := atomicfile.Write(path, []byte(password+"\n"), atomicfile.Options{Mode: atomicfile.Private}); err != nil {
+		return Place{}, err
 	}
 	v.password = &password
-	return path, nil
+	return Place{File: path}, nil
 }
 
 // target returns the file that a new password goes to.
@@ -108,71 +114,18 @@ func (p *Password) inFile() string {
 	return p.DefaultFile
 }
 
-func (v *Vault) confirm(ctx context.Context, asker ask.Asker, text string) error {
-	const yes, no = "Yes", "No"
-	answer, err := asker.Ask(ctx, ask.Question{
-		ID: "vault-password-create", Kind: ask.Select, Text: text, Options: []string{yes, no}, Default: yes, HasDefault: true,
-	})
-	if err == nil && answer != yes {
-		return problem(fault.Config, ErrNoPassword, "%s", v.opts.File)
-	}
-	return err
-}
-
-// askPath asks for the path of a new file, in a directory that exists.
-func askPath(ctx context.Context, asker ask.Asker, suggested string) (string, error) {
-	answer, err := asker.Ask(ctx, ask.Question{
-		ID: "vault-password-path", Kind: ask.Line, Text: "Which file?", Default: suggested, HasDefault: true,
-		Validate: func(answer string) error { return checkPath(expandHome(answer)) },
-	})
-	if err != nil {
-		return "", err
-	}
-	path := expandHome(answer)
-	return path, checkPath(path) // of a default too
-}
-
-func checkPath(path string) error {
-	if exists(path) {
-		return fmt.Errorf("%s exists already", path)
-	}
-	dir := filepath.Dir(path)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return fmt.Errorf("there is no directory %s", dir)
-	}
-	return nil
-}
-
-// expandHome replaces the tilde that people type for their home directory.
-func expandHome(path string) string {
-	path = strings.TrimSpace(path)
-	rest, ok := strings.CutPrefix(path, "~")
-	if ok && (rest == "" || os.IsPathSeparator(rest[0])) {
-		if home, err := os.UserHomeDir(); err == nil {
-			return home + rest
-		}
-	}
-	return path
-}
-
-// askPassword asks for a new password, or for that of the vault if it has one.
-func (v *Vault) askPassword(ctx context.Context, asker ask.Asker) (string, error) {
+// newPassword returns one for a new vault, which is offered or else random. That of a vault with secrets has to open it, and is
+// asked for unless the one that is offered does.
+func (v *Vault) newPassword(ctx context.Context, asker ask.Asker, offered string) (string, error) {
 	d, err := v.read()
 	if err != nil {
 		return "", err
 	}
 	if d.key == "" && len(d.secrets) == 0 {
-		text := fmt.Sprintf("Password of the vault, at least %d characters", MinPassword)
-		password, err := askTwice(ctx, asker, "vault-password", text, func(answer string) error {
-			switch password := strings.TrimSpace(answer); {
-			case utf8.RuneCountInString(password) < MinPassword:
-				return fmt.Errorf("it needs at least %d characters, without blanks around it", MinPassword)
-			case len(password) > maxPassword:
-				return fmt.Errorf("it can have %d bytes at most", maxPassword)
-			}
-			return nil
-		})
-		return strings.TrimSpace(password), err
+		return cmp.Or(offered, rand.Text()), nil
+	}
+	if offered != "" && v.check(d, offered) == nil {
+		return offered, nil
 	}
 	for range attempts {
 		answer, err := asker.Ask(ctx, ask.Question{

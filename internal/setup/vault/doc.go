@@ -24,7 +24,7 @@
 //
 // The work factor of scrypt is 2^15 (32 MiB, about 0.1 s), which is less than age's own
 // choice: the vault is opened at every start, the password need not be typed and can
-// therefore be long, and [Vault.CreatePassword] accepts none below [MinPassword]
+// therefore be long, and the ones that [Vault.CreatePassword] makes have 26 random
 // characters.
 //
 // # Older files

@@ -5,7 +5,6 @@ package docs
 import (
 	"embed"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -107,63 +106,25 @@ func lines(text string) []line {
 	return list
 }
 
-// Place is a section with all words that were looked for.
-type Place struct {
-	Page    string // its name
+// Section is a heading with the text up to the next one.
+type Section struct {
+	Page    Page
 	Heading string
-	Line    string // the line with the most of the words
-	score   int
+	Lines   []string // without the heading
 }
 
-// Word matches a word, and longer ones that begin with it.
-func Word(w string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:^|[^\pL\pN])` + regexp.QuoteMeta(w))
-}
-
-// Find returns the sections that have all words, the best first: sections with the words in the heading, then with many of them in
-// one line. A word is found at the beginning of a longer one. Upper and lower case are the same, and words of one or two letters
-// count only if there are no others.
-func Find(words []string) []Place {
-	if long := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return len(w) < 3 }); len(long) > 0 {
-		words = long
-	}
-	patterns := make([]*regexp.Regexp, len(words))
-	for i, w := range words {
-		patterns[i] = Word(w)
-	}
-	var places []Place
+// Sections returns all sections of all pages.
+func Sections() []Section {
+	var all []Section
 	for _, p := range Pages() {
-		var at Place
-		seen := make([]bool, len(words))
-		best := -1
-		add := func() {
-			if at.Page != "" && !slices.Contains(seen, false) {
-				places = append(places, at)
-			}
-		}
 		for _, l := range lines(read(p.Name)) {
-			n := l.heading()
-			if n > 0 {
-				add()
-				at, best = Place{Page: p.Name, Heading: strings.TrimSpace(l.text[n:])}, -1
-				clear(seen)
-			}
-			count := 0
-			for i, p := range patterns {
-				if p.MatchString(l.text) {
-					seen[i] = true
-					count++
-				}
-			}
-			if n > 0 {
-				at.score += 10 * count
-			} else if count > best && strings.TrimSpace(l.text) != "" {
-				at.score += count - max(best, 0)
-				at.Line, best = strings.TrimSpace(l.text), count
+			if n := l.heading(); n > 0 {
+				all = append(all, Section{Page: p, Heading: strings.TrimSpace(l.text[n:])})
+			} else if len(all) > 0 && all[len(all)-1].Page == p {
+				last := &all[len(all)-1]
+				last.Lines = append(last.Lines, l.text)
 			}
 		}
-		add()
 	}
-	slices.SortStableFunc(places, func(a, b Place) int { return b.score - a.score })
-	return places
+	return all
 }

@@ -55,29 +55,18 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	for _, tt := range []struct{ words, page, heading string }{
-		{"retry", "graph-running", "Retry"},
-		{"retry a node", "graph-running", "Retry"},
-		{"BACKOFF jitter", "graph-running", "Retry"},
-		{"trusted_dirs", "sandbox", "What is trusted"},
-		{"--no-compensate", "graph-running", "Compensation"},
-	} {
-		found := slices.ContainsFunc(docs.Find(strings.Fields(tt.words)), func(p docs.Place) bool {
-			return p.Page == tt.page && p.Heading == tt.heading
-		})
-		if !found {
-			t.Errorf("%s: %s#%s is not found", tt.words, tt.page, tt.heading)
+func TestSections(t *testing.T) {
+	found := make(map[string]bool)
+	for _, s := range docs.Sections() {
+		found[s.Page.Name+"#"+docs.Anchor(s.Heading)] = true
+		if docs.Text(s.Page.Name+"#"+docs.Anchor(s.Heading)) == "" {
+			t.Errorf("section %s of %s is not a section by its anchor", s.Heading, s.Page.Name)
 		}
 	}
-	if first := docs.Find([]string{"jitter"}); len(first) == 0 || first[0].Page != "graph-running" || !strings.Contains(first[0].Line, "`jitter`") {
-		t.Errorf("jitter: %+v", first)
-	}
-	if places := docs.Find([]string{"retry", "xyzzy"}); len(places) > 0 {
-		t.Errorf("a section with one of two words is found: %+v", places[0])
-	}
-	if places := docs.Find([]string{"etry"}); len(places) > 0 {
-		t.Errorf("the end of a word is found: %+v", places[0])
+	for _, want := range []string{"graph-running#retry", "sandbox#what-is-trusted", "cli#options"} {
+		if !found[want] {
+			t.Errorf("%s is missing", want)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"loki/docs"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
+	"loki/internal/base/text/rank"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/frontend/display"
 )
@@ -16,10 +17,10 @@ import (
 // allPages is the value of --docs without a page.
 const allPages = "(all)"
 
-// mostPlaces is how many sections --docs lists for words.
-const mostPlaces = 12
+// mostSections is how many sections --docs lists for words.
+const mostSections = 8
 
-// showDocs prints the list of pages, a page, or the sections that have the words. It needs no configuration, and uses the colors
+// showDocs prints the list of pages, a page, or the sections that words describe. It needs no configuration, and uses the colors
 // and the width of one that can be read.
 func (c *command) showDocs(context.Context) error {
 	c.app = c.quietApp()
@@ -35,8 +36,9 @@ func (c *command) showDocs(context.Context) error {
 			return nil
 		}
 	}
-	places := docs.Find(words)
-	if len(places) == 0 {
+	query := strings.Join(words, " ")
+	found := findSections(query)
+	if len(found) == 0 {
 		var names []string
 		for _, p := range docs.Pages() {
 			names = append(names, p.Name)
@@ -45,24 +47,38 @@ func (c *command) showDocs(context.Context) error {
 		if near := yamldoc.Nearest(strings.TrimSuffix(words[0], ".md"), names); near != "" {
 			hint = fmt.Sprintf("did you mean the page %s? %s", near, hint)
 		}
-		return fault.New(fault.NotFound, "no page has %s", text.Printable(strings.Join(words, " "))).WithHint("%s", hint)
+		return fault.New(fault.NotFound, "the documentation does not mention %s", text.Printable(query)).WithHint("%s", hint)
 	}
-	width := helpWidth(c.Out)
-	for _, p := range places[:min(mostPlaces, len(places))] {
-		fmt.Fprintf(c.Out, "%s#%s\n    %s\n", p.Page, docs.Anchor(p.Heading), around(p.Line, words, width-4))
-	}
-	if more := len(places) - mostPlaces; more > 0 && !c.opts.quiet {
-		fmt.Fprintf(c.Err, "%d more sections have these words\n", more)
+	for _, s := range found {
+		fmt.Fprintf(c.Out, "%s#%s\n    %s\n", s.Page.Name, docs.Anchor(s.Heading), bestLine(s, query, helpWidth(c.Out)-4))
 	}
 	return nil
 }
 
-// around returns the part of a line with the first of the words, in at most width columns.
-func around(line string, words []string, width int) string {
+// findSections returns the sections that a query in words describes best. A heading counts more than the text below it.
+func findSections(query string) []docs.Section {
+	all := docs.Sections()
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = strings.Repeat(s.Heading+"\n", 5) + s.Page.Name + "\n" + strings.Join(s.Lines, "\n")
+	}
+	var found []docs.Section
+	for _, i := range rank.New(texts).Search(query, mostSections) {
+		found = append(found, all[i])
+	}
+	return found
+}
+
+// bestLine returns the line of a section that a query describes best, from its first word on, in at most width columns.
+func bestLine(s docs.Section, query string, width int) string {
+	line := s.Page.Line
+	if best := rank.New(s.Lines).Search(query, 1); len(best) > 0 {
+		line = strings.TrimSpace(s.Lines[best[0]])
+	}
 	at := len(line)
-	for _, w := range words {
-		if found := docs.Word(w).FindStringIndex(line); found != nil && len(w) > 2 {
-			at = min(at, found[0])
+	for _, word := range strings.Fields(strings.ToLower(query)) {
+		if i := strings.Index(strings.ToLower(line), word); i >= 0 && len(word) > 2 {
+			at = min(at, i)
 		}
 	}
 	if start := strings.LastIndexByte(line[:max(at-width/3, 0)], ' '); at < len(line) && start > 0 {

@@ -249,6 +249,7 @@ main() {
 		[ $# -eq 1 ] || fail "--uninstall has no arguments"
 		uninstall
 		;;
+	-h | --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0" ;;
 	-*) fail "there is no option $1" "install.sh [VERSION], install.sh --from DIR, install.sh --uninstall" ;;
 	*)
 		tmp=$(mktemp -d) || fail "cannot make a temporary directory"

@@ -96,7 +96,9 @@ func unknownVerb(name, what string, rest []string) error {
 	if len(rest) == 0 || strings.HasPrefix(rest[0], "-") {
 		return fault.New(fault.Usage, "flag --%s needs %s", name, what).WithHint("%s", hint)
 	}
-	if near := yamldoc.Nearest(rest[0], verbWords(name)); near != "" {
+	if lists := name + "s"; rest[0] == "list" && byVerb("list")[lists] != "" {
+		hint = fmt.Sprintf("loki --list %s lists them; a verb is %s", lists, hint)
+	} else if near := yamldoc.Nearest(rest[0], verbWords(name)); near != "" {
 		hint = fmt.Sprintf("did you mean --%s %s? It is %s", name, near, hint)
 	}
 	return fault.New(fault.Usage, "flag --%s: %q is not %s", name, rest[0], what).WithHint("%s", hint)

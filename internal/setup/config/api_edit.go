@@ -53,7 +53,11 @@ func RemoveKey(ctx context.Context, file, id string) error {
 	_, err := editAPI(ctx, file, func(f *sheet) error {
 		i := slices.IndexFunc(f.auth.Keys, func(k auth.Key) bool { return k.ID == id })
 		if i < 0 {
-			return fault.New(fault.NotFound, "there is no key %s", id).WithHint("loki --list keys lists the keys")
+			hint := "loki --list keys lists the keys"
+			if of := slices.IndexFunc(f.auth.Keys, func(k auth.Key) bool { return k.Subject == id }); of >= 0 {
+				hint = fmt.Sprintf("a key is named by its id; one of %s is %s. %s", id, f.auth.Keys[of].ID, hint)
+			}
+			return fault.New(fault.NotFound, "there is no key %s", id).WithHint("%s", hint)
 		}
 		return f.removeItem(f.root.Get("api").Map().Get("auth").Map().Get("keys"), i)
 	}, func(before, after []auth.Key) bool {

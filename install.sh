@@ -13,6 +13,8 @@ feed=${LOKI_RELEASE_FEED:-} # a release sets both defaults
 keys=${LOKI_RELEASE_KEY:-}
 prefix=${PREFIX:-${HOME:?set HOME or PREFIX}/.local}
 root=${DESTDIR:-}$prefix
+tag=
+verified=
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -67,6 +69,7 @@ download() {
 secure() {
 	case $1 in
 	https://?*) ;;
+	http://*@*) fail "$1 is not encrypted" "What is before @ is not the name of the server." ;;
 	http://127.0.0.1[:/]* | http://localhost[:/]* | "http://[::1]"[:/]*)
 		case $feed in https:*) fail "$1 is not encrypted" ;; esac ;;
 	*) fail "$1 is not encrypted" "LOKI_RELEASE_FEED must begin with https://" ;;
@@ -150,7 +153,6 @@ verify_with_openssl() {
 
 # verify_signature fails if checksums.txt is not signed with one of the keys for this release.
 verify_signature() {
-	verified=
 	if [ -z "$keys" ]; then
 		say "The signature was not verified: LOKI_RELEASE_KEY does not name a key. The download is only compared with the checksums of the same server."
 		return
@@ -202,7 +204,10 @@ get_release() {
 # place DIR installs the files in DIR that there are. Each is written beside its place and renamed, the program last,
 # once it has run.
 place() {
-	if [ ! -f "$1/loki" ] || [ -L "$1/loki" ]; then fail "$1 has no program loki"; fi
+	[ -f "$1/loki" ] || fail "$1 has no program loki"
+	links=$(files | while read -r name _; do [ ! -L "$1/$name" ] || printf '%s ' "$1/$name"; done)
+	[ -z "$links" ] || fail "a file to install is a symbolic link: $links"
+	foreign && fail "$root/bin/loki is not this program" "Choose another directory, PREFIX=DIR, or remove the file first."
 	files | while read -r name path mode; do
 		[ -f "$1/$name" ] || continue
 		[ ! -d "$root/$path" ] && mkdir -p "$root/${path%/*}" && cp "$1/$name" "$root/$path.new.$$" && chmod "$mode" "$root/$path.new.$$" || exit 1
@@ -225,7 +230,13 @@ place() {
 	esac
 }
 
+# foreign reports whether bin/loki is there and is another program.
+foreign() {
+	[ -f "$root/bin/loki" ] && case $("$root/bin/loki" --version </dev/null 2>/dev/null) in "loki "[0-9]*) false ;; esac
+}
+
 uninstall() {
+	foreign && fail "$root/bin/loki is not this program" "Nothing was removed."
 	removed=$(files | while read -r _ path _; do
 		[ ! -f "$root/$path" ] || { rm -f "$root/$path" && echo "$root/$path"; } || exit 1
 	done) || fail "cannot remove what is below $root"

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"loki/internal/base/ask"
+	"loki/internal/llm/catalog"
 	"loki/internal/llm/provider/local"
 	"loki/internal/setup/config"
 	"loki/internal/tool/mcp/oauth"
@@ -126,7 +127,10 @@ func (w *wizard) askFields(ctx context.Context, p provider, d *draft) error {
 	d.typ, d.name = p.typ, p.name
 	if p.typ == config.TypeOpenAICompatible && p.name == p.typ {
 		name, err := w.checkedLine(ctx, ask.Line, "name", "Name of the provider", true, func(answer string) error {
-			if slices.Contains(w.taken, clientName(answer)) {
+			switch name := clientName(answer); {
+			case name == catalog.Builtin:
+				return errors.New("that is the name of the models that are part of the program")
+			case slices.Contains(w.taken, name):
 				return errors.New("there is a provider of that name already")
 			}
 			return nil

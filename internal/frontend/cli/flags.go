@@ -29,8 +29,6 @@ type sampling struct {
 // printed is which part of the program is printed.
 type printed struct {
 	docs             string // a page or words, or allPages
-	man              bool
-	schemaOf         string // --print-schema
 	completions      string // a shell
 	shellIntegration string // a shell
 }

@@ -73,7 +73,9 @@ func editFile(ctx context.Context, file string, change func(*sheet) error, good 
 		return nil, err
 	}
 	f, _ := newSheet(file, src) // the same once more, to change it
-	if err = change(f); err == nil {
+	if strings.Contains(strings.ReplaceAll(string(src), "\r\n", "\n"), "\r") {
+		err = errForm // which ends lines of YAML, and not those of the sheet
+	} else if err = change(f); err == nil {
 		if after, err = newSheet(file, []byte(f.String())); err != nil || !good(before, after) {
 			err = errForm
 		}

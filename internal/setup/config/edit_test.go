@@ -35,6 +35,7 @@ func TestEdit(t *testing.T) {
 		{"added", "stream: false", set("vault_keychain", true), "stream: false\nvault_keychain: true\n"},
 		{"line_ends", "model: x\r\nstream: false\r\n", set("keybindings", "vi"), "model: x\r\nstream: false\r\nkeybindings: vi\r\n"},
 		{"needs_quotes", "model: x\n", set("model", "a: b"), "model: \"a: b\"\n"},
+		{"carriage_returns", "model: x\rclients:\r  - type: openai\r", add("type: claude"), ""},
 		{"flow", "{model: x}\n", set("stream", false), ""},
 		{"block_text", "model: |\n  x\nstream: true\n", set("model", "a:b"), ""},
 		{"anchor", "model: &m x\nsummarization_model: *m\n", set("model", "a:b"), ""},

@@ -177,6 +177,36 @@ func TestInstallScript(t *testing.T) {
 	}
 }
 
+// TestInstallScriptAmongOthers: another program called loki is neither replaced nor removed.
+func TestInstallScriptAmongOthers(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, []string{"sh"}, "curl", "openssl")
+	h.put(t, ".local/bin/loki", "#!/bin/sh\necho loki, version 2.9.1\n")
+	before := h.files(t)
+	for _, args := range [][]string{nil, {"--uninstall"}} {
+		if out, ok := h.install(t, nil, args...); ok || !strings.Contains(out, ".local/bin/loki is not this program") || h.files(t) != before {
+			t.Errorf("%q: %v\n%s%s", args, ok, out, h.files(t))
+		}
+	}
+}
+
+// TestInstallScriptDirectory: from a directory nothing is verified, whatever is in the environment, and no links are followed.
+func TestInstallScriptDirectory(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, []string{"sh"})
+	h.put(t, "from/loki", "#!/bin/sh\necho loki 0.2.0\n")
+	from := filepath.Join(h.dir, "from")
+	if out, ok := h.install(t, []string{"verified=yes", "tag=v9"}, "--from", from); !ok || strings.Contains(out, "signature") {
+		t.Errorf("%v\n%s", ok, out)
+	}
+	if err := os.Symlink("/etc/passwd", filepath.Join(from, "loki.1.gz")); err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := h.install(t, nil, "--from", from); ok || !strings.Contains(out, "a symbolic link: "+from+"/loki.1.gz") || strings.Contains(h.files(t), "man1") {
+		t.Errorf("a link: %v\n%s", ok, out)
+	}
+}
+
 // TestInstallScriptStamped: the defaults that a release sets are those in force.
 func TestInstallScriptStamped(t *testing.T) {
 	t.Parallel()
@@ -210,6 +240,7 @@ func TestInstallScriptPrograms(t *testing.T) {
 		"no_key":       {programs: "curl openssl", env: []string{"LOKI_RELEASE_KEY="}, want: "LOKI_RELEASE_KEY does not name a key"},
 		"no_feed":      {programs: "curl", env: []string{"LOKI_RELEASE_FEED="}, want: "does not name a server of releases", fails: true},
 		"unencrypted":  {programs: "curl", env: []string{"LOKI_RELEASE_FEED=http://127.0.0.1.example.com/x"}, want: "is not encrypted", fails: true},
+		"of_a_user":    {programs: "curl", env: []string{"LOKI_RELEASE_FEED=http://127.0.0.1:1@example.com/x"}, want: "is not encrypted", fails: true},
 		"other_prefix": {programs: "curl openssl", env: []string{"PREFIX=/proc/nowhere"}, want: "cannot write below /proc/nowhere", fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +281,7 @@ func TestInstallScriptRefuses(t *testing.T) {
 		"not_signature":  {func(h home) { h.Serve(signature, []byte("x\ny\nz\n")) }, "the signature of release v0.3.0 is wrong"},
 		"other_release":  {func(h home) { h.oldRelease() }, `the signature is not for release v0.3.0, but for "loki v0.2.0"`},
 		"no_program":     {func(h home) { h.release("v0.3.0", updatetest.Member{Name: "other", Body: "x"}) }, "has no program loki"},
-		"link":           {func(h home) { h.release("v0.3.0", updatetest.Member{Name: "loki", Link: "/bin/sh"}) }, "has no program loki"},
+		"link":           {func(h home) { h.release("v0.3.0", updatetest.Member{Name: "loki", Link: "/bin/sh"}) }, "is a symbolic link"},
 		"does_not_run":   {func(h home) { h.release("v0.3.0", updatetest.Member{Name: "loki", Body: "#!/bin/sh\nexit 3\n"}) }, "the program does not run"},
 		"other_version":  {func(h home) { h.release("v0.3.0", updatetest.Program("0.2.9")) }, `the program says that it is "loki 0.2.9"`},
 		"not_a_release":  {func(h home) { h.Serve("/latest", []byte(`{"tag_name": "../../x"}`)) }, "does not describe a release"},

@@ -4,8 +4,8 @@ package docs
 
 import (
 	"embed"
-	"regexp"
 	"strings"
+	"unicode"
 )
 
 //go:embed *.md
@@ -18,8 +18,6 @@ type Page struct {
 	Line string // what it is about
 }
 
-var listed = regexp.MustCompile(`^\* \[.+\]\((.+)\.md\): (.+)$`)
-
 // Pages returns all pages that README.md lists, in that order.
 func Pages() []Page {
 	var (
@@ -30,8 +28,10 @@ func Pages() []Page {
 		line = strings.TrimSpace(line)
 		if title, ok := strings.CutPrefix(line, "## "); ok {
 			kind = title
-		} else if m := listed.FindStringSubmatch(line); m != nil {
-			pages = append(pages, Page{Name: m[1], Kind: kind, Line: m[2]})
+		} else if _, rest, ok := strings.Cut(line, "]("); ok && strings.HasPrefix(line, "* [") {
+			if name, about, ok := strings.Cut(rest, ".md): "); ok {
+				pages = append(pages, Page{Name: name, Kind: kind, Line: about})
+			}
 		}
 	}
 	return pages
@@ -68,12 +68,17 @@ func Text(name string) string {
 	return b.String()
 }
 
-var punctuation = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
-
 // Anchor returns the anchor of a heading, as web sites make it.
 func Anchor(heading string) string {
-	text := strings.TrimSpace(strings.TrimLeft(heading, "#"))
-	return strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(text), ""), " ", "-")
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsNumber(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, strings.TrimSpace(strings.TrimLeft(heading, "#")))
 }
 
 // line is a line of a page.

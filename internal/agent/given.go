@@ -10,7 +10,7 @@ import (
 
 // CheckGiven returns what is wrong with the variables that a client gives to an agent: a [*run.ConsentError] if they
 // consent to all calls of tools, and a [*fault.Error] if they refer to the vault. Only the configuration and the
-// command line do, whose values are filled in, also when a run or a session goes on later.
+// command line do, whose values are filled in, also when a run or a session is resumed later.
 func CheckGiven(variables map[string]string) error {
 	if name, ok := Consenting(variables); ok {
 		return &run.ConsentError{Variable: name}

@@ -39,7 +39,7 @@ func (r Ref) RecordedGraph(info run.Info, c run.Continuation) (*graph.Graph, err
 	}
 	if !c.Force {
 		return nil, fault.New(fault.Config, "the agent of run %s, %s, has no %s any more", info.ID, r.Name, r.GraphFile()).
-			WithHint("put it back, or go on with the definition on record: %s --force", c.Command)
+			WithHint("put it back, or resume with the definition on record: %s --force", c.Command)
 	}
 	return info.Recorded()
 }
@@ -56,7 +56,7 @@ func (l Library) RecordedPlain(ref Ref, info run.Info, c run.Continuation) (Agen
 		return of, findings, err
 	case !c.Force:
 		return of, nil, fault.Wrap(fault.Config, err, "the agent of run %s is gone", info.ID).
-			WithHint("put it back, or go on with the definition on record: %s --force", c.Command)
+			WithHint("put it back, or resume with the definition on record: %s --force", c.Command)
 	}
 	d, _, err := Parse(filepath.Join(ref.Dir, "config.yaml"), info.Definition)
 	if err != nil {

@@ -63,7 +63,7 @@ func (c *command) setupOptions(ctx context.Context) setup.Options {
 func (c *command) setUpAgain(ctx context.Context) error {
 	if !c.InTerminal || !c.OutTerminal {
 		return fault.New(fault.Usage, "--setup asks questions, and there is no terminal").
-			WithHint("edit model, clients and keybindings in %s (docs/configuration.md); loki --secret add NAME stores a key", c.app.Paths.ConfigFile)
+			WithHint("edit model, clients and keybindings in %s (loki --docs configuration); loki --secret add NAME stores a key", c.app.Paths.ConfigFile)
 	}
 	o := c.setupOptions(ctx)
 	if c.app.Config.Exists {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"loki/internal/base/value"
@@ -17,67 +18,69 @@ type kind struct {
 	texts     func(Body, Texts) Body // nil for a type without texts
 }
 
-// kinds has a row for each type of event. Besides it, a type needs its struct and its name in event.go.
-var kinds = table(
-	row(nil, func(b *Started, f Texts) { f.in(&b.Prompt); b.State = f.members(b.State) }),
-	row[ModelCall](nil, nil),
-	row(nil, (*Request).mapTexts),
-	transient(row(nil, func(b *Delta, f Texts) { f.in(&b.Text) })),
-	transient(row(nil, func(b *Reasoning, f Texts) { f.in(&b.Text) })),
-	row(nil, func(b *Reply, f Texts) { f.in(&b.Text) }),
-	row(nil, func(b *ToolCall, f Texts) { f.in(&b.ID, &b.Name, &b.Arguments) }),
-	row(nil, func(b *ToolResult, f Texts) { f.in(&b.ID, &b.Name, &b.Text) }),
-	transient(row(nil, func(b *ToolOutput, f Texts) { f.in(&b.Name, &b.Text) })),
-	row[StepStarted](nil, nil),
-	row[StepFinished](nil, nil),
-	row[NodeStarted](nil, nil),
-	row(func(b *NodeFinished) spans { return spans{took: &b.Duration} }, func(b *NodeFinished, f Texts) { f.in(&b.Error); b.Edges = f.list(b.Edges) }),
-	transient(row(nil, func(b *MapProgress, f Texts) { b.FailedItems = f.list(b.FailedItems) })),
-	row(nil, func(b *StateUpdated, f Texts) { b.Values = f.members(b.Values) }),
-	row(nil, func(b *Question, f Texts) {
-		f.in(&b.Text)
-		b.Options = f.list(b.Options)
-		if b.Default != nil {
-			text := f(*b.Default)
-			b.Default = &text
-		}
-	}),
-	row(nil, func(b *Answer, f Texts) { f.in(&b.Text) }),
-	row[Waiting](nil, nil),
-	row(nil, func(b *Undoing, f Texts) { f.in(&b.Error) }),
-	row(nil, func(b *Signal, f Texts) { b.Value = f.Value(b.Value) }),
-	row(func(b *Retry) spans { return spans{wait: &b.Wait} }, func(b *Retry, f Texts) { f.in(&b.Error) }),
-	row[CompressionStarted](nil, nil),
-	row(nil, func(b *CompressionFinished, f Texts) { f.in(&b.Recap, &b.Error) }),
-	row(nil, func(b *SessionNamed, f Texts) { f.in(&b.Title) }),
-	row[ServersStarting](nil, nil),
-	row[ServersStarted](nil, nil),
-	row(nil, func(b *Warning, f Texts) { f.in(&b.Text) }),
-	row[AgentWaits](nil, nil),
-	row(nil, func(b *TodoUpdated, f Texts) {
-		f.in(&b.Goal)
-		b.Todos = slices.Clone(b.Todos)
-		for i := range b.Todos {
-			f.in(&b.Todos[i].Desc)
-		}
-	}),
-	row[AutoContinue](nil, nil),
-	row(nil, func(b *MessageSent, f Texts) { f.in(&b.Text) }),
-	row(nil, func(b *TaskUpdated, f Texts) { f.in(&b.Subject) }),
-	row(nil, func(b *Escalation, f Texts) { f.in(&b.Text); b.Options = f.list(b.Options) }),
-	row(nil, func(b *EscalationAnswered, f Texts) { f.in(&b.Text) }),
-	row[IndexStarted](nil, nil),
-	transient(row(func(b *IndexProgress) spans { return spans{took: &b.Elapsed, left: &b.Left} }, func(b *IndexProgress, f Texts) { f.in(&b.Document) })),
-	row(func(b *IndexFinished) spans { return spans{took: &b.Duration} }, func(b *IndexFinished, f Texts) { f.in(&b.Error); b.PassedOver = f.list(b.PassedOver) }),
-	row(func(b *Retrieved) spans { return spans{took: &b.Duration} }, func(b *Retrieved, f Texts) {
-		f.in(&b.Query)
-		b.Sources = slices.Clone(b.Sources)
-		for i := range b.Sources {
-			f.in(&b.Sources[i].Path)
-		}
-	}),
-	row(func(b *Finished) spans { return spans{took: &b.Duration} }, func(b *Finished, f Texts) { f.in(&b.Output, &b.Error) }),
-)
+// kinds returns the table with a row for each type of event. Besides it, a type needs its struct and its name in event.go.
+var kinds = sync.OnceValue(func() map[string]kind {
+	return table(
+		row(nil, func(b *Started, f Texts) { f.in(&b.Prompt); b.State = f.members(b.State) }),
+		row[ModelCall](nil, nil),
+		row(nil, (*Request).mapTexts),
+		transient(row(nil, func(b *Delta, f Texts) { f.in(&b.Text) })),
+		transient(row(nil, func(b *Reasoning, f Texts) { f.in(&b.Text) })),
+		row(nil, func(b *Reply, f Texts) { f.in(&b.Text) }),
+		row(nil, func(b *ToolCall, f Texts) { f.in(&b.ID, &b.Name, &b.Arguments) }),
+		row(nil, func(b *ToolResult, f Texts) { f.in(&b.ID, &b.Name, &b.Text) }),
+		transient(row(nil, func(b *ToolOutput, f Texts) { f.in(&b.Name, &b.Text) })),
+		row[StepStarted](nil, nil),
+		row[StepFinished](nil, nil),
+		row[NodeStarted](nil, nil),
+		row(func(b *NodeFinished) spans { return spans{took: &b.Duration} }, func(b *NodeFinished, f Texts) { f.in(&b.Error); b.Edges = f.list(b.Edges) }),
+		transient(row(nil, func(b *MapProgress, f Texts) { b.FailedItems = f.list(b.FailedItems) })),
+		row(nil, func(b *StateUpdated, f Texts) { b.Values = f.members(b.Values) }),
+		row(nil, func(b *Question, f Texts) {
+			f.in(&b.Text)
+			b.Options = f.list(b.Options)
+			if b.Default != nil {
+				text := f(*b.Default)
+				b.Default = &text
+			}
+		}),
+		row(nil, func(b *Answer, f Texts) { f.in(&b.Text) }),
+		row[Waiting](nil, nil),
+		row(nil, func(b *Undoing, f Texts) { f.in(&b.Error) }),
+		row(nil, func(b *Signal, f Texts) { b.Value = f.Value(b.Value) }),
+		row(func(b *Retry) spans { return spans{wait: &b.Wait} }, func(b *Retry, f Texts) { f.in(&b.Error) }),
+		row[CompressionStarted](nil, nil),
+		row(nil, func(b *CompressionFinished, f Texts) { f.in(&b.Recap, &b.Error) }),
+		row(nil, func(b *SessionNamed, f Texts) { f.in(&b.Title) }),
+		row[ServersStarting](nil, nil),
+		row[ServersStarted](nil, nil),
+		row(nil, func(b *Warning, f Texts) { f.in(&b.Text) }),
+		row[AgentWaits](nil, nil),
+		row(nil, func(b *TodoUpdated, f Texts) {
+			f.in(&b.Goal)
+			b.Todos = slices.Clone(b.Todos)
+			for i := range b.Todos {
+				f.in(&b.Todos[i].Desc)
+			}
+		}),
+		row[AutoContinue](nil, nil),
+		row(nil, func(b *MessageSent, f Texts) { f.in(&b.Text) }),
+		row(nil, func(b *TaskUpdated, f Texts) { f.in(&b.Subject) }),
+		row(nil, func(b *Escalation, f Texts) { f.in(&b.Text); b.Options = f.list(b.Options) }),
+		row(nil, func(b *EscalationAnswered, f Texts) { f.in(&b.Text) }),
+		row[IndexStarted](nil, nil),
+		transient(row(func(b *IndexProgress) spans { return spans{took: &b.Elapsed, left: &b.Left} }, func(b *IndexProgress, f Texts) { f.in(&b.Document) })),
+		row(func(b *IndexFinished) spans { return spans{took: &b.Duration} }, func(b *IndexFinished, f Texts) { f.in(&b.Error); b.PassedOver = f.list(b.PassedOver) }),
+		row(func(b *Retrieved) spans { return spans{took: &b.Duration} }, func(b *Retrieved, f Texts) {
+			f.in(&b.Query)
+			b.Sources = slices.Clone(b.Sources)
+			for i := range b.Sources {
+				f.in(&b.Sources[i].Path)
+			}
+		}),
+		row(func(b *Finished) spans { return spans{took: &b.Duration} }, func(b *Finished, f Texts) { f.in(&b.Output, &b.Error) }),
+	)
+})
 
 // row returns the row of a type. spansOf returns where its durations are, texts changes its texts in place and replaces its slices;
 // each is nil for none.
@@ -113,7 +116,7 @@ func table(rows ...kind) map[string]kind {
 
 // IsTransient reports whether b is a piece of a text or the progress of some work. A slow reader may drop it, because a later event has all of
 // the text or the result. Neither records nor logs have it.
-func IsTransient(b Body) bool { return kinds[b.Type()].transient }
+func IsTransient(b Body) bool { return kinds()[b.Type()].transient }
 
 // spans is where a body has durations, nil for those it does not have.
 type spans struct{ took, wait, left *time.Duration }
@@ -157,7 +160,7 @@ type Texts func(string) string
 
 // Body returns b with the texts of the user, models and tools changed. What b refers to stays as it is.
 func (f Texts) Body(b Body) Body {
-	if k := kinds[b.Type()]; k.texts != nil {
+	if k := kinds()[b.Type()]; k.texts != nil {
 		return k.texts(b, f)
 	}
 	return b

@@ -30,7 +30,7 @@ func Parse(data []byte) (Event, error) {
 	if ev.Time, err = time.Parse(time.RFC3339Nano, head.Time); err != nil {
 		return Event{}, fmt.Errorf("reading an event: %w", err)
 	}
-	k, ok := kinds[head.Type]
+	k, ok := kinds()[head.Type]
 	if !ok {
 		return Event{}, fmt.Errorf("reading an event: %w: %q", ErrUnknownType, head.Type)
 	}

@@ -85,11 +85,14 @@ func (c *Conversation) EnterAgent(ctx context.Context, name, sessionName string,
 	switch {
 	case c.agent != nil:
 		return errWithAgent(c.agent)
-	case c.session != nil:
+	case c.stays():
 		return errInSession(c.session)
 	}
 	ctx = c.context(ctx)
 	a, err := c.findAgent(ctx, name, given, sessionName != "")
+	if err == nil {
+		err = c.setAside(ctx)
+	}
 	if err != nil {
 		return err
 	}

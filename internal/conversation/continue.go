@@ -17,8 +17,8 @@ func (c *Conversation) todo() todo.Settings {
 		return c.agent.InForce.Todo
 	}
 	var s chat.Settings
-	if c.session != nil {
-		s = c.session.Settings().Settings
+	if in := c.entered(); in != nil {
+		s = in.Settings().Settings
 	}
 	if c.role != nil {
 		s = s.Over(c.role.Settings)

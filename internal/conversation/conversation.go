@@ -24,6 +24,7 @@ type Conversation struct {
 	role    *role.Role
 	outside *role.Role // comes back when the session is left
 	session *session.Session
+	unnamed bool           // a question began the session, see [Conversation.remember]
 	release func()         // lets others into the session; nil if only turns keep them out
 	draft   *session.Draft // the question that was asked last, until it is recorded
 	stay    *string        // name of the session whose hooks of the beginning have run; nil for none
@@ -131,8 +132,8 @@ func (c *Conversation) Settings() chat.Settings {
 	case c.role != nil:
 		s = withRole(s, *c.role)
 	}
-	if c.session != nil {
-		s = c.session.Settings().Over(chat.Settings{Model: s.Model, Sampling: chat.Sampling{Effort: s.Effort}})
+	if in := c.entered(); in != nil {
+		s = in.Settings().Over(chat.Settings{Model: s.Model, Sampling: chat.Sampling{Effort: s.Effort}})
 	}
 	s = c.options.Settings.Over(s)
 	if c.agent != nil && c.agent.Model != nil {

@@ -13,8 +13,8 @@ func (c *Conversation) hooks() *hook.Runner {
 		return nil
 	}
 	name := ""
-	if c.session != nil {
-		name = c.session.Name()
+	if in := c.entered(); in != nil {
+		name = in.Name()
 	}
 	return c.service.Hooks(c.agent).In(name)
 }

@@ -33,7 +33,8 @@ func (c *Conversation) ExitKnowledge() error {
 
 // KeepKnowledge is UseKnowledge for good: the session, which must exist, remembers the name.
 func (c *Conversation) KeepKnowledge(name string) error {
-	if c.session == nil {
+	in := c.entered()
+	if in == nil {
 		return errNoSession()
 	}
 	if err := c.UseKnowledge(name); err != nil {
@@ -45,15 +46,15 @@ func (c *Conversation) KeepKnowledge(name string) error {
 
 // setKnowledge has the session, if there is one, remember a knowledge base.
 func (c *Conversation) setKnowledge(name string) {
-	if c.session != nil && c.session.Settings().Knowledge != name {
-		c.session.Set(func(s *session.Settings) { s.Knowledge = name })
+	if in := c.entered(); in != nil && in.Settings().Knowledge != name {
+		in.Set(func(s *session.Settings) { s.Knowledge = name })
 	}
 }
 
 // Knowledge returns the name of the knowledge base that the user, or else the session, names; "" for none.
 func (c *Conversation) Knowledge() string {
-	if c.knowledge == "" && c.session != nil && c.agent == nil {
-		return c.session.Settings().Knowledge
+	if in := c.entered(); c.knowledge == "" && in != nil && c.agent == nil {
+		return in.Settings().Knowledge
 	}
 	return c.knowledge
 }

@@ -117,8 +117,8 @@ func (c *Conversation) Spent() (turn, all chat.Usage) {
 	if c.last != nil {
 		turn = c.last.used
 	}
-	if c.session != nil {
-		return turn, c.session.Usage()
+	if in := c.entered(); in != nil {
+		return turn, in.Usage()
 	}
 	return turn, c.spent
 }

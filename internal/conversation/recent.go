@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
@@ -82,12 +81,6 @@ func (s *Service) Recent(scope *session.Scope) (session.Recent, error) {
 	return r, err
 }
 
-// How many sessions without a name are kept in a scope, and for how long after their last use.
-const (
-	maxUnnamed = 100
-	unnamedAge = 90 * 24 * time.Hour
-)
-
 // GoOn continues the last conversation of a directory: in its session, or in a new one without
 // a name that begins with its turn. The agent it was with has been entered.
 func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
@@ -127,12 +120,8 @@ func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
 		return err
 	}
 	c.note(ctx, nil)
-	if files, ok := store.(interface {
-		RemoveUnnamed(ctx context.Context, scope session.Scope, keep int, before time.Time) error
-	}); ok {
-		if err := files.RemoveUnnamed(ctx, r.Scope, maxUnnamed, time.Now().Add(-unnamedAge)); err != nil {
-			c.warn(ctx, fmt.Errorf("old sessions without a name cannot be removed: %w", err))
-		}
+	if err := c.prune(ctx, store); err != nil {
+		c.warn(ctx, fmt.Errorf("old sessions without a name cannot be deleted: %w", err))
 	}
 	return nil
 }

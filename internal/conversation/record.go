@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -103,7 +104,10 @@ func (c *Conversation) keepPart(ctx context.Context, t *turn, interrupted bool, 
 // last in the directory.
 func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.MessagesEntry) error {
 	if err := c.write(ctx, t, e); err != nil {
-		return c.unkept(err)
+		if !c.unnamed {
+			return c.unkept(err)
+		}
+		c.notKept(ctx, err)
 	}
 	c.note(ctx, &t)
 	return nil
@@ -123,17 +127,21 @@ func (c *Conversation) unkept(err error) error {
 }
 
 func (c *Conversation) write(ctx context.Context, t session.Turn, e session.MessagesEntry) error {
-	switch {
-	case c.values.dryRun:
+	if c.values.dryRun {
 		return nil
-	case c.session != nil && c.draft != nil:
-		d := c.draft
-		c.draft = nil
-		return d.Finish(ctx, t.Reply, t.Usage)
-	case c.session != nil:
-		return c.session.Append(ctx, t)
 	}
-	return c.journal(ctx, e)
+	var err error
+	switch d := c.draft; {
+	case c.session != nil && d != nil:
+		c.draft = nil
+		err = d.Finish(ctx, t.Reply, t.Usage)
+	case c.session != nil:
+		err = c.session.Append(ctx, t)
+	}
+	if c.entered() == nil {
+		err = errors.Join(err, c.journal(ctx, e))
+	}
+	return err
 }
 
 // journal adds a turn to the file of messages.
@@ -172,7 +180,10 @@ func (t *turn) begin(ctx context.Context) {
 		return
 	}
 	warn := func(err error) {
-		if err != nil {
+		switch {
+		case err != nil && c.unnamed:
+			c.notKept(ctx, err)
+		case err != nil:
 			c.warn(ctx, fmt.Errorf("session %s keeps nothing of the question until it is answered: %w", c.session.Name(), err))
 		}
 	}

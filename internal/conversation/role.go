@@ -22,12 +22,12 @@ func (c *Conversation) UseRole(ctx context.Context, r role.Role) error {
 		return fault.New(fault.Usage, "agent %s has instructions of its own, so it takes no role", c.agent.Name).
 			WithHint("leave the agent first: .exit agent")
 	}
-	if err := c.mayChangeRole(); err != nil {
+	if err := c.mayChangeRole(ctx); err != nil {
 		return err
 	}
 	return c.change(ctx, func() {
-		if c.session != nil {
-			c.session.Set(func(s *session.Settings) {
+		if in := c.entered(); in != nil {
+			in.Set(func(s *session.Settings) {
 				s.RoleName = r.Name
 				s.Settings = r.Settings.Over(chat.Settings{Model: s.Model, Sampling: s.Sampling})
 			})
@@ -36,10 +36,13 @@ func (c *Conversation) UseRole(ctx context.Context, r role.Role) error {
 	})
 }
 
-// mayChangeRole returns the error of a session that has messages, whose role stays.
-func (c *Conversation) mayChangeRole() error {
-	if c.session == nil || c.session.Empty() {
+// mayChangeRole returns the error of a session that has messages, whose role stays. One without a name is left.
+func (c *Conversation) mayChangeRole(ctx context.Context) error {
+	switch {
+	case c.session == nil || c.session.Empty():
 		return nil
+	case c.passes():
+		return c.setAside(ctx)
 	}
 	hint := "begin another session, or empty this one first: loki -s %s --empty-session ..."
 	if c.options.Interactive {
@@ -67,16 +70,17 @@ func (c *Conversation) ExitRole(ctx context.Context) error {
 	if c.agent != nil || c.Role() == "" && c.role == nil {
 		return nil
 	}
-	if err := c.mayChangeRole(); err != nil {
+	if err := c.mayChangeRole(ctx); err != nil {
 		return err
 	}
 	return c.change(ctx, func() {
 		r := c.role
 		c.role = nil
-		if c.session == nil {
+		in := c.entered()
+		if in == nil {
 			return
 		}
-		c.session.Set(func(s *session.Settings) {
+		in.Set(func(s *session.Settings) {
 			if s.RoleName = ""; r != nil {
 				withoutRole(&s.Settings, r.Settings, c.values.settings)
 			}
@@ -102,7 +106,7 @@ func (c *Conversation) Role() string {
 	switch {
 	case c.agent != nil:
 		return ""
-	case c.session != nil:
+	case c.entered() != nil:
 		return c.session.Settings().RoleName
 	case c.role != nil:
 		return c.role.Name
@@ -117,7 +121,7 @@ func (c *Conversation) RoleInForce() (r role.Role, ok bool) {
 		return role.Role{}, false
 	}
 	r = *c.role
-	if c.session != nil {
+	if c.entered() != nil {
 		r.Settings = c.session.Settings().Settings
 	}
 	return r, true
@@ -127,7 +131,7 @@ func (c *Conversation) RoleInForce() (r role.Role, ok bool) {
 // the file of the role called name, which becomes its name; "" means its own name. It returns
 // the path of the file. A temporary role needs a name.
 func (c *Conversation) SaveRole(name string) (file string, err error) {
-	if c.role == nil || c.session != nil || c.agent != nil {
+	if c.role == nil || c.entered() != nil || c.agent != nil {
 		return "", fault.New(fault.Usage, "there is no role to save").WithHint("enter one outside of sessions: .role NAME, or .prompt TEXT")
 	}
 	if name == "" {

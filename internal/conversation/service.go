@@ -55,6 +55,7 @@ type Service struct {
 	Highlight    bool                   // for faces: answers and input are shown in color
 	Switches     Switches
 	SaveSession  *bool // that new sessions begin with
+	Remember     bool  // interactive conversations remember what is said outside of sessions
 	Compression  Compression
 	Durability   graph.Durability // of the records of questions; off and "" keep none
 	Runs         *run.Service     // records them; nil if Durability says that there are none

@@ -19,7 +19,7 @@ import (
 // interactive, during turns. Where a session or a graph agent is in force it is an error with code
 // Usage.
 func (c *Conversation) UseSession(ctx context.Context, name string) error {
-	if c.session != nil {
+	if c.stays() {
 		return fault.New(fault.Usage, "the conversation is already in session %s", c.session.Name()).WithHint("leave it first: .exit session")
 	}
 	if c.agent != nil && c.agent.Job != nil {
@@ -33,6 +33,9 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	s, err := c.open(ctx, store, name)
 	if err == nil {
 		err = c.admit(ctx, s, name)
+	}
+	if err == nil {
+		err = c.setAside(ctx)
 	}
 	if err != nil {
 		return err
@@ -184,10 +187,10 @@ func (c *Conversation) admit(ctx context.Context, s *session.Session, name strin
 // leaveSession lets go of the session, without saving it.
 func (c *Conversation) leaveSession() {
 	c.leave()
-	c.session, c.release, c.draft = nil, nil, nil
-	if c.options.Interactive {
+	if c.options.Interactive && !c.unnamed {
 		c.role = c.outside
 	}
+	c.session, c.unnamed, c.release, c.draft = nil, false, nil, nil
 	if c.agent != nil {
 		c.variables, c.base, c.unwritten = nil, "", false
 	}
@@ -397,8 +400,11 @@ func (c *Conversation) rename(ctx context.Context, name string) error {
 // SaveSession saves the session, under name unless that is "". A temporary session without a name is
 // called by the time, and by its title if it has one. It returns the name under which it is saved.
 func (c *Conversation) SaveSession(ctx context.Context, name string) (string, error) {
-	if c.session == nil {
+	switch {
+	case c.session == nil:
 		return "", errNoSession()
+	case c.unnamed && name == "":
+		return "", fault.New(fault.Usage, "this conversation has no name yet").WithHint("give it one: .save session NAME")
 	}
 	ctx = c.context(ctx)
 	release, err := c.acquire(ctx)
@@ -415,6 +421,7 @@ func (c *Conversation) SaveSession(ctx context.Context, name string) (string, er
 	if err := c.session.Save(ctx); err != nil {
 		return "", fmt.Errorf("session %s: %w", c.session.Name(), err)
 	}
+	c.named()
 	return string(c.session.Alias()), nil
 }
 
@@ -474,6 +481,7 @@ func (c *Conversation) Fork(ctx context.Context, name string) error {
 	held := c.release != nil
 	c.leave()
 	c.session = copied
+	c.named()
 	if c.last != nil && c.last.session != nil {
 		c.last.session = copied
 	}

@@ -130,7 +130,7 @@ func (c *Conversation) fold() {
 	}
 	c.options.Settings = chat.Settings{}
 	c.tune(func(s *chat.Settings) { *s = asked.Over(*s) })
-	if c.session == nil && (c.agent != nil || c.role != nil) {
+	if c.entered() == nil && (c.agent != nil || c.role != nil) {
 		c.values.settings = asked.Over(c.values.settings)
 	}
 }
@@ -139,7 +139,7 @@ func (c *Conversation) fold() {
 // the configuration.
 func (c *Conversation) tune(do func(*chat.Settings)) {
 	switch {
-	case c.session != nil:
+	case c.entered() != nil:
 		c.session.Set(func(s *session.Settings) { do(&s.Settings) })
 	case c.agent != nil:
 		do(&c.tuned)
@@ -252,7 +252,7 @@ func (c *Conversation) checkServers(names string) error {
 func sessionSettings() []setting {
 	return []setting{
 		{"save_session", true, "true, false or null", func(c *Conversation) string {
-			if c.session != nil {
+			if c.entered() != nil {
 				return show(c.session.Settings().SaveSession)
 			}
 			return show(c.values.saveSession)
@@ -260,7 +260,7 @@ func sessionSettings() []setting {
 			p, err := parse(value, parseBool)
 			switch {
 			case err != nil:
-			case c.session != nil:
+			case c.entered() != nil:
 				c.session.Set(func(s *session.Settings) { s.SaveSession = p })
 			default:
 				c.values.saveSession = p
@@ -268,7 +268,7 @@ func sessionSettings() []setting {
 			return err
 		}},
 		{"compression_threshold", true, "a number of tokens, 0 for never, or null", func(c *Conversation) string {
-			if c.session != nil && c.session.Settings().CompressionThreshold != nil {
+			if c.entered() != nil && c.session.Settings().CompressionThreshold != nil {
 				return show(c.session.Settings().CompressionThreshold)
 			}
 			return show(c.values.threshold)
@@ -276,7 +276,7 @@ func sessionSettings() []setting {
 			p, err := parse(value, parseUint)
 			switch {
 			case err != nil:
-			case c.session != nil:
+			case c.entered() != nil:
 				c.session.Set(func(s *session.Settings) { s.CompressionThreshold = p })
 			default:
 				c.values.threshold = p
@@ -317,7 +317,7 @@ func todoSettings() []setting {
 func (c *Conversation) setTodo(err error, own func(*chat.Settings), below func(*todo.Settings)) error {
 	switch {
 	case err != nil:
-	case c.session != nil:
+	case c.entered() != nil:
 		c.session.Set(func(s *session.Settings) { own(&s.Settings) })
 	default:
 		below(&c.values.todo)

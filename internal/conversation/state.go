@@ -31,6 +31,7 @@ type SessionState struct {
 	Name         string // "temp" for a temporary one
 	Title        string // what Loki called it; "" if it has not
 	Temporary    bool
+	Unnamed      bool // the first question began it, and the user has not given it a name
 	Empty        bool // it has no messages
 	Dirty        bool // it has changes that were not saved
 	Tokens       int
@@ -59,6 +60,7 @@ func (c *Conversation) State() State {
 	}
 	if c.session != nil {
 		st.Session = stateOf(c.session, st.MaxInputTokens)
+		st.Session.Unnamed = c.unnamed
 	}
 	return st
 }

@@ -28,6 +28,9 @@ func (c *Conversation) Tell(ctx context.Context, q Question) (Answer, error) {
 		l.role = q.Role
 	}
 	c.last = l
+	if err := c.remember(ctx, q); err != nil {
+		return Answer{}, err
+	}
 	return c.finish(ctx, l, session.Ask)
 }
 

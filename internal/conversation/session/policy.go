@@ -42,8 +42,9 @@ func (s *Session) Dirty() bool {
 //	yes    false         Discard         Discard
 //	yes    true          Write           Write
 //	yes    not set       Write           Discard    no user attends
-//	yes    not set       Query           Query      a user attends
+//	yes    not set       Write           Query      a user attends
 //
+// A temporary session that a user has saved counts as a named one.
 // With [Session.ForceSave] or [Session.KeepUnnamed] save_session counts as true. With [Session.KeepNothing] it is always Discard.
 func (s *Session) Verdict() Verdict {
 	s.mu.Lock()
@@ -70,12 +71,12 @@ func (s *Session) intent() Verdict {
 		return Write
 	case save != nil:
 		return Discard
+	case !s.temp || s.attended && s.settled.stored:
+		return Write
 	case s.attended:
 		return Query
-	case s.temp:
-		return Discard
 	}
-	return Write
+	return Discard
 }
 
 // unnamed reports whether the session is kept without an alias.

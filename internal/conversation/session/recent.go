@@ -146,6 +146,13 @@ func (f Recents) prune() {
 	}
 }
 
+// Unnamed reports whether the session is kept without an alias, see [Session.KeepUnnamed].
+func (s *Session) Unnamed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unnamed()
+}
+
 // KeepUnnamed has a temporary session saved without a name, whatever its settings say. A store
 // may remove it when it has not been used for long, unless it got an alias.
 func (s *Session) KeepUnnamed() {

@@ -200,12 +200,6 @@ func (s *Session) create(ctx context.Context) error {
 		}
 		// Its settings count, except the ones that were changed here meanwhile.
 		s.id, s.stored, s.adopt, s.stale = id, true, false, true
-		if s.attended {
-			if s.settled.state, _, err = s.log.Load(ctx); err != nil {
-				return err
-			}
-			s.settled.stored = true
-		}
 		return nil
 	}
 	if err != nil {
@@ -265,7 +259,7 @@ func (s *Session) writeLog(ctx context.Context, tx Tx, fresh op) error {
 		}
 		before := v.offset
 		if torn = s.read(ctx, &v, tail); v.offset > before && !again || again && v.offset > s.view.offset {
-			s.joined(v.history)
+			s.joined()
 		}
 	}
 	var data bytes.Buffer

@@ -229,7 +229,7 @@ func TestVerdict(t *testing.T) {
 		{"unset_one_shot", nil, true, false, false, true, session.Write},
 		{"unset_one_shot_temporary", nil, false, false, false, true, session.Discard},
 		{"unset_one_shot_temporary_forced", nil, false, false, true, true, session.Write},
-		{"unset_attended", nil, true, true, false, true, session.Query},
+		{"unset_attended", nil, true, true, false, true, session.Write},
 		{"unset_attended_temporary", nil, false, true, false, true, session.Query},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

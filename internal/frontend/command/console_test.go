@@ -258,7 +258,7 @@ func TestRoles(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	c, asker := talk(t, nil, []string{yes, yes}, "+temperature: 0.25\n",
+	c, asker := talk(t, nil, []string{yes}, "+temperature: 0.25\n",
 		step{line: ".info session", err: "there is no session; .*"},
 		step{line: ".edit session", err: "there is no session; .*"},
 		step{line: ".empty session", err: "there is no session; .*"},
@@ -267,7 +267,10 @@ func TestSessions(t *testing.T) {
 		step{line: ".exit session"},
 		step{line: ".fork", err: "there is no session; .*"},
 		step{line: "before", want: "before"},
-		step{line: ".session trip"}, // yes, with the last question
+		step{line: ".new", want: "✓ A new conversation begins"},
+		step{line: "before", want: "before"},
+		step{line: ".save session", err: "this conversation has no name yet; .*"},
+		step{line: ".session trip", want: "✓ Continuing in session trip"}, // yes, with what was said
 		step{line: ".info session", want: "path .*model .*>> before\n.*before"},
 		step{line: ".session other", err: "the conversation is already in session trip; leave it first: .exit session"},
 		step{line: "and now", want: "and now"},
@@ -278,12 +281,11 @@ func TestSessions(t *testing.T) {
 		step{line: ".info", want: "model .*temperature                   0.25\n.*"},
 		step{line: ".empty session", want: "✓ The session has no messages any more"},
 		step{line: ".compress session", err: "session copied has no messages.*"},
-		step{line: ".exit session"}, // yes, save
 		step{line: ".exit session"},
 		step{line: ".session copied"},
 		step{line: ".exit session"},
 	)
-	if n := len(asker.Asked()); n != 2 {
+	if n := len(asker.Asked()); n != 1 {
 		t.Errorf("%d questions: %v", n, asker.Asked())
 	}
 	if err := c.Close(t.Context()); err != nil {

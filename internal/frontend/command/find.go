@@ -75,7 +75,7 @@ func (c *Console) opening(f search.Hit) string {
 		return "in use now"
 	case agent != "" && agent != f.Agent:
 		leave = ".exit agent"
-	case s != nil:
+	case s != nil && !c.mode().Unnamed:
 		leave = ".exit session"
 	}
 	if f.Agent != "" && agent != f.Agent {
@@ -166,7 +166,7 @@ func completeRun(c *Console, ctx context.Context, _ []string) (found []Candidate
 func (c *Console) showUsage(context.Context, string) error {
 	turn, all := c.conv.Spent()
 	name := "conversation"
-	if s := c.conv.Session(); s != nil {
+	if s := c.conv.Session(); s != nil && !c.mode().Unnamed {
 		name = "session " + s.Name()
 	}
 	today, days, note, err := c.App.Used()

@@ -11,6 +11,7 @@ import (
 func sessionCommands() []Command {
 	return []Command{
 		{Name: ".session", Args: "[NAME]", Help: "Enter or begin a session; no NAME: temporary", Group: Sessions, Offered: noSession, do: (*Console).session, complete: completeSession()},
+		{Name: ".new", Help: "Begin a new conversation", Group: Sessions, Offered: always, do: (*Console).renew},
 		{Name: ".empty session", Help: "Drop the messages of the session", Group: Sessions, Offered: begun, do: (*Console).emptySession},
 		{Name: ".compress session", Help: "Replace older messages of the session by a recap", Group: Sessions, Offered: begun, do: (*Console).compressSession},
 		{Name: ".info session", Help: "Show the session", Group: Sessions, Offered: inSession, do: (*Console).infoSession},
@@ -23,6 +24,12 @@ func sessionCommands() []Command {
 
 // session is for .session.
 func (c *Console) session(ctx context.Context, name string) error {
+	if c.Interactive && c.conv.CanName(ctx, name) {
+		take, err := c.confirm(ctx, "Take what was said here into session "+name+"?", false)
+		if err != nil || take {
+			return c.nameSession(ctx, name, err)
+		}
+	}
 	if err := c.conv.UseSession(ctx, name); err != nil {
 		return err
 	}
@@ -34,6 +41,27 @@ func (c *Console) session(ctx context.Context, name string) error {
 		return unasked(ctx, err)
 	}
 	return c.conv.Carry(ctx)
+}
+
+// nameSession makes what was said the session called name, unless asking for it failed.
+func (c *Console) nameSession(ctx context.Context, name string, err error) error {
+	if err != nil {
+		return unasked(ctx, err)
+	}
+	if _, err := c.conv.SaveSession(ctx, name); err != nil {
+		return err
+	}
+	c.Out.Print("✓ Continuing in session " + name)
+	return nil
+}
+
+// renew is for .new.
+func (c *Console) renew(ctx context.Context, _ string) error {
+	if err := c.conv.Renew(ctx); err != nil {
+		return err
+	}
+	c.Out.Print("✓ A new conversation begins")
+	return nil
 }
 
 // emptySession is for .empty session.

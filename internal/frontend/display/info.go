@@ -93,6 +93,7 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "save", Value: value.Of(st.Save)},
 		{Name: "keybindings", Value: value.Of(string(cfg.Keybindings))},
 		{Name: "repl_history", Value: value.Of(cfg.REPLHistory)},
+		{Name: "repl_session", Value: value.Of(cfg.REPLSession)},
 		{Name: "notify", Value: value.Of(cfg.Notify)},
 		{Name: "wrap", Value: value.Of(cfg.Wrap.String())},
 		{Name: "wrap_code", Value: value.Of(cfg.WrapCode)},

@@ -60,7 +60,11 @@ func (r *repl) banner() {
 	if st := r.conv.State(); st.Agent != "" || st.Knowledge != "" {
 		return
 	}
-	r.print(fmt.Sprintf("Welcome to loki %s\nType .help for the commands.\n", app.Version)) // servers may just have started, with a spinner
+	remembers := "\nEach question is asked by itself: repl_session is false."
+	if r.app.Config.REPLSession {
+		remembers = "\nWhat is said here is remembered; .new begins anew."
+	}
+	r.print(fmt.Sprintf("Welcome to loki %s\nType .help for the commands.%s\n", app.Version, remembers)) // servers may just have started, with a spinner
 }
 
 // copyText puts text on the clipboard.

@@ -453,20 +453,18 @@ func TestUndecidedSession(t *testing.T) {
 			x.leaves(0)
 		},
 	} {
-		for _, command := range []string{".session precious", ".session"} {
-			t.Run(name+command, func(t *testing.T) {
-				t.Parallel()
-				x := begin(t, map[string]string{"rules.yaml": slow})
-				x.types(command + "\r")
-				x.sees(prompt)
-				x.types("hello\r")
-				x.sees("You said: hello", prompt)
-				leave(x)
-				if kept := x.session(); !strings.Contains(kept, "You said: hello") {
-					t.Errorf("the session is %q", kept)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := begin(t, map[string]string{"rules.yaml": slow})
+			x.types(".session\r")
+			x.sees(prompt)
+			x.types("hello\r")
+			x.sees("You said: hello", prompt)
+			leave(x)
+			if kept := x.session(); !strings.Contains(kept, "You said: hello") {
+				t.Errorf("the session is %q", kept)
+			}
+		})
 	}
 }
 
@@ -635,13 +633,19 @@ func TestQuestionTypedAhead(t *testing.T) {
 			x := begin(t, map[string]string{"rules.yaml": "default: {reply: 'You said: {{text}}'}\n"})
 			x.types("hello\r")
 			x.sees("You said: hello", prompt)
-			x.types(".session trip\ryes, what is a sail?\r") // the last question could be taken over into the session
-			x.sees("last question", "Number [no]: ")
+			x.types(".session\r")
+			x.sees(prompt)
+			x.types("hello\r")
+			x.sees("You said: hello", prompt)
+			x.types(".exit session\ryes, what is a sail?\r") // the session could be saved
+			x.sees("Save session temp?", "Number [no]: ")
 			x.types(answer)
 			x.sees("You said: yes, what is a sail?", prompt)
-			x.types(".exit\r")
-			x.sees("Save session trip?", "Number [no]: ")
+			x.types(".session trip\r")
+			x.sees("Take what was said here into session trip?", "Number [no]: ")
 			x.types(answer)
+			x.sees(prompt)
+			x.types(".exit\r")
 			x.leaves(0)
 		})
 	}
@@ -694,7 +698,7 @@ func TestTypedAheadOfQuestions(t *testing.T) {
 	for name, tt := range map[string]struct{ line, asks, counts, answer, sees string }{
 		"permission": {"write it", "Replace the contents", "press ", "n\r", "the end"},
 		"picker":     {".models builtin", "Which model?", "", "builtin:echo\r", "✓ builtin:echo"},
-		"session":    {".session trip", "last question", "type or", "no\r", "trip"},
+		"session":    {".session trip", "what was said here", "type or", "no\r", "trip"},
 	} {
 		for i, ahead := range ptytest.TypedAhead(200) {
 			if i%sample.Step(101) != 0 {

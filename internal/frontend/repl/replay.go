@@ -16,6 +16,9 @@ const (
 // replay shows the last turns of the session, if it has just been entered.
 func (r *repl) replay() {
 	s := r.conv.Session()
+	if st := r.conv.State().Session; st != nil && st.Unnamed {
+		s = nil // the user has seen all of it
+	}
 	if s == r.entered {
 		return
 	}

@@ -72,7 +72,9 @@ func promptVariables(st conversation.State, wrap config.Wrap) map[string]string 
 		}
 	}
 	if s := st.Session; s != nil {
-		v["session"], v["session_autoname"], v["dirty"] = s.Name, s.Title, strconv.FormatBool(s.Dirty)
+		if !s.Unnamed {
+			v["session"], v["session_autoname"], v["dirty"] = s.Name, s.Title, strconv.FormatBool(s.Dirty)
+		}
 		v["consume_tokens"], v["user_messages_len"] = strconv.Itoa(s.Tokens), strconv.Itoa(s.UserMessages)
 		v["consume_percent"] = strconv.FormatFloat(s.Percent, 'f', -1, 64)
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	LeftPrompt  *string
 	RightPrompt *string
 	REPLHistory bool // submissions are kept in a file
+	REPLSession bool // what is said outside of sessions is remembered
 	Notify      bool // the terminal notifies of answers that took long
 	NotifyAfter int  // seconds; from 0
 
@@ -125,6 +126,8 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		NotifyAfter:            10,
+		REPLHistory:            true,
+		REPLSession:            true,
 	}
 }
 

@@ -70,6 +70,7 @@ var keys = []key{
 	{"left_prompt", func(c *Config) any { return &c.LeftPrompt }, true},
 	{"right_prompt", func(c *Config) any { return &c.RightPrompt }, true},
 	{"repl_history", func(c *Config) any { return &c.REPLHistory }, true},
+	{"repl_session", func(c *Config) any { return &c.REPLSession }, true},
 	{"notify", func(c *Config) any { return &c.Notify }, true},
 	{"notify_after", func(c *Config) any { return &c.NotifyAfter }, true},
 	{"user_agent", func(c *Config) any { return &c.UserAgent }, true},

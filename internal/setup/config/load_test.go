@@ -89,7 +89,7 @@ func TestLoadFull(t *testing.T) {
 		Theme:       ptr("light"),
 		LeftPrompt:  ptr(">"),
 		RightPrompt: ptr(""),
-		REPLHistory: true, Notify: true, NotifyAfter: 30,
+		Notify: true, NotifyAfter: 30,
 		VaultPasswordFile:    ptr("/secrets/password"),
 		VaultPasswordCommand: ptr("pass show loki"),
 		VaultKeychain:        true,
@@ -250,6 +250,8 @@ func TestLoadDefaults(t *testing.T) {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		NotifyAfter:            10,
+		REPLHistory:            true,
+		REPLSession:            true,
 	}
 	for _, tt := range []struct{ name, text string }{
 		{"empty", ""},

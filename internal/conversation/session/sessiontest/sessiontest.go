@@ -442,87 +442,62 @@ func (s *suite) autoName() {
 
 func (s *suite) attended() {
 	ctx := s.Context()
-	a := s.open(s.store, "a")
+	a := s.store.Temp("", session.Settings{})
 	a.Attend(true)
 	s.ok(a.Append(ctx, Turn(1)))
 	s.ok(a.Append(ctx, toolTurn()))
 	if a.Verdict() != session.Query || !a.Stored() || !a.Undecided() {
 		s.Errorf("verdict %d, stored %v, undecided %v", a.Verdict(), a.Stored(), a.Undecided())
 	}
-	s.live("messages of a process that died", s.open(s.again(), "a"), Turn(1), toolTurn())
+	s.live("messages of a process that died", s.open(s.again(), a.Alias()), Turn(1), toolTurn())
 	s.ok(a.Save(ctx))
 	if a.Verdict() != session.Discard || !a.Stored() || a.Undecided() {
 		s.Errorf("after saving: verdict %d, stored %v, undecided %v", a.Verdict(), a.Stored(), a.Undecided())
 	}
-	s.live("messages", a, Turn(1), toolTurn())
+	s.ok(a.Append(ctx, Turn(3)))
+	s.live("messages", s.open(s.again(), a.Alias()), Turn(1), toolTurn(), Turn(3))
+
+	b := s.open(s.store, "b")
+	b.Attend(true)
+	s.ok(b.Append(ctx, Turn(1)))
+	if b.Verdict() != session.Discard || !b.Stored() || b.Dirty() {
+		s.Errorf("with a name: verdict %d, stored %v, dirty %v", b.Verdict(), b.Stored(), b.Dirty())
+	}
 }
 
 func (s *suite) takenBack() {
 	ctx := s.Context()
-	for _, temporary := range []bool{true, false} {
-		a := s.store.Temp("", session.Settings{})
-		if !temporary {
-			a = s.open(s.store, "new")
-		}
-		a.Attend(true)
-		s.ok(a.TakeBack(ctx)) // nothing
-		s.ok(a.Append(ctx, Turn(1)))
-		if !a.Stored() || !a.Dirty() {
-			s.Errorf("stored %v, dirty %v", a.Stored(), a.Dirty())
-		}
-		s.ok(a.TakeBack(ctx))
-		s.same("sessions", s.aliases(s.store, ""), []session.Alias{})
-	}
-
-	// A stored one is what it was, whatever was done to it.
-	settings := full()
-	settings.SaveSession = nil
-	again := session.Turn{Mode: session.Regenerate, Reply: []chat.Message{chat.Text(chat.Assistant, "another")}}
-	for name, do := range map[string]func(*session.Session){
-		"a turn":       func(*session.Session) {},
-		"taken back":   func(a *session.Session) { _, err := a.Undo(ctx); s.ok(err); _, err = a.Undo(ctx); s.ok(err) },
-		"emptied":      func(a *session.Session) { s.ok(a.Clear(ctx)); s.ok(a.Append(ctx, Turn(4))) },
-		"answer again": func(a *session.Session) { _, err := a.Undo(ctx); s.ok(err); s.ok(a.Append(ctx, again)) },
-		"compressed": func(a *session.Session) {
-			_, err := a.Compress(ctx, session.Compaction{Keep: 1, Summarize: func(context.Context, []chat.Message) (string, chat.Usage, error) {
-				return "short", chat.Usage{}, nil
-			}})
-			s.ok(err)
-		},
-	} {
-		alias := session.Alias(name)
-		a, err := s.store.Create(ctx, "", alias, settings)
-		s.ok(err)
-		s.ok(a.Append(ctx, Turn(1)))
-		s.ok(a.Append(ctx, toolTurn()))
-		b := s.open(s.again(), alias)
-		b.Attend(true)
-		b.Set(func(st *session.Settings) { st.Model = "other" })
-		s.ok(b.Append(ctx, Turn(3)))
-		do(b)
-		s.same(name+": settings that are written", s.open(s.again(), alias).Settings().Model, "other")
-		s.ok(b.TakeBack(ctx))
-		for _, got := range []*session.Session{b, s.open(s.again(), alias)} {
-			s.live(name, got, Turn(1), toolTurn())
-			s.same(name+": settings", got.Settings(), settings)
-			if got.Dirty() || got.Title() != "" {
-				s.Errorf("%s: dirty %v, title %q", name, got.Dirty(), got.Title())
-			}
-		}
-	}
-
-	// What was saved at the user's wish stays, and so does what another process has gone on with.
-	a := s.open(s.store, "a")
+	a := s.store.Temp("", session.Settings{})
 	a.Attend(true)
+	s.ok(a.TakeBack(ctx)) // nothing
 	s.ok(a.Append(ctx, Turn(1)))
-	s.ok(a.Save(ctx))
-	s.ok(a.Append(ctx, Turn(2)))
+	if !a.Stored() || !a.Dirty() {
+		s.Errorf("stored %v, dirty %v", a.Stored(), a.Dirty())
+	}
 	s.ok(a.TakeBack(ctx))
-	s.live("saved before", s.open(s.again(), "a"), Turn(1))
-	s.ok(a.Append(ctx, Turn(2)))
-	s.ok(s.open(s.again(), "a").Append(ctx, Turn(3)))
-	s.same("code", fault.CodeOf(a.TakeBack(ctx)), fault.Usage)
-	s.live("gone on with", s.open(s.again(), "a"), Turn(1), Turn(2), Turn(3))
+	s.same("sessions", s.aliases(s.store, ""), []session.Alias{})
+
+	// What has a name stays, and so does what was saved at the user's wish.
+	b := s.open(s.store, "b")
+	b.Attend(true)
+	s.ok(b.Append(ctx, Turn(1)))
+	s.ok(b.TakeBack(ctx))
+	s.live("with a name", s.open(s.again(), "b"), Turn(1))
+	c := s.store.Temp("", session.Settings{})
+	c.Attend(true)
+	s.ok(c.Append(ctx, Turn(1)))
+	s.ok(c.Save(ctx))
+	s.ok(c.Append(ctx, Turn(2)))
+	s.ok(c.TakeBack(ctx))
+	s.live("saved before", s.open(s.again(), c.Alias()), Turn(1), Turn(2))
+
+	// What another process has continued stays, too.
+	d := s.store.Temp("", session.Settings{})
+	d.Attend(true)
+	s.ok(d.Append(ctx, Turn(1)))
+	s.ok(s.open(s.again(), d.Alias()).Append(ctx, Turn(3)))
+	s.same("code", fault.CodeOf(d.TakeBack(ctx)), fault.Usage)
+	s.live("continued", s.open(s.again(), d.Alias()), Turn(1), Turn(3))
 }
 
 func (s *suite) held() {

@@ -116,7 +116,7 @@ func TestServerAlias(t *testing.T) {
 	u.do("use a", `^Done: .*a greets Ann`)
 	u.do("use b", `^Done: .*b greets Ann`)
 	before := u.enter(".session greetings")
-	u.answer(`last question and its answer\?`, "Enter")
+	u.answer(`Take what was said here into session \S+\?`, "Enter")
 	u.idle(before + 1)
 	u.do("use a", `^Done: .*a greets Ann`)
 	if got := u.read("servers"); strings.Contains(got, "stops") {

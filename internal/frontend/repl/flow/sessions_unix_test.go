@@ -58,7 +58,7 @@ func TestCarryOver(t *testing.T) {
 	u := begin(t, setup{})
 	u.do("hello")
 	before := u.enter(".session test")
-	u.answer(`last question and its answer\?`, "Up", "Enter")
+	u.answer(`Take what was said here into session \S+\?`, "Up", "Enter")
 	u.idle(before + 1)
 	u.do(".info session", `hello`)
 }

@@ -1,0 +1,241 @@
+package conversation_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/filestore"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
+)
+
+// remembers begins an interactive conversation that remembers.
+func remembers(t *testing.T, replies ...any) *room {
+	t.Helper()
+	r := enter(t, &actor{replies: replies})
+	r.service.Remember = true
+	r.Conversation = r.begin()
+	return r
+}
+
+func TestRemembers(t *testing.T) {
+	t.Parallel()
+	r := remembers(t, "one", "two")
+	if r.Session() != nil {
+		t.Error("there is a session before the first question")
+	}
+	r.tell("first")
+	r.tell("second")
+	r.sends("user first | assistant one | user second")
+	st := r.State().Session
+	if st == nil || !st.Unnamed || st.UserMessages != 2 {
+		t.Fatalf("%+v", st)
+	}
+	id := r.Session().ID()
+
+	// Another conversation can continue it.
+	other := r.begin()
+	if err := other.UseSession(t.Context(), string(id)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Tell(t.Context(), question("third")); err != nil {
+		t.Fatal(err)
+	}
+	r.sends("user first | assistant one | user second | assistant two | user third")
+
+	if err := r.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.tell("alone")
+	r.sends("user alone")
+	if r.Session().ID() == id {
+		t.Error("the old conversation continues")
+	}
+	if n := len(r.asker.Asked()); n != 0 {
+		t.Errorf("%d questions", n)
+	}
+}
+
+// TestRemembersUnlessToldNotTo: each of what turns it off.
+func TestRemembersUnlessToldNotTo(t *testing.T) {
+	t.Parallel()
+	r := remembers(t)
+	r.service.Remember = false
+	r.tell("first")
+	r.tell("second")
+	r.sends("user second")
+
+	r = remembers(t)
+	mustSet(t, r, "dry_run", "true")
+	r.tell("first")
+	if r.Session() != nil {
+		t.Error("a session in a dry run")
+	}
+
+	r = remembers(t) // in memory only
+	mustSet(t, r, "save_session", "false")
+	r.tell("first")
+	r.tell("second")
+	r.sends("user first | assistant ok | user second")
+	if r.Session().Stored() || r.Close(t.Context()) != nil || r.kept() != 0 {
+		t.Errorf("%d sessions are stored", r.kept())
+	}
+}
+
+// kept returns how many sessions are stored.
+func (r *room) kept() int {
+	r.t.Helper()
+	store, err := r.service.Sessions()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	list, err := store.List(r.t.Context(), "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return len(list)
+}
+
+// TestFailedQuestionsLeaveNothing: a question that failed is not part of what was said, and not stored.
+func TestFailedQuestionsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	r := remembers(t, errors.New("down"), "fine")
+	if _, err := r.Tell(t.Context(), question("first")); err == nil {
+		t.Fatal("no error")
+	}
+	if n := r.kept(); n != 0 {
+		t.Errorf("%d sessions are stored", n)
+	}
+	r.tell("again")
+	r.sends("user again")
+	if n := r.kept(); n != 1 {
+		t.Errorf("%d sessions are stored", n)
+	}
+}
+
+// TestSetAside: entering something else leaves what has no name, without a question, and what was set stays.
+func TestSetAside(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		enter func(r *room) error
+		sent  string // of the next question
+	}{
+		"session":   {func(r *room) error { return r.UseSession(r.t.Context(), "trip") }, "user next"},
+		"temporary": {func(r *room) error { return r.UseSession(r.t.Context(), "") }, "user next"},
+		"role": {func(r *room) error {
+			of, _, err := r.service.Roles().Load("poet")
+			return errors.Join(err, r.UseRole(r.t.Context(), of))
+		}, "system Answer in verse. | user next"},
+		"prompt": {func(r *room) error { return r.UsePrompt(r.t.Context(), "Be brief.") }, "system Be brief. | user next"},
+		"new":    {func(r *room) error { return r.Renew(r.t.Context()) }, "user next"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := remembers(t)
+			r.tell("first")
+			mustSet(t, r, "temperature", "0.25")
+			if err := tt.enter(r); err != nil {
+				t.Fatal(err)
+			}
+			r.tell("next")
+			r.sends(tt.sent)
+			if got := r.actor.requests[1].Temperature; got == nil || *got != 0.25 {
+				t.Errorf("temperature %v", got)
+			}
+			if n := len(r.asker.Asked()); n != 0 || r.kept() == 0 {
+				t.Errorf("%d questions, %d sessions", n, r.kept())
+			}
+		})
+	}
+	r := remembers(t)
+	r.tell("first")
+	if err := r.EnterAgent(t.Context(), "nobody", "", nil); fault.CodeOf(err) != fault.NotFound {
+		t.Error(err)
+	}
+	r.tell("second")
+	r.sends("user first | assistant ok | user second") // what cannot be entered leaves nothing
+}
+
+// TestRoleStays: a role applies to all that is said in it, and is still there in a new conversation.
+func TestRoleStays(t *testing.T) {
+	t.Parallel()
+	r := remembers(t)
+	if err := r.UsePrompt(t.Context(), "Be brief."); err != nil {
+		t.Fatal(err)
+	}
+	r.tell("first")
+	r.tell("second")
+	r.sends("system Be brief. | user first | assistant ok | user second")
+	if err := r.Renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.tell("third")
+	r.sends("system Be brief. | user third")
+	if err := r.ExitRole(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.tell("fourth")
+	r.sends("user fourth")
+}
+
+// TestNameLater: what was said becomes a session with a name, which is then like any other.
+func TestNameLater(t *testing.T) {
+	t.Parallel()
+	r := remembers(t)
+	if r.CanName(t.Context(), "trip") {
+		t.Error("there is nothing to name")
+	}
+	r.tell("first")
+	if _, err := r.SaveSession(t.Context(), ""); fault.CodeOf(err) != fault.Usage {
+		t.Error(err)
+	}
+	if !r.CanName(t.Context(), "trip") || r.CanName(t.Context(), "a/b") {
+		t.Error("which names can be given")
+	}
+	if _, err := r.SaveSession(t.Context(), "trip"); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.State().Session; st.Unnamed || st.Name != "trip" || r.CanName(t.Context(), "other") {
+		t.Errorf("%+v", st)
+	}
+	r.tell("second")
+	r.sends("user first | assistant ok | user second")
+	if err := r.UseSession(t.Context(), "other"); fault.CodeOf(err) != fault.Usage {
+		t.Errorf("another session: %v", err)
+	}
+	if err := r.ExitSession(t.Context()); err != nil || r.stored("") != "trip" {
+		t.Errorf("%v, %s", err, r.stored(""))
+	}
+	r.tell("third")
+	r.sends("user third")
+	if r.CanName(t.Context(), "trip") {
+		t.Error("the name of another session")
+	}
+}
+
+// TestUnkeptGoesOn: where a session cannot be written the conversation goes on, with one warning.
+func TestUnkeptGoesOn(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := remembers(t)
+	store, err := filestore.New(filestore.Options{Dir: filepath.Join(file, "sessions")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.service.Sessions = func() (session.Store, error) { return store, nil }
+	r.Conversation = r.begin()
+	r.tell("first")
+	r.tell("second")
+	r.sends("user first | assistant ok | user second")
+	if w := eventtest.Bodies[event.Warning](r.events); len(w) == 0 || !w[0].Once || !strings.Contains(w[0].Text, "not kept on disk") {
+		t.Errorf("warnings %+v", w)
+	}
+}

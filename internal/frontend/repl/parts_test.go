@@ -38,7 +38,7 @@ func TestPrompt(t *testing.T) {
 	}
 	t.Run("own", func(t *testing.T) {
 		left, right := "{color.red}{?temperature {temperature}}{?dry_run dry}{?stream on}{color.none}{color.reset}", "{max_input_tokens}{wrap}{role}"
-		cfg := &config.Config{LeftPrompt: &left, RightPrompt: &right, Wrap: "100"}
+		cfg := &config.Config{Chat: config.Chat{LeftPrompt: &left, RightPrompt: &right}, Wrap: "100"}
 		st := conversation.State{Model: "a:b", MaxInputTokens: 5, Temperature: &half, Stream: true, Role: "evil\x1b[31m\nrole"}
 		got := newPrompt(cfg, st, true)
 		if want := "\x1b[31m0.5on\x1b[0m"; got.Left != want {

@@ -12,6 +12,17 @@ import (
 	"loki/internal/workflow/graph"
 )
 
+// Chat has the settings of the interactive chat alone.
+type Chat struct {
+	Keybindings Keybindings
+	LeftPrompt  *string
+	RightPrompt *string
+	REPLHistory bool // submissions are kept in a file
+	REPLSession bool // what is said outside of sessions is remembered
+	Notify      bool // the terminal notifies of answers that took long
+	NotifyAfter int  // seconds; from 0
+}
+
 // Config is what config.yaml and the environment say. It is not changed after
 // [Load]. Optional settings are nil when they are unset; the package that uses one
 // then has a default of its own.
@@ -26,18 +37,12 @@ type Config struct {
 	Stream        bool   // show replies while they arrive
 	Save          bool   // write turns outside sessions to the message journal
 
-	Keybindings Keybindings
-	Editor      *string
-	Wrap        Wrap
-	WrapCode    bool
-	Highlight   bool
-	Theme       *string // "light", or anything else for dark
-	LeftPrompt  *string
-	RightPrompt *string
-	REPLHistory bool // submissions are kept in a file
-	REPLSession bool // what is said outside of sessions is remembered
-	Notify      bool // the terminal notifies of answers that took long
-	NotifyAfter int  // seconds; from 0
+	Editor    *string
+	Wrap      Wrap
+	WrapCode  bool
+	Highlight bool
+	Theme     *string // "light", or anything else for dark
+	Chat
 
 	// Where the password of the vault is. The first of these that has one counts; after
 	// them comes [Paths.VaultPasswordFile].
@@ -115,7 +120,6 @@ type Config struct {
 func defaults() *Config {
 	return &Config{
 		Stream:                 true,
-		Keybindings:            Emacs,
 		Wrap:                   WrapAuto,
 		Highlight:              true,
 		FunctionCallingSupport: true,
@@ -125,9 +129,7 @@ func defaults() *Config {
 		RAGTopK:                5,
 		SaveShellHistory:       true,
 		UsageLog:               true,
-		NotifyAfter:            10,
-		REPLHistory:            true,
-		REPLSession:            true,
+		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
 	}
 }
 

@@ -77,19 +77,16 @@ func TestLoadFull(t *testing.T) {
 		t.Fatalf("error %v, warnings %v", err, warnings)
 	}
 	want := &Config{
-		Exists:      true,
-		Model:       "openai:gpt-4o",
-		Sampling:    chat.Sampling{Temperature: ptr(0.5), TopP: ptr(1.0), Effort: provider.LowEffort},
-		DryRun:      true,
-		Save:        true,
-		Keybindings: Vi,
-		Editor:      ptr("nvim"),
-		Wrap:        "100",
-		WrapCode:    true,
-		Theme:       ptr("light"),
-		LeftPrompt:  ptr(">"),
-		RightPrompt: ptr(""),
-		Notify: true, NotifyAfter: 30,
+		Exists:               true,
+		Model:                "openai:gpt-4o",
+		Sampling:             chat.Sampling{Temperature: ptr(0.5), TopP: ptr(1.0), Effort: provider.LowEffort},
+		DryRun:               true,
+		Save:                 true,
+		Editor:               ptr("nvim"),
+		Wrap:                 "100",
+		WrapCode:             true,
+		Theme:                ptr("light"),
+		Chat:                 Chat{Keybindings: Vi, LeftPrompt: ptr(">"), RightPrompt: ptr(""), Notify: true, NotifyAfter: 30},
 		VaultPasswordFile:    ptr("/secrets/password"),
 		VaultPasswordCommand: ptr("pass show loki"),
 		VaultKeychain:        true,
@@ -239,7 +236,6 @@ func TestLoadDefaults(t *testing.T) {
 	want := &Config{
 		Exists:                 true,
 		Stream:                 true,
-		Keybindings:            "emacs",
 		FunctionCallingSupport: true,
 		MCPServerSupport:       true,
 		MaxAutoContinues:       10,
@@ -249,9 +245,7 @@ func TestLoadDefaults(t *testing.T) {
 		Highlight:              true,
 		SaveShellHistory:       true,
 		UsageLog:               true,
-		NotifyAfter:            10,
-		REPLHistory:            true,
-		REPLSession:            true,
+		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, NotifyAfter: 10},
 	}
 	for _, tt := range []struct{ name, text string }{
 		{"empty", ""},

@@ -118,6 +118,49 @@ type RAG struct {
 	Name string `json:"name"`
 }
 
+// RAGDetail describes a knowledge base and its documents.
+type RAGDetail struct {
+	Name    string    `json:"name"`
+	Model   string    `json:"embedding_model"`
+	Built   string    `json:"built" doc:"when it was built last" format:"date-time"`
+	Chunks  int       `json:"chunks"`
+	Bytes   int       `json:"bytes" doc:"of its file"`
+	Sources []string  `json:"document_paths" nullable:"false" doc:"where its documents come from"`
+	Files   []RAGFile `json:"files" nullable:"false" doc:"its documents"`
+}
+
+// RAGFile is a document of a knowledge base.
+type RAGFile struct {
+	Path   string `json:"path"`
+	Chunks int    `json:"num_chunks"`
+	Unread string `json:"not_read,omitempty" doc:"parts that were not read"`
+}
+
+// RAGQuery is a search in a knowledge base.
+type RAGQuery struct {
+	Query string `json:"query" minLength:"1"`
+}
+
+// RAGPassage is a passage that was found.
+type RAGPassage struct {
+	Source  string  `json:"source" doc:"document and place, as answers name it"`
+	Heading string  `json:"heading,omitempty"`
+	Text    string  `json:"text"`
+	Score   float64 `json:"score" doc:"orders the passages of one search, and means nothing beside that"`
+}
+
+// Code is a text in a programming language.
+type Code struct {
+	Language string `json:"language" maxLength:"64" doc:"name or file extension, as after the fence of a block in Markdown"`
+	Text     string `json:"text" doc:"of more than 128 KiB the rest has no kinds"`
+}
+
+// Token is a part of [Code].
+type Token struct {
+	Text string `json:"text"`
+	Kind string `json:"kind,omitempty" doc:"scopes of TextMate themes, such as keyword.control; absent for plain text"`
+}
+
 // Health says whether the server works.
 type Health struct {
 	Status string `json:"status" enum:"ok,unavailable"`

@@ -16,6 +16,17 @@ type SessionRequest struct {
 	Variables map[string]string `json:"variables,omitempty" doc:"values of the agent's variables"`
 }
 
+// RegenerateRequest asks for another answer to the last question of a session.
+type RegenerateRequest struct {
+	Model  string `json:"model,omitempty" maxLength:"256" doc:"client:model; absent for that of the session"`
+	Stream bool   `json:"stream,omitempty" doc:"answer with server-sent events, as the header Accept: text/event-stream does"`
+}
+
+// SessionFork begins a session with the turns of another one.
+type SessionFork struct {
+	Messages *int `json:"messages,omitempty" minimum:"0" doc:"only turns that end within the first so many messages; absent for all"`
+}
+
 // Session is what is known of a session.
 type Session struct {
 	ID        string        `json:"id"`

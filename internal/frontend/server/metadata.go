@@ -13,6 +13,7 @@ import (
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/catalog"
 	"loki/internal/service/auth"
+	"loki/internal/service/auth/audit"
 )
 
 // metadata adds the endpoints that say what there is.
@@ -34,6 +35,11 @@ func (s *Server) metadata() {
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/agents", Summary: "List the agents", Tag: there, Scope: auth.ReadAgents}, s.agents)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/roles", Summary: "List the roles", Tag: there, Scope: auth.ReadRoles}, s.roles)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/rags", Summary: "List the knowledge bases", Tag: there, Scope: auth.ReadRAGs}, s.rags)
+	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/rags/{name}", Summary: "Describe a knowledge base and its documents", Tag: there, Scope: auth.ReadRAGs}, s.rag)
+	rest.Register(s.api, rest.Operation{
+		Method: http.MethodPost, Path: "/v1/rags/{name}/query", Summary: "Search in a knowledge base", Tag: there, Scope: auth.RunAgents, Action: audit.Completion,
+	}, s.query)
+	rest.Register(s.api, rest.Operation{Method: http.MethodPost, Path: "/v1/highlight", Summary: "Find the tokens of code", Tag: there}, s.highlight)
 }
 
 func (s *Server) info(context.Context, *struct{}) (*api.Info, error) {

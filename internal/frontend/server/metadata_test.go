@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -8,6 +9,45 @@ import (
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/servertest"
 )
+
+// TestKnowledge: a knowledge base is described and searched.
+func TestKnowledge(t *testing.T) {
+	s := servertest.Program(t, servertest.Files{"config.yaml": "model: builtin:echo\nclients: []\n", "docs/boats.md": "# Boats\n\nRowing boats are for hire in April.\n"})
+	s.Run("--rag", "harbor", "--rag-add", s.Dir+"/docs", "--rag-set", "embedding_model=builtin:hash")
+	var d api.RAGDetail
+	if s.Get("/v1/rags/harbor").JSON(t, &d); d.Name != "harbor" || d.Chunks != 1 || len(d.Files) != 1 || !strings.HasSuffix(d.Files[0].Path, "boats.md") || d.Model != "builtin:hash" || d.Bytes == 0 {
+		t.Errorf("the base is %+v", d)
+	}
+	var found api.List[api.RAGPassage]
+	if s.Post("/v1/rags/harbor/query", `{"query": "boats for hire"}`).JSON(t, &found); len(found.Data) != 1 || !strings.Contains(found.Data[0].Text, "Rowing boats") || !strings.Contains(found.Data[0].Source, "boats.md:") {
+		t.Errorf("found %+v", found)
+	}
+	for _, name := range []string{"nothing", "..%2fharbor"} {
+		if a, b := s.Get("/v1/rags/"+name), s.Post("/v1/rags/"+name+"/query", `{"query": "x"}`); a.Status/100 != 4 || b.Status/100 != 4 {
+			t.Errorf("%s: %d %s, %d %s", name, a.Status, a.Body, b.Status, b.Body)
+		}
+	}
+}
+
+// TestHighlight: the tokens of code are the code, with their kinds where the language is known.
+func TestHighlight(t *testing.T) {
+	s := servertest.Start(t, servertest.Files{"config.yaml": "model: builtin:echo\nclients: []\n"})
+	for _, tt := range []struct{ language, text, want string }{
+		{"go", "func f() {} // x", "func:storage.type keyword.declaration"}, {"py", "x = 'ä' # y", "'ä':string.quoted.single"}, {"nonsense", "func f()", "func f():"}, {"go", "", ""},
+	} {
+		body, _ := json.Marshal(api.Code{Language: tt.language, Text: tt.text})
+		var list api.List[api.Token]
+		s.Post("/v1/highlight", string(body)).JSON(t, &list)
+		all, named := "", ""
+		for _, token := range list.Data {
+			all += token.Text
+			named += token.Text + ":" + token.Kind + "\n"
+		}
+		if all != tt.text || !strings.Contains(named, tt.want) {
+			t.Errorf("%s: %q in the tokens %s, want %s", tt.language, all, named, tt.want)
+		}
+	}
+}
 
 func TestMetadata(t *testing.T) {
 	s := servertest.Start(t, servertest.Files{

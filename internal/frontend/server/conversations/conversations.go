@@ -73,6 +73,14 @@ func Register(a *rest.API, o Options) {
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions", Summary: "List the sessions", Tag: sessions, Scope: auth.ReadSessions}, s.list)
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}", Summary: "A session with its messages", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, s.show)
 	rest.Register(a, rest.Operation{Method: remove, Path: "/v1/sessions/{id}", Summary: "Delete a session", Tag: sessions, Scope: auth.WriteSessions, Action: audit.SessionDelete}, s.remove)
+	rest.Register(a, rest.Operation{
+		Method: post, Path: "/v1/sessions/{id}/regenerate", Summary: "Answer the last question again", Tag: sessions, Scope: auth.WriteSessions, Idempotent: true, Again: true,
+		Action: audit.SessionUpdate, Answer: api.Completion{}, Events: events,
+	}, s.regenerate)
+	rest.Register(a, rest.Operation{
+		Method: post, Path: "/v1/sessions/{id}/fork", Summary: "Begin a session with the turns of another one", Tag: sessions, Scope: auth.WriteSessions, Idempotent: true, Status: http.StatusCreated,
+		Action: audit.SessionCreate,
+	}, s.fork)
 	change := func(method, what, summary string) rest.Operation {
 		return rest.Operation{
 			Method: method, Path: "/v1/sessions/{id}/" + what, Summary: summary, Tag: sessions, Scope: auth.WriteSessions, Idempotent: method == post, Action: audit.SessionUpdate,

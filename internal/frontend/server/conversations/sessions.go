@@ -31,19 +31,42 @@ type completionInInput struct {
 // completeIn answers a question in a session.
 func (s *service) completeIn(ctx context.Context, in *completionInInput) (*rest.Reply, error) {
 	req := &in.Body
-	if err := s.checkModel(req.Model); err != nil {
-		return nil, err
-	}
 	if len(req.Variables) > 0 {
 		return nil, rest.Invalid("variables", "variables: the variables of a session are set with its agent").WithHint("POST /v1/sessions/%s/agent", in.ID)
 	}
-	found, err := s.find(ctx, in.ID)
+	found, err := s.mayAsk(ctx, in.ID, req)
 	if err != nil {
 		return nil, err
 	}
-	if found.Scope() != "" && !rest.Subject(ctx).Allows(auth.RunAgents) {
-		return nil, rest.Forbidden("the session is one of agent %s, and the key lacks the scope %s", found.Scope(), auth.RunAgents)
+	return s.inSession(ctx, found, req, func(ctx context.Context, v *visit, a *answer) error {
+		if err := v.prepare(ctx, req); err != nil {
+			return err
+		}
+		answered, q, err := s.put(ctx, v.conv, req, s.scope(a))
+		if err != nil {
+			if fault.CodeOf(err) == fault.Suspended {
+				s.waiting.add(found.ID(), a.run())
+			}
+			return err
+		}
+		return v.conv.Record(context.WithoutCancel(ctx), q.Asked, answered)
+	})
+}
+
+// mayAsk returns the session in which a request asks.
+func (s *service) mayAsk(ctx context.Context, id string, req *api.CompletionRequest) (*session.Session, error) {
+	if err := s.checkModel(req.Model); err != nil {
+		return nil, err
 	}
+	found, err := s.find(ctx, id)
+	if err == nil && found.Scope() != "" && !rest.Subject(ctx).Allows(auth.RunAgents) {
+		err = rest.Forbidden("the session is one of agent %s, and the key lacks the scope %s", found.Scope(), auth.RunAgents)
+	}
+	return found, err
+}
+
+// inSession answers a request with what work does in a session, which it has to itself.
+func (s *service) inSession(ctx context.Context, found *session.Session, req *api.CompletionRequest, work func(context.Context, *visit, *answer) error) (*rest.Reply, error) {
 	id := string(found.ID())
 	return s.reply(ctx, req, &id, func(ctx context.Context, a *answer) (err error) {
 		v, err := s.enter(ctx, id, req.Model, s.scope(a))
@@ -56,23 +79,33 @@ func (s *service) completeIn(ctx context.Context, in *completionInInput) (*rest.
 			}
 			err = errors.Join(err, v.close(ctx))
 		}()
-		if err := v.prepare(ctx, req); err != nil {
-			return err
-		}
 		if err := s.warnOfQuestions(ctx, found.ID(), s.scope(a)); err != nil {
 			return err
 		}
 		if of, ok := v.conv.Agent(); ok && of.InForce.Durability == graph.DurabilityOff { // whose run is not on record
 			rest.Began(ctx, "/v1/sessions/"+id)
 		}
-		answered, q, err := s.put(ctx, v.conv, req, s.scope(a))
-		if err != nil {
-			if fault.CodeOf(err) == fault.Suspended {
-				s.waiting.add(found.ID(), a.run())
-			}
-			return err
+		return work(ctx, v, a)
+	})
+}
+
+// regenerate answers the last question of a session again. The answer replaces the one that the session has.
+func (s *service) regenerate(ctx context.Context, in *struct {
+	sessionInput
+	Body api.RegenerateRequest
+},
+) (*rest.Reply, error) {
+	req := &api.CompletionRequest{Model: in.Body.Model, Stream: in.Body.Stream}
+	found, err := s.mayAsk(ctx, in.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	return s.inSession(ctx, found, req, func(ctx context.Context, v *visit, a *answer) error {
+		_, err := v.conv.Regenerate(ctx)
+		if fault.CodeOf(err) == fault.Suspended {
+			s.waiting.add(found.ID(), a.run())
 		}
-		return v.conv.Record(context.WithoutCancel(ctx), q.Asked, answered)
+		return refused(err)
 	})
 }
 
@@ -143,6 +176,44 @@ func (s *service) create(ctx context.Context, in *struct{ Body api.SessionReques
 	}
 	rest.AboutNewSession(ctx, string(conv.Session().ID()))
 	return s.sessionOf(ctx, conv.Session()), nil
+}
+
+// fork begins a session with the turns of another one, up to a message. Whose that is, it is, too.
+func (s *service) fork(ctx context.Context, in *struct {
+	sessionInput
+	Body api.SessionFork
+},
+) (*api.Session, error) {
+	found, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := s.turn(ctx, found.ID())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if found, err = s.find(ctx, in.ID); err != nil { // again, as it may have changed in the meantime
+		return nil, err
+	}
+	store, err := s.App.Sessions()
+	if err != nil {
+		return nil, err
+	}
+	copied, err := store.Fork(ctx, found, "")
+	if err != nil {
+		return nil, err
+	}
+	for n := in.Body.Messages; n != nil && len(copied.Messages()) > *n; {
+		if _, err := copied.Undo(ctx); err != nil {
+			return nil, refused(err)
+		}
+	}
+	if err := copied.Save(ctx); err != nil {
+		return nil, err
+	}
+	rest.AboutNewSession(ctx, string(copied.ID()))
+	return s.sessionOf(ctx, copied), nil
 }
 
 // sessionOf describes a session.

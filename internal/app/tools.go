@@ -70,7 +70,7 @@ func (a *App) judge(rules permission.Rules, grants *permission.Memory, agent str
 	dirs, files := a.ownPlaces()
 	judge, err := permission.New(permission.Options{
 		Rules: rules, Root: root, Home: home, Protected: slices.Concat(dirs, files, a.codePlaces()), Shell: a.Shell().Name, Sandboxed: box.Support().Files,
-		Memory: grants, Once: a.host != nil || grants == nil, Agent: agent, Own: own, // clients of a server do not allow anything for others
+		Memory: grants, Once: grants == nil, Agent: agent, Own: own,
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "permission")
@@ -196,15 +196,19 @@ func userTools(asker ask.Asker, agent string) []tool.Tool {
 	return builtin.UserTools(asker, ask.Question{Agent: agent})
 }
 
-// calls says how the tools of an agent, "" for none, are called, which may have rules of its own.
-// The asker may be nil.
+// calls says how the tools of an agent, "" for none, are called in a run. The agent may have rules of its own.
+// The asker may be nil. What a client of a server allows holds for the run, since others use the server, too.
 func (a *App) calls(agent string, own permission.Rules, asker ask.Asker, yes bool) (tool.Options, error) {
-	judge, err := a.judge(a.Config.Permission, a.grants(), agent, own)
+	grants, serving := a.grants(), a.host != nil
+	if serving {
+		grants = grants.ForRun()
+	}
+	judge, err := a.judge(a.Config.Permission, grants, agent, own)
 	if err != nil {
 		return tool.Options{}, err
 	}
 	return tool.Options{
 		Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: agent},
-		Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		ForRun: serving, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}, nil
 }

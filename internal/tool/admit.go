@@ -125,7 +125,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 			q.Text = PlainQuestion(call)
 		}
 		if b.o.Judge != nil {
-			q.Agent = b.o.Judge.Agent()
+			q.Agent, q.ForRun = b.o.Judge.Agent(), b.o.ForRun
 		}
 		err = b.decided(ctx, &a, call.Name, held, st, func(ctx context.Context) (decision, error) { return b.consent(ctx, q, st) })
 		a.unasked = false
@@ -166,13 +166,15 @@ type decision struct {
 	Level      sandbox.Level `json:"level"`
 	Hosts      []string      `json:"hosts,omitempty"`
 	Files      bool          `json:"files,omitempty"` // see [Call].Consented
+
+	Grants []permission.Grant `json:"grants,omitempty"` // what the user granted for the run
 }
 
 func allowed(d sandbox.Declaration) decision { return decision{Level: d.Level, Hosts: d.Hosts} }
 
 // MarshalJSON implements [json.Marshaler].
 func (d decision) MarshalJSON() ([]byte, error) {
-	if d.Refused != "" || d.Level == "" {
+	if d.Refused != "" || d.Level == "" && len(d.Grants) == 0 {
 		return json.Marshal(d.Refused)
 	}
 	type object decision
@@ -202,6 +204,11 @@ func (b *Box) decided(ctx context.Context, a *admission, name string, held sandb
 	})
 	if err != nil {
 		return err
+	}
+	if len(d.Grants) > 0 && b.o.Judge != nil && b.o.ForRun {
+		if err := b.o.Judge.Remember(ctx, permission.Run, d.Grants); err != nil {
+			return err
+		}
 	}
 	a.refused, a.unattended, a.sandbox, a.files = d.Refused, d.Unattended, held, d.Files
 	switch {
@@ -250,7 +257,9 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (d
 	case !answer.Yes:
 		return decision{Refused: "the user did not consent."}, nil
 	}
-	if b.o.Judge != nil && len(answer.Grants) > 0 {
+	if answer.Scope == permission.Run {
+		yes.Grants = answer.Grants
+	} else if b.o.Judge != nil && len(answer.Grants) > 0 {
 		if err := b.o.Judge.Remember(ctx, answer.Scope, answer.Grants); err != nil {
 			return decision{}, err
 		}

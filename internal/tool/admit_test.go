@@ -114,6 +114,15 @@ func TestConsentQuestion(t *testing.T) {
 	if n := len(q.Ask(ask.Question{}).Options); n != 3 {
 		t.Errorf("%d options without an agent", n)
 	}
+	const run = "always for this run: git push *"
+	if got := q.Answer(run); !got.Yes || got.Scope != "" || got.Grants != nil { // what a server offered
+		t.Errorf("%q: %+v", run, got)
+	}
+	q.ForRun = true
+	if got := q.Ask(ask.Question{}).Options; len(got) != 3 || got[2] != run || q.Answer(run).Scope != permission.Run {
+		t.Errorf("for a run: %q, %+v", got, q.Answer(run))
+	}
+	q.ForRun = false
 	for text, want := range map[string]tool.ConsentAnswer{
 		" Y ": {Yes: true}, "YES": {Yes: true}, "no": {}, "": {}, "later": {Reason: "later"},
 		"always for this session: git push *": {Yes: true, Scope: permission.Session},

@@ -53,6 +53,8 @@ type Options struct {
 	AtMost sandbox.Level
 	// AutoConfirm consents to every call without asking. Denied calls stay denied.
 	AutoConfirm bool
+	// ForRun says that an answer that holds for more than one call holds for the run, and not for a session or an agent.
+	ForRun bool
 	// Hooks run before and after calls. What they change is judged as if the model had written it.
 	Hooks *hook.Runner
 	// Uncertain decides about uncertain calls; empty means Ask.

@@ -20,6 +20,8 @@ type ConsentQuestion struct {
 	Always, Wider []permission.Grant
 	// Agent is the agent to which grants can be made; empty without an agent.
 	Agent string
+	// ForRun says that an answer holds for the run at most, and not for the session or the agent.
+	ForRun bool
 
 	// Sandbox is what the program of the call may do after a yes. The level is empty for tools that do not start
 	// one in a sandbox, and where there is none; Missing says why then.
@@ -48,6 +50,7 @@ const (
 	optionNo      = "no"
 	optionSession = "always for this session: "
 	optionAgent   = "always for this agent: "
+	optionRun     = "always for this run: "
 )
 
 // Ask returns the question for a human, with the origin (agent, node, depth) that from
@@ -122,6 +125,10 @@ func (q ConsentQuestion) options() []lasting {
 			granted[i] = strings.ReplaceAll(text.Visible(g.String()), "\n", `\n`)
 		}
 		what := strings.Join(granted, ", ")
+		if q.ForRun {
+			list = append(list, lasting{optionRun + what, permission.Run, grants})
+			continue
+		}
 		list = append(list, lasting{optionSession + what, permission.Session, grants})
 		if q.Agent != "" {
 			list = append(list, lasting{optionAgent + what, permission.Agent, grants})
@@ -145,6 +152,10 @@ func (q ConsentQuestion) Answer(text string) ConsentAnswer {
 		if text == o.text {
 			return ConsentAnswer{Yes: true, Scope: o.scope, Grants: o.grants}
 		}
+	}
+	if !q.ForRun { // a server asked, and the run continues elsewhere: this call may be made
+		q.ForRun = true
+		return ConsentAnswer{Yes: q.Answer(text).Yes, Reason: q.Answer(text).Reason}
 	}
 	return ConsentAnswer{Reason: text}
 }

@@ -300,7 +300,7 @@ func questionOf(q api.Question) ask.Question {
 	case len(q.Options) > 0:
 		asked.Kind = ask.Select
 		// What may be a tool's question for consent is one: a record does not say.
-		asked.Consent = slices.Equal(q.Options, []string{"yes", "no"})
+		asked.Consent = len(q.Options) > 1 && slices.Equal(q.Options[:2], []string{"yes", "no"})
 	}
 	if q.Default != nil {
 		asked.Default, asked.HasDefault = *q.Default, true

@@ -24,6 +24,7 @@ type Scope string
 // The scopes.
 const (
 	Session Scope = "session" // as long as the memory lives
+	Run     Scope = "run"     // for one run, in a memory of [Memory.ForRun]
 	Agent   Scope = "agent"   // for good, for one agent
 )
 
@@ -99,6 +100,7 @@ func (g Grant) rule() *Rule {
 // several processes.
 type Memory struct {
 	file string
+	over *Memory // whose grants hold, too, see ForRun; nil for none
 
 	mu      sync.Mutex
 	session []Grant
@@ -109,9 +111,15 @@ type Memory struct {
 // Without a file these grants hold for the session only.
 func NewMemory(file string) *Memory { return &Memory{file: file, agents: make(map[string][]Grant)} }
 
+// ForRun returns the memory of one run. The grants of m hold in it, and what is added to it holds nowhere else.
+func (m *Memory) ForRun() *Memory { return &Memory{over: m, agents: make(map[string][]Grant)} }
+
 // Err returns the mistake in the file. Its grants do not hold then, and it is not
 // written.
 func (m *Memory) Err() error {
+	if m.over != nil {
+		return m.over.Err()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, err := m.read()
@@ -123,7 +131,11 @@ func (m *Memory) Grants(agent string) []Grant {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	agents, _ := m.read() // see Err
-	return append(slices.Clone(agents[agent]), m.session...)
+	held := append(slices.Clone(agents[agent]), m.session...)
+	if m.over != nil {
+		held = append(m.over.Grants(agent), held...)
+	}
+	return held
 }
 
 // Add keeps grants. Without an agent they hold for the session. It waits for other processes that do the same.

@@ -207,7 +207,7 @@ default:
 	}
 	path := newSession(t, s, `{`+model+`}`)
 	c = completion(t, s, path+"/completions", `{"prompt": `+quote(file)+`}`)
-	if c.FinishReason != "question" || c.Question == nil || c.RunID == "" || len(c.Question.Options) != 2 { // none that would hold for other clients, too
+	if c.FinishReason != "question" || c.Question == nil || c.RunID == "" || len(c.Question.Options) != 3 || !strings.HasPrefix(c.Question.Options[2], "always for this run: ") { // none that would hold for other clients, too
 		t.Fatalf("in a session: %+v", c)
 	}
 	if len(c.ToolCalls) != 1 || c.ToolCalls[0].Name != "fs_write" || c.ToolCalls[0].Result != nil || c.ToolCalls[0].IsError != nil {
@@ -222,6 +222,99 @@ default:
 		return err == nil
 	})
 	until(t, 20*time.Second, "the session has the answer", func() bool { return strings.Contains(s.Get(path).Body, "then: ") })
+}
+
+// TestConsentForARun: an answer that holds for the run holds after a further question, and after a restart, and not in the next turn.
+func TestConsentForARun(t *testing.T) {
+	dir := t.TempDir()
+	files := servertest.Files{
+		"config.yaml": config("enabled_tools: all", "permission: {fs_write: ask}"),
+		"rules.yaml": `rules:
+  - match: {turn: 1}
+    tool_calls: [{name: fs_write, arguments: {path: "{{text}}/a", contents: "x"}}]
+  - match: {turn: 2}
+    tool_calls: [{name: fs_write, arguments: {path: "{{text}}/b", contents: "x"}}]
+  - match: {turn: 3}
+    tool_calls: [{name: fs_write, arguments: {path: "{{text}}/a", contents: "again"}}]
+default: {reply: 'done'}
+`,
+	}
+	s := servertest.Program(t, files)
+	path := newSession(t, s, `{"model": "builtin:script"}`)
+	answer := func(run, option string) api.RunDetail {
+		t.Helper()
+		var waiting api.List[api.Question]
+		want(t, s.Get("/v1/runs/"+run+"/questions"), 200).JSON(t, &waiting)
+		i := slices.IndexFunc(waiting.Data[0].Options, func(o string) bool { return strings.HasPrefix(o, option) })
+		if i < 0 {
+			t.Fatalf("no option %q in %+v", option, waiting.Data)
+		}
+		want(t, s.Post("/v1/runs/"+run+"/answers", `{`+quote(waiting.Data[0].ID)+`: `+quote(waiting.Data[0].Options[i])+`}`), 200)
+		return rested(t, s, run)
+	}
+	c := completion(t, s, path+"/completions", `{"prompt": `+quote(dir)+`}`)
+	if r := answer(c.RunID, "always for this run: "); r.Waiting != 1 { // for the other file
+		t.Fatalf("after the first answer: %+v", r)
+	}
+	s.Kill()
+	s.Begin()
+	if r := answer(c.RunID, "yes"); r.Status != "done" {
+		t.Fatalf("the file that may be written is asked about again: %+v", r)
+	}
+	if again, err := os.ReadFile(dir + "/a"); string(again) != "again" {
+		t.Errorf("the file holds %q, %v", again, err)
+	}
+	if c = completion(t, s, path+"/completions", `{"prompt": `+quote(dir)+`}`); c.FinishReason != "question" {
+		t.Errorf("the next turn: %+v", c)
+	}
+}
+
+// TestForkAndRegenerate: a session begins with the turns of another one up to a message, and its last question is answered again.
+func TestForkAndRegenerate(t *testing.T) {
+	s := servertest.Start(t, servertest.Files{"config.yaml": config(), "roles/poet.md": "In verse.", "rules.yaml": `rules:
+  - {match: {text: two}, times: 1, reply: second}
+default: {reply: 'said {{text}}'}
+`})
+	path := newSession(t, s, `{"role": "poet", "model": "builtin:script"}`)
+	for _, text := range []string{"one", "two"} {
+		completion(t, s, path+"/completions", `{"prompt": "`+text+`"}`)
+	}
+	said := func(path string) string {
+		var texts []string
+		for _, m := range session(t, s, path).Messages {
+			texts = append(texts, m.Text())
+		}
+		return strings.Join(texts, "|")
+	}
+	whole := "In verse.|one|said one|two|second"
+	for _, tt := range []struct{ body, want string }{
+		{`{}`, whole}, {`{"messages": 5}`, whole}, {`{"messages": 4}`, "In verse.|one|said one"}, {`{"messages": 3}`, "In verse.|one|said one"}, {`{"messages": 1}`, ""}, {`{"messages": 0}`, ""},
+	} {
+		var made api.Session
+		want(t, s.Post(path+"/fork", tt.body), http.StatusCreated).JSON(t, &made)
+		if got := said("/v1/sessions/" + made.ID); got != tt.want || made.Role != "poet" || made.Model != "builtin:script" {
+			t.Errorf("%s: %q of %+v, want %q", tt.body, got, made, tt.want)
+		}
+		completion(t, s, "/v1/sessions/"+made.ID+"/completions", `{"prompt": "more"}`)
+		if got := said("/v1/sessions/" + made.ID); !strings.HasPrefix(got, "In verse.|") || !strings.HasSuffix(got, "|more|said more") {
+			t.Errorf("%s: the fork continues as %q", tt.body, got)
+		}
+	}
+	if got := said(path); got != whole {
+		t.Errorf("the session itself is %q", got)
+	}
+	if c := completion(t, s, path+"/regenerate", `{}`); c.FinalMessage != "said two" || c.RunID == "" {
+		t.Errorf("the other answer is %+v", c)
+	}
+	if got := said(path); got != "In verse.|one|said one|two|said two" {
+		t.Errorf("with another answer the session is %q", got)
+	}
+	if c := completion(t, s, path+"/regenerate", `{"model": "builtin:echo"}`); c.Model != "builtin:echo" || session(t, s, path).Model != "builtin:echo" {
+		t.Errorf("another model: %+v", c)
+	}
+	want(t, s.Post(path+"/regenerate", `{"model": "builtin:nope"}`), http.StatusNotFound)
+	want(t, s.Post(newSession(t, s, `{}`)+"/regenerate", `{}`), http.StatusConflict)
+	want(t, s.Post("/v1/sessions/nothing/fork", `{}`), http.StatusNotFound)
 }
 
 // asks has a tool ask for consent before it writes the file that a question names.

@@ -26,16 +26,17 @@ export function show(main, context) {
       agents = (await get("v1/agents?limit=200")).data;
       context.online();
       draw();
-      if (!name && agents.length && innerWidth > 760) fill(page, h("p.empty", {}, "Choose an agent to see its graph and to start it."));
+      if (!name) choose();
     } catch (error) {
       if (context.problem(error)) fill(list, failure(error, load));
     }
   }
 
   async function choose(next) {
+    view.classList.toggle("has-page", Boolean(next));
+    next ??= innerWidth > 760 ? agents[0]?.name : undefined;
     if (next === name) return;
     name = next;
-    view.classList.toggle("has-page", Boolean(name));
     loading.abort();
     loading = new AbortController();
     const signal = loading.signal;

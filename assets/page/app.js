@@ -5,12 +5,13 @@ import { dialog, failure, fill, h, icon } from "./dom.js";
 import * as agents from "./agents.js";
 import * as chat from "./chat.js";
 import * as compare from "./compare.js";
+import * as knowledge from "./knowledge.js";
 import * as questions from "./questions.js";
 import * as run from "./run.js";
 import * as runs from "./runs.js";
 
-const views = { runs, questions, chat, agents, compare };
-const places = [["runs", "Runs"], ["questions", "Questions"], ["chat", "Chat"], ["agents", "Agents"]];
+const views = { runs, questions, chat, agents, knowledge, compare };
+const places = [["runs", "Runs"], ["questions", "Questions"], ["chat", "Chat"], ["agents", "Agents"], ["knowledge", "Knowledge"]];
 
 const badge = h("span.badge", { hidden: true });
 const links = places.map(([name, text]) => h("a", { href: `#/${name}`, "data-view": name }, icon(name), h("span", {}, text), name === "questions" && badge));
@@ -145,7 +146,7 @@ function nextTheme() {
 
 // Shortcuts.
 let prefix = 0; // until when a "g" waits for its second letter
-const global = { "g r": ["runs", () => go("runs")], "g q": ["questions", () => go("questions")], "g c": ["chat", () => go("chat")], "g a": ["agents", () => go("agents")], t: ["change the theme", nextTheme], "?": ["this list", help] };
+const global = { "g r": ["runs", () => go("runs")], "g q": ["questions", () => go("questions")], "g c": ["chat", () => go("chat")], "g a": ["agents", () => go("agents")], "g k": ["knowledge bases", () => go("knowledge")], t: ["change the theme", nextTheme], "?": ["this list", help] };
 const singleKeys = () => localStorage.getItem("loki-keys") !== "off";
 
 function go(name) {
@@ -157,7 +158,7 @@ function help() {
   if (document.querySelector("dialog")) return;
   const group = (title, keys) => Object.keys(keys).length > 0 && h("section", {}, h("h3", {}, title), h("dl.keys", {}, Object.entries(keys).map(([name, [text]]) => h("div", {}, h("dt", {}, name.split(" ").map((k) => h("kbd", {}, k))), h("dd", {}, text)))));
   const single = h("input", { type: "checkbox", checked: singleKeys(), onchange: () => localStorage.setItem("loki-keys", single.checked ? "on" : "off") });
-  dialog("Keyboard", [group("Everywhere", global), group("Here", current?.view.keys ?? {}), group("Lists and forms", { "↑ ↓": ["move in a list"], "← →": ["fold and unfold"], Enter: ["open, or go to the details"], Esc: ["close"], "Ctrl Enter": ["send"] }), h("label.choice", {}, single, "Single keys are shortcuts")]);
+  dialog("Keyboard", [group("Everywhere", global), group("Here", { ...current?.view.hints, ...current?.view.keys }), group("Lists and forms", { "↑ ↓": ["move in a list"], "← →": ["fold and unfold"], Enter: ["open, or go to the details"], Esc: ["close"], "Ctrl Enter": ["send an answer or a form"] }), h("label.choice", {}, single, "Single keys are shortcuts")]);
 }
 
 addEventListener("keydown", (e) => {

@@ -1,7 +1,7 @@
 // The form that answers a question.
 
 import { post } from "./api.js";
-import { age, clock, failure, fill, h, oneLine, plural } from "./dom.js";
+import { age, clock, dialog, failure, fill, h, oneLine, plural } from "./dom.js";
 import { Markdown } from "./markdown.js";
 
 // ruleWords returns the condition of an answer, such as len(input) <= 40, in words.
@@ -32,7 +32,7 @@ export function form(run, question, done) {
     question.rule && h("p.hint", {}, ruleWords(question.rule), "."),
     question.deadline && !question.deadline.startsWith("0001") && h("p.hint", {}, `${question.default ? `"${question.default}" is taken` : "It is over"} at ${clock(question.deadline).slice(0, 8)}.`),
     question.assignees?.length && h("p.hint", {}, `For ${question.assignees.join(", ")}.`),
-    options.length > 0 && choices, (open || !options.length) && h("div.own", {}, field, own), problem);
+    options.length > 0 && choices, (open || !options.length) && h("div.own", {}, field, own), problem, h("div.row", {}, h("button.quiet.small", { type: "button", onclick: withdraw }, "Cancel the run")));
 
   async function send(answer, force) {
     const controls = element.querySelectorAll("button, textarea, input");
@@ -44,18 +44,15 @@ export function form(run, question, done) {
     } catch (error) {
       for (const control of controls) control.disabled = false;
       const changed = !force && /"force": true|force=true/.test(error.hint);
-      fill(problem, failure(changed ? Object.assign(new Error(error.message), { requestID: error.requestID }) : error), changed && h("div.row", {}, h("button", { type: "button", onclick: () => send(answer, true) }, "Continue anyway"), h("button.danger", { type: "button", onclick: cancel }, "Cancel the run")));
+      fill(problem, failure(changed ? Object.assign(new Error(error.message), { requestID: error.requestID }) : error), changed && h("div.row", {}, h("button", { type: "button", onclick: () => send(answer, true) }, "Continue anyway")));
     }
   }
 
-  async function cancel() {
-    try {
-      await post(`v1/runs/${encodeURIComponent(run)}/cancel`);
-      fill(element, h("p.answered", { role: "status" }, "The run is canceled."));
-      done?.();
-    } catch (error) {
-      fill(problem, failure(error));
-    }
+  async function withdraw() {
+    const canceled = await dialog("Cancel this run?", h("p", {}, "Its questions are withdrawn. What it has done can be undone as its agent says; it can be resumed from its page."), "Cancel the run", async () => { await post(`v1/runs/${encodeURIComponent(run)}/cancel`); return true; });
+    if (!canceled) return;
+    fill(element, h("p.answered", { role: "status" }, "The run is canceled."));
+    done?.();
   }
   return element;
 }

@@ -2,7 +2,7 @@
 
 import { get, poll, post, remove, stream } from "./api.js";
 import { form } from "./ask.js";
-import { age, cost, count, dialog, failure, fill, h, icon, oneLine, plural, pretty } from "./dom.js";
+import { age, copyButton, cost, dialog, failure, fill, h, icon, oneLine, plural, pretty, tokens } from "./dom.js";
 import { Markdown } from "./markdown.js";
 
 const size = (bytes) => (bytes < 1 << 20 ? `${Math.floor(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`);
@@ -10,7 +10,7 @@ const size = (bytes) => (bytes < 1 << 20 ? `${Math.floor(bytes / 1024)} KiB` : `
 export function show(main, context) {
   const list = h("nav.side", { "aria-label": "Sessions" });
   const talk = h("div.talk", { tabindex: "0", role: "log", "aria-label": "Conversation" });
-  const who = h("select", { "aria-label": "Model, role or agent", onchange: () => { if (id) wanted = who.value.replace(/^model:/, ""); else chosen = who.value; } });
+  const who = h("select", { "aria-label": "Model, role or agent", onchange: () => { if (id) wanted = who.value.replace(/^model:/, ""); else { chosen = who.value; blank(); } } });
   const partner = h("span.hint"); // role or agent of the session
   const files = h("div.row.files");
   const field = h("textarea", { rows: 1, placeholder: "Write a message", "aria-label": "Message", oninput: grow, onkeydown: (e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } },
@@ -19,7 +19,8 @@ export function show(main, context) {
   const button = h("button.primary.square", { type: "submit", "aria-label": "Send" }, icon("send"));
   const title = h("h2", {}, "New chat");
   const forget = h("button.quiet.small", { hidden: true, onclick: erase }, "Delete");
-  const composer = h("form.composer", { onsubmit: (e) => { e.preventDefault(); if (sending) sending.abort(); else send(); } }, files, h("div.line", {}, h("button.quiet.square", { type: "button", "aria-label": "Attach files", title: "Attach files", onclick: () => pick.click() }, icon("attach")), pick, field, button));
+  const notice = h("p.hint.notice", { role: "status" });
+  const composer = h("form.composer", { onsubmit: (e) => { e.preventDefault(); if (sending) sending.abort(); else send(); } }, notice, files, h("div.line", {}, h("button.quiet.square", { type: "button", "aria-label": "Attach files", title: "Attach files", onclick: () => pick.click() }, icon("attach")), pick, field, button));
   const view = h("div.split.chat", { ondragover: (e) => e.preventDefault(), ondrop: (e) => { e.preventDefault(); attach(e.dataTransfer.files); } },
     h("aside", {}, h("div.bar", {}, h("h1", {}, "Chat"), h("a.button.small", { href: "#/chat" }, icon("plus"), "New")), list),
     h("section.page", {}, h("header.title", {}, h("a.back", { href: "#/chat?list=1" }, "Sessions"), title, partner, who, forget), talk, composer));
@@ -32,7 +33,11 @@ export function show(main, context) {
   let chosen = ""; // who answers in a new chat
   let wanted = ""; // model that was chosen for the next message of a session
   let model = ""; // of the session, if it has one of its own
-  let known = { models: [], roles: [], agents: [] };
+  let turns = []; // of the session, as they are shown: {said, reply, prompt, sent}
+  let edited = null; // the turn whose message is in the composer
+  let given = {}; // values of the variables of an agent, for a new session
+  const begins = new Map(); // titles of sessions whose first answer is under way
+  let known = { models: [], roles: [], agents: [], rags: [] };
   let most = null; // bytes of a body, once they are known
   let loading = new AbortController();
 
@@ -86,7 +91,7 @@ export function show(main, context) {
   }
 
   function mine(text, names = []) {
-    return h("article.turn.mine", { "aria-label": "You" }, h("div.markdown.plain", {}, text), names.length > 0 && h("p.row", {}, names.map((name) => h("span.chip", {}, name))));
+    return h("article.turn.mine", { "aria-label": "You" }, h("div.markdown.plain", {}, text), names.length > 0 && h("p.row", {}, names.map((name) => h("span.chip", {}, name))), h("div.acts"));
   }
 
   // calls shows a tool call, folded.
@@ -105,16 +110,19 @@ export function show(main, context) {
   // Answer is a reply that grows: texts, reasoning, tool calls, questions in the order in which they come.
   function answer() {
     const body = h("div");
-    const foot = h("footer.hint");
+    const foot = h("span");
+    const acts = h("span.acts");
     const calls = new Map();
+    const texts = [];
     let text = null;
     let thought = null;
-    const element = h("article.turn", { "aria-label": "Answer" }, body, foot);
+    const element = h("article.turn", { "aria-label": "Answer" }, body, h("footer.hint", {}, foot, acts));
     const add = (part) => { text = thought = null; body.append(part); };
     return {
-      element, foot,
+      element, foot, acts,
+      source: () => texts.map((part) => part.all).join("\n\n"),
       text(piece) {
-        if (!text) { thought = null; text = { markdown: new Markdown(), all: "" }; body.append(text.markdown.element); }
+        if (!text) { thought = null; texts.push((text = { markdown: new Markdown(), all: "" })); body.append(text.markdown.element); }
         text.all += piece;
         text.dirty ||= requestAnimationFrame(((part) => () => { part.dirty = 0; follow(() => part.markdown.set(part.all)); })(text));
       },
@@ -122,71 +130,65 @@ export function show(main, context) {
         if (!thought) { text = null; thought = h("div.markdown.plain"); body.append(h("details.thought", {}, h("summary", {}, "Reasoning"), thought)); }
         thought.append(piece);
       },
+      cut() { text = null; }, // what comes next is another part
       call(of) { const c = call(of); calls.set(of.id, c); add(c.element); },
       result(of) { calls.get(of.id)?.end(of.result ?? of.text ?? "", of.is_error ?? of.failed); },
       add,
     };
   }
 
-  // history shows the messages of a session.
-  function history(messages) {
-    let turn = null;
+  // draw shows messages of the session.
+  function draw(messages) {
+    let turn = turns.at(-1)?.reply ?? null;
     const parts = (m) => (typeof m.content === "string" ? [{ type: "text", text: m.content }] : m.parts ?? []);
     for (const m of messages) {
       const texts = parts(m).filter((p) => p.type === "text").map((p) => p.text).join("");
       if (m.role === "user" && !m.continuation) {
-        turn = null;
-        talk.append(mine(texts, parts(m).filter((p) => p.type !== "text" && p.type !== "reasoning").map((p) => p.type)));
+        const pictures = parts(m).filter((p) => p.type === "image").map((p, i) => pictureOf(p, i));
+        turn = answer();
+        turns.push({ said: mine(texts, pictures.map((p) => p.name)), reply: turn, prompt: texts, sent: pictures });
+        talk.append(turns.at(-1).said, turn.element);
       } else if (m.role === "assistant") {
         if (!turn) talk.append((turn = answer()).element);
         for (const p of parts(m)) if (p.type === "reasoning" && p.text) turn.reasoning(p.text);
-        if (texts) turn.add(new Markdown(texts).element);
+        if (texts) { turn.text(texts); turn.cut(); }
         for (const c of m.tool_calls ?? []) turn.call(c);
       } else if (m.role === "tool") {
         turn?.result({ id: m.tool_call_id, text: texts, failed: m.failed });
       }
     }
+    mark();
     talk.scrollTop = talk.scrollHeight;
   }
 
-  // send sends a message: what was written and attached, or one that failed before.
-  async function send(again) {
-    const prompt = again?.prompt ?? field.value.trim();
-    const sent = again?.sent ?? attached;
-    if ((!prompt && !sent.length) || sending) return;
-    const abort = (sending = new AbortController());
+  // pictureOf returns a picture of a message as a file that can be sent again.
+  function pictureOf(part, i) {
+    const [, type, data] = /^data:([^;,]*);base64,(.*)$/.exec(part.url ?? "") ?? [];
+    return { name: `picture ${i + 1}`, ...(data ? { media_type: type, content_base64: data } : { url: part.url }) };
+  }
+
+  // working runs do(signal) with the button that stops it.
+  async function working(go) {
+    sending = new AbortController();
     button.setAttribute("aria-label", "Stop");
     fill(button, icon("stop"));
-    talk.querySelector(".empty")?.remove();
-    const said = say(mine(prompt, sent.map((f) => f.name)));
-    const reply = answer();
-    say(reply.element);
+    await go(sending.signal);
+    sending = null;
+    button.setAttribute("aria-label", "Send");
+    fill(button, icon("send"));
+    sessions.again();
+    mark();
+    field.focus();
+  }
+
+  // hear shows an answer in reply as it comes, and returns how that ended: whether the server took the request, its outcome, an error.
+  async function hear(reply, verb, body, signal) {
+    let begun = false;
+    let run = "";
+    let outcome = null;
     reply.element.classList.add("live");
-    talk.scrollTop = talk.scrollHeight;
-    if (!again) {
-      field.value = "";
-      attached = [];
-      drawFiles();
-      grow();
-    }
-    let made = false;
-    let begun = false; // the server has taken the message
-    let done = false;
     try {
-      if (new Blob([JSON.stringify({ prompt, files: sent })]).size + 64 > await limit()) throw new Error(`The message was not sent: a request can have at most ${size(await limit())}.`);
-      if (!id) {
-        const [kind, ...name] = who.value.split(":");
-        const session = await post("v1/sessions", who.value ? { [kind]: name.join(":") } : {}, abort.signal);
-        id = shown = session.id;
-        made = true;
-        context.replace(`#/chat/${encodeURIComponent(id)}`);
-        enter(session);
-      }
-      const body = { prompt, stream: true };
-      if (wanted) body.model = wanted;
-      if (sent.length) body.files = sent;
-      let run = "";
-      for await (const { name, data } of stream(`v1/sessions/${encodeURIComponent(id)}/completions`, body, abort.signal)) {
+      for await (const { name, data } of stream(`v1/sessions/${encodeURIComponent(id)}/${verb}`, { ...body, stream: true, ...(wanted && { model: wanted }) }, signal)) {
         begun = true;
         run = data.run ?? data.run_id ?? run;
         if (name === "assistant_delta") reply.text(data.text);
@@ -198,38 +200,174 @@ export function show(main, context) {
         else if (name === "question") await ask(reply, run, data);
         else if (name === "usage") reply.usage = data.usage;
         else if (name === "error") throw Object.assign(new Error(data.message ?? data.error?.message), { hint: data.hint ?? data.error?.hint });
-        else if (name === "finished") foot(reply, { ...data, ...data.outcome });
+        else if (name === "finished") foot(reply, (outcome = { ...data, ...data.outcome }));
       }
-      done = true;
-      if (title.textContent === "New chat") title.textContent = oneLine(prompt, 60) || "Files";
+      return { begun, outcome };
     } catch (error) {
-      if (abort.signal.aborted) reply.foot.textContent = "Stopped.";
-      else if (context.problem(error) || error.status !== 401) failed(reply, said, error, begun && { prompt, sent });
-      if (!begun && !abort.signal.aborted) await unsent(prompt, sent, said);
+      if (signal.aborted) reply.foot.textContent = "Stopped.";
+      return { begun, outcome, error: signal.aborted ? null : error };
+    } finally {
+      reply.element.classList.remove("live");
     }
-    if (made && !done) await dropEmpty();
-    sending = null;
-    reply.element.classList.remove("live");
-    button.setAttribute("aria-label", "Send");
-    fill(button, icon("send"));
-    sessions.again();
-    field.focus();
   }
 
-  // failed shows why there is no answer, and sends the message again if the user wants, to another model if one was chosen meanwhile.
-  function failed(reply, said, error, again) {
+  // send sends a message: what was written and attached, or one that failed before.
+  async function send(again) {
+    const prompt = again?.prompt ?? field.value.trim();
+    const sent = again?.sent ?? attached;
+    if ((!prompt && !sent.length) || sending) return;
+    let made = false;
+    let said = null;
+    let reply = null;
+    let heard = { begun: false };
+    await working(async (signal) => {
+      const begin = { ...given };
+      if (!id && !talk.querySelector(".turn")) fill(talk);
+      try {
+        if (new Blob([JSON.stringify({ prompt, files: sent })]).size + 64 > await limit()) throw new Error(`The message was not sent: a request can have at most ${size(await limit())}.`);
+        if (edited) await branch(edited, false);
+      } catch (error) {
+        if (context.problem(error)) say(failure(error));
+        return;
+      }
+      said = say(mine(prompt, sent.map((f) => f.name)));
+      reply = answer();
+      say(reply.element);
+      reply.element.classList.add("live");
+      talk.scrollTop = talk.scrollHeight;
+      edit(null);
+      if (!again) {
+        field.value = "";
+        attached = [];
+        drawFiles();
+        grow();
+      }
+      try {
+        if (!id) {
+          const [kind, ...name] = who.value.split(":");
+          const session = await post("v1/sessions", who.value ? { [kind]: name.join(":"), ...(kind === "agent" && { variables: begin }) } : {}, signal);
+          id = shown = session.id;
+          made = true;
+          context.replace(`#/chat/${encodeURIComponent(id)}`);
+          enter(session);
+        }
+        if (!turns.length) begins.set(id, named(oneLine(prompt, 60) || "Files"));
+        sessions.again();
+        heard = await hear(reply, "completions", { prompt, ...(sent.length && { files: sent }) }, signal);
+      } catch (error) {
+        heard.error = error;
+        if (signal.aborted) { heard = { begun: false }; reply.foot.textContent = "Stopped."; }
+      }
+      reply.element.classList.remove("live");
+      const { begun, error, outcome } = heard;
+      if (error && (context.problem(error) || error.status !== 401)) failed(reply, error, begun && (() => { said.remove(); send({ prompt, sent }); }));
+      else if (begun && outcome?.finish_reason !== "question") turns.push({ said, reply, prompt, sent });
+      if (error && !begun) unsent(prompt, sent, said);
+      if (made && !outcome) await dropEmpty();
+      if (outcome?.compressed) reread();
+    });
+  }
+
+  // regenerate has the last question answered again. The old answer is shown again if that fails.
+  async function regenerate(turn) {
+    if (sending) return;
+    const old = turn.reply;
+    const reply = answer();
+    old.element.hidden = true;
+    old.element.after(reply.element);
+    await working(async (signal) => {
+      const { error, outcome } = await hear(reply, "regenerate", {}, signal);
+      if (error && context.problem(error)) {
+        old.element.hidden = false;
+        failed(reply, error, () => regenerate(turn));
+      } else {
+        old.element.remove();
+        turn.reply = reply;
+        if (outcome?.compressed) reread();
+      }
+    });
+  }
+
+  // Where the messages of a turn are in the session. The page counts from the end, since the beginning may be a recap by now.
+  async function place(turn) {
+    const starts = [];
+    let count = 0;
+    for (let after = 0; after != null;) {
+      const page = await get(`v1/sessions/${encodeURIComponent(id)}?limit=200&after=${after}`);
+      page.messages.forEach((m, i) => { if (m.role === "user" && !m.continuation) starts.push(after + i); });
+      count = page.message_count;
+      after = page.next_after;
+    }
+    const at = starts.length - (turns.length - turns.indexOf(turn));
+    if (at < 0) throw new Error("This part of the conversation was replaced by a recap. A new chat cannot begin there.");
+    return { from: starts[at], to: starts[at + 1] ?? count };
+  }
+
+  // branch continues in a new session with the turns up to one, with that or without it.
+  async function branch(turn, whole) {
+    const { from, to } = await place(turn);
+    const session = await post(`v1/sessions/${encodeURIComponent(id)}/fork`, { messages: whole ? to : from });
+    history.pushState(null, "", location.hash);
+    id = shown = session.id;
+    context.replace(`#/chat/${encodeURIComponent(id)}`);
+    turns.splice(turns.indexOf(turn) + (whole ? 1 : 0));
+    for (const element of [...talk.children]) if (!turns.some((t) => t.said === element || t.reply.element === element)) element.remove();
+    const model = wanted;
+    enter(session);
+    wanted = model;
+    sessions.again();
+    mark();
+  }
+
+  // edit puts an earlier message into the composer. Sent, it begins a new chat with what came before it; null ends that.
+  function edit(turn) {
+    const before = edited;
+    edited = turn;
+    fill(notice, turn && ["Sending begins a new chat with what came before this message. The old one stays. ", h("button.small", { type: "button", onclick: () => edit(null) }, "Cancel the edit")]);
+    for (const t of turns) t.said?.classList.toggle("edited", t === turn);
+    if (turn) {
+      field.value = turn.prompt;
+      attached = turn.sent ?? [];
+      field.focus();
+    } else if (before && !sending) {
+      field.value = "";
+      attached = [];
+    }
+    drawFiles();
+    grow();
+  }
+
+  // mark gives each turn the buttons for what can be done with it.
+  function mark() {
+    for (const turn of turns) {
+      const act = (text, go) => h("button.quiet.small", { type: "button", onclick: go }, text);
+      if (turn.said) fill(turn.said.lastChild, act("Edit", () => sending || edit(turn)));
+      fill(turn.reply.acts, copyButton(() => turn.reply.source()), turn === turns.at(-1) && turn.said && act("Regenerate", () => regenerate(turn)),
+        act("Branch", async () => {
+          if (sending) return;
+          try {
+            await branch(turn, true);
+            say(h("p.hint.node", { role: "status" }, "This is a new chat with what was said so far. The other one stays as it is."));
+          } catch (error) {
+            if (context.problem(error)) say(failure(error));
+          }
+        }));
+    }
+  }
+
+  // failed shows why there is no answer, and asks again if the user wants, another model if one was chosen meanwhile.
+  function failed(reply, error, again) {
     const hint = /POST \/v1\/runs\/\w+\/resume$/.test(error.hint ?? "") && again ? "Try again, or choose another model first." : error.hint;
     const box = failure(Object.assign(new Error(error.message), { hint, requestID: error.requestID }), again && (() => {
       if (sending) return;
-      said.remove();
       reply.element.remove();
-      send(again);
+      again();
     }));
     follow(() => reply.add(box));
   }
 
   // unsent gives back a message that the server did not take.
-  async function unsent(prompt, sent, said) {
+  function unsent(prompt, sent, said) {
     said.remove();
     field.value = prompt;
     attached = sent;
@@ -262,8 +400,7 @@ export function show(main, context) {
         const { status } = await get(`v1/runs/${encodeURIComponent(run)}`, signal);
         if (status === "running") return true;
         wait.stop();
-        shown = null;
-        choose({ path: ["chat", session], query: new URLSearchParams() });
+        reread();
       }, { fast: 700, slow: 2000, onerror: (error) => context.problem(error) });
     }))));
   }
@@ -271,7 +408,7 @@ export function show(main, context) {
   function foot(reply, outcome) {
     const u = outcome.usage ?? reply.usage ?? {};
     const run = outcome.run_id ?? outcome.run;
-    fill(reply.foot, [outcome.model, u.input_tokens != null && `${count(u.input_tokens)} in`, u.output_tokens != null && `${count(u.output_tokens)} out`, cost(u)].filter(Boolean).join(" · "), run && [" · ", h("a", { href: `#/runs/${run}` }, "run")]);
+    fill(reply.foot, [outcome.model, u.input_tokens != null && `${tokens(u.input_tokens) || "0 tokens"} in`, u.output_tokens != null && `${tokens(u.output_tokens) || "0 tokens"} out`, u.cost_usd ? cost(u) : ""].filter(Boolean).join(" · "), run && [" · ", h("a", { href: `#/runs/${run}` }, "run")]);
   }
 
   async function erase() {
@@ -283,18 +420,36 @@ export function show(main, context) {
     const { data } = await get("v1/sessions?limit=100", signal);
     context.online();
     const focused = document.activeElement?.getAttribute("href");
-    fill(list, data.length ? data.map((s) => h("a.item", { href: `#/chat/${encodeURIComponent(s.id)}`, "aria-current": s.id === id && "page" }, h("strong", {}, s.alias || oneLine(s.first, 60) || "Empty session"), h("span.hint", {}, [s.agent, s.error || plural(s.turns, "turn"), age(s.modified_at)].filter(Boolean).join(" · ")))) : h("p.empty", {}, "No sessions yet."));
+    fill(list, data.length ? data.map((s) => h("a.item", { href: `#/chat/${encodeURIComponent(s.id)}`, "aria-current": s.id === id && "page" }, h("strong", {}, titleOf(s)), h("span.hint", {}, [s.agent, s.error || (sending && s.id === id ? "answering…" : plural(s.turns, "turn")), `${age(s.modified_at)} ago`].filter(Boolean).join(" · ")))) : h("p.empty", {}, "No sessions yet."));
     if (focused) [...list.children].find((a) => a.getAttribute("href") === focused)?.focus();
     return false;
   }, { slow: 15_000, onerror: (error) => context.problem(error) && fill(list, failure(error)) });
+
+  // titleOf returns what a session is called: a name that the user gave, or how it begins.
+  function titleOf(s) {
+    return (s.alias ?? "").replace(/^\d{8}T\d{6}-?/, "") || s.title || oneLine(s.first, 60) || begins.get(s.id) || "Empty session";
+  }
+
+  // named shows a title, and returns it.
+  function named(text) {
+    title.textContent = text;
+    document.title = `${text} · Loki`;
+    return text;
+  }
+
+  // reread shows the session as the server has it.
+  function reread() {
+    shown = null;
+    choose({ path: ["chat", id], query: new URLSearchParams() });
+  }
 
   // enter shows who answers in a session. Its role or agent stays; its model can change with each message.
   function enter(session) {
     forget.hidden = false;
     wanted = "";
     model = session.model ?? "";
-    partner.textContent = session.agent || session.role || "";
-    chosen = session.agent ? `agent:${session.agent}` : session.role ? `role:${session.role}` : session.model ? `model:${session.model}` : "";
+    partner.textContent = session.agent || session.role || session.rag || "";
+    chosen = session.agent ? `agent:${session.agent}` : session.role ? `role:${session.role}` : session.rag ? `rag:${session.rag}` : session.model ? `model:${session.model}` : "";
     offer(true, model);
   }
 
@@ -304,19 +459,35 @@ export function show(main, context) {
     const models = known.models.map((m) => h("option", { value: `model:${m.id}` }, m.id));
     who.setAttribute("aria-label", inSession ? "Model" : "Model, role or agent");
     if (inSession) fill(who, !model && h("option", { value: "" }, partner.textContent ? `Model of ${partner.textContent}` : "Default model"), models);
-    else fill(who, h("option", { value: "" }, "Default model"), group("Models", models), group("Roles", known.roles.map((r) => h("option", { value: `role:${r.name}` }, r.name))), group("Agents", known.agents.map((a) => h("option", { value: `agent:${a.name}` }, a.name))));
+    else fill(who, h("option", { value: "" }, "Default model"), group("Models", models), group("Roles", known.roles.map((r) => h("option", { value: `role:${r.name}` }, r.name))), group("Agents", known.agents.map((a) => h("option", { value: `agent:${a.name}` }, a.name))), group("Knowledge bases", known.rags.map((r) => h("option", { value: `rag:${r.name}` }, r.name))));
     select(inSession ? (model ? `model:${model}` : "") : chosen);
   }
 
   async function partners() {
-    const [models, roles, found] = await Promise.all(["models", "roles", "agents"].map((kind) => get(`v1/${kind}?limit=200`).then((l) => l.data, () => [])));
-    known = { models: models.filter((m) => (m.kind ?? "chat") === "chat"), roles, agents: found.filter((a) => a.kind !== "graph") };
+    const [models, roles, found, rags] = await Promise.all(["models", "roles", "agents", "rags"].map((kind) => get(`v1/${kind}?limit=200`).then((l) => l.data, () => [])));
+    known = { models: models.filter((m) => (m.kind ?? "chat") === "chat"), roles, rags, agents: found.filter((a) => a.kind !== "graph") };
     if (id) return offer(true, wanted || model);
     const [kind, name] = [chosen.split(":", 1)[0], chosen.slice(chosen.indexOf(":") + 1)];
     const there = !chosen || (kind === "agent" ? known.agents.some((a) => a.name === name) : kind === "role" ? roles.some((r) => r.name === name) : true);
     if (!there) chosen = "";
     offer(false);
-    if (!there) fill(talk, h("p.empty", {}, found.some((a) => a.name === name) ? [`${name} is a graph and works in runs, not in conversations. `, h("a", { href: `#/agents/${encodeURIComponent(name)}` }, "Start a run")] : `There is no ${kind} ${name}.`));
+    if (there) return blank();
+    fill(talk, h("p.empty", {}, found.some((a) => a.name === name) ? [`${name} is a graph and works in runs, not in conversations. `, h("a", { href: `#/agents/${encodeURIComponent(name)}` }, "Start a run")] : `There is no ${kind} ${name}.`));
+  }
+
+  // blank shows a chat that has not begun: with the variables and the starters of an agent.
+  async function blank() {
+    given = {};
+    if (talk.querySelector(".turn")) return; // a message that failed
+    const [kind, ...name] = chosen.split(":");
+    const text = h("p.empty", {}, "Choose who answers, and write a message.");
+    fill(talk, text);
+    const agent = kind === "agent" && await get(`v1/agents/${encodeURIComponent(name.join(":"))}`).catch(() => null);
+    if (!agent || !text.isConnected) return;
+    fill(text, agent.description || `Write a message to ${agent.name}.`);
+    talk.append(h("div.begin", {}, (agent.variables ?? []).map((v) => [h("label", { for: `var-${v.name}` }, v.name, v.description && h("span.hint", {}, v.description)),
+      h("input", { id: `var-${v.name}`, value: v.default ?? "", placeholder: v.default == null ? "required" : "", oninput: (e) => { given[v.name] = e.target.value; } })]),
+    agent.starters?.length > 0 && h("div.starters", { role: "group", "aria-label": "Starters" }, agent.starters.map((starter) => h("button", { type: "button", onclick: () => { field.value = starter; grow(); field.focus(); } }, starter)))));
   }
 
   // select chooses a partner, also one that is not in the list.
@@ -327,7 +498,7 @@ export function show(main, context) {
 
   async function choose(route) {
     view.classList.toggle("has-page", !route.query.get("list"));
-    chosen = route.query.get("agent") ? `agent:${route.query.get("agent")}` : chosen;
+    for (const kind of ["agent", "rag"]) if (route.query.get(kind)) chosen = `${kind}:${route.query.get(kind)}`;
     const next = route.path[1] ?? "";
     for (const item of list.querySelectorAll(".item")) if (item.getAttribute("href") === `#/chat/${encodeURIComponent(next)}`) item.setAttribute("aria-current", "page"); else item.removeAttribute("aria-current");
     if (next === shown) return;
@@ -339,19 +510,21 @@ export function show(main, context) {
     fill(talk);
     forget.hidden = !id;
     wanted = partner.textContent = "";
-    title.textContent = "New chat";
+    turns = [];
+    edit(null);
+    named("New chat");
     if (!id) {
       offer(false);
-      fill(talk, h("p.empty", {}, "Choose a model, a role or an agent, and write a message."));
+      blank();
       return void focus();
     }
     try {
       let after = 0;
       do {
         const session = await get(`v1/sessions/${encodeURIComponent(id)}${after ? `?after=${after}` : ""}`, signal);
-        if (!after) title.textContent = session.title || session.alias || oneLine((session.messages.find((m) => m.role === "user")?.parts ?? [])[0]?.text, 60) || "Empty session";
+        if (!after) named(titleOf({ ...session, first: (session.messages.find((m) => m.role === "user")?.parts ?? [])[0]?.text }));
         if (!after) enter(session);
-        history(session.messages);
+        draw(session.messages);
         after = session.next_after;
       } while (after);
     } catch (error) {
@@ -361,5 +534,5 @@ export function show(main, context) {
 
   partners();
   choose(context);
-  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { sessions.stop(); sending?.abort(); loading.abort(); }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
+  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { sessions.stop(); sending?.abort(); loading.abort(); }, hints: { Enter: ["send the message"], "Shift Enter": ["begin a new line"] }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
 }

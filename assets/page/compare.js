@@ -31,17 +31,17 @@ export function show(main, context) {
     const nodes = [...new Set([...(a.nodes ?? []), ...(b.nodes ?? [])].map((n) => n.node))];
     const of = (run, id) => (run.nodes ?? []).find((n) => n.node === id);
     const rows = [["whole run", total(a), total(b)], ...nodes.map((id) => [id, of(a, id), of(b, id)])];
-    const cells = (n) => n ? [String(n.visits ?? ""), duration(n.seconds), count(n.tokens), cost(n), String(n.failures || "")].map((text) => h("td", {}, text)) : [h("td", { colspan: 5 }, "did not run")];
+    const cells = (n) => n ? [String(n.visits ?? ""), duration(n.seconds), count(n.tokens), n.cost || n.whole ? cost(n) : "", String(n.failures || "")].map((text) => h("td", {}, text)) : [h("td", { colspan: 5 }, "did not run")];
     const columns = ["Visits", "Time", "Tokens", "Cost", "Failures"];
     const texts = (title, key, same) => (a[key] || b[key]) && h("section.block", {}, h("h3", {}, title), changes(a[key] === b[key] ? [] : [{ key: title.toLowerCase(), before: a[key] || undefined, after: b[key] || undefined }], same));
     fill(view, h("div.bar", {}, h("h1", {}, "Compare"), h("a.button", { href: `#/compare/${b.id}/${a.id}` }, "Swap")), h("div.halves.equal", {}, column(a, 0), column(b, 1)),
-      h("section.block", {}, h("h3", {}, "Nodes"), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Nodes" }, h("table.nodes", {}, h("thead", {}, h("tr", {}, h("th"), h("th", { colspan: 5, scope: "colgroup" }, a.id), h("th", { colspan: 5, scope: "colgroup" }, b.id)), h("tr", {}, ["Node", ...columns, ...columns].map((name) => h("th", { scope: "col" }, name)))),
+      h("section.block", {}, h("h3", {}, diff ? "Nodes" : "Totals"), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Nodes" }, h("table.nodes", {}, h("thead", {}, h("tr", {}, h("th"), h("th", { colspan: 5, scope: "colgroup" }, a.id), h("th", { colspan: 5, scope: "colgroup" }, b.id)), h("tr", {}, ["Node", ...columns, ...columns].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, rows.map(([id, x, y]) => h("tr", { class: Boolean(x) !== Boolean(y) && "odd" }, h("th", { scope: "row" }, id), cells(x), cells(y))))))),
       diff ? h("section.block", {}, h("h3", {}, "State"), changes(diff, "Both states are the same.")) : texts("Prompt", "prompt", "Both prompts are the same."),
       texts("Answer", "output", "Both answers are the same."));
   }
 
-  const total = (run) => ({ seconds: took(run), tokens: run.tokens, cost: run.cost, cost_unknown: run.cost_unknown, estimated: run.estimated, failures: run.failures });
+  const total = (run) => ({ whole: true, seconds: took(run), tokens: run.tokens, cost: run.cost, cost_unknown: run.cost_unknown, estimated: run.estimated, failures: run.failures });
   load(context);
   return { title: "Compare", update: load, close() {}, keys: {} };
 }

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { changes } from "./diff.js";
-import { clock, cost, count, duration, failure, fill, h, plural, pretty, safe, setText, status } from "./dom.js";
+import { clock, cost, count, duration, failure, fill, h, plural, pretty, safe, setText, status, tokens } from "./dom.js";
 import { Markdown } from "./markdown.js";
 
 function block(title, ...children) {
@@ -19,7 +19,7 @@ function facts(list) {
 
 function usage(u) {
   if (!u) return [];
-  return [["tokens in", count(u.input_tokens)], ["cached", u.cached_input_tokens && count(u.cached_input_tokens)], ["out", count(u.output_tokens)], ["reasoning", u.reasoning_tokens && count(u.reasoning_tokens)], ["cost", cost(u)], ["", u.estimated && "estimated"]];
+  return [["in", tokens(u.input_tokens)], ["cached", tokens(u.cached_input_tokens)], ["out", tokens(u.output_tokens)], ["reasoning", tokens(u.reasoning_tokens)], ["cost", cost(u)], ["", u.estimated && "estimated"]];
 }
 
 // reply shows a text as Markdown, or as it is.
@@ -150,7 +150,7 @@ export function overview({ info, trace, choose }) {
       run.status === "suspended" && run.waits?.length > 0 && block("Waits", h("ul", {}, run.waits.map((w) => h("li", {}, `${w.node}: `, [w.signal && `for signal ${w.signal}`, w.until && `until ${new Date(w.until).toLocaleString()}`].filter(Boolean).join(", "))))),
       run.prompt && block("Prompt", h("div.markdown.plain", {}, run.prompt)),
       run.output && block("Answer", reply(run.output).element),
-      nodes.length > 0 && block("Nodes", h("table.nodes", {}, h("thead", {}, h("tr", {}, ["Node", "Visits", "Time", "Tokens", "Cost", "Failures"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, nodes.map((t) => h("tr", {}, h("td", {}, name(t)), [String(t.visits), duration(t.seconds), count(t.tokens), cost(t), String(t.failures || "")].map((cell) => h("td", {}, cell))))))),
+      nodes.length > 0 && block("Nodes", h("table.nodes", {}, h("thead", {}, h("tr", {}, ["Node", "Visits", "Time", "Tokens", "Cost", "Failures"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, nodes.map((t) => h("tr", {}, h("td", {}, name(t)), [String(t.visits), duration(t.seconds), count(t.tokens), t.cost ? cost(t) : "", String(t.failures || "")].map((cell) => h("td", {}, cell))))))),
       run.variables && Object.keys(run.variables).length > 0 && block("Variables", facts(Object.entries(run.variables))),
       block("Origin", facts([["model", run.model], ["directory", run.dir], ["agent", run.agent_dir]]), run.parent && h("p", {}, "Forked from ", h("a", { href: `#/runs/${run.parent.split("@")[0]}` }, run.parent), ". ", h("a", { href: `#/compare/${run.parent.split("@")[0]}/${run.id}` }, "Compare"))));
   }

@@ -39,6 +39,7 @@ const shapes = {
   agents: "M12 4v4M6 20v-4a2 2 0 0 1 2-2h8a2 2 0 0 1 2 2v4M12 8v6M10 3h4v4h-4zM4 20h4M16 20h4",
   light: "M12 8a4 4 0 1 1 0 8a4 4 0 0 1 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19M19 5l-1.4 1.4M6.4 17.6L5 19",
   dark: "M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.500 10.500",
+  knowledge: "M5 4.500h9a4 4 0 0 1 4 4v11h-9a4 4 0 0 1-4-4zM5 15.500a4 4 0 0 1 4-4h9M9 8h5",
   system: "M4 5h16v11H4zM9 20h6M12 16v4", close: "M6 6l12 12M18 6L6 18", open: "M9 6l6 6l-6 6", attach: "M19 11l-7.500 7.500a4.500 4.500 0 0 1-6.400-6.400L13 4.300a3 3 0 0 1 4.300 4.300L9.500 16.300a1.500 1.500 0 0 1-2.100-2.100L14.500 7",
   send: "M12 19V5M6 11l6-6l6 6", stop: "M7 7h10v10H7z", keys: "M3 7h18v10H3zM7 10.500v0M11 10.500v0M15 10.500v0M8 14h8", leave: "M14 4h5v16h-5M10 8l-4 4l4 4M6 12h9", plus: "M12 5v14M5 12h14",
 };
@@ -58,7 +59,7 @@ export function icon(name) {
 // duration shows seconds: 4 ms, 1.2 s, 3m 05s, 2h 10m.
 export function duration(seconds) {
   if (seconds == null || Number.isNaN(seconds)) return "";
-  if (seconds < 0.0995) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 59.95) return `${seconds.toFixed(seconds < 9.95 ? 1 : 0)} s`;
   const s = Math.round(seconds);
   if (s < 3600) return `${Math.floor(s / 60)}m ${String(s % 60).padStart(2, "0")}s`;
@@ -92,12 +93,42 @@ export function count(n) {
   return `${(n / 1e6).toFixed(1)}M`;
 }
 
-// cost shows US dollars of something that has cost, cost_unknown and estimated.
+// bytes shows a size: 512 B, 3.4 kB, 12 MB.
+export function bytes(n) {
+  const [unit, by] = n < 1000 ? ["B", 1] : n < 1e6 ? ["kB", 1e3] : n < 1e9 ? ["MB", 1e6] : ["GB", 1e9];
+  return `${by > 1 && n / by < 10 ? (n / by).toFixed(1) : Math.round(n / by)} ${unit}`;
+}
+
+// tokens shows a number of tokens with its unit; nothing for none.
+export function tokens(n) {
+  return n ? `${count(n)} token${n === 1 ? "" : "s"}` : "";
+}
+
+// cost shows US dollars of something that has cost, cost_unknown and estimated, and nothing for what costs nothing.
 export function cost(of) {
   const dollars = of?.cost ?? of?.cost_usd ?? 0;
-  if (!dollars) return of?.cost_unknown ? "?" : "";
+  if (!dollars) return of?.cost_unknown ? "unknown" : "";
   const digits = dollars < 0.01 ? 4 : dollars < 1 ? 3 : 2;
-  return `${of.estimated ? "≈" : ""}$${dollars.toFixed(digits)}${of.cost_unknown ? "+" : ""}`;
+  return `${of.cost_unknown ? "≥" : of.estimated ? "≈" : ""}$${dollars.toFixed(digits)}`;
+}
+
+// copyButton copies the text that text() returns. A page without TLS has no clipboard, and copies a selection.
+export function copyButton(text) {
+  const button = h("button.quiet.small", { type: "button", onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+    } catch {
+      const area = h("textarea.unseen", { value: text(), "aria-hidden": "true" });
+      button.after(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+      button.focus();
+    }
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  } }, "Copy");
+  return button;
 }
 
 export function plural(n, word) {

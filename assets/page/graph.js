@@ -5,7 +5,7 @@ import { fill, h } from "./dom.js";
 import { drawing } from "./markdown.js";
 
 export class Graph {
-  // onnode(id) is called when a node is chosen.
+  // path is where the drawing is, or a promise of that, which is empty if there is none. onnode(id) is called when a node is chosen.
   constructor(path, onnode) {
     this.nodes = new Map();
     this.words = new Map(); // of a node in the drawing
@@ -23,9 +23,11 @@ export class Graph {
     this.ready = this.load(path);
   }
 
-  async load(path) {
+  async load(promised) {
     let picture;
     try {
+      const path = await promised;
+      if (!path) return false;
       picture = drawing(await getText(path));
     } catch (error) {
       fill(this.picture, h("p.empty", {}, error.status === 404 || error.status === 409 || error.status === 400 ? "There is no graph to show." : error.message));

@@ -1,8 +1,8 @@
 // All questions that wait, with forms to answer them.
 
-import { get, poll, post } from "./api.js";
+import { get, poll } from "./api.js";
 import { form, waits } from "./ask.js";
-import { dialog, failure, fill, h, plural } from "./dom.js";
+import { failure, fill, h, plural } from "./dom.js";
 
 // waiting returns the open questions that the user may see.
 export async function waiting(signal) {
@@ -31,7 +31,7 @@ export function show(main, context) {
       const since = h("span.hint", {}, waits(question));
       const card = { since, answered: false };
       card.element = h("article.card", { "aria-label": `Question of ${question.agent}`, tabindex: "-1", onkeydown: enter }, h("header", {}, h("a", { href: `#/runs/${question.run}` }, h("strong", {}, question.agent), " ", h("code.id", {}, question.run)),
-        question.node && h("span.hint", {}, "node ", h("code", {}, question.node), question.item != null && [" item ", h("code", {}, question.item)]), since, h("button.quiet.small", { onclick: () => cancel(question.run) }, "Cancel the run")), form(question.run, question, () => { card.answered = true; setTimeout(live.again, 300); }));
+        question.node && h("span.hint", {}, "node ", h("code", {}, question.node), question.item != null && [" item ", h("code", {}, question.item)]), since), form(question.run, question, () => { card.answered = true; setTimeout(live.again, 300); }));
       cards.set(id, card);
       list.append(card.element);
     }
@@ -44,10 +44,6 @@ export function show(main, context) {
     if (!cards.size && !list.querySelector(".empty")) fill(list, h("p.empty", {}, "No questions are waiting."));
     else if (cards.size) list.querySelector(".empty")?.remove();
     return true;
-  }
-
-  async function cancel(run) {
-    if (await dialog("Cancel this run?", h("p", {}, "Its questions are withdrawn. What it has done can be undone as its agent says; it can be resumed from its page."), "Cancel the run", async () => { await post(`v1/runs/${encodeURIComponent(run)}/cancel`); return true; })) live.again();
   }
 
   const live = poll(load, { fast: 2500, onerror: (error) => context.problem(error) && fill(list, failure(error, () => live.again())) });

@@ -3,10 +3,10 @@
 import { follow, get, poll, post, remove } from "./api.js";
 import { form } from "./ask.js";
 import { details, overview } from "./details.js";
-import { cost, count, dialog, duration, failure, fill, h, icon, oneLine, safe, setText, status } from "./dom.js";
+import { cost, dialog, duration, failure, fill, h, icon, oneLine, safe, setText, status, tokens } from "./dom.js";
 import { Graph } from "./graph.js";
 import { List } from "./list.js";
-import { stateOf, took } from "./runs.js";
+import { graphRun, stateOf, took } from "./runs.js";
 import { Trace, visitKey } from "./trace.js";
 
 const filters = {
@@ -50,7 +50,8 @@ export function show(main, context) {
   const tail = h("button.quiet", { "aria-pressed": "false", title: "Follow the end of the timeline", onclick: () => { list.follows = !list.follows; tail.setAttribute("aria-pressed", list.follows); draw(); } }, "Follow");
   const number = h("span.hint.number");
   const list = new List({ height: 28, draw: drawRow, label: "Timeline", onchoose: (row, byKeyboard, enter) => { go({ row: row.id }, byKeyboard); if (enter) panel.querySelector("button, a, summary, [tabindex]")?.focus(); }, onfold: fold });
-  const graph = new Graph(`${at}/graph?format=svg`, (node) => { const row = trace.nodes.get(node)?.row; if (row) go({ row: row.id }); });
+  let known; // resolves once it is known whether the run is that of a graph
+  const graph = new Graph(new Promise((resolve) => { known = resolve; }), (node) => { const row = trace.nodes.get(node)?.row; if (row) go({ row: row.id }); });
   const panel = h("section.details", { "aria-label": "Details" });
   const sides = h("div.segments.sides", { role: "group", "aria-label": "View" }, ["timeline", "graph", "about"].map((name) => h("button", { "data-side": name, onclick: () => go({ side: name === "timeline" ? null : name }) }, name)));
   const view = h("div.run", {}, h("header.run-head", {}, h("div.bar", {}, h("a.back", { href: "#/runs" }, "Runs"), title, state, buttons), facts, problem, asks),
@@ -90,8 +91,8 @@ export function show(main, context) {
     const text = row.error ?? (row.kind === "model" && !row.end ? row.text.slice(-160) : row.kind === "tool" && row.end ? `${oneLine(row.text, 80)}  →  ${oneLine(row.result, 100)}` : row.answer !== undefined ? `${oneLine(row.text, 100)}  →  ${row.answer}` : row.progress && !row.end ? progressOf(row.progress) : row.kind === "node" ? [row.type, (row.targets ?? []).length ? `→ ${row.targets.join(", ")}` : ""].join("  ") : row.text);
     setText(parts.text, oneLine(text));
     const used = usageOf(row);
-    setText(parts.tokens, used ? count((used.input_tokens ?? 0) + (used.output_tokens ?? 0)) : "");
-    setText(parts.cost, cost(used));
+    setText(parts.tokens, tokens((used?.input_tokens ?? 0) + (used?.output_tokens ?? 0)));
+    setText(parts.cost, used?.cost ? cost(used) : ""); // that a price is unknown is said once, of the whole run
     const seconds = row.end ? row.seconds : (Date.now() - row.start) / 1000;
     setText(parts.time, row.status === "note" || row.status === "warning" ? "" : row.end || info?.status === "running" ? duration(seconds) : "");
     const total = Math.max(1, trace.offset(Infinity));
@@ -146,19 +147,17 @@ export function show(main, context) {
     if (state.dataset.now !== `${now}${info.queued ?? ""}`) fill(state, status(now, info.queued ? "queued" : ""), h("code.id", {}, info.id));
     state.dataset.now = `${now}${info.queued ?? ""}`;
     fact("time", duration(took(info)));
-    fact("steps", String(info.steps || ""));
-    fact("tokens in", count(info.usage?.input_tokens));
-    fact("out", count(info.usage?.output_tokens));
+    fact("steps", graphRun(info) ? String(info.steps || "") : "");
+    fact("tokens", info.tokens ? `${info.tokens.toLocaleString("en")} (${tokens(info.usage?.input_tokens) || "0"} in, ${tokens(info.usage?.output_tokens) || "0"} out)` : "");
     fact("cost", cost(info));
     fact("failures", info.failures ? String(info.failures) : "");
     fact("started", new Date(info.started).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" }));
     const can = `${info.status} ${info.kind ?? ""} ${questions.length > 0}`;
     if (buttons.dataset.can === can) return;
     buttons.dataset.can = can;
-    const graphRun = !info.kind || info.kind === "graph";
     fill(buttons, (info.status === "running" || info.status === "suspended") && h("button.danger", { onclick: () => act("cancel") }, "Cancel"),
       info.status !== "running" && info.status !== "done" && !questions.length && h("button.primary", { onclick: resume }, "Resume"),
-      graphRun && h("button", { onclick: () => fork() }, "Fork"), h("button", { onclick: compare }, "Compare"),
+      graphRun(info) && h("button", { onclick: () => fork() }, "Fork"), h("button", { onclick: compare }, "Compare"),
       info.status !== "running" && h("button.quiet", { onclick: forget }, "Delete"));
   }
 
@@ -308,6 +307,7 @@ export function show(main, context) {
     const now = await get(at, signal);
     const fresh = !info;
     info = now;
+    known(graphRun(info) ? `${at}/graph?format=svg` : "");
     visits = new Map((now.visits ?? []).map((v) => [visitKey(v), v]));
     questions = !over.includes(now.status) && (now.pending?.length || now.waiting) ? (await get(`${at}/questions`, signal)).data : [];
     if (fresh) watch();

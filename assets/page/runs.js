@@ -14,6 +14,9 @@ export function stateOf(run) {
   return run.status === "suspended" && run.waiting ? "waiting" : run.status;
 }
 
+// graphRun reports whether a run is that of a graph. Others have no super-steps and no state.
+export const graphRun = (run) => !run.kind || run.kind === "graph";
+
 // took returns the seconds from the start of a run to its end, or to now.
 export function took(run) {
   return ((run.status === "running" ? Date.now() : new Date(run.updated)) - new Date(run.started)) / 1000;
@@ -68,7 +71,7 @@ export function show(main, context) {
       setText(cells[4], age(r.started));
       cells[4].title = day(r.started);
       setText(cells[5], duration(took(r)));
-      setText(cells[6], String(r.steps || ""));
+      setText(cells[6], graphRun(r) ? String(r.steps || "") : "");
       setText(cells[7], r.tokens ? count(r.tokens) : "");
       setText(cells[8], cost(r));
     } };

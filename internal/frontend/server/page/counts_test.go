@@ -223,9 +223,9 @@ func textCounts(t *testing.T, text string, failures int) counts {
 // The counts that the page of a run and one half of the page that compares show.
 const (
 	pageCounts = `(() => {
-		const fact = (name) => Number([...document.querySelectorAll(".run-head dl.facts div:not([hidden])")].find((d) => d.querySelector("dt").innerText.toLowerCase() === name)?.querySelector("dd").innerText ?? 0);
+		const fact = (name) => Number.parseInt([...document.querySelectorAll(".run-head dl.facts div:not([hidden])")].find((d) => d.querySelector("dt").innerText.toLowerCase() === name)?.querySelector("dd").innerText.replaceAll(",", "") ?? 0);
 		const rows = [...document.querySelectorAll(".details table.nodes tbody tr")].map((r) => [...r.cells].map((c) => c.innerText));
-		return { Steps: fact("steps"), Tokens: fact("tokens in") + fact("out"), Failures: fact("failures"), Nodes: rows.map((c) => [c[0], c[1], c[3], c[5] || "0"].join(" ") + "\n").join("") };
+		return { Steps: fact("steps"), Tokens: fact("tokens"), Failures: fact("failures"), Nodes: rows.map((c) => [c[0], c[1], c[3], c[5] || "0"].join(" ") + "\n").join("") };
 	})()`
 	compareCounts = `(() => {
 		const rows = [...document.querySelectorAll("table.nodes tbody tr")].map((r) => [...r.cells].map((c) => c.innerText));

@@ -1,0 +1,221 @@
+package page_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"loki/internal/frontend/api"
+	"loki/internal/frontend/server/servertest"
+)
+
+// said are the texts of the conversation that is shown, without the buttons.
+const said = `[...document.querySelectorAll(".turn:not([hidden]) .markdown")].map((e) => e.innerText).join("|")`
+
+// settled waits until no answer is under way and the turns have their buttons.
+func settled(p *tab, turns int) {
+	p.t.Helper()
+	p.until(fmt.Sprintf(`document.querySelector(".turn.live") === null && document.querySelectorAll(".turn:not(.mine) .acts button").length >= %d && document.querySelectorAll(".turn.mine").length === %[1]d`, turns))
+}
+
+// A chat has its title at once. Its last answer is replaced, an earlier message is edited, and a new chat begins with what was said before.
+func testChatTurns(t *testing.T, b context.Context, s *servertest.Server) {
+	p := newTab(t, b, s.URL, chromedp.WithNewBrowserContext())
+	p.open("#/chat")
+	p.write(".composer textarea", "count slowly for the title\r")
+	p.sees("one two")
+	p.until(`document.querySelector(".turn.live") !== null && document.querySelector("header.title h2").innerText === "count slowly for the title" && document.title.startsWith("count slowly for the title")`)
+	p.until(`[...document.querySelectorAll('.side a[aria-current="page"]')].some((a) => a.innerText.includes("count slowly for the title") && a.innerText.includes("answering"))`)
+	p.press(".composer", "Stop")
+	p.sees("Stopped.")
+
+	p.visit("#/chat")
+	p.until(`document.querySelector(".turn") === null`)
+	p.write(".composer textarea", "first\r")
+	settled(p, 1)
+	p.write(".composer textarea", "roll a die\r")
+	settled(p, 2)
+	hash := p.hash("#/chat/")
+	whole := eval[string](p, said)
+	if !strings.HasSuffix(whole, "|roll a die|One.") {
+		t.Fatalf("the chat is %q", whole)
+	}
+	p.press(".talk", "Regenerate")
+	p.until(said + `.endsWith("|roll a die|Two.")`)
+	settled(p, 2)
+	p.open(hash)
+	p.until(said + `.endsWith("|roll a die|Two.") && !` + said + `.includes("One.")`)
+	whole = eval[string](p, said)
+
+	p.run(`[...document.querySelectorAll(".turn:not(.mine)")][0].querySelectorAll(".acts button")[1].click()`) // of the first answer
+	p.sees("This is a new chat")
+	p.until(`location.hash !== ` + quote(hash) + ` && document.querySelectorAll(".turn.mine").length === 1`)
+	branch := p.hash("#/chat/")
+	p.write(".composer textarea", "in the branch\r")
+	settled(p, 2)
+	p.run(`history.back()`)
+	p.until(`location.hash === ` + quote(hash) + ` && ` + said + ` === ` + quote(whole))
+
+	p.run(`document.querySelector(".turn.mine .acts button").click()`)
+	p.until(`document.querySelector(".composer textarea").value === "first" && document.querySelector(".turn.mine.edited") !== null`)
+	p.press(".composer", "Cancel the edit")
+	p.until(`document.querySelector(".composer textarea").value === "" && document.querySelector(".edited") === null`)
+	p.run(`[...document.querySelectorAll(".turn.mine .acts button")].at(-1).click()`)
+	p.until(`document.querySelector(".composer textarea").value === "roll a die"`)
+	p.write(".composer textarea", " again\r")
+	p.until(`location.hash !== ` + quote(hash) + ` && ` + said + `.includes("|roll a die again|")`)
+	settled(p, 2)
+	if eval[bool](p, said+`.includes("|roll a die|")`) {
+		t.Error("what came after the edited message is still there")
+	}
+	for address, want := range map[string]string{hash: "|roll a die|Two.", branch: "|in the branch|"} {
+		p.open(address)
+		p.until(said + `.includes(` + quote(want) + `)`)
+	}
+	if got := eval[string](p, `[...document.querySelectorAll(".side strong")].map((e) => e.innerText).join()`); regexp.MustCompile(`\d{8}T\d{6}|[0-9a-f]{8}-`).MatchString(got) {
+		t.Errorf("chats are called %s", got)
+	}
+	p.keys("\u001b")
+	p.keys("?")
+	p.until(`document.querySelector("dialog").innerText.replace(/\s+/g, " ").includes("Enter send the message ShiftEnter begin a new line")`)
+}
+
+// Code has the colors of its language and is copied; other attributes of it do not survive.
+func testChatCode(t *testing.T, b context.Context, s *servertest.Server) {
+	p := newTab(t, b, s.URL, chromedp.WithNewBrowserContext())
+	p.open("#/chat")
+	p.write(".composer textarea", "show code\r")
+	p.until(`document.querySelector(".talk pre .is-keyword")?.innerText === "func" && document.querySelector(".talk pre .is-comment")?.innerText === "// begins"`)
+	p.run(`document.execCommand = (name) => { window.copied = document.activeElement.value; return true; }; Object.defineProperty(navigator, "clipboard", { value: { writeText: async () => { throw new Error("none"); } } });`)
+	for selector, want := range map[string]string{".code-box > button": "func main() {} // begins", ".turn footer .acts button": "```go\nfunc main() {} // begins\n```\n"} {
+		p.until(`document.querySelector(` + quote(selector) + `) !== null`)
+		p.run(`document.querySelector(` + quote(selector) + `).click()`)
+		p.until(`window.copied === ` + quote(want))
+		p.until(`document.querySelector(` + quote(selector) + `).innerText === "Copied"`)
+	}
+}
+
+// A question of permission shows the change in colors, and an answer that holds for the run is not asked for again. A run is canceled at its question.
+func testPermission(t *testing.T, b context.Context, s *servertest.Server) {
+	id := begin(t, s, "writer", "write it")
+	p := newTab(t, b, s.URL)
+	p.open("#/runs/" + id)
+	p.until(`document.querySelector(".asks .diff del")?.innerText.trim() === "-names are checked" && document.querySelector(".asks .diff ins")?.innerText.trim() === "+names are checked twice"`)
+	if n := eval[int](p, `document.querySelectorAll(".asks .choice").length`); n != 3 {
+		t.Errorf("%d answers", n)
+	}
+	p.run(`[...document.querySelectorAll(".asks .choice")].find((b) => b.innerText.startsWith("always for this run: ")).click()`)
+	p.until(`document.querySelector(".run-head .status.is-done") !== null`)
+	p.sees("It is written.")
+	if n := eval[int](p, `[...document.querySelectorAll(".list .row.question")].length`); n != 1 {
+		t.Errorf("%d questions, want one for two calls", n)
+	}
+	id = begin(t, s, "writer", "write it")
+	p.open("#/questions")
+	p.until(`document.body.innerText.includes(` + quote(id) + `)`)
+	p.run(`[...[...document.querySelectorAll(".card")].find((c) => c.innerText.includes(` + quote(id) + `)).querySelectorAll("button")].find((b) => b.innerText === "Cancel the run").click()`)
+	p.press("dialog", "Cancel the run")
+	p.sees("The run is canceled.")
+	var r api.Run
+	if s.Get("/v1/runs/"+id).JSON(t, &r); r.Status != "canceled" {
+		t.Errorf("the run is %s", r.Status)
+	}
+}
+
+// Numbers have their units, those of a plain agent and of a chat are the ones of --run, and such runs are compared, too.
+func testUnits(t *testing.T, b context.Context, s *servertest.Server) {
+	var ids []string
+	for _, prompt := range []string{"show code", "roll no die"} {
+		var made api.Run
+		s.Post("/v1/agents/guide/runs", `{"prompt": "`+prompt+`", "wait": 60}`).JSON(t, &made)
+		ids = append(ids, made.ID)
+	}
+	p := newTab(t, b, s.URL)
+	p.open("#/runs/" + ids[0])
+	p.until(`document.querySelector(".run-head .status.is-done") !== null && document.querySelector(".list .row.model .tokens") !== null`)
+	facts := eval[string](p, `document.querySelector(".run-head .facts").innerText.replace(/\s+/g, " ")`)
+	tokens := regexp.MustCompile(`used +([\d,]+) tokens`).FindStringSubmatch(s.Run("--run", ids[0]))
+	if tokens == nil || !strings.Contains(facts, "tokens "+tokens[1]+" (") || strings.Contains(facts, "steps") {
+		t.Errorf("the page shows %q, and --run %q", facts, tokens)
+	}
+	if got := eval[string](p, `document.querySelector(".list .row.model .tokens").innerText + " " + document.querySelector(".list .row.model .time").innerText`); !regexp.MustCompile(`^\d+ tokens? [\d.]+ m?s$`).MatchString(got) {
+		t.Errorf("the row shows %q", got)
+	}
+	if eval[bool](p, `document.body.innerText.includes("?")`) {
+		t.Error("a price is shown as ?")
+	}
+	p.open("#/runs")
+	p.until(`document.querySelectorAll("tbody tr").length > 1`)
+	if got := eval[string](p, `[...document.querySelectorAll("tbody tr")].find((r) => r.innerText.includes(`+quote(ids[0])+`)).querySelector(".c6").innerText`); got != "" {
+		t.Errorf("a run without steps has %q", got)
+	}
+	p.visit("#/compare/" + ids[0] + "/" + ids[1])
+	p.until(`document.querySelector("table.nodes") !== null && document.querySelectorAll(".diff").length === 2`) // prompts, answers
+	row := eval[[]string](p, `[...document.querySelectorAll("table.nodes tbody tr")[0].cells].map((c) => c.innerText)`)
+	if len(row) != 11 || row[2] == "" || row[3] == "" || row[7] == "" || row[8] == "" {
+		t.Errorf("times and tokens are %q", row)
+	}
+}
+
+// The variables of an agent are asked for before a run and before a chat, and the page of agents shows one.
+func testVariables(t *testing.T, b context.Context, s *servertest.Server) {
+	p := newTab(t, b, s.URL)
+	p.open("#/agents")
+	p.until(`document.querySelector(".begin") !== null && document.querySelector('.side a[aria-current="page"]') !== null`)
+	p.visit("#/agents/trip")
+	p.until(`document.querySelector("#var-city") !== null && document.querySelector("#var-days").value === "3"`)
+	p.allow("400") // of a run without a value
+	p.write("#prompt", "plan")
+	p.press(".begin", "Start run")
+	p.sees("city")
+	p.until(`document.querySelector(".begin .failure") !== null`)
+	p.write("#var-city", "Graz")
+	p.press(".begin", "Start run")
+	id := strings.TrimPrefix(p.hash("#/runs/"), "#/runs/")
+	var r struct{ Variables map[string]string }
+	if err := json.Unmarshal([]byte(s.Run("--run", id, "--output", "json")), &r); err != nil {
+		t.Error(err)
+	}
+	p.visit("#/chat?agent=trip")
+	p.until(`document.querySelector(".talk #var-city") !== null`)
+	p.press(".talk", "Plan it")
+	p.write("#var-city", "Linz")
+	p.until(`document.querySelector(".composer textarea").value === "Plan it"`)
+	p.press(".composer", "Send")
+	settled(p, 1)
+	chat := strings.TrimPrefix(p.hash("#/chat/"), "#/chat/")
+	var d api.SessionDetails
+	if s.Get("/v1/sessions/"+chat).JSON(t, &d); d.Agent != "trip" || !strings.Contains(d.Messages[0].Text(), "a trip to Linz for 3 days") {
+		t.Errorf("the chat began with %+v", d.Messages)
+	}
+}
+
+// A knowledge base shows its documents, is searched, rebuilt and chatted with.
+func testKnowledge(t *testing.T, b context.Context) {
+	s := servertest.Program(t, servertest.Files{"config.yaml": "model: builtin:echo\nclients: []\n", "docs/boats.md": "# Boats\n\nRowing boats are for hire in April.\n"})
+	p := newTab(t, b, s.URL)
+	p.open("#/knowledge")
+	p.sees("There are no knowledge bases.")
+	s.Run("--rag", "harbor", "--rag-add", s.Dir+"/docs", "--rag-set", "embedding_model=builtin:hash")
+	p.reload()
+	p.sees("1 document · 1 chunk")
+	p.sees("boats.md")
+	p.write("#query", "hire boats\r")
+	p.until(`document.querySelector(".cards .card pre")?.innerText.includes("Rowing boats")`)
+	p.press(".begin", "Rebuild")
+	p.until(`[...document.querySelectorAll(".begin button")].some((b) => b.innerText === "Rebuild" && !b.disabled) && document.querySelector(".cards .card") === null`)
+	p.press(".begin", "Chat with it")
+	p.until(`document.querySelector("header.title select").value === "rag:harbor"`)
+	p.write(".composer textarea", "What is for hire?\r")
+	settled(p, 1)
+	chat := strings.TrimPrefix(p.hash("#/chat/"), "#/chat/")
+	var d api.SessionDetails
+	if s.Get("/v1/sessions/"+chat).JSON(t, &d); d.RAG != "harbor" {
+		t.Errorf("the chat is %+v", d.Session)
+	}
+}

@@ -338,13 +338,13 @@ var roomLines = map[string]int{
 	"conversation":           3895,
 	"conversation/knowledge": 1315,
 	"conversation/session":   6771,
-	"frontend/api":           1470,
+	"frontend/api":           1508,
 	"frontend/cli":           8020,
 	"frontend/command":       3599,
 	"frontend/display":       818,
 	"frontend/render":        7733,
 	"frontend/repl":          3641,
-	"frontend/server":        9481,
+	"frontend/server":        9627,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 170931,
+	"all": 171144,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

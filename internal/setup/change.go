@@ -168,7 +168,7 @@ func (w *wizard) changeKey(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	s.replaces = slices.Contains(stored, s.name)
-	if s.text, err = w.line(ctx, ask.Secret, "api_key", "API key of "+c.Name, true); err != nil {
+	if s.text, err = w.checkedLine(ctx, ask.Secret, "api_key", "API key of "+c.Name, true, checkSecret); err != nil {
 		return err
 	}
 	d := draft{secrets: []secret{s}}

@@ -120,12 +120,9 @@ func (w *wizard) modelNames(ctx context.Context, p provider, d *draft) ([]string
 			w.note("Ollama has no chat model yet. Fetch one with: ollama pull llama3.2")
 		}
 	case d.typ == config.TypeOpenAICompatible:
-		if offered, err = w.listModels(ctx, d); err != nil && ctx.Err() == nil {
-			w.note("The server does not say which models it has: " + err.Error())
+		if offered, err = w.offered(ctx, d); err != nil {
+			return nil, err
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
 	}
 	switch {
 	case len(offered) == 0:
@@ -134,6 +131,61 @@ func (w *wizard) modelNames(ctx context.Context, p provider, d *draft) ([]string
 		return offered, nil // they are the user's own
 	}
 	return w.tick(ctx, offered)
+}
+
+// offered returns the models of the server of a draft; none if it does not list them. The user is asked for another key if the server
+// refuses theirs, and an address that lacks /v1 gets it.
+func (w *wizard) offered(ctx context.Context, d *draft) ([]string, error) {
+	for {
+		names, status, err := w.listModels(ctx, d)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err == nil:
+			return names, nil
+		case (status == http.StatusUnauthorized || status == http.StatusForbidden) && len(d.secrets) > 0:
+			w.note("The server refused the key: " + err.Error())
+			if again, err := w.askAgain(ctx, d); err != nil || !again {
+				return nil, err
+			}
+			continue
+		}
+		if status == http.StatusNotFound {
+			names = w.withVersion(ctx, d)
+		}
+		if len(names) == 0 {
+			w.note("The server does not say which models it has: " + err.Error())
+		}
+		return names, ctx.Err()
+	}
+}
+
+// askAgain asks for the key of a draft once more. It reports false if the user stays with the one that there is.
+func (w *wizard) askAgain(ctx context.Context, d *draft) (bool, error) {
+	text, err := w.checkedLine(ctx, ask.Secret, "api_key", "API key (empty to use that one anyway)", false, checkSecret)
+	if err != nil || text == "" {
+		return false, err
+	}
+	d.secrets[len(d.secrets)-1].text, d.known["api_key"] = text, text
+	return true, nil
+}
+
+// withVersion returns the models of the server at the address of a draft with /v1 behind it, which then is the
+// address; none if it does not list any there either.
+func (w *wizard) withVersion(ctx context.Context, d *draft) []string {
+	i := slices.IndexFunc(d.settings, func(s setting) bool { return s.name == "api_base" })
+	base := strings.TrimRight(d.known["api_base"], "/")
+	if i < 0 || strings.HasSuffix(base, "/v1") {
+		return nil
+	}
+	longer := draft{known: map[string]string{"api_base": base + "/v1", "api_key": d.known["api_key"]}}
+	names, _, err := w.listModels(ctx, &longer)
+	if err != nil {
+		return nil
+	}
+	d.known["api_base"], d.settings[i].value = base+"/v1", base+"/v1"
+	w.note("The server answers at " + base + "/v1")
+	return names
 }
 
 var errNoModel = errors.New("at least one is needed")
@@ -180,35 +232,34 @@ func (w *wizard) typedNames(ctx context.Context) ([]string, error) {
 // maxList bounds the answer to a request for models, in bytes.
 const maxList = 4 << 20
 
-// listModels asks the server of a draft for its models, sorted.
-func (w *wizard) listModels(ctx context.Context, d *draft) ([]string, error) {
+// listModels asks the server of a draft for its models, sorted. The status is that of its answer, 0 without one.
+func (w *wizard) listModels(ctx context.Context, d *draft) (names []string, status int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(w.Timeout, DefaultTimeout))
 	defer cancel()
 	url := strings.TrimRight(d.known["api_base"], "/") + "/models"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if key := d.known["api_key"]; key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	resp, err := cmp.Or(w.HTTP, http.DefaultClient).Do(req)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s: %s", url, resp.Status)
+		return nil, resp.StatusCode, fmt.Errorf("GET %s: %s", url, resp.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxList))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		names, err = modelIDs(body)
 	}
-	names, err := modelIDs(body)
 	if err != nil {
-		return nil, fmt.Errorf("GET %s: %w", url, err)
+		return nil, resp.StatusCode, fmt.Errorf("GET %s: %w", url, err)
 	}
-	return names, nil
+	return names, resp.StatusCode, nil
 }
 
 // modelIDs reads a list of models in the OpenAI format.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"loki/internal/base/ask"
 	"loki/internal/llm/catalog"
@@ -33,6 +34,14 @@ type field struct {
 	secret   bool
 	optional bool
 	check    func(string) error // what is wrong with an answer; nil accepts any
+}
+
+// checkSecret returns what is wrong with a key.
+func checkSecret(text string) error {
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		return errors.New("a key has neither blanks nor line ends in it")
+	}
+	return nil
 }
 
 // checkURL returns what is wrong with the address of a server.
@@ -128,6 +137,8 @@ func (w *wizard) askFields(ctx context.Context, p provider, d *draft) error {
 	if p.typ == config.TypeOpenAICompatible && p.name == p.typ {
 		name, err := w.checkedLine(ctx, ask.Line, "name", "Name of the provider", true, func(answer string) error {
 			switch name := clientName(answer); {
+			case strings.ContainsFunc(name, func(r rune) bool { return r == ':' || unicode.IsControl(r) }):
+				return errors.New("a name has no colon and no control characters")
 			case name == catalog.Builtin:
 				return errors.New("that is the name of the models that are part of the program")
 			case slices.Contains(w.taken, name):
@@ -238,7 +249,7 @@ func (w *wizard) askSecret(ctx context.Context, d *draft, f field) error {
 			return err
 		}
 	}
-	if s.text, err = w.line(ctx, ask.Secret, f.name, f.text, !f.optional); err != nil || s.text == "" {
+	if s.text, err = w.checkedLine(ctx, ask.Secret, f.name, f.text, !f.optional, checkSecret); err != nil || s.text == "" {
 		return err
 	}
 	d.known[f.name] = s.text

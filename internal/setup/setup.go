@@ -70,6 +70,9 @@ type Result struct {
 // Run asks for everything and writes the configuration file, at the end and never over
 // another one. To one that neither names a model nor lists clients it adds both. The error is [ErrDeclined], or one of the asker, or a [*fault.Error].
 func Run(ctx context.Context, o Options) (Result, error) {
+	if err := config.Writable(o.File); err != nil {
+		return Result{}, err
+	}
 	question := "There is no configuration yet. Create one now?"
 	present, err := os.ReadFile(o.File)
 	there := !errors.Is(err, fs.ErrNotExist)

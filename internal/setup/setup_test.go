@@ -19,6 +19,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/ask/asktest"
+	"loki/internal/base/fault"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/catalog/models"
 	"loki/internal/llm/provider/local"
@@ -112,7 +113,11 @@ func openAI(t *testing.T, key string, body string) string {
 		if key != "" {
 			want = "Bearer " + key
 		}
-		if r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != want {
+		if r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Header.Get("Authorization") != want {
 			http.Error(w, "no", http.StatusUnauthorized)
 			return
 		}
@@ -365,6 +370,57 @@ func TestAbilitiesOfLocalModels(t *testing.T) {
 	}
 	if cfg.Theme != nil {
 		t.Errorf("theme: %s is set, and the terminal is not asked", *cfg.Theme)
+	}
+}
+
+// TestServerRefuses: a key that the server refuses is asked for again, and an address that lacks /v1 gets it.
+func TestServerRefuses(t *testing.T) {
+	base := openAI(t, "sk-right", list)
+	for _, tt := range []struct {
+		name, base string
+		answers    []string
+		key        string
+	}{
+		{"another_key", base, []string{"sk-wrong", "sk-right", `["zeta-chat"]`}, "sk-right"},
+		{"the_same_key", base, []string{"sk-wrong", "", "zeta-chat"}, "sk-wrong"},
+		{"no_version", strings.TrimSuffix(base, "/v1"), []string{"sk-right", `["zeta-chat"]`}, "sk-right"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFixture(t, append([]string{"Yes", "openai-compatible", "mine", tt.base}, tt.answers...)...)
+			if _, err := Run(t.Context(), f.Options); err != nil {
+				t.Fatal(err)
+			}
+			cfg, _ := f.load(t)
+			if got, err := cfg.Clients[0].Field(config.NewEnv("linux", nil), "api_base"); err != nil || got != base {
+				t.Errorf("the address is %s, want %s", got, base)
+			}
+			if got := f.vault.secrets["MINE_API_KEY"]; got != tt.key {
+				t.Errorf("the key is %q, want %q", got, tt.key)
+			}
+		})
+	}
+}
+
+// TestKeyIsChecked: a key with a line end, as a terminal pastes it, is not stored.
+func TestKeyIsChecked(t *testing.T) {
+	for _, key := range []string{"sk-1\nsk-2", "sk 1", "sk-1\x1b[201~"} {
+		f := newFixture(t, "Yes", "openai", key)
+		if _, err := Run(t.Context(), f.Options); err == nil || len(f.vault.secrets) > 0 {
+			t.Errorf("%q: %v, stored %v", key, err, f.vault.secrets)
+		}
+	}
+}
+
+// TestNothingBeforeTheFile: where the configuration cannot be written, nothing is asked and no key is stored.
+func TestNothingBeforeTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t, "Yes", "openai", "sk-secret")
+	f.File = filepath.Join(file, "config.yaml")
+	if _, err := Run(t.Context(), f.Options); fault.CodeOf(err) != fault.Config || len(f.asker.Asked()) > 0 || len(f.vault.secrets) > 0 {
+		t.Errorf("%v, asked %v, stored %v", err, f.asker.Asked(), f.vault.secrets)
 	}
 }
 

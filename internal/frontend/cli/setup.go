@@ -33,6 +33,7 @@ func (c *command) setUp(ctx context.Context) error {
 	_, err := setup.Run(ctx, c.setupOptions(ctx))
 	switch {
 	case errors.Is(err, setup.ErrDeclined):
+		fmt.Fprintln(c.Err, "Set up a model later with: loki --setup")
 		return nil // the command says what is missing
 	case err != nil:
 		return err

@@ -32,9 +32,18 @@ func (c *Client) Advice(env Env, unknown string, err error) string {
 		base, _ := c.Field(env, "api_base") // it has been read before
 		return "api_base may lack the version: try " + strings.TrimRight(base, "/") + "/v1 in " + c.Source(env, "api_base")
 	case unknownModel(e):
-		return unknown
+		return c.elsewhere(env) + unknown
 	}
 	return ""
+}
+
+// elsewhere says why a model was asked that the server does not have: the environment names a server of another maker.
+func (c *Client) elsewhere(env Env) string {
+	variable := c.makersBase().Variable
+	if c.Where != "" || variable == "" || env.Get(variable) == "" {
+		return ""
+	}
+	return "the model is one of " + c.Type + ", but " + variable + " names another server: take one of its models, as in -m " + c.Name + ":NAME; "
 }
 
 // settingFor returns the setting for a model that takes less than others, "" for another failure. Servers word such

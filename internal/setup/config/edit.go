@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"loki/internal/base/atomicfile"
@@ -56,6 +57,33 @@ func SetInClient(ctx context.Context, file, client, key string, value any) error
 	return err
 }
 
+// Writable returns the error with code Config of a configuration file that cannot be written: it is no regular
+// file, or it or its directory, which is made, is read-only.
+func Writable(file string) error {
+	info, err := os.Stat(file)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return fault.New(fault.Config, "%s is not a regular file, so it is not changed", file)
+	case err == nil:
+		var f *os.File
+		if f, err = os.OpenFile(file, os.O_WRONLY, 0); err == nil {
+			err = f.Close()
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		dir := filepath.Dir(file)
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			var f *os.File
+			if f, err = os.CreateTemp(dir, ".config-*"); err == nil {
+				err = errors.Join(f.Close(), os.Remove(f.Name()))
+			}
+		}
+	}
+	if err != nil {
+		return fault.Wrap(fault.Config, err, "%s cannot be written", file).WithHint("give yourself write access to it and its directory, or name another directory: LOKI_CONFIG_DIR=DIR")
+	}
+	return nil
+}
+
 // editFile changes the configuration file if good has nothing against the result, which it returns. byHand is a hint, with the name
 // of the file, for a file that cannot be edited.
 func editFile(ctx context.Context, file string, change func(*sheet) error, good func(before, after *sheet) bool, byHand string) (after *sheet, err error) {
@@ -64,6 +92,9 @@ func editFile(ctx context.Context, file string, change func(*sheet) error, good 
 		return nil, err
 	}
 	defer unlock()
+	if err := Writable(file); err != nil {
+		return nil, err
+	}
 	src, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -12,11 +12,13 @@ set -eu
 feed=${LOKI_RELEASE_FEED:-} # a release sets both defaults
 keys=${LOKI_RELEASE_KEY:-}
 prefix=${PREFIX:-${HOME:?set HOME or PREFIX}/.local}
+case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
 root=${DESTDIR:-}$prefix
 tag=
 verified=
 
-say() { printf '%s\n' "$*" >&2; }
+# say prints a line, in which nothing that came from elsewhere moves the cursor.
+say() { printf '%s\n' "$*" | tr -d '\000-\010\013-\037\177' >&2; }
 
 # fail WHAT [HINT] ends with an error. The trap on EXIT removes what is unfinished.
 fail() {
@@ -51,7 +53,7 @@ fetch() {
 	protocols="=http,https"
 	case $1 in https:*) protocols="=https" ;; esac # also after redirections
 	if have curl; then
-		curl -fsSL --proto "$protocols" --connect-timeout 30 --speed-limit 1 --speed-time 30 -o "$2" "$1"
+		curl -fsSL --proto "$protocols" --connect-timeout 30 --speed-limit 1 --speed-time 30 --max-filesize 300000000 -o "$2" "$1"
 	else
 		wget -nv -t 2 -T 30 -O "$2" "$1"
 	fi 2>"$tmp/said" && return

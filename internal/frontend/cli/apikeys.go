@@ -63,6 +63,9 @@ func (c *command) makeKey(ctx context.Context) error {
 	}
 	fmt.Fprintf(c.Err, "This is the key of %s, with id %s and the scopes %s. Keep it: it is not shown again, and %s has only its hash.\n",
 		subject, id, joinScopes(scopes), c.app.Paths.ConfigFile)
+	if !slices.Contains(scopes, auth.AdminSessions) {
+		fmt.Fprintf(c.Err, "It sees the sessions and runs of %s alone.\n", subject)
+	}
 	if mode != config.AuthStaticKeys {
 		fmt.Fprintf(c.Err, "The server does not ask for it, because api.auth.mode is %s. Set that to %s.\n", mode, config.AuthStaticKeys)
 	}

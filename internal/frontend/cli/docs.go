@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"loki/docs"
@@ -24,10 +25,13 @@ const mostSections = 8
 // and the width of one that can be read.
 func (c *command) showDocs(context.Context) error {
 	c.app = c.quietApp()
-	if c.opts.docs == allPages {
+	words := strings.Fields(strings.Join(c.opts.text, " "))
+	switch {
+	case c.opts.docs != allPages:
+		words = append(strings.Fields(c.opts.docs), words...)
+	case len(words) == 0:
 		return c.listPages()
 	}
-	words := strings.Fields(strings.Join(append([]string{c.opts.docs}, c.opts.text...), " "))
 	if len(words) == 1 {
 		if page := docs.Text(words[0]); page != "" {
 			out := display.Output{Display: c.display()}
@@ -35,6 +39,9 @@ func (c *command) showDocs(context.Context) error {
 			out.Markdown(page)
 			return nil
 		}
+	}
+	if page, heading, ok := strings.Cut(words[0], "#"); ok && len(words) == 1 && docs.Text(page) != "" {
+		return noSection(page, heading)
 	}
 	query := strings.Join(words, " ")
 	found := findSections(query)
@@ -53,6 +60,17 @@ func (c *command) showDocs(context.Context) error {
 		fmt.Fprintf(c.Out, "%s#%s\n    %s\n", s.Page.Name, docs.Anchor(s.Heading), bestLine(s, query, helpWidth(c.Out)-4))
 	}
 	return nil
+}
+
+// noSection returns the error that a page has no such section.
+func noSection(page, heading string) error {
+	var anchors []string
+	for _, s := range docs.Sections() {
+		if s.Page.Name == strings.TrimSuffix(path.Base(page), ".md") {
+			anchors = append(anchors, docs.Anchor(s.Heading))
+		}
+	}
+	return fault.New(fault.NotFound, "the page %s has no section %s", text.Printable(page), text.Printable(heading)).WithHint("it has: %s", strings.Join(anchors, ", "))
 }
 
 // findSections returns the sections that a query in words describes best. A heading counts more than the text below it.

@@ -199,6 +199,9 @@ func TestInstallScriptDirectory(t *testing.T) {
 	if out, ok := h.install(t, []string{"verified=yes", "tag=v9"}, "--from", from); !ok || strings.Contains(out, "signature") {
 		t.Errorf("%v\n%s", ok, out)
 	}
+	if out, ok := h.install(t, []string{"PREFIX=apps"}, "--from", from); !ok || !strings.Contains(h.files(t), "apps/bin/loki: ") {
+		t.Errorf("a relative directory: %v\n%s\n%s", ok, out, h.files(t))
+	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(from, "loki.1.gz")); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +300,7 @@ func TestInstallScriptRefuses(t *testing.T) {
 			h.release("v0.3.0", updatetest.Program("0.3.0"))
 			tt.change(h)
 			out, ok := h.install(t, nil)
-			if ok || !strings.Contains(out, "install.sh: ") || !strings.Contains(out, tt.want) {
+			if ok || !strings.Contains(out, "install.sh: ") || !strings.Contains(out, tt.want) || strings.ContainsAny(out, "\x1b\x07") {
 				t.Errorf("%v\n%s", ok, out)
 			}
 			if got := h.files(t); got != installedFiles("0.2.0") {

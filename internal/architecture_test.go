@@ -339,7 +339,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/session":   6771,
 	"frontend/api":           1508,
-	"frontend/cli":           8020,
+	"frontend/cli":           8054,
 	"frontend/command":       3599,
 	"frontend/display":       818,
 	"frontend/render":        7733,
@@ -359,8 +359,8 @@ var roomLines = map[string]int{
 	"service/postgres":       835,
 	"service/telemetry":      1610,
 	"service/webhook":        731,
-	"setup":                  1006,
-	"setup/config":           3189,
+	"setup":                  1065,
+	"setup/config":           3234,
 	"setup/update":           679,
 	"setup/vault":            1046,
 	"tool":                   1882,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 171144,
+	"all": 171250,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

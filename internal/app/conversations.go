@@ -35,7 +35,7 @@ func (a *App) Conversations() *conversation.Service {
 		SaveSession: cfg.SaveSession, Remember: cfg.REPLSession,
 		Recents:    session.Recents{Path: filepath.Join(a.Paths.StateDir, "last"), Hide: a.Hide},
 		Durability: cfg.ChatDurability, Runs: a.liveRuns(),
-		Save: cfg.Save, Highlight: cfg.Highlight,
+		Save: cfg.Save, PromptLog: cfg.PromptLog, InDatabase: cfg.Store != nil, Highlight: cfg.Highlight,
 		Switches:     conversation.Switches{NoTools: !cfg.FunctionCallingSupport, NoServers: !cfg.MCPServerSupport},
 		MessagesFile: &session.MessagesFile{Path: a.Paths.MessagesFile, Hide: a.Hide},
 		Compression: conversation.Compression{

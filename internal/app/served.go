@@ -15,11 +15,11 @@ import (
 	"loki/internal/tool/mcp"
 )
 
-// Served returns what begins conversations of a server's clients. Neither the file of messages nor what was said
-// last in the directory is theirs.
+// Served returns what begins conversations of a server's clients. Neither the file of messages, the log of prompts nor what was
+// said last in the directory is theirs.
 func (a *App) Served() *conversation.Service {
 	s := a.Conversations()
-	s.Save, s.MessagesFile, s.Recents = false, nil, session.Recents{}
+	s.Save, s.PromptLog, s.MessagesFile, s.Recents = false, false, nil, session.Recents{}
 	find := s.Agent
 	s.Agent = func(ctx context.Context, name string, given map[string]string, from conversation.Caller) (conversation.Agent, error) {
 		if err := agent.CheckGiven(given); err != nil {

@@ -596,7 +596,7 @@ func TestSettings(t *testing.T) {
 		"temperature": "0.5", "top_p": "0.9", "max_output_tokens": "4096", "enabled_tools": "fs_cat,fs_ls", "enabled_mcp_servers": "all",
 		"function_calling_support": "true", "mcp_server_support": "false", "save_session": "true", "compression_threshold": "2000",
 		"auto_continue": "true", "max_auto_continues": "3", "inject_todo_instructions": "false", "continuation_prompt": "go on, please",
-		"rag_reranker_model": "c:r", "rag_top_k": "7", "dry_run": "true", "stream": "false", "save": "true", "highlight": "true", "model": "test:b",
+		"rag_reranker_model": "c:r", "rag_top_k": "7", "dry_run": "true", "stream": "false", "save": "true", "prompt_log": "true", "highlight": "true", "model": "test:b",
 	}
 	for _, in := range []string{"", "role", "session", "agent"} {
 		t.Run("in_"+in, func(t *testing.T) {
@@ -620,7 +620,7 @@ func TestSettings(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if keys := r.SettingKeys(); len(keys) != 19 || !slices.IsSorted(keys) {
+			if keys := r.SettingKeys(); len(keys) != 20 || !slices.IsSorted(keys) {
 				t.Errorf("keys %v", keys)
 			}
 			mustSet(t, r, "model", "test:b")

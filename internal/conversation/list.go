@@ -22,21 +22,23 @@ type Summary struct {
 	Error    string    `json:"error,omitempty"` // why the session cannot be read
 }
 
-// Summaries lists the sessions of a scope by name: of an agent, or "" for those of none.
-func (s *Service) Summaries(ctx context.Context, scope session.Scope) ([]Summary, error) {
+// Summaries lists the sessions of a scope by name: of an agent, or "" for those of none. Of those without a name
+// it lists the latest only, at most unnamed; more is how many there are besides.
+func (s *Service) Summaries(ctx context.Context, scope session.Scope, unnamed int) (summaries []Summary, more int, err error) {
 	store, err := s.Sessions()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	list, err := store.List(ctx, scope)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	summaries := make([]Summary, 0, len(list))
+	list, more = session.Latest(list, unnamed)
+	summaries = make([]Summary, 0, len(list))
 	for _, m := range list {
 		summaries = append(summaries, glance(ctx, store, scope, m))
 	}
-	return summaries, ctx.Err()
+	return summaries, more, ctx.Err()
 }
 
 // Glance returns what is known of a session of a list at a glance.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -13,8 +14,9 @@ import (
 
 // note remembers what was said as the last conversation of the present directory: the session,
 // if it is stored, or else the turn, if turns outside of sessions are kept and the user does not
-// decide later whether the session is. t is nil if nothing was said just now.
-func (c *Conversation) note(ctx context.Context, t *session.Turn) {
+// decide later whether the session is. t is nil if nothing was said just now; logged is the session
+// without a name that the turn became, "" for none.
+func (c *Conversation) note(ctx context.Context, t *session.Turn, logged session.ID) {
 	recents := c.service.Recents
 	if recents.Path == "" || c.values.dryRun || c.service.Unkept || c.options.Unrecorded || c.options.Owner != nil || c.passing {
 		return
@@ -23,16 +25,12 @@ func (c *Conversation) note(ctx context.Context, t *session.Turn) {
 	switch s := c.session; {
 	case s != nil && s.Stored() && !s.Undecided():
 		r.Session = s.ID()
-	case t == nil, c.messagesFile() == nil, s != nil && (!s.Temporary() || s.Settings().SaveSession != nil || s.Verdict() == session.Query):
+	case logged != "":
+		r.Session = logged
+	case t == nil, c.messagesFile() == nil && !c.logs(), s != nil && (!s.Temporary() || s.Settings().SaveSession != nil || s.Verdict() == session.Query):
 		return
 	default:
-		st := session.State{Settings: session.Settings{Settings: c.Settings()}}
-		if c.role != nil {
-			st.Settings.RoleName = c.role.Name
-		}
-		if c.agent != nil {
-			c.agentSettings(&st.Settings)
-		}
+		st := session.State{Settings: c.inForce()}
 		r.State, r.Role, r.User, r.Reply, r.Usage, r.URLs = string(st.Encode()), t.Role, t.User, t.Reply, t.Usage, t.DataURLs
 	}
 	if c.agent != nil {
@@ -41,7 +39,10 @@ func (c *Conversation) note(ctx context.Context, t *session.Turn) {
 		}
 	}
 	dir, err := Directory()
-	if err == nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it was removed, so nothing is continued there
+		return
+	case err == nil:
 		r.Dir = dir
 		err = recents.Note(r)
 	}
@@ -73,8 +74,8 @@ func (s *Service) Recent(scope *session.Scope) (session.Recent, error) {
 	r, ok, err := s.Recents.Last(dir, scope)
 	switch {
 	case err != nil || ok:
-	case !s.Save:
-		err = none.WithHint("with save: true in the configuration questions outside of sessions are remembered, too; loki --list sessions lists the sessions")
+	case !s.Save && !s.PromptLog:
+		err = none.WithHint("with prompt_log: true in the configuration questions outside of sessions are remembered, too; loki --list sessions lists the sessions")
 	default:
 		err = none.WithHint("ask something first, or continue a session: loki --list sessions lists them")
 	}
@@ -119,7 +120,7 @@ func (c *Conversation) GoOn(ctx context.Context, r session.Recent) error {
 	if err := c.goOnIn(ctx, store, s); err != nil || !kept {
 		return err
 	}
-	c.note(ctx, nil)
+	c.note(ctx, nil, "")
 	if err := c.prune(ctx, store); err != nil {
 		c.warn(ctx, fmt.Errorf("old sessions without a name cannot be deleted: %w", err))
 	}

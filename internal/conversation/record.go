@@ -72,7 +72,11 @@ func (c *Conversation) keepTurn(ctx context.Context, t *turn, a Answer) error {
 		e.Role = t.q.Role
 	}
 	if t.q.Aside {
-		return c.journal(ctx, e)
+		if err := c.journal(ctx, e); err != nil || !c.logs() {
+			return err
+		}
+		c.log(ctx, session.Settings{Settings: t.q.Settings, RoleName: t.q.Role}, session.Turn{Role: t.q.Lead, User: t.q.User, Reply: a.Messages, Usage: a.Usage, DataURLs: t.q.Images})
+		return nil
 	}
 	return c.keep(ctx, session.Turn{
 		ID: t.id(), Mode: t.q.Mode, Role: t.q.Lead, User: t.q.User, InPlaceOf: t.inPlaceOf(), Reply: a.Messages, Usage: a.Usage, DataURLs: t.q.Images,
@@ -109,7 +113,14 @@ func (c *Conversation) keep(ctx context.Context, t session.Turn, e session.Messa
 		}
 		c.notKept(ctx, err)
 	}
-	c.note(ctx, &t)
+	var logged session.ID
+	if c.session == nil && c.agent == nil && c.logs() {
+		var ok bool
+		if logged, ok = c.log(ctx, c.inForce(), t); !ok {
+			return nil
+		}
+	}
+	c.note(ctx, &t, logged)
 	return nil
 }
 
@@ -214,7 +225,7 @@ func (c *Conversation) giveUp(ctx context.Context, interrupted bool, came Answer
 	if err := end(ctx); err != nil {
 		c.warn(ctx, fmt.Errorf("session %s: %w", c.session.Name(), err))
 	}
-	c.note(ctx, nil)
+	c.note(ctx, nil, "")
 	return kept
 }
 

@@ -51,7 +51,9 @@ type Service struct {
 	ModelID      func(id string) string // whole id, client:model, of the chat model called by this id, which may be empty; nil leaves ids as they are
 	MessagesFile *session.MessagesFile  // keeps turns outside of sessions, if Save says so; nil keeps none
 	Recents      session.Recents        // remembers the last conversation of each directory; without a path none
-	Save         bool                   // turns outside of sessions are kept
+	Save         bool                   // turns outside of sessions are kept in the file of messages
+	PromptLog    bool                   // turns outside of sessions are kept as sessions without a name
+	InDatabase   bool                   // sessions are in a database, which is not opened for a turn outside of them
 	Highlight    bool                   // for faces: answers and input are shown in color
 	Switches     Switches
 	SaveSession  *bool // that new sessions begin with
@@ -143,7 +145,7 @@ type Options struct {
 // Begin begins a conversation without role and session.
 func (s *Service) Begin(o Options) *Conversation {
 	v := values{
-		settings: s.Settings, todo: s.Todo, noStream: o.NoStream || s.NoStream, save: s.Save, saveSession: s.SaveSession,
+		settings: s.Settings, todo: s.Todo, noStream: o.NoStream || s.NoStream, save: s.Save, promptLog: s.PromptLog, saveSession: s.SaveSession,
 		threshold: s.Compression.Threshold, dryRun: s.DryRun, highlight: s.Highlight, switches: s.Switches,
 	}
 	if s.Hooks != nil {

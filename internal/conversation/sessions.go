@@ -203,7 +203,11 @@ func (c *Conversation) open(ctx context.Context, store session.Store, name strin
 		initial.RoleName = c.role.Name
 	}
 	if name == "" || name == session.TempName {
-		return store.Temp(c.Scope(), initial), nil
+		s := store.Temp(c.Scope(), initial)
+		if c.logs() && c.agent == nil && c.values.saveSession == nil && !c.options.Interactive && !c.options.isolated {
+			s.KeepUnnamed()
+		}
+		return s, nil
 	}
 	if id, err := session.ParseID(name); err == nil {
 		return store.Open(ctx, c.Scope(), id)
@@ -333,7 +337,7 @@ func (c *Conversation) keepSession(ctx context.Context) error {
 	if err := c.session.Save(ctx); err != nil {
 		return fmt.Errorf("session %s: %w", c.session.Name(), err)
 	}
-	c.note(ctx, nil)
+	c.note(ctx, nil, "")
 	return nil
 }
 

@@ -25,6 +25,7 @@ type values struct {
 	limits      map[string]int // tokens of a reply, by the model's id; not changed, but replaced
 	noStream    bool
 	save        bool // turns outside of sessions are kept
+	promptLog   bool // they are kept as sessions without a name
 	saveSession *bool
 	threshold   *int // see [Compression]
 	dryRun      bool
@@ -356,6 +357,7 @@ func switchSettings() []setting {
 		{"dry_run", false, "true or false", func(c *Conversation) string { return strconv.FormatBool(c.values.dryRun) }, setSwitch(func(v *values, on bool) { v.dryRun = on })},
 		{"stream", false, "true or false", func(c *Conversation) string { return strconv.FormatBool(!c.values.noStream) }, setSwitch(func(v *values, on bool) { v.noStream = !on })},
 		{"save", false, "true or false", func(c *Conversation) string { return strconv.FormatBool(c.values.save) }, setSwitch(func(v *values, on bool) { v.save = on })},
+		{"prompt_log", false, "true or false", func(c *Conversation) string { return strconv.FormatBool(c.values.promptLog) }, setSwitch(func(v *values, on bool) { v.promptLog = on })},
 		{"highlight", false, "true or false", func(c *Conversation) string { return strconv.FormatBool(c.values.highlight) }, setSwitch(func(v *values, on bool) { v.highlight = on })},
 	}
 }

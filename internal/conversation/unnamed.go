@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"loki/internal/conversation/session"
 	"loki/internal/llm/event"
@@ -44,6 +43,9 @@ func (c *Conversation) remember(ctx context.Context, q Question) error {
 	case !c.unnamed:
 		return nil
 	}
+	if !c.values.promptLog {
+		c.session.KeepNothing()
+	}
 	c.session.Sync(func(s *session.Settings) {
 		s.Settings, s.RoleName, s.Knowledge = c.Settings(), c.Role(), c.knowledge
 		if c.agent != nil {
@@ -53,21 +55,15 @@ func (c *Conversation) remember(ctx context.Context, q Question) error {
 	return nil
 }
 
-// How many sessions without a name are kept in a scope, and for how long after their last use.
-const (
-	maxUnnamed = 100
-	unnamedAge = 90 * 24 * time.Hour
-)
-
 // prune deletes sessions without a name that are too old or too many.
 func (c *Conversation) prune(ctx context.Context, store session.Store) error {
 	files, ok := store.(interface {
-		RemoveUnnamed(ctx context.Context, scope session.Scope, keep int, before time.Time) error
+		RemoveUnnamed(ctx context.Context, scope session.Scope, limits session.Limits) error
 	})
 	if !ok {
 		return nil
 	}
-	return files.RemoveUnnamed(ctx, c.Scope(), maxUnnamed, time.Now().Add(-unnamedAge))
+	return files.RemoveUnnamed(ctx, c.Scope(), unnamedLimits())
 }
 
 // Renew begins a new conversation with what is in force: it leaves the session, as [Conversation.ExitSession]

@@ -18,7 +18,7 @@ import (
 func remembers(t *testing.T, replies ...any) *room {
 	t.Helper()
 	r := enter(t, &actor{replies: replies})
-	r.service.Remember = true
+	r.service.Remember, r.service.PromptLog = true, true
 	r.Conversation = r.begin()
 	return r
 }
@@ -84,6 +84,41 @@ func TestRemembersUnlessToldNotTo(t *testing.T) {
 	r.sends("user first | assistant ok | user second")
 	if r.Session().Stored() || r.Close(t.Context()) != nil || r.kept() != 0 {
 		t.Errorf("%d sessions are stored", r.kept())
+	}
+}
+
+// TestPromptLog: where nothing is remembered, each question outside of sessions is kept by itself.
+func TestPromptLog(t *testing.T) {
+	t.Parallel()
+	files := func() *room {
+		r := remembers(t)
+		store, err := filestore.New(filestore.Options{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.service.Sessions = func() (session.Store, error) { return store, nil }
+		return r
+	}
+	r := files()
+	r.service.Remember = false
+	r.tell("first")
+	r.tell("second")
+	if r.kept() != 2 {
+		t.Errorf("%d sessions are stored, want one for each question", r.kept())
+	}
+	mustSet(t, r, "prompt_log", "false")
+	if r.tell("third"); r.kept() != 2 {
+		t.Errorf("%d sessions are stored without a log", r.kept())
+	}
+
+	r = files() // what is remembered stays in memory from the second question on
+	r.tell("first")
+	mustSet(t, r, "prompt_log", "false")
+	r.tell("second")
+	r.sends("user first | assistant ok | user second")
+	store, _ := r.service.Sessions() // it has no error
+	if _, turns, err := store.(*filestore.Store).Glance(t.Context(), "", r.Session().ID()); err != nil || turns != 1 {
+		t.Errorf("%d turns are stored, %v", turns, err)
 	}
 }
 

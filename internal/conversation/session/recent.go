@@ -153,6 +153,19 @@ func (s *Session) Unnamed() bool {
 	return s.unnamed()
 }
 
+// Recorded returns what is stored of a new session with one turn, which has no alias, see [Session.KeepUnnamed].
+func Recorded(o Options, initial Settings, t Turn) (State, []byte, error) {
+	now := o.Now().UTC().Truncate(time.Second)
+	st := State{Settings: initial, Created: now, Unnamed: true, DataURLs: t.DataURLs}
+	var h history
+	g, ok := newTurn(&h, t, now).group(&h)
+	if !ok {
+		return st, nil, errors.New("there is nothing to record")
+	}
+	log, err := o.encode(g)
+	return st, log, err
+}
+
 // KeepUnnamed has a temporary session saved without a name, whatever its settings say. A store
 // may remove it when it has not been used for long, unless it got an alias.
 func (s *Session) KeepUnnamed() {

@@ -90,6 +90,39 @@ type Copy struct {
 	Modified time.Time
 }
 
+// Limits say which sessions without a name are kept: those that are within all of them, the latest first.
+type Limits struct {
+	Sessions int
+	Bytes    int64     // of their messages
+	Since    time.Time // of their last use
+}
+
+// Beyond returns the sessions without an alias in a list, which is in the order of [Store.List], that are not within the limits.
+func (l Limits) Beyond(list []Meta) (beyond []Meta) {
+	n, size := 0, int64(0)
+	for _, m := range list {
+		if m.Alias != "" {
+			continue
+		}
+		n, size = n+1, size+m.Size
+		if n > l.Sessions || size > l.Bytes || !m.Modified.After(l.Since) {
+			beyond = append(beyond, m)
+		}
+	}
+	return beyond
+}
+
+// Latest returns a list, which is in the order of [Store.List], without all but the latest unnamed ones of the sessions that
+// have no alias, and how many it leaves out.
+func Latest(list []Meta, unnamed int) (latest []Meta, more int) {
+	first := slices.IndexFunc(list, func(m Meta) bool { return m.Alias == "" })
+	if first < 0 {
+		return list, 0
+	}
+	end := first + min(unnamed, len(list)-first)
+	return list[:end], len(list) - end
+}
+
 // SortMetas puts a list in the order of [Store.List].
 func SortMetas(list []Meta) {
 	slices.SortFunc(list, func(a, b Meta) int {

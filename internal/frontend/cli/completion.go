@@ -167,14 +167,14 @@ func (c *command) sources(ctx context.Context) map[string]completion.Source {
 		"ROLE": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Roles().Names() }),
 		"SESSION": names(func(_ *app.App, given map[string]string) ([]string, error) {
 			c.opts.agent = given["agent"]
-			return c.sessionNames(ctx)
+			return c.sessionNames(ctx, mostUnnamed)
 		}),
 		"SESSION NAME": names(func(_ *app.App, given map[string]string) ([]string, error) {
 			if given["rename-session"] != "" {
 				return nil, nil
 			}
 			c.opts.agent = given["agent"]
-			return c.sessionNames(ctx)
+			return c.sessionNames(ctx, mostUnnamed)
 		}),
 		"RAG": names(func(a *app.App, _ map[string]string) ([]string, error) { return a.Knowledge().Library().Names() }),
 		"SOURCE": func(prefix string, given map[string]string) []completion.Candidate {

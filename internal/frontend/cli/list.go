@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -125,7 +126,7 @@ func (c *command) listRoles(context.Context) error {
 
 func (c *command) listSessions(ctx context.Context) error {
 	if c.opts.output == outputText && !c.OutTerminal {
-		names, err := c.sessionNames(ctx)
+		names, err := c.sessionNames(ctx, math.MaxInt)
 		if err != nil {
 			return err
 		}
@@ -135,7 +136,11 @@ func (c *command) listSessions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.app.Conversations().Summaries(ctx, scope)
+	most := mostUnnamed
+	if c.opts.output != outputText {
+		most = math.MaxInt
+	}
+	list, more, err := c.app.Conversations().Summaries(ctx, scope, most)
 	if err != nil {
 		return err
 	}
@@ -150,8 +155,15 @@ func (c *command) listSessions(ctx context.Context) error {
 	for _, s := range list {
 		rows = append(rows, []string{s.Name, display.Age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First))})
 	}
-	return c.printTable(rows, 2)
+	if err := c.printTable(rows, 2); err != nil || more == 0 || c.opts.quiet {
+		return err
+	}
+	fmt.Fprintf(c.Err, "%s without a name are not shown: loki --search TEXT finds them\n", text.Count(more, "older session"))
+	return nil
 }
+
+// mostUnnamed is how many sessions without a name are listed for people.
+const mostUnnamed = 20
 
 // firstWords returns the beginning of s, on one line.
 func firstWords(s string) string {
@@ -167,8 +179,8 @@ func (c *command) sessionScope() (session.Scope, error) {
 	return c.app.SessionScope(ref), err
 }
 
-// sessionNames returns the names of the sessions, or the ids of sessions without one.
-func (c *command) sessionNames(ctx context.Context) ([]string, error) {
+// sessionNames returns the names of the sessions, or the ids of sessions without one: of the latest, at most unnamed.
+func (c *command) sessionNames(ctx context.Context, unnamed int) ([]string, error) {
 	scope, err := c.sessionScope()
 	if err != nil {
 		return nil, err
@@ -178,6 +190,7 @@ func (c *command) sessionNames(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	list, err := store.List(ctx, scope)
+	list, _ = session.Latest(list, unnamed)
 	names := make([]string, 0, len(list))
 	for _, m := range list {
 		names = append(names, cmp.Or(string(m.Alias), string(m.ID)))

@@ -10,6 +10,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
+	"loki/internal/conversation/session"
 )
 
 func deleteCommands() []Command {
@@ -24,7 +25,19 @@ func completeDelete(c *Console, ctx context.Context, words []string) []Candidate
 		return oneOf(app.Kinds()...)(c, ctx, words)
 	}
 	names, _ := c.App.Stored(ctx, app.Kind(words[0]), c.conv.Scope())
-	return named(names)
+	return named(offered(names))
+}
+
+// mostUnnamed is how many sessions without a name are offered.
+const mostUnnamed = 20
+
+// offered returns the names to choose from: all but those of older sessions without a name, which are ids and come last, the latest first.
+func offered(names []string) []string {
+	first := slices.IndexFunc(names, func(name string) bool { _, err := session.ParseID(name); return err == nil })
+	if first < 0 {
+		return names
+	}
+	return names[:min(len(names), first+mostUnnamed)]
 }
 
 // whichDeleted returns the question for what is deleted of a kind.
@@ -58,7 +71,7 @@ func (c *Console) delete(ctx context.Context, arg string) error {
 			return fault.New(fault.NotFound, "there is no %s called %q to delete", nounOf(of), named).WithHint(".delete %s lists them", kind)
 		}
 	} else {
-		answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: names})
+		answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: offered(names)})
 		if err != nil {
 			return err
 		}

@@ -91,6 +91,7 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "max_auto_continues", Value: set("max_auto_continues")},
 		{Name: "stream", Value: value.Of(st.Stream)},
 		{Name: "save", Value: value.Of(st.Save)},
+		{Name: "prompt_log", Value: set("prompt_log")},
 		{Name: "keybindings", Value: value.Of(string(cfg.Keybindings))},
 		{Name: "repl_history", Value: value.Of(cfg.REPLHistory)},
 		{Name: "repl_session", Value: value.Of(cfg.REPLSession)},

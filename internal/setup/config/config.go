@@ -36,6 +36,7 @@ type Config struct {
 	DryRun        bool   // show what would be sent instead of sending it
 	Stream        bool   // show replies while they arrive
 	Save          bool   // write turns outside sessions to the message journal
+	PromptLog     bool   // keep turns outside sessions as sessions without a name
 
 	Editor    *string
 	Wrap      Wrap
@@ -129,6 +130,7 @@ func defaults() *Config {
 		RAGTopK:                5,
 		SaveShellHistory:       true,
 		UsageLog:               true,
+		PromptLog:              true,
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
 	}
 }

@@ -21,6 +21,7 @@ var keys = []key{
 	{"dry_run", func(c *Config) any { return &c.DryRun }, true},
 	{"stream", func(c *Config) any { return &c.Stream }, true},
 	{"save", func(c *Config) any { return &c.Save }, true},
+	{"prompt_log", func(c *Config) any { return &c.PromptLog }, true},
 	{"keybindings", func(c *Config) any { return &c.Keybindings }, true},
 	{"editor", func(c *Config) any { return &c.Editor }, true},
 	{"wrap", func(c *Config) any { return &c.Wrap }, true},

@@ -245,6 +245,7 @@ func TestLoadDefaults(t *testing.T) {
 		Highlight:              true,
 		SaveShellHistory:       true,
 		UsageLog:               true,
+		PromptLog:              true,
 		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, NotifyAfter: 10},
 	}
 	for _, tt := range []struct{ name, text string }{

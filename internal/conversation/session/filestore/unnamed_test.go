@@ -42,13 +42,15 @@ func TestRemoveUnnamed(t *testing.T) {
 		t.Errorf("its next turn is not kept: dirty %v, %v", s.Dirty(), err)
 	}
 
-	if err := st.RemoveUnnamed(ctx, "", 2, time.Now().Add(-time.Hour)); err != nil {
+	within := session.Limits{Sessions: 2, Bytes: 1 << 20, Since: time.Now().Add(-time.Hour)}
+	if err := st.RemoveUnnamed(ctx, "", within); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := st.List(ctx, ""); err != nil || len(list) != 3 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := st.RemoveUnnamed(ctx, "", 0, time.Now().Add(-time.Hour)); err != nil {
+	within.Sessions = 0
+	if err := st.RemoveUnnamed(ctx, "", within); err != nil {
 		t.Fatal(err)
 	}
 	list, err := again.List(ctx, "")

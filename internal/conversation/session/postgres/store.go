@@ -8,7 +8,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -213,18 +212,14 @@ func (st *Store) Glance(ctx context.Context, scope session.Scope, id session.ID)
 }
 
 // RemoveUnnamed deletes sessions that are kept without an alias, see [session.Session.KeepUnnamed]:
-// those last used before a time, and the oldest of more than keep.
-func (st *Store) RemoveUnnamed(ctx context.Context, scope session.Scope, keep int, before time.Time) error {
+// those beyond a limit.
+func (st *Store) RemoveUnnamed(ctx context.Context, scope session.Scope, limits session.Limits) error {
 	list, err := st.List(ctx, scope)
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(m session.Meta) bool { return m.Alias != "" }) // the latest first
 	var failed error
-	for i, m := range list {
-		if i < keep && m.Modified.After(before) {
-			continue
-		}
+	for _, m := range limits.Beyond(list) {
 		state, err := (&log{store: st, scope: scope, id: m.ID}).state(ctx)
 		if err != nil || !state.Unnamed {
 			continue // or it is gone

@@ -140,11 +140,14 @@ func TestUnnamedSessionsAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
-		keep   int
-		before time.Time
+		limits session.Limits
 		left   int
-	}{{4, time.Unix(0, 0), 4}, {2, time.Unix(0, 0), 2}, {9, time.Now().Add(time.Hour), 1}} {
-		if err := st.RemoveUnnamed(t.Context(), "", tt.keep, tt.before); err != nil {
+	}{
+		{session.Limits{Sessions: 4, Bytes: 1 << 20}, 4},
+		{session.Limits{Sessions: 2, Bytes: 1 << 20}, 2},
+		{session.Limits{Sessions: 9, Bytes: 1 << 20, Since: time.Now().Add(time.Hour)}, 1},
+	} {
+		if err := st.RemoveUnnamed(t.Context(), "", tt.limits); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := st.List(t.Context(), ""); err != nil || len(list) != tt.left {

@@ -340,8 +340,8 @@ var roomLines = map[string]int{
 	"conversation/session":   6771,
 	"frontend/api":           1508,
 	"frontend/cli":           8054,
-	"frontend/command":       3599,
-	"frontend/display":       818,
+	"frontend/command":       3788,
+	"frontend/display":       850,
 	"frontend/render":        7733,
 	"frontend/repl":          3641,
 	"frontend/server":        9627,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 171410,
+	"all": 171628,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -75,6 +75,16 @@ func (c *Conversation) Setting(key string) string {
 	return null
 }
 
+// SettingWants returns, for people, what the value of a key of [Conversation.Set] is; "" if there is no such key.
+func (c *Conversation) SettingWants(key string) string {
+	for _, s := range settings() {
+		if s.key == key {
+			return s.want
+		}
+	}
+	return ""
+}
+
 // Set changes a setting for the conversation: that of the session, the agent or the role in force, where
 // these have it, or else what the configuration says, which stays as it is for others. The
 // value null unsets it where that is possible. An unknown key and a wrong value are errors with
@@ -208,11 +218,11 @@ func setOutputLimit(_ context.Context, c *Conversation, value string) error {
 // toolSettings are those of tools.
 func toolSettings() []setting {
 	return []setting{
-		{"enabled_tools", true, "tools with commas between them, all, or null", func(c *Conversation) string { return show(c.Settings().EnabledTools) }, func(_ context.Context, c *Conversation, value string) error {
+		{"enabled_tools", true, "tool names with commas, all, or null", func(c *Conversation) string { return show(c.Settings().EnabledTools) }, func(_ context.Context, c *Conversation, value string) error {
 			c.tune(func(s *chat.Settings) { s.EnabledTools = text(value) })
 			return nil
 		}},
-		{"enabled_mcp_servers", true, "MCP servers with commas between them, all, or null", func(c *Conversation) string { return show(c.Settings().EnabledMCPServers) }, func(ctx context.Context, c *Conversation, value string) error {
+		{"enabled_mcp_servers", true, "server names with commas, all, or null", func(c *Conversation) string { return show(c.Settings().EnabledMCPServers) }, func(ctx context.Context, c *Conversation, value string) error {
 			if err := c.checkServers(value); err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ import (
 
 func chatCommands() []Command {
 	return []Command{
-		{Name: ".file", Args: "SOURCE... [-- TEXT]", Help: "Send files, directories, pages, output of commands", Group: Chat, Offered: always, do: (*Console).file, complete: completeFile()},
+		{Name: ".file", Args: "SOURCE... [-- TEXT]", Help: "Send files, directories, pages, output of commands", Group: Chat, Offered: always, do: (*Console).file, complete: completeFile(), more: func(*Console, context.Context) string { return sourceHelp }},
 		{Name: ".continue", Help: "Continue the last answer", Group: Chat, Offered: always, do: (*Console).goOn},
 		{Name: ".regenerate", Help: "Answer the last question again", Group: Chat, Offered: always, do: (*Console).regenerate},
 		{Name: ".retry", Help: "The same as .regenerate", Group: Chat, Offered: always, do: (*Console).regenerate},
@@ -214,7 +214,8 @@ func (c *Console) saveAnswer(ctx context.Context, n int, arg string) error {
 }
 
 // sourceHelp says what .file takes.
-const sourceHelp = `A source is a file, a directory, a pattern, an address, a command in backquotes, or %% for the last answer:
+const sourceHelp = `A source is a file, a directory, a pattern, an address, a command in
+backquotes, or %% for the last answer:
   .file notes.txt -- Summarize this
   .file 'src/**/*.go' README.md -- What does this program do?
   .file https://example.com/

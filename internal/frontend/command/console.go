@@ -73,7 +73,7 @@ func New(o Options) *Console {
 func (c *Console) Commands() []Command { return slices.Clone(c.commands) }
 
 // Do executes a submission: a command, a command of the shell, or a prompt for the model. An empty one
-// does nothing. The error is [ErrExit] if the user wants to leave, and a [*ShellError] if a command of the shell
+// does nothing. A user who types exit, quit, help or ? and nothing else means the command. The error is [ErrExit] if the user wants to leave, and a [*ShellError] if a command of the shell
 // fails, which was shown if the user typed it.
 func (c *Console) Do(ctx context.Context, text string) error {
 	ctx = event.NewContext(ctx, c.Scope)
@@ -82,6 +82,14 @@ func (c *Console) Do(ctx context.Context, text string) error {
 		return c.shell(ctx, shell)
 	}
 	s := parse(text)
+	if c.Interactive && !c.InMacro {
+		switch strings.TrimSpace(text) {
+		case "exit", "quit":
+			return ErrExit
+		case "help", "?":
+			s = submission{name: ".help"}
+		}
+	}
 	switch {
 	case s.name != "":
 		return c.command(ctx, s)
@@ -101,11 +109,7 @@ func (c *Console) command(ctx context.Context, s submission) error {
 	case row.Args == "" && args != "":
 		return fault.New(fault.Usage, "%s takes no argument, but %q was given", row.Name, args)
 	case row.needsArgs() && args == "":
-		if err := c.usage(row.Usage()); err != nil || row.Name != ".file" {
-			return err
-		}
-		c.Out.Print(sourceHelp)
-		return nil
+		return c.usage(row.usageWith(c, ctx))
 	}
 	return row.do(c, ctx, args)
 }

@@ -14,6 +14,7 @@ import (
 	"loki/internal/base/ask/asktest"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
+	"loki/internal/frontend/display"
 )
 
 // step is a submission and what comes of it.
@@ -68,7 +69,7 @@ func TestUnknownCommands(t *testing.T) {
 		step{line: "", want: ""},
 		step{line: ".", err: ". is not a command; .*.help"},
 		step{line: ".rol x", err: ".rol is not a command; did you mean .role? All commands: .help"},
-		step{line: ".info nothing", err: ".info nothing is not a command; .*"},
+		step{line: ".info nothing", err: `.info has no part "nothing"; the parts: model, .*, all`},
 		step{line: ".exit nothing", err: ".exit nothing is not a command; .*"},
 		step{line: ".clear messages", err: ".clear messages is not a command; .*.empty session"},
 		step{line: ".clear all", err: ".clear all is not a command; .*"},
@@ -79,11 +80,12 @@ func TestUnknownCommands(t *testing.T) {
 		step{line: ".edit", want: "Usage: .edit last\n.*.edit config\n .*"},
 		step{line: ".model", want: "Usage: .model NAME"},
 		step{line: ".role", want: "Usage: .role NAME [TEXT]"},
-		step{line: ".set", want: "Usage: .set KEY VALUE"},
-		step{line: ".set dry_run", want: "Usage: .set KEY VALUE\nSettings: auto_continue, .*"},
+		step{line: ".set", want: "Usage: .set KEY VALUE\n  auto_continue .*\n  dry_run                  false       true or false\n.*"},
+		step{line: ".set dry_run", want: "Usage: .set dry_run VALUE\n  now false; VALUE is true or false"},
 		step{line: ".agent", want: "Usage: .agent NAME .*"},
-		step{line: ".file", want: "Usage: .file SOURCE... [-- TEXT]|A source is .*"},
-		step{line: ".delete", want: "Usage: .delete KIND"},
+		step{line: ".file", want: "Usage: .file SOURCE... [-- TEXT]\nA source is .*"},
+		step{line: ".delete", want: "Usage: .delete KIND [NAME]\n  role        none\n.*  agent-data  none"},
+		step{line: ".macro", want: "Usage: .macro NAME [ARGUMENT...]\n.*generate-commit-message .*"},
 		step{line: ".vault", want: "Usage: .vault .*"},
 		step{line: ".vault add", want: "Usage: .vault add NAME"},
 		step{line: ".install", want: "Usage: .install .*"},
@@ -102,9 +104,17 @@ func TestHelp(t *testing.T) {
 	if err := c.Do(t.Context(), ".help"); err != nil {
 		t.Fatal(err)
 	}
+	short := strings.Join(*out, "\n")
+	if lines := strings.Split(short, "\n"); len(lines) > 22 || slices.ContainsFunc(lines, func(l string) bool { return len(l) > 80 }) {
+		t.Errorf("the short help has %d lines:\n%s", len(lines), short)
+	}
+	*out = nil
+	if err := c.Do(t.Context(), ".help all"); err != nil {
+		t.Fatal(err)
+	}
 	help := strings.Join(*out, "\n")
 	for _, row := range c.Commands() {
-		if !strings.Contains(help, "\n  "+row.Name) || !strings.Contains(help, row.Help) {
+		if !strings.Contains(short+" ", "  "+row.Name) || !strings.Contains(help, "\n  "+row.Name) || !strings.Contains(help, row.Help) {
 			t.Errorf("%s is not in the help", row.Name)
 		}
 		if row.Help == "" || row.Offered == nil || row.do == nil || !slices.Contains(groups(), row.Group) || strings.ToUpper(row.Help[:1]) != row.Help[:1] {
@@ -113,8 +123,63 @@ func TestHelp(t *testing.T) {
 	}
 	talk(t, nil, nil, "",
 		step{line: ".help vault", want: "Settings and program\n  .vault add|get|update|delete|list [NAME]  Keep secrets for settings"},
+		step{line: ".help roles", want: "Roles\n  .prompt TEXT .*\n  .exit role .*"},
+		step{line: ".help runs", want: "Runs and search\n  .search .*"},
+		step{line: ".help .copy", want: "Chat\n  .copy [N] .*code"},
+		step{line: ".help .file", want: "Chat\n  .file .*\n\nA source is .*"},
+		step{line: ".help tips", want: "Tips\n.*"},
 		step{line: ".help xyzzy", err: `no command has "xyzzy" in its help; .*`},
 	)
+}
+
+// TestPlainWords: exit, quit, help and ? alone are commands of a user who types. All other texts, and those of macros, are
+// for the model.
+func TestPlainWords(t *testing.T) {
+	for _, line := range []string{"exit", " quit\n"} {
+		c, _ := newConsole(t, nil)
+		if err := c.Do(t.Context(), line); !errors.Is(err, ErrExit) {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	talk(t, map[string]string{"macros/leave.yaml": "steps: [exit]\n"}, nil, "model: builtin:echo\n",
+		step{line: "help", want: "Chat .*"},
+		step{line: "?", want: "Chat .*"},
+		step{line: "help me with exit", want: "help me with exit"},
+		step{line: "exit now", want: "exit now"},
+		step{line: ":::help:::", want: "help"},
+		step{line: ".macro leave", want: ">> exit|exit"},
+	)
+	c, out := newConsole(t, nil)
+	c.Interactive = false // as on a server
+	if err := c.Do(t.Context(), "exit"); errors.Is(err, ErrExit) {
+		t.Errorf("%q, %v", *out, err)
+	}
+}
+
+// TestInfo: what .info shows fits on a screen, and its parts have the rest.
+func TestInfo(t *testing.T) {
+	c, out := newConsole(t, nil)
+	shown := func(line string) string {
+		t.Helper()
+		*out = nil
+		if err := c.Do(t.Context(), line); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(*out, "\n") + "\n"
+	}
+	if short := shown(".info"); strings.Count(short, "\n") > 21 || !strings.Contains(short, "\nMore: .info model|") {
+		t.Errorf("short:\n%s", short)
+	}
+	var parts []string
+	for _, p := range display.InfoParts() {
+		parts = append(parts, strings.Split(strings.TrimSpace(shown(".info "+p.Name)), "\n")...)
+	}
+	all := strings.Split(strings.TrimSpace(shown(".info all")), "\n")
+	slices.Sort(parts)
+	slices.Sort(all)
+	if !slices.Equal(parts, all) {
+		t.Errorf("parts\n%s\nall\n%s", strings.Join(parts, "\n"), strings.Join(all, "\n"))
+	}
 }
 
 // TestOffered holds which commands are offered in which state.

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -11,11 +13,12 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/conversation/session"
+	"loki/internal/frontend/display"
 )
 
 func deleteCommands() []Command {
 	return []Command{
-		{Name: ".delete", Args: "KIND [NAME]", Help: "Delete roles, sessions, bases, macros, whole agents", Group: General, Offered: always, do: (*Console).delete, complete: completeDelete},
+		{Name: ".delete", Args: "KIND [NAME]", Help: "Delete roles, sessions, bases, macros, whole agents", Group: General, Offered: always, do: (*Console).delete, complete: completeDelete, more: (*Console).deletable},
 	}
 }
 
@@ -26,6 +29,20 @@ func completeDelete(c *Console, ctx context.Context, words []string) []Candidate
 	}
 	names, _ := c.App.Stored(ctx, app.Kind(words[0]), c.conv.Scope())
 	return named(offered(names))
+}
+
+// deletable lists the kinds, each with the names of what there is of it.
+func (c *Console) deletable(ctx context.Context) string {
+	var b strings.Builder
+	for _, kind := range app.Kinds() {
+		names, err := c.App.Stored(ctx, app.Kind(kind), c.conv.Scope())
+		list := cmp.Or(strings.Join(offered(names), ", "), "none")
+		if err != nil {
+			list = err.Error()
+		}
+		fmt.Fprintf(&b, "  %-10s  %s\n", kind, text.CutColumns(display.Line(list), lineWidth-14))
+	}
+	return b.String()
 }
 
 // mostUnnamed is how many sessions without a name are offered.

@@ -101,10 +101,13 @@ func (c *Console) withRuns(work func(run.Store) error) (err error) {
 	return work(store)
 }
 
+// lineWidth is how many columns the texts of commands have at most.
+const lineWidth = 80
+
 // width returns the columns of lists, 0 if a program reads them.
 func (c *Console) width() int {
 	if c.Interactive {
-		return 80
+		return lineWidth
 	}
 	return 0
 }

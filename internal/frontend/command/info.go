@@ -2,18 +2,63 @@ package command
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
+	"loki/internal/base/fault"
+	"loki/internal/base/value"
 	"loki/internal/frontend/display"
 )
 
 func infoCommands() []Command {
 	return []Command{
-		{Name: ".info", Help: "Show what is in force, and where files are", Group: General, Offered: always, do: (*Console).info},
+		{Name: ".info", Args: "[PART]", Help: "Show what is in force, and where files are", Group: General, Offered: always, do: (*Console).info, complete: completeInfo()},
 	}
 }
 
-// info is for .info.
-func (c *Console) info(context.Context, string) error {
-	c.Out.Print(trimEnd(display.InfoText(display.Info(c.App, c.conv))))
+// infoAll is the part of .info that has all others.
+const infoAll = "all"
+
+// info is for .info: what matters most, a part, or, in a macro and where no user types, everything.
+func (c *Console) info(_ context.Context, part string) error {
+	all := display.Info(c.App, c.conv)
+	if part == infoAll || part == "" && (c.InMacro || !c.Interactive) {
+		c.Out.Print(trimEnd(display.InfoText(all)))
+		return nil
+	}
+	var names []string
+	for _, p := range display.InfoParts() {
+		if p.Name == part {
+			c.Out.Print(trimEnd(display.InfoText(picked(all, p.Keys))))
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	names = append(names, infoAll)
+	if part != "" {
+		return fault.New(fault.Usage, ".info has no part %q", part).WithHint("the parts: %s", strings.Join(names, ", "))
+	}
+	c.Out.Print(display.InfoText(picked(all, display.InfoShort())) + "\nMore: .info " + strings.Join(names, "|"))
 	return nil
+}
+
+// picked returns the members of an object that keys name, in their order.
+func picked(all *value.Object, keys []string) *value.Object {
+	var members []value.Member
+	for _, key := range keys {
+		if v, ok := all.Get(key); ok {
+			members = append(members, value.Member{Name: key, Value: v})
+		}
+	}
+	return value.ObjectOf(members...)
+}
+
+// completeInfo completes a part.
+func completeInfo() completer {
+	return first(func(*Console, context.Context, []string) (found []Candidate) {
+		for _, p := range display.InfoParts() {
+			found = append(found, Candidate{Value: p.Name, Description: fmt.Sprintf("%s, ...", strings.Join(p.Keys[:min(3, len(p.Keys))], ", "))})
+		}
+		return append(found, Candidate{Value: infoAll})
+	})
 }

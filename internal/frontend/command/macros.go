@@ -8,15 +8,34 @@ import (
 
 	"loki/internal/agent/macro"
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/frontend/display"
 )
 
 func macroCommands() []Command {
 	return []Command{
 		{
 			Name: ".macro", Args: "NAME [ARGUMENT...]", Help: "Run a macro, or make a new one", Group: Macros, Offered: always,
-			do: (*Console).macro, complete: completeMacro(),
+			do: (*Console).macro, complete: completeMacro(), more: (*Console).listMacros,
 		},
 	}
+}
+
+// listMacros lists the macros, each as it is called.
+func (c *Console) listMacros(context.Context) string {
+	names, err := c.App.Macros().Names()
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, name := range names {
+		usage := name
+		if m, _, err := c.App.Macros().Load(name); err == nil { // else running it says what is wrong
+			usage = m.Usage()
+		}
+		b.WriteString("  " + text.CutColumns(display.Line(usage), lineWidth-2) + "\n")
+	}
+	return b.String()
 }
 
 // maxMacros is how many macros may be at work that one another calls.
@@ -29,9 +48,9 @@ func (c *Console) macro(ctx context.Context, args string) error {
 	if fault.CodeOf(err) == fault.NotFound && rest == "" && !c.InMacro && c.Interactive && c.Edit != nil && macro.Valid(name) {
 		return c.makeMacro(ctx, name)
 	}
-	list, text := words(rest)
-	if text != "" {
-		list = append(list, text)
+	list, last := words(rest)
+	if last != "" {
+		list = append(list, last)
 	}
 	return c.RunMacro(ctx, name, list)
 }

@@ -9,15 +9,16 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
+	"loki/internal/frontend/display"
 	"loki/internal/llm/catalog"
 )
 
 func settingCommands() []Command {
 	return []Command{
-		{Name: ".help", Args: "[TEXT]", Help: "List the commands, or those whose help has TEXT", Group: General, Offered: always, do: (*Console).help},
+		{Name: ".help", Args: "[TEXT]", Help: "List the commands; TEXT: section, .command or word", Group: General, Offered: always, do: (*Console).help, complete: completeHelp()},
 		{Name: ".model", Args: "NAME", Help: "Switch to another model", Group: General, Offered: always, do: (*Console).model, complete: completeModel()},
 		{Name: ".models", Args: "[TEXT]", Help: "Choose a model whose name has the letters of TEXT", Group: General, Offered: always, do: (*Console).pickModel, complete: completeModel()},
-		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting of what is in force", Group: General, Offered: always, do: (*Console).set, complete: completeSet()},
+		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting of what is in force", Group: General, Offered: always, do: (*Console).set, complete: completeSet(), more: (*Console).listSettings},
 		{Name: ".authenticate", Help: "Log in to the provider of the model", Group: General, Offered: always, do: (*Console).authenticate},
 		{Name: ".exit", Help: "Leave the program", Group: General, Offered: always, do: (*Console).exit},
 	}
@@ -25,44 +26,6 @@ func settingCommands() []Command {
 
 // exit is for .exit.
 func (c *Console) exit(context.Context, string) error { return ErrExit }
-
-// tips are what .help ends with.
-const tips = `Tips
-  :::                       begins and ends a text of several lines
-  @FILE                     in a prompt sends the file along
-  !COMMAND                  runs a shell command; !! TEXT sends its output
-  Ctrl+O                    opens the text in your editor
-  Ctrl+C                    stops an answer, and keeps its partial text
-  Ctrl+D                    leaves the program`
-
-// help is for .help.
-func (c *Console) help(_ context.Context, filter string) error {
-	var b strings.Builder
-	for _, group := range groups() {
-		heading := string(group) + "\n"
-		for _, row := range c.commands {
-			if row.Group == group && strings.Contains(strings.ToLower(row.Usage()+" "+row.Help), strings.ToLower(filter)) {
-				usage := row.Usage()
-				if filter == "" {
-					usage = text.CutRunes(usage, 24) // whole in the help of a few
-				}
-				fmt.Fprintf(&b, "%s  %-24s  %s\n", heading, usage, row.Help)
-				heading = ""
-			}
-		}
-		if heading == "" {
-			b.WriteByte('\n')
-		}
-	}
-	switch {
-	case filter == "":
-		b.WriteString(tips)
-	case b.Len() == 0:
-		return fault.New(fault.NotFound, "no command has %q in its help", filter).WithHint("all commands: .help")
-	}
-	c.Out.Print(trimEnd(b.String()))
-	return nil
-}
 
 // model is for .model.
 func (c *Console) model(ctx context.Context, id string) error { return c.conv.SetModel(ctx, id) }
@@ -106,10 +69,20 @@ func (c *Console) useModel(ctx context.Context, id string) error {
 // set is for .set.
 func (c *Console) set(ctx context.Context, args string) error {
 	key, value := cutWord(args)
-	if value == "" {
-		return c.usage(".set KEY VALUE\nSettings: " + strings.Join(c.conv.SettingKeys(), ", "))
+	if want := c.conv.SettingWants(key); value == "" && want != "" {
+		return c.usage(".set " + key + " VALUE\n  now " + c.conv.Setting(key) + "; VALUE is " + want)
 	}
 	return c.conv.Set(ctx, key, value)
+}
+
+// listSettings lists the settings, each with its value and what values it takes.
+func (c *Console) listSettings(context.Context) string {
+	var b strings.Builder
+	for _, key := range c.conv.SettingKeys() {
+		now := text.CutColumns(display.Line(c.conv.Setting(key)), 11)
+		b.WriteString(text.CutColumns(fmt.Sprintf("  %-24s %-11s %s", key, now, c.conv.SettingWants(key)), lineWidth) + "\n")
+	}
+	return b.String()
 }
 
 // authenticate is for .authenticate.

@@ -38,12 +38,22 @@ type Command struct {
 
 	// do executes the command. args has no blanks around it.
 	do func(c *Console, ctx context.Context, args string) error
+	// more returns what a user is shown below the usage who gives no arguments; nil shows nothing.
+	more func(c *Console, ctx context.Context) string
 	// complete returns candidates for the last of the words behind the name; nil has none.
 	complete func(c *Console, ctx context.Context, words []string) []Candidate
 }
 
 // Usage returns how the command is written.
 func (r Command) Usage() string { return strings.TrimSpace(r.Name + " " + r.Args) }
+
+// usageWith returns how the command is written, and more about it.
+func (r Command) usageWith(c *Console, ctx context.Context) string {
+	if r.more == nil || c.InMacro || !c.Interactive {
+		return r.Usage()
+	}
+	return strings.TrimRight(r.Usage()+"\n"+r.more(c, ctx), "\n")
+}
 
 // needsArgs reports whether the command cannot do without arguments.
 func (r Command) needsArgs() bool { return r.Args != "" && !strings.HasPrefix(r.Args, "[") }

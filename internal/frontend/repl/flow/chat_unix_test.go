@@ -78,9 +78,12 @@ func TestSeveralLines(t *testing.T) {
 func TestHelpAndInfo(t *testing.T) {
 	t.Parallel()
 	u := begin(t, setup{rows: 100})
-	u.do(".help", `^ +\.role `, `^ +\.agent `, `^ +\.vault `, `^ +:::`, `Ctrl\+C`)
-	u.do(".info", `^model +builtin:script$`, `^config_dir`)
-	u.do(".info model", `not a command`)
+	u.do(".help", `^Roles .*  \.role `, `^Agents +\.agent `, ` \.vault `)
+	u.do("help", `^Roles .*  \.role `)
+	u.do(".help all", `^ +\.role `, `^ +\.agent `, `^ +\.vault `, `^ +:::`, `Ctrl\+C`)
+	u.do(".info", `^model +builtin:script$`, `^sessions_dir`)
+	u.do(".info files", `^config_dir`)
+	u.do(".info nothing", `no part "nothing"`)
 }
 
 // TestInterrupt: Ctrl-C stops an answer and what came of it is kept; what was typed ahead is there at the next prompt.

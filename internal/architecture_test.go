@@ -332,14 +332,14 @@ var roomLines = map[string]int{
 	"base/sample":            9,
 	"base/sandbox":           5767,
 	"base/steps":             131,
-	"base/text":              1414,
+	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
 	"conversation":           3955,
 	"conversation/knowledge": 1315,
 	"conversation/session":   6771,
 	"frontend/api":           1508,
-	"frontend/cli":           8054,
+	"frontend/cli":           8079,
 	"frontend/command":       3788,
 	"frontend/display":       850,
 	"frontend/render":        7733,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 171628,
+	"all": 171722,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -426,6 +426,31 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
+// TestDiffsAreInColor: a line that was added stays in its color when it is wrapped; without escape sequences there are none.
+func TestDiffsAreInColor(t *testing.T) {
+	t.Parallel()
+	q := Question{Kind: Choice, Text: "Change it?\n\n    @@ -1 +1 @@\n    -one\n    +" + strings.Repeat("two ", 20) + "\n\n- a list", Options: []string{"yes", "no"}, Consent: true}
+	for env, colored := range map[string]bool{xterm: true, "TERM=dumb": false, "NO_COLOR=1": false} {
+		t.Run(env, func(t *testing.T) {
+			t.Parallel()
+			c := newConsole(t)
+			done := c.ask(t.Context(), c.asker(env), q)
+			c.seesQuestion(Question{Kind: q.Kind, Text: "a list", Options: q.Options, Consent: true}, env)
+			raw := c.raw()
+			for _, line := range []string{"\x1b[31m    -one", "\x1b[32m    +two", "\x1b[32m    two"} {
+				if strings.Contains(raw, line) != colored {
+					t.Errorf("%q is there: %v, in %q", line, !colored, raw)
+				}
+			}
+			if strings.Contains(raw, "\x1b[31m- a") {
+				t.Errorf("a list is a diff in %q", raw)
+			}
+			c.types("n\n")
+			(<-done).check(t, "no")
+		})
+	}
+}
+
 // TestMatterIsShownAgain asks about a command that does not fit on the screen, with a long reason above it.
 func TestMatterIsShownAgain(t *testing.T) {
 	t.Parallel()

@@ -121,7 +121,7 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	if t.opts.Render != nil {
 		text = t.opts.Render(text, width)
 	} else {
-		text = strings.TrimPrefix(wrapped("? "+text, width), "? ") // the heading ends with that mark
+		text = strings.TrimPrefix(painted("? "+text, width), "? ") // the heading ends with that mark
 	}
 	lines := strings.Split(heading(q)+strings.Trim(text, "\n"), "\n")
 	text = strings.Join(lines, "\n") + "\n"
@@ -213,7 +213,7 @@ func (t *Terminal) open() (in, out *os.File, done func(), err error) {
 // begins returns the first lines of what decides, or of all lines of the question.
 func (q *Question) begins(width int, lines []string) []string {
 	if q.Matter != "" {
-		lines = strings.Split(wrapped(folded(safe(q.Matter)), width), "\n")
+		lines = strings.Split(painted(folded(safe(q.Matter)), width), "\n")
 		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
 	}
 	return lines[:min(beginning, len(lines))]
@@ -233,6 +233,19 @@ func wrapped(s string, width int) string {
 		rest := manyBlanks.ReplaceAllStringFunc(line[n:], func(blanks string) string { return fmt.Sprintf(" (%d blanks) ", len(blanks)) })
 		rest = ansi.Wrap(strings.ReplaceAll(rest, "\t", "    "), max(width-n, 1), "")
 		lines = append(lines, line[:n]+strings.ReplaceAll(rest, "\n", "\n"+strings.Repeat(" ", n)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// painted is wrapped, with the lines of diffs in color.
+func painted(s string, width int) string {
+	var diff text.DiffLines
+	var lines []string
+	for line := range strings.SplitSeq(s, "\n") {
+		kind := diff.Kind(line)
+		for part := range strings.SplitSeq(wrapped(line, width), "\n") {
+			lines = append(lines, text.PaintDiffLine(kind, part))
+		}
 	}
 	return strings.Join(lines, "\n")
 }

@@ -128,7 +128,11 @@ func (p *planning) writePlan(b *strings.Builder, plan planner.Plan) {
 	}
 	if p.result.Diff != "" {
 		section("Changes of agent " + text.Visible(p.changed.Name))
-		b.WriteString(text.Visible(p.result.Diff))
+		diff := text.Visible(p.result.Diff)
+		if p.color() {
+			diff = text.PaintDiffs(diff)
+		}
+		b.WriteString(diff)
 		if lines := graph.Diff(p.changed.Graph, g); len(lines) > 0 {
 			section("What they change for its runs")
 			for _, line := range lines {

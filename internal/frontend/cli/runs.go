@@ -428,15 +428,21 @@ func (c *command) printChanges(changes []api.Change) error {
 		return printJSON(c.Out, changes)
 	}
 	var b strings.Builder
-	for _, d := range changes {
-		if d.Before != nil {
-			fmt.Fprintf(&b, "- %s: %s\n", d.Key, cut(string(d.Before), maxText))
+	write := func(kind byte, key string, value []byte) {
+		if value == nil {
+			return
 		}
-		if d.After != nil {
-			fmt.Fprintf(&b, "+ %s: %s\n", d.Key, cut(string(d.After), maxText))
+		line := text.Printable(fmt.Sprintf("%c %s: %s", kind, key, cut(string(value), maxText)))
+		if c.outColor() {
+			line = text.PaintDiffLine(kind, line)
 		}
+		b.WriteString(line + "\n")
 	}
-	_, err := io.WriteString(c.Out, text.Printable(b.String()))
+	for _, d := range changes {
+		write(text.Removed, d.Key, d.Before)
+		write(text.Added, d.Key, d.After)
+	}
+	_, err := io.WriteString(c.Out, b.String())
 	return err
 }
 

@@ -90,7 +90,11 @@ func (c *command) testAgents(ctx context.Context) error {
 func (c *command) printResult(r *cases.Result) {
 	var b bytes.Buffer
 	cases.WriteResult(&b, r)
-	fmt.Fprint(c.Out, text.Printable(c.hide(b.String())))
+	shown := text.Printable(c.hide(b.String()))
+	if c.outColor() {
+		shown = text.PaintDiffs(shown)
+	}
+	fmt.Fprint(c.Out, shown)
 }
 
 // updateTests records the cassettes that do not match any more, writes what came into the files of the cases that failed, and

@@ -44,11 +44,22 @@ func Error(w io.Writer, err error, color bool, columns int) {
 	default:
 		first, paint = "Error: "+first, red
 	}
-	out := on.paintLines(paint, text.WrapWords(first, columns)+rest) + "\n"
+	out := on.paintLines(paint, text.WrapWords(first, columns)) + on.paintRest(paint, rest) + "\n"
 	if hint := safe(fault.HintOf(err)); hint != "" {
 		out += on.paint(cyan, "hint:") + " " + strings.ReplaceAll(text.WrapWords(hint, columns-6), "\n", "\n      ") + "\n"
 	}
 	_, _ = io.WriteString(w, out)
+}
+
+// paintRest returns the further lines of a message: those of a diff in its colors, others styled.
+func (on colors) paintRest(st style, rest string) string {
+	if diff := text.PaintDiffs(rest); diff != rest {
+		if on {
+			return diff
+		}
+		return rest
+	}
+	return on.paintLines(st, rest)
 }
 
 // joined returns the messages of a chain as one line, and the lines that follow the first line of a message: indented, unless there is

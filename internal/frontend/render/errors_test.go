@@ -100,6 +100,21 @@ func TestErrorIsRed(t *testing.T) {
 	}
 }
 
+// TestErrorWithDiff: the diff in an error has the colors of a diff.
+func TestErrorWithDiff(t *testing.T) {
+	var b strings.Builder
+	err := fault.New(fault.Failure, "it is not the one\n--- recorded\n+++ made\n@@ -1 +1 @@\n-a\n+b")
+	render.Error(&b, err, true, 80)
+	if got := b.String(); !strings.Contains(got, "\x1b[31m-a\x1b[0m\n\x1b[32m+b\x1b[0m\n") {
+		t.Errorf("%q", got)
+	}
+	b.Reset()
+	render.Error(&b, err, false, 80)
+	if got := b.String(); strings.Contains(got, "\x1b") {
+		t.Errorf("without color: %q", got)
+	}
+}
+
 func TestWarning(t *testing.T) {
 	if got, want := render.Warning("two\nlines\x1b[5m\n", false, 0), "warning: two\nlines"; got != want {
 		t.Errorf("got %q, want %q", got, want)

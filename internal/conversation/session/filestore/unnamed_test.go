@@ -77,3 +77,87 @@ func TestBusy(t *testing.T) {
 		t.Errorf("afterwards: %v, %v", busy, err)
 	}
 }
+
+// TestRecord: a recorded turn is a session without a name, which continues, and old ones go by themselves, but for one in
+// which a question is being answered.
+func TestRecord(t *testing.T) {
+	now := time.Now()
+	o := filestore.Options{Dir: filepath.Join(t.TempDir(), "sessions"), NoSync: true}
+	o.Now = func() time.Time { return now }
+	st := open(t, o)
+	ctx := t.Context()
+	limits := session.Limits{Sessions: 1, Bytes: 1 << 20}
+	id, err := st.Record(ctx, "", session.Settings{RoleName: "kind"}, sessiontest.Turn(1), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := st.Open(ctx, "", id)
+	if err != nil || len(s.Messages()) == 0 || s.Settings().RoleName != "kind" || s.Alias() != "" || s.Created().IsZero() || s.Usage() != sessiontest.Turn(1).Usage {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	d, err := s.Begin(ctx, sessiontest.Turn(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(25 * time.Hour)
+	second, err := st.Record(ctx, "", session.Settings{}, sessiontest.Turn(3), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := st.List(ctx, ""); err != nil || len(list) != 2 {
+		t.Errorf("while a question is answered: %v, %v", list, err)
+	}
+	if err := d.Finish(ctx, sessiontest.Turn(2).Reply, sessiontest.Turn(2).Usage); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.RemoveUnnamed(ctx, "", limits); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := st.List(ctx, ""); err != nil || len(list) != 1 || list[0].ID != id {
+		t.Errorf("one stays, the last used: %v, %v; the other is %s", list, err, second)
+	}
+	if _, err := st.Record(ctx, "", session.Settings{}, session.Turn{}, limits); err == nil {
+		t.Error("nothing was recorded")
+	}
+}
+
+func TestLimits(t *testing.T) {
+	at := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
+	list := []session.Meta{
+		{ID: "named", Alias: "a", Size: 100, Modified: at(1)}, {ID: "9", Size: 10, Modified: at(9)}, {ID: "8", Size: 20, Modified: at(8)}, {ID: "7", Size: 1, Modified: at(7)},
+	}
+	for name, tt := range map[string]struct {
+		limits session.Limits
+		want   string
+	}{
+		"all":      {session.Limits{Sessions: 3, Bytes: 31}, ""},
+		"sessions": {session.Limits{Sessions: 1, Bytes: 31}, "87"},
+		"bytes":    {session.Limits{Sessions: 3, Bytes: 30}, "7"},
+		"since":    {session.Limits{Sessions: 3, Bytes: 31, Since: at(7)}, "7"},
+		"none":     {session.Limits{}, "987"},
+	} {
+		got := ""
+		for _, m := range tt.limits.Beyond(list) {
+			got += string(m.ID)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+	if latest, more := session.Latest(list, 2); len(latest) != 3 || more != 1 || latest[2].ID != "8" {
+		t.Errorf("%v and %d more", latest, more)
+	}
+	if latest, more := session.Latest(list[:1], 0); len(latest) != 1 || more != 0 {
+		t.Errorf("%v and %d more", latest, more)
+	}
+}
+
+func BenchmarkRecord(b *testing.B) {
+	st := open(b, filestore.Options{Dir: b.TempDir()})
+	limits := session.Limits{Sessions: 1000, Bytes: 256 << 20, Since: time.Now().Add(-time.Hour)}
+	for b.Loop() {
+		if _, err := st.Record(b.Context(), "", session.Settings{}, sessiontest.Turn(1), limits); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

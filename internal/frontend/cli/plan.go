@@ -148,7 +148,7 @@ func (p *planning) askPlanner(ctx context.Context) error {
 			target = p.changed.Dir
 		}
 	}
-	state := []value.Member{{Name: planner.AgentKey, Value: value.Of(target)}, {Name: planner.RoundsKey, Value: value.Of(p.opts.rounds)}}
+	state := []value.Member{{Name: planner.AgentKey, Value: value.Of(target)}, {Name: planner.RoundsKey, Value: value.Of(p.opts.rounds)}, {Name: planner.ReplayKey, Value: value.Of(p.opts.replay != "")}}
 	if p.app.DryRun() {
 		var offer []value.Member
 		if of, offer, err = p.app.Planner().Offer(ctx, of, target); err != nil {
@@ -163,6 +163,9 @@ func (p *planning) askPlanner(ctx context.Context) error {
 		return err
 	}
 	p.outcome, err = p.app.Runs().Start(ctx, job)
+	if reply, ok := planner.Unusable(p.outcome.State); ok && fault.CodeOf(err) == fault.Tool {
+		p.outcome.Output, err = reply, nil // what is wrong with it is shown
+	}
 	return err
 }
 

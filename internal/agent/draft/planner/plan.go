@@ -26,9 +26,12 @@ import (
 // Name is the name of the agent that writes graphs, and the keys of its state that a face sets or reads.
 const (
 	Name      = "planner"
-	AgentKey  = "agent"   // name or directory of the agent that is to be changed; empty for a new one
-	RoundsKey = "rounds"  // how often a draft may be corrected
-	checksKey = "checked" // how often it was checked
+	AgentKey  = "agent"    // name or directory of the agent that is to be changed; empty for a new one
+	RoundsKey = "rounds"   // how often a draft may be corrected
+	ReplayKey = "replayed" // a draft that cannot be used is the result, too: a failed call is not on record
+	checksKey = "checked"  // how often it was checked
+	replyKey  = "reply"    // the last draft
+	validKey  = "valid"    // whether it can be used
 )
 
 // Plan is a draft of an agent with what there is to say about it.
@@ -47,6 +50,15 @@ func Mended(s graph.State) int {
 	v, _ := s.Get(checksKey)
 	n, _ := v.AsInt()
 	return max(int(n)-1, 0)
+}
+
+// Unusable returns the last reply of a planner that failed since it cannot be used; ok is false if it failed otherwise.
+func Unusable(s graph.State) (reply string, ok bool) {
+	v, _ := s.Get(validKey)
+	valid, checked := v.AsBool()
+	v, _ = s.Get(replyKey)
+	reply, written := v.AsString()
+	return reply, checked && !valid && written
 }
 
 // Valid reports whether the plan can be used.

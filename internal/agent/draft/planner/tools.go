@@ -27,6 +27,7 @@ import (
 type arguments struct {
 	Reply string `json:"reply"`
 	Agent string `json:"agent"`
+	Final bool   `json:"final"`
 }
 
 // plannerTool is a tool of the planner, whose result is JSON.
@@ -79,6 +80,9 @@ func (s *Service) check(ctx context.Context, args arguments) (any, error) {
 		return nil, err
 	}
 	p := s.Examine(ctx, args.Reply, changed)
+	if args.Final && !p.Valid() {
+		return nil, fault.New(fault.Provider, "the graph of the model cannot be used:\n%s", findingLines(p.Findings.Errors()))
+	}
 	mend := p.toMend()
 	result := struct {
 		Valid    bool   `json:"valid"`
@@ -280,7 +284,8 @@ func Tools(service func() *Service) []tool.Tool {
 			func(ctx context.Context, args arguments) (any, error) { return service().offer(ctx, args) }),
 		of("graph__check", "Check a graph agent that was written in fenced blocks: a graph.yaml, and its scripts. Nothing is written or run.",
 			`{"type":"object","properties":{"reply":{"type":"string","description":"The blocks, each with the name of its file in its first line."},`+
-				`"agent":{"type":"string","description":"Name of the graph agent that is changed, if there is one."}},"required":["reply"]}`,
+				`"agent":{"type":"string","description":"Name of the graph agent that is changed, if there is one."},`+
+				`"final":{"type":"boolean","description":"Fail if the graph cannot be used."}},"required":["reply"]}`,
 			func(ctx context.Context, args arguments) (any, error) { return service().check(ctx, args) }),
 	}
 }

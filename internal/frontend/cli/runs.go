@@ -128,6 +128,18 @@ func withoutMiddle(path, id string) string {
 	return strings.Join(lines[:pathEnd], "") + note + strings.Join(lines[pathEnd+left:], "")
 }
 
+// timeOf returns how long a run took from its start to its end, or until now, with the times at which it waited.
+func timeOf(r api.Run) time.Duration {
+	took := r.Updated.Sub(r.Started)
+	if r.Status == string(run.Running) {
+		took = time.Since(r.Started)
+	}
+	if took < 10*time.Second {
+		return took.Round(time.Millisecond)
+	}
+	return took.Round(time.Second)
+}
+
 // printRun prints one run.
 func (c *command) printRun(r api.RunDetail) error {
 	if c.opts.output != outputText {
@@ -151,6 +163,7 @@ func (c *command) printRun(r api.RunDetail) error {
 		row("", oneLine(r.Gap.Reason))
 	}
 	row("started", r.Started.Local().Format(time.DateTime)+"  in "+r.Dir)
+	row("time", timeOf(r.Run).String())
 	row("forked", r.Parent)
 	row("prompt", oneLine(r.Prompt))
 	switch {

@@ -204,7 +204,7 @@ func textCounts(t *testing.T, text string, failures int) counts {
 	t.Helper()
 	c := counts{Failures: failures}
 	used := regexp.MustCompile(`(?m)^used +([\d,]+) super-steps?, ([\d,]+) tokens?`).FindStringSubmatch(text)
-	if used == nil {
+	if used == nil || !regexp.MustCompile(`(?m)^time +[\dhm.]+s$`).MatchString(text) {
 		t.Fatalf("--run prints\n%s", text)
 	}
 	fmt.Sscan(strings.ReplaceAll(used[1], ",", ""), &c.Steps)

@@ -172,13 +172,16 @@ export function show(main, context) {
     sending = new AbortController();
     button.setAttribute("aria-label", "Stop");
     fill(button, icon("stop"));
-    await go(sending.signal);
-    sending = null;
-    button.setAttribute("aria-label", "Send");
-    fill(button, icon("send"));
-    sessions.again();
-    mark();
-    field.focus();
+    try {
+      await go(sending.signal);
+    } finally {
+      sending = null;
+      button.setAttribute("aria-label", "Send");
+      fill(button, icon("send"));
+      sessions.again();
+      mark();
+      field.focus();
+    }
   }
 
   // hear shows an answer in reply as it comes, and returns how that ended: whether the server took the request, its outcome, an error.
@@ -216,7 +219,7 @@ export function show(main, context) {
     const prompt = again?.prompt ?? field.value.trim();
     const sent = again?.sent ?? attached;
     if ((!prompt && !sent.length) || sending) return;
-    let made = false;
+    let made = ""; // id of a session that was made for the message
     let said = null;
     let reply = null;
     let heard = { begun: false };
@@ -247,7 +250,7 @@ export function show(main, context) {
           const [kind, ...name] = who.value.split(":");
           const session = await post("v1/sessions", who.value ? { [kind]: name.join(":"), ...(kind === "agent" && { variables: begin }) } : {}, signal);
           id = shown = session.id;
-          made = true;
+          made = id;
           context.replace(`#/chat/${encodeURIComponent(id)}`);
           enter(session);
         }
@@ -263,7 +266,7 @@ export function show(main, context) {
       if (error && (context.problem(error) || error.status !== 401)) failed(reply, error, begun && (() => { said.remove(); send({ prompt, sent }); }));
       else if (begun && outcome?.finish_reason !== "question") turns.push({ said, reply, prompt, sent });
       if (error && !begun) unsent(prompt, sent, said);
-      if (made && !outcome) await dropEmpty();
+      if (made && error) await dropEmpty(made); // a message that was stopped stays
       if (outcome?.compressed) reread();
     });
   }
@@ -376,10 +379,11 @@ export function show(main, context) {
   }
 
   // dropEmpty removes a session that was made for a message, if it has nothing of it. The conversation begins again with the next one.
-  async function dropEmpty() {
-    const session = await get(`v1/sessions/${encodeURIComponent(id)}`).catch(() => null);
+  async function dropEmpty(made) {
+    const session = await get(`v1/sessions/${encodeURIComponent(made)}`).catch(() => null);
     if (!session || session.messages?.length) return;
-    await remove(`v1/sessions/${encodeURIComponent(id)}`).catch(() => {}); // it stays in the list, empty
+    await remove(`v1/sessions/${encodeURIComponent(made)}`).catch(() => {}); // it stays in the list, empty
+    if (id !== made) return; // the user has gone elsewhere
     id = shown = "";
     context.replace("#/chat");
     forget.hidden = true;
@@ -420,7 +424,7 @@ export function show(main, context) {
     const { data } = await get("v1/sessions?limit=100", signal);
     context.online();
     const focused = document.activeElement?.getAttribute("href");
-    fill(list, data.length ? data.map((s) => h("a.item", { href: `#/chat/${encodeURIComponent(s.id)}`, "aria-current": s.id === id && "page" }, h("strong", {}, titleOf(s)), h("span.hint", {}, [s.agent, s.error || (sending && s.id === id ? "answering…" : plural(s.turns, "turn")), `${age(s.modified_at)} ago`].filter(Boolean).join(" · ")))) : h("p.empty", {}, "No sessions yet."));
+    fill(list, data.length ? data.map((s) => h("a.item", { href: `#/chat/${encodeURIComponent(s.id)}`, "aria-current": s.id === id && "page" }, h("strong", {}, titleOf(s)), h("span.hint", {}, [s.agent, s.error || (sending && s.id === id ? "answering…" : !s.turns && begins.has(s.id) ? "not answered yet" : plural(s.turns, "turn")), `${age(s.modified_at)} ago`].filter(Boolean).join(" · ")))) : h("p.empty", {}, "No sessions yet."));
     if (focused) [...list.children].find((a) => a.getAttribute("href") === focused)?.focus();
     return false;
   }, { slow: 15_000, onerror: (error) => context.problem(error) && fill(list, failure(error)) });
@@ -477,8 +481,9 @@ export function show(main, context) {
 
   // blank shows a chat that has not begun: with the variables and the starters of an agent.
   async function blank() {
+    if (talk.querySelector(".turn") || (talk.dataset.blank === chosen && talk.firstChild)) return; // a message that failed, or it is shown
+    talk.dataset.blank = chosen;
     given = {};
-    if (talk.querySelector(".turn")) return; // a message that failed
     const [kind, ...name] = chosen.split(":");
     const text = h("p.empty", {}, "Choose who answers, and write a message.");
     fill(talk, text);

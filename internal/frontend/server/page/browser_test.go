@@ -371,6 +371,7 @@ func TestBrowser(t *testing.T) {
 		"chat_turns":         func(t *testing.T) { testChatTurns(t, b, s) },
 		"chat_code":          func(t *testing.T) { testChatCode(t, b, s) },
 		"permission":         func(t *testing.T) { testPermission(t, b, s) },
+		"changed_agent":      func(t *testing.T) { testChangedAgent(t, b) },
 		"units":              func(t *testing.T) { testUnits(t, b, s) },
 		"variables":          func(t *testing.T) { testVariables(t, b, s) },
 		"knowledge":          func(t *testing.T) { testKnowledge(t, b) },

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -125,6 +127,30 @@ func testPermission(t *testing.T, b context.Context, s *servertest.Server) {
 	if s.Get("/v1/runs/"+id).JSON(t, &r); r.Status != "canceled" {
 		t.Errorf("the run is %s", r.Status)
 	}
+}
+
+// A question says in words what its answer has to be, and an answer continues a run although its agent has changed, if the user says so.
+func testChangedAgent(t *testing.T, b context.Context) {
+	s := servertest.Program(t, files(t, ""))
+	id := begin(t, s, "counts", "some words")
+	p := newTab(t, b, s.URL)
+	p.allow("409")
+	p.open("#/runs/" + id)
+	p.sees("At most 40 characters.")
+	p.until(`document.querySelector(".asks textarea").placeholder === "Leave empty for Untitled"`)
+	file := filepath.Join(s.Dir, "agents/counts/graph.yaml")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(strings.Replace(string(text), "Title?", "Which title?", 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(".asks textarea", "Boats")
+	p.press(".asks", "Answer")
+	p.sees("has changed since")
+	p.press(".asks", "Continue anyway")
+	p.sees("Publish Boats?")
 }
 
 // Numbers have their units, those of a plain agent and of a chat are the ones of --run, and such runs are compared, too.

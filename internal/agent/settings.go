@@ -49,6 +49,7 @@ var settings = []setting{
 	{"max_auto_continues", func(d *Definition) any { return &d.Todo.Max }, true},
 	{"inject_todo_instructions", func(d *Definition) any { return &d.Todo.Inject }, false},
 	{"continuation_prompt", func(d *Definition) any { return &d.Todo.Prompt }, false},
+	{"workspace_instructions", func(d *Definition) any { return &d.WorkspaceInstructions }, true},
 	{"can_spawn_agents", func(d *Definition) any { return &d.Team.CanSpawn }, false},
 	{"spawnable_agents", func(d *Definition) any { return &d.Team.Spawnable }, false},
 	{"max_concurrent_agents", func(d *Definition) any { return &d.Team.MaxConcurrent }, true},
@@ -77,6 +78,8 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 		m.Uint(s.key, field)
 	case **int:
 		optional(m.Uint, s.key, field)
+	case **bool:
+		optional(m.Bool, s.key, field)
 	case *time.Duration:
 		m.Span(s.key, field)
 	case *[]string:

@@ -81,10 +81,14 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	if err != nil {
 		return team.Child{}, err
 	}
+	instructs := parent.Instructs
+	if parent.Agent.Graph != nil && instructs == nil && of.InForce.WorkspaceInstructions == nil {
+		instructs = new(false) // a graph says all that its nodes are told
+	}
 	r := AgentRun{
 		Agent: of, Prompt: s.Prompt, Variables: variables, Model: cmp.Or(of.InForce.Model, parent.Model), NoStream: parent.NoStream,
 		Events: s.Member.Events, Asker: s.Member.Patient(parent.Asker), Yes: c.app.consents(parent),
-		Servers: parent.Servers, Dry: parent.Dry,
+		Servers: parent.Servers, Dry: parent.Dry, Instructs: instructs,
 		Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
 	}
 	job, err := c.app.AgentJob(ctx, r)

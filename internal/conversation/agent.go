@@ -379,6 +379,7 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 	}
 	o := t.kit.Calls
 	o.Tools, o.Run, o.From, o.Hooks = set, f.Events.Run, t.from(), t.rc.Hooks
+	t.follow(&o)
 	if more := t.kit.More; more != nil {
 		o.More = func() []tool.Tool { return more(ctx) }
 	}

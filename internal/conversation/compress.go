@@ -70,6 +70,9 @@ func (c *Conversation) recap(ctx context.Context, st steps.Steps, listed string)
 		SummaryContextPrompt: how.ContextPrompt,
 		Todo:                 listed,
 	})
+	if err == nil {
+		c.tracker.Reset() // its recap need not have them
+	}
 	return done, used, err
 }
 

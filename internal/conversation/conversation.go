@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/agent/role"
 	"loki/internal/agent/team/todo"
+	"loki/internal/agent/workspace"
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/rag"
@@ -38,6 +39,9 @@ type Conversation struct {
 
 	knowledge string    // name of the knowledge base that the user named; "" for none
 	found     rag.Found // for the last question
+
+	told    string             // which files of the workspace the last question was asked with; "" for none
+	tracker *workspace.Tracker // of the directories in which the model works; nil without instructions
 
 	agent     *Agent            // nil for none
 	tuned     chat.Settings     // set for the agent while it is in force

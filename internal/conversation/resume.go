@@ -44,6 +44,8 @@ type question struct {
 	InPlaceOf       *chat.Message `json:"in_place_of,omitempty"` // see [session.Turn]
 	Partial         string        `json:"partial,omitempty"`     // the answer that is continued, outside of sessions
 
+	Workspace *workspaceRecord `json:"workspace,omitempty"` // what the workspace told the model; nil for nothing
+
 	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
 	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one
 

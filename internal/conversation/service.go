@@ -6,6 +6,7 @@ import (
 	"loki/internal/agent/role"
 	"loki/internal/agent/team"
 	"loki/internal/agent/team/todo"
+	"loki/internal/agent/workspace"
 	"loki/internal/base/ask"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/rag"
@@ -30,6 +31,10 @@ type Service struct {
 	// Tools returns what a question is asked with. done releases what the tools hold; it is
 	// called also after an error. A nil Tools has none.
 	Tools func(ctx context.Context, w Wanted) (kit Kit, done func(), err error)
+
+	// Workspace returns what the workspace tells models, without a text where it tells nothing. A nil Workspace has nothing.
+	Workspace func(ctx context.Context, from Caller) (workspace.Instructions, error)
+	Instruct  *bool // all conversations get it, or none; nil means the ones whose model has a tool that sees files, and those with an agent
 
 	// Servers starts the MCP servers that a conversation asks for, and keeps them running until stop is
 	// called. A server that does not work is a warning. Nil starts none.
@@ -133,6 +138,9 @@ type Options struct {
 	// EmptySession has a session that is entered forget its messages, in a dry run only
 	// for the time being.
 	EmptySession bool
+
+	// Workspace says whether questions get what the workspace tells models, over all settings; nil leaves it to them.
+	Workspace *bool
 
 	// View is whose sessions can be entered; nil for all. Owner is who owns the sessions and runs that the
 	// conversation makes, and ones without an owner from its first change of them on; nil for no owner.

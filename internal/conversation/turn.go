@@ -195,6 +195,9 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	m, err := c.engine().Model(ctx, &t.rc, "")
 	t.model, t.calls = m.ID, m.SupportsTools
 	t.q.Todo.Enabled = t.q.Todo.Enabled && t.kit.Calling && (m.SupportsTools || c.agent != nil)
+	if err == nil {
+		err = t.instructed(ctx)
+	}
 	if err != nil || c.agent == nil || q.Aside || t.resumed != nil {
 		return done, err
 	}
@@ -286,6 +289,9 @@ func (t *turn) prepare(ctx context.Context) error {
 	t.req.Messages = session.Request(live[:len(live)-t.unanswered], session.Input{Mode: q.Mode, Role: q.Lead, User: user, Partial: q.Partial})
 	if q.Mode != session.Ask && t.kit.Knowledge != nil {
 		replaceUser(t.req.Messages, user)
+	}
+	if q.Workspace != nil {
+		t.req.Messages = instruct(t.req.Messages, q.Workspace.Text)
 	}
 	if q.Todo.Enabled && q.Todo.Inject && c.agent == nil { // whose own instructions have it
 		t.req.Messages = instruct(t.req.Messages, todo.Instructions)

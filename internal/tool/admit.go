@@ -75,6 +75,9 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 		}
 		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: judged.ReadOnly, Destructive: judged.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact})
 	}
+	if b.o.Touched != nil {
+		b.o.Touched(slices.Concat(opens, v.Places))
+	}
 	if a.hidden = v.Hidden; v.Places != nil {
 		a.judged = func(path string) bool { return slices.Contains(v.Places, path) }
 	}

@@ -63,6 +63,9 @@ type Options struct {
 	Timeout   time.Duration // for tools without one of their own; 0 means DefaultTimeout
 	MaxOutput int           // likewise, in bytes; 0 means DefaultMaxOutput
 
+	// Touched, if set, is called with the files that a call names, absolute, before it is decided about. It may be called from several goroutines.
+	Touched func(paths []string)
+
 	// OnPanic, if set, receives each panic of a tool, for the log. The model reads
 	// about it without the stack.
 	OnPanic func(tool string, value any, stack []byte)

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,10 +22,11 @@ type Store struct {
 
 // Record is a directory that is trusted.
 type Record struct {
-	Dir   string    `json:"dir"`  // as [Content] has it
-	Sum   string    `json:"sum"`  // likewise
-	Time  time.Time `json:"time"` // when it was trusted
-	Files []File    `json:"files"`
+	Dir   string    `json:"dir"`             // as [Content] has it
+	Kind  string    `json:"kind,omitempty"`  // "", or [WorkspaceKind]
+	Sum   string    `json:"sum"`             // likewise
+	Time  time.Time `json:"time"`            // when it was trusted
+	Files []File    `json:"files"`           // ascending by name
 	Tests []File    `json:"tests,omitempty"` // see [Content]
 }
 
@@ -80,7 +82,7 @@ func (s Store) List() ([]Record, error) {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
-	slices.SortFunc(l.Directories, func(a, b Record) int { return strings.Compare(a.Dir, b.Dir) })
+	slices.SortFunc(l.Directories, func(a, b Record) int { return cmp.Or(strings.Compare(a.Dir, b.Dir), strings.Compare(a.Kind, b.Kind)) })
 	return l.Directories, nil
 }
 
@@ -88,22 +90,25 @@ func (s Store) List() ([]Record, error) {
 // for what the directory has now is for the caller to compare.
 func (s Store) Lookup(dir string) (r Record, ok bool, err error) {
 	records, err := s.List()
-	i, ok := find(records, dir)
+	i, ok := find(records, dir, "")
 	if !ok {
 		return Record{}, false, err
 	}
 	return records[i], true, nil
 }
 
-func find(records []Record, dir string) (int, bool) {
-	return slices.BinarySearchFunc(records, dir, func(r Record, dir string) int { return strings.Compare(r.Dir, dir) })
+// find returns where the record of a directory is, or would be.
+func find(records []Record, dir, kind string) (int, bool) {
+	return slices.BinarySearchFunc(records, dir, func(r Record, dir string) int {
+		return cmp.Or(strings.Compare(r.Dir, dir), strings.Compare(r.Kind, kind))
+	})
 }
 
 // Trust records that the user trusts a directory with this content, and no other one any more.
 func (s Store) Trust(ctx context.Context, c Content, now time.Time) error {
 	return s.change(ctx, func(records []Record) []Record {
 		r := Record{Dir: c.Dir, Sum: c.Sum, Time: now.UTC().Truncate(time.Second), Files: c.Files, Tests: c.Tests}
-		i, known := find(records, c.Dir)
+		i, known := find(records, c.Dir, "")
 		if known {
 			records[i] = r
 			return records
@@ -112,14 +117,12 @@ func (s Store) Trust(ctx context.Context, c Content, now time.Time) error {
 	})
 }
 
-// Forget takes a directory out of the record, and reports whether it was there.
+// Forget takes a directory out of the record, as all that it is there for, and reports whether it was there.
 func (s Store) Forget(ctx context.Context, dir string) (known bool, err error) {
 	err = s.change(ctx, func(records []Record) []Record {
-		var i int
-		if i, known = find(records, dir); !known {
-			return records
-		}
-		return slices.Delete(records, i, i+1)
+		of := func(r Record) bool { return r.Dir == dir }
+		known = slices.ContainsFunc(records, of)
+		return slices.DeleteFunc(records, of)
 	})
 	return known, err
 }

@@ -57,6 +57,9 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 // options of the command do not say how it begins.
 func (c *command) converseFor(ctx context.Context, o conversation.Options, key string, prelude *string) (*conversation.Conversation, error) {
 	o.Settings, o.MaxOutputTokens, o.NoStream, o.EmptySession = c.opts.settings(), c.opts.sampling.maxOutput, c.opts.noStream, c.opts.emptySession
+	if c.opts.sampling.uninstructed || c.opts.execute || c.opts.code {
+		o.Workspace = new(false)
+	}
 	conv := c.app.Conversations().Begin(o)
 	recent, err := c.recent()
 	if err != nil {

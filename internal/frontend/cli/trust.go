@@ -32,12 +32,17 @@ func (c *command) trust(ctx context.Context) error {
 	if !isDirectory(dir) {
 		return fault.New(fault.NotFound, "%s is not a directory", c.opts.trust).WithHint("name the directory of an agent, or one that holds agents")
 	}
+	instructs, err := c.trustFiles(ctx, dir)
+	if err != nil {
+		return err
+	}
 	dirs, servers := []string{dir}, c.app.ServersIn(dir)
 	if _, err := c.app.Agents.File(c.app.Agents.At(dir, dir)); fault.CodeOf(err) == fault.NotFound {
 		team := c.app.Agents.For(agent.Ref{Beside: dir}).DirsBeside()
 		dirs = slices.Sorted(maps.Values(team))
 		below := slices.DeleteFunc(c.agentsBelow(dir), func(name string) bool { return slices.Contains(dirs, filepath.Join(dir, name)) })
 		switch more := text.Visible(strings.Join(below, ", ")); {
+		case len(dirs) == 0 && !hasCases(dir) && instructs:
 		case len(dirs) == 0 && !hasCases(dir) && len(below) == 0 && len(servers) == 0:
 			return fault.New(fault.NotFound, "%s has no agent, so nothing is trusted", c.opts.trust).WithHint("name the directory of an agent, or one that holds agents")
 		case len(dirs) == 0 && !hasCases(dir) && len(servers) == 0:
@@ -167,6 +172,10 @@ func (c *command) listTrusted(ctx context.Context) error {
 		d := trustedDir{Dir: r.Dir, Time: r.Time, Files: len(r.Files), State: "trusted"}
 		if !isDirectory(r.Dir) {
 			d.State = "gone"
+		} else if r.Kind == trust.WorkspaceKind {
+			if !r.Intact() {
+				d.State = "changed"
+			}
 		} else if t := c.app.Trust.OfDir(ctx, r.Dir); !t.Trusted {
 			d.State = "changed"
 		}

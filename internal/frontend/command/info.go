@@ -13,6 +13,7 @@ import (
 func infoCommands() []Command {
 	return []Command{
 		{Name: ".info", Args: "[PART]", Help: "Show what is in force, and where files are", Group: General, Offered: always, do: (*Console).info, complete: completeInfo()},
+		{Name: ".info instructions", Help: "List the files that instruct models here", Group: General, Offered: always, do: (*Console).infoInstructions},
 	}
 }
 
@@ -61,4 +62,16 @@ func completeInfo() completer {
 		}
 		return append(found, Candidate{Value: infoAll})
 	})
+}
+
+// infoInstructions is for .info instructions.
+func (c *Console) infoInstructions(ctx context.Context, _ string) error {
+	table, list, err := display.Instructions(ctx, c.App)
+	if err == nil && len(list) == 0 {
+		table = display.NoInstructions
+	}
+	if err == nil {
+		c.Out.Print(trimEnd(table))
+	}
+	return err
 }

@@ -94,6 +94,7 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "prompt_log", Value: set("prompt_log")},
 		{Name: "keybindings", Value: value.Of(string(cfg.Keybindings))},
 		{Name: "repl_history", Value: value.Of(cfg.REPLHistory)},
+		{Name: "workspace_instructions", Value: value.Of(string(cfg.WorkspaceInstructions))},
 		{Name: "repl_session", Value: value.Of(cfg.REPLSession)},
 		{Name: "notify", Value: value.Of(cfg.Notify)},
 		{Name: "wrap", Value: value.Of(cfg.Wrap.String())},

@@ -58,6 +58,10 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 		}
 	case event.AutoContinue:
 		n.autoContinue(ev, b)
+	case event.Instructions:
+		if b.Changed {
+			n.say(dim, n.who(ev)+" instructions of the workspace changed: "+instructionFiles(b))
+		}
 	case event.Escalation:
 		if lines {
 			n.say(yellow, n.who(ev)+" asks the agents above: "+escalated(b.Text)+options(b.Options))
@@ -276,6 +280,20 @@ func (n *Narrator) autoContinue(ev event.Event, b event.AutoContinue) {
 		text += " after compression"
 	}
 	n.text.WriteString(colors(n.screen.o.Color).paint(dim, text) + "\n")
+}
+
+// instructionFiles names the files that instruct the model.
+func instructionFiles(b event.Instructions) string {
+	var names []string
+	for _, f := range b.Files {
+		if f.State == "used" || f.State == "cut" {
+			names = append(names, oneLine(f.Path, shortLimit))
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
 }
 
 // options writes the answers to choose from, to be added to a line.

@@ -32,6 +32,7 @@ type Settings struct {
 	MaxAutoContinues       *int    `json:"max_auto_continues,omitempty"` // for each turn of the user
 	InjectTodoInstructions *bool   `json:"inject_todo_instructions,omitempty"`
 	ContinuationPrompt     *string `json:"continuation_prompt,omitempty"`
+	WorkspaceInstructions  *bool   `json:"workspace_instructions,omitempty"`
 }
 
 // Over lays s over below: it returns s with the fields of below where s sets none.

@@ -337,6 +337,19 @@ type Todo struct {
 	Done bool   `json:"done"`
 }
 
+// Instructions says which files of the workspace instruct the model, when that is new to a conversation or has changed.
+type Instructions struct {
+	Files   []InstructionFile `json:"files"`
+	Changed bool              `json:"changed,omitempty"` // an earlier question was asked with others
+}
+
+// InstructionFile is one of [Instructions].
+type InstructionFile struct {
+	Path  string `json:"path"` // from the root of the workspace with slashes; of the user's own file the whole path
+	Bytes int    `json:"bytes"`
+	State string `json:"state"` // used, untrusted, changed, cut, shadowed, hidden, deeper or unusable
+}
+
 // AutoContinue says that an agent whose reply left items of its todo list open continues by itself.
 type AutoContinue struct {
 	Count int `json:"count"` // of these continuations, from 1
@@ -503,6 +516,7 @@ func (ServersStarted) Type() string      { return "servers_started" }
 func (AgentWaits) Type() string         { return "agent_waits" }
 func (TodoUpdated) Type() string        { return "todo_updated" }
 func (AutoContinue) Type() string       { return "auto_continue" }
+func (Instructions) Type() string       { return "instructions" }
 func (MessageSent) Type() string        { return "message_sent" }
 func (TaskUpdated) Type() string        { return "task_updated" }
 func (Escalation) Type() string         { return "escalation" }

@@ -23,6 +23,13 @@ type Chat struct {
 	NotifyAfter int  // seconds; from 0
 }
 
+// Workspace has the settings of what a workspace tells models.
+type Workspace struct {
+	WorkspaceInstructions Instruct
+	InstructionFiles      []string // names, of which the first that is there counts in a directory
+	InstructionMaxBytes   int      // of all together; 0 to 1 MiB
+}
+
 // Config is what config.yaml and the environment say. It is not changed after
 // [Load]. Optional settings are nil when they are unset; the package that uses one
 // then has a default of its own.
@@ -44,6 +51,7 @@ type Config struct {
 	Highlight bool
 	Theme     *string // "light", or anything else for dark
 	Chat
+	Workspace
 
 	// Where the password of the vault is. The first of these that has one counts; after
 	// them comes [Paths.VaultPasswordFile].
@@ -131,6 +139,7 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
+		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768},
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
 	}
 }

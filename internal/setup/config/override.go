@@ -96,6 +96,8 @@ func setFromText(field any, text string) error {
 		return nil
 	case *graph.Durability:
 		return set(field, text, parseDurability)
+	case *Instruct:
+		return set(field, text, parseInstruct)
 	case *Keybindings:
 		return set(field, text, parseKeybindings)
 	case *provider.Effort:

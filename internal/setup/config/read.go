@@ -61,6 +61,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		}
 	case *Wrap:
 		readParsed(m, key, field, parseWrap)
+	case *Instruct:
+		readParsed(m, key, field, parseInstruct)
 	case *Keybindings:
 		readKeybindings(m, key, field)
 	case *graph.Durability:

@@ -41,6 +41,27 @@ const (
 	Vi    Keybindings = "vi"
 )
 
+// Instruct says which conversations get the instructions of the workspace.
+type Instruct string
+
+// The choices. InstructAuto, the default, is conversations whose model has a tool that sees files, and those with an agent.
+const (
+	InstructAuto   Instruct = "auto"
+	InstructAlways Instruct = "always"
+	InstructOff    Instruct = "off"
+)
+
+func parseInstruct(text string) (Instruct, error) {
+	switch v := Instruct(text); v {
+	case InstructAuto, InstructAlways, InstructOff:
+		return v, nil
+	}
+	return "", fmt.Errorf("want auto, always or off, not %q", text)
+}
+
+// maxInstructions is the largest instruction_max_bytes.
+const maxInstructions = 1 << 20
+
 // Wrap says where lines of output are wrapped: empty for nowhere, "auto" for the
 // width of the terminal, otherwise a number of columns.
 type Wrap string

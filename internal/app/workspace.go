@@ -1,0 +1,52 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"loki/internal/agent/workspace"
+	"loki/internal/conversation"
+	"loki/internal/llm/event"
+	"loki/internal/setup/config"
+)
+
+// Instructions returns what reads the instructions of workspaces.
+func (a *App) Instructions() workspace.Reader {
+	home, _ := os.UserHomeDir() // without one, a repository is looked for in all directories above
+	return workspace.Reader{
+		Names: a.Config.InstructionFiles, MaxBytes: a.Config.InstructionMaxBytes, Home: home,
+		User: filepath.Join(a.Paths.ConfigDir, "AGENTS.md"), Trust: a.Trust.Files,
+	}
+}
+
+// instructions returns what the working directory tells models, after the user was asked about files that are not trusted. A server has
+// no workspace: only the file of its user counts.
+func (a *App) instructions(ctx context.Context, from conversation.Caller) (workspace.Instructions, error) {
+	r := a.Instructions()
+	dir, err := os.Getwd()
+	if err != nil {
+		return workspace.Instructions{}, err
+	}
+	if a.host != nil {
+		r.Names = nil
+		return r.Read(dir), nil
+	}
+	in := r.Read(dir)
+	trusted, err := a.Trust.SettleFiles(event.NewContext(ctx, from.Events), in, from.Asker)
+	if err == nil && trusted {
+		in = r.Read(dir)
+	}
+	return in, err
+}
+
+// instructs says which conversations get the instructions of the workspace, see [conversation.Service].
+func instructs(i config.Instruct) *bool {
+	switch i {
+	case config.InstructAlways:
+		return new(true)
+	case config.InstructOff:
+		return new(false)
+	}
+	return nil
+}

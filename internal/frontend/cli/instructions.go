@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"loki/internal/agent/workspace"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/frontend/display"
+)
+
+// listInstructions lists the files that instruct models in the working directory and below.
+func (c *command) listInstructions(ctx context.Context) error {
+	table, list, err := display.Instructions(ctx, c.app)
+	switch {
+	case err != nil:
+		return err
+	case c.opts.output != outputText:
+		return printJSON(c.Out, list)
+	case len(list) == 0:
+		fmt.Fprintln(c.Err, display.NoInstructions)
+		return nil
+	}
+	_, err = io.WriteString(c.Out, table)
+	return err
+}
+
+// trustFiles shows the files of the workspace at a directory that instruct models and are not trusted, and records that the user trusts
+// them. It reports whether there are any that instruct.
+func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err error) {
+	in := c.app.Instructions().Read(dir)
+	files, err := in.All(ctx)
+	if err != nil {
+		return false, err
+	}
+	var unknown []workspace.File
+	for _, f := range files {
+		switch {
+		case f.State == workspace.Unusable:
+			c.warn(fmt.Sprintf("%s is not used: %s", f.Name, f.Fault))
+		case f.Unknown():
+			unknown = append(unknown, f)
+		}
+		found = found || f.Sum != ""
+	}
+	if len(unknown) == 0 {
+		if found {
+			err = c.say("the instructions in %s are trusted already", text.Visible(in.Root))
+		}
+		return found, err
+	}
+	out := c.Out
+	if c.opts.output != outputText {
+		out = c.Err
+	}
+	for _, f := range unknown {
+		shown := fmt.Sprintf("%s (%s):\n\n%s\n\n", text.Visible(f.Name), f.State, visibleLines(c.app.Trust.Changed(in.Root, f)))
+		if _, err := io.WriteString(out, c.hide(shown)); err != nil {
+			return true, err
+		}
+	}
+	if !c.opts.yes {
+		if err := c.askFiles(ctx, in.Root, unknown); err != nil {
+			return true, err
+		}
+	}
+	if err := c.app.Trust.AddFiles(ctx, in.Root, unknown); err != nil {
+		return true, err
+	}
+	return true, c.say("trusted: %s, %s", text.Visible(in.Root), text.Count(len(unknown), "file"))
+}
+
+// askFiles returns an error unless the user consents at the terminal.
+func (c *command) askFiles(ctx context.Context, root string, files []workspace.File) error {
+	var asker ask.Asker = ask.Unavailable{}
+	if c.InTerminal || c.ErrTerminal {
+		asker = c.terminal()
+	}
+	yes, err := c.app.Trust.AskFiles(ctx, asker, root, files)
+	switch {
+	case errors.Is(err, ask.ErrUnavailable):
+		return fault.New(fault.Usage, "no user can be asked whether the instructions in %s are trusted", text.Visible(root)).WithHint("look at them, and consent with --yes")
+	case err == nil && !yes:
+		return fault.New(fault.Canceled, "the instructions in %s are not trusted; nothing was changed", text.Visible(root))
+	}
+	return err
+}
+
+// visibleLines returns lines as they are shown to a user who is to decide about them.
+func visibleLines(s string) string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = "    " + text.Visible(line)
+	}
+	return strings.Join(lines, "\n")
+}

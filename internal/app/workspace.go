@@ -15,7 +15,7 @@ import (
 func (a *App) Instructions() workspace.Reader {
 	home, _ := os.UserHomeDir() // without one, a repository is looked for in all directories above
 	return workspace.Reader{
-		Names: a.Config.InstructionFiles, MaxBytes: a.Config.InstructionMaxBytes, Home: home,
+		Names: a.Config.InstructionFiles, MaxBytes: int(a.Config.InstructionMaxBytes), Home: home,
 		User: filepath.Join(a.Paths.ConfigDir, "AGENTS.md"), Trust: a.Trust.Files,
 	}
 }

@@ -30,7 +30,10 @@ func Instructions(ctx context.Context, a *app.App) (table string, list []Instruc
 		list = append(list, one)
 		rows = append(rows, []string{text.Visible(f.Name), string(f.State), text.Count(f.Bytes, "byte"), text.Count(one.Tokens, "token"), text.Visible(f.Fault)})
 	}
-	return Table(rows, 2, 3), list, err
+	if err != nil || len(rows) == 0 {
+		return "", list, err
+	}
+	return Table(rows, 2, 3), list, nil
 }
 
 // NoInstructions says that no file instructs models here.

@@ -102,6 +102,7 @@ func documented() []event.Event {
 		event.Event{Source: at(3, "payment"), Body: event.Waiting{ID: "payment", Signal: "paid", Until: clock.Add(24 * time.Hour).UTC()}},
 		event.Event{Source: at(3, "payment"), Body: event.Signal{ID: "payment", Name: "paid", Value: value.ObjectOf(value.Member{Name: "amount", Value: value.Of(12.5)}).Value()}},
 		event.Event{Source: at(4, ""), Body: event.Undoing{Nodes: []string{"flight", "hotel"}, Error: `at node "pay": script pay.sh: bash failed with exit status 1`}},
+		event.Event{Source: top, Body: event.Instructions{Files: []event.InstructionFile{{Path: "AGENTS.md", Bytes: 1830, State: "used"}}, Changed: true}},
 	)
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

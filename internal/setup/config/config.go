@@ -26,8 +26,8 @@ type Chat struct {
 // Workspace has the settings of what a workspace tells models.
 type Workspace struct {
 	WorkspaceInstructions Instruct
-	InstructionFiles      []string // names, of which the first that is there counts in a directory
-	InstructionMaxBytes   int      // of all together; 0 to 1 MiB
+	InstructionFiles      []string         // names, of which the first that is there counts in a directory
+	InstructionMaxBytes   InstructionBytes // of all together
 }
 
 // Config is what config.yaml and the environment say. It is not changed after

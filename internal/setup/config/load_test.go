@@ -87,6 +87,7 @@ func TestLoadFull(t *testing.T) {
 		WrapCode:             true,
 		Theme:                ptr("light"),
 		Chat:                 Chat{Keybindings: Vi, LeftPrompt: ptr(">"), RightPrompt: ptr(""), Notify: true, NotifyAfter: 30},
+		Workspace:            Workspace{InstructOff, []string{"AGENTS.md"}, 1000},
 		VaultPasswordFile:    ptr("/secrets/password"),
 		VaultPasswordCommand: ptr("pass show loki"),
 		VaultKeychain:        true,
@@ -246,6 +247,7 @@ func TestLoadDefaults(t *testing.T) {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
+		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768},
 		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, NotifyAfter: 10},
 	}
 	for _, tt := range []struct{ name, text string }{

@@ -98,6 +98,8 @@ func setFromText(field any, text string) error {
 		return set(field, text, parseDurability)
 	case *Instruct:
 		return set(field, text, parseInstruct)
+	case *InstructionBytes:
+		return set(field, text, parseInstructionBytes)
 	case *Keybindings:
 		return set(field, text, parseKeybindings)
 	case *provider.Effort:

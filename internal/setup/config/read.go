@@ -63,6 +63,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		readParsed(m, key, field, parseWrap)
 	case *Instruct:
 		readParsed(m, key, field, parseInstruct)
+	case *InstructionBytes:
+		readParsed(m, key, field, parseInstructionBytes)
 	case *Keybindings:
 		readKeybindings(m, key, field)
 	case *graph.Durability:

@@ -59,8 +59,16 @@ func parseInstruct(text string) (Instruct, error) {
 	return "", fmt.Errorf("want auto, always or off, not %q", text)
 }
 
-// maxInstructions is the largest instruction_max_bytes.
-const maxInstructions = 1 << 20
+// InstructionBytes is how long the instructions of a workspace may be: 0 to 1 MiB.
+type InstructionBytes int
+
+func parseInstructionBytes(text string) (InstructionBytes, error) {
+	n, err := strconv.ParseUint(text, 10, 21)
+	if err != nil || n > 1<<20 {
+		return 0, fmt.Errorf("want a number of bytes from 0 to %d, not %q", 1<<20, text)
+	}
+	return InstructionBytes(n), nil
+}
 
 // Wrap says where lines of output are wrapped: empty for nowhere, "auto" for the
 // width of the terminal, otherwise a number of columns.

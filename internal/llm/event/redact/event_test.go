@@ -63,6 +63,7 @@ func bodies() []event.Body {
 		event.Waiting{},
 		event.AgentWaits{},
 		event.AutoContinue{},
+		event.Instructions{},
 		event.ModelCall{},
 		event.StepStarted{},
 		event.StepFinished{},

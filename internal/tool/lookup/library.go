@@ -277,6 +277,7 @@ func (l *Library) Missing(ctx context.Context, names []string) (texts []string) 
 	for _, name := range names {
 		_, err := l.Find(ctx, name)
 		switch _, unknown := errors.AsType[*tool.UnknownError](err); {
+		case unknown && strings.HasPrefix(name, "user__"): // which are there where the user can be asked
 		case unknown:
 			texts = append(texts, "no tool is called "+name)
 		case !slices.Contains(invisible, name):

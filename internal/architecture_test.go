@@ -340,12 +340,13 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/session":   6771,
 	"frontend/api":           1508,
-	"frontend/cli":           8199,
-	"frontend/command":       3788,
+	"frontend/cli":           8275,
+	"frontend/command":       3820,
 	"frontend/display":       880,
+	"frontend/export":        531,
 	"frontend/render":        7761,
 	"frontend/repl":          3641,
-	"frontend/server":        9627,
+	"frontend/server":        9673,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -373,7 +374,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 172760,
+	"all": 173437,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.
@@ -383,7 +384,7 @@ const slack, leeway = 150, 20
 const maxFields = 40
 
 // wideStructs bounds the fields of structs that are wider. These bounds only fall, too.
-var wideStructs = map[string]int{"internal/app.App": 44, "internal/frontend/cli.options": 90, "internal/setup/config.Config": 71, "internal/knowledge/rag.work": 48}
+var wideStructs = map[string]int{"internal/app.App": 44, "internal/frontend/cli.options": 89, "internal/setup/config.Config": 71, "internal/knowledge/rag.work": 48}
 
 // maxIdioms bounds how often the phrases of idioms occur in 10,000 words.
 var maxIdioms = map[string]float64{"comments": 3, "messages": 4, "docs": 1}

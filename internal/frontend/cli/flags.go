@@ -15,6 +15,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
 	"loki/internal/frontend/command/completion"
+	"loki/internal/frontend/export"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/provider"
 	"loki/internal/workflow/graph/draw"
@@ -40,9 +41,24 @@ type about struct {
 	version bool
 }
 
+// exporting is what --export writes, and where.
+type exporting struct {
+	export string // a session or a run
+	to     string // a file
+}
+
+// pruning is which runs --runs-prune forgets.
+type pruning struct {
+	prune bool
+	older string
+	keep  int
+}
+
 // options is what the command line asks for.
 type options struct {
 	printed
+	exporting
+	pruning
 	model     string
 	agent     string
 	variables [][2]string // --agent-variable NAME VALUE, in order
@@ -130,10 +146,6 @@ type options struct {
 	watched []string // --watch: keys, or watchFiles
 
 	noCompensate bool
-
-	prune bool
-	older string
-	keep  int
 
 	mostRuns int // that --runs lists; 0 for all
 
@@ -353,6 +365,8 @@ func (o *options) sections() []section {
 				{name: "search", sets: word(&o.search, "TEXT"), usage: "find words in all sessions and runs; \"a phrase\", -without"},
 				{name: "empty-session", sets: on(&o.emptySession), usage: "forget the messages of the session first"},
 				{name: "save-session", sets: on(&o.saveSession), usage: "save the session even if save_session is false"},
+				{name: "export", sets: word(&o.export, "SESSION"), usage: "write a session, or the run with this ID, as a document; with -a a session of an agent, with -v with the reasoning of the model"},
+				{name: "to", sets: word(&o.to, "FILE"), usage: "with --export: write it to this file, which must not be there", with: []string{"export"}},
 				{name: "delete-session", sets: word(&o.deleteSession, "SESSION"), usage: "delete a session; with -a one of an agent, with -y without asking"},
 				{name: "rename-session", sets: two(&o.renameSession, "SESSION NAME"), usage: "give a session another name; with -a one of an agent"},
 			},
@@ -378,7 +392,7 @@ func (o *options) sections() []section {
 				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
 				{name: "junit", sets: word(&o.junit, "FILE"), usage: "with --test: write the results as JUnit XML, too", with: []string{"test"}},
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
-				{name: "format", sets: choice(&o.format, "FORMAT", graphFormats), usage: "with --graph: mermaid, dot, svg or text", with: []string{"graph"}},
+				{name: "format", sets: choice(&o.format, "FORMAT", slices.Concat(graphFormats, export.Formats())), usage: "with --graph: mermaid, dot, svg or text; with --export: md or html", with: []string{"graph", "export"}},
 				{name: "depth", sets: number(&o.depth, draw.DefaultDepth), usage: "with --graph: open `N` levels of subgraphs; 0 draws each as one node", with: []string{"graph"}},
 				{name: "print-schema", sets: choice(new(string), "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
 				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
@@ -586,6 +600,8 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --watch needs a key of the state: --watch KEY")
 	case o.watch && o.output != outputText:
 		return fault.New(fault.Usage, "flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")
+	case o.format != "" && slices.Contains(graphFormats, o.format) != (o.graph != ""):
+		return fault.New(fault.Usage, "flag --format: %s is none of the forms here", o.format).WithHint("with --graph: %s; with --export: %s", strings.Join(graphFormats, ", "), strings.Join(export.Formats(), ", "))
 	case o.mostRuns < 0:
 		return fault.New(fault.Usage, "flag --limit: a number of runs from 0 is expected, not %d", o.mostRuns)
 	case o.keep < 0:

@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
+	"loki/internal/frontend/export"
 )
 
 func sessionCommands() []Command {
@@ -18,6 +19,7 @@ func sessionCommands() []Command {
 		{Name: ".edit session", Help: "Edit the settings of the session", Group: Sessions, Offered: inSession, do: (*Console).editSession},
 		{Name: ".save session", Args: "[NAME]", Help: "Write the session to its files", Group: Sessions, Offered: inSession, do: (*Console).saveSession},
 		{Name: ".fork", Args: "[NAME]", Help: "Continue in a copy of the session", Group: Sessions, Offered: begun, do: (*Console).fork},
+		{Name: ".export", Args: "[FILE]", Help: "Show the session as a document, or write it", Group: Sessions, Offered: begun, do: (*Console).export},
 		{Name: ".exit session", Help: "Leave the session", Group: Sessions, Offered: inSession, do: (*Console).exitSession},
 	}
 }
@@ -129,6 +131,27 @@ func (c *Console) fork(ctx context.Context, name string) error {
 		return err
 	}
 	c.Out.Print("✓ Continuing in session " + c.conv.Session().Name())
+	return nil
+}
+
+// export is for .export.
+func (c *Console) export(_ context.Context, file string) error {
+	s := c.conv.Session()
+	if s == nil {
+		return errNoSession()
+	}
+	doc, err := export.Document(export.Session(s), export.Options{Format: export.FormatOf(file), Hide: c.App.Hide})
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		c.Out.Print(trimEnd(string(doc)))
+		return nil
+	}
+	if err := export.Write(file, doc); err != nil {
+		return err
+	}
+	c.Out.Print("✓ Written: " + text.Visible(file))
 	return nil
 }
 

@@ -72,6 +72,7 @@ func Register(a *rest.API, o Options) {
 	}, s.create)
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions", Summary: "List the sessions", Tag: sessions, Scope: auth.ReadSessions}, s.list)
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}", Summary: "A session with its messages", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, s.show)
+	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}/export", Summary: "A session as a document", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, s.export)
 	rest.Register(a, rest.Operation{Method: remove, Path: "/v1/sessions/{id}", Summary: "Delete a session", Tag: sessions, Scope: auth.WriteSessions, Action: audit.SessionDelete}, s.remove)
 	rest.Register(a, rest.Operation{
 		Method: post, Path: "/v1/sessions/{id}/regenerate", Summary: "Answer the last question again", Tag: sessions, Scope: auth.WriteSessions, Idempotent: true, Again: true,

@@ -12,6 +12,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/frontend/api"
+	"loki/internal/frontend/export"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
@@ -340,6 +341,19 @@ func (s *service) show(ctx context.Context, in *showInput) (*api.SessionDetails,
 		d.NextAfter = in.After + in.Limit
 	}
 	return d, nil
+}
+
+// export returns a session as a document.
+func (s *service) export(ctx context.Context, in *struct {
+	sessionInput
+	rest.Export
+},
+) (*rest.Reply, error) {
+	found, err := s.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return in.Reply(export.Session(found), s.App.Hide)
 }
 
 // remove deletes a session, after the requests that came before.

@@ -12,6 +12,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
+	"loki/internal/frontend/export"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
@@ -160,6 +161,23 @@ func (e *endpoints) diff(ctx context.Context, in *diffRequest) (*api.List[api.Ch
 		states[i] = secrets.State(cp.State)
 	}
 	return api.NewList(summary.Changes(states[0], states[1]), ""), nil
+}
+
+// export returns what was said in a run as a document.
+func (e *endpoints) export(ctx context.Context, in *struct {
+	one
+	rest.Export
+},
+) (*rest.Reply, error) {
+	info, err := e.find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	talk, err := export.Run(ctx, e.store, info.ID)
+	if err != nil {
+		return nil, err
+	}
+	return in.Reply(talk, nil) // every answer is without secrets
 }
 
 // graphFormat is the form of a drawing.

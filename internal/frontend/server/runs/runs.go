@@ -62,6 +62,7 @@ func Register(a *rest.API, s Service) {
 	rest.Register(a, read("/v1/runs/{id}", "A run with its path"), e.show)
 	rest.Register(a, read("/v1/runs/{id}/state", "The state after a super-step"), e.state)
 	rest.Register(a, read("/v1/runs/{id}/diff", "How two states differ"), e.diff)
+	rest.Register(a, read("/v1/runs/{id}/export", "What was said in a run, as a document"), e.export)
 	graph := read("/v1/runs/{id}/graph", "The graph, with where the run stands")
 	graph.Answer = api.Graph{}
 	rest.Register(a, graph, e.graph)

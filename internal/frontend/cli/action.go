@@ -70,6 +70,7 @@ func actions() []action {
 		{flag: "man", do: (*command).printManual, alone: true},
 		{flag: "docs", do: (*command).showDocs, alone: true, words: true, beside: []string{"quiet"}},
 		{flag: "print-schema", do: (*command).printSchema, alone: true},
+		{flag: "init-agent", do: (*command).initAgent, alone: true, beside: []string{"kind"}},
 		{flag: "healthcheck", do: (*command).healthcheck, alone: true},
 		{flag: "setup", needs: needConfig, do: (*command).setUpAgain, alone: true},
 		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},

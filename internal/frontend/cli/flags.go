@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loki/internal/agent/bundle/remote"
+	"loki/internal/agent/draft/scaffold"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
@@ -41,6 +42,12 @@ type about struct {
 	version bool
 }
 
+// scaffolding is the new agent that --init-agent writes.
+type scaffolding struct {
+	initAgent string // its directory
+	kind      string
+}
+
 // exporting is what --export writes, and where.
 type exporting struct {
 	export string // a session or a run
@@ -59,6 +66,7 @@ type options struct {
 	printed
 	exporting
 	pruning
+	scaffolding
 	model     string
 	agent     string
 	variables [][2]string // --agent-variable NAME VALUE, in order
@@ -394,6 +402,8 @@ func (o *options) sections() []section {
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", slices.Concat(graphFormats, export.Formats())), usage: "with --graph: mermaid, dot, svg or text; with --export: md or html", with: []string{"graph", "export"}},
 				{name: "depth", sets: number(&o.depth, draw.DefaultDepth), usage: "with --graph: open `N` levels of subgraphs; 0 draws each as one node", with: []string{"graph"}},
+				{name: "init-agent", sets: word(&o.initAgent, "DIR"), usage: "write a new agent to begin with: a definition, a tool and a test case"},
+				{name: "kind", sets: choice(&o.kind, "KIND", scaffold.Kinds()), usage: "with --init-agent: plain, a model with tools, or graph, a workflow", with: []string{"init-agent"}},
 				{name: "print-schema", sets: choice(new(string), "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
 				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},

@@ -14,7 +14,7 @@ import (
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/render"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event/redact"
 )
@@ -106,7 +106,11 @@ func usage(u chat.Usage) string {
 	if u.Total() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s in, %s out, %s", text.Count(u.InputTokens, "token"), text.Count(u.OutputTokens, "token"), display.Cost(u))
+	used := fmt.Sprintf("%s in, %s out", text.Count(u.InputTokens, "token"), text.Count(u.OutputTokens, "token"))
+	if cost := render.Dollars(u); cost != "" {
+		used += ", " + cost
+	}
+	return used
 }
 
 // document is a conversation that is ready to be written: without secrets and without characters that control what is shown.

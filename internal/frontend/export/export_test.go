@@ -256,7 +256,7 @@ func TestDocument(t *testing.T) {
 		reasoning bool
 		has, not  []string
 	}{
-		{format: export.Markdown, has: []string{"# Boats\n\n* model: openai:m\n* used: 1200 tokens in, 34 tokens out, -\n", "## User\n\nRead *it*\nnow\n\n![picture](" + picture + ")", "<details><summary>failed: fs_cat</summary>\n\n```\nno such file\n```", "**Gone**"}, not: []string{"be kind", "hm", "role"}},
+		{format: export.Markdown, has: []string{"# Boats\n\n* model: openai:m\n* used: 1200 tokens in, 34 tokens out\n", "## User\n\nRead *it*\nnow\n\n![picture](" + picture + ")", "<details><summary>failed: fs_cat</summary>\n\n```\nno such file\n```", "**Gone**"}, not: []string{"be kind", "hm", "role"}},
 		{format: export.Markdown, reasoning: true, has: []string{"<summary>Reasoning</summary>\n\n```\nhm\n```"}},
 		{format: export.HTML, has: []string{"Read *it*\nnow", `src="` + picture + `"`, "<strong>Gone</strong>", `<a rel="noreferrer noopener" href="https://a.example/x">it</a>`, `<span class="k">func</span>`, "<summary>fs_cat {&#34;path&#34;: &#34;a.txt&#34;}</summary>"}, not: []string{"be kind", "hm<"}},
 		{format: export.HTML, reasoning: true, has: []string{"<summary>Reasoning</summary><pre>hm</pre>"}},

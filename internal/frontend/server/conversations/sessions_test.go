@@ -439,3 +439,22 @@ func TestTurnAfterQuestion(t *testing.T) {
 		t.Errorf("the session ends with %q", last)
 	}
 }
+
+// TestExport: a session and a run are documents to save, which browsers neither show nor run.
+func TestExport(t *testing.T) {
+	s := servertest.Program(t, servertest.Files{"config.yaml": config()})
+	var made api.Session
+	want(t, s.Post("/v1/sessions", `{}`), http.StatusCreated).JSON(t, &made)
+	path := "/v1/sessions/" + made.ID
+	want(t, s.Get(path+"/export"), http.StatusConflict)
+	want(t, s.Post(path+"/completions", `{"prompt": "<b>hello</b>"}`), http.StatusOK)
+	for format, text := range map[string]string{"": "\n## User\n\n<b>hello</b>\n", "?format=md": "\n## User\n", "?format=html": "&lt;b&gt;hello&lt;/b&gt;"} {
+		a := want(t, s.Get(path+"/export"+format), http.StatusOK)
+		if !strings.Contains(a.Body, text) || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment;") || !strings.Contains(a.Header.Get("Content-Security-Policy"), "sandbox") {
+			t.Errorf("%q: %v\n%s", format, a.Header, a.Body)
+		}
+	}
+	want(t, s.Get(path+"/export?format=pdf"), http.StatusBadRequest)
+	want(t, s.Get("/v1/sessions/nothing/export"), http.StatusNotFound)
+	want(t, s.Get("/v1/runs/nothing1/export"), http.StatusNotFound)
+}

@@ -21,13 +21,24 @@ var ignoreFiles = [...]string{".gitignore", ".ignore"}
 // directory come before those above it. A nil *Rules ignores nothing. They are
 // immutable.
 type Rules struct {
+	file  string // that has them
 	dir   string // with slashes, where the rules' paths start from
 	list  []rule
 	above *Rules
 }
 
+// Decision says which line of an ignore file decides about a path.
+type Decision struct {
+	File    string
+	Line    int    // from 1
+	Text    string // the line
+	Ignored bool   // false for a line that begins with !
+}
+
 // rule is one line of an ignore file.
 type rule struct {
+	line    int // from 1
+	text    string
 	negated bool // matching paths are not ignored
 	dirs    bool // is about directories only
 	// One of these decides.
@@ -37,21 +48,31 @@ type rule struct {
 	path   *pattern.Pattern // the path from the rules' directory matches
 }
 
-// ParseRules reads an ignore file in the directory dir, which has slashes and
-// none at its end. Invalid patterns are skipped, as in git. The result is above itself if
+// ParseRules reads an ignore file for the directory dir, which has slashes and
+// none at its end. Lines that are no patterns are skipped, as in git, and invalid has their numbers. The result is above itself if
 // data has no rules.
-func ParseRules(dir string, data []byte, above *Rules) *Rules {
-	r := &Rules{dir: dir, above: above}
+func ParseRules(file, dir string, data []byte, above *Rules) (rules *Rules, invalid []int) {
+	r := &Rules{file: file, dir: dir, above: above}
+	n := 0
 	for line := range bytes.Lines(text.Unmarked(data)) {
-		if parsed, ok := parseRule(string(bytes.TrimRight(line, "\r\n"))); ok {
+		n++
+		line := string(bytes.TrimRight(line, "\r\n"))
+		switch parsed, ok := parseRule(line); {
+		case ok:
+			parsed.line, parsed.text = n, line
 			r.list = append(r.list, parsed)
+		case trimBlanks(line) != "" && line[0] != '#':
+			invalid = append(invalid, n)
 		}
 	}
 	if len(r.list) == 0 {
-		return above
+		return above, invalid
 	}
-	return r
+	return r, invalid
 }
+
+// Len returns how many rules the directory has of its own.
+func (r *Rules) Len() int { return len(r.list) }
 
 // parseRule reads a line; ok is false if it is empty, a comment, or not valid.
 func parseRule(line string) (r rule, ok bool) {
@@ -105,19 +126,25 @@ func trimBlanks(line string) string {
 	return trimmed
 }
 
-// Ignored reports whether the file or directory at a path with slashes, below the
-// directories of all rules, is ignored. It does not check the directories on the way,
-// since a walk does not enter ignored ones.
+// Ignored reports whether the file or directory at a path is ignored, as [Rules.Decide] says.
 func (r *Rules) Ignored(path string, isDir bool) bool {
+	d, _ := r.Decide(path, isDir)
+	return d.Ignored
+}
+
+// Decide returns what decides about the file or directory at a path with slashes, below the
+// directories of all rules; ok is false if nothing does. It does not check the directories on the way,
+// since a walk does not enter ignored ones.
+func (r *Rules) Decide(path string, isDir bool) (d Decision, ok bool) {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	for ; r != nil; r = r.above {
 		for i := len(r.list) - 1; i >= 0; i-- {
 			if one := &r.list[i]; (!one.dirs || isDir) && one.matches(r.dir, path, name) {
-				return !one.negated
+				return Decision{r.file, one.line, one.text, !one.negated}, true
 			}
 		}
 	}
-	return false
+	return Decision{}, false
 }
 
 func (r *rule) matches(dir, path, name string) bool {
@@ -150,7 +177,8 @@ func readRulesFile(file, slashed string, above *Rules) *Rules {
 	if err != nil {
 		return above
 	}
-	return ParseRules(slashed, text, above)
+	rules, _ := ParseRules(file, slashed, text, above)
+	return rules
 }
 
 // rulesAbove returns the rules of the git repository around dir that come from above

@@ -99,9 +99,9 @@ func TestRules(t *testing.T) {
 	for _, tt := range ignoreCases {
 		var got []string
 		for _, path := range tt.paths {
-			rules := ParseRules("/r", []byte(tt.files[""]), nil)
+			rules, _ := ParseRules("", "/r", []byte(tt.files[""]), nil)
 			if sub, ok := tt.files["s"]; ok && strings.HasPrefix(path, "s/") {
-				rules = ParseRules("/r/s", []byte(sub), rules)
+				rules, _ = ParseRules("", "/r/s", []byte(sub), rules)
 			}
 			plain, isDir := strings.CutSuffix(path, "/")
 			if rules.Ignored("/r/"+plain, isDir) {
@@ -232,12 +232,12 @@ func FuzzRules(f *testing.F) {
 		f.Add(s, "a/b.log")
 	}
 	f.Fuzz(func(t *testing.T, text, path string) {
-		rules := ParseRules("/r", []byte(text), nil)
+		rules, _ := ParseRules("", "/r", []byte(text), nil)
 		rules.Ignored("/r/"+path, false)
 		if strings.ContainsAny(text, "\n\r!") || strings.HasPrefix(text, "\xef\xbb\xbf") || strings.HasPrefix(text, "#") {
 			return
 		}
-		if ParseRules("/r", []byte(text+"\n!"+text), nil).Ignored("/r/"+path, true) {
+		if both, _ := ParseRules("", "/r", []byte(text+"\n!"+text), nil); both.Ignored("/r/"+path, true) {
 			t.Errorf("%q and its negation ignore %q", text, path)
 		}
 	})

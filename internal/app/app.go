@@ -43,6 +43,7 @@ import (
 	"loki/internal/setup/vault"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
+	"loki/internal/tool/ignore"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
 )
@@ -65,6 +66,7 @@ type App struct {
 	engine         *engine.Engine // live or, in a dry run, dry
 	live, dry      *engine.Engine // over the configured models; dry ones answer with what would be sent
 	dryRun         bool
+	noIgnore       bool               // see [Options]
 	model          string             // the model that the command names, if any
 	standIn        string             // id of the model that answers in place of all, see [TestModel]; empty for none
 	recorder       *cassette.Recorder // nil unless a cassette is recorded
@@ -115,7 +117,9 @@ type App struct {
 type Options struct {
 	Environ []string // of the process, as from os.Environ
 	DryRun  bool     // answer with what would be sent instead of sending it
-	Model   string   // the model that the command names; empty for none
+	// NoIgnore says that the user attaches what ignore files hide, too.
+	NoIgnore bool
+	Model    string // the model that the command names; empty for none
 	// Servers are model servers of this machine that become clients, the first with the default model.
 	Servers []local.Server
 }
@@ -139,7 +143,7 @@ func New(o Options) (*App, error) {
 	warnings = append(warnings, problems...)
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
-		dryRun: o.DryRun || cfg.DryRun, model: o.Model, standIn: env.Get(TestModel), outdatedModels: outdated, clients: make(map[string]connection),
+		dryRun: o.DryRun || cfg.DryRun, noIgnore: o.NoIgnore, model: o.Model, standIn: env.Get(TestModel), outdatedModels: outdated, clients: make(map[string]connection),
 	}
 	if a.live, err = engine.New(engine.Options{Models: a}); err != nil {
 		return nil, err
@@ -238,15 +242,16 @@ func (a *App) Loader() *input.Loader {
 
 // deniedFiles returns what reports that a rule of the configuration keeps a file from models, nil without such a rule.
 func (a *App) deniedFiles() func(path string) error {
-	if len(a.Config.Permission.List) == 0 {
-		return nil
+	ignored := a.Ignored()
+	if a.noIgnore {
+		ignored = ignore.Files{}
 	}
 	root, err := os.Getwd()
 	if err != nil {
 		return func(string) error { return fault.Wrap(fault.Failure, err, "the working directory") }
 	}
 	home, _ := os.UserHomeDir() // without one, ~ means nothing
-	judge, err := permission.New(permission.Options{Rules: a.Config.Permission, Root: root, Home: home})
+	judge, err := permission.New(permission.Options{Rules: a.Config.Permission, Root: root, Home: home, Ignored: ignored})
 	if err != nil {
 		return func(string) error { return fault.Wrap(fault.Config, err, "permission") }
 	}
@@ -259,6 +264,8 @@ func (a *App) deniedFiles() func(path string) error {
 		switch kept, ok := errors.AsType[*permission.KeptError](err); {
 		case err == nil:
 			return nil
+		case ok && kept.Ignored:
+			return fault.Wrap(fault.Usage, err, "").WithHint("--no-ignore sends it all the same")
 		case ok && kept.Asks:
 			return fault.Wrap(fault.Usage, err, "").WithHint("attach the file by its own name, and consent: loki -f FILE ...")
 		}

@@ -12,6 +12,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/text/pattern"
+	"loki/internal/tool/ignore"
 	"loki/internal/tool/permission"
 	"loki/internal/tool/script"
 )
@@ -64,6 +65,7 @@ func (a *App) sandboxUnder(of permission.Rules) (*sandbox.Sandbox, error) {
 	own, files := a.ownPlaces()
 	made := sandbox.New(sandbox.Options{
 		Settings: a.Config.Sandbox, Workspace: dir, Home: home, Own: own, Files: files, Scripts: a.codePlaces(), State: a.Paths.StateDir, Denied: denied, Asked: asked, Getenv: a.Env.Get,
+		Ignored: a.hidesFromPrograms, IgnoreFiles: append([]string{ignore.Name}, a.Config.IgnoreFiles...),
 	})
 	if a.sandboxes == nil {
 		a.sandboxes = make(map[string]*sandbox.Sandbox)

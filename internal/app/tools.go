@@ -70,7 +70,7 @@ func (a *App) judge(rules permission.Rules, grants *permission.Memory, agent str
 	dirs, files := a.ownPlaces()
 	judge, err := permission.New(permission.Options{
 		Rules: rules, Root: root, Home: home, Protected: slices.Concat(dirs, files, a.codePlaces()), Shell: a.Shell().Name, Sandboxed: box.Support().Files,
-		Memory: grants, Once: grants == nil, Agent: agent, Own: own,
+		Memory: grants, Once: grants == nil, Agent: agent, Own: own, Ignored: a.Ignored(),
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "permission")

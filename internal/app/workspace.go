@@ -9,6 +9,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/llm/event"
 	"loki/internal/setup/config"
+	"loki/internal/tool/ignore"
 )
 
 // Instructions returns what reads the instructions of workspaces.
@@ -17,6 +18,32 @@ func (a *App) Instructions() workspace.Reader {
 	return workspace.Reader{
 		Names: a.Config.InstructionFiles, MaxBytes: int(a.Config.InstructionMaxBytes), Home: home,
 		User: filepath.Join(a.Paths.ConfigDir, "AGENTS.md"), Trust: a.Trust.Files,
+		Hides: func(path string) bool {
+			_, hidden := a.Ignored().Rules().Hides(path)
+			return hidden
+		},
+	}
+}
+
+// Ignored returns which ignore files count. A server has no workspace: only the file of its user counts.
+func (a *App) Ignored() ignore.Files {
+	f := ignore.Files{User: filepath.Join(a.Paths.ConfigDir, "ignore"), Others: a.Config.IgnoreFiles}
+	home, _ := os.UserHomeDir()
+	if dir, err := os.Getwd(); err == nil && a.host == nil {
+		f.Root = workspace.Root(dir, home)
+	}
+	return f
+}
+
+// hidesFromPrograms returns what says which file of the workspace is hidden from programs, see [sandbox.Options].
+func (a *App) hidesFromPrograms() func(path string, dir bool) string {
+	rules := a.Ignored().Rules()
+	return func(path string, dir bool) string {
+		m, hidden := rules.HidesFromPrograms(path, dir)
+		if !hidden {
+			return ""
+		}
+		return m.String()
 	}
 }
 

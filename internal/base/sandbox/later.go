@@ -68,12 +68,15 @@ func (b *Box) look(l *limits, dirs []string, guard bool) (survey, error) {
 			outside = append(outside, b)
 		}
 	}
-	if guard {
+	w := b.walk(l, &s)
+	w.globs = globs
+	if b.s.o.Ignored != nil {
+		w.hides = b.s.o.Ignored()
+	}
+	if guard || w.hides != nil {
 		roots = append(roots, l.workspace)
 	}
 	slices.Sort(roots)
-	w := b.walk(l, &s)
-	w.globs = globs
 	for i, root := range roots {
 		if slices.ContainsFunc(roots[:i], func(r string) bool { return contains(r, root) }) {
 			continue
@@ -153,7 +156,7 @@ func (s *survey) isStale() bool {
 // is there then.
 func (b *Box) walk(l *limits, s *survey) *walk {
 	old := b.s.listings.get()
-	w := &walk{l: l, s: s, old: old, seen: make(map[fileID]*listing, len(old)), own: make(map[fileID]bool), holds: make(map[fileID]bool), named: b.s.display}
+	w := &walk{l: l, s: s, ignoreFiles: b.s.o.IgnoreFiles, old: old, seen: make(map[fileID]*listing, len(old)), own: make(map[fileID]bool), holds: make(map[fileID]bool), named: b.s.display}
 	for _, dir := range l.scripts {
 		if contains(l.workspace, dir) {
 			w.scripts = append(w.scripts, dir)
@@ -302,9 +305,26 @@ var laterByName = sync.OnceValue(func() map[string][]place {
 	return all
 })
 
-// denied closes a path that a rule denies, and reports whether there is one.
-func (w *walk) denied(path string) bool {
+// hide closes a path that an ignore file hides, and holds the directories by whose names it may do so.
+func (s *survey) hide(path, why, workspace string) {
+	for _, place := range []string{path, resolve(path)} {
+		s.close(place, hidden(why))
+		s.denied = append(s.denied, place)
+	}
+	for dir := filepath.Dir(path); dir != workspace && contains(workspace, dir); dir = filepath.Dir(dir) {
+		s.held[dir] = true
+	}
+}
+
+// denied closes a path that a rule denies, or an ignore file hides, and reports whether there is one.
+func (w *walk) denied(path string, dir bool) bool {
 	found := false
+	if w.hides != nil {
+		if why := w.hides(path, dir); why != "" {
+			w.s.hide(path, why, w.l.workspace)
+			found = true
+		}
+	}
 	for _, b := range w.globs {
 		if pattern.Of(b).Match(filepath.ToSlash(path)) {
 			w.s.deny(b, path)
@@ -317,11 +337,12 @@ func (w *walk) denied(path string) bool {
 // examine finds in a directory what runs later, and sockets, which are closed. In what no child writes only the links count.
 func (w *walk) examine(f *frame) {
 	for _, e := range f.list.entries {
-		if len(w.globs) == 0 {
+		if len(w.globs) == 0 && w.hides == nil {
 			break
 		}
-		if e.kind != fs.ModeDir {
-			w.denied(join(f.path, e.name))
+		if path := join(f.path, e.name); e.kind != fs.ModeDir {
+			info, err := os.Stat(path)
+			w.denied(path, e.kind == fs.ModeSymlink && err == nil && info.IsDir())
 		}
 	}
 	if !w.guard {
@@ -392,6 +413,9 @@ func (w *walk) judge(f *frame, e entry) {
 		return
 	}
 	switch lower := strings.ToLower(e.name); {
+	case slices.Contains(w.ignoreFiles, lower):
+		w.protect(f, e.name, "it says what models may see")
+		return
 	case f.list.repo && !f.isGit() && !w.after() && slices.Contains([]string{"head", "objects", "refs"}, lower): // it stays a repository
 		if s, err := statAt(f.fd, e.name); err == nil {
 			w.hold(&frame{path: join(f.path, e.name), id: s.id})

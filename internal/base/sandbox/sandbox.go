@@ -32,6 +32,11 @@ type Options struct {
 	Denied []pattern.Branch
 	// Asked are likewise the ones that a rule asks about. A box opens them if its Needs say that the user has consented.
 	Asked []pattern.Branch
+	// Ignored, if set, returns what says of a file in the workspace, by its absolute path, why it is hidden from models, as .aiignore:3
+	// does; "" if it is not. It is closed to children below Full, like what a rule denies. It is called before each child.
+	Ignored func() (hides func(path string, dir bool) (why string))
+	// IgnoreFiles are names, with a dot first, of the files that say so: no child below Full writes or makes them.
+	IgnoreFiles []string
 	// Getenv returns a variable of the user's environment, such as PATH; nil means that there is none.
 	Getenv func(name string) string
 }

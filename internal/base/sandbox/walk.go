@@ -130,26 +130,28 @@ const (
 
 // walk goes through all that is below a directory, by descriptors: no path is resolved but that of this directory.
 type walk struct {
-	l       *limits
-	s       *survey
-	globs   []pattern.Branch
-	guard   bool                // what runs later is looked for
-	scripts []string            // directories of scripts in the workspace
-	files   []string            // files of this program there
-	old     map[fileID]*listing // of an earlier walk
-	seen    map[fileID]*listing // of this one
-	own     map[fileID]bool     // directories of this program, which are left alone
-	holds   map[fileID]bool     // directories in which these are, which keep their names
-	gives   func(Refusal)       // gets what a child made, which is withheld; nil for a walk before a child
-	known   baseline            // what was there before the child
-	began   int64               // when the walk before the child did
-	stays   string              // why what a child made keeps its name; empty if it does not
-	changed []string            // names with a dot that were there and changed since
-	leads   []found             // paths to which links and settings lead
-	stack   []*frame            // from the root on
-	open    int                 // how many of them are open
-	err     error               // of a walk that is not complete
-	named   func(path string) string
+	l           *limits
+	s           *survey
+	globs       []pattern.Branch
+	hides       func(path string, dir bool) (why string) // see [Options].Ignored; nil hides nothing
+	guard       bool                                     // what runs later is looked for
+	ignoreFiles []string                                 // see [Options]
+	scripts     []string                                 // directories of scripts in the workspace
+	files       []string                                 // files of this program there
+	old         map[fileID]*listing                      // of an earlier walk
+	seen        map[fileID]*listing                      // of this one
+	own         map[fileID]bool                          // directories of this program, which are left alone
+	holds       map[fileID]bool                          // directories in which these are, which keep their names
+	gives       func(Refusal)                            // gets what a child made, which is withheld; nil for a walk before a child
+	known       baseline                                 // what was there before the child
+	began       int64                                    // when the walk before the child did
+	stays       string                                   // why what a child made keeps its name; empty if it does not
+	changed     []string                                 // names with a dot that were there and changed since
+	leads       []found                                  // paths to which links and settings lead
+	stack       []*frame                                 // from the root on
+	open        int                                      // how many of them are open
+	err         error                                    // of a walk that is not complete
+	named       func(path string) string
 }
 
 // after reports whether the walk is one after a child.
@@ -239,7 +241,7 @@ func (w *walk) descend(p *frame, name string) {
 		}
 		return
 	}
-	if l := w.old[s.id]; l != nil && !p.dotted && name[0] != '.' && l.changed == s.changed && len(l.dirs) == 0 && len(l.marks) == 0 && !w.own[s.id] && len(w.globs) == 0 && len(w.scripts)+len(w.files) == 0 {
+	if l := w.old[s.id]; l != nil && !p.dotted && name[0] != '.' && l.changed == s.changed && len(l.dirs) == 0 && len(l.marks) == 0 && !w.own[s.id] && len(w.globs) == 0 && w.hides == nil && len(w.scripts)+len(w.files) == 0 {
 		w.seen[s.id] = l // nothing in it matters
 		return
 	}
@@ -253,7 +255,7 @@ func (w *walk) descend(p *frame, name string) {
 	if w.after() && w.known.shut[s.id] {
 		return
 	}
-	if w.denied(f.path) {
+	if w.denied(f.path, true) {
 		w.s.places.shut[s.id] = true
 		return
 	}

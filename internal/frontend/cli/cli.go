@@ -175,7 +175,7 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 	if action.needs == needNothing {
 		return action.do(c, ctx)
 	}
-	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, Model: c.opts.model}); err != nil {
+	if c.app, err = app.New(app.Options{Environ: c.environ, DryRun: c.opts.dryRun, NoIgnore: c.opts.sampling.unignored, Model: c.opts.model}); err != nil {
 		if action.work == nil {
 			return err
 		}

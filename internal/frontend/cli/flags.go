@@ -27,6 +27,7 @@ type sampling struct {
 	chat.Sampling
 	maxOutput    int  // tokens; 0 for the model's own limit
 	uninstructed bool // models do not get what the workspace tells them
+	unignored    bool // the user attaches what ignore files hide, too
 }
 
 // printed is which part of the program is printed.
@@ -360,6 +361,7 @@ func (o *options) sections() []section {
 				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map or --test: ask for `N` lines, or run N cases, at once", with: []string{"map", "test"}},
 				{name: "no-instructions", sets: on(&o.sampling.uninstructed), usage: "leave out what AGENTS.md and its like tell models"},
 				{name: "no-stream", short: "S", sets: on(&o.noStream), usage: "ask for answers in one piece"},
+				{name: "no-ignore", sets: on(&o.sampling.unignored), usage: "attach what ignore files such as .aiignore hide, too; models are still kept from it"},
 				{name: "dry-run", sets: on(&o.dryRun), usage: "show what would be sent to models, and send nothing"},
 			},
 		},
@@ -485,7 +487,7 @@ func (o *options) sections() []section {
 				{name: "setup", sets: on(&o.setup), usage: "add a provider, store a key, choose the default model or the editor's keys"},
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
 				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
-				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, instructions (files of this directory), keys (of the server), macros, models, rags, roles, runs, secrets, sessions or trusted (directories); with -a sessions and runs of an agent"},
+				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, ignore (files of this directory), instructions (likewise), keys (of the server), macros, models, rags, roles, runs, secrets, sessions or trusted (directories); with -a sessions and runs of an agent"},
 				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: "add, get, update or delete a secret of the vault"},
 				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
 			},
@@ -514,6 +516,7 @@ func (o *options) forms() []flagSpec {
 		{name: "list-sessions", form: "list sessions", sets: on(new(bool)), usage: "list the sessions; with -a those of an agent"},
 		{name: "list-agents", form: "list agents", sets: on(new(bool)), usage: "list the agents"},
 		{name: "list-trusted", form: "list trusted", sets: on(new(bool)), usage: "list the directories that you trust"},
+		{name: "list-ignore", form: "list ignore", sets: on(new(bool)), usage: "list the files that hide others from models in this directory"},
 		{name: "list-instructions", form: "list instructions", sets: on(new(bool)), usage: "list the files that instruct models in this directory"},
 		{name: "list-rags", form: "list rags", sets: on(new(bool)), usage: "list the knowledge bases"},
 		{name: "list-models", form: "list models", sets: on(&o.listModels), usage: "list the chat models"},

@@ -30,6 +30,20 @@ func (c *command) listInstructions(ctx context.Context) error {
 	return err
 }
 
+// listIgnored lists the ignore files of the workspace.
+func (c *command) listIgnored(context.Context) error {
+	table, list := display.Ignored(c.app)
+	switch {
+	case c.opts.output != outputText:
+		return printJSON(c.Out, list)
+	case len(list) == 0:
+		fmt.Fprintln(c.Err, display.NoIgnored)
+		return nil
+	}
+	_, err := io.WriteString(c.Out, table)
+	return err
+}
+
 // trustFiles shows the files of the workspace at a directory that instruct models and are not trusted, and records that the user trusts
 // them. It reports whether there are any that instruct.
 func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err error) {

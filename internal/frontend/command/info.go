@@ -13,6 +13,7 @@ import (
 func infoCommands() []Command {
 	return []Command{
 		{Name: ".info", Args: "[PART]", Help: "Show what is in force, and where files are", Group: General, Offered: always, do: (*Console).info, complete: completeInfo()},
+		{Name: ".info ignore", Help: "List the files that hide others from models here", Group: General, Offered: always, do: (*Console).infoIgnored},
 		{Name: ".info instructions", Help: "List the files that instruct models here", Group: General, Offered: always, do: (*Console).infoInstructions},
 	}
 }
@@ -62,6 +63,16 @@ func completeInfo() completer {
 		}
 		return append(found, Candidate{Value: infoAll})
 	})
+}
+
+// infoIgnored is for .info ignore.
+func (c *Console) infoIgnored(context.Context, string) error {
+	table, list := display.Ignored(c.App)
+	if len(list) == 0 {
+		table = display.NoIgnored
+	}
+	c.Out.Print(trimEnd(table))
+	return nil
 }
 
 // infoInstructions is for .info instructions.

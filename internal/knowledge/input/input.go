@@ -116,7 +116,7 @@ func (a Attachments) Note() string {
 	case len(shown) > most:
 		shown = append(slices.Clone(shown[:most]), "...")
 	}
-	return fmt.Sprintf("%s not attached, as a rule keeps files from models: %s", text.Count(len(a.Withheld), "file"), strings.Join(shown, ", "))
+	return fmt.Sprintf("%s not attached, as a rule or an ignore file keeps files from models: %s", text.Count(len(a.Withheld), "file"), strings.Join(shown, ", "))
 }
 
 // Empty reports whether there is nothing.

@@ -28,6 +28,7 @@ type Workspace struct {
 	WorkspaceInstructions Instruct
 	InstructionFiles      []string         // names, of which the first that is there counts in a directory
 	InstructionMaxBytes   InstructionBytes // of all together
+	IgnoreFiles           IgnoreFiles      // names of files of other programs that hide files from tools and attachments
 }
 
 // Config is what config.yaml and the environment say. It is not changed after
@@ -139,7 +140,7 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768},
+		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}},
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
 	}
 }

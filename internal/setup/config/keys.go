@@ -74,6 +74,7 @@ var keys = []key{
 	{"repl_session", func(c *Config) any { return &c.REPLSession }, true},
 	{"workspace_instructions", func(c *Config) any { return &c.WorkspaceInstructions }, true},
 	{"instruction_files", func(c *Config) any { return &c.InstructionFiles }, false},
+	{"ignore_files", func(c *Config) any { return &c.IgnoreFiles }, false},
 	{"instruction_max_bytes", func(c *Config) any { return &c.InstructionMaxBytes }, true},
 	{"notify", func(c *Config) any { return &c.Notify }, true},
 	{"notify_after", func(c *Config) any { return &c.NotifyAfter }, true},

@@ -87,7 +87,7 @@ func TestLoadFull(t *testing.T) {
 		WrapCode:             true,
 		Theme:                ptr("light"),
 		Chat:                 Chat{Keybindings: Vi, LeftPrompt: ptr(">"), RightPrompt: ptr(""), Notify: true, NotifyAfter: 30},
-		Workspace:            Workspace{InstructOff, []string{"AGENTS.md"}, 1000},
+		Workspace:            Workspace{InstructOff, []string{"AGENTS.md"}, 1000, []string{".cursorignore"}},
 		VaultPasswordFile:    ptr("/secrets/password"),
 		VaultPasswordCommand: ptr("pass show loki"),
 		VaultKeychain:        true,
@@ -231,6 +231,9 @@ func TestLoadDefaults(t *testing.T) {
 	nulls := "clients:\n"
 	comments := "clients:\n  # - type: openai\n"
 	for _, k := range keys {
+		if k.name == "instruction_files" || k.name == "ignore_files" { // without items they are none
+			continue
+		}
 		nulls += k.name + ": null\n"
 		comments += k.name + ":\n  # nothing\n"
 	}
@@ -247,7 +250,7 @@ func TestLoadDefaults(t *testing.T) {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768},
+		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}},
 		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, NotifyAfter: 10},
 	}
 	for _, tt := range []struct{ name, text string }{

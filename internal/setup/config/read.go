@@ -53,6 +53,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 			*field = []string{}
 		}
 		m.Strs(key, field)
+	case *IgnoreFiles:
+		readIgnoreFiles(m, key, field)
 	case *Dirs:
 		m.Strs(key, (*[]string)(field))
 	case *Mapping:

@@ -3,6 +3,9 @@ package config
 import (
 	"fmt"
 	"strconv"
+	"strings"
+
+	"loki/internal/base/value/yamldoc"
 )
 
 // Mapping is a list of names and their values, in the order it was written.
@@ -68,6 +71,25 @@ func parseInstructionBytes(text string) (InstructionBytes, error) {
 		return 0, fmt.Errorf("want a number of bytes from 0 to %d, not %q", 1<<20, text)
 	}
 	return InstructionBytes(n), nil
+}
+
+// IgnoreFiles are names of files that hide others from models. Each begins with a dot, as the names of files that are watched do.
+type IgnoreFiles []string
+
+// readIgnoreFiles reads a list of names. A null is none.
+func readIgnoreFiles(m *yamldoc.Map, key string, files *IgnoreFiles) {
+	n := m.Get(key)
+	if n != nil && n.Kind() == yamldoc.Null {
+		*files = IgnoreFiles{}
+	}
+	if !m.Strs(key, (*[]string)(files)) {
+		return
+	}
+	for _, name := range *files {
+		if strings.Trim(name, ".") == "" || name[0] != '.' || strings.ContainsAny(name, `/\*?[`) {
+			n.Errorf("%q is not the name of a file that begins with a dot, such as .cursorignore", name)
+		}
+	}
 }
 
 // Wrap says where lines of output are wrapped: empty for nowhere, "auto" for the

@@ -43,6 +43,13 @@ func (j *Judge) hidden(t target) func(path string) bool {
 	if !closed && !slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow }) {
 		return nil
 	}
+	if i := slices.IndexFunc(rules, func(r *Rule) bool { return r.Action != Allow && r.hides == nil }); i < 0 && !closed {
+		r := rules[slices.IndexFunc(rules, func(r *Rule) bool { return r.hides != nil })]
+		return func(path string) bool { // a link that is found was not followed
+			_, ok := r.hides(path)
+			return ok || r.twin(path)
+		}
+	}
 	return func(path string) bool {
 		l := j.tree.locate(path, []string{""})
 		if best := j.tree.best(rules, l); best != nil {
@@ -56,12 +63,16 @@ func (j *Judge) hidden(t target) func(path string) bool {
 type KeptError struct {
 	Path, Rule string
 	Asks       bool // the rule asks
+	Ignored    bool // an ignore file hides it; Rule says which
 }
 
 // Error implements error.
 func (e *KeptError) Error() string {
 	if e.Asks {
 		return fmt.Sprintf("a rule asks about %s: %s", e.Path, e.Rule)
+	}
+	if e.Ignored {
+		return e.Rule
 	}
 	return fmt.Sprintf("a rule keeps %s from models: %s", e.Path, e.Rule)
 }
@@ -70,12 +81,16 @@ func (e *KeptError) Error() string {
 // as a [*KeptError]. It is nil if there is no such rule, and may be called from several goroutines. The links are those of now.
 func (j *Judge) Unreadable() func(path string) error {
 	rules := slices.DeleteFunc(forPaths(j.rules("fs_cat", ""), Reading), func(r *Rule) bool { return len(r.Arguments) > 0 })
+	if r := j.ignored("fs_cat", false, true); r != nil {
+		rules = append(rules, r)
+	}
 	if !slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow }) {
 		return nil
 	}
 	return func(path string) error {
-		if r := j.tree.best(rules, j.tree.locate(path, []string{j.tree.root})); r != nil && r.Action != Allow {
-			return &KeptError{Path: path, Rule: r.String(), Asks: r.Action == Ask}
+		l := j.tree.locate(path, []string{j.tree.root})
+		if r := j.tree.best(rules, l); r != nil && r.Action != Allow {
+			return &KeptError{Path: path, Rule: cmp.Or(r.why([]located{l}), r.String()), Asks: r.Action == Ask, Ignored: r.hides != nil}
 		}
 		return nil
 	}
@@ -109,6 +124,9 @@ func (j *Judge) below(t target) (v Verdict, stopped bool) {
 			if r.about(t.use) && slices.ContainsFunc(l.all, func(dir string) bool { return holds(dir, r) }) && stricter(v.Action, r.Action) != v.Action {
 				v, stopped = ruled(r), true
 				v.Reason = "a file in " + l.shown + " is what a rule is about: " + v.Rule
+				if r.hides != nil {
+					v.Reason = "ignore files are in " + l.shown + ", or hide files there"
+				}
 			}
 		}
 	}
@@ -117,7 +135,10 @@ func (j *Judge) below(t target) (v Verdict, stopped bool) {
 
 // holds reports whether a file below a directory is, or may be, what a rule is about.
 func holds(dir string, r *Rule) bool {
-	const most = 5000 // entries that are looked at
+	most := 5000 // entries that are looked at
+	if r.hides != nil {
+		most = 200_000 // nothing can be said otherwise of a directory that builds fill
+	}
 	seen := 0
 	return nil != filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
 		seen++
@@ -149,7 +170,7 @@ func (s *shellText) mention(c *command) {
 			from = sandbox.Full
 		}
 		s.mentioned[from] = cmp.Or(s.mentioned[from], doubt(shown(c.words)+" may use a file that a rule is about: "+r.String()))
-		if use == yes && r.Action == Deny && r.Access != Writing {
+		if use == yes && r.Action == Deny && r.Access != Writing && r.hides == nil {
 			s.named = cmp.Or(s.named, r)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/base/sandbox"
 	"loki/internal/base/text/pattern"
+	"loki/internal/tool/ignore"
 )
 
 // Options configure New. The zero value of each field is its default.
@@ -43,6 +44,9 @@ type Options struct {
 	// which can make a verdict stricter and never the reverse.
 	Agent string
 	Own   Rules
+
+	// Ignored are ignore files: what they hide is denied, to programs only below sandbox.Full. MCP servers are not held.
+	Ignored ignore.Files
 }
 
 // Call is a call to be judged.
@@ -126,7 +130,7 @@ func New(o Options) (*Judge, error) {
 			everything := Rule{Tool: "*", Action: Allow, layer: -1}
 			own.List = append([]Rule{everything}, own.List...)
 		}
-		inner.o.Rules = own
+		inner.o.Rules, inner.o.Ignored = own, ignore.Files{}
 		j.own = &inner
 	}
 	return j, nil
@@ -210,6 +214,9 @@ func (j *Judge) judge(call Call) Verdict {
 	rules := j.rules(call.Tool, call.Host)
 	if (call.Sandbox.Level != "" || j.o.Sandboxed && call.Tool == shellTool) && slices.Contains(j.grants(), everyWrite) {
 		rules = append(rules, everyWrite.rule())
+	}
+	if r := j.ignored(call.Tool, isProgram(call.Tool), call.ReadOnly); r != nil && call.Sandbox.Level != sandbox.Full {
+		rules = append(rules, r)
 	}
 	switch {
 	case call.Tool == shellTool:
@@ -347,7 +354,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	v := Verdict{Action: Allow}
 	switch {
 	case best != nil && (best.Action != Allow || len(best.Paths) > 0 || why == ""):
-		v = ruled(best)
+		v = ruled(best, t.found...)
 	case why != "":
 		v = Verdict{Action: Ask, Decided: true, Reason: why}
 	case t.ReadOnly && t.Host == "":
@@ -417,11 +424,11 @@ func (t *target) pathGrants() (grants []Grant) {
 	return grants
 }
 
-// ruled is the verdict of a rule.
-func ruled(r *Rule) Verdict {
+// ruled is the verdict of a rule about a call with files.
+func ruled(r *Rule, found ...located) Verdict {
 	v := Verdict{Action: r.Action, Decided: true, Rule: r.String()}
 	if r.Action != Allow {
-		v.Reason = "rule: " + v.Rule
+		v.Reason = cmp.Or(r.why(found), "rule: "+v.Rule)
 	}
 	return v
 }

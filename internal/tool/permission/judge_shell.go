@@ -54,8 +54,8 @@ type shellText struct {
 }
 
 // stop notes that a rule asks about a part or denies it.
-func (s *shellText) stop(r *Rule) {
-	v := ruled(r)
+func (s *shellText) stop(r *Rule, found ...located) {
+	v := ruled(r, found...)
 	if stricter(s.action, r.Action) != s.action {
 		s.action, s.rule, s.reasons = r.Action, v.Rule, nil
 	}
@@ -376,7 +376,7 @@ func (s *shellText) judgeAccess(f access) {
 	l := s.tree.locate(f.path.text, s.dirs)
 	switch r := s.tree.best(forPaths(s.rules, f.use), l); {
 	case r != nil && r.Action != Allow:
-		s.stop(r)
+		s.stop(r, l)
 	case r != nil:
 		s.rule = cmp.Or(s.rule, r.String())
 		s.level = cmp.Or(s.level, r.Sandbox, map[bool]sandbox.Level{true: sandbox.Write, false: sandbox.Full}[s.o.Sandboxed && l.inside && l.guarded == ""])

@@ -224,6 +224,10 @@ func (w workspace) matches(r *Rule, found ...located) (specificity int, ok bool)
 
 // matchOne compares a place with the patterns of a rule that [workspace.bind] has returned.
 func matchOne(r *Rule, place string) (specificity int, ok bool) {
+	if r.hides != nil {
+		_, ok = r.hides(place)
+		return 0, ok
+	}
 	name := filepath.ToSlash(place)
 	for i, p := range r.places {
 		if p.Match(name) || r.Action != Allow && p.Covers(name) {
@@ -261,21 +265,27 @@ func (r *Rule) twin(place string) bool {
 func (r *Rule) findTwins() (twins []os.FileInfo) {
 	const most = 20_000 // entries that are looked at
 	seen := 0
+	dirs := []string{r.below}
 	for _, p := range r.places {
 		for _, b := range p.Branches() {
-			_ = filepath.WalkDir(filepath.FromSlash(b.Dir), func(path string, d fs.DirEntry, err error) error {
-				if seen++; seen > most {
-					return filepath.SkipAll
-				}
-				if err != nil || !d.Type().IsRegular() {
-					return nil
-				}
-				if info, err := d.Info(); err == nil && sandbox.Names(info) > 1 && p.Covers(filepath.ToSlash(path)) {
+			dirs = append(dirs, filepath.FromSlash(b.Dir))
+		}
+	}
+	for _, dir := range dirs {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if seen++; seen > most {
+				return filepath.SkipAll
+			}
+			if err != nil || !d.Type().IsRegular() {
+				return nil
+			}
+			if info, err := d.Info(); err == nil && sandbox.Names(info) > 1 {
+				if _, ok := matchOne(r, path); ok {
 					twins = append(twins, info)
 				}
-				return nil
-			})
-		}
+			}
+			return nil
+		})
 	}
 	return twins
 }

@@ -87,6 +87,9 @@ type Rule struct {
 	// that they match.
 	places []*pattern.Pattern
 	twins  func() []os.FileInfo
+	// Of the rule for ignore files: why one hides a path, and the directory in which they are.
+	hides func(path string) (why string, ok bool)
+	below string
 }
 
 // whole reports whether the rule is about all texts for the shell in calls with its arguments. One that allows is not: its condition on
@@ -108,6 +111,9 @@ func (r *Rule) reaches(host string) (specificity int, ok bool) {
 
 // String returns the rule as users see it.
 func (r *Rule) String() string {
+	if r.hides != nil {
+		return "what ignore files hide"
+	}
 	text := string(r.Action) + " " + r.Tool
 	if r.Text != "" {
 		text += " " + r.Text

@@ -27,11 +27,28 @@ type Logins struct {
 
 // Token implements [TokenSource].
 func (l *Logins) Token(ctx context.Context, server string) (string, error) {
-	p, err := l.provider(server)
-	if err != nil || p == nil {
+	source, err := l.source(server)
+	if err != nil || source == nil {
 		return "", err
 	}
+	return source.Token(ctx)
+}
+
+// Reject implements [Rejecter].
+func (l *Logins) Reject(ctx context.Context, server, token string) {
+	if source, err := l.source(server); err == nil && source != nil {
+		source.Reject(ctx, token)
+	}
+}
+
+// source returns the tokens of a server, nil for one without a login.
+func (l *Logins) source(server string) (*oauth.Source, error) {
+	p, err := l.provider(server)
+	if err != nil || p == nil {
+		return nil, err
+	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	source := l.sources[server]
 	if source == nil {
 		source = &oauth.Source{
@@ -43,8 +60,7 @@ func (l *Logins) Token(ctx context.Context, server string) (string, error) {
 		}
 		l.sources[server] = source
 	}
-	l.mu.Unlock()
-	return source.Token(ctx)
+	return source, nil
 }
 
 // Login logs in to a server and keeps the token.

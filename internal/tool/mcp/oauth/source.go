@@ -15,7 +15,7 @@ import (
 	"loki/internal/base/fault"
 )
 
-// Source returns the token of one client. Its method may be called from several
+// Source returns the token of one client. Its methods may be called from several
 // goroutines, and several processes may share a store.
 type Source struct {
 	// Provider returns the provider that renews tokens. It is called only when a
@@ -31,9 +31,10 @@ type Source struct {
 
 	// turn is held by the goroutine that uses token. It is a channel of one place, so
 	// that waiting for a renewal can be canceled.
-	begin sync.Once
-	turn  chan struct{}
-	token *oauth2.Token
+	begin   sync.Once
+	turn    chan struct{}
+	token   *oauth2.Token
+	refused string // access token that the server did not accept, whatever its expiry says
 }
 
 const (
@@ -57,13 +58,11 @@ const (
 // renewed, the error says how to log in. A token that cannot be renewed in time is
 // returned until it expires.
 func (s *Source) Token(ctx context.Context) (string, error) {
-	s.begin.Do(func() { s.turn = make(chan struct{}, 1) })
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return "", ctx.Err()
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return "", err
 	}
+	defer leave()
 	if s.valid(s.token) {
 		return s.token.AccessToken, nil
 	}
@@ -84,6 +83,25 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	}
 	s.token = renewed
 	return renewed.AccessToken, nil
+}
+
+// Reject notes that the server did not accept a token: the next call of Token renews it, unless another process has.
+func (s *Source) Reject(ctx context.Context, token string) {
+	if leave, err := s.enter(ctx); err == nil {
+		s.refused = token
+		leave()
+	}
+}
+
+// enter waits until no other goroutine uses the token.
+func (s *Source) enter(ctx context.Context) (leave func(), err error) {
+	s.begin.Do(func() { s.turn = make(chan struct{}, 1) })
+	select {
+	case s.turn <- struct{}{}:
+		return func() { <-s.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (s *Source) now() time.Time {
@@ -109,7 +127,7 @@ func (s *Source) see(token *oauth2.Token) {
 }
 
 func (s *Source) valid(t *oauth2.Token) bool {
-	return t != nil && (t.Expiry.IsZero() || s.now().Add(early).Before(t.Expiry))
+	return t != nil && t.AccessToken != s.refused && (t.Expiry.IsZero() || s.now().Add(early).Before(t.Expiry))
 }
 
 // withLifetime returns t, with an expiry if it can be renewed.

@@ -214,3 +214,30 @@ func TestStoreIn(t *testing.T) {
 		t.Errorf("file %s", got)
 	}
 }
+
+// TestRejectedToken: a token that the server does not accept any more is renewed before it expires, once. If that fails, it is
+// what there is.
+func TestRejectedToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		renewed := 0
+		s := sourceOf(t, &oauth2.Token{AccessToken: "old", RefreshToken: "r", Expiry: time.Now().Add(time.Hour)}, func(w http.ResponseWriter, r *http.Request) {
+			renewed++
+			tells(http.StatusOK, `{"access_token":"new","expires_in":3600}`)(w, r)
+		})
+		for _, want := range []string{"old", "new", "new"} {
+			if got, err := s.Token(t.Context()); err != nil || got != want {
+				t.Errorf("%q, %v, want %q", got, err, want)
+			}
+			s.Reject(t.Context(), "old")
+		}
+		if renewed != 1 {
+			t.Errorf("renewed %d times", renewed)
+		}
+
+		gone := sourceOf(t, &oauth2.Token{AccessToken: "old", RefreshToken: "r", Expiry: time.Now().Add(time.Hour)}, tells(http.StatusBadRequest, `{"error":"invalid_grant"}`))
+		gone.Reject(t.Context(), "old")
+		if got, err := gone.Token(t.Context()); err != nil || got != "old" {
+			t.Errorf("%q, %v", got, err)
+		}
+	})
+}

@@ -151,7 +151,13 @@ func (c *Conversation) acquire(ctx context.Context) (release func(), err error) 
 	if c.session == nil || c.release != nil {
 		return func() {}, nil
 	}
-	return c.session.Acquire(c.context(ctx))
+	release, err = c.session.Acquire(c.context(ctx))
+	if errors.Is(err, session.ErrNotFound) && c.unnamed {
+		if err = c.replace(ctx); err == nil {
+			release, err = c.session.Acquire(c.context(ctx))
+		}
+	}
+	return release, err
 }
 
 // hold has the conversation alone in its session until it leaves it. What is changed there is changed for
@@ -327,6 +333,11 @@ func (c *Conversation) saveOnExit(ctx context.Context) error {
 		return nil
 	case !keep:
 		return s.TakeBack(ctx)
+	case c.unnamed:
+		if err := s.Save(ctx); err != nil {
+			c.notKept(ctx, err)
+		}
+		return nil
 	}
 	return c.keepSession(ctx)
 }
@@ -476,7 +487,10 @@ func (c *Conversation) Fork(ctx context.Context, name string) error {
 	}
 	copied, err := store.Fork(ctx, c.session, alias)
 	if err == nil && c.session.Verdict() != session.Discard && !c.values.dryRun {
-		err = c.keepSession(ctx)
+		if err = c.keepSession(ctx); err != nil && c.unnamed {
+			c.notKept(ctx, err)
+			err = nil
+		}
 	}
 	release()
 	if err != nil {

@@ -31,7 +31,7 @@ type SessionState struct {
 	Name         string // "temp" for a temporary one
 	Title        string // what Loki called it; "" if it has not
 	Temporary    bool
-	Unnamed      bool // the first question began it, and the user has not given it a name
+	Unnamed      bool // it is kept without a name, and left without a question
 	Empty        bool // it has no messages
 	Dirty        bool // it has changes that were not saved
 	Tokens       int
@@ -60,7 +60,7 @@ func (c *Conversation) State() State {
 	}
 	if c.session != nil {
 		st.Session = stateOf(c.session, st.MaxInputTokens)
-		st.Session.Unnamed = c.unnamed
+		st.Session.Unnamed = c.passes()
 	}
 	return st
 }

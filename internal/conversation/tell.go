@@ -225,6 +225,10 @@ func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
 	}
 	defer release()
 	turn, err := c.session.Undo(ctx)
+	if len(turn) > 0 && err != nil && c.unnamed {
+		c.notKept(ctx, err)
+		err = nil
+	}
 	if err != nil {
 		return Asked{}, err
 	}

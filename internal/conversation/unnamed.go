@@ -66,6 +66,23 @@ func (c *Conversation) prune(ctx context.Context, store session.Store) error {
 	return files.RemoveUnnamed(ctx, c.Scope(), unnamedLimits())
 }
 
+// replace continues in a copy of the session, which was deleted elsewhere.
+func (c *Conversation) replace(ctx context.Context) error {
+	store, err := c.service.Sessions()
+	if err != nil {
+		return err
+	}
+	copied, err := store.Fork(ctx, c.session, "")
+	if err != nil {
+		return err
+	}
+	if l := c.last; l != nil && l.session == c.session {
+		l.session = copied
+	}
+	c.session = copied
+	return nil
+}
+
 // Renew begins a new conversation with what is in force: it leaves the session, as [Conversation.ExitSession]
 // does, and what was said before is no part of what is asked next.
 func (c *Conversation) Renew(ctx context.Context) error {

@@ -274,3 +274,63 @@ func TestUnkeptGoesOn(t *testing.T) {
 		t.Errorf("warnings %+v", w)
 	}
 }
+
+// TestLeavesWhatIsNotKept: where nothing can be written, the chat can be left, begun anew and taken back all the same.
+func TestLeavesWhatIsNotKept(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := remembers(t)
+	store, err := filestore.New(filestore.Options{Dir: filepath.Join(file, "sessions")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.service.Sessions = func() (session.Store, error) { return store, nil }
+	r.Conversation = r.begin()
+	r.tell("first")
+	r.tell("second")
+	if _, err := r.Undo(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.tell("third")
+	r.sends("user first | assistant ok | user third")
+	if err := r.UsePrompt(t.Context(), "Be brief."); err != nil {
+		t.Error(err)
+	}
+	r.tell("fourth")
+	r.sends("system Be brief. | user fourth")
+	if err := r.Renew(t.Context()); err != nil {
+		t.Error(err)
+	}
+	r.tell("fifth")
+	r.sends("system Be brief. | user fifth")
+	if err := r.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDeletedElsewhere: a chat whose session is deleted by another process goes on with all that was said.
+func TestDeletedElsewhere(t *testing.T) {
+	t.Parallel()
+	r := remembers(t)
+	store, err := filestore.New(filestore.Options{Dir: filepath.Join(t.TempDir(), "sessions")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.service.Sessions = func() (session.Store, error) { return store, nil }
+	r.Conversation = r.begin()
+	r.tell("first")
+	if err := store.Delete(t.Context(), "", r.Session().ID()); err != nil {
+		t.Fatal(err)
+	}
+	r.tell("second")
+	r.sends("user first | assistant ok | user second")
+	if _, err := r.SaveSession(t.Context(), "trip"); err != nil {
+		t.Error(err)
+	}
+	if got := r.stored(""); got != "trip" {
+		t.Errorf("stored %q", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 
 	"loki/internal/base/ask"
 	"loki/internal/llm/catalog"
@@ -154,7 +155,7 @@ func (w *wizard) offered(ctx context.Context, d *draft) ([]string, error) {
 			names = w.withVersion(ctx, d)
 		}
 		if len(names) == 0 {
-			w.note("The server does not say which models it has: " + err.Error())
+			w.note("The list of models could not be fetched: " + err.Error())
 		}
 		return names, ctx.Err()
 	}
@@ -188,7 +189,7 @@ func (w *wizard) withVersion(ctx context.Context, d *draft) []string {
 	return names
 }
 
-var errNoModel = errors.New("at least one is needed")
+var errNoModel = errors.New("choose at least one")
 
 // tick asks which of the models are wanted.
 func (w *wizard) tick(ctx context.Context, offered []string) ([]string, error) {
@@ -245,6 +246,9 @@ func (w *wizard) listModels(ctx context.Context, d *draft) (names []string, stat
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	resp, err := cmp.Or(w.HTTP, http.DefaultClient).Do(req)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, 0, errors.New("no server listens at " + d.known["api_base"] + "; start it, or correct the address")
+	}
 	if err != nil {
 		return nil, 0, err
 	}

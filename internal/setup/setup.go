@@ -106,9 +106,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	w.note("Saved " + o.File)
 	if !there { // what a user would not guess
-		w.note("It keeps answers in messages.md (save: false does not).")
+		w.note("Answers are saved in messages.md. To turn this off: save: false")
 	}
 	w.noteKey(&d)
+	if o.Wanted {
+		w.note("Ask something: loki \"...\", or open a chat: loki")
+	}
 	return Result{File: o.File, Model: d.model}, nil
 }
 
@@ -178,7 +181,7 @@ func (w *wizard) checkedLine(ctx context.Context, kind ask.Kind, id, text string
 		answer = strings.TrimSpace(answer)
 		switch {
 		case answer == "" && required:
-			return errors.New("it is needed")
+			return errors.New("an answer is required")
 		case answer == "" || check == nil:
 			return nil
 		}

@@ -44,7 +44,7 @@ const QuestionEnd = "Do you trust it as it is now?"
 func (t Status) Question(name string) string {
 	var b strings.Builder
 	what := "agent " + text.Visible(name) + " came with"
-	before := "its programs only read the workspace, without network, and each other call needs your consent. What you trust is like your own."
+	before := "its programs only read the workspace, without network, and each other call needs your consent. What you trust runs like an agent of your own."
 	if t.Server != "" {
 		what = "MCP server " + text.Visible(t.Server) + " takes code from"
 		before = "the server does not start. What you trust runs with your rights, unless the server has a sandbox. If a file changes, you are asked again."
@@ -57,7 +57,7 @@ func (t Status) Question(name string) string {
 		fmt.Fprintf(&b, "You have trusted it before, and %s changed since:\n\n", text.Count(len(t.Changes), "file"))
 		writeLines(&b, t.Changes)
 	} else {
-		fmt.Fprintf(&b, "It has %s that can run or instruct.\n", text.Count(len(t.Content.Files), "file"))
+		fmt.Fprintf(&b, "It has %s with code or instructions.\n", text.Count(len(t.Content.Files), "file"))
 	}
 	if len(t.Wants) > 0 {
 		b.WriteString("\nBeyond reading the workspace it wants to\n\n")

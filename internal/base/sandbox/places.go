@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"loki/internal/base/atomicfile"
 )
 
 // tempPrefix is what the name of the directory begins with in which the temporary directories of boxes are.
@@ -511,8 +513,8 @@ func (s *Sandbox) findFixed() *fixed {
 				s.close(p.path, p.reason)
 				continue
 			}
-			found, _ := filepath.Glob(s.absolute(p.path)) // a pattern without mistakes
-			for _, path := range found {
+			dir, pattern := literalDir(p.path)
+			for _, path := range atomicfile.Glob(s.absolute(dir), pattern) {
 				s.close(path, p.reason)
 			}
 		}
@@ -687,4 +689,11 @@ func keepDirs(kept string) error {
 		}
 	}
 	return nil
+}
+
+// literalDir splits a path with a star into the directory in front of it and the pattern below.
+func literalDir(path string) (dir, pattern string) {
+	star := strings.Index(path, "*")
+	slash := strings.LastIndex(path[:star], "/")
+	return path[:slash+1], path[slash+1:]
 }

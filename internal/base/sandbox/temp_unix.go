@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"loki/internal/base/atomicfile"
 )
 
 // temp is a temporary directory of one child. It is locked while this process lives, so that a later one recognizes
@@ -58,7 +60,7 @@ func tempRoot() (string, error) {
 	if err := os.Mkdir(usual, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", err
 	}
-	others, _ := filepath.Glob(usual + "-*") // a pattern without mistakes
+	others := atomicfile.Glob(base, filepath.Base(usual)+"-*")
 	for _, root := range append([]string{usual}, others...) {
 		if isPrivate(root) {
 			return root, nil

@@ -97,11 +97,7 @@ func (f Recents) Note(r Recent) error {
 // Last returns the last conversation of a directory: with the agent of scope, which is "" for
 // none, or with any if scope is nil. ok is false if none is remembered.
 func (f Recents) Last(dir string, scope *Scope) (last Recent, ok bool, err error) {
-	files, err := filepath.Glob(filepath.Join(f.dir(dir), "*.json"))
-	if err != nil {
-		return last, false, err
-	}
-	for _, file := range files {
+	for _, file := range atomicfile.Glob(f.dir(dir), "*.json") {
 		data, readErr := os.ReadFile(file)
 		var r Recent
 		if readErr == nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Undo takes the last turn out of the conversation, an interrupted one too, and returns its
-// messages: the question and what came after it. The log keeps them; what they cost stays in
+// messages: the question and what came after it, also with the error that this could not be written. The log keeps them; what they cost stays in
 // [Session.Usage]. After the first turn of a conversation its role messages go too. It is written when a turn would be. A
 // session without a turn, also because compactions have replaced all of them, is an error with
 // code Usage, and so is one that another process has continued.
@@ -24,7 +24,7 @@ func (s *Session) Undo(ctx context.Context) ([]chat.Message, error) {
 	}
 	o := &undoOp{user: turn[0], at: s.now()}
 	if err := s.change(ctx, o); err != nil {
-		return nil, err
+		return turn, err // it is taken out in memory
 	}
 	if !o.done {
 		return nil, fault.New(fault.Usage, "session %s was continued elsewhere, so nothing is undone", s.name()).

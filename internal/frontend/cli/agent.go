@@ -267,8 +267,16 @@ func (c *command) load(ctx context.Context, face *face, sources []string) (input
 		loader.Reply = reply
 	}
 	attached, err := loader.Load(ctx, sources)
-	if c.opts.verbose > 0 && len(attached.PassedOver) > 0 {
-		face.screen.Print("▸ passed over, as neither text nor pictures: " + strings.Join(attached.PassedOver, ", "))
+	if skipped := attached.PassedOver; len(skipped) > 0 && !c.opts.quiet {
+		shown := skipped
+		if c.opts.verbose == 0 {
+			shown = skipped[:min(len(skipped), mostSkipped)]
+		}
+		more := ""
+		if n := len(skipped) - len(shown); n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		face.screen.Print("▸ skipped, as neither text nor pictures: " + strings.Join(shown, ", ") + more)
 	}
 	if note := attached.Note(); note != "" {
 		face.screen.Print("▸ " + note)
@@ -306,3 +314,6 @@ func errNoInput() error {
 	return fault.New(fault.Usage, "there is no text to send").
 		WithHint("give it after the options, pipe it in, or attach a file with -f; all options: loki --help")
 }
+
+// mostSkipped is how many files that are not attached are named.
+const mostSkipped = 5

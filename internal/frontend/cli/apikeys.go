@@ -63,6 +63,7 @@ func (c *command) makeKey(ctx context.Context) error {
 	}
 	fmt.Fprintf(c.Err, "This is the key of %s, with id %s and the scopes %s. Keep it: it is not shown again, and %s has only its hash.\n",
 		subject, id, joinScopes(scopes), c.app.Paths.ConfigFile)
+	fmt.Fprintln(c.Err, "A server that is running reads it at SIGHUP; one that was started without keys asks for them after a restart.")
 	if !slices.Contains(scopes, auth.AdminSessions) {
 		fmt.Fprintf(c.Err, "It sees the sessions and runs of %s alone.\n", subject)
 	}

@@ -154,6 +154,7 @@ func (c *command) run(ctx context.Context, args []string) error {
 // optionWords are words that are commands of other programs, each with the option that does it.
 var optionWords = map[string]string{
 	"help": "--help", "version": "--version", "models": "--list models", "login": "--setup", "setup": "--setup", "update": "--update",
+	"serve": "--serve", "agents": "--list agents", "sessions": "--list sessions", "runs": "--runs",
 }
 
 // offerOption asks whether an option is meant by a word that would be sent to a model otherwise.

@@ -263,7 +263,7 @@ func (c *command) variableCandidates(agent, name string) (found []completion.Can
 	for _, v := range of.InForce.Variables {
 		switch {
 		case name == "":
-			found = append(found, completion.Candidate{Value: v.Name, Description: firstWords(v.Description)})
+			found = append(found, completion.Candidate{Value: v.Name, Description: firstWords(v.Description, mostColumns)})
 		case name == v.Name && v.Default != nil:
 			found = append(found, completion.Candidate{Value: *v.Default})
 		}

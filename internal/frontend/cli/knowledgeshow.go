@@ -50,7 +50,7 @@ func (c *command) listBases(ctx context.Context) error {
 	rows := [][]string{{"NAME", "DOCUMENTS", "CHUNKS", "SIZE", "BUILT", "MODEL"}}
 	for _, b := range list {
 		if b.Error != "" {
-			rows = append(rows, []string{b.Name, "", "", "", "", firstWords(b.Error)})
+			rows = append(rows, []string{b.Name, "", "", "", "", firstWords(b.Error, mostColumns)})
 			continue
 		}
 		rows = append(rows, []string{b.Name, strconv.Itoa(b.Documents), strconv.Itoa(b.Chunks), bytesText(b.Bytes), display.Age(time.Since(b.Built)), b.Model})

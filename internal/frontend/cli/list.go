@@ -152,8 +152,16 @@ func (c *command) listSessions(ctx context.Context) error {
 		return nil
 	}
 	rows := [][]string{{"NAME", "USED", "TURNS", "BEGINS WITH"}}
+	widest := 0
 	for _, s := range list {
-		rows = append(rows, []string{s.Name, display.Age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First))})
+		widest = max(widest, ansi.StringWidth(s.Name))
+	}
+	room := mostColumns
+	if width := c.outWidth(); width > 0 {
+		room = max(20, min(room, width-widest-len("  10 mo  TURNS  ")-1))
+	}
+	for _, s := range list {
+		rows = append(rows, []string{s.Name, display.Age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First), room)})
 	}
 	if err := c.printTable(rows, 2); err != nil || more == 0 || c.opts.quiet {
 		return err
@@ -165,9 +173,12 @@ func (c *command) listSessions(ctx context.Context) error {
 // mostUnnamed is how many sessions without a name are listed for people.
 const mostUnnamed = 20
 
-// firstWords returns the beginning of s, on one line.
-func firstWords(s string) string {
-	return text.CutRunes(strings.Join(strings.Fields(text.Printable(s)), " "), 50)
+// mostColumns is how much of a text a list shows.
+const mostColumns = 50
+
+// firstWords returns the beginning of s, on one line of at most so many columns.
+func firstWords(s string, columns int) string {
+	return text.CutColumns(strings.Join(strings.Fields(text.Printable(s)), " "), columns)
 }
 
 // sessionScope returns whose sessions are meant: those of the agent of -a, or of none.

@@ -414,7 +414,7 @@ func (c *command) listSessionsAt(ctx context.Context, s *farServer, face *face) 
 		if e.Error != "" {
 			first = e.Error
 		}
-		return []string{name, display.Age(time.Since(e.ModifiedAt)), strconv.Itoa(e.Turns), firstWords(first)}
+		return []string{name, display.Age(time.Since(e.ModifiedAt)), strconv.Itoa(e.Turns), firstWords(first, mostColumns)}
 	})(c, ctx, s, face)
 }
 

@@ -33,6 +33,9 @@ func chatCommands() []Command {
 // leaves it to the conversation.
 func (c *Console) chat(ctx context.Context, prompt string, r *role.Role) error {
 	prompt, sources := mentions(prompt, c.exists)
+	for _, path := range missingFiles(prompt, c.exists) {
+		c.Out.Note("There is no file " + path + ", so @" + path + " is sent as text.")
+	}
 	return c.send(ctx, prompt, sources, r, "Attached: "+strings.Join(sources, ", "))
 }
 

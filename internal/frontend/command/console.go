@@ -73,7 +73,7 @@ func New(o Options) *Console {
 func (c *Console) Commands() []Command { return slices.Clone(c.commands) }
 
 // Do executes a submission: a command, a command of the shell, or a prompt for the model. An empty one
-// does nothing. A user who types exit, quit, help or ? and nothing else means the command. The error is [ErrExit] if the user wants to leave, and a [*ShellError] if a command of the shell
+// does nothing. A user who types exit, quit, help or ? and nothing else, also behind a slash, means the command. The error is [ErrExit] if the user wants to leave, and a [*ShellError] if a command of the shell
 // fails, which was shown if the user typed it.
 func (c *Console) Do(ctx context.Context, text string) error {
 	ctx = event.NewContext(ctx, c.Scope)
@@ -84,10 +84,12 @@ func (c *Console) Do(ctx context.Context, text string) error {
 	s := parse(text)
 	if c.Interactive && !c.InMacro {
 		switch strings.TrimSpace(text) {
-		case "exit", "quit":
+		case "exit", "quit", "/exit", "/quit":
 			return ErrExit
-		case "help", "?":
+		case "help", "?", "/help":
 			s = submission{name: ".help"}
+		case "/new", "/clear": // as other chats have it
+			s = submission{name: ".new"}
 		}
 	}
 	switch {

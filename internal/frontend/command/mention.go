@@ -2,6 +2,7 @@ package command
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 
 	"loki/internal/frontend/command/completion"
@@ -73,6 +74,18 @@ func mentioned(s string, exists func(path string) bool) (path string, length int
 		word = word[:len(word)-1]
 	}
 	return "", 1
+}
+
+// missingFiles returns what a prompt seems to name behind an @ that does not exist: a path with a slash or an ending.
+func missingFiles(prompt string, exists func(path string) bool) (paths []string) {
+	for _, word := range strings.Fields(prompt) {
+		path, ok := strings.CutPrefix(word, "@")
+		path = strings.TrimRight(path, ".,;:!?)]}'\"")
+		if ok && path != "" && !strings.HasPrefix(path, "@") && filepath.Ext(path) != "" && !strings.ContainsAny(path, "@()=") && !exists(path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // exists reports whether there is something at the path of a source.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"loki/internal/agent/role"
 	"loki/internal/base/fault"
@@ -60,7 +61,13 @@ func (c *Console) newRole(ctx context.Context, name string, missing error) (r ro
 	if c.InMacro || c.Edit == nil {
 		return r, missing
 	}
-	create, err := c.confirm(ctx, "There is no role "+name+". Create it?", true)
+	question, near := "There is no role "+name, fault.HintOf(missing)
+	if strings.HasPrefix(near, "did you mean") {
+		question += "; " + near
+	} else {
+		question += "."
+	}
+	create, err := c.confirm(ctx, question+" Create it?", !strings.HasPrefix(near, "did you mean"))
 	if err != nil || !create {
 		return r, missing
 	}

@@ -74,6 +74,8 @@ type repl struct {
 	editor  *line.Editor
 	entered *session.Session // that was replayed last; nil for none
 
+	replayed bool // replay has been called
+
 	highlight bool // what is typed is colored, as of the latest prompt
 
 	mu     sync.Mutex  // guards what follows

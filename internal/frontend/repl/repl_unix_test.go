@@ -301,7 +301,7 @@ func TestTalk(t *testing.T) {
 	x.types(".nonsense\r")
 	x.sees("Error: ", "hint: ", prompt)
 	x.types(".help\r")
-	x.sees("Ctrl", prompt)
+	x.sees(".help tips", prompt)
 	x.types(".exit\r")
 	x.leaves(0)
 	if !strings.HasPrefix(x.text(), "Welcome to loki ") {

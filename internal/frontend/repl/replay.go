@@ -15,10 +15,12 @@ const (
 
 // replay shows the last turns of the session, if it has just been entered.
 func (r *repl) replay() {
-	s := r.conv.Session()
-	if st := r.conv.State().Session; st != nil && st.Unnamed {
+	s, st := r.conv.Session(), r.conv.State().Session
+	unnamed := st != nil && st.Unnamed
+	if unnamed && r.replayed {
 		s = nil // the user has seen all of it
 	}
+	r.replayed = true
 	if s == r.entered {
 		return
 	}
@@ -36,7 +38,11 @@ func (r *repl) replay() {
 	if turns == 0 {
 		return
 	}
-	r.print(r.dim(fmt.Sprintf("▸ session %s: %s, the last of them:", text.Printable(s.Name()), text.Count(len(messages), "message"))) + "\n\n")
+	what := "session " + text.Printable(s.Name())
+	if unnamed {
+		what = "continuing"
+	}
+	r.print(r.dim(fmt.Sprintf("▸ %s: %s, the last of them:", what, text.Count(len(messages), "message"))) + "\n\n")
 	for _, m := range messages[from:] {
 		shown := m.Text()
 		if m.Role == chat.Assistant {

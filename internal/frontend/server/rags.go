@@ -66,7 +66,7 @@ func ragMissing(name string, err error) error {
 // highlight finds the tokens of code, as the terminal colors them.
 func (s *Server) highlight(_ context.Context, in *struct{ Body api.Code }) (*api.List[api.Token], error) {
 	lexer := highlight.Find(in.Body.Language)
-	if lexer == nil {
+	if lexer == nil || len(in.Body.Text) > maxHighlighted {
 		return api.NewList([]api.Token{{Text: in.Body.Text}}, ""), nil
 	}
 	text := []byte(in.Body.Text + "\n") // what has no end yet may be part of a token
@@ -79,3 +79,6 @@ func (s *Server) highlight(_ context.Context, in *struct{ Body api.Code }) (*api
 	}
 	return api.NewList(list, ""), nil
 }
+
+// maxHighlighted is how long a code may be that is colored, in bytes: the time that grammars take can grow with the square of it.
+const maxHighlighted = 16 << 10

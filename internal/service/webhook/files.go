@@ -24,11 +24,11 @@ type files struct {
 
 // list returns the ids of the runs that have a file in a directory, "" or restedDir.
 func (b *files) list(dir string) ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(b.dir, dir, "*.json"))
+	names := atomicfile.Glob(filepath.Join(b.dir, dir), "*.json")
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(filepath.Base(name), ".json")
 	}
-	return names, err
+	return names, nil
 }
 
 // path returns the path of the file of a run.

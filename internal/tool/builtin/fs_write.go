@@ -49,7 +49,7 @@ func (b *base) fsWrite() tool.Tool {
 				if c.Note != "" {
 					c.Note = "; " + c.Note
 				}
-				return fmt.Sprintf("%s %s (%d lines, %d bytes%s)", done, args.Path, lineCount(args.Contents), c.Written, c.Note), nil
+				return fmt.Sprintf("%s %s (%s, %d bytes%s)", done, args.Path, text.Count(lineCount(args.Contents), "line"), c.Written, c.Note), nil
 			}),
 		},
 		consent: consent(params, func(args writeArgs) (string, error) {

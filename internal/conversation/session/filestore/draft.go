@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 
 	"loki/internal/base/atomicfile"
 	"loki/internal/conversation/session"
@@ -70,8 +69,7 @@ func (l *log) Abandoned(ctx context.Context) (list []session.DraftFile, err erro
 }
 
 func (l *log) drafts() []string {
-	list, _ := filepath.Glob(filepath.Join(l.path(""), draftPattern)) // the pattern is a good one
-	return list
+	return atomicfile.Glob(l.path(""), draftPattern)
 }
 
 // Busy reports whether a question is being answered in a stored session, by this process or

@@ -142,10 +142,8 @@ func (r *room) place(id session.ID, st session.State, log []byte) (err error) {
 	}
 	// A process that died in here has left files behind; no other process is in
 	// here now.
-	if leftovers, err := filepath.Glob(filepath.Join(parent, unfinished+"*")); err == nil {
-		for _, dir := range leftovers {
-			_ = os.RemoveAll(dir)
-		}
+	for _, dir := range atomicfile.Glob(parent, unfinished+"*") {
+		_ = os.RemoveAll(dir)
 	}
 	dir := filepath.Join(parent, unfinished+string(id))
 	if err := os.Mkdir(dir, 0o700); err != nil {

@@ -131,7 +131,7 @@ func (a attempt) notes(req provider.Request, d dialect) []string {
 	sent := a.payload.effort()
 	switch {
 	case a.format == chatFormat && d.tools == withoutReasoning && len(req.Tools) > 0:
-		if req.Effort == provider.NoEffort {
+		if req.Effort == "" || req.Effort == provider.NoEffort {
 			return nil
 		}
 		return []string{"the model does not reason as long as it has tools, because the server has no responses API"}

@@ -336,12 +336,12 @@ var roomLines = map[string]int{
 	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           4079,
+	"conversation":           4112,
 	"conversation/knowledge": 1315,
 	"conversation/session":   6771,
 	"frontend/api":           1508,
-	"frontend/cli":           8307,
-	"frontend/command":       3820,
+	"frontend/cli":           8343,
+	"frontend/command":       3852,
 	"frontend/display":       915,
 	"frontend/export":        531,
 	"frontend/render":        7761,
@@ -369,13 +369,13 @@ var roomLines = map[string]int{
 	"tool/builtin":           5256,
 	"tool/ignore":            231,
 	"tool/lookup":            247,
-	"tool/mcp":               5721,
+	"tool/mcp":               5747,
 	"tool/permission":        2758,
 	"tool/script":            5257,
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 174018,
+	"all": 174154,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

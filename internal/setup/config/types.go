@@ -59,6 +59,12 @@ func parseInstruct(text string) (Instruct, error) {
 	case InstructAuto, InstructAlways, InstructOff:
 		return v, nil
 	}
+	switch text { // as related programs have it
+	case "true":
+		return InstructAuto, nil
+	case "false":
+		return InstructOff, nil
+	}
 	return "", fmt.Errorf("want auto, always or off, not %q", text)
 }
 

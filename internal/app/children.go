@@ -83,7 +83,7 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	}
 	instructs := parent.Instructs
 	if parent.Agent.Graph != nil && instructs == nil && of.InForce.WorkspaceInstructions == nil {
-		instructs = new(false) // a graph says all that its nodes are told
+		instructs = new(false) // the file of a graph has everything that its nodes get
 	}
 	r := AgentRun{
 		Agent: of, Prompt: s.Prompt, Variables: variables, Model: cmp.Or(of.InForce.Model, parent.Model), NoStream: parent.NoStream,

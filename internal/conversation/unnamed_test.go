@@ -253,7 +253,7 @@ func TestNameLater(t *testing.T) {
 	}
 }
 
-// TestUnkeptGoesOn: where a session cannot be written the conversation goes on, with one warning.
+// TestUnkeptGoesOn: where a session cannot be written the conversation continues, with one warning.
 func TestUnkeptGoesOn(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
@@ -311,7 +311,7 @@ func TestLeavesWhatIsNotKept(t *testing.T) {
 	}
 }
 
-// TestDeletedElsewhere: a chat whose session is deleted by another process goes on with all that was said.
+// TestDeletedElsewhere: a chat whose session is deleted by another process continues with everything that was said.
 func TestDeletedElsewhere(t *testing.T) {
 	t.Parallel()
 	r := remembers(t)

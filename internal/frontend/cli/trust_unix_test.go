@@ -45,7 +45,7 @@ func TestTrustAsks(t *testing.T) {
 	}
 
 	term := run()
-	term.wait("The agent evil came with the directory", "It has 2 files that can run or instruct.", "Beyond reading the workspace it wants to", "run work.sh at level write", trust.QuestionEnd, "Number: ")
+	term.wait("The agent evil came with the directory", "It has 2 files with code or instructions.", "Beyond reading the workspace it wants to", "run work.sh at level write", trust.QuestionEnd, "Number: ")
 	term.send("\r")
 	term.send("run it restricted\r")
 	term.wait("made: no")

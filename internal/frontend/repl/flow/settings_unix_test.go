@@ -18,12 +18,12 @@ func TestSettings(t *testing.T) {
 		} {
 			u.do(".set " + line)
 		}
-		u.do(".info", `^temperature +0\.5$`, `^top_p +0\.9$`, `^dry_run +true$`, `^stream +false$`, `^save +false$`, `^save_session +true$`,
+		u.do(".info all", `^temperature +0\.5$`, `^top_p +0\.9$`, `^dry_run +true$`, `^stream +false$`, `^save +false$`, `^save_session +true$`,
 			`^compression_threshold +2000`, `^max_output_tokens +4096`, `^enabled_tools +all$`, `^function_calling_support +false$`, `^highlight +false$`)
 		u.do("hello", `hello`)
 		u.do(".set dry_run false")
 		u.do(".set temperature null")
-		u.do(".info", `^temperature +null$`)
+		u.do(".info all", `^temperature +null$`)
 		u.do(".set temperature warm", `want a number, found "warm"`)
 		u.do(".set temprature 1", `did you mean temperature`)
 		u.do(".set", `(?i)usage`)

@@ -137,12 +137,14 @@ export function show(main, context) {
     };
   }
 
+  const parts = (m) => (typeof m.content === "string" ? [{ type: "text", text: m.content }] : m.parts ?? []);
+  const textOf = (m) => parts(m).filter((p) => p.type === "text").map((p) => p.text).join("");
+
   // draw shows messages of the session.
   function draw(messages) {
     let turn = turns.at(-1)?.reply ?? null;
-    const parts = (m) => (typeof m.content === "string" ? [{ type: "text", text: m.content }] : m.parts ?? []);
     for (const m of messages) {
-      const texts = parts(m).filter((p) => p.type === "text").map((p) => p.text).join("");
+      const texts = textOf(m);
       if (m.role === "user" && !m.continuation) {
         const pictures = parts(m).filter((p) => p.type === "image").map((p, i) => pictureOf(p, i));
         turn = answer();
@@ -158,6 +160,18 @@ export function show(main, context) {
       }
     }
     mark();
+    talk.scrollTop = talk.scrollHeight;
+  }
+
+  // drawWaiting shows turns that wait for answers, which the session has not yet.
+  async function drawWaiting(waiting, signal) {
+    for (const { run, prompt } of waiting ?? []) {
+      const { data } = await get(`v1/runs/${encodeURIComponent(run)}/questions`, signal);
+      const turn = { said: mine(prompt), reply: answer(), prompt, run };
+      turns.push(turn);
+      talk.append(turn.said, turn.reply.element);
+      for (const question of data) await ask(turn.reply, run, question);
+    }
     talk.scrollTop = talk.scrollHeight;
   }
 
@@ -228,7 +242,10 @@ export function show(main, context) {
       if (!id && !talk.querySelector(".turn")) fill(talk);
       try {
         if (new Blob([JSON.stringify({ prompt, files: sent })]).size + 64 > await limit()) throw new Error(`The message was not sent: a request can have at most ${size(await limit())}.`);
-        if (edited) await branch(edited, false);
+        if (edited && !await branch(edited, false)) {
+          field.value = prompt; // which reading the session again has emptied
+          return void grow();
+        }
       } catch (error) {
         if (context.problem(error)) say(failure(error));
         return;
@@ -276,10 +293,21 @@ export function show(main, context) {
     if (sending) return;
     const old = turn.reply;
     const reply = answer();
-    old.element.hidden = true;
-    old.element.after(reply.element);
     await working(async (signal) => {
-      const { error, outcome } = await hear(reply, "regenerate", {}, signal);
+      let heard = {};
+      try {
+        const begun = await asSeen(turn, async ({ version }) => {
+          old.element.hidden = true;
+          old.element.after(reply.element);
+          heard = await hear(reply, "regenerate", { version }, signal);
+          if (heard.error?.status === 409) throw heard.error;
+        });
+        if (!begun) return;
+      } catch (error) {
+        heard = { error };
+        old.element.after(reply.element);
+      }
+      const { error, outcome } = heard;
       if (error && context.problem(error)) {
         old.element.hidden = false;
         failed(reply, error, () => regenerate(turn));
@@ -291,25 +319,50 @@ export function show(main, context) {
     });
   }
 
-  // Where the messages of a turn are in the session. The page counts from the end, since the beginning may be a recap by now.
+  // place returns where the messages of a turn are in the session, and the version of the session in which they are there. If the
+  // session has other turns than the page, which happens with two tabs, it is shown as it is now, and nothing is returned.
   async function place(turn) {
     const starts = [];
-    let count = 0;
-    for (let after = 0; after != null;) {
-      const page = await get(`v1/sessions/${encodeURIComponent(id)}?limit=200&after=${after}`);
-      page.messages.forEach((m, i) => { if (m.role === "user" && !m.continuation) starts.push(after + i); });
-      count = page.message_count;
-      after = page.next_after;
+    const said = [];
+    let page = { next_after: 0 };
+    for (let after = 0; after != null; after = page.next_after) {
+      page = await get(`v1/sessions/${encodeURIComponent(id)}?limit=200&after=${after}`);
+      page.messages.forEach((m, i) => {
+        if (m.role !== "user" || m.continuation) return;
+        starts.push(after + i);
+        said.push(textOf(m));
+      });
     }
-    const at = starts.length - (turns.length - turns.indexOf(turn));
-    if (at < 0) throw new Error("This part of the conversation was replaced by a recap. A new chat cannot begin there.");
-    return { from: starts[at], to: starts[at + 1] ?? count };
+    const own = turns.filter((t) => !t.run);
+    if (said.length !== own.length || !own.every((t, i) => said[i].includes(t.prompt))) return void await changed();
+    const at = own.indexOf(turn);
+    return { from: starts[at], to: starts[at + 1] ?? page.message_count, version: page.version };
+  }
+
+  // changed shows a session that another tab or program has changed.
+  async function changed() {
+    await reread();
+    say(h("p.warning", { role: "status" }, "This page was out of date. The chat is shown as it is now, and nothing was done."));
+  }
+
+  // asSeen runs act(place of a turn), which the server refuses if the session has changed since. It returns whether act ran.
+  async function asSeen(turn, act) {
+    const at = await place(turn);
+    if (!at) return false;
+    try {
+      await act(at);
+      return true;
+    } catch (error) {
+      if (error.status !== 409) throw error;
+      await changed();
+      return false;
+    }
   }
 
   // branch continues in a new session with the turns up to one, with that or without it.
   async function branch(turn, whole) {
-    const { from, to } = await place(turn);
-    const session = await post(`v1/sessions/${encodeURIComponent(id)}/fork`, { messages: whole ? to : from });
+    let session = null;
+    if (!await asSeen(turn, async ({ from, to, version }) => { session = await post(`v1/sessions/${encodeURIComponent(id)}/fork`, { messages: whole ? to : from, version }); })) return false;
     history.pushState(null, "", location.hash);
     id = shown = session.id;
     context.replace(`#/chat/${encodeURIComponent(id)}`);
@@ -320,6 +373,7 @@ export function show(main, context) {
     wanted = model;
     sessions.again();
     mark();
+    return true;
   }
 
   // edit puts an earlier message into the composer. Sent, it begins a new chat with what came before it; null ends that.
@@ -342,15 +396,15 @@ export function show(main, context) {
 
   // mark gives each turn the buttons for what can be done with it.
   function mark() {
-    for (const turn of turns) {
+    const own = turns.filter((t) => !t.run);
+    for (const turn of own) {
       const act = (text, go) => h("button.quiet.small", { type: "button", onclick: go }, text);
       if (turn.said) fill(turn.said.lastChild, act("Edit", () => sending || edit(turn)));
-      fill(turn.reply.acts, copyButton(() => turn.reply.source()), turn === turns.at(-1) && turn.said && act("Regenerate", () => regenerate(turn)),
+      fill(turn.reply.acts, copyButton(() => turn.reply.source()), turn === own.at(-1) && turn.said && act("Regenerate", () => regenerate(turn)),
         act("Branch", async () => {
           if (sending) return;
           try {
-            await branch(turn, true);
-            say(h("p.hint.node", { role: "status" }, "This is a new chat with what was said so far. The other one stays as it is."));
+            if (await branch(turn, true)) say(h("p.hint.node", { role: "status" }, "This is a new chat with what was said so far. The other one stays as it is."));
           } catch (error) {
             if (context.problem(error)) say(failure(error));
           }
@@ -444,7 +498,7 @@ export function show(main, context) {
   // reread shows the session as the server has it.
   function reread() {
     shown = null;
-    choose({ path: ["chat", id], query: new URLSearchParams() });
+    return choose({ path: ["chat", id], query: new URLSearchParams() });
   }
 
   // enter shows who answers in a session. Its role or agent stays; its model can change with each message.
@@ -531,6 +585,7 @@ export function show(main, context) {
         if (!after) enter(session);
         draw(session.messages);
         after = session.next_after;
+        if (!after) await drawWaiting(session.waiting, signal);
       } while (after);
     } catch (error) {
       if (!signal.aborted && context.problem(error)) fill(talk, failure(error));

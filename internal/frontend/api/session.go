@@ -20,11 +20,18 @@ type SessionRequest struct {
 type RegenerateRequest struct {
 	Model  string `json:"model,omitempty" maxLength:"256" doc:"client:model; absent for that of the session"`
 	Stream bool   `json:"stream,omitempty" doc:"answer with server-sent events, as the header Accept: text/event-stream does"`
+	Seen
 }
 
 // SessionFork begins a session with the turns of another one.
 type SessionFork struct {
 	Messages *int `json:"messages,omitempty" minimum:"0" doc:"only turns that end within the first so many messages; absent for all"`
+	Seen
+}
+
+// Seen says which messages of a session a request is about.
+type Seen struct {
+	Version string `json:"version,omitempty" maxLength:"64" doc:"of the messages that the caller has seen: if the session has others now, the request is refused with status 409; absent for the messages that it has now, whatever they are"`
 }
 
 // Session is what is known of a session.
@@ -56,6 +63,14 @@ type SessionDetails struct {
 	Messages  []chat.Message `json:"messages" nullable:"false" doc:"oldest first, in the form of messages.jsonl"`
 	Count     int            `json:"message_count" doc:"of all messages that count"`
 	NextAfter int            `json:"next_after,omitempty" doc:"value of the parameter after for the next page; absent on the last one"`
+	Version   string         `json:"version" doc:"of all messages that count: another one after each change of them"`
+	Waiting   []WaitingTurn  `json:"waiting,omitempty" doc:"turns that wait for answers, oldest first; the session has their messages once they have ended"`
+}
+
+// WaitingTurn is a turn whose run waits for answers.
+type WaitingTurn struct {
+	Run    string `json:"run" doc:"whose questions are at /v1/runs/{id}/questions"`
+	Prompt string `json:"prompt" doc:"what the user said"`
 }
 
 // SessionEntry is a session in the list.

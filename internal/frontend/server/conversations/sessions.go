@@ -3,6 +3,9 @@ package conversations
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -102,12 +105,30 @@ func (s *service) regenerate(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return s.inSession(ctx, found, req, func(ctx context.Context, v *visit, a *answer) error {
+		if err := unchanged(v.conv.Session(), in.Body.Seen); err != nil {
+			return err
+		}
 		_, err := v.conv.Regenerate(ctx)
 		if fault.CodeOf(err) == fault.Suspended {
 			s.waiting.add(found.ID(), a.run())
 		}
 		return refused(err)
 	})
+}
+
+// unchanged returns an error if a session does not have the messages that a caller has seen.
+func unchanged(of *session.Session, seen api.Seen) error {
+	if seen.Version == "" || seen.Version == version(of.Messages()) {
+		return nil
+	}
+	return rest.Conflict("session %s has changed since its messages were read", of.ID()).WithHint("GET /v1/sessions/%s has the messages and the version of now", of.ID())
+}
+
+// version is another one for other messages.
+func version(messages []chat.Message) string {
+	h := sha256.New()
+	_ = json.NewEncoder(h).Encode(messages) // to memory, of what was decoded from JSON
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // prepare does what a request says of the role, the agent and the knowledge base of its session.
@@ -195,6 +216,9 @@ func (s *service) fork(ctx context.Context, in *struct {
 	}
 	defer leave()
 	if found, err = s.find(ctx, in.ID); err != nil { // again, as it may have changed in the meantime
+		return nil, err
+	}
+	if err := unchanged(found, in.Body.Seen); err != nil {
 		return nil, err
 	}
 	store, err := s.App.Sessions()
@@ -334,7 +358,14 @@ func (s *service) show(ctx context.Context, in *showInput) (*api.SessionDetails,
 	messages := append([]chat.Message{}, found.Messages()...) // never null
 	d := &api.SessionDetails{
 		Session: *s.sessionOf(ctx, found), Settings: found.Settings().Values(), Usage: api.NewTokenUsage(found.Usage()), Tokens: found.Tokens(),
-		Count: len(messages), Messages: messages[min(in.After, len(messages)):],
+		Count: len(messages), Messages: messages[min(in.After, len(messages)):], Version: version(messages),
+	}
+	turns, err := s.waitingTurns(ctx, found.ID())
+	if err != nil {
+		return nil, err
+	}
+	for _, turn := range turns {
+		d.Waiting = append(d.Waiting, api.WaitingTurn{Run: turn.info.ID, Prompt: turn.info.Prompt})
 	}
 	if len(d.Messages) > in.Limit {
 		d.Messages = d.Messages[:in.Limit]

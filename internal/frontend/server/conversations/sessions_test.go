@@ -314,6 +314,21 @@ default: {reply: 'said {{text}}'}
 	}
 	want(t, s.Post(path+"/regenerate", `{"model": "builtin:nope"}`), http.StatusNotFound)
 	want(t, s.Post(newSession(t, s, `{}`)+"/regenerate", `{}`), http.StatusConflict)
+
+	// A request that names the version of the messages that it is about does nothing once there are others.
+	seen := session(t, s, path).Version
+	want(t, s.Post(path+"/fork", `{"version": `+quote(seen)+`}`), http.StatusCreated)
+	completion(t, s, path+"/regenerate", `{"version": `+quote(seen)+`}`)
+	completion(t, s, path+"/completions", `{"prompt": "three"}`)
+	now, whole := session(t, s, path).Version, said(path)
+	for _, verb := range []string{"/fork", "/regenerate"} {
+		if a := want(t, s.Post(path+verb, `{"version": `+quote(seen)+`}`), http.StatusConflict); !strings.Contains(a.Body, "has changed since its messages were read") {
+			t.Errorf("%s of what was: %s", verb, a.Body)
+		}
+	}
+	if now == seen || said(path) != whole || session(t, s, path).Version != now {
+		t.Errorf("version %s, then %s and %s with %q", seen, now, session(t, s, path).Version, said(path))
+	}
 	want(t, s.Post("/v1/sessions/nothing/fork", `{}`), http.StatusNotFound)
 }
 

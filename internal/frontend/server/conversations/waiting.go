@@ -17,8 +17,9 @@ import (
 // waiting are the turns of sessions that may wait for answers: the ones on record when the first session is used,
 // and the ones that this server has suspended since. The zero waiting has not looked at the record.
 type waiting struct {
-	mu   sync.Mutex
-	runs map[session.ID][]string // ids of runs, in their order; nil before the record was read
+	mu     sync.Mutex
+	runs   map[session.ID][]string // ids of runs, in their order; nil before the record was read
+	warned map[string]bool         // runs whose questions a later turn was warned of
 }
 
 // add notes that a turn of a session may wait for an answer.
@@ -30,8 +31,8 @@ func (w *waiting) add(id session.ID, of string) {
 	}
 }
 
-// take returns the turns of a session that may wait, which are not returned again.
-func (w *waiting) take(ctx context.Context, store run.Store, id session.ID) ([]string, error) {
+// of returns the turns of a session that may wait.
+func (w *waiting) of(ctx context.Context, store run.Store, id session.ID) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.runs == nil {
@@ -39,11 +40,63 @@ func (w *waiting) take(ctx context.Context, store run.Store, id session.ID) ([]s
 		if err != nil {
 			return nil, err
 		}
-		w.runs = found
+		w.runs, w.warned = found, make(map[string]bool)
 	}
-	taken := w.runs[id]
-	delete(w.runs, id)
-	return taken, nil
+	return slices.Clone(w.runs[id]), nil
+}
+
+// over notes that a turn of a session does not wait any more.
+func (w *waiting) over(id session.ID, of string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runs[id] = slices.DeleteFunc(w.runs[id], func(other string) bool { return other == of })
+	if len(w.runs[id]) == 0 {
+		delete(w.runs, id)
+	}
+	delete(w.warned, of)
+}
+
+// warn reports whether a run's questions are yet to be warned of, and notes that they are.
+func (w *waiting) warn(of string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first := !w.warned[of]
+	w.warned[of] = true
+	return first
+}
+
+// waitingTurn is a turn of a session that waits for answers, unless it is about to ask again.
+type waitingTurn struct {
+	info      run.Info
+	questions []run.Pending
+}
+
+// waitingTurns returns the turns of a session that wait for answers now, oldest first.
+func (s *service) waitingTurns(ctx context.Context, id session.ID) ([]waitingTurn, error) {
+	store := s.Manager.Store()
+	ids, err := s.waiting.of(ctx, store, id)
+	if err != nil {
+		return nil, err
+	}
+	var turns []waitingTurn
+	for _, of := range ids {
+		info, err := store.Info(ctx, of)
+		if fault.CodeOf(err) == fault.NotFound || err == nil && info.Status.Over() {
+			s.waiting.over(id, of)
+			continue
+		}
+		var questions []run.Pending
+		if err == nil {
+			questions, err = store.Pending(ctx, of)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(questions) > 0 && !info.Active { // else it may ask again
+			turns = append(turns, waitingTurn{info, questions})
+		}
+	}
+	return turns, nil
 }
 
 // unfinished returns the turns on record that wait, or may come to, by their sessions.
@@ -74,31 +127,18 @@ func unfinished(ctx context.Context, store run.Store) (map[session.ID][]string, 
 // warnOfQuestions says in an answer which questions of a session's earlier turns still wait: the turn continues
 // without them, as it does on the command line. Each is named once, to the first turn after it.
 func (s *service) warnOfQuestions(ctx context.Context, id session.ID, events event.Scope) error {
-	store := s.Manager.Store()
-	waiting, err := s.waiting.take(ctx, store, id)
+	turns, err := s.waitingTurns(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, of := range waiting {
-		info, err := store.Info(ctx, of)
-		if fault.CodeOf(err) == fault.NotFound || err == nil && info.Status.Over() {
+	for _, turn := range turns {
+		if !s.waiting.warn(turn.info.ID) {
 			continue
 		}
-		var questions []run.Pending
-		if err == nil {
-			questions, err = store.Pending(ctx, of)
-		}
-		if err != nil {
-			return err
-		}
-		if len(questions) == 0 || info.Active { // it may ask again
-			s.waiting.add(id, of)
-			continue
-		}
-		for _, q := range questions {
+		for _, q := range turn.questions {
 			err := events.Emit(ctx, event.Warning{Text: fmt.Sprintf(
 				"question %s of run %s still waits for an answer (%s). This turn continues without it. An answer is put after what is said since: POST /v1/runs/%s/answers?force=true",
-				q.ID, of, text.OneLine(q.Text, 200), of)})
+				q.ID, turn.info.ID, text.OneLine(q.Text, 200), turn.info.ID)})
 			if err != nil {
 				return err
 			}

@@ -369,6 +369,7 @@ func TestBrowser(t *testing.T) {
 		"chat":               func(t *testing.T) { testChat(t, b, s) },
 		"chat_fails":         func(t *testing.T) { testChatFails(t, b, s) },
 		"chat_turns":         func(t *testing.T) { testChatTurns(t, b, s) },
+		"chat_tabs":          func(t *testing.T) { testChatTabs(t, b, s) },
 		"chat_code":          func(t *testing.T) { testChatCode(t, b, s) },
 		"permission":         func(t *testing.T) { testPermission(t, b, s) },
 		"changed_agent":      func(t *testing.T) { testChangedAgent(t, b) },

@@ -35,6 +35,8 @@ func testChatTurns(t *testing.T, b context.Context, s *servertest.Server) {
 	p.until(`[...document.querySelectorAll('.side a[aria-current="page"]')].some((a) => a.innerText.includes("count slowly for the title") && a.innerText.includes("answering"))`)
 	p.press(".composer", "Stop")
 	p.sees("Stopped.")
+	p.press(".talk", "Branch") // of an answer that was stopped
+	p.sees("This is a new chat")
 
 	p.visit("#/chat")
 	p.until(`document.querySelector(".turn") === null`)
@@ -85,6 +87,53 @@ func testChatTurns(t *testing.T, b context.Context, s *servertest.Server) {
 	p.keys("\u001b")
 	p.keys("?")
 	p.until(`document.querySelector("dialog").innerText.replace(/\s+/g, " ").includes("Enter send the message ShiftEnter begin a new line")`)
+}
+
+// A tab that does not show the chat as it is now changes nothing in it, and shows it. A message whose question waits for an answer is
+// there in each tab.
+func testChatTabs(t *testing.T, b context.Context, s *servertest.Server) {
+	one := newTab(t, b, s.URL, chromedp.WithNewBrowserContext())
+	one.open("#/chat")
+	one.write(".composer textarea", "first\r")
+	settled(one, 1)
+	hash := one.hash("#/chat/")
+	two := newTab(t, b, s.URL, chromedp.WithNewBrowserContext())
+	two.open(hash)
+	settled(two, 1)
+	two.write(".composer textarea", "second\r")
+	settled(two, 2)
+	for i, act := range []string{"Regenerate", "Branch", "Edit"} {
+		if i > 0 {
+			two.write(".composer textarea", "another\r")
+			settled(two, i+2)
+		}
+		whole := eval[string](two, said)
+		if one.press(".talk", act); act == "Edit" {
+			one.until(`document.querySelector(".composer textarea").value === "first"`)
+			one.write(".composer textarea", " edited\r")
+		}
+		one.sees("nothing was done")
+		settled(one, i+2)
+		one.until(said + ` === ` + quote(whole) + ` && location.hash === ` + quote(hash))
+		two.open(hash)
+		settled(two, i+2)
+		if got := eval[string](two, said); got != whole {
+			t.Errorf("after %s of what was, the chat is %q, want %q", act, got, whole)
+		}
+	}
+	one.until(`document.querySelector(".composer textarea").value === "first edited"`)
+
+	one.open("#/chat?agent=writer")
+	one.until(`document.querySelector(".title select").value === "agent:writer"`)
+	one.write(".composer textarea", "write it\r")
+	one.sees("Cancel the run")
+	hash = one.hash("#/chat/")
+	for _, p := range []*tab{two, one} {
+		p.open(hash)
+		p.until(`document.querySelector(".turn.mine")?.innerText.includes("write it") && document.querySelector(".talk .diff ins")?.innerText.trim() === "+names are checked twice"`)
+	}
+	two.run(`[...document.querySelectorAll(".talk .choice")].find((b) => b.innerText.startsWith("always for this run: ")).click()`)
+	two.until(said + `.endsWith("|It is written.") && document.querySelectorAll(".turn.mine").length === 1`)
 }
 
 // Code has the colors of its language and is copied; other attributes of it do not survive.

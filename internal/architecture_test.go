@@ -346,7 +346,7 @@ var roomLines = map[string]int{
 	"frontend/export":        531,
 	"frontend/render":        7761,
 	"frontend/repl":          3641,
-	"frontend/server":        9673,
+	"frontend/server":        9733,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -375,7 +375,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 174154,
+	"all": 174224,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

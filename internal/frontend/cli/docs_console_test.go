@@ -16,7 +16,7 @@ func TestConsoles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the pages show paths with slashes")
 	}
-	for name, status := range map[string]int{"knowledge.md": 0, "plan.md": 8} {
+	for name, status := range pagesConsole {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consolesOf(t, name, status)

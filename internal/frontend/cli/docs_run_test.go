@@ -12,6 +12,79 @@ import (
 	"testing"
 )
 
+const all = "console|sh|yaml|python|bash"
+
+// pagesRun are the languages of the blocks that are run, by pages.
+var pagesRun = map[string]string{
+	"runbook.md": "console", "begin.md": all, "graph-tutorial.md": all, "guide-review.md": all, "guide-folder.md": all, "guide-phone.md": all, "guide-test.md": all,
+}
+
+// pagesConsole are the pages of [TestConsoles], with the exit status of their commands.
+var pagesConsole = map[string]int{"knowledge.md": 0, "plan.md": 8}
+
+// pagesParsed are the pages with commands that no test runs as they stand, with the reason. TestCommandsInPages parses each call of
+// loki in them.
+var pagesParsed = map[string]string{
+	"README.md":         "needs a release, a provider and files of the reader; .ci/run runs its two commands for a clone",
+	"agents.md":         "needs a provider",
+	"architecture.md":   "the command of README.md",
+	"bash-tools.md":     "shows tools of the page; TestScripts has them",
+	"benchmarks.md":     "measures for minutes",
+	"builtin-models.md": "names files of the reader",
+	"bundles.md":        "needs a repository of another host",
+	"cli.md":            "needs a provider, and names files of the reader",
+	"configuration.md":  "needs a provider",
+	"custom-tools.md":   "names tools that the reader writes",
+	"deployment.md":     "needs systemd, a domain and root",
+	"events.md":         "needs a provider",
+	"graph.md":          "TestScripts runs the examples that it names",
+	"graph-nodes.md":    "TestScripts runs the examples that it names",
+	"graph-running.md":  "TestScripts runs the examples that it names",
+	"guide-servers.md":  "needs three machines; TestFleet has three servers",
+	"install.md":        "needs a release, root and package managers; the tests of install.sh run it",
+	"macros.md":         "names a macro that the reader writes",
+	"observability.md":  "needs a provider and a collector",
+	"page.md":           "starts a server, which does not end",
+	"rendering.md":      "needs a provider",
+	"repl.md":           "a dialog; the tests of package flow have it",
+	"rest-api.md":       "needs a server with keys and agents of the reader; the tests of the server have the requests",
+	"roles.md":          "needs a provider",
+	"runs.md":           "needs runs of the reader; runbook.md is run",
+	"sandbox.md":        "names agents of the reader",
+	"sessions.md":       "needs a provider",
+	"shell.md":          "changes the configuration of shells; TestScripts has the scripts",
+	"temporal.md":       "needs a server of Temporal",
+	"testing-agents.md": "names cases of the reader; guide-test.md is run",
+	"tools.md":          "searches a directory of the reader",
+	"updates.md":        "needs a release",
+	"vault.md":          "needs the keyrings of systems, and a browser",
+	"workspace.md":      "names files of the reader; TestScripts has them",
+}
+
+// TestPagesAccountedFor finds the pages with commands that neither run in a test nor say why they do not.
+func TestPagesAccountedFor(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, filepath.Join("..", "..", "..", "README.md")) {
+		source, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(page)
+		if name == "README.md" && filepath.Base(filepath.Dir(page)) == "docs" {
+			continue // a list of the others
+		}
+		_, run := pagesRun[name]
+		_, console := pagesConsole[name]
+		_, parsed := pagesParsed[name]
+		if commands := regexp.MustCompile("(?m)^ *```(sh|console)$").Match(source); commands != (run || console || parsed) {
+			t.Errorf("%s: commands %v, run %v, compared %v, with a reason %v", name, commands, run, console, parsed)
+		}
+	}
+}
+
 // TestPagesRun runs the commands of pages as a user would who types them from top to bottom, each page in one shell, and
 // compares what they print with what the page shows. There, "…" is any text. A server listens at another address than the
 // page shows.
@@ -24,8 +97,7 @@ func TestPagesRun(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	const all = "console|sh|yaml|python|bash"
-	for name, languages := range map[string]string{"runbook.md": "console", "begin.md": all, "graph-tutorial.md": all, "guide-review.md": all, "guide-folder.md": all, "guide-phone.md": all, "guide-test.md": all} {
+	for name, languages := range pagesRun {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			runPage(t, name, languages)

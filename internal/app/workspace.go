@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"loki/internal/agent/skill"
 	"loki/internal/agent/workspace"
 	"loki/internal/conversation"
 	"loki/internal/llm/event"
@@ -23,6 +24,19 @@ func (a *App) Instructions() workspace.Reader {
 			return hidden
 		},
 	}
+}
+
+// Skills returns what finds the skills for work in the working directory, with those of the agent in a directory, "" for none. A server
+// has no workspace: only the skills of its user and of agents count.
+func (a *App) Skills(agent string) skill.Finder {
+	home, _ := os.UserHomeDir()
+	f := skill.Finder{
+		Home: home, Config: a.Paths.ConfigDir, Agent: agent, More: a.Config.SkillDirs, Trust: a.Trust.Files, Hides: a.Instructions().Hides,
+	}
+	if dir, err := os.Getwd(); err == nil && a.host == nil {
+		f.Dir, f.Root = dir, workspace.Root(dir, home)
+	}
+	return f
 }
 
 // Ignored returns which ignore files count. A server has no workspace: only the file of its user counts.
@@ -60,7 +74,7 @@ func (a *App) instructions(ctx context.Context, from conversation.Caller) (works
 		return r.Read(dir), nil
 	}
 	in := r.Read(dir)
-	trusted, err := a.Trust.SettleFiles(event.NewContext(ctx, from.Events), in, from.Asker)
+	trusted, err := a.Trust.SettleFiles(event.NewContext(ctx, from.Events), in.Root, in.Unknown(), from.Asker)
 	if err == nil && trusted {
 		in = r.Read(dir)
 	}

@@ -114,8 +114,7 @@ func (s *Service) Changed(root string, f workspace.File) string {
 // SettleFiles asks the user whether the files of a workspace that they do not trust may instruct models, unless they were asked before
 // in this process. Where no user can be asked, and in a server, it warns once. It reports whether they are trusted now. The error is that of an
 // interrupted question, or of the record.
-func (s *Service) SettleFiles(ctx context.Context, in workspace.Instructions, asker ask.Asker) (bool, error) {
-	files := in.Unknown()
+func (s *Service) SettleFiles(ctx context.Context, root string, files []workspace.File, asker ask.Asker) (bool, error) {
 	if len(files) == 0 {
 		return false, nil
 	}
@@ -125,7 +124,7 @@ func (s *Service) SettleFiles(ctx context.Context, in workspace.Instructions, as
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
-	key := in.Root
+	key := root
 	for _, f := range files {
 		key += "\n" + f.Sum
 	}
@@ -133,10 +132,10 @@ func (s *Service) SettleFiles(ctx context.Context, in workspace.Instructions, as
 		return false, nil
 	}
 	if !s.Serving() && asker != nil {
-		yes, err := s.AskFiles(ctx, asker, in.Root, files)
+		yes, err := s.AskFiles(ctx, asker, root, files)
 		switch {
 		case err == nil && yes:
-			return true, s.AddFiles(ctx, in.Root, files)
+			return true, s.AddFiles(ctx, root, files)
 		case err == nil:
 			s.settled = append(s.settled, key)
 			return false, nil
@@ -145,7 +144,7 @@ func (s *Service) SettleFiles(ctx context.Context, in workspace.Instructions, as
 		}
 	}
 	s.settled = append(s.settled, key)
-	event.WarnText(ctx, notTrusted(in.Root, files))
+	event.WarnText(ctx, notTrusted(root, files))
 	return false, nil
 }
 
@@ -160,15 +159,37 @@ func (s *Service) AskFiles(ctx context.Context, asker ask.Asker, root string, fi
 
 // notTrusted says that files are not used.
 func notTrusted(root string, files []workspace.File) string {
-	names := make([]string, len(files))
-	for i, f := range files {
-		names[i] = text.Visible(f.Name)
+	plain, skills := bySkill(files)
+	var names []string
+	for _, f := range plain {
+		names = append(names, text.Visible(f.Name))
+	}
+	if len(skills) > 0 {
+		names = append(names, text.Count(len(skills), "skill"))
 	}
 	what, are := names[0], "is not used, because it is"
 	if len(names) > 1 {
-		what, are = strings.Join(names[:len(names)-1], ", ")+" and "+names[len(names)-1], "are not used, because they are"
+		what = strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	}
+	if len(names) > 1 || len(skills) > 1 {
+		are = "are not used, because they are"
 	}
 	return what + " " + are + " not trusted; loki --trust " + text.Word(root) + " shows what they say"
+}
+
+// bySkill tells the files with instructions from the skills, in the order of their files.
+func bySkill(files []workspace.File) (plain []workspace.File, skills [][]workspace.File) {
+	for _, f := range files {
+		switch n := len(skills); {
+		case f.Of == "":
+			plain = append(plain, f)
+		case n > 0 && skills[n-1][0].Of == f.Of:
+			skills[n-1] = append(skills[n-1], f)
+		default:
+			skills = append(skills, []workspace.File{f})
+		}
+	}
+	return plain, skills
 }
 
 // maxShown is how many lines of a file a question shows.
@@ -177,11 +198,23 @@ const maxShown = 12
 // filesQuestion returns the question whether files of a workspace may instruct models, with the beginning of what they say.
 func (s *Service) filesQuestion(root string, files []workspace.File) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s with instructions for models came with the directory\n\n    %s\n", text.Count(len(files), "file"), text.Visible(root))
+	plain, skills := bySkill(files)
+	var what []string
+	if len(plain) > 0 {
+		what = append(what, text.Count(len(plain), "file")+" with instructions for models")
+	}
+	if len(skills) > 0 {
+		what = append(what, text.Count(len(skills), "skill")+" for models")
+	}
+	fmt.Fprintf(&b, "%s came with the directory\n\n    %s\n", strings.Join(what, " and "), text.Visible(root))
 	for _, f := range files {
 		state := "new to you"
 		if f.State == workspace.Changed {
 			state = "changed since you trusted it"
+		}
+		if f.Of != "" && f.Text() == "" {
+			fmt.Fprintf(&b, "\n%s of the skill %s, %s\n", text.Visible(f.Name), text.Visible(f.Of), state)
+			continue
 		}
 		fmt.Fprintf(&b, "\n%s, %s:\n\n", text.Visible(f.Name), state)
 		lines := strings.Split(strings.TrimRight(s.Changed(root, f), "\n"), "\n")

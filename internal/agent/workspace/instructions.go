@@ -38,6 +38,7 @@ type File struct {
 	State State  `json:"state"`
 	Fault string `json:"fault,omitempty"` // why it is unusable
 	From  string `json:"from,omitempty"`  // name of the file that imports it
+	Of    string `json:"skill,omitempty"` // name of the skill that it belongs to
 
 	text string
 	user bool // it is the user's own
@@ -123,7 +124,9 @@ func (r Reader) of(dir, root string, trusts trusts, seen map[string]bool) (files
 	return files
 }
 
-// load reads a file, and reports whether it is there and not empty. Its content has to be within root.
+// Load reads a file, and reports whether it is there and not empty. Its content has to be within root.
+func (r Reader) Load(f *File, root string) (there bool) { return r.load(f, root, r.trusts(root)) }
+
 func (r Reader) load(f *File, root string, trusts trusts) (there bool) {
 	info, err := os.Stat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -109,6 +109,7 @@ func actions() []action {
 		{flag: "update", do: (*command).update, alone: true, beside: []string{"force", "quiet"}}, // also if the configuration is broken
 		{flag: "trust", needs: needConfig, do: (*command).trust, alone: true, beside: []string{"yes"}},
 		{flag: "list-ignore", needs: needConfig, looks: true, do: (*command).listIgnored, alone: true},
+		{flag: "list-skills", needs: needConfig, looks: true, do: (*command).listSkills},
 		{flag: "list-instructions", needs: needConfig, looks: true, do: (*command).listInstructions, alone: true},
 		{flag: "list-trusted", needs: needConfig, looks: true, do: (*command).listTrusted, alone: true},
 		{flag: "untrust", needs: needConfig, do: (*command).untrust, alone: true},

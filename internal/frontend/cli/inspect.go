@@ -51,8 +51,11 @@ type validation struct {
 	notice string // about the trust in it; empty for the user's own
 }
 
-// validate checks an agent's definition and prints everything that was found.
+// validate checks an agent's definition, or skills, and prints everything that was found.
 func (c *command) validate(ctx context.Context) error {
+	if skills := c.skillsAt(c.opts.validate); len(skills) > 0 {
+		return c.validateSkills(skills)
+	}
 	ref, err := c.app.Agents.Find(c.opts.validate)
 	switch {
 	case err != nil:

@@ -52,6 +52,16 @@ func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err e
 	if err != nil {
 		return false, err
 	}
+	finder := c.app.Skills("")
+	finder.Dir, finder.Root = dir, in.Root
+	for _, s := range finder.Find() {
+		if files = append(files, s.Unknown()...); s.InWorkspace() {
+			found = true
+			for _, p := range s.Findings {
+				c.warn(p.Text())
+			}
+		}
+	}
 	var unknown []workspace.File
 	for _, f := range files {
 		switch {
@@ -74,6 +84,9 @@ func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err e
 	}
 	for _, f := range unknown {
 		shown := fmt.Sprintf("%s (%s):\n\n%s\n\n", text.Visible(f.Name), f.State, visibleLines(c.app.Trust.Changed(in.Root, f)))
+		if f.Of != "" && f.Text() == "" {
+			shown = fmt.Sprintf("%s (%s), of the skill %s\n\n", text.Visible(f.Name), f.State, text.Visible(f.Of))
+		}
 		if _, err := io.WriteString(out, c.hide(shown)); err != nil {
 			return true, err
 		}

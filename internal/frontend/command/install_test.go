@@ -89,7 +89,7 @@ func TestBundles(t *testing.T) {
 			t.Errorf("%s: installed %s", step.line, got)
 		}
 	}
-	for typed, want := range map[string]string{"x --filter ": "agents|roles|macros|functions|mcp_config", "x --force ": "--filter|--yes|--dry-run"} {
+	for typed, want := range map[string]string{"x --filter ": "agents|roles|macros|functions|skills|mcp_config", "x --force ": "--filter|--yes|--dry-run"} {
 		if got := values(completeInstallRemote(c, t.Context(), strings.Split(typed, " "))); got != want {
 			t.Errorf("%s: %s", typed, got)
 		}

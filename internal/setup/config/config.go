@@ -29,6 +29,9 @@ type Workspace struct {
 	InstructionFiles      []string         // names, of which the first that is there counts in a directory
 	InstructionMaxBytes   InstructionBytes // of all together
 	IgnoreFiles           IgnoreFiles      // names of files of other programs that hide files from tools and attachments
+	Skills                *string          // comma list of names and patterns, "all" or "none"; nil means all where models work in files
+	SkillDirs             Dirs             // that have further skills
+	SkillListTokens       SkillTokens      // of the list of skills in a system message
 }
 
 // Config is what config.yaml and the environment say. It is not changed after
@@ -140,7 +143,7 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}},
+		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000},
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
 	}
 }

@@ -100,6 +100,8 @@ func setFromText(field any, text string) error {
 		return set(field, text, parseInstruct)
 	case *InstructionBytes:
 		return set(field, text, parseInstructionBytes)
+	case *SkillTokens:
+		return set(field, text, parseSkillTokens)
 	case *Keybindings:
 		return set(field, text, parseKeybindings)
 	case *provider.Effort:

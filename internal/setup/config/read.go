@@ -21,7 +21,7 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 	case *string:
 		m.Str(key, field)
 	case **string:
-		if key == "enabled_tools" || key == "enabled_mcp_servers" {
+		if key == "skills" || key == "enabled_tools" || key == "enabled_mcp_servers" {
 			optional(m.CommaList, key, field)
 			return
 		}
@@ -67,6 +67,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		readParsed(m, key, field, parseInstruct)
 	case *InstructionBytes:
 		readParsed(m, key, field, parseInstructionBytes)
+	case *SkillTokens:
+		readParsed(m, key, field, parseSkillTokens)
 	case *Keybindings:
 		readKeybindings(m, key, field)
 	case *graph.Durability:

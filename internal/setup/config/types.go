@@ -79,6 +79,17 @@ func parseInstructionBytes(text string) (InstructionBytes, error) {
 	return InstructionBytes(n), nil
 }
 
+// SkillTokens is how long the list of skills may be, in tokens: 0 to 20000.
+type SkillTokens int
+
+func parseSkillTokens(text string) (SkillTokens, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n > 20000 {
+		return 0, fmt.Errorf("want a number of tokens from 0 to 20000, not %q", text)
+	}
+	return SkillTokens(n), nil
+}
+
 // IgnoreFiles are names of files that hide others from models. Each begins with a dot, as the names of files that are watched do.
 type IgnoreFiles []string
 

@@ -41,19 +41,20 @@ const (
 	Roles     Category = "roles"
 	Macros    Category = "macros"
 	Functions Category = "functions"
+	Skills    Category = "skills"
 	MCPConfig Category = "mcp_config"
 )
 
 // Categories returns the names of the categories.
 func Categories() []string {
-	return []string{string(Agents), string(Roles), string(Macros), string(Functions), string(MCPConfig)}
+	return []string{string(Agents), string(Roles), string(Macros), string(Functions), string(Skills), string(MCPConfig)}
 }
 
 // layout is what a bundle may have in its top directory, and where each category is.
 var layout = []struct {
 	category Category
 	path     string
-}{{Agents, "agents"}, {Roles, "roles"}, {Macros, "macros"}, {Functions, "functions/tools"}, {MCPConfig, serversPath}}
+}{{Agents, "agents"}, {Roles, "roles"}, {Macros, "macros"}, {Functions, "functions/tools"}, {Skills, "skills"}, {MCPConfig, serversPath}}
 
 const serversPath = "functions/mcp.json"
 
@@ -144,7 +145,7 @@ func (i *Installer) fetch(ctx context.Context, from repository.Address, ref stri
 	if c.commit, err = i.Git.Commit(ctx, dir, commit); err != nil {
 		return content{}, err
 	}
-	listed, err := i.Git.List(ctx, dir, c.commit, "agents", "roles", "macros", "functions")
+	listed, err := i.Git.List(ctx, dir, c.commit, "agents", "roles", "macros", "functions", "skills")
 	if err != nil {
 		return content{}, err
 	}
@@ -185,7 +186,7 @@ func choose(listed []repository.File, only []Category) (chosen []repository.File
 	for _, f := range listed {
 		category, ok := categoryOf(f.Path)
 		if !ok {
-			if name := strings.Trim(f.Path, "/"); slices.Contains([]string{"agents", "roles", "macros", "functions", "functions/tools"}, name) {
+			if name := strings.Trim(f.Path, "/"); slices.Contains([]string{"agents", "roles", "macros", "functions", "functions/tools", "skills"}, name) {
 				return nil, nil, fault.New(fault.Config, "%s is not a directory", name)
 			}
 			continue

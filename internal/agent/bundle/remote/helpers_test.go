@@ -97,7 +97,7 @@ func newPlace(t *testing.T) *place {
 	p := &place{t: t, root: root, answers: map[string][]string{"bundle": {"yes"}}}
 	p.Installer = &remote.Installer{
 		Dirs: remote.Dirs{
-			Agents: in("agents"), Roles: in("roles"), Macros: in("macros"), Tools: in("functions/tools"), Servers: in("functions/mcp.json"),
+			Agents: in("agents"), Roles: in("roles"), Macros: in("macros"), Tools: in("functions/tools"), Skills: in("skills"), Servers: in("functions/mcp.json"),
 			Records: in("bundles"), Work: root,
 		},
 		Git: repository.Git{Environ: os.Environ()}, Asker: ask.Func(p.answer), Secrets: noSecrets{},

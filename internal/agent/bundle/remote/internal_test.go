@@ -16,9 +16,10 @@ func FuzzChoose(f *testing.F) {
 	f.Add("agents/a/graph.yaml\nroles/b.md", uint8(0))
 	f.Add("agents/../../x", uint8(0))
 	f.Add("agents/.git/config\nfunctions/tools/a.sh", uint8(1))
+	f.Add("skills/a/SKILL.md\nskills/a/../../x", uint8(0))
 	f.Add("functions/mcp.json\nfunctions/mcp.json/x", uint8(0))
 	f.Add("roles/A\nroles/a", uint8(2))
-	dirs := Dirs{Agents: "/base/agents", Roles: "/base/roles", Macros: "/base/macros", Tools: "/base/functions/tools"}
+	dirs := Dirs{Agents: "/base/agents", Roles: "/base/roles", Macros: "/base/macros", Tools: "/base/functions/tools", Skills: "/base/skills"}
 	f.Fuzz(func(t *testing.T, list string, kind uint8) {
 		var files []repository.File
 		for path := range strings.SplitSeq(list, "\n") {
@@ -105,7 +106,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		dirs := Dirs{Agents: "/base/agents", Roles: "/base/roles", Macros: "/base/macros", Tools: "/base/functions/tools"}
+		dirs := Dirs{Agents: "/base/agents", Roles: "/base/roles", Macros: "/base/macros", Tools: "/base/functions/tools", Skills: "/base/skills"}
 		for _, e := range r.Files {
 			if !strings.HasPrefix(filepath.ToSlash(dirs.target(e.Path)), "/base/") {
 				t.Errorf("%q", e.Path)

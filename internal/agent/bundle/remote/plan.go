@@ -112,6 +112,8 @@ func (d Dirs) target(file string) string {
 		return below(d.Roles, "roles/")
 	case Macros:
 		return below(d.Macros, "macros/")
+	case Skills:
+		return below(d.Skills, "skills/")
 	}
 	return below(d.Tools, "functions/tools/")
 }
@@ -119,7 +121,7 @@ func (d Dirs) target(file string) string {
 // root returns the directory of the category that a file is in.
 func (d Dirs) root(file string) string {
 	category, _ := categoryOf(file)
-	return map[Category]string{Agents: d.Agents, Roles: d.Roles, Macros: d.Macros, Functions: d.Tools}[category]
+	return map[Category]string{Agents: d.Agents, Roles: d.Roles, Macros: d.Macros, Functions: d.Tools, Skills: d.Skills}[category]
 }
 
 // digest returns the SHA-256 of the file at path, empty if there is nothing.

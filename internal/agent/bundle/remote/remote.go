@@ -32,10 +32,10 @@ import (
 
 // Dirs says where everything is installed.
 type Dirs struct {
-	Agents, Roles, Macros, Tools string
-	Servers                      string // the file mcp.json
-	Records                      string // of installed bundles
-	Work                         string // what relative paths of bundles are relative to
+	Agents, Roles, Macros, Tools, Skills string
+	Servers                              string // the file mcp.json
+	Records                              string // of installed bundles
+	Work                                 string // what relative paths of bundles are relative to
 }
 
 // Secrets are the ones that settings refer to as {{NAME}}.
@@ -173,7 +173,7 @@ func (i *Installer) locked(ctx context.Context, work func() (Report, error)) (Re
 // bring installs or updates the content.
 func (i *Installer) bring(ctx context.Context, r Record, c content, only []Category, update bool) (Report, error) {
 	if len(c.files) == 0 && c.servers == nil && r.Commit == "" {
-		c.notes = append(c.notes, "nothing to install is in it: a bundle has agents/, roles/, macros/, functions/tools/ or functions/mcp.json in its top directory")
+		c.notes = append(c.notes, "nothing to install is in it: a bundle has agents/, roles/, macros/, skills/, functions/tools/ or functions/mcp.json in its top directory")
 		return Report{URL: r.URL, Ref: r.Ref, Commit: c.commit, DryRun: i.DryRun, Notes: c.notes}, nil
 	}
 	r.Commit = c.commit

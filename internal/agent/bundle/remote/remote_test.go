@@ -650,3 +650,19 @@ func TestRolesThatNeedConsent(t *testing.T) {
 		})
 	}
 }
+
+func TestSkills(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	files := map[string]string{"skills/pdf/SKILL.md": "---\nname: pdf\n---\n", "skills/pdf/scripts/read.py": "print()\n", "README.md": "ignored"}
+	r.commit(files)
+	p := newPlace(t)
+	p.install(r, remote.Skills)
+	delete(files, "README.md")
+	p.has(files)
+	for _, word := range []string{"skill       skills/pdf/SKILL.md", "script      skills/pdf/scripts/read.py"} {
+		if len(p.asked) != 1 || !strings.Contains(p.asked[0], word) {
+			t.Errorf("%q is not in the question %q", word, p.asked)
+		}
+	}
+}

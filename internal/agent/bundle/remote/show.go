@@ -73,6 +73,12 @@ func (i *Installer) dangers(p *plan) []string {
 			lines = append(lines, "  macro       "+name+steps(t))
 		case Functions:
 			lines = append(lines, "  tool        "+name+" ("+size(len(t.content))+")"+declared(t)+i.shipped(Functions, strings.TrimSuffix(path.Base(t.Path), path.Ext(t.Path)), "tool"))
+		case Skills:
+			if path.Base(t.Path) == "SKILL.md" {
+				lines = append(lines, "  skill       "+name)
+			} else if isScript(t) {
+				lines = append(lines, "  script      "+name+declared(t))
+			}
 		case Roles:
 			if isScript(t) {
 				lines = append(lines, "  script      "+name+declared(t))

@@ -1,0 +1,226 @@
+package skill
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"loki/internal/agent/workspace"
+)
+
+// write makes files below a directory.
+func write(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// home makes a home directory with a repository, and returns a finder for work in it that trusts all.
+func home(t *testing.T, files map[string]string) (Finder, string) {
+	t.Helper()
+	dir := resolved(t.TempDir())
+	write(t, dir, map[string]string{"repo/.git/HEAD": "x"})
+	write(t, dir, files)
+	root := filepath.Join(dir, "repo")
+	return Finder{
+		Dir: root, Root: root, Home: dir, Config: filepath.Join(dir, "config"),
+		Trust: func(string) func(name, sum string) workspace.State {
+			return func(string, string) workspace.State { return workspace.Used }
+		},
+	}, dir
+}
+
+// md returns a SKILL.md.
+func md(name, description string) string {
+	return fmt.Sprintf("---\nname: %s\ndescription: %s\n---\nDo it.\n", name, description)
+}
+
+// list returns names, states and sources of skills.
+func list(skills []Skill) (lines []string) {
+	for _, s := range skills {
+		lines = append(lines, fmt.Sprintf("%s %s %s", s.Name, s.State, s.Source))
+	}
+	return lines
+}
+
+func TestParse(t *testing.T) {
+	long := strings.Repeat("x", 1025)
+	for name, tt := range map[string]struct {
+		text     string
+		want     fields
+		findings string // parts of them, with | between
+		unusable bool
+	}{
+		"all fields": {
+			"---\nname: pdf\ndescription: Reads PDF.\nlicense: MIT\ncompatibility: Linux\nmetadata: {author: a, version: \"1\"}\nallowed-tools: Bash(git:*) Read\ndisable-model-invocation: true\n---\nText\n",
+			fields{Name: "pdf", Description: "Reads PDF.", License: "MIT", Compatibility: "Linux", AllowedTools: []string{"Bash(git:*)", "Read"}, UserOnly: true},
+			"", false,
+		},
+		"a list of tools":     {"---\nname: pdf\ndescription: d\nallowed-tools: [\"Bash(git add *)\", Write]\n---\n", fields{Name: "pdf", Description: "d", AllowedTools: []string{"Bash(git add *)", "Write"}}, "", false},
+		"blanks in brackets":  {"---\nname: pdf\ndescription: d\nallowed-tools: Bash(git add *), Write\n---\n", fields{Name: "pdf", Description: "d", AllowedTools: []string{"Bash(git add *)", "Write"}}, "", false},
+		"windows lines":       {"\ufeff---\r\nname: pdf\r\ndescription: d\r\n---\r\nText\r\n", fields{Name: "pdf", Description: "d"}, "", false},
+		"a colon":             {"---\nname: pdf\ndescription: Use when: it's a PDF\n  or two\nlicense: MIT\n---\n", fields{Name: "pdf", Description: "Use when: it's a PDF or two", License: "MIT"}, ":3:", false},
+		"another name":        {"---\nname: word\ndescription: d\n---\n", fields{Name: "word", Description: "d"}, "that of the directory pdf", false},
+		"no name":             {"---\ndescription: d\n---\n", fields{Name: "pdf", Description: "d"}, `"name" is missing`, false},
+		"capital letters":     {"---\nname: PDF\ndescription: d\n---\n", fields{Name: "PDF", Description: "d"}, "is no name", false},
+		"hyphens":             {"---\nname: pdf--x\ndescription: d\n---\n", fields{Name: "pdf--x", Description: "d"}, "is no name", false},
+		"a name with a line":  {"---\nname: \"a\\nb\"\ndescription: d\n---\n", fields{Name: "pdf", Description: "d"}, "is no name", false},
+		"a long description":  {"---\nname: pdf\ndescription: " + long + "\n---\n", fields{Name: "pdf", Description: long[:1023] + "…"}, "1025 characters", false},
+		"an unknown key":      {"---\nname: pdf\ndescription: d\nlicence: MIT\n---\n", fields{Name: "pdf", Description: "d"}, `did you mean "license"`, false},
+		"metadata of lists":   {"---\nname: pdf\ndescription: d\nmetadata: {a: [b]}\n---\n", fields{Name: "pdf", Description: "d"}, ":4:", false},
+		"no description":      {"---\nname: pdf\n---\n", fields{Name: "pdf"}, "no description", true},
+		"no front matter":     {"# PDF\n", fields{Name: "pdf"}, "no front matter", true},
+		"an open end":         {"---\nname: pdf\ndescription: d\n", fields{Name: "pdf"}, "no front matter", true},
+		"unreadable":          {"---\nname: [\ndescription: {\n---\n", fields{Name: "pdf"}, ":", true},
+		"front matter of one": {"---\njust text\n---\n", fields{Name: "pdf"}, "no description", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, findings, usable := parse("/s/pdf/SKILL.md", tt.text)
+			var said []string
+			for _, f := range findings {
+				said = append(said, f.Text())
+			}
+			all := strings.Join(said, "\n")
+			if diff := cmp.Diff(tt.want, got); diff != "" || usable == tt.unusable || tt.findings == "" && all != "" {
+				t.Errorf("usable %v, findings %s\n%s", usable, all, diff)
+			}
+			if !strings.Contains(all, tt.findings) {
+				t.Errorf("findings %s, want %s", all, tt.findings)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{md("a", "b"), "---\nname: a\ndescription: x: y\n z\nallowed-tools: (a (b) c\n---\nbody", "---\n---", "---\nmetadata: &a [*a]\n---\n", "---\r\ndescription: |\r\n  a\r\n---\r\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, body, findings, usable := parse("/s/x/SKILL.md", text)
+		switch {
+		case usable && (got.Name == "" || got.Description == "" || strings.ContainsAny(got.Name, " \n<>\"")):
+			t.Errorf("%+v", got)
+		case !usable && len(findings) == 0:
+			t.Error("no reason why it cannot be used")
+		case len(body) > len(text):
+			t.Error("the text grew")
+		}
+	})
+}
+
+func TestFind(t *testing.T) {
+	f, dir := home(t, map[string]string{
+		"repo/web/.agents/skills/a/SKILL.md":   md("a", "near"),
+		"repo/.loki/skills/b/SKILL.md":         md("b", "loki"),
+		"repo/.agents/skills/a/SKILL.md":       md("a", "far"),
+		"repo/.agents/skills/g/h/c/SKILL.md":   md("c", "deep"),
+		"repo/.agents/skills/1/2/3/4/SKILL.md": md("4", "too deep"),
+		"repo/.claude/skills/bad/SKILL.md":     "no",
+		"config/skills/d/SKILL.md":             md("d", "config"),
+		".agents/skills/b/SKILL.md":            md("b", "user"),
+		".claude/skills/e/SKILL.md":            md("e", "user"),
+		"more/f/SKILL.md":                      md("f", "setting"),
+		"agent/skills/i/SKILL.md":              md("i", "agent"),
+		"else/x/SKILL.md":                      md("x", "linked"),
+	})
+	for to, from := range map[string]string{"../../.agents/skills/g": "repo/.claude/skills/g", "../../../else/x": "repo/.claude/skills/out", "../../else/x": ".agents/skills/x"} {
+		if err := os.Symlink(to, filepath.Join(dir, filepath.FromSlash(from))); err != nil {
+			t.Skip(err)
+		}
+	}
+	f.Dir, f.Agent, f.More = filepath.Join(f.Root, "web"), filepath.Join(dir, "agent"), []string{"~/more", "relative"}
+	want := []string{
+		"i used " + dir + "/agent/skills", "a used web/.agents/skills", "b used .loki/skills", "a shadowed .agents/skills", "c used .agents/skills", "bad unusable .claude/skills",
+		"d used " + dir + "/config/skills", "b shadowed ~/.agents/skills", "x used ~/.agents/skills", "e used ~/.claude/skills", "f used ~/more",
+	}
+	if diff := cmp.Diff(want, list(f.Find())); diff != "" {
+		t.Error(diff)
+	}
+	f.Root, f.Dir, f.Agent = "", "", ""
+	if got := len(f.Find()); got != 5 {
+		t.Errorf("without a workspace: %d", got)
+	}
+}
+
+// TestTrust: a skill of a workspace counts only while the user trusts all of its files, and one that does not count hides no other.
+func TestTrust(t *testing.T) {
+	f, _ := home(t, map[string]string{
+		"repo/.agents/skills/new/SKILL.md": md("new", "d"), "repo/.agents/skills/known/SKILL.md": md("known", "d"), "repo/.agents/skills/known/run.sh": "x",
+		"repo/.agents/skills/more/SKILL.md": md("more", "d"), "repo/.agents/skills/more/added.sh": "x", ".agents/skills/new/SKILL.md": md("new", "mine"),
+	})
+	f.Trust = func(root string) func(name, sum string) workspace.State {
+		return func(name, _ string) workspace.State {
+			if strings.Contains(name, "new") || strings.Contains(name, "added") {
+				return workspace.Untrusted
+			}
+			return workspace.Used
+		}
+	}
+	skills := f.Find()
+	if diff := cmp.Diff([]string{"known used .agents/skills", "more changed .agents/skills", "new untrusted .agents/skills", "new used ~/.agents/skills"}, list(skills)); diff != "" {
+		t.Error(diff)
+	}
+	if u := skills[1].Unknown(); len(u) != 1 || u[0].Name != ".agents/skills/more/added.sh" || u[0].Sum == "" {
+		t.Errorf("%+v", u)
+	}
+	if usable := Usable(skills); len(usable) != 2 || usable[1].Description != "mine" {
+		t.Errorf("%v", list(usable))
+	}
+}
+
+func TestHostile(t *testing.T) {
+	f, dir := home(t, map[string]string{
+		"repo/.agents/skills/big/SKILL.md": md("big", "d") + strings.Repeat("x", 1<<20), "repo/.agents/skills/bytes/SKILL.md": md("bytes", "a\x00b"),
+		"repo/.agents/skills/hidden/SKILL.md": md("hidden", "d"), "repo/.agents/skills/linked/SKILL.md": md("linked", "d"), "repo/.agents/skills/heavy/SKILL.md": md("heavy", "d"),
+	})
+	at := func(name string) string { return filepath.Join(f.Root, ".agents", "skills", filepath.FromSlash(name)) }
+	if os.Symlink("/etc/passwd", at("linked/passwd")) != nil || os.Mkdir(at("passwd"), 0o755) != nil || os.Symlink("/etc/passwd", at("passwd/SKILL.md")) != nil || os.Symlink(dir, at("loop")) != nil {
+		t.Skip("no links here")
+	}
+	if err := os.Truncate(at("heavy/SKILL.md"), 100<<20); err != nil {
+		t.Fatal(err)
+	}
+	f.Hides = func(path string) bool { return strings.Contains(path, "hidden") }
+	want := []string{
+		"big unusable .agents/skills", "bytes unusable .agents/skills", "heavy unusable .agents/skills", "hidden hidden .agents/skills", "linked used .agents/skills", "passwd unusable .agents/skills",
+	}
+	skills := f.Find()
+	if diff := cmp.Diff(want, list(skills)); diff != "" {
+		t.Error(diff)
+	}
+	for _, s := range skills {
+		if s.Name == "linked" && (len(s.Findings) != 1 || !strings.Contains(s.Findings[0].Text(), "a link")) {
+			t.Errorf("%v", s.Findings)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	var skills []Skill
+	for _, name := range []string{"pdf", "git-log", "git-add"} {
+		skills = append(skills, Skill{fields: fields{Name: name}})
+	}
+	for setting, want := range map[string][2]string{
+		"all": {"pdf,git-log,git-add", ""}, "none": {"", ""}, "": {"", ""}, "git-*": {"git-log,git-add", ""}, "git-add, pdf,dpf": {"pdf,git-add", "dpf"}, "x-*": {"", ""},
+	} {
+		chosen, unknown := Choose(skills, setting)
+		var names []string
+		for _, s := range chosen {
+			names = append(names, s.Name)
+		}
+		if got := [2]string{strings.Join(names, ","), strings.Join(unknown, ",")}; got != want {
+			t.Errorf("%s: %q, want %q", setting, got, want)
+		}
+	}
+}

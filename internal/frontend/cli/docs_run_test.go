@@ -53,6 +53,7 @@ var pagesParsed = map[string]string{
 	"sandbox.md":        "names agents of the reader",
 	"sessions.md":       "needs a provider",
 	"shell.md":          "changes the configuration of shells; TestScripts has the scripts",
+	"skills.md":         "names files of the reader; TestScripts has them",
 	"temporal.md":       "needs a server of Temporal",
 	"testing-agents.md": "names cases of the reader; guide-test.md is run",
 	"tools.md":          "searches a directory of the reader",

@@ -76,7 +76,7 @@ func (c *command) setUpAgain(ctx context.Context) error {
 }
 
 // useServers makes clients of the model servers that answer on this machine, if the command needs a model or lists them, and
-// nothing else says where there is one. A REPL lets the user choose instead.
+// nothing else says where there is one. A user who begins to talk reads which it is.
 func (c *command) useServers(ctx context.Context) (used bool, err error) {
 	platform, clients := local.Kind(c.app.Config.Model), 1 // of LOKI_PLATFORM without a model
 	if c.opts.model != "" {
@@ -84,7 +84,7 @@ func (c *command) useServers(ctx context.Context) (used bool, err error) {
 	}
 	named := len(c.app.Config.Clients) == clients && c.app.Config.Client(string(platform)) != nil && c.app.Config.Client(string(platform)).Local()
 	switch {
-	case !named && !c.needsSetup(), !c.opts.listModels && (!named && (c.talks() || !c.needsModel()) || c.opts.action.needs != needModel):
+	case !named && !c.needsSetup(), !c.opts.listModels && (!named && !c.needsModel() || c.opts.action.needs != needModel):
 		return false, nil
 	}
 	probes := local.DefaultProbes(c.getenv("OLLAMA_HOST"))
@@ -104,6 +104,9 @@ func (c *command) useServers(ctx context.Context) (used bool, err error) {
 		made.Look()
 	}
 	c.app = made
+	if !named && c.talks() {
+		fmt.Fprintf(c.Err, "The model is %s, of %s on this machine.\n.models shows the others, loki --setup adds providers.\n", servers[0].Models[0], servers[0].Kind)
+	}
 	return true, nil
 }
 

@@ -4,6 +4,8 @@ package flow_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -48,6 +50,29 @@ func TestStart(t *testing.T) {
 		u.keys("C-d")
 		u.leaves(0)
 	})
+}
+
+// TestLocalServer begins a chat without any configuration: a model server of the machine answers, and the user reads which it is.
+func TestLocalServer(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/tags":
+			fmt.Fprint(w, `{"models": [{"name": "gemma3:latest", "digest": "d1"}]}`)
+		case "/v1/chat/completions":
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{"content":"a local answer"},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	u := start(t, setup{environ: []string{"LOKI_CONFIG_DIR=" + t.TempDir(), "OLLAMA_HOST=" + server.URL}})
+	u.until("the prompt", func(all string) bool {
+		return strings.Contains(all, "The model is gemma3:latest, of ollama on this machine.") && strings.HasSuffix(all, "ollama:gemma3:latest)>")
+	})
+	u.enter("hello")
+	u.until("the answer", func(all string) bool { return strings.Contains(all, "\na local answer\n") })
 }
 
 func TestExit(t *testing.T) {

@@ -69,7 +69,7 @@ func TestLocalServer(t *testing.T) {
 	t.Cleanup(server.Close)
 	u := start(t, setup{environ: []string{"LOKI_CONFIG_DIR=" + t.TempDir(), "OLLAMA_HOST=" + server.URL}})
 	u.until("the prompt", func(all string) bool {
-		return strings.Contains(all, "The model is gemma3:latest, of ollama on this machine.") && strings.HasSuffix(all, "ollama:gemma3:latest)>")
+		return strings.Contains(all, "The model is gemma3:latest, of ollama on this machine.") && strings.HasSuffix(strings.TrimSpace(all), "ollama:gemma3:latest)>")
 	})
 	u.enter("hello")
 	u.until("the answer", func(all string) bool { return strings.Contains(all, "\na local answer\n") })

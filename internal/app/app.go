@@ -22,6 +22,7 @@ import (
 	"loki/internal/agent/bundle"
 	"loki/internal/agent/cases/cassette"
 	"loki/internal/agent/macro"
+	"loki/internal/agent/memory"
 	"loki/internal/agent/role"
 	"loki/internal/agent/tools"
 	"loki/internal/agent/trust"
@@ -111,6 +112,7 @@ type App struct {
 	loaded    agent.Cache // of the agents that others start
 	fileLocks fsys.Locks  // keep concurrent edits of one file apart
 	bases     knowledge.Pool
+	facts     *memory.Store // see Memory; guarded by mu
 }
 
 // Options configure New.

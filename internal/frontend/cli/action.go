@@ -92,6 +92,7 @@ func actions() []action {
 		{flag: "delete-session", needs: needConfig, do: (*command).deleteSession, apart: true},
 		{flag: "rename-session", needs: needConfig, do: (*command).renameSession, apart: true},
 		{flag: "export", needs: needConfig, looks: true, do: (*command).exportTalk, apart: true},
+		{flag: "memory", needs: needConfig, do: (*command).remember, alone: true, words: true, beside: []string{"agent"}, apart: true},
 		{flag: "search", needs: needConfig, do: (*command).searchRecords, apart: true},
 		{flag: "usage", needs: needConfig, looks: true, do: (*command).showUsage},
 		{flag: "call-tool", needs: needConfig, do: (*command).callTool},

@@ -15,6 +15,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
+	commands "loki/internal/frontend/command"
 	"loki/internal/frontend/command/completion"
 	"loki/internal/frontend/export"
 	"loki/internal/llm/chat"
@@ -28,6 +29,8 @@ type sampling struct {
 	maxOutput    int  // tokens; 0 for the model's own limit
 	uninstructed bool // models do not get what the workspace tells them
 	unignored    bool // the user attaches what ignore files hide, too
+
+	memory string // what --memory does
 }
 
 // printed is which part of the program is printed.
@@ -377,6 +380,7 @@ func (o *options) sections() []section {
 				{name: "save-session", sets: on(&o.saveSession), usage: "save the session even if save_session is false"},
 				{name: "export", sets: word(&o.export, "SESSION"), usage: "write a session, or the run with this ID, as a document; with -a a session of an agent, with -v with the reasoning of the model"},
 				{name: "to", sets: word(&o.to, "FILE"), usage: "with --export: write it to this file, which must not be there", with: []string{"export"}},
+				{name: "memory", sets: choice(&o.sampling.memory, "VERB", commands.MemoryVerbs()), usage: "list, search, show, add, edit or forget what is remembered between conversations; accept or refuse what models propose; prune what has expired. With -a, also of an agent", bare: commands.MemoryVerbs()[0]},
 				{name: "delete-session", sets: word(&o.deleteSession, "SESSION"), usage: "delete a session; with -a one of an agent, with -y without asking"},
 				{name: "rename-session", sets: two(&o.renameSession, "SESSION NAME"), usage: "give a session another name; with -a one of an agent"},
 			},

@@ -51,8 +51,10 @@ type posting struct {
 func New(docs []string) *Index {
 	x := &Index{postings: make(map[string][]posting), lengths: make([]float64, len(docs))}
 	total := 0.0
+	var z Tokenizer
+	var list []string
 	for i, doc := range docs {
-		list := Tokens(doc)
+		list = z.Append(list[:0], doc)
 		x.lengths[i] = float64(len(list))
 		total += x.lengths[i]
 		for _, t := range list {

@@ -1,0 +1,498 @@
+package memory
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/base/text/rank"
+)
+
+const (
+	// MaxFacts is how many facts a scope has at most, and how many proposals.
+	MaxFacts = 500
+	// maxFile is the size of the largest file that is read, in bytes.
+	maxFile = 64 << 10
+	// nearCopy is the share of words that two facts have in common from which on one is a copy of the other.
+	nearCopy = 0.8
+	// keepExpired is how long [Store.Prune] leaves facts that have expired.
+	keepExpired = 30 * 24 * time.Hour
+
+	proposed = "proposed"
+)
+
+// Store keeps facts in files. Its methods may be called from several goroutines, and several processes may use one directory.
+type Store struct {
+	Dir  string                        // of all scopes
+	Hide func(text string) string      // replaces the secrets that the program knows; nil knows none
+	Now  func() time.Time              // nil is time.Now
+	Warn func(context.Context, string) // reports a file that cannot be used; nil reports none
+
+	mu    sync.Mutex
+	known map[string]known // by path, guarded by mu
+	index *index           // of the last search, guarded by mu
+}
+
+// known is a file that was read.
+type known struct {
+	size   int64
+	time   time.Time
+	fact   Fact
+	err    error
+	tokens map[string]bool // of its text; nil until they are needed
+}
+
+// Place says which facts belong to a conversation. The names are those of directories, see [WorkspaceName] and [AgentName]; "" for none.
+type Place struct{ Workspace, Agent string }
+
+// dir returns the directory of a scope below that of the store, "" if the place has none.
+func (p Place) dir(scope string) string {
+	switch {
+	case scope == User:
+		return User
+	case scope == Workspace && p.Workspace != "":
+		return "workspaces/" + p.Workspace
+	case scope == Agent && p.Agent != "":
+		return "agents/" + p.Agent
+	}
+	return ""
+}
+
+// Scopes returns the scopes that the place has.
+func (p Place) Scopes() []string {
+	return slices.DeleteFunc(Scopes(), func(scope string) bool { return p.dir(scope) == "" })
+}
+
+func (s *Store) now() time.Time {
+	if s.Now != nil {
+		return s.Now().UTC()
+	}
+	return time.Now().UTC()
+}
+
+// lock keeps other writers away until unlock is called.
+func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+	unlock, err = atomicfile.Lock(ctx, filepath.Join(s.Dir, ".lock"))
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, err, "the memory cannot be written")
+	}
+	return unlock, nil
+}
+
+// Places returns all places that have facts: that of the user, and one for each workspace and each agent.
+func (s *Store) Places() []Place {
+	places := []Place{{}}
+	for _, kind := range []string{"workspaces", "agents"} {
+		entries, _ := os.ReadDir(filepath.Join(s.Dir, kind)) // none are there before the first fact
+		for _, e := range entries {
+			switch {
+			case !e.IsDir():
+			case kind == "agents":
+				places = append(places, Place{Agent: e.Name()})
+			default:
+				places = append(places, Place{Workspace: e.Name()})
+			}
+		}
+	}
+	return places
+}
+
+// List returns the facts of a place, or what is proposed there: by scope, and the ones that changed last first. Files that cannot be used are left out and reported.
+func (s *Store) List(ctx context.Context, p Place, proposals bool) []Fact {
+	var facts []Fact
+	for _, scope := range p.Scopes() {
+		facts = append(facts, s.scope(ctx, p, scope, proposals)...)
+	}
+	return facts
+}
+
+// scope is List for one scope.
+func (s *Store) scope(ctx context.Context, p Place, scope string, proposals bool) []Fact {
+	dir := filepath.Join(s.Dir, filepath.FromSlash(p.dir(scope)))
+	if proposals {
+		dir = filepath.Join(dir, proposed)
+	}
+	entries, _ := os.ReadDir(dir)
+	var facts []Fact
+	for _, e := range entries {
+		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || filepath.Ext(e.Name()) != ".md" {
+			continue
+		}
+		f, err := s.read(filepath.Join(dir, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
+			continue
+		}
+		if err != nil {
+			if s.Warn != nil {
+				s.Warn(ctx, "a fact of the memory is not used: "+err.Error())
+			}
+			continue
+		}
+		f.Scope, f.Proposed = scope, proposals
+		if scope != User {
+			f.Of = filepath.Base(filepath.FromSlash(p.dir(scope)))
+		}
+		facts = append(facts, f)
+	}
+	slices.SortStableFunc(facts, func(a, b Fact) int { return b.Updated.Compare(a.Updated) })
+	return facts
+}
+
+// read returns the fact in a file, which is read again only after it has changed.
+func (s *Store) read(path string) (Fact, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Fact{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.known[path]; ok && k.size == info.Size() && k.time.Equal(info.ModTime()) {
+		return k.fact, k.err
+	}
+	k := known{size: info.Size(), time: info.ModTime()}
+	if k.size > maxFile {
+		k.err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	} else {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return Fact{}, err
+		}
+		k.fact, k.err = decode(path, data)
+	}
+	if s.known == nil {
+		s.known = make(map[string]known)
+	}
+	s.known[path] = k
+	return k.fact, k.err
+}
+
+// Find returns the fact or the proposal with an id, in any of the places. The error has code NotFound.
+func (s *Store) Find(ctx context.Context, id string, places ...Place) (Fact, error) {
+	if i := strings.LastIndexByte(id, '-'); i >= 0 { // the name of a file without its ending
+		id = id[i+1:]
+	}
+	for _, p := range places {
+		for _, proposals := range []bool{false, true} {
+			for _, f := range s.List(ctx, p, proposals) {
+				if f.ID == id {
+					return f, nil
+				}
+			}
+		}
+	}
+	return Fact{}, fault.New(fault.NotFound, "the memory has no fact %q", id).WithHint("loki --memory list shows the facts with their ids")
+}
+
+// CopyError says that the memory has a fact already.
+type CopyError struct{ Of Fact }
+
+func (e *CopyError) Error() string {
+	if e.Of.Proposed {
+		return fmt.Sprintf("not stored: %s, %q, is proposed already and says much the same", e.Of.ID, e.Of.Title)
+	}
+	return fmt.Sprintf("not stored: fact %s, %q, says much the same: update it if it has changed", e.Of.ID, e.Of.Title)
+}
+
+// errChanged says that a fact was changed since it was read.
+var errChanged = errors.New("the fact was changed meanwhile: read it again")
+
+// errSecret says that a text is not stored.
+var errSecret = errors.New("not stored: looks like a secret; say where it is kept instead")
+
+// admit reports why a fact may not be written, whose own file, if it has one, does not count.
+func (s *Store) admit(ctx context.Context, p Place, f *Fact) error {
+	raw := append([]string{f.Title, f.Text}, f.Tags...)
+	if err := f.tidy(); err != nil {
+		return fault.Wrap(fault.Usage, err, "")
+	}
+	if slices.ContainsFunc(append(raw, f.Title, f.Text), func(part string) bool { return secret(part, s.Hide) }) {
+		return fault.Wrap(fault.Usage, errSecret, "")
+	}
+	if p.dir(f.Scope) == "" {
+		return fault.New(fault.Usage, "there is no scope %q here", f.Scope).WithHint("the scopes here: %s", strings.Join(p.Scopes(), ", "))
+	}
+	words := tokens(f)
+	for _, scope := range p.Scopes() {
+		for _, proposals := range []bool{false, true} {
+			n := 0
+			for _, other := range s.scope(ctx, p, scope, proposals) {
+				if other.ID == f.ID {
+					continue
+				}
+				n++
+				if f.repeats(words, &other, s) {
+					return fault.Wrap(fault.Usage, &CopyError{other}, "")
+				}
+			}
+			if scope == f.Scope && proposals == f.Proposed && n >= MaxFacts {
+				return fault.New(fault.Usage, "not stored: the scope %s has %d facts, and there is no room for more", scope, MaxFacts).
+					WithHint("forget some: loki --memory forget ID, or those that have expired: loki --memory prune")
+			}
+		}
+	}
+	return nil
+}
+
+// repeats reports whether another fact or proposal says much the same as f, which has these words.
+func (f *Fact) repeats(words map[string]bool, other *Fact, s *Store) bool {
+	switch {
+	case other.ID == f.Changes, other.Expired(s.now()):
+		return false
+	case f.Forgets || other.Forgets:
+		return f.Forgets == other.Forgets && f.Changes == other.Changes
+	case other.Changes != f.Changes && other.Changes != "":
+		return false
+	}
+	return similar(words, s.tokens(other))
+}
+
+// tokens returns the words of a fact by which copies are found.
+func tokens(f *Fact) map[string]bool {
+	words := make(map[string]bool)
+	for _, t := range rank.Tokens(f.Text) {
+		words[t] = true
+	}
+	return words
+}
+
+// tokens is [tokens] for a fact of the store, whose words are known from the last time.
+func (s *Store) tokens(f *Fact) map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.known[f.Path]
+	if ok && k.fact.Sum == f.Sum && k.tokens != nil {
+		return k.tokens
+	}
+	k.tokens = tokens(f)
+	if ok && k.fact.Sum == f.Sum {
+		s.known[f.Path] = k
+	}
+	return k.tokens
+}
+
+// similar reports whether two texts with these words say much the same.
+func similar(a, b map[string]bool) bool {
+	common := 0
+	for t := range a {
+		if b[t] {
+			common++
+		}
+	}
+	if all := len(a) + len(b) - common; all > 0 {
+		return float64(common) >= nearCopy*float64(all)
+	}
+	return false
+}
+
+// Save adds a fact, or a proposal if it says so, and returns it with its id.
+func (s *Store) Save(ctx context.Context, p Place, f Fact) (Fact, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return f, err
+	}
+	defer unlock()
+	f.ID = ""
+	if err := s.admit(ctx, p, &f); err != nil {
+		return f, err
+	}
+	f.Created, f.Updated = s.now().Truncate(time.Second), s.now().Truncate(time.Second)
+	return s.add(p, f)
+}
+
+// add writes a fact under a new id.
+func (s *Store) add(p Place, f Fact) (Fact, error) {
+	dir := filepath.Join(s.Dir, filepath.FromSlash(p.dir(f.Scope)))
+	for {
+		var id [3]byte
+		_, _ = rand.Read(id[:]) // it never fails
+		if f.ID = hex.EncodeToString(id[:]); !s.taken(f.ID) {
+			break
+		}
+	}
+	if f.Proposed {
+		dir = filepath.Join(dir, proposed)
+	}
+	f.Path = filepath.Join(dir, slug(f.Title)+"-"+f.ID+".md")
+	return s.write(f)
+}
+
+// taken reports whether a file has the id.
+func (s *Store) taken(id string) bool {
+	for _, p := range s.Places() {
+		for _, scope := range p.Scopes() {
+			dir := filepath.Join(s.Dir, filepath.FromSlash(p.dir(scope)))
+			for _, dir := range []string{dir, filepath.Join(dir, proposed)} {
+				if len(atomicfile.Glob(dir, "*-"+id+".md")) > 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (s *Store) write(f Fact) (Fact, error) {
+	data := f.Encode()
+	if err := atomicfile.Write(f.Path, data, atomicfile.Options{Mode: atomicfile.Private}); err != nil {
+		return f, fault.Wrap(fault.Config, err, "the memory cannot be written")
+	}
+	again, err := decode(f.Path, data)
+	f.Sum = again.Sum
+	return f, err
+}
+
+// Change replaces the text of a fact and what change says, unless it has changed since its Sum was base; "" does not look.
+func (s *Store) Change(ctx context.Context, p Place, id, base string, change func(*Fact)) (Fact, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return Fact{}, err
+	}
+	defer unlock()
+	return s.change(ctx, p, id, base, change)
+}
+
+// change is Change while the store is locked.
+func (s *Store) change(ctx context.Context, p Place, id, base string, change func(*Fact)) (Fact, error) {
+	f, err := s.Find(ctx, id, p)
+	if err != nil {
+		return f, err
+	}
+	if base != "" && f.Sum != base {
+		return f, fault.Wrap(fault.Usage, errChanged, "")
+	}
+	change(&f)
+	if err := s.admit(ctx, p, &f); err != nil {
+		return f, err
+	}
+	f.Updated = s.now().Truncate(time.Second)
+	return s.write(f)
+}
+
+// Edit replaces a fact by what the user made of its file, unless it was changed meanwhile.
+func (s *Store) Edit(ctx context.Context, f Fact, file string) (Fact, error) {
+	edited, err := decode(f.Path, []byte(file))
+	if err != nil {
+		return f, fault.Wrap(fault.Usage, err, "")
+	}
+	return s.Change(ctx, f.Place(), f.ID, f.Sum, func(now *Fact) {
+		now.Title, now.Text, now.Tags, now.Pinned, now.Expires = edited.Title, edited.Text, edited.Tags, edited.Pinned, edited.Expires
+	})
+}
+
+// Forget removes a fact or a proposal.
+func (s *Store) Forget(ctx context.Context, p Place, id string) (Fact, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return Fact{}, err
+	}
+	defer unlock()
+	f, err := s.Find(ctx, id, p)
+	if err != nil {
+		return f, err
+	}
+	return f, s.remove(f)
+}
+
+func (s *Store) remove(f Fact) error {
+	if err := os.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(fault.Config, err, "the memory cannot be written")
+	}
+	return nil
+}
+
+// Accept makes a proposal true: a new fact is kept, a change is made, or a fact is removed. What was changed since it was proposed stays, with
+// an error.
+func (s *Store) Accept(ctx context.Context, p Place, id string) (Fact, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return Fact{}, err
+	}
+	defer unlock()
+	f, err := s.Find(ctx, id, p)
+	switch {
+	case err != nil:
+		return f, err
+	case !f.Proposed:
+		return f, fault.New(fault.Usage, "fact %s is accepted already", f.ID)
+	case f.Forgets:
+		of, err := s.Find(ctx, f.Changes, p)
+		if err == nil && of.Sum != f.Base {
+			return f, fault.Wrap(fault.Usage, errChanged, "")
+		}
+		if err == nil {
+			err = s.remove(of)
+		}
+		if err == nil {
+			err = s.remove(f)
+		}
+		return f, err
+	case f.Changes != "":
+		if _, err := s.change(ctx, p, f.Changes, f.Base, func(of *Fact) {
+			of.Text, of.By, of.Source, of.Tainted = f.Text, f.By, f.Source, f.Tainted
+		}); err != nil {
+			return f, err
+		}
+		return f, s.remove(f)
+	}
+	old := f
+	f.Proposed = false
+	if err := s.admit(ctx, p, &f); err != nil {
+		return f, err
+	}
+	f.Path = filepath.Join(filepath.Dir(filepath.Dir(f.Path)), filepath.Base(f.Path))
+	if f, err = s.write(f); err != nil {
+		return f, err
+	}
+	return f, s.remove(old)
+}
+
+// Prune removes the facts that expired 30 days ago or earlier, with proposals to change them, and returns them.
+func (s *Store) Prune(ctx context.Context) ([]Fact, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var gone []Fact
+	for _, p := range s.Places() {
+		scopes := p.Scopes()
+		for _, scope := range scopes[len(scopes)-1:] { // that of the user is one of all places
+			for _, proposals := range []bool{false, true} {
+				for _, f := range s.scope(ctx, p, scope, proposals) {
+					if f.Expired(s.now().Add(-keepExpired)) {
+						if err := s.remove(f); err != nil {
+							return gone, err
+						}
+						gone = append(gone, f)
+					}
+				}
+			}
+		}
+	}
+	return gone, nil
+}
+
+var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
+
+// slug returns the beginning of a file name for a title.
+func slug(title string) string {
+	s := strings.Trim(notSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
+	s = strings.Trim(text.Cut(s, 40), "-")
+	if s == "" {
+		return "fact"
+	}
+	return s
+}

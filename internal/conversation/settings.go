@@ -396,10 +396,13 @@ func parse[T any](value string, of func(string) (T, error)) (*T, error) {
 }
 
 func parseBool(value string) (bool, error) {
-	if value != "true" && value != "false" {
-		return false, strconv.ErrSyntax
+	switch value {
+	case "true", "on":
+		return true, nil
+	case "false", "off":
+		return false, nil
 	}
-	return value == "true", nil
+	return false, strconv.ErrSyntax
 }
 
 func parseUint(value string) (int, error) {

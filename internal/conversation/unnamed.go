@@ -45,6 +45,8 @@ func (c *Conversation) remember(ctx context.Context, q Question) error {
 	}
 	if !c.values.promptLog {
 		c.session.KeepNothing()
+	} else {
+		c.keepAgain()
 	}
 	c.session.Sync(func(s *session.Settings) {
 		s.Settings, s.RoleName, s.Knowledge = c.Settings(), c.Role(), c.knowledge
@@ -53,6 +55,13 @@ func (c *Conversation) remember(ctx context.Context, q Question) error {
 		}
 	})
 	return nil
+}
+
+// keepAgain has the session written again after prompt_log was off, unless something else says that it is not.
+func (c *Conversation) keepAgain() {
+	if save := c.values.saveSession; !c.service.Unkept && (save == nil || *save) {
+		c.session.KeepAgain()
+	}
 }
 
 // prune deletes sessions without a name that are too old or too many.
@@ -131,6 +140,7 @@ func (c *Conversation) CanName(ctx context.Context, name string) bool {
 func (c *Conversation) named() {
 	if c.unnamed && c.session.Alias() != "" {
 		c.unnamed, c.outside = false, c.role
+		c.keepAgain()
 		c.session.Attend(c.attended())
 	}
 }

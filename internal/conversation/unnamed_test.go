@@ -334,3 +334,91 @@ func TestDeletedElsewhere(t *testing.T) {
 		t.Errorf("stored %q", got)
 	}
 }
+
+// TestPromptLogOffAndOn: what is said while the log is off is remembered, and written only if the user saves it.
+func TestPromptLogOffAndOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := remembers(t)
+	store, err := filestore.New(filestore.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.service.Sessions = func() (session.Store, error) { return store, nil }
+	for i, say := range []string{"first", "off", "private", "gone", "on", "third"} {
+		switch say {
+		case "on", "off":
+			mustSet(t, r, "prompt_log", say)
+			continue
+		}
+		r.tell(say)
+		if say == "gone" {
+			if _, err := r.Undo(t.Context()); err != nil {
+				t.Fatal(i, err)
+			}
+		}
+	}
+	r.sends("user first | assistant ok | user private | assistant ok | user third")
+	log := func() string { return logs(t, dir) }
+	if got := log(); !strings.Contains(got, `"first"`) || !strings.Contains(got, `"third"`) || strings.Contains(got, "private") || strings.Contains(got, "gone") {
+		t.Errorf("the log is\n%s", got)
+	}
+	mustSet(t, r, "prompt_log", "off")
+	r.tell("later")
+	if _, err := r.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.SaveSession(t.Context(), "trip"); err != nil {
+		t.Fatal(err)
+	}
+	r.tell("fourth")
+	if got := log(); !strings.Contains(got, "private") || strings.Contains(got, "gone") || strings.Contains(got, "later") || !strings.Contains(got, "fourth") {
+		t.Errorf("saved under a name, the log is\n%s", got)
+	}
+	again, err := filestore.New(filestore.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := again.Open(t.Context(), "", r.Session().ID())
+	if err != nil || s.UserMessages() != 4 || len(s.Messages()) != 8 {
+		t.Fatalf("%d messages, %v", len(s.Messages()), err)
+	}
+}
+
+// TestSaveWritesWhatIsShown: turns that were taken back while nothing was kept are not in the file.
+func TestSaveWritesWhatIsShown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := remembers(t)
+	store, err := filestore.New(filestore.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.service.Sessions = func() (session.Store, error) { return store, nil }
+	mustSet(t, r, "prompt_log", "off")
+	r.tell("secret plan")
+	if _, err := r.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.tell("harmless")
+	if _, err := r.SaveSession(t.Context(), "trip"); err != nil {
+		t.Fatal(err)
+	}
+	if got := logs(t, dir); strings.Contains(got, "secret") || !strings.Contains(got, "harmless") {
+		t.Errorf("the log is\n%s", got)
+	}
+}
+
+// logs returns the text of all messages below dir.
+func logs(t *testing.T, dir string) (all string) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, "by-id", "*", "messages.jsonl")) // the pattern is well formed
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all += string(data)
+	}
+	return all
+}

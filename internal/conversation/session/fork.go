@@ -22,7 +22,7 @@ func Fork(ctx context.Context, s *Session, id ID, log Log, alias Alias) (*Sessio
 	if errors.Is(err, ErrNotFound) { // deleted meanwhile
 		owner, err = st.Owner, nil
 	}
-	save, attended, wait, unkept := s.force, s.attended, s.held != nil, s.unkept
+	save, attended, wait, unkept := s.force, s.attended, s.held != nil, s.unkept || s.partial
 	st.DataURLs = maps.Clone(st.DataURLs)
 	s.mu.Unlock()
 	if err != nil {

@@ -20,11 +20,22 @@ func (s *Session) ForceSave() {
 	s.force = true
 }
 
-// KeepNothing has all further changes stay in memory, whatever else is said of saving.
+// KeepNothing has all further changes stay in memory, whatever else is said of saving, until [Session.KeepAgain] is called.
 func (s *Session) KeepNothing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unkept = true
+}
+
+// KeepAgain ends what [Session.KeepNothing] began: changes are written again. The ones made meanwhile stay in memory and
+// are written only if the session is saved under a name.
+func (s *Session) KeepAgain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unkept {
+		s.partial = s.partial || len(s.pending) > 0
+		s.unkept, s.dirty, s.pending = false, false, nil
+	}
 }
 
 // Dirty reports whether there is something that has not been saved, or that the user has yet to

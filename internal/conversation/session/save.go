@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"loki/internal/base/fault"
@@ -57,11 +58,14 @@ func (s *Session) Clear(ctx context.Context) error {
 }
 
 // Save writes what has not been written yet, whatever the settings say. A temporary
-// session gets an alias made from the time and its title. Saving what is saved costs
-// nothing.
+// session gets an alias made from the time and its title. Turns that were taken back before they were written are not
+// written. Saving what is saved costs nothing.
 func (s *Session) Save(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.partial && s.state.Alias != "" || !s.stored && slices.ContainsFunc(s.pending, entry.removes) {
+		s.pending, s.partial = s.shown(), false
+	}
 	if err := s.commit(ctx, nil); err != nil {
 		return err
 	}
@@ -125,6 +129,24 @@ func (s *Session) remember(o op) {
 	}
 }
 
+// removes reports whether the change takes messages out of the conversation.
+func (e entry) removes() bool { return e.group.Replaces > 0 || e.group.Mark == markEmpty }
+
+// shown returns the changes that make any log one of what the session shows, and of what it cost.
+func (s *Session) shown() []entry {
+	list := []entry{{op: emptyOp{s.now()}}}
+	if !s.stored {
+		list = []entry{{op: usageOp{s.view.history.usage, s.now()}}}
+	}
+	for _, g := range s.view.history.groups(s.now()) {
+		list = append(list, entry{op: groupOp{g}})
+	}
+	for i := range list {
+		list[i].group, _ = list[i].op.group(nil)
+	}
+	return list
+}
+
 // commit writes the state, what is pending, and the change fresh, which is not in the
 // history yet; nil is none.
 func (s *Session) commit(ctx context.Context, fresh op) error {
@@ -153,6 +175,9 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 		}
 		if len(s.pending) == 0 && fresh == nil {
 			return nil
+		}
+		if s.partial {
+			return s.writePart(ctx, tx, fresh)
 		}
 		return s.writeLog(ctx, tx, fresh)
 	})
@@ -300,6 +325,20 @@ func (s *Session) writeLog(ctx context.Context, tx Tx, fresh op) error {
 	v.offset += int64(data.Len())
 	s.view, s.pending = v, nil
 	return nil
+}
+
+// writePart appends what is pending and fresh to a log that lacks a part of what is in memory.
+func (s *Session) writePart(ctx context.Context, tx Tx, fresh op) error {
+	memory := s.view.history
+	s.view = view{history: history{counter: memory.counter}}
+	if fresh != nil {
+		if g, ok := fresh.group(&memory); ok {
+			memory.apply(g)
+		}
+	}
+	err := s.writeLog(ctx, tx, fresh)
+	s.view.history = memory
+	return err
 }
 
 // AliasInUse returns the [ErrAliasInUse] for an alias. It is for stores.

@@ -77,6 +77,7 @@ type Session struct {
 	held     *held       // not nil while changes wait for Save
 	force    bool        // save whatever the settings say
 	unkept   bool        // save nothing whatever is said
+	partial  bool        // the log lacks what was said while unkept was set
 	naming   bool        // a title is being made
 	claim    *auth.Owner // owns the session from the next change on, if it has no owner
 }

@@ -52,7 +52,7 @@ func (c *Conversation) CreateSession(ctx context.Context, name string) (err erro
 	ctx = c.context(ctx)
 	var alias session.Alias
 	if name != "" {
-		if alias, err = session.ParseAlias(name); err != nil {
+		if alias, err = c.service.newName(name); err != nil {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func (c *Conversation) open(ctx context.Context, store session.Store, name strin
 	if id, err := session.ParseID(name); err == nil {
 		return store.Open(ctx, c.Scope(), id)
 	}
-	alias, err := session.ParseAlias(name)
+	alias, err := c.service.newName(name)
 	if err != nil {
 		// A session of an older version may have had a name that is not allowed any more.
 		if old := oldAlias(ctx, store, c.Scope(), name); old != "" {
@@ -367,7 +367,7 @@ func (c *Conversation) askToSave(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	for {
-		name, err := c.options.Asker.Ask(ctx, ask.Question{Kind: ask.Line, Text: "Name of the session", Default: s.Title(), HasDefault: s.Title() != "", Validate: nameFault})
+		name, err := c.options.Asker.Ask(ctx, ask.Question{Kind: ask.Line, Text: "Name of the session", Default: s.Title(), HasDefault: s.Title() != "", Validate: c.nameFault})
 		if err != nil {
 			return keptUnasked(err)
 		}
@@ -388,14 +388,14 @@ func keptUnasked(err error) (bool, error) {
 }
 
 // nameFault returns what is wrong with the name of a session.
-func nameFault(name string) error {
-	_, err := session.ParseAlias(strings.TrimSpace(name))
+func (c *Conversation) nameFault(name string) error {
+	_, err := c.service.newName(strings.TrimSpace(name))
 	return err
 }
 
 // rename gives the session a name, which no other session may have.
 func (c *Conversation) rename(ctx context.Context, name string) error {
-	alias, err := session.ParseAlias(strings.TrimSpace(name))
+	alias, err := c.service.newName(strings.TrimSpace(name))
 	if err != nil || alias == c.session.Alias() {
 		return err
 	}
@@ -473,7 +473,7 @@ func (c *Conversation) Fork(ctx context.Context, name string) error {
 	var alias session.Alias
 	var err error
 	if name != "" && name != session.TempName {
-		if alias, err = session.ParseAlias(name); err != nil {
+		if alias, err = c.service.newName(name); err != nil {
 			return err
 		}
 	}

@@ -59,11 +59,20 @@ func (s *Service) DeleteSession(ctx context.Context, scope session.Scope, name s
 	return id, store.Delete(ctx, scope, id)
 }
 
+// newName returns the alias of a session that is called name from now on. It is an error with code Usage if that is
+// impossible, or contains a secret: names are shown, and are names of files.
+func (s *Service) newName(name string) (session.Alias, error) {
+	if hide := s.Recents.Hide; hide != nil && hide(name) != name {
+		return "", fault.New(fault.Usage, "%q cannot be the name of a session: it contains a secret", hide(name))
+	}
+	return session.ParseAlias(name)
+}
+
 // RenameSession gives the stored session that name means, see [Service.Stored], another name.
 // Conversations that are in it continue under that name. It is a [session.ErrAliasInUse] if another
 // session has the name.
 func (s *Service) RenameSession(ctx context.Context, scope session.Scope, name, to string) error {
-	alias, err := session.ParseAlias(to)
+	alias, err := s.newName(to)
 	if err != nil {
 		return err
 	}

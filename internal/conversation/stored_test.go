@@ -3,6 +3,7 @@ package conversation_test
 import (
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"loki/internal/base/fault"
@@ -35,6 +36,10 @@ func TestStoredSessions(t *testing.T) {
 	}
 	if err := d.Finish(ctx, sessiontest.Turn(1).Reply, sessiontest.Turn(1).Usage); err != nil {
 		t.Fatal(err)
+	}
+	service.Recents.Hide = func(text string) string { return strings.ReplaceAll(text, "sk-1234", "***") }
+	if err := service.RenameSession(ctx, "", "b", "my sk-1234"); fault.CodeOf(err) != fault.Usage || strings.Contains(err.Error(), "sk-1234") {
+		t.Errorf("a name with a secret: %v", err)
 	}
 	for _, name := range []string{"b", string(s.ID())} {
 		if id, err := service.Stored(ctx, "", name); err != nil || id != s.ID() {

@@ -124,7 +124,7 @@ func (c *Conversation) CanName(ctx context.Context, name string) bool {
 	if !c.unnamed || c.session.Empty() {
 		return false
 	}
-	alias, err := session.ParseAlias(name)
+	alias, err := c.service.newName(name)
 	if err != nil {
 		return false
 	}

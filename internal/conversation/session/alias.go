@@ -80,7 +80,7 @@ func unprintable(r rune) bool {
 // name.
 const stampLayout = "20060102T150405"
 
-// stamp returns the alias of a temporary session, with its title if it has one.
+// stamp returns the alias of a temporary session, with its title if it has one. Others of the same second end in -2, -3 and so on.
 func stamp(t time.Time, title string) Alias {
 	s := t.Local().Format(stampLayout)
 	if title != "" {

@@ -88,7 +88,7 @@ func (s *Session) AutoName(ctx context.Context, ask func(ctx context.Context, te
 	if !s.stored {
 		return nil
 	}
-	if at, ok := s.state.Alias.Title(); ok && at == "" && s.temp {
+	if rest, ok := s.state.Alias.Title(); ok && s.temp && strings.Trim(rest, "0123456789") == "" {
 		alias := s.state.Alias + "-" + Alias(title)
 		if err := s.log.Rename(ctx, alias); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"loki/internal/base/fault"
 )
@@ -207,13 +206,12 @@ func (s *Session) create(ctx context.Context) error {
 	}
 	var err error
 	if s.temp && st.Alias == "" && !st.Unnamed {
-		at := s.options.Now()
-		for range 60 { // two in one second: take the next free one
-			st.Alias = stamp(at, st.Title)
-			if err = s.log.Create(ctx, st); !errors.Is(err, ErrAliasInUse) {
-				break
-			}
-			at = at.Add(time.Second)
+		first := stamp(s.options.Now(), st.Title)
+		st.Alias = first
+		err = s.log.Create(ctx, st)
+		for n := 2; errors.Is(err, ErrAliasInUse) && n <= 60; n++ { // of the same second
+			st.Alias = Alias(fmt.Sprintf("%s-%d", first, n))
+			err = s.log.Create(ctx, st)
 		}
 	} else {
 		err = s.log.Create(ctx, st)

@@ -580,6 +580,25 @@ func TestDamageSaysWhatWasLost(t *testing.T) {
 	}
 }
 
+// TestNamesOfOneSecond: temporary sessions that are saved in the same second are named after that second.
+func TestNamesOfOneSecond(t *testing.T) {
+	store := memstore.New(session.Options{Now: func() time.Time { return now }})
+	var names []session.Alias
+	for range 3 {
+		s := store.Temp("", session.Settings{SaveSession: new(true)})
+		if err := s.Append(t.Context(), session.Turn{User: user("a"), Reply: []chat.Message{assistant("b")}}); err != nil {
+			t.Fatal(err)
+		}
+		if !s.Alias().AutoSaved() {
+			t.Errorf("%s was named by a user", s.Alias())
+		}
+		names = append(names, s.Alias())
+	}
+	if names[1] != names[0]+"-2" || names[2] != names[0]+"-3" {
+		t.Error(names)
+	}
+}
+
 func TestKeepNothing(t *testing.T) {
 	store := memstore.New(session.Options{Now: func() time.Time { return now }})
 	s, err := store.Create(t.Context(), "", "trip", session.Settings{SaveSession: new(true)})

@@ -37,12 +37,23 @@ func (a *App) Conversations() *conversation.Service {
 		Durability: cfg.ChatDurability, Runs: a.liveRuns(),
 		Save: cfg.Save, PromptLog: cfg.PromptLog, InDatabase: cfg.Store != nil, Highlight: cfg.Highlight,
 		Switches:     conversation.Switches{NoTools: !cfg.FunctionCallingSupport, NoServers: !cfg.MCPServerSupport},
+		TopK:         a.topK,
 		MessagesFile: &session.MessagesFile{Path: a.Paths.MessagesFile, Hide: a.Hide},
 		Compression: conversation.Compression{
 			Threshold: cfg.CompressionThreshold, Model: *cmp.Or(cfg.SummarizationModel, empty), Prompt: *cmp.Or(cfg.SummarizationPrompt, empty), ContextPrompt: *cmp.Or(cfg.SummaryContextPrompt, empty),
 		},
 	}
 	return s
+}
+
+// topK returns how many passages the knowledge base called name finds for a question, or one that is built now if name is empty.
+func (a *App) topK(name string) int {
+	if file, err := a.Knowledge().Library().File(name); name != "" && err == nil {
+		if stats, err := a.Knowledge().Stats(context.Background(), name, file); err == nil {
+			return stats.Settings.TopK
+		}
+	}
+	return a.Config.RAGTopK
 }
 
 // inputLimit returns how many tokens the model called id takes, 0 if that is not known.

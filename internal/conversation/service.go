@@ -61,8 +61,9 @@ type Service struct {
 	InDatabase   bool                   // sessions are in a database, which is not opened for a turn outside of them
 	Highlight    bool                   // for faces: answers and input are shown in color
 	Switches     Switches
-	SaveSession  *bool // that new sessions begin with
-	Remember     bool  // interactive conversations remember what is said outside of sessions
+	TopK         func(knowledge string) int // passages that a knowledge base finds without a setting of the conversation; nil is not known
+	SaveSession  *bool                      // that new sessions begin with
+	Remember     bool                       // interactive conversations remember what is said outside of sessions
 	Compression  Compression
 	Durability   graph.Durability // of the records of questions; off and "" keep none
 	Runs         *run.Service     // records them; nil if Durability says that there are none

@@ -348,7 +348,7 @@ func knowledgeSettings() []setting {
 			c.values.switches.Reranker = &value
 			return nil
 		}},
-		{"rag_top_k", false, "a number of passages", func(c *Conversation) string { return strconv.Itoa(c.values.switches.TopK) }, func(_ context.Context, c *Conversation, value string) error {
+		{"rag_top_k", false, "a number of passages", func(c *Conversation) string { return strconv.Itoa(c.topK()) }, func(_ context.Context, c *Conversation, value string) error {
 			n, err := parseUint(value)
 			if err == nil && n == 0 {
 				err = strconv.ErrRange
@@ -359,6 +359,14 @@ func knowledgeSettings() []setting {
 			return err
 		}},
 	}
+}
+
+// topK returns how many passages are found for a question, 0 if that is not known.
+func (c *Conversation) topK() int {
+	if n := c.values.switches.TopK; n > 0 || c.service.TopK == nil {
+		return n
+	}
+	return c.service.TopK(c.Knowledge())
 }
 
 // switchSettings are the ones that are on or off.

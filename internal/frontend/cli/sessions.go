@@ -9,6 +9,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
+	"loki/internal/frontend/display"
 )
 
 // recent returns the conversation that --continue resumes, nil without that option. If it was
@@ -51,7 +52,7 @@ func (c *command) deleteSession(ctx context.Context) error {
 	if _, err := talks.Stored(ctx, scope, name); err != nil {
 		return err
 	}
-	if agreed, err := c.agrees(ctx, fmt.Sprintf("Delete session %s with all its messages?", name)); err != nil || !agreed {
+	if agreed, err := c.agrees(ctx, fmt.Sprintf("Delete session %s with all its messages?", display.SessionLabel(ctx, c.app, scope, name))); err != nil || !agreed {
 		return err
 	}
 	if err := c.app.DeleteSession(ctx, scope, name); err != nil {

@@ -44,6 +44,7 @@ type Options struct {
 	Clipboard func(text string) error                      // nil refuses that
 	Busy      func(label string) (done func())             // shows that something takes its time; nil shows nothing
 	Shell     func() (t Terminal, release func())          // lends the terminal to a shell command; nil refuses that
+	Columns   func() int                                   // how wide the terminal is, 0 if that is not known; nil means 0
 }
 
 // Console executes the submissions of one user on one conversation. It belongs to one goroutine.

@@ -610,3 +610,55 @@ func TestKeyValues(t *testing.T) {
 		}
 	}
 }
+
+// TestDeleteUnnamed: sessions without a name are offered and asked about with their first words.
+func TestDeleteUnnamed(t *testing.T) {
+	c, asker := talk(t, nil, []string{`[]`}, "",
+		step{line: "which birches grow, here?", want: ".*"},
+		step{line: ".new", want: ".*"},
+		step{line: ".delete session", err: "no session was chosen.*"},
+		step{line: ".delete", want: ".*(which birches.*"},
+	)
+	options := asker.Asked()[0].Options
+	if len(options) != 1 || !strings.HasSuffix(options[0], " (which birches grow, here?)") {
+		t.Fatalf("offered %q", options)
+	}
+	again := asktest.NewScripted(ask.JoinAnswers(options), yes)
+	c.Asker = again
+	if err := c.Do(t.Context(), ".delete session"); err != nil {
+		t.Fatal(err)
+	}
+	if q := again.Asked()[1].Text; q != "Delete "+options[0]+"?" {
+		t.Errorf("the question is %q", q)
+	}
+	if err := c.Do(t.Context(), ".delete session"); err == nil {
+		t.Error("the session is still there")
+	}
+}
+
+// TestNarrowHelp: the commands are listed in as many columns as the terminal has.
+func TestNarrowHelp(t *testing.T) {
+	c, out := newConsole(t, nil)
+	c.Interactive, c.Columns = true, func() int { return 50 }
+	if err := c.Do(t.Context(), ".help"); err != nil {
+		t.Fatal(err)
+	}
+	list, _, _ := strings.Cut(strings.Join(*out, "\n"), moreHelp)
+	for line := range strings.Lines(list) {
+		if len(line) > 51 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	if !strings.Contains(list, ".help") {
+		t.Error("no commands")
+	}
+}
+
+// TestTopKInForce: .set shows how many passages a question finds where it was not set.
+func TestTopKInForce(t *testing.T) {
+	talk(t, nil, nil, "",
+		step{line: ".set rag_top_k", want: ".*now 5;.*"},
+		step{line: ".set rag_top_k 7"},
+		step{line: ".set rag_top_k", want: ".*now 7;.*"},
+	)
+}

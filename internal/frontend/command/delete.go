@@ -28,7 +28,22 @@ func completeDelete(c *Console, ctx context.Context, words []string) []Candidate
 		return oneOf(app.Kinds()...)(c, ctx, words)
 	}
 	names, _ := c.App.Stored(ctx, app.Kind(words[0]), c.conv.Scope())
-	return named(offered(names))
+	found := named(offered(names))
+	for i, name := range c.labels(ctx, app.Kind(words[0]), offered(names)) {
+		found[i].Description = strings.TrimSpace(strings.TrimPrefix(name, found[i].Value))
+	}
+	return found
+}
+
+// labels returns names as they are shown: with the first words of sessions without a name.
+func (c *Console) labels(ctx context.Context, of app.Kind, names []string) []string {
+	list := slices.Clone(names)
+	for i, name := range list {
+		if of == app.SessionKind {
+			list[i] = display.SessionLabel(ctx, c.App, c.conv.Scope(), name)
+		}
+	}
+	return list
 }
 
 // deletable lists the kinds, each with the names of what there is of it.
@@ -36,7 +51,7 @@ func (c *Console) deletable(ctx context.Context) string {
 	var b strings.Builder
 	for _, kind := range app.Kinds() {
 		names, err := c.App.Stored(ctx, app.Kind(kind), c.conv.Scope())
-		list := cmp.Or(strings.Join(offered(names), ", "), "none")
+		list := cmp.Or(strings.Join(c.labels(ctx, app.Kind(kind), offered(names)), ", "), "none")
 		if err != nil {
 			list = err.Error()
 		}
@@ -88,12 +103,17 @@ func (c *Console) delete(ctx context.Context, arg string) error {
 			return fault.New(fault.NotFound, "there is no %s called %q to delete", nounOf(of), named).WithHint(".delete %s lists them", kind)
 		}
 	} else {
-		answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: offered(names)})
+		answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: c.labels(ctx, of, offered(names))})
 		if err != nil {
 			return err
 		}
 		if chosen, err = ask.SplitAnswers(answer); err != nil {
 			return err
+		}
+		for i, label := range chosen {
+			if id, _, _ := strings.Cut(label, " "); slices.Contains(names, id) && !slices.Contains(names, label) {
+				chosen[i] = id
+			}
 		}
 	}
 	if len(chosen) == 0 {
@@ -102,7 +122,7 @@ func (c *Console) delete(ctx context.Context, arg string) error {
 	if err := c.checkUnused(of, chosen); err != nil {
 		return err
 	}
-	question := "Delete " + strings.Join(chosen, ", ") + "?"
+	question := "Delete " + strings.Join(c.labels(ctx, of, chosen), ", ") + "?"
 	if of == app.AgentKind {
 		if question, err = c.agentsQuestion(chosen); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -106,10 +107,13 @@ const lineWidth = 80
 
 // width returns the columns of lists, 0 if a program reads them.
 func (c *Console) width() int {
-	if c.Interactive {
+	switch {
+	case !c.Interactive:
+		return 0
+	case c.Columns == nil:
 		return lineWidth
 	}
-	return 0
+	return min(cmp.Or(c.Columns(), lineWidth), lineWidth)
 }
 
 // runs lists the runs of the present directory or of an agent, the newest first.

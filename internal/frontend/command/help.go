@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -101,13 +102,14 @@ func helpOf(rows []Command, short bool) string {
 // shortHelp returns the names of all commands, by groups.
 func (c *Console) shortHelp() string {
 	var b strings.Builder
+	width := cmp.Or(c.width(), lineWidth)
 	for _, group := range groups() {
 		line := fmt.Sprintf("%-20s", group)
 		for _, row := range c.commands {
 			if row.Group != group {
 				continue
 			}
-			if len(line)+2+len(row.Name) > lineWidth {
+			if len(line)+2+len(row.Name) > width {
 				b.WriteString(line + "\n")
 				line = strings.Repeat(" ", 20)
 			}

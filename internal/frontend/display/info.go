@@ -48,12 +48,9 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 			maxOutput = value.Of(strconv.Itoa(m.MaxOutputTokens) + " (current model)")
 		}
 	}
-	reranker, topK := set("rag_reranker_model"), set("rag_top_k")
+	reranker := set("rag_reranker_model")
 	if reranker.Kind() == value.Null {
 		reranker = value.Optional(cfg.RAGRerankerModel)
-	}
-	if n, _ := topK.AsInt(); n == 0 {
-		topK = value.Of(cfg.RAGTopK)
 	}
 	return value.ObjectOf([]value.Member{
 		{Name: "model", Value: value.OrNull(st.Model)},
@@ -68,7 +65,7 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "api_auth", Value: value.Of(cmp.Or(cfg.API, config.DefaultAPI()).Auth.Mode)},
 		{Name: "compression_threshold", Value: threshold},
 		{Name: "rag_reranker_model", Value: reranker},
-		{Name: "rag_top_k", Value: topK},
+		{Name: "rag_top_k", Value: set("rag_top_k")},
 		{Name: "rag_embedding_model", Value: value.Optional(cfg.RAGEmbeddingModel)},
 		{Name: "rag_chunk_size", Value: value.Optional(cfg.RAGChunkSize)},
 		{Name: "rag_chunk_overlap", Value: value.Optional(cfg.RAGChunkOverlap)},

@@ -15,7 +15,9 @@ import (
 type printer struct{ r *repl }
 
 // Print implements [command.Output].
-func (p printer) Print(result string) { p.r.print(text.Printable(p.r.app.Hide(result)) + "\n") }
+func (p printer) Print(result string) {
+	p.r.print(display.Fit(text.Printable(p.r.app.Hide(result)), p.r.columns()) + "\n")
+}
 
 // Colored implements [command.Output].
 func (p printer) Colored(result string) {
@@ -30,7 +32,7 @@ func (p printer) Reveal(text string) { p.r.print(text + "\n") }
 
 // Note implements [command.Output].
 func (p printer) Note(text string) {
-	text = p.r.app.Hide(text)
+	text = display.Fit(p.r.app.Hide(text), p.r.columns())
 	for line := range strings.Lines(text) {
 		p.r.screen.Print(p.r.dim(strings.TrimSuffix(line, "\n")))
 	}
@@ -38,6 +40,9 @@ func (p printer) Note(text string) {
 
 // Warn implements [command.Output].
 func (p printer) Warn(text string) { p.r.screen.Warn(p.r.app.Hide(text)) }
+
+// columns returns how wide the terminal is, 0 if that is not known.
+func (r *repl) columns() int { return render.Columns(r.out) }
 
 // print writes text to standard output, which may be the terminal of the screen.
 func (r *repl) print(text string) {

@@ -98,7 +98,7 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	}
 	r.console = command.New(command.Options{
 		App: r.app, Conversation: r.conv, Out: printer{r}, Asker: asker, Scope: r.scope, Interactive: true,
-		Edit: r.edit, Clipboard: r.copyText, Busy: r.screen.Spin, Shell: r.shell,
+		Edit: r.edit, Clipboard: r.copyText, Busy: r.screen.Spin, Shell: r.shell, Columns: r.columns,
 	})
 	r.display.Settle() // from here on the editor reads from the terminal
 	history, err := r.history(ctx)

@@ -338,12 +338,12 @@ var roomLines = map[string]int{
 	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           4112,
+	"conversation":           4160,
 	"conversation/knowledge": 1315,
 	"conversation/session":   6771,
 	"frontend/api":           1508,
 	"frontend/cli":           8490,
-	"frontend/command":       4083,
+	"frontend/command":       4150,
 	"frontend/display":       949,
 	"frontend/export":        531,
 	"frontend/render":        7761,
@@ -377,7 +377,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 176085,
+	"all": 176330,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -59,7 +59,7 @@ func TestTerminalMulti(t *testing.T) {
 		c.types(enter)
 		(<-done).check(t, `[]`)
 	})
-	t.Run("needed", func(t *testing.T) { // the help is there until Enter is pressed in vain
+	t.Run("needed", func(t *testing.T) { // Enter takes the selected entry if none is marked and one is needed
 		needed := q
 		needed.Validate = func(answer string) error {
 			if answer == "[]" {
@@ -73,10 +73,22 @@ func TestTerminalMulti(t *testing.T) {
 		if strings.Contains(c.drawn(), "one is needed") {
 			t.Errorf("an error before an answer:\n%s", c.drawn())
 		}
+		c.types(down + enter)
+		(<-done).check(t, `["green"]`)
+
+		needed.Validate = func(answer string) error {
+			if answer != `["red","blue"]` {
+				return errors.New("red and blue are needed")
+			}
+			return nil
+		}
+		c = newConsole(t)
+		done = c.ask(t.Context(), c.asker(xterm), needed)
+		c.sees("space marks")
 		c.types(enter)
-		c.sees("one is needed")
-		c.types(" " + enter)
-		(<-done).check(t, `["red"]`)
+		c.sees("red and blue are needed")
+		c.types(" " + down + down + " " + enter)
+		(<-done).check(t, `["red","blue"]`)
 	})
 	t.Run("lines", func(t *testing.T) {
 		t.Parallel()

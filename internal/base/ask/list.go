@@ -408,7 +408,8 @@ func (l *list) several() string {
 	return fmt.Sprintf("several answers match %q: type more of one, or choose it with ↑↓", strings.TrimSpace(l.typed))
 }
 
-// enterMulti adds what was typed to the marked entries: their names or numbers, or a part of one of them.
+// enterMulti adds what was typed to the marked entries: their names or numbers, or a part of one of them. If the question
+// does not accept that none is marked, it marks the selected entry.
 func (l *list) enterMulti() bool {
 	if l.typed != "" {
 		answer, err := l.q.matchMulti(l.typed)
@@ -428,7 +429,14 @@ func (l *list) enterMulti() bool {
 			l.marked[row] = true
 		}
 	}
-	if err := l.q.validate(l.answer()); err != nil {
+	err := l.q.validate(l.answer())
+	if row, ok := l.selected(); ok && err != nil && row >= 0 && !slices.Contains(l.marked, true) { // none is not enough
+		l.marked[row] = true
+		if err = l.q.validate(l.answer()); err != nil {
+			l.marked[row] = false
+		}
+	}
+	if err != nil {
 		l.filter("")
 		l.fault = err.Error()
 		return false

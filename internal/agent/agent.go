@@ -279,10 +279,29 @@ func (l Library) unknown(name string) error {
 	if listErr != nil {
 		return err
 	}
-	if near := yamldoc.Nearest(name, names); near != "" {
+	near := yamldoc.Nearest(name, names)
+	if near == "" {
+		near = nearHere(name)
+	}
+	if near != "" {
 		return err.WithHint("did you mean %s? All agents: loki --list agents", near)
 	}
 	return err.WithHint("all agents: loki --list agents; a directory is meant by a path, as in -a ./%s", name)
+}
+
+// nearHere returns the path of an agent in the present directory whose name is like name, "" if there is none.
+func nearHere(name string) string {
+	entries, _ := os.ReadDir(".")
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && hasDefinition(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	if near := yamldoc.Nearest(name, names); near != "" {
+		return "." + string(filepath.Separator) + near
+	}
+	return ""
 }
 
 // Exists says what is at the directory of the agent called name: known is false if

@@ -3,8 +3,10 @@ package conversation
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/value/yamldoc"
 	"loki/internal/conversation/session"
 )
 
@@ -34,7 +36,40 @@ func (s *Service) Stored(ctx context.Context, scope session.Scope, name string) 
 	if err != nil {
 		return "", err
 	}
-	return store.Resolve(ctx, scope, alias)
+	id, err := store.Resolve(ctx, scope, alias)
+	if errors.Is(err, session.ErrNotFound) {
+		if near := nearName(ctx, store, scope, name); near != "" {
+			err = fault.Wrap(fault.NotFound, session.ErrNotFound, "session %q", alias).ThatMisses("session").WithHint("did you mean %s? loki --list sessions lists the sessions", near)
+		}
+	}
+	return id, err
+}
+
+// nearName returns the name of the stored session of a scope that name is probably a misspelling of, "" for none. Names that
+// differ in their numbers only are not misspelled.
+func nearName(ctx context.Context, store session.Store, scope session.Scope, name string) string {
+	list, _ := store.List(ctx, scope)
+	var names []string
+	for _, m := range list {
+		if other := string(m.Alias); other != "" && strings.Trim(other, "0123456789") != strings.Trim(name, "0123456789") {
+			names = append(names, other)
+		}
+	}
+	return yamldoc.Nearest(name, names)
+}
+
+// Misspelled returns the name of a stored session that the name of the session in force, which is new, is probably
+// a misspelling of, "" for none.
+func (c *Conversation) Misspelled(ctx context.Context) string {
+	store, err := c.service.Sessions()
+	if s := c.session; err != nil || s == nil || s.Stored() || !s.Empty() || s.Alias() == "" {
+		return ""
+	}
+	name := string(c.session.Alias())
+	if near := nearName(ctx, store, c.Scope(), name); yamldoc.Misspells(name, near) {
+		return near
+	}
+	return ""
 }
 
 // DeleteSession deletes the stored session that name means, see [Service.Stored]. It is an error

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -70,7 +71,7 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 		if err := conv.EnterAgent(ctx, c.opts.agent, c.opts.session, c.given()); err != nil {
 			return conv, err
 		}
-		return conv, c.prepareSession(conv)
+		return conv, c.prepareSession(ctx, conv)
 	case c.opts.agent != "":
 		return conv, c.converseWithAgent(ctx, conv, o.Asker, recent)
 	}
@@ -92,7 +93,7 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 		err = conv.Prelude(ctx, key, *prelude)
 	}
 	if err == nil {
-		err = c.prepareSession(conv)
+		err = c.prepareSession(ctx, conv)
 	}
 	return conv, err
 }
@@ -107,7 +108,7 @@ func (c *command) converseWithAgent(ctx context.Context, conv *conversation.Conv
 		err = conv.UseSession(ctx, c.opts.session)
 	}
 	if err == nil {
-		err = c.prepareSession(conv)
+		err = c.prepareSession(ctx, conv)
 	}
 	return err
 }
@@ -145,8 +146,11 @@ func (c *command) roleIn(roles role.Library) (*role.Role, []*yamldoc.Problem, er
 }
 
 // prepareSession does what --save-session says. It and --empty-session need a session.
-func (c *command) prepareSession(conv *conversation.Conversation) error {
+func (c *command) prepareSession(ctx context.Context, conv *conversation.Conversation) error {
 	s := conv.Session()
+	if near := conv.Misspelled(ctx); near != "" {
+		c.note(fmt.Sprintf("session %s is new; did you mean %s?", s.Name(), near))
+	}
 	switch {
 	case s == nil && c.opts.emptySession:
 		return noSession("empty-session")

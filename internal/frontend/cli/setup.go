@@ -87,6 +87,9 @@ func (c *command) useServers(ctx context.Context) (used bool, err error) {
 	case !named && !c.needsSetup(), !c.opts.listModels && (!named && !c.needsModel() || c.opts.action.needs != needModel):
 		return false, nil
 	}
+	if base, _ := config.BaseWithoutKey(c.getenv); base == "OPENAI_BASE_URL" && !named && !c.opts.listModels {
+		return false, nil // the user means another server
+	}
 	probes := local.DefaultProbes(c.getenv("OLLAMA_HOST"))
 	if named {
 		base, _ := c.app.Config.Client(string(platform)).Field(c.app.Env, "api_base") // an error comes with the request
@@ -169,7 +172,11 @@ func (c *command) offerLocal(ctx context.Context, err error) error {
 	if c.app == nil || hint == "" || hint != fault.HintOf(none) {
 		return err
 	}
-	return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", setup.Ways(hint, c.localServers(ctx)))
+	hint = setup.Ways(hint, c.localServers(ctx))
+	if base, key := config.BaseWithoutKey(c.getenv); base != "" {
+		hint = base + " is set, but " + key + " is not: set it, to any text if that server needs no key\n" + hint
+	}
+	return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", hint)
 }
 
 // installable are the values of --install.

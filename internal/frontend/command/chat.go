@@ -88,6 +88,12 @@ func (c *Console) file(ctx context.Context, args string) error {
 	if len(sources) == 0 {
 		return fault.New(fault.Usage, "there is nothing to attach").WithHint(".file SOURCE... [-- TEXT]")
 	}
+	for i, word := range sources[1:] {
+		if _, err := os.Stat(word); text == "" && err != nil && !strings.ContainsAny(word, `/\\.:*?[{%`+"`") {
+			return fault.New(fault.NotFound, "no file or directory at %s", word).
+				WithHint("a text comes after --: .file %s -- %s", strings.Join(sources[:i+1], " "), strings.Join(sources[i+1:], " "))
+		}
+	}
 	return c.send(ctx, text, sources, nil, "")
 }
 

@@ -662,3 +662,15 @@ func TestTopKInForce(t *testing.T) {
 		step{line: ".set rag_top_k", want: ".*now 7;.*"},
 	)
 }
+
+// TestMisspelledNames: names that nearly exist, and a text that is not separated from files.
+func TestMisspelledNames(t *testing.T) {
+	talk(t, map[string]string{"config.yaml": "", "rags/house.db": ""}, nil, "",
+		step{line: ".file missing.txt what is this", err: ".*no file or directory at what; a text comes after --: .file missing.txt -- what is this"},
+		step{line: ".session garden"},
+		step{line: "hello", want: ".*"},
+		step{line: ".save session", want: ".*"},
+		step{line: ".exit session"},
+		step{line: ".session gardne", want: "session gardne is new; did you mean garden?"},
+	)
+}

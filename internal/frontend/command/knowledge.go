@@ -42,6 +42,9 @@ func (c *Console) rag(ctx context.Context, name string) error {
 		if !c.Interactive {
 			return c.App.Knowledge().Library().Missing(name)
 		}
+		if near := yamldoc.Nearest(name, names); near != "" {
+			c.Out.Note("knowledge base " + name + " is new; did you mean " + near + "? Ctrl-C cancels.")
+		}
 		if err := c.newBase(ctx, name, "knowledge base "+name); err != nil {
 			return err
 		}

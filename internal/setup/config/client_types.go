@@ -75,6 +75,18 @@ func clientType(name string) (ClientType, bool) {
 	return types[i], true
 }
 
+// BaseWithoutKey returns the environment variable that names the API of a provider whose key is not set, and the variable
+// of that key; "" if there is none.
+func BaseWithoutKey(get func(name string) string) (base, key string) {
+	for _, t := range ClientTypes() {
+		key = shellVariable(t.Name + "_api_key")
+		if t.Base.Variable != "" && get(t.Base.Variable) != "" && get(key) == "" && (t.KeyVariable == "" || get(t.KeyVariable) == "") {
+			return t.Base.Variable, key
+		}
+	}
+	return "", ""
+}
+
 // typeNames returns the names of the types of client.
 func typeNames() []string {
 	var names []string

@@ -276,10 +276,14 @@ func (l *Library) Missing(ctx context.Context, names []string) (texts []string) 
 	var invisible []string
 	for _, name := range names {
 		_, err := l.Find(ctx, name)
-		switch _, unknown := errors.AsType[*tool.UnknownError](err); {
+		switch missing, unknown := errors.AsType[*tool.UnknownError](err); {
 		case unknown && strings.HasPrefix(name, "user__"): // which are there where the user can be asked
 		case unknown:
-			texts = append(texts, "no tool is called "+name)
+			text := "no tool is called " + name
+			if near := yamldoc.Nearest(name, missing.Available); near != "" {
+				text += "; did you mean " + near + "?"
+			}
+			texts = append(texts, text)
 		case !slices.Contains(invisible, name):
 			invisible = append(invisible, name)
 		}

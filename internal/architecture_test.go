@@ -310,7 +310,7 @@ func TestMakeTargets(t *testing.T) {
 // Tests, packages for tests, comments and empty lines do not count. A bound only falls: lower it with each change
 // that deletes code. One that has to rise is explained by a page of docs/design.
 var roomLines = map[string]int{
-	"agent":                  1230,
+	"agent":                  1260,
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1197,

@@ -26,7 +26,7 @@ func (c *call) judge(ctx context.Context, t turnResult, said string) error {
 	case t.Stop == chat.StopFiltered:
 		return c.failure(provider.Refused, "the provider broke the reply off for its content rules (%s)", t.Stop)
 	case made > 0 && !c.hasTools():
-		return c.failure(provider.BadReply, "the model called tool %q, but was given none", t.Message.ToolCalls[0].Name)
+		return c.failure(provider.BadReply, "the model called tool %q, but was given none: enabled_tools names the tools that it may use", t.Message.ToolCalls[0].Name)
 	case t.Stop == chat.StopLength && made == 0 && (c.req.Whole || blank):
 		return c.cutOffError(t)
 	case t.Stop == chat.StopLength:

@@ -180,20 +180,23 @@ def docstring(lines, body):
 
 
 def entries(text):
-    """Returns type and description of parameters after the line "Args:" of a docstring.
+    """Returns type and description of parameters after the line "Args:" of a docstring, and the text without that section.
 
     An entry is "name: description", "name type: description" or "name (type): description"; lines with a deeper
     indentation continue it. A blank line ends the section, and so do a line without indentation and a heading.
     """
     found, section, entry, last = {}, -1, 0, ""
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    begin, end = 0, len(lines)
+    for i, line in enumerate(lines):
         trimmed = line.strip()
         depth = len(line) - len(line.lstrip(" \t"))
         if section < 0:
             if trimmed.startswith("Args:"):
-                section = depth
+                section, begin = depth, i
             continue
         if depth == 0 or not trimmed or depth <= section and trimmed in HEADINGS:
+            end = i
             break
         left, colon, right = trimmed.partition(":")
         if last and depth > entry:
@@ -203,7 +206,14 @@ def entries(text):
         if colon:
             last, _, word = left.strip().partition(" ")
             found[last] = [word.strip(), right.strip()]
-    return found
+    return found, "\n".join(lines[:begin] + lines[end:])
+
+
+def cleandoc(text):
+    """Returns a docstring without the indentation of its lines after the first, as inspect.cleandoc does."""
+    first, *rest = text.expandtabs().split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join([first] + [line[margin:].rstrip() for line in rest]).strip())
 
 
 def documented(word):
@@ -236,7 +246,9 @@ def problem(args):
 
 def function(lines, node):
     args, text = node.args, docstring(lines, node.body)
-    docs = entries(text)
+    docs, rest = entries(text)
+    if docs and not set(docs) - {arg.arg for arg in args.args + args.kwonlyargs}:
+        text = rest  # the descriptions are those of the parameters
     defaults = [None] * (len(args.args) - len(args.defaults)) + args.defaults[-len(args.args):] if args.args else []
     params = []
     for arg, default in list(zip(args.args, defaults)) + list(zip(args.kwonlyargs, args.kw_defaults)):
@@ -251,7 +263,7 @@ def function(lines, node):
             "name": arg.arg, "description": description, "type": found, "required": required, "default": default is not None,
             "value": default_type(default) if arg.annotation else None,
         })
-    return {"name": node.name, "line": node.lineno, "description": text.strip(), "params": params, "problem": problem(args)}
+    return {"name": node.name, "line": node.lineno, "description": cleandoc(text), "params": params, "problem": problem(args)}
 
 
 def read(source):

@@ -27,7 +27,7 @@ const (
 	Tool      Code = "tool"      // a tool or a script failed
 	Limit     Code = "limit"     // a budget, cap or time limit was reached
 	Suspended Code = "suspended" // a human has to answer and no user can be asked
-	Canceled  Code = "canceled"  // the user interrupted the work
+	Canceled  Code = "canceled"  // the user stopped the work
 )
 
 // Error is a failure as a user sees it.

@@ -71,7 +71,7 @@ clients:
 		return errOut.String(), cmd.ProcessState.ExitCode()
 	}
 	text, status := build(true, "--rag-add", "notes", "--rag-set", "embedding_model=local:embed")
-	if status != 130 || !strings.Contains(text, "Interrupted.") || !strings.Contains(text, "hint: what is done is kept: run the same command again to continue") {
+	if status != 130 || !strings.Contains(text, "Canceled.") || !strings.Contains(text, "hint: what is done is kept: run the same command again to continue") {
 		t.Fatalf("status %d\n%s", status, text)
 	}
 	free.Store(true)

@@ -74,7 +74,7 @@ func statuses() []status {
 		{fault.Tool, "a tool or a script failed"},
 		{fault.Limit, "a budget, a loop limit or a time limit was reached"},
 		{fault.Suspended, "a run waits for an answer of the user, or is at a breakpoint"},
-		{fault.Canceled, "the work was interrupted"},
+		{fault.Canceled, "the work was canceled, with Ctrl-C or a signal"},
 	} {
 		list = append(list, status{fault.ExitCode(&fault.Error{Code: s.code}), s.meaning})
 	}

@@ -169,6 +169,7 @@ func (c *command) printRun(r api.RunDetail) error {
 	switch {
 	case r.Breakpoint != "":
 		row("stopped", cut(r.Error, maxText))
+	case r.Status == string(run.Canceled) && r.Error == "context canceled": // the status says so
 	case r.Status != string(run.Suspended) || len(r.Pending)+len(r.Waits) == 0: // what waits is shown below
 		row("error", cut(r.Error, maxText))
 	}

@@ -114,7 +114,7 @@ nodes:
 	}
 	prompt := client("-m", "builtin:script", "x")
 	shown, status = atTerminal(t, prompt, []press{{"one", ""}}, func() { _ = prompt.Process.Signal(os.Interrupt) })
-	if status != 130 || !strings.Contains(shown, "Interrupted.") {
+	if status != 130 || !strings.Contains(shown, "Canceled.") {
 		t.Errorf("Ctrl-C in a reply: status %d:\n%s", status, shown)
 	}
 	shown, status = atTerminal(t, client("-m", "builtin:script", "x"), []press{{"one", ""}}, func() { _ = server.Process.Kill() })

@@ -23,7 +23,7 @@ import (
 //	hint: set OPENAI_API_KEY
 //
 // The further lines of a message, such as a difference, follow indented. Lines are broken at words to have at most columns columns; 0
-// breaks none. What the user interrupted is called interrupted, and a run that waits for an answer suspended; neither is an error. A nil
+// breaks none. What the user stopped is called canceled, and a run that waits for an answer suspended; neither is an error. A nil
 // err prints nothing.
 func Error(w io.Writer, err error, color bool, columns int) {
 	if err == nil {
@@ -34,10 +34,10 @@ func Error(w io.Writer, err error, color bool, columns int) {
 	paint := yellow
 	switch fault.CodeOf(err) {
 	case fault.Canceled:
-		first, rest = "Interrupted.", ""
+		first, rest = "Canceled.", ""
 		var undone interface{ Summary() string } // what the run did is undone
 		if errors.As(err, &undone) {
-			first = "Interrupted; " + safe(undone.Summary())
+			first = "Canceled; " + safe(undone.Summary())
 		}
 	case fault.Suspended:
 		first = "Suspended: " + first

@@ -49,10 +49,10 @@ func TestError(t *testing.T) {
 		},
 		{name: "long_hint", err: fault.New(fault.Config, "no model").WithHint("one of:\nloki -m x\nloki --help"), want: "Error: no model\nhint: one of:\n      loki -m x\n      loki --help\n"},
 		{name: "escapes_are_dropped", err: errors.New("a\x1b[2Jb\x07c\rd"), want: "Error: abcd\n"},
-		{name: "interrupted", err: fmt.Errorf("at node %q: %w", "a", context.Canceled), want: "Interrupted.\n"},
+		{name: "interrupted", err: fmt.Errorf("at node %q: %w", "a", context.Canceled), want: "Canceled.\n"},
 		{
 			name: "interrupted_with_hint", err: fault.Wrap(fault.Canceled, context.Canceled, "stopped").WithHint("loki --resume 7"),
-			want: "Interrupted.\nhint: loki --resume 7\n",
+			want: "Canceled.\nhint: loki --resume 7\n",
 		},
 		{
 			name: "suspended", err: fault.Wrap(fault.Suspended, errors.New("no user can be asked here"), "node %q asks", "a").WithHint("loki --resume 7"),

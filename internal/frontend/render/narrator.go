@@ -158,7 +158,7 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.Waiting:
 		n.waiting(ev, body)
 	case event.Undoing:
-		n.say(yellow, n.clock(ev)+"undoing "+joinComma(body.Nodes)+" -- "+oneLine(body.Error, failureLimit))
+		n.say(yellow, n.clock(ev)+"undoing "+joinComma(body.Nodes)+" -- "+oneLine(strings.ReplaceAll(body.Error, "context canceled", "canceled"), failureLimit))
 	case event.Signal:
 		n.signal(ev, body)
 	case event.Answer:

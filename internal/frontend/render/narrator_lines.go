@@ -93,7 +93,7 @@ func (n *Narrator) nodeLine(ev event.Event, b event.NodeFinished) {
 	case b.Canceled:
 		n.say(dim, text+"canceled after "+duration(b.Duration)+": others were faster")
 	case b.Error == event.Interrupted:
-		n.say(dim, text+"interrupted after "+duration(b.Duration))
+		n.say(dim, text+"canceled after "+duration(b.Duration))
 	case b.Error != "":
 		n.say(red, text+"FAILED in "+duration(b.Duration)+" -- "+oneLine(b.Error, failureLimit))
 	case b.End:

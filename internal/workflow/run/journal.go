@@ -177,7 +177,7 @@ type Status string
 const (
 	Running   Status = "running"
 	Suspended Status = "suspended" // waits for a human, or stopped at a budget or a breakpoint
-	Canceled  Status = "canceled"  // interrupted by the user
+	Canceled  Status = "canceled"  // stopped by the user
 	Failed    Status = "failed"
 	Done      Status = "done"
 )

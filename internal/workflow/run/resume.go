@@ -218,6 +218,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	}
 	answers := r.Answer != nil || len(r.Answers) > 0 || len(r.Typed) > 0
 	var active, idle *Info // the newest of each
+	var canceled string    // id of the newest that was canceled at a question
 	for _, info := range runs {
 		if info.Damaged || info.Undone.over(info.Status) { // any other can resume
 			continue
@@ -236,7 +237,10 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 			if err != nil {
 				return Info{}, err
 			}
-			if len(h.Pending) == 0 || info.Status == Canceled { // that one is named by those who mean it
+			if info.Status == Canceled && len(h.Pending) > 0 && canceled == "" {
+				canceled = info.ID // the user names it
+			}
+			if len(h.Pending) == 0 || info.Status == Canceled {
 				continue
 			}
 		}
@@ -250,6 +254,9 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	switch {
 	case active != nil:
 		return Info{}, leaseRefusal(active.Held)
+	case canceled != "":
+		return Info{}, fault.New(fault.Usage, "run %s was canceled at its question, and no other run that was started in %s waits for an answer", canceled, dir).
+			WithHint("answer it by its id: loki --resume %s --answer TEXT", canceled)
 	case idle != nil:
 		return Info{}, fault.New(fault.Usage, "no run that was started in %s waits for an answer", dir).
 			WithHint("resume the newest unfinished one: loki --resume %s", idle.ID)

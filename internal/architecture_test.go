@@ -322,9 +322,9 @@ var roomLines = map[string]int{
 	"agent/tools":            278,
 	"agent/trust":            1188,
 	"agent/workspace":        456,
-	"agent/skill":            468,
+	"agent/skill":            725,
 	"agent/validate":         424,
-	"app":                    3569,
+	"app":                    3597,
 	"base/ask":               2127,
 	"base/atomicfile":        406,
 	"base/document":          5853,
@@ -338,12 +338,12 @@ var roomLines = map[string]int{
 	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           4160,
+	"conversation":           4309,
 	"conversation/knowledge": 1315,
 	"conversation/session":   6771,
 	"frontend/api":           1508,
-	"frontend/cli":           8490,
-	"frontend/command":       4150,
+	"frontend/cli":           8516,
+	"frontend/command":       4186,
 	"frontend/display":       949,
 	"frontend/export":        531,
 	"frontend/render":        7761,
@@ -377,7 +377,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 176330,
+	"all": 176809,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

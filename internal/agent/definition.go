@@ -44,7 +44,8 @@ type Definition struct {
 	Dynamic              bool   // the agent's _instructions tool writes the system prompt instead
 	CompressionThreshold *int   // tokens of a session, 0 for never; nil leaves it to the configuration
 
-	WorkspaceInstructions *bool // the agent gets what the workspace tells models; nil leaves it to the configuration
+	WorkspaceInstructions *bool   // the agent gets what the workspace tells models; nil leaves it to the configuration
+	Skills                *string // that the agent is offered, see skill.Choose; nil leaves it to the configuration
 
 	Todo        todo.Settings
 	Team        team.Limits

@@ -50,6 +50,7 @@ var settings = []setting{
 	{"inject_todo_instructions", func(d *Definition) any { return &d.Todo.Inject }, false},
 	{"continuation_prompt", func(d *Definition) any { return &d.Todo.Prompt }, false},
 	{"workspace_instructions", func(d *Definition) any { return &d.WorkspaceInstructions }, true},
+	{"skills", func(d *Definition) any { return &d.Skills }, true},
 	{"can_spawn_agents", func(d *Definition) any { return &d.Team.CanSpawn }, false},
 	{"spawnable_agents", func(d *Definition) any { return &d.Team.Spawnable }, false},
 	{"max_concurrent_agents", func(d *Definition) any { return &d.Team.MaxConcurrent }, true},
@@ -71,7 +72,11 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 	case *string:
 		m.Text(s.key, field)
 	case **string:
-		optional(m.Text, s.key, field)
+		read := m.Text
+		if s.key == "skills" {
+			read = m.CommaList
+		}
+		optional(read, s.key, field)
 	case *bool:
 		m.Bool(s.key, field)
 	case *int:

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"loki/internal/agent"
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
@@ -85,10 +86,14 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	if parent.Agent.Graph != nil && instructs == nil && of.InForce.WorkspaceInstructions == nil {
 		instructs = new(false) // the file of a graph has everything that its nodes get
 	}
+	skills := parent.Skills
+	if parent.Agent.Graph != nil && skills == nil && of.InForce.Skills == nil {
+		skills = new(skill.None)
+	}
 	r := AgentRun{
 		Agent: of, Prompt: s.Prompt, Variables: variables, Model: cmp.Or(of.InForce.Model, parent.Model), NoStream: parent.NoStream,
 		Events: s.Member.Events, Asker: s.Member.Patient(parent.Asker), Yes: c.app.consents(parent),
-		Servers: parent.Servers, Dry: parent.Dry, Instructs: instructs,
+		Servers: parent.Servers, Dry: parent.Dry, Instructs: instructs, Skills: skills,
 		Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
 	}
 	job, err := c.app.AgentJob(ctx, r)

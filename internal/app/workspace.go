@@ -61,24 +61,35 @@ func (a *App) hidesFromPrograms() func(path string, dir bool) string {
 	}
 }
 
-// instructions returns what the working directory tells models, after the user was asked about files that are not trusted. A server has
-// no workspace: only the file of its user counts.
-func (a *App) instructions(ctx context.Context, from conversation.Caller) (workspace.Instructions, error) {
-	r := a.Instructions()
+// fromWorkspace returns what the working directory tells models and the skills there are, after the user was asked about files that are not
+// trusted. A server has no workspace: only the files of its user count.
+func (a *App) fromWorkspace(ctx context.Context, w conversation.FromWorkspace) (in workspace.Instructions, skills []skill.Skill, err error) {
+	r, finder := a.Instructions(), a.Skills(w.AgentDir)
 	dir, err := os.Getwd()
 	if err != nil {
-		return workspace.Instructions{}, err
+		return in, nil, err
 	}
 	if a.host != nil {
 		r.Names = nil
-		return r.Read(dir), nil
 	}
-	in := r.Read(dir)
-	trusted, err := a.Trust.SettleFiles(event.NewContext(ctx, from.Events), in.Root, in.Unknown(), from.Asker)
+	read := func() (unknown []workspace.File) {
+		if w.Instructions {
+			in = r.Read(dir)
+			unknown = in.Unknown()
+		}
+		skills = finder.Find()
+		wanted, _ := skill.Choose(skills, w.Skills)
+		for _, s := range wanted {
+			unknown = append(unknown, s.Unknown()...)
+		}
+		return unknown
+	}
+	unknown := read()
+	trusted, err := a.Trust.SettleFiles(event.NewContext(ctx, w.Events), workspace.Root(dir, finder.Home), unknown, w.Asker)
 	if err == nil && trusted {
-		in = r.Read(dir)
+		read()
 	}
-	return in, err
+	return in, skills, err
 }
 
 // instructs says which conversations get the instructions of the workspace, see [conversation.Service].

@@ -302,6 +302,9 @@ func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 	if t.q.Todo.Enabled {
 		tools = append(tools, todo.Tools(t.c.list)...)
 	}
+	if t.loader != nil {
+		tools = append(tools, t.loader)
+	}
 	switch {
 	case !t.kit.Calling:
 	case t.c.agent != nil && !t.q.Aside:
@@ -380,6 +383,9 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 	o := t.kit.Calls
 	o.Tools, o.Run, o.From, o.Hooks = set, f.Events.Run, t.from(), t.rc.Hooks
 	t.follow(&o)
+	if t.loader != nil {
+		o.Readable = t.loader.Readable
+	}
 	if more := t.kit.More; more != nil {
 		o.More = func() []tool.Tool { return more(ctx) }
 	}

@@ -20,6 +20,8 @@ type Asked struct {
 	Text    string            // what was typed
 	Sources []string          // what was attached
 	Images  map[string]string // where the pictures in User came from, by their data: URLs
+
+	Loaded []event.SkillLoaded // skills whose texts are in User, see [Conversation.LoadSkills]
 }
 
 // NewAsked returns what the user asked with a text and what is attached to it. Sources are where that came from.

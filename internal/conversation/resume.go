@@ -44,7 +44,9 @@ type question struct {
 	InPlaceOf       *chat.Message `json:"in_place_of,omitempty"` // see [session.Turn]
 	Partial         string        `json:"partial,omitempty"`     // the answer that is continued, outside of sessions
 
-	Workspace *workspaceRecord `json:"workspace,omitempty"` // what the workspace told the model; nil for nothing
+	Workspace *workspaceRecord    `json:"workspace,omitempty"` // what the workspace told the model; nil for nothing
+	Skills    *skillsRecord       `json:"skills,omitempty"`    // that the model is offered; nil for none
+	Loaded    []event.SkillLoaded `json:"loaded,omitempty"`    // skills that the user loaded with the question
 
 	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
 	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one

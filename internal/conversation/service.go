@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"loki/internal/agent/role"
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/agent/team/todo"
 	"loki/internal/agent/workspace"
@@ -32,9 +33,12 @@ type Service struct {
 	// called also after an error. A nil Tools has none.
 	Tools func(ctx context.Context, w Wanted) (kit Kit, done func(), err error)
 
-	// Workspace returns what the workspace tells models, without a text where it tells nothing. A nil Workspace has nothing.
-	Workspace func(ctx context.Context, from Caller) (workspace.Instructions, error)
-	Instruct  *bool // all conversations get it, or none; nil means the ones whose model has a tool that sees files, and those with an agent
+	// Workspace returns what the workspace tells models, without a text where it tells nothing, and all skills that there are. A nil
+	// Workspace has nothing.
+	Workspace func(ctx context.Context, w FromWorkspace) (workspace.Instructions, []skill.Skill, error)
+	// SkillTokens is how long the list of skills may be.
+	SkillTokens int
+	Instruct    *bool // all conversations get it, or none; nil means the ones whose model has a tool that sees files, and those with an agent
 
 	// Servers starts the MCP servers that a conversation asks for, and keeps them running until stop is
 	// called. A server that does not work is a warning. Nil starts none.
@@ -84,6 +88,14 @@ type Wanted struct {
 	Knowledge string // name of the knowledge base that the user named; "" for none
 	// Recorded says that the question resumes from its record, which may have what was found for it.
 	Recorded bool
+}
+
+// FromWorkspace says what is wanted of a workspace. The user is asked about what they do not trust.
+type FromWorkspace struct {
+	Caller
+	Instructions bool
+	Skills       string // a setting, see [skill.Choose]
+	AgentDir     string // that may have skills; "" for none
 }
 
 // Kit is what a question is asked with.
@@ -142,6 +154,9 @@ type Options struct {
 
 	// Workspace says whether questions get what the workspace tells models, over all settings; nil leaves it to them.
 	Workspace *bool
+
+	// Skills is likewise the setting of skills over all settings.
+	Skills *string
 
 	// View is whose sessions can be entered; nil for all. Owner is who owns the sessions and runs that the
 	// conversation makes, and ones without an owner from its first change of them on; nil for no owner.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loki/internal/agent/role"
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team/todo"
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
@@ -116,6 +117,8 @@ type turn struct {
 	spent chat.Usage // of a compression and of children, not part of that of the reply
 	found chat.Usage // of the search in the knowledge base
 
+	loader *skill.Loader // loads skills; nil for none
+
 	// Of the prompt of a child.
 	child bool
 	past  []chat.Message // that the agent has in its session
@@ -153,7 +156,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
 		Lead:  lead, History: history, User: user, Images: hashURLs(q.Images), Tools: q.Tools, Constraints: q.Constraints,
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
-		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Knowledge: c.Knowledge(),
+		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Loaded: q.Loaded, Knowledge: c.Knowledge(),
 	}}
 	if r != nil {
 		t.q.Role = r.Name
@@ -230,6 +233,9 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	defer cancel()
 	member, err := t.join(ctx, f)
 	if err == nil {
+		err = t.tellLoaded(ctx)
+	}
+	if err == nil {
 		err = t.write(ctx)
 	}
 	if err == nil {
@@ -292,6 +298,12 @@ func (t *turn) prepare(ctx context.Context) error {
 	}
 	if q.Workspace != nil {
 		t.req.Messages = instruct(t.req.Messages, q.Workspace.Text)
+	}
+	if q.Skills != nil && q.Skills.Text != "" {
+		t.req.Messages = instruct(t.req.Messages, q.Skills.Text)
+	}
+	if t.loader != nil {
+		t.loader.Has(t.req.Messages)
 	}
 	if q.Todo.Enabled && q.Todo.Inject && c.agent == nil { // whose own instructions have it
 		t.req.Messages = instruct(t.req.Messages, todo.Instructions)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"loki/internal/agent/skill"
 	"loki/internal/agent/workspace"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
@@ -20,12 +21,24 @@ type workspaceRecord struct {
 
 // instructed finds what the workspace tells the model of a question. A resumed question has it on record.
 func (t *turn) instructed(ctx context.Context) error {
-	if t.resumed != nil || t.q.Aside || !t.wantsWorkspace() {
+	w := t.c.fromWorkspace()
+	if t.c.service.Workspace == nil || t.q.Aside {
 		return nil
 	}
-	in, err := t.c.service.Workspace(ctx, t.c.options.Caller)
+	w.Instructions, w.Skills = t.resumed == nil && t.wantsWorkspace(), t.wantsSkills()
+	if t.resumed != nil {
+		w.Caller = Caller{}
+	}
+	if !w.Instructions && w.Skills == skill.None && len(t.q.Loaded) == 0 {
+		return nil
+	}
+	in, skills, err := t.c.service.Workspace(ctx, w)
 	if err != nil {
 		return err
+	}
+	t.offer(ctx, skills, w.Skills)
+	if !w.Instructions {
+		return nil
 	}
 	for _, line := range in.Findings() {
 		t.c.warn(ctx, fmt.Errorf("%s", line))
@@ -68,9 +81,6 @@ func (t *turn) follow(o *tool.Options) {
 // wantsWorkspace reports whether the question gets what the workspace says.
 func (t *turn) wantsWorkspace() bool {
 	c := t.c
-	if c.service.Workspace == nil {
-		return false
-	}
 	own := t.q.Settings.WorkspaceInstructions
 	if c.agent != nil {
 		own = cmp.Or(c.tuned.WorkspaceInstructions, c.agent.InForce.WorkspaceInstructions)
@@ -78,7 +88,12 @@ func (t *turn) wantsWorkspace() bool {
 	if wanted := cmp.Or(c.options.Workspace, own, c.service.Instruct); wanted != nil {
 		return *wanted
 	}
-	return t.kit.Calling && t.calls && (c.agent != nil || t.seesFiles())
+	return t.worksInFiles()
+}
+
+// worksInFiles reports whether the model of the question works in the workspace.
+func (t *turn) worksInFiles() bool {
+	return t.kit.Calling && t.calls && (t.c.agent != nil || t.seesFiles())
 }
 
 // seesFiles reports whether a tool of the question sees files of the workspace.

@@ -73,7 +73,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 		if j, ok := t.(Judged); ok {
 			judged = j.HintsOf(call)
 		}
-		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: judged.ReadOnly, Destructive: judged.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact})
+		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: judged.ReadOnly, Destructive: judged.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact, Readable: call.Readable})
 	}
 	if b.o.Touched != nil {
 		b.o.Touched(slices.Concat(opens, v.Places))

@@ -66,6 +66,9 @@ type Options struct {
 	// Touched, if set, is called with the files that a call names, absolute, before it is decided about. It may be called from several goroutines.
 	Touched func(paths []string)
 
+	// Readable, if set, returns directories outside of the workspace that calls may read. It may be called from several goroutines.
+	Readable func() []string
+
 	// OnPanic, if set, receives each panic of a tool, for the log. The model reads
 	// about it without the stack.
 	OnPanic func(tool string, value any, stack []byte)
@@ -157,6 +160,9 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		step.Request = func() any { return args }
 	}
 	call := Call{Name: e.declared.Name, Arguments: args, Key: cmp.Or(b.o.Key, joinKey(b.o.Task, st.Key(step.Key))), RunID: b.o.Run}
+	if b.o.Readable != nil {
+		call.Readable = b.o.Readable()
+	}
 	if b.o.Run != "" {
 		call.IdempotencyKey = joinKey(b.o.Run, call.Key)
 	}

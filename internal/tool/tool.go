@@ -121,6 +121,9 @@ type Call struct {
 	// known. A tool of the program opens no other, since a link may have been put in the way since then.
 	Judged func(path string) bool
 
+	// Readable are directories outside of the workspace that the call may read, such as those of skills.
+	Readable []string
+
 	// Sandbox is what the program that a [Confined] tool starts may do: it was allowed or consented to, and nothing
 	// beyond it was. The level is empty for other tools, and where there is no sandbox. Tools that do not start a
 	// program ignore it.

@@ -101,7 +101,7 @@ func ReadSetting(m *yamldoc.Map, s chat.Setting) {
 		}
 	case **string:
 		read := m.Text
-		if strings.HasPrefix(s.Key, "enabled_") {
+		if s.Key == "skills" || strings.HasPrefix(s.Key, "enabled_") {
 			read = m.CommaList // other programs write lists
 		}
 		optional(read, s.Key, p)

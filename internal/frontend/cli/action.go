@@ -51,14 +51,14 @@ type action struct {
 var (
 	begun = []string{
 		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
-		"effort", "temperature", "top-p", "max-output", "map", "rag", "continue",
+		"effort", "temperature", "top-p", "max-output", "map", "rag", "continue", "skill",
 	}
 	ofMacro = []string{
-		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue",
+		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue", "skill",
 	}
-	ofPlan  = []string{"prompt", "role", "session", "empty-session", "save-session", "continue", "execute", "code", "schema", "effort", "temperature", "top-p", "max-output", "map", "rag", "answers", "break", "step", "watch"}
+	ofPlan  = []string{"prompt", "role", "session", "empty-session", "save-session", "continue", "execute", "code", "schema", "effort", "temperature", "top-p", "max-output", "map", "rag", "answers", "break", "step", "watch", "skill"}
 	ofAgent = []string{"prompt", "role", "execute"}
-	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort", "temperature", "top-p", "max-output"}
+	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort", "temperature", "top-p", "max-output", "skill"}
 )
 
 // actions returns what the command can do. Asking the model, which is last, needs no flag.

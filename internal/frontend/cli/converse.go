@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"loki/internal/agent/role"
+	"loki/internal/agent/skill"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
@@ -22,7 +23,7 @@ func (c *command) talks() bool {
 	if c.faces.REPL == nil || !c.InTerminal || !c.OutTerminal || len(o.text) > 0 || o.onlyBuilds() {
 		return false
 	}
-	for _, name := range []string{"file", "code", "schema", "record", "replay", "output", "answers"} {
+	for _, name := range []string{"file", "skill", "code", "schema", "record", "replay", "output", "answers"} {
 		if o.flags.Changed(name) {
 			return false
 		}
@@ -60,6 +61,9 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 	o.Settings, o.MaxOutputTokens, o.NoStream, o.EmptySession = c.opts.settings(), c.opts.sampling.maxOutput, c.opts.noStream, c.opts.emptySession
 	if c.opts.sampling.uninstructed || c.opts.execute || c.opts.code {
 		o.Workspace = new(false)
+	}
+	if c.opts.execute || c.opts.code {
+		o.Skills = new(skill.None)
 	}
 	conv := c.app.Conversations().Begin(o)
 	recent, err := c.recent()
@@ -192,6 +196,9 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 		return err
 	}
 	asked.User = attached.Message(asked.Text)
+	if err := conv.LoadSkills(ctx, c.opts.sampling.skills, &asked); err != nil {
+		return err
+	}
 	a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
 	if err != nil {
 		return err
@@ -201,7 +208,7 @@ func (c *command) answer(ctx context.Context, face *face) (err error) {
 
 // question returns what the user asks, and what is attached to it.
 func (c *command) question(ctx context.Context, face *face, stdin io.Reader) (q conversation.Asked, attached input.Attachments, err error) {
-	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && c.InTerminal {
+	if len(c.opts.text) == 0 && len(c.opts.files) == 0 && len(c.opts.sampling.skills) == 0 && c.InTerminal {
 		return q, attached, c.noInput()
 	}
 	attached, text, err := c.attachments(ctx, face, stdin)
@@ -215,7 +222,7 @@ func (c *command) question(ctx context.Context, face *face, stdin io.Reader) (q 
 		}
 		sources = append(sources, source)
 	}
-	if q = conversation.NewAsked(attached, text, sources); q.Blank() {
+	if q = conversation.NewAsked(attached, text, sources); q.Blank() && len(c.opts.sampling.skills) == 0 {
 		return q, attached, c.noInput()
 	}
 	return q, attached, nil

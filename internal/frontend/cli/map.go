@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"loki/internal/agent/role"
+	"loki/internal/agent/skill"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
 	"loki/internal/frontend/cli/batch"
@@ -180,7 +181,7 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 // rowConversation begins the conversation of a row.
 func (c *command) rowConversation(ctx context.Context, r *role.Role, observer event.Emitter) (*conversation.Conversation, error) {
 	conv := c.app.Conversations().Begin(conversation.Options{
-		Settings: c.opts.settings(), MaxOutputTokens: c.opts.sampling.maxOutput, NoStream: c.opts.noStream, Caller: conversation.Caller{Events: c.app.Events(observer), Yes: c.opts.yes}, Unrecorded: true, Workspace: new(false),
+		Settings: c.opts.settings(), MaxOutputTokens: c.opts.sampling.maxOutput, NoStream: c.opts.noStream, Caller: conversation.Caller{Events: c.app.Events(observer), Yes: c.opts.yes}, Unrecorded: true, Workspace: new(false), Skills: new(skill.None),
 	})
 	if r == nil {
 		return conv, nil

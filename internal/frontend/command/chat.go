@@ -41,7 +41,7 @@ func (c *Console) chat(ctx context.Context, prompt string, r *role.Role) error {
 
 // send sends a question with what is attached to it, and with what was attached before. When that is loaded, note is shown, if
 // there is one.
-func (c *Console) send(ctx context.Context, text string, sources []string, r *role.Role, note string) error {
+func (c *Console) send(ctx context.Context, text string, sources []string, r *role.Role, note string, skills ...string) error {
 	loader := c.App.Loader()
 	loader.Reply = c.conv.LastReply()
 	attached, err := c.load(ctx, loader, sources)
@@ -62,6 +62,9 @@ func (c *Console) send(ctx context.Context, text string, sources []string, r *ro
 		sources[i] = loader.Absolute(source)
 	}
 	asked := conversation.NewAsked(attached, text, sources)
+	if err := c.conv.LoadSkills(ctx, skills, &asked); err != nil {
+		return err
+	}
 	if asked.Blank() {
 		return fault.New(fault.Usage, "there is nothing to send")
 	}

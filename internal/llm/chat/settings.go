@@ -33,6 +33,7 @@ type Settings struct {
 	InjectTodoInstructions *bool   `json:"inject_todo_instructions,omitempty"`
 	ContinuationPrompt     *string `json:"continuation_prompt,omitempty"`
 	WorkspaceInstructions  *bool   `json:"workspace_instructions,omitempty"`
+	Skills                 *string `json:"skills,omitempty"` // comma list of names and patterns, "all" or "none"
 }
 
 // Over lays s over below: it returns s with the fields of below where s sets none.

@@ -350,6 +350,15 @@ type InstructionFile struct {
 	State string `json:"state"` // used, untrusted, changed, cut, shadowed, hidden, deeper or unusable
 }
 
+// SkillLoaded says that a model got the text of a skill.
+type SkillLoaded struct {
+	Name      string `json:"name"`
+	Directory string `json:"directory"`
+	Sum       string `json:"sum"` // SHA-256 of its SKILL.md in hexadecimal
+	Bytes     int    `json:"bytes"`
+	By        string `json:"by"` // model or user
+}
+
 // AutoContinue says that an agent whose reply left items of its todo list open continues by itself.
 type AutoContinue struct {
 	Count int `json:"count"` // of these continuations, from 1
@@ -517,6 +526,7 @@ func (AgentWaits) Type() string         { return "agent_waits" }
 func (TodoUpdated) Type() string        { return "todo_updated" }
 func (AutoContinue) Type() string       { return "auto_continue" }
 func (Instructions) Type() string       { return "instructions" }
+func (SkillLoaded) Type() string        { return "skill_loaded" }
 func (MessageSent) Type() string        { return "message_sent" }
 func (TaskUpdated) Type() string        { return "task_updated" }
 func (Escalation) Type() string         { return "escalation" }

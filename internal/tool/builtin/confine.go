@@ -74,7 +74,7 @@ func (c confiner) request(call tool.Call, text string) (tool.Request, error) {
 func (c confiner) run(ctx context.Context, call tool.Call, command process.Command) (tool.Result, error) {
 	var box *sandbox.Box
 	if c.holds() {
-		box = c.sandbox.Box(call.Sandbox, sandbox.Needs{Consented: call.Consented})
+		box = c.sandbox.Box(call.Sandbox, sandbox.Needs{Consented: call.Consented, Read: call.Readable})
 		command.Confinement = box
 	}
 	printed, err := process.Run(ctx, command)

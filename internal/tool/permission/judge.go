@@ -71,6 +71,9 @@ type Call struct {
 	Opens []string
 	Use   Access
 
+	// Readable are directories outside of the workspace, links resolved, that the call may read unasked.
+	Readable []string
+
 	// ExactNames says that the tool takes arguments by their exact names, so that id and ID are two. Those of MCP servers do.
 	ExactNames bool
 }
@@ -309,7 +312,14 @@ func (j *Judge) targetOf(call Call, rules []*Rule) (t target, ambiguous string) 
 		t.opens = append(t.opens, j.tree.locate(filepath.FromSlash(p), []string{j.tree.root}))
 	}
 	for _, p := range pathArguments(t.Tool, t.args) {
-		t.found = append(t.found, j.tree.locate(filepath.FromSlash(p), []string{j.tree.root}))
+		l := j.tree.locate(filepath.FromSlash(p), []string{j.tree.root})
+		readable := func(real string) bool {
+			return slices.ContainsFunc(call.Readable, func(dir string) bool { return within(dir, real) })
+		}
+		if t.use == Reading && (!l.inside || l.closed != "") && len(l.all) > 0 && !slices.ContainsFunc(l.all, func(real string) bool { return !readable(real) }) {
+			l.inside, l.closed = true, ""
+		}
+		t.found = append(t.found, l)
 	}
 	return t, ambiguous
 }

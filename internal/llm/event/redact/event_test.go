@@ -64,6 +64,7 @@ func bodies() []event.Body {
 		event.AgentWaits{},
 		event.AutoContinue{},
 		event.Instructions{},
+		event.SkillLoaded{},
 		event.ModelCall{},
 		event.StepStarted{},
 		event.StepFinished{},

@@ -242,6 +242,7 @@ export class Trace {
   on_todo_updated(e, n, time) { this.note(e, n, time, "todo list", `${e.todos.filter((t) => t.done).length} of ${e.todos.length} done`); }
   on_auto_continue(e, n, time) { this.note(e, n, time, "goes on by itself", `${e.count} of ${e.max}, ${e.open} open`); }
   on_skill_loaded(e, n, time) { this.note(e, n, time, `skill ${e.name} loaded by the ${e.by}`, e.directory); }
+  on_memory(e, n, time) { this.note(e, n, time, `memory: ${e.action}`, e.facts.map((f) => `${f.title} (${f.id})`).join(", ")); }
   on_instructions(e, n, time) { this.note(e, n, time, "instructions of the workspace", e.files.map((f) => `${f.path}: ${f.state}`).join(", ")); }
   on_message_sent(e, n, time) { this.note(e, n, time, `message to ${e.to || "the first agent"}`, e.text); }
   on_task_updated(e, n, time) { this.note(e, n, time, `task ${e.id}`, `${e.subject}: ${e.status}`); }

@@ -44,8 +44,9 @@ type Definition struct {
 	Dynamic              bool   // the agent's _instructions tool writes the system prompt instead
 	CompressionThreshold *int   // tokens of a session, 0 for never; nil leaves it to the configuration
 
-	WorkspaceInstructions *bool   // the agent gets what the workspace tells models; nil leaves it to the configuration
-	Skills                *string // that the agent is offered, see skill.Choose; nil leaves it to the configuration
+	WorkspaceInstructions *bool       // the agent gets what the workspace tells models; nil leaves it to the configuration
+	Memory                chat.Memory // what the agent may do with what is remembered; "" leaves it to the configuration
+	Skills                *string     // that the agent is offered, see skill.Choose; nil leaves it to the configuration
 
 	Todo        todo.Settings
 	Team        team.Limits
@@ -95,7 +96,7 @@ func Parse(file string, src []byte) (*Definition, graph.Findings, error) {
 		d.read(m, s)
 	}
 	d.check(m)
-	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros", "memory")
+	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros")
 	m.Done()
 	findings := graph.WarningFindings(doc.Warnings())
 	if err := doc.Err(); err != nil {

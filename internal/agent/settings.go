@@ -51,6 +51,7 @@ var settings = []setting{
 	{"continuation_prompt", func(d *Definition) any { return &d.Todo.Prompt }, false},
 	{"workspace_instructions", func(d *Definition) any { return &d.WorkspaceInstructions }, true},
 	{"skills", func(d *Definition) any { return &d.Skills }, true},
+	{"memory", func(d *Definition) any { return &d.Memory }, true},
 	{"can_spawn_agents", func(d *Definition) any { return &d.Team.CanSpawn }, false},
 	{"spawnable_agents", func(d *Definition) any { return &d.Team.Spawnable }, false},
 	{"max_concurrent_agents", func(d *Definition) any { return &d.Team.MaxConcurrent }, true},
@@ -98,6 +99,14 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 		m.Texts(s.key, field)
 	case *graph.Durability:
 		yamldoc.Choice(m, s.key, field, graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff)
+	case *chat.Memory:
+		var text string
+		if m.Text(s.key, &text) {
+			var err error
+			if *field, err = chat.ParseMemory(text); err != nil {
+				m.Get(s.key).Errorf("%v", err)
+			}
+		}
 	case *chat.Effort:
 		d.Sampling = graph.ReadSampling(m) // temperature and top_p, too
 	case *[]graph.Variable:
@@ -154,6 +163,8 @@ func (s setting) value(d *Definition) value.Value {
 		return value.ListOf(items...).Value()
 	case *graph.Durability:
 		return value.Of(string(*field))
+	case *chat.Memory:
+		return value.OrNull(string(*field))
 	case *chat.Effort:
 		return value.OrNull(string(*field))
 	case *[]graph.Variable:

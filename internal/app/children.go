@@ -90,10 +90,14 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	if parent.Agent.Graph != nil && skills == nil && of.InForce.Skills == nil {
 		skills = new(skill.None)
 	}
+	remembers := parent.Memory
+	if parent.Agent.Graph != nil && remembers == "" && of.InForce.Memory == "" {
+		remembers = chat.MemoryOff
+	}
 	r := AgentRun{
 		Agent: of, Prompt: s.Prompt, Variables: variables, Model: cmp.Or(of.InForce.Model, parent.Model), NoStream: parent.NoStream,
 		Events: s.Member.Events, Asker: s.Member.Patient(parent.Asker), Yes: c.app.consents(parent),
-		Servers: parent.Servers, Dry: parent.Dry, Instructs: instructs, Skills: skills,
+		Servers: parent.Servers, Dry: parent.Dry, Instructs: instructs, Skills: skills, Memory: remembers,
 		Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
 	}
 	job, err := c.app.AgentJob(ctx, r)

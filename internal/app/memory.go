@@ -3,9 +3,12 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"loki/internal/agent/memory"
+	"loki/internal/agent/trust"
 	"loki/internal/agent/workspace"
+	"loki/internal/conversation"
 	"loki/internal/llm/event"
 )
 
@@ -30,4 +33,27 @@ func (a *App) MemoryPlace(scope string) memory.Place {
 		p.Agent = memory.AgentName(scope)
 	}
 	return p
+}
+
+// conversationMemory returns what conversations remember. A server has no memory, and a run that is recorded or played from a cassette asks what
+// it asked before, whatever is remembered.
+func (a *App) conversationMemory() *conversation.Memory {
+	if a.host != nil || a.recorder != nil || a.player != nil || a.standIn != "" {
+		return nil
+	}
+	return &conversation.Memory{
+		Store: a.Memory(), Place: a.MemoryPlace, Mode: a.Config.Memory, Tokens: int(a.Config.MemoryTokens),
+		TrustsPath: a.trustsPath, TrustsTool: a.Config.Permission.Trusts,
+	}
+}
+
+// trustsPath reports whether a file is in a directory that the user trusts, or in their configuration.
+func (a *App) trustsPath(path string) bool {
+	dirs := append([]string{a.Paths.ConfigDir}, a.Config.TrustedDirs...)
+	records, _ := a.Trust.Store().List() // a record that cannot be read has nothing
+	for _, r := range records {
+		dirs = append(dirs, r.Dir)
+	}
+	home, _ := os.UserHomeDir() // without one, ~ means nothing
+	return slices.ContainsFunc(dirs, func(dir string) bool { return trust.Below(dir, home, path) })
 }

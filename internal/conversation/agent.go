@@ -305,6 +305,7 @@ func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 	if t.loader != nil {
 		tools = append(tools, t.loader)
 	}
+	tools = append(tools, t.memoryTools()...)
 	switch {
 	case !t.kit.Calling:
 	case t.c.agent != nil && !t.q.Aside:
@@ -385,6 +386,9 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 	t.follow(&o)
 	if t.loader != nil {
 		o.Readable = t.loader.Readable
+	}
+	if t.q.Memory != nil {
+		o.Reads = t.reads
 	}
 	if more := t.kit.More; more != nil {
 		o.More = func() []tool.Tool { return more(ctx) }

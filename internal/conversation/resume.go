@@ -48,6 +48,8 @@ type question struct {
 	Skills    *skillsRecord       `json:"skills,omitempty"`    // that the model is offered; nil for none
 	Loaded    []event.SkillLoaded `json:"loaded,omitempty"`    // skills that the user loaded with the question
 
+	Memory *memoryRecord `json:"memory,omitempty"` // what is remembered for it; nil for nothing
+
 	Knowledge string `json:"rag,omitempty"`   // see [Wanted]
 	Query     string `json:"query,omitempty"` // what is looked for in the knowledge base, if there is one
 

@@ -40,6 +40,8 @@ type Service struct {
 	SkillTokens int
 	Instruct    *bool // all conversations get it, or none; nil means the ones whose model has a tool that sees files, and those with an agent
 
+	Memory *Memory // nil remembers nothing
+
 	// Servers starts the MCP servers that a conversation asks for, and keeps them running until stop is
 	// called. A server that does not work is a warning. Nil starts none.
 	Servers func(ctx context.Context, w Wanted) (stop func(), err error)
@@ -157,6 +159,8 @@ type Options struct {
 
 	// Skills is likewise the setting of skills over all settings.
 	Skills *string
+	// Memory is what models may do with what is remembered, over all settings; "" leaves it to them.
+	Memory chat.Memory
 
 	// View is whose sessions can be entered; nil for all. Owner is who owns the sessions and runs that the
 	// conversation makes, and ones without an owner from its first change of them on; nil for no owner.

@@ -117,7 +117,8 @@ type turn struct {
 	spent chat.Usage // of a compression and of children, not part of that of the reply
 	found chat.Usage // of the search in the knowledge base
 
-	loader *skill.Loader // loads skills; nil for none
+	loader  *skill.Loader // loads skills; nil for none
+	keeping keeping
 
 	// Of the prompt of a child.
 	child bool
@@ -201,6 +202,9 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	if err == nil {
 		err = t.instructed(ctx)
 	}
+	if err == nil {
+		t.recall(ctx)
+	}
 	if err != nil || c.agent == nil || q.Aside || t.resumed != nil {
 		return done, err
 	}
@@ -244,6 +248,7 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	if err == nil {
 		t.reply, err = t.send(ctx)
 	}
+	t.countProposals(ctx)
 	t.reply.Usage = t.reply.Usage.Add(t.found)
 	if member != nil {
 		t.spent = t.spent.Add(member.Close())
@@ -310,6 +315,9 @@ func (t *turn) prepare(ctx context.Context) error {
 	}
 	if !q.Aside && t.resumed == nil && q.Mode == session.Ask {
 		t.begin(ctx)
+	}
+	if err := t.remind(ctx); err != nil {
+		return err
 	}
 	if t.form != nil {
 		last := len(t.req.Messages) - 1

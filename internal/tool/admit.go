@@ -39,6 +39,7 @@ type admission struct {
 	// change the target before this call is made, and then a question is due.
 	unasked bool
 	guard   Guard
+	paths   []string               // that the call names
 	hidden  func(path string) bool // as [permission.Verdict] has it
 	judged  func(path string) bool // see [Call]
 	sandbox sandbox.Declaration    // what the program of the call may do, see [Call]
@@ -75,8 +76,9 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 		}
 		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: judged.ReadOnly, Destructive: judged.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact, Readable: call.Readable})
 	}
+	a.paths = slices.Concat(opens, v.Places)
 	if b.o.Touched != nil {
-		b.o.Touched(slices.Concat(opens, v.Places))
+		b.o.Touched(a.paths)
 	}
 	if a.hidden = v.Hidden; v.Places != nil {
 		a.judged = func(path string) bool { return slices.Contains(v.Places, path) }

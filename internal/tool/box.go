@@ -68,6 +68,8 @@ type Options struct {
 
 	// Readable, if set, returns directories outside of the workspace that calls may read. It may be called from several goroutines.
 	Readable func() []string
+	// Reads, if set, is called with each call that is going to be made, and the files that it names, absolute. It may be called from several goroutines.
+	Reads func(call Call, paths []string)
 
 	// OnPanic, if set, receives each panic of a tool, for the log. The model reads
 	// about it without the stack.
@@ -186,6 +188,9 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 	call.Unasked, call.Sandbox, call.Hidden, call.Judged, call.Consented = a.unasked, a.sandbox, a.hidden, a.judged, a.files
 	if wanted.holds() {
 		b.known.decide(id, a.sandbox.Level)
+	}
+	if b.o.Reads != nil {
+		b.o.Reads(call, a.paths)
 	}
 	if hints.Stateful {
 		return b.runStateful(ctx, e.tool, hints, call, id, st)

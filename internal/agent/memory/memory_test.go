@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"loki/internal/agent/memory"
+	"loki/internal/llm/chat"
 )
 
 // TestMain lets the tests start this program as a process that writes facts.
@@ -330,4 +332,25 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestToolsOfModes(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[chat.Memory]string{
+		chat.MemoryPropose: "memory__search memory__save memory__update memory__forget",
+		chat.MemoryWrite:   "memory__search memory__save memory__update memory__forget",
+		chat.MemoryRead:    "memory__search",
+	} {
+		var names []string
+		for _, tool := range memory.Tools(memory.Options{Mode: mode, Place: memory.Place{Agent: "a"}}) {
+			d := tool.Declaration()
+			names = append(names, d.Name)
+			if !json.Valid(d.Parameters) || strings.Contains(string(d.Parameters), `"workspace"`) {
+				t.Errorf("%s has parameters %s", d.Name, d.Parameters)
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s has %s", mode, got)
+		}
+	}
 }

@@ -80,7 +80,7 @@ func (r *Role) read(m *yamldoc.Map) {
 	if m.Text("prompt", &template) {
 		r.Template = strings.TrimSpace(template)
 	}
-	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros", "memory")
+	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros")
 	m.Done()
 }
 
@@ -97,6 +97,14 @@ func ReadSetting(m *yamldoc.Map, s chat.Setting) {
 		if m.Text(s.Key, &text) {
 			if *p = chat.Effort(text); !p.Valid() {
 				m.Get(s.Key).Errorf("want one of %s, found %q", chat.EffortNames(), text)
+			}
+		}
+	case *chat.Memory:
+		var text string
+		if m.Text(s.Key, &text) {
+			var err error
+			if *p, err = chat.ParseMemory(text); err != nil {
+				m.Get(s.Key).Errorf("%v", err)
 			}
 		}
 	case **string:

@@ -148,8 +148,8 @@ func TestKeysOfOthers(t *testing.T) {
 	for _, w := range warnings {
 		got = append(got, w.Text())
 	}
-	want := `r.md:3:1: keys of another program, which do nothing here: enabled_skills, memory, skills_enabled`
-	if err != nil || strings.Join(got, "\n") != want || *r.Settings.EnabledTools != "fs" {
+	want := `r.md:4:1: keys of another program, which do nothing here: enabled_skills, skills_enabled`
+	if err != nil || strings.Join(got, "\n") != want || *r.Settings.EnabledTools != "fs" || r.Settings.Memory != "propose" {
 		t.Errorf("got %s, %v\nwant %s", strings.Join(got, "\n"), err, want)
 	}
 }

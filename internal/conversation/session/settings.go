@@ -19,6 +19,7 @@ type Settings struct {
 
 	Knowledge         string // name of the knowledge base that questions are answered from; "" for none
 	RoleName          string // the role in force when the session began
+	Untrusted         string // what the conversation has read that others wrote, "" for nothing; see the memory
 	AgentVariables    []Variable
 	AgentInstructions *string // what the agent's instructions were when the session began
 }
@@ -34,6 +35,7 @@ func (s *Settings) list() []chat.Setting {
 	list = slices.Insert(list, before, chat.Setting{Key: "save_session", Ptr: &s.SaveSession}, chat.Setting{Key: "compression_threshold", Ptr: &s.CompressionThreshold})
 	return append(list,
 		chat.Setting{Key: "rag", Ptr: &s.Knowledge},
+		chat.Setting{Key: "untrusted", Ptr: &s.Untrusted},
 		chat.Setting{Key: "role_name", Ptr: &s.RoleName},
 		chat.Setting{Key: "agent_variables", Ptr: &s.AgentVariables},
 		chat.Setting{Key: "agent_instructions", Ptr: &s.AgentInstructions},

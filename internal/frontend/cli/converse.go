@@ -65,6 +65,9 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 	if c.opts.execute || c.opts.code {
 		o.Skills = new(skill.None)
 	}
+	if c.opts.sampling.unremembered || c.opts.execute || c.opts.code {
+		o.Memory = chat.MemoryOff
+	}
 	conv := c.app.Conversations().Begin(o)
 	recent, err := c.recent()
 	if err != nil {

@@ -30,8 +30,9 @@ type sampling struct {
 	uninstructed bool // models do not get what the workspace tells them
 	unignored    bool // the user attaches what ignore files hide, too
 
-	memory string   // what --memory does
-	skills []string // names of the ones that are loaded with the question
+	memory       string   // what --memory does
+	skills       []string // names of the ones that are loaded with the question
+	unremembered bool     // models neither get nor write what is remembered
 }
 
 // printed is which part of the program is printed.
@@ -365,6 +366,7 @@ func (o *options) sections() []section {
 				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map or --test: ask for `N` lines, or run N cases, at once", with: []string{"map", "test"}},
 				{name: "no-instructions", sets: on(&o.sampling.uninstructed), usage: "leave out what AGENTS.md and its like tell models"},
 				{name: "skill", sets: list(&o.sampling.skills), usage: "load the skill called `NAME` with the question; may be repeated", not: []string{"execute", "code", "map", "server"}},
+				{name: "no-memory", sets: on(&o.sampling.unremembered), usage: "leave out what is remembered of earlier conversations, and remember nothing"},
 				{name: "no-stream", short: "S", sets: on(&o.noStream), usage: "ask for answers in one piece"},
 				{name: "no-ignore", sets: on(&o.sampling.unignored), usage: "attach what ignore files such as .aiignore hide, too; models are still kept from it"},
 				{name: "dry-run", sets: on(&o.dryRun), usage: "show what would be sent to models, and send nothing"},

@@ -164,7 +164,11 @@ func factTable(facts []memory.Fact, dir string) string {
 	case len(facts) == 0:
 		return "nothing is remembered yet; facts are files below " + dir
 	}
-	return strings.Trim(display.Table(rows)+proposals.String(), "\n")
+	table := ""
+	if len(rows) > 0 {
+		table = display.Table(rows)
+	}
+	return strings.Trim(table+proposals.String(), "\n")
 }
 
 // proposal describes a proposal in a line.

@@ -92,6 +92,7 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "keybindings", Value: value.Of(string(cfg.Keybindings))},
 		{Name: "repl_history", Value: value.Of(cfg.REPLHistory)},
 		{Name: "workspace_instructions", Value: value.Of(string(cfg.WorkspaceInstructions))},
+		{Name: "memory", Value: value.Of(string(cfg.Memory))},
 		{Name: "skills", Value: value.Optional(cfg.Skills)},
 		{Name: "skill_dirs", Value: listed(cfg.SkillDirs)},
 		{Name: "skill_list_tokens", Value: value.Of(int(cfg.SkillListTokens))},

@@ -62,6 +62,10 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 		if b.Changed {
 			n.say(dim, n.who(ev)+" instructions of the workspace changed: "+instructionFiles(b))
 		}
+	case event.Memory:
+		if b.Action != "recalled" || n.o.Verbose > 0 {
+			n.say(dim, n.who(ev)+" "+remembered(b))
+		}
 	case event.Escalation:
 		if lines {
 			n.say(yellow, n.who(ev)+" asks the agents above: "+escalated(b.Text)+options(b.Options))
@@ -294,6 +298,22 @@ func instructionFiles(b event.Instructions) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
+}
+
+// remembered says what happened to facts of the memory.
+func remembered(b event.Memory) string {
+	titles := make([]string, len(b.Facts))
+	for i, f := range b.Facts {
+		titles[i] = oneLine(f.Title, shortLimit) + " (" + f.ID + ")"
+	}
+	list := strings.Join(titles, ", ")
+	switch b.Action {
+	case "recalled":
+		return "was reminded of: " + list
+	case "proposed":
+		return fmt.Sprintf("proposes %s for the memory: %s; see --memory or .memory", count(len(titles), "change"), list)
+	}
+	return b.Action + " in the memory: " + list
 }
 
 // options writes the answers to choose from, to be added to a line.

@@ -34,6 +34,7 @@ type Settings struct {
 	ContinuationPrompt     *string `json:"continuation_prompt,omitempty"`
 	WorkspaceInstructions  *bool   `json:"workspace_instructions,omitempty"`
 	Skills                 *string `json:"skills,omitempty"` // comma list of names and patterns, "all" or "none"
+	Memory                 Memory  `json:"memory,omitempty"`
 }
 
 // Over lays s over below: it returns s with the fields of below where s sets none.

@@ -359,6 +359,20 @@ type SkillLoaded struct {
 	By        string `json:"by"` // model or user
 }
 
+// Memory says which facts of earlier conversations came with a question, or what the model wrote into the memory. Proposals are counted
+// at the end of an answer.
+type Memory struct {
+	Action string       `json:"action"` // recalled, saved, changed, forgotten or proposed
+	Facts  []MemoryFact `json:"facts"`
+}
+
+// MemoryFact is one of [Memory].
+type MemoryFact struct {
+	ID    string `json:"id"`
+	Scope string `json:"scope"` // user, workspace or agent
+	Title string `json:"title"`
+}
+
 // AutoContinue says that an agent whose reply left items of its todo list open continues by itself.
 type AutoContinue struct {
 	Count int `json:"count"` // of these continuations, from 1
@@ -527,6 +541,7 @@ func (TodoUpdated) Type() string        { return "todo_updated" }
 func (AutoContinue) Type() string       { return "auto_continue" }
 func (Instructions) Type() string       { return "instructions" }
 func (SkillLoaded) Type() string        { return "skill_loaded" }
+func (Memory) Type() string             { return "memory" }
 func (MessageSent) Type() string        { return "message_sent" }
 func (TaskUpdated) Type() string        { return "task_updated" }
 func (Escalation) Type() string         { return "escalation" }

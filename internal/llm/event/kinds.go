@@ -66,6 +66,12 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		row[AutoContinue](nil, nil),
 		row[Instructions](nil, nil),
 		row[SkillLoaded](nil, nil),
+		row(nil, func(b *Memory, f Texts) {
+			b.Facts = slices.Clone(b.Facts)
+			for i := range b.Facts {
+				f.in(&b.Facts[i].Title)
+			}
+		}),
 		row(nil, func(b *MessageSent, f Texts) { f.in(&b.Text) }),
 		row(nil, func(b *TaskUpdated, f Texts) { f.in(&b.Subject) }),
 		row(nil, func(b *Escalation, f Texts) { f.in(&b.Text); b.Options = f.list(b.Options) }),

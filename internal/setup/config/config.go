@@ -32,6 +32,8 @@ type Workspace struct {
 	Skills                *string          // comma list of names and patterns, "all" or "none"; nil means all where models work in files
 	SkillDirs             Dirs             // that have further skills
 	SkillListTokens       SkillTokens      // of the list of skills in a system message
+	Memory                chat.Memory      // what models may do with what is remembered
+	MemoryTokens          MemoryTokens     // of what is recalled for a question
 }
 
 // Config is what config.yaml and the environment say. It is not changed after
@@ -143,7 +145,7 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000},
+		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000},
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
 	}
 }

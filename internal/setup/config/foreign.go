@@ -51,7 +51,7 @@ func ignoreOthers(root *yamldoc.Map) {
 		"secrets_provider",
 		"skills_enabled", "enabled_skills", "visible_skills", "inject_skill_instructions", "skill_instructions",
 		"enabled_macros", "no_workspace_macros",
-		"memory", "memory_cap_with_tools", "memory_cap_without_tools",
+		"memory_cap_with_tools", "memory_cap_without_tools",
 		"workspace_instructions_files", "no_workspace_mcp",
 		"compression_keep_last", "max_tool_result_chars", "raw_markdown",
 		"rag_extractor_model", "rag_extractor_prompt", "rag_graph_hops",

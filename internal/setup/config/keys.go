@@ -78,6 +78,8 @@ var keys = []key{
 	{"skills", func(c *Config) any { return &c.Skills }, true},
 	{"skill_dirs", func(c *Config) any { return &c.SkillDirs }, true},
 	{"skill_list_tokens", func(c *Config) any { return &c.SkillListTokens }, true},
+	{"memory", func(c *Config) any { return &c.Memory }, true},
+	{"memory_tokens", func(c *Config) any { return &c.MemoryTokens }, true},
 	{"instruction_max_bytes", func(c *Config) any { return &c.InstructionMaxBytes }, true},
 	{"notify", func(c *Config) any { return &c.Notify }, true},
 	{"notify_after", func(c *Config) any { return &c.NotifyAfter }, true},

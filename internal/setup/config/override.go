@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/provider"
 	"loki/internal/workflow/graph"
 )
@@ -102,6 +103,10 @@ func setFromText(field any, text string) error {
 		return set(field, text, parseInstructionBytes)
 	case *SkillTokens:
 		return set(field, text, parseSkillTokens)
+	case *MemoryTokens:
+		return set(field, text, parseMemoryTokens)
+	case *chat.Memory:
+		return set(field, text, chat.ParseMemory)
 	case *Keybindings:
 		return set(field, text, parseKeybindings)
 	case *provider.Effort:

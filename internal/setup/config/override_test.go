@@ -147,7 +147,7 @@ func TestOverrideEach(t *testing.T) {
 			standard := reflect.ValueOf(k.field(defaults())).Elem().Interface()
 			text := map[string]string{
 				"bool": "0", "*bool": "0", "int": "77", "*int": "77", "*float64": "0.5",
-				"config.Wrap": "77", "config.Keybindings": "vi", "config.Instruct": "off", "config.InstructionBytes": "77", "config.SkillTokens": "77", "config.Mapping": `{"a": "b"}`, "chat.Effort": "low", "graph.Durability": "power",
+				"config.Wrap": "77", "config.Keybindings": "vi", "config.Instruct": "off", "config.InstructionBytes": "77", "config.SkillTokens": "77", "config.MemoryTokens": "77", "chat.Memory": "off", "config.Mapping": `{"a": "b"}`, "chat.Effort": "low", "graph.Durability": "power",
 			}[reflect.TypeOf(standard).String()]
 			if text == "" {
 				text = "text"

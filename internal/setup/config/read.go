@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/base/sandbox"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 	"loki/internal/llm/provider"
 	"loki/internal/tool/mcp"
@@ -69,6 +70,10 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		readParsed(m, key, field, parseInstructionBytes)
 	case *SkillTokens:
 		readParsed(m, key, field, parseSkillTokens)
+	case *MemoryTokens:
+		readParsed(m, key, field, parseMemoryTokens)
+	case *chat.Memory:
+		readParsed(m, key, field, chat.ParseMemory)
 	case *Keybindings:
 		readKeybindings(m, key, field)
 	case *graph.Durability:

@@ -90,6 +90,17 @@ func parseSkillTokens(text string) (SkillTokens, error) {
 	return SkillTokens(n), nil
 }
 
+// MemoryTokens is how much of the memory comes with a question, in tokens: 0 to 8000.
+type MemoryTokens int
+
+func parseMemoryTokens(text string) (MemoryTokens, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || n > 8000 {
+		return 0, fmt.Errorf("want a number of tokens from 0 to 8000, not %q", text)
+	}
+	return MemoryTokens(n), nil
+}
+
 // IgnoreFiles are names of files that hide others from models. Each begins with a dot, as the names of files that are watched do.
 type IgnoreFiles []string
 

@@ -300,8 +300,7 @@ func (j *Judge) targetOf(call Call, rules []*Rule) (t target, ambiguous string) 
 		members, _ := t.args.value("arguments").(map[string]any)
 		t.args, ambiguous = newArguments(members, true)
 	}
-	trusted := func(p string) bool { return pattern.Text(p, server) }
-	t.ReadOnly = t.ReadOnly && (!t.remote || verb == "search" || verb == "describe" || slices.ContainsFunc(j.o.Rules.Trust, trusted))
+	t.ReadOnly = t.ReadOnly && (!t.remote || verb == "search" || verb == "describe" || j.o.Rules.Trusts(call.Tool))
 	if t.ReadOnly {
 		t.use = Reading
 	}
@@ -444,6 +443,12 @@ func ruled(r *Rule, found ...located) Verdict {
 }
 
 const mcpPrefix = "mcp__"
+
+// Trusts reports whether a tool is one of an MCP server that the rules trust.
+func (r Rules) Trusts(tool string) bool {
+	server, _, ok := mcpServer(tool)
+	return ok && slices.ContainsFunc(r.Trust, func(p string) bool { return pattern.Text(p, server) })
+}
 
 // mcpServer returns the server that a tool mcp__server__tool belongs to. For a function which Loki itself has for a server, such as
 // mcp__invoke_server, it also returns the verb. One with two underscores is a tool: mcp__search__x is x of search.

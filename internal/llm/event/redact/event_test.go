@@ -65,6 +65,7 @@ func bodies() []event.Body {
 		event.AutoContinue{},
 		event.Instructions{},
 		event.SkillLoaded{},
+		event.Memory{Facts: []event.MemoryFact{{Title: text}}},
 		event.ModelCall{},
 		event.StepStarted{},
 		event.StepFinished{},

@@ -119,7 +119,7 @@ func TestComposeNamesTheCurrentDirectory(t *testing.T) {
 	}
 }
 
-// Of many large files the texts do not matter, and are passed over quickly.
+// Of many large files the texts do not matter, and are skipped quickly.
 func TestComposeOfALargeState(t *testing.T) {
 	var files []file
 	var summaries []string

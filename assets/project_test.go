@@ -206,7 +206,7 @@ func TestSharedAwk(t *testing.T) {
 	}
 }
 
-// FuzzProjectFile reads any .loki-project.json: one that is not understood is passed over, and what
+// FuzzProjectFile reads any .loki-project.json: one that is not understood is skipped, and what
 // is taken from another is the text of its members.
 func FuzzProjectFile(f *testing.F) {
 	for _, seed := range []string{`{"type":"own","build":"b","test":"t","check":"c"}`, `{"type":"a\"\\\/b"}`, `{"type":"a\u0041"}`, `{"type":1}`, `[]`, `{"type":"a","type":"b"}`, "{\"type\":\"a\x00\"}", `{`, ``, ` { "type" : "x" } `} {

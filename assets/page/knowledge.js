@@ -67,7 +67,7 @@ export function show(main, context) {
         return false;
       }, { fast: 500, onerror: (error) => context.problem(error) && fill(state, failure(error)) });
     };
-    const query = h("input", { id: "query", type: "search", required: true, placeholder: "What should be found?" });
+    const query = h("input", { id: "query", type: "search", required: true, placeholder: "Search the documents" });
     const results = h("div.cards");
     const search = h("form.begin", { onsubmit: async (e) => {
       e.preventDefault();

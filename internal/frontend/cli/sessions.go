@@ -77,11 +77,11 @@ func (c *command) agrees(ctx context.Context, question string) (bool, error) {
 		return true, nil
 	}
 	if !c.InTerminal {
-		return false, fault.New(fault.Usage, "the user has to agree, and cannot be asked here").WithHint("--yes agrees: loki --yes ...")
+		return false, fault.New(fault.Usage, "confirmation needed, but there is no terminal").WithHint("use --yes to confirm: loki --yes ...")
 	}
 	answer, err := c.terminal().Ask(ctx, ask.Question{Kind: ask.Select, Text: question, Options: []string{"no", "yes"}, Consent: true})
 	if errors.Is(err, ask.ErrUnavailable) {
-		err = fault.Wrap(fault.Usage, err, "").WithHint("--yes agrees: loki --yes ...")
+		err = fault.Wrap(fault.Usage, err, "").WithHint("use --yes to confirm: loki --yes ...")
 	}
 	return answer == "yes", err
 }

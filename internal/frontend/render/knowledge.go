@@ -74,10 +74,10 @@ func (n *Narrator) indexFinished(b event.IndexFinished) {
 		return
 	}
 	for _, path := range b.PassedOver {
-		n.say(dim, "passed over, not text, too large, or a link out of the directory: "+oneLine(path, nameLimit))
+		n.say(dim, "skipped, not text, too large, or a link out of the directory: "+oneLine(path, nameLimit))
 	}
 	if more := b.Passed - len(b.PassedOver); more > 0 && len(b.PassedOver) > 0 {
-		n.say(dim, "passed over: "+Thousands(more)+" more")
+		n.say(dim, "skipped: "+Thousands(more)+" more")
 	}
 }
 
@@ -87,7 +87,7 @@ func indexed(b event.IndexFinished) string {
 	for _, part := range []struct {
 		n    int
 		what string
-	}{{b.Added, "added"}, {b.Kept, "kept"}, {b.Removed, "removed"}, {b.Passed, "passed over"}, {b.Failed, "failed"}} {
+	}{{b.Added, "added"}, {b.Kept, "kept"}, {b.Removed, "removed"}, {b.Passed, "skipped"}, {b.Failed, "failed"}} {
 		if part.n > 0 {
 			did = append(did, Thousands(part.n)+" "+part.what)
 		}

@@ -193,8 +193,8 @@ func (n *Narrator) narrate(ev event.Event) {
 }
 
 // say adds a line.
-func (n *Narrator) say(st style, text string) {
-	n.text.WriteString(colors(n.screen.o.Color).paint(st, "▸ "+text))
+func (n *Narrator) say(st style, line string) {
+	n.text.WriteString(colors(n.screen.o.Color).paintLines(st, text.WrapWords("▸ "+line, n.screen.columns())))
 	n.text.WriteByte('\n')
 }
 

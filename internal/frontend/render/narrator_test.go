@@ -244,7 +244,7 @@ func TestNarration(t *testing.T) {
 
 			on := play(t, setup{terminal: true, columns: 200, rows: 60, narrator: tt.narrator}, tt.scenario)
 			golden(t, "narration/"+tt.name+".terminal", on.shots.String())
-			stays := wrap(regexp.MustCompile(`(?m)^warning: .*`).ReplaceAllStringFunc(withoutProgress(plain), func(w string) string { return text.WrapWords(w, 200) }), 200)
+			stays := wrap(regexp.MustCompile(`(?m)^(warning:|▸) .*`).ReplaceAllStringFunc(withoutProgress(plain), func(w string) string { return text.WrapWords(w, 200) }), 200)
 			if got := on.vt.screen(); strings.TrimSpace(got) != strings.TrimSpace(stays) {
 				t.Errorf("on the terminal stays\n%s\nbut off it is shown\n%s", got, stays)
 			}

@@ -23,7 +23,7 @@ import (
 
 // files adds the files that a path or pattern means. Of a directory or pattern that is
 // the text files, pictures and documents with a loader below it, ascending by path and
-// without hidden directories that the pattern does not name; other files are passed over. A file that is named must be
+// without hidden directories that the pattern does not name; other files are skipped. A file that is named must be
 // usable.
 func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 	path, err := l.abs(source)
@@ -111,7 +111,7 @@ func (l *Loader) shown(path string) string {
 	return path
 }
 
-// file adds a file. used is false if it was passed over.
+// file adds a file. used is false if it was skipped.
 func (l *Loader) file(ctx context.Context, c *collector, name string, named bool) (used bool, err error) {
 	if !c.first(File, name) {
 		return true, nil

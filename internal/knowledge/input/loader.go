@@ -44,7 +44,7 @@ type Loader struct {
 	Sandbox func() (*sandbox.Sandbox, error)
 
 	// Denied returns an error for a file that must not be read, by its absolute path. One that is named is an error, and others are
-	// passed over. Nil denies none. It may be called from several goroutines.
+	// skipped. Nil denies none. It may be called from several goroutines.
 	Denied func(path string) error
 	// Consented says that the user has consented to a file that a rule asks about, so that loaders see it.
 	Consented bool

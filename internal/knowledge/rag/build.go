@@ -238,7 +238,7 @@ func noDocuments(sources ...string) string {
 	return "there are no documents at " + list(sources)
 }
 
-// noText says that all documents at sources were passed over, and how many of them for a rule.
+// noText says that all documents at sources were skipped, and how many of them for a rule.
 func (c count) noText(sources ...string) string {
 	was := "were"
 	if c.passed == 1 {
@@ -248,7 +248,7 @@ func (c count) noText(sources ...string) string {
 	if c.denied > 0 {
 		why = fmt.Sprintf(", and a rule keeps %s of them from models", map[bool]string{true: "all", false: fmt.Sprint(c.denied)}[c.denied == c.passed])
 	}
-	return fmt.Sprintf("there is no text at %s: %s %s passed over%s", list(sources), text.Count(c.passed, "file"), was, why)
+	return fmt.Sprintf("there is no text at %s: %s %s skipped%s", list(sources), text.Count(c.passed, "file"), was, why)
 }
 
 // list returns sources for people, without the passwords of addresses.

@@ -400,7 +400,7 @@ func TestNothingToBuild(t *testing.T) {
 		{"all_gone", []string{"x.txt", "y.txt"}, fault.NotFound, "building the knowledge base base: none of its documents could be read: "},
 		{"empty_directory", []string{empty}, fault.NotFound, "building the knowledge base base: there are no documents at " + empty},
 		{"pattern_without_a_match", []string{"*.md", "pic/**/*.md"}, fault.NotFound, "building the knowledge base base: there are no documents at " + b.dir + "/*.md, " + b.dir + "/pic/**/*.md"},
-		{"no_text", []string{"pic"}, fault.NotFound, "building the knowledge base base: there is no text at " + b.dir + "/pic: 1 file was passed over"},
+		{"no_text", []string{"pic"}, fault.NotFound, "building the knowledge base base: there is no text at " + b.dir + "/pic: 1 file was skipped"},
 		{"empty_source", []string{" "}, fault.Failure, "building the knowledge base base: a source is empty"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -975,7 +975,7 @@ func TestEmptySources(t *testing.T) {
 	b.set.Documents = []string{"a.txt", "pic", "pic/*.md", "*.txt", "missing"} // *.txt has what is there already
 	b.build()
 	equal(t, "warnings", b.warnings()[1:], []string{
-		"knowledge base base: there is no text at DIR/pic: 2 files were passed over",
+		"knowledge base base: there is no text at DIR/pic: 2 files were skipped",
 		"knowledge base base: there are no documents at DIR/pic/*.md",
 	})
 	equal(t, "content", b.content(), []string{"1-0 a.txt:1-1 alpha"})
@@ -985,7 +985,7 @@ func TestEmptySources(t *testing.T) {
 	}
 }
 
-// The progress of a single document goes on with its chunks, and passed over files are named.
+// The progress of a single document goes on with its chunks, and skipped files are named.
 func TestProgressOfOneDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, map[string]string{"a.txt": strings.Repeat("alpha beta\n\n", 100), "0.bin": "x\x00y"})
@@ -1010,7 +1010,7 @@ func TestProgressOfOneDocument(t *testing.T) {
 		}
 		done := eventtest.Bodies[event.IndexFinished](b.events)[0]
 		if len(done.PassedOver) != 1 || filepath.Base(done.PassedOver[0]) != "0.bin" {
-			t.Errorf("passed over: %q", done.PassedOver)
+			t.Errorf("skipped: %q", done.PassedOver)
 		}
 	})
 }

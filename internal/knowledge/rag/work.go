@@ -23,7 +23,7 @@ const (
 	maxTries   = 10                     // of a request, while others work
 	lastWait   = 30 * time.Second       // for the requests that are under way when a build fails
 	tickEvery  = 200 * time.Millisecond // between two progress events
-	maxPassed  = 20                     // documents that were passed over and are named
+	maxPassed  = 20                     // documents that were skipped and are named
 	maxWarned  = 20                     // documents that are warned about one by one
 	maxUnread  = 3                      // documents of which the parts that were not read are named
 	maxEncoded = 5                      // files in other encodings that are named
@@ -78,7 +78,7 @@ type work struct {
 
 	embedded   int      // chunks, by this build
 	directed   bool     // a vector of theirs is not zero
-	passedOver []string // the first documents that were passed over
+	passedOver []string // the first documents that were skipped
 
 	used   chat.Usage
 	ticked time.Time
@@ -92,7 +92,7 @@ type work struct {
 }
 
 // count says how many documents of a source were found, the source itself included if it failed, and
-// how many of them were passed over, and of these how many since a rule keeps them from models.
+// how many of them were skipped, and of these how many since a rule keeps them from models.
 type count struct{ found, passed, denied int }
 
 // documents reads the sources and puts their documents into the build. All goroutines have ended

@@ -13,7 +13,7 @@ import (
 var ErrUnknownType = errors.New("an event of a type that is not known")
 
 // Parse reads an event in the form that [Event.MarshalJSON] writes. Its time has microseconds and is in
-// UTC. Members that the type does not have are passed over. What has no place in the form is zero: see the
+// UTC. Members that the type does not have are skipped. What has no place in the form is zero: see the
 // fields of the bodies without a name in JSON.
 func Parse(data []byte) (Event, error) {
 	var head struct {

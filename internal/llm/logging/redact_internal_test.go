@@ -2,7 +2,7 @@ package logging
 
 import "testing"
 
-// FuzzMayMatch: no text with a credential is passed over.
+// FuzzMayMatch: no text with a credential is skipped.
 func FuzzMayMatch(f *testing.F) {
 	for _, text := range []string{
 		"Bearer abcdef", "x?token=abcdefgh", `{"api_key":"x"}`, "sk-0123456789abcdef", "a.pk_0123456789abcdef", "ghp_0123456789abcdef", "GHO-0123456789abcdef", "xoxb-0123456789abcdef",

@@ -15,7 +15,7 @@ import (
 )
 
 // override puts the settings of env over those of c. A value that a setting cannot
-// hold is passed over with a warning, except for a wrong width, which is an error.
+// hold is skipped with a warning, except for a wrong width, which is an error.
 func (c *Config) override(env Env) (warnings []string, err error) {
 	for _, k := range keys {
 		text, ok := env.Lookup(k.variable())

@@ -47,7 +47,7 @@ func (f *File) advice() string {
 }
 
 // SelectList is Select for a setting that is a list. An [Optional] server that is not there, or
-// disabled, is passed over.
+// disabled, is skipped.
 func (f *File) SelectList(names []string, aliases map[string]string) Selection {
 	var sel Selection
 	if len(names) == 1 && strings.TrimSpace(names[0]) == All {

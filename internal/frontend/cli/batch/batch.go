@@ -42,7 +42,7 @@ type Row struct {
 // prompt is the prompt. If there is a template the prompt is that, with each {{name}}
 // replaced by the member called name; for strings {{prompt}} is the string. The line itself
 // follows a template that names nothing: a string as it is, an object as JSON. Empty lines
-// are passed over. under is what answers depend on besides the prompts.
+// are skipped. under is what answers depend on besides the prompts.
 //
 // The error has the code Usage and names the line. It is an error, too, if the template
 // makes the same prompt of all rows though they differ by more than their member id.

@@ -13,7 +13,7 @@ var missing = map[string]bool{
 }
 
 // TestRulesCompile compiles the rules of all lexers, and checks that what they need is
-// there. One that cannot be compiled is passed over when a text is lexed.
+// there. One that cannot be compiled is skipped when a text is lexed.
 func TestRulesCompile(t *testing.T) {
 	rules, step := 0, sample.Step(4)
 	for i, file := range lexerFiles(t) {

@@ -79,7 +79,7 @@ func within(path, dir string) bool {
 }
 
 // walk yields the files of a pattern, ascending by path. A symbolic link to a file is followed if the file is
-// below the directory, too. What a link out of it leads to is passed over, unless a source names the link.
+// below the directory, too. What a link out of it leads to is skipped, unless a source names the link.
 func (s *search) walk(ctx context.Context, p input.Pattern) error {
 	root := realPath(p.Base)
 	files, unreadable, err := walkDirectory(ctx, p, root)
@@ -108,7 +108,7 @@ func (s *search) walk(ctx context.Context, p input.Pattern) error {
 	return nil
 }
 
-// out yields a link that leads out of dir, to be passed over.
+// out yields a link that leads out of dir, to be skipped.
 func (s *search) out(link file, dir string) (ok bool) {
 	named := func(source string) bool {
 		p, err := input.ParsePattern(s.Input.Absolute(strings.TrimSpace(source)))

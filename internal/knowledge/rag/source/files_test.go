@@ -76,11 +76,11 @@ func TestSymbolicLinks(t *testing.T) {
 	}
 	const z, a, again = "in/z.md (md with lines): z", "in/sub/a.md (md with lines): a", "in/again/b.md (md with lines): b"
 	sameList(t, texts(t, loaderAt(dir), dir, "in"),
-		"in/again is passed over", "in/c.md is passed over", "in/out is passed over", "in/root is passed over", a, "in/up is passed over", z)
+		"in/again is skipped", "in/c.md is skipped", "in/out is skipped", "in/root is skipped", a, "in/up is skipped", z)
 	sameList(t, list(t, loaderAt(dir), dir, "link/*.md", "c.md"), "link/a.md", "link/c.md", "link/z.md", "c.md")
 	// A link that is named is followed, before and after the directory that it is in.
 	named := []string{again, "in/c.md (md with lines): c"}
-	below := []string{"in/out is passed over", "in/root is passed over", a, "in/up is passed over", z}
+	below := []string{"in/out is skipped", "in/root is skipped", a, "in/up is skipped", z}
 	sameList(t, texts(t, loaderAt(dir), dir, "in/again/*.md", "in/c.md", "in"), slices.Concat(named, below)...)
 	sameList(t, texts(t, loaderAt(dir), dir, "in", "in/again/*.md", "in/c.md"), slices.Concat(below, named)...)
 }
@@ -99,7 +99,7 @@ func TestReading(t *testing.T) {
 	}
 	sameList(t, texts(t, l, dir, "a.GO", "b", ".bashrc", "u.txt", "empty.md"),
 		"a.GO (go with lines): package a", "b (txt with lines): no extension", ".bashrc (txt with lines): dot", "u.txt (txt with lines): hi", "empty.md (md with lines): ")
-	sameList(t, texts(t, l, dir, "bin"), "bin/x.bin is passed over", "bin/y.md (md with lines): # y")
+	sameList(t, texts(t, l, dir, "bin"), "bin/x.bin is skipped", "bin/y.md (md with lines): # y")
 	sameList(t, texts(t, l, dir, "bin/x.bin", "latin.txt"),
 		"bin/x.bin error: /bin/x.bin is not text in UTF-8 but application/octet-stream", "latin.txt error: /latin.txt is not text in UTF-8: byte 0xe9 at line 1, column 4")
 }
@@ -110,7 +110,7 @@ func TestALargeFileIsRefusedByItsSize(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, "large.txt"), 2<<30); err != nil {
 		t.Skipf("the file system of the test has no files of 2 GiB: %v", err)
 	}
-	sameList(t, texts(t, loaderAt(dir), dir, "."), "large.txt is passed over")
+	sameList(t, texts(t, loaderAt(dir), dir, "."), "large.txt is skipped")
 	sameList(t, texts(t, loaderAt(dir), dir, "large.txt"), "large.txt error: /large.txt is larger than 64 MiB")
 }
 

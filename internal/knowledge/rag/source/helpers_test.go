@@ -74,7 +74,7 @@ func texts(t testing.TB, l *source.Loader, base string, sources ...string) []str
 		}
 		if err != nil {
 			if errors.Is(err, source.ErrPassedOver) {
-				all = append(all, name+" is passed over")
+				all = append(all, name+" is skipped")
 				continue
 			}
 			all = append(all, strings.TrimSpace(name+" error: "+strings.ReplaceAll(err.Error(), base, "")))

@@ -56,7 +56,7 @@ func textExt(ext string) string {
 	return ext
 }
 
-// readFile reads a file. named is false for one below a directory, which is passed over if it cannot be
+// readFile reads a file. named is false for one below a directory, which is skipped if it cannot be
 // used.
 func (l *Loader) readFile(ctx context.Context, path string, named bool) (*Content, error) {
 	if l.Input.Denied != nil {

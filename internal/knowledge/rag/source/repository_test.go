@@ -50,8 +50,8 @@ func TestRepositories(t *testing.T) {
 	l := loaderAt(dir)
 	sameList(t, texts(t, l, "git+file://"+repo, "git+file://"+repo),
 		".gitattributes (txt with lines): *.go filter=evil", ".gitignore (txt with lines): *.md", "README.md (md with lines): # Read me", "docs/a.md (md with lines): a",
-		"docs/b.bin is passed over", "link.txt (txt with lines): "+dir+"/secret", "src/x.go (go with lines): package x")
-	sameList(t, texts(t, l, "git+file://"+repo, "git+file://"+repo+"#dev:docs"), "#dev/docs/a.md (md with lines): dev a", "#dev/docs/b.bin is passed over")
+		"docs/b.bin is skipped", "link.txt (txt with lines): "+dir+"/secret", "src/x.go (go with lines): package x")
+	sameList(t, texts(t, l, "git+file://"+repo, "git+file://"+repo+"#dev:docs"), "#dev/docs/a.md (md with lines): dev a", "#dev/docs/b.bin is skipped")
 	sameList(t, list(t, l, dir, "r.git#:docs"), "r.git/docs/a.md", "r.git/docs/b.bin")
 	if got := list(t, l, dir, "r.git"); len(got) != 7 {
 		t.Errorf("%q", got)

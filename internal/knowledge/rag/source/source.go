@@ -52,7 +52,7 @@ const (
 // that is not text, or is larger than [MaxSize], for a link that leads out of the directory, and for a page of
 // a site without text. It is not a failure:
 // such documents are counted.
-var ErrPassedOver = errors.New("passed over")
+var ErrPassedOver = errors.New("skipped")
 
 // ErrEncoding is in the chain of errors about text in another encoding.
 var ErrEncoding = errors.New("another encoding")
@@ -107,7 +107,7 @@ type Body struct {
 // Text returns the text of the document.
 func (c *Content) Text(ctx context.Context) (Body, error) { return c.text(ctx) }
 
-// unlessBlank returns the content, which is passed over if it has no text.
+// unlessBlank returns the content, which is skipped if it has no text.
 func (c *Content) unlessBlank() *Content {
 	some := *c
 	some.text = func(ctx context.Context) (Body, error) {

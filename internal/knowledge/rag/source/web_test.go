@@ -140,7 +140,7 @@ func TestPagesWithoutTextArePassedOver(t *testing.T) {
 	for i := range got[:1] {
 		got[i] = got[i][:strings.IndexByte(got[i], ')')+1]
 	}
-	sameList(t, got, " (md)", "frame is passed over", "blank.txt is passed over", "last (md): last", "framed (md): framed")
+	sameList(t, got, " (md)", "frame is skipped", "blank.txt is skipped", "last (md): last", "framed (md): framed")
 }
 
 func TestCrawlOfOnePageAndBelow(t *testing.T) {

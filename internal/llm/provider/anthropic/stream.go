@@ -42,7 +42,7 @@ func (d *decoder) Document(body io.Reader) error {
 func (d *decoder) Complete() bool { return d.stop != "" }
 
 // Event implements [client.Decoder]. The type that the data gives counts, since some
-// servers send nothing but data; events of unknown types are passed over.
+// servers send nothing but data; events of unknown types are skipped.
 func (d *decoder) Event(typ string, data []byte) (over bool, err error) {
 	if typ == "error" {
 		if err := wire.ReplyError(data); err != nil {

@@ -134,7 +134,7 @@ func (c *Client) stream(ctx context.Context, model string, conv conversation, d 
 	return d.finish()
 }
 
-// event takes one event of a stream. Those of unknown kinds are passed over.
+// event takes one event of a stream. Those of unknown kinds are skipped.
 func (d *decoder) event(e types.ConverseStreamOutput) error {
 	switch e := e.(type) {
 	case *types.ConverseStreamOutputMemberContentBlockStart:

@@ -54,7 +54,7 @@ func (d *decoder) Document(body io.Reader) error {
 	return d.whole(data)
 }
 
-// Event implements [client.Decoder]. Events of unknown types are passed over; one without
+// Event implements [client.Decoder]. Events of unknown types are skipped; one without
 // a type reports a failure.
 func (d *decoder) Event(_ string, data []byte) (over bool, err error) {
 	if string(data) == "[DONE]" {

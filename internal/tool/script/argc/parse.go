@@ -11,7 +11,7 @@ import (
 )
 
 // Parse reads the tags of a script and runs nothing of it. Code of an earlier [Build] is
-// passed over. The error is an *[Error].
+// skipped. The error is an *[Error].
 func Parse(src []byte) (*Script, error) {
 	lines, regions, err := generated(src)
 	if err != nil {

@@ -3,6 +3,7 @@ package setup
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func Change(ctx context.Context, o Options) error {
 		if i < 0 || parts[i].ask == nil {
 			return nil
 		}
-		if err := parts[i].ask(ctx, cfg); err != nil {
+		if err := parts[i].ask(ctx, cfg); err != nil && !errors.Is(err, errBack) {
 			return err
 		}
 	}

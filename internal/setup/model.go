@@ -76,7 +76,7 @@ func (w *wizard) chooseDefault(ctx context.Context, models []catalog.Model, d *d
 		if d.keeps != "" {
 			offered = append([]string{"keep " + d.keeps}, labels...)
 		}
-		answer, err := w.selectOne(ctx, "model", "Which model is the default?", offered)
+		answer, err := w.selectOne(ctx, "model", "Which model is the default?", append(slices.Clip(offered), back))
 		if err != nil {
 			return err
 		}

@@ -87,7 +87,7 @@ func providers(servers []local.Server) []provider {
 	var list []provider
 	for _, s := range servers {
 		list = append(list, provider{
-			label: fmt.Sprintf("%s, which runs on this machine", kindNames[s.Kind]),
+			label: fmt.Sprintf("%s, local: runs on this machine", kindNames[s.Kind]),
 			typ:   config.TypeOpenAICompatible, name: string(s.Kind), server: &s, base: s.BaseURL,
 		})
 	}
@@ -104,7 +104,9 @@ func providers(servers []local.Server) []provider {
 		if strings.Contains(p.APIBase, "{") {
 			offered.fields = append(offered.fields, field{name: "api_base", text: "API base, as in " + p.APIBase, check: checkURL})
 		}
-		if !p.Local {
+		if p.Local {
+			offered.label += " (local)"
+		} else {
 			offered.fields = append(offered.fields, optionalKey)
 		}
 		list = append(list, offered)
@@ -120,7 +122,7 @@ func (w *wizard) chooseProvider(ctx context.Context) (provider, error) {
 	for i, p := range list {
 		labels[i] = p.label
 	}
-	answer, err := w.selectOne(ctx, "provider", "Which provider do you use?", labels)
+	answer, err := w.selectOne(ctx, "provider", "Which provider do you use? (Type back at a later question to choose another one.)", labels)
 	if err != nil {
 		return provider{}, err
 	}
@@ -182,7 +184,7 @@ func (w *wizard) chooseLogin(ctx context.Context, p provider, d *draft) ([]field
 	if _, ok := oauth.Defaults(p.typ); !ok {
 		return p.fields, nil
 	}
-	answer, err := w.selectOne(ctx, "auth", "How do you log in?", []string{withKey, withOAuth})
+	answer, err := w.selectOne(ctx, "auth", "How do you log in?", []string{withKey, withOAuth, back})
 	if err != nil || answer != withOAuth {
 		return p.fields, err
 	}

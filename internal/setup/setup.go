@@ -117,18 +117,27 @@ func Run(ctx context.Context, o Options) (Result, error) {
 
 // ask asks for a provider, what it needs and its model, and stores its keys.
 func (w *wizard) ask(ctx context.Context, d *draft) error {
-	p, err := w.chooseProvider(ctx)
-	if err != nil {
-		return err
+	for begin := *d; ; *d = begin {
+		p, err := w.chooseProvider(ctx)
+		if err != nil {
+			return err
+		}
+		if err = w.askFields(ctx, p, d); err == nil {
+			err = w.chooseModel(ctx, p, d)
+		}
+		switch {
+		case err == nil:
+			return w.keep(ctx, d)
+		case !errors.Is(err, errBack):
+			return err
+		}
 	}
-	if err := w.askFields(ctx, p, d); err != nil {
-		return err
-	}
-	if err := w.chooseModel(ctx, p, d); err != nil {
-		return err
-	}
-	return w.keep(ctx, d)
 }
+
+// back is the answer that leads to the list of providers again, and errBack the error of a question that got it.
+const back = "back"
+
+var errBack = errors.New("the user chooses another provider")
 
 func existsAlready(file string) error {
 	return fault.New(fault.Config, "%s exists already", file).WithHint("edit it, or move it away to start over")
@@ -163,7 +172,11 @@ func (w *wizard) confirm(ctx context.Context, id, text string) (bool, error) {
 }
 
 func (w *wizard) selectOne(ctx context.Context, id, text string, options []string) (string, error) {
-	return w.Asker.Ask(ctx, ask.Question{ID: id, Kind: ask.Select, Text: text, Options: options})
+	answer, err := w.Asker.Ask(ctx, ask.Question{ID: id, Kind: ask.Select, Text: text, Options: options, Default: options[0], HasDefault: true})
+	if err == nil && answer == back {
+		err = errBack
+	}
+	return answer, err
 }
 
 // text asks for a text. Blanks around it do not count.
@@ -180,6 +193,8 @@ func (w *wizard) checkedLine(ctx context.Context, kind ask.Kind, id, text string
 	q := ask.Question{ID: id, Kind: kind, Text: text, Validate: func(answer string) error {
 		answer = strings.TrimSpace(answer)
 		switch {
+		case answer == back:
+			return nil
 		case answer == "" && required:
 			return errors.New("an answer is required")
 		case answer == "" || check == nil:
@@ -188,7 +203,10 @@ func (w *wizard) checkedLine(ctx context.Context, kind ask.Kind, id, text string
 		return check(answer)
 	}}
 	answer, err := w.Asker.Ask(ctx, q)
-	if err == nil && required && strings.TrimSpace(answer) == "" {
+	switch answer = strings.TrimSpace(answer); {
+	case err == nil && answer == back:
+		err = errBack
+	case err == nil && required && answer == "":
 		err = fmt.Errorf("%s: no answer", text)
 	}
 	return strings.TrimSpace(answer), err

@@ -206,21 +206,26 @@ func TestRun(t *testing.T) {
 			model: firstOf("groq", "openai-compatible"), fields: map[string]string{"api_base": "https://api.groq.com/openai/v1", "api_key": "gsk"},
 			secrets: map[string]string{"GROQ_API_KEY": "gsk"},
 		},
+		{ // back from a key, and from the list of models
+			name: "back", answers: []string{"Yes", "cloudflare", "back", "groq", "gsk", "back", "groq", "gsk", label("groq", "openai-compatible")},
+			model: firstOf("groq", "openai-compatible"), fields: map[string]string{"api_base": "https://api.groq.com/openai/v1", "api_key": "gsk"},
+			secrets: map[string]string{"GROQ_API_KEY": "gsk"},
+		},
 		{
 			name: "placeholder_in_base", answers: []string{"Yes", "cloudflare", "https://cf.example/42", "", label("cloudflare", "openai-compatible")},
 			model: firstOf("cloudflare", "openai-compatible"), fields: map[string]string{"api_base": "https://cf.example/42"},
 		},
 		{
-			name: "local_server", answers: []string{"Yes", "Ollama, which runs on this machine", "llama3.2:latest"}, servers: []local.Server{ollama},
+			name: "local_server", answers: []string{"Yes", "Ollama, local: runs on this machine", "llama3.2:latest"}, servers: []local.Server{ollama},
 			model: "ollama:llama3.2:latest", fields: map[string]string{"api_base": "http://localhost:11434/v1", "api_key": ""}, ids: []catalog.Type{catalog.Chat, catalog.Chat},
 		},
 		{
-			name: "local_server_elsewhere", answers: []string{"Yes", "llama.cpp, which runs on this machine"},
+			name: "local_server_elsewhere", answers: []string{"Yes", "llama.cpp, local: runs on this machine"},
 			servers: []local.Server{{Kind: local.LlamaCPP, BaseURL: "http://box:99/v1", Models: []string{"qwen"}}},
 			model:   "llamacpp:qwen", fields: map[string]string{"api_base": "http://box:99/v1"}, ids: []catalog.Type{catalog.Chat},
 		},
 		{
-			name: "local_server_without_models", answers: []string{"Yes", "Ollama, which runs on this machine", "llama3.2"},
+			name: "local_server_without_models", answers: []string{"Yes", "Ollama, local: runs on this machine", "llama3.2"},
 			servers: []local.Server{{Kind: local.Ollama, BaseURL: ollama.BaseURL}}, model: "ollama:llama3.2", ids: []catalog.Type{catalog.Chat},
 		},
 	} {
@@ -354,7 +359,7 @@ func TestAbilitiesOfLocalModels(t *testing.T) {
 		}
 	}))
 	defer ollama.Close()
-	f := newFixture(t, "Yes", "Ollama, which runs on this machine", "tools")
+	f := newFixture(t, "Yes", "Ollama, local: runs on this machine", "tools")
 	f.Servers = []local.Server{{Kind: local.Ollama, BaseURL: ollama.URL + "/v1", Models: []string{"tools", "eyes", "old"}}}
 	if _, err := Run(t.Context(), f.Options); err != nil {
 		t.Fatal(err)
@@ -535,10 +540,10 @@ func TestWhatRunsHereIsOfferedFirst(t *testing.T) {
 	f.Servers = []local.Server{{Kind: local.LMStudio, BaseURL: "http://127.0.0.1:1234/v1"}}
 	_, _ = Run(t.Context(), f.Options)
 	options := f.asker.Asked()[1].Options
-	if options[0] != "LM Studio, which runs on this machine" || options[1] != "openai" {
+	if options[0] != "LM Studio, local: runs on this machine" || options[1] != "openai" {
 		t.Errorf("%q", options[:2])
 	}
-	if slices.Contains(options, "lmstudio") || !slices.Contains(options, "ollama") || !slices.Contains(options, "voyageai") {
+	if slices.Contains(options, "lmstudio") || !slices.Contains(options, "ollama (local)") || !slices.Contains(options, "voyageai") {
 		t.Errorf("%q", options)
 	}
 }

@@ -545,6 +545,9 @@ func (l *list) row(i, width int) string {
 	} else if own := l.own(); row == ownAnswer && own != "" {
 		label = somethingElse + ": " + safeLine(own)
 	}
+	if l.lasting(l.shown[i]) {
+		label += " (then Enter)"
+	}
 	label = text.CutColumns(label, labelWidth(width))
 	if i == l.at {
 		return cyan().Render("❯ ") + cyan().Render(label)

@@ -46,7 +46,7 @@ func TestFirstRun(t *testing.T) {
 	term = startLoki(t, dir, server.URL, "--info")
 	term.wait("There is no configuration yet", "Number")
 	term.send("\r")
-	term.wait("Ollama, which runs on this machine", "openai")
+	term.wait("Ollama, local: runs on this machine", "openai")
 	term.send("1\r")
 	term.wait("gemma3:latest", "llama3.2:latest")
 	term.send("2\r")

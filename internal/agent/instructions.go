@@ -2,11 +2,11 @@ package agent
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"loki/internal/agent/team/todo"
+	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 )
 
@@ -69,7 +69,7 @@ func toolList(tools []chat.Tool) string {
 	return strings.Join(lines, "\n")
 }
 
-var placeholder = regexp.MustCompile(`\{\{\s*([^{}\s]+)\s*\}\}`)
+var placeholder = text.Regexp(`\{\{\s*([^{}\s]+)\s*\}\}`)
 
 // Expand fills in the placeholders of a text, {{name}}: first the variables, then the special
 // ones, which the value of a variable may hold. Others stay as they are. Secrets are never
@@ -89,8 +89,8 @@ func replace(text string, lookup func(string) (string, bool)) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
-	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
-		if v, ok := lookup(placeholder.FindStringSubmatch(match)[1]); ok {
+	return placeholder().ReplaceAllStringFunc(text, func(match string) string {
+		if v, ok := lookup(placeholder().FindStringSubmatch(match)[1]); ok {
 			return v
 		}
 		return match

@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
 	"loki/internal/setup/vault"
@@ -174,14 +174,14 @@ func (d *draft) item() []string {
 
 // plainScalar matches texts that need no quotes in YAML: they begin like a word or a
 // path, and hold no colon in front of a blank.
-var plainScalar = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*(:[A-Za-z0-9_./-]+)*$`)
+var plainScalar = text.Regexp(`^[A-Za-z/][A-Za-z0-9_./-]*(:[A-Za-z0-9_./-]+)*$`)
 
 // scalar writes a text as a scalar of YAML.
 func scalar(s string) string {
 	switch strings.ToLower(s) {
 	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
 	default:
-		if plainScalar.MatchString(s) {
+		if plainScalar().MatchString(s) {
 			return s
 		}
 	}

@@ -3,10 +3,10 @@ package cases
 import (
 	"bytes"
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 )
@@ -81,10 +81,10 @@ func asValue(list []string) value.Value {
 }
 
 // before is what may stand before a key whose value can be replaced: the key begins its line.
-var before = regexp.MustCompile(`^[ -]*$`)
+var before = text.Regexp(`^[ -]*$`)
 
 // comment is one at the end of a line.
-var comment = regexp.MustCompile(`[ \t]+#[^"']*$`)
+var comment = text.Regexp(`[ \t]+#[^"']*$`)
 
 // apply replaces the value in the lines of a file. It cannot do so if the key is in braces.
 func (e edit) apply(lines [][]byte) (changed [][]byte, ok bool) {
@@ -94,7 +94,7 @@ func (e edit) apply(lines [][]byte) (changed [][]byte, ok bool) {
 	}
 	first := []rune(strings.TrimRight(string(lines[at]), "\n"))
 	indent := e.pos.Column - 1
-	if indent > len(first) || !before.MatchString(string(first[:indent])) {
+	if indent > len(first) || !before().MatchString(string(first[:indent])) {
 		return nil, false
 	}
 	end := at + 1 // of the value
@@ -116,7 +116,7 @@ func (e edit) apply(lines [][]byte) (changed [][]byte, ok bool) {
 	} else if strings.HasPrefix(string(first[indent:]), e.key+":") {
 		written = e.key + ":" + strings.TrimPrefix(written, key.String())
 	}
-	if note := comment.FindString(string(first[indent:])); note != "" && end == at+1 && strings.Count(written, "\n") == 1 {
+	if note := comment().FindString(string(first[indent:])); note != "" && end == at+1 && strings.Count(written, "\n") == 1 {
 		written = strings.TrimSuffix(written, "\n") + note + "\n"
 	}
 	written = string(first[:indent]) + written
@@ -127,14 +127,14 @@ func (e edit) apply(lines [][]byte) (changed [][]byte, ok bool) {
 const flowWidth = 100
 
 // name is a text that needs no quotes in a list on one line.
-var name = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+var name = text.Regexp(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // text returns the key with the value, indented.
 func (e edit) text(indent int) string {
 	if list, ok := e.value.AsList(); ok && list.Len() > 0 {
 		parts := make([]string, 0, list.Len())
 		for _, v := range list.All() {
-			if s, ok := v.AsString(); ok && name.MatchString(s) && !slices.Contains([]string{"null", "true", "false"}, strings.ToLower(s)) {
+			if s, ok := v.AsString(); ok && name().MatchString(s) && !slices.Contains([]string{"null", "true", "false"}, strings.ToLower(s)) {
 				parts = append(parts, s)
 			}
 		}

@@ -2,9 +2,9 @@ package draft
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
+	"loki/internal/base/text"
 	"loki/internal/workflow/graph"
 )
 
@@ -72,10 +72,10 @@ func fenceOf(line string) string {
 }
 
 // A name of a file has an extension, and no character that Markdown or shells give a meaning.
-var fileName = regexp.MustCompile(`^[^\s"'` + "`" + `{}()\[\]<>|*?=,;#]*\.[A-Za-z][A-Za-z0-9]{0,7}$`)
+var fileName = text.Regexp(`^[^\s"'` + "`" + `{}()\[\]<>|*?=,;#]*\.[A-Za-z][A-Za-z0-9]{0,7}$`)
 
 // languages are words in front of a name of a file that are not a part of it.
-var languages = regexp.MustCompile(`(?i)^(ya?ml|sh|bash|shell|zsh|python3?|py|typescript|ts|title|file|filename|path|name)[:=]`)
+var languages = text.Regexp(`(?i)^(ya?ml|sh|bash|shell|zsh|python3?|py|typescript|ts|title|file|filename|path|name)[:=]`)
 
 // path returns the name of the file that a block holds, "" if it has none: in its first line, in the line above
 // it, or in a comment that begins its text.
@@ -106,9 +106,9 @@ func (b block) path() string {
 // asFileName returns the name of a file that a word of a reply is, "" if it is not one.
 func asFileName(word string) string {
 	word = strings.Trim(word, "`*\"'{}()[],;:#")
-	word = languages.ReplaceAllString(word, "")
+	word = languages().ReplaceAllString(word, "")
 	word = strings.Trim(word, "`\"'")
-	if !fileName.MatchString(word) {
+	if !fileName().MatchString(word) {
 		return ""
 	}
 	return word
@@ -130,14 +130,14 @@ func isDefinition(name string) bool { return path.Base(name) == graph.FileName }
 func clean(name string) string { return path.Clean(name) }
 
 var (
-	nodesLine = regexp.MustCompile(`(?m)^nodes:(\s|$)`)
-	firstLine = regexp.MustCompile(`(?m)^[a-z_]+:(\s|$)`)
+	nodesLine = text.Regexp(`(?m)^nodes:(\s|$)`)
+	firstLine = text.Regexp(`(?m)^[a-z_]+:(\s|$)`)
 )
 
 // isGraph reports whether a text looks like a definition.
-func isGraph(text string) bool { return nodesLine.MatchString(text) }
+func isGraph(text string) bool { return nodesLine().MatchString(text) }
 
 // bare returns the definition in a reply without blocks: from the first line that has a key.
 func bare(reply string) string {
-	return strings.TrimRight(reply[firstLine.FindStringIndex(reply)[0]:], "\n") + "\n"
+	return strings.TrimRight(reply[firstLine().FindStringIndex(reply)[0]:], "\n") + "\n"
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 
+	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 	"loki/internal/workflow/graph"
 )
@@ -233,16 +233,16 @@ func (e *estimator) add(model string, visits, calls, input Range[int]) {
 	p.USD = p.USD.add(Range[float64]{cost(input.Least, output.Least), cost(input.Most, output.Most)})
 }
 
-var placeholder = regexp.MustCompile(`\{\{[a-zA-Z0-9_.\[\]]+\}\}`)
+var placeholder = text.Regexp(`\{\{[a-zA-Z0-9_.\[\]]+\}\}`)
 
 // literal returns the tokens of a template without the values of its placeholders.
 func literal(t graph.Template) int {
-	return chat.EstimateTokens(placeholder.ReplaceAllString(t.Source, ""))
+	return chat.EstimateTokens(placeholder().ReplaceAllString(t.Source, ""))
 }
 
 // longest returns the tokens of a template whose placeholders are long.
 func longest(t graph.Template) int {
-	return literal(t) + placeholderAtMost*len(placeholder.FindAllString(t.Source, -1))
+	return literal(t) + placeholderAtMost*len(placeholder().FindAllString(t.Source, -1))
 }
 
 // certainNodes returns the nodes that each way from the start to an end passes if nothing fails, by their ids.

@@ -19,10 +19,10 @@ package macro
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 )
 
@@ -118,7 +118,7 @@ func (m *Macro) readSteps(root *yamldoc.Map) {
 			continue
 		}
 		m.Steps = append(m.Steps, Step{Text: text, Line: item.Pos().Line})
-		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
+		for _, match := range placeholder().FindAllStringSubmatch(text, -1) {
 			if near := yamldoc.Nearest(match[1], names); near != "" && near != match[1] {
 				item.Warnf("{{%s}} stays as it is, because no variable has this name", match[1]).Hint = "did you mean {{" + near + "}}?"
 			}
@@ -127,7 +127,7 @@ func (m *Macro) readSteps(root *yamldoc.Map) {
 }
 
 // placeholder matches {{name}}, also with spaces around the name.
-var placeholder = regexp.MustCompile(`\{\{[ \t]*([^{}\n]*?)[ \t]*\}\}`)
+var placeholder = text.Regexp(`\{\{[ \t]*([^{}\n]*?)[ \t]*\}\}`)
 
 // Usage returns the line that shows which arguments the macro takes: its name, then <x> for a
 // variable that must be given and [x] for another one, with an ellipsis if it takes the rest.
@@ -173,8 +173,8 @@ func (m Macro) Fill(args []string) ([]Step, error) {
 	}
 	steps := make([]Step, len(m.Steps))
 	for i, s := range m.Steps {
-		s.Text = placeholder.ReplaceAllStringFunc(s.Text, func(match string) string {
-			if value, ok := values[placeholder.FindStringSubmatch(match)[1]]; ok {
+		s.Text = placeholder().ReplaceAllStringFunc(s.Text, func(match string) string {
+			if value, ok := values[placeholder().FindStringSubmatch(match)[1]]; ok {
 				return value
 			}
 			return match

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -214,13 +213,13 @@ func decode(file string, data []byte) (Fact, error) {
 	if tags := fields["tags"]; tags != "" {
 		f.Tags = strings.Split(tags, "\n")
 	}
-	if !isID.MatchString(f.ID) {
+	if !isID().MatchString(f.ID) {
 		return f, fmt.Errorf("%s: id: want six hexadecimal digits, as the name of the file has them, not %q", file, f.ID)
 	}
 	return f, err
 }
 
-var isID = regexp.MustCompile(`^[0-9a-f]{6}$`)
+var isID = text.Regexp(`^[0-9a-f]{6}$`)
 
 // quick reads a header as encode writes it. plain is false for any other. Tags are in one value, each in a line.
 func quick(head string) (fields map[string]string, plain bool) {

@@ -5,8 +5,9 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 // WorkspaceName returns the name of the directory with the facts of the workspace at root: all worktrees of a repository have one.
@@ -65,11 +66,11 @@ func line(path string) string {
 	return strings.TrimSpace(first)
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+var plainName = text.Regexp(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
 // AgentName returns the name of the directory with the facts of an agent that is known by scope, see [agent.Ref].
 func AgentName(scope string) string {
-	if plainName.MatchString(scope) {
+	if plainName().MatchString(scope) {
 		return scope
 	}
 	return slug(filepath.Base(scope)) + "-" + digest(scope)

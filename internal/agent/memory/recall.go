@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +105,7 @@ func (s *Store) Recall(ctx context.Context, p Place, query string, budget int) R
 }
 
 // marks are what could be taken for the marks around the facts.
-var marks = regexp.MustCompile(`(?i)<\s*(/?)\s*memory`)
+var marks = text.Regexp(`(?i)<\s*(/?)\s*memory`)
 
 // line is a fact as models see it. It cannot end the marks around it.
 func (f *Fact) line() string {
@@ -114,6 +113,6 @@ func (f *Fact) line() string {
 	if !strings.HasPrefix(shown, f.Title) {
 		shown = f.Title + ": " + shown
 	}
-	shown = strings.ReplaceAll(marks.ReplaceAllString(text.WithoutInvisible(shown), "[${1}memory"), "\n", "\n  ")
+	shown = strings.ReplaceAll(marks().ReplaceAllString(text.WithoutInvisible(shown), "[${1}memory"), "\n", "\n  ")
 	return fmt.Sprintf("- %s (%s, %s) %s\n", f.ID, f.Scope, f.Updated.Format(time.DateOnly), shown)
 }

@@ -26,12 +26,12 @@ var secretForms = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // wrapped finds where a text was broken in the middle of a key.
-var wrapped = regexp.MustCompile(`\\?\r?\n[ \t]*`)
+var wrapped = text.Regexp(`\\?\r?\n[ \t]*`)
 
 // secret reports whether a text has, or seems to have, a secret. Hide replaces the ones that the program knows; nil knows none.
 func secret(s string, hide func(string) string) bool {
 	s = text.WithoutInvisible(s)
-	joined := wrapped.ReplaceAllString(s, "")
+	joined := wrapped().ReplaceAllString(s, "")
 	for _, s := range []string{s, joined} {
 		if hide != nil && hide(s) != s || secretForms().MatchString(s) || redact.MaskAddresses(s) != s {
 			return true

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -485,11 +484,11 @@ func (s *Store) Prune(ctx context.Context) ([]Fact, error) {
 	return gone, nil
 }
 
-var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
+var notSlug = text.Regexp(`[^a-z0-9]+`)
 
 // slug returns the beginning of a file name for a title.
 func slug(title string) string {
-	s := strings.Trim(notSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
+	s := strings.Trim(notSlug().ReplaceAllString(strings.ToLower(title), "-"), "-")
 	s = strings.Trim(text.Cut(s, 40), "-")
 	if s == "" {
 		return "fact"

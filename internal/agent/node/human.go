@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/steps"
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
@@ -146,7 +146,7 @@ func (r *Runner) questionPlace(t *run.Task) string {
 	asks := t.Node.Approval != nil || t.Node.Input != nil || t.Node.Sub != nil
 	id := r.place(t)
 	if asks {
-		id = r.below(t, numbered.ReplaceAllString(r.ownNode(t), "%23$1"))
+		id = r.below(t, numbered().ReplaceAllString(r.ownNode(t), "%23$1"))
 	}
 	if t.Visit > 1 {
 		id += fmt.Sprintf("@%d", t.Visit)
@@ -162,7 +162,7 @@ func (r *Runner) questionPlace(t *run.Task) string {
 }
 
 // numbered is the end of the name of a node that looks like that of an item.
-var numbered = regexp.MustCompile(`#(\d+)$`)
+var numbered = text.Regexp(`#(\d+)$`)
 
 // userQuestions returns what puts questions of t to the user that no agent may answer.
 func (r *Runner) userQuestions(t *run.Task) run.Questions {

@@ -3,10 +3,10 @@ package role
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/chat"
@@ -28,7 +28,7 @@ func Parse(name, file, text string) (Role, []*yamldoc.Problem, error) {
 	doc, err := yamldoc.Parse(cmp.Or(file, "role "+name), []byte(strings.Repeat("\n", offset)+header))
 	r.Prompt = strings.TrimSpace(body)
 	switch {
-	case err != nil && !key.MatchString(header):
+	case err != nil && !key().MatchString(header):
 		return r, nil, nil // text between two rules
 	case err != nil:
 		return Role{}, nil, err
@@ -43,7 +43,7 @@ func Parse(name, file, text string) (Role, []*yamldoc.Problem, error) {
 }
 
 // key matches metadata that begins with a key, behind comments and empty lines.
-var key = regexp.MustCompile(`^(?:\s*(?:#.*)?\n)*\s*["']?\w+["']?\s*:`)
+var key = text.Regexp(`^(?:\s*(?:#.*)?\n)*\s*["']?\w+["']?\s*:`)
 
 // frontMatter cuts a text into header and body. offset is the number of lines above the
 // header.
@@ -132,15 +132,15 @@ func optional[T any](read func(string, *T) bool, key string, dst **T) {
 	}
 }
 
-var placeholder = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
+var placeholder = text.Regexp(`\{\{\s*(\w+)\s*\}\}`)
 
 // Expand replaces each {{name}} that lookup knows. Others stay as they are.
 func Expand(text string, lookup func(name string) (string, bool)) string {
 	if !strings.Contains(text, "{{") {
 		return text
 	}
-	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
-		if v, ok := lookup(placeholder.FindStringSubmatch(match)[1]); ok {
+	return placeholder().ReplaceAllStringFunc(text, func(match string) string {
+		if v, ok := lookup(placeholder().FindStringSubmatch(match)[1]); ok {
 			return v
 		}
 		return match
@@ -176,13 +176,13 @@ func firstLine(s string) string {
 }
 
 // plainString matches texts that mean themselves in YAML without quotes.
-var plainString = regexp.MustCompile(`^[A-Za-z_][\w./:-]*[\w]$|^[A-Za-z_][\w./-]*(,[\w.-]+)*$`)
+var plainString = text.Regexp(`^[A-Za-z_][\w./:-]*[\w]$|^[A-Za-z_][\w./-]*(,[\w.-]+)*$`)
 
 func yamlString(s string) string {
 	switch strings.ToLower(s) {
 	case "null", "true", "false":
 	default:
-		if plainString.MatchString(s) {
+		if plainString().MatchString(s) {
 			return s
 		}
 	}

@@ -2,9 +2,9 @@ package skill
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 )
 
@@ -12,7 +12,7 @@ import (
 const preamble = "Skills tell how certain tasks are done. If a task fits one of them, load it with the tool skill before you begin, and follow it.\n\n<skills>\n"
 
 // sentence is the first sentence of a description.
-var sentence = regexp.MustCompile(`^.*?[.!?](?:\s|$)`)
+var sentence = text.Regexp(`^.*?[.!?](?:\s|$)`)
 
 // List returns the skills as models read of them, in at most so many tokens: names and descriptions, as long as they fit first
 // sentences of them, and else names, of which the last ones may be left out. Empty for no skills.
@@ -33,7 +33,7 @@ func List(skills []Skill, tokens int) string {
 		left -= cost(line)
 	}
 	for _, part := range []func(string) string{
-		func(d string) string { return strings.TrimSpace(sentence.FindString(d)) },
+		func(d string) string { return strings.TrimSpace(sentence().FindString(d)) },
 		func(d string) string { return d },
 	} {
 		for i, s := range skills {

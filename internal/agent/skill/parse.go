@@ -3,7 +3,6 @@ package skill
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -29,9 +28,9 @@ type fields struct {
 }
 
 var (
-	validName  = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	usableName = regexp.MustCompile(`^[\pL\pN][\pL\pN._:-]*$`)
-	topLevel   = regexp.MustCompile(`^([A-Za-z][\w-]*):[ \t]+(.*)$`)
+	validName  = text.Regexp(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	usableName = text.Regexp(`^[\pL\pN][\pL\pN._:-]*$`)
+	topLevel   = text.Regexp(`^([A-Za-z][\w-]*):[ \t]+(.*)$`)
 )
 
 // parse reads the text of a SKILL.md. It is lenient: what is wrong is a finding. The skill cannot be used if one of the findings is an error.
@@ -81,7 +80,7 @@ func frontMatter(source string) (header, body string, ok bool) {
 func quoteColons(header string) string {
 	lines := strings.Split(header, "\n")
 	for i := 0; i < len(lines); i++ {
-		m := topLevel.FindStringSubmatch(lines[i])
+		m := topLevel().FindStringSubmatch(lines[i])
 		if m == nil || m[2] == "" || strings.ContainsAny(m[2][:1], "|>\"'[{&*!#") {
 			continue
 		}
@@ -103,7 +102,7 @@ func (f *fields) read(m *yamldoc.Map) {
 	dir := f.Name
 	if n := m.Get("name"); m.Text("name", &f.Name) {
 		switch {
-		case utf8.RuneCountInString(f.Name) > maxName || !validName.MatchString(f.Name):
+		case utf8.RuneCountInString(f.Name) > maxName || !validName().MatchString(f.Name):
 			n.Errorf("%s is no name: 1 to %d of a-z, 0-9 and single - between them", text.Name(f.Name), maxName)
 		case f.Name != dir:
 			n.Errorf("the name is %s, and that of the directory %s", text.Name(f.Name), text.Name(dir))
@@ -111,7 +110,7 @@ func (f *fields) read(m *yamldoc.Map) {
 	} else {
 		m.Require("name")
 	}
-	if utf8.RuneCountInString(f.Name) > maxName || !usableName.MatchString(f.Name) {
+	if utf8.RuneCountInString(f.Name) > maxName || !usableName().MatchString(f.Name) {
 		f.Name = text.CutRunes(strings.Join(strings.Fields(text.Visible(dir)), "-"), maxName)
 	}
 	f.text(m, "description", &f.Description, maxDescription)

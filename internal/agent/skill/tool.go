@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -201,7 +200,7 @@ func (s Skill) Block() string {
 }
 
 // block finds a skill in what the user said.
-var block = regexp.MustCompile(`(?s)<skill name=("(?:[^"\\]|\\.)*") directory=("(?:[^"\\]|\\.)*") sum="([0-9a-f]{12})">\n(.*?)\n</skill>`)
+var block = text.Regexp(`(?s)<skill name=("(?:[^"\\]|\\.)*") directory=("(?:[^"\\]|\\.)*") sum="([0-9a-f]{12})">\n(.*?)\n</skill>`)
 
 // loads returns the skills that messages have the texts of, oldest first, each once.
 func loads(messages []chat.Message) (all []content) {
@@ -216,7 +215,7 @@ func loads(messages []chat.Message) (all []content) {
 				add(c)
 			}
 		case m.Role == chat.User:
-			for _, part := range block.FindAllStringSubmatch(m.Text(), -1) {
+			for _, part := range block().FindAllStringSubmatch(m.Text(), -1) {
 				if json.Unmarshal([]byte(part[1]), &c.Name) == nil && json.Unmarshal([]byte(part[2]), &c.Directory) == nil {
 					c.Sum, c.Text = part[3], part[4]
 					add(c)

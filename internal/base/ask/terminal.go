@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -220,8 +219,8 @@ func (q *Question) begins(width int, lines []string) []string {
 }
 
 var (
-	indentation = regexp.MustCompile(`^ {1,8}(\d+  )?`)
-	manyBlanks  = regexp.MustCompile(`[ \t]{21,}`)
+	indentation = text.Regexp(`^ {1,8}(\d+  )?`)
+	manyBlanks  = text.Regexp(`[ \t]{21,}`)
 )
 
 // wrapped returns a text in lines of a width. What is indented, with or without a number, stays so when it is wrapped: it could look like
@@ -229,8 +228,8 @@ var (
 func wrapped(s string, width int) string {
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {
-		n := min(len(indentation.FindString(line)), width/2)
-		rest := manyBlanks.ReplaceAllStringFunc(line[n:], func(blanks string) string { return fmt.Sprintf(" (%d blanks) ", len(blanks)) })
+		n := min(len(indentation().FindString(line)), width/2)
+		rest := manyBlanks().ReplaceAllStringFunc(line[n:], func(blanks string) string { return fmt.Sprintf(" (%d blanks) ", len(blanks)) })
 		rest = ansi.Wrap(strings.ReplaceAll(rest, "\t", "    "), max(width-n, 1), "")
 		lines = append(lines, line[:n]+strings.ReplaceAll(rest, "\n", "\n"+strings.Repeat(" ", n)))
 	}

@@ -3,11 +3,11 @@ package document
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"loki/internal/base/text"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
@@ -86,11 +86,9 @@ func pageText(_ context.Context, data []byte) (text string, pictures int) {
 }
 
 var (
-	declared     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*<\?xml[^>]*encoding=["']([\w.:-]+)["']`) })
-	emptyElement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([A-Za-z][\w-]*)(\s[^<>]*)?/>`) })
-	undisplayed  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)`)
-	})
+	declared     = text.Regexp(`^\s*<\?xml[^>]*encoding=["']([\w.:-]+)["']`)
+	emptyElement = text.Regexp(`<([A-Za-z][\w-]*)(\s[^<>]*)?/>`)
+	undisplayed  = text.Regexp(`(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)`)
 )
 
 // isXML reports whether a page is XHTML, in which any element may be empty.

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf16"
+
+	"loki/internal/base/text"
 
 	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
@@ -92,7 +92,7 @@ func readRTF(ctx context.Context, data []byte) (string, []string, error) {
 	return blankLines().ReplaceAllString(r.out.String(), "\n\n"), r.list(), nil
 }
 
-var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n\s*\n`) })
+var blankLines = text.Regexp(`\n\s*\n`)
 
 // endMargin ends a header or a footer. One that was there before, or that has figures only, is left out.
 func (r *rtf) endMargin() {

@@ -1,10 +1,10 @@
 package environ
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"loki/internal/base/text"
 )
 
 // secretParts are parts of names, as of nameParts, that names of secrets have.
@@ -100,9 +100,7 @@ func isCount(parts []string) bool {
 }
 
 // passwords finds addresses and connection strings that have a password.
-var passwords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`://[^/\s@]*:[^/\s@]*@|^[^/\s@:]+:[^/\s@]+@\w+\(|(?i:(^|[;?&\s])(password|passwd|pwd|accountkey|sharedaccesskey|access_token|api_?key|token)\s*=\s*[^;&\s])`)
-})
+var passwords = text.Regexp(`://[^/\s@]*:[^/\s@]*@|^[^/\s@:]+:[^/\s@]+@\w+\(|(?i:(^|[;?&\s])(password|passwd|pwd|accountkey|sharedaccesskey|access_token|api_?key|token)\s*=\s*[^;&\s])`)
 
 // Secret reports whether a variable is likely a secret: by its name, or because its value is an address or a connection string with a
 // password.

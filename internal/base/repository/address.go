@@ -5,10 +5,11 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"loki/internal/base/text"
 )
 
 // Address says where a repository is. The zero Address is none.
@@ -18,7 +19,7 @@ type Address struct {
 }
 
 // shortForm is an address such as git@host:path, which means SSH.
-var shortForm = regexp.MustCompile(`^(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9][A-Za-z0-9._-]+:[^:-]`)
+var shortForm = text.Regexp(`^(?:[A-Za-z0-9._-]+@)?[A-Za-z0-9][A-Za-z0-9._-]+:[^:-]`)
 
 // schemes are the ones that git itself serves, so that no other program is started.
 var schemes = []string{"https", "http", "ssh", "git", "file"}
@@ -45,7 +46,7 @@ func ParseAddress(text string) (Address, error) {
 			return Address{}, errors.New("the name of a host does not begin with -")
 		}
 		return withoutUser(scheme, user, name, strings.TrimPrefix(rest, host), path), nil
-	case shortForm.MatchString(text):
+	case shortForm().MatchString(text):
 		return Address{url: text}, nil
 	case filepath.IsAbs(text):
 		return Address{url: "file://" + filepath.ToSlash(text)}, nil

@@ -2,13 +2,14 @@ package sandbox
 
 import (
 	"os"
-	"regexp"
 	"slices"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 // credential matches lines of settings that have credentials: a key that says so, or an address with a password or a token.
-var credential = regexp.MustCompile(`(?i)^\s*"?[\w.-]*(token|password|passwd|secret|_auth|extraheader|api_?key)[\w.-]*"?\s*[=:]|://[^/\s@"']*:[^/\s@"']+@|/t/[\w-]+(/|$)`)
+var credential = text.Regexp(`(?i)^\s*"?[\w.-]*(token|password|passwd|secret|_auth|extraheader|api_?key)[\w.-]*"?\s*[=:]|://[^/\s@"']*:[^/\s@"']+@|/t/[\w-]+(/|$)`)
 
 // blank finds the settings that have credentials. Reasons to leave one out, such as that it is a directory, are none: it cannot be read
 // either.
@@ -29,7 +30,7 @@ func (l *limits) blank(s *Sandbox) {
 		blank := false
 		for line := range strings.Lines(string(text)) {
 			switch {
-			case !credential.MatchString(line):
+			case !credential().MatchString(line):
 				kept.WriteString(line)
 				continue
 			case strings.HasPrefix(strings.TrimSpace(line), "["): // what follows is of no other section

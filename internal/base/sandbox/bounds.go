@@ -3,11 +3,10 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 )
 
@@ -224,6 +223,4 @@ func StartsProgram(src []byte) bool {
 	return false
 }
 
-var startsProgram = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("LOKI_EXECUTABLE|(?:^|[(`;|&{=]|do |then |else |if |! )\\s*(?:[\\w.~/-]*/)?loki\\s+|[\"'](?:[\\w.~/-]*/)?loki[\"']\\s*,")
-})
+var startsProgram = text.Regexp("LOKI_EXECUTABLE|(?:^|[(`;|&{=]|do |then |else |if |! )\\s*(?:[\\w.~/-]*/)?loki\\s+|[\"'](?:[\\w.~/-]*/)?loki[\"']\\s*,")

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 // Refusal is something that a box stopped.
@@ -133,40 +134,40 @@ func (b *Box) Left() string {
 
 var (
 	// fileError finds what the system says of a file, in the words of programs.
-	fileError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|no such device or address|does not exist|does not appear to be a git repository|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
+	fileError = text.Regexp(`(?i)permission denied|operation not permitted|read-only file system|no such file or directory|no such file|not writable|device or resource busy|no such device or address|does not exist|does not appear to be a git repository|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
 	// absence finds the ones of them that mean a file which is not there.
-	absence = regexp.MustCompile(`(?i)no such file|does not`)
+	absence = text.Regexp(`(?i)no such file|does not`)
 	// hostError finds what programs say of a network that is not there. The host is in one of the groups, if at all.
-	hostError = regexp.MustCompile(`(?i)could not resolve (?:host|proxy):? ?'?([\w.-]+)?|getaddrinfo \w+ ([\w.-]+)|lookup ([\w.-]+)[: ]|temporary failure in name resolution|name or service not known|` +
+	hostError = text.Regexp(`(?i)could not resolve (?:host|proxy):? ?'?([\w.-]+)?|getaddrinfo \w+ ([\w.-]+)|lookup ([\w.-]+)[: ]|temporary failure in name resolution|name or service not known|` +
 		`nodename nor servname|network is unreachable|failed to establish a new connection|temporary failure resolving '([\w.-]+)'|unable to resolve host address .([\w.-]+).|connectionpool\(host='([\w.-]+)'|` +
 		`socket: (?:permission denied|operation not permitted)|connect tunnel failed, response 403|connect (?:EACCES|ENETUNREACH)|\bconnect: .*(?:permission denied|unreachable)|dial (?:tcp|udp)`)
 	// refusedHere finds what programs say of an address of this machine where nothing listens, with the address or its host.
-	refusedHere = regexp.MustCompile(`(?i)(?:connection refused|ECONNREFUSED|couldn't connect to server|failed to connect|connection reset by peer)`)
+	refusedHere = text.Regexp(`(?i)(?:connection refused|ECONNREFUSED|couldn't connect to server|failed to connect|connection reset by peer)`)
 	// here finds an address of this machine with a port.
-	here = regexp.MustCompile(`(?i)\b(localhost|127(?:\.\d{1,3}){3})(?:["']?(?::| port |, port=|, )(\d{1,5})\b)?|\[?::1\]?(?::| port )(\d{1,5})\b`)
+	here = text.Regexp(`(?i)\b(localhost|127(?:\.\d{1,3}){3})(?:["']?(?::| port |, port=|, )(\d{1,5})\b)?|\[?::1\]?(?::| port )(\d{1,5})\b`)
 	// listening finds what programs print that could not make a socket to listen on.
-	listening = regexp.MustCompile(`(?i)\blisten(?:ing)?\b.*(?:permission denied|EACCES|EPERM|not permitted)|attempting to bind .*(?:permission denied|not permitted)|\b_socket\.socket\.__init__\(`)
+	listening = text.Regexp(`(?i)\blisten(?:ing)?\b.*(?:permission denied|EACCES|EPERM|not permitted)|attempting to bind .*(?:permission denied|not permitted)|\b_socket\.socket\.__init__\(`)
 	// onlyWriting finds the errors that only writing gets.
-	onlyWriting = regexp.MustCompile(`(?i)read-only file system|\bEROFS\b`)
+	onlyWriting = text.Regexp(`(?i)read-only file system|\bEROFS\b`)
 	// making finds that a program was about to make a file.
-	making = regexp.MustCompile(`(?i)creat|touch|mkdir|line \d+: |FileNotFoundError|ENOENT.*open`)
+	making = text.Regexp(`(?i)creat|touch|mkdir|line \d+: |FileNotFoundError|ENOENT.*open`)
 	// reading finds that a program was about to read a file.
-	reading = regexp.MustCompile(`(?i)\bread(?:ing)? `)
-	quoted  = regexp.MustCompile("(?:^|[^\\pL])['\"`‘“]([^'\"`’”]+)['\"`’”]")
+	reading = text.Regexp(`(?i)\bread(?:ing)? `)
+	quoted  = text.Regexp("(?:^|[^\\pL])['\"`‘“]([^'\"`’”]+)['\"`’”]")
 	// named is the path between a colon or a blank and the colon before the error.
-	named = regexp.MustCompile(`([^\s:'"]+): *$`)
+	named = text.Regexp(`([^\s:'"]+): *$`)
 )
 
 // refusal returns what a line of a program says about something that the box stopped.
 func (b *Box) refusal(line string) (Refusal, bool) {
-	if listening.MatchString(line) {
+	if listening().MatchString(line) {
 		r := Refusal{Access: Connecting, What: "its own loopback interface", Reason: "without one it cannot listen", Level: Write}
 		if b.held.coarse {
 			r.Level = ""
 		}
 		return r, b.held.coarse || !b.declared.Level.Covers(Write)
 	}
-	if all := hostError.FindAllStringSubmatch(line, -1); all != nil {
+	if all := hostError().FindAllStringSubmatch(line, -1); all != nil {
 		r := Refusal{Access: Connecting, Level: Network}
 		for _, host := range slices.Concat(all...) {
 			if strings.Contains(host, ".") && CheckHost(host) == nil {
@@ -175,29 +176,29 @@ func (b *Box) refusal(line string) (Refusal, bool) {
 		}
 		return r, b.declared.Level != Network || r.What != ""
 	}
-	at := fileError.FindStringIndex(line)
+	at := fileError().FindStringIndex(line)
 	if at == nil {
 		return Refusal{}, false
 	}
 	what := ""
 	for _, part := range []string{line[at[1]:], line[:at[0]]} {
-		if all := quoted.FindAllStringSubmatch(part, -1); all != nil {
+		if all := quoted().FindAllStringSubmatch(part, -1); all != nil {
 			what = all[len(all)-1][1]
 			break
 		}
 	}
-	if m := named.FindStringSubmatch(line[:at[0]]); what == "" && m != nil {
+	if m := named().FindStringSubmatch(line[:at[0]]); what == "" && m != nil {
 		what = m[1]
 	}
-	missing := absence.MatchString(line[at[0]:at[1]])
+	missing := absence().MatchString(line[at[0]:at[1]])
 	if what == "" {
 		return Refusal{Access: Writing, Level: least(Write, b.declared.Level)}, !missing && strings.Contains(strings.ToLower(line), "read-only")
 	}
-	if reading.MatchString(line[:at[0]]) && !filepath.IsAbs(what) && !exists(filepath.Join(b.dir, what)) {
+	if reading().MatchString(line[:at[0]]) && !filepath.IsAbs(what) && !exists(filepath.Join(b.dir, what)) {
 		return Refusal{}, false // a file that is elsewhere, such as mtab for mount
 	}
-	r, ok := b.place(what, missing, making.MatchString(line))
-	if onlyWriting.MatchString(line[at[0]:at[1]]) {
+	r, ok := b.place(what, missing, making().MatchString(line))
+	if onlyWriting().MatchString(line[at[0]:at[1]]) {
 		r.Access = Writing // also of a file that exists
 	}
 	return r, ok
@@ -206,22 +207,22 @@ func (b *Box) refusal(line string) (Refusal, bool) {
 // loopback returns what the error of a failed program, all of it, says about a program on this machine that it could not reach.
 // Below [Full] it has a loopback interface of its own, and only there connections are refused.
 func (b *Box) loopback(stderr string) (Refusal, bool) {
-	if !refusedHere.MatchString(stderr) {
+	if !refusedHere().MatchString(stderr) {
 		return Refusal{}, false
 	}
 	r := Refusal{Access: Connecting, What: "this machine", Reason: "it does not reach programs on this machine"}
-	if m := here.FindStringSubmatch(stderr); m != nil && m[2]+m[3] != "" {
+	if m := here().FindStringSubmatch(stderr); m != nil && m[2]+m[3] != "" {
 		r.What, r.Level = cmp.Or(m[1], "localhost")+":"+m[2]+m[3], Network
 	}
 	return r, b.declared.Level != Network || r.Level != "" && !slices.Contains(slices.Concat(b.s.o.Hosts, b.declared.Hosts), r.What)
 }
 
 // clearError finds the errors of files that the box answers with and that are rare elsewhere.
-var clearError = regexp.MustCompile(`(?i)permission denied|operation not permitted|read-only file system|device or resource busy|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
+var clearError = text.Regexp(`(?i)permission denied|operation not permitted|read-only file system|device or resource busy|\bEACCES\b|\bEROFS\b|\bEPERM\b`)
 
 // clearly reports whether a line says, without a failure of the program, that a file or host with a name was out of reach.
 func clearly(line string, r Refusal) bool {
-	return r.What != "" && !strings.HasPrefix(r.What, "/proc/") && (r.Access == Connecting || r.byRule() || clearError.MatchString(line))
+	return r.What != "" && !strings.HasPrefix(r.What, "/proc/") && (r.Access == Connecting || r.byRule() || clearError().MatchString(line))
 }
 
 func least(l, has Level) Level {

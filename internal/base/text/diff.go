@@ -1,7 +1,6 @@
 package text
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -14,7 +13,7 @@ const (
 )
 
 // hunkLine is the first line of a hunk: its indentation, and how many lines it has of both texts.
-var hunkLine = regexp.MustCompile(`^( *)@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+var hunkLine = Regexp(`^( *)@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
 // DiffLines finds the lines of unified diffs in a text, of which it is given one line after the other. The diff may be indented.
 type DiffLines struct {
@@ -24,7 +23,7 @@ type DiffLines struct {
 
 // Kind returns what the next line is in a diff: one of the kinds, or 0 for what is unchanged or in no diff.
 func (d *DiffLines) Kind(line string) byte {
-	if m := hunkLine.FindStringSubmatch(line); m != nil {
+	if m := hunkLine().FindStringSubmatch(line); m != nil {
 		d.indent, d.old, d.now = m[1], count(m[2]), count(m[3])
 		return Hunk
 	}

@@ -13,8 +13,10 @@
 package text
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -168,4 +170,11 @@ func Word(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Regexp returns a function that returns the regular expression expr, which is compiled when it is first called. Packages
+// keep their expressions so, since a program that starts would compile hundreds of which it needs none. The function panics
+// if expr is not valid, and can be called by several goroutines.
+func Regexp(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

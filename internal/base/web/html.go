@@ -2,9 +2,9 @@ package web
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
-	"sync"
+
+	"loki/internal/base/text"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -57,10 +57,10 @@ func WithoutMedia(page string) string {
 }
 
 // emptyLink matches a link around a picture that was removed.
-var emptyLink = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\s*\]\([^()\s]*\)`) })
+var emptyLink = text.Regexp(`\[\s*\]\([^()\s]*\)`)
 
 // blankLines matches more blank lines than separate two paragraphs.
-var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n(?:[ \t]*\n){2,}`) })
+var blankLines = text.Regexp(`\n(?:[ \t]*\n){2,}`)
 
 // Tidy removes from Markdown the links without text, and blank lines.
 func Tidy(markdown string) string {

@@ -1,17 +1,18 @@
 package command
 
 import (
-	"regexp"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 // fence surrounds a submission of several lines.
 const fence = ":::"
 
 var (
-	fenced    = regexp.MustCompile(`(?s)^\s*:::\s*(.*):::\s*$`)
-	dotted    = regexp.MustCompile(`(?s)^\s*(\.(?:\pL[\pL\pN_-]*)?)(\s.*)?$`) // a dot and a word; ./docs and "..." are text
-	firstWord = regexp.MustCompile(`(?s)^(\S*)\s*(.*)$`)
+	fenced    = text.Regexp(`(?s)^\s*:::\s*(.*):::\s*$`)
+	dotted    = text.Regexp(`(?s)^\s*(\.(?:\pL[\pL\pN_-]*)?)(\s.*)?$`) // a dot and a word; ./docs and "..." are text
+	firstWord = text.Regexp(`(?s)^(\S*)\s*(.*)$`)
 )
 
 // Incomplete reports whether a text that is being typed continues on another line: it begins with ":::"
@@ -29,10 +30,10 @@ type submission struct {
 
 // parse takes a submission apart. The three colons around it are dropped.
 func parse(text string) submission {
-	if m := fenced.FindStringSubmatch(text); m != nil {
+	if m := fenced().FindStringSubmatch(text); m != nil {
 		text = m[1]
 	}
-	if m := dotted.FindStringSubmatch(text); m != nil {
+	if m := dotted().FindStringSubmatch(text); m != nil {
 		return submission{name: m[1], args: strings.TrimSpace(m[2])}
 	}
 	return submission{args: text}
@@ -40,6 +41,6 @@ func parse(text string) submission {
 
 // cutWord returns the first word of a text, and what follows the blanks behind it.
 func cutWord(text string) (word, rest string) {
-	m := firstWord.FindStringSubmatch(text)
+	m := firstWord().FindStringSubmatch(text)
 	return m[1], m[2]
 }

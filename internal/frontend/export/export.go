@@ -229,11 +229,11 @@ func (o Options) call(c chat.ToolCall, answers []chat.Message) (list []part) {
 }
 
 // raster finds pictures that are no programs, as SVG can be.
-var raster = regexp.MustCompile(`^data:image/(?:png|jpeg|gif|webp);base64,`)
+var raster = text.Regexp(`^data:image/(?:png|jpeg|gif|webp);base64,`)
 
 // picture returns a picture. One that is elsewhere is named only: to show it is to ask another host for it.
 func (o Options) picture(url string) part {
-	head := raster.FindString(url)
+	head := raster().FindString(url)
 	if head == "" {
 		if strings.HasPrefix(url, "data:") {
 			return part{text: "(a picture of a type that is not shown)", code: true}
@@ -260,7 +260,7 @@ func (o Options) shown(s string) string {
 	}
 	s = redact.MaskAddresses(s)
 	for _, kind := range secrets {
-		s = kind.pattern.ReplaceAllString(s, "***"+kind.name+"***")
+		s = kind.pattern().ReplaceAllString(s, "***"+kind.name+"***")
 	}
 	return text.Printable(s)
 }
@@ -268,9 +268,9 @@ func (o Options) shown(s string) string {
 // secrets are what keys look like that the configuration does not have, such as those in a file that a tool has read.
 var secrets = []struct {
 	name    string
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 }{
-	{"PRIVATE_KEY", regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
-	{"JWT", regexp.MustCompile(`\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}`)},
-	{"KEY", regexp.MustCompile(`\b(?:sk-[\w-]{20,}|[sr]k_live_\w{16,}|gh[oprsu]_\w{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|AKIA[A-Z0-9]{16}|AIza[\w-]{35})`)},
+	{"PRIVATE_KEY", text.Regexp(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
+	{"JWT", text.Regexp(`\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}`)},
+	{"KEY", text.Regexp(`\b(?:sk-[\w-]{20,}|[sr]k_live_\w{16,}|gh[oprsu]_\w{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abeoprs]-[\w-]{10,}|AKIA[A-Z0-9]{16}|AIza[\w-]{35})`)},
 }

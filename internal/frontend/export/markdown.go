@@ -3,8 +3,9 @@ package export
 import (
 	"fmt"
 	"html"
-	"regexp"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 // markdown returns the document as Markdown. What tools got and returned is in <details>, which GitHub and most readers fold.
@@ -37,12 +38,12 @@ func (p part) markdown(b *strings.Builder) {
 }
 
 // backticks finds what could end a fence.
-var backticks = regexp.MustCompile("`{3,}")
+var backticks = text.Regexp("`{3,}")
 
 // fenceOf returns a fence for a text, which no line of it ends.
 func fenceOf(s string) string {
 	longest := 2
-	for _, found := range backticks.FindAllString(s, -1) {
+	for _, found := range backticks().FindAllString(s, -1) {
 		longest = max(longest, len(found))
 	}
 	return strings.Repeat("`", longest+1)

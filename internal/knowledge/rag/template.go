@@ -2,10 +2,10 @@ package rag
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 )
 
 // Template is the text that a model gets for a question with the passages found for it. The zero
@@ -82,17 +82,17 @@ func (t Template) Fill(input string, f Found) string {
 }
 
 // closing finds the closing tags of elements.
-var closing = regexp.MustCompile(`<(\s*/\s*)([A-Za-z_][\w.-]*)`)
+var closing = text.Regexp(`<(\s*/\s*)([A-Za-z_][\w.-]*)`)
 
 // enclosed returns what documents hold with <\/ for </ in the closing tags of the elements of a
 // template, so that a document cannot end them. Other tags stay.
 func enclosed(template, body string) string {
 	elements := make(map[string]bool)
-	for _, tag := range closing.FindAllStringSubmatch(template, -1) {
+	for _, tag := range closing().FindAllStringSubmatch(template, -1) {
 		elements[strings.ToLower(tag[2])] = true
 	}
-	return closing.ReplaceAllStringFunc(body, func(tag string) string {
-		if elements[strings.ToLower(closing.FindStringSubmatch(tag)[2])] {
+	return closing().ReplaceAllStringFunc(body, func(tag string) string {
+		if elements[strings.ToLower(closing().FindStringSubmatch(tag)[2])] {
 			return `<\` + tag[1:]
 		}
 		return tag

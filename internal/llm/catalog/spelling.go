@@ -1,8 +1,9 @@
 package catalog
 
 import (
-	"regexp"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 // spelling is the name of a model in its parts. Joined in order they are the name.
@@ -16,13 +17,13 @@ type spelling struct {
 
 // There are as few alternatives as possible: all other text belongs to the base.
 var (
-	regional = regexp.MustCompile(`^(?:us|us-gov|eu|apac|jp|au|ca|sa|global)\.`)
-	ending   = regexp.MustCompile(`^(.+?)([-@](?:20\d{6}|20\d\d-\d\d-\d\d))?(-v\d+(?::\d+)?)?(:(?:thinking|no-thinking|instruct))?$`)
+	regional = text.Regexp(`^(?:us|us-gov|eu|apac|jp|au|ca|sa|global)\.`)
+	ending   = text.Regexp(`^(.+?)([-@](?:20\d{6}|20\d\d-\d\d-\d\d))?(-v\d+(?::\d+)?)?(:(?:thinking|no-thinking|instruct))?$`)
 )
 
 func spell(name string) spelling {
-	s := spelling{region: regional.FindString(name)}
-	if parts := ending.FindStringSubmatch(strings.TrimPrefix(name, s.region)); parts != nil {
+	s := spelling{region: regional().FindString(name)}
+	if parts := ending().FindStringSubmatch(strings.TrimPrefix(name, s.region)); parts != nil {
 		s.base, s.date, s.version, s.alias = parts[1], parts[2], parts[3], parts[4]
 	}
 	return s

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"loki/internal/base/text"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -123,14 +123,10 @@ func harmlessProgram(name string, inside func(path string) bool, deeper bool) bo
 	return err == nil && shellScript().Match(text) && harmlessText(text, inside, false)
 }
 
-var shellScript = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^#! */(?:usr/)?bin/(?:env +)?(?:ba|da)?sh *\r?\n`)
-})
+var shellScript = text.Regexp(`^#! */(?:usr/)?bin/(?:env +)?(?:ba|da)?sh *\r?\n`)
 
 // pythonScript matches a command that starts a Python script, which finds modules beside it.
-var pythonScript = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[\s;|&("'/])python[0-9.]*['"]?(?:\s+-[a-zA-Z]+)*\s+["']?[^\s"'-][^\s"']*\.py\b`)
-})
+var pythonScript = text.Regexp(`(?:^|[\s;|&("'/])python[0-9.]*['"]?(?:\s+-[a-zA-Z]+)*\s+["']?[^\s"'-][^\s"']*\.py\b`)
 
 // environment returns the variables of a hook beyond those of all hooks. Python takes no module from the working directory, unless
 // the hook starts a script, of which the directory would not count either then.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"loki/internal/base/environ"
 	"loki/internal/base/process"
 	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
@@ -100,12 +100,12 @@ func (t *confinedTool) Opens(call tool.Call) (files []string, use permission.Acc
 }
 
 // quotedText finds a text in quotes, in Python and in SQL.
-var quotedText = regexp.MustCompile(`'([^'\n]+)'|"([^"\n]+)"`)
+var quotedText = text.Regexp(`'([^'\n]+)'|"([^"\n]+)"`)
 
 // quotedTexts returns the texts in code that are short enough to be the names of files, each once.
 func quotedTexts(code string) (texts []string) {
 	const longest, most = 1024, 1000
-	for _, m := range quotedText.FindAllStringSubmatch(code, most) {
+	for _, m := range quotedText().FindAllStringSubmatch(code, most) {
 		if text := m[1] + m[2]; len(text) < longest && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}

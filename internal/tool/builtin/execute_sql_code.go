@@ -8,11 +8,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"loki/internal/base/process"
 	"loki/internal/base/process/tempdir"
+	"loki/internal/base/text"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/sqlite"
 	"loki/internal/tool/builtin/sqltext"
@@ -103,7 +103,7 @@ func (b *base) sqliteQuery(ctx context.Context, db sqlite.Database, code string,
 	}
 	if hidden != nil {
 		for _, one := range sqltext.Split(code, sqltext.SQLite) {
-			if opening.MatchString(one.Text) && !plainOpening.MatchString(one.Text) {
+			if opening().MatchString(one.Text) && !plainOpening().MatchString(one.Text) {
 				return tool.Result{}, errors.New("ATTACH and VACUUM INTO need a file name in plain quotes, since a rule keeps files from models")
 			}
 		}
@@ -121,8 +121,8 @@ func (b *base) sqliteQuery(ctx context.Context, db sqlite.Database, code string,
 
 var (
 	// opening finds a statement of SQLite that opens a file by its name, and plainOpening one whose name is a text in quotes.
-	opening      = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:attach|vacuum)\b`)
-	plainOpening = regexp.MustCompile(`(?is)^\s*(?:attach(?:\s+database)?\s+(?:'[^']+'|"[^"]+")\s+as\s+\S+|vacuum(?:\s+\w+)??(?:\s+into\s+(?:'[^']+'|"[^"]+"))?)\s*;?\s*$`)
+	opening      = text.Regexp(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:attach|vacuum)\b`)
+	plainOpening = text.Regexp(`(?is)^\s*(?:attach(?:\s+database)?\s+(?:'[^']+'|"[^"]+")\s+as\s+\S+|vacuum(?:\s+\w+)??(?:\s+into\s+(?:'[^']+'|"[^"]+"))?)\s*;?\s*$`)
 )
 
 // usql runs SQL with the usql program, for databases of all other kinds.

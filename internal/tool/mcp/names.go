@@ -3,8 +3,9 @@ package mcp
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 const (
@@ -55,7 +56,7 @@ func (f *File) Through(function string) (invoke, tool string) {
 // begin with the prefix of a function that Loki has for a server: mcp__search_x always
 // searches the server x.
 func slugOf(id string) string {
-	slug := strings.Trim(underscores.ReplaceAllString(legal(id), "_"), "_")
+	slug := strings.Trim(underscores().ReplaceAllString(legal(id), "_"), "_")
 	for _, verb := range verbs {
 		if rest, ok := strings.CutPrefix(slug, verb+"_"); ok {
 			return verb + "-" + rest
@@ -64,7 +65,7 @@ func slugOf(id string) string {
 	return slug
 }
 
-var underscores = regexp.MustCompile(`__+`)
+var underscores = text.Regexp(`__+`)
 
 // verbs are the prefixes of the functions that Loki has for a server.
 var verbs = [...]string{"invoke", "search", "describe", "resources"}

@@ -11,15 +11,14 @@ import (
 	"maps"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 )
 
@@ -194,7 +193,7 @@ func (r *reader) servers(m member) error {
 }
 
 // foreign is a reference to what only other programs have, such as an answer of their user.
-var foreign = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{(input|command|config):[^}"]*\}`) })
+var foreign = text.Regexp(`\$\{(input|command|config):[^}"]*\}`)
 
 // draft is a server while its members are read.
 type draft struct {

@@ -8,9 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -84,7 +82,7 @@ func refused(req *http.Request, resp *http.Response, legacy bool) error {
 }
 
 // aboutSession is in what servers say of a session that they do not know, if they do not say so by the status 404.
-var aboutSession = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bsession|not initialized`) })
+var aboutSession = text.Regexp(`(?i)\bsession|not initialized`)
 
 // wordsOf returns what a body says, in one line.
 func wordsOf(body []byte, kind string) string {
@@ -103,9 +101,7 @@ func wordsOf(body []byte, kind string) string {
 }
 
 // markup is what of a page is not text.
-var markup = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?is)<(script|style)\b.*?</(script|style)>|<!--.*?-->|<[^>]*>`)
-})
+var markup = text.Regexp(`(?is)<(script|style)\b.*?</(script|style)>|<!--.*?-->|<[^>]*>`)
 
 // wordsIn returns the message in JSON, empty if there is none.
 func wordsIn(v any, depth int) string {

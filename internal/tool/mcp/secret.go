@@ -6,13 +6,12 @@ import (
 	"iter"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"loki/internal/base/environ"
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/event/redact"
 	"loki/internal/tool/mcp/oauth"
@@ -127,9 +126,7 @@ func (s Server) credentials(getenv func(name string) (string, bool)) map[string]
 const workspaceFolder = "workspaceFolder"
 
 // variable is a reference to a variable of the user's environment, ${NAME}, ${env:NAME} or ${NAME:-otherwise}.
-var variable = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}`)
-})
+var variable = text.Regexp(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}`)
 
 // variables returns text with the references to variables replaced. One that is not set and has no other value is an error in
 // an address or a header, and stays as it is elsewhere: scripts in arguments have references of their own.

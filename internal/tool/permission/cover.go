@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
 )
 
 // about reports whether a rule asks about or denies paths for a use of them; an empty use is any.
@@ -235,10 +235,10 @@ func (s *shellText) uses(c *command, r *Rule) (use truth) {
 }
 
 // copyOption begins an option with which git shows contents.
-var copyOption = regexp.MustCompile(`^(-U|-L|--unified|--pa|--word-diff|--color-words)`)
+var copyOption = text.Regexp(`^(-U|-L|--unified|--pa|--word-diff|--color-words)`)
 
 // copies reports whether a word of git has it show, or copy, contents.
-func copies(w word) bool { return among(copiers, w.text) || copyOption.MatchString(w.text) }
+func copies(w word) bool { return among(copiers, w.text) || copyOption().MatchString(w.text) }
 
 // hasCopy reports whether a command gets at a copy of a file which a rule is about, or may do so, that a program of version control keeps:
 // the sandbox does not close that. use is what [shellText.uses] says.

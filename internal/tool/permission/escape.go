@@ -1,10 +1,10 @@
 package permission
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"loki/internal/base/text"
 	"loki/internal/base/text/pattern"
 )
 
@@ -86,15 +86,15 @@ func escapes(c *command, spelled []string) string {
 // What the words of sed look like, each after a NUL, if the script only prints or substitutes, such as s/a/b/g and 1,$p, and what makes
 // a word of awk do more.
 var (
-	sedPrints = regexp.MustCompile(`(?s)^(\x00-(i[^\x00]*|[nErsuz]*))*\x00(s/[^/\\\n;\[\x00]*/[^/\\\n;\[\x00]*/[gpiI0-9]*|[0-9$,]*[pdq])(\x00(-i[^\x00]*|-[nErsuz]*|([^-*?[\x00\x02][^\x00\x02]*)?))*$`)
-	awkEffect = regexp.MustCompile("(?s)^(-([^F].*)?$|[*?[])|[|>@<`\x02]|system|getline")
+	sedPrints = text.Regexp(`(?s)^(\x00-(i[^\x00]*|[nErsuz]*))*\x00(s/[^/\\\n;\[\x00]*/[^/\\\n;\[\x00]*/[gpiI0-9]*|[0-9$,]*[pdq])(\x00(-i[^\x00]*|-[nErsuz]*|([^-*?[\x00\x02][^\x00\x02]*)?))*$`)
+	awkEffect = text.Regexp("(?s)^(-([^F].*)?$|[*?[])|[|>@<`\x02]|system|getline")
 )
 
 // prints reports whether a program only prints and substitutes, if it is one that runs a script of its own language.
 func prints(name string, args []word) bool {
 	switch {
 	case strings.HasSuffix(name, "awk"):
-		return !slices.ContainsFunc(args, func(w word) bool { return awkEffect.MatchString(w.text) })
+		return !slices.ContainsFunc(args, func(w word) bool { return awkEffect().MatchString(w.text) })
 	case name != "sed" && name != "gsed":
 		return true
 	}
@@ -102,7 +102,7 @@ func prints(name string, args []word) bool {
 	for _, w := range args {
 		script += "\x00" + w.text
 	}
-	return sedPrints.MatchString(script)
+	return sedPrints().MatchString(script)
 }
 
 // subcommandOf returns the index of the first word that is not an option, 0 if there is none.

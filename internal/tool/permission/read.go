@@ -3,11 +3,11 @@ package permission
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
 	"loki/internal/base/text/pattern"
 	"loki/internal/base/value/yamldoc"
 )
@@ -110,11 +110,11 @@ func texts(n *yamldoc.Node, wrong check) (list []string) {
 }
 
 // elsewhere finds what means any arguments of a command in other programs, and nothing here: Bash(git push *), git push:*.
-var elsewhere = regexp.MustCompile(`^(?:[A-Z]\w*\((.*?)(?: ?\*)?\)|([^ ]+):\*)$`)
+var elsewhere = text.Regexp(`^(?:[A-Z]\w*\((.*?)(?: ?\*)?\)|([^ ]+):\*)$`)
 
 // wrongCommand refuses patterns that can never match.
 func wrongCommand(p string) (problem, hint string) {
-	if m := elsewhere.FindStringSubmatch(p); m != nil {
+	if m := elsewhere().FindStringSubmatch(p); m != nil {
 		return "is written as in another program", fmt.Sprintf("write %q", strings.TrimSuffix(m[1]+m[2], ":")+" *")
 	}
 	if strings.ContainsAny(p, ";|&<>\n`") || strings.Contains(p, "$(") {
@@ -132,11 +132,11 @@ func wrongHost(p string) (problem, hint string) {
 }
 
 // unexpanded finds a path that begins with a variable or with the home directory of a named user.
-var unexpanded = regexp.MustCompile(`^(\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|~[A-Za-z_][A-Za-z0-9_-]*)(/|$)`)
+var unexpanded = text.Regexp(`^(\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|~[A-Za-z_][A-Za-z0-9_-]*)(/|$)`)
 
 // wrongPath refuses patterns that cannot be read, or that are not what a shell would make of them.
 func wrongPath(p string) (problem, hint string) {
-	if m := unexpanded.FindStringSubmatch(p); m != nil && (p[0] == '$' || m[2] != "") {
+	if m := unexpanded().FindStringSubmatch(p); m != nil && (p[0] == '$' || m[2] != "") {
 		return "begins with " + m[1] + ", which is not expanded here", `write ~/ for your home directory, or the absolute path; for a file with this very name, begin with ./`
 	}
 	compiled, err := pattern.Compile(p)

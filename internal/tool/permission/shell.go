@@ -3,11 +3,12 @@ package permission
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"loki/internal/base/text"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -163,7 +164,7 @@ func unsure(x syntax.Node) (found bool) {
 var quiet = strings.Fields(`LANG LANGUAGE TZ TERM NO_COLOR FORCE_COLOR CI NODE_ENV GOOS GOARCH GOARM CGO_ENABLED DEBUG VERBOSE RUST_BACKTRACE RUST_LOG RAILS_ENV APP_ENV PYTHONUNBUFFERED GIT_TERMINAL_PROMPT GIT_OPTIONAL_LOCKS DEBIAN_FRONTEND`)
 
 // private are names of variables that programs do not read. Those of npm and of proxies are read in lower case, too.
-var private = regexp.MustCompile(`^[a-z0-9_]+$`)
+var private = text.Regexp(`^[a-z0-9_]+$`)
 
 // assign looks at an assignment, also one before a command or in export.
 func (a *analysis) assign(n *syntax.Assign) {
@@ -172,7 +173,7 @@ func (a *analysis) assign(n *syntax.Assign) {
 		return
 	}
 	name := n.Name.Value
-	lower := private.MatchString(name) && a.lang != syntax.LangZsh && !strings.HasPrefix(name, "npm_") && !strings.HasSuffix(name, "_proxy")
+	lower := private().MatchString(name) && a.lang != syntax.LangZsh && !strings.HasPrefix(name, "npm_") && !strings.HasSuffix(name, "_proxy")
 	if !lower && !strings.HasPrefix(name, "LC_") && !slices.Contains(quiet, name) {
 		a.altered.note("the variable %s can change what programs do", name)
 	}
@@ -220,8 +221,8 @@ func (a *analysis) cd(args []word) {
 // Shells end a comment at a backslash at the end of its line. The parser takes the next line for more words of the command before it
 // (mvdan.cc/sh v3.14.1). Text in quotes may be mistaken for a comment.
 var (
-	backslashAtEnd = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\\$`)
-	commentGoesOn  = regexp.MustCompile("(?m)(?:^|[ \t;&|()<>`])#.*\\\\$")
+	backslashAtEnd = text.Regexp(`(?:^|[^\\])(?:\\\\)*\\$`)
+	commentGoesOn  = text.Regexp("(?m)(?:^|[ \t;&|()<>`])#.*\\\\$")
 )
 
 // strange returns why shells, terminals and parsers may not agree on a text, empty if they do.
@@ -235,9 +236,9 @@ func strange(text string) string {
 		}
 	}
 	switch {
-	case backslashAtEnd.MatchString(text):
+	case backslashAtEnd().MatchString(text):
 		return "the text ends with a backslash"
-	case commentGoesOn.MatchString(text):
+	case commentGoesOn().MatchString(text):
 		return "a line with a # ends with a backslash"
 	}
 	return ""

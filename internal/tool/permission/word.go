@@ -2,11 +2,11 @@ package permission
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"loki/internal/base/text"
 	"loki/internal/base/text/pattern"
 )
 
@@ -65,14 +65,14 @@ func (w word) matches(p string, fold bool) truth {
 }
 
 // escaped matches a character that means itself.
-var escaped = regexp.MustCompile(`(?s)\\.`)
+var escaped = text.Regexp(`(?s)\\.`)
 
 // words evaluates a word to the words that it becomes. Values of variables and the output of commands stay unknown.
 func (a *analysis) words(w *syntax.Word) []word {
 	literals := ""
 	for _, p := range w.Parts {
 		if lit, ok := p.(*syntax.Lit); ok {
-			literals += escaped.ReplaceAllString(lit.Value, "")
+			literals += escaped().ReplaceAllString(lit.Value, "")
 		}
 	}
 	if strings.Contains(literals, "{") && (strings.Contains(literals, ",") || strings.Contains(literals, "..")) && a.lang != syntax.LangPOSIX {
@@ -170,15 +170,15 @@ func literals(pattern string) int { return len(pattern) - strings.Count(pattern,
 
 // Words of patterns, and what is in quotes in them.
 var (
-	patternWord = regexp.MustCompile(`(?:'[^']*'?|"[^"]*"?|[^ \t'"])+`)
-	quoted      = regexp.MustCompile(`'[^']*'?|"[^"]*"?`)
+	patternWord = text.Regexp(`(?:'[^']*'?|"[^"]*"?|[^ \t'"])+`)
+	quoted      = text.Regexp(`'[^']*'?|"[^"]*"?`)
 )
 
 // patternWords splits a command pattern at blanks. Quotes keep blanks and stars together.
 func patternWords(pattern string) []string {
-	words := patternWord.FindAllString(pattern, -1)
+	words := patternWord().FindAllString(pattern, -1)
 	for i, w := range words {
-		words[i] = quoted.ReplaceAllStringFunc(w, func(q string) string {
+		words[i] = quoted().ReplaceAllStringFunc(w, func(q string) string {
 			return strings.ReplaceAll(strings.Trim(q, q[:1]), "*", string(rune(literalStar)))
 		})
 	}

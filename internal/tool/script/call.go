@@ -8,13 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"loki/internal/base/environ"
 	"loki/internal/base/process"
 	"loki/internal/base/process/tempdir"
+	"loki/internal/base/text"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 )
@@ -259,9 +258,7 @@ func result(file string) (string, error) {
 
 // sequences matches the control sequences of terminals, which are useless to
 // models.
-var sequences = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-B]|[@-Z\\\\^_=>])")
-})
+var sequences = text.Regexp("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[()][0-9A-B]|[@-Z\\\\^_=>])")
 
 // plain returns text without colors and the like.
 func plain(text string) string {

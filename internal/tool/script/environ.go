@@ -4,12 +4,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
-	"sync"
 
 	"loki/internal/base/environ"
+	"loki/internal/base/text"
 	"loki/internal/tool"
 	"loki/internal/tool/script/argc"
 )
@@ -71,9 +70,7 @@ func (s *script) environ(call tool.Call, src []byte, f function, at places) (chi
 
 // declarations matches the variables that a script declares: by the tag @env, or as the
 // default of an option or argument.
-var declarations = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^[ \t]*(?:#|//)[ \t]*@(?:env[ \t]+|(?:option|arg)[ \t]+(?:-\w[ \t]+)?[^\s$]+(?:[ \t]+<[^>\n]*>)*[ \t]+\$)([A-Za-z_]\w*)`)
-})
+var declarations = text.Regexp(`(?m)^[ \t]*(?:#|//)[ \t]*@(?:env[ \t]+|(?:option|arg)[ \t]+(?:-\w[ \t]+)?[^\s$]+(?:[ \t]+<[^>\n]*>)*[ \t]+\$)([A-Za-z_]\w*)`)
 
 // DeclaredVariables returns the names of the variables that a script declares.
 func DeclaredVariables(src []byte) []string {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -370,7 +369,7 @@ func (q Questions) id(key string) string {
 //	uncertain/2                   again/2          the same of a script, asked a second time
 //	attempt/2/tool/1/1/...        attempt/2/1.1
 func shortKey(key string) string {
-	key = toolPart.ReplaceAllString(key, "$1$2.$3$4")
+	key = toolPart().ReplaceAllString(key, "$1$2.$3$4")
 	key = strings.Replace(key, "/consent/answer/", "/", 1)
 	key = strings.Replace(key, "/call/answer/", "/", 1)
 	key = strings.Replace(key, "/call/question/", "/call/", 1)
@@ -380,4 +379,4 @@ func shortKey(key string) string {
 }
 
 // toolPart is the part of a key that names a tool call: its turn and its place in it.
-var toolPart = regexp.MustCompile(`(^|/)tool/(\d+)/(\d+)(/)`)
+var toolPart = text.Regexp(`(^|/)tool/(\d+)/(\d+)(/)`)

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -81,8 +79,8 @@ type content struct {
 }
 
 var (
-	refPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._/+-]+$`) })
-	hexPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{4,40}$`) })
+	refPattern = text.Regexp(`^[A-Za-z0-9._/+-]+$`)
+	hexPattern = text.Regexp(`^[0-9a-fA-F]{4,40}$`)
 )
 
 // splitRef splits an address with the name of a branch, a tag or a commit behind a #.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"loki/internal/base/fault"
@@ -27,7 +26,7 @@ const (
 // Kinds returns the kinds of agents.
 func Kinds() []string { return []string{Plain, Graph} }
 
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+var names = text.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
 // Write makes a directory with a new agent of a kind, which has the name of the directory, and returns the names of its files. A directory
 // that is there already must be empty; that it is not, or that its name is none of an agent, is an error with code Usage.
@@ -37,7 +36,7 @@ func Write(dir, kind string) (written []string, err error) {
 		return nil, fault.Wrap(fault.Usage, err, "the directory %s", text.Visible(dir))
 	}
 	name := filepath.Base(whole)
-	if !names.MatchString(name) {
+	if !names().MatchString(name) {
 		return nil, fault.New(fault.Usage, "%q is no name of an agent", name).WithHint("the directory has the name of the agent: letters, digits, - and _, 64 at most")
 	}
 	there, err := os.ReadDir(whole)

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"regexp"
 	"strconv"
-	"sync"
+
+	"loki/internal/base/text"
 )
 
 // file is a PDF file. Its table of objects is not used: damaged files have wrong ones, and hostile files
@@ -36,7 +36,7 @@ const (
 var errTooMuch = errors.New("the PDF file unpacks to too much")
 
 // header matches the beginning of an object.
-var header = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\d{1,10})[\s\x00]+\d{1,5}[\s\x00]+obj\b`) })
+var header = text.Regexp(`(\d{1,10})[\s\x00]+\d{1,5}[\s\x00]+obj\b`)
 
 // definition is an object as it is in the file.
 type definition struct {

@@ -9,14 +9,15 @@ import (
 	"compress/zlib"
 	"log"
 	"os"
-	"regexp"
 	"strconv"
+
+	"loki/internal/base/text"
 )
 
 var (
-	blocks = regexp.MustCompile(`(?s)beginbf(char|range)(.*?)endbf`)
-	chars  = regexp.MustCompile(`(?m)^<(\w{4})>\s+<(\w{4})>$`)
-	ranges = regexp.MustCompile(`(?m)^<(\w{4})>\s+<(\w{4})>\s+<(\w{4})>$`)
+	blocks = text.Regexp(`(?s)beginbf(char|range)(.*?)endbf`)
+	chars  = text.Regexp(`(?m)^<(\w{4})>\s+<(\w{4})>$`)
+	ranges = text.Regexp(`(?m)^<(\w{4})>\s+<(\w{4})>\s+<(\w{4})>$`)
 )
 
 func number(hex string) int {
@@ -35,14 +36,14 @@ func main() {
 			log.Fatal(err)
 		}
 		table := make([]uint16, 1<<15) // by CID, less what the CID before it is
-		for _, block := range blocks.FindAllStringSubmatch(string(data), -1) {
+		for _, block := range blocks().FindAllStringSubmatch(string(data), -1) {
 			if block[1] == "char" {
-				for _, m := range chars.FindAllStringSubmatch(block[2], -1) {
+				for _, m := range chars().FindAllStringSubmatch(block[2], -1) {
 					table[number(m[1])] = uint16(number(m[2]))
 				}
 				continue
 			}
-			for _, m := range ranges.FindAllStringSubmatch(block[2], -1) {
+			for _, m := range ranges().FindAllStringSubmatch(block[2], -1) {
 				for cid := number(m[1]); cid <= number(m[2]); cid++ {
 					table[cid] = uint16(number(m[3]) + cid - number(m[1]))
 				}

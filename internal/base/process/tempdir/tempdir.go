@@ -7,13 +7,13 @@ import (
 	"hash/fnv"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/process/identity"
+	"loki/internal/base/text"
 )
 
 // swept has the places that this process has swept.
@@ -33,7 +33,7 @@ func Make(parent, kind string) (string, error) {
 }
 
 // name is that of a directory: its process, with the sums of the machine and the birth.
-var name = regexp.MustCompile(`^loki-[a-z-]+-(\d+)-([0-9a-f]{8})([0-9a-f]{8})-\d+$`)
+var name = text.Regexp(`^loki-[a-z-]+-(\d+)-([0-9a-f]{8})([0-9a-f]{8})-\d+$`)
 
 func sum(text string) string {
 	h := fnv.New32a()
@@ -47,7 +47,7 @@ func Sweep(parent string) {
 	entries, _ := os.ReadDir(parent) // without it there is nothing to remove
 	machine := sum(identity.Self().Machine)
 	for _, e := range entries {
-		m := name.FindStringSubmatch(e.Name())
+		m := name().FindStringSubmatch(e.Name())
 		if m == nil || m[2] != machine || !e.IsDir() {
 			continue
 		}

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -134,7 +133,7 @@ func withoutID(line []byte) string {
 // checkTemplate refuses a template that was meant to take members but names none that
 // there can be.
 func checkTemplate(template string) error {
-	rest := placeholder.ReplaceAllString(template, "")
+	rest := placeholder().ReplaceAllString(template, "")
 	if rest != template {
 		return nil
 	}
@@ -166,7 +165,7 @@ func parse(text []byte, template string) (Row, error) {
 	row := Row{ID: members["id"]}
 	var err error
 	switch member, ok := members["prompt"]; {
-	case placeholder.MatchString(template):
+	case placeholder().MatchString(template):
 		row.Prompt, err = fill(template, members, text[0] == '"')
 	case template != "":
 		row.Prompt = template + "\n\n" + textOf(text)
@@ -181,12 +180,12 @@ func parse(text []byte, template string) (Row, error) {
 	return row, err
 }
 
-var placeholder = regexp.MustCompile(`\{\{\s*([\w-]+)\s*\}\}`)
+var placeholder = text.Regexp(`\{\{\s*([\w-]+)\s*\}\}`)
 
 func fill(template string, members map[string]json.RawMessage, isString bool) (string, error) {
 	var missing []string
-	filled := placeholder.ReplaceAllStringFunc(template, func(match string) string {
-		name := placeholder.FindStringSubmatch(match)[1]
+	filled := placeholder().ReplaceAllStringFunc(template, func(match string) string {
+		name := placeholder().FindStringSubmatch(match)[1]
 		member, ok := members[name]
 		if !ok {
 			missing = append(missing, name)

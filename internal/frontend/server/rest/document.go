@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"path"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"loki/internal/base/text"
 	"loki/internal/frontend/api"
 )
 
@@ -47,7 +47,7 @@ func (a *API) describe() {
 }
 
 // wildcard is a rest of a path, which OpenAPI does not know.
-var wildcard = regexp.MustCompile(`\.\.\.\}|\{\$\}`)
+var wildcard = text.Regexp(`\.\.\.\}|\{\$\}`)
 
 // document adds an endpoint to the OpenAPI document.
 func (a *API) document(op Operation, p *plan, out reflect.Type) {
@@ -56,7 +56,7 @@ func (a *API) document(op Operation, p *plan, out reflect.Type) {
 	}
 	d := &huma.Operation{
 		OperationID: op.operationID(), Method: op.Method, Summary: op.Summary,
-		Path: wildcard.ReplaceAllStringFunc(op.Path, func(s string) string { return strings.TrimSuffix(strings.TrimPrefix(s, "..."), "{$}") }),
+		Path: wildcard().ReplaceAllStringFunc(op.Path, func(s string) string { return strings.TrimSuffix(strings.TrimPrefix(s, "..."), "{$}") }),
 	}
 	if op.Tag != "" {
 		d.Tags = []string{op.Tag}

@@ -8,10 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
+	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
 )
@@ -59,9 +58,7 @@ func Load(file, version string) (list []catalog.Provider, problems []*yamldoc.Pr
 }
 
 // versionLine is the version at the beginning of an override file, as programs write it.
-var versionLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:\xef\xbb\xbf)?(?:#[^\n]*\n|\s)*(?:\{\s*)?"?version"?:\s*["']?(\d[\w.+-]*)["']?\s*(?:,|\r?\n|$)`)
-})
+var versionLine = text.Regexp(`^(?:\xef\xbb\xbf)?(?:#[^\n]*\n|\s)*(?:\{\s*)?"?version"?:\s*["']?(\d[\w.+-]*)["']?\s*(?:,|\r?\n|$)`)
 
 // otherVersion returns the version that the text of an override file begins with, without
 // reading the rest. It is empty if that is version itself, or the text begins otherwise.

@@ -2,9 +2,10 @@ package redact
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 // Part is a secret that an address of a database spells out.
@@ -17,7 +18,7 @@ type Part struct {
 
 // pair finds a parameter of an address of the form key=value key='value'. The value is the second
 // or third group.
-var pair = regexp.MustCompile(`([A-Za-z_][\w.]*)\s*=\s*(?:'((?:[^'\\]|\\.)*)'?|((?:[^\s\\]|\\.)*))`)
+var pair = text.Regexp(`([A-Za-z_][\w.]*)\s*=\s*(?:'((?:[^'\\]|\\.)*)'?|((?:[^\s\\]|\\.)*))`)
 
 // Address returns the secrets that an address of a PostgreSQL database spells out, in their order: of
 // one like postgres://user:password@host/database?key=value as well as of key=value pairs. References
@@ -33,7 +34,7 @@ func Address(address string) []Part {
 	}
 	_, rest, ok := strings.Cut(address, "://")
 	if !ok || strings.ContainsAny(address[:len(address)-len(rest)], "= ") {
-		for _, at := range pair.FindAllStringSubmatchIndex(address, -1) {
+		for _, at := range pair().FindAllStringSubmatchIndex(address, -1) {
 			name, start, end := address[at[2]:at[3]], at[4], at[5]
 			if start < 0 {
 				start, end = at[6], at[7]
@@ -79,12 +80,12 @@ func MaskAddress(address string) string {
 }
 
 // anyAddress finds addresses in a text.
-var anyAddress = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s\"'`<>]+")
+var anyAddress = text.Regexp("[A-Za-z][A-Za-z0-9+.-]*://[^\\s\"'`<>]+")
 
 // MaskAddresses returns a text with *** in place of the secrets of all addresses in it, see
 // [MaskAddress]. Of http and https addresses the name of the user is one too: it is often a token.
 func MaskAddresses(text string) string {
-	return anyAddress.ReplaceAllStringFunc(text, func(address string) string {
+	return anyAddress().ReplaceAllStringFunc(text, func(address string) string {
 		scheme, rest, _ := strings.Cut(address, "://")
 		scheme += "://"
 		if s := strings.ToLower(scheme); s != "http://" && s != "https://" {

@@ -16,7 +16,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,8 @@ import (
 	"sync/atomic"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"loki/internal/base/text"
 )
 
 // Secrets are the ones that a process has used. The zero Secrets has none and is ready; so is a
@@ -101,9 +102,7 @@ func (s *Secrets) Seal(text string) string {
 }
 
 // marks finds marks, and what was escaped to be none.
-var marks = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\*\*\*(!*)([A-Za-z0-9_.:@-]+)(?:/(\d+)(?:\.([0-9a-f]*)\.([0-9a-f]*))?)?\*\*\*`)
-})
+var marks = text.Regexp(`\*\*\*(!*)([A-Za-z0-9_.:@-]+)(?:/(\d+)(?:\.([0-9a-f]*)\.([0-9a-f]*))?)?\*\*\*`)
 
 // escape makes what looks like a mark differ from one.
 func escape(text string) string {

@@ -227,16 +227,12 @@ func toolKey(model string, t chat.Tool) string {
 // The words of refusals, in lower case: "Invalid 'tools': array too long. Expected an array with maximum length 128" and "string
 // too long. Expected a string with maximum length 1024".
 var (
-	tooMany = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`'tools'.*(?:array too long|too many).*maximum length (\d+)`)
-	})
-	tooLong = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`string too long.*maximum length (\d+)`) })
+	tooMany = text.Regexp(`'tools'.*(?:array too long|too many).*maximum length (\d+)`)
+	tooLong = text.Regexp(`string too long.*maximum length (\d+)`)
 	// place is where a declaration is in a request: tools.3.custom, tools[3].function, function_declarations[3],
 	// toolConfig.tools.3.toolSpec, or the same counted from 1 with .member behind it.
-	place = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b(?:tools|function_?declarations)(?:\[(\d+)\]|[./](\d+)(\.member)?)`)
-	})
-	quoted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?:function|tool):? |['\"`]") })
+	place  = text.Regexp(`\b(?:tools|function_?declarations)(?:\[(\d+)\]|[./](\d+)(\.member)?)`)
+	quoted = text.Regexp("(?:function|tool):? |['\"`]")
 )
 
 func number(re *regexp.Regexp, words string) int {

@@ -1,11 +1,10 @@
 package gemini
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
+	"loki/internal/base/text"
 	"loki/internal/llm/provider"
 )
 
@@ -27,9 +26,7 @@ const (
 	levels                    // takes thinking levels: from 3 on
 )
 
-var geminiVersion = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^gemini-(\d+)(?:\.(\d+))?\b`)
-})
+var geminiVersion = text.Regexp(`^gemini-(\d+)(?:\.(\d+))?\b`)
 
 // baseName cuts the name of a model down to what says its kind.
 func baseName(model string) string {

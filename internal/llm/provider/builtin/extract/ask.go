@@ -1,11 +1,11 @@
 package extract
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"loki/internal/base/text"
 )
 
 // maxAskWords is the length up to which a line or paragraph can be an instruction.
@@ -106,7 +106,7 @@ func isLabel(line string) bool {
 }
 
 // blankLines matches what is between two paragraphs.
-var blankLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n\s*\n`) })
+var blankLines = text.Regexp(`\n\s*\n`)
 
 // isLong reports whether s is too long for an instruction.
 func isLong(s string) bool { return len(strings.SplitN(s, " ", maxAskWords+2)) > maxAskWords+1 }

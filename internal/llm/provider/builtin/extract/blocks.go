@@ -1,11 +1,11 @@
 package extract
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"loki/internal/base/text"
 )
 
 // block is a run of text that no sentence crosses the border of: a paragraph, a
@@ -199,11 +199,9 @@ func isProse(line string) bool {
 
 // tags matches the tags of HTML; headings and items match the start of such a line.
 var (
-	tags     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[^>]*>?`) })
-	headings = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^#{1,6} +`) })
-	items    = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:[-*+•‣–◦] +(?:\[[ xX]\] )?|(?:\(?(\d{1,3})[.)]+) +)`)
-	})
+	tags     = text.Regexp(`<[^>]*>?`)
+	headings = text.Regexp(`^#{1,6} +`)
+	items    = text.Regexp(`^(?:[-*+•‣–◦] +(?:\[[ xX]\] )?|(?:\(?(\d{1,3})[.)]+) +)`)
 )
 
 func hasWord(s string) bool { return strings.ContainsFunc(s, isWordRune) }

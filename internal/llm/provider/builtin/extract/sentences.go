@@ -3,9 +3,10 @@ package extract
 import (
 	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"loki/internal/base/text"
 )
 
 // maxQuoted is the length in bytes up to which a quotation or a parenthesis is
@@ -98,9 +99,7 @@ func (x *splitter) open(i int, r rune, width int) {
 }
 
 // marks matches the marks that may end a sentence, also the ellipsis of typewriters, and what belongs to them.
-var marks = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^((?:[.!?…" + denseStops + "]|\\. \\.)(?:[.!?…" + denseStops + "]| \\.)*)(?:\\[[0-9]{1,3}\\]|[" + regexp.QuoteMeta(closers) + "])*")
-})
+var marks = text.Regexp("^((?:[.!?…" + denseStops + "]|\\. \\.)(?:[.!?…" + denseStops + "]| \\.)*)(?:\\[[0-9]{1,3}\\]|[" + regexp.QuoteMeta(closers) + "])*")
 
 // stopAt reads the marks at i and what belongs to them.
 func (x *splitter) stopAt(i int) stop {

@@ -78,7 +78,7 @@ func (a *App) sandboxUnder(of permission.Rules) (*sandbox.Sandbox, error) {
 // directory may be one of the directories, or hold some of them.
 func (a *App) ownPlaces() (dirs, files []string) {
 	p, in := a.Paths, func(name string) string { return filepath.Join(a.Paths.ConfigDir, name) }
-	dirs = []string{p.ConfigDir, p.StateDir, p.CacheDir, p.SessionsDir, p.RAGsDir, in("bundles")}
+	dirs = []string{p.ConfigDir, p.StateDir, p.CacheDir, p.SessionsDir, p.RAGsDir, in("bundles"), in("memory")}
 	files = []string{p.ConfigFile, p.EnvFile, p.VaultFile, p.VaultPasswordFile, a.vaultPasswordFile(), p.ModelsOverrideFile, p.MessagesFile, p.MCPFile(), in("permissions.yaml"), in("trusted.json")}
 	return dirs, slices.DeleteFunc(files, func(file string) bool { return file == "" })
 }

@@ -320,9 +320,9 @@ var roomLines = map[string]int{
 	"agent/role":             404,
 	"agent/team":             2242,
 	"agent/tools":            278,
-	"agent/trust":            1188,
+	"agent/trust":            1215,
 	"agent/workspace":        456,
-	"agent/skill":            725,
+	"agent/skill":            816,
 	"agent/validate":         424,
 	"app":                    3621,
 	"base/ask":               2160,
@@ -338,9 +338,9 @@ var roomLines = map[string]int{
 	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           4511,
+	"conversation":           4561,
 	"conversation/knowledge": 1315,
-	"conversation/session":   6771,
+	"conversation/session":   6794,
 	"frontend/api":           1508,
 	"frontend/cli":           8516,
 	"frontend/command":       4186,
@@ -377,7 +377,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 177292,
+	"all": 177437,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

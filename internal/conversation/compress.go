@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"loki/internal/agent/skill"
 	"loki/internal/base/steps"
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"
@@ -68,6 +69,7 @@ func (c *Conversation) recap(ctx context.Context, st steps.Steps, listed string)
 		},
 		SummarizationPrompt:  how.Prompt,
 		SummaryContextPrompt: how.ContextPrompt,
+		Carry:                skill.Carry,
 		Todo:                 listed,
 	})
 	if err == nil {

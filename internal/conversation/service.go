@@ -36,6 +36,9 @@ type Service struct {
 	// Workspace returns what the workspace tells models, without a text where it tells nothing, and all skills that there are. A nil
 	// Workspace has nothing.
 	Workspace func(ctx context.Context, w FromWorkspace) (workspace.Instructions, []skill.Skill, error)
+	// SkillTools reports whether the user has allowed the tools that a skill lists for as long as the skill stays as it is. With keep it
+	// records that.
+	SkillTools func(ctx context.Context, s skill.Skill, keep bool) (bool, error)
 	// SkillTokens is how long the list of skills may be.
 	SkillTokens int
 	Instruct    *bool // all conversations get it, or none; nil means the ones whose model has a tool that sees files, and those with an agent

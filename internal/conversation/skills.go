@@ -3,13 +3,17 @@ package conversation
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"loki/internal/agent/skill"
+	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/hook"
+	"loki/internal/tool/permission"
 )
 
 // skillsRecord is what the model was offered of skills, for the record of a question.
@@ -64,10 +68,46 @@ func (t *turn) offer(ctx context.Context, all []skill.Skill, setting string) {
 	}
 	if (t.q.Skills != nil || len(t.q.Loaded) > 0) && t.kit.Calling && t.calls {
 		t.loader = &skill.Loader{Skills: usable}
+		if c := t.kit.Calls; c.Judge != nil && c.AtMost == "" && !c.AutoConfirm && slices.ContainsFunc(usable, func(s skill.Skill) bool { return len(s.AllowedTools) > 0 }) {
+			t.loader.Allow = t.allowTools
+		}
 		if t.q.Skills != nil {
 			t.loader.Offered = t.q.Skills.Names
 		}
 	}
+}
+
+// allowTools asks the user whether the tools that a skill lists may be run without asking, unless they allowed it before. Where no user can
+// be asked, they may not.
+func (t *turn) allowTools(ctx context.Context, s skill.Skill) error {
+	const no, session, always = "no", "yes, in this session", "always, for this skill as it is now"
+	grants, _ := s.Grants()
+	if len(grants) == 0 || t.c.service.SkillTools == nil {
+		return nil
+	}
+	allowed, err := t.c.service.SkillTools(ctx, s, false)
+	if err != nil || !allowed && t.c.options.Asker == nil {
+		return nil // what cannot be read allows nothing
+	}
+	if !allowed {
+		q := t.from()
+		q.Kind, q.Text, q.Options, q.Consent = ask.Select, s.ToolsQuestion(), []string{no, session, always}, true
+		answer, err := t.c.options.Asker.Ask(ctx, q)
+		_, refused := errors.AsType[*hook.RefusedError](err)
+		switch {
+		case refused, errors.Is(err, ask.ErrUnavailable) || fault.CodeOf(err) == fault.Suspended:
+			return nil
+		case err != nil:
+			return err
+		case answer == always:
+			if _, err := t.c.service.SkillTools(ctx, s, true); err != nil {
+				t.c.warn(ctx, err)
+			}
+		case answer != session:
+			return nil
+		}
+	}
+	return t.kit.Calls.Judge.Remember(ctx, permission.Session, grants)
 }
 
 // LoadSkills adds the texts of skills to what the user asks. An unknown name is an error with code NotFound.
@@ -113,6 +153,11 @@ func (t *turn) tellLoaded(ctx context.Context) error {
 		return nil
 	}
 	for _, loaded := range t.q.Loaded {
+		if t.loader != nil && t.loader.Allow != nil {
+			if err := t.loader.AllowFor(ctx, loaded.Name); err != nil {
+				return err
+			}
+		}
 		if err := t.rc.Events.Emit(ctx, loaded); err != nil {
 			return err
 		}

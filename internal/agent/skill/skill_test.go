@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"loki/internal/agent/workspace"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )
@@ -302,5 +304,63 @@ func TestLoader(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{filepath.Join(dir, "repo/.agents/skills/a"), filepath.Join(dir, ".agents/skills/b")}, l.Readable()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestCarry: a recap keeps the three newest texts, and names the others.
+func TestCarry(t *testing.T) {
+	f, _ := home(t, map[string]string{
+		".agents/skills/a/SKILL.md": md("a", "d"), ".agents/skills/b/SKILL.md": md("b", "d"), ".agents/skills/c/SKILL.md": md("c", "d") + strings.Repeat("word ", 10_000), ".agents/skills/d/SKILL.md": md("d", "d"),
+	})
+	var messages []chat.Message
+	for _, s := range f.Find() {
+		doc, err := value.Marshal(s.content())
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages = append(messages, chat.Text(chat.User, "go"), chat.Message{Role: chat.ToolRole, ToolName: ToolName, Parts: chat.Text(chat.ToolRole, string(doc)).Parts})
+	}
+	messages = append(messages, messages[1]) // a is the newest now
+	carried := Carry(messages)
+	if !strings.HasPrefix(carried, "Skills that were loaded before; load them again if they are needed: b.\n\n<skill name=\"c\"") || strings.Count(carried, "<skill ") != 3 || chat.EstimateTokens(carried) > 6000 {
+		t.Errorf("%.600s", carried)
+	}
+	l := &Loader{Skills: f.Find(), Offered: []string{"a", "b", "c", "d"}}
+	l.Has([]chat.Message{chat.Text(chat.System, "Be brief.\n\n"+carried)})
+	for name, again := range map[string]bool{"a": false, "b": true, "c": true, "d": false} {
+		r, err := l.Call(t.Context(), tool.Call{Name: ToolName, Arguments: json.RawMessage(`{"name":"` + name + `"}`)})
+		if err != nil || strings.Contains(r.Output, "already") == again {
+			t.Errorf("%s: %.60s, %v", name, r.Output, err)
+		}
+	}
+	if Carry(messages[:1]) != "" {
+		t.Error("no skills")
+	}
+	if twice := Carry([]chat.Message{chat.Text(chat.System, carried)}); strings.Count(twice, "<skill ") != 3 {
+		t.Errorf("%.300s", twice)
+	}
+}
+
+func TestGrants(t *testing.T) {
+	for entry, want := range map[string]string{
+		"Bash(git:*)": "level write: git *", "Bash(git add *)": "level write: git add *", "Bash(npm test)": "level write: npm test", "Bash": "level write: *", "execute_command(jq:*)": "level write: jq *",
+		"Read": "", "Grep": "", "Write": "all calls of fs_write|all calls of fs_mkdir", "Edit": "all calls of fs_patch", "fs_rm": "all calls of fs_rm",
+		"WebFetch(domain:Go.dev)": "fetch_url_via_curl from go.dev|fetch_url_via_jina from go.dev", "WebFetch": "all calls of fetch_url_via_curl|all calls of fetch_url_via_jina",
+		"Write(docs/**)": "? Write(docs/**)", "WebFetch(domain:*)": "? WebFetch(domain:*)", "mcp__git__push": "? mcp__git__push", "send_mail": "? send_mail",
+	} {
+		grants, unknown := Skill{fields: fields{Name: "s", AllowedTools: []string{entry}}}.Grants()
+		var got []string
+		for _, g := range grants {
+			got = append(got, g.String())
+			if g.Skill != "s" || g.Tool == "execute_command" && g.Level != sandbox.Write {
+				t.Errorf("%s: %+v", entry, g)
+			}
+		}
+		for _, name := range unknown {
+			got = append(got, "? "+name)
+		}
+		if diff := cmp.Diff(want, strings.Join(got, "|")); diff != "" {
+			t.Errorf("%s: %s", entry, diff)
+		}
 	}
 }

@@ -190,8 +190,9 @@ func cut(s string, most int) string {
 }
 
 // Block returns the skill as a part of what the user says.
-func (s Skill) Block() string {
-	c := s.content()
+func (s Skill) Block() string { return s.content().block() }
+
+func (c content) block() string {
 	files := ""
 	if len(c.Files) > 0 {
 		files = "\n\nFiles of the skill: " + strings.Join(c.Files, ", ")
@@ -214,7 +215,7 @@ func loads(messages []chat.Message) (all []content) {
 			if json.Unmarshal([]byte(m.Text()), &c) == nil && c.Name != "" && c.Sum != "" {
 				add(c)
 			}
-		case m.Role == chat.User:
+		case m.Role == chat.User || m.Role == chat.System: // the last has recaps
 			for _, part := range block().FindAllStringSubmatch(m.Text(), -1) {
 				if json.Unmarshal([]byte(part[1]), &c.Name) == nil && json.Unmarshal([]byte(part[2]), &c.Directory) == nil {
 					c.Sum, c.Text = part[3], part[4]
@@ -224,6 +225,33 @@ func loads(messages []chat.Message) (all []content) {
 		}
 	}
 	return all
+}
+
+// What a recap keeps of the skills whose texts go.
+const (
+	maxKept     = 3
+	keptTokens  = 5000           // of each
+	leftVersion = "000000000000" // of a text that is not whole, so that it can be loaded again
+)
+
+// Carry returns the texts of the skills in messages that a recap replaces: the newest ones, and the names of the others.
+func Carry(gone []chat.Message) string {
+	all := loads(gone)
+	var parts, names []string
+	for i, c := range all {
+		if i < len(all)-maxKept {
+			names = append(names, c.Name)
+			continue
+		}
+		if chat.EstimateTokens(c.Text) > keptTokens {
+			c.Text, c.Sum = cut(c.Text, keptTokens*4), leftVersion
+		}
+		parts = append(parts, c.block())
+	}
+	if names != nil {
+		parts = append([]string{"Skills that were loaded before; load them again if they are needed: " + strings.Join(names, ", ") + "."}, parts...)
+	}
+	return strings.Join(parts, "\n\n")
 }
 
 // Has notes the skills that messages have the texts of: they need not be loaded again, and their files can be read.
@@ -247,6 +275,15 @@ func (l *Loader) note(name, sum string) {
 		l.loaded = make(map[string]string)
 	}
 	l.loaded[name] = sum
+}
+
+// AllowFor asks the user about the tools that a skill lists which they have loaded.
+func (l *Loader) AllowFor(ctx context.Context, name string) error {
+	i := slices.IndexFunc(l.Skills, func(s Skill) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return l.Allow(ctx, l.Skills[i])
 }
 
 // Readable returns the directories of the skills that are loaded.

@@ -23,7 +23,7 @@ type Store struct {
 // Record is a directory that is trusted.
 type Record struct {
 	Dir   string    `json:"dir"`             // as [Content] has it
-	Kind  string    `json:"kind,omitempty"`  // "", or [WorkspaceKind]
+	Kind  string    `json:"kind,omitempty"`  // "", [WorkspaceKind] or [SkillKind]
 	Sum   string    `json:"sum"`             // likewise
 	Time  time.Time `json:"time"`            // when it was trusted
 	Files []File    `json:"files"`           // ascending by name

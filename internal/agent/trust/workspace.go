@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/agent/skill"
 	"loki/internal/agent/workspace"
 	"loki/internal/base/ask"
 	"loki/internal/base/atomicfile"
@@ -24,6 +25,36 @@ import (
 // WorkspaceKind is the kind of a record whose files instruct models that work in the directory. Each of them is trusted by itself: a
 // file that is new or has changed does not count, the others do.
 const WorkspaceKind = "workspace"
+
+// SkillKind is the kind of a record of a skill whose list of tools the user has allowed, for the skill as it was then.
+const SkillKind = "skill"
+
+// SkillTools reports whether the user has allowed the tools that a skill lists, for the skill as it is now. With keep it records that.
+func (s *Service) SkillTools(ctx context.Context, of skill.Skill, keep bool) (bool, error) {
+	content, err := of.Content()
+	if err != nil {
+		return false, err
+	}
+	files := make([]File, len(content))
+	for i, f := range content {
+		files[i] = File{Name: f.Name, Mode: plain, Sum: f.Sum}
+	}
+	now := Record{Dir: of.Dir, Kind: SkillKind, Sum: sumOf(files), Time: time.Now().UTC().Truncate(time.Second), Files: files}
+	if !keep {
+		records, err := s.Store().List()
+		i, ok := find(records, now.Dir, SkillKind)
+		return ok && records[i].Sum == now.Sum, err
+	}
+	err = s.Store().change(ctx, func(records []Record) []Record {
+		i, known := find(records, now.Dir, SkillKind)
+		if known {
+			records[i] = now
+			return records
+		}
+		return slices.Insert(records, i, now)
+	})
+	return err == nil, err
+}
 
 // Files returns what tells which files of the workspace at root the user trusts, for [workspace.Reader]. A record that cannot be read
 // has nothing.
@@ -50,7 +81,7 @@ func (s *Service) Files(root string) func(name, sum string) workspace.State {
 	}
 }
 
-// Intact reports whether all files of a record of [WorkspaceKind] are there as they were.
+// Intact reports whether all files of a record of [WorkspaceKind] or [SkillKind] are there as they were.
 func (r Record) Intact() bool {
 	return !slices.ContainsFunc(r.Files, func(f File) bool {
 		data, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(f.Name)))

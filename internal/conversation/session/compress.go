@@ -55,6 +55,9 @@ type Compaction struct {
 	SummarizationPrompt  string // "" means [DefaultSummarizationPrompt]
 	SummaryContextPrompt string // "" means [DefaultSummaryContextPrompt]
 
+	// Carry returns what is added to the recap of the messages that go, word for word; nil adds nothing.
+	Carry func(gone []chat.Message) string
+
 	// Todo is the list of what is left to do, put in front of the recap; "" for none.
 	Todo string
 }
@@ -119,7 +122,11 @@ func (s *Session) Compress(ctx context.Context, c Compaction) (Compressed, error
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := compactOp{recap: c.recap(summary), count: end - h.lead, last: h.live[end-1], usage: usage, at: s.now()}
+	recap := c.recap(summary)
+	if c.Carry != nil {
+		recap = strings.TrimSpace(recap + "\n\n" + c.Carry(h.live[:end]))
+	}
+	o := compactOp{recap: recap, count: end - h.lead, last: h.live[end-1], usage: usage, at: s.now()}
 	if _, ok := o.group(&s.view.history); !ok {
 		return Compressed{}, fault.New(fault.Failure, "compressing the session: its messages were replaced meanwhile")
 	}

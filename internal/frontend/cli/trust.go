@@ -172,7 +172,7 @@ func (c *command) listTrusted(ctx context.Context) error {
 		d := trustedDir{Dir: r.Dir, Time: r.Time, Files: len(r.Files), State: "trusted"}
 		if !isDirectory(r.Dir) {
 			d.State = "gone"
-		} else if r.Kind == trust.WorkspaceKind {
+		} else if r.Kind != "" {
 			if !r.Intact() {
 				d.State = "changed"
 			}
@@ -208,7 +208,7 @@ func (c *command) untrust(ctx context.Context) error {
 	}
 	found := false
 	for _, r := range records {
-		if r.Dir != dir && filepath.Dir(r.Dir) != dir {
+		if r.Dir != dir && filepath.Dir(r.Dir) != dir && (r.Kind != trust.SkillKind || !trust.Below(dir, "", r.Dir)) {
 			continue
 		}
 		if _, err := c.app.Trust.Store().Forget(ctx, r.Dir); err != nil {

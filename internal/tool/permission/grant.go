@@ -41,6 +41,8 @@ type Grant struct {
 	// Hosts are the ones that it may reach at sandbox.Network, with blanks between them. Without a level it is the host
 	// to which a tool may send requests.
 	Hosts string `json:"hosts,omitempty"`
+	// Skill is the skill whose list of tools the user allowed. Rules of the user win over such a grant.
+	Skill string `json:"skill,omitempty"`
 }
 
 // AnyProgram is the tool of a grant for the calls of all tools whose program runs in the sandbox.
@@ -83,6 +85,9 @@ func (g Grant) rule() *Rule {
 	r := &Rule{Tool: g.Tool, Action: Allow, Text: g.Text, Access: g.Access, Sandbox: g.Level, Origin: granted, layer: grantLayer, hosts: g.Hosts}
 	if g.Command+g.Text+g.Path == "" && g.Level != "" {
 		r.layer = -1 // for calls that ask for the level, and that no rule mentions
+	}
+	if g.Skill != "" {
+		r.layer, r.Origin = -1, "skill "+g.Skill
 	}
 	if g.Command != "" {
 		r.Commands = []string{g.Command}

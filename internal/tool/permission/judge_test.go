@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"loki/internal/base/sandbox"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/tool/permission"
 )
@@ -743,5 +744,45 @@ func TestAnswersThatHoldOnce(t *testing.T) {
 		if v.Action != permission.Ask || (len(v.Always) == 0) != once {
 			t.Errorf("once %t: %+v", once, v)
 		}
+	}
+}
+
+// TestGrantsOfSkills: rules of the user win over what a skill lists, and programs get no more than the level write.
+func TestGrantsOfSkills(t *testing.T) {
+	t.Parallel()
+	root := project(t)
+	grants := []permission.Grant{
+		{Tool: "execute_command", Command: "git *", Level: sandbox.Write, Skill: "s"}, {Tool: "fs_write", Skill: "s"},
+	}
+	for _, tt := range []struct {
+		name, rules, tool, args string
+		boxed                   bool
+		want                    permission.Action
+		level                   sandbox.Level
+	}{
+		{"a_command", "", "execute_command", `{"command":"git add x","sandbox":"write"}`, true, permission.Allow, sandbox.Write},
+		{"another_command", "", "execute_command", `{"command":"touch x","sandbox":"write"}`, true, permission.Ask, sandbox.Write},
+		{"a_second_command", "", "execute_command", `{"command":"git add x; touch x","sandbox":"write"}`, true, permission.Ask, sandbox.Write},
+		{"a_higher_level", "", "execute_command", `{"command":"git push","sandbox":"network","hosts":["github.com"]}`, true, permission.Ask, sandbox.Network},
+		{"no_sandbox_at_all", "", "execute_command", `{"command":"git add x"}`, false, permission.Ask, sandbox.Full},
+		{"a_rule_asks", `execute_command: {"git push *": ask}`, "execute_command", `{"command":"git push x","sandbox":"write"}`, true, permission.Ask, sandbox.Write},
+		{"a_rule_denies", `execute_command: {"git push *": deny}`, "execute_command", `{"command":"git push x","sandbox":"write"}`, true, permission.Deny, ""},
+		{"a_rule_asks_always", "execute_command: ask", "execute_command", `{"command":"git add x","sandbox":"write"}`, true, permission.Ask, sandbox.Write},
+		{"a_file", "", "fs_write", `{"path":"a.txt"}`, true, permission.Allow, ""},
+		{"a_file_outside", "", "fs_write", `{"path":"/tmp/a.txt"}`, true, permission.Ask, ""},
+		{"a_guarded_file", "", "fs_write", `{"path":".git/hooks/x"}`, true, permission.Ask, ""},
+		{"a_file_that_a_rule_asks_about", "fs_write: ask", "fs_write", `{"path":"a.txt"}`, true, permission.Ask, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := permission.NewMemory("")
+			if err := m.Add(t.Context(), permission.Session, "", grants); err != nil {
+				t.Fatal(err)
+			}
+			j := judge(t, permission.Options{Root: root, Memory: m, Rules: read(t, tt.rules), Sandboxed: tt.boxed})
+			v := j.Judge(permission.Call{Tool: tt.tool, Arguments: json.RawMessage(tt.args), Destructive: true})
+			if v.Action != tt.want || tt.level != "" && v.Level != tt.level {
+				t.Errorf("%s at %s (%s), want %s at %s", v.Action, v.Level, v.Reason, tt.want, tt.level)
+			}
+		})
 	}
 }

@@ -74,7 +74,7 @@ export function show(main, context) {
         button.disabled = false;
       }
     } }, h("label", { for: "prompt" }, "Prompt"), prompt,
-    agent.starters?.length && h("div.starters", { role: "group", "aria-label": "Starters" }, agent.starters.map((text) => h("button", { type: "button", onclick: () => { prompt.value = text; prompt.focus(); } }, text))),
+    agent.starters?.length > 0 && h("div.starters", { role: "group", "aria-label": "Starters" }, agent.starters.map((text) => h("button", { type: "button", onclick: () => { prompt.value = text; prompt.focus(); } }, text))),
     fields.map(({ v, input }) => [h("label", { for: input.id }, v.name, v.description && h("span.hint", {}, v.description)), input]),
     h("div.pair", {}, h("div", {}, h("label", { for: "model" }, "Model"), model, models), h("div", {}, h("label", { for: "budget" }, "Budget", h("span.hint", {}, "US dollars")), budget)), problem, h("div.row", {}, button,
       !isGraph && h("a.button", { href: `#/chat?agent=${encodeURIComponent(name)}` }, "Chat with it"), h("a.quiet", { href: `#/runs?agent=${encodeURIComponent(name)}` }, "Its runs")));

@@ -31,7 +31,7 @@ export function form(run, question, done) {
   const element = h("form.ask", { onsubmit: (e) => { e.preventDefault(); send(field.value); } }, h("div.question", {}, new Markdown(question.text).element),
     question.rule && h("p.hint", {}, ruleWords(question.rule), "."),
     question.deadline && !question.deadline.startsWith("0001") && h("p.hint", {}, `${question.default ? `"${question.default}" is taken` : "It is over"} at ${clock(question.deadline).slice(0, 8)}.`),
-    question.assignees?.length && h("p.hint", {}, `For ${question.assignees.join(", ")}.`),
+    question.assignees?.length > 0 && h("p.hint", {}, `For ${question.assignees.join(", ")}.`),
     options.length > 0 && choices, (open || !options.length) && h("div.own", {}, field, own), problem, h("div.row", {}, h("button.quiet.small", { type: "button", onclick: withdraw }, "Cancel the run")));
 
   async function send(answer, force) {

@@ -211,6 +211,11 @@ func testUnits(t *testing.T, b context.Context, s *servertest.Server) {
 		ids = append(ids, made.ID)
 	}
 	p := newTab(t, b, s.URL)
+	p.open("#/agents/counts") // which has no starters
+	p.sees("Start run")
+	if got := eval[string](p, `document.querySelector("form.begin").innerText`); regexp.MustCompile(`(?m)^\s*0\s*$`).MatchString(got) {
+		t.Errorf("a number without a unit in %q", got)
+	}
 	p.open("#/runs/" + ids[0])
 	p.until(`document.querySelector(".run-head .status.is-done") !== null && document.querySelector(".list .row.model .tokens") !== null`)
 	facts := eval[string](p, `document.querySelector(".run-head .facts").innerText.replace(/\s+/g, " ")`)

@@ -105,6 +105,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	w.note("Saved " + o.File)
+	if d.model != "" {
+		w.note("The default model is " + d.model + ". loki -m MODEL asks another one, loki --list models lists them.")
+	}
 	if !there { // what a user would not guess
 		w.note("Answers are saved in messages.md. To turn this off: save: false")
 	}

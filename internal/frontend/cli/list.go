@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,7 +77,13 @@ func printJSON(w io.Writer, v any) error {
 
 func (c *command) listModels(context.Context) error {
 	if c.opts.output == outputText {
-		return printLines(c.Out, c.app.Catalog.IDs(catalog.Chat))
+		ids := c.app.Catalog.IDs(catalog.Chat)
+		if m, err := c.app.Catalog.Resolve(c.app.Config.Model, catalog.Chat); err == nil && c.OutTerminal {
+			if i := slices.Index(ids, m.ID()); i >= 0 {
+				ids[i] += " (default)"
+			}
+		}
+		return printLines(c.Out, ids)
 	}
 	models := []catalog.Info{}
 	for m := range c.app.Catalog.Models(catalog.Chat) {

@@ -50,7 +50,7 @@ func TestFirstRun(t *testing.T) {
 	term.send("1\r")
 	term.wait("gemma3:latest", "llama3.2:latest")
 	term.send("2\r")
-	term.wait("Saved "+file, "messages.md", "ollama:llama3.2:latest", "config_file")
+	term.wait("Saved "+file, "The default model is ollama:llama3.2:latest", "messages.md", "config_file")
 	term.end()
 	text, err := os.ReadFile(file)
 	if err != nil || !strings.Contains(string(text), "model: ollama:llama3.2:latest") {

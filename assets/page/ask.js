@@ -7,7 +7,7 @@ import { Markdown } from "./markdown.js";
 // ruleWords returns the condition of an answer, such as len(input) <= 40, in words.
 function ruleWords(rule) {
   const [, op, n] = /^\s*len\(input\)\s*(>=|<=|==|>|<)\s*(\d+)\s*$/.exec(rule) ?? [];
-  if (!op) return ["The answer has to satisfy ", h("code", {}, rule)];
+  if (!op) return ["The answer must satisfy ", h("code", {}, rule)];
   const limit = Number(n) + (op === ">" ? 1 : op === "<" ? -1 : 0);
   const most = op === "<" || op === "<=";
   if (!most && op !== "==" && limit === 1) return "An answer is required";

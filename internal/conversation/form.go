@@ -15,7 +15,7 @@ import (
 	"loki/internal/llm/engine"
 )
 
-// Form is a JSON Schema that an answer has to satisfy.
+// Form is a JSON Schema that an answer must satisfy.
 type Form struct {
 	name   string // for messages
 	schema *schema.Schema

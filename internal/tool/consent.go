@@ -98,7 +98,7 @@ func (q ConsentQuestion) held() string {
 	case sandbox.Network:
 		return "Level network: it can change files of the workspace, and reach " + hosts + "."
 	case sandbox.Full:
-		return "Level full: the sandbox does not hold it. It can do all that you can."
+		return "Level full: it runs outside the sandbox, with all your rights."
 	}
 	if q.Missing != "" {
 		return "There is no sandbox here (" + q.Missing + "): it can do all that you can."

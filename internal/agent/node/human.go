@@ -66,7 +66,7 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 			if answer == "" && q.HasDefault || valid.Holds(answer) {
 				return nil
 			}
-			return fmt.Errorf("the answer has to satisfy %s", in.Validation)
+			return fmt.Errorf("the answer must satisfy %s", in.Validation)
 		}
 	}
 	r.storable(t.Node, &q)

@@ -14,5 +14,5 @@ func Refusal(of agent.Agent, what string) error {
 
 // Hint says how a directory becomes trusted.
 func Hint(dir string) string {
-	return "look at it, then trust it: loki --trust " + text.Word(dir) + "; or, if you write it yourself, name its directory in trusted_dirs of config.yaml"
+	return "review it, then trust it: loki --trust " + text.Word(dir) + "; or, if you write it yourself, name its directory in trusted_dirs of config.yaml"
 }

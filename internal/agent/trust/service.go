@@ -275,7 +275,7 @@ func (s *Service) Add(ctx context.Context, c Content) error {
 
 // restriction says that an agent is not trusted.
 func (s *Service) restriction(of agent.Agent, t Status) string {
-	line := fmt.Sprintf("agent %s in %s %s: it runs at level read, without MCP servers, secrets and what --yes or rules of yours allow", of.Name, of.Dir, t.why())
+	line := fmt.Sprintf("agent %s in %s %s, so it runs read-only: no network, MCP servers, secrets or automatic approval", of.Name, of.Dir, t.why())
 	if t.Err == nil {
 		line += "; " + Hint(of.Dir)
 	}

@@ -109,10 +109,10 @@ func (v *validation) trust(t trust.Status) {
 		v.notice = "not trusted"
 	}
 	if len(t.Wants) > 0 {
-		v.notice += "; it wants to " + strings.Join(t.Wants, "; ")
+		v.notice += "; it asks to " + strings.Join(t.Wants, "; ")
 	}
 	if t.Err == nil && !t.Trusted {
-		v.notice += "; look at it, then trust it: loki --trust " + text.Word(filepath.Dir(v.File))
+		v.notice += "; review it, then trust it: loki --trust " + text.Word(filepath.Dir(v.File))
 	}
 }
 

@@ -69,7 +69,7 @@ func (v answerView) html() []byte {
 				text = *q.Default
 			}
 			if q.Rule != "" {
-				write(`<p>The answer has to satisfy <code>%s</code>.</p>`, q.Rule)
+				write(`<p>The answer must satisfy <code>%s</code>.</p>`, q.Rule)
 			}
 			write(`<form method="post"><p><label>%s<br>
 <textarea name="answer" rows="4" cols="40">%s</textarea></label></p><p><button>Answer</button></p></form>`, label, text)

@@ -8,10 +8,10 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// TestAnswerRule: the page says what an answer has to satisfy.
+// TestAnswerRule: the page says what an answer must satisfy.
 func TestAnswerRule(t *testing.T) {
 	v := answerView{Title: "A question", Free: true, Question: &run.Pending{Text: "For whom?", Rule: "len(input) >= 3"}}
-	if page := string(v.html()); !strings.Contains(page, "The answer has to satisfy <code>len(input) &gt;= 3</code>.") {
+	if page := string(v.html()); !strings.Contains(page, "The answer must satisfy <code>len(input) &gt;= 3</code>.") {
 		t.Errorf("the page is %s", page)
 	}
 	v.Question.Rule = ""

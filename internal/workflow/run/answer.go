@@ -319,7 +319,7 @@ func accept(p Pending, text string) (string, error) {
 	case p.Rule != "":
 		valid, err := graph.ParsePredicate(p.Rule)
 		if err == nil && !valid.Holds(answer) {
-			err = fmt.Errorf("it has to satisfy %s", p.Rule)
+			err = fmt.Errorf("it must satisfy %s", p.Rule)
 		}
 		if err != nil {
 			return answer, err

@@ -364,7 +364,7 @@ type Pending struct {
 	Multi     bool     `json:"multi,omitempty"`     // the answer is any number of the options, see [ask.JoinAnswers]
 	Assignees []string `json:"assignees,omitempty"` // subjects and groups who may answer; empty for all who may see the run
 
-	Rule    string        `json:"rule,omitempty"`    // length predicate that an answer has to satisfy, see [graph.ParsePredicate]
+	Rule    string        `json:"rule,omitempty"`    // length predicate that an answer must satisfy, see [graph.ParsePredicate]
 	Schemas []value.Value `json:"schemas,omitempty"` // JSON Schemas that it has to fit
 }
 

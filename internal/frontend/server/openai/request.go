@@ -48,7 +48,7 @@ func (r *request) effort(text, at string) error {
 	return nil
 }
 
-// form reads the JSON Schema at a place, which the answer has to satisfy.
+// form reads the JSON Schema at a place, which the answer must satisfy.
 func (r *request) form(name string, schema json.RawMessage, at string) error {
 	if len(schema) == 0 {
 		return invalid(at, "%s is missing", at)

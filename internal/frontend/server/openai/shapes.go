@@ -87,7 +87,7 @@ type formatShape struct {
 	JSONSchema *SchemaShape `json:"json_schema,omitempty"`
 }
 
-// SchemaShape is a JSON Schema that an answer has to satisfy. Answers are checked whether or not it is strict.
+// SchemaShape is a JSON Schema that an answer must satisfy. Answers are checked whether or not it is strict.
 type SchemaShape struct {
 	Name        string          `json:"name,omitempty"`
 	Description string          `json:"description,omitempty"`

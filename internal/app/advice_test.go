@@ -67,6 +67,10 @@ func TestAdvice(t *testing.T) {
 			"image_url", "the model takes no images: leave them out, or take a model that does with -m",
 		},
 		{
+			"no_key_at_all", denied, "type: openai\n  api_base: %s/v1", nil, "openai:m",
+			"client openai has no API key: set OPENAI_API_KEY, or api_key in its configuration", "export OPENAI_API_KEY=..., or let loki --setup ask for the key and encrypt it",
+		},
+		{
 			"no_key", denied, "type: openai-compatible\n  name: my-server\n  api_base: %s/v1", nil, "my-server:m",
 			"Incorrect API key", "no key was sent: set MY_SERVER_API_KEY, or api_key of client my-server",
 		},

@@ -28,6 +28,8 @@ func (c *Client) Advice(env Env, unknown string, err error) string {
 		return "check " + c.Source(env, "api_base") + ", the connection to the network, and extra.proxy if you need a proxy"
 	case e.Kind == provider.Authentication && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden):
 		return c.checkKey(env)
+	case e.Kind == provider.Authentication && e.Status == 0 && e.Err == nil && c.Type != TypeBedrock:
+		return "export " + c.KeyVariable() + "=..., or let loki --setup ask for the key and encrypt it"
 	case e.Status == http.StatusNotFound && withoutVersion(e.URL):
 		base, _ := c.Field(env, "api_base") // it has been read before
 		return "api_base may lack the version: try " + strings.TrimRight(base, "/") + "/v1 in " + c.Source(env, "api_base")

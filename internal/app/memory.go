@@ -38,11 +38,11 @@ func (a *App) MemoryPlace(scope string) memory.Place {
 // conversationMemory returns what conversations remember. A server has no memory, and a run that is recorded or played from a cassette asks what
 // it asked before, whatever is remembered.
 func (a *App) conversationMemory() *conversation.Memory {
-	if a.host != nil || a.recorder != nil || a.player != nil || a.standIn != "" {
+	if a.host != nil {
 		return nil
 	}
 	return &conversation.Memory{
-		Store: a.Memory(), Place: a.MemoryPlace, Mode: a.Config.Memory, Tokens: int(a.Config.MemoryTokens),
+		Store: a.Memory(), Place: a.MemoryPlace, Mode: a.Config.Memory, Off: a.recorder != nil || a.player != nil || a.standIn != "", Tokens: int(a.Config.MemoryTokens),
 		TrustsPath: a.trustsPath, TrustsTool: a.Config.Permission.Trusts,
 	}
 }

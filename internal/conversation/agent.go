@@ -387,7 +387,7 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 	if t.loader != nil {
 		o.Readable = t.loader.Readable
 	}
-	if t.q.Memory != nil {
+	if t.c.service.Memory != nil {
 		o.Reads = t.reads
 	}
 	if more := t.kit.More; more != nil {

@@ -21,6 +21,7 @@ type Memory struct {
 	Store      *memory.Store
 	Place      func(scope string) memory.Place // for the scope of an agent, "" for none
 	Mode       chat.Memory                     // of conversations that have no other
+	Off        bool                            // of all conversations, whatever their mode is
 	Tokens     int                             // of what is recalled for a question
 	TrustsPath func(path string) bool          // the user trusts what is in a file, given as an absolute path
 	TrustsTool func(name string) bool          // a tool of an MCP server is trusted
@@ -60,7 +61,7 @@ func (t *turn) memoryMode() chat.Memory {
 // recall finds what the memory has for a question. A resumed question has it on record.
 func (t *turn) recall(ctx context.Context) {
 	m := t.c.service.Memory
-	if t.resumed != nil || t.q.Aside || t.q.Command || t.q.Code || m == nil {
+	if t.resumed != nil || t.q.Aside || t.q.Command || t.q.Code || m == nil || m.Off {
 		return
 	}
 	mode := t.memoryMode()
@@ -78,14 +79,16 @@ func memoryFact(f memory.Fact) event.MemoryFact {
 	return event.MemoryFact{ID: f.ID, Scope: f.Scope, Title: f.Title}
 }
 
-// remind puts what the memory has for a question in front of it, in the messages of the request only.
-func (t *turn) remind(ctx context.Context) error {
-	m := t.q.Memory
-	if m == nil {
-		return nil
+// noteSources notes where the question, and what was found for it, came from.
+func (t *turn) noteSources() {
+	if t.c.service.Memory == nil {
+		return
 	}
 	for _, source := range t.q.Sources {
 		t.readFile(source)
+	}
+	for _, what := range t.q.Foreign {
+		t.read(what)
 	}
 	if t.kit.Knowledge != nil {
 		for _, hit := range t.c.found.Hits {
@@ -97,7 +100,13 @@ func (t *turn) remind(ctx context.Context) error {
 	if a := t.c.agent; a != nil {
 		t.readFile(a.Dir)
 	}
-	if m.Text == "" {
+}
+
+// remind puts what the memory has for a question in front of it, in the messages of the request only.
+func (t *turn) remind(ctx context.Context) error {
+	t.noteSources()
+	m := t.q.Memory
+	if m == nil || m.Text == "" {
 		return nil
 	}
 	for i := len(t.req.Messages) - 1; i >= 0; i-- {
@@ -154,7 +163,7 @@ func (t *turn) reads(call tool.Call, paths []string) {
 	files, program := strings.HasPrefix(call.Name, "fs_"), strings.HasPrefix(call.Name, "execute_")
 	confined := call.Sandbox.Level == sandbox.Read || call.Sandbox.Level == sandbox.Write
 	switch {
-	case m == nil, memory.Safe(call.Name), m.TrustsTool(call.Name):
+	case memory.Safe(call.Name), m.TrustsTool(call.Name):
 	case files, program && confined:
 		if program || len(paths) == 0 {
 			paths = append(paths[:len(paths):len(paths)], ".")
@@ -170,7 +179,7 @@ func (t *turn) reads(call tool.Call, paths []string) {
 // readFile notes that a file is part of the conversation, or what is at an address.
 func (t *turn) readFile(path string) {
 	full, err := filepath.Abs(path)
-	if strings.Contains(path, "://") || err != nil || t.c.service.Memory == nil {
+	if strings.Contains(path, "://") || err != nil {
 		t.read(path)
 	} else if !t.c.service.Memory.TrustsPath(full) {
 		t.read(full + ", which is in no directory that the user trusts")

@@ -167,6 +167,7 @@ func TestWhatMakesWritesProposals(t *testing.T) {
 		name    string
 		before  []chat.ToolCall
 		sources []string
+		foreign []string
 		saved   bool
 	}{
 		{name: "nothing_read", saved: true},
@@ -177,6 +178,7 @@ func TestWhatMakesWritesProposals(t *testing.T) {
 		{name: "other_directory", before: []chat.ToolCall{call("fs_cat", "{}")}},
 		{name: "attached_file", sources: []string{"/trusted/x"}, saved: true},
 		{name: "attached_file_of_others", sources: []string{"/tmp/x"}},
+		{name: "piped", foreign: []string{"standard input"}},
 		{name: "attached_page", sources: []string{"https://example.com/x"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -184,7 +186,7 @@ func TestWhatMakesWritesProposals(t *testing.T) {
 			m := &caller{calls: append(tt.before, save(i))}
 			s := remembering(t, m, page{"fetch_url", ""}, page{"fs_cat", ""}, page{"mcp__good__read", ""}, page{"mcp__bad__read", ""})
 			q := question("work")
-			q.Sources = tt.sources
+			q.Sources, q.Foreign = tt.sources, tt.foreign
 			answered(t, s.Begin(conversation.Options{}), q)
 			if n := len(s.Memory.Store.List(t.Context(), memory.Place{}, false)); (n == 1) != tt.saved {
 				t.Errorf("%d facts", n)
@@ -198,14 +200,14 @@ func TestSessionsStayMarked(t *testing.T) {
 	t.Parallel()
 	m := &caller{calls: []chat.ToolCall{call("fetch_url", "{}")}}
 	s := remembering(t, m, page{"fetch_url", ""}, page{"fs_cat", ""})
-	in := func(name string) *conversation.Conversation {
-		c := s.Begin(conversation.Options{})
+	in := func(name string, modes ...chat.Memory) *conversation.Conversation {
+		c := s.Begin(conversation.Options{Memory: append(modes, "")[0]})
 		if err := c.UseSession(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	c := in("pages")
+	c := in("pages", chat.MemoryOff) // what it reads meanwhile counts, too
 	answered(t, c, question("read"))
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ type Asked struct {
 	User    chat.Message
 	Text    string            // what was typed
 	Sources []string          // what was attached
+	Foreign []string          // what else has text that the user need not have written, such as standard input or a prompt of an MCP server
 	Images  map[string]string // where the pictures in User came from, by their data: URLs
 
 	Loaded []event.SkillLoaded // skills whose texts are in User, see [Conversation.LoadSkills]
@@ -29,6 +30,11 @@ func NewAsked(attached input.Attachments, text string, sources []string) Asked {
 	q := Asked{User: attached.Message(text), Text: text, Sources: sources, Images: make(map[string]string, len(attached.Images))}
 	for _, image := range attached.Images {
 		q.Images[image.URL] = image.Name
+	}
+	for _, d := range attached.Documents {
+		if d.Kind != input.File {
+			q.Foreign = append(q.Foreign, d.Name)
+		}
 	}
 	return q
 }

@@ -63,6 +63,7 @@ type question struct {
 	Aside   bool         `json:"aside,omitempty"` // nowhere
 	Text    string       `json:"text,omitempty"`  // what was typed
 	Sources []string     `json:"sources,omitempty"`
+	Foreign []string     `json:"foreign,omitempty"`
 	Role    string       `json:"role,omitempty"`    // name
 	Session *sessionMark `json:"session,omitempty"` // nil for none
 }

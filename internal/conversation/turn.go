@@ -157,7 +157,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
 		Lead:  lead, History: history, User: user, Images: hashURLs(q.Images), Tools: q.Tools, Constraints: q.Constraints,
 		Code: q.Code, Command: q.Command, Whole: q.Whole || q.Code || q.Command || q.Form != nil,
-		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Loaded: q.Loaded, Knowledge: c.Knowledge(),
+		InPlaceOf: q.inPlaceOf, Aside: q.Role != nil, Text: q.Text, Sources: q.Sources, Foreign: q.Foreign, Loaded: q.Loaded, Knowledge: c.Knowledge(),
 	}}
 	if r != nil {
 		t.q.Role = r.Name

@@ -228,6 +228,9 @@ func (c *command) question(ctx context.Context, face *face, stdin io.Reader) (q 
 	if q = conversation.NewAsked(attached, text, sources); q.Blank() && len(c.opts.sampling.skills) == 0 {
 		return q, attached, c.noInput()
 	}
+	if text != input.Text(c.opts.text, "") || slices.Contains(c.opts.files, dash) {
+		q.Foreign = append(q.Foreign, "standard input")
+	}
 	return q, attached, nil
 }
 

@@ -234,6 +234,7 @@ func (c *Console) serverPrompt(ctx context.Context, args string) error {
 	attached, prompt := asQuestion(messages)
 	c.Out.Note(">> " + strings.ReplaceAll(strings.TrimRight(prompt, "\n"), "\n", "\n.. "))
 	asked := conversation.NewAsked(attached, prompt, nil)
+	asked.Foreign = append(asked.Foreign, "a prompt of MCP server "+id)
 	if asked.Blank() {
 		return fault.New(fault.Usage, "prompt %s of MCP server %s is empty", name, id)
 	}

@@ -322,8 +322,8 @@ var roomLines = map[string]int{
 	"agent/tools":            278,
 	"agent/trust":            1215,
 	"agent/workspace":        456,
-	"agent/skill":            816,
-	"agent/validate":         424,
+	"agent/skill":            845,
+	"agent/validate":         452,
 	"app":                    3621,
 	"base/ask":               2160,
 	"base/atomicfile":        406,
@@ -377,7 +377,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 177580,
+	"all": 177685,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

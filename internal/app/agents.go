@@ -11,6 +11,7 @@ import (
 	"loki/internal/agent/draft/planner"
 	"loki/internal/agent/node"
 	"loki/internal/agent/role"
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/agent/validate"
 	"loki/internal/base/ask"
@@ -256,6 +257,7 @@ func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c r
 func (a *App) Validator() *validate.Service {
 	s := &validate.Service{
 		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.serverFile, Playing: a.player != nil,
+		Skills: func(dir string) []skill.Skill { return a.Skills(dir).Find() },
 	}
 	if a.standIn == "" && a.player == nil {
 		s.Model = a.knowledgeModel

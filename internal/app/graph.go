@@ -8,12 +8,14 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/node"
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/base/atomicfile/cache"
 	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/value"
+	"loki/internal/conversation"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
@@ -109,6 +111,13 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Tools: tools, Dry: r.Dry || a.dryRun, OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
 		Calls: calls,
 		Team:  func(n *graph.Node) team.Options { return a.children(r, n.Sandbox, a.graphModel(r), p.Budget) },
+	}
+	o.Skills = func(ctx context.Context, setting string) (*skill.Loader, string, error) {
+		_, all, err := a.fromWorkspace(ctx, conversation.FromWorkspace{
+			Caller: conversation.Caller{Events: events, Asker: r.Asker}, Skills: setting, AgentDir: r.Agent.Dir,
+		})
+		l, list, _ := skill.Offer(all, setting, int(a.Config.SkillListTokens))
+		return l, list, err
 	}
 	if scope != nil {
 		o.Servers, o.MoreOfServers, o.ServerTool = scope.ToolsOf, scope.More, scope.Tool

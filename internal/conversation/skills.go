@@ -51,29 +51,24 @@ func (t *turn) wantsSkills() string {
 
 // offer gives the model the list of skills and the tool that loads them. A resumed question has the list on record.
 func (t *turn) offer(ctx context.Context, all []skill.Skill, setting string) {
-	usable := skill.Usable(all)
 	if t.resumed == nil {
-		_, unknown := skill.Choose(all, setting)
+		l, list, unknown := skill.Offer(all, setting, t.c.service.SkillTokens)
 		for _, name := range unknown {
 			t.c.warn(ctx, fmt.Errorf("skills: %s", skill.Missing(name, all)))
 		}
-		chosen, _ := skill.Choose(usable, setting)
-		chosen = slices.DeleteFunc(chosen, func(s skill.Skill) bool { return s.UserOnly })
-		if text := skill.List(chosen, t.c.service.SkillTokens); text != "" {
-			t.q.Skills = &skillsRecord{Text: text}
-			for _, s := range chosen {
-				t.q.Skills.Names = append(t.q.Skills.Names, s.Name)
-			}
+		if l != nil {
+			t.q.Skills = &skillsRecord{list, l.Offered}
 		}
 	}
-	if (t.q.Skills != nil || len(t.q.Loaded) > 0) && t.kit.Calling && t.calls {
-		t.loader = &skill.Loader{Skills: usable}
-		if c := t.kit.Calls; c.Judge != nil && c.AtMost == "" && !c.AutoConfirm && slices.ContainsFunc(usable, func(s skill.Skill) bool { return len(s.AllowedTools) > 0 }) {
-			t.loader.Allow = t.allowTools
-		}
-		if t.q.Skills != nil {
-			t.loader.Offered = t.q.Skills.Names
-		}
+	if t.q.Skills == nil && len(t.q.Loaded) == 0 || !t.kit.Calling || !t.calls {
+		return
+	}
+	t.loader = &skill.Loader{Skills: skill.Usable(all)}
+	if t.q.Skills != nil {
+		t.loader.Offered = t.q.Skills.Names
+	}
+	if c := t.kit.Calls; c.Judge != nil && c.AtMost == "" && !c.AutoConfirm && slices.ContainsFunc(t.loader.Skills, func(s skill.Skill) bool { return len(s.AllowedTools) > 0 }) {
+		t.loader.Allow = t.allowTools
 	}
 }
 

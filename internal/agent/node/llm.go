@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
@@ -109,9 +110,17 @@ func (r *Runner) llmResult(ctx context.Context, t *run.Task, failures *engine.Fa
 			prompt += hint
 		}
 	}
+	var loader *skill.Loader
+	if llm.Skills != "" && r.Skills != nil {
+		var list string
+		if loader, list, err = r.Skills(ctx, llm.Skills); err != nil {
+			return value.Value{}, &llmFailure{"failed: skills", err}
+		}
+		instructions = strings.TrimSpace(instructions + "\n\n" + list)
+	}
 	material := func() []string { return r.llmMaterial(t, instructions, prompt) }
 	return withCache(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
-		return r.llmCall(ctx, t, promptMessages(strings.TrimSpace(instructions), prompt), failures)
+		return r.llmCall(ctx, t, promptMessages(strings.TrimSpace(instructions), prompt), failures, loader)
 	})
 }
 
@@ -134,7 +143,7 @@ func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string 
 }
 
 // llmCall asks the model and reads its answer.
-func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message, failures *engine.Failures) (value.Value, error) {
+func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message, failures *engine.Failures, loader *skill.Loader) (value.Value, error) {
 	llm := t.Node.LLM
 	req := engine.Request{
 		Messages: messages, Model: llm.Model, Sampling: llm.Sampling, MaxTurns: llm.MaxIterations, Whole: true, Node: t.Node.ID,
@@ -147,7 +156,7 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 		req.Form = form
 	}
 	answer, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
-		return r.attempts(ctx, t, req, failures)
+		return r.attempts(ctx, t, req, failures, loader)
 	})
 	if fault.CodeOf(err) == fault.Suspended {
 		return value.Value{}, err
@@ -191,7 +200,7 @@ func promptMessages(system, user string) []chat.Message {
 
 // attempts asks the model until it answers, fails for good or max_attempts are used up. Each
 // attempt starts from scratch, at once unless the provider asks to wait.
-func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, failures *engine.Failures) (string, error) {
+func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, failures *engine.Failures, loader *skill.Loader) (string, error) {
 	llm := t.Node.LLM
 	if llm.MaxAttempts == 0 {
 		return "", errors.New("max_attempts is 0, so the model was not asked")
@@ -201,7 +210,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, 
 	}
 	var err error
 	var own *team.Team
-	if req.Tools, own, err = r.toolbox(ctx, t); err != nil {
+	if req.Tools, own, err = r.toolbox(ctx, t, loader); err != nil {
 		return "", err
 	}
 	if own != nil {
@@ -219,8 +228,8 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, 
 
 // toolbox returns the tools that the node lists, nil if it lists none. If those to work with other
 // agents are among them there is a team, which the caller closes.
-func (r *Runner) toolbox(ctx context.Context, t *run.Task) (tools engine.Tools, own *team.Team, err error) {
-	if len(t.Node.LLM.Tools) == 0 {
+func (r *Runner) toolbox(ctx context.Context, t *run.Task, loader *skill.Loader) (tools engine.Tools, own *team.Team, err error) {
+	if len(t.Node.LLM.Tools) == 0 && loader == nil {
 		return nil, nil, nil
 	}
 	var names, servers []string
@@ -265,6 +274,12 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task) (tools engine.Tools, 
 		}
 	}
 	o := r.Calls
+	if loader != nil {
+		if set, err = set.With(loader); err != nil {
+			return nil, nil, err
+		}
+		o.Readable = loader.Readable
+	}
 	if len(servers) > 0 && r.MoreOfServers != nil {
 		o.More = func() []tool.Tool { return r.MoreOfServers(ctx, servers) }
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
@@ -61,6 +62,9 @@ type Options struct {
 
 	// Knowledge are the knowledge bases of rag nodes, by the ids of the nodes.
 	Knowledge map[string]Knowledge
+
+	// Skills returns what loads the skills that a setting names, and the list of them; nil if there are none.
+	Skills func(ctx context.Context, setting string) (*skill.Loader, string, error)
 
 	// Team says how a node starts other agents: what is not particular to the task. Nil means
 	// that it cannot.

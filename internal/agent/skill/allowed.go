@@ -11,11 +11,21 @@ import (
 	"loki/internal/tool/permission"
 )
 
-// meanings are the tools here that names in allowed-tools mean, beside the shell. A name without tools needs no grant: it only reads.
-var meanings = map[string][]string{
-	"Read": nil, "Grep": nil, "Glob": nil, "LS": nil, "fs_cat": nil, "fs_read": nil, "fs_grep": nil, "fs_glob": nil, "fs_ls": nil,
-	"Write": {"fs_write", "fs_mkdir"}, "Edit": {"fs_patch"}, "MultiEdit": {"fs_patch"}, "fs_write": {"fs_write"}, "fs_patch": {"fs_patch"}, "fs_mkdir": {"fs_mkdir"}, "fs_rm": {"fs_rm"},
-	"WebFetch": {"fetch_url_via_curl", "fetch_url_via_jina"}, "fetch_url_via_curl": {"fetch_url_via_curl"}, "fetch_url_via_jina": {"fetch_url_via_jina"},
+// meaning returns the tools here that a name in allowed-tools means, beside the shell. A name without tools needs no grant: it only reads.
+func meaning(name string) (tools []string, known bool) {
+	switch name {
+	case "Read", "Grep", "Glob", "LS", "fs_cat", "fs_read", "fs_grep", "fs_glob", "fs_ls":
+		return nil, true
+	case "Write":
+		return []string{"fs_write", "fs_mkdir"}, true
+	case "Edit", "MultiEdit":
+		return []string{"fs_patch"}, true
+	case "WebFetch":
+		return []string{"fetch_url_via_curl", "fetch_url_via_jina"}, true
+	case "fs_write", "fs_patch", "fs_mkdir", "fs_rm", "fetch_url_via_curl", "fetch_url_via_jina":
+		return []string{name}, true
+	}
+	return nil, false
 }
 
 // Grants returns what the tools that the skill lists mean here, and the entries that mean nothing. They allow no more than the level write,
@@ -23,7 +33,7 @@ var meanings = map[string][]string{
 func (s Skill) Grants() (grants []permission.Grant, unknown []string) {
 	for _, entry := range s.AllowedTools {
 		name, what, limited := strings.Cut(strings.TrimSuffix(entry, ")"), "(")
-		tools, known := meanings[name]
+		tools, known := meaning(name)
 		host, isHost := strings.CutPrefix(what, "domain:")
 		switch {
 		case name == "Bash" || name == "execute_command":

@@ -115,6 +115,15 @@ func (f Finder) places() (all []place) {
 	return append(all, users...)
 }
 
+// Own returns the directories with skills that need no trust, without those of an agent.
+func (f Finder) Own() (dirs []string) {
+	f.Agent, f.Root = "", ""
+	for _, p := range f.places() {
+		dirs = append(dirs, p.dir)
+	}
+	return dirs
+}
+
 // Find returns all skills that there are, in the order in which they count. Of two with the same name the later one is shadowed.
 func (f Finder) Find() []Skill {
 	var all []Skill

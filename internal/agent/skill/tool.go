@@ -47,6 +47,23 @@ var (
 	_ tool.Opener = (*Loader)(nil)
 )
 
+// Offer returns what loads skills, with the ones that a setting names offered to the model, and the list of these in at most so many
+// tokens: nil if the model is offered none. Unknown are the names without a skill.
+func Offer(all []Skill, setting string, tokens int) (l *Loader, list string, unknown []string) {
+	_, unknown = Choose(all, setting)
+	usable := Usable(all)
+	chosen, _ := Choose(usable, setting)
+	chosen = slices.DeleteFunc(chosen, func(s Skill) bool { return s.UserOnly })
+	if list = List(chosen, tokens); list == "" {
+		return nil, "", unknown
+	}
+	l = &Loader{Skills: usable}
+	for _, s := range chosen {
+		l.Offered = append(l.Offered, s.Name)
+	}
+	return l, list, unknown
+}
+
 // Declaration implements [tool.Tool].
 func (l *Loader) Declaration() chat.Tool {
 	return chat.Tool{

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/agent/tools"
 	"loki/internal/agent/trust"
@@ -38,6 +39,8 @@ type Service struct {
 	Servers   func() (*mcp.File, error)
 	// Model returns the model of a knowledge base; nil if these are not checked.
 	Model func(id string, of catalog.Type) (catalog.Model, error)
+	// Skills returns the skills that there are for an agent in a directory.
+	Skills func(dir string) []skill.Skill
 	// Playing is set while a cassette is played: MCP servers are not checked then.
 	Playing bool
 }
@@ -59,6 +62,7 @@ func (s *Service) Findings(ctx context.Context, of agent.Agent, fileExists func(
 	v.servers()
 	v.knowledge()
 	v.outside(ctx)
+	v.skills()
 	if v.g == nil {
 		v.plain(ctx)
 		return v.findings.Sorted()
@@ -195,6 +199,33 @@ func (v *validator) outside(ctx context.Context) {
 	for n := range v.g.All() {
 		if n.Script != nil && n.Script.Script != "" {
 			check(&n, n.Script.Path(v.of.Dir))
+		}
+	}
+}
+
+// skills checks the names of skills that the agent or its nodes list.
+func (v *validator) skills() {
+	var all []skill.Skill
+	check := func(n *graph.Member, setting string) {
+		if setting == "" {
+			return
+		}
+		if all == nil {
+			all = v.Skills(v.of.Dir)
+		}
+		_, unknown := skill.Choose(all, setting)
+		for _, name := range unknown {
+			v.err(graph.RuleDefinition, n, "skills", "list them: loki --list skills", "%s", skill.Missing(name, all))
+		}
+	}
+	if v.d != nil && v.d.Skills != nil {
+		check(nil, *v.d.Skills)
+	}
+	if v.g != nil {
+		for n := range v.g.All() {
+			if n.LLM != nil {
+				check(&n, n.LLM.Skills)
+			}
 		}
 	}
 }

@@ -314,6 +314,7 @@ type LLM struct {
 	Prompt        Template
 	Instructions  *Template // nil for none
 	Tools         []string
+	Skills        string // comma list of names and patterns, or all; "" for none
 	Model         string // "" means the graph's or the current model
 	chat.Sampling        // over the graph's
 	MaxAttempts   int

@@ -244,6 +244,13 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	}
 	templates(m)("prompt", &n.LLM.Prompt)
 	m.Strs("tools", &n.LLM.Tools)
+	if list := m.Get("skills"); list != nil && list.Kind() == yamldoc.List {
+		var names []string
+		m.Strs("skills", &names)
+		n.LLM.Skills = strings.Join(names, ",")
+	} else {
+		m.Str("skills", &n.LLM.Skills)
+	}
 	m.Str("model", &n.LLM.Model)
 	p.others(m)
 	m.Uint("max_attempts", &n.LLM.MaxAttempts)

@@ -47,8 +47,7 @@ type Store struct {
 
 // known is a file that was read.
 type known struct {
-	size   int64
-	time   time.Time
+	info   fs.FileInfo
 	fact   Fact
 	err    error
 	tokens map[string]bool // of its text; nil until they are needed
@@ -158,11 +157,11 @@ func (s *Store) read(path string) (Fact, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k, ok := s.known[path]; ok && k.size == info.Size() && k.time.Equal(info.ModTime()) {
+	if k, ok := s.known[path]; ok && os.SameFile(k.info, info) && k.info.Size() == info.Size() && k.info.ModTime().Equal(info.ModTime()) {
 		return k.fact, k.err
 	}
-	k := known{size: info.Size(), time: info.ModTime()}
-	if k.size > maxFile {
+	k := known{info: info}
+	if info.Size() > maxFile {
 		k.err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
 	} else {
 		data, err := os.ReadFile(path)

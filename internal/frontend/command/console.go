@@ -176,7 +176,11 @@ func (c *Console) misspelled(s submission) error {
 	for _, row := range c.commands {
 		names = append(names, row.Name)
 	}
-	if near := yamldoc.Nearest(name, names); near != "" {
+	near := yamldoc.Nearest(name, names)
+	if i := slices.IndexFunc(names, func(n string) bool { return len(name) > 2 && strings.HasPrefix(n, name) }); i >= 0 {
+		near = names[i]
+	}
+	if near != "" {
 		hint = "did you mean " + near + "? " + strings.ToUpper(hint[:1]) + hint[1:]
 	}
 	return fault.New(fault.Usage, "%s is not a command", name).WithHint("%s", hint)

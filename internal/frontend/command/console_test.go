@@ -667,6 +667,8 @@ func TestTopKInForce(t *testing.T) {
 func TestMisspelledNames(t *testing.T) {
 	talk(t, map[string]string{"config.yaml": "", "rags/house.db": ""}, nil, "",
 		step{line: ".file missing.txt what is this", err: ".*no file or directory at what; a text comes after --: .file missing.txt -- what is this"},
+		step{line: ".mod", err: ".mod is not a command; did you mean .model?.*"},
+		step{line: ".modle", err: ".modle is not a command; did you mean .model?.*"},
 		step{line: ".session garden"},
 		step{line: "hello", want: ".*"},
 		step{line: ".save session", want: ".*"},

@@ -400,7 +400,7 @@ func (o *options) sections() []section {
 			},
 			more: []flagSpec{
 				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
-				{name: "plan-rounds", sets: number(&o.rounds, defaultRounds), usage: "with --plan: let the model mend its graph up to `N` times", with: []string{"plan"}},
+				{name: "plan-rounds", sets: number(&o.rounds, defaultRounds), usage: "with --plan: let the model correct its graph up to `N` times", with: []string{"plan"}},
 				{name: "save", sets: word(&o.save, "NAME"), usage: "with --plan: save the agent under this name; with -y without asking", with: []string{"plan"}, not: []string{"agent"}},
 				{name: "trust", sets: word(&o.trust, "DIR"), usage: "look at what the agent in a directory may do, and trust it as it is now; with -y without asking"},
 				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},

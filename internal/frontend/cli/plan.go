@@ -84,7 +84,7 @@ func (p *planning) prepare(ctx context.Context) (err error) {
 		return fault.New(fault.Usage, "flag --output: --plan has text and json, not ndjson")
 	case len(o.text) > 0:
 		return fault.New(fault.Usage, "there is no text with --plan, but %q was given", strings.Join(o.text, " ")).
-			WithHint("write all of the wish behind --plan, in quotes")
+			WithHint("write the whole description after --plan, in quotes")
 	case o.rounds < 0 || o.rounds > 20:
 		return fault.New(fault.Usage, "flag --plan-rounds: %d is not between 0 and 20", o.rounds)
 	case o.save != "":
@@ -216,7 +216,7 @@ func (p *planning) decide(ctx context.Context, plan planner.Plan) (string, error
 // decideInvalid is decide for a plan that cannot be used: a user may mend it.
 func (p *planning) decideInvalid(ctx context.Context) (string, error) {
 	failure := fault.New(fault.Provider, "no valid graph after %s", text.Count(planner.Mended(p.outcome.State), "correction")).
-		WithHint("say in the wish what the nodes do, name another model with -m, or allow more rounds: --plan-rounds %d%s", max(2*p.opts.rounds, 2*defaultRounds), p.record())
+		WithHint("say in the description what the nodes do, name another model with -m, or allow more rounds: --plan-rounds %d%s", max(2*p.opts.rounds, 2*defaultRounds), p.record())
 	if p.opts.output != outputText || p.opts.yes {
 		return "", failure
 	}
@@ -248,7 +248,7 @@ func (p *planning) record() string {
 	if !p.outcome.Recorded || p.outcome.Run == "" {
 		return ""
 	}
-	return fmt.Sprintf("\nmend it yourself at a terminal: loki --plan %s --replay %s", p.wishWord(), p.outcome.Run)
+	return fmt.Sprintf("\ncorrect it yourself at a terminal: loki --plan %s --replay %s", p.wishWord(), p.outcome.Run)
 }
 
 // wishWord returns the wish as a word of a command line.

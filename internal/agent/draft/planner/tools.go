@@ -157,7 +157,7 @@ func (s *Service) offer(ctx context.Context, args arguments) (offered, error) {
 	s.offerServers(&b)
 	result.Offer = s.Hide(b.String())
 	if changed != nil {
-		result.Current = s.Hide("This agent, " + changed.Name + ", is to be changed. Keep what the wish does not speak of. Its files:\n\n" + FilesOf(*changed).String())
+		result.Current = s.Hide("This agent, " + changed.Name + ", is to be changed. Keep what the description does not mention. Its files:\n\n" + FilesOf(*changed).String())
 	}
 	return result, nil
 }

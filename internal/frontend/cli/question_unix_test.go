@@ -85,6 +85,11 @@ default: {reply: 'the end {{tool_result}}'}
 					t.Errorf("it shows %q", text)
 				}
 			}
+			answered := exec.CommandContext(ctx, "loki", "--resume", "--answer", "yes")
+			answered.Dir, answered.Env = dir, cmd.Env
+			if out, _ := answered.CombinedOutput(); tt.asks == "Replace the contents" && (!bytes.Contains(out, []byte("was canceled at its question")) || !bytes.Contains(out, []byte(" --answer TEXT"))) { // else the key may have come before the question
+				t.Errorf("an answer without an id:\n%s", out)
+			}
 			again := exec.CommandContext(ctx, "loki", "--resume")
 			again.Dir, again.Env = dir, cmd.Env
 			out, _ := again.CombinedOutput()

@@ -41,6 +41,7 @@ type Conversation struct {
 	found     rag.Found // for the last question
 
 	told    string             // which files of the workspace the last question was asked with; "" for none
+	allowed []string           // skills whose lists of tools the user was asked about, by directory and digest
 	tracker *workspace.Tracker // of the directories in which the model works; nil without instructions
 
 	agent     *Agent            // nil for none

@@ -77,7 +77,8 @@ func (t *turn) offer(ctx context.Context, all []skill.Skill, setting string) {
 func (t *turn) allowTools(ctx context.Context, s skill.Skill) error {
 	const no, session, always = "no", "yes, in this session", "always, for this skill as it is now"
 	grants, _ := s.Grants()
-	if len(grants) == 0 || t.c.service.SkillTools == nil {
+	key := s.Dir + "\n" + s.Event("").Sum
+	if len(grants) == 0 || t.c.service.SkillTools == nil || slices.Contains(t.c.allowed, key) {
 		return nil
 	}
 	allowed, err := t.c.service.SkillTools(ctx, s, false)
@@ -94,11 +95,15 @@ func (t *turn) allowTools(ctx context.Context, s skill.Skill) error {
 			return nil
 		case err != nil:
 			return err
-		case answer == always:
+		}
+		t.c.allowed = append(t.c.allowed, key)
+		switch answer {
+		case session:
+		case always:
 			if _, err := t.c.service.SkillTools(ctx, s, true); err != nil {
 				t.c.warn(ctx, err)
 			}
-		case answer != session:
+		default:
 			return nil
 		}
 	}

@@ -235,7 +235,7 @@ func (s *Service) filesQuestion(root string, files []workspace.File) string {
 		what = append(what, text.Count(len(plain), "file")+" with instructions for models")
 	}
 	if len(skills) > 0 {
-		what = append(what, text.Count(len(skills), "skill")+" for models")
+		what = append(what, text.Count(len(skills), "skill"))
 	}
 	fmt.Fprintf(&b, "%s came with the directory\n\n    %s\n", strings.Join(what, " and "), text.Visible(root))
 	for _, f := range files {

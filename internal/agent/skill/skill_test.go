@@ -302,7 +302,7 @@ func TestLoader(t *testing.T) {
 	if got := call(`{"name":"b","file":"bin"}`); !strings.Contains(got, "not a text") {
 		t.Error(got)
 	}
-	if diff := cmp.Diff([]string{filepath.Join(dir, "repo/.agents/skills/a"), filepath.Join(dir, ".agents/skills/b")}, l.Readable()); diff != "" {
+	if diff := cmp.Diff([]string{filepath.Join(dir, ".agents/skills/b")}, l.Readable()); diff != "" {
 		t.Error(diff)
 	}
 }

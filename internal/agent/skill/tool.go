@@ -303,10 +303,10 @@ func (l *Loader) AllowFor(ctx context.Context, name string) error {
 	return l.Allow(ctx, l.Skills[i])
 }
 
-// Readable returns the directories of the skills that are loaded.
+// Readable returns the directories of the loaded skills that are not part of the workspace.
 func (l *Loader) Readable() (dirs []string) {
 	for _, s := range l.Skills {
-		if l.has(s.Name) != "" {
+		if s.root == "" && l.has(s.Name) != "" {
 			dirs = append(dirs, s.Dir)
 		}
 	}

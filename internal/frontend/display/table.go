@@ -67,7 +67,7 @@ func Fit(s string, width int) string {
 			at = 0
 		}
 		indent := ansi.StringWidth(line[:at])
-		lines[i] = line[:at] + strings.ReplaceAll(ansi.Wordwrap(line[at:], width-indent, ""), "\n", "\n"+strings.Repeat(" ", indent))
+		lines[i] = line[:at] + strings.ReplaceAll(text.WrapWords(line[at:], width-indent), "\n", "\n"+strings.Repeat(" ", indent))
 	}
 	return strings.Join(lines, "\n")
 }

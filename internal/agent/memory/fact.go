@@ -87,7 +87,13 @@ func (f *Fact) Place() Place {
 func (f *Fact) Expired(now time.Time) bool { return !f.Expires.IsZero() && !now.Before(f.Expires) }
 
 // about is the text by which the fact is found.
-func (f *Fact) about() string { return f.Title + "\n" + strings.Join(f.Tags, " ") + "\n" + f.Text }
+func (f *Fact) about() string {
+	about := strings.Join(f.Tags, " ") + "\n" + f.Text
+	if !strings.HasPrefix(f.Text, f.Title) {
+		about = f.Title + "\n" + about
+	}
+	return about
+}
 
 // tidy puts the texts of a fact into the form in which they are kept, and reports what cannot be kept.
 func (f *Fact) tidy() error {

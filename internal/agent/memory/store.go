@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -151,26 +152,37 @@ func (s *Store) scope(ctx context.Context, p Place, scope string, proposals bool
 
 // read returns the fact in a file, which is read again only after it has changed.
 func (s *Store) read(path string) (Fact, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return Fact{}, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k, ok := s.known[path]; ok && os.SameFile(k.info, info) && k.info.Size() == info.Size() && k.info.ModTime().Equal(info.ModTime()) {
-		return k.fact, k.err
-	}
-	k := known{info: info}
-	if info.Size() > maxFile {
-		k.err = fmt.Errorf("%s has more than %d bytes", path, maxFile)
-	} else {
-		data, err := os.ReadFile(path)
+	k, ok := s.known[path]
+	if ok {
+		info, err := os.Lstat(path)
 		if err != nil {
 			return Fact{}, err
 		}
-		k.fact, k.err = decode(path, data)
+		if os.SameFile(k.info, info) && k.info.Size() == info.Size() && k.info.ModTime().Equal(info.ModTime()) {
+			return k.fact, k.err
+		}
 	}
-	if s.known == nil {
+	f, err := os.Open(path)
+	if err != nil {
+		return Fact{}, err
+	}
+	defer f.Close()
+	if k.info, err = f.Stat(); err != nil {
+		return Fact{}, err
+	}
+	data := make([]byte, min(k.info.Size(), maxFile)+1)
+	n, err := io.ReadFull(f, data)
+	switch {
+	case err == nil:
+		k.fact, k.err = Fact{}, fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return Fact{}, err
+	default:
+		k.fact, k.err = decode(path, data[:n])
+	}
+	if k.tokens = nil; s.known == nil {
 		s.known = make(map[string]known)
 	}
 	s.known[path] = k

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"loki/internal/conversation/session/search"
@@ -49,12 +50,10 @@ func newFoundInfo(f search.Hit) foundInfo {
 
 // searchRecords prints the sessions and runs in which the text of --search is found.
 func (c *command) searchRecords(ctx context.Context) error {
-	if err := c.withoutText("search"); err != nil {
-		return err
-	}
+	text := strings.Join(append([]string{c.opts.search}, c.opts.text...), " ") // words without quotes, too
 	screen := c.display().Screen()
 	stop := screen.Spin("Searching")
-	list, of, err := c.app.Search().Find(ctx, c.opts.search, mostFound)
+	list, of, err := c.app.Search().Find(ctx, text, mostFound)
 	stop()
 	screen.Close()
 	if err != nil {

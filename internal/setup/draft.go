@@ -96,7 +96,7 @@ wrap: auto                         # at the width of the terminal; no, or a numb
 wrap_code: false
 
 function_calling_support: true
-enabled_tools: null                # tools that are used without being asked for; all for every one
+enabled_tools: null                # tools that models are offered by default; all for every tool
 mcp_server_support: true
 enabled_mcp_servers: null
 

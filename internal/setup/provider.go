@@ -122,7 +122,7 @@ func (w *wizard) chooseProvider(ctx context.Context) (provider, error) {
 	for i, p := range list {
 		labels[i] = p.label
 	}
-	answer, err := w.selectOne(ctx, "provider", "Which provider do you use? (Type back at a later question to choose another one.)", labels)
+	answer, err := w.selectOne(ctx, "provider", "Which provider do you use? (At a later question, type back to choose another provider.)", labels)
 	if err != nil {
 		return provider{}, err
 	}

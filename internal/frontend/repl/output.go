@@ -65,9 +65,9 @@ func (r *repl) banner() {
 	if st := r.conv.State(); st.Agent != "" || st.Knowledge != "" {
 		return
 	}
-	remembers := "\nEach question is asked by itself: repl_session is false."
+	remembers := "\nEach question starts a new conversation: repl_session is false."
 	if r.app.Config.REPLSession {
-		remembers = "\nWhat is said here is remembered; .new begins anew."
+		remembers = "\nThis conversation is remembered; .new starts a new one."
 	}
 	r.print(fmt.Sprintf("Welcome to loki %s\nType .help for the commands.%s\n", app.Version, remembers)) // servers may just have started, with a spinner
 }

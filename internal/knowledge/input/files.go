@@ -38,7 +38,7 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 	switch {
 	case err != nil:
 		return fault.New(fault.NotFound, "no file or directory at %s", l.shown(p.Base)).
-			WithHint("%s", patternHint(source))
+			WithHint("%s", PathHint(source))
 	case !info.IsDir() && !p.Plain():
 		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, l.shown(p.Base))
 	case !info.IsDir():
@@ -86,18 +86,22 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 	if !found {
 		err := fault.New(fault.NotFound, "%s holds no text files or pictures to attach", source)
 		if !p.Plain() {
-			err = err.WithHint("%s", patternHint(source))
+			err = err.WithHint("%s", PathHint(source))
 		}
 		return err
 	}
 	return nil
 }
 
-func patternHint(source string) string {
+// PathHint says what may be wrong with the path or pattern of documents that are not there.
+func PathHint(source string) string {
 	if pattern.Special(source) {
 		return "in patterns, * stops at a slash: dir/* are the files in dir, dir/** those in the directories below it too"
 	}
-	return "check the path; a name with a colon may be meant for a document loader that is not configured"
+	if strings.Contains(source, ":") {
+		return "check the path; a name with a colon may be meant for a document loader that is not configured"
+	}
+	return "check the path"
 }
 
 // shown is the path by which a file is read and shown: relative where the source was.

@@ -180,7 +180,7 @@ func TestResolveErrors(t *testing.T) {
 		{"unknown_builtin", New(nil, nil), "builtin:exract", Chat, fault.NotFound, `client "builtin" has no chat model "exract"`, "did you mean builtin:extract? it has builtin:extract, builtin:echo, builtin:script"},
 		{"unknown_builtin_reranker", c, "builtin:x", Reranker, fault.NotFound, `client "builtin" has no reranker model "x"`, ""},
 		{"forgotten_builtin", New(nil, nil), "echo", Chat, fault.NotFound, `unknown chat model "echo"`, "did you mean builtin:echo?"},
-		{"nothing_like_it", c, "zzz:qqqqqq", Chat, fault.NotFound, `unknown chat model "zzz:qqqqqq"`, "a model id is client:model, and the configured clients are openai, ollama, bare, nameless"},
+		{"nothing_like_it", c, "zzz:qqqqqq", Chat, fault.NotFound, `unknown chat model "zzz:qqqqqq"`, "a model id is client:model, and the configured clients are openai, ollama, bare, nameless. loki --setup adds others; a key in the environment is enough only while config.yaml lists no clients"},
 		{"none_of_type", c, "bare", Chat, fault.NotFound, `client "bare" lists no chat model`, "name one as bare:MODEL, or list it under models: of the client"},
 		{"none_of_type_implied", New([]Client{{Name: "ollama", Type: CompatibleType, Implied: true}}, nil), "ollama", Chat, fault.NotFound, `client "ollama" lists no chat model`, "start its server, or name a model as ollama:MODEL"},
 		{"none_of_type_embedding", c, "bare", Embedding, fault.NotFound, `client "bare" lists no embedding model`, "list one under models: of the client, with type: embedding"},

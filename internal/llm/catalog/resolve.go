@@ -143,7 +143,7 @@ func (c *Catalog) unknown(id string, t Type) error {
 		names[i] = cl.Name
 	}
 	return fault.New(fault.NotFound, "unknown %s model %q", t, id).ThatMisses(missing).
-		WithHint("a model id is client:model, and the configured clients are %s", strings.Join(names, ", "))
+		WithHint("a model id is client:model, and the configured clients are %s. loki --setup adds others; a key in the environment is enough only while config.yaml lists no clients", strings.Join(names, ", "))
 }
 
 func (c Client) noneListed(t Type) error {

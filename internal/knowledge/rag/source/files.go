@@ -29,8 +29,7 @@ func (s *search) files(ctx context.Context) error {
 	case err != nil && os.IsNotExist(err) && isBare(beforeBranch(path)):
 		return s.cloned(ctx, path)
 	case err != nil && os.IsNotExist(err):
-		return fault.Wrap(fault.NotFound, fs.ErrNotExist, "%s", p.Base).
-			WithHint("check the path; a name with a colon may be meant for a document loader that is not configured")
+		return fault.Wrap(fault.NotFound, fs.ErrNotExist, "%s", p.Base).WithHint("%s", input.PathHint(s.source))
 	case err != nil:
 		return err
 	case info.IsDir() && p.Plain() && isBare(path):

@@ -1,7 +1,10 @@
 package filestore_test
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +112,17 @@ func TestRecord(t *testing.T) {
 	}
 	if err := d.Finish(ctx, sessiontest.Turn(2).Reply, sessiontest.Turn(2).Usage); err != nil {
 		t.Fatal(err)
+	}
+	aged := 0
+	err = filepath.WalkDir(o.Dir, func(path string, _ fs.DirEntry, err error) error { // file systems have times of some milliseconds
+		if err != nil || !strings.Contains(path, string(second)) {
+			return err
+		}
+		aged++
+		return os.Chtimes(path, time.Time{}, time.Now().Add(-time.Minute))
+	})
+	if err != nil || aged == 0 {
+		t.Fatalf("%d files of the second one, %v", aged, err)
 	}
 	if err := st.RemoveUnnamed(ctx, "", limits); err != nil {
 		t.Fatal(err)

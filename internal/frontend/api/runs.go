@@ -148,6 +148,7 @@ type RunDetail struct {
 	Visits  []Visit     `json:"visits" nullable:"false" doc:"of nodes, in order"`
 	Nodes   []NodeTotal `json:"nodes" nullable:"false"`
 	Agents  []RunAgent  `json:"agents,omitempty" doc:"of a run with child agents, each one before its children"`
+	Calls   []RunCall   `json:"calls,omitempty" doc:"of tools, in the order in which they began"`
 	Pending []Question  `json:"pending" nullable:"false" doc:"questions that wait"`
 	Signals []Signal    `json:"signals,omitempty" doc:"that the run was given, in order"`
 	Notices []Notice    `json:"notices,omitempty" doc:"of webhooks, in the order of the last tries"`
@@ -210,6 +211,18 @@ type ToolUse struct {
 	Name   string `json:"name"`
 	Calls  int    `json:"calls"`
 	Failed int    `json:"failed,omitempty"`
+}
+
+// RunCall is a call of a tool.
+type RunCall struct {
+	Node      string    `json:"node,omitempty" doc:"of the graph"`
+	AgentID   string    `json:"agent_id,omitempty" doc:"of the child agent that called"`
+	Name      string    `json:"name" doc:"of the tool"`
+	Arguments string    `json:"arguments" doc:"JSON text as the model wrote it, or its first KiB"`
+	Started   time.Time `json:"started"`
+	Seconds   float64   `json:"seconds" doc:"until the result, with a question that waited; 0 if there is none"`
+	Result    *string   `json:"result,omitempty" doc:"its first KiB; absent if there is none"`
+	Failed    bool      `json:"failed,omitempty"`
 }
 
 // Question is a question of a run that waits for an answer.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -53,6 +54,45 @@ func printAgents(w io.Writer, agents []api.RunAgent) error {
 		}
 	}
 	return nil
+}
+
+// mostCalls is how many calls of tools are shown unless all are wanted.
+const mostCalls = 20
+
+// printCalls prints the last calls of tools of a run, or all of them with their results.
+func printCalls(b *strings.Builder, r api.RunDetail, all bool) {
+	names := make(map[string]string) // of agents, by their ids
+	for _, a := range r.Agents {
+		names[a.AgentID] = a.Name
+	}
+	shown := r.Calls
+	if len(shown) > 0 {
+		b.WriteString("\ncalls of tools\n")
+	}
+	if more := len(shown) - mostCalls; more > 0 && !all {
+		fmt.Fprintf(b, "  %s before these: -v\n", text.Count(more, "call"))
+		shown = shown[more:]
+	}
+	for _, call := range shown {
+		who := call.Node
+		if call.AgentID != "" {
+			who = cmp.Or(names[call.AgentID], call.AgentID)
+		}
+		if who != "" {
+			who += ": "
+		}
+		took := "no result"
+		if call.Result != nil {
+			took = time.Duration(call.Seconds * float64(time.Second)).Round(time.Millisecond).String()
+		}
+		if call.Failed {
+			took += ", failed: " + text.OneLine(*call.Result, display.PromptLength)
+		}
+		fmt.Fprintf(b, "  %s%s %s  %s\n", who, call.Name, text.OneLine(call.Arguments, display.PromptLength), took)
+		if all && call.Result != nil && !call.Failed {
+			b.WriteString("    " + text.OneLine(*call.Result, maxText) + "\n")
+		}
+	}
 }
 
 // usesOf returns how often a tool was called: fs_cat 3 (1 failed).

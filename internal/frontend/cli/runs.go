@@ -196,6 +196,7 @@ func (c *command) printRun(r api.RunDetail) error {
 			return err
 		}
 	}
+	printCalls(&b, r, c.opts.verbose > 0)
 	if r.Output != "" {
 		b.WriteString("\noutput\n" + strings.TrimRight(cut(r.Output, maxText), "\n") + "\n")
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/render"
 	"loki/internal/llm/chat"
@@ -81,13 +82,15 @@ func List(infos []run.Info) []api.Run {
 // Detail describes a run in a store with its path. Signals are shown without secrets, see [run.SecretsOf]; the rest is on record without them.
 func Detail(ctx context.Context, store run.Store, h run.History) (api.RunDetail, error) {
 	tree, path := new(render.Tree), newPath()
+	calls := calls{open: make(map[[2]string]int)}
 	for _, raw := range h.Events {
 		if ev, err := event.Parse(raw); err == nil { // what cannot be read is left out
 			tree.Add(ev)
 			path.add(ev)
+			calls.add(ev)
 		}
 	}
-	d := api.RunDetail{Run: Of(h.Info), Agents: agents(h, tree), Pending: Questions(h.Info, h.Pending)}
+	d := api.RunDetail{Run: Of(h.Info), Agents: agents(h, tree), Calls: calls.list, Pending: Questions(h.Info, h.Pending)}
 	d.Waiting = len(d.Pending)
 	d.Waits = waits(h.Waiting)
 	var secrets *run.Secrets
@@ -107,6 +110,29 @@ func Detail(ctx context.Context, store run.Store, h run.History) (api.RunDetail,
 	d.Visits = path.complete(h.Visits, h.Info.Steps)
 	d.Nodes = totals(d.Visits)
 	return d, nil
+}
+
+// mostText is how much of the arguments and the result of a call is shown, in bytes. The events have all of it.
+const mostText = 1024
+
+// calls gathers the calls of tools from the events of a run.
+type calls struct {
+	list []api.RunCall
+	open map[[2]string]int // places in list, by the id of the agent and of the call
+}
+
+// add takes note of an event. A call that an interruption left without a result is made again.
+func (c *calls) add(ev event.Event) {
+	switch b := ev.Body.(type) {
+	case event.ToolCall:
+		c.open[[2]string{ev.AgentID, b.ID}] = len(c.list)
+		c.list = append(c.list, api.RunCall{Node: ev.Node, AgentID: ev.AgentID, Name: b.Name, Arguments: text.Cut(b.Arguments, mostText), Started: ev.Time.UTC()})
+	case event.ToolResult:
+		if i, ok := c.open[[2]string{ev.AgentID, b.ID}]; ok {
+			call := &c.list[i]
+			call.Seconds, call.Result, call.Failed = ev.Time.Sub(call.Started).Seconds(), new(text.Cut(b.Text, mostText)), b.Failed
+		}
+	}
 }
 
 // totals sums up the visits of each node, in the order of the first ones.

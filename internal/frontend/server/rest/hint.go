@@ -71,6 +71,7 @@ var hintWords = sync.OnceValue(func() words {
 		foreign:   regexp.MustCompile(`(^|[\s(])(--?[a-z]|\.[a-z]+( |$))`),
 	}
 	for _, r := range [][2]string{
+		{`\. loki --setup adds others; .* lists no clients`, ``},
 		{`loki --fork (\w+)@(\w+) --force`, `POST /v1/runs/$1/fork with "step": $2, "force": true`},
 		{`loki --fork (\w+)@(\w+)`, `POST /v1/runs/$1/fork with "step": $2`},
 		{`loki --resume (\w+) --answers FILE, a YAML file with a line for each: (.+): ANSWER; or one of them: --answer .+=TEXT`, `POST /v1/runs/$1/answers with {"$2": "ANSWER"}`},

@@ -119,6 +119,9 @@ var masks = []struct {
 	{regexp.MustCompile(`/\n?t\n?m\n?p\n?/\n?f\n?l\n?o\n?w(\n?\d){6}`), "~"},
 }
 
+// still is how long a screen that is not the wanted one may stay unchanged.
+const still = 15 * time.Second
+
 // golden waits until what the window shows and has shown is the file testdata/NAME.screen.
 func (u *user) golden(name string) {
 	u.t.Helper()
@@ -136,7 +139,7 @@ func (u *user) golden(name string) {
 	if err != nil {
 		u.t.Fatal(err)
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(still)
 	defer timer.Stop()
 	for {
 		screen := u.masked()
@@ -145,6 +148,7 @@ func (u *user) golden(name string) {
 		}
 		select {
 		case <-u.changed:
+			timer.Reset(still)
 		case <-timer.C:
 			u.t.Errorf("the screen is not that of %s:\n%s", file, screen)
 			return

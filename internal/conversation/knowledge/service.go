@@ -235,9 +235,13 @@ func (q *quiz) model(ctx context.Context, s *Service) string {
 		if err != nil {
 			continue
 		}
-		options = append(options, id+" "+m.Description())
+		about := m.Description()
+		if m.ID() == rag.HashModel {
+			about = "compares words, not meanings; offline"
+		}
+		options = append(options, id+" "+about)
 	}
-	chosen, _, _ := strings.Cut(q.ask(ctx, ask.Question{Kind: ask.Select, Text: "Embedding model", Options: options, Default: options[0], HasDefault: true}), " ")
+	chosen, _, _ := strings.Cut(q.ask(ctx, ask.Question{Kind: ask.Select, Text: "Which embedding model?", Options: options, Default: options[0], HasDefault: true}), " ")
 	return chosen
 }
 

@@ -15,7 +15,7 @@ func TestKnowledge(t *testing.T) {
 	u.answer(`(?i)(document|source)`)
 	u.typed("boats.md")
 	u.keys("Enter")
-	u.answer(`Embedding model`, "Enter")
+	u.answer(`Which embedding model\?\n.*builtin:hash compares words, not meanings`, "Enter")
 	u.answer(`Chunk size`, "Enter")
 	u.answer(`(?i)overlap`, "Enter")
 	u.idle(before + 1)

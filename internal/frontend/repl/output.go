@@ -72,5 +72,18 @@ func (r *repl) banner() {
 	r.print(fmt.Sprintf("Welcome to loki %s\nType .help for the commands.%s\n", app.Version, remembers)) // servers may just have started, with a spinner
 }
 
+// again says how the conversation is continued later, if it is on disk without a name.
+func (r *repl) again() string {
+	st := r.conv.State()
+	if st.Session == nil || !st.Session.Unnamed || st.Session.Empty || st.Session.Dirty {
+		return ""
+	}
+	of := ""
+	if st.Agent != "" {
+		of = " -a " + st.Agent
+	}
+	return r.dim("loki"+of+" -C continues this conversation.") + "\n"
+}
+
 // copyText puts text on the clipboard.
 func (r *repl) copyText(text string) error { return display.Copy(text, r.out) }

@@ -123,9 +123,13 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	if err := r.loop(ctx, typed.String()); err != nil {
 		return err
 	}
+	again := r.again()
 	leaving, done := r.begin(context.WithoutCancel(ctx))
 	err = r.console.Close(leaving)
 	done()
+	if err == nil {
+		r.print(again)
+	}
 	if cause := context.Cause(ctx); err == nil && cause != nil {
 		return cause
 	}

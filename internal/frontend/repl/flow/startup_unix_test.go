@@ -80,6 +80,14 @@ func TestExit(t *testing.T) {
 	u := begin(t, setup{})
 	u.enter(".exit")
 	u.leaves(0)
+	if strings.Contains(u.joined(), "continues this conversation") {
+		t.Error("nothing was said, and it is said how to continue it")
+	}
+	u = begin(t, setup{})
+	u.do("hello", `hello`)
+	u.enter(".exit")
+	u.sees(`^loki -C continues this conversation\.$`)
+	u.leaves(0)
 }
 
 func TestPreludeRole(t *testing.T) {

@@ -347,7 +347,7 @@ var roomLines = map[string]int{
 	"frontend/display":       949,
 	"frontend/export":        531,
 	"frontend/render":        7761,
-	"frontend/repl":          3641,
+	"frontend/repl":          3675,
 	"frontend/server":        9733,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,

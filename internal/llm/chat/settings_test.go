@@ -28,6 +28,8 @@ func TestEverySetting(t *testing.T) {
 			*p = f.Key
 		case *chat.Effort:
 			*p = chat.LowEffort
+		case *chat.Memory:
+			*p = chat.MemoryRead
 		case **string:
 			*p = &f.Key
 		case **float64:

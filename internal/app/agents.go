@@ -256,7 +256,7 @@ func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c r
 // Validator returns what checks agents, and says what they may do.
 func (a *App) Validator() *validate.Service {
 	s := &validate.Service{
-		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.serverFile, Playing: a.player != nil,
+		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.ServerFile, Playing: a.player != nil,
 		Skills: func(dir string) []skill.Skill { return a.Skills(dir).Find() },
 	}
 	if a.standIn == "" && a.player == nil {

@@ -122,6 +122,8 @@ type Options struct {
 	// NoIgnore says that the user attaches what ignore files hide, too.
 	NoIgnore bool
 	Model    string // the model that the command names; empty for none
+	// Unconfigured leaves out config.yaml, which may be broken.
+	Unconfigured bool
 	// Servers are model servers of this machine that become clients, the first with the default model.
 	Servers []local.Server
 }
@@ -134,10 +136,15 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, warnings, err := config.Load(paths, env)
+	read := paths
+	if o.Unconfigured {
+		read.ConfigFile = os.DevNull
+	}
+	cfg, warnings, err := config.Load(read, env)
 	if err != nil {
 		return nil, err
 	}
+	cfg.File = paths.ConfigFile
 	for _, s := range slices.Backward(o.Servers) {
 		cfg.AddServer(string(s.Kind), s.BaseURL, s.Models)
 	}

@@ -52,7 +52,7 @@ func (a *App) mcpServers() (*servers, error) {
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Own: a.ownDir, Kept: sandbox.KeptPlaces(dir), Admit: a.Trust.Admit,
 		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: s.logins,
-		Stderr: &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: logging.ParseLevel(a.logging().level) == logging.LevelOff},
+		Stderr: &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.logging().level) == logging.LevelOff},
 		Slow: func(ctx context.Context, server, line string) {
 			text := "the MCP server " + server + " is still starting"
 			if line != "" {
@@ -66,8 +66,8 @@ func (a *App) mcpServers() (*servers, error) {
 	return s, nil
 }
 
-// serverFile returns what mcp.json says.
-func (a *App) serverFile() (*mcp.File, error) {
+// ServerFile returns what mcp.json says.
+func (a *App) ServerFile() (*mcp.File, error) {
 	s, err := a.mcpServers()
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (a *App) serverFile() (*mcp.File, error) {
 
 // serverNames returns what a setting of MCP servers may name.
 func (a *App) serverNames() ([]string, error) {
-	file, err := a.serverFile()
+	file, err := a.ServerFile()
 	if err != nil {
 		return nil, err
 	}

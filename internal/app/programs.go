@@ -16,6 +16,9 @@ func (a *App) ownDir(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if root := filepath.VolumeName(workspace) + string(filepath.Separator); a.looking && workspace != root {
+		return root, nil // no directory is made
+	}
 	return environ.OwnDir(workspace, a.Paths.StateDir, a.Env.Get("XDG_RUNTIME_DIR"), name)
 }
 

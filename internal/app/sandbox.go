@@ -63,8 +63,12 @@ func (a *App) sandboxUnder(of permission.Rules) (*sandbox.Sandbox, error) {
 		return made, nil
 	}
 	own, files := a.ownPlaces()
+	state := a.Paths.StateDir
+	if a.looking {
+		state = ""
+	}
 	made := sandbox.New(sandbox.Options{
-		Settings: a.Config.Sandbox, Workspace: dir, Home: home, Own: own, Files: files, Scripts: append(a.codePlaces(), a.Skills("").Own()...), State: a.Paths.StateDir, Denied: denied, Asked: asked, Getenv: a.Env.Get,
+		Settings: a.Config.Sandbox, Workspace: dir, Home: home, Own: own, Files: files, Scripts: append(a.codePlaces(), a.Skills("").Own()...), State: state, Denied: denied, Asked: asked, Getenv: a.Env.Get,
 		Ignored: a.hidesFromPrograms, IgnoreFiles: append([]string{ignore.Name}, a.Config.IgnoreFiles...),
 	})
 	if a.sandboxes == nil {

@@ -71,6 +71,7 @@ func actions() []action {
 		{flag: "docs", do: (*command).showDocs, alone: true, words: true, beside: []string{"quiet"}},
 		{flag: "print-schema", do: (*command).printSchema, alone: true},
 		{flag: "init-agent", do: (*command).initAgent, alone: true, beside: []string{"kind"}},
+		{flag: "doctor", do: (*command).examine, alone: true, beside: []string{"strict", "ask"}}, // also if the configuration is broken
 		{flag: "healthcheck", do: (*command).healthcheck, alone: true},
 		{flag: "setup", needs: needConfig, do: (*command).setUpAgain, alone: true},
 		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},

@@ -44,6 +44,7 @@ type printed struct {
 
 // about is what concerns the program itself.
 type about struct {
+	ask     bool // the default model, with --doctor
 	setup   bool
 	version bool
 }
@@ -404,7 +405,7 @@ func (o *options) sections() []section {
 				{name: "save", sets: word(&o.save, "NAME"), usage: "with --plan: save the agent under this name; with -y without asking", with: []string{"plan"}, not: []string{"agent"}},
 				{name: "trust", sets: word(&o.trust, "DIR"), usage: "look at what the agent in a directory may do, and trust it as it is now; with -y without asking"},
 				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},
-				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors", with: []string{"validate"}},
+				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors; with --doctor: warnings are failures", with: []string{"validate", "doctor"}},
 				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
 				{name: "replay", sets: word(&o.replay, "FILE"), usage: "answer from a cassette, or the record of a run (`ID`), without network; other requests than the recorded ones fail", not: []string{"record", "resume", "fork", "map", "dry-run"}},
 				{name: "test", sets: word(&o.test, "PATH"), usage: "run the cases in a file, below a directory or of an agent; more of them may follow"},
@@ -494,12 +495,14 @@ func (o *options) sections() []section {
 			common: []flagSpec{
 				{name: "setup", sets: on(&o.setup), usage: "add a provider, store a key, choose the default model or the editor's keys"},
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
+				{name: "doctor", sets: on(new(bool)), usage: "check the installation: configuration, keys, servers, sandbox, databases and files; it changes nothing"},
 				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
 				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, ignore (files of this directory), instructions (likewise), keys (of the server), macros, models, rags, roles, runs, secrets, sessions, skills or trusted (directories); with -a sessions and runs of an agent"},
 				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: "add, get, update or delete a secret of the vault"},
 				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
 			},
 			more: []flagSpec{
+				{name: "ask", sets: on(&o.ask), usage: "with --doctor: send the default model a short question, which uses tokens", with: []string{"doctor"}},
 				{name: "usage", sets: on(new(bool)), usage: "show the tokens and costs of today and of 7 days, by model"},
 				{name: "sync-models", sets: on(new(bool)), usage: "fetch the list of known models from sync_models_url"},
 				{name: "authenticate", sets: word(&o.authenticate, "CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},

@@ -62,7 +62,7 @@ func (r Command) needsArgs() bool { return r.Args != "" && !strings.HasPrefix(r.
 func table() []Command {
 	rows := slices.Concat(
 		chatCommands(), roleCommands(), sessionCommands(), agentCommands(), knowledgeCommands(), macroCommands(), mcpCommands(), skillCommands(), findCommands(),
-		settingCommands(), memoryCommands(), infoCommands(), editCommands(), deleteCommands(), vaultCommands(), installCommands(), updateCommands(),
+		settingCommands(), memoryCommands(), infoCommands(), editCommands(), deleteCommands(), vaultCommands(), installCommands(), updateCommands(), doctorCommands(),
 	)
 	order := groups()
 	slices.SortStableFunc(rows, func(a, b Command) int { return slices.Index(order, a.Group) - slices.Index(order, b.Group) })

@@ -45,6 +45,12 @@ type Reranker interface {
 	Rerank(ctx context.Context, req RerankRequest) ([]Ranked, chat.Usage, error)
 }
 
+// Lister names the models of a server.
+type Lister interface {
+	// ListModels returns the server's own names of its models, as far as they fit into one reply. It uses no tokens.
+	ListModels(ctx context.Context) ([]string, error)
+}
+
 // Request is one call to a chat model.
 type Request struct {
 	Model    string         // the provider's own name of the model, without the client

@@ -57,6 +57,9 @@ func New(o Options) *Vault {
 // File returns the path of the vault file.
 func (v *Vault) File() string { return v.opts.File }
 
+// Holder names the place of the password, for people.
+func (v *Vault) Holder() string { return v.opts.Password.described() }
+
 // List returns the names of all secrets, sorted. It needs no password.
 func (v *Vault) List(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {

@@ -49,6 +49,7 @@ package anthropic
 
 import (
 	"cmp"
+	"context"
 	"net/url"
 
 	"loki/internal/llm/provider"
@@ -108,4 +109,9 @@ func (c *Client) endpoint(model string, stream bool) string {
 		return c.frame.URL("/" + url.PathEscape(model) + ":streamRawPredict")
 	}
 	return c.frame.URL("/" + url.PathEscape(model) + ":rawPredict")
+}
+
+// ListModels implements [provider.Lister] for a client of [New].
+func (c *Client) ListModels(ctx context.Context) ([]string, error) {
+	return c.frame.List(ctx, c.frame.URL("/models?limit=1000"), "Anthropic-Version", apiVersion)
 }

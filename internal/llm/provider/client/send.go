@@ -3,9 +3,11 @@ package client
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"loki/internal/base/value"
 	"loki/internal/llm/provider"
@@ -31,6 +33,11 @@ func (f *Frame) Post(ctx context.Context, target string, payload any, stream boo
 			req.Header.Set(name, value)
 		}
 	}
+	return f.send(ctx, req, fields...)
+}
+
+// send sends a request as [Frame.Post] does.
+func (f *Frame) send(ctx context.Context, req *http.Request, fields ...string) (*http.Response, error) {
 	if err := f.Authorize(ctx, req.Header); err != nil {
 		return nil, err
 	}
@@ -47,6 +54,42 @@ func (f *Frame) Post(ctx context.Context, target string, payload any, stream boo
 		return nil, f.Asking(ctx, err)
 	}
 	return resp, nil
+}
+
+// maxList bounds the reply with the models of a server, in bytes.
+const maxList = 4 << 20
+
+// List returns the names of the models that a server lists at target, a URL, in the form of OpenAI, Anthropic, Gemini or Cohere. fields
+// are further header fields, see [Frame.Post].
+func (f *Frame) List(ctx context.Context, target string, fields ...string) (names []string, err error) {
+	ctx = wire.WithCall(ctx, wire.Call{}) // for which there is no patch
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return nil, &provider.Error{Kind: provider.Invalid, Msg: "the request cannot be made: its URL is malformed", Err: err}
+	}
+	req.Header = http.Header{"Accept": {"application/json"}}
+	resp, err := f.send(ctx, req, fields...)
+	if r, ok := err.(*wire.Rejection); ok {
+		return nil, r.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var list struct {
+		Data   []struct{ ID string }
+		Models []struct{ Name string }
+	}
+	if err = json.NewDecoder(io.LimitReader(resp.Body, maxList)).Decode(&list); err != nil {
+		return nil, f.Reading(ctx, err)
+	}
+	for _, m := range list.Data {
+		names = append(names, m.ID)
+	}
+	for _, m := range list.Models {
+		names = append(names, strings.TrimPrefix(m.Name, "models/")) // as Gemini writes them
+	}
+	return names, nil
 }
 
 // StreamFields returns the header fields of a request for a stream.

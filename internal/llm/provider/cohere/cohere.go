@@ -32,6 +32,8 @@ package cohere
 
 import (
 	"cmp"
+	"context"
+	"strings"
 
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/client"
@@ -65,4 +67,9 @@ func New(o client.Options) (*Client, error) {
 		return nil, err
 	}
 	return &Client{frame: frame}, nil
+}
+
+// ListModels implements [provider.Lister]. The list is part of the first version of the API only.
+func (c *Client) ListModels(ctx context.Context) ([]string, error) {
+	return c.frame.List(ctx, strings.Replace(c.frame.URL("/models?page_size=1000"), "/v2/models?", "/v1/models?", 1))
 }

@@ -35,6 +35,7 @@ package gemini
 
 import (
 	"cmp"
+	"context"
 	"strings"
 
 	"loki/internal/llm/provider"
@@ -81,4 +82,9 @@ func newClient(o client.Options, place string) (*Client, error) {
 	}
 	frame.KeyField = "X-Goog-Api-Key"
 	return &Client{frame: frame, place: place, dialects: client.Dialects[dialect]{Lasting: dialect.lasting}}, nil
+}
+
+// ListModels implements [provider.Lister] for a client of [New].
+func (c *Client) ListModels(ctx context.Context) ([]string, error) {
+	return c.frame.List(ctx, c.frame.URL("/models?pageSize=1000"))
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"context"
 	"net/url"
 	"strings"
 
@@ -28,6 +29,14 @@ func (c *Client) endpoint(api wire.API, realName string) string {
 		path = "/rerankers"
 	}
 	return c.frame.URL(path)
+}
+
+// ListModels implements [provider.Lister].
+func (c *Client) ListModels(ctx context.Context) ([]string, error) {
+	if c.kind == kindAzure && !strings.HasSuffix(c.frame.Base, azureV1) {
+		return c.frame.List(ctx, c.frame.URL("/openai/models?api-version="+azureEmbeddingsVersion))
+	}
+	return c.frame.List(ctx, c.frame.URL("/models"))
 }
 
 // azureV1 ends the base of Azure's API that has no versions, in which a request names its

@@ -324,7 +324,7 @@ var roomLines = map[string]int{
 	"agent/workspace":        456,
 	"agent/skill":            845,
 	"agent/validate":         452,
-	"app":                    3621,
+	"app":                    3707,
 	"base/ask":               2160,
 	"base/atomicfile":        406,
 	"base/document":          5853,
@@ -342,9 +342,10 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/session":   6794,
 	"frontend/api":           1550,
-	"frontend/cli":           8566,
+	"frontend/cli":           8589,
 	"frontend/command":       4186,
 	"frontend/display":       949,
+	"frontend/doctor":        592,
 	"frontend/export":        531,
 	"frontend/render":        7761,
 	"frontend/repl":          3675,
@@ -358,7 +359,7 @@ var roomLines = map[string]int{
 	"llm/hook":               735,
 	"llm/ledger":             120,
 	"llm/logging":            1159,
-	"llm/provider":           12853,
+	"llm/provider":           12899,
 	"service/auth":           1491,
 	"service/postgres":       835,
 	"service/telemetry":      1610,
@@ -377,7 +378,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 177685,
+	"all": 178440,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

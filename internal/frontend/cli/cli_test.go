@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,7 +106,7 @@ func TestScripts(t *testing.T) {
 			return sandbox.New(sandbox.Options{Workspace: t.TempDir()}).Support().Files, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "openai": openai, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "database": database, "ollama": ollama, "releases": releases,
+			"exits": exits, "openai": openai, "silent": silent, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "database": database, "ollama": ollama, "releases": releases,
 		},
 	})
 }
@@ -184,10 +185,24 @@ func openai(ts *testscript.TestScript, _ bool, args []string) {
 			code, err := strconv.Atoi(text)
 			ts.Check(err)
 			server.Script(wiretest.Status(code, fmt.Sprintf(`{"error":{"message":"status %d of the test"}}`, code), "Retry-After", "7"))
+		case "models":
+			server.Models(strings.Split(text, ",")...)
+		case "list":
+			code, err := strconv.Atoi(text)
+			ts.Check(err)
+			server.Route("GET /models", wiretest.Status(code, `{"error":{"message":"no"}}`))
 		default:
 			ts.Fatalf("unknown reply %s", arg)
 		}
 	}
+}
+
+// silent makes the server of OpenAI's clients one that never answers.
+func silent(ts *testscript.TestScript, _ bool, _ []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv("OPENAI_API_BASE", "http://"+l.Addr().String()+"/v1")
 }
 
 // posts N checks how many requests the server got.

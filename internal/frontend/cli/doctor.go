@@ -11,9 +11,12 @@ import (
 // examine checks the installation.
 func (c *command) examine(ctx context.Context) (err error) {
 	r := commands.Examine(ctx, c.environ, c.opts.ask)
-	if c.opts.output != outputText {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case c.opts.output != outputText:
 		err = printJSON(c.Out, r)
-	} else {
+	default:
 		_, err = io.WriteString(c.Out, r.Text())
 	}
 	if n := r.Failures(c.opts.strict); err == nil && n > 0 {

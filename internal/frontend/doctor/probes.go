@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -69,9 +70,8 @@ func (e exam) probes() []probe {
 // config checks a configuration that could be read.
 func (e exam) config(c *Check) {
 	cfg := e.app.Config
-	c.set(OK, cfg.File, "")
-	if !cfg.Exists {
-		c.set(OK, "there is no "+cfg.File+", so the defaults count", "")
+	if c.set(OK, cfg.File, ""); !cfg.Exists {
+		c.Detail = "there is no " + cfg.File + ", so the defaults count"
 	}
 	problems := e.app.Warnings()
 	src, _ := os.ReadFile(cfg.File) // that it can be read is known
@@ -133,10 +133,7 @@ func (e exam) client(ctx context.Context, c *Check, client *config.Client) {
 		if err != nil || m.Client != client.Name || len(names) == 0 {
 			return
 		}
-		real := m.Name
-		if m.RealName != "" {
-			real = m.RealName
-		}
+		real := cmp.Or(m.RealName, m.Name)
 		if !slices.ContainsFunc(names, func(name string) bool { return name == real || strings.HasPrefix(name, real+":") }) {
 			c.set(Warn, fmt.Sprintf("the server does not list the default model %s", real), "see what there is: loki --list models; change it: loki --setup")
 		}
@@ -163,10 +160,7 @@ func (e exam) servers(_ context.Context, c *Check) {
 
 func (e exam) server(ctx context.Context, c *Check, s mcp.Server) {
 	if !c.failed(e.app.TryServer(ctx, s)) {
-		c.Detail = "it starts"
-		if s.Type != mcp.Stdio {
-			c.Detail = "it answers"
-		}
+		c.Detail = "it starts and answers"
 	}
 }
 
@@ -425,7 +419,7 @@ func (e exam) ignored(_ context.Context, c *Check) {
 
 func (e exam) skills(_ context.Context, c *Check) {
 	all := e.app.Skills("").Find()
-	c.Detail = fmt.Sprintf("%s, %d of them can be used", text.Count(len(all), "skill"), len(skill.Usable(all)))
+	c.Detail = text.Count(len(skill.Usable(all)), "skill") + " can be used"
 	var problems []string
 	for _, s := range all {
 		for _, p := range s.Findings {

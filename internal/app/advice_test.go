@@ -55,6 +55,12 @@ func TestAdvice(t *testing.T) {
 			"Incorrect API key", "the key comes from environment variable OPENAI_API_KEY",
 		},
 		{
+			"key_in_quotes", denied, "type: openai\n  api_base: %s/v1",
+			[]string{`OPENAI_API_KEY="sk-wrong"`},
+			"openai:m",
+			"Incorrect API key", "the key has quotation marks, which are sent, too; it comes from environment variable OPENAI_API_KEY",
+		},
+		{
 			"no_tools", answers(http.StatusNotFound, `{"error":{"message":"No endpoints found that support tool use."}}`), "type: openai-compatible\n  name: my-server\n  api_base: %s/v1", nil, "my-server:m",
 			"support tool use", "set supports_function_calling: false for the model, under models of client my-server in config.yaml, or take another model with -m",
 		},

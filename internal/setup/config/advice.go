@@ -97,8 +97,12 @@ func (c *Client) checkKey(env Env) string {
 			return "the keys come from " + c.Source(env, "access_key_id") + " or from AWS's own variables and files"
 		}
 	}
-	if key, err := c.Field(env, "api_key"); err != nil || key == "" {
+	key, err := c.Field(env, "api_key")
+	switch {
+	case err != nil || key == "":
 		return "no key was sent: set " + c.KeyVariable() + ", or api_key of client " + c.Name
+	case strings.Trim(key, `"'`) != key:
+		return "the key has quotation marks, which are sent, too; it comes from " + c.Source(env, "api_key")
 	}
 	return "the key comes from " + c.Source(env, "api_key")
 }

@@ -7,6 +7,8 @@ import { Markdown } from "./markdown.js";
 
 const size = (bytes) => (bytes < 1 << 20 ? `${Math.floor(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`);
 
+let draft = ""; // what was written and not sent when the view was left
+
 export function show(main, context) {
   const list = h("nav.side", { "aria-label": "Sessions" });
   const talk = h("div.talk", { tabindex: "0", role: "log", "aria-label": "Conversation" });
@@ -594,5 +596,7 @@ export function show(main, context) {
 
   partners();
   choose(context);
-  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { sessions.stop(); sending?.abort(); loading.abort(); }, hints: { Enter: ["send the message"], "Shift Enter": ["begin a new line"] }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
+  field.value = draft;
+  grow();
+  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { draft = edited ? "" : field.value; sessions.stop(); sending?.abort(); loading.abort(); }, hints: { Enter: ["send the message"], "Shift Enter": ["begin a new line"] }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
 }

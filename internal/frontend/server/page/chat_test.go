@@ -120,6 +120,14 @@ func testChatTabs(t *testing.T, b context.Context, s *servertest.Server) {
 	}
 	one.until(`document.querySelector(".composer textarea").value === "first edited"`)
 
+	one.visit("#/chat")
+	one.until(`document.querySelector(".turn") === null`)
+	one.write(".composer textarea", "half a message")
+	one.visit("#/runs") // and back: what was written is there
+	one.until(`document.querySelector(".composer") === null`)
+	one.visit("#/chat")
+	one.until(`document.querySelector(".composer textarea")?.value.endsWith("half a message")`)
+
 	one.open("#/chat?agent=writer")
 	one.until(`document.querySelector(".title select").value === "agent:writer"`)
 	one.write(".composer textarea", "write it\r")

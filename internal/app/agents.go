@@ -43,7 +43,7 @@ type AgentRun struct {
 	Instructs *bool       // models get what the workspace tells them; nil leaves it to the agents and the configuration
 	Memory    chat.Memory // what models may do with what is remembered; "" leaves it to the agents and the configuration
 	Skills    *string     // setting of skills over those of the agents and the configuration; nil leaves it to them
-	Recorded  bool        // the run goes on from its record, which may have what was found in knowledge bases
+	Recorded  bool        // the run is resumed: its record may have what was found in knowledge bases
 
 	State []value.Member // of a graph at its start, over what its definition says
 

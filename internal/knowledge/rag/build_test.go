@@ -985,7 +985,7 @@ func TestEmptySources(t *testing.T) {
 	}
 }
 
-// The progress of a single document goes on with its chunks, and skipped files are named.
+// The progress of a single document continues with its chunks, and skipped files are named.
 func TestProgressOfOneDocument(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, map[string]string{"a.txt": strings.Repeat("alpha beta\n\n", 100), "0.bin": "x\x00y"})

@@ -180,9 +180,13 @@ func TestWatchersLeave(t *testing.T) {
 // TestPlainWatch: clients and writers that a connection cannot be taken from get the same events.
 func TestPlainWatch(t *testing.T) {
 	e := newWatched(t)
-	say := func() { // ends with the two
-		e.next <- "one"
-		e.next <- "end"
+	// say has the endpoint send one event and end. What it returns waits until it has: a client may leave before.
+	say := func() (wait func()) {
+		go func() { // ends with the two
+			e.next <- "one"
+			e.next <- "end"
+		}()
+		return func() { <-e.ended }
 	}
 	t.Run("HTTP/1.0", func(t *testing.T) {
 		conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(e.url, "http://"), "/watch"))
@@ -191,19 +195,19 @@ func TestPlainWatch(t *testing.T) {
 		}
 		defer conn.Close()
 		fmt.Fprint(conn, "GET /watch HTTP/1.0\r\n\r\n")
-		go say()
+		defer say()()
 		if all, err := io.ReadAll(conn); err != nil || !strings.HasSuffix(string(all), "\r\n\r\ndata: one\n\n") || strings.Contains(string(all), "chunked") {
 			t.Errorf("%v %q", err, all)
 		}
 	})
 	t.Run("HEAD", func(t *testing.T) {
-		go say()
+		defer say()()
 		if status, body, header := send(t, "HEAD", e.url, ""); status != 200 || body != "" || header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("%d %q %v", status, body, header)
 		}
 	})
 	t.Run("recorder", func(t *testing.T) {
-		go say()
+		defer say()()
 		rec := httptest.NewRecorder()
 		e.api.ServeHTTP(rec, rest.Begin(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/watch", nil)))
 		if got := rec.Body.String(); got != "data: one\n\n" {

@@ -368,7 +368,7 @@ var roomLines = map[string]int{
 	"setup/config":           3352,
 	"setup/update":           679,
 	"setup/vault":            1046,
-	"tool":                   1905,
+	"tool":                   1994,
 	"tool/builtin":           5256,
 	"tool/ignore":            231,
 	"tool/lookup":            247,
@@ -378,7 +378,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 178465,
+	"all": 178565,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -197,6 +197,7 @@ export class Trace {
     const row = this.open.get(key) ?? this.row("tool", e, n, time, { title: e.name, lines: [] });
     this.open.delete(key);
     row.result = e.text;
+    if (e.original_arguments) row.text = row.arguments = e.arguments;
     this.close(row, time, e.failed ? "failed" : "done");
   }
 

@@ -44,10 +44,12 @@ type admission struct {
 	judged  func(path string) bool // see [Call]
 	sandbox sandbox.Declaration    // what the program of the call may do, see [Call]
 	files   bool                   // see [Call].Consented
+	edited  json.RawMessage        // the arguments that the user gave the call instead of its own; nil for none
 }
 
 // admit decides whether a call may be made, and in which sandbox its program runs.
-func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Request, st steps.Steps) (a admission, err error) {
+func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Request, st steps.Steps) (a admission, err error) {
+	t := e.tool
 	if s, ok := t.(StandIn); ok {
 		h = s.StandsInFor()
 	}
@@ -124,7 +126,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 	default:
 		q := ConsentQuestion{
 			By: b.o.By, Text: question, Reason: v.Reason, Always: v.Always, Wider: v.Wider,
-			Sandbox: held, Missing: wanted.Missing, Why: wanted.Reason, Refused: stopped,
+			Sandbox: held, Missing: wanted.Missing, Why: wanted.Reason, Refused: stopped, Edit: !b.plain,
 		}
 		if question == "" {
 			q.Text = PlainQuestion(call)
@@ -132,7 +134,7 @@ func (b *Box) admit(ctx context.Context, t Tool, h Hints, call Call, wanted Requ
 		if b.o.Judge != nil {
 			q.Agent, q.ForRun = b.o.Judge.Agent(), b.o.ForRun
 		}
-		err = b.decided(ctx, &a, call.Name, held, st, func(ctx context.Context) (decision, error) { return b.consent(ctx, q, st) })
+		err = b.decided(ctx, &a, call.Name, held, st, func(ctx context.Context) (decision, error) { return b.consent(ctx, e, q, call, st) })
 		a.unasked = false
 	}
 	return a, err
@@ -173,13 +175,14 @@ type decision struct {
 	Files      bool          `json:"files,omitempty"` // see [Call].Consented
 
 	Grants []permission.Grant `json:"grants,omitempty"` // what the user granted for the run
+	Edited json.RawMessage    `json:"edited,omitempty"` // the arguments that the user gave the call; nothing else is decided then
 }
 
 func allowed(d sandbox.Declaration) decision { return decision{Level: d.Level, Hosts: d.Hosts} }
 
 // MarshalJSON implements [json.Marshaler].
 func (d decision) MarshalJSON() ([]byte, error) {
-	if d.Refused != "" || d.Level == "" && len(d.Grants) == 0 {
+	if d.Refused != "" || d.Level == "" && len(d.Grants) == 0 && d.Edited == nil {
 		return json.Marshal(d.Refused)
 	}
 	type object decision
@@ -215,9 +218,9 @@ func (b *Box) decided(ctx context.Context, a *admission, name string, held sandb
 			return err
 		}
 	}
-	a.refused, a.unattended, a.sandbox, a.files = d.Refused, d.Unattended, held, d.Files
+	a.refused, a.unattended, a.sandbox, a.files, a.edited = d.Refused, d.Unattended, held, d.Files, d.Edited
 	switch {
-	case d.Level == "" || d.Refused != "":
+	case d.Level == "" || d.Refused != "" || d.Edited != nil:
 	case held.Level != "":
 		a.sandbox = sandbox.Declaration{Level: d.Level, Hosts: d.Hosts}
 	case d.Level != sandbox.Full:
@@ -234,7 +237,7 @@ func PlainQuestion(call Call) string {
 
 // consent gets the answer to a question. Answers that are given without asking are recorded too, since the result
 // will be.
-func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (decision, error) {
+func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call, st steps.Steps) (decision, error) {
 	yes := allowed(q.Sandbox)
 	if b.o.AutoConfirm {
 		return yes, nil
@@ -257,6 +260,8 @@ func (b *Box) consent(ctx context.Context, q ConsentQuestion, st steps.Steps) (d
 		return yes, err
 	case err != nil:
 		return decision{}, err
+	case answer.Edit:
+		return b.edit(ctx, e, call, st)
 	case answer.Reason != "":
 		return decision{Refused: "the user did not consent, and said: " + answer.Reason}, nil
 	case !answer.Yes:

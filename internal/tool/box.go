@@ -136,25 +136,30 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 	if err != nil {
 		return failure("%s was not run: %v.%s", e.declared.Name, err, b.advice(" Write the call again.")), nil
 	}
-	before, err := b.runBefore(ctx, e.declared, requested.ID, args, st)
+	return b.checked(ctx, e, requested.ID, args, st)
+}
+
+// checked makes a call, unless hooks or rules refuse it. The id is the model's.
+func (b *Box) checked(ctx context.Context, e entry, id string, args json.RawMessage, st steps.Steps) (outcome, error) {
+	before, err := b.runBefore(ctx, e.declared, id, args, st)
 	if err != nil {
 		return outcome{}, err
 	}
 	var out outcome
 	if before.Refused() {
-		b.known.decline(requested.ID, fault.Failure)
+		b.known.decline(id, fault.Failure)
 		out = failure("%s was not run: %s%s", e.declared.Name, before.Refusal(), b.advice(" Do not try to get around this; do without, or say so to the user."))
 	} else {
 		if before.Arguments != nil {
 			args = before.Arguments
 		}
-		out, err = b.judged(ctx, e, requested.ID, args, st)
+		out, err = b.judged(ctx, e, id, args, st)
 	}
 	b.note(&out, before)
 	return out, err
 }
 
-// judged makes a call that hooks have let through, unless it is not allowed. The id is the model's.
+// judged makes a call that hooks have let through, unless it is not allowed.
 func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessage, st steps.Steps) (outcome, error) {
 	hints := e.tool.Hints()
 	step := steps.Step{Kind: steps.Tool, Key: "call", Name: e.declared.Name, Effect: !hints.ReadOnly}
@@ -176,7 +181,10 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 			return failure("%s was not run: %v.%s", call.Name, err, b.advice(" Write the call again.")), nil
 		}
 	}
-	a, err := b.admit(ctx, e.tool, hints, call, wanted, st)
+	a, err := b.admit(ctx, e, hints, call, wanted, st)
+	if err == nil && a.edited != nil {
+		return b.change(ctx, e, id, args, a.edited, st)
+	}
 	if a.unattended {
 		b.known.decline(id, fault.Suspended)
 	} else if a.refused != "" {

@@ -41,6 +41,7 @@ type known struct {
 	declined map[string]fault.Code        // why calls were not made, by their id
 	refused  map[string][]sandbox.Refusal // what was stopped, by tool and text
 	images   map[string][]chat.Part       // that calls returned, by their id
+	edited   map[string][2]string         // arguments that the user gave calls, and the model's, by their id
 	set      *Set                         // the tools with the ones that came later; nil if none has
 }
 

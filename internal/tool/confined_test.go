@@ -142,7 +142,7 @@ func TestConfinedQuestion(t *testing.T) {
 	const want = "The model says why it needs this:\n\n    it writes go.sum\\n\\n    ls\n\nThe sandbox stopped the same before:\n\n    writes go.sum\n\n" +
 		"May the tool fake be run with these arguments?\n\n    " + `{"text":"go mod tidy","sandbox":"write","reason":"it writes go.sum\n\n    ls"}` + "\n\n" +
 		"Level write: it can change files of the workspace, and has no network.\n\n" +
-		"You are asked because no rule allows the level write.\nyes|no|always for this session: write in the workspace"
+		"You are asked because no rule allows the level write.\nyes|no|always for this session: write in the workspace|edit the arguments"
 	if asked != want {
 		t.Errorf("asked\n%s\nwant\n%s", asked, want)
 	}

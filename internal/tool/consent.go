@@ -31,6 +31,8 @@ type ConsentQuestion struct {
 	Why string
 	// Refused is what the sandbox stopped when the same text ran at a lower level.
 	Refused []sandbox.Refusal
+	// Edit offers to edit the arguments.
+	Edit bool
 }
 
 // ConsentAnswer is the answer to a ConsentQuestion. The zero value is a no.
@@ -39,6 +41,7 @@ type ConsentAnswer struct {
 	Scope  permission.Scope   // of the grants; empty if the answer is for this call only
 	Grants []permission.Grant // what the user grants for more than this call
 	Reason string             // what the user said instead of yes or no; the model reads it
+	Edit   bool               // the user wants to edit the arguments, and is asked again then
 }
 
 // longReason is how many characters of a model's reason are shown.
@@ -51,6 +54,7 @@ const (
 	optionSession = "always for this session: "
 	optionAgent   = "always for this agent: "
 	optionRun     = "always for this run: "
+	optionEdit    = "edit the arguments"
 )
 
 // Ask returns the question for a human, with the origin (agent, node, depth) that from
@@ -80,6 +84,9 @@ func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 	from.Text, from.Matter = strings.Join(parts, "\n\n"), q.Text
 	for _, o := range q.options() {
 		from.Options = append(from.Options, o.text)
+	}
+	if q.Edit {
+		from.Options = append(from.Options, optionEdit)
 	}
 	return from
 }
@@ -147,6 +154,10 @@ func (q ConsentQuestion) Answer(text string) ConsentAnswer {
 		return ConsentAnswer{Yes: true}
 	case optionNo, "n", "":
 		return ConsentAnswer{}
+	case optionEdit, "e":
+		if q.Edit {
+			return ConsentAnswer{Edit: true}
+		}
 	}
 	for _, o := range q.options() {
 		if text == o.text {

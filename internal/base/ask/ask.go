@@ -101,6 +101,8 @@ type Question struct {
 	// and Validate is not called with it.
 	Default    string
 	HasDefault bool
+	// Prefilled puts Default into the field of a Text at a terminal, to be edited.
+	Prefilled bool
 
 	// Consent marks a question about permission: for a tool's call, or to repeat an effect
 	// that perhaps happened. Lines of a stream never answer it. If "no" is an option, what a user says

@@ -226,6 +226,9 @@ func (w *widget) openField() tea.Cmd {
 	case Line:
 		field = lineField(w.q, &w.typed)
 	default:
+		if w.q.Prefilled {
+			w.typed = w.q.Default
+		}
 		field = textField(w.q, &w.typed)
 	}
 	w.form = huh.NewForm(huh.NewGroup(field)).WithTheme(huh.ThemeFunc(theme))

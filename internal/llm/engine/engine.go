@@ -111,6 +111,12 @@ type Pictured interface {
 	Images(call chat.ToolCall) []chat.Part
 }
 
+// Amended is implemented by [Tools] whose calls a user can edit before they are made.
+type Amended interface {
+	// Edited returns the arguments with which a call was made, and those of the model. It reports false if they are the same.
+	Edited(call chat.ToolCall) (ran, original string, ok bool)
+}
+
 // CallFunc makes one call, as the method of [Tools] does.
 type CallFunc = func(ctx context.Context, call chat.ToolCall, st steps.Steps) (text string, failed bool, err error)
 

@@ -145,7 +145,7 @@ func answerIncomplete(ctx context.Context, rc *RequestContext, t turnResult) ([]
 	for i, call := range calls {
 		text := call.Name + " was not run: " + why
 		var err error
-		if results[i], err = answerCall(ctx, rc, call, text, "", true); err != nil {
+		if results[i], err = answerCall(ctx, rc, call, event.ToolResult{Text: text, Failed: true}); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +183,7 @@ func refuse(ctx context.Context, rc *RequestContext, call chat.ToolCall, why str
 	if err := rc.Events.Emit(ctx, event.Warning{Text: "the model repeats itself: " + call.Name + " is not called again"}); err != nil {
 		return chat.Message{}, err
 	}
-	return answerCall(ctx, rc, call, why, "", true)
+	return answerCall(ctx, rc, call, event.ToolResult{Text: why, Failed: true})
 }
 
 // insteadOf returns what a model should do instead of repeating a call of a tool that is [Polled],
@@ -211,18 +211,23 @@ func callTool(ctx context.Context, run CallFunc, tools Tools, rc *RequestContext
 	if err != nil {
 		return chat.Message{}, fmt.Errorf("tool %s: %w", call.Name, err)
 	}
-	m, err := answerCall(ctx, rc, call, text, levelOf(tools, call), failed)
+	result := event.ToolResult{Text: text, Failed: failed, Sandbox: levelOf(tools, call)}
+	if a, ok := tools.(Amended); ok {
+		result.Arguments, result.OriginalArguments, _ = a.Edited(call)
+	}
+	m, err := answerCall(ctx, rc, call, result)
 	if p, ok := tools.(Pictured); ok {
 		m.Parts = append(m.Parts, p.Images(call)...)
 	}
 	return m, err
 }
 
-// answerCall returns the message that answers a call, and emits the result. The level is that of the sandbox in which it ran.
-func answerCall(ctx context.Context, rc *RequestContext, call chat.ToolCall, text, level string, failed bool) (chat.Message, error) {
-	m := chat.Text(chat.ToolRole, text)
-	m.ToolCallID, m.ToolName, m.Failed = call.ID, call.Name, failed
-	return m, rc.Events.Emit(ctx, event.ToolResult{ID: call.ID, Name: call.Name, Text: text, Failed: failed, Sandbox: level})
+// answerCall returns the message that answers a call with a result, and emits that.
+func answerCall(ctx context.Context, rc *RequestContext, call chat.ToolCall, r event.ToolResult) (chat.Message, error) {
+	r.ID, r.Name = call.ID, call.Name
+	m := chat.Text(chat.ToolRole, r.Text)
+	m.ToolCallID, m.ToolName, m.Failed = call.ID, call.Name, r.Failed
+	return m, rc.Events.Emit(ctx, r)
 }
 
 // repair brings the arguments of the calls of a complete reply into the form in which they are

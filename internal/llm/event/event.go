@@ -160,6 +160,10 @@ type ToolResult struct {
 	Failed bool   `json:"failed,omitempty"`
 
 	Sandbox string `json:"sandbox,omitempty"` // level of the sandbox in which its program ran; empty if it ran in none
+
+	// Arguments are those that the user gave the call, and OriginalArguments those of the model; empty if they were not edited.
+	Arguments         string `json:"arguments,omitempty"`
+	OriginalArguments string `json:"original_arguments,omitempty"`
 }
 
 // ToolOutput is a line that a tool prints for the user while it runs. A slow reader may drop

@@ -28,7 +28,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		transient(row(nil, func(b *Reasoning, f Texts) { f.in(&b.Text) })),
 		row(nil, func(b *Reply, f Texts) { f.in(&b.Text) }),
 		row(nil, func(b *ToolCall, f Texts) { f.in(&b.ID, &b.Name, &b.Arguments) }),
-		row(nil, func(b *ToolResult, f Texts) { f.in(&b.ID, &b.Name, &b.Text) }),
+		row(nil, func(b *ToolResult, f Texts) { f.in(&b.ID, &b.Name, &b.Text, &b.Arguments, &b.OriginalArguments) }),
 		transient(row(nil, func(b *ToolOutput, f Texts) { f.in(&b.Name, &b.Text) })),
 		row[StepStarted](nil, nil),
 		row[StepFinished](nil, nil),

@@ -1,6 +1,7 @@
 package conversations
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,6 +78,7 @@ func (a *answer) take(ev event.Event) {
 	case event.ToolResult:
 		if i, ok := a.calls[b.ID]; ok {
 			a.ToolCalls[i].Result, a.ToolCalls[i].IsError = new(b.Text), new(b.Failed)
+			a.ToolCalls[i].Args = cmp.Or(b.Arguments, a.ToolCalls[i].Args)
 		}
 	case event.CompressionFinished:
 		a.Compressed = a.Compressed || b.Error == ""

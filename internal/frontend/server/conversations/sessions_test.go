@@ -207,7 +207,7 @@ default:
 	}
 	path := newSession(t, s, `{`+model+`}`)
 	c = completion(t, s, path+"/completions", `{"prompt": `+quote(file)+`}`)
-	if c.FinishReason != "question" || c.Question == nil || c.RunID == "" || len(c.Question.Options) != 3 || !strings.HasPrefix(c.Question.Options[2], "always for this run: ") { // none that would hold for other clients, too
+	if c.FinishReason != "question" || c.Question == nil || c.RunID == "" || len(c.Question.Options) != 4 || !strings.HasPrefix(c.Question.Options[2], "always for this run: ") { // none that would hold for other clients, too
 		t.Fatalf("in a session: %+v", c)
 	}
 	if len(c.ToolCalls) != 1 || c.ToolCalls[0].Name != "fs_write" || c.ToolCalls[0].Result != nil || c.ToolCalls[0].IsError != nil {

@@ -30,7 +30,7 @@ func bodies() []event.Body {
 		event.Reasoning{Text: text},
 		event.Reply{Text: text},
 		event.ToolCall{Arguments: `{"a":"` + secret + `"}`},
-		event.ToolResult{Text: text},
+		event.ToolResult{Text: text, Arguments: text, OriginalArguments: text},
 		event.ToolOutput{Text: text},
 		event.NodeFinished{Error: text},
 		event.Question{Text: text, Options: []string{text}, Default: &text},

@@ -322,6 +322,7 @@ var roomLines = map[string]int{
 	"agent/tools":            278,
 	"agent/trust":            1215,
 	"agent/workspace":        456,
+	"agent/worktree":         1083,
 	"agent/skill":            845,
 	"agent/validate":         452,
 	"app":                    3707,
@@ -378,7 +379,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12792,
 
-	"all": 178565,
+	"all": 179642,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

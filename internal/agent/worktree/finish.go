@@ -1,0 +1,378 @@
+package worktree
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+)
+
+// Change is the work in a worktree.
+type Change struct {
+	Branch  string   `json:"branch"`
+	Commits int      `json:"commits"`
+	Stat    string   `json:"diffstat"` // as git shows it
+	Files   []string `json:"-"`
+
+	tip string
+	all []string // the ends of all branches
+}
+
+// Commit commits what is open in the worktree, and returns the work in it; that without commits is none.
+func (t *Tree) Commit(ctx context.Context) (c Change, err error) {
+	c.Branch = t.Branch()
+	r, err := t.repo(ctx)
+	if err != nil {
+		return c, err
+	}
+	if _, err = r.run(ctx, nil, "add", "--all", "."); err != nil {
+		return c, err
+	}
+	if _, err = r.run(ctx, nil, "diff-index", "--cached", "--quiet", "--no-ext-diff", "HEAD"); failed(err, 1) {
+		_, err = r.run(ctx, nil, "commit", "--quiet", "--no-verify", "--message", "Open work in the worktree "+t.Name)
+	}
+	if err != nil {
+		return c, err
+	}
+	if c.tip, err = r.commit(ctx, "HEAD"); err != nil {
+		return c, err
+	}
+	ends, err := r.line(ctx, "for-each-ref", "--format=%(objectname)", "refs/heads")
+	if err != nil {
+		return c, err
+	}
+	c.all = append([]string{c.tip}, strings.Fields(ends)...)
+	from := t.begin()
+	count, err := r.run(ctx, nil, append(append([]string{"rev-list"}, c.all...), "--not", from)...)
+	if err != nil {
+		return c, err
+	}
+	if c.Commits = len(strings.Fields(string(count))); c.Commits == 0 {
+		return c, nil
+	}
+	if c.Files, err = r.changed(ctx, from, c.tip, false); err == nil {
+		c.Stat, err = r.line(ctx, "diff-tree", "--stat=100", "--no-ext-diff", "--no-textconv", from, c.tip)
+	}
+	c.Stat = text.Visible(c.Stat)
+	return c, err
+}
+
+// begin returns the commit before the first one of the work.
+func (t *Tree) begin() string {
+	if t.Dirty != "" {
+		return t.Dirty
+	}
+	return t.Base
+}
+
+// Diff returns the work as a patch.
+func (t *Tree) Diff(ctx context.Context, c Change) (string, error) {
+	r, err := t.repo(ctx)
+	if err != nil {
+		return "", err
+	}
+	return r.line(ctx, "diff-tree", "-p", "--no-ext-diff", "--no-textconv", t.begin(), c.tip)
+}
+
+// Keep puts the branch into the source, and removes the worktree. Other branches that were made in the worktree and have commits of their
+// own are kept with their names after that of the branch.
+func (t *Tree) Keep(ctx context.Context, c Change) error {
+	r, err := t.repo(ctx)
+	if err != nil {
+		return err
+	}
+	source, err := t.source(ctx)
+	if err != nil {
+		return err
+	}
+	if err := t.keep(ctx, r, source, c, "refs/heads/"+t.Branch()); err != nil {
+		return fault.Wrap(fault.Failure, err, "the branch %s cannot be kept, so its worktree stays at %s", t.Branch(), t.Root)
+	}
+	return t.remove(ctx)
+}
+
+// keep copies the end of the work to a branch of the source, if it is to have one, and other branches of the worktree.
+func (t *Tree) keep(ctx context.Context, r, source repo, c Change, ref string) error {
+	others, err := r.line(ctx, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "--no-merged="+c.tip, "refs/heads")
+	if err != nil || ref == "" && others == "" {
+		return err
+	}
+	if err := send(ctx, r.git, source.git, c.all, []string{t.Base}); err != nil {
+		return err
+	}
+	refs := map[string]string{}
+	if ref != "" {
+		refs[ref] = c.tip
+	}
+	for line := range strings.Lines(others) {
+		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		refs["refs/heads/"+t.Branch()+"-"+strings.ReplaceAll(name, "/", "-")] = id
+	}
+	for ref, id := range refs {
+		before, err := source.line(ctx, "for-each-ref", "--format=%(objectname) %(worktreepath)", ref)
+		old, used, _ := strings.Cut(before, " ")
+		if err == nil && old != "" {
+			if _, err := source.run(ctx, nil, "merge-base", "--is-ancestor", old, id); err != nil || used != "" {
+				ref += "-" + id[:8] // that branch has other work, or is checked out
+			}
+		}
+		if _, err := source.run(ctx, nil, "update-ref", "-m", "loki: kept", ref, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Discard removes the worktree with all that was done in it.
+func (t *Tree) Discard(ctx context.Context) error { return t.remove(ctx) }
+
+// Offer is what can be done with the work in the checkout or, of a worktree in another one, in that. Each list has the files that are
+// in the way; with none it can be done.
+type Offer struct {
+	Merge, Apply []string
+	Bare         bool // there is no checkout, so neither can be done
+
+	merged, applied string // the commit to be merged, and the tree to be applied
+	now             string // tree of the checkout as it is
+	index, store    string
+	checkout        repo
+	head            string
+	at              git // that writes objects to store
+}
+
+// Try finds out what can be done with the work. It changes nothing in the checkout. The offer is valid until done is called.
+func (t *Tree) Try(ctx context.Context, c Change) (o *Offer, done func(), err error) {
+	dir := beside(filepath.Dir(t.Root), t.Name, ".try")
+	done = func() { _ = removeAll(dir) }
+	done()
+	o = &Offer{index: filepath.Join(dir, "index"), store: filepath.Join(dir, "objects")}
+	if err := os.MkdirAll(filepath.Join(o.store, "pack"), 0o700); err != nil {
+		return nil, done, err
+	}
+	if o.checkout, err = t.target(ctx, dir); err != nil {
+		return nil, done, err
+	}
+	if o.Bare = o.checkout.bare; o.Bare {
+		return o, done, nil
+	}
+	r, err := t.repo(ctx)
+	if err != nil {
+		return nil, done, err
+	}
+	o.at = o.checkout.into(o.index, o.store)
+	if o.head, err = o.checkout.commit(ctx, "HEAD"); err == nil {
+		err = send(ctx, r.git, o.at, []string{c.tip}, []string{t.Base})
+	}
+	if err == nil {
+		o.now, err = o.checkout.stage(ctx, o.index, o.store)
+	}
+	if err == nil {
+		err = o.tryMerge(ctx, t, c)
+	}
+	if err == nil {
+		err = o.tryApply(ctx, t, c)
+	}
+	return o, done, err
+}
+
+// target returns the repository that gets the work.
+func (t *Tree) target(ctx context.Context, write ...string) (repo, error) {
+	if t.Into == "" {
+		return t.source(ctx)
+	}
+	parent := &Tree{Name: filepath.Base(t.Into), Root: t.Into, store: t.store}
+	if err := parent.read(filepath.Dir(t.Into)); err != nil {
+		return repo{}, fault.Wrap(fault.NotFound, err, "the worktree that %s was made from is gone", t.Name)
+	}
+	return parent.repo(ctx, write...)
+}
+
+// mergeTree merges two commits. It returns the tree, or the files in conflict.
+func mergeTree(ctx context.Context, g git, ours, theirs string) (tree string, conflicts []string, err error) {
+	out, err := g.names(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
+	if err != nil && !failed(err, 1) || len(out) == 0 {
+		return "", nil, fault.Wrap(fault.Tool, err, "the work cannot be merged on trial").WithHint("install git 2.38 or newer")
+	}
+	if err != nil {
+		slices.Sort(out[1:])
+		return "", slices.Compact(out[1:]), nil
+	}
+	return out[0], nil, nil
+}
+
+func (o *Offer) tryMerge(ctx context.Context, t *Tree, c Change) (err error) {
+	base, err := o.at.line(ctx, "merge-base", o.head, c.tip)
+	if err != nil && !failed(err, 1) {
+		return err
+	}
+	o.merged = c.tip
+	if base != o.head {
+		var tree string
+		if tree, o.Merge, err = mergeTree(ctx, o.at, o.head, c.tip); err != nil || len(o.Merge) > 0 {
+			return err
+		}
+		if o.merged, err = o.at.line(ctx, "commit-tree", tree, "-p", o.head, "-p", c.tip, "-m", "Merge the worktree "+t.Name); err != nil {
+			return err
+		}
+	}
+	dirty, err := o.at.changed(ctx, o.head, o.now, false)
+	if err == nil {
+		o.Merge, err = o.blocked(ctx, o.head, o.merged, dirty)
+	}
+	return err
+}
+
+func (o *Offer) tryApply(ctx context.Context, t *Tree, c Change) error {
+	now, err := o.at.line(ctx, "commit-tree", o.now, "-p", o.head, "-m", "the checkout")
+	if err != nil {
+		return err
+	}
+	if o.applied, o.Apply, err = mergeTree(ctx, o.at, now, c.tip); err != nil || len(o.Apply) > 0 {
+		return err
+	}
+	dirty, err := o.at.changed(ctx, o.head, o.now, false)
+	if err == nil && t.Dirty != "" { // what was taken along is not in the way
+		var since []string
+		since, err = o.at.changed(ctx, t.Dirty, o.now, false)
+		dirty = both(dirty, since)
+	}
+	if err == nil {
+		o.Apply, err = o.blocked(ctx, o.now, o.applied, dirty)
+	}
+	return err
+}
+
+// blocked returns what is in the way of changing the checkout: uncommitted changes of the same files, files that git does not track, and files
+// that a filter of the user would have to change.
+func (o *Offer) blocked(ctx context.Context, from, to string, dirty []string) ([]string, error) {
+	touched, err := o.at.changed(ctx, from, to, false)
+	if err != nil {
+		return nil, err
+	}
+	in := both(touched, dirty)
+	added, err := o.at.changed(ctx, o.now, to, true)
+	for _, file := range added {
+		if _, err := os.Lstat(filepath.Join(o.checkout.root, file)); err == nil {
+			in = append(in, file)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	filtered, err := o.checkout.filtered(ctx, touched)
+	in = append(in, filtered...)
+	slices.Sort(in)
+	return slices.Compact(in), err
+}
+
+// both returns what is in both lists.
+func both(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return !slices.Contains(b, s) })
+}
+
+// inTheWay says why something cannot be done.
+func (t *Tree) inTheWay(verb string, files []string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	shown := files[:min(len(files), 10)]
+	return fault.New(fault.Failure, "the worktree %s cannot be %s: in the way are %s", t.Name, verb, text.Visible(strings.Join(shown, ", ")))
+}
+
+// Merge merges the work into the branch of the checkout, and removes the worktree.
+func (t *Tree) Merge(ctx context.Context, c Change) error {
+	o, done, err := t.Try(ctx, c)
+	defer done()
+	if err == nil {
+		err = t.inTheWay("merged", o.Merge)
+	}
+	if err != nil {
+		return err
+	}
+	if o.Bare {
+		return fault.New(fault.Usage, "the repository has no checkout to merge into")
+	}
+	if err := send(ctx, o.at, o.checkout.git, []string{o.merged}, []string{o.head}); err != nil {
+		return err
+	}
+	if _, err := o.checkout.run(ctx, nil, "merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", o.merged); err != nil {
+		return fault.Wrap(fault.Failure, err, "the worktree %s cannot be merged", t.Name)
+	}
+	done()
+	return t.removeMerged(ctx, c)
+}
+
+// Apply makes the changes in the checkout, without a commit, and removes the worktree.
+func (t *Tree) Apply(ctx context.Context, c Change) error {
+	o, done, err := t.Try(ctx, c)
+	defer done()
+	if err == nil {
+		err = t.inTheWay("applied", o.Apply)
+	}
+	if err != nil {
+		return err
+	}
+	if o.Bare || t.Into != "" {
+		return fault.New(fault.Usage, "there is no checkout to apply it to")
+	}
+	if _, err := o.at.run(ctx, nil, "read-tree", "-m", "-u", o.now, o.applied); err != nil {
+		return fault.Wrap(fault.Failure, err, "the worktree %s cannot be applied", t.Name)
+	}
+	done()
+	return t.removeMerged(ctx, c)
+}
+
+// removeMerged removes the worktree, of which other branches may have commits that are kept.
+func (t *Tree) removeMerged(ctx context.Context, c Change) error {
+	r, err := t.repo(ctx)
+	if err != nil {
+		return err
+	}
+	source, err := t.source(ctx)
+	if err == nil {
+		err = t.keep(ctx, r, source, c, "")
+	}
+	if err != nil {
+		return err
+	}
+	return t.remove(ctx)
+}
+
+// Renew merges what the checkout has meanwhile into the worktree, and returns the files in conflict, which have marks then.
+func (t *Tree) Renew(ctx context.Context) ([]string, error) {
+	into, err := t.target(ctx)
+	if err != nil {
+		return nil, err
+	}
+	head, err := into.commit(ctx, "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	source, err := t.source(ctx)
+	if err == nil && t.Into != "" {
+		err = send(ctx, into.git, source.git, []string{head}, known(ctx, into.git, source))
+	}
+	if err == nil {
+		_, err = source.run(ctx, nil, "update-ref", pin(t.Name), head)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := t.repo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, merging := r.run(ctx, nil, "merge", "--quiet", "--no-stat", "--no-verify", "--message", "Merge what came meanwhile", head)
+	if merging == nil {
+		return nil, nil
+	}
+	files, err := r.names(ctx, "diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--diff-filter=U")
+	if err == nil && len(files) == 0 {
+		err = merging
+	}
+	return files, err
+}

@@ -348,9 +348,9 @@ var roomLines = map[string]int{
 	"frontend/display":       949,
 	"frontend/doctor":        592,
 	"frontend/export":        531,
-	"frontend/render":        7761,
+	"frontend/render":        7795,
 	"frontend/repl":          3675,
-	"frontend/server":        9733,
+	"frontend/server":        9754,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -377,9 +377,9 @@ var roomLines = map[string]int{
 	"tool/permission":        2758,
 	"tool/script":            5257,
 	"workflow/graph":         10663,
-	"workflow/run":           12792,
+	"workflow/run":           12907,
 
-	"all": 179642,
+	"all": 179830,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -39,7 +39,7 @@ export function form(run, question, done) {
     const controls = element.querySelectorAll("button, textarea, input");
     for (const control of controls) control.disabled = true;
     try {
-      await post(`v1/runs/${encodeURIComponent(run)}/answers${force ? "?force=true" : ""}`, { [question.id]: answer });
+      await post(`v1/runs/${encodeURIComponent(run)}/answers?via=page${force ? "&force=true" : ""}`, { [question.id]: answer });
       fill(element, h("p.answered", { role: "status" }, "Answered: ", h("strong", {}, Array.isArray(answer) ? answer.join(", ") : answer || question.default)));
       done?.(answer);
     } catch (error) {

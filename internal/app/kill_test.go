@@ -108,8 +108,8 @@ func (s deadlyStore) Open(ctx context.Context, id string, unless ...run.Status) 
 	return deadlyJournal{j, s.deadly}, found, err
 }
 
-func (s deadlyStore) Answer(ctx context.Context, id, question, text string) error {
-	return s.around(func() error { return s.Store.Answer(ctx, id, question, text) })
+func (s deadlyStore) Answer(ctx context.Context, id, question string, r run.Reply) error {
+	return s.around(func() error { return s.Store.Answer(ctx, id, question, r) })
 }
 
 type deadlyJournal struct {

@@ -301,7 +301,7 @@ nodes:
 		t.Errorf("asked %+v", q)
 	}
 	w.answered = []string{h.Pending[0].ID}
-	if err := store.Answer(t.Context(), journal.ID(), w.answered[0], "this one"); err != nil {
+	if err := store.Answer(t.Context(), journal.ID(), w.answered[0], run.Reply{Text: "this one"}); err != nil {
 		t.Fatal(err)
 	}
 	again, found, err := store.Open(t.Context(), journal.ID())

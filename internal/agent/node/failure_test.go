@@ -240,7 +240,7 @@ nodes:
 	c.now = begin.Add(2 * time.Minute)
 	pending("name/retry/2/question")
 	fork := *c
-	if err := c.store.Answer(t.Context(), c.id, "name/retry/2/question", "Ada"); err != nil {
+	if err := c.store.Answer(t.Context(), c.id, "name/retry/2/question", run.Reply{Text: "Ada"}); err != nil {
 		t.Fatal(err)
 	}
 	if out, _, err := fork.run(); err != nil || out.Output != "hello Ada" {
@@ -271,7 +271,7 @@ nodes:
 	if err != nil || len(waiting) != 1 || waiting[0].ID != "city" {
 		t.Fatalf("pending %+v, %v", waiting, err)
 	}
-	if err := c.store.Answer(t.Context(), c.id, "city", "Graz"); err != nil {
+	if err := c.store.Answer(t.Context(), c.id, "city", run.Reply{Text: "Graz"}); err != nil {
 		t.Fatal(err)
 	}
 	out, _, err := c.run()

@@ -312,7 +312,7 @@ nodes:
 			t.Fatalf("round %d: %+v, %v", round, pending, err)
 		}
 		for _, id := range answers {
-			if err := store.Answer(t.Context(), j.ID(), id, "to "+id); err != nil {
+			if err := store.Answer(t.Context(), j.ID(), id, run.Reply{Text: "to " + id}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -133,7 +133,7 @@ func TestQuestionsInAnyOrder(t *testing.T) {
 			for range 1 + rnd.IntN(len(waiting)) {
 				i := rnd.IntN(len(waiting))
 				id := waiting[i]
-				if err := store.Answer(t.Context(), j.ID(), id, "to "+id); err != nil {
+				if err := store.Answer(t.Context(), j.ID(), id, run.Reply{Text: "to " + id}); err != nil {
 					t.Fatal(err)
 				}
 				waiting, w.answered = slices.Delete(waiting, i, i+1), append(w.answered, id)

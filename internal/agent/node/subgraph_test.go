@@ -223,7 +223,7 @@ func TestSubgraphsWaitForAnswers(t *testing.T) {
 			if node, _, _ := strings.Cut(p.ID, "/"); p.Node != strings.Split(node, "#")[0] {
 				t.Errorf("question %s is of node %s", p.ID, p.Node)
 			}
-			if err := store.Answer(t.Context(), j.ID(), p.ID, "to "+p.ID); err != nil {
+			if err := store.Answer(t.Context(), j.ID(), p.ID, run.Reply{Text: "to " + p.ID}); err != nil {
 				t.Fatal(err)
 			}
 			given = append(given, p.ID)

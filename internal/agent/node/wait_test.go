@@ -274,7 +274,7 @@ nodes:
 	}
 	c.now = begin.Add(time.Minute)
 	c.suspended(time.Time{}) // for the answer
-	if err := c.store.Answer(t.Context(), c.id, "who", "Ada"); err != nil {
+	if err := c.store.Answer(t.Context(), c.id, "who", run.Reply{Text: "Ada"}); err != nil {
 		t.Fatal(err)
 	}
 	if out, _, err := c.run(); err != nil || out.Output != "Ada" {

@@ -26,6 +26,9 @@ import (
 // stream of answers has ended. Errors of this package wrap it.
 var ErrUnavailable = errors.New("no user can be asked here")
 
+// ErrElsewhere is the cause of the end of the context of a question that is withdrawn, because it was answered in another place.
+var ErrElsewhere = errors.New("answered elsewhere")
+
 // Asker puts questions to a user.
 type Asker interface {
 	// Ask returns the answer to q: the text of an option, the human's own text, or the
@@ -135,6 +138,21 @@ type Question struct {
 	// Rule is the length predicate that Validate checks, for answers that are given when this
 	// question is gone. Empty means that there is none.
 	Rule string
+}
+
+// Form returns what is asked for, as events and records name it.
+func (q *Question) Form() string {
+	switch {
+	case q.Consent:
+		return "consent"
+	case q.Kind == Choice || q.Kind == Select:
+		return "choice"
+	case q.Kind == Multi:
+		return "choices"
+	case q.Kind == Secret:
+		return "secret"
+	}
+	return "text"
 }
 
 // refusable reports whether an answer of the user's own is a no.

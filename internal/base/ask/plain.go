@@ -15,7 +15,12 @@ import (
 )
 
 // askPlain asks with lines of text, without moving the cursor. The terminal edits the lines, but for those of a secret.
-func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, width, rows int) (string, error) {
+func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, width, rows int) (answer string, err error) {
+	defer func() {
+		if err != nil && errors.Is(context.Cause(ctx), ErrElsewhere) {
+			_, _ = io.WriteString(out, ErrElsewhere.Error()+"\r\n")
+		}
+	}()
 	var b strings.Builder
 	b.WriteString("?")
 	if s := q.source(); s != "" {

@@ -287,13 +287,14 @@ func TestTerminalContextEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newConsole(t)
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancelCause(t.Context())
 			done := c.ask(ctx, c.asker(env...), approval())
 			c.sees("no")
-			cancel()
+			cancel(ErrElsewhere)
 			if o := <-done; !errors.Is(o.err, context.Canceled) {
 				t.Errorf("got %q, %v, want cancelled", o.answer, o.err)
 			}
+			c.sees("answered elsewhere")
 		})
 	}
 }

@@ -45,7 +45,7 @@ func askWidget(ctx context.Context, q *Question, k *keyboard, out *os.File, envi
 	notified := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(notified)
-		p.Send(giveUp{})
+		p.Send(giveUp{errors.Is(context.Cause(ctx), ErrElsewhere)})
 	})
 	var failed error
 	pressed := make(chan struct{})
@@ -189,7 +189,9 @@ func refuseSizeRequests(_ tea.Model, msg tea.Msg) tea.Msg {
 }
 
 // giveUp is the message that the caller does not wait for the answer any more.
-type giveUp struct{}
+type giveUp struct {
+	elsewhere bool // the question was answered in another place
+}
 
 // widget is a list to choose from, a field to type in, or the one and then the other.
 type widget struct {
@@ -201,7 +203,8 @@ type widget struct {
 	typed    string
 	answered bool
 	over     bool // it was answered, the user has left, or the caller has given up
-	height   int  // lines of the tallest view so far
+	giveUp   giveUp
+	height   int // lines of the tallest view so far
 }
 
 func newWidget(q *Question, s screen) *widget {
@@ -263,7 +266,7 @@ func (w *widget) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (w *widget) update(msg tea.Msg) (r reaction, cmd tea.Cmd) {
 	switch msg := msg.(type) {
 	case giveUp:
-		w.over = true
+		w.over, w.giveUp = true, msg
 		return taken, nil
 	case tea.WindowSizeMsg:
 		w.screen.width, w.screen.rows = msg.Width, msg.Height
@@ -330,6 +333,8 @@ func (w *widget) View() tea.View {
 	switch {
 	case w.answered:
 		content = cyan().Render("❯ " + oneLine(w.shown(), w.screen.width-2))
+	case w.giveUp.elsewhere:
+		content = faint().Render(ErrElsewhere.Error())
 	case w.over:
 		content = faint().Render("not answered")
 	case w.form != nil && w.list != nil:

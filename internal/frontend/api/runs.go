@@ -233,6 +233,7 @@ type Question struct {
 	Step     int        `json:"step"`
 	Node     string     `json:"node"`
 	Item     *int       `json:"item,omitempty" doc:"number of the item of the map that asks, from 0; absent for a node of another type"`
+	Kind     string     `json:"kind,omitempty" doc:"consent, choice, choices, text or secret; absent for a question of an older release"`
 	Text     string     `json:"text"`
 	Options  []string   `json:"options,omitempty"`
 	Open     bool       `json:"open,omitempty" doc:"answers other than the options are accepted"`

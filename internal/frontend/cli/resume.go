@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -42,6 +43,12 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 		}
 	}
 	_, err = c.app.Runs().Resume(ctx, r)
+	if taken, ok := errors.AsType[*run.TakenError](err); ok {
+		if !c.opts.quiet {
+			face.screen.Print("▸ " + taken.Error())
+		}
+		return nil
+	}
 	return err
 }
 

@@ -160,9 +160,27 @@ func (n *Narrator) answer(ev event.Event, b event.Answer) {
 	switch {
 	case b.TimedOut: // which the asker does not show
 		n.say(dim, n.subject(ev)+"continues with its default, because no answer came in time: "+cmp.Or(oneLine(b.Text, shortLimit), `""`))
-	case !n.o.HideQuestions:
-		n.say(dim, n.subject(ev)+"answered: "+oneLine(b.Text, shortLimit))
+	case !n.o.HideQuestions || b.Via != "" && b.Via != event.ViaTerminal: // the question is gone from the terminal
+		n.say(dim, n.subject(ev)+"answered"+from(b)+": "+oneLine(b.Text, shortLimit))
 	}
+}
+
+// from says how an answer came that was not given here, and from whom.
+func from(b event.Answer) (text string) {
+	switch b.Via {
+	case event.ViaPage:
+		text = " on the page"
+	case event.ViaREST:
+		text = " over REST"
+	case event.ViaOpenAI:
+		text = " over the OpenAI-compatible API"
+	case event.ViaLink:
+		text = " with a link"
+	}
+	if b.By != "" {
+		text += " by " + oneLine(b.By, shortLimit)
+	}
+	return text
 }
 
 func (n *Narrator) signal(ev event.Event, b event.Signal) {

@@ -15,9 +15,11 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/frontend/server/rest"
+	"loki/internal/llm/event"
 	"loki/internal/service/auth/audit"
 	"loki/internal/service/webhook"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/manager"
 )
 
 // answerPage serves the links with which a question is answered once, without a key: a page that shows
@@ -139,7 +141,7 @@ func (p answerPage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		showAnswer(w, http.StatusBadRequest, v)
 		return
 	}
-	later, err := p.runs.Runs.Answer(r.Context(), link.Run, "", map[string]string{link.Question: answer}, false)
+	later, err := p.runs.Runs.Answer(r.Context(), link.Run, manager.Answers{Texts: map[string]string{link.Question: answer}, From: run.Reply{Via: event.ViaLink}})
 	if err == nil {
 		rest.Acts(r.Context(), audit.RunAnswer)
 		rest.AboutRun(r.Context(), link.Run)

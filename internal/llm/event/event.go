@@ -228,6 +228,7 @@ type StateUpdated struct {
 // Question says that the user is asked.
 type Question struct {
 	ID      string   `json:"id"`
+	Kind    string   `json:"kind,omitempty"` // consent, choice, choices, text or secret, see [ask.Question.Form]
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
 	Default *string  `json:"default,omitempty"`
@@ -240,7 +241,23 @@ type Answer struct {
 	ID       string `json:"id"`
 	Text     string `json:"text"`
 	TimedOut bool   `json:"timed_out,omitempty"` // no answer came in time: the text is the default
+	Via      Via    `json:"via,omitempty"`       // empty where that is not known
+	By       string `json:"by,omitempty"`        // the subject of a server who answered; empty on the command line
 }
+
+// Via is the way in which an answer came.
+type Via string
+
+// The ways in which answers come.
+const (
+	ViaTerminal Via = "terminal"
+	ViaCommand  Via = "command" // an option of a command, or a line of its input
+	ViaREST     Via = "rest"
+	ViaPage     Via = "page"
+	ViaOpenAI   Via = "openai"
+	ViaLink     Via = "link" // of a notice
+	ViaTimeout  Via = "timeout"
+)
 
 // Waiting says that a node of a graph waits: until a time, for a signal, or for either.
 type Waiting struct {

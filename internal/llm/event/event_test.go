@@ -55,8 +55,8 @@ func documented() []event.Event {
 		{Source: event.Source{Run: "0198c2a4", Agent: "research", Step: 1}, Body: event.StateUpdated{Values: []value.Member{
 			{Name: "plan", Value: value.Of("1. Read the notes\n2. …")}, {Name: "score", Value: value.Of(1.0)},
 		}}},
-		{Source: at(3, "review"), Body: event.Question{ID: "review", Text: "Publish this?", Options: []string{"yes", "no"}, Default: &byDefault}},
-		{Source: at(3, "review"), Body: event.Answer{ID: "review", Text: "yes"}},
+		{Source: at(3, "review"), Body: event.Question{ID: "review", Kind: "choice", Text: "Publish this?", Options: []string{"yes", "no"}, Default: &byDefault}},
+		{Source: at(3, "review"), Body: event.Answer{ID: "review", Text: "yes", Via: event.ViaTerminal}},
 		{Source: at(1, "plan"), Body: event.Retry{Attempt: 1, Error: "model openai:gpt-5: too many requests", Wait: 1500 * time.Millisecond}},
 		{Source: child, Body: event.Warning{Text: "agents/critic/graph.yaml:4:1: unknown key \"sttings\""}},
 		{Source: top, Body: event.Finished{

@@ -2,8 +2,8 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,8 +22,8 @@ import (
 
 // giveAnswers records the answers the user gave on the command line, and returns the
 // questions they are to.
-func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumption) (questions []string, err error) {
-	if r.Answer == nil && len(r.Answers) == 0 && len(r.Typed) == 0 {
+func giveAnswers(ctx context.Context, store Store, id string, r Resumption) (questions []string, err error) {
+	if !r.answers() {
 		return nil, nil
 	}
 	h, err := store.History(ctx, id)
@@ -45,7 +45,8 @@ func giveAnswers(ctx context.Context, store Store, id string, job Job, r Resumpt
 		return nil, err
 	}
 	return recordAnswers(h, answers, func(question, text string) error {
-		return patiently(ctx, job.Events, func() error { return store.Answer(ctx, id, question, text) })
+		reply := Reply{Text: text, Via: cmp.Or(r.Via, event.ViaCommand), By: r.By}
+		return patiently(ctx, r.Events, func() error { return store.Answer(ctx, id, question, reply) })
 	})
 }
 
@@ -58,12 +59,15 @@ func (h History) AcceptTyped(answers []string, now time.Time) (accepted map[stri
 	return h.Accept(byID, now)
 }
 
-// AnswerOnRecord records answers, by the ids of the questions, of a run that any process may hold. They are used when
-// the run resumes after it has come to rest, or earlier by work that asks again.
-func AnswerOnRecord(ctx context.Context, store Shared, id string, answers map[string]string) error {
+// AnswerOnRecord records answers, by the ids of the questions, of a run that any process may hold. Work that waits for one of them
+// takes it soon; others are used when the run resumes after it has come to rest. Of from only Via and By count.
+func AnswerOnRecord(ctx context.Context, store Store, id string, answers map[string]string, from Reply) error {
 	h, err := store.History(ctx, id)
 	if err == nil {
-		_, err = recordAnswers(h, answers, func(question, text string) error { return store.Answer(ctx, id, question, text) })
+		_, err = recordAnswers(h, answers, func(question, text string) error {
+			from.Text = text
+			return store.Answer(ctx, id, question, from)
+		})
 	}
 	return err
 }
@@ -85,34 +89,6 @@ func recordAnswers(h History, answers map[string]string, record func(question, t
 		}
 	}
 	return questions, nil
-}
-
-// AnswerAtWork records answers, by the ids of the questions, of a run that is at work, in its journal. They are used
-// when the run resumes after it has come to rest, or earlier by work that asks again. It must not be called twice at
-// the same time for one run. The error wraps [ErrClosed] or [ErrLeaseLost] once the run rests.
-func AnswerAtWork(ctx context.Context, store Store, j Journal, answers map[string]string) error {
-	h, err := store.History(ctx, j.ID())
-	if err != nil {
-		return err
-	}
-	accepted, err := h.Accept(answers, time.Now())
-	if err != nil {
-		return err
-	}
-	for _, p := range h.Pending {
-		text, ok := accepted[p.ID]
-		if !ok {
-			continue
-		}
-		result, err := json.Marshal(text)
-		if err == nil {
-			err = j.Task(p.Step, p.Node).Record(ctx, p.Key, steps.Step{Kind: steps.Question, Key: p.Key, Name: p.ID}, result)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Waits returns an error unless the run waits for each of the answers, by the ids of their questions. It is a

@@ -79,10 +79,9 @@ type Store interface {
 	// last one committed.
 	Checkpoint(ctx context.Context, id string, step int) (Checkpoint, error)
 
-	// Answer answers a pending question of a run that no process is running. An answer
-	// that is there already is not replaced: that is an error. So is an answer to a run
-	// with a gap, a [*GapError].
-	Answer(ctx context.Context, id, question, text string) error
+	// Answer answers a pending question of a run, also while a process holds the run: the first answer counts. The error
+	// of one that comes later, here or to [Journal.Task], wraps [ErrAnswered]. A run with a gap is a [*GapError].
+	Answer(ctx context.Context, id, question string, r Reply) error
 
 	// Claim gives a run that has no owner to owner, and returns the owner that it has then.
 	Claim(ctx context.Context, id string, owner auth.Owner) (*auth.Owner, error)
@@ -354,6 +353,7 @@ type Pending struct {
 	Key      string    `json:"-"`                // of the step that the answer completes
 	Wait     Waiting   `json:"wait,omitempty"`   // what for
 	Signal   string    `json:"signal,omitempty"` // name of the one that is waited for
+	Kind     string    `json:"kind,omitempty"`   // of the question, see [event.Question]; empty for one of an older release
 	Text     string    `json:"text"`
 	Options  []string  `json:"options,omitempty"`
 	Default  *string   `json:"default,omitempty"`
@@ -470,7 +470,8 @@ type EndedError struct {
 
 func (e *EndedError) Error() string { return fmt.Sprintf("run %s is %s", e.ID, e.Status) }
 
-// ErrAnswered says that a question was answered before.
+// ErrAnswered says that a question was answered before. The recorder of a task returns it for a step that completes such a
+// question, whose result is the first answer.
 var ErrAnswered = errors.New("the question has an answer already")
 
 // ErrClosed says that a journal was used after it was closed.

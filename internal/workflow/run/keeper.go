@@ -72,6 +72,8 @@ func (k *keeper) write(ctx context.Context, record func(context.Context) error) 
 	switch {
 	case err == nil || errors.Is(err, errGivenUp):
 		return nil
+	case errors.Is(err, ErrAnswered):
+		return err
 	case warnErr != nil:
 		return warnErr
 	case isLost(err):
@@ -282,6 +284,12 @@ func (t *taskRecorder) Record(ctx context.Context, key string, s steps.Step, res
 func (t *taskRecorder) Asked(ctx context.Context, p Pending) error {
 	p.Step, p.Node = t.step, t.node
 	return t.k.write(ctx, func(ctx context.Context) error { return t.k.journal.Asked(ctx, p) })
+}
+
+// Replied implements [QuestionRecorder].
+func (t *taskRecorder) Replied(ctx context.Context, key string) bool {
+	known, err := t.rec.Lookup(ctx, key, steps.Step{Kind: steps.Question, Key: key})
+	return err == nil && known.Done
 }
 
 // Answered implements [QuestionRecorder].

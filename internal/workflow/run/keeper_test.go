@@ -948,7 +948,7 @@ func TestManyPending(t *testing.T) {
 	}
 	var want []string
 	for _, i := range []int{7, 2, 9, 0, 4, 1, 8, 3, 6, 5} {
-		if err := store.Answer(t.Context(), id, fmt.Sprintf("q%d", i), fmt.Sprintf("answer %d", i)); err != nil {
+		if err := store.Answer(t.Context(), id, fmt.Sprintf("q%d", i), run.Reply{Text: fmt.Sprintf("answer %d", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -177,7 +177,7 @@ func TestNestedGraph(t *testing.T) {
 				t.Errorf("waiting: %+v", h.Pending)
 			}
 			c.answers = nil
-			if err := store.Answer(t.Context(), journal.ID(), "child/asks", "go"); err != nil {
+			if err := store.Answer(t.Context(), journal.ID(), "child/asks", run.Reply{Text: "go"}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
 	"loki/internal/base/steps"
 	"loki/internal/base/text"
 	"loki/internal/llm/event"
@@ -52,6 +54,8 @@ type Questions struct {
 type QuestionRecorder interface {
 	// Asked keeps a question that waits for the step with its key. The recorder fills in its step and node.
 	Asked(ctx context.Context, p Pending) error
+	// Replied reports whether an answer that completes the step with a full key is on record, which another process may give.
+	Replied(ctx context.Context, key string) bool
 	// Answered reports whether the question with an id was answered to resume the run, so that the answer is an
 	// event again.
 	Answered(question string) bool
@@ -160,60 +164,94 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 	shown := q.Secrets.question(question)
 	question = shown.Question
 	step := steps.Step{Kind: steps.Question, Key: key, Name: question.ID, Request: func() any { return describe(question) }}
-	onRecord := true
-	known, err := steps.Do(ctx, q.Steps, step, func(ctx context.Context) (reply, error) {
-		onRecord = false
-		var deadline time.Time
-		if by != nil {
-			var err error
-			if deadline, err = by(ctx); err != nil {
-				return reply{}, err
+	var asked bool     // here, so that the answer is an event
+	var given Reply    // here
+	var onRecord Reply // which differs if another process was faster
+	var err error
+	for try := 1; try == 1 || errors.Is(err, ErrAnswered) && try < 4; try++ { // then the answer is on record
+		onRecord, err = steps.Do(ctx, q.Steps, step, func(ctx context.Context) (Reply, error) {
+			var deadline time.Time
+			if by != nil {
+				var err error
+				if deadline, err = by(ctx); err != nil {
+					return Reply{}, err
+				}
 			}
-		}
-		answer, err := q.put(ctx, key, question, deadline)
-		if q.Lapses && errors.Is(err, errDeadline) {
-			return reply{lapsed: deadline}, nil
-		}
-		return reply{text: answer}, err
-	})
-	if err == nil && !known.lapsed.IsZero() {
-		return "", noAnswer(known.lapsed)
+			asked = !q.Escalated
+			answer, err := q.put(ctx, key, question, deadline)
+			if q.Lapses && errors.Is(err, errDeadline) {
+				asked = false
+				return Reply{lapsed: deadline}, nil
+			}
+			given = answer
+			return Reply{Text: answer.Text}, err
+		})
 	}
-	if rec, ok := q.Steps.Recorder().(QuestionRecorder); ok && err == nil && onRecord && rec.Answered(question.ID) {
-		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: known.text})
+	if err == nil && !onRecord.lapsed.IsZero() {
+		return "", noAnswer(onRecord.lapsed)
+	}
+	if rec, ok := q.Steps.Recorder().(QuestionRecorder); ok && rec.Answered(question.ID) {
+		asked = true
+	}
+	if err == nil && asked {
+		from := onRecord
+		if from.Via == "" && from.Text == given.Text {
+			from = given
+		}
+		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: from.Text, TimedOut: from.Via == event.ViaTimeout, Via: from.Via, By: from.By})
 	}
 	if err != nil {
-		return known.text, err
+		return onRecord.Text, err
 	}
-	return shown.meant(known.text), nil
+	return shown.meant(onRecord.Text), nil
 }
 
-// put puts a question to the user, until the deadline, zero for none.
-func (q Questions) put(ctx context.Context, key string, question ask.Question, deadline time.Time) (string, error) {
+// put puts a question to the user, until the deadline, zero for none. The error wraps [ErrAnswered] if another process has the answer.
+func (q Questions) put(ctx context.Context, key string, question ask.Question, deadline time.Time) (Reply, error) {
 	if q.Escalated {
-		answer, _, err := q.answer(ctx, question, deadline)
-		return answer, err
+		return q.answer(ctx, question, deadline)
 	}
-	asked := event.Question{ID: question.ID, Text: question.Text, Options: question.Options, Deadline: deadline}
+	asked := event.Question{ID: question.ID, Kind: question.Form(), Text: question.Text, Options: question.Options, Deadline: deadline}
 	if question.HasDefault {
 		asked.Default = &question.Default
 	}
 	if err := q.keep(ctx, asked, q.Steps.Key(key), question); err != nil {
-		return "", err
+		return Reply{}, err
 	}
 	if err := q.Events.Emit(ctx, asked); err != nil {
-		return "", err
+		return Reply{}, err
 	}
-	answer, late, err := q.answer(ctx, question, deadline)
-	if err != nil {
-		return "", err
+	rec, ok := q.Steps.Recorder().(QuestionRecorder)
+	if !ok {
+		return q.answer(ctx, question, deadline)
 	}
-	return answer, q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: answer, TimedOut: late})
+	waitCtx, stop := context.WithCancelCause(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop(nil)
+	watching.Go(func() { // ends with waitCtx, or with an answer
+		for retry.Sleep(waitCtx, lookEvery) == nil {
+			if rec.Replied(waitCtx, q.Steps.Key(key)) {
+				stop(ask.ErrElsewhere)
+			}
+		}
+	})
+	answer, err := q.answer(waitCtx, question, deadline)
+	if err != nil && errors.Is(context.Cause(waitCtx), ask.ErrElsewhere) {
+		return Reply{}, ErrAnswered
+	}
+	return answer, err
 }
 
-// reply is the record of a question: a text in JSON or, of a question that lapsed, an object.
-type reply struct {
-	text   string
+// lookEvery is how often the record is looked at for an answer that another process gave.
+const lookEvery = 200 * time.Millisecond
+
+// Reply is the answer to a question, as it is on record: the text in JSON if no more is known, else an object.
+type Reply struct {
+	Text string    `json:"text"`
+	Via  event.Via `json:"via,omitempty"`
+	By   string    `json:"by,omitempty"` // the subject who answered; empty on the command line
+
 	lapsed time.Time // when the time for an answer was over; zero for a question with an answer
 }
 
@@ -223,21 +261,29 @@ type lapse struct {
 }
 
 // MarshalJSON implements [json.Marshaler].
-func (r reply) MarshalJSON() ([]byte, error) {
-	if r.lapsed.IsZero() {
-		return json.Marshal(r.text)
+func (r Reply) MarshalJSON() ([]byte, error) {
+	type members Reply
+	switch {
+	case !r.lapsed.IsZero():
+		return json.Marshal(lapse{r.lapsed})
+	case r.Via == "" && r.By == "":
+		return json.Marshal(r.Text)
 	}
-	return json.Marshal(lapse{r.lapsed})
+	return json.Marshal(members(r))
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (r *reply) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, &r.text) == nil {
+func (r *Reply) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &r.Text) == nil {
 		return nil
 	}
-	var l lapse
-	err := json.Unmarshal(data, &l)
-	r.lapsed = l.Lapsed
+	type members Reply
+	of := struct {
+		*members
+		lapse
+	}{members: (*members)(r)}
+	err := json.Unmarshal(data, &of)
+	r.lapsed = of.Lapsed
 	return err
 }
 
@@ -261,7 +307,7 @@ func (q Questions) keep(ctx context.Context, asked event.Question, key string, q
 		return nil
 	}
 	return rec.Asked(ctx, Pending{
-		ID: asked.ID, Item: question.Item, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
+		ID: asked.ID, Kind: asked.Kind, Item: question.Item, Key: key, Text: asked.Text, Options: asked.Options, Default: asked.Default, Deadline: asked.Deadline, Asked: q.now(),
 		Open: question.Kind == ask.Choice && !question.Consent, Multi: question.Kind == ask.Multi, Rule: question.Rule, Schemas: question.Schemas, Assignees: question.Assignees,
 	})
 }
@@ -269,14 +315,13 @@ func (q Questions) keep(ctx context.Context, asked event.Question, key string, q
 // errDeadline ends the wait for an answer.
 var errDeadline = errors.New("no answer in time")
 
-// answer waits for the user until the deadline, zero for none. late says that the answer is the default.
-func (q Questions) answer(ctx context.Context, question ask.Question, deadline time.Time) (answer string, late bool, err error) {
+// answer waits for the user until the deadline, zero for none, from which on the answer is the default.
+func (q Questions) answer(ctx context.Context, question ask.Question, deadline time.Time) (Reply, error) {
 	waitCtx := ctx
 	if !deadline.IsZero() {
 		left := deadline.Sub(q.now())
 		if left <= 0 {
-			answer, err = defaultAnswer(question, deadline)
-			return answer, true, err
+			return defaultAnswer(question, deadline)
 		}
 		var cancel context.CancelFunc
 		waitCtx, cancel = context.WithTimeoutCause(ctx, left, errDeadline)
@@ -286,19 +331,26 @@ func (q Questions) answer(ctx context.Context, question ask.Question, deadline t
 	if asker == nil {
 		asker = ask.Unavailable{}
 	}
-	answer, err = asker.Ask(waitCtx, question)
+	answer, err := asker.Ask(waitCtx, question)
 	switch {
 	case err == nil:
-		return answer, false, nil
+		return Reply{Text: answer, Via: viaOf(asker)}, nil
 	case ctx.Err() != nil:
-		return "", false, context.Cause(ctx)
+		return Reply{}, context.Cause(ctx)
 	case errors.Is(context.Cause(waitCtx), errDeadline):
-		answer, err = defaultAnswer(question, deadline)
-		return answer, true, err
+		return defaultAnswer(question, deadline)
 	case errors.Is(err, ask.ErrUnavailable):
-		return "", false, q.suspended(question, deadline)
+		return Reply{}, q.suspended(question, deadline)
 	}
-	return "", false, err
+	return Reply{}, err
+}
+
+// viaOf returns the way in which an asker gets its answers.
+func viaOf(a ask.Asker) event.Via {
+	if ask.AtTerminal(a) {
+		return event.ViaTerminal
+	}
+	return event.ViaCommand
 }
 
 func (q Questions) now() time.Time {
@@ -309,11 +361,11 @@ func (q Questions) now() time.Time {
 }
 
 // defaultAnswer returns the answer to a question whose time is over.
-func defaultAnswer(question ask.Question, deadline time.Time) (string, error) {
+func defaultAnswer(question ask.Question, deadline time.Time) (Reply, error) {
 	if !question.HasDefault {
-		return "", noAnswer(deadline)
+		return Reply{}, noAnswer(deadline)
 	}
-	return question.Default, nil
+	return Reply{Text: question.Default, Via: event.ViaTimeout}, nil
 }
 
 // noAnswer is the failure of a question whose time is over.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -24,6 +25,8 @@ type Resumption struct {
 	Answered     []string          // questions whose answers came to be on record while the run was at work
 	Uncanceled   bool              // a canceled run does not resume: no user asks for it anew
 	Canceled     bool              // the run is canceled: it resumes only to undo what it did
+	Via          event.Via         // how the answers came; empty means ViaCommand
+	By           string            // the subject who gave them; empty on the command line
 
 	// Wait is called before the run waits for a provider that asked to come back later, or for what its nodes wait for. what says
 	// that; until is zero for a signal without a time. Nil does not wait: the error is then that of a run that was suspended.
@@ -51,6 +54,18 @@ func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 	}
 }
 
+// answers reports whether there are answers for the run.
+func (r Resumption) answers() bool {
+	return r.Answer != nil || len(r.Answers) > 0 || len(r.Typed) > 0
+}
+
+// TakenError says that answers are on record of a run that goes on in the process that holds it.
+type TakenError struct{ Held *LeaseError }
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("the answer is recorded; run %s continues in %s", e.Held.ID, e.Held.Owner)
+}
+
 // resume resumes once.
 func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	store, err := s.openWhole()
@@ -66,6 +81,12 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return Outcome{}, refusal(&EndedError{ID: info.ID, Status: info.Status}, info.Kind)
 	}
 	ctx = auth.WithOwner(ctx, info.Owner)
+	if info.Held != nil && r.answers() {
+		if _, err := giveAnswers(ctx, store, info.ID, r); err != nil {
+			return Outcome{}, err
+		}
+		return Outcome{Run: info.ID}, &TakenError{info.Held}
+	}
 	if info.Gap != nil && !r.Force {
 		return Outcome{}, refusal(&GapError{ID: info.ID, Gap: *info.Gap}, info.Kind)
 	}
@@ -100,7 +121,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 			return Outcome{}, err
 		}
 	}
-	answered, err := giveAnswers(ctx, store, info.ID, job, r)
+	answered, err := giveAnswers(ctx, store, info.ID, r)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -216,12 +237,16 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	answers := r.Answer != nil || len(r.Answers) > 0 || len(r.Typed) > 0
 	var active, idle *Info // the newest of each
 	var canceled string    // id of the newest that was canceled at a question
 	for _, info := range runs {
 		if info.Damaged || info.Undone.over(info.Status) { // any other can resume
 			continue
+		}
+		if info.Active && r.answers() {
+			if h, err := store.History(ctx, info.ID); err != nil || len(h.Pending) > 0 {
+				return h.Info, err
+			}
 		}
 		if info.Active {
 			if active == nil {
@@ -232,7 +257,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 		if idle == nil {
 			idle = &info
 		}
-		if answers {
+		if r.answers() {
 			h, err := store.History(ctx, info.ID)
 			if err != nil {
 				return Info{}, err

@@ -312,13 +312,13 @@ func TestResumeWaits(t *testing.T) {
 	})
 }
 
-// questioner is work that asks a question.
-type questioner struct{}
+// questioner is work that asks a question; without an asker nobody can be asked.
+type questioner struct{ asker ask.Asker }
 
 func (questioner) Started() event.Started { return event.Started{} }
 
-func (questioner) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
-	q := run.Questions{Steps: f.Steps(), Events: f.Events, Place: "q", Waits: "the test"}
+func (w questioner) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
+	q := run.Questions{Asker: w.asker, Steps: f.Steps(), Events: f.Events, Place: "q", Waits: "the test"}
 	answer, err := q.Ask(ctx, ask.Question{Kind: ask.Text, Text: "Go?"})
 	return run.Outcome{Output: answer}, err
 }
@@ -333,7 +333,7 @@ func TestAnswerWithoutEvent(t *testing.T) {
 	if fault.CodeOf(err) != fault.Suspended {
 		t.Fatal(err)
 	}
-	if err := store.Answer(t.Context(), out.Run, "q", "yes"); err != nil {
+	if err := store.Answer(t.Context(), out.Run, "q", run.Reply{Text: "yes"}); err != nil {
 		t.Fatal(err)
 	}
 	again, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: out.Run}})
@@ -342,5 +342,98 @@ func TestAnswerWithoutEvent(t *testing.T) {
 	}
 	if got := eventtest.Bodies[event.Answer](&events); len(got) != 1 || got[0].ID != "q" || got[0].Text != "yes" {
 		t.Errorf("events of the answer: %+v", got)
+	}
+}
+
+// TestAnsweredElsewhere answers a question from another process while the user of this one is asked, who says nothing, answers
+// too late, or is faster. The first answer counts, and the event says where it came from.
+func TestAnsweredElsewhere(t *testing.T) {
+	elsewhere := run.Reply{Text: "from elsewhere", Via: event.ViaPage, By: "ann"}
+	for _, tt := range []struct {
+		name string
+		here func(ctx context.Context, answer func() error) (string, error)
+		want event.Answer
+	}{
+		{"silent", func(ctx context.Context, answer func() error) (string, error) {
+			if err := answer(); err != nil {
+				return "", err
+			}
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), ask.ErrElsewhere) {
+				return "", fmt.Errorf("the question is withdrawn because of %w", context.Cause(ctx))
+			}
+			return "", ctx.Err()
+		}, event.Answer{ID: "q", Text: "from elsewhere", Via: event.ViaPage, By: "ann"}},
+		{
+			"late", func(_ context.Context, answer func() error) (string, error) { return "from here", answer() },
+			event.Answer{ID: "q", Text: "from elsewhere", Via: event.ViaPage, By: "ann"},
+		},
+		{
+			"first", func(context.Context, func() error) (string, error) { return "from here", nil },
+			event.Answer{ID: "q", Text: "from here", Via: event.ViaCommand},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var events eventtest.Collector
+			store := memstore.New(nil)
+			asks := 0
+			asker := ask.Func(func(ctx context.Context, _ ask.Question) (string, error) {
+				asks++
+				return tt.here(ctx, func() error {
+					runs, err := store.Runs(ctx, run.Query{})
+					if err != nil {
+						return err
+					}
+					return store.Answer(ctx, runs[0].ID, "q", elsewhere)
+				})
+			})
+			j := job(questioner{asker}, &events)
+			out, err := service(lasting{Store: store}, j).Start(t.Context(), j)
+			if err != nil || out.Output != tt.want.Text || asks != 1 {
+				t.Errorf("outcome %+v, %v, asked %d times", out, err, asks)
+			}
+			if got := eventtest.Bodies[event.Answer](&events); len(got) != 1 || got[0] != tt.want {
+				t.Errorf("events of the answer: %+v", got)
+			}
+			if err := store.Answer(t.Context(), out.Run, "q", elsewhere); err == nil {
+				t.Error("a second answer was taken")
+			}
+		})
+	}
+}
+
+// TestAnswerOfHeldRun resumes a run with an answer while another process is at work on it: the answer is on record, and that process
+// goes on.
+func TestAnswerOfHeldRun(t *testing.T) {
+	store := memstore.New(nil)
+	began := make(chan string, 1)
+	asker := ask.Func(func(ctx context.Context, _ ask.Question) (string, error) {
+		runs, err := store.Runs(ctx, run.Query{})
+		if err != nil {
+			return "", err
+		}
+		began <- runs[0].ID
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	j := job(questioner{asker}, event.Discard)
+	s := service(lasting{Store: store}, j)
+	var out run.Outcome
+	ended := make(chan error, 1)
+	go func() { // ends with the answer
+		var err error
+		out, err = s.Start(t.Context(), j)
+		ended <- err
+	}()
+	id := <-began
+	if _, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: id}, Typed: []string{"other=yes", "no"}}); fault.CodeOf(err) != fault.Usage {
+		t.Errorf("answers of which one is to no question: %v", err)
+	}
+	_, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: id}, Typed: []string{"yes"}})
+	if taken := new(run.TakenError); !errors.As(err, &taken) || taken.Held.ID != id {
+		t.Errorf("the answer: %v", err)
+	}
+	if err := <-ended; err != nil || out.Output != "yes" {
+		t.Errorf("the run: %+v, %v", out, err)
 	}
 }

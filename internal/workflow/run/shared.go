@@ -10,8 +10,7 @@ import "context"
 // holds it, and Ready offers it to all servers. Several may be offered the same run: [Store.Open] gives it
 // to one of them, and the others get a [*LeaseError].
 //
-// Answer works also while a process holds the run: the answer is on record, and the run is Ready once it
-// rests.
+// A run that was answered while a process held it is Ready once it rests.
 type Shared interface {
 	Store
 

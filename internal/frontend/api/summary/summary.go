@@ -181,7 +181,7 @@ func Questions(i run.Info, pending []run.Pending) []api.Question {
 	list := []api.Question{}
 	for _, p := range pending {
 		list = append(list, api.Question{
-			Run: i.ID, Agent: i.Agent, ID: p.ID, Step: p.Step, Node: p.Node, Item: p.Item, Text: p.Text, Options: p.Options, Open: p.Open, Multi: p.Multi,
+			Run: i.ID, Agent: i.Agent, ID: p.ID, Step: p.Step, Node: p.Node, Item: p.Item, Kind: p.Kind, Text: p.Text, Options: p.Options, Open: p.Open, Multi: p.Multi,
 			Default: p.Default, Rule: p.Rule, Asked: p.Asked.UTC(), Deadline: timeOf(p.Deadline), Assignees: p.Assignees,
 		})
 	}

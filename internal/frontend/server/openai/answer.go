@@ -310,15 +310,19 @@ func (s *service) goOn(ctx context.Context, r *request, t target, w *watch) (ans
 		return answer{}, invalid("model", "run %s is one of %s, and not of %s", info.ID, info.Agent, t).WithHint("name the agent whose question is answered as the model, or leave out loki.run_id")
 	}
 	w.before = info.Usage
-	next := run.Resumption{Continuation: run.Continuation{ID: info.ID, NoStream: !r.Stream}, Answer: &text}
+	next := run.Resumption{Continuation: run.Continuation{ID: info.ID, NoStream: !r.Stream}, Answer: &text, Via: event.ViaOpenAI}
+	taken := new(run.TakenError) // another process is at work on the run, and takes the answer
 	if r.Loki.Detach {
-		if _, err := s.runs.Resume(ctx, next); err != nil {
+		if _, err := s.runs.Resume(ctx, next); err != nil && !errors.As(err, &taken) {
 			return answer{}, err
 		}
 		return s.follow(ctx, info.ID, info.Events, w)
 	}
 	next.Events = s.scope(w)
 	out, err := s.app.Runs().Resume(ctx, next)
+	if errors.As(err, &taken) {
+		return s.follow(ctx, info.ID, info.Events, w)
+	}
 	return fromRun(out), err
 }
 

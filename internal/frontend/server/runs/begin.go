@@ -22,10 +22,12 @@ import (
 	"loki/internal/frontend/server/rest"
 	"loki/internal/frontend/server/stream"
 	"loki/internal/llm/catalog"
+	"loki/internal/llm/event"
 	"loki/internal/service/auth"
 	"loki/internal/service/webhook"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/manager"
 )
 
 // beginRequest begins a run.
@@ -185,6 +187,7 @@ func (e *endpoints) enter(ctx context.Context, begin func() (string, error)) (st
 type answerRequest struct {
 	one
 	Force bool                       `query:"force" doc:"although the agent has changed, or the session has continued: the answer is put after what was said since"`
+	Via   string                     `query:"via" doc:"page where a person answers on the page of the server; what answers is on record"`
 	Body  map[string]json.RawMessage `doc:"answers by the ids of the questions: a text, or a list of texts where any number of options may be chosen; a number or a boolean counts as its text"`
 }
 
@@ -216,8 +219,17 @@ func (e *endpoints) answer(ctx context.Context, in *answerRequest) (*rest.Reply,
 			return nil, err
 		}
 	}
+	from := run.Reply{Via: event.ViaREST}
+	if in.Via == string(event.ViaPage) {
+		from.Via = event.ViaPage
+	}
+	if s := rest.Subject(ctx).Subject; s != auth.Anonymous {
+		from.By = s
+	}
 	status := http.StatusOK
-	if later, err := e.Manager.Answer(ctx, info.ID, e.answerer(ctx), answers, in.Force, rest.Subject(ctx).Groups...); err != nil {
+	if later, err := e.Manager.Answer(ctx, info.ID, manager.Answers{
+		Texts: answers, Who: e.answerer(ctx), Groups: rest.Subject(ctx).Groups, From: from, Force: in.Force,
+	}); err != nil {
 		return nil, err
 	} else if later {
 		status = http.StatusAccepted

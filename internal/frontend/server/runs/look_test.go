@@ -128,7 +128,7 @@ func TestLook(t *testing.T) {
 	}
 	var one api.Step
 	want(t, s.Get(path+"/steps/"+jsonOf(steps.Data[0].Number)), 200).JSON(t, &one)
-	if one.Number != steps.Data[0].Number || string(one.Result) != `"Ada"` {
+	if one.Number != steps.Data[0].Number || string(one.Result) != `{"text":"Ada","via":"rest"}` {
 		t.Errorf("the step is %+v", one)
 	}
 	refused(t, s.Get(path+"/steps/99"), 404, "step_not_found")

@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/manager"
 	"loki/internal/workflow/run/sqlite"
 )
 
@@ -22,8 +23,8 @@ type answering struct {
 	refused      func() // called when a run is held that was to be opened; nil for nothing
 }
 
-func (s *answering) Answer(ctx context.Context, id, question, text string) error {
-	err := s.Store.Answer(ctx, id, question, text)
+func (s *answering) Answer(ctx context.Context, id, question string, r run.Reply) error {
+	err := s.Store.Answer(ctx, id, question, r)
 	once(&s.then, id)
 	return err
 }
@@ -90,7 +91,7 @@ func TestCancelAfterAnswer(t *testing.T) {
 		}
 	}
 	ended := new(run.EndedError)
-	if _, err := h.Answer(t.Context(), id, "", map[string]string{"q": "yes"}, false); !errors.As(err, &ended) || ended.Status != run.Canceled {
+	if _, err := h.Answer(t.Context(), id, manager.Answers{Texts: map[string]string{"q": "yes"}}); !errors.As(err, &ended) || ended.Status != run.Canceled {
 		t.Errorf("the answer: %v", err)
 	}
 	want := []string{"1 started", "2 question", "3 finished", "4 finished"}
@@ -128,7 +129,7 @@ func TestCancelAsItGoesOn(t *testing.T) {
 		})
 		<-tried
 	}
-	if _, err := h.Answer(t.Context(), id, "", map[string]string{"q": "yes"}, false); err != nil {
+	if _, err := h.Answer(t.Context(), id, manager.Answers{Texts: map[string]string{"q": "yes"}}); err != nil {
 		t.Errorf("the answer: %v", err)
 	}
 	canceling.Wait()
@@ -162,8 +163,8 @@ func (s *takenStore) History(ctx context.Context, id string) (run.History, error
 	return h, err
 }
 
-func (s *takenStore) Answer(ctx context.Context, id, question, text string) error {
-	err := s.sharedStore.Answer(ctx, id, question, text)
+func (s *takenStore) Answer(ctx context.Context, id, question string, r run.Reply) error {
+	err := s.sharedStore.Answer(ctx, id, question, r)
 	once(&s.then, id)
 	return err
 }
@@ -190,7 +191,7 @@ func TestShareCancel(t *testing.T) {
 			}
 		}
 		ended := new(run.EndedError)
-		if _, err := a.Answer(t.Context(), answered, "", map[string]string{"q": "yes"}, false); !errors.As(err, &ended) || ended.Status != run.Canceled {
+		if _, err := a.Answer(t.Context(), answered, manager.Answers{Texts: map[string]string{"q": "yes"}}); !errors.As(err, &ended) || ended.Status != run.Canceled {
 			t.Errorf("the answer: %v", err)
 		}
 

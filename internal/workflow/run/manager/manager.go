@@ -99,8 +99,7 @@ type activity struct {
 	holding bool          // it has its turn
 	number  int           // of the last event that was emitted with one
 
-	answering sync.Mutex // held while answers are recorded
-	answered  []string   // questions that were answered since it is at work; guarded by Manager.mu
+	answered []string // questions that were answered since it is at work; guarded by Manager.mu
 }
 
 // Activity is a run at work, for people to see.
@@ -223,12 +222,21 @@ func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 	return id, refused(err)
 }
 
-// Answer answers questions that wait, and resumes the run. While other nodes of the run are at work here, later
-// is true: the answers are on record, and Wake resumes the run once it rests. A question that is for others
-// to answer is a [*run.NotAssignedError]; who is the subject that answers, a member of groups, "" for one who may answer everything.
-// With force set the run resumes although its agent has changed, or its session has continued.
-func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string]string, force bool, groups ...string) (later bool, err error) {
-	if err := m.MayAnswer(ctx, id, who, answers, groups...); err != nil {
+// Answers are answers of one who answers.
+type Answers struct {
+	Texts  map[string]string // by the ids of the questions
+	Who    string            // the subject; empty for one who may answer everything
+	Groups []string          // of Who
+	From   run.Reply         // how the answers came, and from whom; the text is left out
+	Force  bool              // the run resumes although its agent has changed, or its session has continued
+}
+
+// Answer answers questions that wait, and resumes the run. While the run is at work, here or in another process, later
+// is true: the answers are on record, and Wake resumes a run of here once it rests. A question that is for others
+// to answer is a [*run.NotAssignedError].
+func (m *Manager) Answer(ctx context.Context, id string, given Answers) (later bool, err error) {
+	answers := given.Texts
+	if err := m.MayAnswer(ctx, id, given.Who, answers, given.Groups...); err != nil {
 		return false, err
 	}
 	h, err := m.o.Store.History(ctx, id)
@@ -242,41 +250,42 @@ func (m *Manager) Answer(ctx context.Context, id, who string, answers map[string
 		return false, canceled(id)
 	}
 	if m.shared != nil {
-		return m.answerShared(ctx, id, answers, force)
+		return m.answerShared(ctx, id, given)
 	}
-	for {
-		m.mu.Lock()
-		a := m.active[id]
-		m.mu.Unlock()
-		if a == nil {
-			if info, err := m.o.Store.Info(ctx, id); err != nil || info.Status == run.Canceled { // since it was looked at
-				return false, cmp.Or(err, canceled(id))
-			}
-			_, err := m.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id, Force: force}, Answers: answers, Uncanceled: true})
-			return false, err
-		}
-		err := m.answerAtWork(ctx, a, answers)
-		if !errors.Is(err, run.ErrClosed) && !errors.Is(err, run.ErrLeaseLost) {
-			return err == nil, err
-		}
-		select { // it comes to rest at this moment
-		case <-a.over:
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		}
+	m.mu.Lock()
+	a := m.active[id]
+	m.mu.Unlock()
+	if a != nil {
+		err := m.answerAtWork(ctx, a, given)
+		return err == nil, err
 	}
+	info, err := m.o.Store.Info(ctx, id)
+	switch {
+	case err != nil:
+		return false, err
+	case info.Status == run.Canceled: // since it was looked at
+		return false, canceled(id)
+	case info.Active: // in another process, such as that of a command
+		err := run.AnswerOnRecord(ctx, m.o.Store, id, answers, given.From)
+		return err == nil, err
+	}
+	_, err = m.Resume(ctx, given.resumption(id))
+	return false, err
+}
+
+// resumption returns how a run resumes with the answers.
+func (a Answers) resumption(id string) run.Resumption {
+	return run.Resumption{Continuation: run.Continuation{ID: id, Force: a.Force}, Answers: a.Texts, Uncanceled: true, Via: a.From.Via, By: a.From.By}
 }
 
 // answerAtWork records answers of a run at work.
-func (m *Manager) answerAtWork(ctx context.Context, a *activity, answers map[string]string) error {
-	a.answering.Lock()
-	defer a.answering.Unlock()
-	if err := run.AnswerAtWork(ctx, m.o.Store, a.journal, answers); err != nil {
+func (m *Manager) answerAtWork(ctx context.Context, a *activity, given Answers) error {
+	if err := run.AnswerOnRecord(ctx, m.o.Store, a.id, given.Texts, given.From); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a.answered = slices.AppendSeq(a.answered, maps.Keys(answers))
+	a.answered = slices.AppendSeq(a.answered, maps.Keys(given.Texts))
 	if m.active[a.id] != a {
 		m.rest(a.id, rested{answered: a.answered})
 	}

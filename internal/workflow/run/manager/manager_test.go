@@ -386,17 +386,17 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 	notHis := new(run.NotAssignedError)
-	if _, err := h.Answer(t.Context(), id, "bob", map[string]string{"q": "yes"}, false); !errors.As(err, &notHis) {
+	if _, err := h.Answer(t.Context(), id, manager.Answers{Who: "bob", Texts: map[string]string{"q": "yes"}}); !errors.As(err, &notHis) {
 		t.Errorf("bob's answer: %v", err)
 	}
-	if _, err := h.Answer(t.Context(), id, "ada", map[string]string{"p": "yes"}, false); fault.CodeOf(err) != fault.Usage {
+	if _, err := h.Answer(t.Context(), id, manager.Answers{Who: "ada", Texts: map[string]string{"p": "yes"}}); fault.CodeOf(err) != fault.Usage {
 		t.Errorf("an answer to nothing: %v", err)
 	}
 	var taken, refused atomic.Int32
 	var answering sync.WaitGroup
 	for range 8 { // at once, of which one counts
 		answering.Go(func() {
-			switch later, err := h.Answer(t.Context(), id, "ada", map[string]string{"q": "yes"}, false); {
+			switch later, err := h.Answer(t.Context(), id, manager.Answers{Who: "ada", Texts: map[string]string{"q": "yes"}}); {
 			case later && err == nil:
 				taken.Add(1)
 			case fault.CodeOf(err) == fault.Usage:

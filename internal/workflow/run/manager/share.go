@@ -231,7 +231,7 @@ func (m *Manager) resumeReady(ctx context.Context, id string) error {
 }
 
 // answerShared is the end of Answer on a shared store.
-func (m *Manager) answerShared(ctx context.Context, id string, answers map[string]string, force bool) (later bool, err error) {
+func (m *Manager) answerShared(ctx context.Context, id string, given Answers) (later bool, err error) {
 	info, err := m.o.Store.Info(ctx, id)
 	switch {
 	case err != nil:
@@ -239,11 +239,14 @@ func (m *Manager) answerShared(ctx context.Context, id string, answers map[strin
 	case info.Status == run.Canceled: // since it was looked at
 		return false, canceled(id)
 	case info.Active:
-		err := run.AnswerOnRecord(ctx, m.shared, id, answers)
+		err := run.AnswerOnRecord(ctx, m.shared, id, given.Texts, given.From)
 		return err == nil, err
 	}
-	r := run.Resumption{Continuation: run.Continuation{ID: id, Force: force}, Answers: answers, Uncanceled: true}
+	r := given.resumption(id)
 	_, err = m.resume(ctx, r, turnOf(r))
+	if _, taken := errors.AsType[*run.TakenError](err); taken {
+		return true, nil
+	}
 	if _, held := errors.AsType[*run.LeaseError](err); held && info.Gap == nil { // the answers came before that
 		return true, nil
 	}

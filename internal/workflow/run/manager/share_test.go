@@ -2,7 +2,6 @@ package manager_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -99,24 +98,13 @@ func (s sharedStore) History(ctx context.Context, id string) (run.History, error
 	return h, err
 }
 
-// Answer also answers runs at work.
-func (s sharedStore) Answer(ctx context.Context, id, question, text string) error {
+// Answer makes the run ready.
+func (s sharedStore) Answer(ctx context.Context, id, question string, r run.Reply) error {
 	defer s.changed(id)
 	s.mu.Lock()
-	j := s.held[id]
 	s.answered[id] = true
 	s.mu.Unlock()
-	if j == nil {
-		return s.Store.Answer(ctx, id, question, text)
-	}
-	waiting, err := s.Pending(ctx, id)
-	for _, p := range waiting {
-		if p.ID == question {
-			result, _ := json.Marshal(text)
-			return j.Task(p.Step, p.Node).Record(ctx, p.Key, steps.Step{Kind: steps.Question, Name: p.ID}, result)
-		}
-	}
-	return errors.Join(err, run.ErrAnswered)
+	return s.Store.Answer(ctx, id, question, r)
 }
 
 func (s sharedStore) Changes(ctx context.Context, changed func(id string)) error {
@@ -309,10 +297,10 @@ func TestShareVerbs(t *testing.T) {
 		asked := a.begin("ask")
 		watch(b, asked, "1 started", "2 question", "3 finished", "4 started", "5 answer", "6 warning", "7 finished")
 		time.Sleep(time.Second / 2)
-		if later, err := b.Answer(t.Context(), asked, "", map[string]string{"q": "yes"}, false); err != nil || !later {
+		if later, err := b.Answer(t.Context(), asked, manager.Answers{Texts: map[string]string{"q": "yes"}}); err != nil || !later {
 			t.Errorf("an answer beside the work elsewhere: %v, %v", later, err)
 		}
-		if _, err := b.Answer(t.Context(), asked, "", map[string]string{"q": "no"}, false); fault.CodeOf(err) != fault.Usage {
+		if _, err := b.Answer(t.Context(), asked, manager.Answers{Texts: map[string]string{"q": "no"}}); fault.CodeOf(err) != fault.Usage {
 			t.Errorf("answered again: %v", err)
 		}
 		time.Sleep(2 * time.Second)
@@ -323,7 +311,7 @@ func TestShareVerbs(t *testing.T) {
 		if status := b.ended(resting); status != run.Suspended {
 			t.Errorf("the run is %s", status)
 		}
-		if later, err := b.Answer(t.Context(), resting, "", map[string]string{"q": "yes"}, false); err != nil || later {
+		if later, err := b.Answer(t.Context(), resting, manager.Answers{Texts: map[string]string{"q": "yes"}}); err != nil || later {
 			t.Errorf("an answer to a run that rests: %v, %v", later, err)
 		}
 		if status := a.ended(resting); status != run.Done {

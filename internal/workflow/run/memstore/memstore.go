@@ -113,6 +113,11 @@ func (r *record) idle() error {
 	if err := r.leased(); err != nil {
 		return err
 	}
+	return r.answerable()
+}
+
+// answerable returns an error if no question of the run can be answered: it has ended, or a part of it is not on record.
+func (r *record) answerable() error {
 	if !r.info.Status.Resumable() {
 		return &run.EndedError{ID: r.info.ID, Status: r.info.Status}
 	}
@@ -171,6 +176,13 @@ func (r *record) finish(at time.Time, step int, node, key string, st steps.Step,
 			q.answered = true
 		}
 	}
+}
+
+// answered reports whether the question that a step completes has its answer.
+func (r *record) answered(step int, node, key string) bool {
+	return slices.ContainsFunc(r.questions, func(q *question) bool {
+		return q.answered && q.Step == step && q.Node == node && q.Key == key
+	})
 }
 
 // find returns the run whose id begins with typed.
@@ -476,12 +488,12 @@ func (s *Store) Checkpoint(_ context.Context, id string, step int) (run.Checkpoi
 }
 
 // Answer answers a pending question.
-func (s *Store) Answer(_ context.Context, id, questionID, text string) error {
+func (s *Store) Answer(_ context.Context, id, questionID string, reply run.Reply) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.find(id)
 	if err == nil {
-		err = r.idle()
+		err = r.answerable()
 	}
 	if err != nil {
 		return err
@@ -494,7 +506,7 @@ func (s *Store) Answer(_ context.Context, id, questionID, text string) error {
 	if q.answered {
 		return fmt.Errorf("question %q of run %s: %w", questionID, r.info.ID, run.ErrAnswered)
 	}
-	answer, err := json.Marshal(text)
+	answer, err := json.Marshal(reply)
 	if err != nil {
 		return err
 	}
@@ -783,6 +795,9 @@ func (t *task) Forget(_ context.Context, key string) error {
 // Record keeps the result of a step.
 func (t *task) Record(_ context.Context, key string, st steps.Step, result []byte) error {
 	return t.j.write(func(at time.Time) error {
+		if t.j.run.answered(t.step, t.node, key) {
+			return fmt.Errorf("step %s of run %s: %w", key, t.j.ID(), run.ErrAnswered)
+		}
 		t.j.run.finish(at, t.step, t.node, key, st, result)
 		return nil
 	})

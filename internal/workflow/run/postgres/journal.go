@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -600,7 +601,16 @@ func (t *task) Begin(ctx context.Context, key string, st steps.Step) error {
 // Record keeps the result of a step.
 func (t *task) Record(ctx context.Context, key string, st steps.Step, result []byte) error {
 	doc := t.j.store.seal().EncodeJSON(result)
-	return t.put(ctx, "record", key, st, len(result), &doc)
+	err := t.put(ctx, "record", key, st, len(result), &doc)
+	if err != nil || st.Kind != steps.Question {
+		return err
+	}
+	// An answer that came from another process at this moment counts. It was not replaced.
+	kept, err := t.Lookup(ctx, key, st)
+	if err == nil && kept.Done && !bytes.Equal(kept.Result, result) {
+		return fmt.Errorf("step %s of run %s: %w", key, t.j.name, run.ErrAnswered)
+	}
+	return err
 }
 
 // insertStep writes a step, with the number that the run's row in leases has, or the one that it has already.
@@ -633,7 +643,11 @@ func (t *task) put(ctx context.Context, op, key string, st steps.Step, size int,
 		w.docs, data = []record.Document{*result}, result.Data
 	}
 	w.rows = func(b *pgx.Batch) {
-		b.Queue(insertStep+` WHERE loki.steps.result IS NULL OR excluded.result IS NOT NULL`, j.id, t.step, postgres.Text(t.node), postgres.Text(key), string(st.Kind), postgres.Text(st.Name), j.store.now(), size, data)
+		when := ` WHERE loki.steps.result IS NULL OR excluded.result IS NOT NULL`
+		if st.Kind == steps.Question {
+			when = ` WHERE loki.steps.result IS NULL`
+		}
+		b.Queue(insertStep+when, j.id, t.step, postgres.Text(t.node), postgres.Text(key), string(st.Kind), postgres.Text(st.Name), j.store.now(), size, data)
 		if j.asked[k] && result != nil {
 			b.Queue(`UPDATE loki.questions SET answered = true WHERE run = $1 AND step = $2 AND node = $3 AND key = $4`, j.id, t.step, postgres.Text(t.node), postgres.Text(key))
 		}

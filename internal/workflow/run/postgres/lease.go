@@ -322,8 +322,8 @@ func (s *Store) Claim(ctx context.Context, id string, owner auth.Owner) (*auth.O
 }
 
 // Answer answers a pending question, also of a run that is at work.
-func (s *Store) Answer(ctx context.Context, id, question, text string) error {
-	answer, err := json.Marshal(text)
+func (s *Store) Answer(ctx context.Context, id, question string, reply run.Reply) error {
+	answer, err := json.Marshal(reply)
 	if err != nil {
 		return err
 	}

@@ -51,10 +51,10 @@ func TestAnswerAtWork(t *testing.T) {
 	b := open(t, a.address, Options{})
 	j := create(t, a, run.Info{Agent: "a", Served: true})
 	ask(t, j, "one", time.Time{})
-	if err := b.Answer(t.Context(), j.ID(), "one", "yes"); err != nil {
+	if err := b.Answer(t.Context(), j.ID(), "one", run.Reply{Text: "yes"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Answer(t.Context(), j.ID(), "one", "no"); !errors.Is(err, run.ErrAnswered) {
+	if err := b.Answer(t.Context(), j.ID(), "one", run.Reply{Text: "no"}); !errors.Is(err, run.ErrAnswered) {
 		t.Errorf("a second answer: %v", err)
 	}
 	r := j.Task(1, "a")
@@ -155,7 +155,7 @@ func TestChanges(t *testing.T) {
 	ask(t, j, "one", time.Time{})
 	rest(t, j, run.Ending{Status: run.Suspended, Code: fault.Suspended})
 	expect("it rests", j.ID())
-	if err := b.Answer(t.Context(), j.ID(), "one", "yes"); err != nil {
+	if err := b.Answer(t.Context(), j.ID(), "one", run.Reply{Text: "yes"}); err != nil {
 		t.Fatal(err)
 	}
 	expect("an answer", j.ID())

@@ -75,9 +75,6 @@ func (s *suite) questions() {
 		s.ok(j.Asked(ctx, question(i)))
 	}
 	s.same("pending", s.history(j.ID()).Pending, want)
-	if _, ok := s.store.(run.Shared); !ok {
-		s.leased("answer while the run is running", s.store.Answer(ctx, j.ID(), want[0].ID, "yes"))
-	}
 	s.ok(j.End(ctx, run.Ending{Status: run.Suspended}))
 	s.ok(j.Close())
 	s.reopen()
@@ -85,8 +82,8 @@ func (s *suite) questions() {
 
 	rnd := rand.New(rand.NewPCG(3, 0))
 	for n, i := range rnd.Perm(10) {
-		s.ok(s.store.Answer(ctx, j.ID()[:run.IDLength-1], question(i).ID, fmt.Sprintf("answer \"%d\"", i)))
-		err := s.store.Answer(ctx, j.ID(), question(i).ID, "another")
+		s.ok(s.store.Answer(ctx, j.ID()[:run.IDLength-1], question(i).ID, run.Reply{Text: fmt.Sprintf("answer \"%d\"", i)}))
+		err := s.store.Answer(ctx, j.ID(), question(i).ID, run.Reply{Text: "another"})
 		if !errors.Is(err, run.ErrAnswered) {
 			s.Errorf("second answer: %v", err)
 		}
@@ -166,8 +163,8 @@ func (s *suite) questionEnds() {
 	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state()}, nil))
 	s.same("after the commit", s.history(j.ID()).Pending, []run.Pending{later})
 	s.ok(j.Close())
-	s.code("answer to a question whose super-step is over", s.store.Answer(ctx, j.ID(), again.ID, "x"), fault.NotFound)
-	if err := s.store.Answer(ctx, j.ID(), question(0).ID, "x"); !errors.Is(err, run.ErrAnswered) {
+	s.code("answer to a question whose super-step is over", s.store.Answer(ctx, j.ID(), again.ID, run.Reply{Text: "x"}), fault.NotFound)
+	if err := s.store.Answer(ctx, j.ID(), question(0).ID, run.Reply{Text: "x"}); !errors.Is(err, run.ErrAnswered) {
 		s.Errorf("answer to a question that the run has seen answered: %v", err)
 	}
 	j, _ = s.resume(j.ID())
@@ -176,9 +173,79 @@ func (s *suite) questionEnds() {
 	if p := s.history(j.ID()).Pending; len(p) > 0 {
 		s.Errorf("a run that is done waits for %+v", p)
 	}
-	if _, ok := errors.AsType[*run.EndedError](s.store.Answer(ctx, j.ID(), later.ID, "x")); !ok {
+	if _, ok := errors.AsType[*run.EndedError](s.store.Answer(ctx, j.ID(), later.ID, run.Reply{Text: "x"})); !ok {
 		s.Error("a question of a run that is done was answered")
 	}
+}
+
+// firstAnswer answers questions of a run that a journal holds, from outside and from within, in both orders. The first answer counts.
+func (s *suite) firstAnswer() {
+	ctx := s.Context()
+	j := s.begin()
+	for i := range 3 {
+		s.ok(j.Asked(ctx, question(i)))
+	}
+	record := func(i int, result string) error {
+		return j.Task(1, nodeName(i)).Record(ctx, question(i).Key, steps.Step{Kind: steps.Question, Key: question(i).Key, Name: question(i).ID}, []byte(result))
+	}
+	outside := run.Reply{Text: "from outside", Via: "page", By: "ann"}
+	s.ok(s.store.Answer(ctx, j.ID(), question(0).ID, outside))
+	if err := record(0, `"from within"`); !errors.Is(err, run.ErrAnswered) {
+		s.Errorf("an answer from within to a question that has one: %v", err)
+	}
+	s.known(j.Task(1, nodeName(0)), question(0).Key, done(`{"text":"from outside","via":"page","by":"ann"}`))
+	s.ok(record(1, `"from within"`))
+	if err := s.store.Answer(ctx, j.ID(), question(1).ID, outside); !errors.Is(err, run.ErrAnswered) {
+		s.Errorf("an answer from outside to a question that has one: %v", err)
+	}
+	s.record(j.Task(1, "a"), "next", `1`)
+	s.known(j.Task(1, nodeName(1)), question(1).Key, done(`"from within"`))
+	s.same("waiting", s.history(j.ID()).Pending, []run.Pending{question(2)})
+
+	// The answer comes right before the work withdraws the question, and is not looked at.
+	s.ok(s.store.Answer(ctx, j.ID(), question(2).ID, outside))
+	s.ok(j.Commit(ctx, run.Checkpoint{Step: 1, State: state()}, nil))
+	s.record(j.Task(2, "b"), "next", `2`)
+	s.ok(j.Close())
+	last := 0
+	for _, st := range s.history(j.ID()).Steps {
+		if st.Number <= last {
+			s.Errorf("step %q has the number %d, after %d", st.Key, st.Number, last)
+		}
+		last = st.Number
+	}
+
+	// Many at once.
+	j = s.begin()
+	for i := range 10 {
+		s.ok(j.Asked(ctx, question(i)))
+	}
+	var wg sync.WaitGroup
+	for i := range 10 {
+		var won atomic.Int32
+		count := func(err error) {
+			switch {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, run.ErrAnswered):
+				s.Errorf("answer to question %d: %v", i, err)
+			}
+		}
+		for n := range 4 {
+			wg.Go(func() {
+				if n == 0 {
+					count(record(i, `"from within"`))
+					return
+				}
+				count(s.store.Answer(ctx, j.ID(), question(i).ID, run.Reply{Text: fmt.Sprint(n), Via: "rest"}))
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			s.Errorf("%d answers to question %d won", won.Load(), i)
+		}
+	}
+	s.ok(j.Close())
 }
 
 func (s *suite) answerErrors() {
@@ -186,13 +253,13 @@ func (s *suite) answerErrors() {
 	j := s.begin()
 	s.ok(j.Asked(ctx, question(0)))
 	s.ok(j.Close())
-	s.code("unknown question", s.store.Answer(ctx, j.ID(), "other/1", "x"), fault.NotFound)
+	s.code("unknown question", s.store.Answer(ctx, j.ID(), "other/1", run.Reply{Text: "x"}), fault.NotFound)
 
 	var won, lost atomic.Int32
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			switch err := s.store.Answer(ctx, j.ID(), question(0).ID, "x"); {
+			switch err := s.store.Answer(ctx, j.ID(), question(0).ID, run.Reply{Text: "x"}); {
 			case err == nil:
 				won.Add(1)
 			case errors.Is(err, run.ErrAnswered):
@@ -396,7 +463,7 @@ func (s *suite) gap() {
 		}
 		_, _, err := s.store.Open(ctx, j.ID())
 		refused("open", err)
-		refused("answer", s.store.Answer(ctx, j.ID(), question(1).ID, "yes"))
+		refused("answer", s.store.Answer(ctx, j.ID(), question(1).ID, run.Reply{Text: "yes"}))
 		if status == run.Done {
 			s.deletes([]string{j.ID()}, j.ID())
 			continue

@@ -66,7 +66,7 @@ func (s *suite) ids() {
 		"answered":   func(id string) error { _, err := s.store.Answered(s.Context(), id); return err },
 		"checkpoint": func(id string) error { _, err := s.store.Checkpoint(s.Context(), id, 0); return err },
 		"answer": func(id string) error {
-			err := s.store.Answer(s.Context(), id, "q", "yes")
+			err := s.store.Answer(s.Context(), id, "q", run.Reply{Text: "yes"})
 			if fault.CodeOf(err) == fault.NotFound && strings.Contains(err.Error(), "question") {
 				return nil // the run was found
 			}

@@ -80,6 +80,7 @@ func Run(t *testing.T, o Options) {
 		{"asked_again", (*suite).askedAgain},
 		{"question_ends", (*suite).questionEnds},
 		{"answer_errors", (*suite).answerErrors},
+		{"first_answer", (*suite).firstAnswer},
 		{"signals", (*suite).signals},
 		{"signal_errors", (*suite).signalErrors},
 		{"waits", (*suite).waits},

@@ -31,7 +31,7 @@ func TestFileIsMadeLate(t *testing.T) {
 		"open":       func(id string) error { _, _, err := s.Open(t.Context(), id); return err },
 		"history":    func(id string) error { _, err := s.History(t.Context(), id); return err },
 		"checkpoint": func(id string) error { _, err := s.Checkpoint(t.Context(), id, 0); return err },
-		"answer":     func(id string) error { return s.Answer(t.Context(), id, "q", "x") },
+		"answer":     func(id string) error { return s.Answer(t.Context(), id, "q", run.Reply{Text: "x"}) },
 	} {
 		if err := lookup("7q"); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", name, err)

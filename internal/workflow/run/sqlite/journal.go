@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -344,15 +345,34 @@ type task struct {
 
 // find returns where the step with key is on record. The caller holds j.mu.
 func (t *task) find(key string) (e stepEntry, ok bool, err error) {
-	if t.step > t.j.last.Step {
-		e, ok = t.j.steps[stepKey{t.step, t.node, key}]
+	k := stepKey{t.step, t.node, key}
+	open := t.j.questions[k] // another process may answer it
+	if t.step > t.j.last.Step && !open {
+		e, ok = t.j.steps[k]
 		return e, ok, nil
 	}
 	err = t.j.store.view(context.Background(), func(c *conn) error {
+		if open {
+			if answered, err := t.answered(c, key); err != nil || !answered {
+				return err
+			}
+		}
 		ok, err = c.row("SELECT n, result IS NOT NULL FROM steps WHERE run = ? AND step = ? AND node = ? AND key = ?", []any{t.j.id, t.step, t.node, key}, &e.n, &e.done)
 		return err
 	})
+	if open && e.done {
+		delete(t.j.questions, k)
+		if t.step > t.j.last.Step {
+			t.j.steps[k] = e
+		}
+	}
 	return e, ok, err
+}
+
+// answered reports whether the question that a step completes has its answer.
+func (t *task) answered(c *conn, key string) (answered bool, err error) {
+	_, err = c.row("SELECT answered FROM questions WHERE run = ? AND step = ? AND node = ? AND key = ?", []any{t.j.id, t.step, t.node, key}, &answered)
+	return answered, err
 }
 
 // Lookup returns what is known of a step.
@@ -399,8 +419,8 @@ func (t *task) Begin(_ context.Context, key string, st steps.Step) error {
 			_, err := c.exec("UPDATE steps SET kind = ?, name = ?, at = ? WHERE run = ? AND n = ?", string(st.Kind), st.Name, t.j.now(), t.j.id, e.n)
 			return e, known, err
 		}
-		e.n = t.j.nextStep
-		return e, true, t.insert(c, e.n, key, st, 0, nil)
+		n, err := t.insert(c, key, st, 0, nil)
+		return stepEntry{n: n}, true, err
 	})
 }
 
@@ -423,6 +443,13 @@ func (t *task) Record(_ context.Context, key string, st steps.Step, result []byt
 		if err := t.j.blobs.put(c, doc); err != nil {
 			return e, known, err
 		}
+		answered, err := known && e.done && st.Kind == steps.Question, error(nil)
+		if t.j.questions[k] && !answered {
+			answered, err = t.answered(c, key)
+		}
+		if err != nil || answered {
+			return e, known, cmp.Or(err, fmt.Errorf("step %s of run %s: %w", key, t.j.name, run.ErrAnswered))
+		}
 		if t.j.questions[k] {
 			if _, err := c.exec("UPDATE questions SET answered = 1 WHERE run = ? AND step = ? AND node = ? AND key = ?", t.j.id, t.step, t.node, key); err != nil {
 				return e, known, err
@@ -433,15 +460,17 @@ func (t *task) Record(_ context.Context, key string, st steps.Step, result []byt
 				string(st.Kind), st.Name, t.j.now(), len(result), doc.Data, t.j.id, e.n)
 			return stepEntry{e.n, true}, true, err
 		}
-		n := t.j.nextStep
-		return stepEntry{n, true}, true, t.insert(c, n, key, st, len(result), doc.Data)
+		n, err := t.insert(c, key, st, len(result), doc.Data)
+		return stepEntry{n, true}, true, err
 	})
 }
 
-func (t *task) insert(c *conn, n int, key string, st steps.Step, size int, result []byte) error {
-	_, err := c.exec("INSERT INTO steps (run, n, step, node, key, kind, name, at, size, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		t.j.id, n, t.step, t.node, key, string(st.Kind), st.Name, t.j.now(), size, result)
-	return err
+// insert writes a new step and returns its number. Answers that other processes give have numbers, too.
+func (t *task) insert(c *conn, key string, st steps.Step, size int, result []byte) (n int, err error) {
+	_, err = c.row(`INSERT INTO steps (run, n, step, node, key, kind, name, at, size, result)
+		VALUES (?1, max(?10, (SELECT coalesce(max(n), 0) + 1 FROM steps WHERE run = ?1)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING n`,
+		[]any{t.j.id, t.step, t.node, key, string(st.Kind), st.Name, t.j.now(), size, result, t.j.nextStep}, &n)
+	return n, err
 }
 
 // change writes what fn makes of the step's entry; known is false for none.
@@ -467,10 +496,10 @@ func (t *task) change(op, key string, fn func(c *conn, e stepEntry, known bool) 
 			delete(j.steps, k)
 			return
 		}
-		j.nextStep = max(j.nextStep, after.n+1)
 		if t.step > j.last.Step {
 			j.steps[k] = after
 		}
+		j.nextStep = max(j.nextStep, after.n+1)
 		if after.done {
 			delete(j.questions, k)
 		}

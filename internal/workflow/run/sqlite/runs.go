@@ -453,8 +453,8 @@ func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row 
 }
 
 // Answer answers a pending question.
-func (s *Store) Answer(_ context.Context, id, question, text string) error {
-	answer, err := json.Marshal(text)
+func (s *Store) Answer(_ context.Context, id, question string, reply run.Reply) error {
+	answer, err := json.Marshal(reply)
 	if err != nil {
 		return err
 	}
@@ -462,9 +462,6 @@ func (s *Store) Answer(_ context.Context, id, question, text string) error {
 	err = s.write("answer", false, func(c *conn) error {
 		row, name, err := findRun(c, id)
 		if err != nil {
-			return err
-		}
-		if err := s.free(c, row, name); err != nil {
 			return err
 		}
 		var status string

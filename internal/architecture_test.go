@@ -348,8 +348,8 @@ var roomLines = map[string]int{
 	"frontend/display":       949,
 	"frontend/doctor":        592,
 	"frontend/export":        531,
-	"frontend/render":        7795,
-	"frontend/repl":          3675,
+	"frontend/render":        7876,
+	"frontend/repl":          3955,
 	"frontend/server":        9754,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
@@ -379,7 +379,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12907,
 
-	"all": 179830,
+	"all": 180180,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -45,6 +45,7 @@ type Options struct {
 	Busy      func(label string) (done func())             // shows that something takes its time; nil shows nothing
 	Shell     func() (t Terminal, release func())          // lends the terminal to a shell command; nil refuses that
 	Columns   func() int                                   // how wide the terminal is, 0 if that is not known; nil means 0
+	Queue     func(args string) (string, error)            // does what .queue is for; nil is an empty queue
 }
 
 // Console executes the submissions of one user on one conversation. It belongs to one goroutine.
@@ -68,6 +69,13 @@ func New(o Options) *Console {
 		o.Busy = func(string) func() { return func() {} }
 	}
 	return &Console{Options: o, conv: o.Conversation, commands: table()}
+}
+
+// Beside returns a console for commands that change nothing, which may run while c works. What they print goes to out.
+func (c *Console) Beside(out Output) *Console {
+	o := c.Options
+	o.Out, o.Asker = out, ask.Unavailable{}
+	return &Console{Options: o, conv: c.conv, commands: c.commands}
 }
 
 // Commands returns the table of commands, in the order of .help.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/conversation/session/search"
 	"loki/internal/frontend/api/summary"
@@ -27,7 +28,20 @@ func findCommands() []Command {
 			do: (*Console).resume, complete: first(completeRun),
 		},
 		{Name: ".usage", Help: "Show tokens and costs of answer, session and day", Group: Runs, Offered: always, do: (*Console).showUsage},
+		{Name: ".queue", Args: "[drop N|clear]", Help: "List the lines that wait, or drop some", Group: Runs, Offered: always, do: (*Console).queue},
 	}
+}
+
+// queue is for .queue.
+func (c *Console) queue(_ context.Context, args string) error {
+	if c.Queue == nil {
+		return fault.New(fault.Usage, "nothing is queued here")
+	}
+	text, err := c.Queue(args)
+	if err == nil {
+		c.Out.Print(text)
+	}
+	return err
 }
 
 // How many results and runs are shown.

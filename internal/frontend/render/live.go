@@ -73,7 +73,7 @@ func (s *Screen) liveArea(columns, rows int) []liveLine {
 	}
 	now, on := s.o.Now(), colors(s.o.Color)
 	if s.tree.working() {
-		return s.tree.lines(on, s.tasks, now, columns, max(rows/2, rows-linesAbove))
+		return append(s.tree.lines(on, s.tasks, now, columns, max(rows/2, rows-linesAbove)-len(s.below)), s.belowLines(columns, rows)...)
 	}
 	var shown []*task
 	for _, t := range s.tasks {
@@ -96,7 +96,7 @@ func (s *Screen) liveArea(columns, rows int) []liveLine {
 	case folded > 0:
 		lines = append(lines, newLiveLine(on, columns, span{dim, "+" + Thousands(folded) + " more running"}))
 	}
-	return lines
+	return append(lines, s.belowLines(columns, rows)...)
 }
 
 // line returns what t is doing, in at most so many columns: name, kind and time, then how far

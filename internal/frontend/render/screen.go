@@ -49,6 +49,8 @@ type Screen struct {
 	closed  bool
 	sink    *sink // of an answer on the same terminal; nil while there is none
 	buf     bytes.Buffer
+	below   []string // what the user is typing, see Below
+	hanging bool     // it is drawn below an unfinished line
 }
 
 // NewScreen returns a screen that writes to o.Out.
@@ -65,6 +67,7 @@ func (s *Screen) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pauses++
+	s.unhang()
 	s.erase()
 	if s.sink != nil {
 		s.sink.hide()
@@ -173,6 +176,8 @@ func (s *Screen) Close() error {
 // is one Write to Out, so that lines of other processes do not come between. The
 // unfinished part of an answer on the same terminal is drawn again below. s.mu is held.
 func (s *Screen) show(text string) {
+	s.unhang()
+	defer s.hang()
 	if text == "" || s.sink == nil || s.pauses > 0 || s.sink.r == nil {
 		s.lines(text)
 		return
@@ -304,6 +309,7 @@ func (s *Screen) beside(w io.Writer, text string) error {
 	if text == "" {
 		return nil
 	}
+	s.unhang()
 	s.erase()
 	s.midline = s.o.Terminal && !strings.HasSuffix(text, "\n")
 	_, err := io.WriteString(w, text)

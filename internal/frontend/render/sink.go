@@ -46,6 +46,7 @@ type sink struct {
 	r      *markdown.Renderer
 	raw    *text.Filter // instead of r: the source is shown as it is, and nothing is drawn twice; both are nil before the first text
 	inside bool         // raw, and the cursor stands inside a line
+	column int          // raw: of the cursor in that line
 	live   liveRows
 
 	drawn   time.Time // when something was drawn last; zero at the start of a text
@@ -168,6 +169,7 @@ func (k *sink) print(p []byte) {
 		return
 	}
 	k.inside = p[len(p)-1] != '\n'
+	k.at(p)
 	k.write(p)
 }
 
@@ -232,9 +234,11 @@ func (k *sink) unhide() {
 
 // write writes p in place of the live area.
 func (k *sink) write(p []byte) {
+	k.screen.unhang()
 	k.screen.erase()
 	k.send(p)
 	k.screen.midline = k.screen.o.Terminal && k.open()
+	k.screen.hang()
 }
 
 func (k *sink) send(p []byte) {

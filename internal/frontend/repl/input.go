@@ -13,8 +13,8 @@ import (
 // historyFile has the earlier submissions, in the state directory.
 const historyFile = "repl_history"
 
-// history returns the earlier submissions: of this talk, or of all if the setting repl_history says so.
-func (r *repl) history(ctx context.Context) (*line.History, error) {
+// openHistory returns the earlier submissions: of this talk, or of all if the setting repl_history says so.
+func (r *repl) openHistory(ctx context.Context) (*line.History, error) {
 	if !r.app.Config.REPLHistory {
 		return new(line.History), nil
 	}

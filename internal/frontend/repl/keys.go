@@ -31,23 +31,18 @@ func (r *repl) interrupt() {
 	}
 }
 
-// watchKeys watches the keyboard while something is being done: what is typed is kept for the next
-// line, and Ctrl-D ends the work and the talk. It is over when stop is called.
-func (r *repl) watchKeys() (stop func()) {
-	watch, err := r.editor.Watch(func(rune) bool {
-		r.mu.Lock()
-		r.leave = true
-		r.mu.Unlock()
-		r.interrupt()
-		return true
-	})
+// watchKeys watches the keyboard while ctx works: see ahead. It is over when stop is called.
+func (r *repl) watchKeys(ctx context.Context) (stop func()) {
+	watch, err := r.editor.Watch(r.ahead(ctx))
 	if err != nil {
 		return func() {} // the terminal is gone, which the next line notices
 	}
 	r.setWatch(watch)
+	r.showAhead()
 	return func() {
 		r.setWatch(nil)
 		watch.Stop()
+		r.screen.Below(nil)
 	}
 }
 

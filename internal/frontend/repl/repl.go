@@ -76,6 +76,8 @@ type repl struct {
 
 	replayed bool // replay has been called
 
+	queue     queue
+	history   *line.History
 	highlight bool // what is typed is colored, as of the latest prompt
 
 	mu     sync.Mutex  // guards what follows
@@ -98,18 +100,17 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	}
 	r.console = command.New(command.Options{
 		App: r.app, Conversation: r.conv, Out: printer{r}, Asker: asker, Scope: r.scope, Interactive: true,
-		Edit: r.edit, Clipboard: r.copyText, Busy: r.screen.Spin, Shell: r.shell, Columns: r.columns,
+		Edit: r.edit, Clipboard: r.copyText, Busy: r.screen.Spin, Shell: r.shell, Columns: r.columns, Queue: r.queue.Command,
 	})
 	r.display.Settle() // from here on the editor reads from the terminal
-	history, err := r.history(ctx)
-	if err != nil {
+	if r.history, err = r.openHistory(ctx); err != nil {
 		r.warn(err.Error())
 	}
 	if unguard, err := line.StartGuard(r.in); err == nil { // else it is restored in all cases but those of a crash
 		defer unguard()
 	}
 	editor := line.New(line.Options{
-		In: r.in, Out: r.out, Vi: r.vi(), History: history,
+		In: r.in, Out: r.out, Vi: r.vi(), History: r.history,
 		Complete: r.completer(ctx), Highlight: r.highlighter(), Incomplete: command.Incomplete, Edit: r.editText,
 	})
 	r.setEditor(editor)
@@ -144,6 +145,7 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 		text, err := r.editor.Read(ctx, r.prompt(), initial)
 		r.screen.Resume()
 		initial = ""
+		r.queue.typing("", 0)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, line.ErrClosed):
 			return nil
@@ -153,39 +155,49 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 		case err != nil:
 			return err
 		}
-		if r.submit(ctx, text) {
-			return nil
+		for more := true; more; {
+			leave, err := r.submit(ctx, text)
+			if leave {
+				return nil
+			}
+			fmt.Fprintln(r.out)
+			if err != nil {
+				initial = r.queue.back()
+			}
+			if text, more = r.queue.next(); more && ctx.Err() == nil {
+				r.history.Add(ctx, text)
+				r.print(r.prompt().Left + text + "\n")
+			}
 		}
-		fmt.Fprintln(r.out)
 	}
 }
 
-// submit does what the user entered, and shows the result. It reports whether the user leaves.
-func (r *repl) submit(ctx context.Context, text string) (leave bool) {
+// submit does what the user entered, and shows the result. It reports whether the user leaves, and the error that was shown.
+func (r *repl) submit(ctx context.Context, text string) (leave bool, err error) {
 	begun := time.Now()
 	r.seen(begun)
 	working, done := r.begin(ctx)
-	err := r.do(working, text)
+	err = r.do(working, text)
 	if closeErr := r.answer.Close(); err == nil {
 		err = closeErr
 	}
 	leave = done()
 	if errors.Is(err, command.ErrExit) {
-		return true
+		return true, nil
 	}
 	r.fail(err)
 	r.warnOf(r.app.Warnings())
 	if leave {
-		return true
+		return true, err
 	}
 	r.over(time.Since(begun), err)
 	r.replay()
-	return false
+	return false, err
 }
 
 // do executes a submission.
 func (r *repl) do(ctx context.Context, text string) error {
-	defer r.watchKeys()()
+	defer r.watchKeys(ctx)()
 	return r.console.Do(ctx, text)
 }
 

@@ -679,7 +679,7 @@ func TestSentenceAtQuestion(t *testing.T) {
 			x.types("yes, and what is that?\r")
 			x.sees(tt.counts...)
 			x.types(tt.answer)
-			x.sees("the end", prompt, "yes, and what is that?")
+			x.sees("end\r\n", prompt, "yes, and what is that?")
 			x.types("\x03")
 			x.sees("leaves)", prompt)
 			x.types("\x04")
@@ -696,7 +696,7 @@ func TestSentenceAtQuestion(t *testing.T) {
 func TestTypedAheadOfQuestions(t *testing.T) {
 	const writes = "rules:\n  - match: {text: write it, turn: 1}\n    tool_calls: [{name: fs_write, arguments: {path: one.txt, contents: new}}]\ndefault: {reply: 'the end'}\n"
 	for name, tt := range map[string]struct{ line, asks, counts, answer, sees string }{
-		"permission": {"write it", "Replace the contents", "press ", "n\r", "the end"},
+		"permission": {"write it", "Replace the contents", "press ", "n\r", "end\r\n"},
 		"picker":     {".models builtin", "Which model?", "", "builtin:echo\r", "✓ builtin:echo"},
 		"session":    {".session trip", "what was said here", "type or", "no\r", "trip"},
 	} {
@@ -717,7 +717,7 @@ func TestTypedAheadOfQuestions(t *testing.T) {
 				}
 				x.sees(prompt)
 				x.types("hello\r")
-				x.sees("the end", prompt)
+				x.sees("end\r\n", prompt)
 				x.types(tt.line + "\r" + ahead)
 				x.sees(tt.asks)
 				switch {

@@ -263,7 +263,7 @@ func program(kind string) int {
 		case text == "quit":
 			return 0
 		case text == "work":
-			w, err := e.Watch(func(rune) bool { return false })
+			w, err := e.Watch(Ahead{})
 			if err != nil {
 				return 4
 			}

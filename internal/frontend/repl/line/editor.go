@@ -23,6 +23,7 @@ type Editor struct {
 	early   int           // how many bytes will come that were typed before the terminal was taken
 	burst   time.Time     // until when Enter submits nothing; each key moves it on
 	closing chan struct{} // closed by Close
+	draft   draft         // what was typed during a watch
 
 	mu     sync.Mutex // guards the terminal and what follows
 	use    use
@@ -60,6 +61,7 @@ const (
 	// Pasted text is marked by the terminal. Keys like Ctrl-Enter have sequences of their own, in
 	// kitty's protocol or xterm's; signals and interrupts need the old ones.
 	pasteOn, pasteOff = "\x1b[?2004h", "\x1b[?2004l"
+	focusOn, focusOff = "\x1b[?1004h", "\x1b[?1004l"
 	keysOn, keysOff   = "\x1b[>4;1m\x1b[>5u", "\x1b[<u\x1b[>4m"
 
 	blinkingBar, steadyBlock, usualShape = "\x1b[5 q", "\x1b[2 q", "\x1b[0 q"
@@ -70,7 +72,7 @@ func New(opts Options) *Editor {
 	if opts.History == nil {
 		opts.History = new(History)
 	}
-	return &Editor{opts: opts, closing: make(chan struct{})}
+	return &Editor{opts: opts, keys: decoder{focus: opts.Focus}, closing: make(chan struct{})}
 }
 
 // enter takes the terminal, as it was found or after the process was stopped.
@@ -100,6 +102,9 @@ func (e *Editor) enter(u use) error {
 		}
 		on += keysOn
 		e.shape = ""
+	}
+	if e.opts.Focus != nil {
+		on += focusOn
 	}
 	e.use = u
 	if fresh {
@@ -142,8 +147,11 @@ func (e *Editor) restore() error {
 	}
 	e.screen.finish()
 	off := pasteOff
+	if e.opts.Focus != nil {
+		off = focusOff + pasteOff
+	}
 	if e.use == reading {
-		off = keysOff + pasteOff
+		off = keysOff + off
 		if e.shape != "" {
 			off += usualShape
 		}
@@ -192,6 +200,11 @@ func (e *Editor) Read(ctx context.Context, p Prompt, initial string) (string, er
 		return "", err
 	}
 	defer func() { _ = e.leave() }()
+	if typed := e.draft.take(); initial == "" || typed == "" {
+		initial += typed
+	} else {
+		initial += "\n" + typed
+	}
 	r := &reader{
 		Editor: e,
 		model:  newModel(&e.opts, e.opts.History.Entries(), initial),

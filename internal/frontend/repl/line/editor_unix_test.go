@@ -252,7 +252,7 @@ func TestWatch(t *testing.T) {
 	before := c.modes()
 	e := c.editor(Options{})
 	ended := make(chan rune, 8)
-	w, err := e.Watch(func(key rune) bool { ended <- key; return true })
+	w, err := e.Watch(Ahead{End: func() bool { ended <- endOfInput; return true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestWatchKeepsWhatIsNotTaken(t *testing.T) {
 	c := newConsole(t, 40, 5)
 	e := c.editor(Options{})
 	ended := make(chan rune, 8)
-	w, err := e.Watch(func(key rune) bool { ended <- key; return false })
+	w, err := e.Watch(Ahead{End: func() bool { ended <- endOfInput; return false }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestClose(t *testing.T) {
 	if _, err := e.Read(t.Context(), prompt, ""); !errors.Is(err, ErrClosed) {
 		t.Errorf("reading: %v", err)
 	}
-	if _, err := e.Watch(nil); !errors.Is(err, ErrClosed) {
+	if _, err := e.Watch(Ahead{}); !errors.Is(err, ErrClosed) {
 		t.Errorf("watching: %v", err)
 	}
 }
@@ -333,7 +333,7 @@ func TestCloseWhileWatching(t *testing.T) {
 	c := newConsole(t, 40, 5)
 	before := c.modes()
 	e := c.editor(Options{})
-	w, err := e.Watch(func(rune) bool { return true })
+	w, err := e.Watch(Ahead{End: func() bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,6 +90,6 @@ func giveBack(modes *unix.Termios) {
 		return
 	}
 	if unix.IoctlSetTermios(unix.Stdin, ioctlSetTermios, modes) == nil {
-		_, _ = os.Stdin.WriteString(keysOff + showCursor + pasteOff + "\r\n")
+		_, _ = os.Stdin.WriteString(keysOff + showCursor + focusOff + pasteOff + "\r\n")
 	}
 }

@@ -24,6 +24,7 @@ type decoder struct {
 	pasting bool
 	pasted  []byte
 	events  uv.EventDecoder
+	focus   func(has bool) // see [Options]; may be nil
 }
 
 const (
@@ -244,6 +245,12 @@ func (d *decoder) name(seq []byte) (key, bool) {
 	n, event := d.events.Decode(bytes.Clone(seq))
 	if several, ok := event.(uv.MultiEvent); ok && len(several) > 0 {
 		event = several[0] // a function key, or where the cursor is: nothing asks for that
+	}
+	switch event.(type) {
+	case uv.FocusEvent, uv.BlurEvent:
+		if _, has := event.(uv.FocusEvent); d.focus != nil {
+			d.focus(has)
+		}
 	}
 	press, ok := event.(uv.KeyPressEvent)
 	if !ok || n != len(seq) {

@@ -46,6 +46,9 @@ type Options struct {
 	// returns the new text. Its error is shown below the text, which then stays. Nil means that
 	// there is no such program.
 	Edit func(ctx context.Context, text string) (string, error)
+
+	// Focus is called when the terminal reports that it got or lost the focus. Nil does not ask it to.
+	Focus func(has bool)
 }
 
 // Completion is what can be put in place of the end of a text.

@@ -9,10 +9,10 @@ import (
 )
 
 // Watch is a keyboard that is being watched. Its methods may be called from several goroutines, but
-// not from onKey.
+// not from the functions of [Ahead].
 type Watch struct {
 	editor *Editor
-	onKey  func(key rune) bool
+	ahead  Ahead
 
 	mu      sync.Mutex
 	stopped bool
@@ -23,11 +23,10 @@ type Watch struct {
 
 const endOfInput = 0x04 // Ctrl-D
 
-// Watch reads the keyboard while the program works. What is typed is not shown, and kept for the next
-// Read. Ctrl-C and Ctrl-Z stay signals. For each Ctrl-D (U+0004) a goroutine of the watch calls onKey;
-// if that returns true the key is not kept.
-func (e *Editor) Watch(onKey func(key rune) bool) (*Watch, error) {
-	w := &Watch{editor: e, onKey: onKey}
+// Watch reads the keyboard while the program works, and passes what is typed to a. What is not submitted is kept for the next
+// Read. Ctrl-C and Ctrl-Z stay signals.
+func (e *Editor) Watch(a Ahead) (*Watch, error) {
+	w := &Watch{editor: e, ahead: a}
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -57,12 +56,14 @@ func (w *Watch) Keep(typed []byte, late bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if late {
+		w.editor.draft.mu.Lock()
 		w.editor.burst = time.Now().Add(burstTime)
+		w.editor.draft.mu.Unlock()
 	}
 	w.take(bytes.Clone(typed))
 }
 
-// Stop ends the watch: the terminal is as it was found, and onKey is not called any more.
+// Stop ends the watch: the terminal is as it was found, and no function of its [Ahead] is called any more.
 func (w *Watch) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,6 +99,8 @@ func (w *Watch) start() error {
 					chunks = nil
 				}
 				w.take(chunk)
+			case <-w.rest():
+				w.press(true)
 			case s := <-signals:
 				switch {
 				case isStop(s):
@@ -132,11 +135,15 @@ func (w *Watch) halt() {
 func (w *Watch) take(chunk []byte) {
 	kept := chunk[:0]
 	for _, c := range chunk {
-		if c != endOfInput || !w.onKey(endOfInput) {
+		if c != endOfInput || w.ahead.End == nil || !w.ahead.End() {
 			kept = append(kept, c)
 		}
 	}
-	if e := w.editor; len(e.keys.buf)+len(e.keys.pasted)+len(kept) <= maxAhead {
+	e := w.editor
+	e.draft.mu.Lock()
+	if len(e.keys.buf)+len(e.keys.pasted)+len(kept) <= maxAhead {
 		e.typed(kept)
 	}
+	e.draft.mu.Unlock()
+	w.press(false)
 }

@@ -1,0 +1,129 @@
+//go:build linux || darwin
+
+package repl_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// working is a chat in which "work" calls a command that ends when release is called.
+func working(t *testing.T, args ...string) (x *talk, release func()) {
+	t.Helper()
+	x = begin(t, map[string]string{
+		"config.yaml": "model: builtin:script\ntheme: dark\nenabled_tools: execute_command\npermission: {execute_command: allow}\nclients: [{type: builtin, script: rules.yaml}]\n",
+		"rules.yaml": "rules:\n  - match: {text: work, turn: 1}\n    tool_calls: [{name: execute_command, arguments: {command: 'until [ -e go ]; do sleep 0.02; done', sandbox: read}}]\n" +
+			"  - match: {text: work}\n    reply: 'worked'\ndefault: {reply: 'You said: {{text}}'}\n",
+	}, args...)
+	return x, func() {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(x.dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// answers returns what is on the terminal without the lines that were drawn below answers while they came.
+func (x *talk) answers() string {
+	below := regexp.MustCompile(`(?s)(\x1bD)+.*?\x1b8(\x1b\[J)?`)
+	return below.ReplaceAllString(x.text(), "")
+}
+
+// TestQueue: lines that are entered while it works are shown, can be taken back and dropped, and are run afterwards in their order.
+// Some commands run at once.
+func TestQueue(t *testing.T) {
+	t.Parallel()
+	x, release := working(t)
+	x.types("work\r")
+	x.sees("Call execute_command")
+	x.types("first\r")
+	x.sees("1. first")
+	x.types("secnd\r")
+	x.sees("2. secnd")
+	x.types("\x1b[A")
+	x.sees("> secnd")
+	x.types("\x1b[D\x1b[Do\r") // the cursor moves in it
+	x.sees("2. second")
+	x.types("third\r")
+	x.sees("3. third")
+	x.types("fourth\r")
+	x.sees("4. fourth")
+	x.types(".queue drop 3\r")
+	x.sees(" 1  first", " 2  second", " 3  fourth")
+	x.types(".usage\r")
+	x.sees("last answer")
+	x.types("half a li")
+	x.sees("> half a li")
+	release()
+	x.sees("worked", prompt+"> first\r\n", prompt+"> second\r\n", prompt+"> fourth\r\n", prompt, "half a li")
+	x.types("\x15.queue\r")
+	x.sees("The queue is empty.", prompt)
+	x.types("\x1b[A\x1b[A") // what was queued is in the history
+	x.sees("fourth")
+	x.types("\x03")
+	x.sees("leaves)", prompt)
+	x.types("\x04")
+	x.leaves(0)
+	var answers []string
+	for _, found := range regexp.MustCompile(`You said: (\w+)`).FindAllStringSubmatch(x.answers(), -1) {
+		answers = append(answers, found[1])
+	}
+	if got := strings.Join(answers, " "); got != "first second fourth" {
+		t.Errorf("answered were %s in %q", got, x.answers())
+	}
+}
+
+// TestQueueReturns: after Ctrl-C and after an error, lines that wait are put into the next line, and nothing of them is run.
+func TestQueueReturns(t *testing.T) {
+	t.Parallel()
+	x, _ := working(t)
+	x.types("work\r")
+	x.sees("Call execute_command")
+	x.types("first\rsecond\r")
+	x.sees("2. second")
+	x.types("more")
+	x.sees("> more")
+	x.types("\x03")
+	x.sees("Canceled.", prompt, "first", "second", "more")
+	x.types("\x03")
+	x.sees("leaves)", prompt)
+	x.types("!true\r")
+	x.sees(prompt)
+	x.types("work\r")
+	x.sees("Call execute_command")
+	x.types(".nonsense\rafter\r")
+	x.sees("2. after")
+	x.types("\x03")
+	x.sees("Canceled.", prompt, "after")
+	x.types("\x03")
+	x.sees("leaves)", prompt)
+	x.types("\x04")
+	x.leaves(0)
+	if strings.Contains(x.text(), "You said") {
+		t.Errorf("a line was run: %s", x.text())
+	}
+}
+
+// TestQueueIsBounded: lines for which there is no room stay in the line.
+func TestQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	x, release := working(t)
+	x.types("work\r")
+	x.sees("Call execute_command")
+	for range 21 {
+		x.types("again\r")
+	}
+	x.sees("the queue is full", "> again")
+	x.types("\x15.queue clear\r")
+	x.sees("The queue is empty.")
+	x.types("\x1b[200~" + strings.Repeat("long ", 15000) + "\x1b[201~\r")
+	x.sees("the queue is full")
+	x.types("\x15")
+	release()
+	x.sees("worked", prompt)
+	x.types("\x04")
+	x.leaves(0)
+}

@@ -20,11 +20,13 @@ type Service struct {
 
 	stop     chan struct{} // closed to have the tree killed
 	stopOnce sync.Once
-	done     chan struct{} // closed when the tree is dead and every goroutine has ended
+	asked    chan time.Duration // gets how long the tree has to end
+	done     chan struct{}      // closed when the tree is dead and every goroutine has ended
 }
 
-// Start starts c, of which Path, Args, Dir, Env, OnStderr and Confinement count. The rest is
-// left to the caller, who has to call Stop or Kill at some time. The error is a *StartError.
+// Start starts c, of which Path, Args, Dir, Env, OnStderr, Echo and Confinement count. The rest is
+// left to the caller, who has to call Stop, Terminate or Kill at some time. With an Echo the leader has no input, its two outputs
+// are one, and Stdin and Stdout are not there. The error is a *StartError.
 func Start(c Command) (*Service, error) {
 	path, err := Find(c.Path, c.Env)
 	if err != nil {
@@ -44,9 +46,13 @@ func Start(c Command) (*Service, error) {
 	}
 	var ends pipes
 	defer ends.closeTheirs()
-	stdin, theirStdin := ends.toTheirs()
-	stdout, theirStdout := ends.fromTheirs()
+	var stdin, stdout *os.File
 	stderr, theirStderr := ends.fromTheirs()
+	cmd.Stdout, cmd.Stderr = theirStderr, theirStderr
+	if c.Echo == nil {
+		stdin, cmd.Stdin = ends.toTheirs()
+		stdout, cmd.Stdout = ends.fromTheirs()
+	}
 	if ends.err == nil {
 		p.tree, ends.err = newTree(false)
 	}
@@ -54,7 +60,6 @@ func Start(c Command) (*Service, error) {
 		ends.closeOurs()
 		return nil, &StartError{Program: c.program(), Reason: ends.err.Error(), Err: ends.err}
 	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirStdin, theirStdout, theirStderr
 	cmd.SysProcAttr = p.tree.attributes()
 	if err := p.start(cmd, &ends); err != nil {
 		return nil, err
@@ -65,6 +70,7 @@ func Start(c Command) (*Service, error) {
 		stdin:   stdin,
 		stdout:  stdout,
 		stop:    make(chan struct{}),
+		asked:   make(chan time.Duration),
 		done:    make(chan struct{}),
 	}
 	p.outputs = []*os.File{stderr}
@@ -74,14 +80,18 @@ func Start(c Command) (*Service, error) {
 	return s, nil
 }
 
-// readErrors hands stderr to its observer, line by line.
+// readErrors hands stderr to its observer, line by line, or all output to Echo.
 func (s *Service) readErrors(stderr *os.File) {
 	defer close(s.child.outputDone)
 	observed := lines{emit: s.child.cmd.OnStderr}
 	buf := make([]byte, firstChunk)
 	for {
 		n, err := stderr.Read(buf)
-		observed.write(buf[:n])
+		if echo := s.child.cmd.Echo; echo != nil {
+			_, _ = echo.Write(buf[:n])
+		} else {
+			observed.write(buf[:n])
+		}
 		if err != nil {
 			break
 		}
@@ -96,7 +106,18 @@ func (s *Service) supervise() {
 	p, t := s.child, standardTiming()
 	select {
 	case <-p.exited:
+	case grace := <-s.asked:
+		p.tree.terminate()
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-p.exited:
+		case <-timer.C:
+		case <-s.stop:
+		}
 	case <-s.stop:
+	}
+	if !within(0, p.exited) {
 		p.tree.kill()
 		if !within(t.giveUp, p.exited) {
 			closeAll(p.outputs)
@@ -140,6 +161,16 @@ func (s *Service) Kill() {
 	s.stopOnce.Do(func() { close(s.stop) })
 	<-s.done
 	s.stdin.Close()
+}
+
+// Terminate sends SIGTERM to all of the tree, where the system has it, and kills what is left after grace. It returns when the tree is dead.
+func (s *Service) Terminate(grace time.Duration) {
+	select {
+	case s.asked <- grace:
+		<-s.done
+	case <-s.done:
+	}
+	s.Kill()
 }
 
 // Stop asks the leader to end, by closing its standard input, after a quarter of grace

@@ -70,6 +70,21 @@ func (f *family) kill() {
 	killAll(f.strays)
 }
 
+// terminate sends SIGTERM to the leader, its group, and its descendants outside the group.
+func (f *family) terminate() {
+	all := processes()
+	outside := descendants(all, f.pid)
+	if f.first != 0 { // what lost its parent belongs to the first process now
+		outside = append(outside, descendants(all, f.first)...)
+	}
+	_ = unix.Kill(-f.pid, unix.SIGTERM) // fails only if all are dead
+	for _, p := range outside {
+		if group, err := unix.Getpgid(p.pid); err == nil && group != f.pid {
+			_ = unix.Kill(p.pid, unix.SIGTERM)
+		}
+	}
+}
+
 // hangUp sends SIGHUP to a program of this process's session and to all that descend from it, and continues
 // stopped ones. A program that leads a process group gets the signals with its group: what it starts
 // at this moment is in none of the lists, but in the group. kill kills the survivors, except the program itself.

@@ -104,6 +104,9 @@ func (t *tree) wait() {
 
 func (t *tree) kill() { _ = windows.TerminateJobObject(t.job, 1) }
 
+// terminate kills: the system has no way to ask a program to end.
+func (t *tree) terminate() { t.kill() }
+
 func (t *tree) sweep() { t.kill() }
 
 // killHolders has nothing to do: processes that hold the output are in the job.

@@ -35,7 +35,7 @@ type hold struct {
 	args, env []string
 	dir       string
 
-	network *network // at level network
+	network *network // nil if nothing leads in or out of the network of the child
 	alone   bool     // the command is in a process namespace of its own
 
 	first, command int // processes of that namespace, once they are there
@@ -90,16 +90,16 @@ func (b *Box) confine(cmd *exec.Cmd, k kernelFacts) error {
 	}
 	h.theirs, h.report = append(h.theirs, reportWriter), reportReader
 	extra := []*os.File{planReader, reportWriter, rules}
-	if k.namespaces && b.declared.Level == Network {
+	if k.namespaces && (b.declared.Level == Network || b.needs.Dialed || len(b.needs.Reach) > 0) {
 		var theirs *os.File
-		if h.network, theirs, err = newNetwork(b.hosts(), b.s.o.Getenv); err != nil {
+		if h.network, theirs, err = b.newNetwork(); err != nil {
 			return err
 		}
 		h.theirs, extra = append(h.theirs, theirs), append(extra, theirs)
 	}
 	h.alone = k.processes && k.namespaces && cmd.SysProcAttr.Setsid
 	if k.namespaces {
-		if err := namespaces(cmd.SysProcAttr, b.declared.Level.Covers(Write)); err != nil {
+		if err := namespaces(cmd.SysProcAttr, b.networked()); err != nil {
 			return err
 		}
 	}
@@ -120,12 +120,12 @@ func (b *Box) plan() ([]byte, error) {
 	}
 	l.coarse = !h.k.namespaces
 	b.held, b.dir = l, h.dir
-	own := h.k.namespaces && l.level.Covers(Write)
+	own := h.k.namespaces && b.networked()
 	temp, port := h.temp.path, 0
 	if h.k.namespaces {
 		temp = "/tmp"
 	}
-	if h.network != nil {
+	if h.network != nil && h.network.proxy != nil {
 		port = proxyPort
 	}
 	p := &plan{}
@@ -139,7 +139,7 @@ func (b *Box) plan() ([]byte, error) {
 		p.loopback()
 	}
 	if h.network != nil {
-		p.listen()
+		p.sockets(h.network)
 	}
 	if err := l.landlock(h.rules, h.temp.path, h.k.namespaces); err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (b *Box) release() error {
 		return err
 	}
 	if err := h.network.serve(); err != nil {
-		return fmt.Errorf("sandbox: take the listener of the proxy: %w", err)
+		return fmt.Errorf("sandbox: take the sockets of its network: %w", err)
 	}
 	return nil
 }
@@ -242,8 +242,9 @@ func (b *Box) end() {
 		}
 	}
 	if h.network != nil {
-		h.network.close()
-		b.connections = h.network.proxy.Refused()
+		if h.network.close(); h.network.proxy != nil {
+			b.connections = h.network.proxy.Refused()
+		}
 	}
 	if h.temp != nil {
 		h.temp.remove()
@@ -316,7 +317,7 @@ func findKernel() kernelFacts {
 		err = k.try(Write)
 	}
 	if err == nil { // what has less can be set up, too
-		k.support.How += ", namespaces"
+		k.support.How, k.support.Networks = k.support.How+", namespaces", true
 	} else if k.namespaces = false; !process.IsLimit(err) {
 		lacks = append(lacks, fmt.Sprintf("namespaces are not to be had (%v), so at level write nothing new is made next to files that are protected and modes and times of files stay, and level network reaches no host", err))
 		err = k.try(Read)

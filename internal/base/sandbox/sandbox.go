@@ -65,6 +65,8 @@ type Support struct {
 	Files bool
 	// How names what holds it, such as "Landlock 7, seccomp, namespaces"; empty for nothing.
 	How string
+	// Networks says whether children can have a network of their own.
+	Networks bool
 	// Missing says what is not held and why, for people; empty if all is.
 	Missing string
 }
@@ -85,6 +87,10 @@ type Needs struct {
 	Lasting bool
 	// Consented says that the user has consented to what rules ask about.
 	Consented bool
+	// Dialed says that this program connects to ports of the child, see [Box.Dial]. Reach leads the child to other programs, by
+	// ports from 1024 on at 127.0.0.1. Both need [Support].Networks.
+	Dialed bool
+	Reach  map[int]Dialer
 }
 
 // Box confines one child. It belongs to one process.Run or process.Start, of which it is the Confinement.

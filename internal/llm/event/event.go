@@ -380,6 +380,23 @@ type SkillLoaded struct {
 	By        string `json:"by"` // model or user
 }
 
+// JobStarted says that a command runs as a job, which continues after its call.
+type JobStarted struct {
+	ID      string `json:"id"`
+	Command string `json:"command"`
+	Level   string `json:"level,omitempty"` // of the sandbox; empty without one
+	Ports   []int  `json:"ports,omitempty"` // at which it is reached
+}
+
+// JobEnded says how a job ended.
+type JobEnded struct {
+	ID      string `json:"id"`
+	Command string `json:"command"`
+	Status  string `json:"status"`           // exited or killed
+	Exit    *int   `json:"exit,omitempty"`   // status with which it exited
+	Reason  string `json:"reason,omitempty"` // why it was killed
+}
+
 // Memory says which facts of earlier conversations came with a question, or what the model wrote into the memory. Proposals are counted
 // at the end of an answer.
 type Memory struct {
@@ -563,6 +580,8 @@ func (AutoContinue) Type() string       { return "auto_continue" }
 func (Instructions) Type() string       { return "instructions" }
 func (SkillLoaded) Type() string        { return "skill_loaded" }
 func (Memory) Type() string             { return "memory" }
+func (JobStarted) Type() string         { return "job_started" }
+func (JobEnded) Type() string           { return "job_ended" }
 func (MessageSent) Type() string        { return "message_sent" }
 func (TaskUpdated) Type() string        { return "task_updated" }
 func (Escalation) Type() string         { return "escalation" }

@@ -70,11 +70,14 @@ func (c confiner) request(call tool.Call, text string) (tool.Request, error) {
 	return r, nil
 }
 
+// networks reports whether programs can have a network of their own.
+func (c confiner) networks() bool { return c.holds() && c.sandbox.Support().Networks }
+
 // run runs a program for a call, in the sandbox that the call has been allowed.
-func (c confiner) run(ctx context.Context, call tool.Call, command process.Command) (tool.Result, error) {
+func (c confiner) run(ctx context.Context, call tool.Call, command process.Command, needs sandbox.Needs) (tool.Result, error) {
 	var box *sandbox.Box
 	if c.holds() {
-		box = c.sandbox.Box(call.Sandbox, sandbox.Needs{Consented: call.Consented, Read: call.Readable})
+		box = c.sandbox.Box(call.Sandbox, needs)
 		command.Confinement = box
 	}
 	printed, err := process.Run(ctx, command)

@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/base/environ"
 	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )
@@ -22,6 +23,7 @@ const maxPrinted = 16 << 20
 // terminal, so that it cannot wait for a user.
 type executeCommand struct {
 	confiner
+	jobs    Jobs // nil for none
 	shell   process.Shell
 	child   environ.Child
 	dir     string
@@ -44,6 +46,13 @@ func (e *executeCommand) Declaration() chat.Tool {
 	if e.holds() {
 		d.Description += levels + ` Example: {"command": "go get golang.org/x/text", "sandbox": "network", "hosts": ["proxy.golang.org", "sum.golang.org"], "reason": "it downloads a module and writes go.mod"}.`
 		params = append(params, confinedParams...)
+	}
+	if e.jobs != nil {
+		d.Description += background
+		params = append(params, backgroundParams...)
+		if e.networks() {
+			params = append(params, portsParam)
+		}
 	}
 	d.Parameters = schema(params)
 	return d
@@ -74,7 +83,15 @@ func (e *executeCommand) question(call tool.Call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return runQuestion("this command", " with "+e.shell.Name, command), nil
+	how, more := " with "+e.shell.Name, ""
+	if e.jobs != nil {
+		args, err := e.backgroundOf(call)
+		if err != nil {
+			return "", err
+		}
+		how, more = how+args.how(), args.opens()
+	}
+	return runQuestion("this command", how, command) + more, nil
 }
 
 // Call implements [tool.Tool].
@@ -83,13 +100,27 @@ func (e *executeCommand) Call(ctx context.Context, call tool.Call) (tool.Result,
 	if err != nil {
 		return tool.Result{}, err
 	}
-	r, err := e.run(ctx, call, process.Command{
+	program := process.Command{
 		Path:      e.shell.Path,
 		Args:      []string{e.shell.Flag, command},
 		Dir:       e.dir,
 		Env:       e.env(call),
 		MaxStdout: maxPrinted,
-	})
+	}
+	needs := sandbox.Needs{Consented: call.Consented, Read: call.Readable}
+	if e.jobs != nil {
+		args, err := e.backgroundOf(call)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if args.Background {
+			return e.start(ctx, call, command, program, needs, args)
+		}
+		if call.Sandbox.Level != sandbox.Full {
+			needs.Reach = e.jobs.Reach()
+		}
+	}
+	r, err := e.run(ctx, call, program, needs)
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		return r, exitError(call.Name, exit, e.child, command)
 	}

@@ -167,7 +167,7 @@ func (b *base) look(file string) (string, error) {
 func (b *base) program(ctx context.Context, call tool.Call, confined confiner, c process.Command, set map[string]string) (tool.Result, error) {
 	unset := append(call.Identify(set), "CLICOLOR_FORCE", "FORCE_COLOR") // a model reads the output
 	c.Dir, c.MaxStdout, c.Env = b.Dir, maxPrinted, environ.Merge(b.Child.Environ, set, unset...)
-	r, err := confined.run(ctx, call, c)
+	r, err := confined.run(ctx, call, c, sandbox.Needs{Consented: call.Consented, Read: call.Readable})
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		return r, exitError(call.Name, exit, b.Child, "")
 	}

@@ -42,19 +42,18 @@ type stream struct {
 
 // Emit implements [event.Emitter].
 func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
-	t := e.secrets.table.Load()
-	if t == nil {
+	if e.secrets.table.Load() == nil {
 		return e.next.Emit(ctx, ev)
 	}
 	switch body := ev.Body.(type) {
 	case event.Delta:
-		if body.Text = e.piece(t, stream{ev.Place(), false}, body.Text); body.Text == "" {
+		if body.Text = e.piece(stream{ev.Place(), false}, body.Text); body.Text == "" {
 			return nil
 		}
 		ev.Body = body
 		return e.next.Emit(ctx, ev)
 	case event.Reasoning:
-		if body.Text = e.piece(t, stream{ev.Place(), true}, body.Text); body.Text == "" {
+		if body.Text = e.piece(stream{ev.Place(), true}, body.Text); body.Text == "" {
 			return nil
 		}
 		ev.Body = body
@@ -71,28 +70,37 @@ func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 }
 
 // piece returns what can be shown of a stream to which text was added.
-func (e *emitter) piece(t *table, from stream, text string) string {
-	text = e.held[from] + text
-	delete(e.held, from)
+func (e *emitter) piece(from stream, text string) string {
+	shown, rest := e.secrets.Piece(e.held[from] + text)
+	if e.held[from] = rest; rest == "" {
+		delete(e.held, from)
+	}
+	return shown
+}
+
+// Piece returns what can be shown of a text that continues, and the rest of it, which may be the beginning of a secret.
+func (s *Secrets) Piece(text string) (shown, rest string) {
+	var t *table
+	if s != nil {
+		t = s.table.Load()
+	}
+	if t == nil {
+		return text, ""
+	}
 	var b strings.Builder
 	pos := 0
 	in := t.search(text)
 	for at, f, ok := in.next(0); ok; at, f, ok = in.next(pos) {
 		if t.mayGrow(text[at:], f) {
 			b.WriteString(text[pos:at])
-			e.held[from] = text[at:]
-			return b.String()
+			return b.String(), text[at:]
 		}
 		b.WriteString(text[pos:at] + found{form: f}.mark())
 		pos = at + len(f.text)
 	}
-	rest := text[pos:]
-	if n := t.begun(rest); n > 0 {
-		e.held[from] = rest[len(rest)-n:]
-		rest = rest[:len(rest)-n]
-	}
-	b.WriteString(rest)
-	return b.String()
+	end := len(text) - t.begun(text[pos:])
+	b.WriteString(text[pos:end])
+	return b.String(), text[end:]
 }
 
 // mayGrow reports whether text, which begins with f, may be the beginning of a longer form, as the first line of a secret of several is.

@@ -1,0 +1,420 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"loki/internal/base/fault"
+	"loki/internal/base/process"
+	"loki/internal/base/process/awake"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/redact"
+	"loki/internal/tool"
+	"loki/internal/tool/builtin"
+)
+
+const (
+	readyPatience = 30 * time.Second
+	// look is how long a start without a pattern waits for a command that fails at once.
+	look = time.Second
+	// grace is how long a job has to end after SIGTERM.
+	grace = 5 * time.Second
+	// logsStay is how long logs are kept.
+	logsStay = 7 * 24 * time.Hour
+)
+
+// Settings are the section jobs: of config.yaml.
+type Settings struct {
+	Max      int           // jobs of a conversation that run at a time; 0 for none at all
+	MaxAge   time.Duration // after which a job is killed
+	LogBytes int64         // of a log
+}
+
+// Options configure a [List].
+type Options struct {
+	Settings
+	Dir     string // of the logs
+	Secrets *redact.Secrets
+}
+
+// List is the jobs of a conversation. It may be used from several goroutines.
+type List struct {
+	o Options
+
+	mu   sync.Mutex // guards what follows
+	jobs []*job     // in the order of their start
+}
+
+// New returns a list without jobs; nil if there can be none.
+func New(o *Options) *List {
+	if o == nil || o.Max == 0 {
+		return nil
+	}
+	return &List{o: *o}
+}
+
+// States of jobs.
+const (
+	Running = "running"
+	Exited  = "exited"
+	Killed  = "killed"
+	Lost    = "lost" // its program has ended, and the job with it
+)
+
+// job is one job.
+type job struct {
+	id      string
+	command string
+	level   sandbox.Level
+	ports   []int
+	began   time.Time
+	log     *log
+	service *process.Service
+	box     *sandbox.Box // nil if it is not confined
+
+	ended chan struct{} // closed when what follows does not change anymore
+	took  time.Duration
+	exit  *int // nil if it was killed
+
+	mu     sync.Mutex
+	reason string // why it is killed; guarded by mu
+	told   bool   // that it ended; guarded by mu of the list
+}
+
+// Start implements [builtin.Jobs].
+func (l *List) Start(ctx context.Context, call tool.Call, start builtin.Job) (tool.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	j := &job{id: newID(), command: start.Text, level: call.Sandbox.Level, ports: start.Ports, box: start.Box, ended: make(chan struct{})}
+	l.mu.Lock()
+	err := l.begin(j, start)
+	l.mu.Unlock()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	unwatch := j.watch()
+	if err := event.FromContext(ctx).Emit(ctx, event.JobStarted{ID: j.id, Command: j.command, Level: string(j.level), Ports: j.ports}); err != nil {
+		return tool.Result{}, err
+	}
+	patience := look
+	if start.Ready != nil {
+		patience = readyPatience
+	}
+	waiting, cancel := awake.WithTimeoutCause(ctx, patience, nil)
+	defer cancel()
+	found := false
+	if start.Ready != nil {
+		found = j.log.wait(waiting, 0, start.Ready)
+	} else {
+		select {
+		case <-j.ended:
+		case <-waiting.Done():
+		}
+	}
+	noticed := unwatch()
+	if ctx.Err() != nil { // no model would know its id
+		j.end("its start was interrupted")
+		return tool.Result{}, ctx.Err()
+	}
+	const shown = 8 << 10
+	r := l.report(j, j.log.last(shown))
+	r.Job = j.id
+	if start.Ready != nil {
+		r.Ready = &found
+	}
+	res, err := r.result()
+	res.Refused = noticed
+	if j.box != nil && r.Status != Running {
+		res.Refused = append(res.Refused, j.box.Refused(r.Output, r.failed())...)
+	}
+	return res, err
+}
+
+// begin starts a job and the goroutines around it. The list is locked.
+func (l *List) begin(j *job, start builtin.Job) (err error) {
+	running := 0
+	for _, other := range l.jobs {
+		if other.running() {
+			running++
+		}
+	}
+	if running >= l.o.Max {
+		return fmt.Errorf("%s run already, which is the most at a time: end one with job__kill first", text.Count(running, "job"))
+	}
+	if err := os.MkdirAll(l.o.Dir, 0o700); err != nil {
+		return fmt.Errorf("the log of the job: %w", err)
+	}
+	l.removeOld()
+	var listeners []net.Listener
+	shut := func() {
+		for _, at := range listeners {
+			at.Close()
+		}
+	}
+	for _, port := range j.ports {
+		at, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			shut()
+			return fmt.Errorf("port %d of this computer cannot be had (%w): choose another one, also for the command", port, errors.Unwrap(err))
+		}
+		listeners = append(listeners, at)
+	}
+	path := filepath.Join(l.o.Dir, j.id+".log")
+	if j.log, err = newLog(path, l.o.LogBytes, l.o.Secrets); err != nil {
+		shut()
+		return fmt.Errorf("the log of the job: %w", err)
+	}
+	start.Program.Echo = j.log
+	if j.service, err = process.Start(start.Program); err != nil {
+		shut()
+		j.log.release()
+		os.Remove(path)
+		return err
+	}
+	j.began = time.Now()
+	l.jobs = append(l.jobs, j)
+	var relays sync.WaitGroup
+	for i, at := range listeners {
+		relays.Go(func() { sandbox.Relay(at, j.dialer(j.ports[i])) }) // ends with the job
+	}
+	old := awake.AfterFunc(l.o.MaxAge, func() { j.end("it ran for " + l.o.MaxAge.String() + ", the longest that a job may") })
+	go func() { // ends with the job
+		<-j.service.Done()
+		old.Stop()
+		shut()
+		relays.Wait()
+		j.log.finish()
+		j.conclude()
+		close(j.ended)
+	}()
+	return nil
+}
+
+// dialer returns what connects to a port of the job.
+func (j *job) dialer(port int) sandbox.Dialer {
+	return func(ctx context.Context) (net.Conn, error) { return j.box.Dial(ctx, port) }
+}
+
+// conclude finds out how the job ended.
+func (j *job) conclude() {
+	j.took = time.Since(j.began)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	exit, failed := errors.AsType[*process.ExitError](j.service.Outcome())
+	switch {
+	case j.reason != "":
+	case failed && exit.Signal != "":
+		j.reason = "by " + exit.Signal
+	case failed:
+		j.exit = &exit.Code
+	default:
+		j.exit = new(int)
+	}
+}
+
+// end ends the job, if it runs, and returns when it has ended.
+func (j *job) end(reason string) {
+	if j.running() {
+		j.mu.Lock()
+		j.reason = cmp.Or(j.reason, reason)
+		j.mu.Unlock()
+	}
+	j.service.Terminate(grace)
+	<-j.ended
+}
+
+func (j *job) running() bool {
+	select {
+	case <-j.service.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// status returns the state of the job.
+func (j *job) status() string {
+	switch {
+	case j.running():
+		return Running
+	default:
+		<-j.ended
+		if j.exit != nil {
+			return Exited
+		}
+		return Killed
+	}
+}
+
+// watch watches what the job makes until unwatch is called, which returns notices of it.
+func (j *job) watch() (unwatch func() []sandbox.Refusal) {
+	if j.box != nil && j.level.Covers(sandbox.Write) {
+		if end, err := j.box.Watch(); err == nil {
+			return end
+		}
+	}
+	return func() []sandbox.Refusal { return nil }
+}
+
+// removeOld removes logs that nobody has written for long.
+func (l *List) removeOld() {
+	entries, _ := os.ReadDir(l.o.Dir) // without it there are none
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".log" && time.Since(info.ModTime()) > logsStay {
+			os.Remove(filepath.Join(l.o.Dir, e.Name()))
+		}
+	}
+}
+
+const idPrefix = "job-"
+
+// idForm is how ids look.
+var idForm = text.Regexp(`^` + idPrefix + `[0-9a-f]{8}$`)
+
+func newID() string {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return idPrefix + hex.EncodeToString(b[:])
+}
+
+// Reach implements [builtin.Jobs].
+func (l *List) Reach() map[int]sandbox.Dialer {
+	reach := make(map[int]sandbox.Dialer)
+	for _, j := range l.all() {
+		for _, port := range j.ports {
+			if j.running() {
+				reach[port] = j.dialer(port)
+			}
+		}
+	}
+	return reach
+}
+
+func (l *List) all() []*job {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.jobs)
+}
+
+// find returns the job with an id, nil for one that was started by a program that has ended.
+func (l *List) find(id string) (*job, error) {
+	all := l.all()
+	if i := slices.IndexFunc(all, func(j *job) bool { return j.id == id }); i >= 0 {
+		return all[i], nil
+	}
+	if idForm().MatchString(id) {
+		return nil, nil
+	}
+	return nil, fault.New(fault.NotFound, "there is no job %q", id)
+}
+
+// Ended returns the jobs that have ended since the last call.
+func (l *List) Ended() []event.JobEnded {
+	var ended []event.JobEnded
+	for _, j := range l.all() {
+		if j.running() {
+			continue
+		}
+		<-j.ended
+		l.mu.Lock()
+		told := j.told
+		j.told = true
+		l.mu.Unlock()
+		if !told {
+			ended = append(ended, event.JobEnded{ID: j.id, Command: j.command, Status: j.status(), Exit: j.exit, Reason: j.reason})
+		}
+	}
+	return ended
+}
+
+// Close ends all jobs, and returns those that have ended since the last call of Ended. The list is empty then.
+func (l *List) Close(reason string) []event.JobEnded {
+	if l == nil {
+		return nil
+	}
+	var ending sync.WaitGroup
+	all := l.all()
+	for _, j := range all {
+		ending.Go(func() { j.end(reason) })
+	}
+	ending.Wait()
+	ended := l.Ended()
+	l.mu.Lock()
+	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return slices.Contains(all, j) })
+	l.mu.Unlock()
+	for _, j := range all {
+		j.log.release()
+	}
+	return ended
+}
+
+// Kill ends a job.
+func (l *List) Kill(id, reason string) error {
+	j, err := l.find(id)
+	if err == nil && j == nil {
+		err = fault.New(fault.NotFound, "there is no job %q in this conversation", id)
+	}
+	if err == nil {
+		j.end(reason)
+	}
+	return err
+}
+
+// Info is what a list shows of a job.
+type Info struct {
+	ID      string        `json:"id"`
+	Command string        `json:"command"`
+	Status  string        `json:"status"`
+	Exit    *int          `json:"exit,omitempty"`
+	Level   string        `json:"level,omitempty"`
+	Ports   []int         `json:"ports,omitempty"`
+	Ran     time.Duration `json:"-"`
+	Bytes   int64         `json:"bytes"` // that it printed
+}
+
+// All lists the jobs, also those that have ended.
+func (l *List) All() []Info {
+	infos := []Info{}
+	for _, j := range l.all() {
+		i := Info{ID: j.id, Command: j.command, Status: j.status(), Level: string(j.level), Ports: j.ports, Ran: time.Since(j.began)}
+		if i.Status != Running {
+			i.Exit, i.Ran = j.exit, j.took
+		}
+		j.log.mu.Lock()
+		i.Bytes = j.log.end
+		j.log.mu.Unlock()
+		infos = append(infos, i)
+	}
+	return infos
+}
+
+// Output returns the end of what a job printed.
+func (l *List) Output(id string) (string, error) {
+	j, err := l.find(id)
+	if err == nil && j == nil {
+		err = fault.New(fault.NotFound, "there is no job %q in this conversation", id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return j.log.last(window).Text, nil
+}
+
+var _ builtin.Jobs = (*List)(nil)

@@ -244,6 +244,8 @@ export class Trace {
   on_auto_continue(e, n, time) { this.note(e, n, time, "goes on by itself", `${e.count} of ${e.max}, ${e.open} open`); }
   on_skill_loaded(e, n, time) { this.note(e, n, time, `skill ${e.name} loaded by the ${e.by}`, e.directory); }
   on_memory(e, n, time) { this.note(e, n, time, `memory: ${e.action}`, e.facts.map((f) => `${f.title} (${f.id})`).join(", ")); }
+  on_job_started(e, n, time) { this.note(e, n, time, `${e.id} started`, e.command); }
+  on_job_ended(e, n, time) { this.note(e, n, time, `${e.id} ${e.status}`, e.reason ?? `with status ${e.exit}`); }
   on_instructions(e, n, time) { this.note(e, n, time, "instructions of the workspace", e.files.map((f) => `${f.path}: ${f.state}`).join(", ")); }
   on_message_sent(e, n, time) { this.note(e, n, time, `message to ${e.to || "the first agent"}`, e.text); }
   on_task_updated(e, n, time) { this.note(e, n, time, `task ${e.id}`, `${e.subject}: ${e.status}`); }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
+	"loki/internal/agent/job"
 	"loki/internal/agent/team/todo"
 	"loki/internal/base/sandbox"
 	"loki/internal/conversation"
@@ -32,7 +33,7 @@ func (a *App) Conversations() *conversation.Service {
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers, Skills: cfg.Skills},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
-		SaveSession: cfg.SaveSession, Remember: cfg.REPLSession, Workspace: a.fromWorkspace, SkillTools: a.Trust.SkillTools, SkillTokens: int(cfg.SkillListTokens), Instruct: instructs(cfg.WorkspaceInstructions), Memory: a.conversationMemory(),
+		SaveSession: cfg.SaveSession, Remember: cfg.REPLSession, Workspace: a.fromWorkspace, SkillTools: a.Trust.SkillTools, SkillTokens: int(cfg.SkillListTokens), Instruct: instructs(cfg.WorkspaceInstructions), Memory: a.conversationMemory(), Jobs: a.jobs(),
 		Recents:    session.Recents{Path: filepath.Join(a.Paths.StateDir, "last"), Hide: a.Hide},
 		Durability: cfg.ChatDurability, Runs: a.liveRuns(),
 		Save: cfg.Save, PromptLog: cfg.PromptLog, InDatabase: cfg.Store != nil, Highlight: cfg.Highlight,
@@ -187,4 +188,13 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 		}
 	}
 	return tool.NewSet(selected.Tools...)
+}
+
+// jobs returns what bounds the jobs of conversations, nil where there are none: a server has no user who ends them, and a run that is recorded or
+// played from a cassette offers models what it offered before.
+func (a *App) jobs() *job.Options {
+	if a.host != nil || a.recorder != nil || a.player != nil || a.standIn != "" {
+		return nil
+	}
+	return &job.Options{Jobs: a.Config.Jobs, Dir: filepath.Join(a.Paths.StateDir, "jobs"), Secrets: &a.used}
 }

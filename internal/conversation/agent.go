@@ -167,6 +167,7 @@ func (c *Conversation) ExitAgent(ctx context.Context) error {
 		}
 	}
 	c.leaveAgent()
+	c.endJobs(ctx, "the agent ended")
 	c.last.end()
 	return c.rescopeOut(ctx)
 }
@@ -390,6 +391,9 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 	if t.c.service.Memory != nil {
 		o.Reads = t.reads
 	}
+	if t.c.jobs != nil {
+		o.Notes = t.endedJobs
+	}
 	if more := t.kit.More; more != nil {
 		o.More = func() []tool.Tool { return more(ctx) }
 	}
@@ -494,6 +498,7 @@ func (t *turn) makeWork(ctx context.Context, _ run.Point) (run.Work, func() erro
 	}
 	return t, func() error {
 		done()
+		t.c.endJobs(ctx, "the agent ended")
 		return nil
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"loki/internal/agent/job"
 	"loki/internal/agent/role"
 	"loki/internal/agent/team/todo"
 	"loki/internal/agent/workspace"
@@ -33,6 +34,7 @@ type Conversation struct {
 	kept    bool           // it was recorded with its run
 	passing bool           // the conversation cannot continue from the last question
 	list    *todo.List     // of the model
+	jobs    *job.List      // that models started; nil if there can be none
 	last    *last          // nil before the first question
 	spent   chat.Usage     // of all turns
 	servers func()         // stops the MCP servers of what is in force; nil for none
@@ -78,6 +80,7 @@ func (c *Conversation) context(ctx context.Context) context.Context {
 // Close leaves what is in force: the session is saved if required, see [Conversation.ExitSession], also if the user
 // interrupts the question, and the MCP servers of the conversation stop.
 func (c *Conversation) Close(ctx context.Context) error {
+	c.endJobs(ctx, "the conversation ended")
 	var err error
 	if c.session != nil {
 		if !c.options.isolated {

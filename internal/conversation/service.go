@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 
+	"loki/internal/agent/job"
 	"loki/internal/agent/role"
 	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
@@ -43,7 +44,8 @@ type Service struct {
 	SkillTokens int
 	Instruct    *bool // all conversations get it, or none; nil means the ones whose model has a tool that sees files, and those with an agent
 
-	Memory *Memory // nil remembers nothing
+	Memory *Memory      // nil remembers nothing
+	Jobs   *job.Options // nil has no jobs
 
 	// Servers starts the MCP servers that a conversation asks for, and keeps them running until stop is
 	// called. A server that does not work is a warning. Nil starts none.
@@ -182,7 +184,7 @@ func (s *Service) Begin(o Options) *Conversation {
 	if s.Hooks != nil {
 		o.Asker = s.Hooks(nil).Asker(o.Asker)
 	}
-	return &Conversation{service: s, options: o, values: v, list: new(todo.List)}
+	return &Conversation{service: s, options: o, values: v, list: new(todo.List), jobs: job.New(s.Jobs)}
 }
 
 // Isolated returns a conversation that begins with the settings in force in c and with a copy of its todo list, and
@@ -195,7 +197,7 @@ func (c *Conversation) Isolated() *Conversation {
 	if c.agent != nil {
 		o.Events = c.outer.events
 	}
-	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list.Clone()}
+	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list.Clone(), jobs: job.New(c.service.Jobs)}
 	other.values.settings = c.Settings()
 	if c.last != nil {
 		l := *c.last

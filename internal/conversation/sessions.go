@@ -301,6 +301,7 @@ func (c *Conversation) ExitSession(ctx context.Context) error {
 		return err
 	}
 	c.leaveSession()
+	c.endJobs(ctx, "the session ended")
 	if err := c.sessionEnded(ctx); err != nil {
 		return err
 	}

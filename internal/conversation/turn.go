@@ -192,7 +192,10 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 		if !q.Aside {
 			w.Agent, w.Variables, w.Knowledge = c.agent, c.variables, q.Knowledge
 		}
-		if t.kit, done, err = c.service.Tools(ctx, w); err != nil {
+		if t.kit, done, err = c.service.Tools(ctx, w); err == nil {
+			t.kit.Tools, err = c.withJobs(t.kit.Tools)
+		}
+		if err != nil {
 			return done, err
 		}
 	}
@@ -249,6 +252,9 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 		t.reply, err = t.send(ctx)
 	}
 	t.countProposals(ctx)
+	if fault.CodeOf(err) == fault.Suspended {
+		t.c.endJobs(ctx, "the run was suspended")
+	}
 	t.reply.Usage = t.reply.Usage.Add(t.found)
 	if member != nil {
 		t.spent = t.spent.Add(member.Close())

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"loki/internal/base/ask"
@@ -70,6 +71,10 @@ type Options struct {
 	Readable func() []string
 	// Reads, if set, is called with each call that is going to be made, and the files that it names, absolute. It may be called from several goroutines.
 	Reads func(call Call, paths []string)
+
+	// Notes, if set, is called after each call that is made, and returns lines that the model needs to know besides the result. It may be called
+	// from several goroutines.
+	Notes func(ctx context.Context) []string
 
 	// OnPanic, if set, receives each panic of a tool, for the log. The model reads
 	// about it without the stack.
@@ -226,6 +231,11 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		failed := b.unrecorded(out)
 		if err == nil {
 			out, err = b.runAfter(ctx, call, id, hints, out)
+		}
+		if err == nil && b.o.Notes != nil && !b.plain {
+			for _, note := range b.o.Notes(ctx) {
+				out.Text = strings.TrimPrefix(out.Text+"\n\n"+note, "\n\n")
+			}
 		}
 		out.Usage, _ = used.Total()
 		return out, cmp.Or(err, failed)

@@ -22,6 +22,7 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/redact"
+	"loki/internal/setup/config"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 )
@@ -36,16 +37,9 @@ const (
 	logsStay = 7 * 24 * time.Hour
 )
 
-// Settings are the section jobs: of config.yaml.
-type Settings struct {
-	Max      int           // jobs of a conversation that run at a time; 0 for none at all
-	MaxAge   time.Duration // after which a job is killed
-	LogBytes int64         // of a log
-}
-
 // Options configure a [List].
 type Options struct {
-	Settings
+	config.Jobs
 	Dir     string // of the logs
 	Secrets *redact.Secrets
 }

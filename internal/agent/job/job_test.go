@@ -23,6 +23,7 @@ import (
 	"loki/internal/base/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event/redact"
+	"loki/internal/setup/config"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 )
@@ -36,7 +37,7 @@ type rig struct {
 	secrets redact.Secrets
 }
 
-func newRig(t *testing.T, s job.Settings) *rig {
+func newRig(t *testing.T, s config.Jobs) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir()}
 	if s.Max == 0 {
@@ -48,7 +49,7 @@ func newRig(t *testing.T, s job.Settings) *rig {
 	if s.LogBytes == 0 {
 		s.LogBytes = 1 << 20
 	}
-	r.list = job.New(&job.Options{Settings: s, Dir: filepath.Join(t.TempDir(), "jobs"), Secrets: &r.secrets})
+	r.list = job.New(&job.Options{Jobs: s, Dir: filepath.Join(t.TempDir(), "jobs"), Secrets: &r.secrets})
 	t.Cleanup(func() { r.list.Close("the test ended") })
 	var tools []tool.Tool
 	for _, native := range builtin.Tools(builtin.Options{
@@ -104,7 +105,7 @@ func (r *rig) start(command string, more ...any) result {
 
 func TestJob(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, job.Settings{})
+	r := newRig(t, config.Jobs{})
 	got := r.start("echo begun; echo careful >&2; until [ -e $TMPDIR/go ]; do read -t 0.05 <> <(:); touch $TMPDIR/go; done; echo ready now; sleep 600", "ready", "^ready")
 	if got.Status != job.Running || got.Ready == nil || !*got.Ready || got.Output != "begun\ncareful\nready now\n" {
 		t.Fatalf("the start returned %+v", got)
@@ -125,7 +126,7 @@ func TestJob(t *testing.T) {
 
 func TestJobThatEnds(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, job.Settings{})
+	r := newRig(t, config.Jobs{})
 	if got := r.start("echo no >&2; exit 3"); got.Status != job.Exited || got.Exit == nil || *got.Exit != 3 || got.Output != "no\n" {
 		t.Errorf("the start returned %+v", got)
 	}
@@ -146,7 +147,7 @@ func TestJobThatEnds(t *testing.T) {
 
 func TestWaits(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, job.Settings{})
+	r := newRig(t, config.Jobs{})
 	got := r.start("echo one; read -t 1.3 <> <(:); printf 'no line end'; sleep 600")
 	if out := r.call("job__output", map[string]any{"id": got.Job, "since": got.To, "wait": "output"}); out.Output != "no line end" {
 		t.Errorf("wait for output: %+v", out)
@@ -175,7 +176,7 @@ func TestWaits(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, job.Settings{Max: 1, MaxAge: 1500 * time.Millisecond})
+	r := newRig(t, config.Jobs{Max: 1, MaxAge: 1500 * time.Millisecond})
 	got := r.start("sleep 600")
 	if second := r.start("sleep 600"); !strings.Contains(second.Error, "job__kill") {
 		t.Errorf("a second job: %+v", second)
@@ -207,7 +208,7 @@ func TestTermination(t *testing.T) {
 	for name, level := range map[string]string{"read": "read", "full": "full"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, job.Settings{})
+			r := newRig(t, config.Jobs{})
 			mark := "31415" + strconv.Itoa(os.Getpid())
 			got := r.start(fmt.Sprintf("trap 'echo bye; exit 0' TERM; (trap '' TERM; exec -a stubborn sleep %s.1) & setsid sleep %s.2 & echo up; while :; do sleep 0.1; done", mark, mark), "sandbox", level, "ready", "up")
 			if got.Status != job.Running {
@@ -243,7 +244,7 @@ func processes(t *testing.T, mark string) string {
 // TestStubborn checks that a job that ignores SIGTERM is killed.
 func TestStubborn(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, job.Settings{})
+	r := newRig(t, config.Jobs{})
 	got := r.start("trap '' TERM; echo up; while :; do sleep 0.1; done", "ready", "up")
 	began := time.Now()
 	ended := r.list.Close("the conversation ended")
@@ -257,7 +258,7 @@ func TestStubborn(t *testing.T) {
 
 func TestHostileOutput(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, job.Settings{LogBytes: 64 << 10})
+	r := newRig(t, config.Jobs{LogBytes: 64 << 10})
 	const secret = "sk-not-for-anyone-0123456789"
 	r.secrets.Add("KEY", secret)
 	got := r.start(`for c in a s k - n o; do printf %s "$c"; done; printf 'x sk-not-for-'; read -t 0.3 <> <(:); printf 'anyone-0123456789 y\n'; printf 'a\0b\xff\xc3\xa9'; printf sk-no; exit 0`)
@@ -279,7 +280,7 @@ func TestHostileOutput(t *testing.T) {
 // TestWindows reads a long output in parts that join without a gap, also between the bytes of a character.
 func TestWindows(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, job.Settings{})
+	r := newRig(t, config.Jobs{})
 	got := r.start(`for i in {1..30000}; do printf 'z\xc3\xa9%d\n' $i; done`)
 	var all strings.Builder
 	for since := int64(0); ; {
@@ -313,7 +314,7 @@ func TestPorts(t *testing.T) {
 	for name, host := range map[string]string{"ipv4": "127.0.0.1", "ipv6": "::1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, job.Settings{})
+			r := newRig(t, config.Jobs{})
 			if err := os.WriteFile(filepath.Join(r.dir, "hello.txt"), []byte("hello from the job"), 0o600); err != nil {
 				t.Fatal(err)
 			}

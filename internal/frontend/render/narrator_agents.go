@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,6 +67,10 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 		if b.Action != "recalled" || n.o.Verbose > 0 {
 			n.say(dim, n.who(ev)+" "+remembered(b))
 		}
+	case event.JobStarted:
+		n.say(dim, n.who(ev)+" runs "+b.ID+": "+oneLine(b.Command, shortLimit)+reachedAt(b.Ports))
+	case event.JobEnded:
+		n.say(dim, n.clock(ev)+b.String())
 	case event.Escalation:
 		if lines {
 			n.say(yellow, n.who(ev)+" asks the agents above: "+escalated(b.Text)+options(b.Options))
@@ -314,6 +319,18 @@ func remembered(b event.Memory) string {
 		return fmt.Sprintf("proposes %s for the memory: %s; see --memory or .memory", count(len(titles), "change"), list)
 	}
 	return b.Action + " in the memory: " + list
+}
+
+// reachedAt says at which ports a job is reached.
+func reachedAt(ports []int) string {
+	var at []string
+	for _, port := range ports {
+		at = append(at, "127.0.0.1:"+strconv.Itoa(port))
+	}
+	if at == nil {
+		return ""
+	}
+	return " at " + strings.Join(at, ", ")
 }
 
 // options writes the answers to choose from, to be added to a line.

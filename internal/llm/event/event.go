@@ -10,10 +10,12 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 )
@@ -396,6 +398,21 @@ type JobEnded struct {
 	Exit    *int   `json:"exit,omitempty"`   // status with which it exited
 	Reason  string `json:"reason,omitempty"` // why it was killed
 }
+
+// String says how the job ended, in a line.
+func (e JobEnded) String() string {
+	how := e.Status
+	switch {
+	case e.Exit != nil:
+		how += " with status " + strconv.Itoa(*e.Exit)
+	case e.Reason != "":
+		how += ": " + e.Reason
+	}
+	return e.ID + " (" + text.OneLine(e.Command, shownCommand) + ") " + how
+}
+
+// shownCommand is how many characters of the command of a job a line shows.
+const shownCommand = 80
 
 // Memory says which facts of earlier conversations came with a question, or what the model wrote into the memory. Proposals are counted
 // at the end of an answer.

@@ -34,6 +34,7 @@ type Workspace struct {
 	SkillListTokens       SkillTokens      // of the list of skills in a system message
 	Memory                chat.Memory      // what models may do with what is remembered
 	MemoryTokens          MemoryTokens     // of what is recalled for a question
+	Jobs                  Jobs             // commands that continue after their call
 }
 
 // Config is what config.yaml and the environment say. It is not changed after
@@ -145,7 +146,7 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000},
+		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
 	}
 }

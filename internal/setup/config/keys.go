@@ -80,6 +80,7 @@ var keys = []key{
 	{"skill_list_tokens", func(c *Config) any { return &c.SkillListTokens }, true},
 	{"memory", func(c *Config) any { return &c.Memory }, true},
 	{"memory_tokens", func(c *Config) any { return &c.MemoryTokens }, true},
+	{"jobs", func(c *Config) any { return &c.Jobs }, false},
 	{"instruction_max_bytes", func(c *Config) any { return &c.InstructionMaxBytes }, true},
 	{"notify", func(c *Config) any { return &c.Notify }, true},
 	{"notify_after", func(c *Config) any { return &c.NotifyAfter }, true},

@@ -49,6 +49,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		*field = hook.Read(m.Get(key), hook.Kinds())
 	case *mcp.PoolConfig:
 		*field = mcp.ReadPool(m.Map(key))
+	case *Jobs:
+		readJobs(m.Map(key), field)
 	case *[]string:
 		if n := m.Get(key); n != nil && n.Kind() == yamldoc.Null {
 			*field = []string{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"loki/internal/base/value/yamldoc"
 )
@@ -99,6 +100,33 @@ func parseMemoryTokens(text string) (MemoryTokens, error) {
 		return 0, fmt.Errorf("want a number of tokens from 0 to 8000, not %q", text)
 	}
 	return MemoryTokens(n), nil
+}
+
+// Jobs bound the commands that continue after their call.
+type Jobs struct {
+	Max      int           // of a conversation that run at a time, to 64; 0 for none at all
+	MaxAge   time.Duration // after which one is killed, to 7 days
+	LogBytes int64         // of the output that is kept of each, from 64 KiB to 1 GiB
+}
+
+// readJobs reads a section, which may be nil, over the defaults.
+func readJobs(m *yamldoc.Map, j *Jobs) {
+	const most, oldest, shortest, longest = 64, 7 * 24 * time.Hour, 64 << 10, 1 << 30
+	if m == nil {
+		return
+	}
+	if m.Uint("max", &j.Max) && j.Max > most {
+		m.Get("max").Errorf("expected a number from 0 to %d, found %d", most, j.Max)
+	}
+	if m.Span("max_age", &j.MaxAge) && (j.MaxAge < time.Minute || j.MaxAge > oldest) {
+		m.Get("max_age").Errorf("expected a time from 1m to 168h, found %s", m.Get("max_age").Describe())
+	}
+	bytes := int(j.LogBytes)
+	if m.Uint("log_bytes", &bytes) && (bytes < shortest || bytes > longest) {
+		m.Get("log_bytes").Errorf("expected a number of bytes from %d to %d, found %d", shortest, longest, bytes)
+	}
+	j.LogBytes = int64(bytes)
+	m.Done()
 }
 
 // IgnoreFiles are names of files that hide others from models. Each begins with a dot, as the names of files that are watched do.

@@ -66,6 +66,8 @@ func bodies() []event.Body {
 		event.Instructions{},
 		event.SkillLoaded{},
 		event.Memory{Facts: []event.MemoryFact{{Title: text}}},
+		event.JobStarted{Command: text},
+		event.JobEnded{Command: text},
 		event.ModelCall{},
 		event.StepStarted{},
 		event.StepFinished{},

@@ -36,6 +36,8 @@ type Timer struct {
 	wait  time.Duration // of timer
 	last  time.Time     // when left was counted
 	over  bool          // f was called, or is not to be called
+
+	paused int // see [Pause]
 }
 
 // AfterFunc calls f in a goroutine of its own after the process has run for d.
@@ -51,7 +53,7 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 // tick counts the time since the last one.
 func (t *Timer) tick() {
 	t.mu.Lock()
-	if t.over {
+	if t.over || t.paused > 0 {
 		t.mu.Unlock()
 		return
 	}
@@ -88,6 +90,9 @@ func (t *Timer) Left() time.Duration {
 	}
 	t.over = true
 	t.timer.Stop()
+	if t.paused > 0 {
+		return max(0, t.left)
+	}
 	return max(0, t.left-spent(time.Since(t.last), t.wait))
 }
 
@@ -104,12 +109,13 @@ func WithTimeoutCause(ctx context.Context, d time.Duration, cause error) (contex
 		cancel(cause)
 	}
 	if d <= 0 {
+		c.timer = &Timer{over: true}
 		expire()
 		return c, func() {}
 	}
-	t := AfterFunc(d, expire)
+	c.timer = AfterFunc(d, expire)
 	return c, func() {
-		t.Stop()
+		c.timer.Stop()
 		cancel(nil)
 	}
 }
@@ -124,6 +130,7 @@ type limited struct {
 	context.Context // canceled when the time is over
 	done            chan struct{}
 	expired         atomic.Bool
+	timer           *Timer
 }
 
 // Done implements [context.Context].

@@ -74,3 +74,44 @@ func TestWithTimeoutCause(t *testing.T) {
 		}
 	})
 }
+
+// TestPause: paused time does not count, and is added up.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		Pause(t.Context())() // nothing to stop
+		begin := time.Now()
+		metered, outer := WithMeter(t.Context())
+		timed, cancel := WithTimeout(metered, 10*time.Second)
+		defer cancel()
+		ctx, inner := WithMeter(timed)
+		time.Sleep(3 * time.Second)
+		first := Pause(ctx)
+		time.Sleep(time.Minute)
+		second := Pause(timed)
+		first()
+		time.Sleep(time.Minute)
+		if inner() != time.Minute || outer() != 2*time.Minute {
+			t.Errorf("paused for %v and %v", inner(), outer())
+		}
+		second()
+		time.Sleep(5 * time.Second)
+		if ctx.Err() != nil {
+			t.Error("a pause counted")
+		}
+		<-ctx.Done()
+		if took := time.Since(begin); took != 2*time.Minute+10*time.Second {
+			t.Errorf("ended after %v", took)
+		}
+		Pause(ctx)() // its time is over
+		over, end := WithTimeout(t.Context(), 0)
+		defer end()
+		Pause(over)()
+		left := AfterFunc(time.Minute, func() { t.Error("a stopped timer ended") })
+		left.pause()
+		time.Sleep(time.Hour)
+		if d := left.Left(); d != time.Minute {
+			t.Errorf("%v are left", d)
+		}
+		left.resume()
+	})
+}

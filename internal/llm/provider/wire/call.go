@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"net/http"
 	"sync"
 
 	"loki/internal/base/fault"
@@ -67,6 +68,14 @@ type call struct {
 	Call
 	mu      sync.Mutex
 	secrets secrets // of the requests so far
+}
+
+type headerKey struct{}
+
+// WithHeader returns a context for requests. read gets the header fields of each response to them, also of one that refuses
+// the request. It may be called from several goroutines.
+func WithHeader(ctx context.Context, read func(http.Header)) context.Context {
+	return context.WithValue(ctx, headerKey{}, read)
 }
 
 // callOf returns the call of ctx, nil if there is none.

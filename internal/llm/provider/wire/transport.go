@@ -45,6 +45,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, secrets.clean(err)
 		}
+		if read, ok := ctx.Value(headerKey{}).(func(http.Header)); ok && !t.credentials {
+			read(resp.Header)
+		}
 		t.log.Log(ctx, logging.LevelTrace, "provider response", "client", t.client, "status", resp.StatusCode)
 		if t.anyStatus || resp.StatusCode >= 200 && resp.StatusCode < 300 {
 			return resp, nil

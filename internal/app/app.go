@@ -103,7 +103,7 @@ type App struct {
 	parentMu sync.Mutex
 	parent   *environ.Parent // started on first use; guarded by parentMu
 
-	meterFailed sync.Once // see meter
+	asking // what calls of models share
 
 	agentDirs sync.Map // directories of agents that were found at a path, by the scope of their sessions
 	looking   bool     // see Look

@@ -39,6 +39,9 @@ func (a *App) Embedder(_ context.Context, id string) (rag.Embedder, error) {
 	if !ok {
 		return rag.Embedder{}, a.unable(m)
 	}
+	if m.ClientType != catalog.Builtin {
+		embedder = a.governor.Embedder(embedder, a.limits(m))
+	}
 	return rag.Embedder{
 		ID: m.ID(), Name: m.Name, Embedder: a.watch(m).Embedder(embedder), Cost: a.cost(m),
 		MaxTokens: m.MaxInputTokens, MaxBatch: m.MaxBatchSize, ChunkSize: m.DefaultChunkSize, StandsIn: standsIn,
@@ -61,6 +64,9 @@ func (a *App) Reranker(_ context.Context, id string) (rag.Reranker, error) {
 	reranker, ok := p.(provider.Reranker)
 	if !ok {
 		return rag.Reranker{}, a.unable(m)
+	}
+	if m.ClientType != catalog.Builtin {
+		reranker = a.governor.Reranker(reranker, a.limits(m))
 	}
 	return rag.Reranker{ID: m.ID(), Name: m.Name, Reranker: a.watch(m).Reranker(reranker), Cost: a.cost(m)}, nil
 }

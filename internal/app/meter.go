@@ -3,11 +3,19 @@ package app
 import (
 	"fmt"
 	"path/filepath"
+	"sync"
 
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/governor"
 	"loki/internal/llm/ledger"
 )
+
+// asking is what calls of models share.
+type asking struct {
+	meterFailed sync.Once // see meter
+	governor    governor.Governor
+}
 
 // Ledger returns the record of what model calls used.
 func (a *App) Ledger() ledger.Ledger {

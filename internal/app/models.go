@@ -12,6 +12,7 @@ import (
 	"loki/internal/llm/catalog/models"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
+	"loki/internal/llm/governor"
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/wire"
 	"loki/internal/llm/provider/wrap"
@@ -78,6 +79,7 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 	if client.Type != config.TypeBuiltin {
 		model.Retry = retry.Policy{ // waits of 0.5 to 1 s, 1 to 2 s and so on, up to 1 minute
 			Attempts: client.Extra.Retries + 1, Backoff: 750 * time.Millisecond, Factor: 2, MaxBackoff: 45 * time.Second, Jitter: 1. / 3,
+			Most: client.Limits.ParkAfter,
 		}
 	}
 	if model.Provider, err = a.connect(m.Client); err != nil {
@@ -95,8 +97,16 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 			}
 		}
 	}
+	if client.Type != config.TypeBuiltin {
+		model.Provider = a.governor.Chat(model.Provider, a.limits(m))
+	}
 	model.Provider = w.Chat(model.Provider)
 	return model, nil
+}
+
+// limits returns what the limit of a model is made with.
+func (a *App) limits(m catalog.Model) governor.Options {
+	return governor.Options{Client: m.Client, Model: m.APIName(), Limits: a.Config.Client(m.Client).Limits}
 }
 
 // withPlace adds to the error for a model that cannot be found the place where it was

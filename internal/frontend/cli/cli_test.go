@@ -185,6 +185,8 @@ func openai(ts *testscript.TestScript, _ bool, args []string) {
 			code, err := strconv.Atoi(text)
 			ts.Check(err)
 			server.Script(wiretest.Status(code, fmt.Sprintf(`{"error":{"message":"status %d of the test"}}`, code), "Retry-After", "7"))
+		case "refuse":
+			server.Script(wiretest.Status(429, `{"error":{"message":"slow down"}}`, "Retry-After", text))
 		case "models":
 			server.Models(strings.Split(text, ",")...)
 		case "list":

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"strings"
+	"time"
 
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
@@ -113,6 +114,10 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 	case event.ToolResult:
 		if a.calls--; a.calls <= 0 {
 			a.spin("Generating")
+		}
+	case event.Limited:
+		if !a.graph && body.Until.Sub(ev.Time) >= time.Second {
+			a.spin("Waiting for " + oneLine(body.Client, nameLimit) + ", which takes no more calls now")
 		}
 	case event.Retry:
 		a.turn.Reset() // what was printed cannot be taken back, but is set off

@@ -20,6 +20,8 @@ type task struct {
 	left        time.Duration // that a build is likely to take; 0 if unknown
 	failed      string        // which items of a map failed; "" for none
 	tenths      int           // of the map that were shown as lines
+	pace        pace          // of a map
+	atOnce      int           // calls that the provider of a map takes; 0 if it takes all
 }
 
 // taskKey says which node a task is.
@@ -118,7 +120,7 @@ func (t *task) line(now time.Time, columns int) string {
 	}
 	if t.total > 0 {
 		b.WriteString("  " + Thousands(t.done) + "/" + Thousands(t.total))
-		b.WriteString(t.failed)
+		b.WriteString(t.failed + t.estimate(now))
 		if room := min(columns-width(b.String())-2-width(note), barMax); room >= barMin {
 			b.WriteString("  " + bar(t.done, t.total, room))
 		}

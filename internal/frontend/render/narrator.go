@@ -54,6 +54,7 @@ type Narrator struct {
 
 	watched watched
 	waits   []openWait // in the order in which they began
+	until   time.Time  // of the wait for a provider that was shown last
 }
 
 // NewNarrator returns a narrator that writes to screen. Several runs may be shown one
@@ -148,6 +149,8 @@ func (n *Narrator) narrate(ev event.Event) {
 		n.nodeStarted(ev, body)
 	case event.MapProgress:
 		n.mapProgress(ev, body)
+	case event.Limited:
+		n.limited(ev, body)
 	case event.Retry:
 		if ev.AgentID == "" && ev.Node == "" {
 			n.screen.endText()

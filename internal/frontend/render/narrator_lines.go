@@ -109,12 +109,13 @@ func (n *Narrator) mapProgress(ev event.Event, b event.MapProgress) {
 		return
 	}
 	t.done, t.total, t.failed = b.Done, b.Total, failedItems(b)
+	t.pace.add(n.screen.o.Now(), b.Done)
 	tenth := 10 * b.Done / b.Total
 	if n.screen.o.Terminal || tenth <= t.tenths || b.Done >= b.Total {
 		return
 	}
 	t.tenths = tenth
-	n.say(dim, n.subject(ev)+Thousands(b.Done)+"/"+Thousands(b.Total)+t.failed)
+	n.say(dim, n.subject(ev)+Thousands(b.Done)+"/"+Thousands(b.Total)+t.failed+t.estimate(n.screen.o.Now()))
 }
 
 // failedItems returns how many items of a map failed, and the first of them, "" for none.

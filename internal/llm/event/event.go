@@ -205,6 +205,9 @@ type NodeFinished struct {
 
 	Tolerated int `json:"tolerated,omitempty"` // failures inside of it: of items of a map, of nodes of a subgraph
 
+	// Limited is how long, in milliseconds, calls of it waited because a provider took no more of them.
+	Limited int64 `json:"limited_ms,omitempty"`
+
 	Canceled bool `json:"canceled,omitempty"` // others were faster, so its work was stopped or dropped
 	Parallel bool `json:"parallel"`
 }
@@ -288,6 +291,15 @@ type Retry struct {
 	Attempt int           `json:"attempt"` // the one that failed, from 1
 	Error   string        `json:"error"`
 	Wait    time.Duration `json:"-"`
+}
+
+// Limited says that a call of a model waits, because its provider takes no more of them now.
+type Limited struct {
+	Client string    `json:"client"`
+	Model  string    `json:"model"`          // the provider's own name
+	Reason string    `json:"reason"`         // concurrency, rate or refused
+	Until  time.Time `json:"until,omitzero"` // when it is tried again, or earlier
+	AtOnce int       `json:"at_once"`        // calls that the provider takes, as far as it is known
 }
 
 // CompressionStarted says that a model is about to write a recap of the older turns of a
@@ -583,6 +595,7 @@ func (Answer) Type() string       { return "answer" }
 func (Waiting) Type() string      { return "waiting" }
 func (Signal) Type() string       { return "signal" }
 func (Retry) Type() string        { return "retry" }
+func (Limited) Type() string      { return "limited" }
 func (Warning) Type() string      { return "warning" }
 
 func (CompressionStarted) Type() string  { return "compression_started" }

@@ -107,6 +107,7 @@ func documented() []event.Event {
 		event.Event{Source: top, Body: event.Memory{Action: "proposed", Facts: []event.MemoryFact{{ID: "e4dd81", Scope: "user", Title: "Tabs in Go files"}}}},
 		event.Event{Source: top, Body: event.JobStarted{ID: "job-3f9a12c0", Command: "npm run dev", Level: "network", Ports: []int{5173}}},
 		event.Event{Source: top, Body: event.JobEnded{ID: "job-3f9a12c0", Command: "npm run dev", Status: "exited", Exit: new(1)}},
+		event.Event{Source: at(2, "summarise"), Body: event.Limited{Client: "openai", Model: "gpt-5", Reason: "refused", Until: clock.Add(8 * time.Second).UTC(), AtOnce: 4}},
 	)
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

@@ -49,6 +49,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		row(nil, func(b *Undoing, f Texts) { f.in(&b.Error) }),
 		row(nil, func(b *Signal, f Texts) { b.Value = f.Value(b.Value) }),
 		row(func(b *Retry) spans { return spans{wait: &b.Wait} }, func(b *Retry, f Texts) { f.in(&b.Error) }),
+		transient(row[Limited](nil, nil)),
 		row[CompressionStarted](nil, nil),
 		row(nil, func(b *CompressionFinished, f Texts) { f.in(&b.Recap, &b.Error) }),
 		row(nil, func(b *SessionNamed, f Texts) { f.in(&b.Title) }),

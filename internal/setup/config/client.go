@@ -12,6 +12,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/web"
 	"loki/internal/llm/catalog"
+	"loki/internal/llm/governor"
 	"loki/internal/llm/provider/local"
 	"loki/internal/llm/provider/wire"
 	"loki/internal/tool/mcp/oauth"
@@ -29,8 +30,9 @@ type Client struct {
 	// fails that names none itself.
 	Fallbacks []string
 
-	Extra Extra
-	Where string // "file:line:column", empty if no file configures it
+	Extra  Extra
+	Limits governor.Limits
+	Where  string // "file:line:column", empty if no file configures it
 
 	// The values are pointers so that not even %#v of an enclosing struct can
 	// print them.

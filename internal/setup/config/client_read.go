@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
+	"loki/internal/llm/governor"
 	"loki/internal/llm/provider/wire"
 )
 
@@ -40,7 +41,7 @@ func readClient(n *yamldoc.Node, dir string) *Client {
 	for _, p := range m.Require("type") {
 		p.Hint = "the types are " + strings.Join(typeNames(), ", ")
 	}
-	c := &Client{fields: make(map[string]*string), Extra: defaultExtra()}
+	c := &Client{fields: make(map[string]*string), Extra: defaultExtra(), Limits: governor.DefaultLimits()}
 	if !m.Str("type", &c.Type) {
 		return nil
 	}
@@ -67,6 +68,7 @@ func readClient(n *yamldoc.Node, dir string) *Client {
 	c.readPatches(m.Map("patch"))
 	c.readOAuth(m.Map("oauth"))
 	c.readExtra(m.Map("extra"))
+	c.readLimits(m.Map("limits"))
 	m.Done()
 	return c
 }
@@ -93,6 +95,16 @@ func (c *Client) readExtra(m *yamldoc.Map) {
 	m.Seconds("read_timeout", &c.Extra.ReadTimeout)
 	m.Uint("retries", &c.Extra.Retries)
 	m.Bool("prompt_cache", &c.Extra.PromptCache)
+	m.Done()
+}
+
+func (c *Client) readLimits(m *yamldoc.Map) {
+	m.Bool("learn", &c.Limits.Learn)
+	m.Bool("share", &c.Limits.Share)
+	m.Uint("concurrency", &c.Limits.Concurrency)
+	m.Span("park_after", &c.Limits.ParkAfter)
+	m.Uint("requests_per_minute", &c.Limits.RequestsPerMinute)
+	m.Uint("tokens_per_minute", &c.Limits.TokensPerMinute)
 	m.Done()
 }
 

@@ -6,6 +6,7 @@ import (
 	"loki/internal/base/sandbox"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/governor"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
@@ -166,7 +167,7 @@ func (c *Config) Client(name string) *Client {
 	if name != TypeBuiltin {
 		return nil
 	}
-	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: defaultExtra(), secrets: c.secrets}
+	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: defaultExtra(), Limits: governor.DefaultLimits(), secrets: c.secrets}
 }
 
 func (c *Config) findClient(name string) *Client {

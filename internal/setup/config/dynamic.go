@@ -7,6 +7,7 @@ import (
 
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
+	"loki/internal/llm/governor"
 )
 
 // platformVariable returns the one of LOKI_PROVIDER and LOKI_PLATFORM that counts, and what
@@ -47,12 +48,12 @@ func (c *Config) fromPlatform(env Env) (warnings []*yamldoc.Problem) {
 // that takes all its settings from the environment. It is nil if there is no such provider.
 func knownClient(name string) *Client {
 	if p, ok := platform(name); ok {
-		return &Client{Type: TypeOpenAICompatible, Name: p.Name, Extra: defaultExtra()}
+		return &Client{Type: TypeOpenAICompatible, Name: p.Name, Extra: defaultExtra(), Limits: governor.DefaultLimits()}
 	}
 	if _, ok := clientType(name); !ok {
 		return nil
 	}
-	return &Client{Type: name, Name: name, Extra: defaultExtra()}
+	return &Client{Type: name, Name: name, Extra: defaultExtra(), Limits: governor.DefaultLimits()}
 }
 
 // impliedClients returns the clients that can be named without being configured: one for

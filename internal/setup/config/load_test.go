@@ -17,6 +17,7 @@ import (
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/governor"
 	"loki/internal/llm/hook"
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/wire"
@@ -191,34 +192,35 @@ func TestLoadClients(t *testing.T) {
 					{Pattern: "text-embedding-.*", Patch: wire.Patch{Body: value.ObjectOf(value.Member{Name: "dimensions", Value: value.Of(1536)})}},
 				},
 			},
-			Extra: Extra{Proxy: ptr("socks5://127.0.0.1:1080"), ConnectTimeout: 30 * time.Second, ReadTimeout: time.Minute},
+			Extra:  Extra{Proxy: ptr("socks5://127.0.0.1:1080"), ConnectTimeout: 30 * time.Second, ReadTimeout: time.Minute},
+			Limits: governor.Limits{Concurrency: 4, ParkAfter: 5 * time.Minute, RequestsPerMinute: 100, TokensPerMinute: 50000},
 			fields: map[string]*string{
 				"api_key": ptr("sk-0123456789"), "api_base": ptr("https://proxy.example.com/v1/"), "organization_id": ptr("12345"),
 			},
 		},
 		{
-			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:112:5",
+			Type: "openai-compatible", Name: "ollama", Where: "testdata/full.yaml:113:5",
 			Models: []catalog.Model{{Name: "llama3.2:3b", Type: catalog.Chat}},
 		},
 		{
-			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:116:5",
+			Type: "builtin", Name: "offline", Where: "testdata/full.yaml:117:5",
 			fields: map[string]*string{"script": ptr(filepath.FromSlash("testdata/replies.yaml"))},
 		},
-		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:119:5", fields: map[string]*string{"auth": ptr("oauth")}},
+		{Type: "claude", Name: "my-claude", Where: "testdata/full.yaml:120:5", fields: map[string]*string{"auth": ptr("oauth")}},
 		{
-			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:122:5",
+			Type: "bedrock", Name: "bedrock", Where: "testdata/full.yaml:123:5",
 			fields: map[string]*string{
 				"access_key_id": ptr("a"), "secret_access_key": ptr("b"), "region": ptr("eu-west-1"), "session_token": ptr("c"),
 			},
 		},
 		{
-			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:127:5",
+			Type: "vertexai", Name: "vertexai", Where: "testdata/full.yaml:128:5",
 			fields: map[string]*string{"project_id": ptr("p"), "location": ptr("l"), "adc_file": ptr("f")},
 		},
 	}
 	for _, c := range want {
 		if c.Extra.ConnectTimeout == 0 {
-			c.Extra = defaultExtra()
+			c.Extra, c.Limits = defaultExtra(), governor.DefaultLimits()
 		}
 	}
 	sameValue := cmp.Comparer(func(a, b *value.Object) bool { return value.Equal(a.Value(), b.Value()) })

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/process/awake"
 	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
+	"loki/internal/llm/governor"
 	"loki/internal/workflow/graph"
 )
 
@@ -39,8 +41,9 @@ type Task struct {
 	Turn    *Turn        // when its question is put to the user; nil for at once, and for a task that is no question
 	Life    int          // of a nested graph that begins anew after it was undone: its number, from 2; 0 in its first one
 
-	Usage   chat.Usage // tokens used; the executor adds to it
-	Retries int        // repeated attempts; the executor counts them
+	Usage   chat.Usage    // tokens used; the executor adds to it
+	Retries int           // repeated attempts; the executor counts them
+	Limited time.Duration // that calls of models waited for their turn
 }
 
 // Graph is the work of a graph: from a checkpoint to an end node. All nodes of a super-step
@@ -549,7 +552,7 @@ func (d *driver) close(ctx context.Context, t *Task, done finishedTask, parallel
 	if !t.Events.Silent() {
 		if err := t.Events.Emit(context.WithoutCancel(ctx), event.NodeFinished{
 			NodeType: string(t.Node.Type), Duration: v.Duration, Targets: d.names(res.Targets), Edges: res.Taken, End: res.Ended, Waiting: waiting,
-			Error: v.Error, Tolerated: v.Tolerated, Canceled: res.Canceled, Parallel: parallel,
+			Error: v.Error, Tolerated: v.Tolerated, Limited: t.Limited.Milliseconds(), Canceled: res.Canceled, Parallel: parallel,
 		}); err != nil {
 			return err
 		}
@@ -570,9 +573,10 @@ func (d *driver) protect(ctx context.Context, t *Task, res *graph.Result) {
 			*res = graph.Result{Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 		}
 	}()
-	work := ctx
+	work, paused := awake.WithMeter(governor.AtMost(ctx, governor.Normal))
+	defer func() { t.Limited = paused() }()
 	if d.secrets != nil {
-		work = d.secrets.known.In(ctx)
+		work = d.secrets.known.In(work)
 	}
 	*res = d.Nodes.Execute(work, t)
 	if res.Err != nil && ctx.Err() != nil {

@@ -19,6 +19,7 @@ type Policy struct {
 	Factor     float64       // by which each further wait is longer; at least 1
 	MaxBackoff time.Duration // longest wait, before Jitter; not negative
 	Jitter     float64       // part by which a wait is randomly shorter or longer, from 0 to 1
+	Most       time.Duration // see [Policy.Patience]
 }
 
 // Wait returns how long to wait after failures in a row, at least 1, before the next try. ok is
@@ -40,11 +41,14 @@ func (p Policy) Wait(failures int, asked time.Duration, random float64) (wait ti
 	return max(time.Duration(backoff*(1+p.Jitter*(2*random-1))), asked), true
 }
 
-// Patience returns how long a provider may ask to wait: a minute, or MaxBackoff if that is
+// Patience returns how long a provider may ask to wait: Most, or else a minute, or MaxBackoff if that is
 // longer. Work whose provider asks for more ends instead.
 func (p Policy) Patience() time.Duration {
 	if p.Attempts == 0 {
 		return 0
+	}
+	if p.Most > 0 {
+		return p.Most
 	}
 	return max(p.MaxBackoff, time.Minute)
 }

@@ -73,6 +73,7 @@ func bodies() []event.Body {
 		event.StepFinished{},
 		event.NodeStarted{},
 		event.MapProgress{FailedItems: []string{text}},
+		event.Limited{},
 		event.CompressionStarted{},
 		event.IndexStarted{},
 		event.ServersStarting{},

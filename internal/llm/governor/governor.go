@@ -1,0 +1,284 @@
+// Package governor keeps the calls of all models within the limits of their providers.
+//
+// A provider says by its replies how many calls it takes: header fields name limits of requests and tokens, and a
+// call too many is refused with status 429. A [Governor] has a limit for each account and model, learns it from the
+// replies, and has calls wait for their turn. A refused call keeps its place, and is made again.
+//
+// What is known of a limit, and which calls may begin, is in a state that knows neither clock nor goroutines. It is in
+// memory, or in a file that all processes share.
+package governor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"loki/internal/base/process/awake"
+	"loki/internal/llm/event"
+	"loki/internal/llm/provider"
+)
+
+// Governor has the limits of all models of a process. Its methods may be called from several goroutines.
+type Governor struct {
+	mu     sync.Mutex
+	limits map[string]*limiter // by client and model
+}
+
+// Options are what the limit of a model is made with.
+type Options struct {
+	Client string // name of the client
+	Model  string // the provider's own name of the model
+	Limits Limits
+}
+
+// limit returns the limit of a model.
+func (g *Governor) limit(o Options) *limiter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	key := o.Client + ":" + o.Model
+	l := g.limits[key]
+	if l == nil {
+		if g.limits == nil {
+			g.limits = make(map[string]*limiter)
+		}
+		l = &limiter{client: o.Client, model: o.Model, limits: o.Limits, store: &memory{}, id: "own", begun: make(map[string]int)}
+		g.limits[key] = l
+	}
+	return l
+}
+
+// Priority orders the calls that wait.
+type Priority int
+
+// The priorities, in ascending order.
+const (
+	Low    Priority = iota - 1 // many lines at once
+	Normal                     // nodes of graphs
+	High                       // somebody reads along
+)
+
+type priorityKey struct{}
+
+// AtMost returns the context of work whose calls have a priority, or the lower one that ctx has.
+func AtMost(ctx context.Context, p Priority) context.Context {
+	if priorityOf(ctx) <= p {
+		return ctx
+	}
+	return context.WithValue(ctx, priorityKey{}, p)
+}
+
+func priorityOf(ctx context.Context) Priority {
+	if p, ok := ctx.Value(priorityKey{}).(Priority); ok {
+		return p
+	}
+	return High
+}
+
+// store keeps a state. update has exclusive use of it.
+type store interface{ update(change func(*state)) }
+
+// memory keeps a state that no other process knows.
+type memory struct{ s state }
+
+func (m *memory) update(change func(*state)) {
+	if m.s.AtOnce == 0 {
+		m.s.AtOnce = firstAtOnce
+	}
+	change(&m.s)
+}
+
+// limiter has the calls of a process for one limit wait for their turn.
+type limiter struct {
+	client, model string
+	limits        Limits
+	store         store
+	id            string // of the process
+
+	mu      sync.Mutex
+	waiting []*waiter
+	begun   map[string]int // calls under way, by run
+	number  int            // of the last waiter
+	passed  int            // calls that began while one of low priority waited
+	timer   *time.Timer    // of the next look, nil for none
+	known   bool           // there are limits of requests or tokens
+	output  int            // average length of a reply, in tokens
+	atOnce  int            // calls, as far as it is known
+}
+
+// waiter is a call that waits for its turn.
+type waiter struct {
+	priority Priority
+	run      string
+	number   int // ascending
+	since    time.Time
+	notUntil time.Time // that a refused call is not made again
+	need     amount
+	ready    chan struct{} // is closed when one of the following is set
+	ticket   *ticket
+	err      error
+
+	reason reason // why it waits, and until when; guarded by the mutex of the limiter
+	until  time.Time
+}
+
+// enter returns a call that is to wait.
+func (l *limiter) enter(ctx context.Context, need amount) *waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number++
+	return &waiter{priority: priorityOf(ctx), run: event.FromContext(ctx).Run, number: l.number, need: need}
+}
+
+// unnoticed is how long a call may wait without an event.
+const unnoticed = 300 * time.Millisecond
+
+// await waits until it is the turn of w. The time does not count for limits of [awake].
+func (l *limiter) await(ctx context.Context, w *waiter) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.ready, w.since = make(chan struct{}), time.Now()
+	w.ticket, w.err, w.reason, w.until = nil, nil, paused, w.notUntil
+	l.mu.Lock()
+	l.waiting = append(l.waiting, w)
+	l.dispatch()
+	l.mu.Unlock()
+	select {
+	case <-w.ready:
+		return w.err
+	default:
+	}
+	defer awake.Pause(ctx)()
+	notice := time.NewTimer(unnoticed)
+	defer notice.Stop()
+	for {
+		select {
+		case <-w.ready:
+			return w.err
+		case <-notice.C:
+			l.mu.Lock()
+			body := event.Limited{Client: l.client, Model: l.model, Reason: string(w.reason), Until: w.until.UTC().Truncate(time.Millisecond), AtOnce: l.atOnce}
+			l.mu.Unlock()
+			if err := event.FromContext(ctx).Emit(ctx, body); err != nil {
+				l.leave(w)
+				return err
+			}
+		case <-ctx.Done():
+			l.leave(w)
+			return ctx.Err()
+		}
+	}
+}
+
+// leave ends the wait of w.
+func (l *limiter) leave(w *waiter) {
+	l.mu.Lock()
+	l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
+	ticket := w.ticket
+	l.mu.Unlock()
+	if ticket != nil {
+		l.end(w, func(s *state, _ time.Time) { s.release(l.id) })
+	}
+}
+
+// end ends the call of w as change says.
+func (l *limiter) end(w *waiter, change func(s *state, now time.Time)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.begun[w.run]--; l.begun[w.run] <= 0 {
+		delete(l.begun, w.run)
+	}
+	l.update(func(s *state) { change(s, time.Now()) })
+	l.dispatch()
+}
+
+// update changes the state. The caller has the lock.
+func (l *limiter) update(change func(*state)) {
+	l.store.update(func(s *state) {
+		change(s)
+		l.known, l.output, l.atOnce = len(s.Buckets) > 0, s.Output, s.AtOnce
+	})
+}
+
+// dispatch has the calls begin that may. The caller has the lock.
+func (l *limiter) dispatch() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	for {
+		now := time.Now()
+		w, wait := l.next(now)
+		if w != nil {
+			wait = l.begin(w, now)
+		}
+		if wait == 0 && w == nil {
+			return
+		}
+		if wait > 0 {
+			l.timer = time.AfterFunc(wait, func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.dispatch()
+			})
+			return
+		}
+	}
+}
+
+// begin has w begin if it may, and else returns when it is worth asking again.
+func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
+	var why reason
+	l.update(func(s *state) {
+		s.share(l.id).Waiting = len(l.waiting)
+		w.ticket, why, wait = s.admit(now, l.id, l.limits, w.need, w.since)
+		if w.ticket != nil {
+			s.share(l.id).Waiting--
+		}
+	})
+	if w.ticket == nil && !(why == paused && wait > l.limits.ParkAfter) {
+		for _, other := range l.waiting {
+			if !other.notUntil.After(now) {
+				other.reason, other.until = why, now.Add(wait)
+			}
+		}
+		return wait
+	}
+	if w.ticket == nil {
+		w.err = &provider.Error{Kind: provider.RateLimited, Status: 429, RetryAfter: wait, Msg: "the provider has refused an earlier call"}
+	} else {
+		l.begun[w.run]++
+		if l.passed++; w.priority == Low {
+			l.passed = 0
+		}
+	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
+	close(w.ready)
+	return 0
+}
+
+// lowEvery is of how many calls that begin one at least is of low priority, if one waits.
+const lowEvery = 10
+
+// next returns the call whose turn is next, or else when the next refused call continues, 0 if none does.
+func (l *limiter) next(now time.Time) (first *waiter, wait time.Duration) {
+	low := l.passed >= lowEvery-1
+	order := func(a, b *waiter) int {
+		if low && (a.priority == Low) != (b.priority == Low) {
+			return cmp.Compare(a.priority, b.priority)
+		}
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(l.begun[a.run], l.begun[b.run]), cmp.Compare(a.number, b.number))
+	}
+	for _, w := range l.waiting {
+		left := w.notUntil.Sub(now)
+		switch {
+		case left > 0 && (wait == 0 || left < wait):
+			wait = left
+		case left <= 0 && (first == nil || order(w, first) < 0):
+			first = w
+		}
+	}
+	return first, wait
+}

@@ -1,0 +1,404 @@
+package governor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loki/internal/base/process/awake"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
+	"loki/internal/llm/provider"
+)
+
+// server is a provider that takes a number of calls at once, and refuses others.
+type server struct {
+	mu       sync.Mutex
+	most     int
+	atWork   int
+	peak     int
+	refusals int
+	answers  int
+	took     time.Duration
+	after    time.Duration // that it asks refused calls to wait
+	order    []string      // of the models of the calls that it took
+}
+
+func (s *server) begin(model string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.atWork >= s.most {
+		s.refusals++
+		return false
+	}
+	s.atWork++
+	s.peak = max(s.peak, s.atWork)
+	s.order = append(s.order, model)
+	return true
+}
+
+func (s *server) ask(ctx context.Context, model string) error {
+	if !s.begin(model) {
+		return &provider.Error{Kind: provider.RateLimited, Status: 429, RetryAfter: s.after, Msg: "slow down"}
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.atWork--
+		s.answers++
+	}()
+	select {
+	case <-time.After(s.took):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *server) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	return func(yield func(provider.Chunk, error) bool) {
+		if !yield(provider.Chunk{Kind: provider.Note, Text: "a note"}, nil) {
+			return
+		}
+		if err := s.ask(ctx, req.Model); err != nil {
+			yield(provider.Chunk{}, err)
+			return
+		}
+		if yield(provider.Chunk{Kind: provider.Text, Text: "fine"}, nil) {
+			yield(provider.Chunk{Kind: provider.End, Usage: chat.Usage{InputTokens: 3, OutputTokens: 2}}, nil)
+		}
+	}
+}
+
+func (s *server) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
+	return make([][]float32, len(req.Texts)), chat.Usage{}, s.ask(ctx, req.Model)
+}
+
+func (s *server) Rerank(ctx context.Context, req provider.RerankRequest) ([]provider.Ranked, chat.Usage, error) {
+	return nil, chat.Usage{}, s.ask(ctx, req.Model)
+}
+
+// ask makes one call and returns its text.
+func ask(ctx context.Context, p provider.Chat, model string) (text string, err error) {
+	for chunk, err := range p.Chat(ctx, provider.Request{Model: model}) {
+		if err != nil {
+			return text, err
+		}
+		if chunk.Kind == provider.Text {
+			text += chunk.Text
+		}
+	}
+	return text, nil
+}
+
+func options() Options { return Options{Client: "st", Model: "m", Limits: DefaultLimits()} }
+
+// fanOut asks n times, so many at once, and returns how many calls failed.
+func fanOut(ctx context.Context, t *testing.T, p provider.Chat, n, atOnce int) (failed int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	todo := make(chan int, n)
+	for i := range n {
+		todo <- i
+	}
+	close(todo)
+	for range atOnce {
+		wg.Go(func() {
+			for range todo {
+				if text, err := ask(ctx, p, "m"); err != nil || text != "fine" {
+					mu.Lock()
+					failed++
+					mu.Unlock()
+					t.Logf("%q, %v", text, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return failed
+}
+
+// TestFanOut: a server that takes two calls at once answers all, and hardly refuses any.
+func TestFanOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 2, took: 600 * time.Millisecond, after: time.Second}
+		var g Governor
+		begin := time.Now()
+		failed := fanOut(t.Context(), t, g.Chat(s, options()), 20, 8)
+		if took := time.Since(begin); failed > 0 || s.refusals > 3 || took > 7*time.Second {
+			t.Errorf("%d failed, %d refused, %v", failed, s.refusals, took)
+		}
+	})
+}
+
+// TestNoLimit: where nothing refuses, as many calls are made at once as there are.
+func TestNoLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 1000, took: 600 * time.Millisecond}
+		var g Governor
+		for _, most := range []time.Duration{730 * time.Millisecond, 600 * time.Millisecond} {
+			begin := time.Now()
+			failed := fanOut(t.Context(), t, g.Chat(s, options()), 100, 100)
+			if took := time.Since(begin); failed > 0 || s.peak != 100 || took > most {
+				t.Errorf("%d failed, %d at once, %v", failed, s.peak, took)
+			}
+		}
+	})
+}
+
+// TestRefusedForGood: a provider that refuses everything ends the call after the longest wait, with its own error.
+func TestRefusedForGood(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{after: after}
+			var g Governor
+			begin := time.Now()
+			_, err := ask(t.Context(), g.Chat(s, options()), "m")
+			if took := time.Since(begin); provider.KindOf(err) != provider.RateLimited || took < time.Minute || took > 100*time.Second || s.refusals > 20 {
+				t.Errorf("asked to wait %v: %d refusals, %v after %v", after, s.refusals, err, took)
+			}
+		})
+	}
+}
+
+// TestLongWait: a provider that asks for a long wait is not asked again soon, and calls do not wait for it.
+func TestLongWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{after: 2 * time.Hour}
+		var g Governor
+		p := g.Chat(s, options())
+		begin := time.Now()
+		for range 50 {
+			_, err := ask(t.Context(), p, "m")
+			if left := provider.RetryAfter(err); left < time.Hour+59*time.Minute || left > 2*time.Hour {
+				t.Fatalf("%v asks to wait %v", err, left)
+			}
+		}
+		if s.refusals != 1 || time.Since(begin) > time.Second {
+			t.Errorf("asked %d times in %v", s.refusals, time.Since(begin))
+		}
+		s.most = 1
+		time.Sleep(time.Minute)
+		for range 2 { // the first one asks all the same, and is answered
+			if _, err := ask(t.Context(), p, "m"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestOrder: who reads along comes first, a run does not wait for one with more calls, and the many are not forgotten.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 1, took: time.Second}
+		var g Governor
+		o := options()
+		o.Limits.Concurrency = 1
+		p := g.Chat(s, o)
+		var wg sync.WaitGroup
+		start := func(name string, priority Priority) {
+			ctx := event.NewContext(t.Context(), event.NewScope(nil, event.Source{Run: name}, nil))
+			wg.Go(func() {
+				if _, err := ask(AtMost(ctx, priority), p, name); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		start("first", High)
+		for range 20 {
+			start("low", Low)
+		}
+		for range 12 {
+			start("node", Normal)
+		}
+		start("chat", High)
+		wg.Wait()
+		if got := fmt.Sprint(s.order[:15]); got != "[first chat node node node node node node node low node node node node node]" {
+			t.Error(got)
+		}
+	})
+}
+
+// TestWaiting: a wait is reported, stops the time of a node, ends with its context, and leaves no call under way.
+func TestWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 1, took: 10 * time.Second}
+		var g Governor
+		o := options()
+		o.Limits.Concurrency = 1
+		p := g.Chat(s, o)
+		var got eventtest.Collector
+		ctx := event.NewContext(t.Context(), event.NewScope(&got, event.Source{Node: "n"}, nil))
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = ask(t.Context(), p, "m") })
+		synctest.Wait()
+		soon, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if _, err := ask(soon, p, "m"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		timed, end := awake.WithTimeout(ctx, 12*time.Second)
+		defer end()
+		metered, waited := awake.WithMeter(timed)
+		if _, err := ask(metered, p, "m"); err != nil {
+			t.Error(err)
+		}
+		if d := waited(); d != 9*time.Second {
+			t.Errorf("waited %v", d)
+		}
+		wg.Wait()
+		bodies := eventtest.Bodies[event.Limited](&got)
+		if len(bodies) != 2 || bodies[0].Client != "st" || bodies[0].Model != "m" || bodies[0].Reason != "concurrency" {
+			t.Errorf("%+v", bodies)
+		}
+		for range p.Chat(ctx, provider.Request{}) {
+			break // a reader who has enough
+		}
+		begin := time.Now()
+		if _, err := ask(ctx, p, "m"); err != nil || time.Since(begin) != 10*time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+	})
+}
+
+// TestOtherModels: embedding models and rerankers have limits, too.
+func TestOtherModels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 1, took: time.Second, after: time.Second}
+		var g Governor
+		embedder, reranker := g.Embedder(s, options()), g.Reranker(s, Options{Client: "st", Model: "r", Limits: DefaultLimits()})
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				if v, _, err := embedder.Embed(t.Context(), provider.EmbedRequest{Texts: []string{"a"}}); err != nil || len(v) != 1 {
+					t.Error(v, err)
+				}
+				if _, _, err := reranker.Rerank(t.Context(), provider.RerankRequest{}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// TestConfigured: the limits of the configuration hold, also without learning.
+func TestConfigured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 1000, took: time.Second, after: time.Second}
+		var g Governor
+		o := Options{Client: "st", Model: "m", Limits: Limits{Concurrency: 3, ParkAfter: time.Minute}}
+		begin := time.Now()
+		if failed := fanOut(t.Context(), t, g.Chat(s, o), 9, 9); failed > 0 || s.peak != 3 || time.Since(begin) != 3*time.Second {
+			t.Errorf("%d failed, %d at once, %v", failed, s.peak, time.Since(begin))
+		}
+		o = Options{Client: "st", Model: "n", Limits: Limits{Learn: true, RequestsPerMinute: 60, ParkAfter: time.Minute}}
+		begin = time.Now()
+		if failed := fanOut(t.Context(), t, g.Chat(s, o), 90, 90); failed > 0 || time.Since(begin).Round(time.Second) != 31*time.Second {
+			t.Errorf("%d failed, %v", failed, time.Since(begin))
+		}
+		s.most = 0
+		o = Options{Client: "st", Model: "o", Limits: Limits{Concurrency: 3}}
+		if _, err := ask(t.Context(), g.Chat(s, o), "m"); provider.KindOf(err) != provider.RateLimited || s.refusals != 1 {
+			t.Errorf("%v after %d refusals", err, s.refusals)
+		}
+		if p := g.Chat(s, Options{}); p != provider.Chat(s) {
+			t.Error("a client without limits is not what it was")
+		}
+	})
+}
+
+// TestHeaders: limits of requests and tokens are learned from the header fields, and calls wait before they are refused.
+func TestHeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		s := state{AtOnce: 100}
+		begin := func(need amount) time.Duration {
+			t.Helper()
+			ticket, _, wait := s.admit(now, "p", DefaultLimits(), need, now)
+			if ticket != nil {
+				s.succeeded(now, "p", ticket, amount{})
+			}
+			return wait
+		}
+		first, _, _ := s.admit(now, "p", DefaultLimits(), amount{}, now)
+		h := http.Header{}
+		h.Set("x-ratelimit-limit-requests", "60")
+		h.Set("x-ratelimit-remaining-requests", "2")
+		h.Set("x-ratelimit-reset-requests", "58s")
+		h.Set("anthropic-ratelimit-input-tokens-limit", "1000")
+		h.Set("anthropic-ratelimit-input-tokens-remaining", "400")
+		h.Set("anthropic-ratelimit-input-tokens-reset", now.Add(time.Minute).Format(time.RFC3339))
+		s.learn(now, first, readings(h, now))
+		for i, want := range []time.Duration{0, 0, time.Second} {
+			if got := begin(amount{}); got.Round(time.Millisecond) != want {
+				t.Errorf("call %d waits %v", i, got)
+			}
+		}
+		now = now.Add(20 * time.Second)
+		if got := begin(amount{input: 700}); got.Round(time.Second) != 5*time.Second { // as long as nothing was refused
+			t.Errorf("a long call waits %v", got)
+		}
+		s.Refused = true
+		if got := begin(amount{input: 700}); got.Round(time.Second) != 10*time.Second {
+			t.Errorf("a long call waits %v", got)
+		}
+	})
+}
+
+// FuzzHeaders: whatever a server writes, a call begins within a bound.
+func FuzzHeaders(f *testing.F) {
+	f.Add("10", "0", "6m0s", "1000", "-1", "2026-11-30T10:00:00Z", "30", true)
+	f.Add("1e308", "NaN", "-5s", "Inf", "0", "1e18", "-1e300", false)
+	f.Add("1", "0", "999999999", "1", "0", "9999-12-31T00:00:00Z", "1e9", true)
+	f.Fuzz(func(t *testing.T, limit, left, reset, limit2, left2, reset2, after string, refuse bool) {
+		now := time.Unix(1.8e9, 0)
+		h := http.Header{}
+		h.Set("x-ratelimit-limit-requests", limit)
+		h.Set("x-ratelimit-remaining-requests", left)
+		h.Set("x-ratelimit-reset-requests", reset)
+		h.Set("anthropic-ratelimit-tokens-limit", limit2)
+		h.Set("anthropic-ratelimit-tokens-remaining", left2)
+		h.Set("anthropic-ratelimit-tokens-reset", reset2)
+		s := state{AtOnce: firstAtOnce}
+		need := amount{input: 1e6, output: 1e6}
+		call, _, _ := s.admit(now, "p", DefaultLimits(), need, now)
+		list := readings(h, now)
+		s.learn(now, call, list)
+		if wait, _ := number(after); refuse {
+			if d := s.refused(now, "p", call, seconds(wait), usedUp(list)); d <= 0 || d > longestWait {
+				t.Fatalf("a refused call waits %v", d)
+			}
+		} else {
+			s.succeeded(now, "p", call, need)
+		}
+		since := now
+		for range 20 {
+			ticket, why, wait := s.admit(now, "p", DefaultLimits(), need, since)
+			if ticket != nil {
+				s.succeeded(now, "p", ticket, need)
+				if now.Sub(since) > 2*longGuess {
+					t.Fatalf("a call waits %v", now.Sub(since))
+				}
+				since = now
+				continue
+			}
+			if wait <= 0 || wait > longestWait {
+				t.Fatalf("a call waits %v", wait)
+			}
+			if why == paused {
+				wait = min(wait, longGuess)
+			}
+			now = now.Add(wait)
+		}
+	})
+}

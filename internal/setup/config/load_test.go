@@ -99,7 +99,7 @@ func TestLoadFull(t *testing.T) {
 		Permission:           permission.Rules{Default: permission.Deny},
 		Hooks: []hook.Hook{{
 			Kind: hook.BeforeTool, Name: "guard", Args: []string{"guard", "-v"}, Match: "fs_*", Timeout: 2 * time.Second, OnFailure: hook.Continue,
-			Where: filepath.Join("testdata", "full.yaml") + ":142",
+			Where: filepath.Join("testdata", "full.yaml") + ":143",
 		}},
 		Sandbox: sandbox.Settings{
 			Disabled: true, Read: []string{"~/data"}, Write: []string{"out"}, Hosts: []string{"*.example.com:443"}, Environment: []string{"AWS_*"},

@@ -326,7 +326,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1083,
 	"agent/skill":            845,
 	"agent/validate":         452,
-	"app":                    3734,
+	"app":                    3958,
 	"base/ask":               2160,
 	"base/atomicfile":        406,
 	"base/document":          5853,
@@ -344,7 +344,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/session":   6794,
 	"frontend/api":           1550,
-	"frontend/cli":           8589,
+	"frontend/cli":           8727,
 	"frontend/command":       4186,
 	"frontend/display":       949,
 	"frontend/doctor":        592,
@@ -381,7 +381,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           12907,
 
-	"all": 182530,
+	"all": 182770,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -26,6 +26,7 @@ import (
 	"loki/internal/agent/role"
 	"loki/internal/agent/tools"
 	"loki/internal/agent/trust"
+	"loki/internal/agent/worktree"
 	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
@@ -112,7 +113,13 @@ type App struct {
 	loaded    agent.Cache // of the agents that others start
 	fileLocks fsys.Locks  // keep concurrent edits of one file apart
 	bases     knowledge.Pool
-	facts     *memory.Store // see Memory; guarded by mu
+	workspaces
+}
+
+// workspaces is what an App has of the directories in which it works.
+type workspaces struct {
+	facts *memory.Store  // see App.Memory; guarded by mu
+	tree  *worktree.Tree // see App.Entered
 }
 
 // Options configure New.

@@ -27,7 +27,7 @@ func (a *App) MemoryPlace(scope string) memory.Place {
 	var p memory.Place
 	home, _ := os.UserHomeDir() // without one, a repository is looked for in all directories above
 	if dir, err := os.Getwd(); err == nil && a.host == nil {
-		p.Workspace = memory.WorkspaceName(workspace.Root(dir, home))
+		p.Workspace = memory.WorkspaceName(workspace.Root(a.Worktrees().Of(dir), home))
 	}
 	if scope != "" {
 		p.Agent = memory.AgentName(scope)
@@ -49,6 +49,7 @@ func (a *App) conversationMemory() *conversation.Memory {
 
 // trustsPath reports whether a file is in a directory that the user trusts, or in their configuration.
 func (a *App) trustsPath(path string) bool {
+	path = a.Worktrees().Of(path)
 	dirs := append([]string{a.Paths.ConfigDir}, a.Config.TrustedDirs...)
 	records, _ := a.Trust.Store().List() // a record that cannot be read has nothing
 	for _, r := range records {

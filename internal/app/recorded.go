@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 
 	"loki/internal/base/fault"
 	"loki/internal/llm/event"
+	"loki/internal/setup/config"
 	"loki/internal/workflow/run"
 )
 
@@ -28,7 +30,7 @@ func (a *App) Resume(ctx context.Context, r run.Resumption) (run.Outcome, error)
 
 // recall returns the job of a run on record as it would be today, see [run.Service].
 func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run.Continuation) (run.Job, error) {
-	if err := a.enter(c.Command, info, c.Here); err != nil {
+	if err := a.enter(ctx, c.Command, info, c.Here); err != nil {
 		return run.Job{}, err
 	}
 	if info.Kind == run.ChatRun {
@@ -66,7 +68,7 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 // process, unless the user wants to stay. So relative paths keep their meaning:
 // paths in scripts and in arguments of tools, files of models, and the workspace that
 // permissions speak of.
-func (a *App) enter(command string, info run.Info, here bool) error {
+func (a *App) enter(ctx context.Context, command string, info run.Info, here bool) error {
 	if here || info.Dir == "" {
 		return nil
 	}
@@ -81,13 +83,24 @@ func (a *App) enter(command string, info run.Info, here bool) error {
 	if err != nil {
 		return fault.Wrap(fault.Failure, err, "the working directory")
 	}
+	if a.tree, err = a.Worktrees().At(ctx, info.Dir); err != nil {
+		return err
+	}
 	if err := os.Chdir(info.Dir); err != nil {
 		return fault.Wrap(fault.Config, err, "the directory in which run %s was started cannot be entered", info.ID).
 			WithHint("put it back, or go on in the present directory: %s --here", command)
 	}
-	a.Paths, a.Agents.Paths = paths, paths
-	a.Env = a.Env.Override("PWD", info.Dir)
+	a.moved(info.Dir, paths)
 	return nil
+}
+
+// moved takes note that dir is the working directory now.
+func (a *App) moved(dir string, paths config.Paths) {
+	a.Paths, a.Agents.Paths = paths, paths
+	if a.tree != nil {
+		a.Env = config.NewEnv(runtime.GOOS, withoutGit(a.Env.Environ()))
+	}
+	a.Env = a.Env.Override("PWD", dir)
 }
 
 // checkModels refuses a run whose models are not known.

@@ -67,8 +67,12 @@ func (a *App) sandboxUnder(of permission.Rules) (*sandbox.Sandbox, error) {
 	if a.looking {
 		state = ""
 	}
+	settings := a.Config.Sandbox
+	if t := a.Worktrees().Look(dir); t != nil {
+		dir, settings.Read = t.Root, slices.Concat(settings.Read, t.Read)
+	}
 	made := sandbox.New(sandbox.Options{
-		Settings: a.Config.Sandbox, Workspace: dir, Home: home, Own: own, Files: files, Scripts: append(a.codePlaces(), a.Skills("").Own()...), State: state, Denied: denied, Asked: asked, Getenv: a.Env.Get,
+		Settings: settings, Workspace: dir, Home: home, Own: own, Files: files, Scripts: append(a.codePlaces(), a.Skills("").Own()...), State: state, Denied: denied, Asked: asked, Getenv: a.Env.Get,
 		Ignored: a.hidesFromPrograms, IgnoreFiles: append([]string{ignore.Name}, a.Config.IgnoreFiles...),
 	})
 	if a.sandboxes == nil {

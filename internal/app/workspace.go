@@ -18,7 +18,7 @@ func (a *App) Instructions() workspace.Reader {
 	home, _ := os.UserHomeDir() // without one, a repository is looked for in all directories above
 	return workspace.Reader{
 		Names: a.Config.InstructionFiles, MaxBytes: int(a.Config.InstructionMaxBytes), Home: home,
-		User: filepath.Join(a.Paths.ConfigDir, "AGENTS.md"), Trust: a.Trust.Files,
+		User: filepath.Join(a.Paths.ConfigDir, "AGENTS.md"), Trust: a.trustedFiles,
 		Hides: func(path string) bool {
 			_, hidden := a.Ignored().Rules().Hides(path)
 			return hidden
@@ -26,12 +26,17 @@ func (a *App) Instructions() workspace.Reader {
 	}
 }
 
+// trustedFiles tells which files of a workspace the user trusts. Those of a worktree are trusted if the same are in its source.
+func (a *App) trustedFiles(root string) func(name, sum string) workspace.State {
+	return a.Trust.Files(a.Worktrees().Of(root))
+}
+
 // Skills returns what finds the skills for work in the working directory, with those of the agent in a directory, "" for none. A server
 // has no workspace: only the skills of its user and of agents count.
 func (a *App) Skills(agent string) skill.Finder {
 	home, _ := os.UserHomeDir()
 	f := skill.Finder{
-		Home: home, Config: a.Paths.ConfigDir, Agent: agent, More: a.Config.SkillDirs, Trust: a.Trust.Files, Hides: a.Instructions().Hides,
+		Home: home, Config: a.Paths.ConfigDir, Agent: agent, More: a.Config.SkillDirs, Trust: a.trustedFiles, Hides: a.Instructions().Hides,
 	}
 	if dir, err := os.Getwd(); err == nil && a.host == nil {
 		f.Dir, f.Root = dir, workspace.Root(dir, home)
@@ -85,7 +90,7 @@ func (a *App) fromWorkspace(ctx context.Context, w conversation.FromWorkspace) (
 		return unknown
 	}
 	unknown := read()
-	trusted, err := a.Trust.SettleFiles(event.NewContext(ctx, w.Events), workspace.Root(dir, finder.Home), unknown, w.Asker)
+	trusted, err := a.Trust.SettleFiles(event.NewContext(ctx, w.Events), a.Worktrees().Of(workspace.Root(dir, finder.Home)), unknown, w.Asker)
 	if err == nil && trusted {
 		read()
 	}

@@ -56,11 +56,7 @@ func (s *Store) Open(ctx context.Context, from, name string, o Settings) (*Tree,
 
 // into sets where t comes from, and returns the repository with its base: the one around a directory, which may be a worktree.
 func (s *Store) into(ctx context.Context, from string, t *Tree) (into repo, err error) {
-	if own, name, ok := s.locate(from); ok {
-		parent := &Tree{Name: name, Root: filepath.Join(own, name), store: s}
-		if err := parent.read(own); err != nil {
-			return into, err
-		}
+	if parent := s.Look(from); parent != nil {
 		t.Source, t.Into = parent.Source, parent.Root
 		t.Prefix, _ = filepath.Rel(parent.Root, resolved(from))
 		return parent.repo(ctx)
@@ -77,17 +73,18 @@ func (s *Store) into(ctx context.Context, from string, t *Tree) (into repo, err 
 
 // sweep removes what worktrees have left that were being made or removed when Loki was killed.
 func (s *Store) sweep(ctx context.Context, own string, source repo) {
-	for _, left := range slices.Concat(atomicfile.Glob(own, ".*.new"), atomicfile.Glob(own, ".*.gone"), atomicfile.Glob(own, ".*.json"), atomicfile.Glob(own, ".*.try")) {
+	for _, left := range slices.Concat(atomicfile.Glob(own, ".*.new"), atomicfile.Glob(own, ".*.gone"), atomicfile.Glob(own, ".*.json"), atomicfile.Glob(own, ".*.try"), atomicfile.Glob(own, ".*.lock")) {
 		kind := filepath.Ext(left)
 		name := strings.TrimSuffix(filepath.Base(left)[1:], kind)
 		if held, err := atomicfile.HeldElseRemoved(beside(own, name, ".lock")); held || err != nil {
 			continue // also the one that is being made
 		}
 		_, there := os.Stat(filepath.Join(own, name))
-		if kind != ".json" || errors.Is(there, fs.ErrNotExist) {
+		gone := errors.Is(there, fs.ErrNotExist)
+		if gone || kind != ".json" {
 			_ = removeAll(left)
 		}
-		if errors.Is(there, fs.ErrNotExist) {
+		if gone {
 			_, _ = source.run(ctx, nil, "update-ref", "-d", pin(name))
 		}
 	}

@@ -184,9 +184,9 @@ func (t *Tree) target(ctx context.Context, write ...string) (repo, error) {
 	if t.Into == "" {
 		return t.source(ctx)
 	}
-	parent := &Tree{Name: filepath.Base(t.Into), Root: t.Into, store: t.store}
-	if err := parent.read(filepath.Dir(t.Into)); err != nil {
-		return repo{}, fault.Wrap(fault.NotFound, err, "the worktree that %s was made from is gone", t.Name)
+	parent := t.store.Look(t.Into)
+	if parent == nil {
+		return repo{}, fault.New(fault.NotFound, "the worktree that %s was made from is gone", t.Name)
 	}
 	return parent.repo(ctx, write...)
 }
@@ -358,6 +358,10 @@ func (t *Tree) Renew(ctx context.Context) ([]string, error) {
 	}
 	if err == nil {
 		_, err = source.run(ctx, nil, "update-ref", pin(t.Name), head)
+	}
+	if err == nil && t.Dirty == "" { // what is compared is only the work
+		t.Base = head
+		err = t.write()
 	}
 	if err != nil {
 		return nil, err

@@ -95,21 +95,27 @@ func lock(ctx context.Context, dir, name string) (unlock func(), err error) {
 
 // At returns the worktree that a directory is in, to be taken for this process, and nil if it is in none.
 func (s *Store) At(ctx context.Context, dir string) (*Tree, error) {
-	own, name, ok := s.locate(dir)
-	if !ok {
+	t := s.Look(dir)
+	if t == nil {
 		return nil, nil
 	}
-	return s.enter(ctx, own, name)
+	return s.enter(ctx, filepath.Dir(t.Root), t.Name)
 }
 
-// Source returns the directory of the source that belongs to a directory in a worktree, and dir itself if it is in none.
-func (s *Store) Source(dir string) string {
+// Look returns the worktree that a directory is in, which another process may have, and nil if it is in none.
+func (s *Store) Look(dir string) *Tree {
 	own, name, ok := s.locate(dir)
-	if !ok {
-		return dir
+	t := &Tree{Name: name, Root: filepath.Join(own, name), store: s}
+	if !ok || t.read(own) != nil {
+		return nil
 	}
-	t := &Tree{Name: name, Root: filepath.Join(own, name)}
-	if t.read(own) != nil {
+	return t
+}
+
+// Of returns the directory of the source that belongs to a directory in a worktree, and dir itself if it is in none.
+func (s *Store) Of(dir string) string {
+	t := s.Look(dir)
+	if t == nil {
 		return dir
 	}
 	rel, _ := filepath.Rel(t.Root, resolved(dir))
@@ -220,7 +226,7 @@ func (s *Store) Find(ctx context.Context, dir, name string) (*Tree, error) {
 	}
 	switch len(entries) {
 	case 0:
-		return nil, fault.New(fault.NotFound, "there is no worktree %s", name).WithHint("loki --list-worktrees shows them")
+		return nil, fault.New(fault.NotFound, "there is no worktree %s", name).WithHint("loki --list worktrees shows them")
 	case 1:
 		return s.enter(ctx, filepath.Dir(entries[0].Dir), name)
 	}

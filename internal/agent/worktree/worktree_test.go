@@ -450,7 +450,7 @@ func TestSubdirectory(t *testing.T) {
 	if tree.Dir() != tree.Root+"/web" || b.read(tree.Dir()+"/b.txt") != "b\n" {
 		t.Errorf("directory %s", tree.Dir())
 	}
-	if got := b.store.Source(tree.Dir()); got != b.dir {
+	if got := b.store.Of(tree.Dir()); got != b.dir {
 		t.Errorf("source %s", got)
 	}
 }

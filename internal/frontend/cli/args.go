@@ -72,7 +72,7 @@ func expandArgs(flags *pflag.FlagSet, args []string) ([]string, error) {
 				}
 			}
 		}
-		if f := flags.Lookup(name); f != nil && name != arg && f.NoOptDefVal != "" && !isSwitch(f) {
+		if f := flags.Lookup(name); f != nil && name != arg && f.NoOptDefVal != "" && f.NoOptDefVal != newWorktree && !isSwitch(f) {
 			// A flag with an optional value takes the next word unless it looks like a flag. One with a number takes numbers only.
 			if i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") && (f.Value.Type() != wholeNumber || isWhole(args[i+1])) {
 				i++

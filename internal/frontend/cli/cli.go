@@ -213,7 +213,11 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		if err := refuse(c.opts.flags, "agent", breakFlags, "the REPL does not suspend what it runs; give the text on the command line"); err != nil {
 			return err
 		}
-		return c.faces.REPL(context.WithoutCancel(ctx), c.displayed(), c.begin)
+		talk := func() error { return c.faces.REPL(context.WithoutCancel(ctx), c.displayed(), c.begin) }
+		if err := c.enterWorktree(ctx); err != nil {
+			return err
+		}
+		return c.leaveWorktree(ctx, talk(), talk)
 	}
 	finish, tapeErr := c.tape(ctx)
 	if action = c.opts.action; action.do != nil {
@@ -225,10 +229,14 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 	// Work that cannot begin is reported in machine output too, hence the face comes first.
 	face := c.newFace(ctx)
 	defer face.screen.Close()
-	if tapeErr != nil {
-		return face.close(tapeErr)
+	if err := cmp.Or(tapeErr, c.enterWorktree(ctx)); err != nil {
+		return face.close(err)
 	}
-	return face.close(finish(c.offerLocal(ctx, action.work(c, ctx, face))))
+	return c.leaveWorktree(ctx, face.close(finish(c.offerLocal(ctx, action.work(c, ctx, face)))), func() error {
+		face := c.newFace(ctx)
+		defer face.screen.Close()
+		return face.close(action.work(c, ctx, face))
+	})
 }
 
 // warn shows the user a warning on standard error.

@@ -61,6 +61,7 @@ var pagesParsed = map[string]string{
 	"updates.md":        "needs a release",
 	"vault.md":          "needs the keyrings of systems, and a browser",
 	"workspace.md":      "names files of the reader; TestScripts has them",
+	"worktrees.md":      "needs a repository of the reader; TestScripts has the commands",
 }
 
 // TestPagesAccountedFor finds the pages with commands that neither run in a test nor say why they do not.

@@ -49,8 +49,9 @@ type about struct {
 	version bool
 }
 
-// scaffolding is the new agent that --init-agent writes.
+// scaffolding is what is made to work in, and the new agent that --init-agent writes.
 type scaffolding struct {
+	worktrees
 	initAgent string // its directory
 	kind      string
 }
@@ -59,6 +60,12 @@ type scaffolding struct {
 type exporting struct {
 	export string // a session or a run
 	to     string // a file
+}
+
+// worktrees is what happens with copies of the repository.
+type worktrees struct {
+	worktree string // its name, or newWorktree; "" for none
+	remove   string // its name
 }
 
 // pruning is which runs --runs-prune forgets.
@@ -400,6 +407,8 @@ func (o *options) sections() []section {
 				{name: "resume", sets: word(&o.resume, "ID"), usage: "resume a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
 			},
 			more: []flagSpec{
+				{name: "worktree", sets: word(&o.worktree, "NAME"), usage: "work in a copy of the repository with a branch of its own: a new one, or with --worktree=NAME the one of this name; at the end merge, apply, keep or discard the work", bare: newWorktree, not: []string{"execute", "code", "map", "fork", "plan", "macro", "server", "dry-run", "replay", "info"}},
+				{name: "remove-worktree", sets: word(&o.worktrees.remove, "NAME"), usage: "remove a worktree; work in it stays as its branch"},
 				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
 				{name: "plan-rounds", sets: number(&o.rounds, defaultRounds), usage: "with --plan: let the model correct its graph up to `N` times", with: []string{"plan"}},
 				{name: "save", sets: word(&o.save, "NAME"), usage: "with --plan: save the agent under this name; with -y without asking", with: []string{"plan"}, not: []string{"agent"}},
@@ -497,7 +506,7 @@ func (o *options) sections() []section {
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
 				{name: "doctor", sets: on(new(bool)), usage: "check the installation: configuration, keys, servers, sandbox, databases and files; it changes nothing"},
 				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
-				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, ignore (files of this directory), instructions (likewise), keys (of the server), macros, models, rags, roles, runs, secrets, sessions, skills or trusted (directories); with -a sessions and runs of an agent"},
+				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, ignore (files of this directory), instructions (likewise), keys (of the server), macros, models, rags, roles, runs, secrets, sessions, skills, trusted (directories) or worktrees; with -a sessions and runs of an agent"},
 				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: "add, get, update or delete a secret of the vault"},
 				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
 			},
@@ -530,6 +539,7 @@ func (o *options) forms() []flagSpec {
 		{name: "list-ignore", form: "list ignore", sets: on(new(bool)), usage: "list the files that hide others from models in this directory"},
 		{name: "list-skills", form: "list skills", sets: on(new(bool)), usage: "list the skills for models in this directory"},
 		{name: "list-instructions", form: "list instructions", sets: on(new(bool)), usage: "list the files that instruct models in this directory"},
+		{name: "list-worktrees", form: "list worktrees", sets: on(new(bool)), usage: "list the copies of repositories in which agents work"},
 		{name: "list-rags", form: "list rags", sets: on(new(bool)), usage: "list the knowledge bases"},
 		{name: "list-models", form: "list models", sets: on(&o.listModels), usage: "list the chat models"},
 		{name: "list-roles", form: "list roles", sets: on(new(bool)), usage: "list the roles"},

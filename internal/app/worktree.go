@@ -1,0 +1,216 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"loki/internal/agent/worktree"
+	"loki/internal/base/ask"
+	"loki/internal/base/environ"
+	"loki/internal/base/fault"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
+	"loki/internal/llm/event"
+)
+
+// Worktrees returns the copies of repositories in which agents work.
+func (a *App) Worktrees() *worktree.Store {
+	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
+	own, files := a.ownPlaces()
+	return &worktree.Store{
+		Dir: filepath.Join(a.Paths.StateDir, "worktrees"), Environ: a.Env.Environ(), Setup: a.setUpWorktree,
+		Sandbox: func(t *worktree.Tree) (*sandbox.Sandbox, error) { // git is to see what rules deny to models
+			return sandbox.New(sandbox.Options{
+				Settings: sandbox.Settings{Disabled: a.Config.Sandbox.Disabled, Read: t.Read}, Workspace: t.Root, Home: home, Own: own, Files: files, State: a.Paths.StateDir, Getenv: a.Env.Get,
+			}), nil
+		},
+	}
+}
+
+// setUpWorktree runs the command that prepares a worktree, in the sandbox, see [worktree.Store].
+func (a *App) setUpWorktree(ctx context.Context, t *worktree.Tree, s worktree.Setup) error {
+	box, err := a.Worktrees().Sandbox(t)
+	if err != nil {
+		return err
+	}
+	level := s.Level
+	if level == "" {
+		level = sandbox.Write
+	}
+	shell := a.Shell()
+	say := func(line string) { toolOutput(ctx, "worktree.setup", line) }
+	_, err = process.Run(ctx, process.Command{
+		Path: shell.Path, Args: []string{shell.Flag, s.Command}, Dir: t.Dir(), Env: withoutGit(a.Child().Environ), OnStdout: say, OnStderr: say,
+		Timeout: 10 * time.Minute, HasTimeout: true, Confinement: box.Box(sandbox.Declaration{Level: level, Hosts: s.Hosts}, sandbox.Needs{}),
+	})
+	return err
+}
+
+// withoutGit returns an environment without the variables that lead git to another repository than that of its directory.
+func withoutGit(entries []string) []string {
+	return environ.Merge(entries, nil, worktree.Leaving(entries)...)
+}
+
+// EnterWorktree makes the worktree called name of the repository around the working directory, "" for a new one, the working directory.
+func (a *App) EnterWorktree(ctx context.Context, name string, s worktree.Settings) (*worktree.Tree, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, fault.Wrap(fault.Failure, err, "the working directory")
+	}
+	paths, err := a.Paths.Absolute()
+	if err != nil {
+		return nil, fault.Wrap(fault.Failure, err, "the working directory")
+	}
+	t, err := a.Worktrees().Open(ctx, dir, name, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chdir(t.Dir()); err != nil {
+		t.Close()
+		return nil, err
+	}
+	a.tree = t
+	a.moved(t.Dir(), paths)
+	return t, nil
+}
+
+// Entered returns the worktree in which this process works, nil if it is in none.
+func (a *App) Entered() *worktree.Tree { return a.tree }
+
+// What can be done with the work in a worktree.
+const (
+	mergeIt   = "merge"
+	applyIt   = "apply, without a commit"
+	keepIt    = "keep the branch"
+	resolveIt = "resolve, then ask again"
+	discardIt = "discard"
+)
+
+// FinishWorktree ends the work in a worktree: the user decides. Where no user can be asked, its branch is kept. Again has the agent work on after the
+// worktree got what the checkout has meanwhile; nil if it cannot. The result says what was done.
+func (a *App) FinishWorktree(ctx context.Context, t *worktree.Tree, asker ask.Asker, again func(ctx context.Context, files []string) error) (string, error) {
+	for tries := 0; ; tries++ {
+		c, err := t.Commit(ctx)
+		if err != nil {
+			t.Close()
+			return "", fault.Wrap(fault.Failure, err, "the worktree %s stays as it is", t.Name).WithHint("look at it in %s", t.Root)
+		}
+		if c.Commits == 0 {
+			return "", t.Discard(ctx)
+		}
+		if tries == 2 {
+			again = nil
+		}
+		answer, err := a.askForWork(ctx, t, c, asker, again != nil)
+		if err != nil {
+			t.Close()
+			return fmt.Sprintf("the worktree stays; to enter it again: loki --worktree=%s", t.Name), err
+		}
+		switch answer {
+		case mergeIt:
+			return "merged " + text.Count(c.Commits, "commit"), t.Merge(ctx, c)
+		case applyIt:
+			return "applied the changes of " + text.Count(len(c.Files), "file"), t.Apply(ctx, c)
+		case discardIt:
+			return "discarded the work in the worktree " + t.Name, t.Discard(ctx)
+		case resolveIt:
+			files, err := t.Renew(ctx)
+			if err == nil {
+				err = again(ctx, files)
+			}
+			if err != nil {
+				t.Close()
+				return fmt.Sprintf("the worktree stays; to enter it again: loki --worktree=%s", t.Name), err
+			}
+		default:
+			return fmt.Sprintf("kept the branch %s with %s; to merge it: git merge %s", c.Branch, text.Count(c.Commits, "commit"), c.Branch), t.Keep(ctx, c)
+		}
+	}
+}
+
+// maxDiffLines is how much of a diff a question shows.
+const maxDiffLines = 60
+
+// askForWork asks what to do with the work in a worktree.
+func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Change, asker ask.Asker, resolves bool) (string, error) {
+	switch t.Finish {
+	case worktree.KeepIt:
+		return keepIt, nil
+	case worktree.DiscardIt:
+		return discardIt, nil
+	}
+	if asker == nil || asker == (ask.Unavailable{}) {
+		return keepIt, nil
+	}
+	o, done, err := t.Try(ctx, c)
+	done()
+	if err != nil {
+		return keepIt, nil // it is there for the user to look at
+	}
+	diff, err := t.Diff(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "The worktree %s has %s:\n\n", t.Name, text.Count(c.Commits, "commit"))
+	lines := strings.Split(text.Visible(diff), "\n")
+	for _, line := range lines[:min(len(lines), maxDiffLines)] {
+		b.WriteString(line + "\n")
+	}
+	if more := len(lines) - maxDiffLines; more > 0 {
+		fmt.Fprintf(&b, "[%s more]\n", text.Count(more, "line"))
+	}
+	fmt.Fprintf(&b, "\n%s\n", c.Stat)
+	var options []string
+	for _, way := range []struct {
+		option, cannot string
+		files          []string
+	}{{mergeIt, "merged", o.Merge}, {applyIt, "applied", o.Apply}} {
+		switch {
+		case o.Bare:
+		case len(way.files) == 0:
+			options = append(options, way.option)
+		default:
+			fmt.Fprintf(&b, "\nIt cannot be %s: a conflict, changes that you have not committed, or a filter of git is in the way in %s\n", way.cannot, text.Visible(strings.Join(way.files[:min(len(way.files), 10)], ", ")))
+		}
+	}
+	if len(o.Merge) > 0 && resolves {
+		options = append(options, resolveIt)
+	}
+	b.WriteString("\nWhat should happen with it?")
+	answer, err := asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: b.String(), Options: append(options, keepIt, discardIt), Consent: true})
+	if err == nil && answer == discardIt {
+		const no = "no, keep the branch"
+		answer, err = asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: "All of this work will be gone. Discard it?", Options: []string{no, discardIt}, Consent: true})
+	}
+	if errors.Is(err, ask.ErrUnavailable) {
+		return keepIt, nil
+	}
+	return answer, err
+}
+
+// RemoveWorktree removes the worktree called name. Work in it stays as its branch.
+func (a *App) RemoveWorktree(ctx context.Context, name string) (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	t, err := a.Worktrees().Find(ctx, dir, name)
+	if err != nil {
+		return "", err
+	}
+	if t.Finish == worktree.DiscardIt {
+		t.Finish = worktree.Ask
+	}
+	note, err := a.FinishWorktree(event.NewContext(ctx, event.FromContext(ctx)), t, nil, nil)
+	if note == "" && err == nil {
+		note = "removed the worktree " + name + ", which had no work"
+	}
+	return note, err
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"loki/internal/agent/worktree"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/frontend/display"
+)
+
+// newWorktree is the value of --worktree without a name. The next word is never its value.
+const newWorktree = "*"
+
+// leaveWorktree ends work, of which err is the result. If it was in a worktree, also in that of a run that was resumed, the user decides what
+// happens with it. What the work did not finish stays there. Again does the work again, with another text.
+func (c *command) leaveWorktree(ctx context.Context, err error, again func() error) error {
+	t := c.app.Entered()
+	if t == nil {
+		return err
+	}
+	if err != nil {
+		if change, failed := t.Commit(context.WithoutCancel(ctx)); failed == nil && change.Commits == 0 && fault.CodeOf(err) != fault.Suspended && fault.CodeOf(err) != fault.Canceled {
+			return errors.Join(err, t.Discard(context.WithoutCancel(ctx))) // nothing was done
+		}
+		t.Close()
+		c.note(fmt.Sprintf("the worktree stays; to enter it again: loki --worktree=%s", t.Name))
+		return err
+	}
+	var asker ask.Asker
+	if c.InTerminal && c.ErrTerminal {
+		asker = c.terminal()
+	}
+	note, err := c.app.FinishWorktree(context.WithoutCancel(ctx), t, asker, func(_ context.Context, files []string) error {
+		c.opts.files, c.opts.text = nil, []string{conflictText(files)}
+		return again()
+	})
+	if note != "" {
+		c.note(note)
+	}
+	return err
+}
+
+// conflictText asks an agent to resolve conflicts.
+func conflictText(files []string) string {
+	if len(files) == 0 {
+		return "The branch was merged with what the repository has meanwhile. Check that your work still fits, and correct it if it does not."
+	}
+	return "The branch was merged with what the repository has meanwhile. These files have conflicts between marks (<<<<<<<, =======, >>>>>>>): " +
+		strings.Join(files, ", ") + ". Resolve them so that both changes work, and remove the marks."
+}
+
+// enterWorktree enters the worktree that the options name. Files that the options name stay the ones of the working directory unless the
+// worktree has them.
+func (c *command) enterWorktree(ctx context.Context) error {
+	if c.opts.worktree == "" {
+		return nil
+	}
+	name := strings.TrimPrefix(c.opts.worktree, newWorktree)
+	dir, err := os.Getwd()
+	if err != nil {
+		return fault.Wrap(fault.Failure, err, "the working directory")
+	}
+	t, err := c.app.EnterWorktree(ctx, name, worktree.Settings{})
+	if err != nil {
+		return err
+	}
+	paths := []*string{&c.opts.schema, &c.opts.record, &c.opts.answers}
+	if strings.ContainsAny(c.opts.agent, `/\`) {
+		paths = append(paths, &c.opts.agent)
+	}
+	for i := range c.opts.files {
+		if _, err := os.Lstat(c.opts.files[i]); err != nil {
+			paths = append(paths, &c.opts.files[i])
+		}
+	}
+	for _, p := range paths {
+		if _, err := os.Lstat(filepath.Join(dir, *p)); *p != "" && !filepath.IsAbs(*p) && err == nil {
+			*p = filepath.Join(dir, *p)
+		}
+	}
+	c.note("works in the worktree " + t.Name + ", on the branch " + t.Branch())
+	return nil
+}
+
+// listWorktrees lists the worktrees of all repositories.
+func (c *command) listWorktrees(context.Context) error {
+	list, err := c.app.Worktrees().List()
+	if err != nil {
+		return err
+	}
+	if c.opts.output != outputText {
+		return printJSON(c.Out, append([]worktree.Entry{}, list...))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Err, "no worktrees: loki --worktree makes one for its work")
+		return nil
+	}
+	var rows [][]string
+	for _, e := range list {
+		state := "free"
+		if e.InUse {
+			state = "in use"
+		}
+		rows = append(rows, []string{e.Name, state, e.Created.Local().Format(time.DateTime), text.Visible(e.Source)})
+	}
+	_, err = io.WriteString(c.Out, display.Table(rows))
+	return err
+}
+
+// removeWorktree removes the worktree of --remove-worktree.
+func (c *command) removeWorktree(ctx context.Context) error {
+	note, err := c.app.RemoveWorktree(ctx, c.opts.worktrees.remove)
+	if note != "" {
+		c.note(note)
+	}
+	return err
+}

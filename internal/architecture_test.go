@@ -344,7 +344,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/session":   6794,
 	"frontend/api":           1550,
-	"frontend/cli":           8727,
+	"frontend/cli":           8945,
 	"frontend/command":       4186,
 	"frontend/display":       949,
 	"frontend/doctor":        592,
@@ -379,9 +379,9 @@ var roomLines = map[string]int{
 	"tool/permission":        2758,
 	"tool/script":            5257,
 	"workflow/graph":         10663,
-	"workflow/run":           12907,
+	"workflow/run":           13164,
 
-	"all": 182770,
+	"all": 183242,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -12,6 +12,7 @@ import (
 	"loki/internal/service/auth"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/live"
 	runsdb "loki/internal/workflow/run/postgres"
 	"loki/internal/workflow/run/sqlite"
 )
@@ -38,8 +39,15 @@ func (a *App) liveRuns() *run.Service {
 	return &run.Service{
 		Open:   func(d graph.Durability) (run.Store, error) { return a.openRuns(d, a.sealedSecret) },
 		Recall: a.recall,
+		Live: func(id string) (event.Emitter, func()) {
+			watchers, end := live.Share(a.LiveDir(), id)
+			return a.used.Emitter(watchers), end
+		},
 	}
 }
+
+// LiveDir is the directory of the sockets at which runs can be watched, see package live.
+func (a *App) LiveDir() string { return filepath.Join(a.Paths.StateDir, "live") }
 
 // Events returns the scope of a request whose events go to e, without secrets.
 func (a *App) Events(e event.Emitter) event.Scope {

@@ -81,6 +81,7 @@ func actions() []action {
 		{flag: "claim-sessions", needs: needConfig, do: (*command).claimSessions, alone: true},
 		{flag: "migrate-store", needs: needConfig, do: (*command).migrateStore, alone: true, beside: []string{"dry-run"}},
 		{flag: "resume", needs: needConfig, work: (*command).resumeRun, remote: (*command).resumeRemotely, refuses: begun, why: "the run resumes as it began"},
+		{flag: "attach", needs: needConfig, work: (*command).attach, remote: (*command).attachRemotely, alone: true, beside: []string{"server", "quiet", "verbose"}},
 		{flag: "fork", needs: needConfig, work: (*command).forkRun, remote: (*command).forkRemotely, refuses: begun, why: "the run resumes as it began"},
 		{flag: "signal", needs: needConfig, do: (*command).sendSignal, remote: (*command).sendSignalAt, alone: true, beside: []string{"server", "quiet"}},
 		{flag: "map", needs: needModel, do: (*command).mapRows, apart: true, refuses: []string{"agent", "session", "continue", "file", "execute", "output", "rag"}},

@@ -149,7 +149,7 @@ type options struct {
 
 	plainLogs bool
 
-	resume  string   // an id, or resumeNewest
+	known
 	answer  []string // TEXT, or QUESTION=TEXT
 	wait    bool
 	signals [][2]string // run and NAME=JSON
@@ -208,7 +208,10 @@ const watchFiles = "(files)"
 // oneStep is the value of --step without a number.
 const oneStep = "one"
 
-// resumeNewest is the value of --resume without an id.
+// known is the run on record that a command is about.
+type known struct{ resume, attach string } // an id, or resumeNewest
+
+// resumeNewest is the value of --resume and --attach without an id.
 const resumeNewest = "newest"
 
 const tagline = "Run prompts and reliable workflows with language models"
@@ -404,6 +407,7 @@ func (o *options) sections() []section {
 				{name: "validate", sets: word(&o.validate, "AGENT"), usage: "check an agent, or the skills in a directory, and exit"},
 				{name: "plan", sets: word(&o.plan, "TEXT"), usage: "let a model draft a graph agent from a description; review it before it runs or is saved; with -a, change that agent"},
 				{name: "runs", sets: on(new(bool)), usage: "list the runs of agents; with -a of one agent"},
+				{name: "attach", sets: word(&o.attach, "ID"), usage: "show a run from its first event and as long as it is at work, and answer what it asks: this one, or the newest of this directory; Ctrl-C leaves the run as it is", bare: resumeNewest},
 				{name: "resume", sets: word(&o.resume, "ID"), usage: "resume a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
 			},
 			more: []flagSpec{

@@ -34,7 +34,7 @@ type farServer struct {
 // atServer lists the flags that mean something at a server.
 var atServer = []string{
 	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "rag", "effort", "schema", "no-stream", "no-compensate", "yes",
-	"output", "quiet", "verbose", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "runs", "limit", "run", "state", "step", "diff", "graph", "format",
+	"output", "quiet", "verbose", "attach", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "runs", "limit", "run", "state", "step", "diff", "graph", "format",
 	"list-agents", "list-models", "list-roles", "list-rags", "list-sessions",
 }
 
@@ -238,7 +238,7 @@ func (c *command) completeRemotely(ctx context.Context, s *farServer, face *face
 		if err != nil {
 			return err
 		}
-		return c.goOnRemotely(ctx, s, face, detail)
+		return c.goOnRemotely(ctx, s, face, detail, false)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (c *command) runRemotely(ctx context.Context, s *farServer, face *face, of 
 	if err != nil {
 		return err
 	}
-	return c.follow(ctx, s, face, r, 0)
+	return c.follow(ctx, s, face, r, 0, false)
 }
 
 // resumeRemotely resumes the run of --resume on a server.
@@ -64,7 +64,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 			return err
 		}
 	case len(before.Pending) > 0 && before.Status == string(run.Suspended) && how == "":
-		return c.goOnRemotely(ctx, s, face, before)
+		return c.goOnRemotely(ctx, s, face, before, false)
 	default:
 		r, err := c.resumption()
 		if err == nil {
@@ -74,7 +74,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 			return err
 		}
 	}
-	return c.follow(ctx, s, face, before.Run, before.Events)
+	return c.follow(ctx, s, face, before.Run, before.Events, false)
 }
 
 // resumptionFlag returns a flag that says how to resume a run, "" if there is none.
@@ -140,17 +140,21 @@ func (c *command) forkRemotely(ctx context.Context, s *farServer, face *face) er
 	if err != nil {
 		return err
 	}
-	return c.follow(ctx, s, face, r, 0)
+	return c.follow(ctx, s, face, r, 0, false)
 }
 
 // follow shows the events of a run after the one with a number, until the run comes to rest. What it asks
-// is asked here if it can be. Ctrl-C cancels it.
-func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Run, after int) error {
+// is asked here if it can be. Ctrl-C cancels it or, with detach, leaves it as it is.
+func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Run, after int, detach bool) error {
 	scope := c.app.Events(face.emitter)
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // it shows also how a canceled run ends
 	defer stop()
 	canceled := make(chan error, 1)
 	release := context.AfterFunc(ctx, func() {
+		if detach {
+			stop()
+			return
+		}
 		limited, done := context.WithTimeout(watch, cancelTime)
 		defer done()
 		_, err := s.Cancel(limited, r.ID)
@@ -163,6 +167,9 @@ func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Ru
 		_ = scope.Emit(watch, event.Warning{Text: err.Error() + "; trying again"})
 	}
 	for ev, err := range s.Watch(watch, r.ID, after, lost) {
+		if err != nil && detach && ctx.Err() != nil {
+			return c.detached(face, r.ID)
+		}
 		if err != nil {
 			if !release() {
 				return c.uncanceled(s, r, <-canceled)
@@ -175,7 +182,13 @@ func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Ru
 			continue // of a newer server
 		}
 		fin, over := parsed.Body.(event.Finished)
-		over = over && parsed.Depth == 0
+		if over = over && parsed.Depth == 0; over && detach {
+			now, err := s.Run(watch, r.ID)
+			if err != nil {
+				return err
+			}
+			over = now.Events <= ev.Number // the run has not gone on since
+		}
 		if over && fin.Code == string(fault.Suspended) && ctx.Err() == nil && s.asker != nil {
 			release()
 			detail, err := s.Run(ctx, r.ID)
@@ -183,7 +196,7 @@ func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Ru
 				return err
 			}
 			if len(detail.Pending) > 0 {
-				return c.goOnRemotely(ctx, s, face, detail)
+				return c.goOnRemotely(ctx, s, face, detail, detach)
 			}
 		}
 		if err := scope.With(func(src *event.Source) { *src = parsed.Source }).Emit(watch, parsed.Body); err != nil {
@@ -250,7 +263,7 @@ func (c *command) askerAt(face *face, piped bool) (ask.Asker, error) {
 
 // goOnRemotely asks the user what a run asks, and resumes it. Where no user can be asked it shows how to
 // answer.
-func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r api.RunDetail) error {
+func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r api.RunDetail, detach bool) error {
 	suspended := func() error {
 		return c.outcomeOf(ctx, s, r.Run, event.Finished{Error: r.Error, Code: string(fault.Suspended)})
 	}
@@ -283,7 +296,7 @@ func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r 
 			return err
 		}
 	}
-	return c.follow(ctx, s, face, r.Run, r.Events)
+	return c.follow(ctx, s, face, r.Run, r.Events, detach)
 }
 
 // questionOf returns a question as the terminal asks it.

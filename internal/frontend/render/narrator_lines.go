@@ -161,7 +161,7 @@ func (n *Narrator) answer(ev event.Event, b event.Answer) {
 	switch {
 	case b.TimedOut: // which the asker does not show
 		n.say(dim, n.subject(ev)+"continues with its default, because no answer came in time: "+cmp.Or(oneLine(b.Text, shortLimit), `""`))
-	case !n.o.HideQuestions || b.Via != "" && b.Via != event.ViaTerminal: // the question is gone from the terminal
+	case !n.o.HideQuestions || !b.Here: // the terminal does not show the answer
 		n.say(dim, n.subject(ev)+"answered"+from(b)+": "+oneLine(b.Text, shortLimit))
 	}
 }

@@ -204,7 +204,7 @@ func asking(s *stage) {
 	s.node("ok", event.Question{ID: "ok/1", Text: "Publish this?\nIt is long.", Options: []string{"yes", "no"}})
 	s.wait(200 * ms)
 	s.shot("asked")
-	s.node("ok", event.Answer{ID: "ok/1", Text: "yes, but\nsoon"})
+	s.node("ok", event.Answer{ID: "ok/1", Text: "yes, but\nsoon", Here: true})
 	s.node("ok", event.NodeFinished{NodeType: "approval", Duration: 5 * time.Second, Targets: []string{"fin"}})
 	s.emit(event.Finished{Duration: 5 * time.Second, Error: "no user can be asked", Code: string(fault.Suspended)})
 }

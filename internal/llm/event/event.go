@@ -248,6 +248,9 @@ type Answer struct {
 	TimedOut bool   `json:"timed_out,omitempty"` // no answer came in time: the text is the default
 	Via      Via    `json:"via,omitempty"`       // empty where that is not known
 	By       string `json:"by,omitempty"`        // the subject of a server who answered; empty on the command line
+
+	// Here says that the answer was given where the events are shown, which has no place in JSON.
+	Here bool `json:"-"`
 }
 
 // Via is the way in which an answer came.

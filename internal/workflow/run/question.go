@@ -198,7 +198,7 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 		if from.Via == "" && from.Text == given.Text {
 			from = given
 		}
-		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: from.Text, TimedOut: from.Via == event.ViaTimeout, Via: from.Via, By: from.By})
+		err = q.Events.Emit(ctx, event.Answer{ID: question.ID, Text: from.Text, TimedOut: from.Via == event.ViaTimeout, Via: from.Via, By: from.By, Here: from == given})
 	}
 	if err != nil {
 		return onRecord.Text, err

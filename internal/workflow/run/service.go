@@ -139,6 +139,10 @@ type Service struct {
 	// journal do not enter.
 	Enter func(ctx context.Context, j Journal) (entered context.Context, wait func(context.Context) error, leave func())
 
+	// Live lets other processes watch a run that is on record while it is at work, until end is called: the emitter, nil for none,
+	// gets its events, with their numbers. Nil shows it to nobody.
+	Live func(id string) (watchers event.Emitter, end func())
+
 	// Unrecorded says that nothing is recorded and no recorded run is resumed, as in a dry run.
 	Unrecorded bool
 }
@@ -253,6 +257,11 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 	events := job.Events
 	if journal == nil && job.Info.Kind != ChatRun {
 		events = events.With(func(src *event.Source) { src.Run = NewID() })
+	}
+	if journal != nil && s.Live != nil {
+		watchers, end := s.Live(id)
+		defer end()
+		events = events.Through(func(next event.Emitter) event.Emitter { return event.Tee(next, watchers) })
 	}
 	out, err := Run(ctx, Options{
 		Work: work, Done: done, Events: events, Resumed: p.Resumed, Committed: p.Last.Done, Journal: journal, Answered: answered, Budget: p.Budget, Wait: wait, Secrets: p.secrets,

@@ -370,7 +370,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 		},
 		{
 			"first", func(context.Context, func() error) (string, error) { return "from here", nil },
-			event.Answer{ID: "q", Text: "from here", Via: event.ViaCommand},
+			event.Answer{ID: "q", Text: "from here", Via: event.ViaCommand, Here: true},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func (r Command) needsArgs() bool { return r.Args != "" && !strings.HasPrefix(r.
 // table returns the commands, by group.
 func table() []Command {
 	rows := slices.Concat(
-		chatCommands(), roleCommands(), sessionCommands(), agentCommands(), knowledgeCommands(), macroCommands(), mcpCommands(), skillCommands(), findCommands(),
+		chatCommands(), roleCommands(), sessionCommands(), agentCommands(), knowledgeCommands(), macroCommands(), mcpCommands(), skillCommands(), jobCommands(), findCommands(),
 		settingCommands(), memoryCommands(), infoCommands(), editCommands(), deleteCommands(), vaultCommands(), installCommands(), updateCommands(), doctorCommands(),
 	)
 	order := groups()

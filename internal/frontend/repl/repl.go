@@ -141,6 +141,7 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 func (r *repl) loop(ctx context.Context, initial string) error {
 	hold := r.screen.Pause // what is written meanwhile would break into the line
 	for {
+		r.conv.TellJobs(ctx)
 		hold()
 		text, err := r.editor.Read(ctx, r.prompt(), initial)
 		r.screen.Resume()

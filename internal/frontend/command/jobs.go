@@ -1,0 +1,86 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"loki/internal/agent/job"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/frontend/display"
+)
+
+func jobCommands() []Command {
+	return []Command{{
+		Name: ".jobs", Args: "[ID|kill ID]", Help: "List jobs, show the output of one, or end it", Group: Tools, Offered: always, do: (*Console).jobs, complete: completeJobs,
+	}}
+}
+
+// jobs is for .jobs.
+func (c *Console) jobs(_ context.Context, args string) error {
+	list := c.conv.Jobs()
+	words := strings.Fields(args)
+	switch {
+	case list == nil:
+		return fault.New(fault.Usage, "there are no jobs here").WithHint("jobs: {max: 8} in config.yaml allows them")
+	case len(words) == 0:
+		c.Out.Print(jobTable(list.All()))
+		return nil
+	case len(words) == 1 && words[0] != "kill":
+		output, err := list.Output(words[0])
+		if err == nil {
+			c.Out.Print(trimEnd(output))
+		}
+		return withJobHint(err)
+	case len(words) == 2 && words[0] == "kill":
+		return withJobHint(list.Kill(words[1], "you killed it"))
+	}
+	return fault.New(fault.Usage, ".jobs takes nothing, an ID, or kill ID, not %q", args).WithHint(".jobs lists the jobs with their ids")
+}
+
+func withJobHint(err error) error {
+	if fault.CodeOf(err) == fault.NotFound {
+		return fault.Wrap(fault.NotFound, err, "").WithHint(".jobs lists the jobs with their ids")
+	}
+	return err
+}
+
+// jobTable shows jobs.
+func jobTable(jobs []job.Info) string {
+	if len(jobs) == 0 {
+		return "no jobs in this conversation"
+	}
+	var rows [][]string
+	for _, j := range jobs {
+		status := j.Status
+		if j.Exit != nil {
+			status += " " + strconv.Itoa(*j.Exit)
+		}
+		var ports []string
+		for _, port := range j.Ports {
+			ports = append(ports, ":"+strconv.Itoa(port))
+		}
+		rows = append(rows, []string{j.ID, status, j.Ran.Round(time.Second).String(), strings.Join(ports, " "), text.OneLine(j.Command, 60)})
+	}
+	return trimEnd(display.Table(rows))
+}
+
+// completeJobs completes the id of a job, and kill.
+func completeJobs(c *Console, _ context.Context, words []string) (found []Candidate) {
+	kill := len(words) == 2 && words[0] == "kill"
+	if len(words) > 1 && !kill {
+		return nil
+	}
+	if !kill {
+		found = append(found, Candidate{Value: "kill", Description: "end a job", Space: true})
+	}
+	for _, j := range slices.Backward(c.conv.Jobs().All()) {
+		if !kill || j.Status == job.Running {
+			found = append(found, Candidate{Value: j.ID, Description: text.OneLine(j.Command, 60)})
+		}
+	}
+	return found
+}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
+	"loki/internal/agent/job"
 	"loki/internal/agent/node"
 	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
@@ -132,8 +133,12 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if !r.Dry && !a.dryRun && a.recorder == nil && a.player == nil { // a dry run has no results, and a cassette is to have all
 		o.Cache = sealedCache{a, cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")}}
 	}
+	if !r.Dry {
+		o.Jobs = job.New(a.jobs())
+	}
 	nodes := node.New(o)
 	return nodes, func() error {
+		job.Tell(context.WithoutCancel(ctx), events, o.Jobs.Close("the run ended"))
 		if scope != nil {
 			scope.Close()
 		}

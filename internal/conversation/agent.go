@@ -392,7 +392,7 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 		o.Reads = t.reads
 	}
 	if t.c.jobs != nil {
-		o.Notes = t.endedJobs
+		o.Notes = t.c.jobs.Notes
 	}
 	if more := t.kit.More; more != nil {
 		o.More = func() []tool.Tool { return more(ctx) }

@@ -359,6 +359,46 @@ func (l *List) Close(reason string) []event.JobEnded {
 	return ended
 }
 
+// Equip returns tools of which execute_command starts jobs, with the tools to use them. A set without that tool stays as it is.
+func (l *List) Equip(set tool.Set) (tool.Set, error) {
+	if l == nil {
+		return set, nil
+	}
+	var tools []tool.Tool
+	changed := false
+	for _, t := range set.All() {
+		with := builtin.InBackground(t, l)
+		changed = changed || with != t
+		tools = append(tools, with)
+	}
+	if !changed {
+		return set, nil
+	}
+	with, err := tool.NewSet(tools...)
+	if err != nil {
+		return set, err
+	}
+	return with.With(l.Tools()...)
+}
+
+// Notes reports the jobs that have ended since that was done last, and returns a line about each, for the model.
+func (l *List) Notes(ctx context.Context) []string {
+	ended := l.Ended()
+	Tell(ctx, event.FromContext(ctx), ended)
+	lines := make([]string, len(ended))
+	for i, e := range ended {
+		lines[i] = "[The job " + e.String() + "; job__output has what it printed]"
+	}
+	return lines
+}
+
+// Tell reports jobs that have ended. What cannot be shown is not.
+func Tell(ctx context.Context, events event.Scope, ended []event.JobEnded) {
+	for _, e := range ended {
+		_ = events.Emit(ctx, e)
+	}
+}
+
 // Kill ends a job.
 func (l *List) Kill(id, reason string) error {
 	j, err := l.find(id)

@@ -261,6 +261,9 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task, loader *skill.Loader)
 	if err != nil {
 		return nil, nil, err
 	}
+	if set, err = r.Jobs.Equip(set); err != nil {
+		return nil, nil, err
+	}
 	if len(servers) > 0 {
 		if r.Servers == nil {
 			return nil, nil, fault.New(fault.Config, "node %s lists MCP servers, but mcp_server_support is off", t.Node.ID)
@@ -274,6 +277,9 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task, loader *skill.Loader)
 		}
 	}
 	o := r.Calls
+	if r.Jobs != nil {
+		o.Notes = r.Jobs.Notes
+	}
 	if loader != nil {
 		if set, err = set.With(loader); err != nil {
 			return nil, nil, err

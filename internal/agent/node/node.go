@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"loki/internal/agent/job"
 	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/base/ask"
@@ -65,6 +66,9 @@ type Options struct {
 
 	// Skills returns what loads the skills that a setting names, and the list of them; nil if there are none.
 	Skills func(ctx context.Context, setting string) (*skill.Loader, string, error)
+
+	// Jobs are the commands of models that continue after their call; nil if there can be none.
+	Jobs *job.List
 
 	// Team says how a node starts other agents: what is not particular to the task. Nil means
 	// that it cannot.

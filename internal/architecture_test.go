@@ -317,7 +317,7 @@ var roomLines = map[string]int{
 	"agent/job":              760,
 	"agent/macro":            221,
 	"agent/memory":           1083,
-	"agent/node":             2302,
+	"agent/node":             2330,
 	"agent/role":             404,
 	"agent/team":             2242,
 	"agent/tools":            278,
@@ -345,7 +345,7 @@ var roomLines = map[string]int{
 	"conversation/session":   6794,
 	"frontend/api":           1550,
 	"frontend/cli":           8945,
-	"frontend/command":       4186,
+	"frontend/command":       4270,
 	"frontend/display":       949,
 	"frontend/doctor":        592,
 	"frontend/export":        531,
@@ -381,7 +381,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           13164,
 
-	"all": 183242,
+	"all": 183372,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -74,6 +74,7 @@ type result struct {
 	From, To, Dropped                    int64
 	Jobs                                 []job.Info
 	Error                                string `json:"tool_call_error"`
+	Text                                 string `json:"-"` // of it all
 }
 
 func (r *rig) call(name string, args map[string]any) result {
@@ -83,13 +84,12 @@ func (r *rig) call(name string, args map[string]any) result {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var got result
+	got := result{Text: text}
 	if json.Unmarshal([]byte(text), &got) != nil { // the sandbox stopped something
 		var outer struct{ Output result }
-		if err := json.Unmarshal([]byte(text), &outer); err != nil {
-			r.t.Fatalf("%s: %v", text, err)
-		}
+		_ = json.Unmarshal([]byte(text), &outer) // the output of a command is a text
 		got = outer.Output
+		got.Text = text
 	}
 	return got
 }

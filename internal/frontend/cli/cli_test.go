@@ -100,10 +100,14 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(filepath.Join(home, "config"), 0o700)
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "sandbox" { // whether the kernel holds what programs do
-				return false, fmt.Errorf("unknown condition %s", name)
+			held := sandbox.New(sandbox.Options{Workspace: t.TempDir()}).Support()
+			switch name {
+			case "sandbox": // whether the kernel holds what programs do
+				return held.Files, nil
+			case "networks": // whether they can have a network of their own
+				return held.Networks, nil
 			}
-			return sandbox.New(sandbox.Options{Workspace: t.TempDir()}).Support().Files, nil
+			return false, fmt.Errorf("unknown condition %s", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "openai": openai, "silent": silent, "posts": posts, "sent": sent, "offered": offered, "texts": texts, "count": count, "within": within, "gone": gone, "database": database, "ollama": ollama, "releases": releases,

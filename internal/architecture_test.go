@@ -358,7 +358,7 @@ var roomLines = map[string]int{
 	"llm/chat":               489,
 	"llm/engine":             1572,
 	"llm/event":              1406,
-	"llm/governor":           789,
+	"llm/governor":           970,
 	"llm/hook":               735,
 	"llm/ledger":             120,
 	"llm/logging":            1159,
@@ -381,7 +381,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           13164,
 
-	"all": 183372,
+	"all": 183529,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

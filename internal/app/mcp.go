@@ -101,6 +101,7 @@ func (a *App) Close() error {
 		err = errors.Join(s.pool.Shutdown(stopGrace), err)
 	}
 	a.closeDatabase()
+	a.governor.Close()
 	return err
 }
 

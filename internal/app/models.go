@@ -106,7 +106,8 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 
 // limits returns what the limit of a model is made with.
 func (a *App) limits(m catalog.Model) governor.Options {
-	return governor.Options{Client: m.Client, Model: m.APIName(), Limits: a.Config.Client(m.Client).Limits}
+	client := a.Config.Client(m.Client)
+	return governor.Options{Client: m.Client, Model: m.APIName(), Limits: client.Limits, Account: func() string { return client.Account(a.Env, m.APIName()) }}
 }
 
 // withPlace adds to the error for a model that cannot be found the place where it was

@@ -18,6 +18,7 @@ import (
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
+	"loki/internal/llm/governor"
 	"loki/internal/tool/script/argc"
 )
 
@@ -48,7 +49,7 @@ func (c *command) mapRows(ctx context.Context) error {
 	observer, observed := c.app.Observe(ctx)
 	all := event.NewScope(event.Tee(observer, warnings(ctx)), event.Source{}, nil)
 	each := event.Func(func(ctx context.Context, ev event.Event) error { return all.Emit(ctx, ev.Body) })
-	p, err := batch.Run(ctx, rows, answers, c.opts.jobs, c.askRow(r, form, each), c.reportProgress)
+	p, err := batch.Run(governor.AtMost(ctx, governor.Low), rows, answers, c.opts.jobs, c.askRow(r, form, each), c.reportProgress)
 	err = errors.Join(err, answers.Close())
 	for _, w := range observed(context.WithoutCancel(ctx)) {
 		c.warn(w)

@@ -137,6 +137,32 @@ func mapping(s *stage) {
 	s.emit(event.Finished{Duration: 2003 * ms, Steps: 3, Usage: chat.Usage{InputTokens: 9, OutputTokens: 1, Estimated: true}})
 }
 
+// limited is a map whose provider takes two calls at once, and a node whose call waits.
+func limited(s *stage) {
+	s.emit(event.Started{Graph: "batch", Node: "each"})
+	s.node("each", event.NodeStarted{NodeType: "map", Visit: 1})
+	item := 1
+	src := s.run
+	src.Node, src.Item = "each", &item
+	for i := range 100 {
+		s.node("each", event.MapProgress{Done: i + 1, Total: 500})
+		s.wait(600 * ms)
+		if i == 0 {
+			s.at(src, event.Limited{Client: "st", Model: "m", Reason: "concurrency", AtOnce: 2})
+			s.shot("too early to tell")
+		}
+	}
+	s.shot("4 minutes are left")
+	s.node("each", event.NodeFinished{NodeType: "map", Duration: time.Minute, Targets: []string{"one"}})
+	s.node("one", event.NodeStarted{NodeType: "llm", Visit: 1})
+	for range 2 {
+		s.node("one", event.Limited{Client: "st", Model: "m", Reason: "refused", Until: time.Now().Add(7 * time.Second), AtOnce: 1})
+	}
+	s.node("one", event.Limited{Client: "st", Model: "m", Reason: "concurrency", Until: time.Now().Add(17 * time.Second), AtOnce: 1})
+	s.node("one", event.NodeFinished{NodeType: "llm", Duration: 7 * time.Second, Targets: []string{"fin"}})
+	s.emit(event.Finished{Duration: 67 * time.Second, Steps: 2})
+}
+
 func tolerated(s *stage) {
 	s.emit(event.Started{Graph: "brave", Node: "fetch"})
 	s.node("fetch", event.NodeStarted{NodeType: "script", Visit: 1})
@@ -223,6 +249,7 @@ func TestNarration(t *testing.T) {
 		{name: "sequential_quiet", scenario: sequential, narrator: render.NarratorOptions{Quiet: true, Verbose: 1}},
 		{name: "fan_out", scenario: fanOut},
 		{name: "map", scenario: mapping},
+		{name: "limited", scenario: limited},
 		{name: "tolerated", scenario: tolerated},
 		{name: "tolerated_quiet", scenario: tolerated, narrator: render.NarratorOptions{Quiet: true}},
 		{name: "fatal", scenario: fatal},
@@ -260,7 +287,7 @@ func withoutProgress(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if last := fields[len(fields)-1]; strings.Contains(last, "/200") || strings.Contains(last, "/3") || strings.Contains(line, " started: ") {
+		if last := fields[len(fields)-1]; strings.Contains(last, "/200") || strings.Contains(last, "/3") || strings.Contains(line, "/500") || strings.Contains(line, " started: ") {
 			continue
 		}
 		kept.WriteString(line)

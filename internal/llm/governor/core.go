@@ -315,13 +315,13 @@ func (s *state) succeeded(now time.Time, id string, t *ticket, used amount) {
 	}
 	switch {
 	case !s.Refused:
-		s.AtOnce = max(s.AtOnce, 2*t.among)
+		s.AtOnce = max(s.AtOnce, min(2*t.among, maxAtOnce))
 	case t.probe && t.among > s.AtOnce:
 		s.AtOnce, s.Step = t.among, 1
 		s.Probe = firstProbe
 	case s.Step > 0 && t.among >= s.AtOnce:
-		s.AtOnce += s.Step
-		s.Step *= 2
+		s.AtOnce = min(s.AtOnce+s.Step, maxAtOnce)
+		s.Step = min(2*s.Step, maxAtOnce)
 	}
 	for kind, b := range s.Buckets {
 		switch {

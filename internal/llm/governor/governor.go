@@ -20,10 +20,23 @@ import (
 	"loki/internal/llm/provider"
 )
 
-// Governor has the limits of all models of a process. Its methods may be called from several goroutines.
+// Governor has the limits of all models of a process. Its methods may be called from several goroutines. The zero Governor
+// shares them with no other process.
 type Governor struct {
-	mu     sync.Mutex
-	limits map[string]*limiter // by client and model
+	mu      sync.Mutex
+	limits  map[string]*limiter // by client and model
+	process process
+}
+
+// ShareIn shares the limits with the other processes of the user, in files of a directory. It is called before other methods.
+func (g *Governor) ShareIn(dir string) { g.process.dir = dir }
+
+// Close ends the sharing. No call is under way.
+func (g *Governor) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.process.leave()
+	g.limits = nil
 }
 
 // Options are what the limit of a model is made with.
@@ -31,6 +44,10 @@ type Options struct {
 	Client string // name of the client
 	Model  string // the provider's own name of the model
 	Limits Limits
+
+	// Account returns what identifies account and model among those of all processes, as a file name. It is called for the
+	// first call. Nil means that the limit is not shared.
+	Account func() string
 }
 
 // limit returns the limit of a model.
@@ -43,7 +60,8 @@ func (g *Governor) limit(o Options) *limiter {
 		if g.limits == nil {
 			g.limits = make(map[string]*limiter)
 		}
-		l = &limiter{client: o.Client, model: o.Model, limits: o.Limits, store: &memory{}, id: "own", begun: make(map[string]int)}
+		l = &limiter{client: o.Client, model: o.Model, limits: o.Limits, begun: make(map[string]int)}
+		l.open = sync.OnceFunc(func() { l.store, l.id = g.storeOf(o) })
 		g.limits[key] = l
 	}
 	return l
@@ -95,6 +113,7 @@ type limiter struct {
 	limits        Limits
 	store         store
 	id            string // of the process
+	open          func() // sets store and id, for the first call
 
 	mu      sync.Mutex
 	waiting []*waiter
@@ -102,6 +121,7 @@ type limiter struct {
 	number  int            // of the last waiter
 	passed  int            // calls that began while one of low priority waited
 	timer   *time.Timer    // of the next look, nil for none
+	others  bool           // processes have calls, too
 	known   bool           // there are limits of requests or tokens
 	output  int            // average length of a reply, in tokens
 	atOnce  int            // calls, as far as it is known
@@ -127,9 +147,13 @@ type waiter struct {
 func (l *limiter) enter(ctx context.Context, need amount) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.open()
 	l.number++
 	return &waiter{priority: priorityOf(ctx), run: event.FromContext(ctx).Run, number: l.number, need: need}
 }
+
+// pollTime is how often calls ask whether those of other processes are over.
+const pollTime = 50 * time.Millisecond
 
 // unnoticed is how long a call may wait without an event.
 const unnoticed = 300 * time.Millisecond
@@ -176,9 +200,13 @@ func (l *limiter) await(ctx context.Context, w *waiter) error {
 func (l *limiter) leave(w *waiter) {
 	l.mu.Lock()
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
-	ticket := w.ticket
+	began := w.ticket != nil
+	if !began {
+		l.update(func(*state) {})
+		l.dispatch()
+	}
 	l.mu.Unlock()
-	if ticket != nil {
+	if began {
 		l.end(w, func(s *state, _ time.Time) { s.release(l.id) })
 	}
 }
@@ -197,7 +225,18 @@ func (l *limiter) end(w *waiter, change func(s *state, now time.Time)) {
 // update changes the state. The caller has the lock.
 func (l *limiter) update(change func(*state)) {
 	l.store.update(func(s *state) {
+		p, now := s.share(l.id), time.Now()
+		p.Waiting = 0
+		for _, w := range l.waiting {
+			if !w.notUntil.After(now) {
+				p.Waiting++
+			}
+		}
 		change(s)
+		l.others = len(s.Shares) > 1
+		if p.Held == 0 && p.Waiting == 0 {
+			delete(s.Shares, l.id)
+		}
 		l.known, l.output, l.atOnce = len(s.Buckets) > 0, s.Output, s.AtOnce
 	})
 }
@@ -232,7 +271,6 @@ func (l *limiter) dispatch() {
 func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
 	var why reason
 	l.update(func(s *state) {
-		s.share(l.id).Waiting = len(l.waiting)
 		w.ticket, why, wait = s.admit(now, l.id, l.limits, w.need, w.since)
 		if w.ticket != nil {
 			s.share(l.id).Waiting--
@@ -243,6 +281,9 @@ func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
 			if !other.notUntil.After(now) {
 				other.reason, other.until = why, now.Add(wait)
 			}
+		}
+		if l.others {
+			wait = min(wait, pollTime)
 		}
 		return wait
 	}

@@ -2,6 +2,8 @@ package config
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -190,6 +192,23 @@ func (c *Client) makersVariable(field string) string {
 
 // KeyVariable returns the variable that holds the key of c.
 func (c *Client) KeyVariable() string { return shellVariable(c.Name + "_api_key") }
+
+// Account identifies the account that calls of a model belong to, and the model, as far as the configuration tells. It is a
+// hash, of which no secret can be known.
+func (c *Client) Account(env Env, model string) string {
+	h := sha256.New()
+	base, _ := c.Field(env, "api_base")
+	fmt.Fprintf(h, "%q %q %q", c.Type, base, model)
+	for _, f := range clientFields {
+		if text, _ := c.raw(env, f); f.env && f.name != "api_base" {
+			fmt.Fprintf(h, " %q", text)
+		}
+	}
+	if c.oauth != nil {
+		fmt.Fprintf(h, " %q", c.Name)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
 
 // Source says for messages where the value of a field comes from: a variable, or a place
 // in config.yaml, and there perhaps a secret of the vault.

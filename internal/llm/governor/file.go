@@ -1,0 +1,173 @@
+package governor
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/base/atomicfile"
+)
+
+// process is this process among those that share limits. While it lives it holds the lock of a file.
+type process struct {
+	dir  string
+	once sync.Once
+	id   string   // empty if the directory cannot be used
+	file *os.File // ID.lock
+}
+
+// join makes the file, once, and returns the id of the process.
+func (p *process) join() string {
+	p.once.Do(func() {
+		if p.dir == "" || os.MkdirAll(p.dir, 0o700) != nil {
+			return
+		}
+		f, err := os.CreateTemp(p.dir, strconv.Itoa(os.Getpid())+"-*.lock")
+		if err != nil {
+			return
+		}
+		if locked, err := atomicfile.TryLock(f); err != nil || !locked {
+			_ = f.Close()
+			return
+		}
+		p.file, p.id = f, strings.TrimSuffix(filepath.Base(f.Name()), ".lock")
+	})
+	return p.id
+}
+
+// leave removes the file.
+func (p *process) leave() {
+	p.once.Do(func() {})
+	if p.file != nil {
+		_ = os.Remove(p.file.Name())
+		_ = p.file.Close()
+		p.file = nil
+	}
+}
+
+// lives reports whether another process holds the lock of its file.
+func (p *process) lives(id string) bool {
+	if filepath.Base(id) != id {
+		return false
+	}
+	held, err := atomicfile.HeldElseRemoved(filepath.Join(p.dir, id+".lock"))
+	return held || err != nil
+}
+
+// shared keeps a state in a file of all processes. What cannot be read is forgotten; if the file cannot be used the state
+// is that of this process alone.
+type shared struct {
+	path    string
+	process *process
+	looked  time.Time // for processes that ended
+	own     memory    // what was read or written last
+}
+
+const (
+	lockTime = time.Second            // for which the file is waited for
+	lookTime = 500 * time.Millisecond // from one look for processes that ended to the next
+)
+
+func (f *shared) update(change func(*state)) {
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	file, data, err := readLocked(ctx, f.path)
+	if err != nil {
+		f.own.update(change)
+		return
+	}
+	defer file.Close() // what counts is the lock
+	before := len(data)
+	now := time.Now()
+	f.own.s = readState(data, now)
+	if now.Sub(f.looked) > lookTime {
+		f.looked = now
+		for id := range f.own.s.Shares {
+			if id != f.process.id && !f.process.lives(id) {
+				delete(f.own.s.Shares, id)
+			}
+		}
+	}
+	f.own.update(change)
+	if data, err = json.Marshal(f.own.s); err != nil {
+		return
+	}
+	_, err = file.WriteAt(data, 0) // a part of it is forgotten by the next who reads it
+	if err == nil && len(data) < before {
+		_ = file.Truncate(int64(len(data))) // not to 0 before, after which some file systems write at once
+	}
+}
+
+// readLocked opens and locks a file, and returns what it has.
+func readLocked(ctx context.Context, path string) (*os.File, []byte, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := []byte(nil), atomicfile.LockFile(ctx, file)
+	if err == nil {
+		data, err = io.ReadAll(file)
+	}
+	if err != nil {
+		_ = file.Close()
+		return nil, nil, err
+	}
+	return file, data, nil
+}
+
+// maxAtOnce bounds what is learned.
+const maxAtOnce = 1 << 20
+
+// readState reads a state from a file. Whatever the file has, the state does not stop calls for long.
+func readState(data []byte, now time.Time) state {
+	var s state
+	if json.Unmarshal(data, &s) != nil {
+		s = state{}
+	}
+	s.AtOnce = min(max(0, s.AtOnce), maxAtOnce)
+	s.Step, s.InARow = min(max(0, s.Step), maxAtOnce), max(0, s.InARow)
+	s.Probe = min(max(0, s.Probe), lastProbe)
+	for id, p := range s.Shares {
+		if p == nil || p.Held < 0 || p.Waiting < 0 || p.Held > maxAtOnce {
+			delete(s.Shares, id)
+		}
+	}
+	for kind, b := range s.Buckets {
+		if b == nil || b.At.After(now.Add(time.Second)) {
+			delete(s.Buckets, kind)
+		}
+	}
+	for _, at := range []*time.Time{&s.Begun, &s.LastRefusal, &s.Streak} {
+		if at.After(now.Add(time.Second)) { // the clock was set back
+			*at = now
+		}
+	}
+	if s.ProbeAt.Sub(now) > lastProbe {
+		s.ProbeAt = now.Add(lastProbe)
+	}
+	if s.Paused.Sub(now) > longestWait {
+		s.Paused = now.Add(longestWait)
+	}
+	if s.Paused.Sub(now) > longGuess && (s.AskAt.IsZero() || s.AskAt.Sub(now) > longGuess) {
+		s.AskAt = now.Add(longGuess)
+	}
+	return s
+}
+
+// storeOf returns the store of a limit, and the id of the process in it.
+func (g *Governor) storeOf(o Options) (store, string) {
+	id := ""
+	if o.Limits.Share && o.Account != nil {
+		id = g.process.join()
+	}
+	if id == "" {
+		return &memory{}, "own"
+	}
+	return &shared{path: filepath.Join(g.process.dir, o.Account()+".json"), process: &g.process}, id
+}

@@ -1,0 +1,171 @@
+package governor
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"loki/internal/llm/provider"
+)
+
+// sharing returns a governor that shares its limits in dir, as one of several processes does.
+func sharing(t testing.TB, dir string) *Governor {
+	g := new(Governor)
+	g.ShareIn(dir)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func sharedOptions() Options {
+	o := options()
+	o.Account = func() string { return "account" }
+	return o
+}
+
+// TestProcesses: four processes get what the provider takes, in equal shares.
+func TestProcesses(t *testing.T) {
+	dir := t.TempDir()
+	s := &server{most: 4, took: 40 * time.Millisecond, after: 50 * time.Millisecond} // with real files and a real clock
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var all []time.Duration
+	begin := time.Now()
+	for range 4 {
+		p := sharing(t, dir).Chat(s, sharedOptions())
+		wg.Go(func() {
+			if failed := fanOut(t.Context(), t, p, 30, 8); failed > 0 {
+				t.Errorf("%d failed", failed)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, time.Since(begin))
+		})
+	}
+	wg.Wait()
+	t.Logf("%d refused, the processes took %v", s.refusals, all)
+	if s.peak > 4 || s.refusals > 12 || all[0] < all[3]/2 {
+		t.Errorf("%d at once, %d refused, the processes took %v", s.peak, s.refusals, all)
+	}
+}
+
+// TestKilledProcess: the calls of a process that was killed do not count any more after a second.
+func TestKilledProcess(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		o := sharedOptions()
+		o.Limits.Concurrency = 2
+		killed := sharing(t, dir)
+		s := &server{most: 2, took: time.Hour}
+		p := killed.Chat(s, o)
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { _, _ = ask(t.Context(), p, "m") })
+		}
+		synctest.Wait()
+		killed.process.leave() // as if it were dead: nobody has the lock of its file
+		begin := time.Now()
+		if _, err := ask(t.Context(), sharing(t, dir).Chat(&server{most: 2}, o), "m"); err != nil || time.Since(begin) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+		wg.Wait()
+	})
+}
+
+// TestLearnedOnce: a process begins with what another one learned, and the file has no secret and is nobody else's.
+func TestLearnedOnce(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 6, took: 600 * time.Millisecond, after: time.Second}
+		fanOut(t.Context(), t, sharing(t, dir).Chat(s, sharedOptions()), 60, 8)
+		before := s.refusals
+		begin := time.Now()
+		fanOut(t.Context(), t, sharing(t, dir).Chat(s, sharedOptions()), 6, 8)
+		if s.refusals != before || time.Since(begin) > 700*time.Millisecond {
+			t.Errorf("%d refused, %v", s.refusals-before, time.Since(begin))
+		}
+	})
+	info, err := os.Stat(filepath.Join(dir, "account.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestUnusableDirectory: without the files a process has limits of its own.
+func TestUnusableDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := ask(t.Context(), sharing(t, dir).Chat(&server{most: 1}, sharedOptions()), "m"); err != nil || text != "fine" {
+		t.Error(text, err)
+	}
+	dir = t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "account.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := ask(t.Context(), sharing(t, dir).Chat(&server{most: 1}, sharedOptions()), "m"); err != nil || text != "fine" {
+		t.Error(text, err)
+	}
+}
+
+// FuzzState: whatever is in the file, calls begin within a bound.
+func FuzzState(f *testing.F) {
+	f.Add([]byte(`{"at_once":-3,"refused":true,"probe_at":"9999-01-01T00:00:00Z","paused":"9999-01-01T00:00:00Z","shares":{"a":null,"b":{"held":-1}},"buckets":{"requests":null,"tokens":{"limit":1,"rate":1e-300,"at":"2026-01-01T00:00:00Z"}}}`))
+	f.Add([]byte(`{"at_once":1,"step":9223372036854775807,"probe":9223372036854775807,"in_a_row":9223372036854775807}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		now := time.Unix(1.8e9, 0)
+		s := readState(data, now)
+		clear(s.Shares) // whose processes are dead
+		since := now
+		for range 200 {
+			call, why, wait := s.admit(now, "p", DefaultLimits(), amount{1, 1}, since)
+			if call == nil {
+				if wait <= 0 {
+					t.Fatalf("%s: a call waits %v", why, wait)
+				}
+				now = now.Add(min(wait, longGuess))
+				if now.Sub(since) > 5*time.Minute {
+					t.Fatalf("%s: a call waits %v", why, now.Sub(since))
+				}
+				continue
+			}
+			since = now
+			s.succeeded(now, "p", call, amount{1, 1})
+		}
+		if _, err := json.Marshal(s); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// BenchmarkCall is what the limit costs a call that does not wait.
+func BenchmarkCall(b *testing.B) {
+	s := &server{most: 10}
+	for name, o := range map[string]Options{"alone": options(), "shared": sharedOptions(), "none": {}} {
+		b.Run(name, func(b *testing.B) {
+			p := sharing(b, b.TempDir()).Chat(s, o)
+			for b.Loop() {
+				if _, err := ask(b.Context(), p, "m"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("four_at_once", func(b *testing.B) {
+		p := sharing(b, b.TempDir()).Chat(s, sharedOptions())
+		b.SetParallelism(2)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := ask(b.Context(), p, "m"); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	})
+}
+
+var _ provider.Chat = (*server)(nil)

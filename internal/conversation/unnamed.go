@@ -98,6 +98,7 @@ func (c *Conversation) Renew(ctx context.Context) error {
 	if c.session != nil {
 		return c.ExitSession(ctx)
 	}
+	c.endJobs(ctx, "a new conversation began")
 	c.last.end()
 	return nil
 }

@@ -224,9 +224,9 @@ func (k *keeper) wrote(ctx context.Context, action string, f Fact) (any, error) 
 	return r, k.o.Wrote(ctx, action, f)
 }
 
-// Safe reports whether the results of a tool are only what the user and the program itself say.
+// Safe reports whether the results of a tool are only what the user and the program itself say. What jobs print counts when they start.
 func Safe(name string) bool {
-	return slices.Contains([]string{"skill", "get_current_time"}, name) || slices.ContainsFunc([]string{Prefix, "todo__", "user__"}, func(p string) bool {
+	return slices.Contains([]string{"skill", "get_current_time"}, name) || slices.ContainsFunc([]string{Prefix, "todo__", "user__", "job__"}, func(p string) bool {
 		return len(name) > len(p) && name[:len(p)] == p
 	})
 }

@@ -68,6 +68,7 @@ func (b *Box) newNetwork() (*network, *os.File, error) {
 	}
 	n := &network{hand: os.NewFile(uintptr(ends[0]), "sockets of the sandbox"), reach: b.needs.Reach, ports: slices.Sorted(maps.Keys(b.needs.Reach))}
 	if b.declared.Level == Network {
+		n.ports = slices.DeleteFunc(n.ports, func(port int) bool { return port == proxyPort })
 		n.proxy = proxy.New(proxy.Options{Hosts: b.hosts(), Getenv: b.s.o.Getenv})
 	}
 	if b.needs.Dialed {

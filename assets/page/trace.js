@@ -243,6 +243,7 @@ export class Trace {
   on_todo_updated(e, n, time) { this.note(e, n, time, "todo list", `${e.todos.filter((t) => t.done).length} of ${e.todos.length} done`); }
   on_auto_continue(e, n, time) { this.note(e, n, time, "goes on by itself", `${e.count} of ${e.max}, ${e.open} open`); }
   on_skill_loaded(e, n, time) { this.note(e, n, time, `skill ${e.name} loaded by the ${e.by}`, e.directory); }
+  on_plan(e, n, time) { this.note(e, n, time, `plan ${e.state}: ${e.title}`, e.reason || ""); }
   on_memory(e, n, time) { this.note(e, n, time, `memory: ${e.action}`, e.facts.map((f) => `${f.title} (${f.id})`).join(", ")); }
   on_job_started(e, n, time) { this.note(e, n, time, `${e.id} started`, e.command); }
   on_job_ended(e, n, time) { this.note(e, n, time, `${e.id} ${e.status}`, e.reason ?? `with status ${e.exit}`); }

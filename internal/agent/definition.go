@@ -46,6 +46,7 @@ type Definition struct {
 
 	WorkspaceInstructions *bool       // the agent gets what the workspace tells models; nil leaves it to the configuration
 	Memory                chat.Memory // what the agent may do with what is remembered; "" leaves it to the configuration
+	Mode                  chat.Mode   // that conversations with the agent begin in; "" leaves it to them
 	Skills                *string     // that the agent is offered, see skill.Choose; nil leaves it to the configuration
 
 	Todo        todo.Settings

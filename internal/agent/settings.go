@@ -52,6 +52,7 @@ var settings = []setting{
 	{"workspace_instructions", func(d *Definition) any { return &d.WorkspaceInstructions }, true},
 	{"skills", func(d *Definition) any { return &d.Skills }, true},
 	{"memory", func(d *Definition) any { return &d.Memory }, true},
+	{"mode", func(d *Definition) any { return &d.Mode }, true},
 	{"can_spawn_agents", func(d *Definition) any { return &d.Team.CanSpawn }, false},
 	{"spawnable_agents", func(d *Definition) any { return &d.Team.Spawnable }, false},
 	{"max_concurrent_agents", func(d *Definition) any { return &d.Team.MaxConcurrent }, true},
@@ -99,6 +100,14 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 		m.Texts(s.key, field)
 	case *graph.Durability:
 		yamldoc.Choice(m, s.key, field, graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff)
+	case *chat.Mode:
+		var text string
+		if m.Text(s.key, &text) {
+			var err error
+			if *field, err = chat.ParseFileMode(text); err != nil {
+				m.Get(s.key).Errorf("%v", err)
+			}
+		}
 	case *chat.Memory:
 		var text string
 		if m.Text(s.key, &text) {
@@ -163,6 +172,8 @@ func (s setting) value(d *Definition) value.Value {
 		return value.ListOf(items...).Value()
 	case *graph.Durability:
 		return value.Of(string(*field))
+	case *chat.Mode:
+		return value.OrNull(string(*field))
 	case *chat.Memory:
 		return value.OrNull(string(*field))
 	case *chat.Effort:

@@ -37,13 +37,14 @@ type AgentRun struct {
 	NoStream  bool
 	Events    event.Scope
 	Asker     ask.Asker
-	Yes       bool        // every question of tools is answered with yes
-	Servers   *bool       // there are MCP servers; nil leaves it to the configuration
-	Dry       bool        // models answer with what would be sent to them
-	Instructs *bool       // models get what the workspace tells them; nil leaves it to the agents and the configuration
-	Memory    chat.Memory // what models may do with what is remembered; "" leaves it to the agents and the configuration
-	Skills    *string     // setting of skills over those of the agents and the configuration; nil leaves it to them
-	Recorded  bool        // the run is resumed: its record may have what was found in knowledge bases
+	Yes       bool             // every question of tools is answered with yes
+	Servers   *bool            // there are MCP servers; nil leaves it to the configuration
+	Dry       bool             // models answer with what would be sent to them
+	Instructs *bool            // models get what the workspace tells them; nil leaves it to the agents and the configuration
+	Memory    chat.Memory      // what models may do with what is remembered; "" leaves it to the agents and the configuration
+	Skills    *string          // setting of skills over those of the agents and the configuration; nil leaves it to them
+	Mode      func() chat.Mode // returns the mode of the conversation that started it; nil for chat.ModeAsk
+	Recorded  bool             // the run is resumed: its record may have what was found in knowledge bases
 
 	State []value.Member // of a graph at its start, over what its definition says
 
@@ -103,7 +104,7 @@ func (a *App) agentConversation(ctx context.Context, r AgentRun) (*conversation.
 	talks := a.Conversations()
 	talks.Switches.NoServers, talks.DryRun = !a.hasServers(r), talks.DryRun || r.Dry
 	conv := talks.Begin(conversation.Options{
-		Settings: chat.Settings{Model: r.Model}, NoStream: r.NoStream, Workspace: r.Instructs, Skills: r.Skills, Memory: r.Memory, Member: r.Member, Escalated: r.Escalated,
+		Settings: chat.Settings{Model: r.Model}, NoStream: r.NoStream, Workspace: r.Instructs, Skills: r.Skills, Memory: r.Memory, Member: r.Member, Escalated: r.Escalated, Mode: r.Mode,
 		Caller: conversation.Caller{Events: r.Events, Asker: r.Asker, Yes: r.Yes},
 	})
 	who := a.PlainAgent(r.Agent, r.Given, r.Asker, func(context.Context) (map[string]string, error) { return r.Variables, nil })
@@ -150,7 +151,7 @@ func (a *App) SessionScope(ref agent.Ref) session.Scope {
 func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
 	of := w.Agent.Agent
-	r := AgentRun{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes, Servers: new(!w.NoServers)}
+	r := AgentRun{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes, Servers: new(!w.NoServers), Mode: w.Mode}
 	if kit.Calling = !w.NoTools; !kit.Calling {
 		return kit, done, fault.New(fault.Config, "agent %s works with tools, but function_calling_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)

@@ -98,7 +98,7 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		Agent: of, Prompt: s.Prompt, Variables: variables, Model: cmp.Or(of.InForce.Model, parent.Model), NoStream: parent.NoStream,
 		Events: s.Member.Events, Asker: s.Member.Patient(parent.Asker), Yes: c.app.consents(parent),
 		Servers: parent.Servers, Dry: parent.Dry, Instructs: instructs, Skills: skills, Memory: remembers,
-		Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
+		Mode: parent.Mode, Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
 	}
 	job, err := c.app.AgentJob(ctx, r)
 	if err == nil {

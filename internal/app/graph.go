@@ -17,6 +17,7 @@ import (
 	"loki/internal/base/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/conversation"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
@@ -97,7 +98,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if err := a.warnOfHooks(ctx, events, r.Agent); err != nil {
 		return nil, nil, err
 	}
-	calls.AtMost = a.Trust.Bounds(r.Agent, "").Most.Level
+	calls.AtMost, calls.Mode = a.Trust.Bounds(r.Agent, "").Most.Level, r.Mode
 	scope, err := a.agentServers(ctx, r, events)
 	if err != nil {
 		return nil, nil, err
@@ -106,8 +107,8 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{
 			Apart:    a.apartScripts(),
-			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.Trust.ScriptConsent(r.Agent, r.Asker),
-			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return a.Trust.Bounds(r.Agent, path) }, Reads: a.scriptReads(r.Agent.Dir),
+			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.planned(r, a.Trust.ScriptConsent(r.Agent, r.Asker)),
+			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return r.bound(a.Trust.Bounds(r.Agent, path)) }, Reads: a.scriptReads(r.Agent.Dir),
 		},
 		Tools: tools, Dry: r.Dry || a.dryRun, OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
 		Calls: calls,
@@ -145,6 +146,30 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		release()
 		return nodes.Close()
 	}, nil
+}
+
+// plans reports whether the agent was started by a conversation in plan mode, in which nothing is changed.
+func (r AgentRun) plans() bool { return r.Mode != nil && r.Mode() == chat.ModePlan }
+
+// bound returns what scripts of the agent may do in the mode.
+func (r AgentRun) bound(b sandbox.Bounds) sandbox.Bounds {
+	if r.plans() {
+		b.Most = sandbox.Declaration{Level: sandbox.Read}
+	}
+	return b
+}
+
+// planned returns consent for the scripts of an agent: in plan mode they run only if a sandbox holds them.
+func (a *App) planned(r AgentRun, consent func(context.Context, string) error) func(context.Context, string) error {
+	return func(ctx context.Context, path string) error {
+		if box, err := a.Sandbox(); r.plans() && (err != nil || !box.Support().Files) {
+			return fault.New(fault.Tool, "%s was not run: plan mode changes nothing, and there is no sandbox here to hold it", path)
+		}
+		if consent == nil {
+			return nil
+		}
+		return consent(ctx, path)
+	}
 }
 
 // engineOf returns what asks the models of an agent.

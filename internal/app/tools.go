@@ -209,6 +209,6 @@ func (a *App) calls(agent string, own permission.Rules, asker ask.Asker, yes boo
 	}
 	return tool.Options{
 		Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: agent},
-		ForRun: serving, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Trusts: a.Config.Permission.Trusts, ForRun: serving, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}, nil
 }

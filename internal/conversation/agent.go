@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -180,6 +181,7 @@ func withAgent(s chat.Settings, a *Agent) chat.Settings {
 	if d.Model != "" {
 		s.Model, s.Temperature, s.TopP = d.Model, nil, nil
 	}
+	s.Mode = cmp.Or(d.Mode, s.Mode)
 	s.Sampling = d.Sampling.Over(s.Sampling)
 	return s
 }
@@ -306,6 +308,9 @@ func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 	if t.loader != nil {
 		tools = append(tools, t.loader)
 	}
+	if t.proposes() {
+		tools = append(tools, t.planTool())
+	}
 	tools = append(tools, t.memoryTools()...)
 	switch {
 	case !t.kit.Calling:
@@ -363,6 +368,7 @@ func (t *turn) write(ctx context.Context) error {
 
 // join gives the turn its tools and, with an agent, its member of a team, which the caller closes.
 func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err error) {
+	t.planning.ask = t.questions(f)
 	if t.c.agent != nil || t.rc.Steps.Recording() {
 		t.kit.Calls.Asker = t.questions(f).ForTools()
 	}
@@ -397,6 +403,7 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 	if more := t.kit.More; more != nil {
 		o.More = func() []tool.Tool { return more(ctx) }
 	}
+	o.Mode, o.More = t.mode, t.laterTools(o.More)
 	t.req.Tools = tool.NewBox(o)
 	return member, nil
 }

@@ -14,7 +14,9 @@ import (
 // setting as the session says, else the role, else the configuration.
 func (c *Conversation) todo() todo.Settings {
 	if c.agent != nil {
-		return c.agent.InForce.Todo
+		s := c.agent.InForce.Todo
+		s.Enabled = s.Enabled || c.continues
+		return s
 	}
 	var s chat.Settings
 	if in := c.entered(); in != nil {
@@ -25,7 +27,7 @@ func (c *Conversation) todo() todo.Settings {
 	}
 	all := c.values.todo
 	return todo.Settings{
-		Enabled: *cmp.Or(s.AutoContinue, &all.Enabled), Max: *cmp.Or(s.MaxAutoContinues, &all.Max),
+		Enabled: *cmp.Or(s.AutoContinue, &all.Enabled) || c.continues, Max: *cmp.Or(s.MaxAutoContinues, &all.Max),
 		Inject: *cmp.Or(s.InjectTodoInstructions, &all.Inject), Prompt: *cmp.Or(s.ContinuationPrompt, &all.Prompt),
 	}
 }
@@ -41,7 +43,7 @@ func (c *Conversation) listed(s todo.Settings) string {
 
 // run asks the model, and lets it continue while its todo list has open items.
 func (t *turn) run(ctx context.Context) (engine.Reply, error) {
-	return todo.Answer(ctx, t.c.engine(), &t.rc, t.req, t.c.list, t.q.Todo)
+	return todo.Answer(ctx, t.c.engine(), &t.rc, t.req, t.c.list, &t.q.Todo)
 }
 
 // instruct adds text to the system message of a conversation, which is its first if there is one.

@@ -46,6 +46,8 @@ type Conversation struct {
 	allowed []string           // skills whose lists of tools the user was asked about, by directory and digest
 	tracker *workspace.Tracker // of the directories in which the model works; nil without instructions
 
+	planState
+
 	agent     *Agent            // nil for none
 	tuned     chat.Settings     // set for the agent while it is in force
 	outer     outer             // what comes back when the agent is left
@@ -53,6 +55,12 @@ type Conversation struct {
 	variables map[string]string // of the agent; nil until they are known
 	base      string            // its instructions as they are written, once the variables are known
 	unwritten bool              // a script has yet to write them
+}
+
+// planState is what plan mode leaves in a conversation.
+type planState struct {
+	writes    bool // the user consents to programs that write in the workspace
+	continues bool // a plan was accepted: the model continues by itself
 }
 
 // outer is what an agent hides while it is in force.
@@ -141,7 +149,7 @@ func (c *Conversation) Settings() chat.Settings {
 		s = withRole(s, *c.role)
 	}
 	if in := c.entered(); in != nil {
-		s = in.Settings().Over(chat.Settings{Model: s.Model, Sampling: chat.Sampling{Effort: s.Effort}})
+		s = in.Settings().Over(chat.Settings{Model: s.Model, Mode: s.Mode, Sampling: chat.Sampling{Effort: s.Effort}})
 	}
 	s = c.options.Settings.Over(s)
 	if c.agent != nil && c.agent.Model != nil {

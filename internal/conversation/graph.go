@@ -36,6 +36,9 @@ func (c *Conversation) runGraph(ctx context.Context, l *last) (Answer, error) {
 	if err := c.ready(ctx); err != nil {
 		return Answer{}, err
 	}
+	if c.Mode() == chat.ModePlan {
+		return Answer{}, notOfGraphs(c.agent)
+	}
 	for _, p := range l.question.User.Parts {
 		if p.Type != chat.TextPart {
 			return Answer{}, fault.New(fault.Usage, "agent %s is a graph, and its prompt is text only: pictures cannot be attached", c.agent.Name)

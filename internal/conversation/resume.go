@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/team/todo"
+	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"
@@ -108,6 +109,9 @@ func (t *turn) job() (run.Job, error) {
 	job.Info.Owner = c.options.Owner
 	if s := c.session; s != nil && !t.q.Aside {
 		t.q.Session = &sessionMark{ID: s.ID(), Alias: s.Alias(), Turn: session.NewTurnID(), After: s.Place()}
+	}
+	if off := job.Durability == graph.DurabilityOff || job.Durability == ""; off && t.proposes() && !c.options.AcceptPlan && !ask.AtTerminal(c.options.Asker) {
+		job.Durability = graph.DurabilityProcess // the plan may have to wait for the user
 	}
 	if c.options.Unrecorded || c.values.dryRun {
 		job.Durability = graph.DurabilityOff
@@ -207,6 +211,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 	if err := json.Unmarshal(info.Question, &t.q); err != nil {
 		return run.Job{}, fault.Wrap(fault.Config, err, "the question on record of run %s cannot be read", info.ID)
 	}
+	t.planning.now = c.modeUnder(t.q.Settings)
 	c.unwritten = a != nil && a.InForce.Dynamic && t.q.Base == ""
 	if c.base = t.q.Base; t.q.List != nil {
 		c.list = t.q.List

@@ -91,6 +91,8 @@ type Wanted struct {
 	Agent     *Agent            // nil for none
 	Variables map[string]string // of the agent
 
+	Mode func() chat.Mode // returns the mode, which may change while the question is answered
+
 	Switches
 	Knowledge string // name of the knowledge base that the user named; "" for none
 	// Recorded says that the question resumes from its record, which may have what was found for it.
@@ -172,6 +174,12 @@ type Options struct {
 	View  *auth.View
 	Owner *auth.Owner
 
+	// Mode returns the mode of the conversation that started an agent of a team; nil for what the user started.
+	Mode func() chat.Mode
+	// Writes says that the user consents to programs that write in the workspace, AcceptPlan that they accept the plans of
+	// plan mode in advance.
+	Writes, AcceptPlan bool
+
 	isolated bool // sessions are saved when they are left, and not if they are left open
 }
 
@@ -184,7 +192,7 @@ func (s *Service) Begin(o Options) *Conversation {
 	if s.Hooks != nil {
 		o.Asker = s.Hooks(nil).Asker(o.Asker)
 	}
-	return &Conversation{service: s, options: o, values: v, list: new(todo.List), jobs: job.New(s.Jobs)}
+	return &Conversation{service: s, options: o, values: v, list: new(todo.List), jobs: job.New(s.Jobs), planState: planState{writes: o.Writes}}
 }
 
 // Isolated returns a conversation that begins with the settings in force in c and with a copy of its todo list, and
@@ -197,7 +205,7 @@ func (c *Conversation) Isolated() *Conversation {
 	if c.agent != nil {
 		o.Events = c.outer.events
 	}
-	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list.Clone(), jobs: job.New(c.service.Jobs)}
+	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list.Clone(), jobs: job.New(c.service.Jobs), planState: c.planState}
 	other.values.settings = c.Settings()
 	if c.last != nil {
 		l := *c.last

@@ -307,6 +307,7 @@ func todoSettings() []setting {
 				return fault.New(fault.Usage, "auto_continue works with the tools of the todo list, but function_calling_support is off").
 					WithHint("turn it on first: .set function_calling_support true")
 			}
+			c.continues = c.continues && (on || err != nil)
 			return c.setTodo(err, func(s *chat.Settings) { s.AutoContinue = &on }, func(t *todo.Settings) { t.Enabled = on })
 		}},
 		{"max_auto_continues", false, "a number", func(c *Conversation) string { return strconv.Itoa(c.todo().Max) }, func(_ context.Context, c *Conversation, value string) error {

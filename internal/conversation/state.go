@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"loki/internal/conversation/session"
+	"loki/internal/llm/chat"
 )
 
 // State is what is in force in a conversation: for prompts, lists of commands and completion.
@@ -23,6 +24,7 @@ type State struct {
 	Stream            bool // replies are shown as they come
 	Save              bool // turns outside of sessions are kept in a file
 	Highlight         bool
+	Mode              chat.Mode
 	AutoContinue      bool // the model continues by itself while its todo list has open items
 }
 
@@ -49,7 +51,7 @@ func (c *Conversation) State() State {
 	st := State{
 		Model: s.Model, MaxInputTokens: c.inputLimit(s.Model), MaxOutputTokens: limit,
 		Temperature: s.Temperature, TopP: s.TopP, Role: c.Role(), Knowledge: c.Knowledge(), Agent: c.agentName(),
-		DryRun: c.values.dryRun, Stream: !c.values.noStream, Save: c.values.save, Highlight: c.values.highlight, AutoContinue: c.todo().Enabled,
+		DryRun: c.values.dryRun, Stream: !c.values.noStream, Save: c.values.save, Highlight: c.values.highlight, AutoContinue: c.todo().Enabled, Mode: c.Mode(),
 	}
 	st.Client, st.ModelName, _ = strings.Cut(s.Model, ":")
 	if c.agent != nil {

@@ -11,6 +11,7 @@ import (
 	"loki/internal/agent/skill"
 	"loki/internal/agent/team/todo"
 	"loki/internal/base/fault"
+	"loki/internal/conversation/plan"
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
@@ -120,6 +121,8 @@ type turn struct {
 	loader  *skill.Loader // loads skills; nil for none
 	keeping keeping
 
+	planning planning
+
 	// Of the prompt of a child.
 	child bool
 	past  []chat.Message // that the agent has in its session
@@ -162,6 +165,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 	if r != nil {
 		t.q.Role = r.Name
 	}
+	t.planning.now = c.modeUnder(s)
 	if q.Role == nil {
 		t.q.Todo = c.todo()
 		if q.AutoContinue != nil {
@@ -188,7 +192,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	}
 	done = func() {}
 	if c.service.Tools != nil {
-		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller, Switches: q.Switches, Recorded: t.resumed != nil}
+		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller, Switches: q.Switches, Recorded: t.resumed != nil, Mode: t.mode}
 		if !q.Aside {
 			w.Agent, w.Variables, w.Knowledge = c.agent, c.variables, q.Knowledge
 		}
@@ -262,10 +266,11 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	if err != nil && t.c.agent != nil && ctx.Err() != nil {
 		err = context.Cause(ctx) // why the turn stops says more than what a part of it made of that
 	}
+	proposed, err := t.endPlanning(ctx, err)
 	if t.rc.Steps.Recording() {
 		err = t.conclude(ctx, err)
 	}
-	output := t.reply.Text
+	output := cmp.Or(proposed, t.reply.Text)
 	if t.child {
 		output = withoutThinking(t.reply.Messages)
 	}
@@ -312,6 +317,9 @@ func (t *turn) prepare(ctx context.Context) error {
 	}
 	if q.Skills != nil && q.Skills.Text != "" {
 		t.req.Messages = instruct(t.req.Messages, q.Skills.Text)
+	}
+	if t.proposes() {
+		t.req.Messages = instruct(t.req.Messages, plan.Instructions)
 	}
 	if t.loader != nil {
 		t.loader.Has(t.req.Messages)

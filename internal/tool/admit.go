@@ -12,6 +12,7 @@ import (
 	"loki/internal/base/sandbox"
 	"loki/internal/base/steps"
 	"loki/internal/base/text"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
 )
@@ -76,7 +77,11 @@ func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Req
 		if j, ok := t.(Judged); ok {
 			judged = j.HintsOf(call)
 		}
-		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: judged.ReadOnly, Destructive: judged.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact, Readable: call.Readable})
+		if r, ok := t.(Reading); ok && !wanted.holds() && b.mode() == chat.ModePlan {
+			_, held := r.Reading()
+			judged.ReadOnly = exact && held // a script that is confined by itself
+		}
+		v = b.o.Judge.Judge(permission.Call{Tool: call.Name, Arguments: call.Arguments, ReadOnly: judged.ReadOnly, Destructive: judged.Destructive, Host: host, Sandbox: wanted.Declaration, Opens: opens, Use: use, ExactNames: exact, Readable: call.Readable, Mode: b.mode()})
 	}
 	a.paths = slices.Concat(opens, v.Places)
 	if b.o.Touched != nil {

@@ -52,6 +52,11 @@ type Options struct {
 	// AtMost is the highest level of the sandbox in which programs of calls run, whatever is asked for, allowed or
 	// consented to. Empty is no bound. Where there is no sandbox to hold it, every such call needs consent.
 	AtMost sandbox.Level
+	// Mode, if set, returns the mode of the conversation, which may change between calls: in chat.ModePlan only tools that change
+	// nothing are offered. Trusts reports whether a tool is one of an MCP server that is believed when it says so; nil
+	// believes none. Both may be called from several goroutines.
+	Mode   func() chat.Mode
+	Trusts func(tool string) bool
 	// AutoConfirm consents to every call without asking. Denied calls stay denied.
 	AutoConfirm bool
 	// ForRun says that an answer that holds for more than one call holds for the run, and not for a session or an agent.
@@ -107,7 +112,14 @@ func NewBox(o Options) *Box {
 // Declarations lists the tools as the model sees them.
 func (b *Box) Declarations() []chat.Tool {
 	b.renew()
-	return b.tools().Declarations()
+	set := b.tools()
+	list := make([]chat.Tool, 0, set.Len())
+	for _, e := range set.entries {
+		if d, ok := b.offered(e); ok {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // Call makes one call and returns the text for the model; failed is true if the text
@@ -131,12 +143,23 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 		b.over()
 	}
 	if !ok {
-		unknown := UnknownError{Name: requested.Name, Available: slices.Sorted(slices.Values(tools.Names()))}
+		unknown := UnknownError{Name: requested.Name}
+		for _, d := range b.Declarations() {
+			unknown.Available = append(unknown.Available, d.Name)
+		}
+		slices.Sort(unknown.Available)
 		return failure("%s", unknown.Error()), nil
+	}
+	if e.declared, ok = b.offered(e); !ok {
+		b.known.decline(requested.ID, fault.Failure)
+		return b.notOffered(e), nil
 	}
 	args, err := chat.ParseArguments(requested.Arguments)
 	if err == nil {
 		args, err = fit(e.tool, e.declared, args)
+	}
+	if _, held := e.tool.(Confined); err == nil && held && b.mode() == chat.ModePlan {
+		_, err = Fit(e.declared.Parameters, args, FitOptions{Known: true})
 	}
 	if err != nil {
 		return failure("%s was not run: %v.%s", e.declared.Name, err, b.advice(" Write the call again.")), nil

@@ -18,14 +18,19 @@ func (b *Box) Instead(name string) string {
 
 // InOrder returns functions like [Box.Call] for n calls that are made at once. The user is asked
 // about the calls in the order of the functions, and calls of stateful tools are made one after the
-// other in that order. The caller has to call each function once, and in this order.
+// other in that order. All are made in the mode that the conversation has now. The caller has to call each function once, and in this order.
 func (b *Box) InOrder(n int) []func(context.Context, chat.ToolCall, steps.Steps) (text string, failed bool, err error) {
+	o := b.o
+	if o.Mode != nil {
+		now := o.Mode()
+		o.Mode = func() chat.Mode { return now }
+	}
 	asked, over := make([]chan struct{}, n), make([]chan struct{}, n)
 	calls := make([]func(context.Context, chat.ToolCall, steps.Steps) (string, bool, error), n)
 	for i := range n {
 		asked[i], over[i] = make(chan struct{}), make(chan struct{})
 		one := &Box{
-			o: b.o, human: b.human, known: b.known,
+			o: o, human: b.human, known: b.known,
 			earlier: asked[:i], asked: sync.OnceFunc(func() { close(asked[i]) }),
 			before: over[:i], over: sync.OnceFunc(func() { close(over[i]) }),
 		}

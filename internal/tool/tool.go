@@ -46,6 +46,9 @@ type Hints struct {
 	Destructive bool // it may destroy what cannot be restored: the user is asked, see [Guard]
 	Interactive bool // it talks to the user: such calls run one at a time
 
+	// Planning says that the tool is offered in plan mode only.
+	Planning bool
+
 	// Stateful says that the tool works on a state in the process. Such calls of one reply are
 	// made one after the other, in the order of the reply. Their results are not recorded: when a
 	// run is resumed the calls are repeated, with the same Key, and bring the state back.

@@ -99,6 +99,14 @@ func ReadSetting(m *yamldoc.Map, s chat.Setting) {
 				m.Get(s.Key).Errorf("want one of %s, found %q", chat.EffortNames(), text)
 			}
 		}
+	case *chat.Mode:
+		var text string
+		if m.Text(s.Key, &text) {
+			var err error
+			if *p, err = chat.ParseFileMode(text); err != nil {
+				m.Get(s.Key).Errorf("%v", err)
+			}
+		}
 	case *chat.Memory:
 		var text string
 		if m.Text(s.Key, &text) {

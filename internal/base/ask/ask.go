@@ -98,6 +98,9 @@ type Question struct {
 	// screen. Empty means all of it.
 	Matter string
 
+	// Subject is what Text is about, in a few words, for messages about a question that waits. Empty means Text.
+	Subject string
+
 	Options []string // of a Choice, Select or Multi
 
 	// Default is the answer if the human gives none. It counts only with HasDefault,

@@ -425,7 +425,11 @@ func lineField(q *Question, typed *string) huh.Field {
 }
 
 func textField(q *Question, typed *string) huh.Field {
-	field := huh.NewText().Value(typed).Lines(3).CharLimit(0).ExternalEditor(false).Validate(q.validateTyped)
+	lines := 3
+	if q.Prefilled {
+		lines = max(lines, min(strings.Count(*typed, "\n")+2, 20))
+	}
+	field := huh.NewText().Value(typed).Lines(lines).CharLimit(0).ExternalEditor(false).Validate(q.validateTyped)
 	if q.HasDefault {
 		field.Placeholder(safe(q.Default) + " (default)")
 	}

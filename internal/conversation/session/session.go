@@ -301,6 +301,11 @@ func (s *Session) Sync(change func(*Settings)) {
 	s.set(change)
 }
 
+// KeepPlan keeps an accepted plan, in Markdown, and the mode that follows it, as Sync does.
+func (s *Session) KeepPlan(markdown string, mode chat.Mode) {
+	s.Sync(func(set *Settings) { set.Plan, set.Mode = s.options.hide(markdown), mode })
+}
+
 func (s *Session) set(change func(*Settings)) (changed bool) {
 	next := s.state.Settings.clone()
 	change(&next)

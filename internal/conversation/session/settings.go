@@ -20,6 +20,7 @@ type Settings struct {
 	Knowledge         string // name of the knowledge base that questions are answered from; "" for none
 	RoleName          string // the role in force when the session began
 	Untrusted         string // what the conversation has read that others wrote, "" for nothing; see the memory
+	Plan              string // the plan that was accepted last, in Markdown; "" for none
 	AgentVariables    []Variable
 	AgentInstructions *string // what the agent's instructions were when the session began
 }
@@ -36,6 +37,7 @@ func (s *Settings) list() []chat.Setting {
 	return append(list,
 		chat.Setting{Key: "rag", Ptr: &s.Knowledge},
 		chat.Setting{Key: "untrusted", Ptr: &s.Untrusted},
+		chat.Setting{Key: "plan", Ptr: &s.Plan},
 		chat.Setting{Key: "role_name", Ptr: &s.RoleName},
 		chat.Setting{Key: "agent_variables", Ptr: &s.AgentVariables},
 		chat.Setting{Key: "agent_instructions", Ptr: &s.AgentInstructions},

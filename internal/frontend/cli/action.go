@@ -51,14 +51,14 @@ type action struct {
 var (
 	begun = []string{
 		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
-		"effort", "temperature", "top-p", "max-output", "map", "rag", "continue", "skill",
+		"effort", "temperature", "top-p", "max-output", "map", "rag", "continue", "skill", "mode", "accept-plan",
 	}
 	ofMacro = []string{
-		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue", "skill",
+		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue", "skill", "mode",
 	}
-	ofPlan  = []string{"prompt", "role", "session", "empty-session", "save-session", "continue", "execute", "code", "schema", "effort", "temperature", "top-p", "max-output", "map", "rag", "answers", "break", "step", "watch", "skill"}
+	ofPlan  = []string{"prompt", "role", "session", "empty-session", "save-session", "continue", "execute", "code", "schema", "effort", "temperature", "top-p", "max-output", "map", "rag", "answers", "break", "step", "watch", "skill", "mode"}
 	ofAgent = []string{"prompt", "role", "execute"}
-	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort", "temperature", "top-p", "max-output", "skill"}
+	ofGraph = []string{"continue", "session", "empty-session", "save-session", "code", "schema", "effort", "temperature", "top-p", "max-output", "skill", "mode"}
 )
 
 // actions returns what the command can do. Asking the model, which is last, needs no flag.

@@ -68,6 +68,7 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 	if c.opts.sampling.unremembered || c.opts.execute || c.opts.code {
 		o.Memory = chat.MemoryOff
 	}
+	o.Writes, o.AcceptPlan = c.opts.sampling.mode == chat.ModeWrite, c.opts.sampling.acceptPlan
 	conv := c.app.Conversations().Begin(o)
 	recent, err := c.recent()
 	if err != nil {
@@ -122,7 +123,11 @@ func (c *command) converseWithAgent(ctx context.Context, conv *conversation.Conv
 
 // settings are those of a chat that the options set.
 func (o *options) settings() chat.Settings {
-	return chat.Settings{Model: o.model, Sampling: o.sampling.Sampling}
+	s := chat.Settings{Model: o.model, Sampling: o.sampling.Sampling, Mode: o.sampling.mode}
+	if s.Mode == chat.ModeWrite { // which is no setting, but consent
+		s.Mode = chat.ModeAsk
+	}
+	return s
 }
 
 // role returns the role that the options name, nil for none.

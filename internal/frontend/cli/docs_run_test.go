@@ -46,6 +46,7 @@ var pagesParsed = map[string]string{
 	"memory.md":         "keeps facts of the reader; TestScripts has the commands",
 	"observability.md":  "needs a provider and a collector",
 	"page.md":           "starts a server, which does not end",
+	"plan-mode.md":      "needs a provider; TestScripts has the commands",
 	"rendering.md":      "needs a provider",
 	"repl.md":           "a dialog; the tests of package flow have it",
 	"rest-api.md":       "needs a server with keys and agents of the reader; the tests of the server have the requests",

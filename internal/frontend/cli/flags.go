@@ -33,6 +33,9 @@ type sampling struct {
 	memory       string   // what --memory does
 	skills       []string // names of the ones that are loaded with the question
 	unremembered bool     // models neither get nor write what is remembered
+
+	mode       chat.Mode // "" leaves it to the role, the agent or the session
+	acceptPlan bool
 }
 
 // printed is which part of the program is printed.
@@ -378,6 +381,8 @@ func (o *options) sections() []section {
 				{name: "no-instructions", sets: on(&o.sampling.uninstructed), usage: "leave out what AGENTS.md and its like tell models"},
 				{name: "skill", sets: list(&o.sampling.skills), usage: "load the skill called `NAME` with the question; may be repeated", not: []string{"execute", "code", "map", "server"}},
 				{name: "no-memory", sets: on(&o.sampling.unremembered), usage: "leave out what is remembered of earlier conversations, and remember nothing"},
+				{name: "mode", sets: choice((*string)(&o.sampling.mode), "MODE", chat.Modes()), usage: "what tools may change: ask (you are asked; the default), plan (nothing, until you accept a plan) or write (programs write in the workspace unasked)", not: []string{"execute", "code", "map", "server"}},
+				{name: "accept-plan", sets: on(&o.sampling.acceptPlan), usage: "with --mode plan: accept the plan in advance", with: []string{"mode"}},
 				{name: "no-stream", short: "S", sets: on(&o.noStream), usage: "ask for answers in one piece"},
 				{name: "no-ignore", sets: on(&o.sampling.unignored), usage: "attach what ignore files such as .aiignore hide, too; models are still kept from it"},
 				{name: "dry-run", sets: on(&o.dryRun), usage: "show what would be sent to models, and send nothing"},

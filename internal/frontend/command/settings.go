@@ -11,6 +11,7 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/frontend/display"
 	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
 )
 
 func settingCommands() []Command {
@@ -18,6 +19,7 @@ func settingCommands() []Command {
 		{Name: ".help", Args: "[TEXT]", Help: "List the commands; TEXT: section, .command or word", Group: General, Offered: always, do: (*Console).help, complete: completeHelp()},
 		{Name: ".model", Args: "NAME", Help: "Switch to another model", Group: General, Offered: always, do: (*Console).model, complete: completeModel()},
 		{Name: ".models", Args: "[TEXT]", Help: "Choose a model whose name has the letters of TEXT", Group: General, Offered: always, do: (*Console).pickModel, complete: completeModel()},
+		{Name: ".mode", Args: "[NAME]", Help: "Show or change the mode: ask, plan or write", Group: General, Offered: always, do: (*Console).setMode, complete: first(completeMode)},
 		{Name: ".set", Args: "KEY VALUE", Help: "Change a setting of what is in force", Group: General, Offered: always, do: (*Console).set, complete: completeSet(), more: (*Console).listSettings},
 		{Name: ".authenticate", Help: "Log in to the provider of the model", Group: General, Offered: always, do: (*Console).authenticate},
 		{Name: ".exit", Help: "Leave the program", Group: General, Offered: always, do: (*Console).exit},
@@ -56,6 +58,36 @@ func (c *Console) pickModel(ctx context.Context, filter string) error {
 		}
 	}
 	return fault.New(fault.NotFound, "%q is not one of the models", answer)
+}
+
+// ofMode says what a mode means.
+var ofMode = map[chat.Mode]string{
+	chat.ModeAsk:   "you are asked about changes",
+	chat.ModePlan:  "nothing is changed until you accept a plan",
+	chat.ModeWrite: "programs write in the workspace without asking",
+}
+
+// setMode is for .mode.
+func (c *Console) setMode(_ context.Context, name string) error {
+	if name != "" {
+		mode, err := chat.ParseMode(name)
+		if err != nil {
+			return fault.Wrap(fault.Usage, err, "mode").WithHint(".mode plan")
+		}
+		if err := c.conv.SetMode(mode); err != nil {
+			return err
+		}
+	}
+	c.Out.Print("mode " + string(c.conv.Mode()) + ": " + ofMode[c.conv.Mode()])
+	return nil
+}
+
+// completeMode completes a mode.
+func completeMode(*Console, context.Context, []string) (found []Candidate) {
+	for _, name := range chat.Modes() {
+		found = append(found, Candidate{Value: name, Description: ofMode[chat.Mode(name)]})
+	}
+	return found
 }
 
 func (c *Console) useModel(ctx context.Context, id string) error {

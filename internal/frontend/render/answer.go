@@ -108,6 +108,13 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 		} else {
 			a.rest()
 		}
+	case event.Plan:
+		if body.State == "proposed" {
+			a.rest()
+			err := a.endLine()
+			a.printed = false // the plan is the output
+			return err
+		}
 	case event.ToolCall:
 		a.calls++
 		a.spin(oneLine(body.Name, shortLimit))

@@ -63,6 +63,10 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 		if b.Changed {
 			n.say(dim, n.who(ev)+" instructions of the workspace changed: "+instructionFiles(b))
 		}
+	case event.Plan:
+		if b.State != "proposed" {
+			n.say(dim, n.who(ev)+" plan "+b.State+": "+oneLine(b.Title, shortLimit)+modeAfter(b))
+		}
 	case event.Memory:
 		if b.Action != "recalled" || n.o.Verbose > 0 {
 			n.say(dim, n.who(ev)+" "+remembered(b))
@@ -303,6 +307,14 @@ func instructionFiles(b event.Instructions) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
+}
+
+// modeAfter says in which mode the work continues after a plan.
+func modeAfter(b event.Plan) string {
+	if b.Mode == "" {
+		return ""
+	}
+	return "; the mode is " + b.Mode
 }
 
 // remembered says what happened to facts of the memory.

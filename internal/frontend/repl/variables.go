@@ -7,13 +7,14 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/conversation"
 	"loki/internal/frontend/repl/line"
+	"loki/internal/llm/chat"
 	"loki/internal/setup/config"
 )
 
 // The prompts of a configuration that says nothing.
 const (
 	leftPrompt = "{color.red}{model}){color.green}{?session {?agent {agent}>}{session}{?role /}}{!session {?agent {agent}>}}{role}" +
-		"{?rag @{rag}}{color.cyan}{?session )}{!session >}{color.reset} "
+		"{?rag @{rag}}{?mode {color.yellow}[{mode}]}{color.cyan}{?session )}{!session >}{color.reset} "
 	rightPrompt = "{color.purple}{?session {?consume_tokens {consume_tokens}({consume_percent}%)}{!consume_tokens {consume_tokens}}}{color.reset}"
 )
 
@@ -57,6 +58,9 @@ func promptVariables(st conversation.State, wrap config.Wrap) map[string]string 
 	}
 	if st.Agent != "" {
 		v["role"] = ""
+	}
+	if st.Mode != chat.ModeAsk {
+		v["mode"] = string(st.Mode)
 	}
 	if wrap != "" {
 		v["wrap"] = wrap.String()

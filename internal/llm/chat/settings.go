@@ -35,6 +35,7 @@ type Settings struct {
 	WorkspaceInstructions  *bool   `json:"workspace_instructions,omitempty"`
 	Skills                 *string `json:"skills,omitempty"` // comma list of names and patterns, "all" or "none"
 	Memory                 Memory  `json:"memory,omitempty"`
+	Mode                   Mode    `json:"mode,omitempty"`
 }
 
 // Over lays s over below: it returns s with the fields of below where s sets none.

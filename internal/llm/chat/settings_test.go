@@ -30,6 +30,8 @@ func TestEverySetting(t *testing.T) {
 			*p = chat.LowEffort
 		case *chat.Memory:
 			*p = chat.MemoryRead
+		case *chat.Mode:
+			*p = chat.ModePlan
 		case **string:
 			*p = &f.Key
 		case **float64:

@@ -443,6 +443,25 @@ type MemoryFact struct {
 	Title string `json:"title"`
 }
 
+// Plan says that a plan which a model proposed in plan mode waits for the user, or what they decided about it.
+type Plan struct {
+	State   string     `json:"state"` // proposed, accepted or refused
+	Title   string     `json:"title"`
+	Summary string     `json:"summary,omitempty"`
+	Steps   []PlanStep `json:"steps"`
+	Open    []string   `json:"open,omitempty"`
+	Mode    string     `json:"mode,omitempty"` // in which the work continues
+	Edited  bool       `json:"edited,omitempty"`
+	Reason  string     `json:"reason,omitempty"` // why it was refused
+}
+
+// PlanStep is a step of a [Plan].
+type PlanStep struct {
+	Text     string   `json:"text"`
+	Files    []string `json:"files,omitempty"`
+	Commands []string `json:"commands,omitempty"`
+}
+
 // AutoContinue says that an agent whose reply left items of its todo list open continues by itself.
 type AutoContinue struct {
 	Count int `json:"count"` // of these continuations, from 1
@@ -615,6 +634,7 @@ func (SkillLoaded) Type() string        { return "skill_loaded" }
 func (Memory) Type() string             { return "memory" }
 func (JobStarted) Type() string         { return "job_started" }
 func (JobEnded) Type() string           { return "job_ended" }
+func (Plan) Type() string               { return "plan" }
 func (MessageSent) Type() string        { return "message_sent" }
 func (TaskUpdated) Type() string        { return "task_updated" }
 func (Escalation) Type() string         { return "escalation" }

@@ -108,6 +108,10 @@ func documented() []event.Event {
 		event.Event{Source: top, Body: event.JobStarted{ID: "job-3f9a12c0", Command: "npm run dev", Level: "network", Ports: []int{5173}}},
 		event.Event{Source: top, Body: event.JobEnded{ID: "job-3f9a12c0", Command: "npm run dev", Status: "exited", Exit: new(1)}},
 		event.Event{Source: at(2, "summarise"), Body: event.Limited{Client: "openai", Model: "gpt-5", Reason: "refused", Until: clock.Add(8 * time.Second).UTC(), AtOnce: 4}},
+		event.Event{Source: top, Body: event.Plan{
+			State: "accepted", Title: "Rename the flag", Summary: "It is misleading.", Open: []string{"Keep the old name?"}, Mode: "ask", Edited: true,
+			Steps: []event.PlanStep{{Text: "Change flags.go", Files: []string{"flags.go"}, Commands: []string{"go test ./..."}}},
+		}},
 	)
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

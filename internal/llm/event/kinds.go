@@ -75,6 +75,15 @@ var kinds = sync.OnceValue(func() map[string]kind {
 				f.in(&b.Facts[i].Title)
 			}
 		}),
+		row(nil, func(b *Plan, f Texts) {
+			f.in(&b.Title, &b.Summary, &b.Reason)
+			b.Open, b.Steps = f.list(b.Open), slices.Clone(b.Steps)
+			for i := range b.Steps {
+				s := &b.Steps[i]
+				f.in(&s.Text)
+				s.Files, s.Commands = f.list(s.Files), f.list(s.Commands)
+			}
+		}),
 		row(nil, func(b *MessageSent, f Texts) { f.in(&b.Text) }),
 		row(nil, func(b *TaskUpdated, f Texts) { f.in(&b.Subject) }),
 		row(nil, func(b *Escalation, f Texts) { f.in(&b.Text); b.Options = f.list(b.Options) }),

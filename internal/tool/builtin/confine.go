@@ -31,6 +31,9 @@ const levels = " It runs in a sandbox. At the level read, the default, it reads 
 	"network also reaches the hosts that you name, full has no sandbox. The result says what the sandbox stopped: repeat the call with the level that it names if the task needs that, " +
 	"and otherwise do without. If you know that a call needs more than read, ask at once, for the lowest level that will do."
 
+// readLevel is what a model reads instead where no call can have a level above read.
+const readLevel = " It runs in a sandbox that reads the workspace and the programs of the system, writes only in $TMPDIR, and has no network."
+
 // confinedParams are the parameters by which a call asks for more than the level read.
 var confinedParams = []param{
 	{name: "sandbox", kind: "string", optional: true, more: `,"enum":["read","write","network","full"]`, description: "Level of the sandbox: read if absent."},

@@ -33,16 +33,32 @@ type executeCommand struct {
 var (
 	_ tool.Guard    = (*executeCommand)(nil)
 	_ tool.Confined = (*executeCommand)(nil)
+	_ tool.Reading  = (*executeCommand)(nil)
 )
 
-// Declaration implements [tool.Tool].
-func (e *executeCommand) Declaration() chat.Tool {
-	d := chat.Tool{
+// declaration returns the declaration without what is said of the sandbox, and the parameters.
+func (e *executeCommand) declaration() (chat.Tool, []param) {
+	return chat.Tool{
 		Name: "execute_command",
 		Description: fmt.Sprintf("Execute a shell command on the user's computer (%s, %s) and return what it prints. "+
 			"The command gets no input and no terminal; each call starts a new shell.", runtime.GOOS, e.shell.Name),
+	}, []param{{name: "command", kind: "string", description: "The command to execute."}}
+}
+
+// Reading implements [tool.Reading]. Without a sandbox the judge of calls knows which commands read.
+func (e *executeCommand) Reading() (chat.Tool, bool) {
+	d, params := e.declaration()
+	if d.Parameters = schema(params); e.holds() {
+		d.Description += readLevel
+	} else {
+		d.Description += " Only a few commands that read are run, such as ls, cat, head, grep and wc with plain names of files of the workspace."
 	}
-	params := []param{{name: "command", kind: "string", description: "The command to execute."}}
+	return d, true
+}
+
+// Declaration implements [tool.Tool].
+func (e *executeCommand) Declaration() chat.Tool {
+	d, params := e.declaration()
 	if e.holds() {
 		d.Description += levels + ` Example: {"command": "go get golang.org/x/text", "sandbox": "network", "hosts": ["proxy.golang.org", "sum.golang.org"], "reason": "it downloads a module and writes go.mod"}.`
 		params = append(params, confinedParams...)

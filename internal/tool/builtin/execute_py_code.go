@@ -68,7 +68,15 @@ type confinedTool struct {
 var (
 	_ tool.Confined = (*confinedTool)(nil)
 	_ tool.Opener   = (*confinedTool)(nil)
+	_ tool.Reading  = (*confinedTool)(nil)
 )
+
+// Reading implements [tool.Reading].
+func (t *confinedTool) Reading() (chat.Tool, bool) {
+	d := t.guardedTool.Declaration()
+	d.Description += readLevel
+	return d, t.holds()
+}
 
 // Declaration implements [tool.Tool].
 func (t *confinedTool) Declaration() chat.Tool {

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/base/sandbox"
 	"loki/internal/base/text/pattern"
+	"loki/internal/llm/chat"
 	"loki/internal/tool/ignore"
 )
 
@@ -73,6 +74,9 @@ type Call struct {
 
 	// Readable are directories outside of the workspace, links resolved, that the call may read unasked.
 	Readable []string
+
+	// Mode is that of the conversation; empty means chat.ModeAsk.
+	Mode chat.Mode
 
 	// ExactNames says that the tool takes arguments by their exact names, so that id and ID are two. Those of MCP servers do.
 	ExactNames bool
@@ -180,6 +184,9 @@ func (j *Judge) Remember(ctx context.Context, scope Scope, grants []Grant) error
 // ask also match a program by its name where the command has its path, and in other letters' case.
 func (j *Judge) Judge(call Call) Verdict {
 	v := j.strictest(call)
+	if call.Mode == chat.ModePlan {
+		v = j.planned(call, v)
+	}
 	if j.o.Once {
 		v.Always, v.Wider = nil, nil
 	}
@@ -215,7 +222,7 @@ func either(a, b func(string) bool) func(string) bool {
 
 func (j *Judge) judge(call Call) Verdict {
 	rules := j.rules(call.Tool, call.Host)
-	if (call.Sandbox.Level != "" || j.o.Sandboxed && call.Tool == shellTool) && slices.Contains(j.grants(), everyWrite) {
+	if (call.Sandbox.Level != "" || j.o.Sandboxed && call.Tool == shellTool) && (call.Mode == chat.ModeWrite || slices.Contains(j.grants(), everyWrite)) {
 		rules = append(rules, everyWrite.rule())
 	}
 	if r := j.ignored(call.Tool, isProgram(call.Tool), call.ReadOnly); r != nil && call.Sandbox.Level != sandbox.Full {

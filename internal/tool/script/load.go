@@ -193,6 +193,12 @@ func (t *scriptTool) Declaration() chat.Tool { return t.declared }
 // Hints implements [tool.Tool].
 func (t *scriptTool) Hints() tool.Hints { return t.hints }
 
+// Reading implements [tool.Reading].
+func (t *scriptTool) Reading() (chat.Tool, bool) {
+	f := function{hints: t.hints}
+	return t.declared, !t.script.free(f) && t.script.held(f).Level == sandbox.Read
+}
+
 // Fit implements [tool.Fitter]. A bash script reports unknown arguments itself.
 func (t *scriptTool) Fit(args json.RawMessage) (json.RawMessage, error) {
 	words, schema := t.script.lang == bash, t.declared.Parameters

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -375,18 +376,20 @@ func noAnswer(deadline time.Time) error {
 
 // suspended returns the error of work that has to wait for an answer.
 func (q Questions) suspended(question ask.Question, deadline time.Time) error {
-	waiting := fmt.Sprintf("%s waits for an answer to: %s", q.Waits, text.OneLine(question.Text, 200))
+	waiting := fmt.Sprintf("%s waits for an answer to: %s", q.Waits, text.OneLine(cmp.Or(question.Subject, question.Text), 200))
 	if !deadline.IsZero() && question.HasDefault {
 		waiting += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), text.Cut(question.Default, 60))
 	}
 	f := fault.Wrap(fault.Suspended, &waitError{waiting, fmt.Sprintf("%s waits for an answer", q.Waits)}, "")
 	answer := "answer it: loki --resume " + q.Events.Run + " --answer TEXT"
-	if question.Kind == ask.Multi {
+	if question.Subject != "" && len(question.Options) > 0 {
+		answer = fmt.Sprintf("accept it: loki --resume %s --answer %s", q.Events.Run, text.Word(question.Options[0]))
+	} else if question.Kind == ask.Multi {
 		answer += ", with commas between several options"
 	}
 	const beforehand = "allow such calls with a rule under permission in config.yaml, or consent to all with --yes"
 	switch {
-	case q.Steps.Recording() && question.Consent:
+	case q.Steps.Recording() && question.Consent && question.Subject == "":
 		return f.WithHint("%s; to be asked less often, %s", answer, beforehand)
 	case q.Steps.Recording():
 		return f.WithHint("%s", answer)

@@ -43,17 +43,17 @@ type Settings struct {
 }
 
 // Answer answers a request as [engine.Engine.Run] does and, while the list has open items,
-// asks the model to continue, at most s.Max times. It stops when two replies in a row leave the
+// asks the model to continue, at most s.Max times. What s says is read after each reply. It stops when two replies in a row leave the
 // list as it is, and at a reply with calls for the caller. The count starts again when the model clears the list.
 //
 // The reply is that of all requests together: their texts, joined by a line feed, their
 // usage, and their messages with the requests to continue between them. The steps of reply n,
 // from 2 on, are recorded below continue/n.
-func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, list *List, s Settings) (engine.Reply, error) {
-	p := progress{list: list, max: s.Max, count: s.Count, seen: list.Render(), clears: list.cleared()}
+func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, list *List, s *Settings) (engine.Reply, error) {
+	p := progress{list: list, count: s.Count, seen: list.Render(), clears: list.cleared()}
 	reply, err := e.Run(ctx, rc, req)
 	last := reply
-	for n := 2; err == nil && len(last.Calls) == 0 && s.Enabled && p.goesOn(); n++ {
+	for n := 2; err == nil && len(last.Calls) == 0 && s.Enabled && p.goesOn(s.Max); n++ {
 		ask := s.Ask(list)
 		if err = rc.Events.Emit(ctx, event.AutoContinue{Count: p.count, Max: s.Max, Open: list.Open()}); err != nil {
 			break
@@ -85,15 +85,14 @@ func (s Settings) prompt() string {
 // progress decides after each reply whether the model continues.
 type progress struct {
 	list    *List
-	max     int
 	count   int    // continuations so far
 	stalled int    // replies in a row that left the list as it was
 	seen    string // the list after the reply before
 	clears  int    // how often it had been cleared by then
 }
 
-// goesOn reports whether to ask the model again, and counts that.
-func (p *progress) goesOn() bool {
+// goesOn reports whether to ask the model again, most times at most, and counts that.
+func (p *progress) goesOn(most int) bool {
 	if clears := p.list.cleared(); clears != p.clears {
 		p.clears, p.count = clears, 0
 	}
@@ -101,7 +100,7 @@ func (p *progress) goesOn() bool {
 	if list := p.list.Render(); list != p.seen { // a list that is written again is no progress
 		p.seen, p.stalled = list, 0
 	}
-	if p.list.Open() == 0 || p.stalled >= maxStalled || p.count >= p.max {
+	if p.list.Open() == 0 || p.stalled >= maxStalled || p.count >= most {
 		return false
 	}
 	p.count++

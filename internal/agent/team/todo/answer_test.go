@@ -116,7 +116,7 @@ func TestAnswer(t *testing.T) {
 			rc := engine.RequestContext{Model: "test:model", Steps: steps.New(recorded)}
 			reply, err := todo.Answer(t.Context(), e, &rc, engine.Request{
 				Messages: []chat.Message{chat.Text(chat.User, "work")}, Tools: tool.NewBox(tool.Options{Tools: set}),
-			}, list, tt.settings)
+			}, list, &tt.settings)
 			if err != nil || reply.Text != tt.text {
 				t.Errorf("got %q, %v; want %q", reply.Text, err, tt.text)
 			}
@@ -145,7 +145,7 @@ func TestAnswerAsksToGoOn(t *testing.T) {
 	}
 	reply, err := todo.Answer(t.Context(), e, &engine.RequestContext{Model: "test:model"}, engine.Request{
 		Messages: []chat.Message{chat.Text(chat.User, "work")}, Tools: tool.NewBox(tool.Options{Tools: set}),
-	}, list, todo.Settings{Enabled: true, Max: 5, Prompt: "Go on."})
+	}, list, &todo.Settings{Enabled: true, Max: 5, Prompt: "Go on."})
 	if err != nil {
 		t.Fatal(err)
 	}

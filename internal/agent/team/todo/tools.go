@@ -68,6 +68,15 @@ func (t *listTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 	return tool.Result{Output: string(out)}, err
 }
 
+// Fill replaces the goal and the items, and emits the list.
+func (l *List) Fill(ctx context.Context, goal string, tasks []string) error {
+	l.Init(goal)
+	for _, task := range tasks {
+		l.Add(task)
+	}
+	return event.FromContext(ctx).Emit(ctx, l.updated())
+}
+
 // updated returns the event that shows the list.
 func (l *List) updated() event.TodoUpdated {
 	l.mu.Lock()

@@ -263,5 +263,10 @@ func (t *tx) keep(torn []byte) error {
 func (t *tx) State() (session.State, error) { return t.log.state() }
 
 func (t *tx) SetState(st session.State) error {
+	if st.Settings.Plan != "" {
+		if err := t.log.room.replace(t.log.path(planFile), []byte(st.Settings.Plan)); err != nil {
+			return err
+		}
+	}
 	return t.log.room.replace(t.log.path(stateFile), st.Encode())
 }

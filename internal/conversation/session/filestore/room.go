@@ -20,6 +20,7 @@ const (
 	stateFile    = "state.yaml"
 	messagesFile = "messages.jsonl"
 	tornFile     = "messages.torn"
+	planFile     = "plan.md" // a copy of the plan in the state, for people
 	ownerFile    = "owner.json"
 	lockFile     = "lock"
 	unfinished   = ".new-" // what a directory is called while it is filled
@@ -159,6 +160,11 @@ func (r *room) place(id session.ID, st session.State, log []byte) (err error) {
 	}
 	if err := r.write(filepath.Join(dir, stateFile), st.Encode()); err != nil {
 		return err
+	}
+	if st.Settings.Plan != "" {
+		if err := r.write(filepath.Join(dir, planFile), []byte(st.Settings.Plan)); err != nil {
+			return err
+		}
 	}
 	if st.Owner != nil {
 		if err := r.write(filepath.Join(dir, ownerFile), encodeOwner(*st.Owner)); err != nil {

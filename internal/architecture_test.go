@@ -340,7 +340,7 @@ var roomLines = map[string]int{
 	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           4817,
+	"conversation":           4942,
 	"conversation/knowledge": 1315,
 	"conversation/plan":      391,
 	"conversation/session":   6794,
@@ -357,7 +357,7 @@ var roomLines = map[string]int{
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
 	"llm/chat":               515,
-	"llm/engine":             1572,
+	"llm/engine":             1610,
 	"llm/event":              1432,
 	"llm/governor":           970,
 	"llm/hook":               735,
@@ -380,9 +380,9 @@ var roomLines = map[string]int{
 	"tool/permission":        2813,
 	"tool/script":            5257,
 	"workflow/graph":         10663,
-	"workflow/run":           13164,
+	"workflow/run":           13417,
 
-	"all": 184413,
+	"all": 184833,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -248,6 +248,7 @@ export class Trace {
   on_job_started(e, n, time) { this.note(e, n, time, `${e.id} started`, e.command); }
   on_job_ended(e, n, time) { this.note(e, n, time, `${e.id} ${e.status}`, e.reason ?? `with status ${e.exit}`); }
   on_instructions(e, n, time) { this.note(e, n, time, "instructions of the workspace", e.files.map((f) => `${f.path}: ${f.state}`).join(", ")); }
+  on_steered(e, n, time) { this.note(e, n, time, "message of the user", e.text); }
   on_message_sent(e, n, time) { this.note(e, n, time, `message to ${e.to || "the first agent"}`, e.text); }
   on_task_updated(e, n, time) { this.note(e, n, time, `task ${e.id}`, `${e.subject}: ${e.status}`); }
   on_index_finished(e, n, time) { this.note(e, n, time, `index ${e.base}`, e.error ?? `${e.files} documents, ${e.chunks} chunks`, e.error ? { status: "failed" } : {}); }

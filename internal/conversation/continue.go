@@ -43,7 +43,10 @@ func (c *Conversation) listed(s todo.Settings) string {
 
 // run asks the model, and lets it continue while its todo list has open items.
 func (t *turn) run(ctx context.Context) (engine.Reply, error) {
-	return todo.Answer(ctx, t.c.engine(), &t.rc, t.req, t.c.list, &t.q.Todo)
+	stop := t.listen(ctx)
+	reply, err := todo.Answer(ctx, t.c.engine(), &t.rc, t.req, t.c.list, &t.q.Todo)
+	stop(err)
+	return reply, err
 }
 
 // instruct adds text to the system message of a conversation, which is its first if there is one.

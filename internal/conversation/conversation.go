@@ -39,6 +39,8 @@ type Conversation struct {
 	spent   chat.Usage     // of all turns
 	servers func()         // stops the MCP servers of what is in force; nil for none
 
+	steering *steering // what the user sends while the model works
+
 	knowledge string    // name of the knowledge base that the user named; "" for none
 	found     rag.Found // for the last question
 

@@ -58,7 +58,7 @@ func textOf(reply []chat.Message) string {
 // continuations returns how often the model was asked to continue in a reply.
 func continuations(reply []chat.Message) (n int) {
 	for _, m := range reply {
-		if m.Role == chat.User {
+		if m.Role == chat.User && !m.Steer {
 			n++
 		}
 	}

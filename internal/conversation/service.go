@@ -192,7 +192,7 @@ func (s *Service) Begin(o Options) *Conversation {
 	if s.Hooks != nil {
 		o.Asker = s.Hooks(nil).Asker(o.Asker)
 	}
-	return &Conversation{service: s, options: o, values: v, list: new(todo.List), jobs: job.New(s.Jobs), planState: planState{writes: o.Writes}}
+	return &Conversation{service: s, options: o, values: v, list: new(todo.List), steering: new(steering), jobs: job.New(s.Jobs), planState: planState{writes: o.Writes}}
 }
 
 // Isolated returns a conversation that begins with the settings in force in c and with a copy of its todo list, and
@@ -205,7 +205,7 @@ func (c *Conversation) Isolated() *Conversation {
 	if c.agent != nil {
 		o.Events = c.outer.events
 	}
-	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list.Clone(), jobs: job.New(c.service.Jobs), planState: c.planState}
+	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list.Clone(), steering: c.steering, jobs: job.New(c.service.Jobs), planState: c.planState}
 	other.values.settings = c.Settings()
 	if c.last != nil {
 		l := *c.last

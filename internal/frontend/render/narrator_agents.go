@@ -87,6 +87,8 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 		default:
 			n.say(dim, n.who(ev)+" was answered: "+oneLine(b.Text, shortLimit))
 		}
+	case event.Steered:
+		n.say(dim, "» "+oneLine(b.Text, n.valueLimit()))
 	case event.MessageSent:
 		if n.o.Verbose > 0 {
 			n.say(dim, n.who(ev)+" writes to "+n.tree.names([]string{b.To})+": "+oneLine(b.Text, n.valueLimit()))

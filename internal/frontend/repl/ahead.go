@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/frontend/command"
 	"loki/internal/frontend/repl/line"
+	"loki/internal/llm/event"
 )
 
 // Limits of what waits while the program works.
@@ -43,12 +45,11 @@ func (q *queue) next() (text string, ok bool) {
 }
 
 // back takes all lines, to be edited.
-func (q *queue) back() string {
+func (q *queue) back() (lines []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	text := strings.Join(q.lines, "\n")
-	q.lines = nil
-	return text
+	lines, q.lines = q.lines, nil
+	return lines
 }
 
 // last takes the last line back, "" for none.
@@ -148,7 +149,7 @@ func (r *repl) ahead(ctx context.Context) line.Ahead {
 			return true
 		},
 		Submit: func(text string, now bool) bool { return r.later(ctx, text, now) },
-		Recall: r.queue.last,
+		Recall: func() string { return cmp.Or(r.queue.last(), r.conv.Unsteer(ctx)) },
 		Show: func(text string, cursor int) {
 			r.queue.typing(text, cursor)
 			r.showAhead()
@@ -157,7 +158,15 @@ func (r *repl) ahead(ctx context.Context) line.Ahead {
 }
 
 // showAhead shows what waits below what works.
-func (r *repl) showAhead() { r.screen.Below(r.queue.shown(nil, r.columns())) }
+func (r *repl) showAhead() { r.screen.Below(r.queue.shown(r.conv.Steering(), r.columns())) }
+
+// heard is an emitter that shows when the model has read what the user sent.
+func (r *repl) heard(_ context.Context, ev event.Event) error {
+	if _, ok := ev.Body.(event.Steered); ok {
+		r.showAhead()
+	}
+	return nil
+}
 
 // later takes a line that the user entered while something works. It reports false if the line stays where it is.
 func (r *repl) later(ctx context.Context, text string, now bool) bool {
@@ -170,6 +179,10 @@ func (r *repl) later(ctx context.Context, text string, now bool) bool {
 			r.warn(err.Error())
 		}
 		return true
+	case now && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "!"):
+		if r.conv.Steer(ctx, strings.TrimSpace(text)) == nil {
+			return true
+		} // else it waits for its turn
 	}
 	if !r.queue.add(text) {
 		r.warn(fmt.Sprintf("the queue is full: it takes %d lines of %d KiB in all; .queue drop N makes room", maxQueued, maxQueuedBytes>>10))

@@ -4,9 +4,11 @@ package repl_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -126,4 +128,74 @@ func TestQueueIsBounded(t *testing.T) {
 	x.sees("worked", prompt)
 	x.types("\x04")
 	x.leaves(0)
+}
+
+// TestSteer: Alt-Enter sends a line to the answer that is being given, which the model reads behind the result of its tool. The session has
+// it once. Up takes one back that was not read yet, and Alt-Enter of a command puts it into the queue.
+func TestSteer(t *testing.T) {
+	t.Parallel()
+	x, release := working(t, "-s", "kept", "--save-session")
+	x.types("work\r")
+	x.sees("Call execute_command")
+	x.types("look left\x1b\r")
+	x.sees("» look left")
+	x.types("look right\x1b\r")
+	x.sees("» look right")
+	x.types("\x1b[A")
+	x.sees("> look right")
+	x.types("\x15.starter\x1b\r")
+	x.sees("1. .starter")
+	release()
+	x.sees("» look left", prompt+"kept) .starter\r\n", "Error: ", prompt)
+	x.types("\x04")
+	x.leaves(0)
+	if !strings.Contains(x.answers(), "You said: look left") {
+		t.Errorf("the model did not read it: %s", x.answers())
+	}
+	kept := x.session()
+	if strings.Count(kept, `"steer":true`) != 1 || strings.Count(kept, `"look left"`) != 1 || strings.Contains(kept, "look right") {
+		t.Errorf("the session is %s", kept)
+	}
+}
+
+// TestSteerComesBack: what the model has not read when the answer is stopped comes back into the line.
+func TestSteerComesBack(t *testing.T) {
+	t.Parallel()
+	x, _ := working(t)
+	x.types("work\r")
+	x.sees("Call execute_command")
+	x.types("later\rlook left\x1b\r")
+	x.sees("» look left", "1. later")
+	x.types("\x03")
+	x.sees("Canceled.", prompt, "look left", "later")
+	x.types("\x03")
+	x.sees("leaves)", prompt)
+	x.types("\x04")
+	x.leaves(0)
+}
+
+// TestSteerKilled kills the program when the model has been sent a line. The session has it, once.
+func TestSteerKilled(t *testing.T) {
+	t.Parallel()
+	x := begin(t, map[string]string{
+		"config.yaml": "model: builtin:script\ntheme: dark\nenabled_tools: execute_command\npermission: {execute_command: allow}\nclients: [{type: builtin, script: rules.yaml}]\n",
+		"rules.yaml": "rules:\n  - match: {text: work, turn: 1}\n    tool_calls: [{name: execute_command, arguments: {command: 'until [ -e go ]; do sleep 0.02; done', sandbox: read}}]\n" +
+			"default: {reply: 'You said: {{text}}', chunk_delay: 10m}\n",
+	}, "-s", "kept", "--save-session")
+	x.types("work\r")
+	x.sees("Call execute_command")
+	x.types("look left\x1b\r")
+	x.sees("» look left")
+	if err := os.WriteFile(filepath.Join(x.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.sees("You")
+	x.signal(syscall.SIGKILL)
+	<-x.ended
+	cmd := exec.CommandContext(t.Context(), "loki", "--session", "kept", "--dry-run", "next")
+	cmd.Dir, cmd.Env = x.dir, x.cmd.Env
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "look left") != 1 {
+		t.Errorf("%v, the next request is %s", err, out)
+	}
 }

@@ -46,7 +46,7 @@ func Run(ctx context.Context, o display.Options, begin func(context.Context, con
 	defer func() {
 		r.warnOf(observed(context.WithoutCancel(ctx)))
 	}()
-	r.scope = o.App.Events(event.Tee(display.RepliesFirst(r.display.Narrator(), r.answer), observer))
+	r.scope = o.App.Events(event.Tee(display.RepliesFirst(event.Tee(r.display.Narrator(), event.Func(r.heard)), r.answer), observer))
 	ctx, end := context.WithCancelCause(event.NewContext(ctx, r.scope))
 	defer end(nil)
 	defer r.handleSignals(end)()
@@ -162,8 +162,8 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 				return nil
 			}
 			fmt.Fprintln(r.out)
-			if err != nil {
-				initial = r.queue.back()
+			if rest := r.conv.Unsaid(); err != nil {
+				initial = strings.Join(append(rest, r.queue.back()...), "\n")
 			}
 			if text, more = r.queue.next(); more && ctx.Err() == nil {
 				r.history.Add(ctx, text)

@@ -36,10 +36,13 @@ type Message struct {
 	// Continuation marks a user message with which the program, not the user, asks the model to
 	// continue its work. It belongs to the turn of the question before it.
 	Continuation bool `json:"continuation,omitempty"`
+
+	// Steer marks a user message that the user sent while the model worked. It belongs to the turn of the question before it.
+	Steer bool `json:"steer,omitempty"`
 }
 
-// Question reports whether m is what the user said, which begins a turn.
-func (m Message) Question() bool { return m.Role == User && !m.Continuation }
+// Question reports whether m is what the user asked, which begins a turn.
+func (m Message) Question() bool { return m.Role == User && !m.Continuation && !m.Steer }
 
 // Text returns a message of one text part.
 func Text(role Role, text string) Message {

@@ -152,6 +152,11 @@ type Request struct {
 	// nothing. It is added to the last result. It may be nil.
 	Notice func(ctx context.Context) string
 
+	// Said returns what the user has said since the model was called for a turn, whose steps are in st. It is called after each
+	// round of tool calls, and with last when a reply asks for none: if there is something then, the model is called again.
+	// The messages follow the results or the reply. It may be nil.
+	Said func(ctx context.Context, st steps.Steps, turn int, last bool) ([]chat.Message, error)
+
 	// Repeats is how many equal calls of a tool in a row are run, and Window how many calls
 	// the model is shown when it makes another one. 0 means DefaultRepeats and DefaultWindow.
 	Repeats, Window int
@@ -297,7 +302,17 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		}
 		reply.Messages = append(reply.Messages, t.Message)
 		if len(t.Message.ToolCalls) == 0 {
-			return reply, c.addNote(ctx, t.Note, nil)
+			if err := c.addNote(ctx, t.Note, nil); err != nil || req.Said == nil {
+				return reply, err
+			}
+			said, err := req.Said(ctx, rc.Steps, turn, true)
+			if err != nil || len(said) == 0 {
+				return reply, err
+			}
+			if err := c.proceed(&reply, turn, maxTurns, said); err != nil {
+				return reply, err
+			}
+			continue
 		}
 		meter := new(chat.Meter)
 		results, open, err := loop.round(chat.WithMeter(ctx, meter), &c, turn, t)
@@ -312,20 +327,37 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 		if err := c.addNote(ctx, t.Note, results); err != nil {
 			return reply, err
 		}
-		reply.Messages = append(reply.Messages, results...)
-		if req.OnRound != nil {
-			req.OnRound(reply.Messages[len(reply.Messages)-1-len(results):])
+		if req.Said != nil && len(open) == 0 && turn < maxTurns {
+			said, err := req.Said(ctx, rc.Steps, turn, false)
+			if err != nil {
+				return reply, err
+			}
+			results = append(results, said...)
 		}
+		err = c.proceed(&reply, turn, maxTurns, results)
 		if len(open) > 0 {
 			reply.Stop, reply.Calls = chat.StopToolCalls, open
 			return reply, nil
 		}
-		if turn == maxTurns {
-			return reply, &MaxTurnsError{Turns: turn}
+		if err != nil {
+			return reply, err
 		}
-		c.known = len(c.messages) + 1
-		c.messages = append(append(c.messages[:len(c.messages):len(c.messages)], t.Message), results...)
 	}
+}
+
+// proceed adds to a conversation what follows the reply of a turn, so that the model can be called again.
+func (c *call) proceed(reply *Reply, turn, maxTurns int, more []chat.Message) error {
+	reply.Messages = append(reply.Messages, more...)
+	added := reply.Messages[len(reply.Messages)-1-len(more):]
+	if c.req.OnRound != nil {
+		c.req.OnRound(added)
+	}
+	if turn == maxTurns {
+		return &MaxTurnsError{Turns: turn}
+	}
+	c.known = len(c.messages) + 1
+	c.messages = append(c.messages[:len(c.messages):len(c.messages)], added...)
+	return nil
 }
 
 // adjust returns the messages in the form that the model accepts.

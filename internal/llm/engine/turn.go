@@ -65,7 +65,7 @@ type turnResult struct {
 // turn makes one model call, or reads its recorded result. A fallback that answers becomes the
 // model of c.
 func (e *Engine) turn(ctx context.Context, c *call, turn int) (turnResult, error) {
-	step := steps.Step{Kind: steps.Model, Key: fmt.Sprintf("model/%d", turn), Name: c.model.ID}
+	step := steps.Step{Kind: steps.Model, Key: ModelKey(turn), Name: c.model.ID}
 	if c.rc.Steps.Recording() {
 		described := *c // a copy, so that a call that is not recorded stays off the heap
 		step.Request = described.description
@@ -248,3 +248,6 @@ func (e *Engine) send(ctx context.Context, rc *RequestContext, model Model, requ
 	}
 	return t, nil
 }
+
+// ModelKey returns the key of the step that calls the model for a turn of a request.
+func ModelKey(turn int) string { return fmt.Sprintf("model/%d", turn) }

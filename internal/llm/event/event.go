@@ -471,6 +471,12 @@ type AutoContinue struct {
 	Compressed bool `json:"compressed,omitempty"` // the session was compressed before
 }
 
+// Steered says that the model reads what the user said while it works.
+type Steered struct {
+	ID   string `json:"id"` // of the message
+	Text string `json:"text"`
+}
+
 // MessageSent says that an agent sent another one a message.
 type MessageSent struct {
 	To   string `json:"to"` // AgentID, empty for what the user started
@@ -636,6 +642,7 @@ func (JobStarted) Type() string         { return "job_started" }
 func (JobEnded) Type() string           { return "job_ended" }
 func (Plan) Type() string               { return "plan" }
 func (MessageSent) Type() string        { return "message_sent" }
+func (Steered) Type() string            { return "steered" }
 func (TaskUpdated) Type() string        { return "task_updated" }
 func (Escalation) Type() string         { return "escalation" }
 func (EscalationAnswered) Type() string { return "escalation_answered" }

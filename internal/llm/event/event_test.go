@@ -112,6 +112,7 @@ func documented() []event.Event {
 			State: "accepted", Title: "Rename the flag", Summary: "It is misleading.", Open: []string{"Keep the old name?"}, Mode: "ask", Edited: true,
 			Steps: []event.PlanStep{{Text: "Change flags.go", Files: []string{"flags.go"}, Commands: []string{"go test ./..."}}},
 		}},
+		event.Event{Source: top, Body: event.Steered{ID: "1", Text: "leave the tests alone"}},
 	)
 	for i := range events {
 		events[i].Time = clock.Add(time.Duration(i) * 1234567 * time.Nanosecond)

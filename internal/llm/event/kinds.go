@@ -85,6 +85,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 			}
 		}),
 		row(nil, func(b *MessageSent, f Texts) { f.in(&b.Text) }),
+		row(nil, func(b *Steered, f Texts) { f.in(&b.Text) }),
 		row(nil, func(b *TaskUpdated, f Texts) { f.in(&b.Subject) }),
 		row(nil, func(b *Escalation, f Texts) { f.in(&b.Text); b.Options = f.list(b.Options) }),
 		row(nil, func(b *EscalationAnswered, f Texts) { f.in(&b.Text) }),

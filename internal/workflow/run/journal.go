@@ -64,6 +64,9 @@ type Store interface {
 	// value is JSON. If the run is over by being done it is an [*EndedError].
 	Signal(ctx context.Context, id, name string, value []byte, key string) (Signal, error)
 
+	// Withdraw marks a signal so that no wait takes it. It reports false if one has, or there is no such signal.
+	Withdraw(ctx context.Context, id string, number int) (bool, error)
+
 	// Signals returns the signals of a run, in the order in which they came.
 	Signals(ctx context.Context, id string) ([]Signal, error)
 

@@ -151,7 +151,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err := raise(ctx, journal, &found.Info, r.Budget); err != nil {
 		return Outcome{}, errors.Join(refusal(err, info.Kind), journal.Close())
 	}
-	ctx, wait, leave := s.enter(ctx, journal)
+	ctx, wait, leave := s.enter(WithInbox(ctx, NewInbox(store, info.ID)), journal)
 	defer leave()
 	defer journal.Close()
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {

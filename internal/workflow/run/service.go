@@ -190,7 +190,7 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if journal == nil {
 		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil, nil)
 	}
-	ctx, wait, leave := s.enter(ctx, journal)
+	ctx, wait, leave := s.enter(WithInbox(ctx, NewInbox(store, journal.ID())), journal)
 	defer leave()
 	defer closeRecord(journal, store)
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {

@@ -173,7 +173,7 @@ func endOf(messages []chat.Message, at int, isClients func(tool string) bool) in
 		open := slices.ContainsFunc(m.ToolCalls, func(c chat.ToolCall) bool { return isClients(c.Name) })
 		for ; end < len(messages) && messages[end].Role == chat.ToolRole && !isClients(messages[end].ToolName); end++ {
 		}
-		goesOn := end < len(messages) && (messages[end].Continuation || messages[end].Role == chat.Assistant)
+		goesOn := end < len(messages) && (messages[end].Continuation || messages[end].Steer || messages[end].Role == chat.Assistant)
 		if open || !goesOn {
 			return end
 		}

@@ -56,6 +56,7 @@ func bodies() []event.Body {
 		event.Started{Prompt: text},
 		event.TodoUpdated{Goal: text, Todos: []event.Todo{{ID: 1, Desc: text}}},
 		event.MessageSent{Text: text},
+		event.Steered{Text: text},
 		event.TaskUpdated{Subject: text},
 		event.Escalation{Text: text, Options: []string{text}},
 		event.EscalationAnswered{Text: text},

@@ -25,7 +25,7 @@ type translation struct {
 func translate(messages []chat.Message, thinking bool) (*translation, error) {
 	loop := 0 // where the last tool loop begins: after the last user message
 	for i, m := range messages {
-		if m.Role == chat.User {
+		if m.Role == chat.User && !(m.Steer && messages[i-1].Role == chat.ToolRole) {
 			loop = i + 1
 		}
 	}

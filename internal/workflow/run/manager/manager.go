@@ -99,6 +99,8 @@ type activity struct {
 	holding bool          // it has its turn
 	number  int           // of the last event that was emitted with one
 
+	inbox *run.Inbox
+
 	answered []string // questions that were answered since it is at work; guarded by Manager.mu
 }
 
@@ -380,6 +382,8 @@ func (m *Manager) Enter(ctx context.Context, j run.Journal) (entered context.Con
 func (m *Manager) enter(ctx context.Context, j run.Journal, how turn) (*activity, context.Context) {
 	a := &activity{id: j.ID(), journal: j, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{})}
 	ctx, a.cancel = context.WithCancelCause(ctx)
+	a.inbox = run.NewInbox(m.o.Store, a.id)
+	ctx = run.WithInbox(ctx, a.inbox)
 	if m.o.Entered != nil {
 		m.o.Entered(ctx, a.id)
 	}

@@ -396,6 +396,18 @@ func (s *Store) Signal(_ context.Context, id, name string, value []byte, key str
 	return r.signals[len(r.signals)-1], nil
 }
 
+// Withdraw withdraws a signal.
+func (s *Store) Withdraw(_ context.Context, id string, number int) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(id)
+	if err != nil || number < 1 || number > len(r.signals) || r.signals[number-1].Taken != "" {
+		return false, err
+	}
+	r.signals[number-1].Taken = run.Withdrawn
+	return true, nil
+}
+
 // Signals returns the signals of a run.
 func (s *Store) Signals(_ context.Context, id string) ([]run.Signal, error) {
 	s.mu.Lock()

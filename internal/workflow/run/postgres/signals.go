@@ -53,6 +53,16 @@ func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key s
 	return sig, err
 }
 
+// Withdraw withdraws a signal, also of a run that is at work.
+func (s *Store) Withdraw(ctx context.Context, id string, number int) (ok bool, err error) {
+	err = s.change(ctx, "withdraw", id, func(ctx context.Context, tx pgx.Tx, r locked) error {
+		done, err := tx.Exec(ctx, `UPDATE loki.signals SET taken = $3 WHERE run = $1 AND n = $2 AND taken IS NULL`, r.id, number, run.Withdrawn)
+		ok = err == nil && done.RowsAffected() > 0
+		return err
+	})
+	return ok, err
+}
+
 // Take takes a signal.
 func (j *journal) Take(ctx context.Context, name, by string, before time.Time) (sig run.Signal, ok bool, err error) {
 	j.mu.Lock()

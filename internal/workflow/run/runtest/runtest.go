@@ -83,6 +83,7 @@ func Run(t *testing.T, o Options) {
 		{"first_answer", (*suite).firstAnswer},
 		{"signals", (*suite).signals},
 		{"signal_errors", (*suite).signalErrors},
+		{"signals_withdrawn", (*suite).withdrawn},
 		{"waits", (*suite).waits},
 		{"endings", (*suite).endings},
 		{"events", (*suite).events},

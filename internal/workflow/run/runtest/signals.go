@@ -72,6 +72,30 @@ func (s *suite) signals() {
 	s.ok(j.Close())
 }
 
+// withdrawn withdraws signals: one that waits is not taken, and one that was taken, or is not there, stays as it is.
+func (s *suite) withdrawn() {
+	j := s.begin()
+	for i := range 3 {
+		s.signal(j.ID(), "now", fmt.Sprint(i))
+	}
+	s.takes(j, "now", "a", time.Time{}, "0")
+	for number, want := range map[int]bool{1: false, 2: true, 4: false} {
+		if ok, err := s.store.Withdraw(s.Context(), j.ID(), number); err != nil || ok != want {
+			s.Errorf("withdrawing signal %d: %v, %v", number, ok, err)
+		}
+	}
+	if ok, err := s.store.Withdraw(s.Context(), j.ID(), 2); err != nil || ok {
+		s.Errorf("withdrawing it again: %v, %v", ok, err)
+	}
+	if _, err := s.store.Withdraw(s.Context(), "zzzzzzzz", 1); fault.CodeOf(err) != fault.NotFound {
+		s.Errorf("of no run: %v", err)
+	}
+	s.takes(j, "now", "b", time.Time{}, "2")
+	s.takes(j, "now", "c", time.Time{}, "")
+	s.takes(j, "now", "a", time.Time{}, "0")
+	s.ok(j.Close())
+}
+
 // listed returns the signals of a run.
 func (s *suite) listed(id string) []run.Signal {
 	s.Helper()

@@ -54,6 +54,27 @@ func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key s
 	return sig, err
 }
 
+// Withdraw withdraws a signal, also of a run that another process holds.
+func (s *Store) Withdraw(_ context.Context, id string, number int) (ok bool, err error) {
+	err = s.write("withdraw", false, func(c *conn) error {
+		row, _, err := findRun(c, id)
+		if err != nil {
+			return err
+		}
+		done, err := c.exec("UPDATE signals SET taken = ? WHERE run = ? AND n = ? AND taken IS NULL", run.Withdrawn, row, number)
+		if err != nil {
+			return err
+		}
+		n, err := done.RowsAffected()
+		ok = n > 0
+		return err
+	})
+	if errors.Is(err, errNoFile) {
+		err = noRun(id)
+	}
+	return ok, err
+}
+
 // Take takes a signal.
 func (j *journal) Take(ctx context.Context, name, by string, before time.Time) (sig run.Signal, ok bool, err error) {
 	err = j.write("take", func(c *conn) error {

@@ -314,7 +314,7 @@ var roomLines = map[string]int{
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1197,
-	"agent/job":              760,
+	"agent/job":              825,
 	"agent/macro":            221,
 	"agent/memory":           1083,
 	"agent/node":             2330,
@@ -352,7 +352,7 @@ var roomLines = map[string]int{
 	"frontend/export":        531,
 	"frontend/render":        7999,
 	"frontend/repl":          3955,
-	"frontend/server":        9754,
+	"frontend/server":        9894,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -382,7 +382,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           13417,
 
-	"all": 184833,
+	"all": 185104,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -190,11 +190,15 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 	return tool.NewSet(selected.Tools...)
 }
 
-// jobs returns what bounds the jobs of conversations, nil where there are none: a server has no user who ends them, and a run that is recorded or
-// played from a cassette offers models what it offered before.
+// jobs returns what bounds the jobs of conversations, nil where there are none: a run that is recorded or played from a cassette offers models what
+// it offered before.
 func (a *App) jobs() *job.Options {
-	if a.host != nil || a.recorder != nil || a.player != nil || a.standIn != "" {
+	if a.recorder != nil || a.player != nil || a.standIn != "" {
 		return nil
 	}
-	return &job.Options{Jobs: a.Config.Jobs, Dir: filepath.Join(a.Paths.StateDir, "jobs"), Secrets: &a.used}
+	o := &job.Options{Jobs: a.Config.Jobs, Dir: filepath.Join(a.Paths.StateDir, "jobs"), Secrets: &a.used}
+	if a.host != nil {
+		o.Known = &a.host.jobs
+	}
+	return o
 }

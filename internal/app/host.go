@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/agent/job"
 	"loki/internal/base/atomicfile"
 	"loki/internal/service/postgres"
 	"loki/internal/service/webhook"
@@ -27,6 +28,8 @@ type host struct {
 	desk    *webhook.Desk
 	end     func() // of work with the files, see [atomicfile.Mark]
 
+	jobs job.Registry
+
 	mu     sync.Mutex
 	stores map[graph.Durability]run.Store // that its runs are recorded in; guarded by mu
 }
@@ -38,6 +41,7 @@ type Hosted struct {
 	Links *webhook.Links // to questions
 	Store run.Store      // for reading
 	DB    *postgres.DB   // that several servers share; nil for none
+	Jobs  *job.Registry  // of its conversations and runs
 	Close func() error   // closes the stores, after the manager was shut down
 }
 
@@ -67,7 +71,7 @@ func (a *App) Host(ctx context.Context, address string, o manager.Options) (Host
 	o.Began, o.Rested = a.began, h.desk.Look
 	h.manager = manager.New(o)
 	a.host = h
-	return Hosted{Runs: h.manager, Desk: h.desk, Links: h.links, Store: store, DB: db, Close: h.close}, nil
+	return Hosted{Runs: h.manager, Desk: h.desk, Links: h.links, Store: store, DB: db, Jobs: &h.jobs, Close: h.close}, nil
 }
 
 // servingDir has a file for each server that works with the files of the directory of state.

@@ -6,6 +6,14 @@ import (
 	"loki/internal/agent/job"
 )
 
+// sessionID returns the id of the session, "" for none.
+func (c *Conversation) sessionID() string {
+	if c.session == nil {
+		return ""
+	}
+	return string(c.session.ID())
+}
+
 // Jobs returns the jobs of the conversation, nil if there can be none.
 func (c *Conversation) Jobs() *job.List { return c.jobs }
 

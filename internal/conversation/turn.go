@@ -197,7 +197,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 			w.Agent, w.Variables, w.Knowledge = c.agent, c.variables, q.Knowledge
 		}
 		if t.kit, done, err = c.service.Tools(ctx, w); err == nil {
-			t.kit.Tools, err = c.jobs.Equip(t.kit.Tools)
+			t.kit.Tools, err = c.jobs.Equip(t.kit.Tools, c.sessionID())
 		}
 		if err != nil {
 			return done, err

@@ -42,6 +42,7 @@ type Options struct {
 	config.Jobs
 	Dir     string // of the logs
 	Secrets *redact.Secrets
+	Known   *Registry // knows the list as long as it has jobs; nil for none
 }
 
 // List is the jobs of a conversation. It may be used from several goroutines.
@@ -50,6 +51,7 @@ type List struct {
 
 	mu   sync.Mutex // guards what follows
 	jobs []*job     // in the order of their start
+	at   string     // id of the session that has the conversation; "" for none
 }
 
 // New returns a list without jobs; nil if there can be none.
@@ -71,6 +73,8 @@ const (
 // job is one job.
 type job struct {
 	id      string
+	run     string // "" if that is not recorded
+	session string // "" for none
 	command string
 	level   sandbox.Level
 	ports   []int
@@ -93,7 +97,7 @@ func (l *List) Start(ctx context.Context, call tool.Call, start builtin.Job) (to
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, err
 	}
-	j := &job{id: newID(), command: start.Text, level: call.Sandbox.Level, ports: start.Ports, box: start.Box, ended: make(chan struct{})}
+	j := &job{id: newID(), run: call.RunID, command: start.Text, level: call.Sandbox.Level, ports: start.Ports, box: start.Box, ended: make(chan struct{})}
 	l.mu.Lock()
 	err := l.begin(j, start)
 	l.mu.Unlock()
@@ -179,8 +183,9 @@ func (l *List) begin(j *job, start builtin.Job) (err error) {
 		os.Remove(path)
 		return err
 	}
-	j.began = time.Now()
+	j.began, j.session = time.Now(), l.at
 	l.jobs = append(l.jobs, j)
+	l.o.Known.keep(l, true)
 	var relays sync.WaitGroup
 	for i, at := range listeners {
 		relays.Go(func() { sandbox.Relay(at, j.dialer(j.ports[i])) }) // ends with the job
@@ -355,6 +360,7 @@ func (l *List) Close(reason string) []event.JobEnded {
 	ended := l.Ended()
 	l.mu.Lock()
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return slices.Contains(all, j) })
+	l.o.Known.keep(l, len(l.jobs) > 0)
 	l.mu.Unlock()
 	for _, j := range all {
 		j.log.release()
@@ -363,10 +369,14 @@ func (l *List) Close(reason string) []event.JobEnded {
 }
 
 // Equip returns tools of which execute_command starts jobs, with the tools to use them. A set without that tool stays as it is.
-func (l *List) Equip(set tool.Set) (tool.Set, error) {
+// The session, "" for none, has the conversation.
+func (l *List) Equip(set tool.Set, session string) (tool.Set, error) {
 	if l == nil {
 		return set, nil
 	}
+	l.mu.Lock()
+	l.at = session
+	l.mu.Unlock()
 	var tools []tool.Tool
 	changed := false
 	for _, t := range set.All() {
@@ -427,19 +437,26 @@ type Info struct {
 }
 
 // All lists the jobs, also those that have ended.
-func (l *List) All() []Info {
-	infos := []Info{}
-	for _, j := range l.all() {
-		i := Info{ID: j.id, Command: j.command, Status: j.status(), Level: string(j.level), Ports: j.ports, Ran: time.Since(j.began)}
-		if i.Status != Running {
-			i.Exit, i.Ran = j.exit, j.took
-		}
-		j.log.mu.Lock()
-		i.Bytes = j.log.end
-		j.log.mu.Unlock()
-		infos = append(infos, i)
+func (l *List) All() []Info { return infos(l.all()) }
+
+func infos(jobs []*job) []Info {
+	slices.SortStableFunc(jobs, func(a, b *job) int { return a.began.Compare(b.began) })
+	list := []Info{}
+	for _, j := range jobs {
+		list = append(list, j.info())
 	}
-	return infos
+	return list
+}
+
+func (j *job) info() Info {
+	i := Info{ID: j.id, Command: j.log.secrets.Text(j.command), Status: j.status(), Level: string(j.level), Ports: j.ports, Ran: time.Since(j.began)}
+	if i.Status != Running {
+		i.Exit, i.Ran = j.exit, j.took
+	}
+	j.log.mu.Lock()
+	defer j.log.mu.Unlock()
+	i.Bytes = j.log.end
+	return i
 }
 
 // Output returns the end of what a job printed.

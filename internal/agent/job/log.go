@@ -98,22 +98,22 @@ func (l *log) restart(kept []byte) {
 	}
 }
 
-// part is a part of the output.
-type part struct {
+// Part is a part of the output.
+type Part struct {
 	From, To, Dropped int64 // Dropped is how many bytes were removed between what was asked for and From
 	Text              string
 }
 
 // read returns at most limit bytes of the output from a position on.
-func (l *log) read(since int64, limit int) part {
+func (l *log) read(since int64, limit int) Part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.readLocked(since, limit)
 }
 
-func (l *log) readLocked(since int64, limit int) part {
+func (l *log) readLocked(since int64, limit int) Part {
 	since = min(max(since, 0), l.end)
-	p := part{From: max(since, l.base)}
+	p := Part{From: max(since, l.base)}
 	p.Dropped = p.From - since
 	data := make([]byte, min(l.end-p.From, int64(limit)))
 	if l.file != nil {
@@ -132,7 +132,7 @@ func (l *log) readLocked(since int64, limit int) part {
 }
 
 // last returns the last part of the output.
-func (l *log) last(limit int) part {
+func (l *log) last(limit int) Part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.readLocked(max(l.end-int64(limit), l.base, 0), limit)

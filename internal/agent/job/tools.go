@@ -35,7 +35,7 @@ type report struct {
 }
 
 // report returns what there is to say about a job, with a part of its output.
-func (l *List) report(j *job, p part) report {
+func (l *List) report(j *job, p Part) report {
 	r := report{Status: j.status(), From: p.From, To: p.To, Dropped: p.Dropped, Output: p.Text}
 	if r.Status != Running {
 		r.Exit, r.Reason = j.exit, j.reason

@@ -261,7 +261,7 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task, loader *skill.Loader)
 	if err != nil {
 		return nil, nil, err
 	}
-	if set, err = r.Jobs.Equip(set); err != nil {
+	if set, err = r.Jobs.Equip(set, ""); err != nil {
 		return nil, nil, err
 	}
 	if len(servers) > 0 {

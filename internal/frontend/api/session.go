@@ -109,6 +109,27 @@ type RAGRequest struct {
 	Name string `json:"name" minLength:"1" maxLength:"256"`
 }
 
+// CommandJob is a command of a model that continues after the call that started it.
+type CommandJob struct {
+	ID      string `json:"id"`
+	Command string `json:"command"`
+	Status  string `json:"status" enum:"running,exited,killed"`
+	Exit    *int   `json:"exit,omitempty" doc:"its exit status"`
+	Level   string `json:"level,omitempty" doc:"of the sandbox; absent without one"`
+	Ports   []int  `json:"ports,omitempty" doc:"at which it is reached at 127.0.0.1 of the server"`
+	Bytes   int64  `json:"bytes" doc:"that it printed"`
+}
+
+// JobOutput is a part of the output of a [CommandJob].
+type JobOutput struct {
+	Status  string `json:"status" enum:"running,exited,killed"`
+	Exit    *int   `json:"exit,omitempty" doc:"its exit status"`
+	From    int64  `json:"from" doc:"position of the first byte"`
+	To      int64  `json:"to" doc:"position after the last byte, which is since of the next request"`
+	Dropped int64  `json:"dropped,omitempty" doc:"bytes from since on that are not kept anymore"`
+	Output  string `json:"output"`
+}
+
 // Job is work in the background.
 type Job struct {
 	ID         string       `json:"id"`

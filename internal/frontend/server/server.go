@@ -176,11 +176,11 @@ func (s *Server) register() {
 	conversations.Register(s.api, conversations.Options{
 		DB: s.hosted.DB, Lanes: &s.lanes,
 		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
-		Roots: func() []string { return set.FileRoots }, Seen: seen,
+		Roots: func() []string { return set.FileRoots }, Jobs: s.hosted.Jobs, Seen: seen,
 	})
 	openai.Register(s.api, openai.Options{App: s.o.App, Manager: s.runs, Lanes: &s.lanes, Seen: seen})
 	runs.Register(s.api, runs.Service{
-		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
+		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Jobs: s.hosted.Jobs, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
 	s.api.Mount(answerPath+"{token}", answerPage{s.hosted})
 	page.Register(s.api)

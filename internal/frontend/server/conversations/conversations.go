@@ -5,11 +5,14 @@
 package conversations
 
 import (
+	"context"
 	"net/http"
 	"sync"
 
+	commandjob "loki/internal/agent/job"
 	"loki/internal/app"
 	"loki/internal/frontend/api"
+	commands "loki/internal/frontend/server/jobs"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
@@ -26,7 +29,8 @@ type Options struct {
 	Roots   func() []string // directories below which requests may name files
 	DB      *postgres.DB    // that several servers share; nil for none
 	Lanes   *rest.Lanes     // of the requests to sessions
-	Seen    event.Emitter   // gets all events, too, from several goroutines; nil for none
+	Jobs    *commandjob.Registry
+	Seen    event.Emitter // gets all events, too, from several goroutines; nil for none
 }
 
 // service has the endpoints of one server.
@@ -73,6 +77,16 @@ func Register(a *rest.API, o Options) {
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions", Summary: "List the sessions", Tag: sessions, Scope: auth.ReadSessions}, s.list)
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}", Summary: "A session with its messages", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, s.show)
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}/export", Summary: "A session as a document", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, s.export)
+	commands.Register(a, commands.Options{
+		Jobs: o.Jobs, Path: "/v1/sessions/{id}", Tag: sessions, Read: auth.ReadSessions, Write: auth.WriteSessions, Action: audit.SessionUpdate,
+		Find: func(ctx context.Context, id string, _ bool) (string, string, error) {
+			found, err := s.find(ctx, id)
+			if err != nil {
+				return "", "", err
+			}
+			return "", string(found.ID()), nil
+		},
+	})
 	rest.Register(a, rest.Operation{Method: remove, Path: "/v1/sessions/{id}", Summary: "Delete a session", Tag: sessions, Scope: auth.WriteSessions, Action: audit.SessionDelete}, s.remove)
 	rest.Register(a, rest.Operation{
 		Method: post, Path: "/v1/sessions/{id}/regenerate", Summary: "Answer the last question again", Tag: sessions, Scope: auth.WriteSessions, Idempotent: true, Again: true,

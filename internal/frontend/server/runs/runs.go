@@ -12,10 +12,12 @@ import (
 	"sync"
 	"time"
 
+	"loki/internal/agent/job"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
+	"loki/internal/frontend/server/jobs"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/audit"
@@ -29,6 +31,7 @@ type Service struct {
 	App           *app.App
 	Manager       *manager.Manager
 	Desk          *webhook.Desk // of the webhooks of runs
+	Jobs          *job.Registry
 	Access        auth.Access
 	MaxPerSubject int // runs of one subject that are at work or wait for their turn; 0 means no bound
 }
@@ -85,6 +88,17 @@ func Register(a *rest.API, s Service) {
 	fork := write("/v1/runs/{id}/fork", audit.RunFork, "Begin a new run from a super-step of this one")
 	fork.Status = http.StatusCreated
 	rest.Register(a, fork, e.fork)
+	jobs.Register(a, jobs.Options{
+		Jobs: s.Jobs, Path: "/v1/runs/{id}", Tag: tag, Read: auth.ReadRuns, Write: auth.WriteRuns, Action: audit.RunCancel,
+		Find: func(ctx context.Context, id string, change bool) (string, string, error) {
+			find := e.find
+			if change {
+				find = e.change
+			}
+			info, err := find(ctx, id)
+			return info.ID, "", err
+		},
+	})
 	remove := write("/v1/runs/{id}", audit.RunDelete, "Forget a run that has ended")
 	remove.Method, remove.Idempotent = http.MethodDelete, false
 	rest.Register(a, remove, e.remove)

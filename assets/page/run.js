@@ -5,6 +5,7 @@ import { form } from "./ask.js";
 import { details, overview } from "./details.js";
 import { cost, dialog, duration, failure, fill, h, icon, oneLine, safe, setText, status, tokens } from "./dom.js";
 import { Graph } from "./graph.js";
+import { Jobs } from "./jobs.js";
 import { List } from "./list.js";
 import { graphRun, stateOf, took } from "./runs.js";
 import { Trace, visitKey } from "./trace.js";
@@ -45,6 +46,7 @@ export function show(main, context) {
   const facts = h("dl.facts");
   const asks = h("div.asks");
   const problem = h("div");
+  const jobs = new Jobs(at);
   const search = h("input", { type: "search", placeholder: "Find", "aria-label": "Find in the timeline", oninput: () => { word = search.value.toLowerCase(); draw(); } });
   const tabs = h("div.segments", { role: "group", "aria-label": "Rows of the timeline" }, Object.keys(filters).map((name) => h("button", { "data-filter": name, onclick: () => go({ show: name === "all" ? null : name }) }, name)));
   const tail = h("button.quiet", { "aria-pressed": "false", title: "Follow the end of the timeline", onclick: () => { list.follows = !list.follows; tail.setAttribute("aria-pressed", list.follows); draw(); } }, "Follow");
@@ -54,7 +56,7 @@ export function show(main, context) {
   const graph = new Graph(new Promise((resolve) => { known = resolve; }), (node) => { const row = trace.nodes.get(node)?.row; if (row) go({ row: row.id }); });
   const panel = h("section.details", { "aria-label": "Details" });
   const sides = h("div.segments.sides", { role: "group", "aria-label": "View" }, ["timeline", "graph", "about"].map((name) => h("button", { "data-side": name, onclick: () => go({ side: name === "timeline" ? null : name }) }, name)));
-  const view = h("div.run", {}, h("header.run-head", {}, h("div.bar", {}, h("a.back", { href: "#/runs" }, "Runs"), title, state, buttons), facts, problem, asks),
+  const view = h("div.run", {}, h("header.run-head", {}, h("div.bar", {}, h("a.back", { href: "#/runs" }, "Runs"), title, state, buttons), facts, problem, jobs.element, asks),
     h("div.panes", {}, h("div.pane.left", { "data-side": "graph" }, graph.element),
       h("div.pane.middle", { "data-side": "timeline" }, h("div.bar.slim", {}, sides, tabs, search, tail, number), list.element), panel));
   fill(main, view);
@@ -296,7 +298,7 @@ export function show(main, context) {
       for (const { id: n, name, data } of batch) {
         if (name === "end") { ended = true; continue; }
         trace.add(data, Number(n) || 0);
-        if (!data.depth && ["finished", "started", "question", "answer"].includes(data.type)) live.again();
+        if (!data.depth && ["finished", "started", "question", "answer", "job_started", "job_ended"].includes(data.type)) live.again();
       }
       later();
     } });
@@ -310,6 +312,7 @@ export function show(main, context) {
     known(graphRun(info) ? `${at}/graph?format=svg` : "");
     visits = new Map((now.visits ?? []).map((v) => [visitKey(v), v]));
     questions = !over.includes(now.status) && (now.pending?.length || now.waiting) ? (await get(`${at}/questions`, signal)).data : [];
+    if (trace.jobs) await jobs.load(signal);
     if (fresh) watch();
     else if (now.status === "running" && (streaming === "over" || streaming === "failed")) { stream.close(); watch(); }
     drawQuestions();

@@ -19,6 +19,7 @@ export class Trace {
     this.count = 0;
     this.finished = null; // event
     this.changes = 0;
+    this.jobs = false; // there were some
   }
 
   // add takes one event, in the order of the stream. n is its number, 0 for a live piece.
@@ -245,7 +246,7 @@ export class Trace {
   on_skill_loaded(e, n, time) { this.note(e, n, time, `skill ${e.name} loaded by the ${e.by}`, e.directory); }
   on_plan(e, n, time) { this.note(e, n, time, `plan ${e.state}: ${e.title}`, e.reason || ""); }
   on_memory(e, n, time) { this.note(e, n, time, `memory: ${e.action}`, e.facts.map((f) => `${f.title} (${f.id})`).join(", ")); }
-  on_job_started(e, n, time) { this.note(e, n, time, `${e.id} started`, e.command); }
+  on_job_started(e, n, time) { this.jobs = true; this.note(e, n, time, `${e.id} started`, e.command); }
   on_job_ended(e, n, time) { this.note(e, n, time, `${e.id} ${e.status}`, e.reason ?? `with status ${e.exit}`); }
   on_instructions(e, n, time) { this.note(e, n, time, "instructions of the workspace", e.files.map((f) => `${f.path}: ${f.state}`).join(", ")); }
   on_steered(e, n, time) { this.note(e, n, time, "message of the user", e.text); }

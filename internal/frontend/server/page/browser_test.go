@@ -28,6 +28,7 @@ import (
 
 	"loki/internal/base/process/npmtest"
 	"loki/internal/base/sample"
+	"loki/internal/base/sandbox"
 	"loki/internal/frontend/cli"
 	"loki/internal/frontend/server"
 	"loki/internal/frontend/server/servertest"
@@ -376,6 +377,7 @@ func TestBrowser(t *testing.T) {
 		"units":              func(t *testing.T) { testUnits(t, b, s) },
 		"variables":          func(t *testing.T) { testVariables(t, b, s) },
 		"knowledge":          func(t *testing.T) { testKnowledge(t, b) },
+		"jobs":               func(t *testing.T) { testJobs(t, b) },
 		"fork_and_compare":   func(t *testing.T) { testFork(t, b, s, waiting()) },
 		"cancel_on_a_phone":  func(t *testing.T) { testCancel(t, b, s) },
 		"budget":             func(t *testing.T) { testBudget(t, b, s) },
@@ -389,6 +391,37 @@ func TestBrowser(t *testing.T) {
 			test(t)
 		})
 	}
+}
+
+// A job of a run is listed while the run works. Its output is shown, not obeyed, and a button ends it.
+func testJobs(t *testing.T, b context.Context) {
+	if held := sandbox.New(sandbox.Options{Workspace: t.TempDir()}).Support(); !held.Files {
+		t.Skip("no sandbox: " + held.Missing)
+	}
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml": "model: builtin:script\nclients: [{type: builtin, script: rules.yaml}]\n",
+		"rules.yaml": `rules:
+  - match: {turn: 1}
+    tool_calls: [{name: execute_command, arguments: {command: "echo '<b id=made>up</b>'; sleep 600", background: true, ready: up}}]
+  - match: {turn: 2}
+    reply: done
+    delay: 60s
+`,
+		"agents/works/config.yaml": "name: works\nversion: \"1.0\"\ninstructions: Work.\nglobal_tools: [execute_command]\n",
+	})
+	id := begin(t, s, "works", "work")
+	p := newTab(t, b, s.URL)
+	p.open("#/runs/" + id)
+	p.until(`document.querySelector(".jobs summary")?.innerText.includes("running")`)
+	p.run(`document.querySelector(".jobs summary").click()`)
+	p.until(`document.querySelector(".jobs .output").innerText.includes("<b id=made>up</b>")`)
+	p.press(".jobs", "End")
+	p.until(`document.querySelector(".jobs summary").innerText.includes("killed")`)
+	if eval[bool](p, `document.querySelector("#made") !== null`) {
+		t.Error("the output became an element")
+	}
+	p.press(".actions", "Cancel")
+	p.until(`document.querySelector(".run-head .status.is-canceled") !== null`)
 }
 
 // A run is started in one tab and answered there; another tab sees it happen.

@@ -98,7 +98,9 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 		}
 	}
 	if client.Type != config.TypeBuiltin {
-		model.Provider = a.governor.Chat(model.Provider, a.limits(m))
+		o := a.limits(m)
+		o.Fallback = len(model.Fallbacks) > 0
+		model.Provider = a.governor.Chat(model.Provider, o)
 	}
 	model.Provider = w.Chat(model.Provider)
 	return model, nil

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -70,6 +71,9 @@ func (e *Engine) attempts(ctx context.Context, c *call, turn int) (turnResult, e
 		}
 		lost := c.req.Whole && provider.Retryable(err) // half an answer is of no use
 		if !lost && !t.isUnanswered(err) {
+			return t, err
+		}
+		if e, ok := errors.AsType[*provider.Error](err); ok && e.Away && len(c.model.Fallbacks) > 0 {
 			return t, err
 		}
 		wait, ok := policy.Wait(failures.add(c.model.ID), provider.RetryAfter(err), rand.Float64())

@@ -216,6 +216,21 @@ func TestRetryEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestFallbackAtOnce: a model that is known to be out of reach is not asked again.
+func TestFallbackAtOnce(t *testing.T) {
+	t.Parallel()
+	gone := &provider.Error{Kind: provider.Transient, Away: true, RetryAfter: 10 * time.Second, Msg: "gone"}
+	first := &flaky{errors: []error{gone, gone, gone}}
+	e, err := New(Options{Models: modelMap{"c:m": {Provider: first, Retry: threeTimes, Fallbacks: []string{"c:n"}}, "c:n": {Provider: &flaky{text: "done"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rc, _ := newContext()
+	if reply, err := e.Run(t.Context(), rc, user("hi")); err != nil || reply.Text != "done" || len(first.requests) != 1 {
+		t.Errorf("%q, %v after %d calls", reply.Text, err, len(first.requests))
+	}
+}
+
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	perToken := func(u chat.Usage) (float64, bool) { return float64(u.InputTokens), true }

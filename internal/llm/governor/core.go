@@ -15,6 +15,11 @@ const (
 	shortGuess  = 5 * time.Second // that a call waits because of header fields of an account that never refused
 	longGuess   = time.Minute     // the same for one that did
 	longestWait = 24 * time.Hour
+
+	outages     = 5                // calls that were not answered, one after another
+	outagesIn   = time.Minute      // within which they open the breaker
+	shortOutage = 10 * time.Second // for which it is open first
+	longOutage  = 5 * time.Minute  // the same for later ones
 )
 
 // state is what is known of a limit: that of an account for a model. Its methods read no clock and wait for nothing.
@@ -36,9 +41,15 @@ type state struct {
 	Buckets map[string]*bucket `json:"buckets,omitempty"`
 	Shares  map[string]*share  `json:"shares,omitempty"` // of the processes, by their ids
 
-	Calls    int `json:"calls"`
-	Refusals int `json:"refusals"`
-	Output   int `json:"output,omitempty"` // average length of a reply, in tokens
+	Outages  []time.Time   `json:"outages,omitempty"` // calls that the provider could not answer, since one succeeded
+	Open     time.Time     `json:"open,omitzero"`     // until then the provider counts as out of reach
+	OpenTime time.Duration `json:"open_time,omitempty"`
+
+	Client   string `json:"client,omitempty"` // its name where it was used last
+	Model    string `json:"model,omitempty"`
+	Calls    int    `json:"calls"`
+	Refusals int    `json:"refusals"`
+	Output   int    `json:"output,omitempty"` // average length of a reply, in tokens
 }
 
 // share is what a process has of a limit.
@@ -116,6 +127,7 @@ const (
 	slots  reason = "concurrency" // as many calls as the account allows are under way
 	rate   reason = "rate"        // a limit of requests or tokens is used up
 	paused reason = "refused"     // the provider refused a call and said when to come back
+	outage reason = "outage"      // the provider did not answer the last calls
 )
 
 // held returns how many calls are under way.
@@ -281,6 +293,36 @@ func (s *state) take(now time.Time, need amount) map[string]float64 {
 	return taken
 }
 
+// outOfReach returns for how long no call begins, because the provider did not answer the last ones. When that time is over one
+// call tries.
+func (s *state) outOfReach(now time.Time) time.Duration {
+	if s.OpenTime > 0 && now.Sub(s.Open) > longOutage { // that was long ago
+		s.Outages, s.OpenTime = nil, 0
+	}
+	switch {
+	case s.OpenTime == 0:
+		return 0
+	case now.Before(s.Open):
+		return s.Open.Sub(now)
+	case s.held() > 0 && now.Sub(s.Begun) < s.OpenTime:
+		return accepted // another one tries
+	}
+	return 0
+}
+
+// failed ends a call that the provider could not answer.
+func (s *state) failed(now time.Time, id string) {
+	s.release(id)
+	s.Outages = append(s.Outages, now)
+	if s.Outages = s.Outages[max(0, len(s.Outages)-outages):]; len(s.Outages) < outages || now.Sub(s.Outages[0]) > outagesIn && s.OpenTime == 0 {
+		return
+	}
+	if !now.Before(s.Open) {
+		s.OpenTime = min(max(2*s.OpenTime, shortOutage), longOutage)
+		s.Open = now.Add(s.OpenTime)
+	}
+}
+
 // release ends a call.
 func (s *state) release(id string) {
 	if p := s.share(id); p.Held > 0 {
@@ -307,6 +349,7 @@ func (s *state) learn(now time.Time, t *ticket, readings []reading) {
 func (s *state) succeeded(now time.Time, id string, t *ticket, used amount) {
 	s.release(id)
 	s.Streak, s.InARow = time.Time{}, 0
+	s.Outages, s.Open, s.OpenTime = nil, time.Time{}, 0
 	if t.began.After(s.LastRefusal) {
 		s.Proven = true
 		if t.began.After(s.Paused) || !s.AskAt.IsZero() {

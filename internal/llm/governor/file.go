@@ -95,13 +95,19 @@ func (f *shared) update(change func(*state)) {
 		}
 	}
 	f.own.update(change)
-	if data, err = json.Marshal(f.own.s); err != nil {
-		return
+	_ = f.own.s.write(file, before) // what was written in part is forgotten by the next who reads it
+}
+
+// write writes s to its file, which had so many bytes.
+func (s *state) write(file *os.File, before int) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return err
 	}
-	_, err = file.WriteAt(data, 0) // a part of it is forgotten by the next who reads it
-	if err == nil && len(data) < before {
-		_ = file.Truncate(int64(len(data))) // not to 0 before, after which some file systems write at once
+	if _, err = file.WriteAt(data, 0); err == nil && len(data) < before {
+		err = file.Truncate(int64(len(data))) // not to 0 before, after which some file systems write at once
 	}
+	return err
 }
 
 // readLocked opens and locks a file, and returns what it has.
@@ -150,6 +156,11 @@ func readState(data []byte, now time.Time) state {
 	}
 	if s.ProbeAt.Sub(now) > lastProbe {
 		s.ProbeAt = now.Add(lastProbe)
+	}
+	s.Outages = s.Outages[max(0, len(s.Outages)-outages):]
+	s.OpenTime = min(max(0, s.OpenTime), longOutage)
+	if s.Open.Sub(now) > s.OpenTime {
+		s.Open = now.Add(s.OpenTime)
 	}
 	if s.Paused.Sub(now) > longestWait {
 		s.Paused = now.Add(longestWait)

@@ -94,6 +94,35 @@ func TestLearnedOnce(t *testing.T) {
 	}
 }
 
+// TestList: what is known of the limits of all processes can be seen, and forgotten.
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		g := sharing(t, dir)
+		_, err := ask(t.Context(), g.Chat(&server{after: 2 * time.Hour}, sharedOptions()), "m")
+		if provider.KindOf(err) != provider.RateLimited {
+			t.Fatal(err)
+		}
+		other := sharing(t, dir)
+		list := other.List()
+		if len(list) != 1 || list[0].Client != "st" || list[0].Model != "m" || list[0].Refused != 1 || list[0].Concurrency != 1 || list[0].AtWork != 0 || time.Until(list[0].PausedUntil) < time.Hour {
+			t.Errorf("%+v", list)
+		}
+		if n, err := other.Reset("another"); n != 0 || err != nil {
+			t.Error(n, err)
+		}
+		if n, err := other.Reset("st"); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		if text, err := ask(t.Context(), other.Chat(&server{most: 1}, sharedOptions()), "m"); text != "fine" || err != nil {
+			t.Error(text, err)
+		}
+		if list := new(Governor).List(); len(list) != 0 {
+			t.Errorf("%+v", list)
+		}
+	})
+}
+
 // TestUnusableDirectory: without the files a process has limits of its own.
 func TestUnusableDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")

@@ -45,6 +45,8 @@ type Options struct {
 	Model  string // the provider's own name of the model
 	Limits Limits
 
+	Fallback bool // another model is asked while the provider is out of reach; else calls wait, unless somebody reads along
+
 	// Account returns what identifies account and model among those of all processes, as a file name. It is called for the
 	// first call. Nil means that the limit is not shared.
 	Account func() string
@@ -60,7 +62,7 @@ func (g *Governor) limit(o Options) *limiter {
 		if g.limits == nil {
 			g.limits = make(map[string]*limiter)
 		}
-		l = &limiter{client: o.Client, model: o.Model, limits: o.Limits, begun: make(map[string]int)}
+		l = &limiter{client: o.Client, model: o.Model, limits: o.Limits, fallback: o.Fallback, begun: make(map[string]int)}
 		l.open = sync.OnceFunc(func() { l.store, l.id = g.storeOf(o) })
 		g.limits[key] = l
 	}
@@ -111,6 +113,7 @@ func (m *memory) update(change func(*state)) {
 type limiter struct {
 	client, model string
 	limits        Limits
+	fallback      bool
 	store         store
 	id            string // of the process
 	open          func() // sets store and id, for the first call
@@ -271,12 +274,18 @@ func (l *limiter) dispatch() {
 func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
 	var why reason
 	l.update(func(s *state) {
+		s.Client, s.Model = l.client, l.model
+		if away := s.outOfReach(now); away > 0 && (l.fallback || w.priority < High) {
+			why, wait = outage, away
+			return
+		}
 		w.ticket, why, wait = s.admit(now, l.id, l.limits, w.need, w.since)
 		if w.ticket != nil {
 			s.share(l.id).Waiting--
 		}
 	})
-	if w.ticket == nil && !(why == paused && wait > l.limits.ParkAfter) {
+	giveUp := why == outage && l.fallback || (why == paused || why == outage) && wait > l.limits.ParkAfter
+	if w.ticket == nil && !giveUp {
 		for _, other := range l.waiting {
 			if !other.notUntil.After(now) {
 				other.reason, other.until = why, now.Add(wait)
@@ -287,9 +296,12 @@ func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
 		}
 		return wait
 	}
-	if w.ticket == nil {
+	switch {
+	case w.ticket == nil && why == outage:
+		w.err = &provider.Error{Kind: provider.Transient, RetryAfter: wait, Away: true, Msg: "the provider did not answer the last calls"}
+	case w.ticket == nil:
 		w.err = &provider.Error{Kind: provider.RateLimited, Status: 429, RetryAfter: wait, Msg: "the provider has refused an earlier call"}
-	} else {
+	default:
 		l.begun[w.run]++
 		if l.passed++; w.priority == Low {
 			l.passed = 0

@@ -317,6 +317,75 @@ func TestConfigured(t *testing.T) {
 	})
 }
 
+// away is a provider that does not answer for some time.
+type away struct {
+	server
+	until time.Time
+	asked int
+}
+
+func (a *away) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+	if a.mu.Lock(); time.Now().Before(a.until) {
+		defer a.mu.Unlock()
+		a.asked++
+		return func(yield func(provider.Chunk, error) bool) {
+			yield(provider.Chunk{}, &provider.Error{Kind: provider.Transient, Status: 529, Msg: "overloaded"})
+		}
+	}
+	a.mu.Unlock()
+	return a.server.Chat(ctx, req)
+}
+
+// TestBreaker: a provider that did not answer five calls is asked once in a while, until it answers.
+func TestBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g Governor
+		begin := time.Now()
+		a := &away{server: server{most: 9}, until: begin.Add(25 * time.Second)}
+		p := g.Chat(a, options())
+		node := AtMost(t.Context(), Normal)
+		for range outages {
+			if _, err := ask(node, p, "m"); provider.KindOf(err) != provider.Transient {
+				t.Fatal(err)
+			}
+		}
+		var wg sync.WaitGroup
+		for range 4 { // after 10 s, after 20 s more, and then all
+			wg.Go(func() { _, _ = ask(node, p, "m") })
+		}
+		wg.Wait()
+		if took := time.Since(begin).Round(time.Second); a.asked != outages+1 || took != 30*time.Second {
+			t.Errorf("asked %d times in %v", a.asked, took)
+		}
+		// Who reads along is not kept waiting, and neither is who has another model.
+		a.until = time.Now().Add(time.Hour)
+		for range outages + 2 {
+			_, _ = ask(t.Context(), p, "m")
+		}
+		if a.asked != 2*outages+3 {
+			t.Errorf("asked %d times", a.asked)
+		}
+		o := options()
+		o.Model, o.Fallback = "n", true
+		p, a.asked = g.Chat(a, o), 0
+		begin = time.Now()
+		for i := range outages + 2 {
+			_, err := ask(t.Context(), p, "n")
+			if e, ok := errors.AsType[*provider.Error](err); !ok || e.Away != (i >= outages) {
+				t.Errorf("%d: %+v", i, err)
+			}
+		}
+		if a.asked != outages || time.Since(begin) > time.Second {
+			t.Errorf("asked %d times in %v", a.asked, time.Since(begin))
+		}
+		for _, s := range g.List() {
+			if s.Breaker != "open" || s.Client != "st" || s.Calls == 0 {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}
+
 // TestHeaders: limits of requests and tokens are learned from the header fields, and calls wait before they are refused.
 func TestHeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

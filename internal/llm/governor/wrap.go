@@ -73,6 +73,8 @@ func (l *limiter) try(ctx context.Context, w *waiter, ask once) (again bool, err
 		end = func(s *state, now time.Time) {
 			w.notUntil = now.Add(s.refused(now, l.id, w.ticket, after, empty))
 		}
+	case l.limits.Learn && provider.KindOf(err) == provider.Transient && !came:
+		end = func(s *state, now time.Time) { s.failed(now, l.id) }
 	}
 	return again, err
 }

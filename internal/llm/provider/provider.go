@@ -181,6 +181,7 @@ type Error struct {
 	URL        string        // where the request went, without user and query; may be empty
 	Msg        string        // the provider's message; holds no key or header
 	Err        error         // cause, may be nil
+	Away       bool          // it was not asked, because it did not answer earlier calls: another model can be asked at once
 }
 
 // Error returns the message, the HTTP status if there is one, and the cause.

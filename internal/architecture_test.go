@@ -344,8 +344,8 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/plan":      391,
 	"conversation/session":   6794,
-	"frontend/api":           1550,
-	"frontend/cli":           8945,
+	"frontend/api":           1581,
+	"frontend/cli":           8999,
 	"frontend/command":       4291,
 	"frontend/display":       949,
 	"frontend/doctor":        592,
@@ -359,7 +359,7 @@ var roomLines = map[string]int{
 	"llm/chat":               515,
 	"llm/engine":             1610,
 	"llm/event":              1432,
-	"llm/governor":           970,
+	"llm/governor":           1130,
 	"llm/hook":               735,
 	"llm/ledger":             120,
 	"llm/logging":            1159,
@@ -382,7 +382,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           13417,
 
-	"all": 185104,
+	"all": 185280,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

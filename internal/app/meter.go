@@ -17,6 +17,9 @@ type asking struct {
 	governor    governor.Governor
 }
 
+// Limits returns what is known of the limits of providers.
+func (a *App) Limits() *governor.Governor { return &a.governor }
+
 // Ledger returns the record of what model calls used.
 func (a *App) Ledger() ledger.Ledger {
 	return ledger.Ledger{Dir: filepath.Join(a.Paths.StateDir, "usage")}

@@ -153,6 +153,21 @@ type JobProgress struct {
 	Chunks   int    `json:"chunks" doc:"that were indexed"`
 }
 
+// Limit is what is known of how many calls a provider takes.
+type Limit struct {
+	Client      string             `json:"client"`
+	Model       string             `json:"model"`
+	Concurrency int                `json:"concurrency" doc:"calls at once"`
+	AtWork      int                `json:"at_work" doc:"calls under way"`
+	Waiting     int                `json:"waiting" doc:"calls that wait"`
+	Remaining   map[string]float64 `json:"remaining,omitempty" doc:"requests and tokens that are left, by limit"`
+	Reset       time.Time          `json:"reset,omitzero" doc:"when nothing is used of them"`
+	PausedUntil time.Time          `json:"paused_until,omitzero" doc:"when the provider takes calls again"`
+	Breaker     string             `json:"breaker" enum:"closed,open,trying" doc:"open: the provider did not answer the last calls"`
+	Calls       int                `json:"calls"`
+	Refused     int                `json:"refused"`
+}
+
 // MCPInfo counts the connections to MCP servers.
 type MCPInfo struct {
 	Started       int64   `json:"started" doc:"connections that were made"`

@@ -96,6 +96,7 @@ func actions() []action {
 		{flag: "export", needs: needConfig, looks: true, do: (*command).exportTalk, apart: true},
 		{flag: "memory", needs: needConfig, do: (*command).remember, alone: true, words: true, beside: []string{"agent"}, apart: true},
 		{flag: "search", needs: needConfig, do: (*command).searchRecords, apart: true},
+		{flag: "limits", needs: needConfig, do: (*command).showLimits, alone: true, beside: []string{"reset"}},
 		{flag: "usage", needs: needConfig, looks: true, do: (*command).showUsage},
 		{flag: "call-tool", needs: needConfig, do: (*command).callTool},
 		{flag: "build-tools", needs: needConfig, do: (*command).buildTools},

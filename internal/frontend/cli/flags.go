@@ -47,7 +47,8 @@ type printed struct {
 
 // about is what concerns the program itself.
 type about struct {
-	ask     bool // the default model, with --doctor
+	ask     bool   // the default model, with --doctor
+	reset   string // the client whose limits --limits forgets
 	setup   bool
 	version bool
 }
@@ -521,6 +522,8 @@ func (o *options) sections() []section {
 			},
 			more: []flagSpec{
 				{name: "ask", sets: on(&o.ask), usage: "with --doctor: send the default model a short question, which uses tokens", with: []string{"doctor"}},
+				{name: "limits", sets: on(new(bool)), usage: "show what is known of the limits of providers: calls at once, what is left, pauses"},
+				{name: "reset", sets: word(&o.reset, "CLIENT"), usage: "with --limits: forget what is known of the limits of a client", with: []string{"limits"}},
 				{name: "usage", sets: on(new(bool)), usage: "show the tokens and costs of today and of 7 days, by model"},
 				{name: "sync-models", sets: on(new(bool)), usage: "fetch the list of known models from sync_models_url"},
 				{name: "authenticate", sets: word(&o.authenticate, "CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},

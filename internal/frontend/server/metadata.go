@@ -25,6 +25,7 @@ func (s *Server) metadata() {
 	}, s.ready)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/info", Summary: "Describe this server", Tag: about}, s.info)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/info/mcp", Summary: "Count the connections to MCP servers", Tag: about, Scope: auth.AdminMCP}, s.infoMCP)
+	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/limits", Summary: "List the limits of providers", Tag: about, Scope: auth.ReadModels}, s.limits)
 	rest.Register(s.api, rest.Operation{Method: http.MethodPost, Path: "/v1/auth/check", Summary: "Who am I, and what may I?", Tag: about}, s.check)
 	rest.Register(s.api, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/models", Summary: "List what can answer: models, roles and agents", Tag: there, Scope: auth.ReadModels, OpenAIErrors: true,
@@ -56,6 +57,15 @@ func (s *Server) infoMCP(context.Context, *struct{}) (*api.MCPInfo, error) {
 		Started: p.Started, ActiveHits: p.ActiveHits, IdleHits: p.IdleHits, Misses: p.Misses, HitRate: p.HitRate(),
 		IdleEvictions: p.IdleEvictions, CapEvictions: p.CapEvictions, HealthOK: p.HealthOK, HealthFailed: p.HealthFailed, Idle: p.Idle, InUse: p.InUse,
 	}, nil
+}
+
+func (s *Server) limits(_ context.Context, in *struct{ rest.Page }) (*api.List[api.Limit], error) {
+	known := s.o.App.Limits().List()
+	list := make([]api.Limit, len(known))
+	for i, l := range known {
+		list[i] = api.Limit(l)
+	}
+	return pageOf(list, in.Page, func(l api.Limit) string { return l.Client + ":" + l.Model })
 }
 
 func (s *Server) check(ctx context.Context, _ *struct{}) (*api.Check, error) {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"loki/internal/frontend/cli"
+	"loki/internal/frontend/mcpserver"
 	"loki/internal/frontend/repl"
 	"loki/internal/frontend/server"
 	"loki/internal/llm/provider/wire"
@@ -19,7 +20,7 @@ func main() {
 	}
 	delayCollection()
 	proxyForAll()
-	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: repl.Run, Server: server.Serve}))
+	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: repl.Run, Server: server.Serve, MCP: mcpserver.Serve}))
 }
 
 // usualPercent is how much the heap grows between two garbage collections if GOGC does not say so.

@@ -55,6 +55,7 @@ type Server func(ctx context.Context, o display.Options, address string) error
 type Faces struct {
 	REPL   REPL
 	Server Server
+	MCP    Server // with the name of an agent instead of an address; empty for all
 }
 
 // Main runs the command and returns its exit status. environ is the environment as

@@ -499,6 +499,7 @@ func (o *options) sections() []section {
 			name: "server", title: "Serve programs and browsers",
 			common: []flagSpec{
 				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400", bare: configuredAddress},
+				{name: "mcp", sets: on(new(bool)), usage: "offer the agents as tools to the MCP client at standard input and output; with --agent only that one"},
 			},
 			more: []flagSpec{
 				{name: "healthcheck", sets: word(&o.health, "URL"), usage: "exit with status 0 if a server works, else 1: the one at this URL, or the configured one", bare: configuredAddress},

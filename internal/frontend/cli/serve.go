@@ -31,6 +31,14 @@ func (c *command) serve(ctx context.Context) error {
 	return c.faces.Server(context.WithoutCancel(ctx), c.displayed(), address)
 }
 
+// serveMCP offers agents as tools to the MCP client at standard input and output.
+func (c *command) serveMCP(ctx context.Context) error {
+	if c.faces.MCP == nil {
+		return fault.New(fault.Usage, "this program does not serve")
+	}
+	return c.faces.MCP(ctx, c.displayed(), c.opts.agent)
+}
+
 // healthPatience is how long a server may take to say that it works.
 const healthPatience = 5 * time.Second
 

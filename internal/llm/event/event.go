@@ -263,6 +263,7 @@ const (
 	ViaREST     Via = "rest"
 	ViaPage     Via = "page"
 	ViaOpenAI   Via = "openai"
+	ViaMCP      Via = "mcp"
 	ViaLink     Via = "link" // of a notice
 	ViaTimeout  Via = "timeout"
 )

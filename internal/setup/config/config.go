@@ -8,7 +8,6 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/llm/governor"
 	"loki/internal/llm/hook"
-	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/graph"
 )
@@ -60,6 +59,7 @@ type Config struct {
 	Theme     *string // "light", or anything else for dark
 	Chat
 	Workspace
+	MCP
 
 	// Where the password of the vault is. The first of these that has one counts; after
 	// them comes [Paths.VaultPasswordFile].
@@ -77,7 +77,6 @@ type Config struct {
 	ToolTimeout            time.Duration // of one call; 0 leaves it to the tools
 	ToolMaxOutput          int           // bytes of a call that a model gets; 0 leaves it to the tools
 	MCPServerSupport       bool
-	MCPPool                mcp.PoolConfig
 	MappingMCPServers      Mapping // alias to a comma list of server names
 	EnabledMCPServers      *string // comma list of servers and aliases, or "all"
 
@@ -147,6 +146,7 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
+		MCP:                    MCP{MCPServer: MCPServer{Consent: true, Wait: 50 * time.Second, MaxRuns: 8}},
 		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
 	}

@@ -106,7 +106,7 @@ func TestLoadFull(t *testing.T) {
 		},
 		ToolTimeout:          time.Minute,
 		ToolMaxOutput:        1000,
-		MCPPool:              mcp.PoolConfig{IdleTimeout: 5 * time.Minute, HasIdleTimeout: true, MaxIdle: 4},
+		MCP:                  MCP{mcp.PoolConfig{IdleTimeout: 5 * time.Minute, HasIdleTimeout: true, MaxIdle: 4}, MCPServer{[]string{"digest"}, false, 2 * time.Minute, 4}},
 		MappingMCPServers:    Mapping{{"git", "github,gitlab"}},
 		EnabledMCPServers:    ptr("all"),
 		AutoContinue:         true,
@@ -252,6 +252,7 @@ func TestLoadDefaults(t *testing.T) {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
+		MCP:                    MCP{MCPServer: MCPServer{Consent: true, Wait: 50 * time.Second, MaxRuns: 8}},
 		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
 		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, NotifyAfter: 10},
 	}

@@ -49,6 +49,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		*field = hook.Read(m.Get(key), hook.Kinds())
 	case *mcp.PoolConfig:
 		*field = mcp.ReadPool(m.Map(key))
+	case *MCPServer:
+		readMCPServer(m.Map(key), field)
 	case *Jobs:
 		readJobs(m.Map(key), field)
 	case *[]string:

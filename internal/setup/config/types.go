@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/tool/mcp"
 )
 
 // Mapping is a list of names and their values, in the order it was written.
@@ -126,6 +127,41 @@ func readJobs(m *yamldoc.Map, j *Jobs) {
 		m.Get("log_bytes").Errorf("expected a number of bytes from %d to %d, found %d", shortest, longest, bytes)
 	}
 	j.LogBytes = int64(bytes)
+	m.Done()
+}
+
+// MCP is about the Model Context Protocol, in both directions.
+type MCP struct {
+	MCPPool   mcp.PoolConfig // connections to servers
+	MCPServer MCPServer
+}
+
+// MCPServer is what the program offers as an MCP server.
+type MCPServer struct {
+	Agents  []string      // the ones that are offered; nil for all that are installed
+	Consent bool          // the user of the client may consent to what tools ask
+	Wait    time.Duration // for a run before a call of its tool ends, from 1 s to 1 h
+	MaxRuns int           // that work at once, from 1 to 64
+}
+
+// readMCPServer reads a section, which may be nil, over the defaults.
+func readMCPServer(m *yamldoc.Map, s *MCPServer) {
+	if m == nil {
+		return
+	}
+	if n := m.Get("agents"); n != nil && n.Kind() == yamldoc.String {
+		if text := ""; m.Str("agents", &text) && text != "all" {
+			n.Errorf("expected all or a list of names, found %s", n.Describe())
+		}
+	} else if n != nil {
+		s.Agents = []string{}
+		m.Strs("agents", &s.Agents)
+	}
+	m.Bool("consent", &s.Consent)
+	if m.Span("wait", &s.Wait) && (s.Wait < time.Second || s.Wait > time.Hour) {
+		m.Get("wait").Errorf("expected a time from 1s to 1h, found %s", m.Get("wait").Describe())
+	}
+	m.Int("max_runs", &s.MaxRuns, 1, 64)
 	m.Done()
 }
 

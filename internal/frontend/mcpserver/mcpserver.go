@@ -1,0 +1,448 @@
+// Package mcpserver offers the agents of the user as tools of an MCP server, which talks to one client over standard input and output.
+//
+// A call of a tool is a run, recorded like any other: it can be looked at, answered and resumed in every other way. What it asks goes to the user
+// of the client in the first way that the client has: as input that the call requires (protocol 2026-07-28), as an elicitation during the call
+// (before), or as a result with the status waiting, which loki_answer continues. The last one takes no consent: a model is not a human.
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/agent"
+	"loki/internal/app"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/conversation"
+	"loki/internal/frontend/api"
+	"loki/internal/frontend/api/summary"
+	"loki/internal/frontend/display"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/manager"
+)
+
+// protocol of which calls can require input, and what clients before it have.
+const protocolWithInput = "2026-07-28"
+
+const (
+	endGrace   = 5 * time.Second        // for runs at work when the client has gone
+	progressIn = 250 * time.Millisecond // between two notices of progress
+	ownPrefix  = "loki_"                // of tools that are no agents
+)
+
+// Serve serves one client at standard input and output, until it closes the input or ctx ends. Only is the agent that is offered; empty offers
+// the installed ones, as the configuration says. Runs that are at work then are interrupted, and can be resumed.
+func Serve(ctx context.Context, o display.Options, only string) error {
+	in, ok := o.In.(io.ReadCloser)
+	if !ok {
+		in = io.NopCloser(o.In)
+	}
+	return serve(ctx, o, only, &mcp.IOTransport{Reader: in, Writer: outOf(o.Out)})
+}
+
+// outOf returns a writer whose end does nothing.
+func outOf(w io.Writer) io.WriteCloser { return struct{ keptWriter }{keptWriter{w}} }
+
+type keptWriter struct{ io.Writer }
+
+// Close implements [io.Closer].
+func (keptWriter) Close() error { return nil }
+
+func serve(ctx context.Context, o display.Options, only string, transport mcp.Transport) error {
+	a := o.App
+	settings := a.Config.MCPServer
+	hosted, err := a.Host(ctx, "http://localhost", manager.Options{Limit: settings.MaxRuns, Log: a.Log()})
+	if err != nil {
+		return err
+	}
+	s := &server{app: a, runs: hosted.Runs, settings: settings, talks: a.Served()}
+	if err := s.loadKey(); err != nil {
+		return errors.Join(err, hosted.Close())
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "loki", Title: "Loki", Version: app.Version}, &mcp.ServerOptions{
+		Instructions: "Each tool without " + ownPrefix + " in front runs an agent of the user. A result with the status waiting or running has a run_id: go on with " + toolRun + ".",
+		Logger:       slog.New(slog.DiscardHandler), Capabilities: &mcp.ServerCapabilities{},
+	})
+	if err := s.add(ctx, only, o.Warn); err != nil {
+		return errors.Join(err, hosted.Close())
+	}
+	waking, stop := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	background.Go(func() { hosted.Runs.Wake(waking) }) // ends with waking
+	err = s.mcp.Run(ctx, transport)
+	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) || ctx.Err() != nil {
+		err = nil
+	}
+	grace, done := context.WithCancel(context.WithoutCancel(ctx))
+	done() // nobody waits for a result any more
+	hosted.Runs.Shutdown(grace)
+	stop()
+	background.Wait()
+	return errors.Join(err, hosted.Close())
+}
+
+// server offers tools to a client.
+type server struct {
+	app      *app.App
+	runs     *manager.Manager
+	talks    *conversation.Service
+	settings config.MCPServer
+	mcp      *mcp.Server
+	key      [32]byte // with which the state of calls is sealed
+}
+
+// add adds the tools, resources and prompts.
+func (s *server) add(ctx context.Context, only string, warn func(string)) error {
+	agents, err := s.agents(only)
+	if err != nil {
+		return err
+	}
+	taken := make(map[string]bool)
+	for _, of := range agents {
+		t, problem := s.toolOf(of)
+		if problem == "" && taken[t.Name] {
+			problem = "another one has the same name here"
+		}
+		if problem != "" {
+			warn(fmt.Sprintf("agent %s is not offered: %s", of.Name, problem))
+			continue
+		}
+		taken[t.Name] = true
+		s.mcp.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return s.call(ctx, req, of)
+		})
+	}
+	if only == "" {
+		s.addOwn(ctx)
+	}
+	s.addRunTools()
+	s.addResources()
+	return s.addPrompts()
+}
+
+// agents returns the agents that are offered.
+func (s *server) agents(only string) (list []agent.Agent, err error) {
+	names := []string{only}
+	if only == "" {
+		if names, err = s.app.Agents.Names(); err != nil {
+			return nil, err
+		}
+		names = slices.DeleteFunc(names, func(name string) bool { // those of the program are installed when they are used
+			_, err := os.Stat(filepath.Join(s.app.Paths.AgentsDir, name))
+			return err != nil
+		})
+		if s.settings.Agents != nil {
+			names = s.settings.Agents
+		}
+	}
+	for _, name := range names {
+		ref, err := s.app.Agents.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		of, _, err := s.app.Agents.Load(ref)
+		if err != nil && only == "" && s.settings.Agents == nil {
+			continue // loki --validate says why
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, of)
+	}
+	return list, nil
+}
+
+// toolOf describes an agent as a tool. Problem says why it cannot be one.
+func (s *server) toolOf(of agent.Agent) (t *mcp.Tool, problem string) {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return -1
+	}, of.Name)
+	switch {
+	case name == "" || len(name) > 128:
+		return nil, "its name has no letters that a name of a tool may have"
+	case strings.HasPrefix(name, ownPrefix):
+		return nil, "names that begin with " + ownPrefix + " are those of other tools"
+	}
+	properties := map[string]any{promptArgument: map[string]any{"type": "string", "description": "what the agent is asked to do"}}
+	required := []string{promptArgument}
+	for _, v := range of.InForce.Variables {
+		if v.Name == promptArgument {
+			return nil, "it has a variable " + promptArgument
+		}
+		properties[v.Name] = map[string]any{"type": "string", "description": v.Description}
+		if v.Default == nil {
+			required = append(required, v.Name)
+		}
+	}
+	return &mcp.Tool{
+		Name: name, Title: of.Name, Description: cmp.Or(of.InForce.Description, "Runs the agent "+of.Name+"."), OutputSchema: json.RawMessage(outputSchema),
+		InputSchema: objectSchema(properties, required), Annotations: &mcp.ToolAnnotations{Title: of.Name},
+	}, ""
+}
+
+// promptArgument is the argument with what an agent or a model is asked.
+const promptArgument = "prompt"
+
+// objectSchema returns the JSON Schema of the arguments of a tool.
+func objectSchema(properties map[string]any, required []string) map[string]any {
+	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
+}
+
+// call runs an agent, or goes on with the run of a call that required input.
+func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Agent) (*mcp.CallToolResult, error) {
+	if req.Params.RequestState != "" {
+		return s.goOn(ctx, req)
+	}
+	given, wrong := arguments(req, slices.Collect(func(yield func(string) bool) {
+		for _, v := range of.InForce.Variables {
+			if !yield(v.Name) {
+				return
+			}
+		}
+	}))
+	if wrong != nil {
+		return failed(wrong), nil
+	}
+	prompt := given[promptArgument]
+	delete(given, promptArgument)
+	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
+	variables, err := agent.Values(of.InForce.Variables, given, none)
+	if err != nil {
+		return failed(err), nil
+	}
+	if of.Graph == nil && strings.TrimSpace(prompt) == "" {
+		return failed(errors.New("prompt: the text is empty")), nil
+	}
+	job, err := s.app.DetachedJob(ctx, app.AgentRun{
+		Agent: of, Prompt: prompt, Variables: variables, Given: given, NoStream: true, Events: s.runs.Events(), Asker: ask.Unavailable{},
+	})
+	if err != nil {
+		return failed(err), nil
+	}
+	return s.start(ctx, req, job)
+}
+
+// start begins a run for a call and returns how it comes to rest.
+func (s *server) start(ctx context.Context, req *mcp.CallToolRequest, job run.Job) (*mcp.CallToolResult, error) {
+	id, err := s.runs.Start(ctx, job)
+	if err != nil {
+		return failed(err), nil
+	}
+	return s.follow(ctx, req, id, s.settings.Wait)
+}
+
+// arguments reads the arguments of a call, which are texts. Names are those besides the prompt.
+func arguments(req *mcp.CallToolRequest, names []string) (map[string]string, error) {
+	given := make(map[string]string)
+	if len(req.Params.Arguments) == 0 {
+		return given, nil
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(req.Params.Arguments, &raw); err != nil {
+		return nil, errors.New("the arguments are not a JSON object")
+	}
+	for name, value := range raw {
+		var text string
+		switch {
+		case name != promptArgument && !slices.Contains(names, name):
+			return nil, fmt.Errorf("there is no argument %s; there are %s", name, strings.Join(append([]string{promptArgument}, names...), ", "))
+		case json.Unmarshal(value, &text) == nil:
+			given[name] = text
+		case value[0] == '{' || value[0] == '[' || string(value) == "null":
+			return nil, fmt.Errorf("%s: a text is expected", name)
+		default: // a number or a boolean is its text
+			given[name] = string(value)
+		}
+	}
+	return given, nil
+}
+
+// follow waits until a run rests, at most for so long, and asks the client what the run asks. A client that cancels the call stops the run, which can be resumed.
+func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string, limit time.Duration) (*mcp.CallToolResult, error) {
+	until := time.Now().Add(limit)
+	for {
+		info, rests, err := s.wait(ctx, req, id, time.Until(until))
+		if err != nil {
+			if ctx.Err() != nil {
+				_ = s.runs.Stop(context.WithoutCancel(ctx), id) // one that has ended meanwhile needs nothing
+			}
+			return nil, err
+		}
+		pending, err := s.asked(ctx, info)
+		if err != nil {
+			return failed(err), nil
+		}
+		questions := s.forClient(pending)
+		if !rests || len(questions) == 0 || !elicits(req.Session) {
+			return s.result(info, pending), nil
+		}
+		if req.Session.InitializeParams().ProtocolVersion >= protocolWithInput {
+			return s.inputRequired(req, id, questions)
+		}
+		began := time.Now()
+		answers, err := s.elicit(ctx, req.Session, questions)
+		if err != nil || len(answers) == 0 { // declined, or closed
+			return s.result(info, pending), err
+		}
+		until = until.Add(time.Since(began)) // the time of a human does not count
+		if err := s.answer(ctx, id, answers); err != nil {
+			return failed(err), nil
+		}
+	}
+}
+
+// wait waits until a run rests, at most for so long, and reports its progress.
+func (s *server) wait(ctx context.Context, req *mcp.CallToolRequest, id string, limit time.Duration) (info run.Info, rests bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, max(limit, 0))
+	defer cancel()
+	var reporting sync.WaitGroup
+	defer reporting.Wait()
+	if token := req.Params.GetProgressToken(); token != nil {
+		reports, stop := context.WithCancel(limited)
+		defer stop()
+		reporting.Go(func() { s.report(reports, req.Session, token, id) }) // ends with reports
+	}
+	info, err = s.runs.Wait(limited, id)
+	if limited.Err() != nil && ctx.Err() == nil {
+		info, err = s.runs.Store().Info(ctx, id)
+		return info, !info.Active && !info.Queued, err
+	}
+	return info, true, err
+}
+
+// report counts the nodes and calls of tools that a run has begun.
+func (s *server) report(ctx context.Context, session *mcp.ServerSession, token any, id string) {
+	var n float64
+	var last time.Time
+	for f, err := range s.runs.Watch(ctx, id, 0) {
+		if err != nil {
+			return
+		}
+		if f.Type != (event.NodeStarted{}).Type() && f.Type != (event.ToolCall{}).Type() {
+			continue
+		}
+		if n++; time.Since(last) < progressIn {
+			continue
+		}
+		last = time.Now()
+		if session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: progressOf(f)}) != nil {
+			return
+		}
+	}
+}
+
+// progressOf says what an event is about.
+func progressOf(f manager.Frame) string {
+	ev, err := event.Parse(f.Data)
+	if err != nil {
+		return ""
+	}
+	if call, ok := ev.Body.(event.ToolCall); ok {
+		return call.Name
+	}
+	return ev.Node
+}
+
+// asked returns the questions of a run that rests.
+func (s *server) asked(ctx context.Context, info run.Info) ([]run.Pending, error) {
+	if info.Status != run.Suspended {
+		return nil, nil
+	}
+	return s.runs.Store().Pending(ctx, info.ID)
+}
+
+// answer answers questions for the user of the client.
+func (s *server) answer(ctx context.Context, id string, answers map[string]string) error {
+	_, err := s.runs.Answer(ctx, id, manager.Answers{Texts: answers, From: run.Reply{Via: event.ViaMCP}})
+	return err
+}
+
+// outcome is the structured result of a call.
+type outcome struct {
+	RunID     string         `json:"run_id"`
+	Status    string         `json:"status"`
+	Output    string         `json:"output,omitempty"`
+	Error     string         `json:"error,omitempty"`
+	Questions []api.Question `json:"questions,omitempty"`
+	Usage     chat.Usage     `json:"usage"`
+	CostUSD   *float64       `json:"cost_usd,omitempty"`
+}
+
+// outputSchema is the JSON Schema of an outcome.
+const outputSchema = `{"type": "object", "required": ["run_id", "status"], "properties": {
+	"run_id": {"type": "string"},
+	"status": {"type": "string", "description": "done, failed, canceled, interrupted, running, or waiting for the answer to questions, or suspended for another reason"},
+	"output": {"type": "string"}, "error": {"type": "string"},
+	"questions": {"type": "array", "items": {"type": "object"}},
+	"usage": {"type": "object"}, "cost_usd": {"type": "number"}}}`
+
+// result describes a run as the result of a call.
+func (s *server) result(info run.Info, pending []run.Pending) *mcp.CallToolResult {
+	o := outcome{RunID: info.ID, Status: summary.Status(info), Output: s.app.Hide(info.Output), Error: s.app.Hide(info.Error), Usage: info.Usage}
+	if len(pending) > 0 {
+		o.Status, o.Error, o.Questions = "waiting", "", summary.Questions(info, pending)
+	}
+	if !info.Usage.CostUnknown {
+		o.CostUSD = &info.Usage.Cost
+	}
+	text := o.Output
+	switch {
+	case o.Status == "waiting":
+		text = waitingText(o)
+	case o.Status == string(run.Running):
+		text = fmt.Sprintf("The run %s is at work. %s {\"run_id\": %q, \"wait\": 50} waits for it.", o.RunID, toolRun, o.RunID)
+	case o.Error != "":
+		text = strings.TrimSpace(o.Output + "\n\n" + o.Error)
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: o, IsError: info.Status == run.Failed || info.Status == run.Canceled}
+}
+
+// waitingText tells a model what a run waits for.
+func waitingText(o outcome) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The run %s waits for answers of the user:", o.RunID)
+	for _, q := range o.Questions {
+		fmt.Fprintf(&b, "\n\n%s: %s", q.ID, q.Text)
+		if len(q.Options) > 0 {
+			fmt.Fprintf(&b, "\n- %s", strings.Join(q.Options, "\n- "))
+		}
+		if q.Kind == "consent" {
+			fmt.Fprintf(&b, "\nOnly the user can consent: loki --resume %s", o.RunID)
+		}
+	}
+	fmt.Fprintf(&b, "\n\nAsk the user, then call %s {\"run_id\": %q, \"question_id\": ..., \"answer\": ...}.", toolAnswer, o.RunID)
+	return b.String()
+}
+
+// failed is the result of a call that cannot be made.
+func failed(err error) *mcp.CallToolResult {
+	text := err.Error()
+	if hint := fault.HintOf(err); hint != "" {
+		text += "\nhint: " + hint
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: true}
+}

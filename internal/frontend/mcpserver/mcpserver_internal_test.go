@@ -1,0 +1,405 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/app"
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/process/npmtest"
+	"loki/internal/frontend/cli"
+	"loki/internal/frontend/display"
+	"loki/internal/workflow/run"
+)
+
+// agents are the files of agents of the tests.
+var agents = map[string]string{
+	"ask/graph.yaml": `
+name: ask
+description: Publishes after approval
+start: who
+settings: {on_failure: fail}
+nodes:
+  who: {type: input, question: "Who publishes?", state_updates: {who: "{{input}}"}, next: sure}
+  sure:
+    type: approval
+    question: "Publish it?"
+    options: [publish, drop]
+    routes: {publish: good, drop: bad}
+    on_other: other
+    state_updates: {picked: "{{choice}}"}
+  good: {type: end, output: "{{who}} published {{initial_prompt}}"}
+  bad: {type: end, output: "{{who}} dropped it"}
+  other: {type: end, output: "{{picked}}"}
+`,
+	"greet/config.yaml": "name: greet\ninstructions: Greet.\nmodel: builtin:echo\nvariables:\n  - {name: tone, description: how}\n",
+	"loki_x/graph.yaml": "name: loki_x\nstart: e\nnodes: {e: {type: end, output: x}}\n",
+	"slow/graph.yaml":   "name: slow\nstart: w\nsettings: {on_failure: fail}\nnodes:\n  w: {type: wait, for: 1h, next: e}\n  e: {type: end, output: x}\n",
+	"asks/config.yaml":  "name: asks\ninstructions: Work.\nmodel: builtin:script\nglobal_tools: [fs_write]\n",
+}
+
+// script is what builtin:script answers: a call that needs consent, then the end.
+const script = `
+rules:
+  - match: {turn: 1}
+    tool_calls: [{name: fs_write, arguments: {path: made, contents: x}}]
+  - match: {turn: 2}
+    reply: "It is made."
+`
+
+// begin serves the agents, in a directory of its own, and returns a client and what the server warned of.
+func begin(t *testing.T, o *mcp.ClientOptions, version, config string) (*mcp.ClientSession, *[]string) {
+	t.Helper()
+	home := t.TempDir()
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(home, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = os.WriteFile(path, []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range agents {
+		write("agents/"+name, text)
+	}
+	write("script.yaml", script)
+	write("config.yaml", "model: builtin:echo\npermission: {fs_write: ask}\ntrusted_dirs: ["+filepath.Join(home, "agents")+"]\n"+config)
+	a, err := app.New(app.Options{Environ: []string{
+		"LOKI_CONFIG_DIR=" + home, "XDG_CACHE_HOME=" + home, "XDG_STATE_HOME=" + home, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "LOKI_SCRIPT_FILE=" + filepath.Join(home, "script.yaml"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := mcp.NewInMemoryTransports()
+	var warnings []string
+	served := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { // ends with the client
+		served <- serve(ctx, display.Options{App: a, Warn: func(text string) { warnings = append(warnings, text) }}, "", ours)
+	}()
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		cancel()
+		t.Fatal(err, <-served)
+	}
+	t.Cleanup(func() {
+		_ = c.Close()
+		cancel()
+		if err := errors.Join(<-served, a.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c, &warnings
+}
+
+// called is the result of a call.
+type called struct {
+	text string
+	of   outcome
+	bad  bool
+}
+
+func call(t *testing.T, c *mcp.ClientSession, name string, arguments map[string]any) called {
+	t.Helper()
+	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got called
+	got.bad = r.IsError
+	for _, part := range r.Content {
+		if text, ok := part.(*mcp.TextContent); ok {
+			got.text += text.Text
+		}
+	}
+	data, err := json.Marshal(r.StructuredContent)
+	if err == nil {
+		err = json.Unmarshal(data, &got.of)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// forms answers forms with the values of their first members.
+func forms(answers ...map[string]any) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	return func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		for _, a := range answers {
+			if strings.Contains(req.Params.Message, a["of"].(string)) {
+				content := make(map[string]any)
+				for name, v := range a {
+					if name != "of" {
+						content[name] = v
+					}
+				}
+				return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+			}
+		}
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	}
+}
+
+// TestTools lists the tools.
+func TestTools(t *testing.T) {
+	c, warnings := begin(t, nil, "", "")
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	if want := []string{"ask", "asks", "greet", "loki_answer", "loki_ask", "loki_cancel", "loki_run", "slow"}; !slices.Equal(names, want) {
+		t.Errorf("tools %v, want %v", names, want)
+	}
+	if got := *warnings; len(got) != 1 || !strings.Contains(got[0], "agent loki_x is not offered") {
+		t.Errorf("warnings %q", got)
+	}
+	prompts, err := c.ListPrompts(t.Context(), nil)
+	if err != nil || len(prompts.Prompts) == 0 {
+		t.Errorf("prompts %v, %v", prompts, err)
+	}
+}
+
+// TestArguments: an agent gets the prompt and its variables; wrong arguments are named in the result.
+func TestArguments(t *testing.T) {
+	c, _ := begin(t, nil, "", "")
+	if got := call(t, c, "greet", map[string]any{"prompt": "Ada", "tone": "warm"}); got.bad || got.text != "Ada" || got.of.Status != "done" {
+		t.Errorf("%+v", got)
+	}
+	for _, tt := range []struct {
+		name      string
+		arguments map[string]any
+		want      string
+	}{
+		{"unknown", map[string]any{"prompt": "Ada", "tone": "warm", "mood": "good"}, "there is no argument mood; there are prompt, tone"},
+		{"missing", map[string]any{"prompt": "Ada"}, "tone"},
+		{"empty", map[string]any{"tone": "warm"}, "prompt: the text is empty"},
+		{"object", map[string]any{"prompt": map[string]any{}, "tone": "x"}, "prompt: a text is expected"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := call(t, c, "greet", tt.arguments); !got.bad || !strings.Contains(got.text, tt.want) {
+				t.Errorf("%+v, want %q", got, tt.want)
+			}
+		})
+	}
+	if got := call(t, c, "loki_ask", map[string]any{"prompt": "Hello"}); got.text != "Hello" {
+		t.Errorf("a model: %+v", got)
+	}
+	if got := call(t, c, "loki_ask", map[string]any{"prompt": "Hello", "model": "no:such"}); !got.bad || !strings.Contains(got.text, "no:such") {
+		t.Errorf("an unknown model: %+v", got)
+	}
+}
+
+// TestQuestions asks the user of the client, in both ways in which clients have forms.
+func TestQuestions(t *testing.T) {
+	handler := forms(map[string]any{"of": "Who", "answer": "Ada"}, map[string]any{"of": "Publish", "answer": "publish"})
+	for _, version := range []string{"2025-06-18", "2025-11-25", protocolWithInput} {
+		t.Run(version, func(t *testing.T) {
+			c, _ := begin(t, &mcp.ClientOptions{ElicitationHandler: handler}, version, "")
+			got := call(t, c, "ask", map[string]any{"prompt": "it"})
+			if got.bad || got.text != "Ada published it" {
+				t.Fatalf("%+v", got)
+			}
+			r, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "loki://runs/" + got.of.RunID + "/events"})
+			if err != nil || strings.Count(r.Contents[0].Text, `"via":"mcp"`) != 2 {
+				t.Errorf("events: %+v, %v", r, err)
+			}
+		})
+	}
+	t.Run("another_answer", func(t *testing.T) {
+		c, _ := begin(t, &mcp.ClientOptions{ElicitationHandler: forms(map[string]any{"of": "Who", "answer": "Ada"}, map[string]any{"of": "Publish", "other": "later"})}, "", "")
+		if got := call(t, c, "ask", map[string]any{"prompt": "it"}); got.text != "later" {
+			t.Errorf("%+v", got)
+		}
+	})
+	t.Run("declined", func(t *testing.T) {
+		c, _ := begin(t, &mcp.ClientOptions{ElicitationHandler: forms()}, "", "")
+		if got := call(t, c, "ask", map[string]any{"prompt": "it"}); got.of.Status != "waiting" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestWithoutForms has a client that cannot ask go on by calls of tools.
+func TestWithoutForms(t *testing.T) {
+	c, _ := begin(t, nil, "", "")
+	got := call(t, c, "ask", map[string]any{"prompt": "it"})
+	if got.bad || got.of.Status != "waiting" || len(got.of.Questions) != 1 || !strings.Contains(got.text, "loki_answer") {
+		t.Fatalf("%+v", got)
+	}
+	id := got.of.RunID
+	if got := call(t, c, "loki_answer", map[string]any{"run_id": id, "question_id": "no", "answer": "x"}); !got.bad {
+		t.Errorf("an unknown question: %+v", got)
+	}
+	if got := call(t, c, "loki_answer", map[string]any{"run_id": id, "question_id": "who", "answer": "Ada"}); got.of.Status != "waiting" {
+		t.Errorf("%+v", got)
+	}
+	if got := call(t, c, "loki_answer", map[string]any{"run_id": id, "question_id": "sure", "answer": "publish"}); got.text != "Ada published it" {
+		t.Errorf("%+v", got)
+	}
+	if got := call(t, c, "loki_run", map[string]any{"run_id": id}); got.of.Status != "done" || got.text != "Ada published it" {
+		t.Errorf("%+v", got)
+	}
+	if got := call(t, c, "loki_answer", map[string]any{"run_id": id, "question_id": "sure", "answer": "drop"}); !got.bad {
+		t.Errorf("a second answer: %+v", got)
+	}
+}
+
+// TestConsent: the user of a client consents in a form, if the configuration lets it; a model never does.
+func TestConsent(t *testing.T) {
+	made := func(t *testing.T) bool {
+		_, err := os.Stat("made")
+		return err == nil
+	}
+	yes := &mcp.ClientOptions{ElicitationHandler: forms(map[string]any{"of": "made", "answer": "yes"})}
+	for _, tt := range []struct {
+		name, config string
+		options      *mcp.ClientOptions
+		made         bool
+		status       string
+	}{
+		{"yes", "", yes, true, "done"},
+		{"declined", "", &mcp.ClientOptions{ElicitationHandler: forms()}, false, "done"},
+		{"not_by_configuration", "mcp_server: {consent: false}\n", yes, false, "waiting"},
+		{"without_forms", "", nil, false, "waiting"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, _ := begin(t, tt.options, "", tt.config)
+			got := call(t, c, "asks", map[string]any{"prompt": "Make it"})
+			if got.of.Status != tt.status || made(t) != tt.made {
+				t.Fatalf("%+v, made %v", got, made(t))
+			}
+			if tt.status != "waiting" {
+				return
+			}
+			id := got.of.Questions[0].ID
+			if got := call(t, c, "loki_answer", map[string]any{"run_id": got.of.RunID, "question_id": id, "answer": "yes"}); !got.bad || made(t) {
+				t.Errorf("a model consents: %+v, made %v", got, made(t))
+			}
+		})
+	}
+}
+
+// TestState: the state of a call that requires input is of this call only, and cannot be changed.
+func TestState(t *testing.T) {
+	c, _ := begin(t, &mcp.ClientOptions{
+		ElicitationHandler: forms(), MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
+	}, "", "")
+	ask := func(prompt, state string) (*mcp.CallToolResult, error) {
+		return c.CallTool(t.Context(), &mcp.CallToolParams{
+			Name: "ask", Arguments: map[string]any{"prompt": prompt}, RequestState: state,
+			InputResponses: mcp.InputResponseMap{"who": &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": "Ada"}}},
+		})
+	}
+	r, err := ask("it", "")
+	if err != nil || !r.NeedsInput() || r.InputRequests["who"] == nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	refused := func(what, prompt, state string) {
+		t.Helper()
+		if _, err := ask(prompt, state); err == nil {
+			t.Errorf("%s was taken", what)
+		} else if wire, ok := errors.AsType[*jsonrpc.Error](err); !ok || wire.Code != jsonrpc.CodeInvalidParams {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for i := range r.RequestState {
+		changed := []byte(r.RequestState)
+		if changed[i] = 'A'; r.RequestState[i] == 'A' {
+			changed[i] = 'B'
+		}
+		refused("a state whose byte was changed", "it", string(changed))
+	}
+	refused("the state of another call", "something else", r.RequestState)
+	refused("a state that is none", "it", "x")
+	next, err := ask("it", r.RequestState)
+	if err != nil || !next.NeedsInput() || next.InputRequests["sure"] == nil {
+		t.Errorf("%+v, %v", next, err)
+	}
+}
+
+// TestCancel: a call that its client cancels stops the run, which stays on record; loki_cancel cancels one that waits.
+func TestCancel(t *testing.T) {
+	c, _ := begin(t, nil, "", "mcp_server: {wait: 1s}\n")
+	got := call(t, c, "slow", map[string]any{"prompt": "it"})
+	if got.of.Status != string(run.Suspended) && got.of.Status != string(run.Running) {
+		t.Fatalf("%+v", got)
+	}
+	if got = call(t, c, "loki_cancel", map[string]any{"run_id": got.of.RunID}); got.bad || got.of.Status != string(run.Canceled) {
+		t.Errorf("%+v", got)
+	}
+	if got = call(t, c, "loki_run", map[string]any{"run_id": "zzzzzzzz"}); !got.bad {
+		t.Errorf("an unknown run: %+v", got)
+	}
+}
+
+// TestMain runs the program for clients that are programs of others.
+func TestMain(m *testing.M) {
+	if os.Getenv("LOKI_MCP_TEST") == "program" {
+		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{MCP: Serve}))
+	}
+	os.Exit(m.Run())
+}
+
+// TestClients calls an agent with the clients of the TypeScript SDKs: the older one, and the one for protocol 2026-07-28.
+func TestClients(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(npmtest.Install(t, filepath.Join("testdata", "clients")), filepath.Join(dir, "node_modules")); err != nil {
+		t.Skip(err)
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", "clients", "client.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"client.mjs": string(text), "home/agents/ask/graph.yaml": agents["ask/graph.yaml"]}
+	for name, text := range files {
+		if err := atomicfile.Write(filepath.Join(dir, name), []byte(text), atomicfile.Options{NoSync: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(dir, "home")
+	const want = `tools ask loki_answer loki_ask loki_cancel loki_run
+asked Who publishes?
+asked Publish it?
+result done Ada published it
+again done
+wrong true there is no argument mood; there are prompt
+prompts true
+resource done
+progress true
+`
+	for _, kind := range []string{"sdk", "client"} {
+		t.Run(kind, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "node", "client.mjs", kind, program)
+			cmd.Dir = dir
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LOKI_CONFIG_DIR=" + home, "XDG_STATE_HOME=" + home, "XDG_CACHE_HOME=" + home, "LOKI_MCP_TEST=program"}
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil || string(out) != want {
+				t.Errorf("%v\n%s\n%s", err, out, stderr.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,229 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/base/ask"
+	"loki/internal/base/atomicfile"
+	"loki/internal/workflow/run"
+)
+
+// Members of the forms with which questions are asked.
+const (
+	formAnswer = "answer"
+	formOther  = "other" // a text instead of an option
+)
+
+// elicits reports whether the client shows forms to its user.
+func elicits(session *mcp.ServerSession) bool {
+	init := session.InitializeParams()
+	if init == nil || init.Capabilities == nil || init.Capabilities.Elicitation == nil {
+		return false
+	}
+	of := init.Capabilities.Elicitation
+	return of.Form != nil || of.URL == nil // neither is an older client, which has forms
+}
+
+// forClient returns the questions that a form of the client may ask: no secrets, and consent only if the configuration lets it.
+func (s *server) forClient(pending []run.Pending) []run.Pending {
+	return slices.DeleteFunc(slices.Clone(pending), func(p run.Pending) bool {
+		return p.Kind == "secret" || isConsent(p) && !s.settings.Consent
+	})
+}
+
+// isConsent reports whether a question is about permission. One of an older release does not say.
+func isConsent(p run.Pending) bool {
+	return p.Kind == "consent" || p.Kind == "" && len(p.Options) > 1 && slices.Equal(p.Options[:2], []string{"yes", "no"})
+}
+
+// form returns the form of a question.
+func form(p run.Pending) *mcp.ElicitParams {
+	text := map[string]any{"type": "string", "title": "Answer"}
+	properties, required := map[string]any{formAnswer: text}, []string{formAnswer}
+	switch {
+	case isConsent(p):
+		text["enum"] = []string{"yes", "no"} // and never always
+	case p.Multi:
+		properties[formAnswer] = map[string]any{"type": "array", "title": "Answers", "items": map[string]any{"type": "string", "enum": p.Options}}
+	case len(p.Options) > 0:
+		text["enum"] = p.Options
+		if p.Open {
+			properties[formOther], required = map[string]any{"type": "string", "title": "Something else"}, nil
+		}
+	}
+	if p.Default != nil && !p.Multi && (len(p.Options) == 0 || slices.Contains(p.Options, *p.Default)) {
+		text["default"] = *p.Default
+	}
+	schema := map[string]any{"type": "object", "properties": properties}
+	if required != nil {
+		schema["required"] = required
+	}
+	return &mcp.ElicitParams{Mode: "form", Message: p.Text, RequestedSchema: schema}
+}
+
+// answerOf returns the answer that a filled form gives. Ok is false for none: the user declined, or closed it. A declined question about permission is a no.
+func answerOf(p run.Pending, r *mcp.ElicitResult) (answer string, ok bool) {
+	if r == nil || r.Action != "accept" {
+		return "no", r != nil && r.Action == "decline" && isConsent(p)
+	}
+	if other, _ := r.Content[formOther].(string); other != "" {
+		return other, true
+	}
+	switch v := r.Content[formAnswer].(type) {
+	case string:
+		return v, true
+	case []any:
+		var chosen []string
+		for _, one := range v {
+			text, _ := one.(string)
+			chosen = append(chosen, text)
+		}
+		return ask.JoinAnswers(chosen), true
+	}
+	return "", false
+}
+
+// elicit asks the user of the client, one question after the other, and returns the answers.
+func (s *server) elicit(ctx context.Context, session *mcp.ServerSession, questions []run.Pending) (map[string]string, error) {
+	answers := make(map[string]string)
+	for _, p := range questions {
+		r, err := session.Elicit(ctx, form(p))
+		if err != nil {
+			return nil, err
+		}
+		answer, ok := answerOf(p, r)
+		if !ok {
+			break
+		}
+		answers[p.ID] = answer
+	}
+	return answers, nil
+}
+
+// state is what the client gives back with the answers to the questions of a call.
+type state struct {
+	Run     string    `json:"run"`
+	Call    [32]byte  `json:"call"` // digest of the name of the tool and the arguments
+	Expires time.Time `json:"expires"`
+}
+
+// stateTime is how long the questions of a call can be answered by repeating the call.
+const stateTime = 24 * time.Hour
+
+// digest identifies a call.
+func digest(req *mcp.CallToolRequest) [32]byte {
+	return sha256.Sum256([]byte(req.Params.Name + "\x00" + string(req.Params.Arguments)))
+}
+
+// inputRequired is the result of a call whose run asks.
+func (s *server) inputRequired(req *mcp.CallToolRequest, id string, questions []run.Pending) (*mcp.CallToolResult, error) {
+	sealed, err := s.seal(state{id, digest(req), time.Now().Add(stateTime)})
+	if err != nil {
+		return nil, err
+	}
+	r := &mcp.CallToolResult{InputRequests: make(mcp.InputRequestMap), RequestState: sealed}
+	for _, p := range questions {
+		r.InputRequests[p.ID] = form(p)
+	}
+	return r, nil
+}
+
+// goOn answers what the run of a call has asked, and goes on with it.
+func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	st, err := s.unseal(req.Params.RequestState)
+	if err != nil || st.Call != digest(req) || time.Now().After(st.Expires) {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState is not that of this call, or has expired"}
+	}
+	pending, err := s.runs.Store().Pending(ctx, st.Run)
+	if err != nil {
+		return failed(err), nil
+	}
+	answers := make(map[string]string)
+	for _, p := range s.forClient(pending) {
+		r, _ := req.Params.InputResponses[p.ID].(*mcp.ElicitResult)
+		if answer, ok := answerOf(p, r); ok {
+			answers[p.ID] = answer
+		}
+	}
+	if len(answers) == 0 {
+		info, err := s.runs.Store().Info(ctx, st.Run)
+		if err != nil || info.Status == run.Suspended { // nobody answered, or all was answered elsewhere
+			return s.resultOr(info, pending, err), nil
+		}
+	} else if err := s.answer(ctx, st.Run, answers); err != nil {
+		if _, refused := errors.AsType[*run.RefusedError](err); !refused { // it was answered elsewhere
+			return failed(err), nil
+		}
+	}
+	return s.follow(ctx, req, st.Run, s.settings.Wait)
+}
+
+// resultOr is result, or the failure to look at the run.
+func (s *server) resultOr(info run.Info, pending []run.Pending, err error) *mcp.CallToolResult {
+	if err != nil {
+		return failed(err)
+	}
+	return s.result(info, pending)
+}
+
+// keyFile is the file of the key in the state directory, so that calls can be repeated at another process.
+const keyFile = "mcp.key"
+
+// loadKey reads the key, or makes one.
+func (s *server) loadKey() error {
+	path := filepath.Join(s.app.Paths.StateDir, keyFile)
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) == len(s.key) {
+		copy(s.key[:], key)
+		return nil
+	}
+	_, _ = rand.Read(s.key[:]) // which never fails
+	if err := os.MkdirAll(s.app.Paths.StateDir, 0o700); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, s.key[:], atomicfile.Options{Mode: 0o600})
+}
+
+func (s *server) aead() cipher.AEAD {
+	block, err := aes.NewCipher(s.key[:])
+	if err != nil {
+		panic(err) // the key has the right length
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err)
+	}
+	return aead
+}
+
+// seal encrypts and signs a state.
+func (s *server) seal(st state) (string, error) {
+	data, err := json.Marshal(st)
+	return base64.RawURLEncoding.EncodeToString(s.aead().Seal(nil, nil, data, nil)), err
+}
+
+// unseal returns a state that seal has sealed.
+func (s *server) unseal(text string) (st state, err error) {
+	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err == nil {
+		data, err = s.aead().Open(nil, nil, data, nil)
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &st)
+	}
+	return st, err
+}

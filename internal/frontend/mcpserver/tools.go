@@ -1,0 +1,205 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/conversation"
+	"loki/internal/frontend/api"
+	"loki/internal/frontend/api/summary"
+	"loki/internal/knowledge/rag"
+	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
+)
+
+// The tools that are no agents.
+const (
+	toolAsk    = ownPrefix + "ask"
+	toolSearch = ownPrefix + "search"
+	toolRun    = ownPrefix + "run"
+	toolCancel = ownPrefix + "cancel"
+	toolAnswer = ownPrefix + "answer"
+)
+
+// readOnly are the hints of a tool that changes nothing.
+func readOnly() *mcp.ToolAnnotations {
+	return &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)}
+}
+
+// askArguments are those of loki_ask.
+type askArguments struct {
+	Prompt string `json:"prompt" jsonschema:"what the model is asked"`
+	Model  string `json:"model,omitempty" jsonschema:"id of the model; absent: the one of the configuration"`
+	Role   string `json:"role,omitempty" jsonschema:"name of the role under which the model answers"`
+}
+
+// searchArguments are those of loki_search.
+type searchArguments struct {
+	Query string `json:"query" jsonschema:"what is looked for"`
+	Rag   string `json:"rag" jsonschema:"name of the knowledge base"`
+	Limit int    `json:"limit,omitempty" jsonschema:"the most passages, 1 to 20; absent: 5"`
+}
+
+// found is the structured result of loki_search.
+type found struct {
+	Passages []api.RAGPassage `json:"passages"`
+}
+
+// addOwn adds the tools that reach models and knowledge bases.
+func (s *server) addOwn(ctx context.Context) {
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolAsk, Title: "Ask a model", Description: "Asks a language model of the user, without tools.", OutputSchema: json.RawMessage(outputSchema)},
+		func(ctx context.Context, req *mcp.CallToolRequest, in askArguments) (*mcp.CallToolResult, any, error) {
+			job, err := s.question(ctx, in)
+			if err != nil {
+				return failed(err), nil, nil
+			}
+			r, err := s.start(ctx, req, job)
+			return r, nil, err
+		})
+	names, err := s.app.Knowledge().Names(ctx)
+	if err != nil || len(names) == 0 {
+		return
+	}
+	mcp.AddTool(s.mcp, &mcp.Tool{
+		Name: toolSearch, Title: "Search a knowledge base", Annotations: readOnly(),
+		Description: fmt.Sprintf("Finds passages in the documents of a knowledge base. There are: %s.", strings.Join(names, ", ")),
+	}, func(ctx context.Context, _ *mcp.CallToolRequest, in searchArguments) (*mcp.CallToolResult, found, error) {
+		passages, err := s.search(ctx, in)
+		return nil, found{passages}, err
+	})
+}
+
+// question returns the job of a question to a model.
+func (s *server) question(ctx context.Context, in askArguments) (run.Job, error) {
+	if in.Prompt == "" {
+		return run.Job{}, errors.New("prompt: the text is empty")
+	}
+	if in.Model != "" {
+		if _, err := s.app.ServedModel(in.Model, catalog.Chat); err != nil {
+			return run.Job{}, err
+		}
+	}
+	none := ""
+	conv := s.talks.Begin(conversation.Options{
+		Settings: chat.Settings{Model: in.Model, EnabledTools: &none, EnabledMCPServers: &none}, NoStream: true, Caller: conversation.Caller{Events: s.runs.Events()},
+	})
+	if in.Role != "" {
+		role, _, err := s.talks.Roles().Load(in.Role)
+		if err == nil {
+			err = conv.UseRole(ctx, role)
+		}
+		if err != nil {
+			return run.Job{}, err
+		}
+	}
+	return conv.Detached(ctx, conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, in.Prompt), Text: in.Prompt}})
+}
+
+// search finds passages in a knowledge base.
+func (s *server) search(ctx context.Context, in searchArguments) ([]api.RAGPassage, error) {
+	if in.Limit < 0 || in.Limit > 20 {
+		return nil, errors.New("limit: a number from 1 to 20 is expected")
+	}
+	events := s.app.Events(event.Discard)
+	bases := s.app.Knowledge()
+	base, release, err := bases.Open(ctx, events, in.Rag)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	hits, err := base.Search(ctx, rag.Query{Text: in.Query, Retry: bases.Builder(events, nil).Retry})
+	if err != nil {
+		return nil, err
+	}
+	limit := in.Limit
+	if limit == 0 {
+		limit = 5
+	}
+	list := make([]api.RAGPassage, 0, limit)
+	for _, h := range hits.Hits[:min(limit, len(hits.Hits))] {
+		list = append(list, api.RAGPassage{Source: s.app.Hide(h.Source()), Heading: h.Heading, Text: s.app.Hide(h.Text), Score: h.Score})
+	}
+	return list, nil
+}
+
+// runArguments are those of loki_run.
+type runArguments struct {
+	RunID string  `json:"run_id" jsonschema:"id of the run"`
+	Wait  float64 `json:"wait,omitempty" jsonschema:"seconds to wait until the run rests, up to 50"`
+}
+
+// cancelArguments are those of loki_cancel.
+type cancelArguments struct {
+	RunID string `json:"run_id" jsonschema:"id of the run"`
+}
+
+// answerArguments are those of loki_answer.
+type answerArguments struct {
+	RunID      string `json:"run_id" jsonschema:"id of the run"`
+	QuestionID string `json:"question_id" jsonschema:"id of the question that waits"`
+	Answer     string `json:"answer" jsonschema:"the answer of the user: an option, or a text where one is accepted"`
+}
+
+// addRunTools adds the tools about runs.
+func (s *server) addRunTools() {
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolRun, Title: "Look at a run", Description: "Says how a run is, and goes on with one that was interrupted.", OutputSchema: json.RawMessage(outputSchema)},
+		func(ctx context.Context, req *mcp.CallToolRequest, in runArguments) (*mcp.CallToolResult, any, error) {
+			if in.Wait < 0 || in.Wait > 50 {
+				return failed(errors.New("wait: a number from 0 to 50 is expected")), nil, nil
+			}
+			info, err := s.runs.Store().Info(ctx, in.RunID)
+			if err == nil && summary.Status(info) == "interrupted" {
+				_, err = s.runs.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true})
+			}
+			if err != nil {
+				return failed(err), nil, nil
+			}
+			info, _, err = s.wait(ctx, req, info.ID, time.Duration(in.Wait*float64(time.Second)))
+			if err != nil {
+				return nil, nil, err
+			}
+			pending, err := s.asked(ctx, info)
+			return s.resultOr(info, pending, err), nil, nil
+		})
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolCancel, Title: "Cancel a run", Description: "Cancels a run, and undoes what it did as far as its agent says how.", OutputSchema: json.RawMessage(outputSchema)},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in cancelArguments) (*mcp.CallToolResult, any, error) {
+			info, err := s.runs.Store().Info(ctx, in.RunID)
+			if err == nil {
+				err = s.runs.Cancel(ctx, info.ID)
+			}
+			if err == nil {
+				info, err = s.runs.Store().Info(ctx, info.ID)
+			}
+			r := s.resultOr(info, nil, err)
+			r.IsError = err != nil
+			return r, nil, nil
+		})
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolAnswer, Title: "Answer a question", Description: "Gives a run the answer of the user to a question that waits. It cannot consent to what a tool of the run asks.", OutputSchema: json.RawMessage(outputSchema)},
+		func(ctx context.Context, req *mcp.CallToolRequest, in answerArguments) (*mcp.CallToolResult, any, error) {
+			info, err := s.runs.Store().Info(ctx, in.RunID)
+			if err != nil {
+				return failed(err), nil, nil
+			}
+			pending, err := s.runs.Store().Pending(ctx, info.ID)
+			if err != nil {
+				return failed(err), nil, nil
+			}
+			if i := slices.IndexFunc(pending, func(p run.Pending) bool { return p.ID == in.QuestionID }); i >= 0 && (isConsent(pending[i]) || pending[i].Kind == "secret") {
+				return failed(fmt.Errorf("only the user can answer question %s: loki --resume %s", in.QuestionID, info.ID)), nil, nil
+			}
+			if err := s.answer(ctx, info.ID, map[string]string{in.QuestionID: in.Answer}); err != nil {
+				return failed(err), nil, nil
+			}
+			r, err := s.follow(ctx, req, info.ID, s.settings.Wait)
+			return r, nil, err
+		})
+}

@@ -352,7 +352,7 @@ var roomLines = map[string]int{
 	"frontend/export":        531,
 	"frontend/mcpserver":     831,
 	"frontend/render":        7999,
-	"frontend/repl":          3955,
+	"frontend/repl":          4010,
 	"frontend/server":        9894,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
@@ -370,7 +370,7 @@ var roomLines = map[string]int{
 	"service/telemetry":      1610,
 	"service/webhook":        731,
 	"setup":                  1110,
-	"setup/config":           3434,
+	"setup/config":           3463,
 	"setup/update":           679,
 	"setup/vault":            1046,
 	"tool":                   2074,
@@ -383,7 +383,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10663,
 	"workflow/run":           13417,
 
-	"all": 186157,
+	"all": 186224,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -97,7 +97,7 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "skill_dirs", Value: listed(cfg.SkillDirs)},
 		{Name: "skill_list_tokens", Value: value.Of(int(cfg.SkillListTokens))},
 		{Name: "repl_session", Value: value.Of(cfg.REPLSession)},
-		{Name: "notify", Value: value.Of(cfg.Notify)},
+		{Name: "notify", Value: value.Of(string(cfg.Notify))},
 		{Name: "wrap", Value: value.Of(cfg.Wrap.String())},
 		{Name: "wrap_code", Value: value.Of(cfg.WrapCode)},
 		{Name: "highlight", Value: value.Of(st.Highlight)},

@@ -199,3 +199,50 @@ func TestSteerKilled(t *testing.T) {
 		t.Errorf("%v, the next request is %s", err, out)
 	}
 }
+
+// TestNotices: a question that waits is announced after a while, at once if the terminal has lost the focus, and not at all if the user does
+// not want to know. The user's command gets the text.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	const notice = "\x1b]9;loki: a question waits for your answer\a"
+	for name, tt := range map[string]struct {
+		config string
+		before string // typed before
+		want   bool
+	}{
+		"after_a_while": {"notify_after: 0\n", "", true},
+		"not_yet":       {"notify_after: 3600\n", "", false},
+		"elsewhere":     {"notify_after: 3600\n", "\x1b[O", true},
+		"back_again":    {"notify_after: 3600\n", "\x1b[O\x1b[I", false},
+		"off":           {"notify_after: 0\nnotify: off\n", "", false},
+		"all":           {"notify_after: 0\nnotify: true\n", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := begin(t, map[string]string{
+				"rules.yaml":  slow,
+				"config.yaml": "model: builtin:script\ntheme: dark\nclients: [{type: builtin, script: rules.yaml}]\nnotify_command: printf '%s\\n' \"$LOKI_NOTICE\" >> notices\n" + tt.config,
+			})
+			x.types(tt.before + "ask me\r")
+			x.sees("Answer: ")
+			x.types("blue\r")
+			x.sees("blue", prompt)
+			x.types("\x04")
+			x.leaves(0)
+			if got := strings.Contains(x.text(), notice); got != tt.want {
+				t.Errorf("announced: %v, %q", got, x.text())
+			}
+			data, _ := os.ReadFile(filepath.Join(x.dir, "notices"))
+			want := ""
+			if tt.want {
+				want = "a question waits for your answer\n"
+			}
+			if got := string(data); !strings.Contains(got, want) || want == "" && got != "" || strings.Contains(got, "the answer is there") != (name == "all") {
+				t.Errorf("the command got %q, want %q", got, want)
+			}
+			if on := strings.Contains(x.text(), "\x1b[?1004h"); on != (name != "off") || strings.LastIndex(x.text(), "\x1b[?1004h") > strings.LastIndex(x.text(), "\x1b[?1004l") {
+				t.Error("focus is reported to the next program")
+			}
+		})
+	}
+}

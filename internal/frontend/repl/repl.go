@@ -20,6 +20,7 @@ import (
 	"loki/internal/frontend/render"
 	"loki/internal/frontend/repl/line"
 	"loki/internal/llm/event"
+	"loki/internal/setup/config"
 )
 
 // Run talks with the user at the terminal until they leave. begin begins the conversation. Errors
@@ -77,6 +78,7 @@ type repl struct {
 	replayed bool // replay has been called
 
 	queue     queue
+	notices   sync.WaitGroup // of commands
 	history   *line.History
 	highlight bool // what is typed is colored, as of the latest prompt
 
@@ -85,7 +87,7 @@ type repl struct {
 	watch  *line.Watch // nil while nothing watches the keyboard
 	leave  bool        // the user wants to leave when what is being done has ended
 	deaf   int         // how many programs have the terminal that Ctrl-C is meant for
-	active time.Time   // when the user last entered something
+	away   bool        // the terminal does not have the focus
 	ended  bool        // a signal ends the REPL, so that no question is answered any more
 }
 
@@ -109,11 +111,16 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	if unguard, err := line.StartGuard(r.in); err == nil { // else it is restored in all cases but those of a crash
 		defer unguard()
 	}
+	focus := r.focus
+	if r.app.Config.Notify == config.NotifyOff {
+		focus = nil
+	}
 	editor := line.New(line.Options{
 		In: r.in, Out: r.out, Vi: r.vi(), History: r.history,
-		Complete: r.completer(ctx), Highlight: r.highlighter(), Incomplete: command.Incomplete, Edit: r.editText,
+		Complete: r.completer(ctx), Highlight: r.highlighter(), Incomplete: command.Incomplete, Edit: r.editText, Focus: focus,
 	})
 	r.setEditor(editor)
+	defer r.notices.Wait()
 	defer func() { // also after a panic
 		if closeErr := editor.Close(); closeErr != nil {
 			r.warn(closeErr.Error())
@@ -176,7 +183,6 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 // submit does what the user entered, and shows the result. It reports whether the user leaves, and the error that was shown.
 func (r *repl) submit(ctx context.Context, text string) (leave bool, err error) {
 	begun := time.Now()
-	r.seen(begun)
 	working, done := r.begin(ctx)
 	err = r.do(working, text)
 	if closeErr := r.answer.Close(); err == nil {
@@ -247,19 +253,8 @@ func (a asker) Ask(ctx context.Context, q ask.Question) (string, error) {
 	if a.repl.isEnded() {
 		return ask.Unavailable{}.Ask(ctx, q)
 	}
-	a.repl.mu.Lock()
-	waited := time.Since(a.repl.active)
-	a.repl.mu.Unlock()
-	a.repl.notify(waited, "a question waits for your answer")
-	defer func() { a.repl.seen(time.Now()) }()
+	defer a.repl.waits()()
 	return a.Asker.Ask(ctx, q)
-}
-
-// seen notes that the user was active at a time.
-func (r *repl) seen(at time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.active = at
 }
 
 // Hold is for [ask.Hold].

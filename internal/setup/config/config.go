@@ -19,8 +19,10 @@ type Chat struct {
 	RightPrompt *string
 	REPLHistory bool // submissions are kept in a file
 	REPLSession bool // what is said outside of sessions is remembered
-	Notify      bool // the terminal notifies of answers that took long
-	NotifyAfter int  // seconds; from 0
+	Notify      Notify
+	NotifyAfter int // seconds; from 0
+	// NotifyCommand is run with a notice in LOKI_NOTICE; "" for none.
+	NotifyCommand string
 }
 
 // Workspace has the settings of what a workspace tells models.
@@ -148,7 +150,7 @@ func defaults() *Config {
 		PromptLog:              true,
 		MCP:                    MCP{MCPServer: MCPServer{Consent: true, Wait: 50 * time.Second, MaxRuns: 8}},
 		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
-		Chat:                   Chat{REPLHistory: true, REPLSession: true, NotifyAfter: 10, Keybindings: Emacs},
+		Chat:                   Chat{REPLHistory: true, REPLSession: true, Notify: NotifyQuestions, NotifyAfter: 10, Keybindings: Emacs},
 	}
 }
 

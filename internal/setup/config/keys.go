@@ -85,6 +85,7 @@ var keys = []key{
 	{"instruction_max_bytes", func(c *Config) any { return &c.InstructionMaxBytes }, true},
 	{"notify", func(c *Config) any { return &c.Notify }, true},
 	{"notify_after", func(c *Config) any { return &c.NotifyAfter }, true},
+	{"notify_command", func(c *Config) any { return &c.NotifyCommand }, false},
 	{"user_agent", func(c *Config) any { return &c.UserAgent }, true},
 	{"save_shell_history", func(c *Config) any { return &c.SaveShellHistory }, true},
 	{"usage_log", func(c *Config) any { return &c.UsageLog }, true},

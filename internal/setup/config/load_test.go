@@ -87,7 +87,7 @@ func TestLoadFull(t *testing.T) {
 		Wrap:                 "100",
 		WrapCode:             true,
 		Theme:                ptr("light"),
-		Chat:                 Chat{Keybindings: Vi, LeftPrompt: ptr(">"), RightPrompt: ptr(""), Notify: true, NotifyAfter: 30},
+		Chat:                 Chat{Keybindings: Vi, LeftPrompt: ptr(">"), RightPrompt: ptr(""), Notify: NotifyAll, NotifyAfter: 30, NotifyCommand: `notify-send "$LOKI_NOTICE"`},
 		Workspace:            Workspace{InstructOff, []string{"AGENTS.md"}, 1000, []string{".cursorignore"}, ptr("pdf,git-*"), Dirs{"~/skills"}, 500, chat.MemoryRead, 700, Jobs{2, time.Hour, 1 << 20}},
 		VaultPasswordFile:    ptr("/secrets/password"),
 		VaultPasswordCommand: ptr("pass show loki"),
@@ -254,7 +254,7 @@ func TestLoadDefaults(t *testing.T) {
 		PromptLog:              true,
 		MCP:                    MCP{MCPServer: MCPServer{Consent: true, Wait: 50 * time.Second, MaxRuns: 8}},
 		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
-		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, NotifyAfter: 10},
+		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, Notify: NotifyQuestions, NotifyAfter: 10},
 	}
 	for _, tt := range []struct{ name, text string }{
 		{"empty", ""},

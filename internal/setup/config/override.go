@@ -107,6 +107,8 @@ func setFromText(field any, text string) error {
 		return set(field, text, parseMemoryTokens)
 	case *chat.Memory:
 		return set(field, text, chat.ParseMemory)
+	case *Notify:
+		return set(field, text, parseNotify)
 	case *Keybindings:
 		return set(field, text, parseKeybindings)
 	case *provider.Effort:
@@ -197,6 +199,18 @@ func parseDurability(text string) (graph.Durability, error) {
 		return d, nil
 	}
 	return "", fmt.Errorf("want %s, %s or %s, not %q", graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff, text)
+}
+
+func parseNotify(text string) (Notify, error) {
+	switch n := Notify(text); n {
+	case NotifyOff, NotifyQuestions, NotifyAll:
+		return n, nil
+	case "true": // as older versions have it
+		return NotifyAll, nil
+	case "false":
+		return NotifyOff, nil
+	}
+	return "", fmt.Errorf("want %s, %s or %s, not %q", NotifyOff, NotifyQuestions, NotifyAll, text)
 }
 
 func parseKeybindings(text string) (Keybindings, error) {

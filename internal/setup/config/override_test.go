@@ -140,14 +140,14 @@ func TestOverrideEach(t *testing.T) {
 		"visible_tools": true, "auto_continue": true, "max_auto_continues": true,
 		"inject_todo_instructions": true, "continuation_prompt": true,
 		"instruction_files": true, "ignore_files": true,
-		"permission": true, "sandbox": true, "hooks": true, "tool_timeout": true, "tool_max_output": true, "mcp_pool": true, "mcp_server": true, "jobs": true,
+		"permission": true, "sandbox": true, "hooks": true, "tool_timeout": true, "tool_max_output": true, "mcp_pool": true, "mcp_server": true, "jobs": true, "notify_command": true,
 	}
 	for _, k := range keys {
 		t.Run(k.name, func(t *testing.T) {
 			standard := reflect.ValueOf(k.field(defaults())).Elem().Interface()
 			text := map[string]string{
 				"bool": "0", "*bool": "0", "int": "77", "*int": "77", "*float64": "0.5",
-				"config.Wrap": "77", "config.Keybindings": "vi", "config.Instruct": "off", "config.InstructionBytes": "77", "config.SkillTokens": "77", "config.MemoryTokens": "77", "chat.Memory": "off", "config.Mapping": `{"a": "b"}`, "chat.Effort": "low", "graph.Durability": "power",
+				"config.Wrap": "77", "config.Keybindings": "vi", "config.Notify": "all", "config.Instruct": "off", "config.InstructionBytes": "77", "config.SkillTokens": "77", "config.MemoryTokens": "77", "chat.Memory": "off", "config.Mapping": `{"a": "b"}`, "chat.Effort": "low", "graph.Durability": "power",
 			}[reflect.TypeOf(standard).String()]
 			if text == "" {
 				text = "text"

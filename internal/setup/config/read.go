@@ -78,6 +78,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		readParsed(m, key, field, parseMemoryTokens)
 	case *chat.Memory:
 		readParsed(m, key, field, chat.ParseMemory)
+	case *Notify:
+		readParsed(m, key, field, parseNotify)
 	case *Keybindings:
 		readKeybindings(m, key, field)
 	case *graph.Durability:

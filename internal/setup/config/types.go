@@ -46,6 +46,16 @@ const (
 	Vi    Keybindings = "vi"
 )
 
+// Notify says of what the chat notifies a user who may look elsewhere.
+type Notify string
+
+// The choices. NotifyQuestions, the default, is questions that wait, and NotifyAll also work that has ended.
+const (
+	NotifyOff       Notify = "off"
+	NotifyQuestions Notify = "questions"
+	NotifyAll       Notify = "all"
+)
+
 // Instruct says which conversations get the instructions of the workspace.
 type Instruct string
 

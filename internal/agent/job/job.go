@@ -85,7 +85,8 @@ type job struct {
 
 	ended chan struct{} // closed when what follows does not change anymore
 	took  time.Duration
-	exit  *int // nil if it was killed
+	found string // what was noticed of files that it made; "" for nothing
+	exit  *int   // nil if it was killed
 
 	mu     sync.Mutex
 	reason string // why it is killed; guarded by mu
@@ -98,14 +99,16 @@ func (l *List) Start(ctx context.Context, call tool.Call, start builtin.Job) (to
 		return tool.Result{}, err
 	}
 	j := &job{id: newID(), run: call.RunID, command: start.Text, level: call.Sandbox.Level, ports: start.Ports, box: start.Box, ended: make(chan struct{})}
+	unwatch := j.watch() // from before it starts, as it may make files at once
 	l.mu.Lock()
 	err := l.begin(j, start)
 	l.mu.Unlock()
 	if err != nil {
+		unwatch()
 		return tool.Result{}, err
 	}
-	unwatch := j.watch()
 	if err := event.FromContext(ctx).Emit(ctx, event.JobStarted{ID: j.id, Command: j.command, Level: string(j.level), Ports: j.ports}); err != nil {
+		unwatch()
 		return tool.Result{}, err
 	}
 	patience := look
@@ -211,6 +214,11 @@ func (j *job) dialer(port int) sandbox.Dialer {
 // conclude finds out how the job ended.
 func (j *job) conclude() {
 	j.took = time.Since(j.began)
+	if j.box != nil {
+		if _, noticed := sandbox.Apart(j.box.Refused("", false)); len(noticed) > 0 {
+			j.found = sandbox.Refusals(noticed)
+		}
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	exit, failed := errors.AsType[*process.ExitError](j.service.Outcome())
@@ -340,7 +348,7 @@ func (l *List) Ended() []event.JobEnded {
 		j.told = true
 		l.mu.Unlock()
 		if !told {
-			ended = append(ended, event.JobEnded{ID: j.id, Command: j.command, Status: j.status(), Exit: j.exit, Reason: j.reason})
+			ended = append(ended, event.JobEnded{ID: j.id, Command: j.command, Status: j.status(), Exit: j.exit, Reason: j.reason, Notice: j.found})
 		}
 	}
 	return ended

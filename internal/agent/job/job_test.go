@@ -54,7 +54,7 @@ func newRig(t *testing.T, s config.Jobs) *rig {
 	var tools []tool.Tool
 	for _, native := range builtin.Tools(builtin.Options{
 		Child: environ.Child{Environ: []string{"PATH=" + os.Getenv("PATH"), "LOKI_SHELL=bash", "HOME=" + os.Getenv("HOME")}}, Dir: r.dir,
-		Sandbox: sandbox.New(sandbox.Options{Workspace: r.dir, Getenv: os.Getenv}),
+		Sandbox: sandbox.New(sandbox.Options{Workspace: r.dir, State: t.TempDir(), Getenv: os.Getenv}),
 	}) {
 		tools = append(tools, builtin.InBackground(native, r.list))
 	}
@@ -375,4 +375,33 @@ func freePort(t *testing.T) int {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+// TestRunsLater checks that files that run later are withheld while a call starts a job, and named when it ends.
+func TestRunsLater(t *testing.T) {
+	t.Parallel()
+	if s := sandbox.New(sandbox.Options{Workspace: t.TempDir()}).Support(); !s.Files {
+		t.Skip("no sandbox: " + s.Missing)
+	}
+	r := newRig(t, config.Jobs{})
+	got := r.start("touch .startrc; echo up; until [ -e go ]; do read -t 0.05 <> <(:); done; touch .laterc", "sandbox", "write", "ready", "up")
+	if !strings.Contains(got.Text, ".startrc.withheld") {
+		t.Errorf("the start returned %s", got.Text)
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for ended := false; !ended; {
+		for _, e := range r.list.Ended() {
+			ended = true
+			if !strings.Contains(e.Notice, ".laterc") || !strings.Contains(e.String(), e.Notice) {
+				t.Errorf("the end is %+v", e)
+			}
+		}
+		select {
+		case <-t.Context().Done():
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }

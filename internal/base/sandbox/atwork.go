@@ -264,6 +264,9 @@ func (b *Box) finish() {
 	}
 	file := b.sharedFile(b.held.workspace)
 	if b.needs.Lasting {
+		if was, ok := b.load(b.held.workspace); !served && ok && was.Served {
+			b.noticeLeft(was)
+		}
 		if !served {
 			os.Remove(file)
 		}

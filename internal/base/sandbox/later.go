@@ -653,7 +653,7 @@ func (b *Box) noticeLeft(was shared) {
 	what, since := "new or changed since %s, when a command began that was killed with this program", "what that command left to run later"
 	names := w.changed
 	if was.Served {
-		what, since = "new since %s, while a server at level write ran", "what the server made to run later"
+		what, since = "new since %s, while a server or a job at level write ran", "what that made to run later"
 		names = nil
 	}
 	for _, r := range all {

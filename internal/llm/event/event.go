@@ -413,6 +413,7 @@ type JobEnded struct {
 	Status  string `json:"status"`           // exited or killed
 	Exit    *int   `json:"exit,omitempty"`   // status with which it exited
 	Reason  string `json:"reason,omitempty"` // why it was killed
+	Notice  string `json:"notice,omitempty"` // what the user needs to know, such as files that may be its own and run later
 }
 
 // String says how the job ended, in a line.
@@ -423,6 +424,9 @@ func (e JobEnded) String() string {
 		how += " with status " + strconv.Itoa(*e.Exit)
 	case e.Reason != "":
 		how += ": " + e.Reason
+	}
+	if e.Notice != "" {
+		how += "; at its end the sandbox " + e.Notice
 	}
 	return e.ID + " (" + text.OneLine(e.Command, shownCommand) + ") " + how
 }

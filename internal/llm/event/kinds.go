@@ -68,7 +68,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		row[Instructions](nil, nil),
 		row[SkillLoaded](nil, nil),
 		row(nil, func(b *JobStarted, f Texts) { f.in(&b.Command) }),
-		row(nil, func(b *JobEnded, f Texts) { f.in(&b.Command) }),
+		row(nil, func(b *JobEnded, f Texts) { f.in(&b.Command, &b.Notice) }),
 		row(nil, func(b *Memory, f Texts) {
 			b.Facts = slices.Clone(b.Facts)
 			for i := range b.Facts {

@@ -68,7 +68,7 @@ func bodies() []event.Body {
 		event.SkillLoaded{},
 		event.Memory{Facts: []event.MemoryFact{{Title: text}}},
 		event.JobStarted{Command: text},
-		event.JobEnded{Command: text},
+		event.JobEnded{Command: text, Notice: text},
 		event.Plan{Title: text, Summary: text, Open: []string{text}, Reason: text, Steps: []event.PlanStep{{Text: text, Files: []string{text}, Commands: []string{text}}}},
 		event.ModelCall{},
 		event.StepStarted{},

@@ -326,8 +326,9 @@ type Agent struct {
 	Graph      *graph.Graph // of the file; nil for a plain agent
 	InForce    *Definition  // with what the environment says, see [Library.Plain]
 
-	Within sandbox.Declaration // the most that the agent which has started it allows; the zero value without such a bound
-	AtMost sandbox.Level       // what it may do, since an agent that is not trusted has started it; "" without such a bound
+	Within  sandbox.Declaration // the most that the agent which has started it allows; the zero value without such a bound
+	Workdir string              // the directory in which it works, absolute; "" for the working directory
+	AtMost  sandbox.Level       // what it may do, since an agent that is not trusted has started it; "" without such a bound
 }
 
 // GraphInForce returns the graph with the settings in force, nil for a plain agent.

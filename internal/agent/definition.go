@@ -53,6 +53,7 @@ type Definition struct {
 	Team        team.Limits
 	InjectSpawn bool // the system prompt explains the tools for children
 
+	Worktree   *graph.Worktree // it works in a copy of the repository; nil if it does not
 	Budget     graph.Budget
 	Durability graph.Durability
 

@@ -63,6 +63,7 @@ var settings = []setting{
 	{"escalation_timeout", func(d *Definition) any { return &d.Team.EscalationTimeout }, true},
 	{"timeout", func(d *Definition) any { return &d.Team.Timeout }, true},
 	{"idle_timeout", func(d *Definition) any { return &d.Team.IdleTimeout }, true},
+	{"worktree", func(d *Definition) any { return &d.Worktree }, false},
 	{"budget", func(d *Definition) any { return &d.Budget }, true},
 	{"durability", func(d *Definition) any { return &d.Durability }, true},
 }
@@ -122,6 +123,8 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 		*field = graph.ReadVariables(m)
 	case *graph.Budget:
 		*field = graph.ReadBudget(m)
+	case **graph.Worktree:
+		*field = graph.ReadWorktree(m)
 	case *sandbox.Declaration:
 		*field, _ = sandbox.ReadDeclaration(m.Get(s.key)) // likewise, see permission
 	case *permission.Rules:
@@ -182,6 +185,10 @@ func (s setting) value(d *Definition) value.Value {
 		return variablesValue(*field)
 	case *graph.Budget:
 		return budgetValue(*field)
+	case **graph.Worktree:
+		if *field != nil {
+			return (*field).Written
+		}
 	case *permission.Rules:
 		return d.permissions
 	case *sandbox.Declaration:

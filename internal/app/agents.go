@@ -16,7 +16,6 @@ import (
 	"loki/internal/agent/validate"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
@@ -24,6 +23,7 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/tool/mcp"
+	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
@@ -178,7 +178,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		return kit, done, err
 	}
 	kit.Calls.AtMost = a.Trust.Bounds(of, "").Most.Level
-	kit.Team = a.children(r, sandbox.Declaration{}, w.Model, nil) // the budget is that of the turn
+	kit.Team = a.children(r, &graph.Node{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {
 		return kit, done, err

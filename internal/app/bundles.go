@@ -39,7 +39,7 @@ func (a *App) ships(c remote.Category, name string) bool {
 		_, err := fs.Stat(assets.Roles, strings.ToLower(name)+".md") // some file systems ignore the case
 		return err == nil
 	case remote.Functions:
-		natives, err := a.builtinTools()
+		natives, err := a.builtinTools("")
 		_, native := natives.Lookup(name)
 		return err == nil && native
 	}

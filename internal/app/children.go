@@ -3,17 +3,21 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"strings"
 	"sync"
 
 	"loki/internal/agent"
 	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
+	"loki/internal/agent/worktree"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
@@ -22,22 +26,22 @@ type starter struct {
 	app  *App
 	root AgentRun // its Model is the one in force
 
-	within sandbox.Declaration // the most that the node which starts them allows; the zero value without such a bound
+	node *graph.Node // that starts them; the zero value for none
 
 	mu      sync.Mutex
 	started map[*team.Member]AgentRun // likewise
 }
 
-// children says how an agent starts others, which may do no more than within. The model is the one in force for it. What is
+// children says how an agent starts others at a node of its graph, the zero value for none. The model is the one in force for it. What is
 // particular to a task is left to the caller.
-func (a *App) children(r AgentRun, within sandbox.Declaration, model string, budget *run.Budget) team.Options {
+func (a *App) children(r AgentRun, n *graph.Node, model string, budget *run.Budget) team.Options {
 	r.Model = model
 	if r.Asker == nil {
 		r.Asker = ask.Unavailable{}
 	}
-	c := &starter{app: a, root: r, within: within, started: make(map[*team.Member]AgentRun)}
+	c := &starter{app: a, root: r, node: n, started: make(map[*team.Member]AgentRun)}
 	return team.Options{
-		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Available: func(context.Context) ([]team.Candidate, error) { return c.agents().Candidates() },
+		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Merge: c.merge, Available: func(context.Context) ([]team.Candidate, error) { return c.agents().Candidates() },
 		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
 			return team.Shorten(ctx, a.engine, a.requestContext(cmp.Or(s.Model, c.of(s.Collector).Model), true), s)
 		},
@@ -75,8 +79,8 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	}
 	parent := c.of(s.Member.Parent)
 	of.AtMost, of.Within = c.app.Trust.AtMost(parent.Agent), c.app.Trust.Bounds(parent.Agent, "").Most
-	if c.within.Level != "" {
-		of.Within = c.within.Within(of.Within)
+	if c.node.Sandbox.Level != "" {
+		of.Within = c.node.Sandbox.Within(of.Within)
 	}
 	variables, err := agent.Inherit(of, parent.Variables)
 	if err != nil {
@@ -100,17 +104,74 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		Servers: parent.Servers, Dry: parent.Dry, Instructs: instructs, Skills: skills, Memory: remembers,
 		Mode: parent.Mode, Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
 	}
+	tree, err := c.worktree(ctx, s, of, parent)
+	if err != nil {
+		return team.Child{}, err
+	}
+	if r.Agent.Workdir = parent.Agent.Workdir; tree != nil {
+		r.Agent.Workdir = tree.Dir()
+	}
+	leave := c.app.leaveChild(tree, s.Member.Events)
 	job, err := c.app.AgentJob(ctx, r)
 	if err == nil {
 		err = job.CheckStart()
 	}
 	if err != nil {
+		leave(context.WithoutCancel(ctx), false)
 		return team.Child{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.started[s.Member] = r
-	return team.Child{Job: job, Limits: of.InForce.Team, Graph: of.Graph != nil}, nil
+	return team.Child{Job: job, Limits: of.InForce.Team, Graph: of.Graph != nil, Leave: leave}, nil
+}
+
+// worktree returns the worktree in which a child works, nil if it works where its parent does. It has the same name when the run is resumed.
+func (c *starter) worktree(ctx context.Context, s team.Spawn, of agent.Agent, parent AgentRun) (*worktree.Tree, error) {
+	w := of.InForce.Worktree
+	if s.Worktree && w == nil {
+		w = &graph.Worktree{}
+	}
+	if n := c.node.Agent; n != nil && n.Worktree != nil {
+		w = n.Worktree
+	}
+	if w == nil {
+		return nil, nil
+	}
+	dir, err := workIn(parent.Agent.Workdir)
+	if err != nil {
+		return nil, err
+	}
+	end := "" // a run without a record has no id, and does not resume
+	if id := s.Member.Events.Run; id != "" {
+		sum := sha256.Sum256([]byte(id + "\x00" + s.Member.ID))
+		end = hex.EncodeToString(sum[:4])
+	}
+	return c.app.Worktrees().Open(ctx, dir, worktree.Name(of.Name, end), *c.app.bounded(w, of))
+}
+
+// merge merges the branch that a child has left into the work of the member that started it. The user is asked if that is not in a worktree.
+func (c *starter) merge(ctx context.Context, m *team.Member, branch string) error {
+	r := c.of(m)
+	dir, err := workIn(r.Agent.Workdir)
+	if err != nil {
+		return err
+	}
+	if c.app.Worktrees().Look(dir) == nil && !c.app.consents(r) {
+		answer, err := r.Asker.Ask(ctx, ask.Question{
+			Kind: ask.Select, Text: "Merge the branch " + branch + " of an agent into your checkout " + dir + "?", Options: []string{"yes", "no"}, Consent: true, Agent: r.Agent.Name,
+		})
+		if errors.Is(err, ask.ErrUnavailable) {
+			return fault.New(fault.Failure, "the user has to consent, and cannot be asked here; the branch %s stays: git merge %s", branch, branch)
+		}
+		if err != nil {
+			return err
+		}
+		if answer != "yes" {
+			return fault.New(fault.Refused, "the user does not want the branch %s to be merged; it stays as a branch", branch)
+		}
+	}
+	return c.app.Worktrees().MergeBranch(ctx, dir, branch)
 }
 
 // load returns the agent that is to be started, as it is now, and warns of what is wrong with it.

@@ -19,7 +19,7 @@ type Choice struct {
 // ToolChoices returns what a list of enabled tools may name: the visible tools, and aliases. Scripts
 // that are wrong are left out.
 func (a *App) ToolChoices(ctx context.Context) ([]Choice, error) {
-	library, err := a.toolsIn(a.Paths.FunctionsDir, nil)
+	library, err := a.toolsIn(a.Paths.FunctionsDir, nil, "")
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 	"loki/internal/llm/engine/token"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
-	"loki/internal/tool/permission"
 )
 
 // Conversations returns what begins conversations with the configured models.
@@ -159,7 +158,7 @@ func (a *App) chatKit(ctx context.Context, w conversation.Wanted) (kit conversat
 			return kit, done, err
 		}
 	}
-	kit.Calls, err = a.calls("", permission.Rules{}, w.Asker, w.Yes)
+	kit.Calls, err = a.calls(agent.Agent{}, w.Asker, w.Yes)
 	kit.Calls.AtMost = sandbox.Level(w.Sandbox)
 	return kit, done, err
 }
@@ -169,7 +168,7 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 	if w.EnabledTools == nil || *w.EnabledTools == "" || w.NoTools {
 		return tool.Set{}, nil
 	}
-	library, err := a.toolsIn(a.Paths.FunctionsDir, w.Asker)
+	library, err := a.toolsIn(a.Paths.FunctionsDir, w.Asker, "")
 	if err != nil {
 		return tool.Set{}, err
 	}

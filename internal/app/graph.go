@@ -107,16 +107,16 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{
 			Apart:    a.apartScripts(),
-			AgentDir: r.Agent.Dir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.planned(r, a.Trust.ScriptConsent(r.Agent, r.Asker)),
+			AgentDir: r.Agent.Dir, Dir: r.Agent.Workdir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.planned(r, a.Trust.ScriptConsent(r.Agent, r.Asker)),
 			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return r.bound(a.Trust.Bounds(r.Agent, path)) }, Reads: a.scriptReads(r.Agent.Dir),
 		},
 		Tools: tools, Dry: r.Dry || a.dryRun, OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
 		Calls: calls,
-		Team:  func(n *graph.Node) team.Options { return a.children(r, n.Sandbox, a.graphModel(r), p.Budget) },
+		Team:  func(n *graph.Node) team.Options { return a.children(r, n, a.graphModel(r), p.Budget) },
 	}
 	o.Skills = func(ctx context.Context, setting string) (*skill.Loader, string, error) {
 		_, all, err := a.fromWorkspace(ctx, conversation.FromWorkspace{
-			Caller: conversation.Caller{Events: events, Asker: r.Asker}, Skills: setting, AgentDir: r.Agent.Dir,
+			Caller: conversation.Caller{Events: events, Asker: r.Asker}, Skills: setting, AgentDir: r.Agent.Dir, Dir: r.Agent.Workdir,
 		})
 		l, list, _ := skill.Offer(all, setting, int(a.Config.SkillListTokens))
 		return l, list, err

@@ -19,14 +19,15 @@ import (
 
 // Sandbox returns what confines the programs that are started in the working directory. Files that a rule of the configuration
 // denies or asks about are closed to them.
-func (a *App) Sandbox() (*sandbox.Sandbox, error) { return a.sandboxUnder(permission.Rules{}) }
+func (a *App) Sandbox() (*sandbox.Sandbox, error) { return a.sandboxUnder(permission.Rules{}, "") }
 
 // sandboxOf returns App.Sandbox for the programs of an agent: so are files that a rule of the agent denies or asks about.
 func (a *App) sandboxOf(of agent.Agent) func() (*sandbox.Sandbox, error) {
-	if of.InForce == nil {
-		return a.Sandbox
+	var rules permission.Rules
+	if of.InForce != nil {
+		rules = of.InForce.Permission
 	}
-	return func() (*sandbox.Sandbox, error) { return a.sandboxUnder(of.InForce.Permission) }
+	return func() (*sandbox.Sandbox, error) { return a.sandboxUnder(rules, of.Workdir) }
 }
 
 // workingDir returns the working directory. For one that was removed it is the place where it was, so that work which needs no
@@ -39,12 +40,24 @@ func workingDir() (string, error) {
 	return dir, err
 }
 
-// sandboxUnder returns what confines programs under the rules of the configuration and those of an agent. It is made
-// once for the same rules and working directory.
-func (a *App) sandboxUnder(of permission.Rules) (*sandbox.Sandbox, error) {
+// workIn returns the directory of the work that is in dir, "" for the working directory.
+func workIn(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
 	dir, err := workingDir()
 	if err != nil {
-		return nil, fault.Wrap(fault.Failure, err, "the working directory")
+		return "", fault.Wrap(fault.Failure, err, "the working directory")
+	}
+	return dir, nil
+}
+
+// sandboxUnder returns what confines programs in a directory under the rules of the configuration and those of an agent. It is made
+// once for the same rules and directory.
+func (a *App) sandboxUnder(of permission.Rules, dir string) (*sandbox.Sandbox, error) {
+	dir, err := workIn(dir)
+	if err != nil {
+		return nil, err
 	}
 	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
 	var denied, asked []pattern.Branch
@@ -72,8 +85,8 @@ func (a *App) sandboxUnder(of permission.Rules) (*sandbox.Sandbox, error) {
 		dir, settings.Read = t.Root, slices.Concat(settings.Read, t.Read)
 	}
 	made := sandbox.New(sandbox.Options{
-		Settings: settings, Workspace: dir, Home: home, Own: own, Files: files, Scripts: append(a.codePlaces(), a.Skills("").Own()...), State: state, Denied: denied, Asked: asked, Getenv: a.Env.Get,
-		Ignored: a.hidesFromPrograms, IgnoreFiles: append([]string{ignore.Name}, a.Config.IgnoreFiles...),
+		Settings: settings, Workspace: dir, Home: home, Own: own, Files: files, Scripts: append(a.codePlaces(), a.skillsIn("", dir).Own()...), State: state, Denied: denied, Asked: asked, Getenv: a.Env.Get,
+		Ignored: func() func(string, bool) string { return a.hidesFromPrograms(dir) }, IgnoreFiles: append([]string{ignore.Name}, a.Config.IgnoreFiles...),
 	})
 	if a.sandboxes == nil {
 		a.sandboxes = make(map[string]*sandbox.Sandbox)

@@ -31,10 +31,10 @@ func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
 	}
 }
 
-// toolsIn returns the tools there are. Scripts get root as theirs, and talk to the user at the
+// toolsIn returns the tools there are for work in dir, "" for the working directory. Scripts get root as theirs, and talk to the user at the
 // terminal if that is where asker asks; it may be nil.
-func (a *App) toolsIn(root string, asker ask.Asker) (*lookup.Library, error) {
-	natives, err := a.builtinTools()
+func (a *App) toolsIn(root string, asker ask.Asker, dir string) (*lookup.Library, error) {
+	natives, err := a.builtinTools(dir)
 	if err != nil {
 		return nil, err
 	}

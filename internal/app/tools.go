@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent"
 	"loki/internal/agent/draft/planner"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
@@ -20,14 +21,15 @@ import (
 	"loki/internal/tool/permission"
 )
 
-// builtinTools are the tools that are part of the program. They are made once, as long as the
+// builtinTools are the tools that are part of the program, for work in a directory, "" for the working directory. These are made once, as long as the
 // working directory stays the same. Their children do not see the user's keys.
-func (a *App) builtinTools() (tool.Set, error) {
-	dir, err := workingDir()
+func (a *App) builtinTools(dir string) (tool.Set, error) {
+	own := dir != ""
+	dir, err := workIn(dir)
 	if err != nil {
-		return tool.Set{}, fault.Wrap(fault.Failure, err, "the working directory")
+		return tool.Set{}, err
 	}
-	box, err := a.Sandbox()
+	box, err := a.sandboxUnder(permission.Rules{}, dir)
 	if err != nil {
 		return tool.Set{}, err
 	}
@@ -39,7 +41,7 @@ func (a *App) builtinTools() (tool.Set, error) {
 	set, err := tool.NewSet(append(builtin.Tools(builtin.Options{
 		Child: a.Child(), Getenv: a.setting, Dir: dir, Sandbox: box, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
 	}), planner.Tools(a.Planner)...)...)
-	if err == nil {
+	if err == nil && !own {
 		a.natives, a.nativesDir = set, dir
 	}
 	return set, err
@@ -55,12 +57,16 @@ func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
 	return reply.Text, err
 }
 
-// judge returns what decides about the calls of an agent, "" for none, by rules, by grants, which may be nil, and by rules of its
-// own.
-func (a *App) judge(rules permission.Rules, grants *permission.Memory, agent string, own permission.Rules) (*permission.Judge, error) {
-	root, err := workingDir()
+// judge returns what decides about the calls of an agent, the zero value for none, by rules, by grants, which may be nil, and by rules of
+// its own.
+func (a *App) judge(rules permission.Rules, grants *permission.Memory, of agent.Agent) (*permission.Judge, error) {
+	root, err := workIn(of.Workdir)
 	if err != nil {
-		return nil, fault.Wrap(fault.Failure, err, "the working directory")
+		return nil, err
+	}
+	var own permission.Rules
+	if of.InForce != nil {
+		own = of.InForce.Permission
 	}
 	box, err := a.Sandbox()
 	if err != nil {
@@ -68,9 +74,18 @@ func (a *App) judge(rules permission.Rules, grants *permission.Memory, agent str
 	}
 	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
 	dirs, files := a.ownPlaces()
+	if a.Worktrees().Look(root) != nil { // which is in one of them
+		dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == a.Paths.StateDir })
+		entries, _ := os.ReadDir(a.Paths.StateDir)
+		for _, e := range entries {
+			if e.Name() != worktreesDir {
+				dirs = append(dirs, filepath.Join(a.Paths.StateDir, e.Name()))
+			}
+		}
+	}
 	judge, err := permission.New(permission.Options{
 		Rules: rules, Root: root, Home: home, Protected: slices.Concat(dirs, files, a.codePlaces()), Shell: a.Shell().Name, Sandboxed: box.Support().Files,
-		Memory: grants, Once: grants == nil, Agent: agent, Own: own, Ignored: a.Ignored(),
+		Memory: grants, Once: grants == nil, Agent: of.Name, Own: own, Ignored: a.ignoredIn(of.Workdir),
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "permission")
@@ -126,7 +141,7 @@ func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes boo
 			return nil, "", done, err
 		}
 	}
-	calls, err := a.calls("", permission.Rules{}, asker, yes)
+	calls, err := a.calls(agent.Agent{}, asker, yes)
 	if err != nil {
 		return nil, "", done, err
 	}
@@ -137,7 +152,7 @@ func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes boo
 // lookUpTools returns the tools that name means, without those of MCP servers: none if
 // there is no such tool.
 func (a *App) lookUpTools(ctx context.Context, name string, asker ask.Asker) ([]tool.Tool, error) {
-	library, err := a.toolsIn(a.Paths.FunctionsDir, asker)
+	library, err := a.toolsIn(a.Paths.FunctionsDir, asker, "")
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +196,7 @@ func (a *App) serverTools(ctx context.Context, name string, asker ask.Asker) (to
 // allTools returns the tools there are, but for those of MCP servers. Scripts that are
 // wrong are left out.
 func (a *App) allTools(ctx context.Context, asker ask.Asker) (tool.Set, error) {
-	library, err := a.toolsIn(a.Paths.FunctionsDir, asker)
+	library, err := a.toolsIn(a.Paths.FunctionsDir, asker, "")
 	if err != nil {
 		return tool.Set{}, err
 	}
@@ -196,19 +211,18 @@ func userTools(asker ask.Asker, agent string) []tool.Tool {
 	return builtin.UserTools(asker, ask.Question{Agent: agent})
 }
 
-// calls says how the tools of an agent, "" for none, are called in a run. The agent may have rules of its own.
-// The asker may be nil. What a client of a server allows holds for the run, since others use the server, too.
-func (a *App) calls(agent string, own permission.Rules, asker ask.Asker, yes bool) (tool.Options, error) {
+// calls says how the tools of an agent, the zero value for none, are called in a run. The agent may have rules of its own. The asker may be nil. What a client of a server allows holds for the run, since others use the server, too.
+func (a *App) calls(of agent.Agent, asker ask.Asker, yes bool) (tool.Options, error) {
 	grants, serving := a.grants(), a.host != nil
 	if serving {
 		grants = grants.ForRun()
 	}
-	judge, err := a.judge(a.Config.Permission, grants, agent, own)
+	judge, err := a.judge(a.Config.Permission, grants, of)
 	if err != nil {
 		return tool.Options{}, err
 	}
 	return tool.Options{
-		Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: agent},
+		Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: of.Name},
 		Trusts: a.Config.Permission.Trusts, ForRun: serving, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}, nil
 }

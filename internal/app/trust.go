@@ -46,15 +46,14 @@ func (a *App) parentOf(of agent.Agent) func() string {
 // for one that is not trusted, and tools that reach the network are asked about. Its own scripts are confined
 // or, where there is no sandbox, asked about.
 func (a *App) agentCalls(r AgentRun, tools tool.Set) (tool.Options, error) {
-	own := r.Agent.InForce.Permission
 	if a.Trust.Trusts(r.Agent) {
-		return a.calls(r.Agent.Name, own, r.Asker, a.consents(r))
+		return a.calls(r.Agent, r.Asker, a.consents(r))
 	}
-	o, err := a.calls(r.Agent.Name, own, r.Asker, false)
+	o, err := a.calls(r.Agent, r.Asker, false)
 	if err != nil {
 		return o, err
 	}
 	o.AutoConfirm, o.AtMost = false, sandbox.Read
-	o.Judge, err = a.judge(a.Trust.StrictRules(r.Agent, tools), nil, r.Agent.Name, own) // nothing is remembered either
+	o.Judge, err = a.judge(a.Trust.StrictRules(r.Agent, tools), nil, r.Agent) // nothing is remembered either
 	return o, err
 }

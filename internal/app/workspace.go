@@ -14,13 +14,15 @@ import (
 )
 
 // Instructions returns what reads the instructions of workspaces.
-func (a *App) Instructions() workspace.Reader {
+func (a *App) Instructions() workspace.Reader { return a.instructionsIn("") }
+
+func (a *App) instructionsIn(dir string) workspace.Reader {
 	home, _ := os.UserHomeDir() // without one, a repository is looked for in all directories above
 	return workspace.Reader{
 		Names: a.Config.InstructionFiles, MaxBytes: int(a.Config.InstructionMaxBytes), Home: home,
 		User: filepath.Join(a.Paths.ConfigDir, "AGENTS.md"), Trust: a.trustedFiles,
 		Hides: func(path string) bool {
-			_, hidden := a.Ignored().Rules().Hides(path)
+			_, hidden := a.ignoredIn(dir).Rules().Hides(path)
 			return hidden
 		},
 	}
@@ -33,30 +35,34 @@ func (a *App) trustedFiles(root string) func(name, sum string) workspace.State {
 
 // Skills returns what finds the skills for work in the working directory, with those of the agent in a directory, "" for none. A server
 // has no workspace: only the skills of its user and of agents count.
-func (a *App) Skills(agent string) skill.Finder {
+func (a *App) Skills(agent string) skill.Finder { return a.skillsIn(agent, "") }
+
+func (a *App) skillsIn(agent, dir string) skill.Finder {
 	home, _ := os.UserHomeDir()
 	f := skill.Finder{
-		Home: home, Config: a.Paths.ConfigDir, Agent: agent, More: a.Config.SkillDirs, Trust: a.trustedFiles, Hides: a.Instructions().Hides,
+		Home: home, Config: a.Paths.ConfigDir, Agent: agent, More: a.Config.SkillDirs, Trust: a.trustedFiles, Hides: a.instructionsIn(dir).Hides,
 	}
-	if dir, err := os.Getwd(); err == nil && a.host == nil {
+	if dir, err := workIn(dir); err == nil && a.host == nil {
 		f.Dir, f.Root = dir, workspace.Root(dir, home)
 	}
 	return f
 }
 
 // Ignored returns which ignore files count. A server has no workspace: only the file of its user counts.
-func (a *App) Ignored() ignore.Files {
+func (a *App) Ignored() ignore.Files { return a.ignoredIn("") }
+
+func (a *App) ignoredIn(dir string) ignore.Files {
 	f := ignore.Files{User: filepath.Join(a.Paths.ConfigDir, "ignore"), Others: a.Config.IgnoreFiles}
 	home, _ := os.UserHomeDir()
-	if dir, err := os.Getwd(); err == nil && a.host == nil {
+	if dir, err := workIn(dir); err == nil && a.host == nil {
 		f.Root = workspace.Root(dir, home)
 	}
 	return f
 }
 
-// hidesFromPrograms returns what says which file of the workspace is hidden from programs, see [sandbox.Options].
-func (a *App) hidesFromPrograms() func(path string, dir bool) string {
-	rules := a.Ignored().Rules()
+// hidesFromPrograms returns what says which file of the workspace around a directory is hidden from programs, see [sandbox.Options].
+func (a *App) hidesFromPrograms(dir string) func(path string, dir bool) string {
+	rules := a.ignoredIn(dir).Rules()
 	return func(path string, dir bool) string {
 		m, hidden := rules.HidesFromPrograms(path, dir)
 		if !hidden {
@@ -69,8 +75,8 @@ func (a *App) hidesFromPrograms() func(path string, dir bool) string {
 // fromWorkspace returns what the working directory tells models and the skills there are, after the user was asked about files that are not
 // trusted. A server has no workspace: only the files of its user count.
 func (a *App) fromWorkspace(ctx context.Context, w conversation.FromWorkspace) (in workspace.Instructions, skills []skill.Skill, err error) {
-	r, finder := a.Instructions(), a.Skills(w.AgentDir)
-	dir, err := os.Getwd()
+	r, finder := a.instructionsIn(w.Dir), a.skillsIn(w.AgentDir, w.Dir)
+	dir, err := workIn(w.Dir)
 	if err != nil {
 		return in, nil, err
 	}

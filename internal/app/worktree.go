@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/agent"
+	"loki/internal/agent/team"
 	"loki/internal/agent/worktree"
 	"loki/internal/base/ask"
 	"loki/internal/base/environ"
@@ -17,14 +19,18 @@ import (
 	"loki/internal/base/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
 )
+
+// worktreesDir is the part of the state directory in which worktrees are.
+const worktreesDir = "worktrees"
 
 // Worktrees returns the copies of repositories in which agents work.
 func (a *App) Worktrees() *worktree.Store {
 	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
 	own, files := a.ownPlaces()
 	return &worktree.Store{
-		Dir: filepath.Join(a.Paths.StateDir, "worktrees"), Environ: a.Env.Environ(), Setup: a.setUpWorktree,
+		Dir: filepath.Join(a.Paths.StateDir, worktreesDir), Environ: a.Env.Environ(), Setup: a.setUpWorktree,
 		Sandbox: func(t *worktree.Tree) (*sandbox.Sandbox, error) { // git is to see what rules deny to models
 			return sandbox.New(sandbox.Options{
 				Settings: sandbox.Settings{Disabled: a.Config.Sandbox.Disabled, Read: t.Read}, Workspace: t.Root, Home: home, Own: own, Files: files, State: a.Paths.StateDir, Getenv: a.Env.Get,
@@ -34,20 +40,16 @@ func (a *App) Worktrees() *worktree.Store {
 }
 
 // setUpWorktree runs the command that prepares a worktree, in the sandbox, see [worktree.Store].
-func (a *App) setUpWorktree(ctx context.Context, t *worktree.Tree, s worktree.Setup) error {
+func (a *App) setUpWorktree(ctx context.Context, t *worktree.Tree, s graph.Setup) error {
 	box, err := a.Worktrees().Sandbox(t)
 	if err != nil {
 		return err
-	}
-	level := s.Level
-	if level == "" {
-		level = sandbox.Write
 	}
 	shell := a.Shell()
 	say := func(line string) { toolOutput(ctx, "worktree.setup", line) }
 	_, err = process.Run(ctx, process.Command{
 		Path: shell.Path, Args: []string{shell.Flag, s.Command}, Dir: t.Dir(), Env: withoutGit(a.Child().Environ), OnStdout: say, OnStderr: say,
-		Timeout: 10 * time.Minute, HasTimeout: true, Confinement: box.Box(sandbox.Declaration{Level: level, Hosts: s.Hosts}, sandbox.Needs{}),
+		Timeout: 10 * time.Minute, HasTimeout: true, Confinement: box.Box(s.Declaration, sandbox.Needs{}),
 	})
 	return err
 }
@@ -58,7 +60,7 @@ func withoutGit(entries []string) []string {
 }
 
 // EnterWorktree makes the worktree called name of the repository around the working directory, "" for a new one, the working directory.
-func (a *App) EnterWorktree(ctx context.Context, name string, s worktree.Settings) (*worktree.Tree, error) {
+func (a *App) EnterWorktree(ctx context.Context, name string, s graph.Worktree) (*worktree.Tree, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
@@ -140,9 +142,9 @@ const maxDiffLines = 60
 // askForWork asks what to do with the work in a worktree.
 func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Change, asker ask.Asker, resolves bool) (string, error) {
 	switch t.Finish {
-	case worktree.KeepIt:
+	case graph.KeepIt:
 		return keepIt, nil
-	case worktree.DiscardIt:
+	case graph.DiscardIt:
 		return discardIt, nil
 	}
 	if asker == nil || asker == (ask.Unavailable{}) {
@@ -195,6 +197,45 @@ func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Chang
 	return answer, err
 }
 
+// WorktreeOf returns how an agent works in a worktree of its own, nil if it does not.
+func (a *App) WorktreeOf(of agent.Agent) *graph.Worktree { return a.bounded(of.InForce.Worktree, of) }
+
+// bounded returns w, which may be nil, without what an agent may not do because it is not trusted.
+func (a *App) bounded(w *graph.Worktree, of agent.Agent) *graph.Worktree {
+	if w == nil || a.Trust.Trusts(of) {
+		return w
+	}
+	return &graph.Worktree{Base: w.Base, Dirty: w.Dirty, Finish: w.Finish}
+}
+
+// leaveChild returns what ends the work of a child in a worktree, which may be nil, see [team.Child].
+func (a *App) leaveChild(t *worktree.Tree, events event.Scope) func(ctx context.Context, later bool) *team.Work {
+	return func(ctx context.Context, later bool) *team.Work {
+		if t == nil {
+			return nil
+		}
+		if later {
+			t.Close()
+			return nil
+		}
+		c, err := t.Commit(ctx)
+		switch {
+		case err != nil:
+			t.Close()
+		case c.Commits == 0 || t.Finish == graph.DiscardIt:
+			err = t.Discard(ctx)
+		default:
+			if err = t.Keep(ctx, c); err == nil {
+				return &team.Work{Branch: c.Branch, Commits: c.Commits, Diffstat: c.Stat}
+			}
+		}
+		if err != nil {
+			_ = events.Emit(ctx, event.Warning{Text: fmt.Sprintf("the worktree %s stays at %s: %v", t.Name, t.Root, err)})
+		}
+		return nil
+	}
+}
+
 // RemoveWorktree removes the worktree called name. Work in it stays as its branch.
 func (a *App) RemoveWorktree(ctx context.Context, name string) (string, error) {
 	dir, err := os.Getwd()
@@ -205,8 +246,8 @@ func (a *App) RemoveWorktree(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t.Finish == worktree.DiscardIt {
-		t.Finish = worktree.Ask
+	if t.Finish == graph.DiscardIt {
+		t.Finish = graph.Ask
 	}
 	note, err := a.FinishWorktree(event.NewContext(ctx, event.FromContext(ctx)), t, nil, nil)
 	if note == "" && err == nil {

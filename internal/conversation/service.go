@@ -105,6 +105,7 @@ type FromWorkspace struct {
 	Instructions bool
 	Skills       string // a setting, see [skill.Choose]
 	AgentDir     string // that may have skills; "" for none
+	Dir          string // in which the agent works; "" for the working directory
 }
 
 // Kit is what a question is asked with.

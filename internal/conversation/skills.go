@@ -26,7 +26,7 @@ type skillsRecord struct {
 func (c *Conversation) fromWorkspace() FromWorkspace {
 	w := FromWorkspace{Caller: c.options.Caller}
 	if c.agent != nil {
-		w.AgentDir = c.agent.Dir
+		w.AgentDir, w.Dir = c.agent.Dir, c.agent.Workdir
 	}
 	return w
 }

@@ -244,7 +244,7 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task, loader *skill.Loader)
 		}
 	}
 	all := r.Tools
-	if r.Team != nil && slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, teamPrefix) }) {
+	if r.Team != nil && slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, teamPrefix) || name == team.MergeTool }) {
 		if own, err = r.team(ctx, t); err != nil {
 			return nil, nil, err
 		}

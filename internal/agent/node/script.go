@@ -37,6 +37,8 @@ type Scripts struct {
 	// Apart returns the environment of a script that is not confined, without what leads it to code in the working directory; nil
 	// changes nothing.
 	Apart func(environ []string) []string
+	// Dir is where scripts run; empty for the working directory.
+	Dir string
 	// Consent is called before the script at path is started, whose error is then the script's; nil consents to all.
 	Consent func(ctx context.Context, path string) error
 }
@@ -60,6 +62,9 @@ func (s Scripts) confine(c *process.Command, d sandbox.Declaration, path, stateF
 	}
 	if real, err := filepath.EvalSymlinks(path); bounds.Untrusted && err == nil {
 		workspace, err := os.Getwd()
+		if s.Dir != "" {
+			workspace = s.Dir
+		}
 		if err != nil || !environ.Inside(s.AgentDir, nil)(real) && !environ.Inside(workspace, nil)(real) {
 			return nil, held, fmt.Errorf("%s leads to a file outside of the agent's directory and of the working directory, which an agent that is not trusted does not read: loki --trust %s", path, s.AgentDir)
 		}
@@ -204,7 +209,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	}
 	command := process.Command{
 		Path: argv[0], Args: append(argv[1:len(argv):len(argv)], path), Env: env,
-		Timeout: t.Node.Timeout, HasTimeout: t.Node.HasTimeout,
+		Dir: r.Scripts.Dir, Timeout: t.Node.Timeout, HasTimeout: t.Node.HasTimeout,
 	}
 	box, held, err := r.Scripts.confine(&command, t.Node.Sandbox, path, stateFile)
 	if err != nil {

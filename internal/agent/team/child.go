@@ -17,6 +17,7 @@ import (
 // life is how a child lives and ends.
 type life struct {
 	prompt  string
+	apart   bool            // see start.Worktree
 	awaited bool            // by a call of Run
 	alive   context.Context // ends with its work
 	cancel  context.CancelCauseFunc
@@ -39,8 +40,8 @@ const resultKey = "result"
 func newChild(parent *Member, s start) *Member {
 	t := parent.team
 	return &Member{
-		ID: s.ID, Agent: s.Agent, Parent: parent, team: t, Steps: t.o.Steps.At("agents").At(s.ID),
-		life: &life{prompt: s.Prompt, awaited: s.Foreground, done: make(chan struct{})},
+		ID: s.ID, Agent: s.Agent, Parent: parent, team: t, Steps: t.o.Steps.At("agents").At(s.ID), works: make(map[string]string),
+		life: &life{prompt: s.Prompt, apart: s.Worktree, awaited: s.Foreground, done: make(chan struct{})},
 	}
 }
 
@@ -115,14 +116,17 @@ func (c *Member) end(r Result, err error) {
 }
 
 // work does the work of c within its limits.
-func (c *Member) work(ctx context.Context, child *Child) (Result, error) {
+func (c *Member) work(ctx context.Context, child *Child) (r Result, err error) {
 	resumed := child == nil
 	if resumed {
-		started, err := c.team.start(ctx, Spawn{Member: c, Agent: c.Agent, Prompt: c.prompt, Resumed: true})
+		started, err := c.team.start(ctx, Spawn{Member: c, Agent: c.Agent, Prompt: c.prompt, Worktree: c.apart, Resumed: true})
 		if err != nil {
 			return c.judge(ctx, run.Outcome{}, &startError{c.Agent, err})
 		}
 		child = &started
+	}
+	if child.Leave != nil {
+		defer func() { r.Work = child.Leave(context.WithoutCancel(ctx), err != nil) }()
 	}
 	c.limits = child.Limits
 	c.team.mu.Lock()
@@ -140,7 +144,7 @@ func (c *Member) work(ctx context.Context, child *Child) (Result, error) {
 	}
 	var work run.Work
 	var done func() error
-	err := c.safely(ctx, func() (err error) {
+	err = c.safely(ctx, func() (err error) {
 		work, done, err = child.Job.Make(ctx, run.Point{Recovery: run.Recovery{Last: child.Job.Start}, Resumed: resumed, Budget: c.Budget})
 		return err
 	})
@@ -334,7 +338,7 @@ func (m *Member) prepare(s *start) (*Child, error) {
 	var child Child
 	var err error
 	t.outside(func() {
-		child, err = t.start(s.member.alive, Spawn{Member: s.member, Agent: s.Agent, Prompt: s.Prompt})
+		child, err = t.start(s.member.alive, Spawn{Member: s.member, Agent: s.Agent, Prompt: s.Prompt, Worktree: s.Worktree})
 	})
 	if err == nil && m.closed {
 		err = errClosed

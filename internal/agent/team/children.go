@@ -55,6 +55,7 @@ func (m *Member) spawn(ctx context.Context, call tool.Call, e *entry) (any, erro
 	args, err := decode[struct {
 		Agent, Prompt string
 		TaskID        json.RawMessage `json:"task_id"`
+		Worktree      bool
 	}](call, "agent", "prompt")
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (m *Member) spawn(ctx context.Context, call tool.Call, e *entry) (any, erro
 			return refuse("Task %d is blocked by %s, so no agent was started.", t.ID, strings.Join(names(t.BlockedBy), ", ")), nil
 		}
 	}
-	result, s, err := m.launch(call.Key, args.Agent, args.Prompt, len(e.Started))
+	result, s, err := m.launch(call.Key, start{Agent: args.Agent, Prompt: args.Prompt, Worktree: args.Worktree}, len(e.Started))
 	if err != nil || s == nil {
 		return result, err
 	}
@@ -88,8 +89,8 @@ func (m *Member) spawn(ctx context.Context, call tool.Call, e *entry) (any, erro
 // launch prepares a child in the background, as one of several that the call with the key starts;
 // others are on their way already. Without a child the result says why, or the error. The lock is
 // given up meanwhile.
-func (m *Member) launch(key, agent, prompt string, others int) (result any, s *start, err error) {
-	t := m.team
+func (m *Member) launch(key string, wanted start, others int) (result any, s *start, err error) {
+	t, agent := m.team, wanted.Agent
 	switch limit := m.limits; {
 	case m.running+others >= limit.MaxConcurrent:
 		return refuse("%d of at most %d agents are running, so agent %s was not started. Collect or cancel one of them, then try again.", m.running+others, limit.MaxConcurrent, agent), nil, nil
@@ -103,7 +104,8 @@ func (m *Member) launch(key, agent, prompt string, others int) (result any, s *s
 	if others > 0 {
 		key = fmt.Sprintf("%s/%d", key, others)
 	}
-	s = &start{ID: t.id("agent_"+agent, key), Agent: agent, Prompt: prompt}
+	s = &wanted
+	s.ID = t.id("agent_"+agent, key)
 	m.running += others + 1 // the place is taken while the child is prepared
 	s.child, err = m.prepare(s)
 	m.running -= others + 1
@@ -147,6 +149,7 @@ type collected struct {
 	ExitStatus string `json:"exit_status"`
 	Outcome    Status `json:"outcome"`
 	Output     string `json:"output"`
+	*Work             // of an agent in a worktree
 }
 
 func (m *Member) check(ctx context.Context, call tool.Call, e *entry) (any, error) {
@@ -218,9 +221,26 @@ func (m *Member) take(ctx context.Context, c *Member, e *entry) any {
 	if r.Status == OutOfBudget && m.Budget.Refused(c.err) {
 		e.passing = true // the run cannot continue; once it can, the child resumes too
 	} else {
-		e.Removed = &removal{ID: c.ID, Usage: r.Usage}
+		e.Removed = &removal{ID: c.ID, Usage: r.Usage, Work: r.Work}
 	}
-	return collected{"completed", c.ID, c.Agent, r.exitStatus(), r.Status, output}
+	return collected{"completed", c.ID, c.Agent, r.exitStatus(), r.Status, output, r.Work}
+}
+
+// merge merges the branch of a child that was collected. The lock is given up meanwhile.
+func (m *Member) merge(ctx context.Context, call tool.Call, e *entry) (any, error) {
+	args, err := decode[idArgument](call, "id")
+	if err != nil {
+		return nil, err
+	}
+	branch := m.works[args.ID]
+	if branch == "" || m.team.o.Merge == nil {
+		return refuse("The agent %q has left no branch, or you have not taken its result yet with agent__collect.", args.ID), nil
+	}
+	m.team.outside(func() { err = m.team.o.Merge(ctx, m, branch) })
+	if err != nil {
+		return nil, err
+	}
+	return success{"ok", fmt.Sprintf("The branch %s was merged.", branch)}, nil
 }
 
 func (m *Member) list(context.Context, tool.Call, *entry) (any, error) {

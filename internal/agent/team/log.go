@@ -41,6 +41,7 @@ type start struct {
 	Agent      string `json:"agent"`
 	Prompt     string `json:"prompt"`
 	Foreground bool   `json:"foreground,omitempty"` // By waits for it
+	Worktree   bool   `json:"worktree,omitempty"`   // it works in a worktree, whatever its definition says
 
 	member *Member // nil for one that is read back
 	child  *Child  // likewise
@@ -50,6 +51,7 @@ type start struct {
 type removal struct {
 	ID    string     `json:"id"`
 	Usage chat.Usage `json:"usage"`
+	Work  *Work      `json:"work,omitempty"` // that can be merged
 }
 
 // letter is a message that a member sends.
@@ -123,6 +125,9 @@ func (t *Team) apply(e *entry) {
 		}
 	}
 	if r := e.Removed; r != nil {
+		if r.Work != nil {
+			by.works[r.ID] = r.Work.Branch
+		}
 		if i := slices.IndexFunc(by.children, func(c *Member) bool { return c.ID == r.ID }); i >= 0 {
 			t.forget(by.children[i])
 			by.children = slices.Delete(by.children, i, i+1)

@@ -37,6 +37,7 @@ type Member struct {
 	used     chat.Usage // what Close is going to return
 	below    chat.Usage // by all descendants
 	inbox    []letter
+	works    map[string]string // branches of children that were collected, by their ids
 	tasks    queue
 
 	*life // nil for the root

@@ -86,7 +86,7 @@ func (m *Member) dispatch(key string, e *entry) []any {
 			continue
 		}
 		t.Status, t.Owner = inProgress, "auto:"+t.Agent
-		result, s, err := m.launch(key, t.Agent, t.Prompt, len(e.Started))
+		result, s, err := m.launch(key, start{Agent: t.Agent, Prompt: t.Prompt}, len(e.Started))
 		if err != nil {
 			result = struct {
 				Status  string `json:"status"` // error

@@ -40,6 +40,9 @@ type Options struct {
 	Seed string
 
 	Now func() time.Time // nil means time.Now
+
+	// Merge merges the branch that a child has left into the work of the member that started it.
+	Merge func(ctx context.Context, m *Member, branch string) error
 }
 
 // Starter prepares a child: it finds the agent and what the child needs. It is called once for
@@ -50,10 +53,11 @@ type Starter func(ctx context.Context, s Spawn) (Child, error)
 
 // Spawn is a child to start.
 type Spawn struct {
-	Member  *Member // the child; its Budget is still that of its parent
-	Agent   string  // name of an agent
-	Prompt  string
-	Resumed bool // the child was started before an interruption, and may have steps on record
+	Member   *Member // the child; its Budget is still that of its parent
+	Agent    string  // name of an agent
+	Prompt   string
+	Worktree bool // the child works in a worktree, whatever its definition says
+	Resumed  bool // the child was started before an interruption, and may have steps on record
 }
 
 // Child is what a [Starter] returns.
@@ -64,6 +68,16 @@ type Child struct {
 	Job    run.Job
 	Limits Limits // of the child's agent
 	Graph  bool   // the child is a graph, which reads no messages
+	// Leave, if set, ends the work in the worktree of the child, or leaves it for later if the child resumes. It returns the work that can be
+	// merged, nil for none.
+	Leave func(ctx context.Context, later bool) *Work
+}
+
+// Work is what a child has left on a branch.
+type Work struct {
+	Branch   string `json:"branch"`
+	Commits  int    `json:"commits"`
+	Diffstat string `json:"diffstat"`
 }
 
 // Candidate is an agent that can be started.
@@ -103,6 +117,7 @@ type Result struct {
 	Error  string     `json:"error,omitempty"` // with all causes, empty if it is Done
 	Usage  chat.Usage `json:"usage"`           // of the child and all its descendants
 	Own    chat.Usage `json:"own"`             // of the child alone
+	Work   *Work      `json:"work,omitempty"`  // on a branch, of a child in a worktree
 }
 
 // Team is the tree of agents that work on one task: its root and the root's descendants. It may be
@@ -134,7 +149,7 @@ func New(ctx context.Context, o Options) (*Team, error) {
 		known: make(map[string]*entry), members: make(map[string]*Member), ids: make(map[string]bool),
 		answers: make(map[string]string), changed: make(chan struct{}),
 	}
-	t.root = &Member{Agent: o.Agent, Depth: o.Events.Depth, Steps: o.Steps, Events: o.Events, Budget: o.Budget, team: t, limits: o.Limits}
+	t.root = &Member{Agent: o.Agent, Depth: o.Events.Depth, Steps: o.Steps, Events: o.Events, Budget: o.Budget, team: t, limits: o.Limits, works: make(map[string]string)}
 	t.members[""] = t.root
 	if err := t.readLog(ctx); err != nil {
 		return nil, err

@@ -174,7 +174,7 @@ func TestDeclarations(t *testing.T) {
 			t.Fatal(err)
 		}
 		tools := tm.Root().Tools()
-		if want := map[bool]int{true: 13, false: 2}[spawns]; len(tools) != want {
+		if want := map[bool]int{true: 14, false: 2}[spawns]; len(tools) != want {
 			t.Errorf("%d tools, want %d", len(tools), want)
 		}
 		good := map[string]string{
@@ -182,7 +182,7 @@ func TestDeclarations(t *testing.T) {
 			"agent__task_create": `{"subject":"s"}`, "agent__task_complete": `{"task_id":"1"}`, "agent__task_fail": `{"task_id":"1"}`,
 			"agent__check": `{"id":"x"}`, "agent__collect": `{"id":"x"}`, "agent__cancel": `{"id":"x"}`,
 			"agent__spawn": `{"agent":"x","prompt":"y","task_id":"9"}`, "agent__reply_escalation": `{"escalation_id":"x","reply":"y"}`,
-			"agent__send_message": `{"id":"x","message":"y"}`,
+			"worktree__merge": `{"id":"x"}`, "agent__send_message": `{"id":"x","message":"y"}`,
 		}
 		for _, tl := range tools {
 			name := tl.Declaration().Name

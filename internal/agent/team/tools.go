@@ -126,10 +126,14 @@ func (m *Member) report(ctx context.Context, e *entry) error {
 	return nil
 }
 
+// MergeTool is the name of the tool that merges what an agent did in a worktree.
+const MergeTool = "worktree__merge"
+
 // parameter is a parameter of a tool.
 type parameter struct {
 	name, description string
 	required, list    bool
+	flag              bool // it is true or false
 }
 
 // declare returns the declaration of a tool.
@@ -146,6 +150,9 @@ func declare(name, description string, parameters ...parameter) chat.Tool {
 	}{Type: "object", Properties: make(map[string]property, len(parameters))}
 	for _, p := range parameters {
 		prop := property{Type: "string", Description: p.description}
+		if p.flag {
+			prop.Type = "boolean"
+		}
 		if p.list {
 			prop.Type, prop.Items = "array", map[string]string{"type": "string"}
 		}
@@ -188,7 +195,10 @@ var spawning = sync.OnceValue(func() []teamTool {
 				"Start everything that is independent in one reply, before you collect anything. The agent knows nothing of this conversation: the prompt has to say all it needs.",
 			parameter{name: "agent", required: true, description: "Name of the agent, see agent__list_available."},
 			parameter{name: "prompt", required: true, description: "What the agent has to do, with all context that it needs: goal, paths, constraints, and what to return."},
-			parameter{name: "task_id", description: "Id of a task of your queue that the agent does. The task becomes in_progress, and the agent its owner."})},
+			parameter{name: "task_id", description: "Id of a task of your queue that the agent does. The task becomes in_progress, and the agent its owner."},
+			parameter{name: "worktree", flag: true, description: "True: the agent works in a copy of the repository, so that agents that write do not disturb each other. Its result names the branch with its commits."})},
+		{do: (*Member).merge, declared: declare(MergeTool,
+			"Merge the branch of an agent that worked in a worktree, after agent__collect has returned it, into your own work. A conflict changes nothing, and the error names the files.", id)},
 		{do: (*Member).check, instead: collect, declared: declare("agent__check",
 			`Look whether an agent that you started has finished. Never waits. Returns status "pending" while it works, and otherwise its result, as agent__collect does.`, id)},
 		{do: (*Member).collect, declared: declare("agent__collect",

@@ -34,7 +34,8 @@ type Service struct {
 	Config *config.Config
 	Trust  *trust.Service
 	// Library returns the tools of the user and of the program, and Scripts says how scripts are run. Root is what scripts get as theirs.
-	Library func(root string, asker ask.Asker) (*lookup.Library, error)
+	// They are for work in dir, "" for the working directory.
+	Library func(root string, asker ask.Asker, dir string) (*lookup.Library, error)
 	Scripts func(root string, asker ask.Asker) script.Options
 	// Sandbox returns what confines the programs of an agent.
 	Sandbox func(of agent.Agent) func() (*sandbox.Sandbox, error)
@@ -80,12 +81,13 @@ func (s *Service) LibraryOf(of agent.Agent, variables map[string]string, asker a
 	if !s.Trust.Trusts(of) { // whose file .env does not count
 		root = s.Agents.Paths.FunctionsDir
 	}
-	l, err := s.Library(root, asker)
+	l, err := s.Library(root, asker, of.Workdir)
 	if err != nil {
 		return nil, err
 	}
 	l.Scripts.Variables = func() (map[string]string, error) { return s.Variables(of, variables) }
 	l.Scripts.Declared = s.Trust.Declared(of, of.InForce.Environment)
+	l.Scripts.Dir = of.Workdir
 	l.Scripts.Sandbox, l.Scripts.Bounds = s.Sandbox(of), func(file string) sandbox.Bounds { return s.Trust.Bounds(of, file) }
 	return l, nil
 }
@@ -112,6 +114,7 @@ func (s *Service) Script(ctx context.Context, of agent.Agent, variables map[stri
 	if of.InForce != nil {
 		o.Declared = s.Trust.Declared(of, of.InForce.Environment)
 	}
+	o.Dir = of.Workdir
 	o.Sandbox, o.Bounds = s.Sandbox(of), func(file string) sandbox.Bounds { return s.Trust.Bounds(of, file) }
 	o.Variables = func() (map[string]string, error) { return s.Variables(of, variables) }
 	return filepath.Join(of.Dir, script.AgentFiles[i]), o, true
@@ -146,7 +149,7 @@ func (s *Service) Build(ctx context.Context, ref *agent.Ref) (written []string, 
 		}
 		return script.Build([]string{file}, o)
 	}
-	l, err := s.Library(s.Agents.Paths.FunctionsDir, nil)
+	l, err := s.Library(s.Agents.Paths.FunctionsDir, nil, "")
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,12 @@ import (
 
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/workflow/graph"
 )
 
 // Open takes the worktree called name of the repository around a directory for this process. It is made if it is not there; an empty
 // name is a new one. In a worktree the new one begins with the last commit of that one, and is merged into it.
-func (s *Store) Open(ctx context.Context, from, name string, o Settings) (*Tree, error) {
+func (s *Store) Open(ctx context.Context, from, name string, o graph.Worktree) (*Tree, error) {
 	if name == "" {
 		name = newName()
 	}
@@ -91,7 +92,7 @@ func (s *Store) sweep(ctx context.Context, own string, source repo) {
 }
 
 // create makes the worktree. The directory gets its name when all is there.
-func (t *Tree) create(ctx context.Context, into, source repo, o Settings) error {
+func (t *Tree) create(ctx context.Context, into, source repo, o graph.Worktree) error {
 	first, start := "HEAD", pin(t.Name)
 	if o.Base != "" {
 		first = o.Base
@@ -123,7 +124,7 @@ func (t *Tree) create(ctx context.Context, into, source repo, o Settings) error 
 		return err
 	}
 	begin := t.Base
-	if o.Dirty == Include && !into.bare {
+	if o.Dirty == graph.Include && !into.bare {
 		if t.Dirty, err = into.snapshot(ctx, tree, t.Base); err != nil {
 			return err
 		}
@@ -244,7 +245,7 @@ func (r repo) into(index, store string) git {
 }
 
 // share puts ignored files and directories of the source into the worktree: as copies, or as links that its programs read.
-func (t *Tree) share(ctx context.Context, made string, source repo, all []Share) error {
+func (t *Tree) share(ctx context.Context, made string, source repo, all []graph.SharedPath) error {
 	var ignored strings.Builder
 	for _, s := range all {
 		from, to := filepath.Join(source.root, s.Path), filepath.Join(made, s.Path)

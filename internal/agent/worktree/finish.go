@@ -138,7 +138,6 @@ type Offer struct {
 
 	merged, applied string // the commit to be merged, and the tree to be applied
 	now             string // tree of the checkout as it is
-	index, store    string
 	checkout        repo
 	head            string
 	at              git // that writes objects to store
@@ -147,34 +146,38 @@ type Offer struct {
 // Try finds out what can be done with the work. It changes nothing in the checkout. The offer is valid until done is called.
 func (t *Tree) Try(ctx context.Context, c Change) (o *Offer, done func(), err error) {
 	dir := beside(filepath.Dir(t.Root), t.Name, ".try")
-	done = func() { _ = removeAll(dir) }
-	done()
-	o = &Offer{index: filepath.Join(dir, "index"), store: filepath.Join(dir, "objects")}
-	if err := os.MkdirAll(filepath.Join(o.store, "pack"), 0o700); err != nil {
-		return nil, done, err
-	}
-	if o.checkout, err = t.target(ctx, dir); err != nil {
-		return nil, done, err
-	}
-	if o.Bare = o.checkout.bare; o.Bare {
-		return o, done, nil
-	}
 	r, err := t.repo(ctx)
 	if err != nil {
-		return nil, done, err
+		return nil, func() {}, err
 	}
-	o.at = o.checkout.into(o.index, o.store)
-	if o.head, err = o.checkout.commit(ctx, "HEAD"); err == nil {
-		err = send(ctx, r.git, o.at, []string{c.tip}, []string{t.Base})
+	checkout, err := t.target(ctx, dir)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	return try(ctx, checkout, dir, func(g git) error { return send(ctx, r.git, g, []string{c.tip}, []string{t.Base}) }, t.Name, c.tip, t.Dirty)
+}
+
+// try is [Tree.Try] for the commit tip, with a directory for what it makes. Bring gives git there the commits.
+func try(ctx context.Context, checkout repo, dir string, bring func(g git) error, name, tip, dirty string) (o *Offer, done func(), err error) {
+	done = func() { _ = removeAll(dir) }
+	done()
+	o = &Offer{Bare: checkout.bare, checkout: checkout}
+	index, store := filepath.Join(dir, "index"), filepath.Join(dir, "objects")
+	if err := os.MkdirAll(filepath.Join(store, "pack"), 0o700); err != nil || o.Bare {
+		return o, done, err
+	}
+	o.at = checkout.into(index, store)
+	if o.head, err = checkout.commit(ctx, "HEAD"); err == nil {
+		err = bring(o.at)
 	}
 	if err == nil {
-		o.now, err = o.checkout.stage(ctx, o.index, o.store)
+		o.now, err = checkout.stage(ctx, index, store)
 	}
 	if err == nil {
-		err = o.tryMerge(ctx, t, c)
+		err = o.tryMerge(ctx, name, tip)
 	}
 	if err == nil {
-		err = o.tryApply(ctx, t, c)
+		err = o.tryApply(ctx, tip, dirty)
 	}
 	return o, done, err
 }
@@ -204,18 +207,18 @@ func mergeTree(ctx context.Context, g git, ours, theirs string) (tree string, co
 	return out[0], nil, nil
 }
 
-func (o *Offer) tryMerge(ctx context.Context, t *Tree, c Change) (err error) {
-	base, err := o.at.line(ctx, "merge-base", o.head, c.tip)
+func (o *Offer) tryMerge(ctx context.Context, name, tip string) (err error) {
+	base, err := o.at.line(ctx, "merge-base", o.head, tip)
 	if err != nil && !failed(err, 1) {
 		return err
 	}
-	o.merged = c.tip
+	o.merged = tip
 	if base != o.head {
 		var tree string
-		if tree, o.Merge, err = mergeTree(ctx, o.at, o.head, c.tip); err != nil || len(o.Merge) > 0 {
+		if tree, o.Merge, err = mergeTree(ctx, o.at, o.head, tip); err != nil || len(o.Merge) > 0 {
 			return err
 		}
-		if o.merged, err = o.at.line(ctx, "commit-tree", tree, "-p", o.head, "-p", c.tip, "-m", "Merge the worktree "+t.Name); err != nil {
+		if o.merged, err = o.at.line(ctx, "commit-tree", tree, "-p", o.head, "-p", tip, "-m", "Merge the worktree "+name); err != nil {
 			return err
 		}
 	}
@@ -226,18 +229,18 @@ func (o *Offer) tryMerge(ctx context.Context, t *Tree, c Change) (err error) {
 	return err
 }
 
-func (o *Offer) tryApply(ctx context.Context, t *Tree, c Change) error {
+func (o *Offer) tryApply(ctx context.Context, tip, uncommitted string) error {
 	now, err := o.at.line(ctx, "commit-tree", o.now, "-p", o.head, "-m", "the checkout")
 	if err != nil {
 		return err
 	}
-	if o.applied, o.Apply, err = mergeTree(ctx, o.at, now, c.tip); err != nil || len(o.Apply) > 0 {
+	if o.applied, o.Apply, err = mergeTree(ctx, o.at, now, tip); err != nil || len(o.Apply) > 0 {
 		return err
 	}
 	dirty, err := o.at.changed(ctx, o.head, o.now, false)
-	if err == nil && t.Dirty != "" { // what was taken along is not in the way
+	if err == nil && uncommitted != "" { // what was taken along is not in the way
 		var since []string
-		since, err = o.at.changed(ctx, t.Dirty, o.now, false)
+		since, err = o.at.changed(ctx, uncommitted, o.now, false)
 		dirty = both(dirty, since)
 	}
 	if err == nil {
@@ -275,35 +278,78 @@ func both(a, b []string) []string {
 }
 
 // inTheWay says why something cannot be done.
-func (t *Tree) inTheWay(verb string, files []string) error {
+func inTheWay(name, verb string, files []string) error {
 	if len(files) == 0 {
 		return nil
 	}
 	shown := files[:min(len(files), 10)]
-	return fault.New(fault.Failure, "the worktree %s cannot be %s: in the way are %s", t.Name, verb, text.Visible(strings.Join(shown, ", ")))
+	return fault.New(fault.Failure, "the worktree %s cannot be %s: in the way are %s", name, verb, text.Visible(strings.Join(shown, ", ")))
 }
 
-// Merge merges the work into the branch of the checkout, and removes the worktree.
-func (t *Tree) Merge(ctx context.Context, c Change) error {
-	o, done, err := t.Try(ctx, c)
-	defer done()
-	if err == nil {
-		err = t.inTheWay("merged", o.Merge)
-	}
-	if err != nil {
-		return err
-	}
+// merge makes the merge that was tried.
+func (o *Offer) merge(ctx context.Context, name string) error {
 	if o.Bare {
 		return fault.New(fault.Usage, "the repository has no checkout to merge into")
+	}
+	if err := inTheWay(name, "merged", o.Merge); err != nil {
+		return err
 	}
 	if err := send(ctx, o.at, o.checkout.git, []string{o.merged}, []string{o.head}); err != nil {
 		return err
 	}
 	if _, err := o.checkout.run(ctx, nil, "merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", o.merged); err != nil {
-		return fault.Wrap(fault.Failure, err, "the worktree %s cannot be merged", t.Name)
+		return fault.Wrap(fault.Failure, err, "the worktree %s cannot be merged", name)
+	}
+	return nil
+}
+
+// Merge merges the work into the branch of the checkout, and removes the worktree.
+func (t *Tree) Merge(ctx context.Context, c Change) error {
+	o, done, err := t.Try(ctx, c)
+	if err == nil {
+		err = o.merge(ctx, t.Name)
 	}
 	done()
+	if err != nil {
+		return err
+	}
 	return t.removeMerged(ctx, c)
+}
+
+// MergeBranch merges a branch that was kept into the checkout or the worktree around a directory, and deletes it.
+func (s *Store) MergeBranch(ctx context.Context, dir, ref string) error {
+	t := &Tree{Name: strings.TrimPrefix(ref, "loki/"), store: s}
+	if _, err := s.into(ctx, dir, t); err != nil {
+		return err
+	}
+	source, err := t.source(ctx)
+	if err != nil {
+		return err
+	}
+	own := s.place(source)
+	unlock, err := lock(ctx, own, t.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	tip, err := source.commit(ctx, "refs/heads/"+ref)
+	if err != nil {
+		return fault.New(fault.NotFound, "there is no branch %s: it was merged or deleted", ref)
+	}
+	temp := beside(resolved(own), t.Name, ".try")
+	checkout, err := t.target(ctx, temp)
+	if err != nil {
+		return err
+	}
+	o, done, err := try(ctx, checkout, temp, func(git) error { return nil }, t.Name, tip, "") // the source has all commits
+	if err == nil {
+		err = o.merge(ctx, t.Name)
+	}
+	done()
+	if err == nil {
+		_, err = source.run(ctx, nil, "update-ref", "-d", "refs/heads/"+ref, tip)
+	}
+	return err
 }
 
 // Apply makes the changes in the checkout, without a commit, and removes the worktree.
@@ -311,7 +357,7 @@ func (t *Tree) Apply(ctx context.Context, c Change) error {
 	o, done, err := t.Try(ctx, c)
 	defer done()
 	if err == nil {
-		err = t.inTheWay("applied", o.Apply)
+		err = inTheWay(t.Name, "applied", o.Apply)
 	}
 	if err != nil {
 		return err

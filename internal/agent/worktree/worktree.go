@@ -20,6 +20,7 @@ import (
 	"loki/internal/base/process"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/text"
+	"loki/internal/workflow/graph"
 )
 
 // Store has the worktrees of all repositories. It may be used from several goroutines.
@@ -29,20 +30,20 @@ type Store struct {
 	// Sandbox returns what confines programs in a worktree, which reads other places; nil confines nothing.
 	Sandbox func(t *Tree) (*sandbox.Sandbox, error)
 	// Setup runs the command that prepares a new worktree.
-	Setup func(ctx context.Context, t *Tree, s Setup) error
+	Setup func(ctx context.Context, t *Tree, s graph.Setup) error
 }
 
 // record is what is kept of a worktree beside it.
 type record struct {
-	Source  string    `json:"source"`           // root of the checkout, or a bare repository
-	Common  string    `json:"common"`           // its git directory
-	Into    string    `json:"into,omitempty"`   // the worktree that it was made from, if it was not the checkout
-	Base    string    `json:"base"`             // the commit on which the work began
-	Dirty   string    `json:"dirty,omitempty"`  // the commit with the uncommitted changes of the checkout
-	Prefix  string    `json:"prefix,omitempty"` // the directory below the root that it was made for
-	Read    []string  `json:"read"`             // places outside of it that its programs read
-	Finish  Finish    `json:"finish,omitempty"`
-	Created time.Time `json:"created"`
+	Source  string       `json:"source"`           // root of the checkout, or a bare repository
+	Common  string       `json:"common"`           // its git directory
+	Into    string       `json:"into,omitempty"`   // the worktree that it was made from, if it was not the checkout
+	Base    string       `json:"base"`             // the commit on which the work began
+	Dirty   string       `json:"dirty,omitempty"`  // the commit with the uncommitted changes of the checkout
+	Prefix  string       `json:"prefix,omitempty"` // the directory below the root that it was made for
+	Read    []string     `json:"read"`             // places outside of it that its programs read
+	Finish  graph.Finish `json:"finish,omitempty"`
+	Created time.Time    `json:"created"`
 }
 
 // Tree is a worktree, which this process has for itself until it is closed.
@@ -240,6 +241,17 @@ func (s *Store) place(r repo) string {
 		dir = r.own
 	}
 	return filepath.Join(s.Dir, memory.WorkspaceName(dir))
+}
+
+// Name returns the name of a worktree of an agent, which ends with a text that tells it from others, a new one if it is empty.
+func Name(agent, end string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(agent))
+	return plain[:min(len(plain), 40)] + "-" + cmp.Or(end, newName())
 }
 
 // newName returns a name that no other worktree has.

@@ -15,6 +15,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
 	"loki/internal/base/sandbox"
+	"loki/internal/workflow/graph"
 )
 
 // bench is a repository with a store of worktrees.
@@ -88,7 +89,7 @@ func (b bench) commit(dir, message string) {
 	b.git(dir, "commit", "-q", "-m", message)
 }
 
-func (b bench) open(name string, o worktree.Settings) *worktree.Tree {
+func (b bench) open(name string, o graph.Worktree) *worktree.Tree {
 	b.Helper()
 	tree, err := b.store.Open(b.Context(), b.dir, name, o)
 	if err != nil {
@@ -134,7 +135,7 @@ func (b bench) state(dir string) map[string]string {
 
 func TestMerge(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	b.write(tree.Root+"/a.txt", "one\nTWO\nthree\n")
 	b.commit(tree.Root, "shout")
 	b.write(tree.Root+"/new.txt", "new\n")
@@ -169,7 +170,7 @@ func (b bench) gone(tree *worktree.Tree) {
 
 func TestMergeOfDivergedBranches(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	b.write(tree.Root+"/a.txt", "ONE\ntwo\nthree\n")
 	b.write(b.dir+"/a.txt", "one\ntwo\nTHREE\n")
 	b.commit(b.dir, "mine")
@@ -185,7 +186,7 @@ func TestMergeOfDivergedBranches(t *testing.T) {
 
 func TestConflict(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	b.write(tree.Root+"/a.txt", "theirs\n")
 	b.write(b.dir+"/a.txt", "mine\n")
 	b.commit(b.dir, "mine")
@@ -224,7 +225,7 @@ func TestConflict(t *testing.T) {
 
 func TestUncommittedFilesAreInTheWay(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	b.write(tree.Root+"/a.txt", "theirs\n")
 	b.write(tree.Root+"/new.txt", "theirs\n")
 	c := b.work(tree)
@@ -247,7 +248,7 @@ func TestUncommittedFilesAreInTheWay(t *testing.T) {
 
 func TestApply(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	b.write(tree.Root+"/a.txt", "theirs\n")
 	b.write(tree.Root+"/new.txt", "new\n")
 	b.ok(os.Remove(tree.Root + "/web/b.txt"))
@@ -262,7 +263,7 @@ func TestDirtyInclude(t *testing.T) {
 	b := newBench(t)
 	b.write(b.dir+"/a.txt", "one\ntwo\nthree\nmine\n")
 	before := b.state(b.dir)
-	tree := b.open("fix", worktree.Settings{Dirty: worktree.Include})
+	tree := b.open("fix", graph.Worktree{Dirty: graph.Include})
 	if got := b.read(tree.Root + "/a.txt"); got != "one\ntwo\nthree\nmine\n" {
 		t.Errorf("a.txt is %q", got)
 	}
@@ -292,7 +293,7 @@ func TestDirtyInclude(t *testing.T) {
 
 func TestKeep(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	b.git(tree.Root, "switch", "-q", "-c", "other/idea")
 	b.write(tree.Root+"/idea.txt", "idea\n")
 	b.commit(tree.Root, "idea")
@@ -307,7 +308,7 @@ func TestKeep(t *testing.T) {
 	}
 	b.gone(tree)
 
-	again := b.open("fix", worktree.Settings{})
+	again := b.open("fix", graph.Worktree{})
 	if got := b.read(again.Root + "/a.txt"); got != "fixed\n" {
 		t.Errorf("the work does not continue: %q", got)
 	}
@@ -325,12 +326,12 @@ func TestKeep(t *testing.T) {
 func TestNames(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"..", ".", ".x", "a..b", "a.lock", "a.", "A", "a/b", "a b", "ä", "-x\n", strings.Repeat("a", 65)} {
-		if _, err := b.store.Open(t.Context(), b.dir, name, worktree.Settings{}); fault.CodeOf(err) != fault.Usage {
+		if _, err := b.store.Open(t.Context(), b.dir, name, graph.Worktree{}); fault.CodeOf(err) != fault.Usage {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	for _, name := range []string{"-x", "_", "0.1", strings.Repeat("a", 64), "head"} {
-		tree := b.open(name, worktree.Settings{})
+		tree := b.open(name, graph.Worktree{})
 		b.write(tree.Root+"/a.txt", name)
 		b.ok(tree.Keep(t.Context(), b.work(tree)))
 		if got := b.git(b.dir, "show", "refs/heads/loki/"+name+":a.txt"); got != name {
@@ -346,7 +347,7 @@ func TestOddPaths(t *testing.T) {
 	b.dir = odd
 	b.write(odd+"/ \"q\" \n-f", "odd\n")
 	b.commit(odd, "odd")
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	b.write(tree.Root+"/ \"q\" \n-f", "odder\n")
 	b.write(tree.Root+"/-rf", "x\n")
 	b.ok(tree.Merge(t.Context(), b.work(tree)))
@@ -357,8 +358,8 @@ func TestOddPaths(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
-	if _, err := b.store.Open(t.Context(), b.dir, "fix", worktree.Settings{}); fault.ExitCode(err) != 1 {
+	tree := b.open("fix", graph.Worktree{})
+	if _, err := b.store.Open(t.Context(), b.dir, "fix", graph.Worktree{}); fault.ExitCode(err) != 1 {
 		t.Errorf("a second one: %v", err)
 	}
 	if list, err := b.store.List(); err != nil || len(list) != 1 || !list[0].InUse || list[0].Source != b.dir {
@@ -366,7 +367,7 @@ func TestLock(t *testing.T) {
 	}
 	b.write(tree.Root+"/a.txt", "open\n")
 	tree.Close()
-	again := b.open("fix", worktree.Settings{})
+	again := b.open("fix", graph.Worktree{})
 	if got := b.read(again.Root + "/a.txt"); got != "open\n" {
 		t.Errorf("a.txt is %q", got)
 	}
@@ -382,7 +383,7 @@ func TestLock(t *testing.T) {
 func TestRepositories(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		b := newBench(t)
-		if _, err := b.store.Open(t.Context(), t.TempDir(), "", worktree.Settings{}); fault.ExitCode(err) != 2 {
+		if _, err := b.store.Open(t.Context(), t.TempDir(), "", graph.Worktree{}); fault.ExitCode(err) != 2 {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -390,13 +391,13 @@ func TestRepositories(t *testing.T) {
 		b := newBench(t)
 		dir := t.TempDir()
 		b.git(dir, "init", "-q")
-		if _, err := b.store.Open(t.Context(), dir, "x", worktree.Settings{}); fault.ExitCode(err) != 2 || !strings.Contains(err.Error(), "HEAD") {
+		if _, err := b.store.Open(t.Context(), dir, "x", graph.Worktree{}); fault.ExitCode(err) != 2 || !strings.Contains(err.Error(), "HEAD") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("sha256", func(t *testing.T) {
 		b := newBench(t, "--object-format=sha256")
-		tree := b.open("fix", worktree.Settings{})
+		tree := b.open("fix", graph.Worktree{})
 		b.write(tree.Root+"/a.txt", "fixed\n")
 		b.ok(tree.Merge(t.Context(), b.work(tree)))
 		if got := b.read(b.dir + "/a.txt"); got != "fixed\n" {
@@ -418,7 +419,7 @@ func TestRepositories(t *testing.T) {
 				b.git(b.dir, "worktree", "add", "-q", other)
 			}
 			b.dir = other
-			tree := b.open("fix", worktree.Settings{})
+			tree := b.open("fix", graph.Worktree{})
 			b.write(tree.Root+"/a.txt", "fixed\n")
 			c := b.work(tree)
 			if kind == "bare" {
@@ -446,7 +447,7 @@ func TestRepositories(t *testing.T) {
 func TestSubdirectory(t *testing.T) {
 	b := newBench(t)
 	b.dir += "/web"
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	if tree.Dir() != tree.Root+"/web" || b.read(tree.Dir()+"/b.txt") != "b\n" {
 		t.Errorf("directory %s", tree.Dir())
 	}
@@ -458,11 +459,11 @@ func TestSubdirectory(t *testing.T) {
 func TestShare(t *testing.T) {
 	b := newBench(t)
 	b.write(b.dir+"/deps/x/lib", "lib\n")
-	tree := b.open("copy", worktree.Settings{Share: []worktree.Share{{Path: "deps"}}})
+	tree := b.open("copy", graph.Worktree{Share: []graph.SharedPath{{Path: "deps"}}})
 	if got := b.read(tree.Root + "/deps/x/lib"); got != "lib\n" {
 		t.Errorf("copy %q", got)
 	}
-	tree = b.open("link", worktree.Settings{Share: []worktree.Share{{Path: "deps", Link: true}}})
+	tree = b.open("link", graph.Worktree{Share: []graph.SharedPath{{Path: "deps", Link: true}}})
 	if got := b.read(tree.Root + "/deps/x/lib"); got != "lib\n" {
 		t.Errorf("link %q", got)
 	}
@@ -472,7 +473,7 @@ func TestShare(t *testing.T) {
 	if out, err := b.confined(tree, "cat deps/x/lib && ! echo changed >deps/x/lib"); err != nil || b.read(b.dir+"/deps/x/lib") != "lib\n" {
 		t.Errorf("%v %s", err, out)
 	}
-	if _, err := b.store.Open(t.Context(), b.dir, "tracked", worktree.Settings{Share: []worktree.Share{{Path: "a.txt"}}}); err == nil {
+	if _, err := b.store.Open(t.Context(), b.dir, "tracked", graph.Worktree{Share: []graph.SharedPath{{Path: "a.txt"}}}); err == nil {
 		t.Error("shared a tracked file")
 	}
 }
@@ -493,7 +494,7 @@ func (b bench) confined(tree *worktree.Tree, command string) (string, error) {
 
 func TestCommitsInTheSandbox(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	if out, err := b.confined(tree, "echo x >a.txt && git add -A && git commit -q -m model && git log --oneline"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -516,7 +517,7 @@ func TestEightAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range trees {
 		group.Go(func() {
-			tree, err := b.store.Open(context.WithoutCancel(t.Context()), b.dir, "", worktree.Settings{})
+			tree, err := b.store.Open(context.WithoutCancel(t.Context()), b.dir, "", graph.Worktree{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -554,10 +555,10 @@ func TestEightAtOnce(t *testing.T) {
 
 func TestWorktreeOfAWorktree(t *testing.T) {
 	b := newBench(t)
-	parent := b.open("parent", worktree.Settings{})
+	parent := b.open("parent", graph.Worktree{})
 	b.write(parent.Root+"/a.txt", "parent\n")
 	b.commit(parent.Root, "parent")
-	child, err := b.store.Open(t.Context(), parent.Dir(), "child", worktree.Settings{})
+	child, err := b.store.Open(t.Context(), parent.Dir(), "child", graph.Worktree{})
 	b.ok(err)
 	if got := b.read(child.Root + "/a.txt"); got != "parent\n" {
 		t.Errorf("the child begins with %q", got)
@@ -570,7 +571,7 @@ func TestWorktreeOfAWorktree(t *testing.T) {
 	if _, err := os.Stat(b.dir + "/c.txt"); err == nil {
 		t.Error("the checkout has it")
 	}
-	other, err := b.store.Open(t.Context(), parent.Dir(), "other", worktree.Settings{})
+	other, err := b.store.Open(t.Context(), parent.Dir(), "other", graph.Worktree{})
 	b.ok(err)
 	b.write(other.Root+"/o.txt", "other\n")
 	c := b.work(other)
@@ -586,9 +587,9 @@ func TestWorktreeOfAWorktree(t *testing.T) {
 
 func TestSetupThatFailsLeavesNothing(t *testing.T) {
 	b := newBench(t)
-	b.store.Setup = func(context.Context, *worktree.Tree, worktree.Setup) error { return os.ErrPermission }
+	b.store.Setup = func(context.Context, *worktree.Tree, graph.Setup) error { return os.ErrPermission }
 	before := b.state(b.dir)
-	_, err := b.store.Open(t.Context(), b.dir, "fix", worktree.Settings{Setup: worktree.Setup{Command: "make"}})
+	_, err := b.store.Open(t.Context(), b.dir, "fix", graph.Worktree{Setup: graph.Setup{Command: "make"}})
 	if fault.ExitCode(err) != 6 {
 		t.Errorf("error %v", err)
 	}
@@ -629,7 +630,7 @@ func TestHostileRepository(t *testing.T) {
 			if where == "source" {
 				poison(b.dir)
 			}
-			tree := b.open("fix", worktree.Settings{Dirty: worktree.Include})
+			tree := b.open("fix", graph.Worktree{Dirty: graph.Include})
 			if where == "worktree" {
 				poison(tree.Root)
 			}
@@ -642,7 +643,7 @@ func TestHostileRepository(t *testing.T) {
 			}
 			_, err := tree.Diff(t.Context(), c)
 			b.ok(err)
-			child, err := b.store.Open(t.Context(), tree.Dir(), "child", worktree.Settings{})
+			child, err := b.store.Open(t.Context(), tree.Dir(), "child", graph.Worktree{})
 			b.ok(err)
 			b.write(child.Root+"/c.md", "c\n")
 			b.ok(child.Merge(t.Context(), b.work(child)))
@@ -652,7 +653,7 @@ func TestHostileRepository(t *testing.T) {
 					t.Errorf("a file with a filter is merged: %v", err)
 				}
 				b.ok(tree.Keep(t.Context(), c))
-				plain := b.open("plain", worktree.Settings{})
+				plain := b.open("plain", graph.Worktree{})
 				b.write(plain.Root+"/c.md", "c\n")
 				b.ok(plain.Merge(t.Context(), b.work(plain)))
 			} else {
@@ -670,7 +671,7 @@ func TestHostileRepository(t *testing.T) {
 // TestLinksInTheGitDirectory has links by which git in the worktree would write elsewhere.
 func TestLinksInTheGitDirectory(t *testing.T) {
 	b := newBench(t)
-	tree := b.open("fix", worktree.Settings{})
+	tree := b.open("fix", graph.Worktree{})
 	if box, err := b.store.Sandbox(tree); err != nil || !box.Support().Files {
 		t.Skip("there is no sandbox")
 	}

@@ -15,6 +15,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/frontend/display"
+	"loki/internal/workflow/graph"
 )
 
 // newWorktree is the value of --worktree without a name. The next word is never its value.
@@ -61,15 +62,19 @@ func conflictText(files []string) string {
 // enterWorktree enters the worktree that the options name. Files that the options name stay the ones of the working directory unless the
 // worktree has them.
 func (c *command) enterWorktree(ctx context.Context) error {
-	if c.opts.worktree == "" {
-		return nil
+	w, err := c.worktreeOfAgent()
+	if err != nil || c.opts.worktree == "" && w == nil {
+		return err
+	}
+	if w == nil {
+		w = &graph.Worktree{}
 	}
 	name := strings.TrimPrefix(c.opts.worktree, newWorktree)
 	dir, err := os.Getwd()
 	if err != nil {
 		return fault.Wrap(fault.Failure, err, "the working directory")
 	}
-	t, err := c.app.EnterWorktree(ctx, name, worktree.Settings{})
+	t, err := c.app.EnterWorktree(ctx, name, *w)
 	if err != nil {
 		return err
 	}
@@ -89,6 +94,18 @@ func (c *command) enterWorktree(ctx context.Context) error {
 	}
 	c.note("works in the worktree " + t.Name + ", on the branch " + t.Branch())
 	return nil
+}
+
+// worktreeOfAgent returns how the plain agent of -a works in a worktree, nil if it does not.
+func (c *command) worktreeOfAgent() (*graph.Worktree, error) {
+	if c.opts.agent == "" || c.opts.action.flag != "agent" || c.opts.dryRun || c.opts.replay != "" || c.opts.onlyBuilds() {
+		return nil, nil
+	}
+	of, _, err := c.loadAgent(c.opts.agent)
+	if err != nil || of.Graph != nil {
+		return nil, nil // what is wrong is reported where the agent is used
+	}
+	return c.app.WorktreeOf(of), nil
 }
 
 // listWorktrees lists the worktrees of all repositories.

@@ -110,7 +110,7 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 // hasEvents reports whether calls of a tool need no line of their own, because events say what
 // they did.
 func hasEvents(tool string) bool {
-	return strings.HasPrefix(tool, "todo__") || strings.HasPrefix(tool, "agent__")
+	return strings.HasPrefix(tool, "todo__") || strings.HasPrefix(tool, "agent__") || strings.HasPrefix(tool, "worktree__")
 }
 
 // animate has the tree drawn as time goes by, if there is something to see.

@@ -274,6 +274,9 @@ func (l *aspects) typeFields(n *Node) {
 		l.text("agent", n.Agent.Agent)
 		l.template("prompt", &n.Agent.Prompt)
 		l.value("output_schema", n.Agent.OutputSchema)
+		if w := n.Agent.Worktree; w != nil {
+			l.value("worktree", &w.Written)
+		}
 	case n.Script != nil:
 		l.text("script", n.Script.Script)
 	case n.Approval != nil:

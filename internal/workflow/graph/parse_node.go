@@ -164,6 +164,7 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 	n.Agent = &Agent{OutputSchema: outputShape(m)}
 	m.Str("agent", &n.Agent.Agent)
 	templates(m)("prompt", &n.Agent.Prompt)
+	n.Agent.Worktree = ReadWorktree(m)
 	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
 	p.updates(n, m)
 	p.onUncertain(n, m)

@@ -57,6 +57,7 @@ var fields = map[string]field{
 	"reducers":              {mapOf(oneOf(ReducerNames[:]...)), nil, "mapping of state key to append, extend, concat, sum, max, min, merge or overwrite: how writes of parallel nodes are combined"},
 	"environment":           {`{"type":"array","items":{"type":["string","number","boolean"],"minLength":1,"pattern":"^[^=*]*$"}}`, nil, "list of variables with secrets that scripts get"},
 	"sandbox":               {ref("sandbox"), nil, "read, write, network (then {level: network, hosts: [HOST]}) or full"},
+	"worktree":              {worktreeShape, nil, "true, or a mapping: the agent works in a copy of the repository, with a branch of its own"},
 	"hooks":                 {ref("hooks"), nil, "commands before and after calls of tools and models"},
 	"settings":              {ref("settings"), nil, "mapping of settings of the run"},
 

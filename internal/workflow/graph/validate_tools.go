@@ -22,7 +22,7 @@ func (v *validator) tools() {
 			v.tool(n, "tool", mcpPrefix+server)
 			continue
 		}
-		if strings.HasPrefix(n.Tool.Tool, "agent__") {
+		if strings.HasPrefix(n.Tool.Tool, "agent__") || n.Tool.Tool == "worktree__merge" {
 			v.err(RuleUnknownTool, n, "tool", "use a node of type agent", "tool %q is for models, which work with the agents that they start", n.Tool.Tool)
 			continue
 		}

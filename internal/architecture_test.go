@@ -317,16 +317,16 @@ var roomLines = map[string]int{
 	"agent/job":              825,
 	"agent/macro":            221,
 	"agent/memory":           1083,
-	"agent/node":             2330,
+	"agent/node":             2351,
 	"agent/role":             404,
-	"agent/team":             2242,
+	"agent/team":             2293,
 	"agent/tools":            278,
 	"agent/trust":            1215,
 	"agent/workspace":        456,
-	"agent/worktree":         1083,
+	"agent/worktree":         1113,
 	"agent/skill":            845,
 	"agent/validate":         452,
-	"app":                    3985,
+	"app":                    4124,
 	"base/ask":               2160,
 	"base/atomicfile":        406,
 	"base/document":          5853,
@@ -380,10 +380,10 @@ var roomLines = map[string]int{
 	"tool/mcp":               5747,
 	"tool/permission":        2813,
 	"tool/script":            5257,
-	"workflow/graph":         10663,
+	"workflow/graph":         10767,
 	"workflow/run":           13417,
 
-	"all": 186224,
+	"all": 186535,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

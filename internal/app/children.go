@@ -157,6 +157,9 @@ func (c *starter) merge(ctx context.Context, m *team.Member, branch string) erro
 	if err != nil {
 		return err
 	}
+	if r.Mode != nil && r.Mode() == chat.ModePlan {
+		return fault.New(fault.Refused, "nothing is merged while a plan is made; the branch %s stays", branch)
+	}
 	if c.app.Worktrees().Look(dir) == nil && !c.app.consents(r) {
 		answer, err := r.Asker.Ask(ctx, ask.Question{
 			Kind: ask.Select, Text: "Merge the branch " + branch + " of an agent into your checkout " + dir + "?", Options: []string{"yes", "no"}, Consent: true, Agent: r.Agent.Name,

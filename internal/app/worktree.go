@@ -226,6 +226,7 @@ func (a *App) leaveChild(t *worktree.Tree, events event.Scope) func(ctx context.
 			err = t.Discard(ctx)
 		default:
 			if err = t.Keep(ctx, c); err == nil {
+				_ = events.Emit(ctx, event.ToolOutput{Name: "worktree", Text: "kept the branch " + c.Branch + " with " + text.Count(c.Commits, "commit")})
 				return &team.Work{Branch: c.Branch, Commits: c.Commits, Diffstat: c.Stat}
 			}
 		}

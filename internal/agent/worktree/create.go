@@ -247,6 +247,7 @@ func (r repo) into(index, store string) git {
 // share puts ignored files and directories of the source into the worktree: as copies, or as links that its programs read.
 func (t *Tree) share(ctx context.Context, made string, source repo, all []graph.SharedPath) error {
 	var ignored strings.Builder
+	ignored.WriteString(".loki-project.json\n") // agents write down there how a project is built
 	for _, s := range all {
 		from, to := filepath.Join(source.root, s.Path), filepath.Join(made, s.Path)
 		if _, err := source.run(ctx, nil, "check-ignore", "--quiet", "--", s.Path); err != nil {

@@ -345,7 +345,7 @@ var roomLines = map[string]int{
 	"conversation/plan":      391,
 	"conversation/session":   6794,
 	"frontend/api":           1581,
-	"frontend/cli":           8999,
+	"frontend/cli":           9023,
 	"frontend/command":       4291,
 	"frontend/display":       949,
 	"frontend/doctor":        592,

@@ -109,6 +109,7 @@ You can start other agents. They work in the background, at the same time as you
 | agent__check {"id"} | get the result if the agent has finished; never waits |
 | agent__collect {"id"} | wait for the result, which can be taken once |
 | agent__list {} | list the agents that you have started |
+| worktree__merge {"id"} | merge the branch of an agent that you started with "worktree": true, after its result was taken |
 | agent__cancel {"id"} | stop an agent whose work is no longer needed |
 | agent__task_create {"subject", "description", "blocked_by", "agent", "prompt"} | add a task; only "subject" is required |
 | agent__task_list {} | list the tasks and their states |

@@ -301,7 +301,7 @@ type Retry struct {
 type Limited struct {
 	Client string    `json:"client"`
 	Model  string    `json:"model"`          // the provider's own name
-	Reason string    `json:"reason"`         // concurrency, rate or refused
+	Reason string    `json:"reason"`         // concurrency, rate, refused or outage
 	Until  time.Time `json:"until,omitzero"` // when it is tried again, or earlier
 	AtOnce int       `json:"at_once"`        // calls that the provider takes, as far as it is known
 }

@@ -143,6 +143,9 @@ func (s *state) held() int {
 // not, and when it is worth asking again.
 func (s *state) admit(now time.Time, id string, r Limits, need amount, since time.Time) (*ticket, reason, time.Duration) {
 	s.AtOnce = max(s.AtOnce, 1)
+	if now.Sub(s.LastRefusal) > r.ParkAfter+longGuess { // what was then says nothing about now
+		s.Streak, s.InARow = time.Time{}, 0
+	}
 	t := &ticket{began: now, need: need}
 	if wait := s.Paused.Sub(now); wait > 0 {
 		if s.AskAt.IsZero() || now.Before(s.AskAt) {

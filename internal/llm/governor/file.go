@@ -36,9 +36,20 @@ func (p *process) join() string {
 			_ = f.Close()
 			return
 		}
+		p.sweep()
 		p.file, p.id = f, strings.TrimSuffix(filepath.Base(f.Name()), ".lock")
 	})
 	return p.id
+}
+
+// sweep removes the files of processes that were killed.
+func (p *process) sweep() {
+	files, _ := filepath.Glob(filepath.Join(p.dir, "*.lock"))
+	for _, path := range files {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > time.Minute { // others may not be locked yet
+			_, _ = atomicfile.HeldElseRemoved(path)
+		}
+	}
 }
 
 // leave removes the file.

@@ -75,6 +75,30 @@ func TestKilledProcess(t *testing.T) {
 	})
 }
 
+// TestSweep: the files of processes that were killed do not stay.
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	living := sharing(t, dir)
+	living.process.join()
+	for _, name := range []string{"old.lock", "new.lock"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := time.Now().Add(-time.Hour)
+	for _, name := range []string{"old.lock", living.process.id + ".lock"} {
+		if err := os.Chtimes(filepath.Join(dir, name), before, before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sharing(t, dir).process.join()
+	for name, want := range map[string]bool{"old.lock": false, "new.lock": true, living.process.id + ".lock": true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestLearnedOnce: a process begins with what another one learned, and the file has no secret and is nobody else's.
 func TestLearnedOnce(t *testing.T) {
 	dir := t.TempDir()
@@ -168,32 +192,6 @@ func FuzzState(f *testing.F) {
 		if _, err := json.Marshal(s); err != nil {
 			t.Fatal(err)
 		}
-	})
-}
-
-// BenchmarkCall is what the limit costs a call that does not wait.
-func BenchmarkCall(b *testing.B) {
-	s := &server{most: 10}
-	for name, o := range map[string]Options{"alone": options(), "shared": sharedOptions(), "none": {}} {
-		b.Run(name, func(b *testing.B) {
-			p := sharing(b, b.TempDir()).Chat(s, o)
-			for b.Loop() {
-				if _, err := ask(b.Context(), p, "m"); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("four_at_once", func(b *testing.B) {
-		p := sharing(b, b.TempDir()).Chat(s, sharedOptions())
-		b.SetParallelism(2)
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if _, err := ask(b.Context(), p, "m"); err != nil {
-					b.Error(err)
-				}
-			}
-		})
 	})
 }
 

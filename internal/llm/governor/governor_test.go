@@ -169,6 +169,27 @@ func TestRefusedForGood(t *testing.T) {
 	}
 }
 
+// TestRefusedBefore: that everything was refused some time ago does not end a call that is refused now.
+func TestRefusedBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{after: time.Second}
+		var g Governor
+		p := g.Chat(s, options())
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, _ = ask(ctx, p, "m")
+		time.Sleep(time.Hour)
+		time.AfterFunc(5*time.Second, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.most = 1
+		})
+		if text, err := ask(t.Context(), p, "m"); err != nil || text != "fine" {
+			t.Errorf("%q, %v", text, err)
+		}
+	})
+}
+
 // TestLongWait: a provider that asks for a long wait is not asked again soon, and calls do not wait for it.
 func TestLongWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -352,7 +352,7 @@ var roomLines = map[string]int{
 	"frontend/export":        531,
 	"frontend/mcpserver":     831,
 	"frontend/render":        7999,
-	"frontend/repl":          4010,
+	"frontend/repl":          4038,
 	"frontend/server":        9894,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,

@@ -117,7 +117,7 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	}
 	editor := line.New(line.Options{
 		In: r.in, Out: r.out, Vi: r.vi(), History: r.history,
-		Complete: r.completer(ctx), Highlight: r.highlighter(), Incomplete: command.Incomplete, Edit: r.editText, Focus: focus,
+		Complete: r.completer(ctx), Highlight: r.highlighter(), Incomplete: command.Incomplete, Edit: r.editText, Focus: focus, Cycle: r.cycle,
 	})
 	r.setEditor(editor)
 	defer r.notices.Wait()

@@ -25,6 +25,16 @@ func (r *repl) prompt() line.Prompt {
 	return newPrompt(cfg, st, st.Highlight && r.display.OutColor())
 }
 
+// cycle changes between the modes ask and plan, and returns the prompt that shows it. Where neither can be, the prompt stays.
+func (r *repl) cycle() line.Prompt {
+	next := chat.ModePlan
+	if r.conv.Mode() == chat.ModePlan {
+		next = chat.ModeAsk
+	}
+	_ = r.conv.SetMode(next) // a graph has no modes
+	return r.prompt()
+}
+
 // newPrompt returns the prompt that the configuration says, for what is in force.
 func newPrompt(cfg *config.Config, st conversation.State, colored bool) line.Prompt {
 	variables, colors := promptVariables(st, cfg.Wrap), promptColors()

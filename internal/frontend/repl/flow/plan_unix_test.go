@@ -57,6 +57,7 @@ var plan = []struct{ does, test string }{
 
 	{".set of each kind", "TestSettings"},
 	{".set model, .model", "TestModel"},
+	{".mode, Shift-Tab, and a plan that is accepted, changed and refused", "TestPlanMode"},
 	{"completion of names, settings and values", "TestCompletion"},
 	{".delete of each kind", "TestDelete"},
 	{".vault add, get, update, delete, list", "TestVault"},

@@ -46,6 +46,7 @@ var commands = map[string]func(*model) outcome{
 	"ctrl+o":          func(*model) outcome { return edit },
 	"ctrl+r":          does((*model).startSearch),
 	"tab":             does((*model).openMenu),
+	"shift+tab":       func(*model) outcome { return cycle },
 	"esc":             does((*model).leave),
 	"up":              does((*model).up),
 	"down":            does((*model).down),

@@ -259,6 +259,11 @@ func (r *reader) run(ctx context.Context) error {
 		case clear:
 			r.lock((*screen).cleared)
 			continue
+		case cycle:
+			if r.opts.Cycle != nil {
+				r.view.prompt = r.opts.Cycle()
+			}
+			continue
 		}
 		if dirty && (len(r.keyboard.chunks) == 0 || time.Since(r.drawn) > frameTime) {
 			r.draw()

@@ -47,6 +47,10 @@ type Options struct {
 	// there is no such program.
 	Edit func(ctx context.Context, text string) (string, error)
 
+	// Cycle is called for Shift-Tab while no menu is open, and returns the prompt that is shown from then on. Nil means
+	// nothing.
+	Cycle func() Prompt
+
 	// Focus is called when the terminal reports that it got or lost the focus. Nil does not ask it to.
 	Focus func(has bool)
 }

@@ -37,6 +37,7 @@ const (
 	edit    // in another program
 	suspend // the process
 	clear   // the screen
+	cycle   // what the prompt shows
 )
 
 // action is what a key did, where the next key has to know.

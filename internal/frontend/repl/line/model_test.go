@@ -423,3 +423,23 @@ func TestLongPaste(t *testing.T) {
 		t.Errorf("from %d, the cursor in row %d, column %d", v.top, f.row, f.column)
 	}
 }
+
+// TestShiftTab: with a menu it goes back, without one it asks for another prompt, with both bindings of keys.
+func TestShiftTab(t *testing.T) {
+	t.Parallel()
+	for _, vi := range []bool{false, true} {
+		o := &Options{Vi: vi, Complete: func(string) Completion { return Completion{Candidates: []Candidate{{Value: "a"}, {Value: "b"}}} }}
+		p := typist{m: newModel(o, nil, "")}
+		if got := p.types("x<s-tab>"); got != cycle {
+			t.Errorf("vi %v: %d without a menu", vi, got)
+		}
+		if got := p.types("<tab><s-tab>"); got != goOn || p.m.menu == nil {
+			t.Errorf("vi %v: %d with a menu", vi, got)
+		}
+		if p.m.menu = nil; vi {
+			if got := p.types("<esc><s-tab>"); got != cycle {
+				t.Errorf("%d in normal mode", got)
+			}
+		}
+	}
+}

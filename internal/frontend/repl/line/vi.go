@@ -467,7 +467,9 @@ func (m *model) viCommand(k string) outcome {
 		m.repeat()
 	case "/":
 		m.startSearch()
-	case "tab", "shift+tab", "ctrl+j", "ctrl+w", "ctrl+backspace", "ctrl+delete": // for inserting only
+	case "shift+tab":
+		return cycle
+	case "tab", "ctrl+j", "ctrl+w", "ctrl+backspace", "ctrl+delete": // for inserting only
 	default:
 		if f := viCommands[k]; f != nil && k != "ctrl+u" {
 			m.settle()

@@ -38,7 +38,7 @@ func (c *Conversation) note(ctx context.Context, t *session.Turn, logged session
 			r.Agent = c.agent.Name
 		}
 	}
-	dir, err := Directory()
+	dir, err := c.service.directory()
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it was removed, so nothing is continued there
 		return
@@ -51,11 +51,14 @@ func (c *Conversation) note(ctx context.Context, t *session.Turn, logged session
 	}
 }
 
-// Directory returns the present directory as the last conversations of directories are found by.
-func Directory() (string, error) {
+// directory returns the present directory as the last conversations of directories are found by.
+func (s *Service) directory() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
+	}
+	if s.SourceOf != nil {
+		dir = s.SourceOf(dir)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
@@ -67,7 +70,7 @@ func Directory() (string, error) {
 // is "" for none, or with any if scope is nil. If there is none the error has code NotFound.
 func (s *Service) Recent(scope *session.Scope) (session.Recent, error) {
 	none := fault.New(fault.NotFound, "no conversation of this directory is remembered")
-	dir, err := Directory()
+	dir, err := s.directory()
 	if err != nil {
 		return session.Recent{}, err
 	}

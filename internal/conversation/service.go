@@ -66,20 +66,22 @@ type Service struct {
 	InputLimit   func(model string) int // most tokens that the model called by this id takes; 0 means unknown
 	ModelID      func(id string) string // whole id, client:model, of the chat model called by this id, which may be empty; nil leaves ids as they are
 	MessagesFile *session.MessagesFile  // keeps turns outside of sessions, if Save says so; nil keeps none
-	Recents      session.Recents        // remembers the last conversation of each directory; without a path none
-	Save         bool                   // turns outside of sessions are kept in the file of messages
-	PromptLog    bool                   // turns outside of sessions are kept as sessions without a name
-	InDatabase   bool                   // sessions are in a database, which is not opened for a turn outside of them
-	Highlight    bool                   // for faces: answers and input are shown in color
-	Switches     Switches
-	TopK         func(knowledge string) int // passages that a knowledge base finds without a setting of the conversation; nil is not known
-	SaveSession  *bool                      // that new sessions begin with
-	Remember     bool                       // interactive conversations remember what is said outside of sessions
-	Compression  Compression
-	Durability   graph.Durability // of the records of questions; off and "" keep none
-	Runs         *run.Service     // records them; nil if Durability says that there are none
-	DryRun       bool             // models answer with what would be sent, and nothing is kept
-	Unkept       bool             // nothing is kept: neither in sessions, which change in memory only, nor in files of messages
+	// SourceOf returns the directory of the user that belongs to one in a copy of a repository; nil if there are none.
+	SourceOf    func(dir string) string
+	Recents     session.Recents // remembers the last conversation of each directory; without a path none
+	Save        bool            // turns outside of sessions are kept in the file of messages
+	PromptLog   bool            // turns outside of sessions are kept as sessions without a name
+	InDatabase  bool            // sessions are in a database, which is not opened for a turn outside of them
+	Highlight   bool            // for faces: answers and input are shown in color
+	Switches    Switches
+	TopK        func(knowledge string) int // passages that a knowledge base finds without a setting of the conversation; nil is not known
+	SaveSession *bool                      // that new sessions begin with
+	Remember    bool                       // interactive conversations remember what is said outside of sessions
+	Compression Compression
+	Durability  graph.Durability // of the records of questions; off and "" keep none
+	Runs        *run.Service     // records them; nil if Durability says that there are none
+	DryRun      bool             // models answer with what would be sent, and nothing is kept
+	Unkept      bool             // nothing is kept: neither in sessions, which change in memory only, nor in files of messages
 }
 
 // Wanted says for whom which tools are wanted.

@@ -43,6 +43,7 @@ var pagesParsed = map[string]string{
 	"guide-servers.md":  "needs three machines; TestFleet has three servers",
 	"install.md":        "needs a release, root and package managers; the tests of install.sh run it",
 	"jobs.md":           "needs a provider; TestScripts has jobs",
+	"limits.md":         "needs a provider that refuses calls",
 	"macros.md":         "names a macro that the reader writes",
 	"memory.md":         "keeps facts of the reader; TestScripts has the commands",
 	"observability.md":  "needs a provider and a collector",

@@ -39,6 +39,7 @@ type journal struct {
 	blobs     blobKeeper
 	steps     map[stepKey]stepEntry // of super-steps after the last
 	questions map[stepKey]bool      // open ones
+	hasAsked  bool                  // there was one
 	tasks     int                   // the last super-step of which there may be some, see Finished; 0 for none
 	nextStep  int                   // numbers of the next rows
 	nextBatch int
@@ -269,7 +270,7 @@ func (j *journal) Asked(_ context.Context, p run.Pending) error {
 			return err
 		}
 		return j.touch(c)
-	}, func() { j.questions[stepKey{p.Step, p.Node, p.Key}] = true })
+	}, func() { j.questions[stepKey{p.Step, p.Node, p.Key}], j.hasAsked = true, true })
 }
 
 // End sets the status of the run.
@@ -465,11 +466,16 @@ func (t *task) Record(_ context.Context, key string, st steps.Step, result []byt
 	})
 }
 
-// insert writes a new step and returns its number. Answers that other processes give have numbers, too.
+// insert writes a new step and returns its number. Answers that other processes give to a run that has asked have numbers, too.
 func (t *task) insert(c *conn, key string, st steps.Step, size int, result []byte) (n int, err error) {
-	_, err = c.row(`INSERT INTO steps (run, n, step, node, key, kind, name, at, size, result)
-		VALUES (?1, max(?10, (SELECT coalesce(max(n), 0) + 1 FROM steps WHERE run = ?1)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING n`,
-		[]any{t.j.id, t.step, t.node, key, string(st.Kind), st.Name, t.j.now(), size, result, t.j.nextStep}, &n)
+	n = t.j.nextStep
+	if t.j.hasAsked {
+		if _, err := c.row("SELECT max(?, (SELECT coalesce(max(n), 0) + 1 FROM steps WHERE run = ?))", []any{n, t.j.id}, &n); err != nil {
+			return n, err
+		}
+	}
+	_, err = c.exec("INSERT INTO steps (run, n, step, node, key, kind, name, at, size, result) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		t.j.id, n, t.step, t.node, key, string(st.Kind), st.Name, t.j.now(), size, result)
 	return n, err
 }
 

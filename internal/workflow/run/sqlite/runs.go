@@ -169,7 +169,7 @@ func (j *journal) recover(c *conn) (run.Recovery, error) {
 		return found, err
 	}
 	err = c.rows("SELECT step, node, key FROM questions WHERE run = ? AND NOT answered", []any{j.id},
-		[]any{&k.step, &k.node, &k.key}, func() error { j.questions[k] = true; return nil })
+		[]any{&k.step, &k.node, &k.key}, func() error { j.questions[k], j.hasAsked = true, true; return nil })
 	if err != nil {
 		return found, err
 	}

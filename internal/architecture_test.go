@@ -353,7 +353,7 @@ var roomLines = map[string]int{
 	"frontend/mcpserver":     831,
 	"frontend/render":        7999,
 	"frontend/repl":          4038,
-	"frontend/server":        9894,
+	"frontend/server":        9982,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -383,7 +383,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10767,
 	"workflow/run":           13417,
 
-	"all": 186580,
+	"all": 186701,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

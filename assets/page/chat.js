@@ -15,7 +15,7 @@ export function show(main, context) {
   const who = h("select", { "aria-label": "Model, role or agent", onchange: () => { if (id) wanted = who.value.replace(/^model:/, ""); else { chosen = who.value; blank(); } } });
   const partner = h("span.hint"); // role or agent of the session
   const files = h("div.row.files");
-  const field = h("textarea", { rows: 1, placeholder: "Write a message", "aria-label": "Message", oninput: grow, onkeydown: (e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); send(); } },
+  const field = h("textarea", { rows: 1, placeholder: "Write a message", "aria-label": "Message", oninput: grow, onkeydown: (e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); if (sending) steer(e.altKey ? "now" : "next"); else send(); } },
     onpaste: (e) => { if (e.clipboardData.files.length) { attach(e.clipboardData.files); e.preventDefault(); } } });
   const pick = h("input", { type: "file", multiple: true, hidden: true, onchange: () => { attach(pick.files); pick.value = ""; } });
   const button = h("button.primary.square", { type: "submit", "aria-label": "Send" }, icon("send"));
@@ -147,7 +147,9 @@ export function show(main, context) {
     let turn = turns.at(-1)?.reply ?? null;
     for (const m of messages) {
       const texts = textOf(m);
-      if (m.role === "user" && !m.continuation) {
+      if (m.role === "user" && m.steer) {
+        turn?.add(h("p.hint.steer", {}, "» ", texts));
+      } else if (m.role === "user" && !m.continuation) {
         const pictures = parts(m).filter((p) => p.type === "image").map((p, i) => pictureOf(p, i));
         turn = answer();
         turns.push({ said: mine(texts, pictures.map((p) => p.name)), reply: turn, prompt: texts, sent: pictures });
@@ -215,6 +217,7 @@ export function show(main, context) {
         else if (name === "tool_call") follow(() => reply.call(data));
         else if (name === "tool_result") follow(() => reply.result(data));
         else if (name === "warning") follow(() => reply.add(h("p.warning", {}, data.message ?? data.text)));
+        else if (name === "steered") follow(() => reply.add(h("p.hint.steer", {}, "» ", data.text)));
         else if (name === "node_started") follow(() => reply.add(h("p.hint.node", {}, "▸ ", data.node)));
         else if (name === "question") await ask(reply, run, data);
         else if (name === "usage") reply.usage = data.usage;
@@ -227,6 +230,20 @@ export function show(main, context) {
       return { begun, outcome, error: signal.aborted ? null : error };
     } finally {
       reply.element.classList.remove("live");
+    }
+  }
+
+  // steer says what is written to the model that is answering: after the next results of its tools (now), or when the answer is complete.
+  async function steer(when) {
+    const text = field.value.trim();
+    if (!text || !id) return;
+    try {
+      await post(`v1/sessions/${encodeURIComponent(id)}/messages`, { text, when });
+      field.value = "";
+      grow();
+      notice.textContent = `The model reads this ${when === "now" ? "next" : "when the answer is complete"}: ${oneLine(text, 80)}`;
+    } catch (error) {
+      notice.textContent = error.message;
     }
   }
 
@@ -330,7 +347,7 @@ export function show(main, context) {
     for (let after = 0; after != null; after = page.next_after) {
       page = await get(`v1/sessions/${encodeURIComponent(id)}?limit=200&after=${after}`);
       page.messages.forEach((m, i) => {
-        if (m.role !== "user" || m.continuation) return;
+        if (m.role !== "user" || m.continuation || m.steer) return;
         starts.push(after + i);
         said.push(textOf(m));
       });
@@ -598,5 +615,5 @@ export function show(main, context) {
   choose(context);
   field.value = draft;
   grow();
-  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { draft = edited ? "" : field.value; sessions.stop(); sending?.abort(); loading.abort(); }, hints: { Enter: ["send the message"], "Shift Enter": ["begin a new line"] }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
+  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { draft = edited ? "" : field.value; sessions.stop(); sending?.abort(); loading.abort(); }, hints: { Enter: ["send the message, or what the model reads when its answer is complete"], "Alt Enter": ["say something to the model while it answers"], "Shift Enter": ["begin a new line"] }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
 }

@@ -261,6 +261,20 @@ type SignalRequest struct {
 	Value json.RawMessage `json:"value,omitempty" doc:"any JSON; absent: null"`
 }
 
+// MessageRequest says something to a model while it works.
+type MessageRequest struct {
+	Text string `json:"text" minLength:"1" maxLength:"65536"`
+	When string `json:"when,omitempty" enum:"next,now" doc:"now: after the next results of tools, or when the answer is complete; next: when the answer is complete" default:"next"`
+}
+
+// SentMessage is a message that was sent to a model while it works.
+type SentMessage struct {
+	ID   string `json:"id"`
+	Run  string `json:"run" doc:"id of the run at work"`
+	Text string `json:"text"`
+	When string `json:"when"`
+}
+
 // Signal is a signal that a run was given.
 type Signal struct {
 	Run    string          `json:"run" doc:"id of the run"`

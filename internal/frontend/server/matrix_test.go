@@ -284,7 +284,7 @@ func TestOwnersMatrix(t *testing.T) {
 	var attempts []attempt
 	for _, o := range list {
 		if len(o.params) > 0 && !slices.ContainsFunc(shared, func(begin string) bool { return strings.HasPrefix(o.path, begin) }) {
-			path := strings.NewReplacer("{number}", "1", "{job}", "job-00000000", "/signals/{name}", "/signals/paid").Replace(o.path)
+			path := strings.NewReplacer("{number}", "1", "{job}", "job-00000000", "{mid}", "1", "/signals/{name}", "/signals/paid").Replace(o.path)
 			for begin, id := range objects {
 				if strings.HasPrefix(path, begin) {
 					path = strings.Replace(path, "{id}", id, 1)

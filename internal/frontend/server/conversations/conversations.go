@@ -13,6 +13,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/frontend/api"
 	commands "loki/internal/frontend/server/jobs"
+	"loki/internal/frontend/server/messages"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
@@ -44,7 +45,7 @@ type service struct {
 
 // events are the server-sent events of a completion.
 var events = []string{
-	"started", "assistant_delta", "reasoning_delta", "tool_call", "tool_result", "node_started", "node_finished", "question", "usage", "warning", "retry", "finished", "error",
+	"started", "assistant_delta", "reasoning_delta", "tool_call", "tool_result", "node_started", "node_finished", "question", "usage", "warning", "retry", "steered", "finished", "error",
 }
 
 // The groups of the endpoints in the OpenAPI document.
@@ -85,6 +86,16 @@ func Register(a *rest.API, o Options) {
 				return "", "", err
 			}
 			return "", string(found.ID()), nil
+		},
+	})
+	messages.Register(a, messages.Options{
+		Manager: o.Manager, Path: "/v1/sessions/{id}", Tag: sessions, Write: auth.WriteSessions, Action: audit.SessionUpdate,
+		Find: func(ctx context.Context, id string) (string, error) {
+			found, err := s.find(ctx, id)
+			if err != nil {
+				return "", err
+			}
+			return s.atWork(ctx, found.ID())
 		},
 	})
 	rest.Register(a, rest.Operation{Method: remove, Path: "/v1/sessions/{id}", Summary: "Delete a session", Tag: sessions, Scope: auth.WriteSessions, Action: audit.SessionDelete}, s.remove)

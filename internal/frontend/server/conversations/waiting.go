@@ -99,6 +99,32 @@ func (s *service) waitingTurns(ctx context.Context, id session.ID) ([]waitingTur
 	return turns, nil
 }
 
+// atWork returns the run that is at work in a session, here or at another server; "" if none is.
+func (s *service) atWork(ctx context.Context, id session.ID) (string, error) {
+	store := s.Manager.Store()
+	var ids []string
+	for _, a := range s.Manager.Active() {
+		ids = append(ids, a.ID)
+	}
+	if _, shared := store.(run.Shared); shared {
+		found, err := unfinished(ctx, store)
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, found[id]...)
+	}
+	for _, of := range ids {
+		info, err := store.Info(ctx, of)
+		if err == nil && info.Active && conversation.SessionOf(info) == id {
+			return of, nil
+		}
+		if err != nil && fault.CodeOf(err) != fault.NotFound {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
 // unfinished returns the turns on record that wait, or may come to, by their sessions.
 func unfinished(ctx context.Context, store run.Store) (map[session.ID][]string, error) {
 	infos, err := store.Runs(ctx, run.Query{Unfinished: true})

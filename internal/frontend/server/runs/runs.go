@@ -18,6 +18,7 @@ import (
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
 	"loki/internal/frontend/server/jobs"
+	"loki/internal/frontend/server/messages"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/audit"
@@ -97,6 +98,13 @@ func Register(a *rest.API, s Service) {
 			}
 			info, err := find(ctx, id)
 			return info.ID, "", err
+		},
+	})
+	messages.Register(a, messages.Options{
+		Manager: s.Manager, Path: "/v1/runs/{id}", Tag: tag, Write: auth.WriteRuns, Action: audit.RunSignal,
+		Find: func(ctx context.Context, id string) (string, error) {
+			info, err := e.change(ctx, id)
+			return info.ID, err
 		},
 	})
 	remove := write("/v1/runs/{id}", audit.RunDelete, "Forget a run that has ended")

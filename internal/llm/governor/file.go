@@ -62,13 +62,14 @@ func (p *process) leave() {
 	}
 }
 
-// lives reports whether another process holds the lock of its file.
-func (p *process) lives(id string) bool {
-	if filepath.Base(id) != id {
+// isGone reports whether a share is that of another process, which does not hold the lock of its file.
+func (p *process) isGone(share string) bool {
+	id, _, _ := strings.Cut(share, "#")
+	if id == p.id {
 		return false
 	}
-	held, err := atomicfile.HeldElseRemoved(filepath.Join(p.dir, id+".lock"))
-	return held || err != nil
+	held, err := atomicfile.HeldElseRemoved(filepath.Join(p.dir, filepath.Base(id)+".lock"))
+	return !held && err == nil
 }
 
 // shared keeps a state in a file of all processes. What cannot be read is forgotten; if the file cannot be used the state
@@ -100,7 +101,7 @@ func (f *shared) update(change func(*state)) {
 	if now.Sub(f.looked) > lookTime {
 		f.looked = now
 		for id := range f.own.s.Shares {
-			if id != f.process.id && !f.process.lives(id) {
+			if f.process.isGone(id) {
 				delete(f.own.s.Shares, id)
 			}
 		}
@@ -191,5 +192,5 @@ func (g *Governor) storeOf(o Options) (store, string) {
 	if id == "" {
 		return &memory{}, "own"
 	}
-	return &shared{path: filepath.Join(g.process.dir, o.Account()+".json"), process: &g.process}, id
+	return &shared{path: filepath.Join(g.process.dir, o.Account()+".json"), process: &g.process}, id + "#" + o.Client
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"loki/internal/base/atomicfile"
 	"loki/internal/llm/provider"
 )
 
@@ -72,6 +73,36 @@ func TestKilledProcess(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 		wg.Wait()
+	})
+}
+
+// TestLostChange: a call whose end could not be written does not count any more with the next change.
+func TestLostChange(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		g := sharing(t, dir)
+		s := &server{most: 1, took: time.Second}
+		p := g.Chat(s, sharedOptions())
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = ask(t.Context(), p, "m") })
+		synctest.Wait()
+		if list := sharing(t, dir).List(); len(list) != 1 || list[0].AtWork != 1 {
+			t.Errorf("%+v", list)
+		}
+		other, err := atomicfile.OpenLocked(t.Context(), filepath.Join(dir, "account.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ask(t.Context(), p, "m"); err != nil {
+			t.Error(err)
+		}
+		if list := sharing(t, dir).List(); len(list) != 1 || list[0].AtWork != 0 || list[0].Calls != 2 {
+			t.Errorf("%+v", list)
+		}
 	})
 }
 

@@ -121,6 +121,7 @@ type limiter struct {
 	mu      sync.Mutex
 	waiting []*waiter
 	begun   map[string]int // calls under way, by run
+	atWork  int            // all of them
 	number  int            // of the last waiter
 	passed  int            // calls that began while one of low priority waited
 	timer   *time.Timer    // of the next look, nil for none
@@ -218,10 +219,11 @@ func (l *limiter) leave(w *waiter) {
 func (l *limiter) end(w *waiter, change func(s *state, now time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.update(func(s *state) { change(s, time.Now()) })
+	l.atWork--
 	if l.begun[w.run]--; l.begun[w.run] <= 0 {
 		delete(l.begun, w.run)
 	}
-	l.update(func(s *state) { change(s, time.Now()) })
 	l.dispatch()
 }
 
@@ -229,7 +231,7 @@ func (l *limiter) end(w *waiter, change func(s *state, now time.Time)) {
 func (l *limiter) update(change func(*state)) {
 	l.store.update(func(s *state) {
 		p, now := s.share(l.id), time.Now()
-		p.Waiting = 0
+		p.Held, p.Waiting = l.atWork, 0 // an earlier change may be lost
 		for _, w := range l.waiting {
 			if !w.notUntil.After(now) {
 				p.Waiting++
@@ -302,6 +304,7 @@ func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
 	case w.ticket == nil:
 		w.err = &provider.Error{Kind: provider.RateLimited, Status: 429, RetryAfter: wait, Msg: "the provider has refused an earlier call"}
 	default:
+		l.atWork++
 		l.begun[w.run]++
 		if l.passed++; w.priority == Low {
 			l.passed = 0

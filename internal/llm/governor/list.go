@@ -63,7 +63,7 @@ func (g *Governor) List() []Status {
 		if data, err := os.ReadFile(path); err == nil && json.Valid(data) {
 			s := readState(data, now)
 			for id := range s.Shares {
-				if id != g.process.id && !g.process.lives(id) {
+				if g.process.isGone(id) {
 					delete(s.Shares, id)
 				}
 			}

@@ -162,7 +162,7 @@ func testPermission(t *testing.T, b context.Context, s *servertest.Server) {
 	p := newTab(t, b, s.URL)
 	p.open("#/runs/" + id)
 	p.until(`document.querySelector(".asks .diff del")?.innerText.trim() === "-names are checked" && document.querySelector(".asks .diff ins")?.innerText.trim() === "+names are checked twice"`)
-	if n := eval[int](p, `document.querySelectorAll(".asks .choice").length`); n != 3 {
+	if n := eval[int](p, `document.querySelectorAll(".asks .choice").length`); n != 4 { // yes, no, always and the arguments
 		t.Errorf("%d answers", n)
 	}
 	p.run(`[...document.querySelectorAll(".asks .choice")].find((b) => b.innerText.startsWith("always for this run: ")).click()`)

@@ -383,7 +383,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10767,
 	"workflow/run":           13417,
 
-	"all": 186701,
+	"all": 186727,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

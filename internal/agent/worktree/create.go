@@ -45,7 +45,12 @@ func (s *Store) Open(ctx context.Context, from, name string, o graph.Worktree) (
 	s.sweep(ctx, own, source)
 	if _, err := os.Stat(t.Root); err == nil {
 		t.unlock()
-		return s.enter(ctx, own, name)
+		if t, err = s.enter(ctx, own, name); err == nil && !t.Ready { // Loki was killed before
+			if err = t.prepare(ctx, o.Setup); err != nil {
+				t.Close()
+			}
+		}
+		return t, err
 	}
 	err = t.create(ctx, into, source, o)
 	if err != nil {
@@ -142,14 +147,23 @@ func (t *Tree) create(ctx context.Context, into, source repo, o graph.Worktree) 
 	if err := t.share(ctx, made, source, o.Share); err != nil {
 		return err
 	}
+	if err := t.write(); err != nil { // a record without a directory is removed, and no directory is without a record
+		return err
+	}
 	if err := os.Rename(made, t.Root); err != nil {
 		return err
 	}
-	if o.Setup.Command != "" && t.store.Setup != nil {
-		if err := t.store.Setup(ctx, t, o.Setup); err != nil {
+	return t.prepare(ctx, o.Setup)
+}
+
+// prepare runs the command that sets the worktree up.
+func (t *Tree) prepare(ctx context.Context, s graph.Setup) error {
+	if s.Command != "" && t.store.Setup != nil {
+		if err := t.store.Setup(ctx, t, s); err != nil {
 			return fault.Wrap(fault.Tool, err, "the command that sets up the worktree %s failed", t.Name)
 		}
 	}
+	t.Ready = true
 	return t.write()
 }
 

@@ -43,6 +43,7 @@ type record struct {
 	Prefix  string       `json:"prefix,omitempty"` // the directory below the root that it was made for
 	Read    []string     `json:"read"`             // places outside of it that its programs read
 	Finish  graph.Finish `json:"finish,omitempty"`
+	Ready   bool         `json:"ready"` // it was set up
 	Created time.Time    `json:"created"`
 }
 

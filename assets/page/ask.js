@@ -23,7 +23,10 @@ export function form(run, question, done) {
   const name = `q-${run}-${question.id}`;
   const field = h("textarea", { rows: options.length ? 1 : 3, "aria-label": "Answer in your own words", placeholder: options.length ? "or in your own words" : question.default ? `Leave empty for ${oneLine(question.default, 60)}` : "Your answer",
     onkeydown: (e) => (e.ctrlKey || e.metaKey) && e.key === "Enter" && send(field.value), oninput: () => { own.disabled = !field.value.trim() && question.default == null; } });
-  if (!options.length && question.default?.startsWith("{")) field.value = question.default; // arguments of a call, to be edited
+  if (!options.length && (question.default?.startsWith("{") || question.default?.includes("\n"))) { // arguments of a call, or a plan, to be edited
+    field.value = question.default;
+    field.rows = Math.min(20, 1 + question.default.split("\n").length);
+  }
   const own = h("button", { type: "submit", disabled: question.default == null }, "Answer");
   const boxes = question.multi ? options.map((option) => h("input", { type: "checkbox", value: option, name })) : [];
   const choices = question.multi

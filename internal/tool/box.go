@@ -334,9 +334,9 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 	maxOutput := cmp.Or(h.MaxOutput, b.o.MaxOutput)
 	switch {
 	case err == nil && b.plain:
-		return plainOutcome(r, call.Sandbox, b.o.AtMost, maxOutput), nil
+		return plainOutcome(r, call.Sandbox, b.atMost(), maxOutput), nil
 	case err == nil:
-		return successOutcome(r, call.Sandbox, b.o.AtMost, maxOutput), nil
+		return successOutcome(r, call.Sandbox, b.atMost(), maxOutput), nil
 	case ctx.Err() != nil:
 		return outcome{}, endError(ctx)
 	case errors.Is(context.Cause(timed), timeout):
@@ -346,7 +346,7 @@ func (b *Box) run(ctx context.Context, t Tool, h Hints, call Call) (outcome, err
 	case h.Interactive && errors.Is(err, context.Canceled): // the user interrupted it, and ctx is about to end
 		return outcome{}, err
 	}
-	return failureOutcome(r, err, call.Sandbox, b.o.AtMost, maxOutput), nil
+	return failureOutcome(r, err, call.Sandbox, b.atMost(), maxOutput), nil
 }
 
 // callSafely makes the call and turns a panic into an error.

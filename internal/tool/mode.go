@@ -3,6 +3,7 @@ package tool
 import (
 	"strings"
 
+	"loki/internal/base/sandbox"
 	"loki/internal/llm/chat"
 )
 
@@ -19,6 +20,14 @@ func (b *Box) mode() chat.Mode {
 		return chat.ModeAsk
 	}
 	return b.o.Mode()
+}
+
+// atMost returns the highest level at which programs run, empty for any.
+func (b *Box) atMost() sandbox.Level {
+	if b.mode() == chat.ModePlan {
+		return sandbox.Read
+	}
+	return b.o.AtMost
 }
 
 // offered returns how the model sees a tool now; ok is false if the tool is not offered in the mode of the conversation.

@@ -23,6 +23,7 @@ type CompletionRequest struct {
 	Temperature     *float64 `json:"temperature,omitempty" minimum:"0" maximum:"2"`
 	TopP            *float64 `json:"top_p,omitempty" minimum:"0" maximum:"1"`
 	Effort          string   `json:"effort,omitempty" enum:"none,minimal,low,medium,high,xhigh,max" doc:"how much a model that reasons thinks"`
+	Mode            string   `json:"mode,omitempty" enum:"ask,plan" doc:"what tools may change: ask, or nothing until a plan is accepted"`
 	MaxOutputTokens int      `json:"max_output_tokens,omitempty" minimum:"1" doc:"of each reply of the model"`
 
 	AutoContinue *bool             `json:"auto_continue,omitempty" doc:"lets the model continue while its todo list has open items"`

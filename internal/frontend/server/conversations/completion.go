@@ -144,7 +144,7 @@ func (s *service) checkRAG(name string) error {
 func (s *service) put(ctx context.Context, conv *conversation.Conversation, req *api.CompletionRequest, events event.Scope) (conversation.Answer, conversation.Question, error) {
 	q := conversation.Question{
 		Settings: chat.Settings{
-			Model: req.Model, Sampling: chat.Sampling{Temperature: req.Temperature, TopP: req.TopP, Effort: chat.Effort(req.Effort)},
+			Model: req.Model, Sampling: chat.Sampling{Temperature: req.Temperature, TopP: req.TopP, Effort: chat.Effort(req.Effort)}, Mode: chat.Mode(req.Mode),
 		},
 		MaxOutputTokens: req.MaxOutputTokens, AutoContinue: req.AutoContinue,
 	}
@@ -215,8 +215,8 @@ func (s *service) runGraph(ctx context.Context, req *api.CompletionRequest, of a
 	switch {
 	case req.Schema != nil:
 		return rest.Invalid("schema", "schema: the graph of agent %s defines its own answer", of.Name)
-	case req.Temperature != nil || req.TopP != nil || req.Effort != "" || req.MaxOutputTokens > 0 || req.AutoContinue != nil:
-		return rest.Invalid("agent", "agent %s is a graph, and its nodes set the sampling and the continuations", of.Name)
+	case req.Temperature != nil || req.TopP != nil || req.Effort != "" || req.Mode != "" || req.MaxOutputTokens > 0 || req.AutoContinue != nil:
+		return rest.Invalid("agent", "agent %s is a graph, and its nodes set the sampling, the mode and the continuations", of.Name)
 	}
 	attached, text, _, err := s.attachments(ctx, req)
 	if err != nil {

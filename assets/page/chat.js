@@ -615,5 +615,5 @@ export function show(main, context) {
   choose(context);
   field.value = draft;
   grow();
-  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { draft = edited ? "" : field.value; sessions.stop(); sending?.abort(); loading.abort(); }, hints: { Enter: ["send the message, or what the model reads when its answer is complete"], "Alt Enter": ["say something to the model while it answers"], "Shift Enter": ["begin a new line"] }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
+  return { title: "Chat", update: (to) => { choose(to); if (!to.query.get("list")) focus(); }, focus, close: () => { draft = edited ? "" : field.value; sessions.stop(); sending?.abort(); loading.abort(); }, hints: { Enter: ["send the message"], "Shift Enter": ["begin a new line"], "Alt Enter": ["tell the model while it answers"] }, keys: { i: ["write a message", () => field.focus()], n: ["new chat", () => { location.hash = "#/chat"; }] } };
 }

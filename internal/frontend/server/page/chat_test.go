@@ -304,3 +304,23 @@ func testKnowledge(t *testing.T, b context.Context) {
 		t.Errorf("the chat is %+v", d.Session)
 	}
 }
+
+// What is entered while a model answers is read when the answer is complete. It belongs to the turn, also when the chat is opened again.
+func testChatSteer(t *testing.T, b context.Context) {
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml": "model: builtin:script\nclients: [{type: builtin, script: rules.yaml}]\n",
+		"rules.yaml":  "rules:\n  - match: {text: slowly}\n    reply: one two three\n    chunk_delay: 1s\ndefault: {reply: 'You said: {{text}}'}\n",
+	})
+	p := newTab(t, b, s.URL, chromedp.WithNewBrowserContext())
+	p.open("#/chat")
+	p.write(".composer textarea", "slowly\r")
+	p.sees("one")
+	p.write(".composer textarea", "look left\r")
+	p.until(`document.querySelector(".composer textarea").value === "" && document.querySelector(".notice").innerText.includes("look left")`)
+	p.until(`document.querySelector(".steer")?.innerText === "» look left"`)
+	settled(p, 1)
+	p.sees("You said: look left")
+	p.open(p.hash("#/chat/"))
+	p.until(`document.querySelector(".steer")?.innerText === "» look left"`)
+	settled(p, 1)
+}

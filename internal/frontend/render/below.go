@@ -25,6 +25,10 @@ func (s *Screen) belowLines(columns, rows int) (lines []liveLine) {
 // hang draws the lines of the user below the cursor, which stays where it is: inside of a line of the answer. It first makes room
 // with index, which keeps the column where a line feed does not. s.mu is held.
 func (s *Screen) hang() {
+	if !s.midline && len(s.below) > 0 && !s.closed {
+		s.lines("") // the line has ended
+		return
+	}
 	columns, rows := sizeOf(s.o.Size)
 	if !s.midline || s.pauses > 0 || s.closed || len(s.below) == 0 || len(s.drawn) > 0 || s.sink == nil || s.sink.atEdge(columns) {
 		return

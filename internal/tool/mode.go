@@ -47,7 +47,7 @@ func (b *Box) offered(e entry) (declared chat.Tool, ok bool) {
 		_, each := e.tool.(Judged)
 		return e.declared, (h.ReadOnly || each) && b.o.Trusts != nil && b.o.Trusts(e.declared.Name)
 	}
-	return e.declared, h.ReadOnly
+	return e.declared, h.ReadOnly && !h.Writes
 }
 
 // notOffered returns the result of a call of a tool that is not offered now.

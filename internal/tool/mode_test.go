@@ -40,7 +40,7 @@ func TestPlanMode(t *testing.T) {
 		AutoConfirm: true, Mode: func() chat.Mode { return mode.Load().(chat.Mode) }, Trusts: func(name string) bool { return strings.HasPrefix(name, "mcp__good") },
 	},
 		reading{runs, true}, writes, scripted{fake{name: "script"}, "script.sh"}, stand{scripted{fake{name: "stands", hints: tool.Hints{ReadOnly: true}}, "stands.sh"}},
-		fake{name: "reads", hints: tool.Hints{ReadOnly: true}}, fake{name: "plans", hints: tool.Hints{ReadOnly: true, Planning: true}},
+		fake{name: "reads", hints: tool.Hints{ReadOnly: true}}, fake{name: "merges", hints: tool.Hints{ReadOnly: true, Writes: true}}, fake{name: "plans", hints: tool.Hints{ReadOnly: true, Planning: true}},
 		fake{name: "mcp__good__get", hints: tool.Hints{ReadOnly: true}}, fake{name: "mcp__good__put"}, fake{name: "mcp__bad__get", hints: tool.Hints{ReadOnly: true}},
 	)
 	names := func() string {
@@ -60,7 +60,7 @@ func TestPlanMode(t *testing.T) {
 		}
 		return text
 	}
-	for _, name := range []string{"writes", "script", "stands", "mcp__good__put", "mcp__bad__get"} {
+	for _, name := range []string{"writes", "merges", "script", "stands", "mcp__good__put", "mcp__bad__get"} {
 		if got := call(name, "{}"); !strings.Contains(got, "plan mode is on") {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -46,6 +46,9 @@ type Hints struct {
 	Destructive bool // it may destroy what cannot be restored: the user is asked, see [Guard]
 	Interactive bool // it talks to the user: such calls run one at a time
 
+	// Writes says that the tool changes files although it counts as ReadOnly elsewhere: it is not offered in plan mode.
+	Writes bool
+
 	// Planning says that the tool is offered in plan mode only.
 	Planning bool
 

@@ -38,7 +38,7 @@ func (t *teamTool) Declaration() chat.Tool { return t.declared }
 
 // Hints implements [tool.Tool]. Children have limits of their own, so that no call lasts forever.
 func (t *teamTool) Hints() tool.Hints {
-	return tool.Hints{ReadOnly: true, Stateful: true, Instead: t.instead, Timeout: tool.Unlimited, MaxOutput: 2 * maxResult}
+	return tool.Hints{ReadOnly: true, Stateful: true, Writes: t.declared.Name == MergeTool, Instead: t.instead, Timeout: tool.Unlimited, MaxOutput: 2 * maxResult}
 }
 
 // Fit implements [tool.Fitter]: ids are read as numbers and as texts, so the tools check their arguments themselves.

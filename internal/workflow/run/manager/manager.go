@@ -257,9 +257,14 @@ func (m *Manager) Answer(ctx context.Context, id string, given Answers) (later b
 	m.mu.Lock()
 	a := m.active[id]
 	m.mu.Unlock()
-	if a != nil {
+	if a != nil && h.Info.Status == run.Running {
 		err := m.answerAtWork(ctx, a, given)
 		return err == nil, err
+	}
+	if a != nil { // it comes to rest at this moment
+		if err := m.idle(ctx, id); err != nil {
+			return false, err
+		}
 	}
 	info, err := m.o.Store.Info(ctx, id)
 	switch {

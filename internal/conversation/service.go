@@ -218,6 +218,12 @@ func (c *Conversation) Isolated() *Conversation {
 	return other
 }
 
+// Now returns the conversation as it is now, for looking at it while c works.
+func (c *Conversation) Now() *Conversation {
+	now := *c
+	return &now
+}
+
 // engine returns what asks models.
 func (c *Conversation) engine() *engine.Engine {
 	if c.values.dryRun && c.service.Dry != nil {

@@ -71,11 +71,12 @@ func New(o Options) *Console {
 	return &Console{Options: o, conv: o.Conversation, commands: table()}
 }
 
-// Beside returns a console for commands that change nothing, which may run while c works. What they print goes to out.
+// Beside returns a console for commands that change nothing, which may run while c works: they see the conversation as it is now. What they
+// print goes to out.
 func (c *Console) Beside(out Output) *Console {
 	o := c.Options
 	o.Out, o.Asker = out, ask.Unavailable{}
-	return &Console{Options: o, conv: c.conv, commands: c.commands}
+	return &Console{Options: o, conv: c.conv.Now(), commands: c.commands}
 }
 
 // Commands returns the table of commands, in the order of .help.

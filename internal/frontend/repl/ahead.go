@@ -140,6 +140,7 @@ var atOnce = []string{".jobs", ".info", ".usage", ".help", ".queue"}
 
 // ahead is what happens to lines that are typed while ctx works.
 func (r *repl) ahead(ctx context.Context) line.Ahead {
+	looks := r.console.Beside(beside{printer{r}})
 	return line.Ahead{
 		End: func() bool {
 			r.mu.Lock()
@@ -148,7 +149,7 @@ func (r *repl) ahead(ctx context.Context) line.Ahead {
 			r.interrupt()
 			return true
 		},
-		Submit: func(text string, now bool) bool { return r.later(ctx, text, now) },
+		Submit: func(text string, now bool) bool { return r.later(ctx, looks, text, now) },
 		Recall: func() string { return cmp.Or(r.queue.last(), r.conv.Unsteer(ctx)) },
 		Show: func(text string, cursor int) {
 			r.queue.typing(text, cursor)
@@ -168,14 +169,14 @@ func (r *repl) heard(_ context.Context, ev event.Event) error {
 	return nil
 }
 
-// later takes a line that the user entered while something works. It reports false if the line stays where it is.
-func (r *repl) later(ctx context.Context, text string, now bool) bool {
+// later takes a line that the user entered while something works. Looks runs what only looks. It reports false if the line stays where it is.
+func (r *repl) later(ctx context.Context, looks *command.Console, text string, now bool) bool {
 	name, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch {
 	case name == "":
 		return true
 	case slices.Contains(atOnce, name):
-		if err := r.console.Beside(beside{printer{r}}).Do(ctx, text); err != nil {
+		if err := looks.Do(ctx, text); err != nil {
 			r.warn(err.Error())
 		}
 		return true

@@ -138,6 +138,9 @@ func (c *starter) worktree(ctx context.Context, s team.Spawn, of agent.Agent, pa
 	if w == nil {
 		return nil, nil
 	}
+	if parent.Mode != nil && parent.Mode() == chat.ModePlan && !s.Resumed {
+		return nil, fault.New(fault.Refused, "no worktree is made while a plan is made; without one the agent can look around")
+	}
 	dir, err := workIn(parent.Agent.Workdir)
 	if err != nil {
 		return nil, err

@@ -247,6 +247,12 @@ func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call
 	if b.o.AutoConfirm {
 		return yes, nil
 	}
+	if editing, _, err := steps.ReadNote[bool](ctx, st, "consent/edits"); err != nil || editing { // before an interruption
+		if err != nil {
+			return decision{}, err
+		}
+		return b.edit(ctx, e, call, st)
+	}
 	asked := q.Ask(b.o.From)
 	asked.ID = st.Key("consent")
 	said, err := b.ask(ctx, asked)
@@ -266,6 +272,9 @@ func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call
 	case err != nil:
 		return decision{}, err
 	case answer.Edit:
+		if err := steps.WriteNote(ctx, st, "consent/edits", true); err != nil {
+			return decision{}, err
+		}
 		return b.edit(ctx, e, call, st)
 	case answer.Reason != "":
 		return decision{Refused: "the user did not consent, and said: " + answer.Reason}, nil

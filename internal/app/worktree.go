@@ -112,13 +112,21 @@ func (a *App) FinishWorktree(ctx context.Context, t *worktree.Tree, asker ask.As
 		answer, err := a.askForWork(ctx, t, c, asker, again != nil)
 		if err != nil {
 			t.Close()
-			return fmt.Sprintf("the worktree stays; to enter it again: loki --worktree=%s", t.Name), err
+			return stays(t), err
 		}
 		switch answer {
 		case mergeIt:
-			return "merged " + text.Count(c.Commits, "commit"), t.Merge(ctx, c)
+			if err := t.Merge(ctx, c); err != nil { // the checkout has changed since
+				t.Close()
+				return stays(t), err
+			}
+			return "merged " + text.Count(c.Commits, "commit") + " of " + c.Branch, nil
 		case applyIt:
-			return "applied the changes of " + text.Count(len(c.Files), "file"), t.Apply(ctx, c)
+			if err := t.Apply(ctx, c); err != nil {
+				t.Close()
+				return stays(t), err
+			}
+			return "applied the changes of " + text.Count(len(c.Files), "file"), nil
 		case discardIt:
 			return "discarded the work in the worktree " + t.Name, t.Discard(ctx)
 		case resolveIt:
@@ -128,13 +136,16 @@ func (a *App) FinishWorktree(ctx context.Context, t *worktree.Tree, asker ask.As
 			}
 			if err != nil {
 				t.Close()
-				return fmt.Sprintf("the worktree stays; to enter it again: loki --worktree=%s", t.Name), err
+				return stays(t), err
 			}
 		default:
 			return fmt.Sprintf("kept the branch %s with %s; to merge it: git merge %s", c.Branch, text.Count(c.Commits, "commit"), c.Branch), t.Keep(ctx, c)
 		}
 	}
 }
+
+// stays says that a worktree is there for later.
+func stays(t *worktree.Tree) string { return "the worktree stays; to enter it again: loki --worktree=" + t.Name }
 
 // maxDiffLines is how much of a diff a question shows.
 const maxDiffLines = 60
@@ -170,6 +181,10 @@ func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Chang
 	}
 	fmt.Fprintf(&b, "\n%s\n", c.Stat)
 	var options []string
+	if len(c.Unresolved) > 0 {
+		o.Merge, o.Apply = c.Unresolved, c.Unresolved
+		fmt.Fprintf(&b, "\nConflicts are not resolved: there are marks (<<<<<<<) in %s\n", text.Visible(strings.Join(c.Unresolved, ", ")))
+	}
 	for _, way := range []struct {
 		option, cannot string
 		files          []string
@@ -178,6 +193,7 @@ func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Chang
 		case o.Bare:
 		case len(way.files) == 0:
 			options = append(options, way.option)
+		case len(c.Unresolved) > 0: // which was said
 		default:
 			fmt.Fprintf(&b, "\nIt cannot be %s: a conflict, changes that you have not committed, or a filter of git is in the way in %s\n", way.cannot, text.Visible(strings.Join(way.files[:min(len(way.files), 10)], ", ")))
 		}

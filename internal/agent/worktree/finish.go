@@ -18,6 +18,9 @@ type Change struct {
 	Stat    string   `json:"diffstat"` // as git shows it
 	Files   []string `json:"-"`
 
+	// Unresolved are the files with marks of conflicts that the work added. It is not to be merged with them.
+	Unresolved []string `json:"unresolved,omitempty"`
+
 	tip string
 	all []string // the ends of all branches
 }
@@ -58,7 +61,28 @@ func (t *Tree) Commit(ctx context.Context) (c Change, err error) {
 		c.Stat, err = r.line(ctx, "diff-tree", "--stat=100", "--no-ext-diff", "--no-textconv", from, c.tip)
 	}
 	c.Stat = text.Visible(c.Stat)
+	if err == nil {
+		c.Unresolved, err = r.unresolved(ctx, from, c.tip)
+	}
 	return c, err
+}
+
+// unresolved returns the files in which marks of conflicts are new between two commits.
+func (r repo) unresolved(ctx context.Context, from, to string) (files []string, err error) {
+	out, err := r.run(ctx, nil, "diff-tree", "-r", "--check", "--no-ext-diff", "--no-textconv", from, to)
+	if failed(err, 2) { // it has found something
+		err = nil
+	}
+	for line := range strings.Lines(string(out)) {
+		place, marked := strings.CutSuffix(strings.TrimSpace(line), ": leftover conflict marker")
+		if !marked {
+			continue
+		}
+		if name := place[:max(strings.LastIndexByte(place, ':'), 0)]; !slices.Contains(files, name) {
+			files = append(files, name)
+		}
+	}
+	return files, err
 }
 
 // begin returns the commit before the first one of the work.

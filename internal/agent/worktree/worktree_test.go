@@ -228,6 +228,31 @@ func TestConflict(t *testing.T) {
 	}
 }
 
+// TestUnresolved names the files with marks of conflicts that the work added, and no others.
+func TestUnresolved(t *testing.T) {
+	b := newBench(t)
+	tree := b.open("fix", graph.Worktree{})
+	b.write(tree.Root+"/a.txt", "ONE\ntwo\nthree\n")
+	b.write(tree.Root+"/space.txt", "a blank at the end \n")
+	b.write(b.dir+"/a.txt", "one, mine\ntwo\nthree\n")
+	b.commit(b.dir, "mine")
+	if c := b.work(tree); len(c.Unresolved) > 0 {
+		t.Errorf("before: %v", c.Unresolved)
+	}
+	if files, err := tree.Renew(t.Context()); err != nil || !slices.Equal(files, []string{"a.txt"}) {
+		t.Fatalf("conflicts %v, %v", files, err)
+	}
+	if c := b.work(tree); !slices.Equal(c.Unresolved, []string{"a.txt"}) {
+		t.Errorf("with marks: %v", c.Unresolved)
+	}
+	b.write(tree.Root+"/a.txt", "ONE, mine\ntwo\nthree\n")
+	c := b.work(tree)
+	if len(c.Unresolved) > 0 {
+		t.Errorf("resolved: %v", c.Unresolved)
+	}
+	b.ok(tree.Merge(t.Context(), c))
+}
+
 func TestUncommittedFilesAreInTheWay(t *testing.T) {
 	b := newBench(t)
 	tree := b.open("fix", graph.Worktree{})

@@ -42,6 +42,11 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 	}
 	note, err := c.app.FinishWorktree(context.WithoutCancel(ctx), t, asker, func(_ context.Context, files []string) error {
 		c.opts.files, c.opts.text = nil, []string{conflictText(files)}
+		note := "the branch was merged with what the repository has meanwhile"
+		if len(files) > 0 {
+			note += "; conflicts to resolve, between marks (<<<<<<<): " + strings.Join(files, ", ")
+		}
+		c.note(note)
 		return again()
 	})
 	if note != "" {

@@ -145,7 +145,9 @@ func (a *App) FinishWorktree(ctx context.Context, t *worktree.Tree, asker ask.As
 }
 
 // stays says that a worktree is there for later.
-func stays(t *worktree.Tree) string { return "the worktree stays; to enter it again: loki --worktree=" + t.Name }
+func stays(t *worktree.Tree) string {
+	return "the worktree stays; to enter it again: loki --worktree=" + t.Name
+}
 
 // maxDiffLines is how much of a diff a question shows.
 const maxDiffLines = 60

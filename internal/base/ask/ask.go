@@ -117,8 +117,8 @@ type Question struct {
 
 	// Affirms is the option of a Consent with two options that y chooses, if it is not yes. The other one is then n.
 	Affirms string
-	// Lasts says that Affirms grants more than what is asked about now, as each option that begins with always does. At a
-	// terminal its key selects it, and Enter takes it.
+	// Lasts says that Affirms grants more than what is asked about now, as each option that begins with always does; without
+	// Affirms it is not known which option does. At a terminal its key selects it, and Enter takes it.
 	Lasts bool
 
 	// Assignees are the subjects and groups of a server who may answer; empty for all who may see the run.

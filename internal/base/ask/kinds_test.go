@@ -134,6 +134,7 @@ func TestTerminalConsent(t *testing.T) {
 	long := "always for this session: " + strings.Repeat("very long ", 30)
 	q := Question{Kind: Choice, Text: "Run it?", Options: []string{"yes", "no", long}, Consent: true}
 	trust := Question{Kind: Select, Text: "Trust it?", Options: []string{"no", "trust it"}, Affirms: "trust it", Lasts: true, Consent: true}
+	plan := Question{Kind: Select, Text: "Accept it?", Options: []string{"accept", "accept, and write unasked", "no"}, Lasts: true, Consent: true}
 	for _, tt := range []struct {
 		name string
 		q    Question
@@ -153,6 +154,8 @@ func TestTerminalConsent(t *testing.T) {
 		{"word_that_lasts", trust, "trust it" + enter, "trust it"},
 		{"affirmed", trust, "y" + enter, "trust it"},
 		{"declined", trust, "n", "no"},
+		{"unknown_waits", plan, "2\x151" + enter, "accept"}, // the 2 alone is no answer
+		{"unknown", plan, "2" + enter, "accept, and write unasked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

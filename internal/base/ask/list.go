@@ -356,7 +356,7 @@ func (l *list) begins(row int) bool {
 // lasting reports whether a row grants more than the question is about now, which takes Enter.
 func (l *list) lasting(row int) bool {
 	i := l.rows[row]
-	return l.q.Consent && i != ownAnswer && (l.q.Lasts && l.entries[i] == l.q.Affirms || word(l.entries[i]) == always)
+	return l.q.Consent && i != ownAnswer && (l.q.Lasts && (l.q.Affirms == "" || l.entries[i] == l.q.Affirms) || word(l.entries[i]) == always)
 }
 
 // hesitate takes the row of the letter or digit after which nothing was typed.

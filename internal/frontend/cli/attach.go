@@ -179,7 +179,6 @@ func (a *asking) known(ev event.Event) event.Event {
 // ask asks a question that waits.
 func (a *asking) ask(ctx context.Context, p run.Pending) (string, error) {
 	q := questionOf(summary.Questions(run.Info{ID: a.run}, []run.Pending{p})[0])
-	q.Consent = q.Consent || p.Kind == "consent"
 	return a.asker.Ask(ctx, q)
 }
 

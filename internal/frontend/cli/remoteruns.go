@@ -312,8 +312,10 @@ func questionOf(q api.Question) ask.Question {
 		asked.Kind = ask.Choice
 	case len(q.Options) > 0:
 		asked.Kind = ask.Select
-		// What may be a tool's question for consent is one: a record does not say.
-		asked.Consent = len(q.Options) > 1 && slices.Equal(q.Options[:2], []string{"yes", "no"})
+		// Of an older release, what may be a tool's question for consent is one: a record does not say.
+		permits := len(q.Options) > 1 && slices.Equal(q.Options[:2], []string{"yes", "no"})
+		asked.Consent = q.Kind == "consent" || q.Kind == "" && permits
+		asked.Lasts = asked.Consent && !permits // nor which answer grants more, such as one to a plan
 	}
 	if q.Default != nil {
 		asked.Default, asked.HasDefault = *q.Default, true

@@ -139,7 +139,10 @@ func (a *App) FinishWorktree(ctx context.Context, t *worktree.Tree, asker ask.As
 				return stays(t), err
 			}
 		default:
-			return fmt.Sprintf("kept the branch %s with %s; to merge it: git merge %s", c.Branch, text.Count(c.Commits, "commit"), c.Branch), t.Keep(ctx, c)
+			if err := t.Keep(ctx, c); err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("kept the branch %s with %s; to merge it: git merge %[1]s", t.Kept(), text.Count(c.Commits, "commit")), nil
 		}
 	}
 }
@@ -244,8 +247,8 @@ func (a *App) leaveChild(t *worktree.Tree, events event.Scope) func(ctx context.
 			err = t.Discard(ctx)
 		default:
 			if err = t.Keep(ctx, c); err == nil {
-				_ = events.Emit(ctx, event.ToolOutput{Name: "worktree", Text: "kept the branch " + c.Branch + " with " + text.Count(c.Commits, "commit")})
-				return &team.Work{Branch: c.Branch, Commits: c.Commits, Diffstat: c.Stat}
+				_ = events.Emit(ctx, event.ToolOutput{Name: "worktree", Text: "kept the branch " + t.Kept() + " with " + text.Count(c.Commits, "commit")})
+				return &team.Work{Branch: t.Kept(), Commits: c.Commits, Diffstat: c.Stat}
 			}
 		}
 		if err != nil {

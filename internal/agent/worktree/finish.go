@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
 	"loki/internal/base/text"
 )
 
@@ -32,7 +34,7 @@ func (t *Tree) Commit(ctx context.Context) (c Change, err error) {
 	if err != nil {
 		return c, err
 	}
-	if _, err = r.run(ctx, nil, "add", "--all", "."); err != nil {
+	if _, err = r.run(ctx, nil, "add", "--all", ".", ":(exclude,glob)**/*"+sandbox.Withheld); err != nil {
 		return c, err
 	}
 	if _, err = r.run(ctx, nil, "diff-index", "--cached", "--quiet", "--no-ext-diff", "HEAD"); failed(err, 1) {
@@ -136,7 +138,8 @@ func (t *Tree) keep(ctx context.Context, r, source repo, c Change, ref string) e
 		id, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		refs["refs/heads/"+t.Branch()+"-"+strings.ReplaceAll(name, "/", "-")] = id
 	}
-	for ref, id := range refs {
+	for name, id := range refs {
+		ref := name
 		before, err := source.line(ctx, "for-each-ref", "--format=%(objectname) %(worktreepath)", ref)
 		old, used, _ := strings.Cut(before, " ")
 		if err == nil && old != "" {
@@ -147,9 +150,15 @@ func (t *Tree) keep(ctx context.Context, r, source repo, c Change, ref string) e
 		if _, err := source.run(ctx, nil, "update-ref", "-m", "loki: kept", ref, id); err != nil {
 			return err
 		}
+		if name == "refs/heads/"+t.Branch() {
+			t.kept = strings.TrimPrefix(ref, "refs/heads/")
+		}
 	}
 	return nil
 }
+
+// Kept returns the branch of the source that Keep has made. It has another name than that of the worktree if there was one with other work.
+func (t *Tree) Kept() string { return cmp.Or(t.kept, t.Branch()) }
 
 // Discard removes the worktree with all that was done in it.
 func (t *Tree) Discard(ctx context.Context) error { return t.remove(ctx) }

@@ -55,6 +55,8 @@ type Tree struct {
 
 	store  *Store
 	unlock func()
+
+	kept string // see Kept
 }
 
 // Dir returns the directory to work in.

@@ -3,6 +3,7 @@ package governor
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -124,6 +125,9 @@ func (s *state) write(file *os.File, before int) error {
 
 // readLocked opens and locks a file, and returns what it has.
 func readLocked(ctx context.Context, path string) (*os.File, []byte, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() { // it would be waited for, or be a file of others
+		return nil, nil, fmt.Errorf("%s is not a regular file", path)
+	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, nil, err

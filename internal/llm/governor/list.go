@@ -60,6 +60,9 @@ func (g *Governor) List() []Status {
 	now := time.Now()
 	list := []Status{}
 	for _, path := range g.files() {
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
 		if data, err := os.ReadFile(path); err == nil && json.Valid(data) {
 			s := readState(data, now)
 			for id := range s.Shares {

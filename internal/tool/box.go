@@ -137,8 +137,11 @@ func (b *Box) Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (tex
 func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps) (outcome, error) {
 	defer b.asked()
 	defer b.over()
-	tools := b.tools()
-	e, ok := tools.lookup(requested.Name)
+	e, ok := b.tools().lookup(requested.Name)
+	if !ok { // a tool that came later: a request from the record has renewed nothing
+		b.renew()
+		e, ok = b.tools().lookup(requested.Name)
+	}
 	if !ok || !e.tool.Hints().Stateful {
 		b.over()
 	}

@@ -106,6 +106,10 @@ func (c *command) detached(face *face, id string) error {
 
 // answersAtRest asks what a run asks that has come to rest. There are no answers if nobody can be asked, or another place was faster.
 func (c *command) answersAtRest(ctx context.Context, asks *asking) (map[string]string, error) {
+	info, err := asks.store.Info(ctx, asks.run)
+	if err != nil || info.Status == run.Canceled { // which closed its questions
+		return nil, err
+	}
 	pending, err := asks.store.Pending(ctx, asks.run)
 	answers := make(map[string]string)
 	for _, p := range pending {

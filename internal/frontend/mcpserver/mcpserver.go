@@ -50,29 +50,20 @@ const (
 // Serve serves one client at standard input and output, until it closes the input or ctx ends. Only is the agent that is offered; empty offers
 // the installed ones, as the configuration says. Runs that are at work then are interrupted, and can be resumed.
 func Serve(ctx context.Context, o display.Options, only string) error {
-	in, ok := o.In.(io.ReadCloser)
-	if !ok {
-		in = io.NopCloser(o.In)
-	}
-	return serve(ctx, o, only, &mcp.IOTransport{Reader: in, Writer: outOf(o.Out)})
+	gone := make(chan struct{})
+	out := &output{w: o.Out}
+	return serve(ctx, o, only, &mcp.IOTransport{Reader: newInput(o.In, out, func() { close(gone) }), Writer: out}, gone)
 }
 
-// outOf returns a writer whose end does nothing.
-func outOf(w io.Writer) io.WriteCloser { return struct{ keptWriter }{keptWriter{w}} }
-
-type keptWriter struct{ io.Writer }
-
-// Close implements [io.Closer].
-func (keptWriter) Close() error { return nil }
-
-func serve(ctx context.Context, o display.Options, only string, transport mcp.Transport) error {
+// serve serves one client. Gone is closed when the client is not there any more; its calls are not canceled then, but interrupted.
+func serve(ctx context.Context, o display.Options, only string, transport mcp.Transport, gone <-chan struct{}) error {
 	a := o.App
 	settings := a.Config.MCPServer
 	hosted, err := a.Host(ctx, "http://localhost", manager.Options{Limit: settings.MaxRuns, Log: a.Log()})
 	if err != nil {
 		return err
 	}
-	s := &server{app: a, runs: hosted.Runs, settings: settings, talks: a.Served()}
+	s := &server{app: a, runs: hosted.Runs, settings: settings, talks: a.Served(), gone: gone}
 	if err := s.loadKey(); err != nil {
 		return errors.Join(err, hosted.Close())
 	}
@@ -105,7 +96,8 @@ type server struct {
 	talks    *conversation.Service
 	settings config.MCPServer
 	mcp      *mcp.Server
-	key      [32]byte // with which the state of calls is sealed
+	key      [32]byte        // with which the state of calls is sealed
+	gone     <-chan struct{} // closed when the client has left
 }
 
 // add adds the tools, resources and prompts.
@@ -287,7 +279,7 @@ func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string
 	for {
 		info, rests, err := s.wait(ctx, req, id, time.Until(until))
 		if err != nil {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil && !s.left() {
 				_ = s.runs.Stop(context.WithoutCancel(ctx), id) // one that has ended meanwhile needs nothing
 			}
 			return nil, err
@@ -312,6 +304,16 @@ func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string
 		if err := s.answer(ctx, id, answers); err != nil {
 			return failed(err), nil
 		}
+	}
+}
+
+// left reports whether the client is not there any more.
+func (s *server) left() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
 	}
 }
 

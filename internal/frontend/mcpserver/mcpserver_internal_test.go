@@ -1,9 +1,11 @@
 package mcpserver
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,14 +53,15 @@ nodes:
 // script is what builtin:script answers: a call that needs consent, then the end.
 const script = `
 rules:
-  - match: {turn: 1}
+  - match: {turn: 1, system: Work}
     tool_calls: [{name: fs_write, arguments: {path: made, contents: x}}]
-  - match: {turn: 2}
+  - match: {turn: 2, system: Work}
     reply: "It is made."
+default: {reply: "late", delay: 1h}
 `
 
-// begin serves the agents, in a directory of its own, and returns a client and what the server warned of.
-func begin(t *testing.T, o *mcp.ClientOptions, version, config string) (*mcp.ClientSession, *[]string) {
+// newApp returns the program with the agents, in a directory of its own.
+func newApp(t *testing.T, config string) *app.App {
 	t.Helper()
 	home := t.TempDir()
 	t.Chdir(t.TempDir())
@@ -84,12 +87,19 @@ func begin(t *testing.T, o *mcp.ClientOptions, version, config string) (*mcp.Cli
 	if err != nil {
 		t.Fatal(err)
 	}
+	return a
+}
+
+// begin serves the agents and returns a client and what the server warned of.
+func begin(t *testing.T, o *mcp.ClientOptions, version, config string) (*mcp.ClientSession, *[]string) {
+	t.Helper()
+	a := newApp(t, config)
 	ours, theirs := mcp.NewInMemoryTransports()
 	var warnings []string
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { // ends with the client
-		served <- serve(ctx, display.Options{App: a, Warn: func(text string) { warnings = append(warnings, text) }}, "", ours)
+		served <- serve(ctx, display.Options{App: a, Warn: func(text string) { warnings = append(warnings, text) }}, "", ours, nil)
 	}()
 	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
@@ -347,6 +357,61 @@ func TestCancel(t *testing.T) {
 	}
 	if got = call(t, c, "loki_run", map[string]any{"run_id": "zzzzzzzz"}); !got.bad {
 		t.Errorf("an unknown run: %+v", got)
+	}
+}
+
+// TestClientLeaves ends the input while a call is under way: the run is interrupted, and another client resumes it.
+func TestClientLeaves(t *testing.T) {
+	a := newApp(t, "")
+	defer a.Close()
+	in, input := io.Pipe()
+	output, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() { // ends with the input
+		served <- Serve(t.Context(), display.Options{App: a, Streams: display.Streams{In: in, Out: out}, Warn: func(string) {}}, "")
+		_ = out.Close()
+	}()
+	lines := bufio.NewScanner(output)
+	say := func(line string) {
+		t.Helper()
+		if _, err := io.WriteString(input, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func(want string) {
+		t.Helper()
+		if !lines.Scan() || !strings.Contains(lines.Text(), want) {
+			t.Fatalf("%q, %v, want %s", lines.Text(), lines.Err(), want)
+		}
+	}
+	for _, bad := range []string{"hello", "[]", "null", "42", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":123456789012345678901,"method":"ping"}`, "Content-Length: 3", strings.Repeat("x", maxLine+1)} {
+		say(bad)
+		next(`"code":-32700`)
+	}
+	say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	next(`"id":1`)
+	say(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	say(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"loki_ask","arguments":{"prompt":"x","model":"builtin:script"},"_meta":{"progressToken":1}}}`)
+	store, err := a.OpenRuns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var infos []run.Info
+	for len(infos) == 0 || !infos[0].Active {
+		if infos, err = store.Runs(t.Context(), run.Query{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = input.Close()
+	for lines.Scan() {
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	info, err := store.Info(t.Context(), infos[0].ID)
+	if err != nil || info.Status != run.Running || info.Active {
+		t.Errorf("the run is %s, active %v, %v", info.Status, info.Active, err)
 	}
 }
 

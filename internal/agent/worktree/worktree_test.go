@@ -353,6 +353,29 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestKeepBeside keeps work beside a branch of the user with the same name, and says so. What was withheld is not committed.
+func TestKeepBeside(t *testing.T) {
+	b := newBench(t)
+	b.git(b.dir, "switch", "-q", "-c", "loki/fix")
+	b.write(b.dir+"/mine.txt", "mine\n")
+	b.commit(b.dir, "mine")
+	b.git(b.dir, "switch", "-q", "-")
+	tree := b.open("fix", graph.Worktree{Base: "HEAD~0"})
+	b.write(tree.Root+"/a.txt", "fixed\n")
+	b.write(tree.Root+"/web/.envrc.withheld", "x\n")
+	b.ok(tree.Keep(t.Context(), b.work(tree)))
+	kept := tree.Kept()
+	if kept == "loki/fix" || !strings.HasPrefix(kept, "loki/fix-") {
+		t.Errorf("kept as %s", kept)
+	}
+	if got := b.git(b.dir, "show", kept+":a.txt"); got != "fixed" {
+		t.Errorf("a.txt is %q", got)
+	}
+	if got := b.git(b.dir, "ls-tree", "-r", "--name-only", kept); strings.Contains(got, "withheld") {
+		t.Errorf("committed: %s", got)
+	}
+}
+
 func TestNames(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"..", ".", ".x", "a..b", "a.lock", "a.", "A", "a/b", "a b", "ä", "-x\n", strings.Repeat("a", 65)} {

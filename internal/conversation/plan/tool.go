@@ -160,7 +160,7 @@ func (t *Propose) decide(ctx context.Context, key string, p Plan) (Decision, err
 
 // changeOf has the user change a plan. What cannot be read is asked about again.
 func changeOf(p Plan, put func(what string, q ask.Question) (string, error)) (Plan, error) {
-	q := ask.Question{Kind: ask.Text, Default: strings.TrimSpace(p.Markdown()), HasDefault: true, Prefilled: true, Validate: func(text string) error {
+	q := ask.Question{Kind: ask.Text, Consent: true, Default: strings.TrimSpace(p.Markdown()), HasDefault: true, Prefilled: true, Validate: func(text string) error {
 		_, err := Parse(text)
 		return err
 	}}

@@ -47,7 +47,7 @@ func (s *server) forClient(pending []run.Pending) []run.Pending {
 
 // isConsent reports whether a question is about permission. One of an older release does not say.
 func isConsent(p run.Pending) bool {
-	return p.Kind == "consent" || p.Kind == "" && len(p.Options) > 1 && slices.Equal(p.Options[:2], []string{"yes", "no"})
+	return p.Kind == "consent" && len(p.Options) > 0 || p.Kind == "" && len(p.Options) > 1 && slices.Equal(p.Options[:2], []string{"yes", "no"})
 }
 
 // form returns the form of a question.

@@ -121,14 +121,22 @@ type calls struct {
 	open map[[2]string]int // places in list, by the id of the agent and of the call
 }
 
-// add takes note of an event. A call that an interruption left without a result is made again.
+// add takes note of an event. A call that an interruption left without a result is made again. One that has its result comes again when
+// the run resumes, and counts once.
 func (c *calls) add(ev event.Event) {
 	switch b := ev.Body.(type) {
 	case event.ToolCall:
-		c.open[[2]string{ev.AgentID, b.ID}] = len(c.list)
-		c.list = append(c.list, api.RunCall{Node: ev.Node, AgentID: ev.AgentID, Name: b.Name, Arguments: text.Cut(b.Arguments, mostText), Started: ev.Time.UTC()})
+		key, call := [2]string{ev.AgentID, b.ID}, api.RunCall{Node: ev.Node, AgentID: ev.AgentID, Name: b.Name, Arguments: text.Cut(b.Arguments, mostText), Started: ev.Time.UTC()}
+		if i, ok := c.open[key]; ok && c.list[i].Node == call.Node && c.list[i].Name == call.Name && c.list[i].Arguments == call.Arguments {
+			if c.list[i].Result == nil {
+				c.list[i].Started = call.Started
+			}
+			return
+		}
+		c.open[key] = len(c.list)
+		c.list = append(c.list, call)
 	case event.ToolResult:
-		if i, ok := c.open[[2]string{ev.AgentID, b.ID}]; ok {
+		if i, ok := c.open[[2]string{ev.AgentID, b.ID}]; ok && c.list[i].Result == nil {
 			call := &c.list[i]
 			call.Seconds, call.Result, call.Failed = ev.Time.Sub(call.Started).Seconds(), new(text.Cut(b.Text, mostText)), b.Failed
 		}

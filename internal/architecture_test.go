@@ -323,7 +323,7 @@ var roomLines = map[string]int{
 	"agent/tools":            278,
 	"agent/trust":            1215,
 	"agent/workspace":        456,
-	"agent/worktree":         1113,
+	"agent/worktree":         1155,
 	"agent/skill":            845,
 	"agent/validate":         452,
 	"app":                    4124,
@@ -350,7 +350,7 @@ var roomLines = map[string]int{
 	"frontend/display":       949,
 	"frontend/doctor":        592,
 	"frontend/export":        531,
-	"frontend/mcpserver":     831,
+	"frontend/mcpserver":     938,
 	"frontend/render":        7999,
 	"frontend/repl":          4038,
 	"frontend/server":        9982,
@@ -360,7 +360,7 @@ var roomLines = map[string]int{
 	"llm/chat":               515,
 	"llm/engine":             1610,
 	"llm/event":              1432,
-	"llm/governor":           1130,
+	"llm/governor":           1153,
 	"llm/hook":               735,
 	"llm/ledger":             120,
 	"llm/logging":            1159,
@@ -383,7 +383,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10767,
 	"workflow/run":           13417,
 
-	"all": 186727,
+	"all": 186943,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

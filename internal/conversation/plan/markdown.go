@@ -122,6 +122,8 @@ func (r *reader) line(source string) error {
 	head := len(r.plan.Steps) == 0 && !r.open
 	mark := item(text)
 	switch {
+	case head && r.plan.Title == "" && strings.TrimSpace(heading(text)) == "#": // what is before it was said by the model
+		r.plan.Title, r.summary = line(strings.TrimPrefix(text, heading(text))), nil
 	case heading(text) != "":
 		return r.heading(line(strings.TrimPrefix(text, heading(text))), head)
 	case mark != "" && r.open:

@@ -44,6 +44,7 @@ func TestParse(t *testing.T) {
 		{name: "no_title_no_blank", in: "1) a\n2) b", want: "a|b"},
 		{name: "wrapped", in: "# T\n1. a\n   and more\n\n2. b", want: "a and more|b"},
 		{name: "detail_without_a_name", in: "# T\n\n## Steps\n\n- a\n  - first this\n", want: "a; first this"},
+		{name: "after_words_of_the_model", in: "I look around first.\n# T\n\nWhy.\n\n1. a\n", want: "a"},
 		{name: "windows", in: "# T\r\n\r\n1. a\r\n", want: "a"},
 		{name: "nothing", in: "  \n", err: "no steps"},
 		{name: "prose", in: "Just do it.", err: "no steps"},

@@ -103,7 +103,7 @@ func (f *fields) read(m *yamldoc.Map) {
 	if n := m.Get("name"); m.Text("name", &f.Name) {
 		switch {
 		case utf8.RuneCountInString(f.Name) > maxName || !validName().MatchString(f.Name):
-			n.Errorf("%s is no name: 1 to %d of a-z, 0-9 and single - between them", text.Name(f.Name), maxName)
+			n.Errorf("%s is not a valid name: 1 to %d of a-z, 0-9 and single - between them", text.Name(f.Name), maxName)
 		case f.Name != dir:
 			n.Errorf("the name is %s, and that of the directory %s", text.Name(f.Name), text.Name(dir))
 		}

@@ -37,7 +37,7 @@ func Write(dir, kind string) (written []string, err error) {
 	}
 	name := filepath.Base(whole)
 	if !names().MatchString(name) {
-		return nil, fault.New(fault.Usage, "%q is no name of an agent", name).WithHint("the directory has the name of the agent: letters, digits, - and _, 64 at most")
+		return nil, fault.New(fault.Usage, "%q is not a valid name of an agent", name).WithHint("the directory has the name of the agent: letters, digits, - and _, 64 at most")
 	}
 	there, err := os.ReadDir(whole)
 	switch {

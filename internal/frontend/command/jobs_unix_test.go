@@ -47,7 +47,13 @@ func TestJobs(t *testing.T) {
 	if found := completeJobs(c, t.Context(), []string{"kill", ""}); len(found) != 1 || found[0].Value != id {
 		t.Errorf("completion offers %+v", found)
 	}
+	if got := do(".mode plan"); !strings.Contains(got, "still running: 1 job that may write") {
+		t.Errorf("plan mode with a job says %q", got)
+	}
 	do(".jobs kill " + id)
+	if got := do(".mode plan"); strings.Contains(got, "still running") {
+		t.Errorf("plan mode without a job says %q", got)
+	}
 	if got := do(".jobs"); !strings.HasPrefix(got, id+"  killed  ") {
 		t.Errorf(".jobs prints %q", got)
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"loki/internal/agent/job"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/frontend/display"
 	"loki/internal/llm/catalog"
@@ -79,7 +81,22 @@ func (c *Console) setMode(_ context.Context, name string) error {
 		}
 	}
 	c.Out.Print("mode " + string(c.conv.Mode()) + ": " + ofMode[c.conv.Mode()])
+	if n := c.writingJobs(); n > 0 && c.conv.Mode() == chat.ModePlan {
+		c.Out.Print("still running: " + text.Count(n, "job") + " that may write; .jobs lists them, .jobs kill ID ends one")
+	}
 	return nil
+}
+
+// writingJobs returns how many jobs run that may change files.
+func (c *Console) writingJobs() (n int) {
+	if list := c.conv.Jobs(); list != nil {
+		for _, j := range list.All() {
+			if j.Exit == nil && j.Status == job.Running && j.Level != string(sandbox.Read) {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // completeMode completes a mode.

@@ -87,6 +87,11 @@ func (r *recorder) Asked(ctx context.Context, p run.Pending) error {
 	return r.change(ctx, Change{Question: &Question{Pending: p, Key: p.Key}})
 }
 
+// Replied implements [run.QuestionRecorder]. An activity waits for no answer: the workflow does.
+func (r *recorder) Replied(context.Context, string) bool { return false }
+
+var _ run.QuestionRecorder = (*recorder)(nil)
+
 // Answered implements [run.QuestionRecorder]. The workflow makes events of answers itself.
 func (r *recorder) Answered(string) bool { return false }
 

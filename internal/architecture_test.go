@@ -381,9 +381,9 @@ var roomLines = map[string]int{
 	"tool/permission":        2813,
 	"tool/script":            5257,
 	"workflow/graph":         10767,
-	"workflow/run":           13417,
+	"workflow/run":           13451,
 
-	"all": 186943,
+	"all": 186993,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

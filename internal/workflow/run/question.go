@@ -238,7 +238,7 @@ func (q Questions) put(ctx context.Context, key string, question ask.Question, d
 		}
 	})
 	answer, err := q.answer(waitCtx, question, deadline)
-	if err != nil && errors.Is(context.Cause(waitCtx), ask.ErrElsewhere) {
+	if err != nil && errors.Is(context.Cause(waitCtx), ask.ErrElsewhere) || fault.CodeOf(err) == fault.Suspended && rec.Replied(ctx, q.Steps.Key(key)) {
 		return Reply{}, ErrAnswered
 	}
 	return answer, err

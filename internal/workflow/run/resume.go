@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
 	"loki/internal/workflow/graph"
@@ -66,6 +67,20 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("the answer is recorded; run %s continues in %s", e.Held.ID, e.Held.Owner)
 }
 
+// released returns what describes a run that comes to rest once no process holds it any more, or after some seconds.
+func released(ctx context.Context, store Store, info Info) (Info, error) {
+	for range 250 {
+		if err := retry.Sleep(ctx, 20*time.Millisecond); err != nil {
+			return info, err
+		}
+		var err error
+		if info, err = store.Info(ctx, info.ID); err != nil || info.Held == nil || info.Status == Running {
+			return info, err
+		}
+	}
+	return info, nil
+}
+
 // resume resumes once.
 func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	store, err := s.openWhole()
@@ -81,6 +96,11 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return Outcome{}, refusal(&EndedError{ID: info.ID, Status: info.Status}, info.Kind)
 	}
 	ctx = auth.WithOwner(ctx, info.Owner)
+	if info.Held != nil && info.Status != Running && r.answers() {
+		if info, err = released(ctx, store, info); err != nil {
+			return Outcome{}, err
+		}
+	}
 	if info.Held != nil && r.answers() {
 		if _, err := giveAnswers(ctx, store, info.ID, r); err != nil {
 			return Outcome{}, err

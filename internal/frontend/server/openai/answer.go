@@ -313,7 +313,11 @@ func (s *service) goOn(ctx context.Context, r *request, t target, w *watch) (ans
 	next := run.Resumption{Continuation: run.Continuation{ID: info.ID, NoStream: !r.Stream}, Answer: &text, Via: event.ViaOpenAI}
 	taken := new(run.TakenError) // another process is at work on the run, and takes the answer
 	if r.Loki.Detach {
-		if _, err := s.runs.Resume(ctx, next); err != nil && !errors.As(err, &taken) {
+		_, err := s.runs.Resume(ctx, next)
+		if errors.As(err, &taken) {
+			err = s.resumeLater(ctx, info.ID)
+		}
+		if err != nil {
 			return answer{}, err
 		}
 		return s.follow(ctx, info.ID, info.Events, w)
@@ -321,9 +325,22 @@ func (s *service) goOn(ctx context.Context, r *request, t target, w *watch) (ans
 	next.Events = s.scope(w)
 	out, err := s.app.Runs().Resume(ctx, next)
 	if errors.As(err, &taken) {
+		if err := s.resumeLater(ctx, info.ID); err != nil {
+			return answer{}, err
+		}
 		return s.follow(ctx, info.ID, info.Events, w)
 	}
 	return fromRun(out), err
+}
+
+// resumeLater resumes a run whose answer came while it was at work, once it rests here: it may have asked before it saw the answer.
+func (s *service) resumeLater(ctx context.Context, id string) error {
+	info, err := s.runs.Wait(ctx, id)
+	if err != nil || info.Active || info.Status != run.Suspended {
+		return err
+	}
+	_, err = s.runs.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Uncanceled: true})
+	return err
 }
 
 // isOf reports whether a run is one of a target. A turn without a role is one of any model.

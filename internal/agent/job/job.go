@@ -277,7 +277,7 @@ func (j *job) watch() (unwatch func() []sandbox.Refusal) {
 	return func() []sandbox.Refusal { return nil }
 }
 
-// removeOld removes logs that nobody has written for long.
+// removeOld removes logs that were not written to for longer than they are kept.
 func (l *List) removeOld() {
 	entries, _ := os.ReadDir(l.o.Dir) // without it there are none
 	for _, e := range entries {

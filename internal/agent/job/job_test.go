@@ -120,7 +120,7 @@ func TestJob(t *testing.T) {
 		t.Errorf("the kill returned %+v", killed)
 	}
 	if ended := r.list.Ended(); len(ended) != 0 {
-		t.Errorf("what the model did is told again: %+v", ended)
+		t.Errorf("what the model did is reported again: %+v", ended)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestJobThatEnds(t *testing.T) {
 		t.Errorf("ended are %+v", ended)
 	}
 	if ended := r.list.Ended(); len(ended) != 0 {
-		t.Errorf("ended are told twice: %+v", ended)
+		t.Errorf("ended jobs are reported twice: %+v", ended)
 	}
 }
 

@@ -235,7 +235,7 @@ func (r repo) snapshot(ctx context.Context, tree git, base string) (string, erro
 	return tree.line(ctx, "commit-tree", id, "-p", base, "-m", "Uncommitted changes of the checkout")
 }
 
-// stage returns the tree of the tracked files of a checkout as they are. It makes an index of its own, and writes objects where it is told.
+// stage returns the tree of the tracked files of a checkout as they are. It works on a copy of the index at the path index, and writes objects to store.
 func (r repo) stage(ctx context.Context, index, store string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(r.own, "index"))
 	if err == nil {

@@ -104,7 +104,7 @@ func (c *command) detached(face *face, id string) error {
 	return nil
 }
 
-// answersAtRest asks what a run asks that has come to rest. There are no answers if nobody can be asked, or another place was faster.
+// answersAtRest asks the questions of a run that is not at work. There are no answers if no user can be asked, or if another place answered first.
 func (c *command) answersAtRest(ctx context.Context, asks *asking) (map[string]string, error) {
 	info, err := asks.store.Info(ctx, asks.run)
 	if err != nil || info.Status == run.Canceled { // which closed its questions

@@ -68,7 +68,7 @@ func serve(ctx context.Context, o display.Options, only string, transport mcp.Tr
 		return errors.Join(err, hosted.Close())
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "loki", Title: "Loki", Version: app.Version}, &mcp.ServerOptions{
-		Instructions: "Each tool without " + ownPrefix + " in front runs an agent of the user. A result with the status waiting or running has a run_id: go on with " + toolRun + ".",
+		Instructions: "Each tool without " + ownPrefix + " in front runs an agent of the user. A result with the status waiting or running has a run_id: continue with " + toolRun + ".",
 		Logger:       slog.New(slog.DiscardHandler), Capabilities: &mcp.ServerCapabilities{},
 	})
 	if err := s.add(ctx, only, o.Warn); err != nil {
@@ -82,7 +82,7 @@ func serve(ctx context.Context, o display.Options, only string, transport mcp.Tr
 		err = nil
 	}
 	grace, done := context.WithCancel(context.WithoutCancel(ctx))
-	done() // nobody waits for a result any more
+	done() // no client waits for a result
 	hosted.Runs.Shutdown(grace)
 	stop()
 	background.Wait()
@@ -204,7 +204,7 @@ func objectSchema(properties map[string]any, required []string) map[string]any {
 	return schema
 }
 
-// call runs an agent, or goes on with the run of a call that required input.
+// call runs an agent, or continues the run of a call that required input.
 func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Agent) (*mcp.CallToolResult, error) {
 	if req.Params.RequestState != "" {
 		return s.goOn(ctx, req)

@@ -142,7 +142,7 @@ func (s *server) inputRequired(req *mcp.CallToolRequest, id string, questions []
 	return r, nil
 }
 
-// goOn answers what the run of a call has asked, and goes on with it.
+// goOn answers the questions of the run of a call, and continues it.
 func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	st, err := s.unseal(req.Params.RequestState)
 	if err != nil || st.Call != digest(req) || time.Now().After(st.Expires) {
@@ -161,7 +161,7 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	}
 	if len(answers) == 0 {
 		info, err := s.runs.Store().Info(ctx, st.Run)
-		if err != nil || info.Status == run.Suspended { // nobody answered, or all was answered elsewhere
+		if err != nil || info.Status == run.Suspended { // no question was answered here, or all were answered elsewhere
 			return s.resultOr(info, pending, err), nil
 		}
 	} else if err := s.answer(ctx, st.Run, answers); err != nil {

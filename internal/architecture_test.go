@@ -327,6 +327,7 @@ var roomLines = map[string]int{
 	"agent/skill":            845,
 	"agent/validate":         452,
 	"app":                    4124,
+	"base/acp":               774,
 	"base/ask":               2160,
 	"base/atomicfile":        406,
 	"base/document":          5853,
@@ -383,7 +384,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10767,
 	"workflow/run":           13451,
 
-	"all": 186993,
+	"all": 187767,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

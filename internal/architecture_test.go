@@ -314,7 +314,7 @@ var roomLines = map[string]int{
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1197,
-	"agent/job":              825,
+	"agent/job":              855,
 	"agent/macro":            221,
 	"agent/memory":           1083,
 	"agent/node":             2351,
@@ -384,7 +384,7 @@ var roomLines = map[string]int{
 	"workflow/graph":         10767,
 	"workflow/run":           13451,
 
-	"all": 187767,
+	"all": 187859,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -17,10 +17,8 @@ func (c *Conversation) sessionID() string {
 // Jobs returns the jobs of the conversation, nil if there can be none.
 func (c *Conversation) Jobs() *job.List { return c.jobs }
 
-// TellJobs reports the jobs that have ended since it was done last.
-func (c *Conversation) TellJobs(ctx context.Context) {
-	job.Tell(ctx, c.options.Events, c.jobs.Ended())
-}
+// TellJobs reports what is new of the jobs: those that have ended since it was done last.
+func (c *Conversation) TellJobs(ctx context.Context) { c.jobs.Tell(ctx, c.options.Events) }
 
 // endJobs ends the jobs of the conversation, and reports that.
 func (c *Conversation) endJobs(ctx context.Context, why string) {

@@ -52,6 +52,8 @@ type List struct {
 	mu   sync.Mutex // guards what follows
 	jobs []*job     // in the order of their start
 	at   string     // id of the session that has the conversation; "" for none
+
+	news chan struct{} // has an element when there is something new to be told
 }
 
 // New returns a list without jobs; nil if there can be none.
@@ -59,7 +61,7 @@ func New(o *Options) *List {
 	if o == nil || o.Max == 0 {
 		return nil
 	}
-	return &List{o: *o}
+	return &List{o: *o, news: make(chan struct{}, 1)}
 }
 
 // States of jobs.
@@ -90,7 +92,9 @@ type job struct {
 
 	mu     sync.Mutex
 	reason string // why it is killed; guarded by mu
-	told   bool   // that it ended; guarded by mu of the list
+	told   bool   // the user was told that it ended; guarded by mu of the list
+	noted  bool   // likewise the model
+	warned bool   // the user was told that the log could not be written; guarded by mu of the list
 }
 
 // Start implements [builtin.Jobs].
@@ -175,7 +179,7 @@ func (l *List) begin(j *job, start builtin.Job) (err error) {
 		listeners = append(listeners, at)
 	}
 	path := filepath.Join(l.o.Dir, j.id+".log")
-	if j.log, err = newLog(path, l.o.LogBytes, l.o.Secrets); err != nil {
+	if j.log, err = newLog(path, l.o.LogBytes, l.o.Secrets, l.renew); err != nil {
 		shut()
 		return fmt.Errorf("the log of the job: %w", err)
 	}
@@ -202,8 +206,25 @@ func (l *List) begin(j *job, start builtin.Job) (err error) {
 		j.log.finish()
 		j.conclude()
 		close(j.ended)
+		l.renew()
 	}()
 	return nil
+}
+
+// renew says that there is something new to be told.
+func (l *List) renew() {
+	select {
+	case l.news <- struct{}{}:
+	default: // it was said already
+	}
+}
+
+// News has an element when a job has ended, or its log could not be written, and [List.Tell] has something to report.
+func (l *List) News() <-chan struct{} {
+	if l == nil {
+		return nil
+	}
+	return l.news
 }
 
 // dialer returns what connects to a port of the job.
@@ -337,17 +358,22 @@ func (l *List) find(id string) (*job, error) {
 
 // Ended returns the jobs that have ended since the last call.
 func (l *List) Ended() []event.JobEnded {
-	var ended []event.JobEnded
+	return l.ended(func(j *job) *bool { return &j.told })
+}
+
+// ended returns the jobs that have ended and do not have a mark, which they get.
+func (l *List) ended(mark func(j *job) *bool) (ended []event.JobEnded) {
 	for _, j := range l.all() {
 		if j.running() {
 			continue
 		}
 		<-j.ended
 		l.mu.Lock()
-		told := j.told
-		j.told = true
+		marked := mark(j)
+		isNew := !*marked
+		*marked = true
 		l.mu.Unlock()
-		if !told {
+		if isNew {
 			ended = append(ended, event.JobEnded{ID: j.id, Command: j.command, Status: j.status(), Exit: j.exit, Reason: j.reason, Notice: j.found})
 		}
 	}
@@ -402,18 +428,31 @@ func (l *List) Equip(set tool.Set, session string) (tool.Set, error) {
 	return with.With(l.Tools()...)
 }
 
-// Notes reports the jobs that have ended since that was done last, and returns a line about each, for the model.
-func (l *List) Notes(ctx context.Context) []string {
-	ended := l.Ended()
-	Tell(ctx, event.FromContext(ctx), ended)
-	lines := make([]string, len(ended))
-	for i, e := range ended {
-		lines[i] = "[The job " + e.String() + "; job__output has what it printed]"
+// Notes is Tell, and returns a line for the model about each job that has ended since the last call.
+func (l *List) Notes(ctx context.Context) (lines []string) {
+	l.Tell(ctx, event.FromContext(ctx))
+	for _, e := range l.ended(func(j *job) *bool { return &j.noted }) {
+		lines = append(lines, "[The job "+e.String()+"; job__output has what it printed]")
 	}
 	return lines
 }
 
-// Tell reports jobs that have ended. What cannot be shown is not.
+// Tell reports the jobs that have ended since the last call, and those whose logs could not be written. What cannot be shown is not.
+func (l *List) Tell(ctx context.Context, events event.Scope) {
+	for _, j := range l.all() {
+		err := j.log.trouble()
+		l.mu.Lock()
+		isNew := err != nil && !j.warned
+		j.warned = j.warned || isNew
+		l.mu.Unlock()
+		if isNew {
+			_ = events.Emit(ctx, event.Warning{Text: fmt.Sprintf("the log of %s cannot be written (%v): the job continues, and what it prints meanwhile is not kept", j.id, err)})
+		}
+	}
+	Tell(ctx, events, l.Ended())
+}
+
+// Tell reports jobs that have ended.
 func Tell(ctx context.Context, events event.Scope, ended []event.JobEnded) {
 	for _, e := range ended {
 		_ = events.Emit(ctx, e)

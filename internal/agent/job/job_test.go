@@ -11,9 +11,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +24,8 @@ import (
 	"loki/internal/base/sandbox"
 	"loki/internal/base/steps"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/event/eventtest"
 	"loki/internal/llm/event/redact"
 	"loki/internal/setup/config"
 	"loki/internal/tool"
@@ -239,6 +243,57 @@ func processes(t *testing.T, mark string) string {
 		}
 	}
 	return strings.Join(found, "; ")
+}
+
+// TestNews checks that the end of a job is news, and that a user and a model are told once each.
+func TestNews(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Jobs{})
+	got := r.start("read -t 1.2 <> <(:); exit 3")
+	<-r.list.News()
+	if ended := r.list.Ended(); len(ended) != 1 || ended[0].ID != got.Job {
+		t.Errorf("ended are %+v", ended)
+	}
+	if notes := r.list.Notes(t.Context()); len(notes) != 1 || !strings.Contains(notes[0], got.Job) {
+		t.Errorf("the model reads %q", notes)
+	}
+	if notes := r.list.Notes(t.Context()); len(notes) != 0 {
+		t.Errorf("the model reads again %q", notes)
+	}
+	r.start("exit 3") // which the result says
+	if notes := r.list.Notes(t.Context()); len(notes) != 0 {
+		t.Errorf("the model reads of a job that had ended in its call %q", notes)
+	}
+}
+
+// TestFullDisk runs this test program again as a process that cannot write more than 4 KiB into a file, as on a disk that is full: the
+// job runs to its end, and a line says that its output is missing.
+func TestFullDisk(t *testing.T) {
+	const variable, limit = "JOB_TEST_FULL", 4096
+	if os.Getenv(variable) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$")
+		cmd.Env = append(os.Environ(), variable+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	r := newRig(t, config.Jobs{})
+	got := r.start("read -t 1.2 <> <(:); for i in {1..3000}; do echo $i; done; read -t 1 <> <(:); echo over; exit 5", "sandbox", "full")
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+		t.Fatal(err)
+	}
+	out := r.call("job__output", map[string]any{"id": got.Job, "wait": "end", "timeout": 60})
+	if out.Exit == nil || *out.Exit != 5 || out.Dropped == 0 || !strings.HasSuffix(out.Output, "over\n") || !strings.Contains(out.Text, "could not be written (file too large)") {
+		t.Errorf("the output is %+v", out)
+	}
+	told := &eventtest.Collector{}
+	r.list.Tell(t.Context(), event.NewScope(told, event.Source{}, time.Now))
+	r.list.Tell(t.Context(), event.NewScope(told, event.Source{}, time.Now))
+	if warned := eventtest.Bodies[event.Warning](told); len(warned) != 1 || !strings.Contains(warned[0].Text, got.Job) {
+		t.Errorf("warnings are %+v", warned)
+	}
 }
 
 // TestStubborn checks that a job that ignores SIGTERM is killed.

@@ -2,6 +2,8 @@ package job
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
@@ -14,7 +16,8 @@ import (
 // log is what a job has printed, without secrets. It may be used from several goroutines.
 type log struct {
 	secrets *redact.Secrets
-	max     int64 // bytes of the file
+	max     int64  // bytes of the file
+	failing func() // is called when the file cannot be written for the first time
 
 	mu      sync.Mutex    // guards what follows
 	file    *os.File      // nil when the log was released
@@ -22,15 +25,16 @@ type log struct {
 	end     int64         // position after the last one
 	pending string        // printed, and perhaps the beginning of a secret
 	done    bool          // nothing more comes
+	failed  error         // why the file could not be written, as the system says; nil if it could
 	changed chan struct{} // closed at the next change
 }
 
-func newLog(path string, max int64, secrets *redact.Secrets) (*log, error) {
+func newLog(path string, max int64, secrets *redact.Secrets, failing func()) (*log, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &log{secrets: secrets, max: max, file: f, changed: make(chan struct{})}, nil
+	return &log{secrets: secrets, max: max, failing: failing, file: f, changed: make(chan struct{})}, nil
 }
 
 // Write implements [io.Writer]. It never fails: what the disk does not take is missing.
@@ -71,7 +75,9 @@ func (l *log) add(text string) {
 	if l.file == nil {
 		return
 	}
-	if _, err := l.file.WriteAt([]byte(text), l.end-l.base); err != nil && int64(len(text)) < l.max {
+	_, err := l.file.WriteAt([]byte(text), l.end-l.base)
+	l.note(err)
+	if err != nil && int64(len(text)) < l.max {
 		l.end += int64(len(text))
 		l.restart(nil)
 		return
@@ -89,13 +95,32 @@ func (l *log) add(text string) {
 func (l *log) restart(kept []byte) {
 	_ = l.file.Truncate(0)
 	n, err := l.file.WriteAt(kept, 0)
-	if err != nil {
+	if l.note(err); err != nil {
 		n = 0
 	}
 	l.base = l.end - int64(n)
 	if n == 0 {
 		_ = l.file.Truncate(0)
 	}
+}
+
+// note keeps the first error of the file.
+func (l *log) note(err error) {
+	if err == nil || l.failed != nil {
+		return
+	}
+	l.failed = err
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		l.failed = path.Err
+	}
+	l.failing()
+}
+
+// trouble returns why the file could not be written, nil if it could.
+func (l *log) trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
 }
 
 // Part is a part of the output.

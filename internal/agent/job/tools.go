@@ -39,6 +39,12 @@ func (l *List) report(j *job, p Part) report {
 	r := report{Status: j.status(), From: p.From, To: p.To, Dropped: p.Dropped, Output: p.Text}
 	if r.Status != Running {
 		r.Exit, r.Reason = j.exit, j.reason
+		l.mu.Lock()
+		j.noted = true
+		l.mu.Unlock()
+	}
+	if err := j.log.trouble(); err != nil {
+		r.Note = fmt.Sprintf("Its log could not be written (%v), so output is missing.", err)
 	}
 	return r
 }

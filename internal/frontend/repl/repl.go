@@ -118,6 +118,11 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	editor := line.New(line.Options{
 		In: r.in, Out: r.out, Vi: r.vi(), History: r.history,
 		Complete: r.completer(ctx), Highlight: r.highlighter(), Incomplete: command.Incomplete, Edit: r.editText, Focus: focus, Cycle: r.cycle,
+		News: r.conv.Jobs().News(), Above: func() {
+			r.screen.Resume()
+			r.conv.TellJobs(ctx)
+			r.screen.Pause()
+		},
 	})
 	r.setEditor(editor)
 	defer r.notices.Wait()

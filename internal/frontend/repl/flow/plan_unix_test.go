@@ -72,6 +72,7 @@ var plan = []struct{ does, test string }{
 	{"errors, after which the REPL goes on", "TestErrors"},
 	{"Ctrl-C during an answer, typing ahead", "TestInterrupt"},
 	{"Ctrl-D during an answer", "TestLeaveDuringAnswer"},
+	{"a job that ends while a line is typed", "TestJobNews"},
 	{"main screens", "TestScreens"},
 }
 

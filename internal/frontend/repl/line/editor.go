@@ -287,6 +287,11 @@ func (r *reader) run(ctx context.Context) error {
 				return err
 			}
 			dirty = true
+		case <-r.opts.News:
+			if err := r.above(); err != nil {
+				return err
+			}
+			dirty = true
 		case <-ctx.Done():
 			r.final()
 			return ctx.Err()
@@ -337,6 +342,21 @@ func (r *reader) resume() error {
 	}
 	r.begin()
 	return nil
+}
+
+// above has lines printed where the text is, which is drawn below them then.
+func (r *reader) above() error {
+	r.mu.Lock()
+	if r.use == reading {
+		r.screen.redraw()
+	}
+	err := r.restore()
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	r.opts.Above()
+	return r.resume()
 }
 
 // edit has the user change the text in another program.

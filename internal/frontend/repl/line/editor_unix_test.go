@@ -497,3 +497,21 @@ func TestRandomBytes(t *testing.T) {
 		})
 	}
 }
+
+// TestAbove checks that lines which come while a text is typed appear above it.
+func TestAbove(t *testing.T) {
+	c := newConsole(t, 40, 10)
+	before := c.modes()
+	news := make(chan struct{}, 1)
+	e := c.editor(Options{News: news, Above: func() {
+		c.restored(before)
+		_, _ = c.near.WriteString("one\ntwo\n")
+	}})
+	done := c.read(t.Context(), e, Prompt{Left: "a\n> ", Right: "r"}, "hello brave new world that is long enough")
+	c.becomes("a                                      r\n> hello brave new world that is long eno\nugh|")
+	news <- struct{}{}
+	c.becomes("one\ntwo\na                                      r\n> hello brave new world that is long eno\nugh|")
+	c.types("!\r")
+	c.gets(done, "hello brave new world that is long enough!", nil)
+	c.restored(before)
+}

@@ -51,6 +51,11 @@ type Options struct {
 	// nothing.
 	Cycle func() Prompt
 
+	// News has an element when Above has something to print above the prompt. Above has the terminal as it was found.
+	// Nil means that nothing comes.
+	News  <-chan struct{}
+	Above func()
+
 	// Focus is called when the terminal reports that it got or lost the focus. Nil does not ask it to.
 	Focus func(has bool)
 }

@@ -326,7 +326,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1155,
 	"agent/skill":            845,
 	"agent/validate":         452,
-	"app":                    4124,
+	"app":                    4179,
 	"base/acp":               774,
 	"base/ask":               2160,
 	"base/atomicfile":        406,
@@ -345,7 +345,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/plan":      391,
 	"conversation/session":   6794,
-	"frontend/api":           1581,
+	"frontend/api":           1611,
 	"frontend/cli":           9023,
 	"frontend/command":       4291,
 	"frontend/display":       949,
@@ -382,9 +382,9 @@ var roomLines = map[string]int{
 	"tool/permission":        2813,
 	"tool/script":            5257,
 	"workflow/graph":         10767,
-	"workflow/run":           13451,
+	"workflow/run":           13761,
 
-	"all": 187859,
+	"all": 188219,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

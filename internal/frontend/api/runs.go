@@ -104,6 +104,8 @@ type Run struct {
 	Dir      string `json:"dir" doc:"in which the run works, on the server"`
 	Owner    string `json:"owner,omitempty" doc:"subject that the run belongs to; absent for one of the command line"`
 
+	Origin *RunOrigin `json:"origin,omitempty" doc:"of a run that no client started"`
+
 	Status     string    `json:"status" enum:"running,suspended,canceled,failed,done,interrupted,unrecorded,damaged" doc:"interrupted: its process is gone. unrecorded: a part of it is not on record. damaged: its record cannot be read"`
 	Active     bool      `json:"active" doc:"a process is running it now"`
 	Queued     bool      `json:"queued,omitempty" doc:"it waits until the server has room for it"`
@@ -130,6 +132,15 @@ type Run struct {
 	CostUnknown bool       `json:"cost_unknown,omitempty" doc:"the price of at least one call is not known"`
 	Estimated   bool       `json:"estimated,omitempty" doc:"the tokens of at least one call are estimated"`
 	Usage       chat.Usage `json:"usage"`
+}
+
+// RunOrigin says what started a run.
+type RunOrigin struct {
+	Kind        string     `json:"kind" enum:"schedule,trigger"`
+	Name        string     `json:"name" doc:"of the schedule or trigger"`
+	Due         *time.Time `json:"due,omitempty" doc:"when a schedule said that the run starts"`
+	LateSeconds float64    `json:"late_seconds,omitempty" doc:"how long after that it started"`
+	Outside     bool       `json:"outside,omitempty" doc:"the prompt has data of a sender outside"`
 }
 
 // RunGap is a part of a run that is not on record.

@@ -163,6 +163,13 @@ func (c *command) printRun(r api.RunDetail) error {
 		row("", oneLine(r.Gap.Reason))
 	}
 	row("started", r.Started.Local().Format(time.DateTime)+"  in "+r.Dir)
+	if o := r.Origin; o != nil {
+		by := o.Kind + " " + o.Name
+		if o.Due != nil {
+			by += ", due " + o.Due.Local().Format(time.DateTime)
+		}
+		row("origin", by)
+	}
 	row("time", timeOf(r.Run).String())
 	row("forked", r.Parent)
 	row("prompt", oneLine(r.Prompt))

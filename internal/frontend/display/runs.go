@@ -83,6 +83,9 @@ func Runs(list []api.Run, width int) string {
 		if agent == r.Kind { // a chat, whose agent is its role
 			agent = "-"
 		}
+		if o := r.Origin; o != nil {
+			r.Prompt = o.Kind + " " + o.Name + ": " + r.Prompt
+		}
 		rows = append(rows, []string{
 			r.ID, r.Kind, agent, statusOf(r), Age(time.Since(r.Started)), steps, strconv.Itoa(r.Tokens), RunCost(r), text.OneLine(r.Prompt, PromptLength),
 		})

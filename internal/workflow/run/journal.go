@@ -27,7 +27,8 @@ import (
 // error with code NotFound, and one that means several has code Usage and lists them.
 type Store interface {
 	// Create begins a run with the checkpoint before its first super-step. The store
-	// picks the id. The caller holds the run's lease until it closes the journal.
+	// picks the id. The caller holds the run's lease until it closes the journal. If a claim of info conflicts, the
+	// error is a [*ConflictError] and there is no run.
 	Create(ctx context.Context, info Info, start Checkpoint) (Journal, error)
 
 	// Open takes the lease of a run that has not ended, to resume it. If another
@@ -93,6 +94,8 @@ type Store interface {
 	// at work and runs that wait are left alone: only what is [Status.Over] is deleted. A
 	// store that others write holds them up for moments only, however much it deletes.
 	Delete(ctx context.Context, ids ...string) (deleted []string, err error)
+
+	Entries
 
 	// Close closes the journals that are open, which ends their leases.
 	Close() error
@@ -220,6 +223,8 @@ type Info struct {
 	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
 	Terms       *Terms            // nil for none
 	EqualWrites bool              // what a node writes counts also if it is what was there, as in all runs that began with a release that has this
+
+	Beginning
 
 	// Files are digests of the files that the run uses beside the definition: scripts
 	// and the scripts of tools. Names are relative where they can be. Nil means unknown.
@@ -432,6 +437,7 @@ type Query struct {
 	Dir        string // of this working directory only
 	Agent      string
 	Unfinished bool
+	Origin     string     // of runs with this [Origin.String] only
 	View       *auth.View // what it includes only; nil includes all
 	Limit      int
 	Before     string // id of a run: only runs that began before it. One that is not there is an error with code NotFound

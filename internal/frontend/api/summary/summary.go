@@ -50,6 +50,9 @@ func Of(i run.Info) api.Run {
 	if u := i.Undone; u != nil {
 		r.Undone = &api.Undone{Nodes: u.Nodes, Lost: u.Lost, Left: u.Left}
 	}
+	if o := i.Origin; o != nil {
+		r.Origin = &api.RunOrigin{Kind: o.Kind, Name: o.Name, Due: timeOf(o.Due), LateSeconds: o.LateSeconds, Outside: o.Outside}
+	}
 	if i.Owner != nil {
 		r.Owner = i.Owner.Subject
 	}

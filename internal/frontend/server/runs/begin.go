@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/value"
@@ -113,29 +112,11 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 	if of.Graph == nil && strings.TrimSpace(in.Body.Prompt) == "" {
 		return run.Job{}, rest.Invalid("prompt", "prompt: the text is empty")
 	}
-	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
-	variables, err := agent.Values(of.InForce.Variables, in.Body.Variables, none)
-	if err != nil {
-		return run.Job{}, err
-	}
-	job, err := e.App.DetachedJob(ctx, app.AgentRun{
-		Agent: of, Prompt: in.Body.Prompt, Variables: variables, Given: in.Body.Variables, Model: in.Body.Model, NoStream: in.Body.NoStream,
-		Events: e.Manager.Events(), Asker: ask.Unavailable{}, Yes: in.Body.Yes,
+	r := in.Body
+	return e.App.BackgroundJob(ctx, app.Background{
+		Agent: of, Prompt: r.Prompt, Variables: r.Variables, Model: r.Model, Events: e.Manager.Events(),
+		Terms: run.Terms{Yes: r.Yes, NoStream: r.NoStream, NoCompensate: r.NoCompensate, Budget: bounds(r.Budget)},
 	})
-	if err != nil {
-		return run.Job{}, err
-	}
-	job.Info.Terms = terms(in.Body)
-	return job, nil
-}
-
-// terms returns what a request asks for beside what the agent says, nil for nothing.
-func terms(r api.RunRequest) *run.Terms {
-	t := run.Terms{Yes: r.Yes, NoStream: r.NoStream, NoCompensate: r.NoCompensate, Budget: bounds(r.Budget)}
-	if t == (run.Terms{}) {
-		return nil
-	}
-	return &t
 }
 
 // bounds returns a budget, which may be nil, as runs have it.

@@ -30,8 +30,9 @@ import (
 type Store struct {
 	now func() time.Time
 
-	mu   sync.Mutex // guards everything below, the records and the journals
-	runs []*record  // in order of creation
+	mu      sync.Mutex // guards everything below, the records and the journals
+	runs    []*record  // in order of creation
+	entries map[string]run.Entry
 }
 
 var (
@@ -44,7 +45,7 @@ func New(now func() time.Time) *Store {
 	if now == nil {
 		now = time.Now
 	}
-	return &Store{now: now}
+	return &Store{now: now, entries: make(map[string]run.Entry)}
 }
 
 // record is all that is known of a run.
@@ -213,6 +214,10 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 	for slices.ContainsFunc(s.runs, func(r *record) bool { return r.info.ID == info.ID }) {
 		info.ID = run.NewID()
 	}
+	if err := s.put(info.ClaimsOf(info.ID)); err != nil {
+		return nil, err
+	}
+	info.Claims = nil
 	info.Status, info.Started, info.Updated = run.Running, now, now
 	info.Output, info.Error, info.Code, info.Until, info.Breakpoint, info.Undone = "", "", "", time.Time{}, "", nil
 	info.Held, info.Gap, info.Damaged, info.Takeovers = nil, nil, false, 0
@@ -308,7 +313,7 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 			break
 		}
 		if (q.Dir == "" || q.Dir == r.info.Dir) && (q.Agent == "" || q.Agent == r.info.Agent) &&
-			(!q.Unfinished || r.info.Status != run.Done) && q.View.Includes(r.info.Owner) {
+			(!q.Unfinished || r.info.Status != run.Done) && (q.Origin == "" || q.Origin == r.info.Origin.String()) && q.View.Includes(r.info.Owner) {
 			infos = append(infos, r.described().Head())
 		}
 	}

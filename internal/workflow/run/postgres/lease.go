@@ -49,6 +49,7 @@ func (s *Store) Create(ctx context.Context, info run.Info, start run.Checkpoint)
 		a, b := postgres.Text(o.Subject), postgres.Text(o.KeyID)
 		subject, key = &a, &b
 	}
+	origin := originOf(info)
 	ctx, cancel := within(ctx)
 	defer cancel()
 	m, err := s.member(ctx)
@@ -62,13 +63,16 @@ func (s *Store) Create(ctx context.Context, info run.Info, start run.Checkpoint)
 		j.name = run.NewID()
 		err := s.transaction(ctx, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 			now := s.now()
-			err := tx.QueryRow(ctx, `INSERT INTO loki.runs (name, agent, dir, owner, owner_key, served, status, due, started, rested, about) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8, $9)
+			err := tx.QueryRow(ctx, `INSERT INTO loki.runs (name, agent, dir, owner, owner_key, served, status, due, started, rested, about, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8, $9, $10)
 				ON CONFLICT (name) DO NOTHING RETURNING id`,
-				j.name, postgres.Text(info.Agent), postgres.Text(info.Dir), subject, key, info.Served, string(run.Running), now, about.Data).Scan(&j.id)
+				j.name, postgres.Text(info.Agent), postgres.Text(info.Dir), subject, key, info.Served, string(run.Running), now, about.Data, origin).Scan(&j.id)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return nil
 			}
 			if err != nil {
+				return err
+			}
+			if err := s.putEntries(ctx, tx, info.ClaimsOf(j.name)); err != nil {
 				return err
 			}
 			b := &pgx.Batch{}
@@ -82,7 +86,7 @@ func (s *Store) Create(ctx context.Context, info run.Info, start run.Checkpoint)
 		})
 		if err != nil {
 			if errors.Is(err, run.ErrPassing) { // it may be there
-				s.leave(lease{name: j.name, epoch: j.epoch, member: m.ID()})
+				s.leave(lease{name: j.name, claims: len(info.Claims) > 0, epoch: j.epoch, member: m.ID()})
 			}
 			return nil, err
 		}
@@ -165,7 +169,7 @@ func (s *Store) giveBack() {
 func (s *Store) giveBackOne(l lease) error {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	if l.name != "" { // its creation was reported as failed
+	if l.name != "" && !l.claims { // its creation was reported as failed
 		_, err := s.db.Pool().Exec(ctx, `WITH gone AS (
 				DELETE FROM loki.runs r USING loki.leases l WHERE l.run = r.id AND r.name = $1 AND l.epoch = $2 AND l.member = $3 RETURNING r.id
 			), kept AS (DELETE FROM loki.leases l USING gone WHERE l.run = gone.id)
@@ -173,7 +177,7 @@ func (s *Store) giveBackOne(l lease) error {
 		return err
 	}
 	var name string
-	err := s.db.Pool().QueryRow(ctx, `UPDATE loki.leases l SET member = NULL FROM loki.runs r WHERE r.id = l.run AND l.run = $1 AND l.epoch = $2 AND l.member = $3 RETURNING r.name`, l.run, l.epoch, l.member).Scan(&name)
+	err := s.db.Pool().QueryRow(ctx, `UPDATE loki.leases l SET member = NULL FROM loki.runs r WHERE r.id = l.run AND (l.run = $1 OR r.name = $4) AND l.epoch = $2 AND l.member = $3 RETURNING r.name`, l.run, l.epoch, l.member, l.name).Scan(&name)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

@@ -2,7 +2,7 @@ package postgres
 
 // schema has the statements that lead from each version of the tables to the next, see
 // [loki/internal/service/postgres.DB.Migrate].
-var schema = []string{schema1, schema2, schema3, schema4, schema5}
+var schema = []string{schema1, schema2, schema3, schema4, schema5, schema6}
 
 // Times are nanoseconds since 1970, by the clocks of the processes; what is said of documents holds for package
 // record. A writer of a run first locks the run's row in leases, so that writers of one run follow each
@@ -131,6 +131,18 @@ CREATE TABLE loki.signals (
 
 const schema5 = `
 ALTER TABLE loki.signals ADD COLUMN key text NOT NULL DEFAULT ''; -- of the request that sent it; empty for none
+`
+
+const schema6 = `
+ALTER TABLE loki.runs ADD COLUMN origin text; -- see run.Origin; null for a run that a user started
+CREATE INDEX runs_origin ON loki.runs (origin, started) WHERE origin IS NOT NULL;
+CREATE TABLE loki.entries (
+	key text COLLATE "C" PRIMARY KEY,
+	version integer NOT NULL,
+	at bigint NOT NULL,
+	run text NOT NULL,            -- name of a run, which may be deleted; empty for none
+	doc bytea                     -- JSON; null for none
+);
 `
 
 // outOfTurn is the error of loki.hold.

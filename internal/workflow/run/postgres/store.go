@@ -69,7 +69,8 @@ type Store struct {
 // lease is one that this process took, and may not know of.
 type lease struct {
 	run    int64  // 0 for a run that was created
-	name   string // of the run to forget; else empty
+	name   string // of the run that was created; else empty
+	claims bool   // it has some: it is not forgotten, because its start is on record
 	member int64
 	epoch  int64
 }

@@ -29,13 +29,14 @@ type about struct {
 	Served      bool              `json:"served,omitempty"`
 	Terms       *run.Terms        `json:"terms,omitempty"`
 	EqualWrites bool              `json:"equal_writes,omitempty"`
+	Origin      *run.Origin       `json:"origin,omitempty"`
 }
 
 // About returns the document of what a run is created with, without its agent, directory and owner.
 func (f Sealer) About(info run.Info) (Document, error) {
 	return f.Encode(about{
 		Kind: info.Kind, Question: info.Question, AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
-		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served, Terms: info.Terms, EqualWrites: info.EqualWrites,
+		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served, Terms: info.Terms, EqualWrites: info.EqualWrites, Origin: info.Origin,
 	})
 }
 
@@ -64,7 +65,7 @@ func (r Reader) Describe(info *run.Info, created, ended, checkpoint []byte) erro
 	}
 	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
 	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
-	info.Served, info.Terms, info.EqualWrites = a.Served, a.Terms, a.EqualWrites
+	info.Served, info.Terms, info.EqualWrites, info.Origin = a.Served, a.Terms, a.EqualWrites, a.Origin
 	info.ByName, info.Files, info.Kind, info.Question = a.ByName, a.Files, a.Kind, a.Question
 	if ended != nil {
 		var e ending

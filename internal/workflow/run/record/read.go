@@ -340,6 +340,9 @@ func Where(q run.Query, store func(text string) string) (conditions []string, ar
 	if q.Unfinished {
 		add("r.status <> $%d", string(run.Done))
 	}
+	if q.Origin != "" {
+		add("r.origin = $%d", store(q.Origin))
+	}
 	switch v := q.View; {
 	case v == nil:
 	case v.Unowned:

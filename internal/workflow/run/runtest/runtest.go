@@ -98,6 +98,7 @@ func Run(t *testing.T, o Options) {
 		{"closed_store", (*suite).closedStore},
 		{"delete", (*suite).delete},
 		{"delete_leaves_what_waits", (*suite).deleteLeavesWhatWaits},
+		{"entries", (*suite).entries},
 		{"heads", (*suite).heads},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

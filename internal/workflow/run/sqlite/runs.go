@@ -27,9 +27,12 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 	if err != nil {
 		return nil, fmt.Errorf("recording a run: %w", err)
 	}
-	var subject, key any
+	var subject, key, origin any
 	if o := info.Owner; o != nil {
 		subject, key = o.Subject, o.KeyID
+	}
+	if info.Origin != nil {
+		origin = info.Origin.String()
 	}
 	var j *journal
 	err = s.write("create", true, func(c *conn) error {
@@ -37,8 +40,8 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		now := j.now()
 		for n := int64(0); n == 0; { // until there is a name that no run has
 			j.name, j.epoch = run.NewID(), 1
-			res, err := c.exec("INSERT INTO runs (name, agent, dir, status, started, updated, about, epoch, owner, owner_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
-				j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.Data, j.epoch, subject, key)
+			res, err := c.exec("INSERT INTO runs (name, agent, dir, status, started, updated, about, epoch, owner, owner_key, origin) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
+				j.name, info.Agent, info.Dir, string(run.Running), now, now, doc.Data, j.epoch, subject, key, origin)
 			if err != nil {
 				return err
 			}
@@ -54,6 +57,9 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 			return err
 		}
 		if err := writeCheckpoint(c, &first, &j.blobs, now); err != nil {
+			return err
+		}
+		if err := s.putEntries(c, info.ClaimsOf(j.name)); err != nil {
 			return err
 		}
 		return j.take(c)

@@ -3,7 +3,7 @@ package sqlite
 // Identity of the file, in its header.
 const (
 	applicationID = 0x4c6f6b69 // "Loki"
-	schemaVersion = 7
+	schemaVersion = 8
 )
 
 // schema has the steps from each version of the schema to the next, beginning with
@@ -13,7 +13,7 @@ const (
 // Tables that begin with run hold a run's rows next to each other, in order, so that
 // new rows go to the end and a run is read, or deleted, in one piece. Times are
 // nanoseconds since 1970.
-var schema = [schemaVersion]string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}
+var schema = [schemaVersion]string{schema1, schema2, schema3, schema4, schema5, schema6, schema7, schema8}
 
 const schema1 = `
 CREATE TABLE runs (
@@ -149,4 +149,16 @@ CREATE TABLE signals (
 
 const schema7 = `
 ALTER TABLE signals ADD COLUMN key TEXT NOT NULL DEFAULT ''; -- of the request that sent it; empty for none
+`
+
+const schema8 = `
+ALTER TABLE runs ADD COLUMN origin TEXT; -- see run.Origin; null for a run that a user started
+CREATE INDEX runs_by_origin ON runs (origin) WHERE origin IS NOT NULL;
+CREATE TABLE entries (
+	key     TEXT PRIMARY KEY,
+	version INTEGER NOT NULL,
+	at      INTEGER NOT NULL,
+	run     TEXT NOT NULL,         -- name of a run, which may be deleted; empty for none
+	doc     BLOB                   -- JSON; null for none
+) WITHOUT ROWID;
 `

@@ -63,6 +63,7 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, back := range []string{
+		"DROP TABLE entries", "DROP INDEX runs_by_origin", "ALTER TABLE runs DROP COLUMN origin",
 		"DROP TABLE signals", "ALTER TABLE leases DROP COLUMN working", "ALTER TABLE runs DROP COLUMN takeovers", "ALTER TABLE runs DROP COLUMN progress",
 		"DROP INDEX runs_by_owner", "ALTER TABLE runs DROP COLUMN owner", "ALTER TABLE runs DROP COLUMN owner_key",
 		"ALTER TABLE runs DROP COLUMN epoch", "ALTER TABLE runs DROP COLUMN gap",

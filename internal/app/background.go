@@ -1,0 +1,59 @@
+package app
+
+import (
+	"context"
+
+	"loki/internal/agent"
+	"loki/internal/base/ask"
+	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
+)
+
+// Background is a run of an agent that no front end waits for.
+type Background struct {
+	Agent     agent.Agent
+	Prompt    string
+	Variables map[string]string // values of the agent's variables
+	Model     string            // answers where the agent does not name a model; "" leaves it to the configuration
+	Terms     run.Terms         // consent, budget and the like
+
+	// Beginning is what starts the run by itself; zero for a client.
+	Beginning run.Beginning
+
+	Events event.Scope // that of the manager which starts it, see [manager.Manager.Events]
+}
+
+// BackgroundJob returns the job of a background run: what it asks waits on record, and nothing depends on who has started it. To
+// start it, call [manager.Manager.Start] with the job, on a server or with --run-due alike. It returns once the run is on record, and
+// its claims with it:
+//
+//	job, err := a.BackgroundJob(ctx, app.Background{
+//		Agent: of, Prompt: "Review it", Events: m.Events(), Beginning: run.Beginning{
+//			Origin: &run.Origin{Kind: run.OfTrigger, Name: "pr", Outside: true},
+//			Claims: []run.Entry{{Key: run.StartKey("trigger/pr/" + delivery), Run: run.NewRun}}, // a unique key
+//		},
+//	})
+//	id, err := m.Start(ctx, job)
+//	conflict, again := errors.AsType[*run.ConflictError](err) // again: it was started before, as the run conflict.Run
+//
+// Errors are those of [App.DetachedJob], and of values of variables.
+func (a *App) BackgroundJob(ctx context.Context, b Background) (run.Job, error) {
+	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
+	variables, err := agent.Values(b.Agent.InForce.Variables, b.Variables, none)
+	if err != nil {
+		return run.Job{}, err
+	}
+	job, err := a.DetachedJob(ctx, AgentRun{
+		Agent: b.Agent, Prompt: b.Prompt, Variables: variables, Given: b.Variables, Model: b.Model, NoStream: b.Terms.NoStream,
+		Events: b.Events, Asker: ask.Unavailable{}, Yes: b.Terms.Yes,
+	})
+	if err != nil {
+		return run.Job{}, err
+	}
+	if b.Terms != (run.Terms{}) {
+		job.Info.Terms = &b.Terms
+	}
+	job.Info.Beginning = b.Beginning
+	return job, nil
+}

@@ -326,7 +326,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1155,
 	"agent/skill":            845,
 	"agent/validate":         452,
-	"app":                    4179,
+	"app":                    4286,
 	"base/acp":               774,
 	"base/ask":               2160,
 	"base/atomicfile":        406,
@@ -378,13 +378,13 @@ var roomLines = map[string]int{
 	"tool/builtin":           5406,
 	"tool/ignore":            231,
 	"tool/lookup":            247,
-	"tool/mcp":               5747,
+	"tool/mcp":               6292,
 	"tool/permission":        2813,
 	"tool/script":            5257,
 	"workflow/graph":         10767,
 	"workflow/run":           13761,
 
-	"all": 188219,
+	"all": 188865,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -2,11 +2,20 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
 	"os/exec"
 	"runtime"
+	"strings"
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/base/web"
+	"loki/internal/llm/event"
+	"loki/internal/tool/mcp"
 	"loki/internal/tool/mcp/oauth"
 )
 
@@ -32,8 +41,99 @@ func (l Login) Visit(address, code string) error {
 }
 
 // Code implements [oauth.User].
-func (l Login) Code(ctx context.Context) (string, error) {
-	return l.Asker.Ask(ctx, ask.Question{Kind: ask.Line, Text: "Paste the code that the page shows:"})
+func (l Login) Code(ctx context.Context, flow oauth.Flow) (string, error) {
+	text := "Paste the code that the page shows:"
+	if flow == oauth.Browser {
+		text = "If the browser is on another machine, paste the address at which it ends:"
+	}
+	return l.Asker.Ask(ctx, ask.Question{Kind: ask.Line, Text: text})
+}
+
+// signIn has the user of a conversation or run log in to an MCP server that refuses requests, see [mcp.Options].
+func (a *App) signIn(ctx context.Context, asker ask.Asker, server mcp.Server, challenge oauth.Challenge, refused string) error {
+	s, err := a.mcpServers()
+	if err != nil {
+		return err
+	}
+	select { // several calls ask one after the other
+	case s.signing <- struct{}{}:
+		defer func() { <-s.signing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	isNew := func() bool {
+		token, err := s.logins.Token(ctx, server.ID)
+		return err == nil && token != "" && token != refused
+	}
+	if isNew() {
+		return nil
+	}
+	host := server.URL
+	if u, err := url.Parse(server.URL); err == nil && u.Host != "" {
+		host = u.Host
+	}
+	name := mcp.LoginPrefix + server.ID
+	wants := "wants you to log in"
+	if challenge.Narrow {
+		wants = "wants you to allow more: " + strings.Join(challenge.Scopes, " ")
+	}
+	failure := fault.New(fault.Config, "MCP server %s at %s %s", server.ID, host, wants).WithHint("loki --authenticate %s", name)
+	if asker == nil {
+		return failure
+	}
+	const yes, no = "log in", "no"
+	answer, err := asker.Ask(ctx, ask.Question{
+		Kind: ask.Select, Options: []string{yes, no}, Affirms: yes, Consent: true,
+		Text: text.Visible(fmt.Sprintf("The MCP server %s at %s %s. Where no browser can be opened, first run in a terminal: loki --authenticate %s", server.ID, host, wants, name)),
+	})
+	switch {
+	case errors.Is(err, ask.ErrUnavailable) && fault.CodeOf(err) != fault.Suspended:
+		return failure
+	case err != nil:
+		return err
+	case answer != yes:
+		return failure
+	case isNew():
+		return nil
+	case !ask.AtTerminal(asker):
+		return failure
+	}
+	return s.logins.Login(ctx, server.ID, &visitor{ctx: ctx, asker: asker, open: a.OpenBrowser}, &challenge)
+}
+
+// discoveryHTTP returns what connects with the addresses that an MCP server refers to: a server of the public internet refers to no other
+// ones.
+func (a *App) discoveryHTTP(ctx context.Context, server string) *http.Client {
+	allowed := "*"
+	if u, err := url.Parse(server); err == nil && web.OnInternet(ctx, u.Hostname()) {
+		allowed = a.setting("LOKI_FETCH_ALLOW")
+	}
+	return web.New(a.setting, web.ParseAllowed(allowed))
+}
+
+// visitor is a user at the terminal who logs in during a conversation or a run.
+type visitor struct {
+	ctx     context.Context
+	asker   ask.Asker
+	open    func(address string)
+	address string
+}
+
+// Visit implements [oauth.User].
+func (v *visitor) Visit(address, code string) error {
+	v.address = address
+	if code != "" {
+		event.WarnText(v.ctx, "open this address to log in: "+address+" The code to enter there: "+code)
+	}
+	v.open(address)
+	return nil
+}
+
+// Code implements [oauth.User].
+func (v *visitor) Code(ctx context.Context, _ oauth.Flow) (string, error) {
+	return v.asker.Ask(ctx, ask.Question{
+		Kind: ask.Line, Text: "Open this address to log in:\n\n" + v.address + "\n\nIf the browser is on another machine, paste the address at which it ends:",
+	})
 }
 
 // LoginClient returns the name of the only client that logs in with OAuth, or of the one that

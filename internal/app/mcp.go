@@ -21,6 +21,8 @@ type servers struct {
 	file   *mcp.File
 	logins *mcp.Logins
 	pool   *mcp.Pool
+
+	signing chan struct{} // holds an element while a user logs in
 }
 
 // stopGrace is how long MCP servers may take to end when the program does.
@@ -48,10 +50,12 @@ func (a *App) mcpServers() (*servers, error) {
 	if a.host != nil && !pool.HasIdleTimeout {
 		pool.IdleTimeout = servedIdle
 	}
-	s := &servers{file: file, logins: &mcp.Logins{File: file, Dir: a.Paths.OAuthDir, Secrets: a.lookupSecret, Seen: a.keepTokens}}
+	s := &servers{file: file, signing: make(chan struct{}, 1), logins: &mcp.Logins{
+		File: file, Dir: a.Paths.OAuthDir, Secrets: a.lookupSecret, Getenv: a.Env.Lookup, Seen: a.keepTokens, HTTP: a.discoveryHTTP,
+	}}
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Own: a.ownDir, Kept: sandbox.KeptPlaces(dir), Admit: a.Trust.Admit,
-		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: s.logins,
+		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: s.logins, SignIn: a.signIn,
 		Stderr: &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.logging().level) == logging.LevelOff},
 		Slow: func(ctx context.Context, server, line string) {
 			text := "the MCP server " + server + " is still starting"

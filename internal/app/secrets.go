@@ -130,7 +130,7 @@ func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) er
 		if err != nil {
 			return err
 		}
-		return s.logins.Login(ctx, server, user)
+		return s.logins.Login(ctx, server, user, nil)
 	}
 	c := a.Config.Client(name)
 	if c == nil {

@@ -32,3 +32,6 @@ func inside(ctx context.Context, host string) bool {
 	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	return err == nil && slices.ContainsFunc(all, func(ip netip.Addr) bool { return !Public(ip) })
 }
+
+// OnInternet reports whether a host has only addresses of the public internet, as far as is known here.
+func OnInternet(ctx context.Context, host string) bool { return !Loopback(host) && !inside(ctx, host) }

@@ -51,8 +51,9 @@ type Server struct {
 	Timeout  time.Duration // for one call of a tool; 0 means that of [Options]
 	Disabled bool          // never selected
 	// OAuth is the mapping "oauth" as JSON, for the package that provides tokens; nil without
-	// one.
-	OAuth json.RawMessage
+	// one. NoOAuth says that it is false.
+	OAuth   json.RawMessage
+	NoOAuth bool
 
 	StartTimeout time.Duration // to start and initialize it; 0 means that of [Options]
 

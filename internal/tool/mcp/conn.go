@@ -94,10 +94,19 @@ func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
 		}
 	}
 	if isRefusal && said.hint(r.ID) != "" {
-		return nil, failure.WithHint("%s", said.hint(r.ID))
+		return nil, &refusedError{failure.WithHint("%s", said.hint(r.ID)), said}
 	}
 	return nil, failure
 }
+
+// refusedError is the error of a request that is refused for want of a login.
+type refusedError struct {
+	error
+	by *refusal
+}
+
+// Unwrap returns the error for people.
+func (e *refusedError) Unwrap() error { return e.error }
 
 // remedy explains how a server gets a variable.
 const remedy = `pass on what it needs by its env in mcp.json: "NAME": "${NAME}"`
@@ -340,6 +349,9 @@ func (c *conn) exchangeError(ctx, limit context.Context, err error) error {
 		}
 		if said.lost {
 			return fmt.Errorf("MCP server %q: %w: %s", c.server.ID, sdk.ErrSessionMissing, text)
+		}
+		if said.login() {
+			return &refusedError{fmt.Errorf("MCP server %q: %s", c.server.ID, text), said}
 		}
 		return fmt.Errorf("MCP server %q: %s", c.server.ID, text)
 	}

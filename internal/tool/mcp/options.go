@@ -11,6 +11,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/environ"
 	"loki/internal/base/sandbox"
+	"loki/internal/tool/mcp/oauth"
 )
 
 // The limits for fields of [Options] that are not set.
@@ -49,9 +50,12 @@ type Options struct {
 	// returns none.
 	Getenv func(name string) (value string, ok bool)
 
-	Secrets Secrets           // nil: references to secrets are errors
-	Tokens  TokenSource       // nil: no tokens
-	HTTP    http.RoundTripper // sends requests to remote servers; nil means a new one
+	Secrets Secrets     // nil: references to secrets are errors
+	Tokens  TokenSource // nil: no tokens
+	// SignIn logs a user in to a remote server, which asks for it, unless there is another token than the refused one by now. The error
+	// has code Config if no user can be asked. Nil logs in no one.
+	SignIn func(ctx context.Context, asker ask.Asker, server Server, challenge oauth.Challenge, token string) error
+	HTTP   http.RoundTripper // sends requests to remote servers; nil means a new one
 
 	// Stderr gets the standard error of programs, in whole lines, each after "[ID] ".
 	// Calls of Write do not overlap. Nil drops it.

@@ -243,8 +243,11 @@ func keys() map[string]func(e *draft, value json.RawMessage) error {
 			return nil
 		},
 		"oauth": func(e *draft, v json.RawMessage) error {
+			if e.server.NoOAuth = string(v) == "false"; e.server.NoOAuth {
+				return nil
+			}
 			if _, ok := members(v, 0); !ok {
-				return errors.New("must be an object")
+				return errors.New("must be an object, or false")
 			}
 			e.server.OAuth = bytes.Clone(v)
 			return nil

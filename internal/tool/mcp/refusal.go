@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"loki/internal/base/text"
+	"loki/internal/tool/mcp/oauth"
 )
 
 // refusal is the answer of a remote server that refuses a request, in the server's words.
@@ -22,6 +23,14 @@ type refusal struct {
 	words  string
 	rpc    *jsonrpc.Error // in the body; may be nil
 	lost   bool           // the server does not know the session of the request
+
+	challenge oauth.Challenge
+	token     string // that was refused
+}
+
+// login reports whether a login may help.
+func (e *refusal) login() bool {
+	return e.status == http.StatusUnauthorized || e.status == http.StatusForbidden && e.challenge.Narrow
 }
 
 func (e *refusal) Error() string {
@@ -42,7 +51,7 @@ func (e *refusal) Unwrap() error {
 
 // hint returns what the user can do, empty if that is not known.
 func (e *refusal) hint(server string) string {
-	if e.status != http.StatusUnauthorized {
+	if !e.login() {
 		return ""
 	}
 	return fmt.Sprintf(`send a key: "headers": {"Authorization": "Bearer {{NAME}}"} in mcp.json, or log in: loki --authenticate mcp:%s`, server)
@@ -55,7 +64,7 @@ const (
 )
 
 // refused returns the refusal in a response, nil if it is not one.
-func refused(req *http.Request, resp *http.Response, legacy bool) error {
+func refused(req *http.Request, resp *http.Response, legacy bool, token string) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case req.Method != http.MethodPost && !legacy:
@@ -69,7 +78,7 @@ func refused(req *http.Request, resp *http.Response, legacy bool) error {
 	stop := time.AfterFunc(refusalTime, func() { resp.Body.Close() })
 	defer stop.Stop()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	e := &refusal{status: resp.StatusCode}
+	e := &refusal{status: resp.StatusCode, challenge: oauth.ReadChallenge(resp.Header.Values("WWW-Authenticate")), token: token}
 	var message struct {
 		Error *jsonrpc.Error `json:"error"`
 	}

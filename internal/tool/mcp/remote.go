@@ -132,12 +132,12 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(c.life, cancel)
 	end := func() { stop(); cancel() }
-	resp, err := c.send(ctx, req)
+	resp, access, err := c.send(ctx, req)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	if err := refused(req, resp, c.legacy); err != nil {
+	if err := refused(req, resp, c.legacy, access); err != nil {
 		end()
 		return nil, err
 	}
@@ -181,29 +181,28 @@ func (c *carrier) isHome(u *url.URL) bool {
 		c.home.Scheme == "http" && u.Scheme == "https" && c.home.Port() == "" && u.Port() == "" && strings.EqualFold(u.Hostname(), c.home.Hostname())
 }
 
-// send sends the request, and again with a new token if the server refuses the first.
-func (c *carrier) send(ctx context.Context, req *http.Request) (*http.Response, error) {
+// send sends the request, and again with a new token if the server refuses the first. It returns the last one.
+func (c *carrier) send(ctx context.Context, req *http.Request) (resp *http.Response, access string, err error) {
 	own := c.isHome(req.URL)
-	var access string
 	if own && c.tokens != nil {
-		var err error
 		if access, err = c.tokens.Token(ctx, c.server); err != nil {
-			return nil, fmt.Errorf("access token: %w", err)
+			return nil, "", fmt.Errorf("access token: %w", err)
 		}
 	}
-	resp, err := c.once(ctx, req, own, access)
+	resp, err = c.once(ctx, req, own, access)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || !own || c.tokens == nil {
-		return resp, err
+		return resp, access, err
 	}
 	if r, ok := c.tokens.(Rejecter); ok {
 		r.Reject(ctx, c.server, access)
 	}
 	again, err := c.tokens.Token(ctx, c.server)
-	if err != nil || again == access || req.Body != nil && req.GetBody == nil {
-		return resp, nil // the refusal says more than the error
+	if err != nil || again == access || again == "" || req.Body != nil && req.GetBody == nil {
+		return resp, access, nil // the refusal says more than the error
 	}
 	resp.Body.Close()
-	return c.once(ctx, req, own, again)
+	resp, err = c.once(ctx, req, own, again)
+	return resp, again, err
 }
 
 func (c *carrier) once(ctx context.Context, req *http.Request, own bool, access string) (*http.Response, error) {

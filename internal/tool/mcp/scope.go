@@ -264,6 +264,9 @@ func (l *connection) get(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	h, err := l.scope.pool.Acquire(ctx, l.server)
+	if err = l.signIn(ctx, err); errors.Is(err, errSignedIn) {
+		h, err = l.scope.pool.Acquire(ctx, l.server)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +291,9 @@ func (l *connection) use(ctx context.Context, harmless bool, exchange func(c *co
 	if err != nil {
 		return err
 	}
-	err = exchange(c)
+	if err = l.signIn(ctx, exchange(c)); errors.Is(err, errSignedIn) {
+		err = exchange(c)
+	}
 	expired := errors.Is(err, sdk.ErrSessionMissing)
 	if !expired && !(harmless && errors.Is(err, errGone)) || ctx.Err() != nil {
 		return err
@@ -300,4 +305,20 @@ func (l *connection) use(ctx context.Context, harmless bool, exchange func(c *co
 		return err
 	}
 	return exchange(c)
+}
+
+// errSignedIn means that a request that was refused can be sent again.
+var errSignedIn = errors.New("signed in")
+
+// signIn has the user log in if err is the error of a request that is refused for want of that. The error is err, errSignedIn, or
+// says why there is no login.
+func (l *connection) signIn(ctx context.Context, err error) error {
+	refused, ok := errors.AsType[*refusedError](err)
+	if !ok || l.scope.pool.opts.SignIn == nil || !l.server.discovers() || ctx.Err() != nil {
+		return err
+	}
+	if failure := l.scope.pool.opts.SignIn(ctx, l.scope.opts.Asker, l.server, refused.by.challenge, refused.by.token); failure != nil {
+		return failure
+	}
+	return errSignedIn
 }

@@ -11,14 +11,15 @@ func FuzzParsePasted(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		code, state, err := parsePasted(text)
+		q, err := parsePasted(text)
+		code, state := q.Get("code"), q.Get("state")
 		if err != nil {
 			if code != "" || state != "" {
 				t.Fatalf("%q gives %q, %q and %v", text, code, state, err)
 			}
 			return
 		}
-		if code == "" || !strings.Contains(text, "code=") && strings.TrimSpace(text) != code+"#"+state {
+		if code == "" && !q.Has("code") && !q.Has("error") || code != "" && !strings.Contains(text, "code=") && strings.TrimSpace(text) != code+"#"+state {
 			t.Fatalf("%q gives %q, %q", text, code, state)
 		}
 	})

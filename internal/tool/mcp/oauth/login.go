@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -23,8 +24,9 @@ type User interface {
 	// Visit asks the user to open an address. code is the code to enter there, in the
 	// device flow, and "" otherwise.
 	Visit(address, code string) error
-	// Code asks for the code that the page shows after the user has agreed.
-	Code(ctx context.Context) (string, error)
+	// Code asks for the code that the page shows after the user has agreed, or in the browser flow for the last address of
+	// a browser that cannot reach this machine; an empty one then means to wait for it.
+	Code(ctx context.Context, flow Flow) (string, error)
 }
 
 // callbackTimeout bounds how long the user may take in the browser.
@@ -86,7 +88,7 @@ func (p Provider) browser(ctx context.Context, user User) (*oauth2.Token, error)
 	}
 	attempt := newAttempt()
 	answers := make(chan callback, 1)
-	server := &http.Server{Handler: receiver(path, attempt.state, answers), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: p.receiver(path, attempt.state, answers), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -103,6 +105,19 @@ func (p Provider) browser(ctx context.Context, user User) (*oauth2.Token, error)
 	if err := user.Visit(p.authorizeURL(redirect, attempt), ""); err != nil {
 		return nil, err
 	}
+	asking, answered := context.WithCancel(ctx)
+	var pasting sync.WaitGroup
+	defer pasting.Wait()
+	defer answered()
+	pasting.Go(func() { // ends with asking
+		if text, err := user.Code(asking, Browser); err == nil && strings.TrimSpace(text) != "" {
+			a := p.pasted(text, attempt)
+			select {
+			case answers <- a:
+			default: // the browser was faster
+			}
+		}
+	})
 	timer := time.NewTimer(callbackTimeout)
 	defer timer.Stop()
 	select {
@@ -153,7 +168,7 @@ type callback struct {
 
 // receiver answers the browser. Only requests with the state of this attempt count: any
 // page can make the browser send others.
-func receiver(path, state string, answers chan<- callback) http.Handler {
+func (p Provider) receiver(path, state string, answers chan<- callback) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		switch {
@@ -164,17 +179,10 @@ func receiver(path, state string, answers chan<- callback) http.Handler {
 			http.Error(w, "This link belongs to another login. Start again from the terminal.", http.StatusBadRequest)
 			return
 		}
-		var a callback
+		a := p.answered(q)
 		text := "You are logged in. You may close this page."
-		switch {
-		case q.Get("error") != "":
-			a.err = fmt.Errorf("the server answers: %s", strings.TrimSpace(q.Get("error")+" "+q.Get("error_description")))
+		if a.err != nil {
 			text = "The login failed. The terminal says why."
-		case q.Get("code") == "":
-			a.err = errors.New("the answer of the browser has no code")
-			text = "The login failed. The terminal says why."
-		default:
-			a.code = q.Get("code")
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintln(w, text)
@@ -190,31 +198,54 @@ func (p Provider) paste(ctx context.Context, user User) (*oauth2.Token, error) {
 	if err := user.Visit(p.authorizeURL(p.RedirectURI, attempt), ""); err != nil {
 		return nil, err
 	}
-	text, err := user.Code(ctx)
+	text, err := user.Code(ctx, Paste)
 	if err != nil {
 		return nil, err
 	}
-	code, state, err := parsePasted(text)
-	if err != nil {
-		return nil, err
+	back := p.pasted(text, attempt)
+	if back.err != nil {
+		return nil, back.err
 	}
-	if state != attempt.state {
-		return nil, errors.New("the code belongs to another login (its state differs): start again")
+	return p.exchange(ctx, p.RedirectURI, attempt, back.code)
+}
+
+// pasted reads what the user pasted.
+func (p Provider) pasted(text string, a attempt) callback {
+	q, err := parsePasted(text)
+	switch {
+	case err != nil:
+		return callback{err: err}
+	case q.Get("state") != a.state:
+		return callback{err: errors.New("the code belongs to another login (its state differs): start again")}
 	}
-	return p.exchange(ctx, p.RedirectURI, attempt, code)
+	return p.answered(q)
+}
+
+// answered reads the answer of the browser, whose state is right.
+func (p Provider) answered(q url.Values) callback {
+	iss := q.Get("iss")
+	switch {
+	case p.Issuer != "" && iss != "" && iss != p.Issuer, p.NeedsIss && iss == "": // RFC 9207
+		return callback{err: fmt.Errorf("the answer of the browser is not that of %s", p.Issuer)}
+	case q.Get("error") != "":
+		return callback{err: fmt.Errorf("the server answers: %s", strings.TrimSpace(q.Get("error")+" "+q.Get("error_description")))}
+	case q.Get("code") == "":
+		return callback{err: errors.New("the answer of the browser has no code")}
+	}
+	return callback{code: q.Get("code")}
 }
 
 // parsePasted reads CODE#STATE, or the last address of the browser.
-func parsePasted(text string) (code, state string, err error) {
+func parsePasted(text string) (url.Values, error) {
 	text = strings.TrimSpace(text)
-	if u, err := url.Parse(text); err == nil && u.Scheme != "" && u.Query().Get("code") != "" {
-		return u.Query().Get("code"), u.Query().Get("state"), nil
+	if u, err := url.Parse(text); err == nil && u.Scheme != "" && (u.Query().Has("code") || u.Query().Has("error")) {
+		return u.Query(), nil
 	}
 	code, state, ok := strings.Cut(text, "#")
 	if !ok || code == "" || state == "" {
-		return "", "", errors.New("that is not a login code: paste CODE#STATE or the full address")
+		return nil, errors.New("that is not a login code: paste CODE#STATE or the full address")
 	}
-	return code, state, nil
+	return url.Values{"code": {code}, "state": {state}}, nil
 }
 
 // attempt holds the values that tie the answer to this login.

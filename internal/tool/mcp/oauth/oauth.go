@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"golang.org/x/oauth2"
 
@@ -60,8 +61,21 @@ type Provider struct {
 	ExtraParams  []Pair // of the request that begins the flow
 	Headers      []Pair // of requests for tokens
 	Body         Body   // of requests for tokens
+	// MetadataURL is where a document about this program is, which is its registration with servers that read it.
+	MetadataURL string
+
+	Discovered
 
 	HTTP *http.Client // nil means [http.DefaultClient]
+}
+
+// Discovered is what [Resource.Discover] adds to a [Provider].
+type Discovered struct {
+	Issuer   string    // that an answer of the browser has to name, if it names one
+	NeedsIss bool      // an answer has to name it
+	Resource string    // that tokens are for
+	Basic    bool      // the registration is sent in a header, and not in the form
+	Expires  time.Time // of the registration; zero is never
 }
 
 // Defaults returns the public settings of the provider for clients of a type. They have
@@ -111,7 +125,7 @@ func (p Provider) Or(other Provider) Provider {
 	if p.Headers == nil {
 		p.Headers = slices.Clone(other.Headers)
 	}
-	p.Body = cmp.Or(p.Body, other.Body)
+	p.Body, p.MetadataURL = cmp.Or(p.Body, other.Body), cmp.Or(p.MetadataURL, other.MetadataURL)
 	return p
 }
 
@@ -161,9 +175,13 @@ func (p Provider) Check() error {
 
 // config returns p in the terms of the library.
 func (p Provider) config(redirect string) *oauth2.Config {
+	style := oauth2.AuthStyleInParams
+	if p.Basic {
+		style = oauth2.AuthStyleInHeader
+	}
 	return &oauth2.Config{
 		ClientID: p.ClientID, ClientSecret: p.ClientSecret, RedirectURL: redirect, Scopes: p.Scopes,
-		Endpoint: oauth2.Endpoint{AuthURL: p.AuthorizeURL, TokenURL: p.TokenURL, DeviceAuthURL: p.DeviceURL, AuthStyle: oauth2.AuthStyleInParams},
+		Endpoint: oauth2.Endpoint{AuthURL: p.AuthorizeURL, TokenURL: p.TokenURL, DeviceAuthURL: p.DeviceURL, AuthStyle: style},
 	}
 }
 
@@ -171,6 +189,9 @@ func (p Provider) options() []oauth2.AuthCodeOption {
 	options := make([]oauth2.AuthCodeOption, 0, len(p.ExtraParams))
 	for _, param := range p.ExtraParams {
 		options = append(options, oauth2.SetAuthURLParam(param.Name, param.Value))
+	}
+	if p.Resource != "" {
+		options = append(options, oauth2.SetAuthURLParam("resource", p.Resource))
 	}
 	return options
 }

@@ -120,7 +120,7 @@ type user struct {
 
 func (u user) Visit(address, code string) error { return u.visit(address, code) }
 
-func (u user) Code(context.Context) (string, error) { return u.code, nil }
+func (u user) Code(context.Context, oauth.Flow) (string, error) { return u.code, nil }
 
 func get(t *testing.T, address string) (status int) {
 	t.Helper()

@@ -26,6 +26,7 @@ func Read(m *yamldoc.Map) Provider {
 	readURL(m, "token_url", &p.TokenURL)
 	readURL(m, "device_url", &p.DeviceURL)
 	readURL(m, "redirect_uri", &p.RedirectURI)
+	readURL(m, "client_metadata_url", &p.MetadataURL)
 	readScopes(m, &p.Scopes)
 	p.ExtraParams = readPairs(m.Map("extra_params"))
 	p.Headers = readPairs(m.Map("headers"))
@@ -135,6 +136,7 @@ func (p Provider) Expand(expand func(key, text string) (string, error)) (Provide
 		{"token_url", &p.TokenURL},
 		{"device_url", &p.DeviceURL},
 		{"redirect_uri", &p.RedirectURI},
+		{"client_metadata_url", &p.MetadataURL},
 	}
 	for i := range p.Scopes {
 		places = append(places, place{"scopes", &p.Scopes[i]})

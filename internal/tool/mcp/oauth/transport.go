@@ -46,8 +46,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, h := range t.provider.Headers {
 		req.Header.Set(h.Name, h.Value)
 	}
-	if t.provider.Body == JSON && strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		if err := formToJSON(req); err != nil {
+	if strings.HasPrefix(req.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		if err := t.provider.form(req); err != nil {
 			return nil, err
 		}
 	}
@@ -57,7 +57,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.base.RoundTrip(req)
 }
 
-func formToJSON(req *http.Request) error {
+// form completes the form in a request.
+func (p Provider) form(req *http.Request) error {
+	if p.Resource == "" && p.Body != JSON {
+		return nil
+	}
 	data, err := io.ReadAll(req.Body)
 	if err != nil {
 		return err
@@ -66,15 +70,20 @@ func formToJSON(req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	members := make(map[string]string, len(form))
-	for name := range form {
-		members[name] = form.Get(name)
+	if p.Resource != "" {
+		form.Set("resource", p.Resource)
 	}
-	body, err := json.Marshal(members)
-	if err != nil {
-		return err
+	body := []byte(form.Encode())
+	if p.Body == JSON {
+		members := make(map[string]string, len(form))
+		for name := range form {
+			members[name] = form.Get(name)
+		}
+		if body, err = json.Marshal(members); err != nil {
+			return err
+		}
+		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	req.Header.Set("Content-Type", "application/json")
 	return nil
 }

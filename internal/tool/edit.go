@@ -35,7 +35,9 @@ func (b *Box) edit(ctx context.Context, e entry, call Call, st steps.Steps) (dec
 
 // change makes a call with the arguments that the user gave it. Hooks and rules judge them like those of a new call.
 func (b *Box) change(ctx context.Context, e entry, id string, original, edited json.RawMessage, st steps.Steps) (outcome, error) {
-	b.known.change(id, original, edited)
+	if string(original) != string(edited) { // else the user went back, and is asked again
+		b.known.change(id, original, edited)
+	}
 	out, err := b.checked(ctx, e, id, edited, st.At("edited"))
 	if ran, _, _ := b.Edited(chat.ToolCall{ID: id}); err == nil && ran == string(edited) {
 		out.Text = strings.TrimLeft(out.Text+"\n\n[The user edited the arguments of this call. They are now: "+ran+"]", "\n")

@@ -284,6 +284,9 @@ func (w *widget) update(msg tea.Msg) (r reaction, cmd tea.Cmd) {
 		case w.form != nil && w.list != nil && (msg.Code == tea.KeyEscape || msg.String() == "shift+tab"):
 			w.form = nil
 			return taken, nil
+		case w.q.Prefilled && msg.Code == tea.KeyEscape:
+			w.typed, w.answered, w.over = w.q.Default, true, true
+			return taken, nil
 		}
 	}
 	if w.form != nil {
@@ -339,6 +342,8 @@ func (w *widget) View() tea.View {
 		content = faint().Render("not answered")
 	case w.form != nil && w.list != nil:
 		content = w.again(w.form.View() + "\n" + faint().Render("esc back to the list"))
+	case w.q.Prefilled:
+		content = w.again(w.form.View() + "\n" + faint().Render("esc back without a change"))
 	case w.form != nil:
 		content = w.again(w.form.View())
 	default:

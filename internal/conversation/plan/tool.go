@@ -22,6 +22,9 @@ Plan mode is on. Nothing is changed until the user accepts a plan.
 - The user accepts the plan, changes it, or says what should be different. After an accepted plan, do the work: its steps are your todo list.
 If the task needs no change, such as a question, answer it without a plan.`
 
+// Tool is the name of the tool by which a model proposes a plan.
+const Tool = "plan__propose"
+
 // Propose is the tool by which a model proposes a plan. Its calls are made again when a run resumes: the decisions are on record.
 type Propose struct {
 	// Ask puts a question to the user, under a key that no other question of the call has, or returns the recorded answer.
@@ -40,7 +43,7 @@ type Propose struct {
 func (*Propose) Declaration() chat.Tool {
 	const texts = `{"type":"array","items":{"type":"string"},"description":`
 	return chat.Tool{
-		Name: "plan__propose",
+		Name: Tool,
 		Description: "Propose a plan to the user, who accepts it, changes it, or says what should be different. Call it once you know enough to carry the plan out. " +
 			"After an accepted plan, plan mode is over and you do the work.",
 		Parameters: json.RawMessage(`{"type":"object","properties":{` +
@@ -103,6 +106,28 @@ func resultOf(d Decision) result {
 		r.Plan, r.Message = &d.Plan, "The user changed the plan, and accepted it as it is here. "+r.Message
 	}
 	return r
+}
+
+// Told returns a call of the tool as Markdown: the plan, as the user changed it, below a heading, and what they decided. It is "" if the
+// arguments are no plan. Answer is the result of the call, "" for none.
+func Told(arguments, answer string) string {
+	var p Plan
+	var r result
+	if json.Unmarshal([]byte(arguments), &p) != nil || p.cleaned().check() != nil {
+		return ""
+	}
+	_ = json.Unmarshal([]byte(answer), &r) // of a call that failed it has nothing
+	if r.Plan != nil {
+		p = *r.Plan
+	}
+	told := "### Plan: " + strings.TrimPrefix(p.cleaned().Markdown(), "# ")
+	switch r.Status {
+	case "accepted":
+		return told + "\nThe user accepted this plan.\n"
+	case "refused":
+		return told + "\nThe user did not accept this plan. " + r.Reason + "\n"
+	}
+	return told
 }
 
 // The answers to a plan.

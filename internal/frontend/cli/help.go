@@ -95,6 +95,8 @@ func usages(all *pflag.FlagSet, flags []flagSpec, width int) string {
 		}
 		switch {
 		case value == "":
+		case f.NoOptDefVal == newWorktree:
+			spelled += "[=" + value + "]"
 		case f.NoOptDefVal != "" && !isSwitch(f):
 			spelled += " [" + value + "]"
 		default:

@@ -3,6 +3,7 @@ package display
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/llm/catalog"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/event/redact"
 	"loki/internal/setup/config"
 	"loki/internal/tool/mcp"
@@ -56,6 +58,8 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "model", Value: value.OrNull(st.Model)},
 		{Name: "temperature", Value: value.Optional(s.Temperature)},
 		{Name: "top_p", Value: value.Optional(s.TopP)},
+		{Name: "mode", Value: value.Of(string(cmp.Or(conv.Mode(), chat.ModeAsk)))},
+		{Name: "worktree", Value: worktreeInfo(a)},
 		{Name: "enabled_tools", Value: value.Optional(s.EnabledTools)},
 		{Name: "enabled_mcp_servers", Value: value.Optional(s.EnabledMCPServers)},
 		{Name: "max_output_tokens", Value: maxOutput},
@@ -150,6 +154,19 @@ func sandboxInfo(a *app.App) value.Value {
 
 // listed returns the elements of a list as one text, null if there are none.
 func listed(list []string) value.Value { return value.OrNull(strings.Join(list, ", ")) }
+
+// worktreeInfo returns the worktree that the command works in, for --info; null for none.
+func worktreeInfo(a *app.App) value.Value {
+	dir, err := os.Getwd()
+	if err != nil {
+		return value.Value{}
+	}
+	t := a.Worktrees().Look(dir)
+	if t == nil {
+		return value.Value{}
+	}
+	return value.Of(t.Name + ", on the branch " + t.Branch())
+}
 
 // trustedInfo returns how many directories the user trusts, for --info; null if the record cannot be read.
 func trustedInfo(a *app.App) value.Value {

@@ -9,8 +9,8 @@ type InfoPart struct {
 // InfoShort returns the keys of [Info] that matter most.
 func InfoShort() []string {
 	return []string{
-		"model", "temperature", "max_output_tokens", "stream", "dry_run", "enabled_tools", "enabled_mcp_servers", "auto_continue",
-		"save_session", "repl_session", "prompt_log", "compression_threshold", "rag_embedding_model", "sandbox", "trusted", "config_file", "sessions_dir", "log_path",
+		"model", "mode", "worktree", "temperature", "max_output_tokens", "stream", "dry_run", "enabled_tools", "enabled_mcp_servers", "auto_continue",
+		"save_session", "prompt_log", "compression_threshold", "sandbox", "trusted", "config_file", "sessions_dir", "log_path",
 	}
 }
 
@@ -19,7 +19,7 @@ func InfoParts() []InfoPart {
 	return []InfoPart{
 		{"model", []string{"model", "temperature", "top_p", "max_output_tokens", "stream", "dry_run"}},
 		{"tools", []string{
-			"enabled_tools", "enabled_mcp_servers", "function_calling_support", "mcp_server_support", "auto_continue", "max_auto_continues", "workspace_instructions", "memory", "skills", "skill_dirs", "skill_list_tokens", "hooks", "mcp_sandbox",
+			"mode", "worktree", "enabled_tools", "enabled_mcp_servers", "function_calling_support", "mcp_server_support", "auto_continue", "max_auto_continues", "workspace_instructions", "memory", "skills", "skill_dirs", "skill_list_tokens", "hooks", "mcp_sandbox",
 		}},
 		{"saving", []string{"save_session", "repl_session", "prompt_log", "save", "chat_durability", "store", "compression_threshold"}},
 		{"knowledge", []string{"rag_embedding_model", "rag_reranker_model", "rag_top_k", "rag_chunk_size", "rag_chunk_overlap", "rag_threshold", "rag_store"}},

@@ -14,6 +14,7 @@ import (
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
+	"loki/internal/conversation/plan"
 	"loki/internal/frontend/render"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event/redact"
@@ -207,6 +208,15 @@ func (o Options) said(m chat.Message) (list []part) {
 
 // call returns the parts of a call of a tool with its results.
 func (o Options) call(c chat.ToolCall, answers []chat.Message) (list []part) {
+	if c.Name == plan.Tool {
+		answer := ""
+		if len(answers) > 0 {
+			answer = answers[0].Text()
+		}
+		if told := plan.Told(c.Arguments, answer); told != "" {
+			return []part{{text: o.shown(told)}}
+		}
+	}
 	name := o.line(c.Name)
 	if args := o.shown(c.Arguments); strings.TrimSpace(args) != "" {
 		list = append(list, part{fold: name + " " + text.OneLine(args, 80), text: args, code: true, lang: "json"})

@@ -278,6 +278,36 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// TestPlans: a plan is shown as the user reads it, with what they decided.
+func TestPlans(t *testing.T) {
+	const arguments = `{"title": "Mend it", "summary": "It leaks.", "steps": [{"text": "Tar", "files": ["boat.txt"]}]}`
+	for name, tt := range map[string]struct{ arguments, answer, want, not string }{
+		"accepted": {arguments, `{"status": "accepted", "mode": "ask"}`, "### Plan: Mend it\n\nIt leaks.\n\n1. Tar\n   - file: `boat.txt`\n\nThe user accepted this plan.", "plan__propose"},
+		"changed":  {arguments, `{"status": "accepted", "plan": {"title": "Mend it", "summary": "", "steps": [{"text": "Use oak"}]}}`, "1. Use oak", "Tar"},
+		"refused":  {arguments, `{"status": "refused", "reason": "Use oak."}`, "did not accept this plan. Use oak.", "plan__propose"},
+		"open":     {arguments, "", "### Plan: Mend it", "The user"},
+		"no_plan":  {`{"title": ""}`, "denied", "plan__propose", "### Plan"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			call := chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "1", Name: "plan__propose", Arguments: tt.arguments}}}
+			talk := export.Talk{Title: "t", Entries: []export.Entry{{Message: chat.Text(chat.User, "mend it")}, {Message: call}}}
+			if tt.answer != "" {
+				m := chat.Text(chat.ToolRole, tt.answer)
+				m.ToolCallID, m.ToolName = "1", "plan__propose"
+				talk.Entries = append(talk.Entries, export.Entry{Message: m})
+			}
+			doc, err := export.Document(talk, export.Options{})
+			if err != nil || !strings.Contains(string(doc), tt.want) || strings.Contains(string(doc), tt.not) {
+				t.Errorf("%v\n%s", err, doc)
+			}
+			page, err := export.Document(talk, export.Options{Format: export.HTML})
+			if err != nil || name != "no_plan" && !strings.Contains(string(page), "Plan: Mend it</h3>") {
+				t.Errorf("%v\n%s", err, page)
+			}
+		})
+	}
+}
+
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	of := func(bytes int) export.Talk {

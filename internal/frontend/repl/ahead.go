@@ -28,24 +28,56 @@ const (
 type queue struct {
 	mu     sync.Mutex // guards what follows
 	lines  []string
+	held   bool // no line is run by itself: each returns to the input
 	draft  string
 	cursor int
 }
 
-// next takes the first line.
+// next takes the first line, to be run.
 func (q *queue) next() (text string, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.held {
+		return "", false
+	}
+	return q.first()
+}
+
+// first takes the first line.
+func (q *queue) first() (text string, ok bool) {
 	if len(q.lines) == 0 {
 		return "", false
 	}
-	text = q.lines[0]
-	q.lines = q.lines[1:]
+	text, q.lines = q.lines[0], q.lines[1:]
+	q.held = q.held && len(q.lines) > 0
 	return text, true
 }
 
-// back takes all lines, to be edited.
-func (q *queue) back() (lines []string) {
+// hold has each line return to the input from now on: texts first, then those that wait. It returns how many there are.
+func (q *queue) hold(texts []string) (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lines = append(texts, q.lines...)
+	q.held = len(q.lines) > 0
+	return len(q.lines)
+}
+
+// back takes the first line that returns to the input, "" for none. Draft is a line that was not finished. It is the last to return.
+func (q *queue) back(draft func() string) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.held {
+		return ""
+	}
+	if text := draft(); text != "" {
+		q.lines = append(q.lines, text)
+	}
+	text, _ := q.first()
+	return text
+}
+
+// rest takes all lines.
+func (q *queue) rest() (lines []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	lines, q.lines = q.lines, nil
@@ -182,6 +214,7 @@ func (r *repl) later(ctx context.Context, looks *command.Console, text string, n
 		return true
 	case now && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "!"):
 		if r.conv.Steer(ctx, strings.TrimSpace(text)) == nil {
+			r.history.Add(ctx, text) // a line that waits is not lost if the program is killed
 			return true
 		} // else it waits for its turn
 	}
@@ -189,6 +222,7 @@ func (r *repl) later(ctx context.Context, looks *command.Console, text string, n
 		r.warn(fmt.Sprintf("the queue is full: it takes %d lines of %d KiB in all; .queue drop N makes room", maxQueued, maxQueuedBytes>>10))
 		return false
 	}
+	r.history.Add(ctx, text)
 	return true
 }
 

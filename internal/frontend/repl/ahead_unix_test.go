@@ -78,7 +78,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueReturns: after Ctrl-C and after an error, lines that wait are put into the next line, and nothing of them is run.
+// TestQueueReturns: after Ctrl-C and after an error, lines that wait return one by one, and none of them is run by itself.
 func TestQueueReturns(t *testing.T) {
 	t.Parallel()
 	x, _ := working(t)
@@ -89,17 +89,21 @@ func TestQueueReturns(t *testing.T) {
 	x.types("more")
 	x.sees("> more")
 	x.types("\x03")
-	x.sees("Canceled.", prompt, "first", "second", "more")
+	x.sees("Canceled.", "(2 lines were not run, and return one by one; .queue lists them)", prompt, "first")
+	x.types("\x15.queue\r")
+	x.sees(" 1  second\r\n 2  more", prompt, "second")
 	x.types("\x03")
-	x.sees("leaves)", prompt)
-	x.types("!true\r")
+	x.sees("leaves)", prompt, "more")
+	x.types("\x15!true\r")
 	x.sees(prompt)
 	x.types("work\r")
 	x.sees("Call execute_command")
 	x.types(".nonsense\rafter\r")
 	x.sees("2. after")
 	x.types("\x03")
-	x.sees("Canceled.", prompt, "after")
+	x.sees("Canceled.", prompt, ".nonsense")
+	x.types("\r")
+	x.sees("Error: ", prompt, "after")
 	x.types("\x03")
 	x.sees("leaves)", prompt)
 	x.types("\x04")
@@ -167,11 +171,49 @@ func TestSteerComesBack(t *testing.T) {
 	x.types("later\rlook left\x1b\r")
 	x.sees("» look left", "1. later")
 	x.types("\x03")
-	x.sees("Canceled.", prompt, "look left", "later")
+	x.sees("Canceled.", prompt, "look left")
+	x.types("\x03")
+	x.sees("leaves)", prompt, "later")
 	x.types("\x03")
 	x.sees("leaves)", prompt)
 	x.types("\x04")
 	x.leaves(0)
+}
+
+// TestWhatWaitsIsNotLost: a chat that the user leaves says what it did not run, and one that is killed has it in the history.
+func TestWhatWaitsIsNotLost(t *testing.T) {
+	t.Parallel()
+	x, _ := working(t)
+	x.types("work\r")
+	x.sees("Call execute_command")
+	x.types("later\rlook left\x1b\r")
+	x.sees("» look left", "1. later")
+	x.types("\x04")
+	x.leaves(0)
+	for _, want := range []string{"not run: look left", "not run: later"} {
+		if !strings.Contains(x.text(), want) {
+			t.Errorf("%q is not in %s", want, x.text())
+		}
+	}
+
+	x, _ = working(t)
+	x.types("work\r")
+	x.sees("Call execute_command")
+	x.types("look left\x1b\r")
+	x.sees("» look left")
+	x.signal(syscall.SIGKILL)
+	<-x.ended
+	found := false
+	_ = filepath.WalkDir(filepath.Dir(x.dir), func(path string, _ os.DirEntry, _ error) error {
+		if filepath.Base(path) == "repl_history" {
+			data, _ := os.ReadFile(path)
+			found = found || strings.Contains(string(data), `"look left"`)
+		}
+		return nil
+	})
+	if !found {
+		t.Error("the history does not have the message")
+	}
 }
 
 // TestSteerKilled kills the program when the model has been sent a line. The session has it, once.

@@ -1,6 +1,7 @@
 package repl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/frontend/command"
@@ -136,6 +138,9 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	if err := r.loop(ctx, typed.String()); err != nil {
 		return err
 	}
+	for _, line := range append(r.conv.Unsaid(), r.queue.rest()...) {
+		r.warn("not run: " + text.OneLine(line, 200))
+	}
 	again := r.again()
 	leaving, done := r.begin(context.WithoutCancel(ctx))
 	err = r.console.Close(leaving)
@@ -154,6 +159,7 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 	hold := r.screen.Pause // what is written meanwhile would break into the line
 	for {
 		r.conv.TellJobs(ctx)
+		initial = cmp.Or(initial, r.queue.back(r.editor.Draft))
 		hold()
 		text, err := r.editor.Read(ctx, r.prompt(), initial)
 		r.screen.Resume()
@@ -174,11 +180,12 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 				return nil
 			}
 			fmt.Fprintln(r.out)
-			if rest := r.conv.Unsaid(); err != nil {
-				initial = strings.Join(append(rest, r.queue.back()...), "\n")
+			if rest := r.conv.Unsaid(); err != nil || len(rest) > 0 {
+				if n := r.queue.hold(rest); n > 1 {
+					fmt.Fprintln(r.out, r.dim(fmt.Sprintf("(%d lines were not run, and return one by one; .queue lists them)", n)))
+				}
 			}
 			if text, more = r.queue.next(); more && ctx.Err() == nil {
-				r.history.Add(ctx, text)
 				r.print(r.prompt().Left + text + "\n")
 			}
 		}

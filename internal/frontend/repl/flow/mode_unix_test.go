@@ -44,6 +44,13 @@ func TestPlanMode(t *testing.T) {
 	u.answer(`accept, and write unasked`, "e")
 	u.sees(`Change the plan\.`, `2\. Check it`)
 
+	// Esc leaves the plan as it was, whatever was typed.
+	u.typed(" in vain")
+	u.sees(`Check it in vain`, `esc back without a change`)
+	u.keys("Escape")
+	u.answer(`accept, and write unasked`, "e")
+	u.until("the plan again", func(all string) bool { return strings.Count(all, "Change the plan.") == 2 && strings.Contains(all, "esc back") })
+
 	// It is changed, and shown again, and then refused with a reason.
 	u.typed(" twice")
 	u.keys("Enter")

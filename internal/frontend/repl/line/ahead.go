@@ -73,6 +73,9 @@ func (w *Watch) press(late bool) {
 	}
 }
 
+// Draft returns what was typed during a watch and not submitted, once. The next Read does not begin with it.
+func (e *Editor) Draft() string { return e.draft.take() }
+
 // take returns the draft and forgets it.
 func (d *draft) take() string {
 	d.mu.Lock()

@@ -49,7 +49,9 @@ func TestPlanMode(t *testing.T) {
 	u.sees(`Check it in vain`, `esc back without a change`)
 	u.keys("Escape")
 	u.answer(`accept, and write unasked`, "e")
-	u.until("the plan again", func(all string) bool { return strings.Count(all, "Change the plan.") == 2 && strings.Contains(all, "esc back") })
+	u.until("the plan again", func(all string) bool {
+		return strings.Count(all, "Change the plan.") == 2 && strings.Contains(all, "esc back")
+	})
 
 	// It is changed, and shown again, and then refused with a reason.
 	u.typed(" twice")

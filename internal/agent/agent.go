@@ -160,7 +160,7 @@ func (l Library) Peek(name string) (Agent, error) {
 	ref := Ref{Name: name, Dir: l.Paths.Agent(name).Dir, Arg: name}
 	of, _, err := l.Load(ref)
 	if fault.CodeOf(err) == fault.NotFound && slices.Contains(l.Bundled, name) {
-		return l.bundled(ref)
+		return l.loadBundled(ref)
 	}
 	return of, err
 }
@@ -169,8 +169,8 @@ func isPath(name string) bool {
 	return strings.ContainsRune(name, filepath.Separator) || strings.Contains(name, "/") || name == "." || name == ".."
 }
 
-// bundled loads the definition of an agent of the program that is not installed.
-func (l Library) bundled(ref Ref) (Agent, error) {
+// loadBundled loads the definition of an agent of the program that is not installed.
+func (l Library) loadBundled(ref Ref) (Agent, error) {
 	if src, err := fs.ReadFile(l.Files, ref.Name+"/"+graph.FileName); err == nil {
 		g, _, err := graph.Read(graph.FileName, src, func(path string) ([]byte, error) { return fs.ReadFile(l.Files, ref.Name+"/"+path) })
 		if err != nil {

@@ -141,7 +141,7 @@ func readVariables(text []byte) ([]graph.Variable, error) {
 	}
 	var variables []graph.Variable
 	for _, object := range list {
-		if v, ok := declared(object); ok {
+		if v, ok := parseVariable(object); ok {
 			variables = append(variables, v)
 			continue
 		}
@@ -152,8 +152,8 @@ func readVariables(text []byte) ([]graph.Variable, error) {
 	return variables, nil
 }
 
-// declared reads an object that describes a variable.
-func declared(object map[string]json.RawMessage) (v graph.Variable, ok bool) {
+// parseVariable reads an object that describes a variable.
+func parseVariable(object map[string]json.RawMessage) (v graph.Variable, ok bool) {
 	if object["name"] == nil || len(object) < 2 {
 		return v, false
 	}

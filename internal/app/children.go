@@ -150,7 +150,7 @@ func (c *starter) worktree(ctx context.Context, s team.Spawn, of agent.Agent, pa
 		sum := sha256.Sum256([]byte(id + "\x00" + s.Member.ID))
 		end = hex.EncodeToString(sum[:4])
 	}
-	return c.app.Worktrees().Open(ctx, dir, worktree.Name(of.Name, end), *c.app.bounded(w, of))
+	return c.app.Worktrees().Open(ctx, dir, worktree.Name(of.Name, end), *c.app.boundWorktree(w, of))
 }
 
 // merge merges the branch that a child has left into the work of the member that started it. The user is asked if that is not in a worktree.

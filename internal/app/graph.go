@@ -107,8 +107,8 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{
 			Apart:    a.apartScripts(),
-			AgentDir: r.Agent.Dir, Dir: r.Agent.Workdir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.planned(r, a.Trust.ScriptConsent(r.Agent, r.Asker)),
-			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return r.bound(a.Trust.Bounds(r.Agent, path)) }, Reads: a.scriptReads(r.Agent.Dir),
+			AgentDir: r.Agent.Dir, Dir: r.Agent.Workdir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.planConsent(r, a.Trust.ScriptConsent(r.Agent, r.Asker)),
+			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return r.modeBounds(a.Trust.Bounds(r.Agent, path)) }, Reads: a.scriptReads(r.Agent.Dir),
 		},
 		Tools: tools, Dry: r.Dry || a.dryRun, OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
 		Calls: calls,
@@ -151,16 +151,16 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 // plans reports whether the agent was started by a conversation in plan mode, in which nothing is changed.
 func (r AgentRun) plans() bool { return r.Mode != nil && r.Mode() == chat.ModePlan }
 
-// bound returns what scripts of the agent may do in the mode.
-func (r AgentRun) bound(b sandbox.Bounds) sandbox.Bounds {
+// modeBounds returns what scripts of the agent may do in the mode.
+func (r AgentRun) modeBounds(b sandbox.Bounds) sandbox.Bounds {
 	if r.plans() {
 		b.Most = sandbox.Declaration{Level: sandbox.Read}
 	}
 	return b
 }
 
-// planned returns consent for the scripts of an agent: in plan mode they run only if a sandbox holds them.
-func (a *App) planned(r AgentRun, consent func(context.Context, string) error) func(context.Context, string) error {
+// planConsent returns consent for the scripts of an agent: in plan mode they run only if a sandbox holds them.
+func (a *App) planConsent(r AgentRun, consent func(context.Context, string) error) func(context.Context, string) error {
 	return func(ctx context.Context, path string) error {
 		if box, err := a.Sandbox(); r.plans() && (err != nil || !box.Support().Files) {
 			return fault.New(fault.Tool, "%s was not run: plan mode changes nothing, and there is no sandbox here to hold it", path)

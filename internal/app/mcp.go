@@ -56,7 +56,7 @@ func (a *App) mcpServers() (*servers, error) {
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Own: a.ownDir, Kept: sandbox.KeptPlaces(dir), Admit: a.Trust.Admit,
 		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: s.logins, SignIn: a.signIn,
-		Stderr: &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.logging().level) == logging.LevelOff},
+		Stderr: &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.readLogSettings().level) == logging.LevelOff},
 		Slow: func(ctx context.Context, server, line string) {
 			text := "the MCP server " + server + " is still starting"
 			if line != "" {

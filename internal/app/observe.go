@@ -25,7 +25,7 @@ func (a *App) Log() *slog.Logger {
 // for it, sends traces. The caller calls done when the work is over; it returns what
 // the user should be warned of.
 func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.Context) (warnings []string)) {
-	return a.observe(ctx, logging.Options{Level: a.logging().level})
+	return a.observe(ctx, logging.Options{Level: a.readLogSettings().level})
 }
 
 // ObserveServer is [App.Observe] for a server, whose log is as the section api of the configuration says. known returns what is
@@ -39,14 +39,14 @@ func (a *App) ObserveServer(ctx context.Context, known func(context.Context) []s
 }
 
 // logLevel returns how much a server logs.
-func (a *App) logLevel(c *config.API) string { return cmp.Or(a.logging().level, c.LogLevel) }
+func (a *App) logLevel(c *config.API) string { return cmp.Or(a.readLogSettings().level, c.LogLevel) }
 
 // logSettings are what the environment says of the log.
 type logSettings struct{ level, filter string }
 
-// logging reads LOKI_LOG_LEVEL and LOKI_LOG_FILTER. A level such as provider=trace is a filter. Without both, the entries of
+// readLogSettings reads LOKI_LOG_LEVEL and LOKI_LOG_FILTER. A level such as provider=trace is a filter. Without both, the entries of
 // RUST_LOG about this program are the filter, such as loki=debug or loki::graph=debug.
-func (a *App) logging() logSettings {
+func (a *App) readLogSettings() logSettings {
 	s := logSettings{a.Env.Get("LOKI_LOG_LEVEL"), a.Env.Get("LOKI_LOG_FILTER")}
 	if strings.ContainsAny(s.level, "=,") {
 		s.filter, s.level = strings.Trim(s.filter+","+s.level, ","), ""
@@ -68,20 +68,20 @@ func (a *App) logging() logSettings {
 // Relevel has the log of a server hold as much as a new configuration says.
 func (a *App) Relevel(c *config.API) error {
 	if f := a.logFile.Load(); f != nil {
-		return f.SetLevel(a.logLevel(c), a.logging().filter)
+		return f.SetLevel(a.logLevel(c), a.readLogSettings().filter)
 	}
 	return nil
 }
 
 func (a *App) observe(ctx context.Context, o logging.Options) (e event.Emitter, done func(context.Context) (warnings []string)) {
 	var warnings []string
-	o.Path, o.Filter, o.Hide = a.Paths.LogFile, a.logging().filter, a.used.Text
+	o.Path, o.Filter, o.Hide = a.Paths.LogFile, a.readLogSettings().filter, a.used.Text
 	logger, file, err := logging.Open(o)
 	if err != nil {
 		warnings = append(warnings, err.Error())
 	}
 	a.logFile.Store(file)
-	if level := a.logging().level; level != "" && !logging.IsLevel(level) {
+	if level := a.readLogSettings().level; level != "" && !logging.IsLevel(level) {
 		warnings = append(warnings, fmt.Sprintf("LOKI_LOG_LEVEL is ignored: want off, error, warn, info, debug or trace, not %q", level))
 	}
 	a.log.Store(logger)

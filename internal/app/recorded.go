@@ -90,12 +90,12 @@ func (a *App) enter(ctx context.Context, command string, info run.Info, here boo
 		return fault.Wrap(fault.Config, err, "the directory in which run %s was started cannot be entered", info.ID).
 			WithHint("put it back, or go on in the present directory: %s --here", command)
 	}
-	a.moved(info.Dir, paths)
+	a.setWorkDir(info.Dir, paths)
 	return nil
 }
 
-// moved takes note that dir is the working directory now.
-func (a *App) moved(dir string, paths config.Paths) {
+// setWorkDir takes note that dir is the working directory now.
+func (a *App) setWorkDir(dir string, paths config.Paths) {
 	a.Paths, a.Agents.Paths = paths, paths
 	if a.tree != nil {
 		a.Env = config.NewEnv(runtime.GOOS, withoutGit(a.Env.Environ()))

@@ -161,5 +161,5 @@ func (a *App) Seal(text string) string { return a.used.Seal(text) }
 // Unseal returns a text that Seal returned, in this process or another one, with the secrets that this process can get.
 func (a *App) Unseal(text string) string { return redact.Unseal(text, a.sealedSecret) }
 
-// Unsealed returns a text that Seal returned as people read it: marks stay.
-func (a *App) Unsealed(text string) string { return redact.Unseal(text, nil) }
+// DisplaySealed returns a text that Seal returned as people read it: marks stay.
+func (a *App) DisplaySealed(text string) string { return redact.Unseal(text, nil) }

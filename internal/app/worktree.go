@@ -78,7 +78,7 @@ func (a *App) EnterWorktree(ctx context.Context, name string, s graph.Worktree) 
 		return nil, err
 	}
 	a.tree = t
-	a.moved(t.Dir(), paths)
+	a.setWorkDir(t.Dir(), paths)
 	return t, nil
 }
 
@@ -219,10 +219,12 @@ func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Chang
 }
 
 // WorktreeOf returns how an agent works in a worktree of its own, nil if it does not.
-func (a *App) WorktreeOf(of agent.Agent) *graph.Worktree { return a.bounded(of.InForce.Worktree, of) }
+func (a *App) WorktreeOf(of agent.Agent) *graph.Worktree {
+	return a.boundWorktree(of.InForce.Worktree, of)
+}
 
-// bounded returns w, which may be nil, without what an agent may not do because it is not trusted.
-func (a *App) bounded(w *graph.Worktree, of agent.Agent) *graph.Worktree {
+// boundWorktree returns w, which may be nil, without what an agent may not do because it is not trusted.
+func (a *App) boundWorktree(w *graph.Worktree, of agent.Agent) *graph.Worktree {
 	if w == nil || a.Trust.Trusts(of) {
 		return w
 	}

@@ -29,7 +29,7 @@ func (t *turn) compress(ctx context.Context) error {
 	if c.session == nil || c.values.dryRun || c.options.Interactive || !c.session.NeedsCompression(c.threshold(), t.q.User) {
 		return nil
 	}
-	_, used, err := c.compact(ctx, t.rc.Events, t.rc.Steps.At("compress"), c.listed(t.q.Todo))
+	_, used, err := c.compact(ctx, t.rc.Events, t.rc.Steps.At("compress"), c.todoRecap(t.q.Todo))
 	t.spent = used
 	return err
 }

@@ -19,7 +19,7 @@ func (c *Conversation) todo() todo.Settings {
 		return s
 	}
 	var s chat.Settings
-	if in := c.entered(); in != nil {
+	if in := c.enteredSession(); in != nil {
 		s = in.Settings().Settings
 	}
 	if c.role != nil {
@@ -32,9 +32,9 @@ func (c *Conversation) todo() todo.Settings {
 	}
 }
 
-// listed returns the list as a recap has it: "" if it has no items or the model does not continue
+// todoRecap returns the list as a recap has it: "" if it has no items or the model does not continue
 // by itself.
-func (c *Conversation) listed(s todo.Settings) string {
+func (c *Conversation) todoRecap(s todo.Settings) string {
 	if !s.Enabled || len(c.list.Items()) == 0 {
 		return ""
 	}

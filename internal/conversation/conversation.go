@@ -150,7 +150,7 @@ func (c *Conversation) Settings() chat.Settings {
 	case c.role != nil:
 		s = withRole(s, *c.role)
 	}
-	if in := c.entered(); in != nil {
+	if in := c.enteredSession(); in != nil {
 		s = in.Settings().Over(chat.Settings{Model: s.Model, Mode: s.Mode, Sampling: chat.Sampling{Effort: s.Effort}})
 	}
 	s = c.options.Settings.Over(s)

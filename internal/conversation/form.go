@@ -31,7 +31,7 @@ func LoadForm(file string) (*Form, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "schema %s", file)
 	}
-	return NewForm(file, texts.Unmarked(data))
+	return NewForm(file, texts.TrimMark(data))
 }
 
 // NewForm returns the form that data, a JSON Schema, describes. Messages call it name. The error has code Usage.

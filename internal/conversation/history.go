@@ -10,9 +10,9 @@ import (
 	"loki/internal/llm/chat"
 )
 
-// begun returns what precedes a question, what was said before it, and the question itself, of which
+// leadIn returns what precedes a question, what was said before it, and the question itself, of which
 // put changes the first one that was asked.
-func begun(q Question, put func(first chat.Message) (lead []chat.Message, as chat.Message)) (lead, history []chat.Message, user chat.Message) {
+func leadIn(q Question, put func(first chat.Message) (lead []chat.Message, as chat.Message)) (lead, history []chat.Message, user chat.Message) {
 	at := slices.IndexFunc(q.History, chat.Message.Question)
 	if at < 0 {
 		lead, user = put(q.User)

@@ -13,7 +13,7 @@ func (c *Conversation) hooks() *hook.Runner {
 		return nil
 	}
 	name := ""
-	if in := c.entered(); in != nil {
+	if in := c.enteredSession(); in != nil {
 		name = in.Name()
 	}
 	return c.service.Hooks(c.agent).In(name)

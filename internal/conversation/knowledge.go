@@ -33,7 +33,7 @@ func (c *Conversation) ExitKnowledge() error {
 
 // KeepKnowledge is UseKnowledge for good: the session, which must exist, remembers the name.
 func (c *Conversation) KeepKnowledge(name string) error {
-	in := c.entered()
+	in := c.enteredSession()
 	if in == nil {
 		return errNoSession()
 	}
@@ -46,14 +46,14 @@ func (c *Conversation) KeepKnowledge(name string) error {
 
 // setKnowledge has the session, if there is one, remember a knowledge base.
 func (c *Conversation) setKnowledge(name string) {
-	if in := c.entered(); in != nil && in.Settings().Knowledge != name {
+	if in := c.enteredSession(); in != nil && in.Settings().Knowledge != name {
 		in.Set(func(s *session.Settings) { s.Knowledge = name })
 	}
 }
 
 // Knowledge returns the name of the knowledge base that the user, or else the session, names; "" for none.
 func (c *Conversation) Knowledge() string {
-	if in := c.entered(); c.knowledge == "" && in != nil && c.agent == nil {
+	if in := c.enteredSession(); c.knowledge == "" && in != nil && c.agent == nil {
 		return in.Settings().Knowledge
 	}
 	return c.knowledge

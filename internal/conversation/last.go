@@ -117,7 +117,7 @@ func (c *Conversation) Spent() (turn, all chat.Usage) {
 	if c.last != nil {
 		turn = c.last.used
 	}
-	if in := c.entered(); in != nil {
+	if in := c.enteredSession(); in != nil {
 		return turn, in.Usage()
 	}
 	return turn, c.spent

@@ -128,7 +128,7 @@ func (t *turn) memoryTools() []tool.Tool {
 	}
 	o := memory.Options{
 		Store: m.Store, Place: m.Place(string(t.c.Scope())), Mode: t.q.Memory.Mode, Source: memory.Source{Model: t.model},
-		Untrusted: t.untrusted, Wrote: t.wrote,
+		Untrusted: t.untrustedSources, Wrote: t.wrote,
 	}
 	if s := t.c.session; s != nil {
 		o.Source.Session = cmp.Or(string(s.Alias()), string(s.ID()))
@@ -202,8 +202,8 @@ func (t *turn) read(what string) {
 	}
 }
 
-// untrusted returns what the conversation has read that others wrote, "" for nothing.
-func (t *turn) untrusted() string {
+// untrustedSources returns what the conversation has read that others wrote, "" for nothing.
+func (t *turn) untrustedSources() string {
 	if s := t.c.session; s != nil {
 		if what := s.Settings().Untrusted; what != "" {
 			return what

@@ -89,7 +89,7 @@ func (t *turn) planTool() tool.Tool {
 		return t.rc.Steps.At(strings.TrimSuffix(strings.TrimPrefix(call, t.rc.Steps.Key("")), "/call"))
 	}
 	return &plan.Propose{
-		Accept: t.c.options.AcceptPlan, Decided: t.decided,
+		Accept: t.c.options.AcceptPlan, Decided: t.applyDecision,
 		Ask: func(ctx context.Context, call, key string, q ask.Question) (string, error) {
 			questions := t.planning.ask
 			if questions.Steps = of(call).At(key); questions.Steps.Recording() {
@@ -108,8 +108,8 @@ func (t *turn) planTool() tool.Tool {
 	}
 }
 
-// decided does what the user has decided about a plan.
-func (t *turn) decided(ctx context.Context, d plan.Decision) error {
+// applyDecision does what the user has decided about a plan.
+func (t *turn) applyDecision(ctx context.Context, d plan.Decision) error {
 	ev := d.Plan.Event("refused")
 	ev.Edited, ev.Reason = d.Edited, d.Reason
 	if d.Accepted {

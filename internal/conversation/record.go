@@ -157,7 +157,7 @@ func (c *Conversation) write(ctx context.Context, t session.Turn, e session.Mess
 	case c.session != nil:
 		err = c.session.Append(ctx, t)
 	}
-	if c.entered() == nil {
+	if c.enteredSession() == nil {
 		err = errors.Join(err, c.journal(ctx, e))
 	}
 	return err

@@ -26,7 +26,7 @@ func (c *Conversation) UseRole(ctx context.Context, r role.Role) error {
 		return err
 	}
 	return c.change(ctx, func() {
-		if in := c.entered(); in != nil {
+		if in := c.enteredSession(); in != nil {
 			in.Set(func(s *session.Settings) {
 				s.RoleName = r.Name
 				s.Settings = r.Settings.Over(chat.Settings{Model: s.Model, Sampling: s.Sampling})
@@ -76,7 +76,7 @@ func (c *Conversation) ExitRole(ctx context.Context) error {
 	return c.change(ctx, func() {
 		r := c.role
 		c.role = nil
-		in := c.entered()
+		in := c.enteredSession()
 		if in == nil {
 			return
 		}
@@ -106,7 +106,7 @@ func (c *Conversation) Role() string {
 	switch {
 	case c.agent != nil:
 		return ""
-	case c.entered() != nil:
+	case c.enteredSession() != nil:
 		return c.session.Settings().RoleName
 	case c.role != nil:
 		return c.role.Name
@@ -121,7 +121,7 @@ func (c *Conversation) RoleInForce() (r role.Role, ok bool) {
 		return role.Role{}, false
 	}
 	r = *c.role
-	if c.entered() != nil {
+	if c.enteredSession() != nil {
 		r.Settings = c.session.Settings().Settings
 	}
 	return r, true
@@ -131,7 +131,7 @@ func (c *Conversation) RoleInForce() (r role.Role, ok bool) {
 // the file of the role called name, which becomes its name; "" means its own name. It returns
 // the path of the file. A temporary role needs a name.
 func (c *Conversation) SaveRole(name string) (file string, err error) {
-	if c.role == nil || c.entered() != nil || c.agent != nil {
+	if c.role == nil || c.enteredSession() != nil || c.agent != nil {
 		return "", fault.New(fault.Usage, "there is no role to save").WithHint("enter one outside of sessions: .role NAME, or .prompt TEXT")
 	}
 	if name == "" {

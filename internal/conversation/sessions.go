@@ -437,7 +437,7 @@ func (c *Conversation) SaveSession(ctx context.Context, name string) (string, er
 	if err := c.session.Save(ctx); err != nil {
 		return "", fmt.Errorf("session %s: %w", c.session.Name(), err)
 	}
-	c.named()
+	c.markEntered()
 	return string(c.session.Alias()), nil
 }
 
@@ -500,7 +500,7 @@ func (c *Conversation) Fork(ctx context.Context, name string) error {
 	held := c.release != nil
 	c.leave()
 	c.session = copied
-	c.named()
+	c.markEntered()
 	if c.last != nil && c.last.session != nil {
 		c.last.session = copied
 	}

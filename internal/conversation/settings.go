@@ -141,7 +141,7 @@ func (c *Conversation) fold() {
 	}
 	c.options.Settings = chat.Settings{}
 	c.tune(func(s *chat.Settings) { *s = asked.Over(*s) })
-	if c.entered() == nil && (c.agent != nil || c.role != nil) {
+	if c.enteredSession() == nil && (c.agent != nil || c.role != nil) {
 		c.values.settings = asked.Over(c.values.settings)
 	}
 }
@@ -150,7 +150,7 @@ func (c *Conversation) fold() {
 // the configuration.
 func (c *Conversation) tune(do func(*chat.Settings)) {
 	switch {
-	case c.entered() != nil:
+	case c.enteredSession() != nil:
 		c.session.Set(func(s *session.Settings) { do(&s.Settings) })
 	case c.agent != nil:
 		do(&c.tuned)
@@ -263,7 +263,7 @@ func (c *Conversation) checkServers(names string) error {
 func sessionSettings() []setting {
 	return []setting{
 		{"save_session", true, "true, false or null", func(c *Conversation) string {
-			if c.entered() != nil {
+			if c.enteredSession() != nil {
 				return show(c.session.Settings().SaveSession)
 			}
 			return show(c.values.saveSession)
@@ -271,7 +271,7 @@ func sessionSettings() []setting {
 			p, err := parse(value, parseBool)
 			switch {
 			case err != nil:
-			case c.entered() != nil:
+			case c.enteredSession() != nil:
 				c.session.Set(func(s *session.Settings) { s.SaveSession = p })
 			default:
 				c.values.saveSession = p
@@ -279,7 +279,7 @@ func sessionSettings() []setting {
 			return err
 		}},
 		{"compression_threshold", true, "a number of tokens, 0 for never, or null", func(c *Conversation) string {
-			if c.entered() != nil && c.session.Settings().CompressionThreshold != nil {
+			if c.enteredSession() != nil && c.session.Settings().CompressionThreshold != nil {
 				return show(c.session.Settings().CompressionThreshold)
 			}
 			return show(c.values.threshold)
@@ -287,7 +287,7 @@ func sessionSettings() []setting {
 			p, err := parse(value, parseUint)
 			switch {
 			case err != nil:
-			case c.entered() != nil:
+			case c.enteredSession() != nil:
 				c.session.Set(func(s *session.Settings) { s.CompressionThreshold = p })
 			default:
 				c.values.threshold = p
@@ -329,7 +329,7 @@ func todoSettings() []setting {
 func (c *Conversation) setTodo(err error, own func(*chat.Settings), below func(*todo.Settings)) error {
 	switch {
 	case err != nil:
-	case c.entered() != nil:
+	case c.enteredSession() != nil:
 		c.session.Set(func(s *session.Settings) { own(&s.Settings) })
 	default:
 		below(&c.values.todo)

@@ -54,7 +54,7 @@ func (t *turn) offer(ctx context.Context, all []skill.Skill, setting string) {
 	if t.resumed == nil {
 		l, list, unknown := skill.Offer(all, setting, t.c.service.SkillTokens)
 		for _, name := range unknown {
-			t.c.warn(ctx, fmt.Errorf("skills: %s", skill.Missing(name, all)))
+			t.c.warn(ctx, fmt.Errorf("skills: %s", skill.NotFound(name, all)))
 		}
 		if l != nil {
 			t.q.Skills = &skillsRecord{list, l.Offered}
@@ -136,7 +136,7 @@ func (c *Conversation) LoadSkills(ctx context.Context, names []string, q *Asked)
 			return fault.New(fault.NotFound, "the skill %s cannot be used", name).WithHint("loki --list skills says why")
 		}
 		if i < 0 {
-			return fault.New(fault.NotFound, "%s", skill.Missing(name, usable)).WithHint("loki --list skills lists them")
+			return fault.New(fault.NotFound, "%s", skill.NotFound(name, usable)).WithHint("loki --list skills lists them")
 		}
 		blocks = append(blocks, usable[i].Block())
 		q.Loaded = append(q.Loaded, usable[i].Event("user"))

@@ -104,7 +104,7 @@ func (c *Conversation) tidy(ctx context.Context, a Answer) error {
 	if c.values.dryRun || ctx.Err() != nil || !c.session.NeedsCompression(c.threshold()) {
 		return ctx.Err()
 	}
-	_, used, err := c.compact(ctx, c.options.Events, steps.Steps{}, c.listed(c.todo()))
+	_, used, err := c.compact(ctx, c.options.Events, steps.Steps{}, c.todoRecap(c.todo()))
 	c.last.used, c.spent = c.last.used.Add(used), c.spent.Add(used)
 	if err != nil || ctx.Err() != nil {
 		return err
@@ -232,7 +232,7 @@ func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
 	if err != nil {
 		return Asked{}, err
 	}
-	asked := c.asked(turn)
+	asked := c.lastQuestion(turn)
 	if l := c.last; l != nil && l.session == c.session {
 		l.session = nil
 	}
@@ -241,8 +241,8 @@ func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
 	return asked, nil
 }
 
-// asked returns the question of the last turn of the session, as the user put it if that is known.
-func (c *Conversation) asked(turn []chat.Message) Asked {
+// lastQuestion returns the question of the last turn of the session, as the user put it if that is known.
+func (c *Conversation) lastQuestion(turn []chat.Message) Asked {
 	if l := c.last; l != nil && l.session == c.session && l.counted == 0 {
 		return l.question.Asked
 	}
@@ -266,7 +266,7 @@ func (c *Conversation) Rewrite(ctx context.Context, text string) (Answer, error)
 		return Answer{}, err
 	}
 	old := c.last
-	q.Asked = c.asked(turn)
+	q.Asked = c.lastQuestion(turn)
 	q.Asked, q.inPlaceOf = q.rewritten(text), &turn[0]
 	a, err := c.Tell(ctx, q)
 	c.last.question.inPlaceOf = nil
@@ -315,7 +315,7 @@ func (c *Conversation) Compress(ctx context.Context) (session.Compressed, error)
 		return session.Compressed{}, err
 	}
 	defer release()
-	done, used, err := c.recap(ctx, steps.Steps{}, c.listed(c.todo()))
+	done, used, err := c.recap(ctx, steps.Steps{}, c.todoRecap(c.todo()))
 	c.spent = c.spent.Add(used)
 	if err == nil {
 		c.last.end()

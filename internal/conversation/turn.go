@@ -154,7 +154,7 @@ func (c *Conversation) newTurn(q Question) *turn {
 		}
 	}
 	s = q.Settings.Over(s)
-	lead, history, user := begun(q, put)
+	lead, history, user := leadIn(q, put)
 	t := &turn{c: c, form: q.Form, q: question{
 		Settings: s, NoStream: c.values.noStream, MaxOutputTokens: cmp.Or(q.MaxOutputTokens, c.outputLimit(s.Model)), Switches: c.values.switches,
 		Usual: r != nil && r.Bundled() && equal(s.EnabledTools, r.Settings.EnabledTools),
@@ -207,7 +207,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	t.model, t.calls = m.ID, m.SupportsTools
 	t.q.Todo.Enabled = t.q.Todo.Enabled && t.kit.Calling && (m.SupportsTools || c.agent != nil)
 	if err == nil {
-		err = t.instructed(ctx)
+		err = t.findInstructions(ctx)
 	}
 	if err == nil {
 		t.recall(ctx)

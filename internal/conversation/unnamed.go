@@ -13,8 +13,8 @@ import (
 // without a name. The first question begins it. Its settings follow those of the conversation, it is left without
 // a question when something else is entered, and --continue and --search find it.
 
-// entered returns the session that the user has entered; nil for none.
-func (c *Conversation) entered() *session.Session {
+// enteredSession returns the session that the user has entered; nil for none.
+func (c *Conversation) enteredSession() *session.Session {
 	if c.unnamed {
 		return nil
 	}
@@ -137,8 +137,8 @@ func (c *Conversation) CanName(ctx context.Context, name string) bool {
 	return errors.Is(err, session.ErrNotFound)
 }
 
-// named makes a session without a name, which has just got one, that which the user has entered.
-func (c *Conversation) named() {
+// markEntered makes a session without a name, which has just got one, that which the user has entered.
+func (c *Conversation) markEntered() {
 	if c.unnamed && c.session.Alias() != "" {
 		c.unnamed, c.outside = false, c.role
 		c.keepAgain()

@@ -19,8 +19,8 @@ type workspaceRecord struct {
 	Files []workspace.File `json:"files"` // with their digests
 }
 
-// instructed finds what the workspace tells the model of a question. A resumed question has it on record.
-func (t *turn) instructed(ctx context.Context) error {
+// findInstructions finds what the workspace tells the model of a question. A resumed question has it on record.
+func (t *turn) findInstructions(ctx context.Context) error {
 	w := t.c.fromWorkspace()
 	if t.c.service.Workspace == nil || t.q.Aside {
 		return nil

@@ -121,7 +121,7 @@ func (w *wizard) modelNames(ctx context.Context, p provider, d *draft) ([]string
 			w.note("Ollama has no chat model yet. Fetch one with: ollama pull llama3.2")
 		}
 	case d.typ == config.TypeOpenAICompatible:
-		if offered, err = w.offered(ctx, d); err != nil {
+		if offered, err = w.listedModels(ctx, d); err != nil {
 			return nil, err
 		}
 	}
@@ -134,9 +134,9 @@ func (w *wizard) modelNames(ctx context.Context, p provider, d *draft) ([]string
 	return w.tick(ctx, offered)
 }
 
-// offered returns the models of the server of a draft; none if it does not list them. The user is asked for another key if the server
+// listedModels returns the models of the server of a draft; none if it does not list them. The user is asked for another key if the server
 // refuses theirs, and an address that lacks /v1 gets it.
-func (w *wizard) offered(ctx context.Context, d *draft) ([]string, error) {
+func (w *wizard) listedModels(ctx context.Context, d *draft) ([]string, error) {
 	for {
 		names, status, err := w.listModels(ctx, d)
 		switch {

@@ -90,7 +90,7 @@ func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Req
 	if a.hidden = v.Hidden; v.Places != nil {
 		a.judged = func(path string) bool { return slices.Contains(v.Places, path) }
 	}
-	stopped := b.known.stopped(call.Name + " " + wanted.Text)
+	stopped := b.known.refusalsIn(call.Name + " " + wanted.Text)
 	if slices.ContainsFunc(stopped, sandbox.Refusal.Asked) {
 		if v.Files = true; v.Action == permission.Allow && !b.o.AutoConfirm {
 			v.Action, v.Decided, v.Reason = permission.Ask, true, "a rule asks about a file that it reads"
@@ -99,7 +99,7 @@ func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Req
 	a.files = v.Files || b.o.AutoConfirm
 	held := sandboxOf(wanted, v)
 	if _, ok := t.(Confined); ok && b.o.AtMost != "" {
-		v, held = bounded(b.o.AtMost, wanted, v, held)
+		v, held = boundVerdict(b.o.AtMost, wanted, v, held)
 	}
 	switch {
 	case v.Decided && v.Action == permission.Allow && v.Level != "" && v.Level != sandbox.Full && !wanted.holds():
@@ -123,9 +123,9 @@ func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Req
 		}
 		// The decision is recorded, so that a call that is done is not asked about when rules
 		// have changed since, and runs at the same level.
-		err = b.decided(ctx, &a, call.Name, held, st, func(context.Context) (decision, error) { return allowed(held), nil })
+		err = b.decideOnce(ctx, &a, call.Name, held, st, func(context.Context) (decision, error) { return allowDecision(held), nil })
 	case permission.Deny:
-		err = b.decided(ctx, &a, call.Name, held, st, func(context.Context) (decision, error) {
+		err = b.decideOnce(ctx, &a, call.Name, held, st, func(context.Context) (decision, error) {
 			return decision{Refused: fmt.Sprintf("it is not allowed (%s).%s", v.Reason, b.advice(" Do not try to get around this; do without, or say so to the user."))}, nil
 		})
 	default:
@@ -139,14 +139,14 @@ func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Req
 		if b.o.Judge != nil {
 			q.Agent, q.ForRun = b.o.Judge.Agent(), b.o.ForRun
 		}
-		err = b.decided(ctx, &a, call.Name, held, st, func(ctx context.Context) (decision, error) { return b.consent(ctx, e, q, call, st) })
+		err = b.decideOnce(ctx, &a, call.Name, held, st, func(ctx context.Context) (decision, error) { return b.consent(ctx, e, q, call, st) })
 		a.unasked = false
 	}
 	return a, err
 }
 
-// bounded returns the verdict on a call that starts a program, and what that may do, where bound is the highest level.
-func bounded(bound sandbox.Level, wanted Request, v permission.Verdict, held sandbox.Declaration) (permission.Verdict, sandbox.Declaration) {
+// boundVerdict returns the verdict on a call that starts a program, and what that may do, where bound is the highest level.
+func boundVerdict(bound sandbox.Level, wanted Request, v permission.Verdict, held sandbox.Declaration) (permission.Verdict, sandbox.Declaration) {
 	switch {
 	case wanted.holds() && !bound.Covers(wanted.Level):
 		v = permission.Verdict{Action: permission.Deny, Decided: true, Reason: fmt.Sprintf("programs run at the level %s at most here", bound)}
@@ -183,7 +183,7 @@ type decision struct {
 	Edited json.RawMessage    `json:"edited,omitempty"` // the arguments that the user gave the call; nothing else is decided then
 }
 
-func allowed(d sandbox.Declaration) decision { return decision{Level: d.Level, Hosts: d.Hosts} }
+func allowDecision(d sandbox.Declaration) decision { return decision{Level: d.Level, Hosts: d.Hosts} }
 
 // MarshalJSON implements [json.Marshaler].
 func (d decision) MarshalJSON() ([]byte, error) {
@@ -203,10 +203,10 @@ func (d *decision) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*object)(d))
 }
 
-// decided makes a decision about a call, or takes the recorded one, which holds whatever has changed since: a program that was
+// decideOnce makes a decision about a call, or takes the recorded one, which holds whatever has changed since: a program that was
 // allowed at a level does not run at a higher one. held is what the program would run in now. The step comes before the call's own, so that
 // an interruption while the user thinks leaves no doubt about what was done.
-func (b *Box) decided(ctx context.Context, a *admission, name string, held sandbox.Declaration, st steps.Steps, decide func(context.Context) (decision, error)) error {
+func (b *Box) decideOnce(ctx context.Context, a *admission, name string, held sandbox.Declaration, st steps.Steps, decide func(context.Context) (decision, error)) error {
 	d, err := steps.Do(ctx, st, steps.Step{Kind: steps.Question, Key: "consent"}, func(ctx context.Context) (decision, error) {
 		d, err := decide(ctx)
 		if err == nil {
@@ -243,7 +243,7 @@ func PlainQuestion(call Call) string {
 // consent gets the answer to a question. Answers that are given without asking are recorded too, since the result
 // will be.
 func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call, st steps.Steps) (decision, error) {
-	yes := allowed(q.Sandbox)
+	yes := allowDecision(q.Sandbox)
 	if b.o.AutoConfirm {
 		return yes, nil
 	}
@@ -264,7 +264,7 @@ func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call
 	case fault.CodeOf(err) == fault.Suspended:
 		return decision{}, err
 	case errors.Is(err, ask.ErrUnavailable):
-		refused, err := b.unattended(err, q.Always)
+		refused, err := b.decideUnattended(err, q.Always)
 		if refused != "" {
 			return decision{Refused: refused, Unattended: true}, err
 		}
@@ -291,8 +291,8 @@ func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call
 	return yes, nil
 }
 
-// unattended decides about a call that needs consent where no user can be asked.
-func (b *Box) unattended(cause error, always []permission.Grant) (refused string, err error) {
+// decideUnattended decides about a call that needs consent where no user can be asked.
+func (b *Box) decideUnattended(cause error, always []permission.Grant) (refused string, err error) {
 	policy := permission.UnattendedDeny
 	if b.o.Judge != nil {
 		policy = b.o.Judge.Unattended()

@@ -115,7 +115,7 @@ func (b *Box) Declarations() []chat.Tool {
 	set := b.tools()
 	list := make([]chat.Tool, 0, set.Len())
 	for _, e := range set.entries {
-		if d, ok := b.offered(e); ok {
+		if d, ok := b.offer(e); ok {
 			list = append(list, d)
 		}
 	}
@@ -153,7 +153,7 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 		slices.Sort(unknown.Available)
 		return failure("%s", unknown.Error()), nil
 	}
-	if e.declared, ok = b.offered(e); !ok {
+	if e.declared, ok = b.offer(e); !ok {
 		b.known.decline(requested.ID, fault.Failure)
 		return b.notOffered(e), nil
 	}
@@ -167,11 +167,11 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 	if err != nil {
 		return failure("%s was not run: %v.%s", e.declared.Name, err, b.advice(" Write the call again.")), nil
 	}
-	return b.checked(ctx, e, requested.ID, args, st)
+	return b.checkAndCall(ctx, e, requested.ID, args, st)
 }
 
-// checked makes a call, unless hooks or rules refuse it. The id is the model's.
-func (b *Box) checked(ctx context.Context, e entry, id string, args json.RawMessage, st steps.Steps) (outcome, error) {
+// checkAndCall makes a call, unless hooks or rules refuse it. The id is the model's.
+func (b *Box) checkAndCall(ctx context.Context, e entry, id string, args json.RawMessage, st steps.Steps) (outcome, error) {
 	before, err := b.runBefore(ctx, e.declared, id, args, st)
 	if err != nil {
 		return outcome{}, err
@@ -184,14 +184,14 @@ func (b *Box) checked(ctx context.Context, e entry, id string, args json.RawMess
 		if before.Arguments != nil {
 			args = before.Arguments
 		}
-		out, err = b.judged(ctx, e, id, args, st)
+		out, err = b.judgeAndCall(ctx, e, id, args, st)
 	}
 	b.note(&out, before)
 	return out, err
 }
 
-// judged makes a call that hooks have let through, unless it is not allowed.
-func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessage, st steps.Steps) (outcome, error) {
+// judgeAndCall makes a call that hooks have let through, unless it is not allowed.
+func (b *Box) judgeAndCall(ctx context.Context, e entry, id string, args json.RawMessage, st steps.Steps) (outcome, error) {
 	hints := e.tool.Hints()
 	step := steps.Step{Kind: steps.Tool, Key: "call", Name: e.declared.Name, Effect: !hints.ReadOnly}
 	if st.Recording() {
@@ -250,11 +250,11 @@ func (b *Box) judged(ctx context.Context, e entry, id string, args json.RawMessa
 		if a.unasked && a.guard.Consent(call) != "" {
 			out := failure("%s was not run: the target changed while the call was being prepared, and now needs the user's approval.%s",
 				call.Name, b.advice(" Repeat the call if you still want it."))
-			return out, b.unrecorded(out)
+			return out, b.unrecordedError(out)
 		}
 		used := new(chat.Meter)
 		out, err := b.run(chat.WithMeter(ctx, used), e.tool, hints, call)
-		failed := b.unrecorded(out)
+		failed := b.unrecordedError(out)
 		if err == nil {
 			out, err = b.runAfter(ctx, call, id, hints, out)
 		}

@@ -123,7 +123,7 @@ func (k *known) stop(text string, what []sandbox.Refusal) {
 	k.refused[text] = what
 }
 
-func (k *known) stopped(text string) []sandbox.Refusal {
+func (k *known) refusalsIn(text string) []sandbox.Refusal {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.refused[text]

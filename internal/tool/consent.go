@@ -75,7 +75,7 @@ func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 		parts = append(parts, "The sandbox stopped the same before:", "    "+text.CutRunes(text.Name(sandbox.Refusals(q.Refused)), longReason))
 	}
 	parts = append(parts, q.Text)
-	if held := q.held(); held != "" {
+	if held := q.sandboxText(); held != "" {
 		parts = append(parts, held)
 	}
 	if q.Reason != "" {
@@ -91,8 +91,8 @@ func (q ConsentQuestion) Ask(from ask.Question) ask.Question {
 	return from
 }
 
-// held says what the program of the call may do after a yes.
-func (q ConsentQuestion) held() string {
+// sandboxText says what the program of the call may do after a yes.
+func (q ConsentQuestion) sandboxText() string {
 	hosts := "the hosts of your configuration only"
 	if len(q.Sandbox.Hosts) > 0 {
 		hosts = "`" + strings.Join(q.Sandbox.Hosts, "`, `") + "`" // their characters are checked

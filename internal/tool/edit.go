@@ -38,7 +38,7 @@ func (b *Box) change(ctx context.Context, e entry, id string, original, edited j
 	if string(original) != string(edited) { // else the user went back, and is asked again
 		b.known.change(id, original, edited)
 	}
-	out, err := b.checked(ctx, e, id, edited, st.At("edited"))
+	out, err := b.checkAndCall(ctx, e, id, edited, st.At("edited"))
 	if ran, _, _ := b.Edited(chat.ToolCall{ID: id}); err == nil && ran == string(edited) {
 		out.Text = strings.TrimLeft(out.Text+"\n\n[The user edited the arguments of this call. They are now: "+ran+"]", "\n")
 	}

@@ -56,7 +56,7 @@ func Fit(parameters, arguments json.RawMessage, o FitOptions) (json.RawMessage, 
 	f := fitter{o: o, root: form}
 	fitted := f.fit(form, args, arguments, "", 0)
 	if o.Known {
-		f.known(form, args)
+		f.reportUndeclared(form, args)
 	}
 	switch {
 	case len(f.wrong) > 0:
@@ -82,11 +82,11 @@ func (f *fitter) try(s, v value.Value, raw json.RawMessage, path string, depth i
 }
 
 func (f *fitter) fail(path, format string, args ...any) {
-	f.wrong = append(f.wrong, naming(path)+" "+fmt.Sprintf(format, args...))
+	f.wrong = append(f.wrong, argumentName(path)+" "+fmt.Sprintf(format, args...))
 }
 
-// naming returns how a message names an argument.
-func naming(path string) string {
+// argumentName returns how a message names an argument.
+func argumentName(path string) string {
 	if path == "" {
 		return "the arguments"
 	}
@@ -117,9 +117,9 @@ func (f *fitter) fit(s, v value.Value, raw json.RawMessage, path string, depth i
 		}
 	}
 	if allowed, ok := o.Get("enum"); ok {
-		return f.chosen(items(allowed), v, path)
+		return f.fitEnum(items(allowed), v, path)
 	}
-	v, ok := f.typed(o, v, raw, path)
+	v, ok := f.fitType(o, v, raw, path)
 	if !ok {
 		return v
 	}
@@ -168,7 +168,7 @@ func (f *fitter) either(forms, v value.Value, raw json.RawMessage, path string, 
 		return *fitted
 	case len(wrong) > 0:
 		// A form that has the right type at the top is the one that is meant.
-		another := func(why string) bool { return strings.HasPrefix(why, naming(path)+" must be ") }
+		another := func(why string) bool { return strings.HasPrefix(why, argumentName(path)+" must be ") }
 		if meant := slices.DeleteFunc(slices.Clone(wrong), another); len(meant) > 0 {
 			wrong = meant
 		}
@@ -177,8 +177,8 @@ func (f *fitter) either(forms, v value.Value, raw json.RawMessage, path string, 
 	return v
 }
 
-// typed returns v in one of the types of a schema.
-func (f *fitter) typed(o *value.Object, v value.Value, raw json.RawMessage, path string) (value.Value, bool) {
+// fitType returns v in one of the types of a schema.
+func (f *fitter) fitType(o *value.Object, v value.Value, raw json.RawMessage, path string) (value.Value, bool) {
 	declared, ok := o.Get("type")
 	if !ok {
 		return v, true
@@ -204,12 +204,12 @@ func (f *fitter) typed(o *value.Object, v value.Value, raw json.RawMessage, path
 		}
 	}
 	for _, name := range names {
-		if w, ok := f.converted(v, name, raw); ok {
+		if w, ok := f.convert(v, name, raw); ok {
 			f.changed = f.changed || !value.Equal(v, w)
 			return w, true
 		}
 	}
-	f.fail(path, "must be of type %s, not %s", strings.Join(names, " or "), described(v))
+	f.fail(path, "must be of type %s, not %s", strings.Join(names, " or "), describeValue(v))
 	return v, false
 }
 
@@ -232,8 +232,8 @@ func isOf(v value.Value, name string) bool {
 	return name == "number" || name == "integer"
 }
 
-// converted returns v, which is of another type, as one of the type called name, if nothing is lost.
-func (f *fitter) converted(v value.Value, name string, raw json.RawMessage) (value.Value, bool) {
+// convert returns v, which is of another type, as one of the type called name, if nothing is lost.
+func (f *fitter) convert(v value.Value, name string, raw json.RawMessage) (value.Value, bool) {
 	if name == "string" {
 		var compact bytes.Buffer
 		isWord := f.o.Words && v.Kind() != value.Null && v.Kind() != value.ListKind && json.Compact(&compact, raw) == nil
@@ -256,8 +256,8 @@ func (f *fitter) converted(v value.Value, name string, raw json.RawMessage) (val
 	return parsed, name != "null"
 }
 
-// chosen returns v as one of the allowed values.
-func (f *fitter) chosen(allowed []value.Value, v value.Value, path string) value.Value {
+// fitEnum returns v as one of the allowed values.
+func (f *fitter) fitEnum(allowed []value.Value, v value.Value, path string) value.Value {
 	list := make([]string, len(allowed))
 	for i, a := range allowed {
 		if value.Equal(a, v) {
@@ -271,7 +271,7 @@ func (f *fitter) chosen(allowed []value.Value, v value.Value, path string) value
 			return a
 		}
 	}
-	f.fail(path, "must be one of %s, not %s", text.Cut(strings.Join(list, ", "), 500), described(v))
+	f.fail(path, "must be one of %s, not %s", text.Cut(strings.Join(list, ", "), 500), describeValue(v))
 	return v
 }
 
@@ -354,8 +354,8 @@ func (f *fitter) object(o *value.Object, v value.Value, raw json.RawMessage, pat
 	return object.Value()
 }
 
-// known reports the arguments that are not declared.
-func (f *fitter) known(form, args value.Value) {
+// reportUndeclared reports the arguments that are not declared.
+func (f *fitter) reportUndeclared(form, args value.Value) {
 	properties, _ := form.AsObject().Get("properties")
 	for name := range args.AsObject().All() {
 		if _, ok := properties.AsObject().Get(name); ok {
@@ -385,8 +385,8 @@ func items(v value.Value) []value.Value {
 	return all
 }
 
-// described returns the type of a value and, of a short one, the value.
-func described(v value.Value) string {
+// describeValue returns the type of a value and, of a short one, the value.
+func describeValue(v value.Value) string {
 	switch v.Kind() {
 	case value.Null:
 		return "null"

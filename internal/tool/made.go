@@ -83,8 +83,8 @@ func (o outcome) failure() *CallError {
 	return &CallError{Text: strings.Join(parts, "; ")}
 }
 
-// unrecorded returns the error that keeps a failed outcome from being recorded, nil for any other and for calls of models.
-func (b *Box) unrecorded(out outcome) error {
+// unrecordedError returns the error that keeps a failed outcome from being recorded, nil for any other and for calls of models.
+func (b *Box) unrecordedError(out outcome) error {
 	if !b.plain || !out.Failed {
 		return nil
 	}

@@ -30,8 +30,8 @@ func (b *Box) atMost() sandbox.Level {
 	return b.o.AtMost
 }
 
-// offered returns how the model sees a tool now; ok is false if the tool is not offered in the mode of the conversation.
-func (b *Box) offered(e entry) (declared chat.Tool, ok bool) {
+// offer returns how the model sees a tool now; ok is false if the tool is not offered in the mode of the conversation.
+func (b *Box) offer(e entry) (declared chat.Tool, ok bool) {
 	h := e.tool.Hints()
 	if b.mode() != chat.ModePlan {
 		return e.declared, !h.Planning

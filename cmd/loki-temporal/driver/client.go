@@ -147,7 +147,7 @@ func (r *Runs) ask(ctx context.Context, id string, of Request) (Status, error) {
 	var s Status
 	data, err := r.query(ctx, id, statusQuery, of)
 	if err == nil {
-		err = json.Unmarshal([]byte(r.App.Unsealed(string(data))), &s)
+		err = json.Unmarshal([]byte(r.App.DisplaySealed(string(data))), &s)
 	}
 	return s, err
 }

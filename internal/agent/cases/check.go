@@ -73,17 +73,17 @@ func Check(c *Case, t *Trace) []Failure {
 	}
 	for _, a := range c.Answers {
 		if a.Question != "" && !t.asked(a.Question) {
-			k.fail(a.Pos, "answers", "the question %s was not asked; asked: %s", a.Question, listed(t.Questions))
+			k.fail(a.Pos, "answers", "the question %s was not asked; asked: %s", a.Question, nameList(t.Questions))
 		}
 	}
 	if ordered := slices.DeleteFunc(slices.Clone(c.Answers), func(a Answer) bool { return a.Question != "" }); len(ordered) > len(t.Questions) {
-		k.fail(ordered[len(t.Questions)].Pos, "answers", "there are %d answers; asked: %s", len(ordered), listed(t.Questions))
+		k.fail(ordered[len(t.Questions)].Pos, "answers", "there are %d answers; asked: %s", len(ordered), nameList(t.Questions))
 	}
 	slices.SortStableFunc(k.failures, func(a, b Failure) int { return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column) })
 	return k.failures
 }
 
-func listed(names []string) string {
+func nameList(names []string) string {
 	if len(names) == 0 {
 		return "none"
 	}
@@ -195,14 +195,14 @@ func (k *checker) calls(want *Calls) {
 	switch want.Mode {
 	case Exactly:
 		if len(got) != len(want.List) || slices.ContainsFunc(indices(got), func(i int) bool { return !want.List[i].is(got[i]) }) {
-			k.differ(want.Pos, "calls", "other tools were called", wanted(want.List, got), made(got))
+			k.differ(want.Pos, "calls", "other tools were called", expectedCalls(want.List, got), madeCallList(got))
 		}
 	case Contains:
 		rest := got
 		for _, c := range want.List {
 			i := slices.IndexFunc(rest, c.is)
 			if i < 0 {
-				k.fail(c.Pos, "calls", "this call was not made, or not in this order: %s\nmade:\n%s", c, made(got))
+				k.fail(c.Pos, "calls", "this call was not made, or not in this order: %s\nmade:\n%s", c, madeCallList(got))
 				return
 			}
 			rest = rest[i+1:]
@@ -212,7 +212,7 @@ func (k *checker) calls(want *Calls) {
 		for _, c := range want.List {
 			i := slices.IndexFunc(rest, c.is)
 			if i < 0 {
-				k.fail(c.Pos, "calls", "this call was not made: %s\nmade:\n%s", c, made(got))
+				k.fail(c.Pos, "calls", "this call was not made: %s\nmade:\n%s", c, madeCallList(got))
 				return
 			}
 			rest = slices.Delete(rest, i, i+1)
@@ -220,7 +220,7 @@ func (k *checker) calls(want *Calls) {
 	}
 	for _, name := range want.Lacks {
 		if slices.ContainsFunc(got, func(c MadeCall) bool { return c.Name == name }) {
-			k.fail(want.Pos, "calls", "%s was called:\n%s", name, made(got))
+			k.fail(want.Pos, "calls", "%s was called:\n%s", name, madeCallList(got))
 		}
 	}
 }
@@ -254,8 +254,8 @@ func (c Call) String() string {
 	return c.Name + " " + c.Arguments.Value().String()
 }
 
-// wanted returns the expected calls. One that was made in its place is shown as it was made.
-func wanted(list []Call, got []MadeCall) string {
+// expectedCalls returns the expected calls. One that was made in its place is shown as it was made.
+func expectedCalls(list []Call, got []MadeCall) string {
 	lines := make([]string, len(list))
 	for i, c := range list {
 		if lines[i] = c.String(); i < len(got) && c.is(got[i]) {
@@ -267,7 +267,7 @@ func wanted(list []Call, got []MadeCall) string {
 
 func (c MadeCall) String() string { return c.Name + " " + c.Arguments.String() }
 
-func made(list []MadeCall) string {
+func madeCallList(list []MadeCall) string {
 	lines := make([]string, len(list))
 	for i, c := range list {
 		lines[i] = c.String()

@@ -111,12 +111,12 @@ func (p *parser) common(m *yamldoc.Map, c *Case) {
 		}
 	}
 	c.Files = merge(c.Files, files)
-	p.answering(m, c)
+	p.parseAnswers(m, c)
 	p.answers(m, c)
 }
 
-// answering reads what answers in place of models.
-func (p *parser) answering(m *yamldoc.Map, c *Case) {
+// parseAnswers reads what answers in place of models.
+func (p *parser) parseAnswers(m *yamldoc.Map, c *Case) {
 	script, cassette := m.Get("script"), m.Get("cassette")
 	if script == nil && cassette == nil {
 		return

@@ -155,20 +155,20 @@ func (o *Options) play(ctx context.Context, c *Case, copies *stage) (t *Trace, w
 	}
 	res, err := process.Run(ctx, b.command())
 	if _, exit := errors.AsType[*process.ExitError](err); err != nil && !exit {
-		return nil, work, fmt.Errorf("%w\n%s", err, tail(b.shown(res.Stderr)))
+		return nil, work, fmt.Errorf("%w\n%s", err, tail(b.display(res.Stderr)))
 	}
 	begin := graph.State{}
 	if g != nil {
 		begin = graph.NewState(g.InitialState).With(value.Member{Name: graph.PromptKey, Value: value.Of(c.Prompt)})
 	}
-	if t, err = readTrace([]byte(b.shown(string(res.Stdout))), begin); err != nil {
+	if t, err = readTrace([]byte(b.display(string(res.Stdout))), begin); err != nil {
 		return nil, work, err
 	}
-	t.Exit, t.Stderr, t.Duration = res.ExitCode, b.shown(res.Stderr), res.Duration
+	t.Exit, t.Stderr, t.Duration = res.ExitCode, b.display(res.Stderr), res.Duration
 	if t.Recorded = b.records() && (t.Exit == 0 || c.Expect.Exit != nil || c.Expect.Error != nil); t.Recorded {
 		recorded, err := os.ReadFile(b.path(recordedFile))
 		if err == nil {
-			recorded, err = b.lasting(recorded)
+			recorded, err = b.portable(recorded)
 		}
 		if err == nil {
 			err = atomicfile.Write(c.Cassette, recorded, atomicfile.Options{Mode: 0o644})
@@ -181,7 +181,7 @@ func (o *Options) play(ctx context.Context, c *Case, copies *stage) (t *Trace, w
 	for _, f := range c.Expect.Files {
 		switch text, err := os.ReadFile(filepath.Join(work, filepath.FromSlash(f.Path))); {
 		case err == nil:
-			t.Files[f.Path] = b.shown(string(text))
+			t.Files[f.Path] = b.display(string(text))
 		case !errors.Is(err, fs.ErrNotExist):
 			return t, work, err
 		}
@@ -199,8 +199,8 @@ type bench struct {
 
 func (b *bench) path(name string) string { return filepath.Join(b.root, name) }
 
-// installed returns where the agent called name is found by its name.
-func (b *bench) installed(name string) string { return filepath.Join(b.path("config/agents"), name) }
+// installPath returns where the agent called name is found by its name.
+func (b *bench) installPath(name string) string { return filepath.Join(b.path("config/agents"), name) }
 
 // furnish makes the directories of the case and its files.
 func (b *bench) furnish() error {
@@ -229,7 +229,7 @@ func (b *bench) furnish() error {
 		}
 	}
 	for name, dir := range b.others {
-		link(dir, b.installed(name))
+		link(dir, b.installPath(name))
 	}
 	return nil
 }
@@ -334,14 +334,14 @@ func (b *bench) environ() []string {
 	case b.Script != "":
 		set["LOKI_TEST_MODEL"] = "builtin:script/" + b.Script
 	}
-	return environ.Merge(environ.Merge(environ.Merge(env, set), b.Env), map[string]string{trustedDirs: b.trusted()})
+	return environ.Merge(environ.Merge(environ.Merge(env, set), b.Env), map[string]string{trustedDirs: b.trustedList()})
 }
 
 // trustedDirs is the variable with directories of agents that are trusted.
 const trustedDirs = "LOKI_TRUSTED_DIRS"
 
-// trusted returns the value of trustedDirs: the copies of agents that are trusted.
-func (b *bench) trusted() string {
+// trustedList returns the value of trustedDirs: the copies of agents that are trusted.
+func (b *bench) trustedList() string {
 	var dirs []string
 	for _, p := range b.places {
 		for _, name := range p.agents {
@@ -353,9 +353,9 @@ func (b *bench) trusted() string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// lasting returns a cassette without the paths of this time: called agents are where a run that plays it has them, and the
+// portable returns a cassette without the paths of this time: called agents are where a run that plays it has them, and the
 // agent is the one that was copied.
-func (b *bench) lasting(recorded []byte) ([]byte, error) {
+func (b *bench) portable(recorded []byte) ([]byte, error) {
 	for _, p := range b.places {
 		recorded = bytes.ReplaceAll(recorded, []byte(p.copied), []byte("$(agents)"))
 	}
@@ -370,12 +370,12 @@ func (b *bench) lasting(recorded []byte) ([]byte, error) {
 	return c.Format(), nil
 }
 
-// shown returns a text of the case without the paths of this time: the working directory is $WORK, a script in the
+// display returns a text of the case without the paths of this time: the working directory is $WORK, a script in the
 // file of the case is there, and agents are where they were copied from.
-func (b *bench) shown(text string) string {
+func (b *bench) display(text string) string {
 	paths := [][2]string{{b.path(filepath.Base(b.Suite.File)), b.Suite.File}, {b.work, workMark}}
 	for name, dir := range b.others {
-		paths = append(paths, [2]string{b.installed(name) + string(filepath.Separator), dir + string(filepath.Separator)})
+		paths = append(paths, [2]string{b.installPath(name) + string(filepath.Separator), dir + string(filepath.Separator)})
 	}
 	for _, p := range b.places {
 		paths = append(paths, [2]string{p.copied, p.dir})

@@ -133,7 +133,7 @@ func (l *List) output(ctx context.Context, call tool.Call) (tool.Result, error) 
 	case err != nil:
 		return tool.Result{}, fmt.Errorf("%w; job__list lists the jobs", err)
 	case j == nil:
-		return lost()
+		return lostResult()
 	}
 	var noticed []sandbox.Refusal
 	var matched *bool
@@ -177,7 +177,7 @@ func (l *List) kill(_ context.Context, call tool.Call) (tool.Result, error) {
 	case err != nil:
 		return tool.Result{}, fmt.Errorf("%w; job__list lists the jobs", err)
 	case j == nil:
-		return lost()
+		return lostResult()
 	}
 	unwatch := j.watch()
 	j.end("the model killed it")
@@ -191,7 +191,7 @@ func (l *List) kill(_ context.Context, call tool.Call) (tool.Result, error) {
 	return res, err
 }
 
-// lost is the result for a job of a program that has ended.
-func lost() (tool.Result, error) {
+// lostResult is the result for a job of a program that has ended.
+func lostResult() (tool.Result, error) {
 	return report{Status: Lost, Note: "The program in which it ran has ended, and the job with it. Start it again if it is still needed."}.result()
 }

@@ -190,7 +190,7 @@ func decode(file string, data []byte) (Fact, error) {
 	var f Fact
 	sum := sha256.Sum256(data)
 	f.Sum, f.Path = hex.EncodeToString(sum[:8]), file
-	head, body, ok := strings.Cut(strings.TrimPrefix(strings.ReplaceAll(string(text.Unmarked(data)), "\r\n", "\n"), fence), "\n"+fence)
+	head, body, ok := strings.Cut(strings.TrimPrefix(strings.ReplaceAll(string(text.TrimMark(data)), "\r\n", "\n"), fence), "\n"+fence)
 	if !ok || !utf8.Valid(data) {
 		return f, fmt.Errorf("%s: want a YAML header between two lines of --- and a text behind it", file)
 	}

@@ -15,7 +15,7 @@ import (
 // mapOver runs the branch node once for each element of a list or member of an object, side by side, and collects
 // the results of the branches in that order. Other changes to their state are lost.
 func (r *Runner) mapOver(ctx context.Context, t *run.Task) (product, error) {
-	collected, err := r.collected(ctx, t)
+	collected, err := r.collect(ctx, t)
 	if err != nil {
 		return r.fail(ctx, t, err)
 	}
@@ -29,8 +29,8 @@ type collection struct {
 	failed  graph.Failed
 }
 
-// collected returns the results of the items of a map.
-func (r *Runner) collected(ctx context.Context, t *run.Task) (collection, error) {
+// collect returns the results of the items of a map.
+func (r *Runner) collect(ctx context.Context, t *run.Task) (collection, error) {
 	if len(t.Node.Next) == 0 && !t.Node.Defer && t.Undoes == nil {
 		return collection{}, fmt.Errorf("map node has no next")
 	}

@@ -34,7 +34,7 @@ func (r *Runner) itemsOf(ctx context.Context, t *run.Task, over value.Value) ([]
 		return nil, err
 	}
 	if m.ItemIf != nil {
-		if all, err = r.chosen(ctx, t, all); err != nil {
+		if all, err = r.filterItems(ctx, t, all); err != nil {
 			return nil, err
 		}
 	}
@@ -74,8 +74,8 @@ func elements(m *graph.Map, over value.Value) ([]item, error) {
 	return all, nil
 }
 
-// chosen returns the items for which item_if holds.
-func (r *Runner) chosen(ctx context.Context, t *run.Task, all []item) ([]item, error) {
+// filterItems returns the items for which item_if holds.
+func (r *Runner) filterItems(ctx context.Context, t *run.Task, all []item) ([]item, error) {
 	var env expr.Env
 	if t.Node.Map.ItemIf.UsesClock() { // a resumed run chooses the same
 		var err error

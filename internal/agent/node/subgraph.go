@@ -26,7 +26,7 @@ func (r *Runner) subgraph(ctx context.Context, t *run.Task, wanted string) (prod
 		return r.fail(ctx, t, fmt.Errorf("with: %w", err))
 	}
 	out, err := tryNode(ctx, r, t, func(ctx context.Context) (subgraphEnd, error) {
-		return within(ctx, t.Node, func(ctx context.Context) (subgraphEnd, error) { return r.nested(ctx, t, state) })
+		return within(ctx, t.Node, func(ctx context.Context) (subgraphEnd, error) { return r.runSubgraph(ctx, t, state) })
 	})
 	if err != nil {
 		return r.fail(ctx, t, err)
@@ -53,8 +53,8 @@ type subgraphEnd struct {
 	failed  graph.Failed
 }
 
-// nested runs the subgraph of a node once. What it does is recorded below the node.
-func (r *Runner) nested(ctx context.Context, t *run.Task, state graph.State) (subgraphEnd, error) {
+// runSubgraph runs the subgraph of a node once. What it does is recorded below the node.
+func (r *Runner) runSubgraph(ctx context.Context, t *run.Task, state graph.State) (subgraphEnd, error) {
 	sub := t.Node.Sub
 	def, outer := sub.Graph, r.budget()
 	inner := &Runner{Options: r.Options, states: r.states, static: graph.InnerName(r.static, t.Node.ID)}

@@ -98,7 +98,7 @@ func (e *unfitResult) FaultCode() fault.Code { return fault.Tool }
 
 // callTool makes the call of a tool node and returns its output.
 func (r *Runner) callTool(ctx context.Context, t *run.Task, args json.RawMessage) (string, error) {
-	bound, err := r.bound(ctx, t)
+	bound, err := r.bindTool(ctx, t)
 	if err != nil {
 		return "", err
 	}
@@ -144,8 +144,8 @@ func (r *Runner) callTool(ctx context.Context, t *run.Task, args json.RawMessage
 	return made.Output, err
 }
 
-// bound returns the tool of a node.
-func (r *Runner) bound(ctx context.Context, t *run.Task) (tool.Bound, error) {
+// bindTool returns the tool of a node.
+func (r *Runner) bindTool(ctx context.Context, t *run.Task) (tool.Bound, error) {
 	name := t.Node.Tool.Tool
 	server, of, isServer := t.Node.Tool.Server()
 	if isServer && r.ServerTool == nil {

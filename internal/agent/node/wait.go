@@ -18,7 +18,7 @@ func (r *Runner) wait(ctx context.Context, t *run.Task) (product, error) {
 	var signal value.Value
 	var err error
 	if !r.Dry { // in which nothing comes
-		signal, err = tryNode(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.waited(ctx, t) })
+		signal, err = tryNode(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.awaitSignal(ctx, t) })
 	} else if t.Node.Wait.Default != nil {
 		signal = t.Node.Wait.DefaultIn(t.Draft)
 	}
@@ -34,8 +34,8 @@ type overdueError struct{ text string }
 
 func (e *overdueError) Error() string { return e.text }
 
-// waited waits, and returns the value of the signal, null for a wait for a time.
-func (r *Runner) waited(ctx context.Context, t *run.Task) (none value.Value, err error) {
+// awaitSignal waits, and returns the value of the signal, null for a wait for a time.
+func (r *Runner) awaitSignal(ctx context.Context, t *run.Task) (none value.Value, err error) {
 	q := r.questions(t)
 	place := q.Place
 	if try := strings.TrimPrefix(t.Steps.Key(""), q.Base); try != "" {

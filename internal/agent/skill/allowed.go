@@ -75,7 +75,7 @@ func (s Skill) Content() ([]workspace.File, error) {
 	rest, err := s.files()
 	all := append([]workspace.File{s.main}, rest...)
 	for i := range all {
-		all[i].Name = slashed(s.Dir, all[i].Path)
+		all[i].Name = slashPath(s.Dir, all[i].Path)
 	}
 	slices.SortFunc(all, func(a, b workspace.File) int { return strings.Compare(a.Name, b.Name) })
 	return all, err

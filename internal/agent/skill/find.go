@@ -69,12 +69,12 @@ var nested = []string{".loki/skills", ".agents/skills", ".claude/skills"}
 func (f Finder) places() (all []place) {
 	home := f.Home
 	if home != "" {
-		home = resolved(home)
+		home = resolvePath(home)
 	}
 	var users []place
 	own := func(dir, name string) {
 		within := dir
-		if home != "" && below(home, resolved(dir)) {
+		if home != "" && below(home, resolvePath(dir)) {
 			within = home
 		}
 		users = append(users, place{dir, name, within, ""})
@@ -97,7 +97,7 @@ func (f Finder) places() (all []place) {
 	if f.Agent != "" {
 		all = append(all, place{filepath.Join(f.Agent, "skills"), filepath.Join(f.Agent, "skills"), f.Agent, ""})
 	}
-	for at := resolved(f.Dir); f.Root != ""; at = filepath.Dir(at) {
+	for at := resolvePath(f.Dir); f.Root != ""; at = filepath.Dir(at) {
 		for _, name := range nested {
 			p := place{filepath.Join(at, filepath.FromSlash(name)), name, f.Root, f.Root}
 			if at != f.Root {
@@ -153,7 +153,7 @@ func (f Finder) Find() []Skill {
 
 // At returns the skill in a directory, or the ones below it, as [Finder.Find] does, without their trust.
 func At(dir string) []Skill {
-	dir = resolved(dir)
+	dir = resolvePath(dir)
 	left := maxDirs
 	return Finder{}.in(place{dir, dir, dir, ""}, dir, 0, make(map[string]bool), &left)
 }
@@ -161,7 +161,7 @@ func At(dir string) []Skill {
 // in returns the skills in a directory and below it.
 func (f Finder) in(p place, dir string, level int, seen map[string]bool, left *int) (all []Skill) {
 	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || seen[real] || *left == 0 || !below(resolved(p.within), real) {
+	if err != nil || seen[real] || *left == 0 || !below(resolvePath(p.within), real) {
 		return nil
 	}
 	seen[real] = true
@@ -193,7 +193,7 @@ func (f Finder) read(p place, dir string) Skill {
 	s.Name = filepath.Base(dir)
 	s.main = workspace.File{Path: filepath.Join(dir, File), Of: s.Name}
 	if s.main.Name = s.main.Path; p.root != "" {
-		s.main.Name = slashed(p.root, s.main.Path)
+		s.main.Name = slashPath(p.root, s.main.Path)
 	}
 	if there := r.Load(&s.main, cmp.Or(p.root, p.within)); !there {
 		s.State = workspace.Unusable
@@ -246,14 +246,14 @@ func (s *Skill) load(trust func(root string) func(name, sum string) workspace.St
 		case d.IsDir() || path == s.main.Path || hides != nil && hides(path):
 			return nil
 		case !d.Type().IsRegular():
-			s.find("%s is not used: it is %s", slashed(s.Dir, path), kindOf(d.Type()))
+			s.find("%s is not used: it is %s", slashPath(s.Dir, path), kindOf(d.Type()))
 			return nil
 		case len(s.rest) == maxFiles:
 			return fmt.Errorf("it has more than %d files", maxFiles)
 		}
 		f := workspace.File{Path: path, Name: path, Of: s.Name, State: workspace.Used}
 		if s.root != "" {
-			f.Name = slashed(s.root, path)
+			f.Name = slashPath(s.root, path)
 		}
 		var n int64
 		if f.Sum, n, err = sumOf(path, left); err != nil {
@@ -310,8 +310,8 @@ func (s Skill) Unknown() (files []workspace.File) {
 	return files
 }
 
-// resolved returns a path without links, or as it is if it cannot be resolved.
-func resolved(path string) string {
+// resolvePath returns a path without links, or as it is if it cannot be resolved.
+func resolvePath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -324,8 +324,8 @@ func below(dir, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// slashed returns a path as seen from dir, with slashes.
-func slashed(dir, path string) string {
+// slashPath returns a path as seen from dir, with slashes.
+func slashPath(dir, path string) string {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil {
 		rel = path

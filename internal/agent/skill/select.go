@@ -43,8 +43,8 @@ func Choose(skills []Skill, setting string) (chosen []Skill, unknown []string) {
 	return chosen, unknown
 }
 
-// Missing says that there is no skill of a name, and which name is near.
-func Missing(name string, skills []Skill) string {
+// NotFound says that there is no skill of a name, and which name is near.
+func NotFound(name string, skills []Skill) string {
 	var names []string
 	for _, s := range skills {
 		names = append(names, s.Name)

@@ -34,7 +34,7 @@ func write(t *testing.T, root string, files map[string]string) {
 // home makes a home directory with a repository, and returns a finder for work in it that trusts all.
 func home(t *testing.T, files map[string]string) (Finder, string) {
 	t.Helper()
-	dir := resolved(t.TempDir())
+	dir := resolvePath(t.TempDir())
 	write(t, dir, map[string]string{"repo/.git/HEAD": "x"})
 	write(t, dir, files)
 	root := filepath.Join(dir, "repo")

@@ -103,7 +103,7 @@ func (l *Loader) Call(ctx context.Context, call tool.Call) (tool.Result, error) 
 	has := l.has(args.Name)
 	i := slices.IndexFunc(l.Skills, func(s Skill) bool { return s.Name == args.Name })
 	if i < 0 || !slices.Contains(l.Offered, args.Name) && has == "" {
-		return tool.Result{}, fmt.Errorf("%s", Missing(args.Name, slices.DeleteFunc(slices.Clone(l.Skills), func(s Skill) bool { return !slices.Contains(l.Offered, s.Name) })))
+		return tool.Result{}, fmt.Errorf("%s", NotFound(args.Name, slices.DeleteFunc(slices.Clone(l.Skills), func(s Skill) bool { return !slices.Contains(l.Offered, s.Name) })))
 	}
 	s := l.Skills[i]
 	if args.File != "" && args.File != File {
@@ -154,7 +154,7 @@ func (s Skill) content() content {
 			c.Files = append(c.Files, fmt.Sprintf("[and %d more]", len(files)-maxNames))
 			break
 		}
-		c.Files = append(c.Files, slashed(s.Dir, f.Path))
+		c.Files = append(c.Files, slashPath(s.Dir, f.Path))
 	}
 	return c
 }

@@ -168,7 +168,7 @@ func (m *Member) check(ctx context.Context, call tool.Call, e *entry) (any, erro
 
 // stillWorks is the result about a child that has not ended.
 func (m *Member) stillWorks(c *Member) waiting {
-	w := waiting{"pending", c.ID, "The agent is still working. Continue with other work, or wait for it with agent__collect.", m.pending()}
+	w := waiting{"pending", c.ID, "The agent is still working. Continue with other work, or wait for it with agent__collect.", m.pendingQuestions()}
 	if len(w.Pending) > 0 {
 		w.Message = "Agents are blocked until you answer their questions. Answer each with agent__reply_escalation, then collect again."
 	}
@@ -185,7 +185,7 @@ func (m *Member) collect(ctx context.Context, call tool.Call, e *entry) (any, er
 		switch {
 		case c.ended && c.result.Status != Suspended:
 			return m.take(ctx, c, e), nil
-		case len(m.pending()) > 0:
+		case len(m.pendingQuestions()) > 0:
 			return m.stillWorks(c), nil
 		case c.ended && m.running == 0: // what else can be done without the user was done
 			return nil, c.err

@@ -21,8 +21,8 @@ type clock struct {
 	notes  int           // on record
 }
 
-// worked returns how long c has worked. t.mu is held.
-func (c *Member) worked() time.Duration {
+// workTime returns how long c has worked. t.mu is held.
+func (c *Member) workTime() time.Duration {
 	if c.clock.since.IsZero() {
 		return c.clock.before
 	}
@@ -62,7 +62,7 @@ func (c *Member) startClock(ctx context.Context, resumed bool) error {
 // interruption, which is no reason to stop it.
 func (c *Member) keepTime(ctx context.Context) {
 	c.team.mu.Lock()
-	worked, begun := c.worked(), !c.clock.since.IsZero()
+	worked, begun := c.workTime(), !c.clock.since.IsZero()
 	c.clock.notes++
 	n := c.clock.notes
 	c.team.mu.Unlock()

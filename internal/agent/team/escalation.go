@@ -64,7 +64,7 @@ func (c *Member) escalate(ctx context.Context, q ask.Question) (string, error) {
 	i := slices.IndexFunc(t.escalations, func(e *escalation) bool { return e.ID == id })
 	if i < 0 {
 		i = len(t.escalations)
-		e := &escalation{ID: id, AgentID: c.ID, AgentName: c.Agent, Question: fmt.Sprintf("[%s] %s", kindNames[q.Kind], q.Text), Options: q.Options, asked: c.worked()}
+		e := &escalation{ID: id, AgentID: c.ID, AgentName: c.Agent, Question: fmt.Sprintf("[%s] %s", kindNames[q.Kind], q.Text), Options: q.Options, asked: c.workTime()}
 		if err := t.commit(ctx, &entry{Key: "escalate/" + key, By: c.ID, Op: "escalate", Asked: e, AskedAt: e.asked}); err != nil {
 			t.mu.Unlock()
 			return "", err
@@ -94,7 +94,7 @@ func (c *Member) await(ctx context.Context, e *escalation) (answer, error) {
 	var timeout <-chan time.Time
 	if limit := c.limits.EscalationTimeout; limit > 0 {
 		c.team.mu.Lock()
-		limit -= c.worked() - e.asked
+		limit -= c.workTime() - e.asked
 		c.team.mu.Unlock()
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
@@ -165,8 +165,8 @@ func (t *Team) dropDead() {
 	})
 }
 
-// pending returns the questions of m's descendants. t.mu is held.
-func (m *Member) pending() []*escalation {
+// pendingQuestions returns the questions of m's descendants. t.mu is held.
+func (m *Member) pendingQuestions() []*escalation {
 	var list []*escalation
 	for _, e := range m.team.escalations {
 		if e.member.under(m) {
@@ -184,7 +184,7 @@ func (m *Member) Notice(context.Context) string {
 	}
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	list := m.pending()
+	list := m.pendingQuestions()
 	if len(list) == 0 {
 		return ""
 	}

@@ -33,8 +33,8 @@ func (p *pulse) feel(asks int) {
 	p.asks += asks
 }
 
-// left returns for how long a child may do nothing yet.
-func (p *pulse) left(limit time.Duration) time.Duration {
+// remainingTime returns for how long a child may do nothing yet.
+func (p *pulse) remainingTime(limit time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asks > 0 {
@@ -91,7 +91,7 @@ func (c *Member) overdue(ctx context.Context) string {
 	defer ticker.Stop()
 	if limit := c.limits.Timeout; limit > 0 {
 		c.team.mu.Lock()
-		limit -= c.worked()
+		limit -= c.workTime()
 		c.team.mu.Unlock()
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
@@ -114,7 +114,7 @@ func (c *Member) overdue(ctx context.Context) string {
 		case <-deadline:
 			return fmt.Sprintf("it worked longer than %s (timeout)", c.limits.Timeout)
 		case <-idle:
-			left := c.pulse.left(limit)
+			left := c.pulse.remainingTime(limit)
 			if left <= 0 {
 				return fmt.Sprintf("it did nothing for %s (idle_timeout)", limit)
 			}

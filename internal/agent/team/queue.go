@@ -108,8 +108,8 @@ func (q queue) complete(t task) (changed, runnable []task) {
 	return changed, runnable
 }
 
-// waiting returns the ids of the tasks that t keeps blocked.
-func (q queue) waiting(t task) []int {
+// dependents returns the ids of the tasks that t keeps blocked.
+func (q queue) dependents(t task) []int {
 	return slices.DeleteFunc(slices.Clone(t.Blocks), func(id int) bool {
 		_, found := slices.BinarySearch(q[id-1].BlockedBy, t.ID)
 		return !found

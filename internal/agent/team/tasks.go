@@ -172,7 +172,7 @@ func (m *Member) taskFail(_ context.Context, call tool.Call, e *entry) (any, err
 	}
 	t.Status = failed
 	e.Tasks = []task{t}
-	dependents := names(m.tasks.waiting(t))
+	dependents := names(m.tasks.dependents(t))
 	return struct {
 		Status     string   `json:"status"` // ok
 		TaskID     string   `json:"task_id"`

@@ -65,7 +65,7 @@ func (s *Service) Of(ctx context.Context, of agent.Agent, variables map[string]s
 		}
 	}
 	for i, name := range of.InForce.GlobalTools {
-		found, err := library.Listed(ctx, name)
+		found, err := library.ForEntry(ctx, name)
 		if err != nil {
 			pos := of.Pos(fmt.Sprintf("global_tools[%d]", i))
 			return tool.Set{}, fault.Wrap(fault.Config, err, "%s:%d:%d: global_tools of agent %s", of.Definition.File, pos.Line, pos.Column, of.Name)

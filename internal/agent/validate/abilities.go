@@ -77,7 +77,7 @@ func (s *Service) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	for _, document := range v.d.Documents {
 		list = append(list, Ability{Kind: "document", Name: of.Name, Of: document})
 	}
-	tools, _ := v.named(ctx) // what is wrong is not the matter here
+	tools, _ := v.listedTools(ctx) // what is wrong is not the matter here
 	for _, t := range tools {
 		b := Ability{Kind: "tool", Name: t.Declaration().Name}
 		if own, ok := t.(tool.FromFile); ok {

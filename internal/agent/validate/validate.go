@@ -125,7 +125,7 @@ func (v *validator) model(id string) error {
 
 // tools checks the tools of the agent, and returns those that are in order, with those that each agent has.
 func (v *validator) tools(ctx context.Context) tool.Set {
-	tools, ok := v.named(ctx)
+	tools, ok := v.listedTools(ctx)
 	if !ok {
 		return tool.Set{}
 	}
@@ -143,9 +143,9 @@ func (v *validator) tools(ctx context.Context) tool.Set {
 	return set
 }
 
-// named checks the tools that the agent lists and those of its own script, and returns those that are in order; ok is
+// listedTools checks the tools that the agent lists and those of its own script, and returns those that are in order; ok is
 // false if tools cannot be looked up at all.
-func (v *validator) named(ctx context.Context) (tools []tool.Tool, ok bool) {
+func (v *validator) listedTools(ctx context.Context) (tools []tool.Tool, ok bool) {
 	library, err := v.Tools.LibraryOf(v.of, nil, nil)
 	if err != nil {
 		v.err(graph.RuleUnknownTool, nil, "global_tools", fault.HintOf(err), "%v", err)
@@ -159,7 +159,7 @@ func (v *validator) named(ctx context.Context) (tools []tool.Tool, ok bool) {
 		tools = own
 	}
 	for i, name := range v.d.GlobalTools {
-		found, err := library.Listed(ctx, name)
+		found, err := library.ForEntry(ctx, name)
 		path := fmt.Sprintf("global_tools[%d]", i)
 		if unknown, ok := errors.AsType[*tool.UnknownError](err); ok {
 			v.err(graph.RuleUnknownTool, nil, path, unknownHint(name, unknown.Available), "%s", unknown.Missing())
@@ -215,7 +215,7 @@ func (v *validator) skills() {
 		}
 		_, unknown := skill.Choose(all, setting)
 		for _, name := range unknown {
-			v.err(graph.RuleDefinition, n, "skills", "list them: loki --list skills", "%s", skill.Missing(name, all))
+			v.err(graph.RuleDefinition, n, "skills", "list them: loki --list skills", "%s", skill.NotFound(name, all))
 		}
 	}
 	if v.d != nil && v.d.Skills != nil {

@@ -66,7 +66,7 @@ func (in Instructions) All(ctx context.Context) ([]File, error) {
 	})
 	all, seen := slices.Clone(in.Files), make(map[string]bool)
 	for _, f := range all {
-		seen[resolved(f.Path)] = true
+		seen[resolvePath(f.Path)] = true
 	}
 	for _, dir := range chain(in.Root, in.dir) {
 		delete(dirs, dir)
@@ -96,7 +96,7 @@ func (t *Tracker) Touched(paths []string) string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(t.dir, path)
 		}
-		path = resolved(path)
+		path = resolvePath(path)
 		if _, ok := below(t.root, path); !ok {
 			continue
 		}

@@ -78,14 +78,14 @@ const (
 
 // Read reads the instructions for work in a directory, which is absolute.
 func (r Reader) Read(dir string) Instructions {
-	in := Instructions{Root: Root(dir, r.Home), reader: r, dir: resolved(dir)}
+	in := Instructions{Root: Root(dir, r.Home), reader: r, dir: resolvePath(dir)}
 	seen, trusts := make(map[string]bool), r.trusts(in.Root)
 	if r.User != "" {
 		if f := (File{Path: r.User, Name: r.User, user: true}); r.load(&f, filepath.Dir(r.User), nil) {
 			in.Files = append(in.Files, r.withImports(f, filepath.Dir(r.User), nil, seen, 0)...)
 		}
 	}
-	for _, at := range chain(in.Root, resolved(dir)) {
+	for _, at := range chain(in.Root, resolvePath(dir)) {
 		in.Files = append(in.Files, r.of(at, in.Root, trusts, seen)...)
 	}
 	r.fit(in.Files)
@@ -137,7 +137,7 @@ func (r Reader) load(f *File, root string, trusts trusts) (there bool) {
 		return true
 	}
 	real, linkErr := filepath.EvalSymlinks(f.Path)
-	_, inside := below(resolved(root), real)
+	_, inside := below(resolvePath(root), real)
 	switch {
 	case err != nil:
 		return unusable(err.Error())
@@ -183,7 +183,7 @@ func read(path string) ([]byte, error) {
 
 // withImports returns a file with those that it imports behind it, each file once.
 func (r Reader) withImports(f File, root string, trusts trusts, seen map[string]bool, level int) []File {
-	seen[resolved(f.Path)] = true
+	seen[resolvePath(f.Path)] = true
 	files := []File{f}
 	if f.text == "" || level == maxImports {
 		return files
@@ -193,7 +193,7 @@ func (r Reader) withImports(f File, root string, trusts trusts, seen map[string]
 		if filepath.IsAbs(name) {
 			path = filepath.Clean(name)
 		}
-		if seen[resolved(path)] || len(seen) >= maxFiles {
+		if seen[resolvePath(path)] || len(seen) >= maxFiles {
 			continue
 		}
 		imported := File{Path: path, Name: path, From: f.Name, user: f.user}

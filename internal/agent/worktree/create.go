@@ -37,7 +37,7 @@ func (s *Store) Open(ctx context.Context, from, name string, o graph.Worktree) (
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, err
 	}
-	own = resolved(own)
+	own = resolvePath(own)
 	t.Root, t.Common = filepath.Join(own, name), source.common
 	if t.unlock, err = lock(ctx, own, name); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *Store) Open(ctx context.Context, from, name string, o graph.Worktree) (
 func (s *Store) into(ctx context.Context, from string, t *Tree) (into repo, err error) {
 	if parent := s.Look(from); parent != nil {
 		t.Source, t.Into = parent.Source, parent.Root
-		t.Prefix, _ = filepath.Rel(parent.Root, resolved(from))
+		t.Prefix, _ = filepath.Rel(parent.Root, resolvePath(from))
 		return parent.repo(ctx)
 	}
 	if into, err = openRepo(ctx, git{environ: s.Environ, dir: from}); err != nil {
@@ -113,7 +113,7 @@ func (t *Tree) create(ctx context.Context, into, source repo, o graph.Worktree) 
 		return err
 	}
 	if t.Into != "" {
-		if err := send(ctx, into.git, source.git, []string{t.Base}, known(ctx, into.git, source)); err != nil {
+		if err := send(ctx, into.git, source.git, []string{t.Base}, knownCommits(ctx, into.git, source)); err != nil {
 			return err
 		}
 	}
@@ -167,8 +167,8 @@ func (t *Tree) prepare(ctx context.Context, s graph.Setup) error {
 	return t.write()
 }
 
-// known returns what of the history of a worktree the source has already.
-func known(ctx context.Context, from git, source repo) []string {
+// knownCommits returns what of the history of a worktree the source has already.
+func knownCommits(ctx context.Context, from git, source repo) []string {
 	out, _ := source.run(ctx, nil, "for-each-ref", "--format=%(objectname)", "refs/loki")
 	var all []string
 	for _, id := range strings.Fields(string(out)) {
@@ -191,7 +191,7 @@ func (t *Tree) initialize(ctx context.Context, made string, source repo) (git, e
 	}
 	own := filepath.Join(made, ".git")
 	t.Read = objects(filepath.Join(source.common, "objects"), 5)
-	files := map[string]string{filepath.Join("objects", "info", "alternates"): quoted(t.Read[0]) + "\n"}
+	files := map[string]string{filepath.Join("objects", "info", "alternates"): quotePath(t.Read[0]) + "\n"}
 	for _, name := range []string{"shallow", filepath.Join("info", "exclude")} {
 		if data, err := os.ReadFile(filepath.Join(source.common, name)); err == nil {
 			files[name] = string(data)
@@ -254,7 +254,7 @@ func (r repo) stage(ctx context.Context, index, store string) (string, error) {
 // into returns git in the repository with another index, which writes objects to a directory.
 func (r repo) into(index, store string) git {
 	set := map[string]string{"GIT_DIR": r.own, "GIT_WORK_TREE": r.root, "GIT_INDEX_FILE": index}
-	set["GIT_OBJECT_DIRECTORY"], set["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = store, quoted(filepath.Join(r.common, "objects"))
+	set["GIT_OBJECT_DIRECTORY"], set["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = store, quotePath(filepath.Join(r.common, "objects"))
 	return r.with(set)
 }
 
@@ -279,7 +279,7 @@ func (t *Tree) share(ctx context.Context, made string, source repo, all []graph.
 		}
 		switch {
 		case s.Link:
-			real := resolved(from)
+			real := resolvePath(from)
 			t.Read = append(t.Read, real)
 			err = os.Symlink(real, to)
 		case info.IsDir():

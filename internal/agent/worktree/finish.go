@@ -59,18 +59,18 @@ func (t *Tree) Commit(ctx context.Context) (c Change, err error) {
 	if c.Commits = len(strings.Fields(string(count))); c.Commits == 0 {
 		return c, nil
 	}
-	if c.Files, err = r.changed(ctx, from, c.tip, false); err == nil {
+	if c.Files, err = r.changedFiles(ctx, from, c.tip, false); err == nil {
 		c.Stat, err = r.line(ctx, "diff-tree", "--stat=100", "--no-ext-diff", "--no-textconv", from, c.tip)
 	}
 	c.Stat = text.Visible(c.Stat)
 	if err == nil {
-		c.Unresolved, err = r.unresolved(ctx, from, c.tip)
+		c.Unresolved, err = r.unresolvedFiles(ctx, from, c.tip)
 	}
 	return c, err
 }
 
-// unresolved returns the files in which marks of conflicts are new between two commits.
-func (r repo) unresolved(ctx context.Context, from, to string) (files []string, err error) {
+// unresolvedFiles returns the files in which marks of conflicts are new between two commits.
+func (r repo) unresolvedFiles(ctx context.Context, from, to string) (files []string, err error) {
 	out, err := r.run(ctx, nil, "diff-tree", "-r", "--check", "--no-ext-diff", "--no-textconv", from, to)
 	if failed(err, 2) { // it has found something
 		err = nil
@@ -255,9 +255,9 @@ func (o *Offer) tryMerge(ctx context.Context, name, tip string) (err error) {
 			return err
 		}
 	}
-	dirty, err := o.at.changed(ctx, o.head, o.now, false)
+	dirty, err := o.at.changedFiles(ctx, o.head, o.now, false)
 	if err == nil {
-		o.Merge, err = o.blocked(ctx, o.head, o.merged, dirty)
+		o.Merge, err = o.obstacles(ctx, o.head, o.merged, dirty)
 	}
 	return err
 }
@@ -270,27 +270,27 @@ func (o *Offer) tryApply(ctx context.Context, tip, uncommitted string) error {
 	if o.applied, o.Apply, err = mergeTree(ctx, o.at, now, tip); err != nil || len(o.Apply) > 0 {
 		return err
 	}
-	dirty, err := o.at.changed(ctx, o.head, o.now, false)
+	dirty, err := o.at.changedFiles(ctx, o.head, o.now, false)
 	if err == nil && uncommitted != "" { // what was taken along is not in the way
 		var since []string
-		since, err = o.at.changed(ctx, uncommitted, o.now, false)
+		since, err = o.at.changedFiles(ctx, uncommitted, o.now, false)
 		dirty = both(dirty, since)
 	}
 	if err == nil {
-		o.Apply, err = o.blocked(ctx, o.now, o.applied, dirty)
+		o.Apply, err = o.obstacles(ctx, o.now, o.applied, dirty)
 	}
 	return err
 }
 
-// blocked returns what is in the way of changing the checkout: uncommitted changes of the same files, files that git does not track, and files
+// obstacles returns what is in the way of changing the checkout: uncommitted changes of the same files, files that git does not track, and files
 // that a filter of the user would have to change.
-func (o *Offer) blocked(ctx context.Context, from, to string, dirty []string) ([]string, error) {
-	touched, err := o.at.changed(ctx, from, to, false)
+func (o *Offer) obstacles(ctx context.Context, from, to string, dirty []string) ([]string, error) {
+	touched, err := o.at.changedFiles(ctx, from, to, false)
 	if err != nil {
 		return nil, err
 	}
 	in := both(touched, dirty)
-	added, err := o.at.changed(ctx, o.now, to, true)
+	added, err := o.at.changedFiles(ctx, o.now, to, true)
 	for _, file := range added {
 		if _, err := os.Lstat(filepath.Join(o.checkout.root, file)); err == nil {
 			in = append(in, file)
@@ -299,7 +299,7 @@ func (o *Offer) blocked(ctx context.Context, from, to string, dirty []string) ([
 	if err != nil {
 		return nil, err
 	}
-	filtered, err := o.checkout.filtered(ctx, touched)
+	filtered, err := o.checkout.filteredFiles(ctx, touched)
 	in = append(in, filtered...)
 	slices.Sort(in)
 	return slices.Compact(in), err
@@ -369,7 +369,7 @@ func (s *Store) MergeBranch(ctx context.Context, dir, ref string) error {
 	if err != nil {
 		return fault.New(fault.NotFound, "there is no branch %s: it was merged or deleted", ref)
 	}
-	temp := beside(resolved(own), t.Name, ".try")
+	temp := beside(resolvePath(own), t.Name, ".try")
 	checkout, err := t.target(ctx, temp)
 	if err != nil {
 		return err
@@ -433,7 +433,7 @@ func (t *Tree) Renew(ctx context.Context) ([]string, error) {
 	}
 	source, err := t.source(ctx)
 	if err == nil && t.Into != "" {
-		err = send(ctx, into.git, source.git, []string{head}, known(ctx, into.git, source))
+		err = send(ctx, into.git, source.git, []string{head}, knownCommits(ctx, into.git, source))
 	}
 	if err == nil {
 		_, err = source.run(ctx, nil, "update-ref", pin(t.Name), head)

@@ -130,8 +130,8 @@ func (g git) setting(ctx context.Context, key string) string {
 	return value
 }
 
-// changed returns the files that differ between two trees; with added only those that only the second has.
-func (g git) changed(ctx context.Context, from, to string, added bool) ([]string, error) {
+// changedFiles returns the files that differ between two trees; with added only those that only the second has.
+func (g git) changedFiles(ctx context.Context, from, to string, added bool) ([]string, error) {
 	args := []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames"}
 	if added {
 		args = append(args, "--diff-filter=A")
@@ -206,8 +206,8 @@ func (r *repo) calm(ctx context.Context) error {
 	return nil
 }
 
-// filtered returns the files that a filter of the user would change, which does not run here.
-func (r repo) filtered(ctx context.Context, files []string) (named []string, err error) {
+// filteredFiles returns the files that a filter of the user would change, which does not run here.
+func (r repo) filteredFiles(ctx context.Context, files []string) (named []string, err error) {
 	if len(r.driven) == 0 || len(files) == 0 {
 		return nil, nil
 	}
@@ -252,7 +252,7 @@ func objects(dir string, depth int) []string {
 	return all
 }
 
-// quoted writes a path as git reads it in alternates: a name may have the character that separates two.
-func quoted(path string) string {
+// quotePath writes a path as git reads it in alternates: a name may have the character that separates two.
+func quotePath(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }

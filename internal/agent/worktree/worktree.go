@@ -122,21 +122,21 @@ func (s *Store) Of(dir string) string {
 	if t == nil {
 		return dir
 	}
-	rel, _ := filepath.Rel(t.Root, resolved(dir))
+	rel, _ := filepath.Rel(t.Root, resolvePath(dir))
 	return filepath.Join(t.Source, rel)
 }
 
 // locate returns where the worktree is that dir is in.
 func (s *Store) locate(dir string) (own, name string, ok bool) {
-	rel, err := filepath.Rel(resolved(s.Dir), resolved(dir))
+	rel, err := filepath.Rel(resolvePath(s.Dir), resolvePath(dir))
 	parts := strings.Split(filepath.ToSlash(rel), "/")
 	if err != nil || !filepath.IsLocal(rel) || len(parts) < 2 || CheckName(parts[1]) != nil {
 		return "", "", false
 	}
-	return filepath.Join(resolved(s.Dir), parts[0]), parts[1], true
+	return filepath.Join(resolvePath(s.Dir), parts[0]), parts[1], true
 }
 
-func resolved(path string) string {
+func resolvePath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}

@@ -132,12 +132,12 @@ func TestRestOfASequence(t *testing.T) {
 			}
 			defer k.close()
 			c.types(parts[0])
-			if err := k.shown(t.Context()); err != nil {
+			if err := k.markShown(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			c.types(parts[1] + "q")
 			event, err := k.next(t.Context())
-			if r := pressed(event); r != 'q' || err != nil {
+			if r := eventRune(event); r != 'q' || err != nil {
 				t.Errorf("%q, %v", r, err)
 			}
 		})

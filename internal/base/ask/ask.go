@@ -193,7 +193,7 @@ func (q *Question) Match(line string) (string, error) {
 	answer := line
 	switch q.Kind {
 	case Choice, Select:
-		if i := q.named(strings.TrimSpace(line)); i >= 0 {
+		if i := q.optionIndex(strings.TrimSpace(line)); i >= 0 {
 			answer = q.Options[i]
 		} else if q.Kind == Select {
 			return answer, q.noOption(line)
@@ -217,7 +217,7 @@ func (q *Question) matchMulti(line string) (string, error) {
 	parts, err := SplitAnswers(line)
 	find := q.option
 	if err != nil {
-		parts, find = nil, q.named
+		parts, find = nil, q.optionIndex
 		if strings.TrimSpace(line) != "" {
 			parts = strings.Split(line, ",")
 		}
@@ -235,8 +235,8 @@ func (q *Question) matchMulti(line string) (string, error) {
 	return JoinAnswers(chosen), nil
 }
 
-// named returns the index of the option that text means: as option does, or as the start of only one of a closed list.
-func (q *Question) named(text string) int {
+// optionIndex returns the index of the option that text means: as option does, or as the start of only one of a closed list.
+func (q *Question) optionIndex(text string) int {
 	i := q.option(text)
 	if i >= 0 || text == "" || q.Kind == Choice || q.Consent {
 		return i

@@ -125,9 +125,9 @@ func (k *keyboard) settle(ctx context.Context, quiet time.Duration) error {
 	}
 }
 
-// shown marks the moment at which a question appears: it drops what was typed before. Of a sequence that has begun, the
+// markShown marks the moment at which a question appears: it drops what was typed before. Of a sequence that has begun, the
 // rest is dropped when it arrives.
-func (k *keyboard) shown(ctx context.Context) error {
+func (k *keyboard) markShown(ctx context.Context) error {
 	for {
 		if err := k.drop(); err != nil {
 			return err
@@ -154,7 +154,7 @@ func (k *keyboard) await(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		switch pressed(event) {
+		switch eventRune(event) {
 		case keyInterrupt:
 			return context.Canceled
 		case keyEnd:
@@ -275,7 +275,7 @@ func (k *keyboard) next(ctx context.Context) (uv.Event, error) {
 			continue
 		}
 		k.typed.rest = rest[n:]
-		if pressed(event) == keyInterrupt {
+		if eventRune(event) == keyInterrupt {
 			k.late = false // what is typed now is typed anew
 		}
 		switch event.(type) {
@@ -297,8 +297,8 @@ func (k *keyboard) decode(unit []byte) uv.Event {
 	return event
 }
 
-// spelled returns what a key or paste types, nil if that is nothing.
-func spelled(event uv.Event) []byte {
+// eventText returns what a key or paste types, nil if that is nothing.
+func eventText(event uv.Event) []byte {
 	switch event := event.(type) {
 	case uv.KeyPressEvent:
 		return []byte(event.Text)
@@ -310,7 +310,7 @@ func spelled(event uv.Event) []byte {
 
 // answers reports whether a key or paste could answer a question.
 func answers(event uv.Event) bool {
-	switch pressed(event) {
+	switch eventRune(event) {
 	case 0:
 		_, pasted := event.(uv.PasteEvent)
 		return pasted
@@ -365,8 +365,8 @@ func unit(typed []byte) int {
 	return 0
 }
 
-// pressed returns the character of a key, 0 for one that has none. Enter is '\r'.
-func pressed(event uv.Event) rune {
+// eventRune returns the character of a key, 0 for one that has none. Enter is '\r'.
+func eventRune(event uv.Event) rune {
 	key, ok := event.(uv.KeyPressEvent)
 	switch {
 	case !ok:
@@ -415,7 +415,7 @@ func (t *Terminal) Key(ctx context.Context, prompt, keys string) (rune, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer t.answered(k)
+	defer t.releaseKeyboard(k)
 	k.wary = reading
 	if !t.plain() {
 		prompt = "\x1b[?2004h" + prompt // pasted text is marked
@@ -462,7 +462,7 @@ func (k *keyboard) choose(ctx context.Context, out io.Writer, prompt, keys strin
 		if _, pasted := event.(uv.PasteEvent); pasted {
 			return 0, 0, nil
 		}
-		typed = pressed(event)
+		typed = eventRune(event)
 		r := typed
 		switch r {
 		case 0:
@@ -482,12 +482,12 @@ func (k *keyboard) choose(ctx context.Context, out io.Writer, prompt, keys strin
 		if typed == '\r' {
 			return chosen, typed, nil
 		}
-		return k.chosen(ctx, chosen, typed)
+		return k.confirmKey(ctx, chosen, typed)
 	}
 }
 
-// chosen waits whether the key that was typed is alone. If it is the start of a text, nothing is chosen.
-func (k *keyboard) chosen(ctx context.Context, key, typed rune) (rune, rune, error) {
+// confirmKey waits whether the key that was typed is alone. If it is the start of a text, nothing is chosen.
+func (k *keyboard) confirmKey(ctx context.Context, key, typed rune) (rune, rune, error) {
 	k.alone = time.Now().Add(hesitation)
 	for {
 		event, err := k.next(ctx)
@@ -497,7 +497,7 @@ func (k *keyboard) chosen(ctx context.Context, key, typed rune) (rune, rune, err
 		if _, ok := event.(hesitated); ok {
 			return key, typed, nil
 		}
-		switch r := pressed(event); {
+		switch r := eventRune(event); {
 		case r == keyInterrupt:
 			return 0, 0, context.Canceled
 		case r == keyEnd:
@@ -506,7 +506,7 @@ func (k *keyboard) chosen(ctx context.Context, key, typed rune) (rune, rune, err
 			return key, r, nil
 		case answers(event):
 			k.putAside([]byte(string(typed)))
-			k.putAside(spelled(event))
+			k.putAside(eventText(event))
 			return 0, 0, nil
 		}
 	}
@@ -519,7 +519,7 @@ func keyNames(keys string) string {
 
 // show writes text at the moment at which keys begin to count.
 func (k *keyboard) show(ctx context.Context, out io.Writer, text string) error {
-	if err := k.shown(ctx); err != nil {
+	if err := k.markShown(ctx); err != nil {
 		return err
 	}
 	_, err := io.WriteString(out, strings.ReplaceAll(text, "\n", "\r\n"))
@@ -541,7 +541,7 @@ func (k *keyboard) secret(ctx context.Context, out io.Writer, prompt string) (st
 			line = append(line, []rune(strings.TrimRight(paste.Content, "\r\n"))...)
 			continue
 		}
-		switch r := pressed(event); r {
+		switch r := eventRune(event); r {
 		case keyInterrupt:
 			return "", context.Canceled
 		case keyEnd:

@@ -416,7 +416,7 @@ func TestFolded(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "a": "a", "a\n": "a\n", "\n": "\n", "a\n\nb": "a\n\nb", "a\n\n\nb": "a\n\n\nb", "a\n\n \n\t\nb\n\n\n\n": "a\n(3 empty lines)\nb\n(4 empty lines)",
 	} {
-		if got := folded(text); got != want {
+		if got := foldEmptyLines(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -435,7 +435,7 @@ func TestWrapped(t *testing.T) {
 		"    " + strings.Repeat("x", 20):                                "    " + strings.Repeat("x", 16) + "\n    xxxx",
 		"\t\tb":                                                         "        b",
 	} {
-		if got := wrapped(text, 20); got != want {
+		if got := wrapText(text, 20); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -583,7 +583,7 @@ func TestNothingElseConsents(t *testing.T) {
 
 // selectedGrants reports whether the selected row is an answer other than the one that refuses.
 func (l *list) selectedGrants(refuses string) bool {
-	row, ok := l.selected()
+	row, ok := l.selection()
 	return ok && row != ownAnswer && l.entries[row] != refuses
 }
 

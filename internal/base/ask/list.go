@@ -157,7 +157,7 @@ func (l *list) filter(typed string) {
 		for i := range l.rows {
 			l.shown = append(l.shown, i)
 		}
-		l.at = l.meant(typed)
+		l.at = l.rowByText(typed)
 		return
 	}
 	fold := strings.ToLower(strings.TrimSpace(typed))
@@ -197,16 +197,16 @@ func (l *list) filter(typed string) {
 	}
 }
 
-// meant returns the row that a text selects at a question about permission, -1 if there is none.
-func (l *list) meant(typed string) (row int) {
-	if row = l.chosen(typed); row >= 0 || typed == "" {
+// rowByText returns the row that a text selects at a question about permission, -1 if there is none.
+func (l *list) rowByText(typed string) (row int) {
+	if row = l.rowByKey(typed); row >= 0 || typed == "" {
 		return row
 	}
 	return slices.IndexFunc(l.q.Options, func(option string) bool { return word(option) != always && strings.EqualFold(option, typed) })
 }
 
-// chosen returns the row that a letter or digit chooses, -1 if there is none.
-func (l *list) chosen(typed string) (row int) {
+// rowByKey returns the row that a letter or digit chooses, -1 if there is none.
+func (l *list) rowByKey(typed string) (row int) {
 	r, n := utf8.DecodeRuneInString(strings.ToLower(typed))
 	if row, ok := l.letters[r]; ok && n == len(typed) {
 		return row
@@ -255,8 +255,8 @@ func match(label, part string) (rank int) {
 	}
 }
 
-// selected returns the row that is selected, false if none is.
-func (l *list) selected() (row int, ok bool) {
+// selection returns the row that is selected, false if none is.
+func (l *list) selection() (row int, ok bool) {
 	if l.at < 0 || l.at >= len(l.shown) {
 		return 0, false
 	}
@@ -309,10 +309,10 @@ func (l *list) press(msg tea.KeyPressMsg) (done bool, r reaction) {
 // add takes a character that was typed.
 func (l *list) add(s string) reaction {
 	typed := l.typed + s
-	row := l.chosen(typed)
+	row := l.rowByKey(typed)
 	switch {
 	case l.q.Kind == Multi && s == " ":
-		if row, ok := l.selected(); ok {
+		if row, ok := l.selection(); ok {
 			l.marked[row], l.fault = !l.marked[row], ""
 		} else {
 			l.fault = l.several()
@@ -375,7 +375,7 @@ func (l *list) paste(s string) {
 
 // enter takes the row that is selected, if its answer is valid.
 func (l *list) enter() (done bool) {
-	row, ok := l.selected()
+	row, ok := l.selection()
 	switch {
 	case l.q.Kind == Multi:
 		return l.enterMulti()
@@ -425,12 +425,12 @@ func (l *list) enterMulti() bool {
 			l.fault = l.several()
 			return false
 		default:
-			row, _ := l.selected()
+			row, _ := l.selection()
 			l.marked[row] = true
 		}
 	}
 	err := l.q.validate(l.answer())
-	if row, ok := l.selected(); ok && err != nil && row >= 0 && !slices.Contains(l.marked, true) { // none is not enough
+	if row, ok := l.selection(); ok && err != nil && row >= 0 && !slices.Contains(l.marked, true) { // none is not enough
 		l.marked[row] = true
 		if err = l.q.validate(l.answer()); err != nil {
 			l.marked[row] = false
@@ -455,7 +455,7 @@ func (l *list) answer() string {
 		}
 		return JoinAnswers(chosen)
 	}
-	row, _ := l.selected()
+	row, _ := l.selection()
 	if row == ownAnswer {
 		return l.own()
 	}
@@ -561,7 +561,7 @@ func labelWidth(width int) int { return max(width-4, 20) }
 // whole returns all of the selected row if its label is cut.
 func (l *list) whole(width int) string {
 	const most = 4 // rows
-	row, ok := l.selected()
+	row, ok := l.selection()
 	if !ok || row == ownAnswer || ansi.StringWidth(l.label(row))+len("[x] ") <= labelWidth(width) {
 		return ""
 	}

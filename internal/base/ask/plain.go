@@ -26,7 +26,7 @@ func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, widt
 	if s := q.source(); s != "" {
 		b.WriteString(" " + safeLine(s))
 	}
-	shown := strings.Trim(wrapped(folded(safe(q.Text)), width), "\n")
+	shown := strings.Trim(wrapText(foldEmptyLines(safe(q.Text)), width), "\n")
 	b.WriteString("\n" + shown + "\n")
 	if n := strings.Count(shown, "\n") + 1; rows > 0 && n+len(q.Options)+2 > rows {
 		fmt.Fprintf(&b, "(The question has %d lines. This is how it begins:)\n%s\n", n, strings.Join(q.begins(width, strings.Split(shown, "\n")), "\n"))
@@ -48,7 +48,7 @@ func askPlain(ctx context.Context, q *Question, k *keyboard, out io.Writer, widt
 	prompt += ": "
 
 	if q.Kind != Secret {
-		err := k.shown(ctx)
+		err := k.markShown(ctx)
 		if err == nil && k.wary > 0 {
 			_, err = io.WriteString(out, strings.ReplaceAll(b.String(), "\n", "\r\n"))
 			b.Reset()

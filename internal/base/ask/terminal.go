@@ -105,7 +105,7 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 	if err != nil {
 		return "", err
 	}
-	defer t.answered(k)
+	defer t.releaseKeyboard(k)
 	if err := k.settle(ctx, t.quiet()); err != nil {
 		return "", err
 	}
@@ -116,11 +116,11 @@ func (t *Terminal) ask(ctx context.Context, q *Question, in, out *os.File) (stri
 		return askPlain(ctx, q, k, out, width, rows)
 	}
 	enableANSI(out)
-	text := folded(safe(q.Text))
+	text := foldEmptyLines(safe(q.Text))
 	if t.opts.Render != nil {
 		text = t.opts.Render(text, width)
 	} else {
-		text = strings.TrimPrefix(painted("? "+text, width), "? ") // the heading ends with that mark
+		text = strings.TrimPrefix(paintText("? "+text, width), "? ") // the heading ends with that mark
 	}
 	lines := strings.Split(heading(q)+strings.Trim(text, "\n"), "\n")
 	text = strings.Join(lines, "\n") + "\n"
@@ -145,8 +145,8 @@ const atOnce = 2 << 10
 // quiet returns how long no key may be pressed before the next question.
 func (t *Terminal) quiet() time.Duration { return pause - time.Since(t.last) }
 
-// answered gives the keyboard of a question back.
-func (t *Terminal) answered(k *keyboard) {
+// releaseKeyboard gives the keyboard of a question back.
+func (t *Terminal) releaseKeyboard(k *keyboard) {
 	k.close()
 	t.last = time.Now()
 }
@@ -212,7 +212,7 @@ func (t *Terminal) open() (in, out *os.File, done func(), err error) {
 // begins returns the first lines of what decides, or of all lines of the question.
 func (q *Question) begins(width int, lines []string) []string {
 	if q.Matter != "" {
-		lines = strings.Split(painted(folded(safe(q.Matter)), width), "\n")
+		lines = strings.Split(paintText(foldEmptyLines(safe(q.Matter)), width), "\n")
 		lines = slices.DeleteFunc(lines, func(line string) bool { return strings.TrimSpace(line) == "" })
 	}
 	return lines[:min(beginning, len(lines))]
@@ -223,9 +223,9 @@ var (
 	manyBlanks  = text.Regexp(`[ \t]{21,}`)
 )
 
-// wrapped returns a text in lines of a width. What is indented, with or without a number, stays so when it is wrapped: it could look like
+// wrapText returns a text in lines of a width. What is indented, with or without a number, stays so when it is wrapped: it could look like
 // a line of another origin. Many blanks are counted.
-func wrapped(s string, width int) string {
+func wrapText(s string, width int) string {
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {
 		n := min(len(indentation().FindString(line)), width/2)
@@ -236,21 +236,21 @@ func wrapped(s string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// painted is wrapped, with the lines of diffs in color.
-func painted(s string, width int) string {
+// paintText is wrapped, with the lines of diffs in color.
+func paintText(s string, width int) string {
 	var diff text.DiffLines
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {
 		kind := diff.Kind(line)
-		for part := range strings.SplitSeq(wrapped(line, width), "\n") {
+		for part := range strings.SplitSeq(wrapText(line, width), "\n") {
 			lines = append(lines, text.PaintDiffLine(kind, part))
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// folded returns a text with one line in place of several empty ones: these could push what is before them off the screen.
-func folded(s string) string {
+// foldEmptyLines returns a text with one line in place of several empty ones: these could push what is before them off the screen.
+func foldEmptyLines(s string) string {
 	const most = 2
 	var lines []string
 	empty := 0

@@ -37,7 +37,7 @@ func askWidget(ctx context.Context, q *Question, k *keyboard, out *os.File, envi
 	if w.list != nil {
 		w.list.early = k.wary > 0
 	}
-	canvas := &canvas{File: out, before: text, shown: make(chan struct{}), first: func() error { return k.shown(own) }}
+	canvas := &canvas{File: out, before: text, shown: make(chan struct{}), first: func() error { return k.markShown(own) }}
 	p := tea.NewProgram(w, tea.WithInput(nil), tea.WithOutput(canvas), tea.WithContext(own),
 		tea.WithEnvironment(environ), tea.WithoutSignalHandler(), tea.WithFilter(refuseSizeRequests))
 	// A program whose own context ends leaves its view on the screen. So it gets a
@@ -111,7 +111,7 @@ func press(ctx context.Context, p *tea.Program, k *keyboard) error {
 		}
 		select {
 		case r := <-reply:
-			unit := spelled(event)
+			unit := eventText(event)
 			if text = append(text, unit); len(unit) == 0 {
 				text = nil
 			}
@@ -320,7 +320,7 @@ func (w *widget) updateList(msg tea.Msg) (r reaction, cmd tea.Cmd) {
 	if !done {
 		return r, nil
 	}
-	if row, ok := w.list.selected(); ok && row == ownAnswer && w.list.own() == "" {
+	if row, ok := w.list.selection(); ok && row == ownAnswer && w.list.own() == "" {
 		return taken, w.openField()
 	}
 	w.answered, w.over = true, true
@@ -335,7 +335,7 @@ func (w *widget) View() tea.View {
 	content := ""
 	switch {
 	case w.answered:
-		content = cyan().Render("❯ " + oneLine(w.shown(), w.screen.width-2))
+		content = cyan().Render("❯ " + oneLine(w.finalText(), w.screen.width-2))
 	case w.giveUp.elsewhere:
 		content = faint().Render(ErrElsewhere.Error())
 	case w.over:
@@ -385,8 +385,8 @@ func (w *widget) trim() string {
 	return eraseBelow
 }
 
-// shown returns the answer as it stays on the screen.
-func (w *widget) shown() string {
+// finalText returns the answer as it stays on the screen.
+func (w *widget) finalText() string {
 	switch {
 	case w.q.Kind == Secret:
 		return "(not shown)"

@@ -265,9 +265,9 @@ func (r relations) of(kind, usual string) string {
 	return usual
 }
 
-// related returns the file that an element refers to. The attribute with the id of the reference has a
+// relationOf returns the file that an element refers to. The attribute with the id of the reference has a
 // prefix, unlike the number that the element may have itself. name is that of the attribute, "" for any.
-func (e element) related(all relations, name string) (relation, bool) {
+func (e element) relationOf(all relations, name string) (relation, bool) {
 	for _, a := range e.Attr {
 		if r, ok := all.byID[a.Value]; ok && a.Name.Space != "" && (name == "" || name == a.Name.Local) {
 			return r, true

@@ -20,7 +20,7 @@ func readBook(ctx context.Context, data []byte) (string, []string, error) {
 	w := newWriter(a.most)
 	for _, chapter := range chapters {
 		page, err := a.readAll(chapter)
-		if err := a.damaged(a, "chapter "+path.Base(chapter), err); err != nil {
+		if err := a.noteDamage(a, "chapter "+path.Base(chapter), err); err != nil {
 			return "", nil, err
 		}
 		text, pictures := pageText(ctx, page)
@@ -73,5 +73,5 @@ func (a *archive) chapters() ([]string, error) {
 	if err != nil && len(order) == 0 {
 		return nil, err
 	}
-	return order, a.damaged(a, "the list of chapters", err)
+	return order, a.noteDamage(a, "the list of chapters", err)
 }

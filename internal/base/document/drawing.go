@@ -11,14 +11,14 @@ func (a *archive) graphic(name string, e element, parts relations) string {
 	if name == "relIds" {
 		attribute, read, what = "dm", a.shapesText, "diagram"
 	}
-	r, ok := e.related(parts, attribute)
+	r, ok := e.relationOf(parts, attribute)
 	if !ok || !a.has(r.target) {
 		a.count(1, what, "")
 		return ""
 	}
 	w := newWriter(a.most)
 	if err := read(w, r.target); err != nil {
-		_ = a.damaged(a, "a "+what, err)
+		_ = a.noteDamage(a, "a "+what, err)
 	}
 	text := w.String()
 	if strings.TrimSpace(text) == "" {

@@ -201,14 +201,14 @@ func (s *section) around(text string) string {
 		case nfp.TokenTypeGeneral, nfp.TokenTypeTextPlaceHolder:
 			out.WriteString(text)
 		default:
-			out.WriteString(shown(t))
+			out.WriteString(literalText(t))
 		}
 	}
 	return strings.TrimSpace(out.String())
 }
 
-// shown returns what a token shows whatever the number is.
-func shown(t nfp.Token) string {
+// literalText returns what a token shows whatever the number is.
+func literalText(t nfp.Token) string {
 	switch t.TType {
 	case nfp.TokenTypeLiteral, nfp.TokenTypeDecimalPoint, nfp.TokenTypeThousandsSeparator, nfp.TokenTypePercent, nfp.TokenTypeDenominator:
 		return t.TValue
@@ -261,7 +261,7 @@ func (s *section) decimal(n float64, signed bool) string {
 			if t.TType == nfp.TokenTypePercent {
 				scale *= 100
 			}
-			parts[at] = append(parts[at], slot{text: shown(t)})
+			parts[at] = append(parts[at], slot{text: literalText(t)})
 		}
 	}
 	size, power := math.Abs(n)*scale, 0
@@ -269,11 +269,11 @@ func (s *section) decimal(n float64, signed bool) string {
 		step := max(places[0], 1)
 		power = int(math.Floor(math.Floor(math.Log10(size))/float64(step))) * step
 		size /= math.Pow10(power)
-		if r, _ := strconv.ParseFloat(rounded(size, places[1]), 64); r >= math.Pow10(step) {
+		if r, _ := strconv.ParseFloat(roundDecimal(size, places[1]), 64); r >= math.Pow10(step) {
 			size, power = size/math.Pow10(step), power+step
 		}
 	}
-	whole, rest, _ := strings.Cut(rounded(size, places[1]), ".")
+	whole, rest, _ := strings.Cut(roundDecimal(size, places[1]), ".")
 	out := fill(parts[0], strings.TrimLeft(whole, "0"), thousands)
 	if behind := fillRest(parts[1], rest); at > 0 && s.hasPoint() && behind != "" {
 		if behind[0] >= '0' && behind[0] <= '9' {
@@ -315,8 +315,8 @@ func (s *section) hasPoint() bool {
 	return false
 }
 
-// rounded returns a number that is not negative with so many decimals. Halves are rounded up, by the 15 digits that count.
-func rounded(n float64, decimals int) string {
+// roundDecimal returns a number that is not negative with so many decimals. Halves are rounded up, by the 15 digits that count.
+func roundDecimal(n float64, decimals int) string {
 	r, ok := new(big.Rat).SetString(strconv.FormatFloat(n, 'e', 14, 64))
 	if !ok {
 		return plainNumber(n)
@@ -419,7 +419,7 @@ func (s *section) date(days float64, from1904 bool) string {
 				}
 				continue
 			}
-			out.WriteString(shown(t))
+			out.WriteString(literalText(t))
 		case strings.Contains(code, "/"):
 			morning, evening, _ := strings.Cut(t.TValue, "/")
 			if at.Hour() >= 12 {

@@ -24,13 +24,13 @@ func readOpenDocument(ctx context.Context, data []byte) (string, []string, error
 	margins := newWriter(a.most)
 	if a.has("styles.xml") {
 		o.writer = margins
-		if err := a.damaged(a, "headers and footers", a.walk("styles.xml", handler{o.startStyles, o.endStyles, o.characters})); err != nil {
+		if err := a.noteDamage(a, "headers and footers", a.walk("styles.xml", handler{o.startStyles, o.endStyles, o.characters})); err != nil {
 			return "", nil, err
 		}
 	}
 	w := newWriter(a.most)
 	o.writer, o.inText, o.margin = w, 0, ""
-	if err := a.damaged(a, "the text", a.walk("content.xml", handler{o.start, o.end, o.characters})); err != nil {
+	if err := a.noteDamage(a, "the text", a.walk("content.xml", handler{o.start, o.end, o.characters})); err != nil {
 		return "", nil, err
 	}
 	out := newWriter(a.most)
@@ -273,7 +273,7 @@ func (o *openDocument) framed(name string, e element) (skip bool) {
 		inner := &openDocument{archive: o.archive, writer: newWriter(o.archive.most), lists: make(map[string]*listShape), unseen: make(map[string]bool), footers: make(map[string]string)}
 		if o.has(part) && len(o.frames) < maxLevels {
 			inner.frames = append(o.frames[:n:n], openFrame{}, openFrame{other: true})
-			_ = o.damaged(o.archive, "an embedded object", o.walk(part, handler{inner.start, inner.end, inner.characters}))
+			_ = o.noteDamage(o.archive, "an embedded object", o.walk(part, handler{inner.start, inner.end, inner.characters}))
 		}
 		text := inner.writer.String()
 		if o.sheets { // the values of a chart are in cells
@@ -300,7 +300,7 @@ func (o *openDocument) startTable(name string, e element) (skip bool) {
 	case "table":
 		if o.sheets && o.tables == 0 {
 			if o.unseen[e.attr("style-name")] {
-				o.say("sheet " + quoted(e.attr("name")) + ", which is hidden")
+				o.say("sheet " + quoteName(e.attr("name")) + ", which is hidden")
 				return true
 			}
 			o.text(e.attr("name"))

@@ -14,10 +14,10 @@ func readSheets(ctx context.Context, data []byte) (string, []string, error) {
 	}
 	main, parts := a.main("xl/workbook.xml")
 	b := &workbook{archive: a, formats: make(map[string]numberFormat)}
-	if err := a.damaged(a, "texts of cells", b.readStrings(parts.of("sharedStrings", "xl/sharedStrings.xml"))); err != nil {
+	if err := a.noteDamage(a, "texts of cells", b.readStrings(parts.of("sharedStrings", "xl/sharedStrings.xml"))); err != nil {
 		return "", nil, err
 	}
-	if err := a.damaged(a, "formats of numbers", b.readStyles(parts.of("styles", "xl/styles.xml"))); err != nil {
+	if err := a.noteDamage(a, "formats of numbers", b.readStyles(parts.of("styles", "xl/styles.xml"))); err != nil {
 		return "", nil, err
 	}
 	type sheet struct{ name, file string }
@@ -28,24 +28,24 @@ func readSheets(ctx context.Context, data []byte) (string, []string, error) {
 			b.from1904 = e.attr("date1904") != "" && e.on("date1904")
 		case "sheet":
 			title := e.attr("name")
-			if r, ok := e.related(parts, "id"); !ok || !a.has(r.target) {
-				a.say("sheet " + quoted(title) + " (missing)")
+			if r, ok := e.relationOf(parts, "id"); !ok || !a.has(r.target) {
+				a.say("sheet " + quoteName(title) + " (missing)")
 			} else if state := e.attr("state"); state == "hidden" || state == "veryHidden" {
-				a.say("sheet " + quoted(title) + ", which is hidden")
+				a.say("sheet " + quoteName(title) + ", which is hidden")
 			} else {
 				sheets = append(sheets, sheet{title, r.target})
 			}
 		}
 		return false
 	}})
-	if err := a.damaged(a, "the list of sheets", err); err != nil {
+	if err := a.noteDamage(a, "the list of sheets", err); err != nil {
 		return "", nil, err
 	}
 	w := newWriter(a.most)
 	for _, s := range sheets {
 		w.text(s.name)
 		w.paragraph(headingMark(2))
-		if err := a.damaged(a, "sheet "+quoted(s.name), b.sheet(w, s.name, s.file)); err != nil {
+		if err := a.noteDamage(a, "sheet "+quoteName(s.name), b.sheet(w, s.name, s.file)); err != nil {
 			return "", nil, err
 		}
 		if err := b.drawings(w, s.name, s.file); err != nil {
@@ -149,7 +149,7 @@ func (b *workbook) sheet(w *writer, title, file string) error {
 		}
 	}})
 	w.endTable()
-	of := " of sheet " + quoted(title)
+	of := " of sheet " + quoteName(title)
 	if w.cut {
 		b.say("columns beyond " + strconv.Itoa(maxColumns) + of)
 		w.cut = false
@@ -233,10 +233,10 @@ func (b *workbook) drawings(w *writer, title, file string) error {
 	for _, r := range b.relations(file).all {
 		switch {
 		case (r.kind == "comments" || r.kind == "threadedComment") && b.has(r.target):
-			b.say("comments of sheet " + quoted(title))
+			b.say("comments of sheet " + quoteName(title))
 		case r.kind == "drawing" && b.has(r.target):
 			v := &shapes{presentation: &presentation{b.archive, make(map[string]bool)}, w: w, parts: b.relations(r.target)}
-			if err := b.damaged(b.archive, "drawings of sheet "+quoted(title), b.walk(r.target, v.handler())); err != nil {
+			if err := b.noteDamage(b.archive, "drawings of sheet "+quoteName(title), b.walk(r.target, v.handler())); err != nil {
 				return err
 			}
 		}

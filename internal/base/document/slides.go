@@ -17,13 +17,13 @@ func readSlides(ctx context.Context, data []byte) (string, []string, error) {
 	var slides []string
 	err = a.walk(main, handler{start: func(name string, e element) bool {
 		if name == "sldId" {
-			if r, ok := e.related(parts, "id"); ok {
+			if r, ok := e.relationOf(parts, "id"); ok {
 				slides = append(slides, r.target)
 			}
 		}
 		return false
 	}})
-	if err = a.damaged(a, "the list of slides", err); err != nil {
+	if err = a.noteDamage(a, "the list of slides", err); err != nil {
 		return "", nil, err
 	}
 	s := &presentation{archive: a, seen: make(map[string]bool)}
@@ -54,7 +54,7 @@ func (s *presentation) slide(w *writer, n int, name string) error {
 	}
 	body := newWriter(s.most)
 	v := &shapes{presentation: s, w: body, parts: s.relations(name)}
-	if err := s.damaged(s.archive, what, s.walk(name, v.handler())); err != nil {
+	if err := s.noteDamage(s.archive, what, s.walk(name, v.handler())); err != nil {
 		return err
 	}
 	if v.unseen {
@@ -64,7 +64,7 @@ func (s *presentation) slide(w *writer, n int, name string) error {
 	for _, r := range v.parts.all {
 		if r.kind == "notesSlide" && s.has(r.target) {
 			notes := &shapes{presentation: s, w: body, parts: s.relations(r.target), isNotes: true}
-			if err := s.damaged(s.archive, "the notes of "+what, s.walk(r.target, notes.handler())); err != nil {
+			if err := s.noteDamage(s.archive, "the notes of "+what, s.walk(r.target, notes.handler())); err != nil {
 				return err
 			}
 		}
@@ -91,7 +91,7 @@ func (s *presentation) layout(w *writer, parts relations) error {
 		s.seen[name] = true
 		parts = s.relations(name)
 		v := &shapes{presentation: s, w: w, parts: parts, isLayout: true}
-		if err := s.damaged(s.archive, "a layout", s.walk(name, v.handler())); err != nil {
+		if err := s.noteDamage(s.archive, "a layout", s.walk(name, v.handler())); err != nil {
 			return err
 		}
 	}

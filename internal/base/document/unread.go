@@ -33,9 +33,9 @@ func (u *unread) count(n int, noun, rest string) {
 	u.things = append(u.things, thing{noun, rest, n})
 }
 
-// damaged takes note of a part that could be read in part at most. What is wrong with all of the document is
+// noteDamage takes note of a part that could be read in part at most. What is wrong with all of the document is
 // returned instead.
-func (u *unread) damaged(a *archive, part string, err error) error {
+func (u *unread) noteDamage(a *archive, part string, err error) error {
 	if err == nil || a.ctx.Err() != nil || a.left < 0 {
 		return err
 	}
@@ -65,8 +65,8 @@ func (u *unread) list() []string {
 	return all
 }
 
-// quoted returns the name of a sheet or the like for use in a phrase.
-func quoted(name string) string {
+// quoteName returns the name of a sheet or the like for use in a phrase.
+func quoteName(name string) string {
 	const most = 40 // characters
 	return strconv.Quote(text.Cut(name, most))
 }

@@ -86,7 +86,7 @@ func (d *word) readStyles(file string) error {
 		return nil
 	}
 	s := &wordStyle{}
-	return d.damaged(d.archive, "the styles", d.walk(file, handler{start: func(name string, e element) bool {
+	return d.noteDamage(d.archive, "the styles", d.walk(file, handler{start: func(name string, e element) bool {
 		switch name {
 		case "style":
 			s = &wordStyle{}
@@ -164,7 +164,7 @@ type wordBox struct {
 // part returns the text of a part, which a phrase calls what.
 func (d *word) part(name, what string) (string, error) {
 	p := &wordPart{word: d, parts: d.relations(name), wordBox: wordBox{w: newWriter(d.most)}}
-	err := d.damaged(d.archive, what, d.walk(name, handler{start: p.start, end: p.end, text: func(s string) {
+	err := d.noteDamage(d.archive, what, d.walk(name, handler{start: p.start, end: p.end, text: func(s string) {
 		if p.inText {
 			p.text(s)
 		} else if p.inCode && len(p.code) < maxFieldCode {
@@ -291,14 +291,14 @@ func (p *wordPart) object(name string, e element) (skip bool) {
 		p.wrote++
 		p.behind(p.graphic(name, e, p.parts))
 	case "altChunk", "subDoc":
-		if r, ok := e.related(p.parts, "id"); ok {
+		if r, ok := e.relationOf(p.parts, "id"); ok {
 			p.behind(p.chunk(r.target))
 			p.end("p")
 		} else {
 			p.count(1, "embedded document", "")
 		}
 	case "headerReference", "footerReference":
-		if r, ok := e.related(p.parts, "id"); ok && e.attr("type") == "first" {
+		if r, ok := e.relationOf(p.parts, "id"); ok && e.attr("type") == "first" {
 			p.firsts = append(p.firsts, r)
 		} else if ok {
 			p.header(r)

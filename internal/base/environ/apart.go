@@ -73,7 +73,7 @@ func Inside(dir string, kept []string) func(place string) bool {
 	}
 	below := slices.DeleteFunc(slices.Clone(kept), func(k string) bool { return !in(k) || slices.Contains(dirs, filepath.Clean(k)) })
 	return func(place string) bool {
-		for _, place := range []string{filepath.Clean(place), resolved(place)} {
+		for _, place := range []string{filepath.Clean(place), resolvePath(place)} {
 			if in(place) && !slices.ContainsFunc(below, func(k string) bool { return within(k, place) }) {
 				return true
 			}
@@ -88,14 +88,14 @@ func within(dir, path string) bool {
 	return err == nil && (rel == "." || filepath.IsLocal(rel))
 }
 
-// resolved returns a path without the links in the part of it that exists.
-func resolved(path string) string {
+// resolvePath returns a path without the links in the part of it that exists.
+func resolvePath(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
 	if dir := filepath.Dir(path); dir != path {
-		return filepath.Join(resolved(dir), filepath.Base(path))
+		return filepath.Join(resolvePath(dir), filepath.Base(path))
 	}
 	return path
 }

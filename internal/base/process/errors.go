@@ -132,9 +132,9 @@ func byteSize(n int64) string {
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
-// stopped is the error for a program that was killed because ctx ended. It wraps
+// stopError is the error for a program that was killed because ctx ended. It wraps
 // ctx's error and, if that says more, its cause.
-func stopped(ctx context.Context, program string) error {
+func stopError(ctx context.Context, program string) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
 		return fmt.Errorf("%s stopped: %w", program, cause)

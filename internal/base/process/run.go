@@ -57,7 +57,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 func run(ctx context.Context, c Command, t timing) (Result, error) {
 	began := time.Now()
 	if ctx.Err() != nil {
-		return Result{ExitCode: -1}, stopped(ctx, c.program())
+		return Result{ExitCode: -1}, stopError(ctx, c.program())
 	}
 	if c.HasTimeout && c.Timeout <= 0 {
 		return Result{ExitCode: -1}, &TimeoutError{Program: c.program(), Limit: c.Timeout}
@@ -110,7 +110,7 @@ func (p *child) watch(ctx context.Context, expired <-chan struct{}) (cause error
 	case <-p.flooded:
 		cause = p.outputError()
 	case <-ctx.Done():
-		cause = stopped(ctx, p.cmd.program())
+		cause = stopError(ctx, p.cmd.program())
 	case <-expired:
 		cause = &TimeoutError{Program: p.cmd.program(), Limit: p.cmd.Timeout}
 	}
@@ -173,12 +173,12 @@ func (p *child) abandon(cause error) (Result, error) {
 	p.finishStdin(0)
 	p.stopGuard()
 	close(p.release)
-	res := p.captured()
+	res := p.outputSoFar()
 	return res, fmt.Errorf("%w; process %d could not be killed", cause, p.pid)
 }
 
-// captured returns the result as far as the output shows.
-func (p *child) captured() Result {
+// outputSoFar returns the result as far as the output shows.
+func (p *child) outputSoFar() Result {
 	res := Result{
 		Stdout:          p.stdout.bytes(),
 		StdoutTruncated: p.stdout.over,
@@ -190,7 +190,7 @@ func (p *child) captured() Result {
 
 // result returns the result of a child that has been reaped.
 func (p *child) result() Result {
-	res := p.captured()
+	res := p.outputSoFar()
 	if p.state != nil {
 		res.ExitCode = p.state.ExitCode()
 		res.Signal = signalName(p.state)

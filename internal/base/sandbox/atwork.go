@@ -200,7 +200,7 @@ func (b *Box) begin() (limits, error) {
 		b.register(atWork{l.level, l.workspace, true})
 		return l, nil
 	}
-	b.had = b.tracked(paths(found.moved))
+	b.had = b.trackedPaths(paths(found.moved))
 	was, ok := b.load(l.workspace) // of boxes that are at work, or were until this program was killed
 	mates := false
 	for _, w := range b.others() {
@@ -245,7 +245,7 @@ func (b *Box) beginFull() {
 // finish notes what another program replaced, and has what children made that runs later withheld, unless a box that is still at
 // work will do so.
 func (b *Box) finish() {
-	b.notices = append(b.notices, b.found.replaced(b.s.display)...)
+	b.notices = append(b.notices, b.found.replacedPlaces(b.s.display)...)
 	if !b.held.level.Covers(Write) {
 		return
 	}

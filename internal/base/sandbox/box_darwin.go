@@ -79,7 +79,7 @@ func (b *Box) prepare(cmd *exec.Cmd) (waits bool, err error) {
 		port = listener.Addr().(*net.TCPAddr).Port
 		later = slices.DeleteFunc(slices.Clone(later), func(p place) bool { return slices.Contains(installed, p.path) })
 	}
-	args := []string{sandboxExec, "-p", seatbelt(&held, h.temp.path, later, b.closing(), port), cmd.Path}
+	args := []string{sandboxExec, "-p", seatbelt(&held, h.temp.path, later, b.closedPatterns(), port), cmd.Path}
 	cmd.Args = append(args, cmd.Args[min(1, len(cmd.Args)):]...)
 	cmd.Path, cmd.Env = sandboxExec, b.environ(cmd.Env, h.temp.path, port)
 	return false, nil

@@ -182,7 +182,7 @@ func (b *Box) release() error {
 	h.closeTheirs()
 	if err != nil {
 		h.plan.Close()
-		return unconfined("", err)
+		return unconfinedError("", err)
 	}
 	_, err = h.plan.Write(text)
 	h.plan.Close()
@@ -196,7 +196,7 @@ func (b *Box) release() error {
 	}
 	report := shim.ParseReport(text)
 	h.first, h.command = report.First, report.Command
-	if err := reported(report); err != nil || h.network == nil {
+	if err := reportError(report); err != nil || h.network == nil {
 		return err
 	}
 	if err := h.network.serve(); err != nil {
@@ -208,25 +208,25 @@ func (b *Box) release() error {
 // Namespace implements process.Namespaced.
 func (b *Box) Namespace() (first, command int) { return b.hold.first, b.hold.command }
 
-// unconfined returns the error of a command that did not run, since it could not be confined. It is one of the system only if a limit is
+// unconfinedError returns the error of a command that did not run, since it could not be confined. It is one of the system only if a limit is
 // reached: others would be taken for those of the command.
-func unconfined(where string, err error) error {
+func unconfinedError(where string, err error) error {
 	if process.IsLimit(err) {
 		return fmt.Errorf("sandbox: %s%w; the command did not run", where, err)
 	}
 	return fmt.Errorf("sandbox: %s%v; the command did not run", where, err)
 }
 
-// reported returns what is wrong with a report. Only the error of the command itself is one of the system, see
+// reportError returns what is wrong with a report. Only the error of the command itself is one of the system, see
 // process.Confinement.
-func reported(r shim.Report) error {
+func reportError(r shim.Report) error {
 	switch {
 	case r.Label != "" && r.Executing:
 		return r.Errno
 	case strings.HasPrefix(r.Label, findLabel) && (absent(r.Errno) || r.Errno == unix.ESTALE):
 		return fmt.Errorf("sandbox: another program moved or replaced %s while the command was set up; the command did not run: run it again", strings.TrimPrefix(r.Label, findLabel))
 	case r.Label != "":
-		return unconfined(r.Label+": ", r.Errno)
+		return unconfinedError(r.Label+": ", r.Errno)
 	case !r.Executing:
 		return errors.New("sandbox: its process ended early; the command did not run")
 	}
@@ -309,7 +309,7 @@ func findKernel() kernelFacts {
 	}
 	k := kernelFacts{landlock: version}
 	k.support = Support{Files: true, How: fmt.Sprintf("Landlock %d, seccomp", version)}
-	lacks := missing(version)
+	lacks := missingFeatures(version)
 	k.namespaces, k.processes = true, true
 	err = k.try(Write)
 	if err != nil && !process.IsLimit(err) {
@@ -336,8 +336,8 @@ func findKernel() kernelFacts {
 	return k
 }
 
-// missing says what a version of Landlock does not hold.
-func missing(version int) []string {
+// missingFeatures says what a version of Landlock does not hold.
+func missingFeatures(version int) []string {
 	var all []string
 	if version < 6 {
 		all = append(all, "signals to other processes of the user are not held before Linux 6.12")

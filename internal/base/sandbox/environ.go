@@ -25,7 +25,7 @@ func (b *Box) environ(env []string, temp string, port int) []string {
 	}
 	env = environ.Merge(env, set, unreachable...)
 	if port != 0 {
-		env = proxied(env, b.hosts(), port)
+		env = proxyEnv(env, b.hosts(), port)
 	}
 	return env
 }
@@ -36,8 +36,8 @@ var unreachable = []string{"SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "
 // hosts returns the patterns of hosts that the child reaches at level [Network].
 func (b *Box) hosts() []string { return slices.Concat(b.s.o.Hosts, b.declared.Hosts) }
 
-// proxied returns an environment that leads to the proxy, also for this machine if that is one of the hosts.
-func proxied(env, hosts []string, port int) []string {
+// proxyEnv returns an environment that leads to the proxy, also for this machine if that is one of the hosts.
+func proxyEnv(env, hosts []string, port int) []string {
 	address := "http://127.0.0.1:" + strconv.Itoa(port)
 	set := map[string]string{"NODE_USE_ENV_PROXY": "1"}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {

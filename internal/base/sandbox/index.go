@@ -13,14 +13,14 @@ import (
 //
 // Source: gitformat-index(5), versions 2 to 4.
 func Index(text []byte, visit func(path []byte)) (rest []byte, ok bool) {
-	if rest, ok = indexed(text, sha1.Size, visit); !ok {
-		rest, ok = indexed(text, sha256.Size, visit)
+	if rest, ok = hashIndex(text, sha1.Size, visit); !ok {
+		rest, ok = hashIndex(text, sha256.Size, visit)
 	}
 	return rest, ok
 }
 
-// indexed is [Index] for hashes of a size in bytes.
-func indexed(text []byte, hash int, visit func(path []byte)) (rest []byte, ok bool) {
+// hashIndex is [Index] for hashes of a size in bytes.
+func hashIndex(text []byte, hash int, visit func(path []byte)) (rest []byte, ok bool) {
 	const fixed, longestPath = 40, 4096
 	if len(text) < 12 || string(text[:4]) != "DIRC" {
 		return nil, false

@@ -177,7 +177,7 @@ func (l *limits) landlock(r *ruleset, temp string, namespaces bool) error {
 		r.allow(temp, writeRights)
 	case l.cache != "": // each is a mount, and rules of what is around it on the host do not hold for it
 		for _, dir := range []string{tmpDir, varTmpDir, shmDir} {
-			r.allow(l.kept(dir), writeRights)
+			r.allow(l.keptTempDir(dir), writeRights)
 		}
 	}
 	for _, p := range l.needs.Read {

@@ -47,7 +47,7 @@ func (b *Box) look(l *limits, dirs []string, guard bool) (survey, error) {
 	s.began, s.denies = now(), b.s.o.Denied
 	var globs, outside []pattern.Branch
 	var roots []string
-	for _, b := range b.closing() {
+	for _, b := range b.closedPatterns() {
 		base := filepath.FromSlash(b.Dir)
 		if b.Glob == "" {
 			s.deny(b, base)
@@ -308,7 +308,7 @@ var laterByName = sync.OnceValue(func() map[string][]place {
 // hide closes a path that an ignore file hides, and holds the directories by whose names it may do so.
 func (s *survey) hide(path, why, workspace string) {
 	for _, place := range []string{path, resolve(path)} {
-		s.close(place, hidden(why))
+		s.close(place, ignoreReason(why))
 		s.denied = append(s.denied, place)
 	}
 	for dir := filepath.Dir(path); dir != workspace && contains(workspace, dir); dir = filepath.Dir(dir) {
@@ -606,9 +606,9 @@ func (b baseline) has(dir fileID, name string, file fileID) bool {
 	return b.at[dir][name] || b.files[file]
 }
 
-// replaced returns the places that have their names and are other files than they were, as a box holds files, so that the child
+// replacedPlaces returns the places that have their names and are other files than they were, as a box holds files, so that the child
 // could reach what another program puts in their place; and those with several names that changed by another one.
-func (s *survey) replaced(display func(path string) string) []Refusal {
+func (s *survey) replacedPlaces(display func(path string) string) []Refusal {
 	var all []Refusal
 	for path, was := range s.files {
 		now, err := statAt(unix.AT_FDCWD, path)

@@ -98,8 +98,8 @@ var cwd = shim.Number(1<<64 + unix.AT_FDCWD)
 // tree is where the descriptor of a mount is kept.
 const tree shim.Result = 1
 
-// kept returns a directory for temporary files that is kept for later calls, since files that are moved there must not be lost.
-func (l *limits) kept(name string) string { return filepath.Join(filepath.Dir(l.cache), name) }
+// keptTempDir returns a directory for temporary files that is kept for later calls, since files that are moved there must not be lost.
+func (l *limits) keptTempDir(name string) string { return filepath.Join(filepath.Dir(l.cache), name) }
 
 // scratch plans a directory for temporary files of this call only, in memory and bounded.
 func (r *root) scratch(path string, rights uint64) {
@@ -124,7 +124,7 @@ func (l *limits) binds(temp string) []bind {
 		{"/proc", "/proc", false},
 	}
 	if l.cache != "" {
-		all = append(all, bind{l.kept(tmpDir), "/tmp", true}, bind{l.kept(varTmpDir), "/var/tmp", true}, bind{l.kept(shmDir), "/dev/shm", true})
+		all = append(all, bind{l.keptTempDir(tmpDir), "/tmp", true}, bind{l.keptTempDir(varTmpDir), "/var/tmp", true}, bind{l.keptTempDir(shmDir), "/dev/shm", true})
 	}
 	add := func(paths []string, write bool) {
 		for _, p := range paths {
@@ -388,7 +388,7 @@ func (r *root) cover(l *limits, temp string) (covered []string) {
 		}
 		switch {
 		case info.IsDir():
-			needed := l.needed(path)
+			needed := l.neededBinds(path)
 			if len(needed) == 0 {
 				r.empty(l, path)
 				hidden = append(hidden, path)
@@ -417,8 +417,8 @@ func (r *root) cover(l *limits, temp string) (covered []string) {
 	return covered
 }
 
-// needed returns what the child needs below a closed directory, places that hold others first.
-func (l *limits) needed(closed string) (needed []bind) {
+// neededBinds returns what the child needs below a closed directory, places that hold others first.
+func (l *limits) neededBinds(closed string) (needed []bind) {
 	for _, b := range []struct {
 		paths []string
 		write bool

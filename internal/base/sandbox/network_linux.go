@@ -82,8 +82,8 @@ func (b *Box) newNetwork() (*network, *os.File, error) {
 	return n, os.NewFile(uintptr(ends[1]), "sockets of the sandbox"), nil
 }
 
-// listening returns the ports on which the shim listens.
-func (n *network) listening() []int {
+// listenPorts returns the ports on which the shim listens.
+func (n *network) listenPorts() []int {
 	if n.proxy != nil {
 		return append([]int{proxyPort}, n.ports...)
 	}
@@ -92,7 +92,7 @@ func (n *network) listening() []int {
 
 // serve takes the sockets, which the shim has handed over, and serves the child.
 func (n *network) serve() error {
-	ports := n.listening()
+	ports := n.listenPorts()
 	var text [1]byte
 	control := make([]byte, unix.CmsgSpace(4*(len(ports)+len(n.dialed))))
 	_, size, _, _, err := unix.Recvmsg(int(n.hand.Fd()), text[:], control, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
@@ -239,7 +239,7 @@ func (d *dialed) Close() error {
 // sockets plans the sockets of a network, and their way to the parent.
 func (p *plan) sockets(n *network) {
 	const socket shim.Result = 3
-	ports := n.listening()
+	ports := n.listenPorts()
 	count := len(ports) + len(n.dialed)
 	control := make([]byte, unix.CmsgSpace(4*count)) // struct cmsghdr and descriptors
 	binary.NativeEndian.PutUint64(control, uint64(unix.CmsgLen(4*count)))

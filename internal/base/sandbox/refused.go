@@ -65,8 +65,8 @@ const (
 	askedByRule  = "a rule asks about it"
 )
 
-// hidden returns the reason for what a line of an ignore file hides.
-func hidden(why string) string { return why + " hides it from models" }
+// ignoreReason returns the reason for what a line of an ignore file hides.
+func ignoreReason(why string) string { return why + " hides it from models" }
 
 // coarseReason is why a place that level write has is not written all the same.
 const coarseReason = "without user namespaces, modes and times stay as they are, and nothing new is made beside what runs later"
@@ -82,7 +82,7 @@ func writable(path string) bool {
 
 // byRule reports whether a rule closes what was refused.
 func (r Refusal) byRule() bool {
-	return r.Reason == deniedByRule || r.Asked() || strings.HasSuffix(r.Reason, hidden(""))
+	return r.Reason == deniedByRule || r.Asked() || strings.HasSuffix(r.Reason, ignoreReason(""))
 }
 
 // Asked reports whether the user's consent would open what was refused, see [Options].Asked.

@@ -121,8 +121,8 @@ func (s *Sandbox) Box(d Declaration, needs Needs) *Box {
 	return &Box{s: s, declared: d, needs: needs}
 }
 
-// closing returns the patterns of the files that are closed to the child by rules.
-func (b *Box) closing() []pattern.Branch {
+// closedPatterns returns the patterns of the files that are closed to the child by rules.
+func (b *Box) closedPatterns() []pattern.Branch {
 	if b.needs.Consented {
 		return b.s.o.Denied
 	}

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tracked returns the paths that git tracks, or below which it tracks something: the ones in the index of the repository around them.
+// trackedPaths returns the paths that git tracks, or below which it tracks something: the ones in the index of the repository around them.
 // They are absolute and below the workspace.
-func (b *Box) tracked(paths []string) (found []string) {
+func (b *Box) trackedPaths(paths []string) (found []string) {
 	const most = 64 << 20 // bytes of an index
 	wanted := make(map[string]map[string]string)
 	for _, path := range paths {
@@ -64,7 +64,7 @@ func paths(files []moved) (all []string) {
 // noticeDeleted adds a notice about files that git tracks and that were withheld just now. It returns the refusals without theirs: a
 // command of git at a higher level does not put them back.
 func (b *Box) noticeDeleted(files []moved, all []Refusal) []Refusal {
-	known := b.tracked(paths(files))
+	known := b.trackedPaths(paths(files))
 	b.noticeMoved(files, func(m moved) bool { return slices.Contains(known, m.from) }, "left files withheld that git tracks and now takes for deleted: %s",
 		"programs may run it later: look at it; commit nothing with git add -A or git commit -a before the user has put it back: ")
 	return slices.DeleteFunc(all, func(r Refusal) bool {
@@ -78,7 +78,7 @@ func (b *Box) noticeRecorded(files []moved, before []string) {
 	if len(files) == 0 {
 		return
 	}
-	known := b.tracked(paths(files))
+	known := b.trackedPaths(paths(files))
 	is := func(path string, now bool) bool {
 		return slices.Contains(known, path) == now && slices.Contains(before, path) != now
 	}

@@ -210,7 +210,7 @@ func (w *walk) enter(f *frame, s stat) {
 	if f.list = w.old[f.id]; f.list == nil || f.list.changed != s.changed {
 		l, err := list(f.fd, s)
 		if err != nil {
-			w.missed(f.parent, f.name, f.id, err)
+			w.noteMissed(f.parent, f.name, f.id, err)
 			return
 		}
 		f.list = l
@@ -237,7 +237,7 @@ func (w *walk) descend(p *frame, name string) {
 	s, err := statAt(p.fd, name)
 	if err != nil || !s.isDir() {
 		if err != nil {
-			w.missed(p, name, fileID{}, err)
+			w.noteMissed(p, name, fileID{}, err)
 		}
 		return
 	}
@@ -266,7 +266,7 @@ func (w *walk) descend(p *frame, name string) {
 	w.findDotted(p, f)
 	if isShut(s) {
 		if !w.after() {
-			w.missed(p, name, s.id, fs.ErrPermission)
+			w.noteMissed(p, name, s.id, fs.ErrPermission)
 			return
 		}
 		f.lent = lend(p.fd, name, s)
@@ -282,7 +282,7 @@ func (w *walk) descend(p *frame, name string) {
 		}
 	}
 	if f.fd, err = unix.Openat(p.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
-		w.missed(p, name, s.id, err)
+		w.noteMissed(p, name, s.id, err)
 		return
 	}
 	w.open++
@@ -318,9 +318,9 @@ func lend(dir int, name string, s stat) bool {
 	return permit(fd, s.mode|0o700) == nil
 }
 
-// missed records that a directory could not be examined: it is closed, or withheld if the child made it. One that does not exist
+// noteMissed records that a directory could not be examined: it is closed, or withheld if the child made it. One that does not exist
 // anymore does not matter.
-func (w *walk) missed(p *frame, name string, id fileID, err error) {
+func (w *walk) noteMissed(p *frame, name string, id fileID, err error) {
 	switch {
 	case absent(err):
 	case p == nil || process.IsLimit(err) && !w.after():

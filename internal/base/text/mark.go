@@ -7,16 +7,16 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Unmarked returns the content of a text file without the byte order mark that editors on Windows put at its start. With
+// TrimMark returns the content of a text file without the byte order mark that editors on Windows put at its start. With
 // the mark of UTF-16, it is converted to UTF-8.
-func Unmarked(data []byte) []byte {
+func TrimMark(data []byte) []byte {
 	if plain, _, err := transform.Bytes(unicode.BOMOverride(transform.Nop), data); err == nil {
 		return plain
 	}
 	return data
 }
 
-// UnmarkedReader is [Unmarked] for what r reads.
+// UnmarkedReader is [TrimMark] for what r reads.
 func UnmarkedReader(r io.Reader) io.Reader {
 	return transform.NewReader(r, unicode.BOMOverride(transform.Nop))
 }

@@ -21,7 +21,7 @@ func TestUnmarked(t *testing.T) {
 		strings.Repeat("x", 10_000):     strings.Repeat("x", 10_000),
 		"\xff\xfe" + "a\x00\n\x00b\x00": "a\nb",
 	} {
-		if got := string(Unmarked([]byte(in))); got != want {
+		if got := string(TrimMark([]byte(in))); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 		got, err := io.ReadAll(UnmarkedReader(iotest.OneByteReader(strings.NewReader(in))))

@@ -111,7 +111,7 @@ func Clean(s string) string {
 			return -1
 		}
 		return r
-	}, stripped(s))
+	}, strip(s))
 }
 
 // OneLine returns the words of s with single blanks between them, cleaned as by [Clean] and
@@ -119,7 +119,7 @@ func Clean(s string) string {
 func OneLine(s string, limit int) string {
 	var b strings.Builder
 	n, gap := 0, false
-	for _, r := range stripped(s) {
+	for _, r := range strip(s) {
 		switch {
 		case r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == 0x85 || r == 0xa0 || r == 0x2028 || r == 0x2029:
 			gap = n > 0
@@ -143,7 +143,7 @@ func OneLine(s string, limit int) string {
 	return b.String()
 }
 
-func stripped(s string) string {
+func strip(s string) string {
 	if strings.Contains(s, "\x1b") {
 		return ansi.Strip(s)
 	}

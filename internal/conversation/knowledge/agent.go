@@ -297,7 +297,7 @@ func (s *Service) NodeBases(ctx context.Context, events event.Scope, of agent.Ag
 	}
 	for _, b := range list {
 		if s.Playing {
-			open[b.node.Name] = node.Knowledge{Searcher: searcher{name: b.name, open: unsearched}}
+			open[b.node.Name] = node.Knowledge{Searcher: searcher{name: b.name, open: openNothing}}
 			continue
 		}
 		base, done, err := s.find(ctx, events, b)
@@ -316,7 +316,7 @@ func (s *Service) NodeBases(ctx context.Context, events event.Scope, of agent.Ag
 			return nil, nil, err
 		}
 		releases = append(releases, done)
-		k := searcher{name: b.name, open: opened(base), retry: s.Retry, topK: b.node.RAG.TopK}
+		k := searcher{name: b.name, open: openAlready(base), retry: s.Retry, topK: b.node.RAG.TopK}
 		open[b.node.Name] = node.Knowledge{Searcher: k, Version: fmt.Sprintf("%d %d %+v", base.Stats().Built.UnixNano(), k.topK, base.Settings())}
 	}
 	return open, release, nil
@@ -339,7 +339,7 @@ func (s *Service) Searcher(ctx context.Context, w conversation.Wanted) (_ rag.Se
 	case w.Agent == nil && w.Knowledge == "", s.Playing && w.Agent != nil && len(w.Agent.InForce.Documents) == 0:
 		return nil, none, nil
 	case s.Playing:
-		k.open = unsearched
+		k.open = openNothing
 		return k, none, nil
 	case w.Recorded: // it is opened if what was found is not on record: until then it may be gone
 		return k, none, nil
@@ -348,7 +348,7 @@ func (s *Service) Searcher(ctx context.Context, w conversation.Wanted) (_ rag.Se
 		if err != nil {
 			return nil, none, err
 		}
-		k.open = opened(base)
+		k.open = openAlready(base)
 		return k, release, nil
 	}
 	list, err := s.agentBases(w.Agent.Agent)
@@ -373,7 +373,7 @@ func (s *Service) Searcher(ctx context.Context, w conversation.Wanted) (_ rag.Se
 	if err != nil {
 		return nil, none, err
 	}
-	k.open = opened(base)
+	k.open = openAlready(base)
 	return k, release, nil
 }
 

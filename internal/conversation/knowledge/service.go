@@ -349,12 +349,12 @@ func (k searcher) Search(ctx context.Context, q rag.Query) (rag.Found, error) {
 	return base.Search(ctx, q)
 }
 
-// opened is the open of a searcher whose knowledge base is open already.
-func opened(b *rag.Base) func(context.Context) (*rag.Base, func(), error) {
+// openAlready is the open of a searcher whose knowledge base is open already.
+func openAlready(b *rag.Base) func(context.Context) (*rag.Base, func(), error) {
 	return func(context.Context) (*rag.Base, func(), error) { return b, func() {}, nil }
 }
 
-// unsearched is the open of a searcher while a cassette is played, which has what was found.
-func unsearched(context.Context) (*rag.Base, func(), error) {
+// openNothing is the open of a searcher while a cassette is played, which has what was found.
+func openNothing(context.Context) (*rag.Base, func(), error) {
 	return nil, nil, fault.New(fault.Failure, "knowledge bases are not searched while a cassette is played")
 }

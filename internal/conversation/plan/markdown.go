@@ -101,7 +101,7 @@ func Parse(markdown string) (Plan, error) {
 		}
 	}
 	r.plan.Summary = strings.Join(r.summary, "\n")
-	p := r.plan.cleaned()
+	p := r.plan.clean()
 	titled := p
 	if titled.Title == "" {
 		titled.Title = "plan"

@@ -34,8 +34,8 @@ const (
 	maxBytes = 64 << 10 // of its Markdown
 )
 
-// cleaned returns the plan with each text on one line, but for the summary.
-func (p Plan) cleaned() Plan {
+// clean returns the plan with each text on one line, but for the summary.
+func (p Plan) clean() Plan {
 	p.Title = line(p.Title)
 	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(p.Summary), "\n")
 	for i := range lines {

@@ -68,7 +68,7 @@ func (t *Propose) Call(ctx context.Context, call tool.Call) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	p = p.cleaned()
+	p = p.clean()
 	if err := p.check(); err != nil {
 		return tool.Result{}, err
 	}
@@ -113,14 +113,14 @@ func resultOf(d Decision) result {
 func Told(arguments, answer string) string {
 	var p Plan
 	var r result
-	if json.Unmarshal([]byte(arguments), &p) != nil || p.cleaned().check() != nil {
+	if json.Unmarshal([]byte(arguments), &p) != nil || p.clean().check() != nil {
 		return ""
 	}
 	_ = json.Unmarshal([]byte(answer), &r) // of a call that failed it has nothing
 	if r.Plan != nil {
 		p = *r.Plan
 	}
-	told := "### Plan: " + strings.TrimPrefix(p.cleaned().Markdown(), "# ")
+	told := "### Plan: " + strings.TrimPrefix(p.clean().Markdown(), "# ")
 	switch r.Status {
 	case "accepted":
 		return told + "\nThe user accepted this plan.\n"

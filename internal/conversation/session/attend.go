@@ -77,8 +77,8 @@ func (s *Session) due() bool {
 	return s.held == nil && s.intent() != Discard
 }
 
-// written notes that something was.
-func (s *Session) written() {
+// noteWrite notes that something was.
+func (s *Session) noteWrite() {
 	switch {
 	case !s.attended:
 	case s.asks():
@@ -89,8 +89,8 @@ func (s *Session) written() {
 	s.dirty = s.dirty && s.asks()
 }
 
-// joined notes what another process has written.
-func (s *Session) joined() { s.settled.foreign = s.settled.foreign || s.settled.wrote }
+// noteForeignWrite notes what another process has written.
+func (s *Session) noteForeignWrite() { s.settled.foreign = s.settled.foreign || s.settled.wrote }
 
 // TakeBack removes a session that was not stored when a user began to attend to it, and that the user does not
 // keep. What was not written yet is dropped. A session that stays is not changed. If another process has continued

@@ -108,7 +108,7 @@ func (d *Draft) Finish(ctx context.Context, reply []chat.Message, usage chat.Usa
 // them, marked as interrupted.
 func (d *Draft) Interrupt(ctx context.Context, text string, usage chat.Usage) error {
 	t := d.turn
-	t.Reply, t.Usage = interrupted(t.Reply, text), usage
+	t.Reply, t.Usage = markInterrupted(t.Reply, text), usage
 	return d.record(ctx, t, true)
 }
 
@@ -116,9 +116,9 @@ func (d *Draft) Interrupt(ctx context.Context, text string, usage chat.Usage) er
 func CutOff(reply []chat.Message) []chat.Message {
 	n := len(reply)
 	if n == 0 || reply[n-1].Role != chat.Assistant || len(reply[n-1].ToolCalls) > 0 {
-		return interrupted(reply, "")
+		return markInterrupted(reply, "")
 	}
-	return interrupted(reply[:n-1], reply[n-1].Text())
+	return markInterrupted(reply[:n-1], reply[n-1].Text())
 }
 
 // Uncut returns a reply without the mark of an interruption.
@@ -143,7 +143,7 @@ func withoutMark(m chat.Message) chat.Message {
 	return chat.Text(chat.Assistant, strings.TrimSuffix(text, "\n\n"))
 }
 
-func interrupted(rounds []chat.Message, text string) []chat.Message {
+func markInterrupted(rounds []chat.Message, text string) []chat.Message {
 	if text = strings.TrimRight(text, " \t\n"); text != "" {
 		text += "\n\n"
 	}
@@ -217,6 +217,6 @@ func abandonedTurn(data []byte) (o turnOp, ok bool) {
 			o.reply = append(o.reply, g.messages...)
 		}
 	}
-	o.reply = interrupted(o.reply, "")
+	o.reply = markInterrupted(o.reply, "")
 	return o, true
 }

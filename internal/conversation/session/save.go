@@ -63,7 +63,7 @@ func (s *Session) Save(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.partial && s.state.Alias != "" || !s.stored && slices.ContainsFunc(s.pending, entry.removes) {
-		s.pending, s.partial = s.shown(), false
+		s.pending, s.partial = s.visibleChanges(), false
 	}
 	if err := s.commit(ctx, nil); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (s *Session) Rename(ctx context.Context, alias Alias) error {
 	return nil
 }
 
-// renamed notes an alias that the session was given through its store.
-func (s *Session) renamed(alias Alias) {
+// noteAlias notes an alias that the session was given through its store.
+func (s *Session) noteAlias(alias Alias) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.Alias, s.temp = alias, false
@@ -131,8 +131,8 @@ func (s *Session) remember(o op) {
 // removes reports whether the change takes messages out of the conversation.
 func (e entry) removes() bool { return e.group.Replaces > 0 || e.group.Mark == markEmpty }
 
-// shown returns the changes that make any log one of what the session shows, and of what it cost.
-func (s *Session) shown() []entry {
+// visibleChanges returns the changes that make any log one of what the session shows, and of what it cost.
+func (s *Session) visibleChanges() []entry {
 	list := []entry{{op: emptyOp{s.now()}}}
 	if !s.stored {
 		list = []entry{{op: usageOp{s.view.history.usage, s.now()}}}
@@ -162,7 +162,7 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 			return err
 		}
 		if !s.stale && len(s.pending) == 0 && fresh == nil {
-			s.written()
+			s.noteWrite()
 			return nil
 		}
 	}
@@ -183,7 +183,7 @@ func (s *Session) commit(ctx context.Context, fresh op) error {
 	if err != nil {
 		return err
 	}
-	s.written()
+	s.noteWrite()
 	return nil
 }
 
@@ -282,7 +282,7 @@ func (s *Session) writeLog(ctx context.Context, tx Tx, fresh op) error {
 		}
 		before := v.offset
 		if torn = s.read(ctx, &v, tail); v.offset > before && !again || again && v.offset > s.view.offset {
-			s.joined()
+			s.noteForeignWrite()
 		}
 	}
 	var data bytes.Buffer

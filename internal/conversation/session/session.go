@@ -207,7 +207,7 @@ func (s *Session) Refresh(ctx context.Context) error {
 	}
 	before := s.view.offset
 	if s.read(ctx, &s.view, data); s.view.offset > before {
-		s.joined()
+		s.noteForeignWrite()
 	}
 	if s.unkept {
 		return nil

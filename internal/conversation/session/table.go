@@ -89,7 +89,7 @@ func (t *Table) sweep(k tableKey) {
 // Renamed sets the new alias of the session called id, if it is open.
 func (t *Table) Renamed(scope Scope, id ID, alias Alias) {
 	if s := t.Open(scope, id); s != nil {
-		s.renamed(alias)
+		s.noteAlias(alias)
 	}
 }
 

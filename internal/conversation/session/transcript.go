@@ -24,7 +24,7 @@ func (t Transcript) Log(at time.Time) ([]byte, error) {
 	var w logWriter
 	live := t.Live
 	if len(t.Compacted) > 0 {
-		live = w.compacted(t, at)
+		live = w.writeCompactions(t, at)
 	}
 	w.turns(live, at)
 	if w.err != nil {
@@ -80,9 +80,9 @@ func (w *logWriter) turns(list []chat.Message, at time.Time) {
 	}
 }
 
-// compacted adds what a recap has replaced, and the recap. It returns the live messages
+// writeCompactions adds what a recap has replaced, and the recap. It returns the live messages
 // that follow.
-func (w *logWriter) compacted(t Transcript, at time.Time) (live []chat.Message) {
+func (w *logWriter) writeCompactions(t Transcript, at time.Time) (live []chat.Message) {
 	live = t.Live
 	var system string
 	if len(live) > 0 && live[0].Role == chat.System {

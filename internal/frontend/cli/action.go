@@ -154,7 +154,7 @@ func chooseAction(flags *pflag.FlagSet, text []string) (action, error) {
 	}
 	second := given[min(1, len(given)-1)]
 	if first.flag != second.flag && second.flag != "" && second.flag != "agent" && second.flag != first.takes && (second.flag != "rag" || !first.ofBase) {
-		return first, fault.New(fault.Usage, "flags %s and %s contradict each other", spelled(first.flag), spelled(second.flag))
+		return first, fault.New(fault.Usage, "flags %s and %s contradict each other", flagText(first.flag), flagText(second.flag))
 	}
 	return first, nil
 }
@@ -172,10 +172,10 @@ func (a action) check(flags *pflag.FlagSet, text []string) error {
 		}
 	}
 	if a.alone && (others > 0 || len(text) > 0 && !a.words) {
-		return fault.New(fault.Usage, "%s cannot be combined with other flags or a text", spelled(a.flag))
+		return fault.New(fault.Usage, "%s cannot be combined with other flags or a text", flagText(a.flag))
 	}
 	if a.looks && len(text) > 0 {
-		return fault.New(fault.Usage, "there is no text with %s, but %q was given", spelled(a.flag), strings.Join(text, " "))
+		return fault.New(fault.Usage, "there is no text with %s, but %q was given", flagText(a.flag), strings.Join(text, " "))
 	}
 	if (a.flag == "resume" || a.flag == "fork") && len(text) > 0 {
 		return fault.New(fault.Usage, "there is no text with --%s, but %q was given", a.flag, strings.Join(text, " ")).
@@ -192,7 +192,7 @@ func refuse(flags *pflag.FlagSet, flag string, refused []string, why string) err
 			if why != "" {
 				why = ": " + why
 			}
-			return fault.New(fault.Usage, "flag %s does not go with %s%s", spelled(name), spelled(flag), why)
+			return fault.New(fault.Usage, "flag %s does not go with %s%s", flagText(name), flagText(flag), why)
 		}
 	}
 	return nil

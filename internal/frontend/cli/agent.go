@@ -60,7 +60,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if asker, err = c.withAnswers(asker); err != nil {
 		return err
 	}
-	given := c.given()
+	given := c.agentVariables()
 	variables, err := c.variables(ctx, of.InForce.Variables, given, asker)
 	if err != nil {
 		return err
@@ -99,8 +99,8 @@ func (c *command) isGraph() (bool, error) {
 	return true, refuse(c.opts.flags, "agent", ofGraph, "the graph itself sets the instructions and memory of its models")
 }
 
-// given returns the values of --agent-variable.
-func (c *command) given() map[string]string {
+// agentVariables returns the values of --agent-variable.
+func (c *command) agentVariables() map[string]string {
 	given := make(map[string]string, len(c.opts.variables))
 	for _, v := range c.opts.variables {
 		given[v[0]] = v[1]
@@ -114,7 +114,7 @@ func (c *command) useAgent(ctx context.Context, conv *conversation.Conversation,
 	if err != nil {
 		return err
 	}
-	given := c.given()
+	given := c.agentVariables()
 	err = conv.UseAgent(ctx, c.app.PlainAgent(of, given, asker, func(ctx context.Context) (map[string]string, error) {
 		return c.variables(ctx, of.InForce.Variables, given, asker)
 	}))

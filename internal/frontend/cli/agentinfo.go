@@ -20,7 +20,7 @@ func (c *command) agentInfo(ctx context.Context) error {
 	values, session := map[string]string(nil), value.Value{}
 	switch {
 	case of.Graph == nil:
-		if values, err = c.known(of); err == nil && c.opts.hasSession {
+		if values, err = c.knownVariables(of); err == nil && c.opts.hasSession {
 			session, err = c.agentSession(ctx, of, values)
 		}
 	case c.opts.hasSession:
@@ -40,10 +40,10 @@ func (c *command) agentInfo(ctx context.Context) error {
 	return err
 }
 
-// known returns the values of the agent's variables, without the ones that the user would be asked for.
-func (c *command) known(of agent.Agent) (map[string]string, error) {
+// knownVariables returns the values of the agent's variables, without the ones that the user would be asked for.
+func (c *command) knownVariables(of agent.Agent) (map[string]string, error) {
 	var unset []string
-	values, err := agent.Values(of.InForce.Variables, c.given(), func(v graph.Variable) (string, bool, error) {
+	values, err := agent.Values(of.InForce.Variables, c.agentVariables(), func(v graph.Variable) (string, bool, error) {
 		unset = append(unset, v.Name)
 		return "", true, nil
 	})
@@ -61,6 +61,6 @@ func (c *command) agentSession(ctx context.Context, of agent.Agent, values map[s
 	if err := conv.UseAgent(ctx, who); err != nil {
 		return value.Value{}, err
 	}
-	_, session, err := c.exported(ctx, conv)
+	_, session, err := c.exportSession(ctx, conv)
 	return session, err
 }

@@ -66,10 +66,10 @@ func (c *command) newFace(ctx context.Context) *face {
 }
 
 // display returns what shows things as the options say.
-func (c *command) display() *display.Display { return display.New(c.displayed()) }
+func (c *command) display() *display.Display { return display.New(c.displayOptions()) }
 
-// displayed returns how things are shown.
-func (c *command) displayed() display.Options {
+// displayOptions returns how things are shown.
+func (c *command) displayOptions() display.Options {
 	return display.Options{
 		Streams: c.Streams, App: c.app, Environ: c.environ, Quiet: c.opts.quiet, Verbose: c.opts.verbose, Watch: c.opts.watched, Warn: c.warn,
 	}

@@ -33,7 +33,7 @@ type keyInfo struct {
 // checkSubject returns the error for a subject that a flag names and that cannot be one.
 func checkSubject(flag, subject string) error {
 	if err := auth.CheckSubject(subject); err != nil {
-		return fault.New(fault.Usage, "flag %s: %v", spelled(flag), err)
+		return fault.New(fault.Usage, "flag %s: %v", flagText(flag), err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (c *command) attach(ctx context.Context, face *face) error {
 		return err
 	}
 	defer store.Close()
-	info, err := c.attached(ctx, store)
+	info, err := c.attachTarget(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -33,13 +33,13 @@ func (c *command) attach(ctx context.Context, face *face) error {
 	for w, err := range live.Watch(ctx, store, c.app.LiveDir(), info.ID) {
 		switch {
 		case ctx.Err() != nil:
-			return c.detached(face, info.ID)
+			return c.noteDetached(face, info.ID)
 		case err != nil:
 			return err
 		case w.Now:
 			err = asks.look(ctx)
 		default:
-			err = face.emitter.Emit(ctx, asks.known(w.Event))
+			err = face.emitter.Emit(ctx, asks.markOwnAnswer(w.Event))
 		}
 		if err != nil && ctx.Err() == nil {
 			return err
@@ -51,7 +51,7 @@ func (c *command) attach(ctx context.Context, face *face) error {
 	}
 	answers, err := c.answersAtRest(ctx, asks)
 	if ctx.Err() != nil {
-		return c.detached(face, info.ID)
+		return c.noteDetached(face, info.ID)
 	}
 	switch {
 	case err != nil:
@@ -76,8 +76,8 @@ func (c *command) attach(ctx context.Context, face *face) error {
 	return err
 }
 
-// attached returns the run of --attach: without an id, the newest of the working directory, one that is at work before all others.
-func (c *command) attached(ctx context.Context, store run.Store) (run.Info, error) {
+// attachTarget returns the run of --attach: without an id, the newest of the working directory, one that is at work before all others.
+func (c *command) attachTarget(ctx context.Context, store run.Store) (run.Info, error) {
 	if c.opts.attach != resumeNewest {
 		return store.Info(ctx, c.opts.attach)
 	}
@@ -96,8 +96,8 @@ func (c *command) attached(ctx context.Context, store run.Store) (run.Info, erro
 	return runs[max(i, 0)], nil
 }
 
-// detached says that a run continues without this command.
-func (c *command) detached(face *face, id string) error {
+// noteDetached says that a run continues without this command.
+func (c *command) noteDetached(face *face, id string) error {
 	if !c.opts.quiet {
 		face.screen.Print("▸ detached from run " + id + ", which stays as it is; loki --attach " + id + " shows it again")
 	}
@@ -170,8 +170,8 @@ func (a *asking) look(ctx context.Context) error {
 	return nil
 }
 
-// known returns an event that says of an answer whether it was given here.
-func (a *asking) known(ev event.Event) event.Event {
+// markOwnAnswer returns an event that says of an answer whether it was given here.
+func (a *asking) markOwnAnswer(ev event.Event) event.Event {
 	if b, ok := ev.Body.(event.Answer); ok {
 		given, here := a.given.Load(b.ID)
 		b.Here = here && given == b.Text

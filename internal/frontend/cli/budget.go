@@ -28,8 +28,8 @@ func (o *options) limit() (graph.Budget, error) {
 		WithHint("write dollars, such as 0.50, or tokens, such as 200000tokens")
 }
 
-// bound returns what keeps work with a knowledge base within --budget, nil without one.
-func (o *options) bound() engine.Budget {
+// budgetBound returns what keeps work with a knowledge base within --budget, nil without one.
+func (o *options) budgetBound() engine.Budget {
 	limit, _ := o.limit() // it was checked
 	if b := run.NewBudget(limit, chat.Usage{}); b != nil {
 		return b.SetIn("--budget")
@@ -37,8 +37,8 @@ func (o *options) bound() engine.Budget {
 	return nil
 }
 
-// asked returns --budget as requests for a run at a server have it, nil without one.
-func (o *options) asked() *api.RunBudget {
+// runBudget returns --budget as requests for a run at a server have it, nil without one.
+func (o *options) runBudget() *api.RunBudget {
 	limit, _ := o.limit() // it was checked
 	if limit == (graph.Budget{}) {
 		return nil

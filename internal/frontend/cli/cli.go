@@ -214,7 +214,7 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		if err := refuse(c.opts.flags, "agent", breakFlags, "the REPL does not suspend what it runs; give the text on the command line"); err != nil {
 			return err
 		}
-		talk := func() error { return c.faces.REPL(context.WithoutCancel(ctx), c.displayed(), c.begin) }
+		talk := func() error { return c.faces.REPL(context.WithoutCancel(ctx), c.displayOptions(), c.begin) }
 		if err := c.enterWorktree(ctx); err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 	}
 	switch {
 	case c.opts.agent != "" && o.Interactive && recent == nil:
-		if err := conv.EnterAgent(ctx, c.opts.agent, c.opts.session, c.given()); err != nil {
+		if err := conv.EnterAgent(ctx, c.opts.agent, c.opts.session, c.agentVariables()); err != nil {
 			return conv, err
 		}
 		return conv, c.prepareSession(ctx, conv)

@@ -572,8 +572,8 @@ func (o *options) forms() []flagSpec {
 	}
 }
 
-// spelled returns how the flag called name is shown.
-func spelled(name string) string {
+// flagText returns how the flag called name is shown.
+func flagText(name string) string {
 	for _, f := range new(options).forms() {
 		if f.name == name {
 			return "--" + f.form
@@ -675,12 +675,12 @@ func (f flagSpec) check(set *pflag.FlagSet) error {
 	if len(f.with) > 0 && !slices.ContainsFunc(f.with, set.Changed) {
 		with := make([]string, len(f.with))
 		for i, name := range f.with {
-			with[i] = spelled(name)
+			with[i] = flagText(name)
 		}
-		return fault.New(fault.Usage, "flag %s goes with %s", spelled(f.name), strings.Join(with, " or "))
+		return fault.New(fault.Usage, "flag %s goes with %s", flagText(f.name), strings.Join(with, " or "))
 	}
 	if i := slices.IndexFunc(f.not, set.Changed); i >= 0 {
-		return fault.New(fault.Usage, "flags %s and %s contradict each other", spelled(f.name), spelled(f.not[i]))
+		return fault.New(fault.Usage, "flags %s and %s contradict each other", flagText(f.name), flagText(f.not[i]))
 	}
 	return nil
 }

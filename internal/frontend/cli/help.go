@@ -126,7 +126,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok && wrong.GetFlag().Hidden {
-		return fault.New(fault.Usage, "invalid argument %q for %s: %v", wrong.GetValue(), spelled(wrong.GetFlag().Name), wrong.Unwrap()).WithHint("%s", hint)
+		return fault.New(fault.Usage, "invalid argument %q for %s: %v", wrong.GetValue(), flagText(wrong.GetFlag().Name), wrong.Unwrap()).WithHint("%s", hint)
 	}
 	return fault.Wrap(fault.Usage, err, "").WithHint("%s", hint)
 }

@@ -47,7 +47,7 @@ func (o *options) checkKnowledge() error {
 	shows := k.query != "" || k.eval != ""
 	switch {
 	case shows && len(o.text) > 0:
-		return fault.New(fault.Usage, "there is no text with %s, but %q was given", spelled(o.action.flag), strings.Join(o.text, " ")).
+		return fault.New(fault.Usage, "there is no text with %s, but %q was given", flagText(o.action.flag), strings.Join(o.text, " ")).
 			WithHint("quote what is one value: loki ... --%s \"SEVERAL WORDS\"", o.action.flag)
 	case shows && k.base == "" && o.agent == "":
 		return fault.New(fault.Usage, "flag --%s goes with --rag or --agent", o.action.flag)
@@ -93,7 +93,7 @@ func (c *command) watchBase(ctx context.Context, face *face) error {
 		return stamps, max(watchInterval, 10*time.Since(began)) // a large directory is looked at less often
 	}
 	built, wait := look()
-	c.clocked("watching %s of %s", text.Count(len(built), "file"), display.Line(k.base))
+	c.printWithTime("watching %s of %s", text.Count(len(built), "file"), display.Line(k.base))
 	for retry.Sleep(ctx, wait) == nil {
 		var now map[string]stamp
 		if now, wait = look(); maps.Equal(now, built) {
@@ -107,7 +107,7 @@ func (c *command) watchBase(ctx context.Context, face *face) error {
 			now, wait = look()
 			settled = maps.Equal(now, before)
 		}
-		c.clocked("%s", changes(built, now))
+		c.printWithTime("%s", changes(built, now))
 		built = now
 		if err := c.buildBase(ctx, c.app.Events(face.emitter), face); err != nil && ctx.Err() == nil {
 			c.report(err)
@@ -116,8 +116,8 @@ func (c *command) watchBase(ctx context.Context, face *face) error {
 	return nil
 }
 
-// clocked prints a line with the time, unless --quiet is given.
-func (c *command) clocked(format string, args ...any) {
+// printWithTime prints a line with the time, unless --quiet is given.
+func (c *command) printWithTime(format string, args ...any) {
 	if !c.opts.quiet {
 		fmt.Fprintln(c.Err, time.Now().Format("15:04:05")+" "+fmt.Sprintf(format, args...))
 	}
@@ -154,7 +154,7 @@ func (c *command) buildBase(ctx context.Context, events event.Scope, face *face)
 	}
 	return c.app.Knowledge().Change(ctx, events, knowledge.Edit{
 		Name: k.base, Add: k.add, Remove: k.remove, Set: change, Rebuild: k.rebuild || k.watch,
-		Asker: c.asker(face, false), Budget: c.opts.bound(), AddedBy: "flag --rag-add: ",
+		Asker: c.asker(face, false), Budget: c.opts.budgetBound(), AddedBy: "flag --rag-add: ",
 	})
 }
 

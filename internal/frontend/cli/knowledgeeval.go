@@ -33,7 +33,7 @@ func (c *command) evaluate(ctx context.Context) error {
 	if err != nil {
 		return fault.Wrap(fault.NotFound, err, "reading the questions of --rag-eval")
 	}
-	questions, err := rag.ReadQuestions(c.opts.knowledge.eval, text.Unmarked(data))
+	questions, err := rag.ReadQuestions(c.opts.knowledge.eval, text.TrimMark(data))
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (c *command) evaluate(ctx context.Context) error {
 		variants = append(variants, rag.Variant{Name: pairs, Settings: set})
 	}
 	var all rag.Evaluation
-	budget := c.opts.bound()
+	budget := c.opts.budgetBound()
 	for _, v := range variants {
 		stop := screen.Spin("Asking " + text.Count(len(questions), "question") + ", " + v.Name)
 		of, err := c.evaluateOne(ctx, base, v, questions, events, budget)
@@ -167,14 +167,14 @@ func (c *command) printEvaluation(e rag.Evaluation) error {
 		fmt.Fprintf(&b, "[%d] %s\n", i+1, settings)
 	}
 	if c.opts.verbose > 0 {
-		missed(&b, e.Scores)
+		printMissed(&b, e.Scores)
 	}
 	_, err := io.Copy(c.Out, &b)
 	return err
 }
 
-// missed lists the questions that were missed, by the settings and the way to search.
-func missed(b *bytes.Buffer, scores []rag.Score) {
+// printMissed lists the questions that were missed, by the settings and the way to search.
+func printMissed(b *bytes.Buffer, scores []rag.Score) {
 	for _, s := range scores {
 		if len(s.Missed) == 0 {
 			continue

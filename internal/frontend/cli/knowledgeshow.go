@@ -117,7 +117,7 @@ func (c *command) queryBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	budget := c.opts.bound()
+	budget := c.opts.budgetBound()
 	of, releaseVariant, err := c.variant(ctx, base, set, events, budget)
 	if err != nil {
 		return err

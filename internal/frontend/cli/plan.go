@@ -353,7 +353,7 @@ func (p *planning) run(ctx context.Context, plan planner.Plan) error {
 	if err != nil {
 		return fault.Wrap(fault.Config, err, "the plan cannot be written")
 	}
-	variables, err := p.variables(ctx, of.InForce.Variables, p.given(), p.asker)
+	variables, err := p.variables(ctx, of.InForce.Variables, p.agentVariables(), p.asker)
 	if err != nil {
 		return err
 	}
@@ -365,7 +365,7 @@ func (p *planning) run(ctx context.Context, plan planner.Plan) error {
 	}
 	face := plain.newFace(ctx)
 	job, err := p.app.AgentJob(ctx, app.AgentRun{
-		Agent: of, Prompt: p.wish, Variables: variables, Given: p.given(), Model: p.opts.model, NoStream: p.opts.noStream,
+		Agent: of, Prompt: p.wish, Variables: variables, Given: p.agentVariables(), Model: p.opts.model, NoStream: p.opts.noStream,
 		Events: p.app.Events(face.emitter), Asker: plain.asker(face, false),
 	})
 	if err == nil {

@@ -26,7 +26,7 @@ func (c *command) tape(ctx context.Context) (finish func(error) error, err error
 	case c.opts.record == "" && c.opts.replay == "":
 		return asked, nil
 	case c.opts.action.work == nil:
-		return nil, fault.New(fault.Usage, "--record and --replay go with a text or with --agent, not with %s", spelled(c.opts.action.flag))
+		return nil, fault.New(fault.Usage, "--record and --replay go with a text or with --agent, not with %s", flagText(c.opts.action.flag))
 	case c.opts.replay != "":
 		return c.replay(ctx)
 	case c.app.DryRun():

@@ -159,7 +159,7 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 	} else if c.opts.emptySession {
 		return noSession("empty-session")
 	} else {
-		r.Agent, r.Variables = c.opts.agent, c.given()
+		r.Agent, r.Variables = c.opts.agent, c.agentVariables()
 	}
 	return c.completeRemotely(ctx, s, face, id, r)
 }
@@ -187,7 +187,7 @@ func readSchema(path string) (map[string]any, error) {
 		return nil, fault.Wrap(fault.NotFound, err, "reading the schema")
 	}
 	var schema map[string]any
-	if err := json.Unmarshal(text.Unmarked(data), &schema); err != nil {
+	if err := json.Unmarshal(text.TrimMark(data), &schema); err != nil {
 		return nil, fault.Wrap(fault.Config, err, "%s is not a JSON Schema", path)
 	}
 	return schema, nil
@@ -200,7 +200,7 @@ func (c *command) sessionAt(ctx context.Context, s *farServer) (string, error) {
 		return "", err
 	}
 	if id == "" {
-		begun, err := s.NewSession(ctx, api.SessionRequest{Alias: c.opts.session, Agent: c.opts.agent, Variables: c.given()})
+		begun, err := s.NewSession(ctx, api.SessionRequest{Alias: c.opts.session, Agent: c.opts.agent, Variables: c.agentVariables()})
 		return begun.ID, err
 	}
 	if c.opts.emptySession {

@@ -23,7 +23,7 @@ const cancelTime = 10 * time.Second
 // runRemotely begins a run of an agent at a server and shows it until it comes to rest.
 func (c *command) runRemotely(ctx context.Context, s *farServer, face *face, of api.AgentDetail, prompt string) error {
 	r, err := s.StartRun(ctx, of.Name, api.RunRequest{
-		Prompt: prompt, Variables: c.given(), Model: c.opts.model, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate,
+		Prompt: prompt, Variables: c.agentVariables(), Model: c.opts.model, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate,
 	})
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (c *command) resumptionFlag() string {
 
 // resumption returns what the options say about resuming a run.
 func (c *command) resumption() (api.Resumption, error) {
-	r := api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate, Budget: c.opts.asked()}
+	r := api.Resumption{Model: c.opts.model, Force: c.opts.force, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate, Budget: c.opts.runBudget()}
 	set, err := c.stateChanges()
 	for _, m := range set {
 		if r.Set == nil {
@@ -168,11 +168,11 @@ func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Ru
 	}
 	for ev, err := range s.Watch(watch, r.ID, after, lost) {
 		if err != nil && detach && ctx.Err() != nil {
-			return c.detached(face, r.ID)
+			return c.noteDetached(face, r.ID)
 		}
 		if err != nil {
 			if !release() {
-				return c.uncanceled(s, r, <-canceled)
+				return c.cancelError(s, r, <-canceled)
 			}
 			return fault.Wrap(fault.CodeOf(err), err, "").WithHint("the run continues without this command: %s --run %s", s.command, r.ID)
 		}
@@ -215,8 +215,8 @@ func (c *command) follow(ctx context.Context, s *farServer, face *face, r api.Ru
 	return c.outcomeOf(ctx, s, r, event.Finished{Error: last.Error, Code: last.Code})
 }
 
-// uncanceled is the failure of a command that was interrupted and could not cancel its run.
-func (c *command) uncanceled(s *farServer, r api.Run, err error) error {
+// cancelError is the failure of a command that was interrupted and could not cancel its run.
+func (c *command) cancelError(s *farServer, r api.Run, err error) error {
 	if err == nil {
 		err = context.Canceled
 	}

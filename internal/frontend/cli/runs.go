@@ -211,7 +211,7 @@ func (c *command) printRun(r api.RunDetail) error {
 		if n == 0 {
 			b.WriteString("\nwaiting for an answer\n")
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", p.ID, indented(p.Text))
+		fmt.Fprintf(&b, "  %s: %s\n", p.ID, indentQuestion(p.Text))
 		if len(p.Options) > 0 {
 			kind := "options"
 			if p.Multi {
@@ -272,9 +272,9 @@ func printWaits(b *strings.Builder, r api.RunDetail) {
 	}
 }
 
-// indented returns all lines of a question as shown to a user; the first follows its name.
+// indentQuestion returns all lines of a question as shown to a user; the first follows its name.
 // The user decides by it what may be done, so nothing is left out.
-func indented(question string) string {
+func indentQuestion(question string) string {
 	lines := strings.Split(strings.TrimSpace(question), "\n")
 	for i, line := range lines {
 		if i > 0 && line != "" {

@@ -28,7 +28,7 @@ func (c *command) serve(ctx context.Context) error {
 		address = ""
 	}
 	c.releaseSignals() // otherwise a second signal could be taken for the first one here, and lost
-	return c.faces.Server(context.WithoutCancel(ctx), c.displayed(), address)
+	return c.faces.Server(context.WithoutCancel(ctx), c.displayOptions(), address)
 }
 
 // serveMCP offers agents as tools to the MCP client at standard input and output.
@@ -36,7 +36,7 @@ func (c *command) serveMCP(ctx context.Context) error {
 	if c.faces.MCP == nil {
 		return fault.New(fault.Usage, "this program does not serve")
 	}
-	return c.faces.MCP(ctx, c.displayed(), c.opts.agent)
+	return c.faces.MCP(ctx, c.displayOptions(), c.opts.agent)
 }
 
 // healthPatience is how long a server may take to say that it works.

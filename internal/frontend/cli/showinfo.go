@@ -12,7 +12,7 @@ import (
 // sessionInfo prints the session that --session names as a YAML document, or the same as
 // JSON.
 func (c *command) sessionInfo(ctx context.Context) (err error) {
-	doc, v, err := c.exported(ctx, c.app.Conversations().Begin(conversation.Options{}))
+	doc, v, err := c.exportSession(ctx, c.app.Conversations().Begin(conversation.Options{}))
 	if err != nil {
 		return err
 	}
@@ -26,8 +26,8 @@ func (c *command) sessionInfo(ctx context.Context) (err error) {
 	return printJSON(c.Out, v)
 }
 
-// exported returns the session that --session names as a YAML document, and its value.
-func (c *command) exported(ctx context.Context, conv *conversation.Conversation) (doc string, v value.Value, err error) {
+// exportSession returns the session that --session names as a YAML document, and its value.
+func (c *command) exportSession(ctx context.Context, conv *conversation.Conversation) (doc string, v value.Value, err error) {
 	if err := conv.UseSession(ctx, c.opts.session); err != nil {
 		return "", v, err
 	}

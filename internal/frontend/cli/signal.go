@@ -51,7 +51,7 @@ func (c *command) sendSignal(ctx context.Context) error {
 				hint = "a node waits for it"
 			}
 		}
-		return c.sent(info.ID, s.Number, name, hint)
+		return c.reportSignal(info.ID, s.Number, name, hint)
 	})
 }
 
@@ -65,11 +65,11 @@ func (c *command) sendSignalAt(ctx context.Context, s *farServer, _ *face) error
 	if err != nil {
 		return err
 	}
-	return c.sent(got.Run, got.Number, name, "a run that waits for it resumes")
+	return c.reportSignal(got.Run, got.Number, name, "a run that waits for it resumes")
 }
 
-// sent reports that a signal is on record.
-func (c *command) sent(id string, number int, name, hint string) error {
+// reportSignal reports that a signal is on record.
+func (c *command) reportSignal(id string, number int, name, hint string) error {
 	if c.opts.output != outputText {
 		return printJSON(c.Out, struct {
 			Run    string `json:"run"`

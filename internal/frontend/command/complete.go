@@ -49,7 +49,7 @@ func (c *Console) completeCommand(words []string) (found []Candidate) {
 			found = append(found, Candidate{Value: row.Name, Description: row.Help, Space: true})
 		}
 	}
-	return ranked(typed, found)
+	return rankCandidates(typed, found)
 }
 
 // completeArgument returns what the last word of a command's arguments can be; ok is false if that is not known.
@@ -72,7 +72,7 @@ func (c *Console) completeArgument(ctx context.Context, line string, words []str
 	for i := range shown {
 		shown[i].Value = shown[i].Value[cut:]
 	}
-	found = Completion{From: len(line) - len(last) + cut, Candidates: ranked(last[cut:], shown)}
+	found = Completion{From: len(line) - len(last) + cut, Candidates: rankCandidates(last[cut:], shown)}
 	return found, len(found.Candidates) > 0
 }
 

@@ -28,11 +28,11 @@ func first(complete completer) completer {
 
 // oneOf completes the first word to one of several.
 func oneOf(values ...string) completer {
-	return first(func(*Console, context.Context, []string) []Candidate { return named(values) })
+	return first(func(*Console, context.Context, []string) []Candidate { return candidatesOf(values) })
 }
 
-// named returns a candidate for each name.
-func named(names []string) []Candidate {
+// candidatesOf returns a candidate for each name.
+func candidatesOf(names []string) []Candidate {
 	list := make([]Candidate, len(names))
 	for i, name := range names {
 		list[i].Value = name
@@ -45,7 +45,7 @@ func named(names []string) []Candidate {
 func namesOf(list func(c *Console, ctx context.Context) ([]string, error)) completer {
 	return first(func(c *Console, ctx context.Context, _ []string) []Candidate {
 		names, _ := list(c, ctx)
-		return named(names)
+		return candidatesOf(names)
 	})
 }
 
@@ -56,7 +56,7 @@ func completeRole() completer {
 func completeMacro() completer {
 	return first(func(c *Console, _ context.Context, _ []string) []Candidate {
 		names, _ := c.App.Macros().Names()
-		list := named(names)
+		list := candidatesOf(names)
 		for i, name := range names {
 			if m, _, err := c.App.Macros().Load(name); err == nil {
 				list[i].Description = strings.TrimPrefix(strings.TrimPrefix(m.Usage(), name), " ")
@@ -147,7 +147,7 @@ func completeInstall() completer {
 		if len(words) > 1 {
 			return nil
 		}
-		return append(named(app.Categories()), Candidate{Value: "remote", Description: "a bundle from a Git repository", Space: true})
+		return append(candidatesOf(app.Categories()), Candidate{Value: "remote", Description: "a bundle from a Git repository", Space: true})
 	}
 }
 
@@ -161,7 +161,7 @@ func completeVault() completer {
 			}
 		case len(words) == 2 && words[0] != "add" && words[0] != "list":
 			names, _ := c.App.Vault().List(ctx)
-			found = named(names)
+			found = candidatesOf(names)
 		}
 		return found
 	}
@@ -179,11 +179,11 @@ func choices(typed string, list func() ([]app.Choice, error)) []Candidate {
 	for _, choice := range all {
 		found = append(found, Candidate{Value: choice.Name, Description: choice.Description})
 	}
-	return listed(typed, found)
+	return unlistedCandidates(typed, found)
 }
 
-// listed returns the candidates that a list with commas does not have yet, each behind what it has.
-func listed(typed string, candidates []Candidate) (found []Candidate) {
+// unlistedCandidates returns the candidates that a list with commas does not have yet, each behind what it has.
+func unlistedCandidates(typed string, candidates []Candidate) (found []Candidate) {
 	kept := typed[:strings.LastIndexByte(typed, ',')+1]
 	has := strings.Split(kept, ",")
 	for _, candidate := range candidates {
@@ -230,7 +230,7 @@ func pathsIn(word, raw, tail string) (found []Candidate) {
 	}
 	kept := strings.TrimSuffix(raw, tail)
 	for _, path := range paths(word) {
-		text := quoted(path.Value, quote)
+		text := quotePath(path.Value, quote)
 		if rest, ok := strings.CutPrefix(text, kept); ok {
 			found = append(found, Candidate{Value: rest})
 		}
@@ -238,9 +238,9 @@ func pathsIn(word, raw, tail string) (found []Candidate) {
 	return found
 }
 
-// quoted writes a path so that [Words] reads it: in quotes, or with backslashes in front of blanks. A directory has no
+// quotePath writes a path so that [Words] reads it: in quotes, or with backslashes in front of blanks. A directory has no
 // closing quote, because the user continues to type in it.
-func quoted(path, quote string) string {
+func quotePath(path, quote string) string {
 	if quote == "" && strings.ContainsAny(path, "'\"`") {
 		quote = "'"
 		if strings.Contains(path, "'") {

@@ -57,21 +57,21 @@ func (c *Console) settingValues(ctx context.Context, key, typed string) []Candid
 	case "enabled_mcp_servers":
 		return choices(typed, c.App.ServerChoices)
 	case "continuation_prompt":
-		return named([]string{"null"})
+		return candidatesOf([]string{"null"})
 	case "save_session":
-		return named(slices.DeleteFunc([]string{"true", "false", "null"}, func(v string) bool { return v == now }))
+		return candidatesOf(slices.DeleteFunc([]string{"true", "false", "null"}, func(v string) bool { return v == now }))
 	case "max_output_tokens":
 		if m, err := c.App.Catalog.Resolve(c.conv.Settings().Model, catalog.Chat); err == nil && m.MaxOutputTokens > 0 {
-			return named([]string{strconv.Itoa(m.MaxOutputTokens)})
+			return candidatesOf([]string{strconv.Itoa(m.MaxOutputTokens)})
 		}
 	}
 	switch now {
 	case "true":
-		return named([]string{"false"})
+		return candidatesOf([]string{"false"})
 	case "false":
-		return named([]string{"true"})
+		return candidatesOf([]string{"true"})
 	case "null":
 		return nil
 	}
-	return named([]string{now})
+	return candidatesOf([]string{now})
 }

@@ -45,7 +45,7 @@ func TestCompleteFile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			split := strings.Split(tt.typed, " ")
 			last := split[len(split)-1]
-			got := ranked(last, completeFile()(nil, t.Context(), split))
+			got := rankCandidates(last, completeFile()(nil, t.Context(), split))
 			if tt.word == "" {
 				if values(got) != tt.want {
 					t.Errorf("got %s, want %s", values(got), tt.want)
@@ -67,7 +67,7 @@ func TestCompleteFile(t *testing.T) {
 func TestListed(t *testing.T) {
 	all := []Candidate{{Value: "all"}, {Value: "fs_cat"}, {Value: "fs_ls"}}
 	for typed, want := range map[string]string{"": "all|fs_cat|fs_ls", "fs_": "all|fs_cat|fs_ls", "fs_ls,": "fs_ls,all|fs_ls,fs_cat", "fs_cat,fs_ls,a": "fs_cat,fs_ls,all"} {
-		if got := values(listed(typed, all)); got != want {
+		if got := values(unlistedCandidates(typed, all)); got != want {
 			t.Errorf("%q: got %s, want %s", typed, got, want)
 		}
 	}

@@ -115,7 +115,7 @@ func (c *Console) Do(ctx context.Context, text string) error {
 func (c *Console) command(ctx context.Context, s submission) error {
 	row, args, ok := c.find(s)
 	if !ok {
-		return c.misspelled(s)
+		return c.usageError(s)
 	}
 	switch {
 	case row.Args == "" && args != "":
@@ -164,9 +164,9 @@ func (c *Console) family(name string) (rows []Command) {
 // lenient are the commands that print their usage if the second word is not known.
 var lenient = []string{".empty", ".compress", ".save", ".edit"}
 
-// misspelled shows how a command is used whose second word is missing, or returns the error of one that
+// usageError shows how a command is used whose second word is missing, or returns the error of one that
 // does not exist.
-func (c *Console) misspelled(s submission) error {
+func (c *Console) usageError(s submission) error {
 	name, hint := s.name, "all commands: .help"
 	if rows := c.family(s.name); len(rows) > 0 {
 		if s.args == "" || slices.Contains(lenient, s.name) {

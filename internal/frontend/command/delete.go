@@ -28,8 +28,8 @@ func completeDelete(c *Console, ctx context.Context, words []string) []Candidate
 		return oneOf(app.Kinds()...)(c, ctx, words)
 	}
 	names, _ := c.App.Stored(ctx, app.Kind(words[0]), c.conv.Scope())
-	found := named(offered(names))
-	for i, name := range c.labels(ctx, app.Kind(words[0]), offered(names)) {
+	found := candidatesOf(offeredNames(names))
+	for i, name := range c.labels(ctx, app.Kind(words[0]), offeredNames(names)) {
 		found[i].Description = strings.TrimSpace(strings.TrimPrefix(name, found[i].Value))
 	}
 	return found
@@ -51,7 +51,7 @@ func (c *Console) deletable(ctx context.Context) string {
 	var b strings.Builder
 	for _, kind := range app.Kinds() {
 		names, err := c.App.Stored(ctx, app.Kind(kind), c.conv.Scope())
-		list := cmp.Or(strings.Join(c.labels(ctx, app.Kind(kind), offered(names)), ", "), "none")
+		list := cmp.Or(strings.Join(c.labels(ctx, app.Kind(kind), offeredNames(names)), ", "), "none")
 		if err != nil {
 			list = err.Error()
 		}
@@ -63,8 +63,8 @@ func (c *Console) deletable(ctx context.Context) string {
 // mostUnnamed is how many sessions without a name are offered.
 const mostUnnamed = 20
 
-// offered returns the names to choose from: all but those of older sessions without a name, which are ids and come last, the latest first.
-func offered(names []string) []string {
+// offeredNames returns the names to choose from: all but those of older sessions without a name, which are ids and come last, the latest first.
+func offeredNames(names []string) []string {
 	first := slices.IndexFunc(names, func(name string) bool { _, err := session.ParseID(name); return err == nil })
 	if first < 0 {
 		return names
@@ -103,7 +103,7 @@ func (c *Console) delete(ctx context.Context, arg string) error {
 			return fault.New(fault.NotFound, "there is no %s called %q to delete", nounOf(of), named).WithHint(".delete %s lists them", kind)
 		}
 	} else {
-		answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: c.labels(ctx, of, offered(names))})
+		answer, err := c.Asker.Ask(ctx, ask.Question{Kind: ask.Multi, Text: whichDeleted(of), Options: c.labels(ctx, of, offeredNames(names))})
 		if err != nil {
 			return err
 		}

@@ -70,5 +70,5 @@ func EditText(ctx context.Context, a *app.App, before string, t Terminal) (strin
 		return "", err
 	}
 	edited, err := os.ReadFile(f.Name())
-	return strings.TrimRight(string(text.Unmarked(edited)), "\r\n"), err
+	return strings.TrimRight(string(text.TrimMark(edited)), "\r\n"), err
 }

@@ -59,7 +59,7 @@ func (c *Console) search(ctx context.Context, args string) error {
 		return err
 	}
 	for i, f := range list {
-		list[i].Open = c.opening(f)
+		list[i].Open = c.openCommands(f)
 	}
 	mark := display.Brackets
 	if c.Interactive && render.ColorEnabled(c.App.Env.Get, true) {
@@ -74,8 +74,8 @@ func (c *Console) search(ctx context.Context, args string) error {
 	return nil
 }
 
-// opening returns the commands that open what was found, from what is in force.
-func (c *Console) opening(f search.Hit) string {
+// openCommands returns the commands that open what was found, from what is in force.
+func (c *Console) openCommands(f search.Hit) string {
 	if f.Kind != search.FoundSession {
 		return "!loki --run " + f.ID
 	}

@@ -103,14 +103,14 @@ func TestOpening(t *testing.T) {
 		if err := c.Do(t.Context(), s.line); err != nil {
 			t.Fatalf("%s: %v", s.line, err)
 		}
-		got := [4]string{c.opening(found("")), c.opening(found("guide")), c.opening(found("other")), c.opening(run)}
+		got := [4]string{c.openCommands(found("")), c.openCommands(found("guide")), c.openCommands(found("other")), c.openCommands(run)}
 		if want := [4]string{s.bare, s.guide, s.other, "!loki --run 7"}; got != want {
 			t.Errorf("after %q: %q, want %q", s.line, got, want)
 		}
 	}
 	f := found("guide")
 	f.ID = string(c.conv.Session().ID())
-	if got := c.opening(f); got != "in use now" {
+	if got := c.openCommands(f); got != "in use now" {
 		t.Error(got)
 	}
 }

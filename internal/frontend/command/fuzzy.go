@@ -7,10 +7,10 @@ import (
 	"unicode"
 )
 
-// ranked returns the candidates whose values have the characters of a pattern in its order, the best
+// rankCandidates returns the candidates whose values have the characters of a pattern in its order, the best
 // first; equally good ones stay in order. The case of letters counts only if the pattern has a capital.
 // An empty pattern keeps all.
-func ranked(pattern string, candidates []Candidate) []Candidate {
+func rankCandidates(pattern string, candidates []Candidate) []Candidate {
 	if pattern == "" {
 		return candidates
 	}

@@ -25,7 +25,7 @@ func TestRanked(t *testing.T) {
 				list = append(list, Candidate{Value: v})
 			}
 			var got []string
-			for _, c := range ranked(tt.pattern, list) {
+			for _, c := range rankCandidates(tt.pattern, list) {
 				got = append(got, c.Value)
 			}
 			if strings.Join(got, " ") != tt.want {
@@ -43,12 +43,12 @@ func FuzzRanked(f *testing.F) {
 		if !utf8.ValidString(pattern) || len(pattern) > 100 || len(value) > 1000 {
 			t.Skip()
 		}
-		for _, c := range ranked(pattern, []Candidate{{Value: value}}) {
+		for _, c := range rankCandidates(pattern, []Candidate{{Value: value}}) {
 			if c.Value != value {
 				t.Errorf("%q became %q", value, c.Value)
 			}
 		}
-		if len(ranked(value, []Candidate{{Value: value}})) != 1 && utf8.ValidString(value) {
+		if len(rankCandidates(value, []Candidate{{Value: value}})) != 1 && utf8.ValidString(value) {
 			t.Errorf("%q does not match itself", value)
 		}
 	})

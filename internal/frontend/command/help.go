@@ -42,7 +42,7 @@ func (c *Console) help(ctx context.Context, asked string) error {
 		c.Out.Print(helpOf(c.commands, true) + tips)
 		return nil
 	}
-	rows := c.asked(asked)
+	rows := c.commandsFor(asked)
 	if len(rows) == 0 {
 		return fault.New(fault.NotFound, "no command has %q in its help", asked).WithHint("all commands: .help")
 	}
@@ -54,8 +54,8 @@ func (c *Console) help(ctx context.Context, asked string) error {
 	return nil
 }
 
-// asked returns the commands of a group, the command with a name, or those with a text in their help.
-func (c *Console) asked(what string) (rows []Command) {
+// commandsFor returns the commands of a group, the command with a name, or those with a text in their help.
+func (c *Console) commandsFor(what string) (rows []Command) {
 	lower := strings.ToLower(what)
 	for _, is := range []func(Command) bool{
 		func(r Command) bool {
@@ -136,6 +136,6 @@ func completeHelp() completer {
 			name, _, _ := strings.Cut(strings.ToLower(string(group)), " ")
 			sections = append(sections, name)
 		}
-		return named(slices.Concat(sections, []string{helpAll, helpTips}))
+		return candidatesOf(slices.Concat(sections, []string{helpAll, helpTips}))
 	})
 }

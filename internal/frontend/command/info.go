@@ -31,7 +31,7 @@ func (c *Console) info(_ context.Context, part string) error {
 	var names []string
 	for _, p := range display.InfoParts() {
 		if p.Name == part {
-			c.Out.Print(trimEnd(display.InfoText(picked(all, p.Keys))))
+			c.Out.Print(trimEnd(display.InfoText(pickMembers(all, p.Keys))))
 			return nil
 		}
 		names = append(names, p.Name)
@@ -40,12 +40,12 @@ func (c *Console) info(_ context.Context, part string) error {
 	if part != "" {
 		return fault.New(fault.Usage, ".info has no part %q", part).WithHint("the parts: %s", strings.Join(names, ", "))
 	}
-	c.Out.Print(display.InfoText(picked(all, display.InfoShort())) + "\nMore: .info " + strings.Join(names, "|"))
+	c.Out.Print(display.InfoText(pickMembers(all, display.InfoShort())) + "\nMore: .info " + strings.Join(names, "|"))
 	return nil
 }
 
-// picked returns the members of an object that keys name, in their order.
-func picked(all *value.Object, keys []string) *value.Object {
+// pickMembers returns the members of an object that keys name, in their order.
+func pickMembers(all *value.Object, keys []string) *value.Object {
 	var members []value.Member
 	for _, key := range keys {
 		if v, ok := all.Get(key); ok {

@@ -145,19 +145,19 @@ func (c *Console) reportBundle(r remote.Report, err error) error {
 // completeInstallRemote completes the options, and categories behind --filter.
 func completeInstallRemote(_ *Console, _ context.Context, list []string) []Candidate {
 	if n := len(list); n > 1 && list[n-2] == "--filter" {
-		return named(remote.Categories())
+		return candidatesOf(remote.Categories())
 	}
 	options := []string{"--filter", "--force", "--yes", "--dry-run"}
-	return named(slices.DeleteFunc(options, func(o string) bool { return slices.Contains(list[:len(list)-1], o) }))
+	return candidatesOf(slices.DeleteFunc(options, func(o string) bool { return slices.Contains(list[:len(list)-1], o) }))
 }
 
 func completeBundle(c *Console, _ context.Context, list []string) []Candidate {
 	switch len(list) {
 	case 1:
-		return named([]string{"update", "remove"})
+		return candidatesOf([]string{"update", "remove"})
 	case 2:
 		records, _ := c.installer().List() // a damaged one is not offered
-		return named(remote.Names(records))
+		return candidatesOf(remote.Names(records))
 	}
 	return nil
 }

@@ -329,8 +329,8 @@ func (c *Console) serverResource(ctx context.Context, args string) error {
 // listLimit is how long completion waits for what a server offers.
 const listLimit = 2 * time.Second
 
-// offered returns what list returns for the servers in force, nothing if that takes long or fails.
-func (c *Console) offered(ctx context.Context, list func(ctx context.Context, scope *mcp.Scope, id string) []Candidate) (found []Candidate) {
+// offeredByServers returns what list returns for the servers in force, nothing if that takes long or fails.
+func (c *Console) offeredByServers(ctx context.Context, list func(ctx context.Context, scope *mcp.Scope, id string) []Candidate) (found []Candidate) {
 	scope, err := c.App.Servers(ctx, c.conv.Wanted())
 	if err != nil || scope == nil {
 		return nil
@@ -353,12 +353,12 @@ func completeServer(c *Console, ctx context.Context, _ []string) []Candidate {
 		return nil
 	}
 	defer scope.Close()
-	return append(named(scope.Servers()), Candidate{Value: "prompt", Space: true}, Candidate{Value: "resource", Space: true})
+	return append(candidatesOf(scope.Servers()), Candidate{Value: "prompt", Space: true}, Candidate{Value: "resource", Space: true})
 }
 
 // completePrompt completes the name of a prompt, and then its arguments.
 func completePrompt(c *Console, ctx context.Context, words []string) []Candidate {
-	return c.offered(ctx, func(ctx context.Context, scope *mcp.Scope, id string) (found []Candidate) {
+	return c.offeredByServers(ctx, func(ctx context.Context, scope *mcp.Scope, id string) (found []Candidate) {
 		prompts, _ := scope.Prompts(ctx, id)
 		for _, p := range prompts {
 			if len(words) == 1 {
@@ -386,7 +386,7 @@ func completeResource(c *Console, ctx context.Context, words []string) []Candida
 	if len(words) > 2 {
 		return nil
 	}
-	return c.offered(ctx, func(ctx context.Context, scope *mcp.Scope, id string) (found []Candidate) {
+	return c.offeredByServers(ctx, func(ctx context.Context, scope *mcp.Scope, id string) (found []Candidate) {
 		if len(words) == 1 {
 			return []Candidate{{Value: id, Space: true}}
 		}

@@ -55,7 +55,7 @@ func (m Memory) Do(ctx context.Context, verb, rest string) (facts []memory.Fact,
 		} else if rest != "" {
 			return nil, "", fault.New(fault.Usage, "list takes nothing or all, not %q", rest).WithHint("loki --memory search %s finds words", text.Word(rest))
 		}
-		facts = remembered(ctx, s, places)
+		facts = factsOf(ctx, s, places)
 		return facts, factTable(facts, s.Dir), nil
 	case "search":
 		facts = s.Search(ctx, p, "", rest, mostRemembered)
@@ -133,8 +133,8 @@ func (m Memory) decide(ctx context.Context, s *memory.Store, verb, id string) (f
 	return facts, done + ": " + text.Count(len(facts), "proposal"), nil
 }
 
-// remembered returns the facts of places, those of the user once, and then what is proposed there.
-func remembered(ctx context.Context, s *memory.Store, places []memory.Place) (facts []memory.Fact) {
+// factsOf returns the facts of places, those of the user once, and then what is proposed there.
+func factsOf(ctx context.Context, s *memory.Store, places []memory.Place) (facts []memory.Fact) {
 	for _, proposals := range []bool{false, true} {
 		for i, p := range places {
 			for _, f := range s.List(ctx, p, proposals) {
@@ -233,7 +233,7 @@ func completeMemory(c *Console, ctx context.Context, words []string) (found []Ca
 			return nil
 		}
 		s := c.App.Memory()
-		for _, f := range remembered(ctx, s, []memory.Place{c.App.MemoryPlace(string(c.conv.Scope()))}) {
+		for _, f := range factsOf(ctx, s, []memory.Place{c.App.MemoryPlace(string(c.conv.Scope()))}) {
 			if decides := words[0] == "accept" || words[0] == "refuse"; decides == f.Proposed {
 				found = append(found, Candidate{Value: f.ID, Description: text.Visible(f.Title)})
 			}

@@ -32,7 +32,7 @@ func mentions(prompt string, exists func(path string) bool) (text string, source
 			rest = rest[2:]
 			continue
 		}
-		path, length := mentioned(rest, exists)
+		path, length := mentionAt(rest, exists)
 		if path != "" {
 			sources = append(sources, path)
 		}
@@ -48,8 +48,8 @@ const (
 	maxPunctuation = 8    // characters behind a path
 )
 
-// mentioned returns the path that is named at the start of s, which is an @, "" for none, and how long the mention is.
-func mentioned(s string, exists func(path string) bool) (path string, length int) {
+// mentionAt returns the path that is named at the start of s, which is an @, "" for none, and how long the mention is.
+func mentionAt(s string, exists func(path string) bool) (path string, length int) {
 	if s[1:] != "" && (s[1] == '"' || s[1] == '\'') {
 		if end := strings.IndexByte(s[2:], s[1]); end > 0 && exists(s[2:2+end]) {
 			return s[2 : 2+end], end + 3
@@ -110,7 +110,7 @@ func completeMention(text string) Completion {
 		path.Value = path.Value[cut:]
 		found.Candidates = append(found.Candidates, path)
 	}
-	found.Candidates = ranked(word[cut:], found.Candidates)
+	found.Candidates = rankCandidates(word[cut:], found.Candidates)
 	return found
 }
 

@@ -72,12 +72,12 @@ func (c *Console) editText(ctx context.Context, before, extension string) (strin
 	if err != nil {
 		return "", fault.Wrap(fault.Failure, err, "reading the edited text")
 	}
-	return strings.TrimRight(string(text.Unmarked(edited)), "\n"), nil
+	return strings.TrimRight(string(text.TrimMark(edited)), "\n"), nil
 }
 
-// unasked returns nil for the error of a question that the user left, or could not be asked, which
+// ignoreUnasked returns nil for the error of a question that the user left, or could not be asked, which
 // means no.
-func unasked(ctx context.Context, err error) error {
+func ignoreUnasked(ctx context.Context, err error) error {
 	if errors.Is(err, ask.ErrUnavailable) || errors.Is(err, context.Canceled) && ctx.Err() == nil {
 		return nil
 	}

@@ -43,7 +43,7 @@ func (c *Console) session(ctx context.Context, name string) error {
 	}
 	carry, err := c.confirm(ctx, "Begin the session with the last question and its answer?", false)
 	if err != nil || !carry {
-		return unasked(ctx, err)
+		return ignoreUnasked(ctx, err)
 	}
 	return c.conv.Carry(ctx)
 }
@@ -51,7 +51,7 @@ func (c *Console) session(ctx context.Context, name string) error {
 // nameSession makes what was said the session called name, unless asking for it failed.
 func (c *Console) nameSession(ctx context.Context, name string, err error) error {
 	if err != nil {
-		return unasked(ctx, err)
+		return ignoreUnasked(ctx, err)
 	}
 	if _, err := c.conv.SaveSession(ctx, name); err != nil {
 		return err

@@ -41,7 +41,7 @@ func (c *Console) pickModel(ctx context.Context, filter string) error {
 		list = append(list, Candidate{Value: m.ID(), Description: m.Description()})
 	}
 	var ids, lines []string
-	for _, m := range ranked(filter, list) {
+	for _, m := range rankCandidates(filter, list) {
 		ids, lines = append(ids, m.Value), append(lines, fmt.Sprintf("%-40s %s", m.Value, m.Description))
 	}
 	switch len(ids) {

@@ -30,14 +30,14 @@ func Found(list []search.Hit, mark func(string) string) string {
 		if f.Role != "" {
 			role = f.Role
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", role, marked(f.Snippet, mark))
+		fmt.Fprintf(&b, "  %s: %s\n", role, markSnippet(f.Snippet, mark))
 		fmt.Fprintf(&b, "  %s\n", Line(f.Open))
 	}
 	return b.String()
 }
 
-// marked returns a snippet with its marks.
-func marked(s search.Snippet, mark func(string) string) string {
+// markSnippet returns a snippet with its marks.
+func markSnippet(s search.Snippet, mark func(string) string) string {
 	var b strings.Builder
 	runes := []rune(s.Text)
 	at := 0

@@ -80,11 +80,11 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "mcp_server_support", Value: set("mcp_server_support")},
 		{Name: "sandbox", Value: sandboxInfo(a)},
 		{Name: "sandbox_scripts", Value: value.Of(string(cmp.Or(cfg.Sandbox.Scripts, sandbox.Full)))},
-		{Name: "sandbox_read", Value: listed(cfg.Sandbox.Read)},
-		{Name: "sandbox_write", Value: listed(cfg.Sandbox.Write)},
-		{Name: "sandbox_hosts", Value: listed(cfg.Sandbox.Hosts)},
-		{Name: "sandbox_environment", Value: listed(cfg.Sandbox.Environment)},
-		{Name: "trusted_dirs", Value: listed(cfg.TrustedDirs)},
+		{Name: "sandbox_read", Value: listText(cfg.Sandbox.Read)},
+		{Name: "sandbox_write", Value: listText(cfg.Sandbox.Write)},
+		{Name: "sandbox_hosts", Value: listText(cfg.Sandbox.Hosts)},
+		{Name: "sandbox_environment", Value: listText(cfg.Sandbox.Environment)},
+		{Name: "trusted_dirs", Value: listText(cfg.TrustedDirs)},
 		{Name: "trusted", Value: trustedInfo(a)},
 		{Name: "hooks", Value: hooksInfo(a)},
 		{Name: "mcp_sandbox", Value: serverLevels(a)},
@@ -98,7 +98,7 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "workspace_instructions", Value: value.Of(string(cfg.WorkspaceInstructions))},
 		{Name: "memory", Value: value.Of(string(cfg.Memory))},
 		{Name: "skills", Value: value.Optional(cfg.Skills)},
-		{Name: "skill_dirs", Value: listed(cfg.SkillDirs)},
+		{Name: "skill_dirs", Value: listText(cfg.SkillDirs)},
 		{Name: "skill_list_tokens", Value: value.Of(int(cfg.SkillListTokens))},
 		{Name: "repl_session", Value: value.Of(cfg.REPLSession)},
 		{Name: "notify", Value: value.Of(string(cfg.Notify))},
@@ -152,8 +152,8 @@ func sandboxInfo(a *app.App) value.Value {
 	}
 }
 
-// listed returns the elements of a list as one text, null if there are none.
-func listed(list []string) value.Value { return value.OrNull(strings.Join(list, ", ")) }
+// listText returns the elements of a list as one text, null if there are none.
+func listText(list []string) value.Value { return value.OrNull(strings.Join(list, ", ")) }
 
 // worktreeInfo returns the worktree that the command works in, for --info; null for none.
 func worktreeInfo(a *app.App) value.Value {
@@ -189,7 +189,7 @@ func serverLevels(a *app.App) value.Value {
 			levels = append(levels, s.ID+": "+cmp.Or(s.Sandbox.String(), "full, not chosen"))
 		}
 	}
-	return listed(levels)
+	return listText(levels)
 }
 
 // hooksInfo lists the user's hooks, with the levels of those that are confined, for --info.
@@ -202,5 +202,5 @@ func hooksInfo(a *app.App) value.Value {
 			texts[i] += " at level " + string(h.Level)
 		}
 	}
-	return listed(texts)
+	return listText(texts)
 }

@@ -162,8 +162,8 @@ func (p probe) run(ctx context.Context) []Check {
 // set sets the result of a check.
 func (c *Check) set(s Status, detail, hint string) { c.Status, c.Detail, c.Hint = s, detail, hint }
 
-// found makes the check a warning about problems, if there are any.
-func (c *Check) found(problems []string, hint string) {
+// report makes the check a warning about problems, if there are any.
+func (c *Check) report(problems []string, hint string) {
 	if len(problems) > 0 {
 		c.set(Warn, strings.Join(problems, "\n"), hint)
 	}

@@ -64,7 +64,7 @@ func (e exam) probes() []probe {
 	return append(probes,
 		of("store", listLimit, e.store), of("sessions", localLimit, e.sessions), of("space", listLimit, e.space), of("vault", localLimit, e.vault),
 		of("git", listLimit, e.git), of("editor", listLimit, e.editor), of("trust", localLimit, e.trust), of("instructions", localLimit, e.instructions),
-		of("ignore", localLimit, e.ignored), of("skills", localLimit, e.skills))
+		of("ignore", localLimit, e.checkIgnoreFiles), of("skills", localLimit, e.skills))
 }
 
 // config checks a configuration that could be read.
@@ -91,7 +91,7 @@ func (e exam) config(c *Check) {
 		}
 	}
 	slices.Sort(problems)
-	c.found(problems, hint)
+	c.report(problems, hint)
 }
 
 // needsConfig skips a check whose settings are in a configuration that cannot be read.
@@ -155,7 +155,7 @@ func (e exam) servers(_ context.Context, c *Check) {
 	for _, w := range file.Warnings {
 		problems = append(problems, w.String())
 	}
-	c.found(problems, "")
+	c.report(problems, "")
 }
 
 func (e exam) server(ctx context.Context, c *Check, s mcp.Server) {
@@ -265,7 +265,7 @@ func (e exam) sessions(ctx context.Context, c *Check) {
 		}
 	}
 	c.Detail = text.Count(n, "session")
-	c.found(problems, "")
+	c.report(problems, "")
 }
 
 // The free space below which a check warns and fails, in bytes.
@@ -279,7 +279,7 @@ func (e exam) space(_ context.Context, c *Check) {
 	p := e.app.Paths
 	least := int64(-1)
 	for _, dir := range []string{p.ConfigDir, p.StateDir, p.CacheDir, p.SessionsDir} {
-		there, err := existing(dir)
+		there, err := existingDir(dir)
 		if err == nil {
 			err = writable(there)
 		}
@@ -300,8 +300,8 @@ func (e exam) space(_ context.Context, c *Check) {
 	}
 }
 
-// existing returns a directory, or the nearest one above it that exists.
-func existing(dir string) (string, error) {
+// existingDir returns a directory, or the nearest one above it that exists.
+func existingDir(dir string) (string, error) {
 	for {
 		info, err := os.Stat(dir)
 		switch {
@@ -334,7 +334,7 @@ func (e exam) vault(ctx context.Context, c *Check) {
 		}
 	}
 	c.Detail = text.Count(len(names), "secret") + ", opened with " + v.Holder()
-	c.found(e.app.Warnings(), "")
+	c.report(e.app.Warnings(), "")
 }
 
 func (e exam) git(ctx context.Context, c *Check) {
@@ -379,7 +379,7 @@ func (e exam) trust(_ context.Context, c *Check) {
 	for _, f := range files {
 		problems = append(problems, fmt.Sprintf("%s is %s, so models do not get it", f.Name, f.State))
 	}
-	c.found(problems, "review it, then: loki --trust .")
+	c.report(problems, "review it, then: loki --trust .")
 }
 
 func (e exam) instructions(ctx context.Context, c *Check) {
@@ -398,10 +398,10 @@ func (e exam) instructions(ctx context.Context, c *Check) {
 			in.Files = append(in.Files, f)
 		}
 	}
-	c.found(in.Findings(), "loki --list instructions shows all files")
+	c.report(in.Findings(), "loki --list instructions shows all files")
 }
 
-func (e exam) ignored(_ context.Context, c *Check) {
+func (e exam) checkIgnoreFiles(_ context.Context, c *Check) {
 	list := e.app.Ignored().List()
 	c.Detail = text.Count(len(list), "file")
 	var problems []string
@@ -414,7 +414,7 @@ func (e exam) ignored(_ context.Context, c *Check) {
 			problems = append(problems, place+" "+one.Problem)
 		}
 	}
-	c.found(problems, "loki --list ignore shows all files")
+	c.report(problems, "loki --list ignore shows all files")
 }
 
 func (e exam) skills(_ context.Context, c *Check) {
@@ -426,5 +426,5 @@ func (e exam) skills(_ context.Context, c *Check) {
 			problems = append(problems, p.Text())
 		}
 	}
-	c.found(problems, "loki --validate DIR checks a skill")
+	c.report(problems, "loki --validate DIR checks a skill")
 }

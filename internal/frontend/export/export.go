@@ -71,13 +71,13 @@ func ContentType(format string) string {
 
 // Document returns the document of a conversation. It is an error with code Usage if nothing was said.
 func Document(t Talk, o Options) ([]byte, error) {
-	d := document{title: o.shown(t.Title), sections: o.sections(t.Entries)}
+	d := document{title: o.displayText(t.Title), sections: o.sections(t.Entries)}
 	if len(d.sections) == 0 {
 		return nil, fault.New(fault.Usage, "%s has no messages, so there is nothing to export", t.Title)
 	}
 	for _, f := range append(t.Facts, [2]string{"used", usage(t.Usage)}) {
 		if f[1] != "" {
-			d.facts = append(d.facts, [2]string{f[0], o.shown(f[1])})
+			d.facts = append(d.facts, [2]string{f[0], o.displayText(f[1])})
 		}
 	}
 	if o.Format == HTML {
@@ -158,7 +158,7 @@ func (o Options) sections(entries []Entry) (list []section) {
 			s.role = chat.Assistant
 			s.parts = o.call(chat.ToolCall{Name: e.ToolName}, []chat.Message{e.Message})
 		default:
-			s.parts = o.said(e.Message)
+			s.parts = o.messageParts(e.Message)
 		}
 		for _, c := range e.ToolCalls {
 			answers := results[c.ID]
@@ -189,10 +189,10 @@ func (o Options) who(e Entry) string {
 	return "Assistant"
 }
 
-// said returns the parts of a message itself.
-func (o Options) said(m chat.Message) (list []part) {
+// messageParts returns the parts of a message itself.
+func (o Options) messageParts(m chat.Message) (list []part) {
 	for _, p := range m.Parts {
-		shown := o.shown(p.Text)
+		shown := o.displayText(p.Text)
 		switch {
 		case p.Type == chat.ImagePart:
 			list = append(list, o.picture(p.URL))
@@ -214,11 +214,11 @@ func (o Options) call(c chat.ToolCall, answers []chat.Message) (list []part) {
 			answer = answers[0].Text()
 		}
 		if told := plan.Told(c.Arguments, answer); told != "" {
-			return []part{{text: o.shown(told)}}
+			return []part{{text: o.displayText(told)}}
 		}
 	}
 	name := o.line(c.Name)
-	if args := o.shown(c.Arguments); strings.TrimSpace(args) != "" {
+	if args := o.displayText(c.Arguments); strings.TrimSpace(args) != "" {
 		list = append(list, part{fold: name + " " + text.OneLine(args, 80), text: args, code: true, lang: "json"})
 	}
 	for _, m := range answers {
@@ -226,7 +226,7 @@ func (o Options) call(c chat.ToolCall, answers []chat.Message) (list []part) {
 		if m.Failed {
 			fold = "failed: " + name
 		}
-		if answer := o.shown(m.Text()); answer != "" {
+		if answer := o.displayText(m.Text()); answer != "" {
 			list = append(list, part{fold: fold, text: answer, code: true})
 		}
 		for _, p := range m.Parts {
@@ -261,10 +261,10 @@ func (o Options) picture(url string) part {
 }
 
 // line returns a text on one line, as shown has it.
-func (o Options) line(s string) string { return text.OneLine(o.shown(s), 200) }
+func (o Options) line(s string) string { return text.OneLine(o.displayText(s), 200) }
 
-// shown returns a text without secrets, and with nothing in it that controls how it is shown.
-func (o Options) shown(s string) string {
+// displayText returns a text without secrets, and with nothing in it that controls how it is shown.
+func (o Options) displayText(s string) string {
 	if o.Hide != nil {
 		s = o.Hide(s)
 	}

@@ -29,7 +29,7 @@ func Policy() string {
 	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }
 
-// html returns the document as a page. All that was said is text or comes from [rendered].
+// html returns the document as a page. All that was said is text or comes from [renderMarkdown].
 func (d document) html() []byte {
 	var b bytes.Buffer
 	title := html.EscapeString(d.title)
@@ -68,21 +68,21 @@ func (p part) html(b *bytes.Buffer) {
 		fmt.Fprintf(b, "<p><img alt=\"picture\" src=\"%s\"></p>\n", html.EscapeString(p.url))
 	case p.fold != "":
 		fmt.Fprintf(b, "<details><summary>%s</summary><pre>", html.EscapeString(p.fold))
-		colored(b, p.lang, p.text)
+		writeCode(b, p.lang, p.text)
 		b.WriteString("</pre></details>\n")
 	case p.code || len(p.text) > maxRendered:
 		fmt.Fprintf(b, "<div class=\"plain\">%s</div>\n", html.EscapeString(p.text))
 	default:
-		b.WriteString("<div>" + rendered(p.text) + "</div>\n")
+		b.WriteString("<div>" + renderMarkdown(p.text) + "</div>\n")
 	}
 }
 
 // maxRendered is how many bytes of Markdown are rendered at most; longer texts are shown as they are.
 const maxRendered = 256 << 10
 
-// rendered returns a text in Markdown as HTML. Tags in it are shown as text, and character references do not bring back what
-// [Options.shown] has taken out.
-func rendered(source string) string {
+// renderMarkdown returns a text in Markdown as HTML. Tags in it are shown as text, and character references do not bring back what
+// [Options.displayText] has taken out.
+func renderMarkdown(source string) string {
 	md := goldmark.New(
 		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), extension.Strikethrough, extension.TaskList),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(inert{}, 100))),
@@ -138,7 +138,7 @@ func (inert) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, func(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if block := n.(*ast.FencedCodeBlock); entering {
 			_, _ = w.WriteString("<pre>")
-			colored(w, string(block.Language(source)), string(block.Lines().Value(source)))
+			writeCode(w, string(block.Language(source)), string(block.Lines().Value(source)))
 			_, _ = w.WriteString("</pre>\n")
 		}
 		return ast.WalkSkipChildren, nil
@@ -165,8 +165,8 @@ type writer interface {
 	WriteString(s string) (int, error)
 }
 
-// colored writes code, with a class for each token if its language is known.
-func colored(w writer, lang, code string) {
+// writeCode writes code, with a class for each token if its language is known.
+func writeCode(w writer, lang, code string) {
 	lexer := highlight.Find(lang)
 	if lexer == nil || len(code) > maxRendered {
 		_, _ = w.WriteString(html.EscapeString(code))

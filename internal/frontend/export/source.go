@@ -62,7 +62,7 @@ func Run(ctx context.Context, store run.Store, id string) (t Talk, err error) {
 	}
 	secrets, err := run.SecretsOf(ctx, store, info)
 	if err == nil && secrets != nil {
-		t = t.hidden(secrets.Text)
+		t = t.hideSecrets(secrets.Text)
 	}
 	return t, err
 }
@@ -97,8 +97,8 @@ func (t *Talk) add(ev event.Event) {
 	}
 }
 
-// hidden returns the conversation without the secrets of its run.
-func (t Talk) hidden(hide func(string) string) Talk {
+// hideSecrets returns the conversation without the secrets of its run.
+func (t Talk) hideSecrets(hide func(string) string) Talk {
 	for i, e := range t.Entries {
 		parts := slices.Clone(e.Parts)
 		for n := range parts {

@@ -217,23 +217,23 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Ag
 		}
 	}))
 	if wrong != nil {
-		return failed(wrong), nil
+		return failureResult(wrong), nil
 	}
 	prompt := given[promptArgument]
 	delete(given, promptArgument)
 	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
 	variables, err := agent.Values(of.InForce.Variables, given, none)
 	if err != nil {
-		return failed(err), nil
+		return failureResult(err), nil
 	}
 	if of.Graph == nil && strings.TrimSpace(prompt) == "" {
-		return failed(errors.New("prompt: the text is empty")), nil
+		return failureResult(errors.New("prompt: the text is empty")), nil
 	}
 	job, err := s.app.DetachedJob(ctx, app.AgentRun{
 		Agent: of, Prompt: prompt, Variables: variables, Given: given, NoStream: true, Events: s.runs.Events(), Asker: ask.Unavailable{},
 	})
 	if err != nil {
-		return failed(err), nil
+		return failureResult(err), nil
 	}
 	return s.start(ctx, req, job)
 }
@@ -242,7 +242,7 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Ag
 func (s *server) start(ctx context.Context, req *mcp.CallToolRequest, job run.Job) (*mcp.CallToolResult, error) {
 	id, err := s.runs.Start(ctx, job)
 	if err != nil {
-		return failed(err), nil
+		return failureResult(err), nil
 	}
 	return s.follow(ctx, req, id, s.settings.Wait)
 }
@@ -284,9 +284,9 @@ func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string
 			}
 			return nil, err
 		}
-		pending, err := s.asked(ctx, info)
+		pending, err := s.openQuestions(ctx, info)
 		if err != nil {
-			return failed(err), nil
+			return failureResult(err), nil
 		}
 		questions := s.forClient(pending)
 		if !rests || len(questions) == 0 || !elicits(req.Session) {
@@ -302,7 +302,7 @@ func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string
 		}
 		until = until.Add(time.Since(began)) // the time of a human does not count
 		if err := s.answer(ctx, id, answers); err != nil {
-			return failed(err), nil
+			return failureResult(err), nil
 		}
 	}
 }
@@ -369,8 +369,8 @@ func progressOf(f manager.Frame) string {
 	return ev.Node
 }
 
-// asked returns the questions of a run that rests.
-func (s *server) asked(ctx context.Context, info run.Info) ([]run.Pending, error) {
+// openQuestions returns the questions of a run that rests.
+func (s *server) openQuestions(ctx context.Context, info run.Info) ([]run.Pending, error) {
 	if info.Status != run.Suspended {
 		return nil, nil
 	}
@@ -440,8 +440,8 @@ func waitingText(o outcome) string {
 	return b.String()
 }
 
-// failed is the result of a call that cannot be made.
-func failed(err error) *mcp.CallToolResult {
+// failureResult is the result of a call that cannot be made.
+func failureResult(err error) *mcp.CallToolResult {
 	text := err.Error()
 	if hint := fault.HintOf(err); hint != "" {
 		text += "\nhint: " + hint

@@ -150,7 +150,7 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	}
 	pending, err := s.runs.Store().Pending(ctx, st.Run)
 	if err != nil {
-		return failed(err), nil
+		return failureResult(err), nil
 	}
 	answers := make(map[string]string)
 	for _, p := range s.forClient(pending) {
@@ -166,7 +166,7 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 		}
 	} else if err := s.answer(ctx, st.Run, answers); err != nil {
 		if _, refused := errors.AsType[*run.RefusedError](err); !refused { // it was answered elsewhere
-			return failed(err), nil
+			return failureResult(err), nil
 		}
 	}
 	return s.follow(ctx, req, st.Run, s.settings.Wait)
@@ -175,7 +175,7 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 // resultOr is result, or the failure to look at the run.
 func (s *server) resultOr(info run.Info, pending []run.Pending, err error) *mcp.CallToolResult {
 	if err != nil {
-		return failed(err)
+		return failureResult(err)
 	}
 	return s.result(info, pending)
 }

@@ -22,7 +22,7 @@ func (s *server) addResources() {
 	}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		info, err := s.runs.Store().Info(ctx, strings.TrimPrefix(req.Params.URI, runURI))
 		if err != nil {
-			return nil, missing(req.Params.URI, err)
+			return nil, resourceNotFound(req.Params.URI, err)
 		}
 		data, err := json.Marshal(summary.Of(info))
 		return content(req.Params.URI, "application/json", s.app.Hide(string(data))), err
@@ -32,7 +32,7 @@ func (s *server) addResources() {
 	}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		events, err := s.runs.Store().Events(ctx, strings.TrimSuffix(strings.TrimPrefix(req.Params.URI, runURI), "/events"), 0, 0)
 		if err != nil {
-			return nil, missing(req.Params.URI, err)
+			return nil, resourceNotFound(req.Params.URI, err)
 		}
 		var b strings.Builder
 		for _, ev := range events {
@@ -43,8 +43,8 @@ func (s *server) addResources() {
 	})
 }
 
-// missing returns the error of a resource that is not there.
-func missing(uri string, err error) error {
+// resourceNotFound returns the error of a resource that is not there.
+func resourceNotFound(uri string, err error) error {
 	if code := fault.CodeOf(err); code == fault.NotFound || code == fault.Usage {
 		return mcp.ResourceNotFoundError(uri)
 	}

@@ -60,7 +60,7 @@ func (s *server) addOwn(ctx context.Context) {
 		func(ctx context.Context, req *mcp.CallToolRequest, in askArguments) (*mcp.CallToolResult, any, error) {
 			job, err := s.question(ctx, in)
 			if err != nil {
-				return failed(err), nil, nil
+				return failureResult(err), nil, nil
 			}
 			r, err := s.start(ctx, req, job)
 			return r, nil, err
@@ -154,20 +154,20 @@ func (s *server) addRunTools() {
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolRun, Title: "Look at a run", Description: "Says how a run is, and goes on with one that was interrupted.", OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, req *mcp.CallToolRequest, in runArguments) (*mcp.CallToolResult, any, error) {
 			if in.Wait < 0 || in.Wait > 50 {
-				return failed(errors.New("wait: a number from 0 to 50 is expected")), nil, nil
+				return failureResult(errors.New("wait: a number from 0 to 50 is expected")), nil, nil
 			}
 			info, err := s.runs.Store().Info(ctx, in.RunID)
 			if err == nil && summary.Status(info) == "interrupted" {
 				_, err = s.runs.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true})
 			}
 			if err != nil {
-				return failed(err), nil, nil
+				return failureResult(err), nil, nil
 			}
 			info, _, err = s.wait(ctx, req, info.ID, time.Duration(in.Wait*float64(time.Second)))
 			if err != nil {
 				return nil, nil, err
 			}
-			pending, err := s.asked(ctx, info)
+			pending, err := s.openQuestions(ctx, info)
 			return s.resultOr(info, pending, err), nil, nil
 		})
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolCancel, Title: "Cancel a run", Description: "Cancels a run, and undoes what it did as far as its agent says how.", OutputSchema: json.RawMessage(outputSchema)},
@@ -187,17 +187,17 @@ func (s *server) addRunTools() {
 		func(ctx context.Context, req *mcp.CallToolRequest, in answerArguments) (*mcp.CallToolResult, any, error) {
 			info, err := s.runs.Store().Info(ctx, in.RunID)
 			if err != nil {
-				return failed(err), nil, nil
+				return failureResult(err), nil, nil
 			}
 			pending, err := s.runs.Store().Pending(ctx, info.ID)
 			if err != nil {
-				return failed(err), nil, nil
+				return failureResult(err), nil, nil
 			}
 			if i := slices.IndexFunc(pending, func(p run.Pending) bool { return p.ID == in.QuestionID }); i >= 0 && (isConsent(pending[i]) || pending[i].Kind == "secret") {
-				return failed(fmt.Errorf("only the user can answer question %s: loki --resume %s", in.QuestionID, info.ID)), nil, nil
+				return failureResult(fmt.Errorf("only the user can answer question %s: loki --resume %s", in.QuestionID, info.ID)), nil, nil
 			}
 			if err := s.answer(ctx, info.ID, map[string]string{in.QuestionID: in.Answer}); err != nil {
-				return failed(err), nil, nil
+				return failureResult(err), nil, nil
 			}
 			r, err := s.follow(ctx, req, info.ID, s.settings.Wait)
 			return r, nil, err

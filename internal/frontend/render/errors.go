@@ -30,7 +30,7 @@ func Error(w io.Writer, err error, color bool, columns int) {
 		return
 	}
 	on := colors(color)
-	first, rest := joined(chain(err))
+	first, rest := joinChain(chain(err))
 	paint := yellow
 	switch fault.CodeOf(err) {
 	case fault.Canceled:
@@ -62,9 +62,9 @@ func (on colors) paintRest(st style, rest string) string {
 	return on.paintLines(st, rest)
 }
 
-// joined returns the messages of a chain as one line, and the lines that follow the first line of a message: indented, unless there is
+// joinChain returns the messages of a chain as one line, and the lines that follow the first line of a message: indented, unless there is
 // one message only.
-func joined(messages []string) (first, rest string) {
+func joinChain(messages []string) (first, rest string) {
 	indent := "\n    "
 	if len(messages) == 1 {
 		indent = "\n"

@@ -47,19 +47,19 @@ func (n *Narrator) indexProgress(b event.IndexProgress) {
 	if b.Chunks > 0 {
 		notes = append(notes, count(b.Chunks, "chunk"))
 	}
-	notes = append(notes, embedded(b.Usage)...)
+	notes = append(notes, embeddingUsage(b.Usage)...)
 	if b.Kept > 0 {
 		notes = append(notes, Thousands(b.Kept)+" kept")
 	}
 	t.note = strings.Join(notes, ", ")
 }
 
-// remaining writes an estimated time: 7s, 1m05s, 2h03m.
-func remaining(d time.Duration) string {
+// remainingText writes an estimated time: 7s, 1m05s, 2h03m.
+func remainingText(d time.Duration) string {
 	if d < time.Minute {
 		return strconv.Itoa(max(1, int(d.Round(time.Second)/time.Second))) + "s"
 	}
-	return elapsed(d)
+	return elapsedText(d)
 }
 
 // indexFinished sums a build up. Why one failed is the error of its caller.
@@ -68,7 +68,7 @@ func (n *Narrator) indexFinished(b event.IndexFinished) {
 		n.screen.end(t)
 	}
 	if b.Error == "" {
-		n.say(dim, "knowledge base "+oneLine(b.Base, nameLimit)+": "+indexed(b))
+		n.say(dim, "knowledge base "+oneLine(b.Base, nameLimit)+": "+indexText(b))
 	}
 	if n.o.Verbose == 0 {
 		return
@@ -81,8 +81,8 @@ func (n *Narrator) indexFinished(b event.IndexFinished) {
 	}
 }
 
-// indexed returns what a knowledge base has after a build, and what the build did.
-func indexed(b event.IndexFinished) string {
+// indexText returns what a knowledge base has after a build, and what the build did.
+func indexText(b event.IndexFinished) string {
 	var did []string
 	for _, part := range []struct {
 		n    int
@@ -96,10 +96,10 @@ func indexed(b event.IndexFinished) string {
 		did = []string{"nothing has changed"}
 	}
 	text := fmt.Sprintf("%s, %s (%s) in %s", count(b.Files, "document"), count(b.Chunks, "chunk"), strings.Join(did, ", "), duration(b.Duration))
-	return strings.Join(append([]string{text}, embedded(b.Usage)...), ", ")
+	return strings.Join(append([]string{text}, embeddingUsage(b.Usage)...), ", ")
 }
 
-func (n *Narrator) retrieved(ev event.Event, b event.Retrieved) {
+func (n *Narrator) showRetrieved(ev event.Event, b event.Retrieved) {
 	if n.o.Verbose > 0 {
 		n.say(dim, n.subject(ev)+fmt.Sprintf("%s of %s found in %s", count(len(b.Sources), "passage"), oneLine(b.Base, nameLimit), duration(b.Duration)))
 	}

@@ -39,12 +39,12 @@ func (t *task) estimate(now time.Time) string {
 	if done <= 0 || passed < time.Second {
 		return more
 	}
-	return ", about " + remaining(passed/time.Duration(done)*time.Duration(t.total-t.done)) + " left" + more
+	return ", about " + remainingText(passed/time.Duration(done)*time.Duration(t.total-t.done)) + " left" + more
 }
 
-// limited shows that a call waits: of a map in its line, of others in a line of its own if the wait is longer than one for other
+// showLimited shows that a call waits: of a map in its line, of others in a line of its own if the wait is longer than one for other
 // calls.
-func (n *Narrator) limited(ev event.Event, b event.Limited) {
+func (n *Narrator) showLimited(ev event.Event, b event.Limited) {
 	t := n.task(ev)
 	if t != nil && t.kind == "map" {
 		t.atOnce = b.AtOnce

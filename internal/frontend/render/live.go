@@ -114,9 +114,9 @@ func (t *task) line(now time.Time, columns int) string {
 		b.WriteString(" (" + t.kind + ")")
 	}
 	if t.left > 0 {
-		b.WriteString(" " + remaining(t.left) + " left")
+		b.WriteString(" " + remainingText(t.left) + " left")
 	} else {
-		b.WriteString(" " + elapsed(now.Sub(t.since)))
+		b.WriteString(" " + elapsedText(now.Sub(t.since)))
 	}
 	if t.total > 0 {
 		b.WriteString("  " + Thousands(t.done) + "/" + Thousands(t.total))

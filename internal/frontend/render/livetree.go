@@ -127,7 +127,7 @@ func (m *Member) row(t *Tree, now time.Time, indent int, brief bool) treeRow {
 		return r
 	}
 	at := max(0, now.Sub(m.Start))
-	r.mark, r.style, r.doing, r.time = spin(at, frameOfRow), cyan, m.doing(t, brief), coarse(at)
+	r.mark, r.style, r.doing, r.time = spin(at, frameOfRow), cyan, m.activity(t, brief), coarse(at)
 	switch {
 	case len(m.asks) > 0:
 		r.mark, r.style, r.asks = "?", yellow, true
@@ -339,7 +339,7 @@ func coarse(d time.Duration) string {
 	if d < time.Minute {
 		return strconv.Itoa(int(d/time.Second)) + "s"
 	}
-	return elapsed(d)
+	return elapsedText(d)
 }
 
 // pad returns s in so many columns.

@@ -150,7 +150,7 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.MapProgress:
 		n.mapProgress(ev, body)
 	case event.Limited:
-		n.limited(ev, body)
+		n.showLimited(ev, body)
 	case event.Retry:
 		if ev.AgentID == "" && ev.Node == "" {
 			n.screen.endText()
@@ -159,7 +159,7 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.Question:
 		n.question(ev, body)
 	case event.Waiting:
-		n.waiting(ev, body)
+		n.showWaiting(ev, body)
 	case event.Undoing:
 		n.say(yellow, n.clock(ev)+"undoing "+joinComma(body.Nodes)+" -- "+oneLine(strings.ReplaceAll(body.Error, "context canceled", "canceled"), failureLimit))
 	case event.Signal:
@@ -189,7 +189,7 @@ func (n *Narrator) narrate(ev event.Event) {
 	case event.IndexFinished:
 		n.indexFinished(body)
 	case event.Retrieved:
-		n.retrieved(ev, body)
+		n.showRetrieved(ev, body)
 	case event.Finished:
 		n.finish(ev, body)
 	}

@@ -41,7 +41,7 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 		}
 		n.screen.tasks = slices.DeleteFunc(n.screen.tasks, func(t *task) bool { return t.key.agentID == ev.AgentID })
 		if m := n.tree.byID[ev.AgentID]; m != nil && lines && !m.settled {
-			n.ended(m, n.clock(ev))
+			n.writeEnded(m, n.clock(ev))
 		}
 	case event.AgentWaits:
 		text := ""
@@ -69,7 +69,7 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 		}
 	case event.Memory:
 		if b.Action != "recalled" || n.o.Verbose > 0 {
-			n.say(dim, n.who(ev)+" "+remembered(b))
+			n.say(dim, n.who(ev)+" "+memoryText(b))
 		}
 	case event.JobStarted:
 		n.say(dim, n.who(ev)+" runs "+b.ID+": "+oneLine(b.Command, shortLimit)+reachedAt(b.Ports))
@@ -77,7 +77,7 @@ func (n *Narrator) ofAgents(ev event.Event) bool {
 		n.say(dim, n.clock(ev)+b.String())
 	case event.Escalation:
 		if lines {
-			n.say(yellow, n.who(ev)+" asks the agents above: "+escalated(b.Text)+options(b.Options))
+			n.say(yellow, n.who(ev)+" asks the agents above: "+questionText(b.Text)+options(b.Options))
 		}
 	case event.EscalationAnswered:
 		switch {
@@ -143,8 +143,8 @@ func (n *Narrator) childStarted(ev event.Event, b event.Started) {
 	n.say(dim, text)
 }
 
-// ended adds the line of a child that is over, which begins with the clock time.
-func (n *Narrator) ended(m *Member, clock string) {
+// writeEnded adds the line of a child that is over, which begins with the clock time.
+func (n *Narrator) writeEnded(m *Member, clock string) {
 	m.settled = true
 	text := clock + oneLine(m.Name, shortLimit)
 	st := dim
@@ -164,7 +164,7 @@ func (n *Narrator) ended(m *Member, clock string) {
 	if n := m.Calls(); n > 0 {
 		text += ", " + count(n, "call")
 	}
-	text += used(m.Own)
+	text += usageText(m.Own)
 	if m.Failures > 0 {
 		text += ", " + count(m.Failures, "failure")
 	}
@@ -179,11 +179,11 @@ func took(d time.Duration) string {
 	if d < time.Second {
 		return duration(d)
 	}
-	return elapsed(d)
+	return elapsedText(d)
 }
 
-// used writes what an agent used, to be added to a line.
-func used(u chat.Usage) string {
+// usageText writes what an agent used, to be added to a line.
+func usageText(u chat.Usage) string {
 	text := ""
 	if total := u.Total(); total > 0 {
 		text = ", " + count(total, "token")
@@ -233,11 +233,11 @@ func (n *Narrator) settle(ev event.Event, which func(*Member) bool) {
 			ev.Depth = m.Depth
 			clock = n.clock(ev)
 		}
-		n.ended(m, clock)
+		n.writeEnded(m, clock)
 	}
 	for _, outcome := range []string{doneOutcome, canceledOutcome} {
 		if rest[outcome] > 0 {
-			n.say(dim, count(rest[outcome], "agent")+" "+outcome+used(sums[outcome]))
+			n.say(dim, count(rest[outcome], "agent")+" "+outcome+usageText(sums[outcome]))
 		}
 	}
 }
@@ -319,8 +319,8 @@ func modeAfter(b event.Plan) string {
 	return "; the mode is " + b.Mode
 }
 
-// remembered says what happened to facts of the memory.
-func remembered(b event.Memory) string {
+// memoryText says what happened to facts of the memory.
+func memoryText(b event.Memory) string {
 	titles := make([]string, len(b.Facts))
 	for i, f := range b.Facts {
 		titles[i] = oneLine(f.Title, shortLimit) + " (" + f.ID + ")"

@@ -152,7 +152,7 @@ func (n *Narrator) question(ev event.Event, b event.Question) {
 	n.say(dim, n.subject(ev)+"asks: "+oneLine(b.Text, shortLimit)+options(b.Options))
 }
 
-func (n *Narrator) waiting(ev event.Event, b event.Waiting) {
+func (n *Narrator) showWaiting(ev event.Event, b event.Waiting) {
 	n.say(dim, n.subject(ev)+"waits "+waitsFor(b))
 }
 

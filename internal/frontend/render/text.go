@@ -35,8 +35,8 @@ func duration(d time.Duration) string {
 // inSeconds writes d as 2.41s.
 func inSeconds(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 
-// elapsed writes how long a task has been running: 0.4s, 12.3s, 1m05s, 2h03m.
-func elapsed(d time.Duration) string {
+// elapsedText writes how long a task has been running: 0.4s, 12.3s, 1m05s, 2h03m.
+func elapsedText(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%d.%ds", d/time.Second, d%time.Second/(100*time.Millisecond))
@@ -46,8 +46,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// embedded returns what a build used: its tokens, and what they cost if they are not free.
-func embedded(u chat.Usage) []string {
+// embeddingUsage returns what a build used: its tokens, and what they cost if they are not free.
+func embeddingUsage(u chat.Usage) []string {
 	var parts []string
 	if u.InputTokens > 0 {
 		parts = append(parts, count(u.InputTokens, "token"))

@@ -22,7 +22,7 @@ func TestDurations(t *testing.T) {
 		if got := duration(tt.d); got != tt.took {
 			t.Errorf("duration(%v) = %s, want %s", tt.d, got, tt.took)
 		}
-		if got := elapsed(tt.d); got != tt.going {
+		if got := elapsedText(tt.d); got != tt.going {
 			t.Errorf("elapsed(%v) = %s, want %s", tt.d, got, tt.going)
 		}
 	}

@@ -129,7 +129,7 @@ func (t *Tree) Add(ev event.Event) {
 		m.attempts = "attempt " + strconv.Itoa(b.Attempt+1) + " after: " + b.Error
 	case event.ToolCall:
 		key.id = b.ID
-		m.called(key, b.Name)
+		m.countCall(key, b.Name)
 		m.open = append(m.open, openCall{key, oneLine(b.Name, nameLimit) + " " + arguments(b.Arguments)})
 	case event.ToolResult:
 		key.id, m.state = b.ID, ""
@@ -146,7 +146,7 @@ func (t *Tree) Add(ev event.Event) {
 		m.asks = without(m.asks, key)
 	case event.Escalation:
 		key.id = b.ID
-		m.asks = append(m.asks, openCall{key, "asks: " + escalated(b.Text)})
+		m.asks = append(m.asks, openCall{key, "asks: " + questionText(b.Text)})
 	case event.EscalationAnswered:
 		key.id = b.ID
 		m.asks = without(m.asks, key)
@@ -157,8 +157,8 @@ func (t *Tree) Add(ev event.Event) {
 	}
 }
 
-// called counts a call.
-func (m *Member) called(key callKey, tool string) {
+// countCall counts a call.
+func (m *Member) countCall(key callKey, tool string) {
 	if m.counted == nil {
 		m.counted = make(map[callKey]bool)
 	}
@@ -348,8 +348,8 @@ func (t *Tree) list(ids []string) string {
 	return t.names(ids)
 }
 
-// doing returns what m, which works, is doing now. Brief leaves out what it was asked.
-func (m *Member) doing(t *Tree, brief bool) string {
+// activity returns what m, which works, is doing now. Brief leaves out what it was asked.
+func (m *Member) activity(t *Tree, brief bool) string {
 	switch {
 	case len(m.asks) > 0:
 		return m.asks[0].text
@@ -371,8 +371,8 @@ func (m *Member) doing(t *Tree, brief bool) string {
 	return cmp.Or(m.state, oneLine(m.Prompt, shortLimit))
 }
 
-// escalated returns the question of an agent without its kind, as in "[ask] Which one?".
-func escalated(text string) string {
+// questionText returns the question of an agent without its kind, as in "[ask] Which one?".
+func questionText(text string) string {
 	if kind, rest, ok := strings.Cut(text, "] "); ok && strings.HasPrefix(kind, "[") && len(kind) < 12 {
 		text = rest
 	}

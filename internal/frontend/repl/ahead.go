@@ -109,8 +109,8 @@ func (q *queue) add(text string) bool {
 	return true
 }
 
-// typing notes the line that the user is typing.
-func (q *queue) typing(text string, cursor int) {
+// noteTyping notes the line that the user is typing.
+func (q *queue) noteTyping(text string, cursor int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.draft, q.cursor = text, cursor
@@ -142,8 +142,8 @@ func (q *queue) Command(args string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// shown returns the lines below what works, in so many columns: those that wait, and the one that is typed, with a mark at the cursor.
-func (q *queue) shown(steering []string, columns int) (lines []string) {
+// displayLines returns the lines below what works, in so many columns: those that wait, and the one that is typed, with a mark at the cursor.
+func (q *queue) displayLines(steering []string, columns int) (lines []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, line := range steering {
@@ -184,14 +184,14 @@ func (r *repl) ahead(ctx context.Context) line.Ahead {
 		Submit: func(text string, now bool) bool { return r.later(ctx, looks, text, now) },
 		Recall: func() string { return cmp.Or(r.queue.last(), r.conv.Unsteer(ctx)) },
 		Show: func(text string, cursor int) {
-			r.queue.typing(text, cursor)
+			r.queue.noteTyping(text, cursor)
 			r.showAhead()
 		},
 	}
 }
 
 // showAhead shows what waits below what works.
-func (r *repl) showAhead() { r.screen.Below(r.queue.shown(r.conv.Steering(), r.columns())) }
+func (r *repl) showAhead() { r.screen.Below(r.queue.displayLines(r.conv.Steering(), r.columns())) }
 
 // heard is an emitter that shows when the model has read what the user sent.
 func (r *repl) heard(_ context.Context, ev event.Event) error {

@@ -164,7 +164,7 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 		text, err := r.editor.Read(ctx, r.prompt(), initial)
 		r.screen.Resume()
 		initial = ""
-		r.queue.typing("", 0)
+		r.queue.noteTyping("", 0)
 		switch {
 		case ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, line.ErrClosed):
 			return nil

@@ -26,11 +26,11 @@ func (s *Server) handler() http.Handler {
 			s.meter.inFlight.Add(1)
 			defer s.meter.inFlight.Add(-1)
 		}
-		defer func() { s.answered(r, out.Status, time.Since(begun), panicked) }() // also if the next one ends the connection
+		defer func() { s.logAnswer(r, out.Status, time.Since(begun), panicked) }() // also if the next one ends the connection
 		defer func() {
 			if p := recover(); p != nil {
 				panicked = true
-				s.panicked(out, r, p)
+				s.answerPanic(out, r, p)
 			}
 		}()
 		set := s.settings.Load()
@@ -49,9 +49,9 @@ func (s *Server) handler() http.Handler {
 // isProbe reports whether a request is a health check. Health checks are frequent, so they are not counted.
 func isProbe(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/healthz/") }
 
-// answered says in the log, the metrics and the audit record that a request was answered. A status of 0 is that of a stream
+// logAnswer says in the log, the metrics and the audit record that a request was answered. A status of 0 is that of a stream
 // that continues elsewhere, or of a client that has gone.
-func (s *Server) answered(r *http.Request, status int, took time.Duration, panicked bool) {
+func (s *Server) logAnswer(r *http.Request, status int, took time.Duration, panicked bool) {
 	ctx := r.Context()
 	o := rest.OutcomeOf(ctx)
 	if panicked {
@@ -96,9 +96,9 @@ func pathOf(r *http.Request) string {
 	return r.URL.Path
 }
 
-// panicked answers a request whose endpoint panicked. If the answer has begun, the connection ends, so that
+// answerPanic answers a request whose endpoint panicked. If the answer has begun, the connection ends, so that
 // the client does not take it for whole.
-func (s *Server) panicked(w *rest.StatusWriter, r *http.Request, p any) {
+func (s *Server) answerPanic(w *rest.StatusWriter, r *http.Request, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}

@@ -85,8 +85,8 @@ func (s *settings) limits() rest.Limits {
 	}
 }
 
-// fixed returns the settings that are only read when a server starts, by their names.
-func (s *settings) fixed() map[string]any {
+// startOnly returns the settings that are only read when a server starts, by their names.
+func (s *settings) startOnly() map[string]any {
 	return map[string]any{
 		"api.listen_addr": s.ListenAddr, "api.public_url": s.PublicURL, "api.metrics_listen_addr": s.MetricsListenAddr, "api.auth.mode": s.keys != nil, "api.files.roots": s.FileRoots,
 		"api.adopt_unowned": s.AdoptUnowned, "api.log_format": s.LogFormat, "api.resume_on_start": s.ResumeOnStart, "api.webhooks": s.Webhooks,
@@ -96,8 +96,8 @@ func (s *settings) fixed() map[string]any {
 
 // needRestart returns the names of the fixed settings in which s and next differ.
 func (s *settings) needRestart(next *settings) (names []string) {
-	then := next.fixed()
-	for name, value := range s.fixed() {
+	then := next.startOnly()
+	for name, value := range s.startOnly() {
 		if !reflect.DeepEqual(value, then[name]) {
 			names = append(names, name)
 		}

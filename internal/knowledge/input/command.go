@@ -44,7 +44,7 @@ func (l *Loader) Output(ctx context.Context, line string, shown func(line string
 		shown(line)
 	}
 	_, err = process.Run(ctx, process.Command{
-		Path: l.Shell.Path, Args: []string{l.Shell.Flag, joined(l.Shell, line)}, Dir: l.Dir, Env: l.Child.Environ,
+		Path: l.Shell.Path, Args: []string{l.Shell.Flag, joinOutputs(l.Shell, line)}, Dir: l.Dir, Env: l.Child.Environ,
 		Timeout: l.timeout(), HasTimeout: true, MaxStdout: MaxFileSize, MaxStderr: MaxFileSize,
 		OnStdout: add, OnStderr: add,
 	})
@@ -58,9 +58,9 @@ func (l *Loader) Output(ctx context.Context, line string, shown func(line string
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n"), status, nil
 }
 
-// joined returns a command that sends both outputs to one stream, so that what it
+// joinOutputs returns a command that sends both outputs to one stream, so that what it
 // prints stays in order, where the shell can do that.
-func joined(s process.Shell, line string) string {
+func joinOutputs(s process.Shell, line string) string {
 	switch s.Name {
 	case "sh", "bash", "dash", "ksh", "zsh":
 		return "exec 2>&1\n" + line
@@ -146,7 +146,7 @@ func (l *Loader) box(document, dir string) (path string, box *sandbox.Box, err e
 	if err != nil {
 		return "", nil, nil // not a file
 	}
-	if err := l.denied(path); err != nil {
+	if err := l.denyError(path); err != nil {
 		return "", nil, err
 	}
 	if l.Sandbox == nil {

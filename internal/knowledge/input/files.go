@@ -37,12 +37,12 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 	info, err := os.Stat(p.Base)
 	switch {
 	case err != nil:
-		return fault.New(fault.NotFound, "no file or directory at %s", l.shown(p.Base)).
+		return fault.New(fault.NotFound, "no file or directory at %s", l.displayPath(p.Base)).
 			WithHint("%s", PathHint(source))
 	case !info.IsDir() && !p.Plain():
-		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, l.shown(p.Base))
+		return fault.New(fault.Usage, "%s: %s is a file and has nothing below it", source, l.displayPath(p.Base))
 	case !info.IsDir():
-		_, err := l.file(ctx, c, l.shown(p.Base), true)
+		_, err := l.file(ctx, c, l.displayPath(p.Base), true)
 		return err
 	}
 	var files []string
@@ -67,17 +67,17 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 	found := false
 	var denied error
 	for _, f := range files {
-		if err := l.denied(f); err != nil {
-			denied, c.Withheld = cmp.Or(denied, err), append(c.Withheld, l.shown(f))
+		if err := l.denyError(f); err != nil {
+			denied, c.Withheld = cmp.Or(denied, err), append(c.Withheld, l.displayPath(f))
 			continue
 		}
-		used, err := l.file(ctx, c, l.shown(f), false)
+		used, err := l.file(ctx, c, l.displayPath(f), false)
 		if err != nil {
 			return err
 		}
 		found = found || used
 		if !used {
-			c.PassedOver = append(c.PassedOver, l.shown(f))
+			c.PassedOver = append(c.PassedOver, l.displayPath(f))
 		}
 	}
 	if !found && denied != nil {
@@ -104,8 +104,8 @@ func PathHint(source string) string {
 	return "check the path"
 }
 
-// shown is the path by which a file is read and shown: relative where the source was.
-func (l *Loader) shown(path string) string {
+// displayPath is the path by which a file is read and shown: relative where the source was.
+func (l *Loader) displayPath(path string) string {
 	if l.Dir == "" {
 		return path
 	}
@@ -124,7 +124,7 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 	if l.Dir != "" && !filepath.IsAbs(name) {
 		path = filepath.Join(l.Dir, name)
 	}
-	if err := l.denied(path); err != nil {
+	if err := l.denyError(path); err != nil {
 		return false, err
 	}
 	ext := extensionOf(name)
@@ -171,8 +171,8 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 	return true, c.add(Document{Kind: File, Name: name, Text: converted})
 }
 
-// denied returns an error for a file that must not be read.
-func (l *Loader) denied(path string) error {
+// denyError returns an error for a file that must not be read.
+func (l *Loader) denyError(path string) error {
 	if l.Denied == nil {
 		return nil
 	}

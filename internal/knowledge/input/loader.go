@@ -62,7 +62,7 @@ const DefaultCommandTimeout = 2 * time.Minute
 // and what loaders make. An error names the source.
 func (l *Loader) Load(ctx context.Context, sources []string) (Attachments, error) {
 	c := collector{loader: l, seen: make(map[string]bool)}
-	for _, pass := range []func(context.Context, *collector, string) (bool, error){l.reply, l.command, l.path, l.address, l.named} {
+	for _, pass := range []func(context.Context, *collector, string) (bool, error){l.reply, l.command, l.path, l.address, l.loadNamed} {
 		for _, source := range sources {
 			if err := ctx.Err(); err != nil {
 				return Attachments{}, err
@@ -163,7 +163,7 @@ func (l *Loader) Convert(ctx context.Context, kind, path string) (document.Conte
 		text, err := l.RunLoader(ctx, kind, path)
 		return document.Content{Text: text, Ext: "txt"}, err
 	}
-	if err := l.denied(path); err != nil {
+	if err := l.denyError(path); err != nil {
 		return document.Content{}, err
 	}
 	data, err := readLimited(ctx, path, document.MaxSize)
@@ -221,7 +221,7 @@ func (l *Loader) address(ctx context.Context, c *collector, source string) (bool
 	return true, l.fetch(ctx, c, source)
 }
 
-func (l *Loader) named(ctx context.Context, c *collector, source string) (bool, error) {
+func (l *Loader) loadNamed(ctx context.Context, c *collector, source string) (bool, error) {
 	if !l.Serves(source) || !c.first(Loaded, source) {
 		return l.Serves(source), nil
 	}

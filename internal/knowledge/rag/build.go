@@ -144,9 +144,9 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return Stats{}, hinted(ctx.Err(), goOn)
+		return Stats{}, addHint(ctx.Err(), goOn)
 	case err != nil:
-		return Stats{}, hinted(err, goOn)
+		return Stats{}, addHint(err, goOn)
 	case w.added+w.kept == 0 && w.rebuilds && !w.blocked: // all of its documents were deleted
 	case w.added+w.kept == 0 && w.firstErr != nil:
 		return Stats{}, fault.Wrap(fault.CodeOf(w.firstErr), w.firstErr, "none of its documents could be read")

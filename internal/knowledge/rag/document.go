@@ -133,8 +133,8 @@ func (d *document) fail(err error) {
 // size estimates the bytes of the chunks, given the length of vectors.
 func (d *document) size(dimensions int) int { return d.bytes + 4*dimensions*len(d.chunks) }
 
-// counted counts a document for its source.
-func (w *work) counted(d *document) {
+// countDocument counts a document for its source.
+func (w *work) countDocument(d *document) {
 	from := d.Source
 	if e, ok := errors.AsType[*source.Error](d.err); ok {
 		from = cmp.Or(e.Source, from)
@@ -155,7 +155,7 @@ func (w *work) look(ctx context.Context, d *document) error {
 	if isNote(d.err) {
 		return w.warnOf(ctx, "", "", d.err)
 	}
-	w.counted(d)
+	w.countDocument(d)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -177,7 +177,7 @@ func (w *work) look(ctx context.Context, d *document) error {
 		return w.progress(ctx, d.Path, false)
 	}
 	if w.changed.IsZero() {
-		w.changed, w.before = w.now(), w.done()
+		w.changed, w.before = w.now(), w.doneCount()
 	}
 	if d.unread != "" {
 		if w.partly++; w.partly <= maxUnread {

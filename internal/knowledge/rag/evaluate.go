@@ -132,7 +132,7 @@ func Evaluate(ctx context.Context, b *Base, questions []Question, o EvalOptions)
 	}
 	e := Evaluation{Base: b.Name(), Questions: len(questions)}
 	var err error
-	if e.Unknown, err = unmatched(ctx, b.Index(), questions); err != nil {
+	if e.Unknown, err = unmatchedSources(ctx, b.Index(), questions); err != nil {
 		return Evaluation{}, err
 	}
 	for _, v := range o.Variants {
@@ -208,8 +208,8 @@ func judge(hits []Hit, sources []string, k int) (left []string, reciprocal, ndcg
 	return left, reciprocal, ndcg / best
 }
 
-// unmatched returns the sources of questions that are no document of the index, each once.
-func unmatched(ctx context.Context, index Index, questions []Question) ([]string, error) {
+// unmatchedSources returns the sources of questions that are no document of the index, each once.
+func unmatchedSources(ctx context.Context, index Index, questions []Question) ([]string, error) {
 	var left []string
 	for _, q := range questions {
 		left = append(left, q.Sources...)

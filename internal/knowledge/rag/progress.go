@@ -13,8 +13,8 @@ func (w *work) warnf(ctx context.Context, format string, args ...any) error {
 	return w.Events.Emit(ctx, event.Warning{Text: "knowledge base " + w.name + ": " + fmt.Sprintf(format, args...)})
 }
 
-// done returns the number of documents that are through.
-func (w *work) done() int { return w.added + w.kept + w.passed + w.failed }
+// doneCount returns the number of documents that are through.
+func (w *work) doneCount() int { return w.added + w.kept + w.passed + w.failed }
 
 // progress reports how far the build has come, unless it did a moment ago. last reports in any case.
 func (w *work) progress(ctx context.Context, path string, last bool) error {
@@ -23,7 +23,7 @@ func (w *work) progress(ctx context.Context, path string, last bool) error {
 		return nil
 	}
 	w.ticked = now
-	done, total := w.done(), int(w.found.Load())
+	done, total := w.doneCount(), int(w.found.Load())
 	chunks, missing := w.chunks, 0
 	for _, d := range w.pending {
 		chunks, missing = chunks+len(d.chunks)-d.missing, missing+d.missing

@@ -158,7 +158,7 @@ func (s *search) vectors(ctx context.Context) ([][]float32, error) {
 		part, used, err := s.embed(ctx, m, texts, true)
 		s.used = s.used.Add(used)
 		if err != nil {
-			return nil, hinted(err, "each question needs the embedding model that the knowledge base was built with; is it in reach?")
+			return nil, addHint(err, "each question needs the embedding model that the knowledge base was built with; is it in reach?")
 		}
 		vectors, pieces = append(vectors, part...), pieces[n:]
 	}
@@ -180,8 +180,8 @@ func otherVectors(base, model string, dimensions, want int) error {
 		WithHint("the model has changed: name the one that the knowledge base was built with, or delete it and build it again")
 }
 
-// hinted returns err with a hint for the user, behind the one that it has.
-func hinted(err error, hint string) error {
+// addHint returns err with a hint for the user, behind the one that it has.
+func addHint(err error, hint string) error {
 	if own := fault.HintOf(err); own != "" {
 		hint = own + "; " + hint
 	}
@@ -290,7 +290,7 @@ func (s *search) rerank(ctx context.Context, near, words []Match, list []candida
 	})
 	s.used = s.used.Add(used)
 	if err != nil {
-		return nil, hinted(err, "to search without a reranker, set reranker_model= of the knowledge base")
+		return nil, addHint(err, "to search without a reranker, set reranker_model= of the knowledge base")
 	}
 	var best []candidate
 	seen := make([]bool, len(list))

@@ -78,15 +78,15 @@ func (t Template) Fill(input string, f Found) string {
 		}
 		fmt.Fprintf(&sources, "%d. %s", i+1, source)
 	}
-	return strings.NewReplacer(inputPlaceholder, input, contextPlaceholder, enclosed(text, f.passages(places)), sourcesPlaceholder, enclosed(text, sources.String())).Replace(text)
+	return strings.NewReplacer(inputPlaceholder, input, contextPlaceholder, escapeClosingTags(text, f.passages(places)), sourcesPlaceholder, escapeClosingTags(text, sources.String())).Replace(text)
 }
 
 // closing finds the closing tags of elements.
 var closing = text.Regexp(`<(\s*/\s*)([A-Za-z_][\w.-]*)`)
 
-// enclosed returns what documents hold with <\/ for </ in the closing tags of the elements of a
+// escapeClosingTags returns what documents hold with <\/ for </ in the closing tags of the elements of a
 // template, so that a document cannot end them. Other tags stay.
-func enclosed(template, body string) string {
+func escapeClosingTags(template, body string) string {
 	elements := make(map[string]bool)
 	for _, tag := range closing().FindAllStringSubmatch(template, -1) {
 		elements[strings.ToLower(tag[2])] = true

@@ -36,7 +36,7 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 	cl := c.client(name)
 	switch {
 	case cl == nil:
-		if m, ok := c.named(id, t); ok {
+		if m, ok := c.findByName(id, t); ok {
 			return m, nil
 		}
 		return Model{}, c.unknown(id, t)
@@ -59,8 +59,8 @@ func (c *Catalog) Resolve(id string, t Type) (Model, error) {
 	return m, nil
 }
 
-// named returns the model with a name, without that of its client, if exactly one configured client lists it.
-func (c *Catalog) named(name string, t Type) (found Model, ok bool) {
+// findByName returns the model with a name, without that of its client, if exactly one configured client lists it.
+func (c *Catalog) findByName(name string, t Type) (found Model, ok bool) {
 	for _, cl := range c.configuredClients() {
 		for _, m := range cl.models() {
 			if m.Name == name && m.Type == t {

@@ -130,8 +130,8 @@ const (
 	outage reason = "outage"      // the provider did not answer the last calls
 )
 
-// held returns how many calls are under way.
-func (s *state) held() int {
+// heldCalls returns how many calls are under way.
+func (s *state) heldCalls() int {
 	n := 0
 	for _, p := range s.Shares {
 		n += p.Held
@@ -153,7 +153,7 @@ func (s *state) admit(now time.Time, id string, r Limits, need amount, since tim
 		}
 		s.AskAt = now.Add(longGuess)
 	}
-	held, limit := s.held(), s.AtOnce
+	held, limit := s.heldCalls(), s.AtOnce
 	switch {
 	case !r.Learn && r.Concurrency == 0:
 		limit = math.MaxInt
@@ -307,14 +307,14 @@ func (s *state) outOfReach(now time.Time) time.Duration {
 		return 0
 	case now.Before(s.Open):
 		return s.Open.Sub(now)
-	case s.held() > 0 && now.Sub(s.Begun) < s.OpenTime:
+	case s.heldCalls() > 0 && now.Sub(s.Begun) < s.OpenTime:
 		return accepted // another one tries
 	}
 	return 0
 }
 
-// failed ends a call that the provider could not answer.
-func (s *state) failed(now time.Time, id string) {
+// endFailed ends a call that the provider could not answer.
+func (s *state) endFailed(now time.Time, id string) {
 	s.release(id)
 	s.Outages = append(s.Outages, now)
 	if s.Outages = s.Outages[max(0, len(s.Outages)-outages):]; len(s.Outages) < outages || now.Sub(s.Outages[0]) > outagesIn && s.OpenTime == 0 {
@@ -348,8 +348,8 @@ func (s *state) learn(now time.Time, t *ticket, readings []reading) {
 	}
 }
 
-// succeeded ends a call that the provider answered. output is the length of the reply in tokens, 0 if unknown.
-func (s *state) succeeded(now time.Time, id string, t *ticket, used amount) {
+// endSucceeded ends a call that the provider answered. output is the length of the reply in tokens, 0 if unknown.
+func (s *state) endSucceeded(now time.Time, id string, t *ticket, used amount) {
 	s.release(id)
 	s.Streak, s.InARow = time.Time{}, 0
 	s.Outages, s.Open, s.OpenTime = nil, time.Time{}, 0
@@ -382,9 +382,9 @@ func (s *state) succeeded(now time.Time, id string, t *ticket, used amount) {
 	}
 }
 
-// refused ends a call that the provider refused, and returns how long the call waits. after is what the provider asks
+// endRefused ends a call that the provider refused, and returns how long the call waits. after is what the provider asks
 // for, 0 if it says nothing. usedUp says that a limit of requests or tokens has nothing left.
-func (s *state) refused(now time.Time, id string, t *ticket, after time.Duration, usedUp bool) time.Duration {
+func (s *state) endRefused(now time.Time, id string, t *ticket, after time.Duration, usedUp bool) time.Duration {
 	s.release(id)
 	s.Refusals++
 	burst := !s.LastRefusal.IsZero() && !t.began.After(s.LastRefusal) // it is one of several at once
@@ -412,7 +412,7 @@ func (s *state) refused(now time.Time, id string, t *ticket, after time.Duration
 			s.AskAt = now.Add(longGuess)
 		}
 	default:
-		s.AtOnce = max(1, min(s.AtOnce, s.held()))
+		s.AtOnce = max(1, min(s.AtOnce, s.heldCalls()))
 	}
 	for _, b := range s.Buckets {
 		b.Doubted = false

@@ -46,11 +46,11 @@ func (m *simulation) run(t *testing.T) time.Duration {
 			m.calls = append(m.calls[:i], m.calls[i+1:]...)
 			i--
 			if c.ok {
-				m.s.succeeded(m.now, "p", c.t, amount{})
+				m.s.endSucceeded(m.now, "p", c.t, amount{})
 				continue
 			}
 			m.refusals++
-			wait := m.s.refused(m.now, "p", c.t, time.Second, false)
+			wait := m.s.endRefused(m.now, "p", c.t, time.Second, false)
 			m.refused = append(m.refused, m.now.Add(wait))
 		}
 		for {

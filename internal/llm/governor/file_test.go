@@ -218,7 +218,7 @@ func FuzzState(f *testing.F) {
 				continue
 			}
 			since = now
-			s.succeeded(now, "p", call, amount{1, 1})
+			s.endSucceeded(now, "p", call, amount{1, 1})
 		}
 		if _, err := json.Marshal(s); err != nil {
 			t.Fatal(err)

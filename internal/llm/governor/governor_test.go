@@ -416,7 +416,7 @@ func TestHeaders(t *testing.T) {
 			t.Helper()
 			ticket, _, wait := s.admit(now, "p", DefaultLimits(), need, now)
 			if ticket != nil {
-				s.succeeded(now, "p", ticket, amount{})
+				s.endSucceeded(now, "p", ticket, amount{})
 			}
 			return wait
 		}
@@ -465,17 +465,17 @@ func FuzzHeaders(f *testing.F) {
 		list := readings(h, now)
 		s.learn(now, call, list)
 		if wait, _ := number(after); refuse {
-			if d := s.refused(now, "p", call, seconds(wait), usedUp(list)); d <= 0 || d > longestWait {
+			if d := s.endRefused(now, "p", call, seconds(wait), usedUp(list)); d <= 0 || d > longestWait {
 				t.Fatalf("a refused call waits %v", d)
 			}
 		} else {
-			s.succeeded(now, "p", call, need)
+			s.endSucceeded(now, "p", call, need)
 		}
 		since := now
 		for range 20 {
 			ticket, why, wait := s.admit(now, "p", DefaultLimits(), need, since)
 			if ticket != nil {
-				s.succeeded(now, "p", ticket, need)
+				s.endSucceeded(now, "p", ticket, need)
 				if now.Sub(since) > 2*longGuess {
 					t.Fatalf("a call waits %v", now.Sub(since))
 				}

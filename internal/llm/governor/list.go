@@ -27,7 +27,7 @@ type Status struct {
 
 // status returns what is known at a time.
 func (s *state) status(now time.Time) Status {
-	st := Status{Client: s.Client, Model: s.Model, Concurrency: cmp.Or(s.AtOnce, firstAtOnce), AtWork: s.held(), Calls: s.Calls, Refused: s.Refusals, Breaker: "closed"}
+	st := Status{Client: s.Client, Model: s.Model, Concurrency: cmp.Or(s.AtOnce, firstAtOnce), AtWork: s.heldCalls(), Calls: s.Calls, Refused: s.Refusals, Breaker: "closed"}
 	for _, p := range s.Shares {
 		st.Waiting += p.Waiting
 	}

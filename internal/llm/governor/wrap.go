@@ -57,7 +57,7 @@ func (l *limiter) try(ctx context.Context, w *waiter, ask once) (again bool, err
 	switch {
 	case err == nil:
 		end = func(s *state, now time.Time) {
-			s.succeeded(now, l.id, w.ticket, amount{float64(used.InputTokens), float64(used.OutputTokens)})
+			s.endSucceeded(now, l.id, w.ticket, amount{float64(used.InputTokens), float64(used.OutputTokens)})
 		}
 	case l.limits.Learn && provider.KindOf(err) == provider.RateLimited:
 		mu.Lock()
@@ -71,10 +71,10 @@ func (l *limiter) try(ctx context.Context, w *waiter, ask once) (again bool, err
 		l.mu.Unlock()
 		again = !came && !hopeless && after <= l.limits.ParkAfter
 		end = func(s *state, now time.Time) {
-			w.notUntil = now.Add(s.refused(now, l.id, w.ticket, after, empty))
+			w.notUntil = now.Add(s.endRefused(now, l.id, w.ticket, after, empty))
 		}
 	case l.limits.Learn && provider.KindOf(err) == provider.Transient && !came:
-		end = func(s *state, now time.Time) { s.failed(now, l.id) }
+		end = func(s *state, now time.Time) { s.endFailed(now, l.id) }
 	}
 	return again, err
 }

@@ -92,7 +92,7 @@ func (r *Runner) Run(ctx context.Context, e Event, check func(json.RawMessage) e
 		}
 		var warning string
 		if err != nil {
-			a, warning = h.failed(err)
+			a, warning = h.failureAnswer(err)
 		} else {
 			if a.Action == ActionRefuse && a.Reason == "" {
 				a.Reason = "it gave no reason."
@@ -189,8 +189,8 @@ func (r *Runner) ask(ctx context.Context, h Hook, e Event, check func(json.RawMe
 	return a, nil
 }
 
-// failed returns the answer that replaces that of a failed hook, and the warning about it.
-func (h Hook) failed(err error) (Answer, string) {
+// failureAnswer returns the answer that replaces that of a failed hook, and the warning about it.
+func (h Hook) failureAnswer(err error) (Answer, string) {
 	warning := h.String() + " failed: " + text.OneLine(err.Error(), 400)
 	if h.OnFailure == Refuse {
 		return Answer{Action: ActionRefuse, Reason: "the hook failed, and what it watches over is not done then."}, warning

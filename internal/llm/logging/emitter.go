@@ -93,7 +93,7 @@ type recorder struct {
 func (l recorder) record() {
 	switch b := l.ev.Body.(type) {
 	case event.Started:
-		l.started(b)
+		l.logStarted(b)
 	case event.NodeStarted:
 		l.nodeStarted(b)
 	case event.NodeFinished:
@@ -163,7 +163,7 @@ func (l recorder) record() {
 	case event.Warning:
 		l.log(l.graph, slog.LevelWarn, b.Text)
 	case event.Finished:
-		l.finished(b)
+		l.logFinished(b)
 	}
 }
 
@@ -220,7 +220,7 @@ func (l recorder) indexFinished(b event.IndexFinished) {
 		"added", b.Added, "kept", b.Kept, "removed", b.Removed, "passed_over", b.Passed, "failed", b.Failed, "input_tokens", b.Usage.InputTokens)
 }
 
-func (l recorder) started(b event.Started) {
+func (l recorder) logStarted(b event.Started) {
 	if b.Graph == "" {
 		if l.ev.AgentID == "" {
 			l.line(l.engine, slog.LevelDebug, "answer started", "model", b.Model)
@@ -335,7 +335,7 @@ func (l recorder) toolResult(b event.ToolResult) {
 	l.log(l.engine, slog.LevelWarn, "tool failed", "tool", b.Name, "id", b.ID, "error", text.Cut(b.Text, toolFailureLength))
 }
 
-func (l recorder) finished(b event.Finished) {
+func (l recorder) logFinished(b event.Finished) {
 	took := b.Duration.Round(time.Millisecond)
 	to, what := l.graph, "run"
 	switch {

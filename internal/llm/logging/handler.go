@@ -74,7 +74,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 
 // Handle implements [slog.Handler].
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
-	h = h.hiding(redact.InContext(ctx))
+	h = h.withHide(redact.InContext(ctx))
 	src := sourceOf(r.PC)
 	pkg, dir := h.pkg, h.pkg // what is shown, and what the filter compares
 	if pkg == "" {
@@ -116,8 +116,8 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.out.write(append(b, '\n'))
 }
 
-// hiding returns a handler that hides what hide does, too; nil is nothing.
-func (h *handler) hiding(hide func(string) string) *handler {
+// withHide returns a handler that hides what hide does, too; nil is nothing.
+func (h *handler) withHide(hide func(string) string) *handler {
 	if hide == nil {
 		return h
 	}

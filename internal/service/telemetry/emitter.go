@@ -182,7 +182,7 @@ func (e *emitter) record(r *openRun, ev event.Event) {
 		e.nodeFinished(r, ev, b)
 		return
 	case event.Finished:
-		e.finished(r, ev, b)
+		e.endRun(r, ev, b)
 		return
 	}
 	w := r.at(t, ev.Source, ev.Time)
@@ -290,7 +290,7 @@ func (e *emitter) nodeFinished(r *openRun, ev event.Event, b event.NodeFinished)
 	e.tracer.finishWork(w, ev.Time, e.tracer.failure(other, b.Error))
 }
 
-func (e *emitter) finished(r *openRun, ev event.Event, b event.Finished) {
+func (e *emitter) endRun(r *openRun, ev event.Event, b event.Finished) {
 	r.self.set("loki.run.steps", b.Steps)
 	r.self.set("loki.run.failures", b.Failures)
 	r.self.set("loki.agent.outcome", b.Outcome)

@@ -185,7 +185,7 @@ func (d *Desk) sweep(runs []string) {
 
 // scan looks at the runs that are due, whichever server had them before.
 func (d *Desk) scan() {
-	if rested, err := d.shared.rested(); err == nil {
+	if rested, err := d.shared.sentRuns(); err == nil {
 		d.sweep(rested)
 	}
 	for retry.Sleep(d.ctx, cmp.Or(d.o.Every, dueEvery)) == nil {

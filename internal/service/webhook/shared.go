@@ -43,8 +43,8 @@ type shared struct {
 	tables *postgres.Part
 }
 
-// rested returns the ids of the runs of which all is sent.
-func (b *shared) rested() ([]string, error) {
+// sentRuns returns the ids of the runs of which all is sent.
+func (b *shared) sentRuns() ([]string, error) {
 	return postgres.Collect(b.ctx, b.tables, pgx.RowTo[string], `SELECT run FROM loki.webhooks WHERE due IS NULL`)
 }
 

@@ -21,12 +21,12 @@ func AddKey(ctx context.Context, file string, key auth.Key, secret string) (mode
 	after, err := editAPI(ctx, file, func(f *sheet) error {
 		api, ok := f.root.Get("api"), f.root.Has("api")
 		if !ok {
-			f.append("api:", nested(2, "auth:", nested(2, "mode: "+AuthStaticKeys, "keys:", nested(2, lines...))))
+			f.append("api:", indentLines(2, "auth:", indentLines(2, "mode: "+AuthStaticKeys, "keys:", indentLines(2, lines...))))
 			return nil
 		}
 		authNode := api.Map().Get("auth")
 		if authNode == nil {
-			return f.insertBelow(api, "auth:", nested(2, "mode: "+AuthStaticKeys, "keys:", nested(2, lines...)))
+			return f.insertBelow(api, "auth:", indentLines(2, "mode: "+AuthStaticKeys, "keys:", indentLines(2, lines...)))
 		}
 		section := authNode.Map()
 		list := section.Get("keys")
@@ -35,12 +35,12 @@ func AddKey(ctx context.Context, file string, key auth.Key, secret string) (mode
 			if section.Has("mode") || section.Has("jwt") {
 				mode = nil
 			}
-			return f.insertBelow(authNode, append(mode, "keys:", nested(2, lines...))...)
+			return f.insertBelow(authNode, append(mode, "keys:", indentLines(2, lines...))...)
 		}
 		return f.appendItem(list, lines)
 	}, func(before, after []auth.Key) bool {
 		return len(after) == len(before)+1 && after[len(before)].ID == key.ID && after[len(before)].Hash.String() == key.Hash.String()
-	}, "add this below api, auth of %s:\nmode: "+AuthStaticKeys+"\nkeys:\n"+nested(2, lines...)+"\nthe key of "+key.Subject+", which is not shown again: "+secret)
+	}, "add this below api, auth of %s:\nmode: "+AuthStaticKeys+"\nkeys:\n"+indentLines(2, lines...)+"\nthe key of "+key.Subject+", which is not shown again: "+secret)
 	if err != nil {
 		return "", err
 	}
@@ -88,8 +88,8 @@ func keyLines(key auth.Key) []string {
 	return lines
 }
 
-// nested returns lines with n more spaces in front, as one text.
-func nested(n int, lines ...string) string {
+// indentLines returns lines with n more spaces in front, as one text.
+func indentLines(n int, lines ...string) string {
 	all := strings.Split(strings.Join(lines, "\n"), "\n")
 	for i := range all {
 		all[i] = strings.Repeat(" ", n) + all[i]
@@ -200,7 +200,7 @@ func (f *sheet) insertBelow(n *yamldoc.Node, lines ...string) error {
 	if n.Literal() != "" { // a null that is written
 		return errForm
 	}
-	f.insert(key.Line, nested(indent, lines...))
+	f.insert(key.Line, indentLines(indent, lines...))
 	return nil
 }
 
@@ -217,14 +217,14 @@ func (f *sheet) appendItem(list *yamldoc.Node, item []string) error {
 			}
 			f.lines[key.Line-1] = strings.TrimRight(head[:open], " ") + head[closing+1:]
 		}
-		f.insert(key.Line, nested(key.Column-1+2, item...))
+		f.insert(key.Line, indentLines(key.Column-1+2, item...))
 		return nil
 	}
 	dash, err := f.dash(items[0])
 	if err != nil {
 		return err
 	}
-	f.insert(f.endOf(items[len(items)-1], dash), nested(dash, item...))
+	f.insert(f.endOf(items[len(items)-1], dash), indentLines(dash, item...))
 	return nil
 }
 

@@ -28,7 +28,7 @@ func Set(ctx context.Context, file, key string, value any) error {
 func AddClient(ctx context.Context, file string, lines []string) error {
 	_, err := editFile(ctx, file, func(f *sheet) error {
 		if !f.root.Has("clients") {
-			f.append("clients:", nested(2, lines...))
+			f.append("clients:", indentLines(2, lines...))
 			return nil
 		}
 		return f.appendItem(f.root.Get("clients"), lines)
@@ -165,7 +165,7 @@ func (f *sheet) set(m *yamldoc.Map, key string, value any) error {
 			return nil
 		}
 		at := m.Get("type").KeyPos()
-		f.insert(at.Line, nested(at.Column-1, line))
+		f.insert(at.Line, indentLines(at.Column-1, line))
 		return nil
 	}
 	at := m.Get(key).KeyPos()

@@ -48,7 +48,7 @@ func (e errStatus) Error() string {
 func newFeed(address string, o Options) (*feed, error) {
 	base, err := url.Parse(strings.TrimRight(address, "/") + "/")
 	if err == nil {
-		err = trusted(base, "http")
+		err = requireEncryption(base, "http")
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "release_feed").
@@ -59,14 +59,14 @@ func newFeed(address string, o Options) (*feed, error) {
 		if len(via) >= 5 {
 			return errors.New("redirected too often")
 		}
-		return trusted(req.URL, base.Scheme)
+		return requireEncryption(req.URL, base.Scheme)
 	}}
 	return f, nil
 }
 
-// trusted refuses an address without encryption. On this computer it is allowed, unless the feed
+// requireEncryption refuses an address without encryption. On this computer it is allowed, unless the feed
 // has it.
-func trusted(u *url.URL, scheme string) error {
+func requireEncryption(u *url.URL, scheme string) error {
 	switch {
 	case u.Host == "":
 		return fmt.Errorf("%q is not an address of the web", u.Redacted())
@@ -114,7 +114,7 @@ func (f *feed) address(r release, name string) (*url.URL, error) {
 			where = u
 		}
 	}
-	return where, trusted(where, f.base.Scheme)
+	return where, requireEncryption(where, f.base.Scheme)
 }
 
 // document returns a small asset.

@@ -41,7 +41,7 @@ func parseEnvelope(stored string) (envelope, error) {
 		return envelope{}, errors.New("it is not an envelope")
 	}
 	if fields[1] != "v1" || fields[2] != "argon2id" {
-		return envelope{}, fmt.Errorf("unknown form of envelope %s %s", quoted(fields[1]), quoted(fields[2]))
+		return envelope{}, fmt.Errorf("unknown form of envelope %s %s", quoteJSON(fields[1]), quoteJSON(fields[2]))
 	}
 	e := envelope{head: strings.Join(fields[:4], ";")}
 	_, err := fmt.Sscanf(fields[3], "m=%d,t=%d,p=%d", &e.memory, &e.passes, &e.lanes)

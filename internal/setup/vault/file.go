@@ -97,13 +97,13 @@ func (d *document) text() []byte {
 		indent = "  "
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.secrets)) {
-		fmt.Fprintf(&b, "%s%s: %s\n", indent, quoted(name), quoted(d.secrets[name]))
+		fmt.Fprintf(&b, "%s%s: %s\n", indent, quoteJSON(name), quoteJSON(d.secrets[name]))
 	}
 	return b.Bytes()
 }
 
-// quoted returns s as a JSON string, which is also valid YAML.
-func quoted(s string) string {
+// quoteJSON returns s as a JSON string, which is also valid YAML.
+func quoteJSON(s string) string {
 	doc, err := value.Marshal(s)
 	if err != nil {
 		panic(err) // strings can be encoded

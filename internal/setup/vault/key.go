@@ -77,9 +77,9 @@ func openKey(sealed, password string) (*key, error) {
 	return (*key)(plain), nil
 }
 
-// bound returns the data to which encryption binds a secret: its name and its
+// boundData returns the data to which encryption binds a secret: its name and its
 // kind.
-func bound(name string) []byte { return []byte("loki vault 2 secret\x00" + name) }
+func boundData(name string) []byte { return []byte("loki vault 2 secret\x00" + name) }
 
 // encrypt returns a secret as the file holds it: nonce, ciphertext and tag in base64.
 func (k *key) encrypt(name, text string) string {
@@ -89,7 +89,7 @@ func (k *key) encrypt(name, text string) string {
 	}
 	nonce := make([]byte, aead.NonceSize(), aead.NonceSize()+len(text)+aead.Overhead())
 	_, _ = rand.Read(nonce) // never fails
-	return base64.StdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(text), bound(name)))
+	return base64.StdEncoding.EncodeToString(aead.Seal(nonce, nonce, []byte(text), boundData(name)))
 }
 
 // decrypt is the reverse of encrypt.
@@ -105,7 +105,7 @@ func (k *key) decrypt(name, stored string) (string, error) {
 	if len(data) < aead.NonceSize()+aead.Overhead() {
 		return "", fmt.Errorf("it is cut off after %d bytes", len(data))
 	}
-	text, err := aead.Open(nil, data[:aead.NonceSize()], data[aead.NonceSize():], bound(name))
+	text, err := aead.Open(nil, data[:aead.NonceSize()], data[aead.NonceSize():], boundData(name))
 	if err != nil {
 		return "", errors.New("it does not decrypt")
 	}

@@ -49,7 +49,7 @@ func (p *Password) fromKeychain(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("the keychain cannot be used: %w", err)
 	}
-	return trimmed([]byte(password), "the password in the keychain")
+	return trimPassword([]byte(password), "the password in the keychain")
 }
 
 func (p *Password) toKeychain(ctx context.Context, password string) error {

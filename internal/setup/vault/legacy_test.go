@@ -129,7 +129,7 @@ func TestLegacyDamage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFixture(t)
-			file := legacyFile() + "B: " + quoted(tt.stored) + "\n"
+			file := legacyFile() + "B: " + quoteJSON(tt.stored) + "\n"
 			write(t, f.path("vault.yml"), file)
 			_, err := f.Get(t.Context(), "B")
 			isFault(t, err, tt.reason, fault.Config)

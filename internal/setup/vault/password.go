@@ -43,8 +43,8 @@ const DefaultTimeout = 2 * time.Minute
 // maxPassword is the length of the longest password, in bytes.
 const maxPassword = 4 << 10
 
-// described names the place of the password, for messages.
-func (p Password) described() string {
+// description names the place of the password, for messages.
+func (p Password) description() string {
 	switch {
 	case p.File != "" && exists(p.File):
 		return "the password in " + p.File
@@ -124,11 +124,11 @@ func readPassword(path string) (string, error) {
 	if err != nil {
 		return "", fault.Wrap(fault.Config, err, "vault password")
 	}
-	return trimmed(data, path)
+	return trimPassword(data, path)
 }
 
-// trimmed returns the password that data from a place is.
-func trimmed(data []byte, place string) (string, error) {
+// trimPassword returns the password that data from a place is.
+func trimPassword(data []byte, place string) (string, error) {
 	if len(data) > maxPassword {
 		return "", fault.New(fault.Config, "%s: a password has at most %d bytes", place, maxPassword)
 	}
@@ -160,5 +160,5 @@ func (p *Password) run(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fault.Wrap(fault.Config, err, commandName)
 	}
-	return trimmed(res.Stdout, commandName)
+	return trimPassword(res.Stdout, commandName)
 }

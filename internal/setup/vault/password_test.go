@@ -95,7 +95,7 @@ func TestWhereThePasswordComesFrom(t *testing.T) {
 			if told := strings.Join(f.warnings, "\n"); !strings.Contains(told, tt.warning) || tt.warning == "" && told != "" {
 				t.Errorf("warnings %q", told)
 			}
-			if p.described() == "" {
+			if p.description() == "" {
 				t.Error("the place has no name")
 			}
 		})

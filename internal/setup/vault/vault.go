@@ -58,7 +58,7 @@ func New(o Options) *Vault {
 func (v *Vault) File() string { return v.opts.File }
 
 // Holder names the place of the password, for people.
-func (v *Vault) Holder() string { return v.opts.Password.described() }
+func (v *Vault) Holder() string { return v.opts.Password.description() }
 
 // List returns the names of all secrets, sorted. It needs no password.
 func (v *Vault) List(ctx context.Context) ([]string, error) {
@@ -319,7 +319,7 @@ func (v *Vault) openLegacy(d *document, name, stored, password string) (string, 
 	if err != nil {
 		// One entry has no means to tell the one from the other.
 		err := problem(fault.Config, ErrPassword, "%s: secret %q", d.path, name)
-		return "", err.WithHint("check %s; if other secrets can be read, this one is damaged: %s", v.opts.Password.described(), replaceHint(name))
+		return "", err.WithHint("check %s; if other secrets can be read, this one is damaged: %s", v.opts.Password.description(), replaceHint(name))
 	}
 	if !protected {
 		v.opts.Warn(fmt.Sprintf("secret %q was stored by a version that did not protect it, and anyone who has seen %s may know it: replace it (%s)", name, d.path, replaceHint(name)))
@@ -330,7 +330,7 @@ func (v *Vault) openLegacy(d *document, name, stored, password string) (string, 
 // wrongKey explains why the key of d cannot be opened.
 func (v *Vault) wrongKey(d *document, err error) error {
 	if errors.Is(err, ErrPassword) {
-		return problem(fault.Config, ErrPassword, "%s", d.path).WithHint("check %s", v.opts.Password.described())
+		return problem(fault.Config, ErrPassword, "%s", d.path).WithHint("check %s", v.opts.Password.description())
 	}
 	return problem(fault.Config, ErrDamaged, "%s: key: %v", d.path, err).WithHint("restore the file from a copy")
 }

@@ -17,8 +17,8 @@ type confiner struct{ sandbox *sandbox.Sandbox }
 // holds reports whether there is a sandbox.
 func (c confiner) holds() bool { return c.sandbox != nil && c.sandbox.Support().Files }
 
-// missing says why there is no sandbox.
-func (c confiner) missing() string {
+// missingReason says why there is no sandbox.
+func (c confiner) missingReason() string {
 	if c.sandbox == nil {
 		return ""
 	}
@@ -43,7 +43,7 @@ var confinedParams = []param{
 
 // request reads what a call asks for, which is to run text.
 func (c confiner) request(call tool.Call, text string) (tool.Request, error) {
-	r := tool.Request{Missing: c.missing(), Text: text}
+	r := tool.Request{Missing: c.missingReason(), Text: text}
 	if !c.holds() {
 		return r, nil
 	}

@@ -55,14 +55,14 @@ var _ tool.Reacher = (*fetcher)(nil)
 
 // Host implements [tool.Reacher].
 func (f *fetcher) Host(call tool.Call) string {
-	if host := f.named(call); !f.never(host) {
+	if host := f.hostOf(call); !f.never(host) {
 		return host
 	}
 	return ""
 }
 
-// named returns the host that a call names, empty without one.
-func (f *fetcher) named(call tool.Call) string {
+// hostOf returns the host that a call names, empty without one.
+func (f *fetcher) hostOf(call tool.Call) string {
 	args, err := arguments[urlArgs](call, f.params)
 	if err != nil {
 		return ""
@@ -112,7 +112,7 @@ func newFetcher(name, description string, never func(host string) bool, fetch fu
 
 func (b *base) fetchURLViaCurl() tool.Tool {
 	const description = "Fetch a page or text file from the web. Web pages are returned as Markdown without pictures."
-	never := func(host string) bool { return b.allowed().Never(host) }
+	never := func(host string) bool { return b.allowedAddresses().Never(host) }
 	return newFetcher("fetch_url_via_curl", description, never, func(ctx context.Context, u *url.URL) (string, error) {
 		text, err := b.fetch(ctx, u)
 		if err != nil && ctx.Err() != nil {
@@ -125,12 +125,12 @@ func (b *base) fetchURLViaCurl() tool.Tool {
 	})
 }
 
-// allowed returns the private addresses that may be fetched.
-func (b *base) allowed() web.Allowed { return web.ParseAllowed(b.Getenv("LOKI_FETCH_ALLOW")) }
+// allowedAddresses returns the private addresses that may be fetched.
+func (b *base) allowedAddresses() web.Allowed { return web.ParseAllowed(b.Getenv("LOKI_FETCH_ALLOW")) }
 
 // fetch gets a page as text.
 func (b *base) fetch(ctx context.Context, u *url.URL) (string, error) {
-	client := web.New(b.Getenv, b.allowed())
+	client := web.New(b.Getenv, b.allowedAddresses())
 	defer client.CloseIdleConnections()
 	client.CheckRedirect = stay(u, client.CheckRedirect)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)

@@ -170,11 +170,11 @@ func runQuestion(what, with, code string) string {
 	if n := lineCount(code); n > many {
 		what += fmt.Sprintf(" of %d lines", n)
 	}
-	return fmt.Sprintf("Run %s%s?\n\n%s", what, with, numbered(code))
+	return fmt.Sprintf("Run %s%s?\n\n%s", what, with, numberLines(code))
 }
 
-// numbered is indent for what is run. Several lines have numbers, so that a user sees whether all of them are there.
-func numbered(s string) string {
+// numberLines is indent for what is run. Several lines have numbers, so that a user sees whether all of them are there.
+func numberLines(s string) string {
 	lines := strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 	if len(lines) == 1 {
 		return indent(lines[0])

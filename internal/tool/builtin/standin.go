@@ -42,7 +42,7 @@ func (s *standIn) StandsInFor() tool.Hints {
 // Host implements [tool.Reacher].
 func (s *standIn) Host(call tool.Call) string {
 	if native, ok := s.native.(*fetcher); ok {
-		return native.named(call) // what the program never fetches, the tool of the user may
+		return native.hostOf(call) // what the program never fetches, the tool of the user may
 	}
 	return ""
 }

@@ -125,7 +125,7 @@ func (r *Rules) match(path string, dir bool, kinds int) (m Match, ok bool) {
 	d := r.dir(base, filepath.Dir(path))
 	for i, one := range d.decide(filepath.Base(path), dir) {
 		if i < kinds && one != nil {
-			return Match{r.shown(one.File), one.Line, one.Pattern}, true
+			return Match{r.displayPath(one.File), one.Line, one.Pattern}, true
 		}
 	}
 	return m, false
@@ -173,7 +173,7 @@ func (r *Rules) read(file, slashed string, above *tree.Rules) *tree.Rules {
 		return above
 	}
 	find := func(line int, problem string) {
-		r.findings = append(r.findings, Finding{r.shown(file), line, problem})
+		r.findings = append(r.findings, Finding{r.displayPath(file), line, problem})
 	}
 	data, cut, err := readFile(file)
 	if err != nil {
@@ -210,8 +210,8 @@ func readFile(path string) (data []byte, cut bool, err error) {
 	return data, cut, err
 }
 
-// shown returns the path of an ignore file as users see it: from the root of the workspace.
-func (r *Rules) shown(file string) string {
+// displayPath returns the path of an ignore file as users see it: from the root of the workspace.
+func (r *Rules) displayPath(file string) string {
 	if rel, err := filepath.Rel(r.files.Root, file); err == nil && filepath.IsLocal(rel) {
 		return filepath.ToSlash(rel)
 	}
@@ -240,7 +240,7 @@ func (f Files) List() (list []Listed) {
 		if _, err := os.Lstat(file); err != nil {
 			return
 		}
-		one := Listed{File: r.shown(file), Programs: file == f.User || filepath.Base(file) == Name, Findings: []Finding{}}
+		one := Listed{File: r.displayPath(file), Programs: file == f.User || filepath.Base(file) == Name, Findings: []Finding{}}
 		if data, _, err := readFile(file); err == nil {
 			if rules, _ := tree.ParseRules(file, dir, data, nil); rules != nil {
 				one.Patterns = rules.Len()

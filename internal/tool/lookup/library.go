@@ -119,9 +119,9 @@ func (l *Library) Find(ctx context.Context, name string) ([]tool.Tool, error) {
 	return nil, &tool.UnknownError{Name: name, Available: l.Names()}
 }
 
-// Listed returns the tools that an entry of an agent's list of tools means: those of an alias, or
+// ForEntry returns the tools that an entry of an agent's list of tools means: those of an alias, or
 // those that Find returns. Names in an alias that mean nothing are left out.
-func (l *Library) Listed(ctx context.Context, name string) ([]tool.Tool, error) {
+func (l *Library) ForEntry(ctx context.Context, name string) ([]tool.Tool, error) {
 	if slices.ContainsFunc(builtin.UserTools(nil, ask.Question{}), func(t tool.Tool) bool { return t.Declaration().Name == name }) {
 		return nil, nil // each agent has these
 	}

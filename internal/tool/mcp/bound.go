@@ -25,7 +25,7 @@ func (s *Scope) Tool(ctx context.Context, server, name string) (tool.Bound, erro
 	}
 	t, ok := box.lookup(name)
 	if !ok {
-		return tool.Bound{}, fault.Wrap(fault.Config, box.missing(name, server), "")
+		return tool.Bound{}, fault.Wrap(fault.Config, box.missingError(name, server), "")
 	}
 	offered, err := s.tools(ctx, []*connection{l})
 	if err != nil {
@@ -35,18 +35,18 @@ func (s *Scope) Tool(ctx context.Context, server, name string) (tool.Bound, erro
 		bound := tool.Bound{Tool: o, Name: name, Takes: t.Schema}
 		switch o := o.(type) {
 		case *invoker:
-			return invoked(bound), nil
+			return viaInvoker(bound), nil
 		case *function:
 			if o.of == name {
 				return bound, nil
 			}
 		}
 	}
-	return tool.Bound{}, fault.Wrap(fault.Config, box.missing(name, server), "") // the list has changed meanwhile
+	return tool.Bound{}, fault.Wrap(fault.Config, box.missingError(name, server), "") // the list has changed meanwhile
 }
 
-// invoked returns a tool that is called through the function that runs any tool of its server.
-func invoked(b tool.Bound) tool.Bound {
+// viaInvoker returns a tool that is called through the function that runs any tool of its server.
+func viaInvoker(b tool.Bound) tool.Bound {
 	b.Of, b.Sent = "tool", "arguments" // members of invocation
 	return b
 }
@@ -57,7 +57,7 @@ func Bind(t tool.Tool, name string) (b tool.Bound, ok bool) {
 	function := t.Declaration().Name
 	b = tool.Bound{Tool: t, Name: name}
 	if strings.HasPrefix(function, "mcp__invoke_") {
-		return invoked(b), true
+		return viaInvoker(b), true
 	}
 	return b, strings.HasSuffix(function, "__"+legal(name))
 }

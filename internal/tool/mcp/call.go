@@ -121,8 +121,8 @@ func (c *conn) progress(_ context.Context, req *sdk.ProgressNotificationClientRe
 	})
 }
 
-// running returns the calls that are running.
-func (c *conn) running() []*call {
+// runningCalls returns the calls that are running.
+func (c *conn) runningCalls() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := make([]*call, 0, len(c.calls))

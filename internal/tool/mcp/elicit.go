@@ -35,7 +35,7 @@ const maxFields = 50
 // running call. If calls of different conversations share the connection, the question
 // cannot be assigned to one of them, and it is declined.
 func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	running := c.running()
+	running := c.runningCalls()
 	asker := soleAsker(running)
 	if asker == nil || cmp.Or(req.Params.Mode, "form") != "form" {
 		c.log.Info("question of an MCP server declined: no user can be asked")

@@ -57,7 +57,7 @@ func (v *invoker) Consent(call tool.Call) string {
 	if err != nil {
 		return "" // Call reports the mistake
 	}
-	if t, ok := v.known(args.Tool); !ok || !t.Destructive {
+	if t, ok := v.knownTool(args.Tool); !ok || !t.Destructive {
 		return ""
 	}
 	return fmt.Sprintf("May the tool %s of the MCP server %s be run? The server marks it as destructive.\n\n    %s",
@@ -68,15 +68,15 @@ func (v *invoker) Consent(call tool.Call) string {
 func (v *invoker) HintsOf(call tool.Call) tool.Hints {
 	h := v.Hints()
 	if args, err := v.read(call); err == nil {
-		if t, ok := v.known(args.Tool); ok && t.ReadOnly {
+		if t, ok := v.knownTool(args.Tool); ok && t.ReadOnly {
 			h.ReadOnly = true // which counts for trusted servers only
 		}
 	}
 	return h
 }
 
-// known returns a tool of the server, unless its tools are not known yet. It does not start the server.
-func (v *invoker) known(name string) (Tool, bool) {
+// knownTool returns a tool of the server, unless its tools are not known yet. It does not start the server.
+func (v *invoker) knownTool(name string) (Tool, bool) {
 	if c, err := v.link.current(); err == nil && c != nil {
 		if box := c.tools.peek(); box != nil {
 			return box.lookup(name)

@@ -63,8 +63,8 @@ const (
 	maxWords    = 800
 )
 
-// refused returns the refusal in a response, nil if it is not one.
-func refused(req *http.Request, resp *http.Response, legacy bool, token string) error {
+// refusalOf returns the refusal in a response, nil if it is not one.
+func refusalOf(req *http.Request, resp *http.Response, legacy bool, token string) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case req.Method != http.MethodPost && !legacy:

@@ -137,7 +137,7 @@ func (c *carrier) RoundTrip(req *http.Request) (*http.Response, error) {
 		end()
 		return nil, err
 	}
-	if err := refused(req, resp, c.legacy, access); err != nil {
+	if err := refusalOf(req, resp, c.legacy, access); err != nil {
 		end()
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func (l *connection) describe(ctx context.Context, call tool.Call) (tool.Result,
 	}
 	t, ok := box.lookup(args.Tool)
 	if !ok {
-		return tool.Result{}, fmt.Errorf("MCP describe failed: %w", box.missing(args.Tool, l.server.ID))
+		return tool.Result{}, fmt.Errorf("MCP describe failed: %w", box.missingError(args.Tool, l.server.ID))
 	}
 	return answer(map[string]any{
 		"type": "object",
@@ -180,8 +180,8 @@ func (l *connection) describe(ctx context.Context, call tool.Call) (tool.Result,
 	})
 }
 
-// missing returns the error for a tool that is not in the list.
-func (b *toolbox) missing(name, server string) error {
+// missingError returns the error for a tool that is not in the list.
+func (b *toolbox) missingError(name, server string) error {
 	if near := yamldoc.Nearest(name, slices.Sorted(maps.Keys(b.byName))); near != "" {
 		return fmt.Errorf("the MCP server %q has no tool %q; did you mean %q?", server, name, near)
 	}

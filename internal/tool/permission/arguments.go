@@ -37,7 +37,7 @@ func readArguments(raw json.RawMessage, exact bool) (args arguments, ambiguous s
 
 func newArguments(members map[string]any, exact bool) (args arguments, ambiguous string) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		if given := args.named(name); len(given) > 0 && !exact {
+		if given := args.argumentsFor(name); len(given) > 0 && !exact {
 			return nil, fmt.Sprintf("the arguments give both %q and %q; write the call again with each name once", given[0].name, name)
 		}
 		args = append(args, argument{name, members[name]})
@@ -45,8 +45,8 @@ func newArguments(members map[string]any, exact bool) (args arguments, ambiguous
 	return args, ""
 }
 
-// named returns the members that a tool may take for name.
-func (args arguments) named(name string) (found []argument) {
+// argumentsFor returns the members that a tool may take for name.
+func (args arguments) argumentsFor(name string) (found []argument) {
 	for _, a := range args {
 		if strings.EqualFold(a.name, name) {
 			found = append(found, a)
@@ -57,7 +57,7 @@ func (args arguments) named(name string) (found []argument) {
 
 // value returns the first member that a tool may take for name, nil if there is none.
 func (args arguments) value(name string) any {
-	for _, a := range args.named(name) {
+	for _, a := range args.argumentsFor(name) {
 		return a.value
 	}
 	return nil
@@ -69,7 +69,7 @@ func (args arguments) value(name string) any {
 func (args arguments) match(r *Rule) bool {
 	for _, c := range r.Arguments {
 		var texts []string
-		for _, a := range args.named(c.Name) {
+		for _, a := range args.argumentsFor(c.Name) {
 			if _, list := a.value.([]any); r.Action == Allow && (list || a.name != c.Name) {
 				return false
 			}
@@ -111,7 +111,7 @@ var pathKeys = strings.Fields(`path paths file files file_path filename dir dire
 // pathArguments returns the files that arguments name.
 func pathArguments(name string, args arguments) (paths []string) {
 	for _, key := range pathKeys {
-		for _, a := range args.named(key) {
+		for _, a := range args.argumentsFor(key) {
 			paths = append(paths, argumentTexts(key, a.value)...)
 		}
 	}

@@ -81,7 +81,7 @@ func (e *KeptError) Error() string {
 // as a [*KeptError]. It is nil if there is no such rule, and may be called from several goroutines. The links are those of now.
 func (j *Judge) Unreadable() func(path string) error {
 	rules := slices.DeleteFunc(forPaths(j.rules("fs_cat", ""), Reading), func(r *Rule) bool { return len(r.Arguments) > 0 })
-	if r := j.ignored("fs_cat", false, true); r != nil {
+	if r := j.ignoreRule("fs_cat", false, true); r != nil {
 		rules = append(rules, r)
 	}
 	if !slices.ContainsFunc(rules, func(r *Rule) bool { return r.Action != Allow }) {
@@ -122,7 +122,7 @@ func (j *Judge) below(t target) (v Verdict, stopped bool) {
 		}
 		for _, l := range t.found {
 			if r.about(t.use) && slices.ContainsFunc(l.all, func(dir string) bool { return holds(dir, r) }) && stricter(v.Action, r.Action) != v.Action {
-				v, stopped = ruled(r), true
+				v, stopped = ruleVerdict(r), true
 				v.Reason = "a file in " + l.shown + " is what a rule is about: " + v.Rule
 				if r.hides != nil {
 					v.Reason = "ignore files are in " + l.shown + ", or hide files there"
@@ -169,7 +169,7 @@ func (s *shellText) mention(c *command) {
 		case r.Action == Deny && s.o.Sandboxed: // which keeps the file below Full
 			from = sandbox.Full
 		}
-		s.mentioned[from] = cmp.Or(s.mentioned[from], doubt(shown(c.words)+" may use a file that a rule is about: "+r.String()))
+		s.mentioned[from] = cmp.Or(s.mentioned[from], doubt(commandText(c.words)+" may use a file that a rule is about: "+r.String()))
 		if use == yes && r.Action == Deny && r.Access != Writing && r.hides == nil {
 			s.named = cmp.Or(s.named, r)
 		}

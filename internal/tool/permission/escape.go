@@ -73,7 +73,7 @@ func escapes(c *command, spelled []string) string {
 		}
 		for _, e := range table {
 			if escapeMatches(name, e, w.text) && (strings.ContainsAny(e, "-*") || i+1 == operand || !w.known() || name == "git" && (e == "foreach" || e == "run")) {
-				return "the word " + shown([]word{w}) + " of " + name + " can run other programs, or write what they run"
+				return "the word " + commandText([]word{w}) + " of " + name + " can run other programs, or write what they run"
 			}
 		}
 	}

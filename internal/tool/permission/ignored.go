@@ -9,9 +9,9 @@ import (
 	"loki/internal/tool/ignore"
 )
 
-// ignored returns the rule that denies what ignore files hide to a call, as they are now; nil if they are not about such calls. A
+// ignoreRule returns the rule that denies what ignore files hide to a call, as they are now; nil if they are not about such calls. A
 // program may do all at the level sandbox.Full. Ignore files themselves are only for the user to write.
-func (j *Judge) ignored(tool string, programs, reads bool) *Rule {
+func (j *Judge) ignoreRule(tool string, programs, reads bool) *Rule {
 	if j.o.Ignored.Root == "" && j.o.Ignored.User == "" || strings.HasPrefix(tool, mcpPrefix) {
 		return nil
 	}

@@ -185,7 +185,7 @@ func (j *Judge) Remember(ctx context.Context, scope Scope, grants []Grant) error
 func (j *Judge) Judge(call Call) Verdict {
 	v := j.strictest(call)
 	if call.Mode == chat.ModePlan {
-		v = j.planned(call, v)
+		v = j.planVerdict(call, v)
 	}
 	if j.o.Once {
 		v.Always, v.Wider = nil, nil
@@ -225,7 +225,7 @@ func (j *Judge) judge(call Call) Verdict {
 	if (call.Sandbox.Level != "" || j.o.Sandboxed && call.Tool == shellTool) && (call.Mode == chat.ModeWrite || slices.Contains(j.grants(), everyWrite)) {
 		rules = append(rules, everyWrite.rule())
 	}
-	if r := j.ignored(call.Tool, isProgram(call.Tool), call.ReadOnly); r != nil && call.Sandbox.Level != sandbox.Full {
+	if r := j.ignoreRule(call.Tool, isProgram(call.Tool), call.ReadOnly); r != nil && call.Sandbox.Level != sandbox.Full {
 		rules = append(rules, r)
 	}
 	switch {
@@ -264,7 +264,7 @@ func (j *Judge) rules(name, host string) (rules []*Rule) {
 		r := &j.o.Rules.List[i]
 		if pattern.Text(r.Tool, name) || pattern.Text(r.Tool, short) {
 			add(r)
-		} else if wide := r.widened(); wide != nil && !strings.HasPrefix(name, mcpPrefix) {
+		} else if wide := r.widen(); wide != nil && !strings.HasPrefix(name, mcpPrefix) {
 			add(wide)
 		}
 	}
@@ -370,7 +370,7 @@ func (j *Judge) judgeTool(call Call, rules []*Rule) Verdict {
 	v := Verdict{Action: Allow}
 	switch {
 	case best != nil && (best.Action != Allow || len(best.Paths) > 0 || why == ""):
-		v = ruled(best, t.found...)
+		v = ruleVerdict(best, t.found...)
 	case why != "":
 		v = Verdict{Action: Ask, Decided: true, Reason: why}
 	case t.ReadOnly && t.Host == "":
@@ -440,8 +440,8 @@ func (t *target) pathGrants() (grants []Grant) {
 	return grants
 }
 
-// ruled is the verdict of a rule about a call with files.
-func ruled(r *Rule, found ...located) Verdict {
+// ruleVerdict is the verdict of a rule about a call with files.
+func ruleVerdict(r *Rule, found ...located) Verdict {
 	v := Verdict{Action: r.Action, Decided: true, Rule: r.String()}
 	if r.Action != Allow {
 		v.Reason = cmp.Or(r.why(found), "rule: "+v.Rule)

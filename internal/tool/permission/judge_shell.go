@@ -55,7 +55,7 @@ type shellText struct {
 
 // stop notes that a rule asks about a part or denies it.
 func (s *shellText) stop(r *Rule, found ...located) {
-	v := ruled(r, found...)
+	v := ruleVerdict(r, found...)
 	if stricter(s.action, r.Action) != s.action {
 		s.action, s.rule, s.reasons = r.Action, v.Rule, nil
 	}
@@ -146,7 +146,7 @@ func (s *shellText) verdict() Verdict {
 		}
 	}
 	if every.is(Deny) {
-		return ruled(every.rule)
+		return ruleVerdict(every.rule)
 	}
 	s.judgeParts()
 	if every.is(Allow) {
@@ -159,7 +159,7 @@ func (s *shellText) verdict() Verdict {
 	}
 	v := s.conclude(exceptions)
 	if v.Files = s.files; s.named != nil && v.Level == sandbox.Full && v.Action != Deny {
-		return ruled(s.named) // nothing keeps the call from the file
+		return ruleVerdict(s.named) // nothing keeps the call from the file
 	}
 	return v
 }
@@ -206,11 +206,11 @@ func (s *shellText) conclude(exceptions bool) Verdict {
 	case s.action == Deny:
 		return Verdict{Action: Deny, Decided: true, Rule: s.rule, Reason: few(s.reasons)}
 	case s.action == Ask:
-		v := s.asked(sandbox.Read, s.reasons...)
+		v := s.askVerdict(sandbox.Read, s.reasons...)
 		v.Rule = s.rule
 		return v
 	case exceptions && doubt != "":
-		return s.asked(have, string(doubt))
+		return s.askVerdict(have, string(doubt))
 	}
 	v := Verdict{Action: Allow, Decided: true, Level: sandbox.Full}
 	if s.covered {
@@ -227,7 +227,7 @@ func (s *shellText) conclude(exceptions bool) Verdict {
 	}
 	for _, from := range sandbox.Levels() {
 		if about := s.mentioned[from]; about != "" && v.Level.Covers(from) {
-			return s.asked(v.Level, string(about))
+			return s.askVerdict(v.Level, string(about))
 		}
 	}
 	switch {
@@ -236,7 +236,7 @@ func (s *shellText) conclude(exceptions bool) Verdict {
 	case s.o.Rules.Default == Deny:
 		return Verdict{Action: Deny, Decided: true, Reason: why}
 	}
-	if v = s.asked(v.Level, why); s.o.Sandboxed && v.Level == sandbox.Write {
+	if v = s.askVerdict(v.Level, why); s.o.Sandboxed && v.Level == sandbox.Write {
 		v.Wider = []Grant{everyWrite} // nothing else than the level is asked about
 	}
 	return v
@@ -247,9 +247,9 @@ func (s *shellText) reaches(hosts []string) bool {
 	return s.hosts == nil || !slices.ContainsFunc(hosts, func(h string) bool { return !slices.Contains(strings.Fields(*s.hosts), h) })
 }
 
-// asked is the verdict that the user has to consent to the text, at level if the call asks for none. A lasting
+// askVerdict is the verdict that the user has to consent to the text, at level if the call asks for none. A lasting
 // answer is for this very text at this level.
-func (s *shellText) asked(level sandbox.Level, why ...string) Verdict {
+func (s *shellText) askVerdict(level sandbox.Level, why ...string) Verdict {
 	v := Verdict{Action: Ask, Decided: true, Level: sandbox.Full}
 	exact := Grant{Tool: shellTool, Text: s.text}
 	if s.o.Sandboxed {
@@ -274,7 +274,7 @@ func (s *shellText) judgeCommand(c *command, within, named bool) {
 	s.uncertain = cmp.Or(s.uncertain, d.uncertain)
 	for i := range c.loose {
 		if l := decide(&c.loose[i], s.rules).rule; l != nil && l.Action != Allow && !l.whole() {
-			s.uncertain.note("%s may run what a rule is about: %s", shown(c.words), l)
+			s.uncertain.note("%s may run what a rule is about: %s", commandText(c.words), l)
 		}
 	}
 	s.mention(c)
@@ -298,7 +298,7 @@ func (s *shellText) judgeCommand(c *command, within, named bool) {
 			break
 		}
 		s.firm = s.firm || escapes(c, nil) != ""
-		s.leave(cmp.Or(why, "no rule allows "+shown(c.words)))
+		s.leave(cmp.Or(why, "no rule allows "+commandText(c.words)))
 	}
 	for i := range c.inner {
 		s.judgeCommand(&c.inner[i], true, named)
@@ -323,7 +323,7 @@ func decide(c *command, rules []*Rule) (d decision) {
 			p := patternWords(text)
 			hit := matchCommand(p, c, r.Action != Allow)
 			if hit == maybe && r.Action != Allow {
-				d.uncertain = doubt("it cannot be known whether " + shown(c.words) + " is what a rule is about: " + r.String())
+				d.uncertain = doubt("it cannot be known whether " + commandText(c.words) + " is what a rule is about: " + r.String())
 			}
 			if hit != yes {
 				continue
@@ -395,8 +395,8 @@ func (s *shellText) judgeAccess(f access) {
 var families = strings.Fields(`git npm go cargo docker kubectl pip pip3 yarn pnpm apt brew systemctl terraform gh dotnet
 	mvn gradle poetry uv bundle rails composer helm podman rustup conda deno bun flutter mix`)
 
-// shown returns a command as users see it.
-func shown(words []word) string {
+// commandText returns a command as users see it.
+func commandText(words []word) string {
 	parts := make([]string, len(words))
 	for i, w := range words {
 		parts[i] = strings.ReplaceAll(w.text, string(rune(hole)), "?")

@@ -6,8 +6,8 @@ import (
 	"loki/internal/base/sandbox"
 )
 
-// planned returns the verdict on a call where nothing may be changed, whatever rules and grants allow: v is theirs.
-func (j *Judge) planned(call Call, v Verdict) Verdict {
+// planVerdict returns the verdict on a call where nothing may be changed, whatever rules and grants allow: v is theirs.
+func (j *Judge) planVerdict(call Call, v Verdict) Verdict {
 	deny := func(why string) Verdict {
 		return Verdict{Action: Deny, Decided: true, Reason: "plan mode changes nothing: " + why}
 	}

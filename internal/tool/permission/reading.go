@@ -32,8 +32,8 @@ const exactCommands = "\ndate\ndate -u\ndate +%s\nhostname\nls --version\ngit --
 
 // reads returns why a command is not on the short list of commands that only read, in the workspace; empty if it is.
 func (s *shellText) reads(c *command) string {
-	none := "no rule allows " + shown(c.words)
-	if strings.Contains(exactCommands, "\n"+shown(c.words)+"\n") {
+	none := "no rule allows " + commandText(c.words)
+	if strings.Contains(exactCommands, "\n"+commandText(c.words)+"\n") {
 		return ""
 	}
 	name := programName(c.words[0].text)
@@ -67,7 +67,7 @@ func (s *shellText) reads(c *command) string {
 			return "the links in a directory may lead anywhere"
 		}
 		if strings.ContainsAny(w.text, "=:") {
-			return "it is not known what " + shown(c.words) + " reads"
+			return "it is not known what " + commandText(c.words) + " reads"
 		}
 		if l := s.tree.locate(w.text, s.dirs); !l.inside || l.closed != "" {
 			if r := s.tree.best(forPaths(s.rules, Reading), l); r == nil || r.Action != Allow {

@@ -173,10 +173,10 @@ var (
 var otherTools = strings.Fields(`fetch_url_via_curl fetch_url_via_jina get_current_time get_current_weather search_arxiv search_wikipedia search_wolframalpha
 	send_mail send_twilio web_search_loki web_search_perplexity web_search_tavily user__ask user__checkbox user__confirm user__input`)
 
-// widened returns a rule that denies or asks about paths as it holds for tools that it does not name, nil if it does not hold for
+// widen returns a rule that denies or asks about paths as it holds for tools that it does not name, nil if it does not hold for
 // these. A file that one of the tools of the program must not read is out of reach for all of them, since each can read for the
 // others; a rule about tools that only write is about writing with any of them.
-func (r *Rule) widened() *Rule {
+func (r *Rule) widen() *Rule {
 	named := func(tool string) bool { return pattern.Text(r.Tool, tool) }
 	reads := slices.ContainsFunc(readingTools, named)
 	if !r.about("") || len(r.Arguments)+len(r.Hosts) > 0 || !reads && !slices.ContainsFunc(writingTools, named) {

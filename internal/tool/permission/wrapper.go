@@ -82,12 +82,12 @@ func (a *analysis) add(words []word) {
 	case slices.Contains(shells, name):
 		a.shell(&c, args)
 	case name == "find" || name == "fd" || name == "fdfind":
-		a.found(&c, args, name != "find")
+		a.addFound(&c, args, name != "find")
 	case name == "command" && len(args) > 0 && (args[0].is("-v") || args[0].is("-V")):
 	case wraps:
-		a.wrapped(&c, w, name, args)
+		a.addWrapped(&c, w, name, args)
 	case name == "trap" && len(args) > 1:
-		a.nested(&c, args[:len(args)-1])
+		a.addNested(&c, args[:len(args)-1])
 		c.plain = true
 	case name == "at" || name == "batch" || name == "newgrp":
 		a.hidden.note("%s runs what it reads", name)
@@ -118,8 +118,8 @@ func (a *analysis) runs(c *command, words []word, at int) {
 	}
 }
 
-// wrapped looks at a program that runs another.
-func (a *analysis) wrapped(c *command, w wrapper, name string, args []word) {
+// addWrapped looks at a program that runs another.
+func (a *analysis) addWrapped(c *command, w wrapper, name string, args []word) {
 	rest, sure := w.options(args)
 	for len(rest) > 0 && (name == "env" || name == "sudo" || name == "doas") && strings.Contains(rest[0].text, "=") {
 		variable, _, _ := strings.Cut(rest[0].text, "=")
@@ -130,7 +130,7 @@ func (a *analysis) wrapped(c *command, w wrapper, name string, args []word) {
 			if sure = false; name != "env" { // to whose text the rest is appended
 				rest = nil
 			}
-			a.nested(c, append([]word{text}, rest...))
+			a.addNested(c, append([]word{text}, rest...))
 		}
 		rest = nil
 	}
@@ -138,9 +138,9 @@ func (a *analysis) wrapped(c *command, w wrapper, name string, args []word) {
 	at := len(c.words) - len(rest)
 	switch c.plain = w.plain && sure; {
 	case name == "xargs" && len(rest) > 0:
-		a.runs(c, filled(args[:len(args)-len(rest)], rest), at)
+		a.runs(c, fillXargs(args[:len(args)-len(rest)], rest), at)
 	case w.text && len(rest) > 0:
-		a.nested(c, rest)
+		a.addNested(c, rest)
 	case name != "ssh":
 		a.runs(c, rest, at)
 	}
@@ -164,8 +164,8 @@ func (a *analysis) wrapped(c *command, w wrapper, name string, args []word) {
 	}
 }
 
-// filled returns the words of the command that xargs runs. Any of them may hold the mark that -I names.
-func filled(options, rest []word) []word {
+// fillXargs returns the words of the command that xargs runs. Any of them may hold the mark that -I names.
+func fillXargs(options, rest []word) []word {
 	rest = append(slices.Clone(rest), unknown)
 	if !slices.ContainsFunc(options, func(o word) bool { return strings.HasPrefix(o.text, "-I") }) {
 		return rest
@@ -222,8 +222,8 @@ func (w wrapper) options(args []word) (rest []word, sure bool) {
 	return args, sure
 }
 
-// nested adds the commands of a text that is made of words.
-func (a *analysis) nested(c *command, words []word) {
+// addNested adds the commands of a text that is made of words.
+func (a *analysis) addNested(c *command, words []word) {
 	text := ""
 	for _, w := range words {
 		if !w.known() {
@@ -246,19 +246,19 @@ func (a *analysis) shell(c *command, args []word) {
 	switch {
 	case len(args) == 2 && text == 0 && (args[0].is("-c") || args[0].is("-ec")):
 		c.plain = true
-		a.nested(c, args[1:])
+		a.addNested(c, args[1:])
 	case len(args) == 1 && (args[0].is("--version") || args[0].is("--help")):
 	case operand < 0 || slices.ContainsFunc(args[:operand], func(w word) bool { return !w.known() || w.is("-s") || w.is("-") }):
 		a.hidden.note("a shell runs what it reads")
 	case text >= 0 && (text < operand || args[0].isOption()):
 		for i := range args[text+1:] {
-			a.nested(c, args[text+1+i:text+2+i])
+			a.addNested(c, args[text+1+i:text+2+i])
 		}
 	}
 }
 
-// found looks at the commands that find and fd run for what they find.
-func (a *analysis) found(c *command, args []word, fd bool) {
+// addFound looks at the commands that find and fd run for what they find.
+func (a *analysis) addFound(c *command, args []word, fd bool) {
 	for i := 0; i < len(args); i++ {
 		name, value, joined := strings.Cut(args[i].text, "=")
 		switch {

@@ -103,7 +103,7 @@ func (s *script) summary() (summary, error) {
 	if err != nil {
 		return summary{}, err
 	}
-	if k, ok := s.cached(s.sum(src)); ok {
+	if k, ok := s.cachedSummary(s.sum(src)); ok {
 		return k, nil
 	}
 	p, err := s.current(src)
@@ -196,7 +196,7 @@ func (t *scriptTool) Hints() tool.Hints { return t.hints }
 // Reading implements [tool.Reading].
 func (t *scriptTool) Reading() (chat.Tool, bool) {
 	f := function{hints: t.hints}
-	return t.declared, !t.script.free(f) && t.script.held(f).Level == sandbox.Read
+	return t.declared, !t.script.free(f) && t.script.declarationOf(f).Level == sandbox.Read
 }
 
 // Fit implements [tool.Fitter]. A bash script reports unknown arguments itself.
@@ -212,7 +212,7 @@ func (t *scriptTool) Fit(args json.RawMessage) (json.RawMessage, error) {
 func (t *scriptTool) Source() (path string, text []byte, err error) {
 	text, err = read(t.script.file)
 	if t.script.lang == bash {
-		text = argc.Written(text)
+		text = argc.Source(text)
 	}
 	return t.script.file, text, err
 }

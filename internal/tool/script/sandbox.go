@@ -28,7 +28,7 @@ func (s *script) confine(c *process.Command, p *source, f function, dir string) 
 	if err != nil {
 		return nil, held, err
 	}
-	held = s.held(f)
+	held = s.declarationOf(f)
 	if s.free(f) && s.o.Apart != nil {
 		c.Env = s.o.Apart(c.Env)
 	}
@@ -51,8 +51,8 @@ func (s *script) confine(c *process.Command, p *source, f function, dir string) 
 	return box, held, nil
 }
 
-// held returns what a function may do.
-func (s *script) held(f function) sandbox.Declaration {
+// declarationOf returns what a function may do.
+func (s *script) declarationOf(f function) sandbox.Declaration {
 	var bounds sandbox.Bounds
 	if s.o.Bounds != nil {
 		bounds = s.o.Bounds(s.file)
@@ -66,7 +66,7 @@ func (s *script) free(f function) bool {
 		return true
 	}
 	boxes, err := s.o.Sandbox()
-	return err != nil || !boxes.Support().Files || s.held(f).Level == sandbox.Full
+	return err != nil || !boxes.Support().Files || s.declarationOf(f).Level == sandbox.Full
 }
 
 // reads returns the places that a call reads beside the workspace and the system.

@@ -337,8 +337,8 @@ func (p *source) summary() summary {
 	return s
 }
 
-// cached returns the summary in the cache under a sum.
-func (s *script) cached(sum string) (summary, bool) {
+// cachedSummary returns the summary in the cache under a sum.
+func (s *script) cachedSummary(sum string) (summary, bool) {
 	if s.o.Cache == "" {
 		return summary{}, false
 	}

@@ -183,7 +183,7 @@ func (p *Plan) holdBack(reached, before []string, arrived []int32) (frontier, wa
 		}
 	}
 	if len(frontier) == 0 {
-		if k := p.loosened(joins, deferred); k >= 0 {
+		if k := p.firstJoin(joins, deferred); k >= 0 {
 			frontier, joins = []string{joins[k]}, slices.Delete(joins, k, k+1)
 		} else if len(deferred) > 0 {
 			frontier, deferred = deferred, nil
@@ -196,9 +196,9 @@ func (p *Plan) holdBack(reached, before []string, arrived []int32) (frontier, wa
 	return frontier, waiting
 }
 
-// loosened returns which of several joins, that all wait, runs first: one that waits only for the others, and rather one that can
+// firstJoin returns which of several joins, that all wait, runs first: one that waits only for the others, and rather one that can
 // work than one that fails. It is -1 if each waits for a deferred node.
-func (p *Plan) loosened(joins, deferred []string) int {
+func (p *Plan) firstJoin(joins, deferred []string) int {
 	first := -1
 	for k, id := range joins {
 		i := p.rank[id]

@@ -52,7 +52,7 @@ func anyOf(shapes ...shape) shape {
 	return shape(`{"anyOf":[` + strings.Join(names(shapes), ",") + `]}`)
 }
 
-func (s shape) value() value.Value { return parsed(string(s)) }
+func (s shape) value() value.Value { return parseLayout(string(s)) }
 
 // members returns the keywords of a shape.
 func (s shape) members() (list []value.Member) {
@@ -62,8 +62,8 @@ func (s shape) members() (list []value.Member) {
 	return list
 }
 
-// parsed returns JSON that is layout of the program.
-func parsed[T string | []byte](text T) value.Value {
+// parseLayout returns JSON that is layout of the program.
+func parseLayout[T string | []byte](text T) value.Value {
 	v, err := value.ParseJSON([]byte(text))
 	if err != nil {
 		panic(err)
@@ -205,7 +205,7 @@ func (f field) schema() value.Value {
 	list := append([]value.Member{{Name: "description", Value: value.Of(f.meaning)}}, f.holds.members()...)
 	if f.unset != nil {
 		data, _ := value.Marshal(f.unsetValue()) // words, numbers and booleans
-		list = append(list, value.Member{Name: "default", Value: parsed(data)})
+		list = append(list, value.Member{Name: "default", Value: parseLayout(data)})
 	}
 	return value.ObjectOf(list...).Value()
 }

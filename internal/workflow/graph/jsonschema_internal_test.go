@@ -94,8 +94,8 @@ func TestJSONSchemaIsWhatTheParserReads(t *testing.T) {
 				if l.name == "graph" && name == "file" {
 					fields = base.Without("start").Without("nodes")
 				}
-				src := fmt.Sprintf(whole, fields.Merge(parsed(fmt.Sprintf("{%q:%s}", name, v)).AsObject()).Value())
-				said, violations := parserSays(src), s.Validate(parsed(src))
+				src := fmt.Sprintf(whole, fields.Merge(parseLayout(fmt.Sprintf("{%q:%s}", name, v)).AsObject()).Value())
+				said, violations := parserSays(src), s.Validate(parseLayout(src))
 				if len(violations) == 0 {
 					accepted++
 				}
@@ -114,12 +114,12 @@ func TestJSONSchemaIsWhatTheParserReads(t *testing.T) {
 		}
 		for _, name := range l.required {
 			src := fmt.Sprintf(whole, base.Without(name).Value())
-			if said := parserSays(src); said == "" || s.Validate(parsed(src)) == nil {
+			if said := parserSays(src); said == "" || s.Validate(parseLayout(src)) == nil {
 				t.Errorf("%s without %s: the parser says %q", l.name, name, said)
 			}
 		}
-		src := fmt.Sprintf(whole, base.Merge(parsed(`{"unheard_of":1}`).AsObject()).Value())
-		if said := parserSays(src); said == "" || s.Validate(parsed(src)) == nil {
+		src := fmt.Sprintf(whole, base.Merge(parseLayout(`{"unheard_of":1}`).AsObject()).Value())
+		if said := parserSays(src); said == "" || s.Validate(parseLayout(src)) == nil {
 			t.Errorf("%s with a key that means nothing: the parser says %q", l.name, said)
 		}
 	}
@@ -142,11 +142,11 @@ func keyIn[V any](m map[string]V, key string) string {
 func (l layout) least(t *testing.T, s *schema.Schema, whole string) *value.Object {
 	t.Helper()
 	if l.name == "top" {
-		return parsed(`{"name":"x","start":"a","nodes":{"a":{"type":"end"}}}`).AsObject()
+		return parseLayout(`{"name":"x","start":"a","nodes":{"a":{"type":"end"}}}`).AsObject()
 	}
 	object := value.ObjectOf()
 	if extra, ok := besides[l.name]; ok {
-		object = parsed(extra).AsObject()
+		object = parseLayout(extra).AsObject()
 	}
 	for _, name := range l.required {
 		if _, ok := object.Get(name); ok {
@@ -163,21 +163,21 @@ func (l layout) least(t *testing.T, s *schema.Schema, whole string) *value.Objec
 		}
 		tried := append(words(f.holds), "text")
 		for _, v := range slices.Concat(quoted(tried), values) {
-			if c.Validate(parsed(v)) == nil {
-				object = object.Merge(value.ObjectOf(value.Member{Name: name, Value: parsed(v)}))
+			if c.Validate(parseLayout(v)) == nil {
+				object = object.Merge(value.ObjectOf(value.Member{Name: name, Value: parseLayout(v)}))
 				break
 			}
 		}
 	}
 	src := fmt.Sprintf(whole, object.Value())
-	if said, violations := parserSays(src), s.Validate(parsed(src)); said != "" || violations != nil {
+	if said, violations := parserSays(src), s.Validate(parseLayout(src)); said != "" || violations != nil {
 		t.Errorf("%s: the parser says %q, the JSON Schema %v", src, said, violations)
 	}
 	return object
 }
 
 func definitions() value.Value {
-	defs, _ := parsed(JSONSchema()).AsObject().Get("$defs")
+	defs, _ := parseLayout(JSONSchema()).AsObject().Get("$defs")
 	return defs
 }
 
@@ -217,7 +217,7 @@ func parserSays(src string) string {
 
 func jsonSchema(t *testing.T) *schema.Schema {
 	t.Helper()
-	s, err := schema.Compile(parsed(JSONSchema()))
+	s, err := schema.Compile(parseLayout(JSONSchema()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (v *validator) choices() {
 			certain := slices.IndexFunc(c.Ways, func(w Way) bool { return w.Certain() })
 			switch values := v.valuesOf(n, c); {
 			case values != nil:
-				v.routed(n, place, c, values, certain >= 0)
+				v.checkRoutes(n, place, c, values, certain >= 0)
 			case certain < 0:
 				hint := "add an edge without when and max as the last one, such as {to: " + c.Ways[0].To + "}"
 				if c.On != nil {
@@ -63,8 +63,8 @@ func (v *validator) valuesOf(n *Node, c *Choice) []value.Value {
 	return t.Enum
 }
 
-// routed compares the values that a choice can meet with its routes.
-func (v *validator) routed(n *Node, place string, c *Choice, values []value.Value, otherwise bool) {
+// checkRoutes compares the values that a choice can meet with its routes.
+func (v *validator) checkRoutes(n *Node, place string, c *Choice, values []value.Value, otherwise bool) {
 	var routes, known []string
 	for _, w := range c.Ways {
 		if w.Value != nil {
@@ -101,7 +101,7 @@ func (v *validator) condition(n *Node, path string, e *expr.Expr, types expr.Typ
 	for _, p := range e.Check(types, expr.Bool) {
 		f := v.g.at(Finding{Severity: SeverityWarning, Rule: RuleCondition, Path: path, Message: p.Msg, Hint: p.Hint}, n)
 		if p.Undefined != "" {
-			f.Rule, f.Severity, f.Hint = RuleUndefinedRead, v.undefined(), v.undefinedHint(p.Undefined, v.known)
+			f.Rule, f.Severity, f.Hint = RuleUndefinedRead, v.undefinedSeverity(), v.undefinedHint(p.Undefined, v.known)
 		}
 		if p.Fails {
 			f.Severity = SeverityError
@@ -140,8 +140,8 @@ func (v *validator) loopType() expr.Type {
 	return t
 }
 
-// bound returns the hint for an edge that closes a cycle: where its max belongs.
-func bound(e *Edge) string {
+// maxHint returns the hint for an edge that closes a cycle: where its max belongs.
+func maxHint(e *Edge) string {
 	if e.Field == "branch" {
 		return "a map runs its branch for itself: its nodes must not lead back to the map"
 	}

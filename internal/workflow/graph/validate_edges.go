@@ -79,7 +79,7 @@ func (v *validator) cycles() {
 		}
 		if e := visit(n); e != nil {
 			cycle := append(path[slices.Index(path, e.To):], e.To)
-			v.err(RuleCycle, nil, e.Path, bound(e), "the declared edges form a cycle: %s", strings.Join(cycle, " -> "))
+			v.err(RuleCycle, nil, e.Path, maxHint(e), "the declared edges form a cycle: %s", strings.Join(cycle, " -> "))
 			return
 		}
 	}

@@ -39,7 +39,7 @@ func (g *Graph) failureKeys(n *Node) (keys []string) {
 			}
 		}
 	}
-	return sorted(keys)
+	return sortedUnique(keys)
 }
 
 // continues reports whether the run takes the text of a failure of n for its result, and the definition does not say so.

@@ -10,8 +10,8 @@ import (
 	"loki/internal/workflow/graph/expr"
 )
 
-// undefined is how bad it is to read a key that nothing writes. Of a strict state all keys are known.
-func (v *validator) undefined() Severity {
+// undefinedSeverity is how bad it is to read a key that nothing writes. Of a strict state all keys are known.
+func (v *validator) undefinedSeverity() Severity {
 	if v.g.Schema != nil && v.g.Schema.Strict {
 		return SeverityError
 	}

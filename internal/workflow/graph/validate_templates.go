@@ -83,7 +83,7 @@ func (v *validator) undefinedReads() {
 				if !closed || written || root == "" || root == use.scoped || isItem(root) || root == CompensatesKey && v.isCompensation(n) {
 					continue
 				}
-				v.add(v.undefined(), RuleUndefinedRead, n, use.path, v.undefinedHint(root, known),
+				v.add(v.undefinedSeverity(), RuleUndefinedRead, n, use.path, v.undefinedHint(root, known),
 					fmt.Sprintf("{{%s}} is read, but nothing writes %q, so %s", root, root, use.effect()))
 			}
 		}
@@ -114,7 +114,7 @@ func (u use) effect() string {
 // may be others.
 func (v *validator) knownKeys() (known []string, closed bool) {
 	if s := v.g.Schema; s != nil && s.Strict {
-		return sorted(v.g.declaredKeys()), true
+		return sortedUnique(v.g.declaredKeys()), true
 	}
 	for _, n := range v.g.Nodes {
 		if n.Type == ScriptNode || outputSchema(n) != nil && len(schemaProperties(n)) == 0 {
@@ -136,7 +136,7 @@ func (g *Graph) Keys() []string {
 			known = append(known, n.Map.CollectInto)
 		}
 	}
-	return sorted(known)
+	return sortedUnique(known)
 }
 
 // declaredKeys returns the keys of the state that are there without a node that writes them.
@@ -151,8 +151,8 @@ func (g *Graph) declaredKeys() []string {
 	return known
 }
 
-// sorted returns the keys ascending, each once.
-func sorted(keys []string) []string {
+// sortedUnique returns the keys ascending, each once.
+func sortedUnique(keys []string) []string {
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }

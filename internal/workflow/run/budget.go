@@ -83,11 +83,11 @@ func (b *Budget) Within(ctx context.Context, spent time.Duration) (context.Conte
 	if b == nil || b.limit.Duration == 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, b.limit.Duration-spent, b.exceeded(b.place(b.asked.Duration > 0), "the budget of %s is used up", b.limit.Duration))
+	return context.WithTimeoutCause(ctx, b.limit.Duration-spent, b.exceededError(b.place(b.asked.Duration > 0), "the budget of %s is used up", b.limit.Duration))
 }
 
-// exceeded returns an error that says how b is used up, and where that can be changed.
-func (b *Budget) exceeded(in, format string, args ...any) *ExceededError {
+// exceededError returns an error that says how b is used up, and where that can be changed.
+func (b *Budget) exceededError(in, format string, args ...any) *ExceededError {
 	return &ExceededError{budget: b, err: fault.New(fault.Limit, format, args...).WithHint("raise %s", in)}
 }
 
@@ -283,5 +283,5 @@ func (b *Budget) refusal(least chat.Usage) error {
 	default:
 		return nil
 	}
-	return b.exceeded(b.place(asked), "the budget of %s is used up: %s", limit, state)
+	return b.exceededError(b.place(asked), "the budget of %s is used up: %s", limit, state)
 }

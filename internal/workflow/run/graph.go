@@ -119,7 +119,7 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 		err = d.stop(&pr, nil, 0)
 	}
 	if err == nil && g.Canceled && pr.Undoing == nil {
-		err = d.failed(errCanceled, d.finishedBefore(pr))
+		err = d.noteFailure(errCanceled, d.finishedBefore(pr))
 	}
 	if d.Stops.none() && pr.Undoing == nil {
 		d.ahead = newPipeline(ctx, d, pr)
@@ -190,11 +190,11 @@ func (d *driver) nodeStats() []NodeStats {
 // superStep runs the frontier of pr and returns the progress after it.
 func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progress, error) {
 	if err := context.Cause(ctx); err != nil {
-		return pr, d.failed(fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err), d.finishedBefore(pr))
+		return pr, d.noteFailure(fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err), d.finishedBefore(pr))
 	}
 	tasks, err := NextTasks(d.Plan, pr, d.now().Sub(d.begin))
 	if err != nil {
-		return pr, d.failed(err, d.finishedBefore(pr))
+		return pr, d.noteFailure(err, d.finishedBefore(pr))
 	}
 	done, err := d.execute(ctx, pr, tasks)
 	if err != nil {
@@ -205,13 +205,13 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 	}
 	err = failure(done.results)
 	if pr.Undoing != nil {
-		err = unsettled(ctx, done.results)
+		err = unsettledError(ctx, done.results)
 	}
 	if err != nil {
 		if fault.CodeOf(err) == fault.Suspended {
 			err = waitingError(d.keeper.suspension(err), done.results)
 		}
-		return pr, d.failed(err, done)
+		return pr, d.noteFailure(err, done)
 	}
 	next, err := d.Plan.Apply(pr, done.results)
 	if d.secrets != nil {
@@ -221,7 +221,7 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		if d.keeper.works() {
 			err = cannotMerge(err, d.Events.Run)
 		}
-		return pr, d.failed(err, done)
+		return pr, d.noteFailure(err, done)
 	}
 	if err := d.warnLost(ctx, pr.Undoing, next.Undoing); err != nil {
 		return pr, err
@@ -421,7 +421,7 @@ func (d *driver) executeAll(ctx context.Context, pr graph.Progress, tasks []grap
 			return err
 		}
 		if work[i] == nil {
-			race.found(done.results[i])
+			race.noteFinished(done.results[i])
 			d.ahead.add(t.Step, done.results[i])
 		}
 	}
@@ -480,15 +480,15 @@ func (t *Task) announce(ctx context.Context, parallel bool) error {
 	return t.Events.Emit(ctx, started)
 }
 
-// finished keeps a task whose super-step is not over.
-func (d *driver) finished(ctx context.Context, t *Task, done finishedTask) error {
+// keepFinished keeps a task whose super-step is not over.
+func (d *driver) keepFinished(ctx context.Context, t *Task, done finishedTask) error {
 	switch {
 	case d.nested != nil:
 		return d.keepNested(context.WithoutCancel(ctx), t, done)
 	case d.keeper == nil:
 		return nil
 	}
-	return d.keeper.finished(context.WithoutCancel(ctx), done.record(t.Step))
+	return d.keeper.recordFinished(context.WithoutCancel(ctx), done.record(t.Step))
 }
 
 // record returns the record of a task that was finished before the run was
@@ -560,7 +560,7 @@ func (d *driver) close(ctx context.Context, t *Task, done finishedTask, parallel
 	if res.Err != nil || !parallel && d.nested == nil { // else its checkpoint follows at once
 		return nil
 	}
-	return d.finished(ctx, t, done)
+	return d.keepFinished(ctx, t, done)
 }
 
 // protect executes t, stores its result, and turns a panic into a failure of the node.

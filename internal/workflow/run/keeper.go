@@ -146,8 +146,8 @@ func (k *keeper) task(step int, node string) steps.Steps {
 	return steps.New(&taskRecorder{k, k.journal.Task(step, node), step, node})
 }
 
-// finished records the result of a task whose super-step continues.
-func (k *keeper) finished(ctx context.Context, t TaskRecord) error {
+// recordFinished records the result of a task whose super-step continues.
+func (k *keeper) recordFinished(ctx context.Context, t TaskRecord) error {
 	if !k.works() {
 		return nil
 	}

@@ -204,7 +204,7 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 	if err != nil {
 		return onRecord.Text, err
 	}
-	return shown.meant(onRecord.Text), nil
+	return shown.meaning(onRecord.Text), nil
 }
 
 // put puts a question to the user, until the deadline, zero for none. The error wraps [ErrAnswered] if another process has the answer.
@@ -341,7 +341,7 @@ func (q Questions) answer(ctx context.Context, question ask.Question, deadline t
 	case errors.Is(context.Cause(waitCtx), errDeadline):
 		return defaultAnswer(question, deadline)
 	case errors.Is(err, ask.ErrUnavailable):
-		return Reply{}, q.suspended(question, deadline)
+		return Reply{}, q.suspension(question, deadline)
 	}
 	return Reply{}, err
 }
@@ -374,8 +374,8 @@ func noAnswer(deadline time.Time) error {
 	return fmt.Errorf("%w: the question expired at %s, and the node has no default", errDeadline, deadline.Local().Format(time.DateTime))
 }
 
-// suspended returns the error of work that has to wait for an answer.
-func (q Questions) suspended(question ask.Question, deadline time.Time) error {
+// suspension returns the error of work that has to wait for an answer.
+func (q Questions) suspension(question ask.Question, deadline time.Time) error {
 	waiting := fmt.Sprintf("%s waits for an answer to: %s", q.Waits, text.OneLine(cmp.Or(question.Subject, question.Text), 200))
 	if !deadline.IsZero() && question.HasDefault {
 		waiting += fmt.Sprintf(" (from %s on the default %q is taken)", deadline.Local().Format(time.DateTime), text.Cut(question.Default, 60))

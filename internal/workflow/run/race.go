@@ -62,8 +62,8 @@ func (r *race) settle(res graph.Result, keep func(graph.Result) (over bool)) {
 	}
 }
 
-// found takes note of a task that was finished before the run was interrupted.
-func (r *race) found(res graph.Result) {
+// noteFinished takes note of a task that was finished before the run was interrupted.
+func (r *race) noteFinished(res graph.Result) {
 	if r == nil {
 		return
 	}

@@ -26,7 +26,7 @@ func (s *Service) JobOf(ctx context.Context, info Info, from Checkpoint, c Conti
 	if err != nil || info.Kind == ChatRun {
 		return job, err
 	}
-	err = unchanged(info, job, from, c)
+	err = checkUnchanged(info, job, from, c)
 	job.Keep = c.Keep
 	if err == nil && c.stops() {
 		job.Stops, err = ParseBreakpoints(job.Graph, c.Break)
@@ -42,8 +42,8 @@ func (s *Service) JobOf(ctx context.Context, info Info, from Checkpoint, c Conti
 	return job, nil
 }
 
-// unchanged returns why a recorded run does not resume from a checkpoint as the job that it is today.
-func unchanged(info Info, job Job, from Checkpoint, c Continuation) error {
+// checkUnchanged returns why a recorded run does not resume from a checkpoint as the job that it is today.
+func checkUnchanged(info Info, job Job, from Checkpoint, c Continuation) error {
 	what, lines, err := changes(info, job)
 	if err != nil {
 		return err

@@ -67,8 +67,8 @@ func (e *TakenError) Error() string {
 	return fmt.Sprintf("the answer is recorded; run %s continues in %s", e.Held.ID, e.Held.Owner)
 }
 
-// released returns what describes a run that comes to rest once no process holds it any more, or after some seconds.
-func released(ctx context.Context, store Store, info Info) (Info, error) {
+// waitReleased returns what describes a run that comes to rest once no process holds it any more, or after some seconds.
+func waitReleased(ctx context.Context, store Store, info Info) (Info, error) {
 	for range 250 {
 		if err := retry.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return info, err
@@ -97,7 +97,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	}
 	ctx = auth.WithOwner(ctx, info.Owner)
 	if info.Held != nil && info.Status != Running && r.answers() {
-		if info, err = released(ctx, store, info); err != nil {
+		if info, err = waitReleased(ctx, store, info); err != nil {
 			return Outcome{}, err
 		}
 	}

@@ -76,7 +76,7 @@ func TestShownQuestions(t *testing.T) {
 		t.Error(shown)
 	}
 	for answer, want := range map[string]string{"no": "no", "***token***": "hunter-two", q.Default: "hunter-three", "own": "own", "hunter-two": "hunter-two"} {
-		if got := q.meant(answer); got != want {
+		if got := q.meaning(answer); got != want {
 			t.Errorf("%q means %q, want %q", answer, got, want)
 		}
 		if err := q.Validate(answer); err != nil || checked != want {
@@ -84,16 +84,16 @@ func TestShownQuestions(t *testing.T) {
 		}
 	}
 	q = s.question(ask.Question{Kind: ask.Multi, Options: []string{"no", "hunter-two"}})
-	if got := q.meant(`["no","***token***"]`); got != `["no","hunter-two"]` {
+	if got := q.meaning(`["no","***token***"]`); got != `["no","hunter-two"]` {
 		t.Error(got)
 	}
 	q = s.question(ask.Question{Kind: ask.Text, Default: "sent by hunter-two", HasDefault: true})
-	if got := q.meant("sent by ***token***"); got != "sent by hunter-two" {
+	if got := q.meaning("sent by ***token***"); got != "sent by hunter-two" {
 		t.Error(got)
 	}
 	var none *Secrets
-	if q = none.question(ask.Question{Kind: ask.Multi, Options: []string{"no"}}); q.meant(`[ "no" ]`) != `[ "no" ]` {
-		t.Error(q.meant(`[ "no" ]`))
+	if q = none.question(ask.Question{Kind: ask.Multi, Options: []string{"no"}}); q.meaning(`[ "no" ]`) != `[ "no" ]` {
+		t.Error(q.meaning(`[ "no" ]`))
 	}
 }
 

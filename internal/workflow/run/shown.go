@@ -31,13 +31,13 @@ func (s *Secrets) question(q ask.Question) shownQuestion {
 		}
 	}
 	if q.Validate != nil {
-		shown.Validate = func(answer string) error { return q.Validate(shown.meant(answer)) }
+		shown.Validate = func(answer string) error { return q.Validate(shown.meaning(answer)) }
 	}
 	return shown
 }
 
-// meant returns the answer that a user means by one: a secret default or option for what was shown of it.
-func (q shownQuestion) meant(answer string) string {
+// meaning returns the answer that a user means by one: a secret default or option for what was shown of it.
+func (q shownQuestion) meaning(answer string) string {
 	if slices.Equal(q.Options, q.asked.Options) && q.Default == q.asked.Default {
 		return answer
 	}

@@ -69,8 +69,8 @@ func CancelCause(keep bool) error {
 	return errCanceled
 }
 
-// failed returns err, by which a run fails, and notes that its effects must be undone. done are the results of the tasks of the super-step.
-func (d *driver) failed(err error, done finishedTasks) error {
+// noteFailure returns err, by which a run fails, and notes that its effects must be undone. done are the results of the tasks of the super-step.
+func (d *driver) noteFailure(err error, done finishedTasks) error {
 	d.broken = &brokenStep{done}
 	return err
 }
@@ -186,8 +186,8 @@ func (d *driver) commit(ctx context.Context, pr *graph.Progress, visits []Visit)
 	return d.keeper.commit(ctx, c, visits)
 }
 
-// unsettled returns the error of a compensation that must be executed again, nil if it is over, also by a failure.
-func unsettled(ctx context.Context, results []graph.Result) error {
+// unsettledError returns the error of a compensation that must be executed again, nil if it is over, also by a failure.
+func unsettledError(ctx context.Context, results []graph.Result) error {
 	err := failure(results)
 	if err == nil || ctx.Err() == nil && !isLost(err) && !slices.Contains([]fault.Code{fault.Suspended, fault.Limit, fault.Canceled}, fault.CodeOf(err)) {
 		return nil

@@ -81,7 +81,7 @@ func (w Wait) Until(ctx context.Context, at time.Time) error {
 		if kept, err := w.keep(ctx, Pending{Wait: ForTime, Deadline: at}); err != nil {
 			return at, err
 		} else if kept {
-			return at, w.suspended(at, "")
+			return at, w.suspension(at, "")
 		}
 		return at, w.Sleep(ctx, left)
 	})
@@ -116,7 +116,7 @@ func (w Wait) Signal(ctx context.Context, name string, deadline time.Time) (v va
 			if err := w.Events.Emit(ctx, event.Waiting{ID: w.Place, Signal: name, Until: deadline}); err != nil {
 				return received{}, err
 			}
-			return received{}, w.suspended(deadline, name)
+			return received{}, w.suspension(deadline, name)
 		}
 		v, err := value.ParseJSON(s.Value)
 		if err == nil {
@@ -160,8 +160,8 @@ func (p Pending) waitsFor() string {
 	return "waits " + strings.Join(parts, ", ")
 }
 
-// suspended returns the error of a wait that is not over.
-func (w Wait) suspended(at time.Time, signal string) error {
+// suspension returns the error of a wait that is not over.
+func (w Wait) suspension(at time.Time, signal string) error {
 	e := &WaitError{At: at, Signal: signal}
 	e.text = w.Waits + " " + Pending{Signal: signal, Deadline: at}.waitsFor()
 	id := w.Events.Run

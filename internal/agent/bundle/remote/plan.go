@@ -86,8 +86,8 @@ func (t *item) entry() (e Entry, ok bool) {
 	return e, true
 }
 
-// pending returns what the record says while the item is being written; ok is false for nothing.
-func (t *item) pending() (e Entry, ok bool) {
+// pendingEntry returns what the record says while the item is being written; ok is false for nothing.
+func (t *item) pendingEntry() (e Entry, ok bool) {
 	switch {
 	case t.base != nil:
 		e = *t.base
@@ -198,4 +198,4 @@ func find(entries []Entry, path string) *Entry {
 	return nil
 }
 
-func numbered(name string, n int) string { return fmt.Sprintf("%s-%d", name, n) }
+func numberedName(name string, n int) string { return fmt.Sprintf("%s-%d", name, n) }

@@ -230,7 +230,7 @@ func (i *Installer) recordOf(address string) (r Record, err error) {
 	base := nameOf(address)
 	name := base
 	for n := 2; slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }); n++ {
-		name = numbered(base, n)
+		name = numberedName(base, n)
 	}
 	return Record{Version: 1, Name: name, URL: address}, err
 }

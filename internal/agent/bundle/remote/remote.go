@@ -99,7 +99,7 @@ func (i *Installer) Install(ctx context.Context, source string, only ...Category
 	if err != nil {
 		return Report{}, err
 	}
-	return i.locked(ctx, func() (Report, error) {
+	return i.withLock(ctx, func() (Report, error) {
 		r, err := i.recordOf(from.String())
 		if err != nil {
 			return Report{}, err
@@ -130,7 +130,7 @@ func (i *Installer) Update(ctx context.Context, name string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return i.locked(ctx, func() (Report, error) {
+	return i.withLock(ctx, func() (Report, error) {
 		now, err := i.load(name) // it may have been removed meanwhile
 		if err != nil {
 			return Report{}, err
@@ -141,7 +141,7 @@ func (i *Installer) Update(ctx context.Context, name string) (Report, error) {
 
 // Remove removes what a bundle has installed and the user has not changed.
 func (i *Installer) Remove(ctx context.Context, name string) (Report, error) {
-	return i.locked(ctx, func() (Report, error) {
+	return i.withLock(ctx, func() (Report, error) {
 		r, err := i.load(name)
 		if err != nil {
 			return Report{}, err
@@ -150,8 +150,8 @@ func (i *Installer) Remove(ctx context.Context, name string) (Report, error) {
 	})
 }
 
-// locked does the work while no other process installs anything.
-func (i *Installer) locked(ctx context.Context, work func() (Report, error)) (Report, error) {
+// withLock does the work while no other process installs anything.
+func (i *Installer) withLock(ctx context.Context, work func() (Report, error)) (Report, error) {
 	if i.DryRun {
 		return work()
 	}
@@ -276,7 +276,7 @@ func (i *Installer) apply(ctx context.Context, r Record, p *plan) error {
 	done := r
 	collect := func(items []item, before, after *[]Entry) {
 		for n := range items {
-			if e, ok := items[n].pending(); ok {
+			if e, ok := items[n].pendingEntry(); ok {
 				*before = append(*before, e)
 			}
 			if e, ok := items[n].entry(); ok {

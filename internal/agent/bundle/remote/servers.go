@@ -30,7 +30,7 @@ func parseServers(path string, data []byte) (servers, *mcp.File, error) {
 	if err != nil {
 		return servers{}, nil, err
 	}
-	doc, err := value.ParseJSON([]byte(cmp.Or(string(bytes.TrimSpace(text.Unmarked(data))), "{}")))
+	doc, err := value.ParseJSON([]byte(cmp.Or(string(bytes.TrimSpace(text.TrimMark(data))), "{}")))
 	if err != nil {
 		return servers{}, nil, fault.Wrap(fault.Config, err, "%s", path)
 	}
@@ -159,7 +159,7 @@ func freeName(local servers, items []item, name string) string {
 	}
 	free := name + "-remote"
 	for n := 2; taken(free); n++ {
-		free = numbered(name+"-remote", n)
+		free = numberedName(name+"-remote", n)
 	}
 	return free
 }

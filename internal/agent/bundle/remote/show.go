@@ -67,21 +67,21 @@ func (i *Installer) dangers(p *plan) []string {
 				agents[agent] = nil
 			}
 			if isScript(t) || definition(t) > 0 {
-				agents[agent] = append(agents[agent], text.Name(file)+declared(t))
+				agents[agent] = append(agents[agent], text.Name(file)+declaredVariables(t))
 			}
 		case Macros:
 			lines = append(lines, "  macro       "+name+steps(t))
 		case Functions:
-			lines = append(lines, "  tool        "+name+" ("+size(len(t.content))+")"+declared(t)+i.shipped(Functions, strings.TrimSuffix(path.Base(t.Path), path.Ext(t.Path)), "tool"))
+			lines = append(lines, "  tool        "+name+" ("+size(len(t.content))+")"+declaredVariables(t)+i.shippedNote(Functions, strings.TrimSuffix(path.Base(t.Path), path.Ext(t.Path)), "tool"))
 		case Skills:
 			if path.Base(t.Path) == "SKILL.md" {
 				lines = append(lines, "  skill       "+name)
 			} else if isScript(t) {
-				lines = append(lines, "  script      "+name+declared(t))
+				lines = append(lines, "  script      "+name+declaredVariables(t))
 			}
 		case Roles:
 			if isScript(t) {
-				lines = append(lines, "  script      "+name+declared(t))
+				lines = append(lines, "  script      "+name+declaredVariables(t))
 			} else if marks := i.roleMarks(t); marks != "" {
 				lines = append(lines, "  role        "+name+marks)
 			}
@@ -89,7 +89,7 @@ func (i *Installer) dangers(p *plan) []string {
 	}
 	slices.Sort(names)
 	for _, agent := range names {
-		line := "  agent       " + text.Name(agent) + i.shipped(Agents, agent, "agent")
+		line := "  agent       " + text.Name(agent) + i.shippedNote(Agents, agent, "agent")
 		for _, file := range slices.Sorted(slices.Values(agents[agent])) {
 			line += "\n                " + file
 		}
@@ -103,8 +103,8 @@ func (i *Installer) dangers(p *plan) []string {
 	return lines
 }
 
-// declared names the variables that a script or an agent gets from the environment because it says so.
-func declared(t item) string {
+// declaredVariables names the variables that a script or an agent gets from the environment because it says so.
+func declaredVariables(t item) string {
 	names := script.DeclaredVariables(t.content)
 	if definition(t) > 0 {
 		names = nil
@@ -139,7 +139,7 @@ func (i *Installer) roleMarks(t item) string {
 		return "" // not a role
 	}
 	name = strings.TrimPrefix(name, "roles/")
-	marks := i.shipped(Roles, name, "role")
+	marks := i.shippedNote(Roles, name, "role")
 	r, _, err := role.Parse(name, t.Path, string(t.content))
 	if err != nil {
 		return marks + ", which cannot be read"
@@ -156,7 +156,7 @@ func (i *Installer) roleMarks(t item) string {
 // comes reports whether the bundle's may be written.
 func (s State) comes() bool { return s == Conflict || s.writes() }
 
-func (i *Installer) shipped(c Category, name, what string) string {
+func (i *Installer) shippedNote(c Category, name, what string) string {
 	if i.Ships != nil && i.Ships(c, name) {
 		return ", in place of the " + what + " that is part of the program"
 	}

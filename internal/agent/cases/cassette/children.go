@@ -33,9 +33,9 @@ func teamOf(p Place) (t team, ok bool) {
 	return team{}, false
 }
 
-// scripted returns the teams whose children cannot be run again, so that what they did is taken from the cassette. The children of
+// scriptedTeams returns the teams whose children cannot be run again, so that what they did is taken from the cassette. The children of
 // others are run again from their own steps, which compares them, too.
-func scripted(entries []*Entry) map[team]bool {
+func scriptedTeams(entries []*Entry) map[team]bool {
 	teams := make(map[team]bool)
 	for _, e := range entries {
 		t, ok := teamOf(e.Place)

@@ -67,7 +67,7 @@ func (e *Entry) object() *value.Object {
 	add("key", value.Of(e.Key), true)
 	add("kind", value.Of(string(e.Kind)), true)
 	add("name", value.Of(e.Name), e.Name != "")
-	add("request", opened(e.Request), !e.Request.IsNull())
+	add("request", expandJSON(e.Request), !e.Request.IsNull())
 	if f := e.Failure; f != nil {
 		v := value.ObjectOf(value.Member{Name: "code", Value: value.Of(f.Code)})
 		for _, m := range []struct{ name, text string }{{"kind", f.Kind}, {"message", f.Message}, {"hint", f.Hint}} {
@@ -77,7 +77,7 @@ func (e *Entry) object() *value.Object {
 		}
 		add("failure", v.Value(), true)
 	} else {
-		add("reply", opened(e.Reply), true)
+		add("reply", expandJSON(e.Reply), true)
 	}
 	return value.ObjectOf(members...)
 }
@@ -135,12 +135,12 @@ func parseEntry(n *yamldoc.Node) *Entry {
 	}
 	m.Text("name", &e.Name)
 	m.Value("request", &e.Request)
-	e.Request = closed(e.Request)
+	e.Request = collapseJSON(e.Request)
 	if m.Has("reply") == m.Has("failure") && m != nil {
 		n.Errorf("an entry has either a reply or a failure")
 	}
 	m.Value("reply", &e.Reply)
-	e.Reply = closed(e.Reply)
+	e.Reply = collapseJSON(e.Reply)
 	if f := m.Map("failure"); f != nil {
 		e.Failure = &Failure{Code: string(fault.Failure)}
 		f.Require("message")

@@ -10,8 +10,8 @@ import (
 // of a tool. A mapping that has such a key by itself gets one more dollar sign.
 const jsonKey = "$json"
 
-// opened returns v with mappings in place of the texts that are JSON objects.
-func opened(v value.Value) value.Value {
+// expandJSON returns v with mappings in place of the texts that are JSON objects.
+func expandJSON(v value.Value) value.Value {
 	if text, ok := v.AsString(); ok {
 		if !strings.HasPrefix(text, "{") {
 			return v
@@ -20,31 +20,31 @@ func opened(v value.Value) value.Value {
 		if err != nil || object.AsObject().Len() == 0 || object.String() != text {
 			return v
 		}
-		return one(jsonKey, opened(object))
+		return one(jsonKey, expandJSON(object))
 	}
 	single := v.AsObject().Len() == 1
 	return rebuilt(v, func(name string, m value.Value) value.Member {
 		if single && isJSONKey(name) {
 			name = "$" + name
 		}
-		return value.Member{Name: name, Value: opened(m)}
-	}, opened)
+		return value.Member{Name: name, Value: expandJSON(m)}
+	}, expandJSON)
 }
 
-// closed is the inverse of opened.
-func closed(v value.Value) value.Value {
+// collapseJSON is the inverse of opened.
+func collapseJSON(v value.Value) value.Value {
 	single := v.AsObject().Len() == 1
 	if single {
 		if text, ok := v.AsObject().Get(jsonKey); ok {
-			return value.Of(closed(text).String())
+			return value.Of(collapseJSON(text).String())
 		}
 	}
 	return rebuilt(v, func(name string, m value.Value) value.Member {
 		if single && isJSONKey(name) {
 			name = name[1:]
 		}
-		return value.Member{Name: name, Value: closed(m)}
-	}, closed)
+		return value.Member{Name: name, Value: collapseJSON(m)}
+	}, collapseJSON)
 }
 
 // rebuilt returns v with the members and items that the functions return in place of v's.

@@ -30,7 +30,7 @@ type Player struct {
 
 // NewPlayer returns what plays a cassette. source names it for messages.
 func NewPlayer(c *Cassette, source string, marks Marks) *Player {
-	return &Player{Cassette: c, source: source, marks: marks, scripted: scripted(c.Entries), used: make(map[Place]bool)}
+	return &Player{Cassette: c, source: source, marks: marks, scripted: scriptedTeams(c.Entries), used: make(map[Place]bool)}
 }
 
 // Store returns a store in memory whose runs answer from the cassette.
@@ -156,7 +156,7 @@ func (t *playedTask) compare(e *Entry, place Place, s steps.Step) error {
 	}
 	now := &Entry{Place: place, Kind: s.Kind, Name: t.marks.hideText(s.Name), Request: sent}
 	if e == nil {
-		diff, _ := patch.Diff("", now.shown())
+		diff, _ := patch.Diff("", now.text())
 		return p.fault(&MismatchError{place, fmt.Sprintf("this %s was not recorded", what(s.Kind)), diff})
 	}
 	same := e.Kind == now.Kind && (e.Name == now.Name || s.Kind != steps.Tool && s.Kind != steps.Script)
@@ -169,7 +169,7 @@ func (t *playedTask) compare(e *Entry, place Place, s steps.Step) error {
 	}
 	recorded := *e
 	recorded.Request, now.Request = withoutDates(e.Request), withoutDates(now.Request)
-	diff, _ := patch.Diff(recorded.shown(), now.shown())
+	diff, _ := patch.Diff(recorded.text(), now.text())
 	return p.fault(&MismatchError{place, fmt.Sprintf("this %s is not the one that was recorded at %s", what(s.Kind), where), diff})
 }
 
@@ -186,13 +186,13 @@ func what(k steps.Kind) string {
 	return string(k)
 }
 
-// shown returns a step as the file has it, without its reply.
-func (e *Entry) shown() string {
+// text returns a step as the file has it, without its reply.
+func (e *Entry) text() string {
 	var w writer
 	w.member(0, "kind", value.Of(string(e.Kind)))
 	w.member(0, "name", value.Of(e.Name))
 	if !e.Request.IsNull() {
-		w.member(0, "request", opened(e.Request))
+		w.member(0, "request", expandJSON(e.Request))
 	}
 	return w.String()
 }

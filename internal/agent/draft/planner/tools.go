@@ -57,8 +57,8 @@ func (t *plannerTool) Call(ctx context.Context, call tool.Call) (tool.Result, er
 	return tool.Result{Output: string(data)}, err
 }
 
-// changed returns the graph agent that a plan changes, nil for none.
-func (s *Service) changed(name string) (*agent.Agent, error) {
+// changeTarget returns the graph agent that a plan changes, nil for none.
+func (s *Service) changeTarget(name string) (*agent.Agent, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (s *Service) changed(name string) (*agent.Agent, error) {
 
 // check is what graph__check does.
 func (s *Service) check(ctx context.Context, args arguments) (any, error) {
-	changed, err := s.changed(args.Agent)
+	changed, err := s.changeTarget(args.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (s *Service) Offer(ctx context.Context, planner agent.Agent, changed string
 // offer is what graph__offer does.
 func (s *Service) offer(ctx context.Context, args arguments) (offered, error) {
 	result := offered{Guide: graph.Reference()}
-	changed, err := s.changed(args.Agent)
+	changed, err := s.changeTarget(args.Agent)
 	if err != nil {
 		return result, err
 	}

@@ -50,7 +50,7 @@ type Settings struct {
 // usage, and their messages with the requests to continue between them. The steps of reply n,
 // from 2 on, are recorded below continue/n.
 func Answer(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, list *List, s *Settings) (engine.Reply, error) {
-	p := progress{list: list, count: s.Count, seen: list.Render(), clears: list.cleared()}
+	p := progress{list: list, count: s.Count, seen: list.Render(), clears: list.clearCount()}
 	reply, err := e.Run(ctx, rc, req)
 	last := reply
 	for n := 2; err == nil && len(last.Calls) == 0 && s.Enabled && p.goesOn(s.Max); n++ {
@@ -93,7 +93,7 @@ type progress struct {
 
 // goesOn reports whether to ask the model again, most times at most, and counts that.
 func (p *progress) goesOn(most int) bool {
-	if clears := p.list.cleared(); clears != p.clears {
+	if clears := p.list.clearCount(); clears != p.clears {
 		p.clears, p.count = clears, 0
 	}
 	p.stalled++

@@ -124,8 +124,8 @@ func (l *List) Revision() int {
 	return l.revision
 }
 
-// cleared returns how often a model has cleared the list.
-func (l *List) cleared() int {
+// clearCount returns how often a model has cleared the list.
+func (l *List) clearCount() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.clears

@@ -24,7 +24,7 @@ func Tools(l *List) []tool.Tool {
 	return []tool.Tool{
 		&listTool{l, chat.Tool{Name: "todo__add", Description: "Add a task to the todo list. Returns its id.", Parameters: one("task", "string", "What to do.")}, l.add},
 		&listTool{l, chat.Tool{Name: "todo__clear", Description: "Clear the todo list. Use it when the user cancels the work or changes its direction.", Parameters: none}, l.clear},
-		&listTool{l, chat.Tool{Name: "todo__done", Description: "Mark a task of the todo list as done. Use it directly after the task is finished.", Parameters: one("id", "integer", "The id of the task.")}, l.done},
+		&listTool{l, chat.Tool{Name: "todo__done", Description: "Mark a task of the todo list as done. Use it directly after the task is finished.", Parameters: one("id", "integer", "The id of the task.")}, l.doneTool},
 		&listTool{l, chat.Tool{Name: "todo__init", Description: "Start a new todo list with a goal. The old list is dropped.", Parameters: one("goal", "string", "What to achieve in the end.")}, l.start},
 		&listTool{l, chat.Tool{Name: "todo__list", Description: "Get the todo list with all tasks, done and open.", Parameters: none}, l.list},
 	}
@@ -60,7 +60,7 @@ func (t *listTool) Call(ctx context.Context, call tool.Call) (tool.Result, error
 		return tool.Result{}, err
 	}
 	if t.list.Revision() != before {
-		if err := event.FromContext(ctx).Emit(ctx, t.list.updated()); err != nil {
+		if err := event.FromContext(ctx).Emit(ctx, t.list.updateEvent()); err != nil {
 			return tool.Result{}, err
 		}
 	}
@@ -74,11 +74,11 @@ func (l *List) Fill(ctx context.Context, goal string, tasks []string) error {
 	for _, task := range tasks {
 		l.Add(task)
 	}
-	return event.FromContext(ctx).Emit(ctx, l.updated())
+	return event.FromContext(ctx).Emit(ctx, l.updateEvent())
 }
 
-// updated returns the event that shows the list.
-func (l *List) updated() event.TodoUpdated {
+// updateEvent returns the event that shows the list.
+func (l *List) updateEvent() event.TodoUpdated {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	ev := event.TodoUpdated{Goal: l.goal, Todos: make([]event.Todo, len(l.items))}
@@ -135,7 +135,7 @@ func (l *List) add(call tool.Call) (any, error) {
 	return success{Status: "ok", ID: l.Add(task)}, nil
 }
 
-func (l *List) done(call tool.Call) (any, error) {
+func (l *List) doneTool(call tool.Call) (any, error) {
 	args, err := tool.Decode[struct {
 		ID json.RawMessage `json:"id"`
 	}](call)

@@ -18,8 +18,8 @@ const (
 // slice returns how long a limit of d waits at once.
 func slice(d time.Duration) time.Duration { return min(max(d/8, least), most) }
 
-// spent returns how much of passed, the time between two moments that were to be wait apart, the process ran.
-func spent(passed, wait time.Duration) time.Duration {
+// timeAwake returns how much of passed, the time between two moments that were to be wait apart, the process ran.
+func timeAwake(passed, wait time.Duration) time.Duration {
 	if passed > wait+max(wait, late) {
 		return wait
 	}
@@ -58,7 +58,7 @@ func (t *Timer) tick() {
 		return
 	}
 	now := time.Now()
-	t.left -= spent(now.Sub(t.last), t.wait)
+	t.left -= timeAwake(now.Sub(t.last), t.wait)
 	t.last = now
 	if t.over = t.left <= 0; !t.over {
 		t.wait = min(t.left, t.slice)
@@ -93,7 +93,7 @@ func (t *Timer) Left() time.Duration {
 	if t.paused > 0 {
 		return max(0, t.left)
 	}
-	return max(0, t.left-spent(time.Since(t.last), t.wait))
+	return max(0, t.left-timeAwake(time.Since(t.last), t.wait))
 }
 
 // WithTimeoutCause is [context.WithTimeoutCause] for a limit that counts only while the process runs. The context has no

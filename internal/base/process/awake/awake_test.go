@@ -20,7 +20,7 @@ func TestSpent(t *testing.T) {
 		"stopped_for_a_second": {1500 * ms, 500 * ms, 500 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := spent(tt.passed, tt.wait); got != tt.want {
+			if got := timeAwake(tt.passed, tt.wait); got != tt.want {
 				t.Errorf("%v of %v count, want %v", got, tt.passed, tt.want)
 			}
 		})

@@ -94,7 +94,7 @@ func (t *Timer) pause() {
 		return
 	}
 	t.timer.Stop()
-	t.left -= spent(time.Since(t.last), t.wait)
+	t.left -= timeAwake(time.Since(t.last), t.wait)
 }
 
 func (t *Timer) resume() {

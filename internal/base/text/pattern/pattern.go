@@ -81,7 +81,7 @@ func CompileBoth(text string) (*Pattern, error) {
 }
 
 func compile(text string, both bool) (*Pattern, error) {
-	text = slashed(text)
+	text = toSlashes(text)
 	if len(text) > maxText {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrMalformed, maxText)
 	}
@@ -104,9 +104,9 @@ func compile(text string, both bool) (*Pattern, error) {
 	return p, nil
 }
 
-// slashed returns text with slashes between names. Where names are separated by backslashes,
+// toSlashes returns text with slashes between names. Where names are separated by backslashes,
 // these are no escapes.
-func slashed(text string) string {
+func toSlashes(text string) string {
 	if filepath.Separator == '\\' {
 		return filepath.ToSlash(text)
 	}
@@ -257,7 +257,7 @@ func fold(text string) string {
 }
 
 // Special reports whether text has a character that is special in patterns.
-func Special(text string) bool { return strings.ContainsAny(slashed(text), special) }
+func Special(text string) bool { return strings.ContainsAny(toSlashes(text), special) }
 
 // Escape returns the pattern that matches only text.
 func Escape(text string) string { return escape(text, special) }
@@ -293,7 +293,7 @@ func unescape(text string) string {
 // Literal returns a pattern, absolute or relative to dir, in which the names at the start that exist as
 // they are written are literal.
 func Literal(dir, text string) string {
-	text = slashed(text)
+	text = toSlashes(text)
 	if !Special(text) {
 		return text
 	}
@@ -326,7 +326,7 @@ func exists(path string) bool {
 // Split returns the directory that a pattern begins with up to the first wildcard, "" for none, and the
 // pattern below it, "" without a wildcard.
 func Split(text string) (dir, rest string) {
-	text = slashed(text)
+	text = toSlashes(text)
 	at := firstWildcard(text)
 	if at == len(text) {
 		return unescape(text), ""

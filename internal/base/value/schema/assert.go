@@ -79,7 +79,7 @@ func (c *checker) checkScalar(keyword string, arg, v value.Value, path string, r
 	case "minLength", "maxLength":
 		s, ok := v.AsString()
 		if n := utf8.RuneCountInString(s); ok && outside(keyword, n, arg) {
-			fail(strconv.Itoa(n), "must have %s", bound(keyword, arg, "character"))
+			fail(strconv.Itoa(n), "must have %s", boundText(keyword, arg, "character"))
 		}
 	case "pattern":
 		s, ok := v.AsString()
@@ -90,7 +90,7 @@ func (c *checker) checkScalar(keyword string, arg, v value.Value, path string, r
 	case "minItems", "maxItems":
 		l, ok := v.AsList()
 		if ok && outside(keyword, l.Len(), arg) {
-			fail(strconv.Itoa(l.Len()), "must have %s", bound(keyword, arg, "element"))
+			fail(strconv.Itoa(l.Len()), "must have %s", boundText(keyword, arg, "element"))
 		}
 	case "uniqueItems":
 		if on, _ := arg.AsBool(); on {
@@ -100,7 +100,7 @@ func (c *checker) checkScalar(keyword string, arg, v value.Value, path string, r
 		}
 	case "minProperties", "maxProperties":
 		if o := v.AsObject(); o != nil && outside(keyword, o.Len(), arg) {
-			fail(strconv.Itoa(o.Len()), "must have %s", bound(keyword, arg, "member"))
+			fail(strconv.Itoa(o.Len()), "must have %s", boundText(keyword, arg, "member"))
 		}
 	}
 }
@@ -129,7 +129,7 @@ func outside(keyword string, n int, limit value.Value) bool {
 	return float64(n) > f
 }
 
-func bound(keyword string, limit value.Value, noun string) string {
+func boundText(keyword string, limit value.Value, noun string) string {
 	f, _ := limit.AsFloat()
 	side := "at most "
 	if strings.HasPrefix(keyword, "min") {

@@ -499,12 +499,12 @@ func (r *reducer) addMembers(b *builder, o *value.Object, v value.Value, depth i
 		reduced := r.reduce(sub, depth+1)
 		if own := name; r.s.Names {
 			if name = r.name(own); name != own {
-				reduced = named(reduced, own)
+				reduced = describeMember(reduced, own)
 			}
 		}
 		members = append(members, value.Member{Name: name, Value: reduced})
 	}
-	for _, name := range r.required(o) { // the ones that are required and not described
+	for _, name := range r.requiredNames(o) { // the ones that are required and not described
 		if _, known := v.AsObject().Get(name); !known && depth == 0 {
 			members = append(members, value.Member{Name: r.name(name), Value: object()})
 		}
@@ -512,8 +512,8 @@ func (r *reducer) addMembers(b *builder, o *value.Object, v value.Value, depth i
 	b.add("properties", value.ObjectOf(members...).Value())
 }
 
-// named returns the schema of a member with the tool's own name in the description.
-func named(schema value.Value, own string) value.Value {
+// describeMember returns the schema of a member with the tool's own name in the description.
+func describeMember(schema value.Value, own string) value.Value {
 	note := strconv.Quote(own)
 	if text := stringIn(schema.AsObject(), "description"); text != "" {
 		note += ": " + text
@@ -521,8 +521,8 @@ func named(schema value.Value, own string) value.Value {
 	return schema.AsObject().Merge(object("description", value.Of(note)).AsObject()).Value()
 }
 
-// required returns the names of the members that are required, those by drafts before the fourth included.
-func (r *reducer) required(o *value.Object) []string {
+// requiredNames returns the names of the members that are required, those by drafts before the fourth included.
+func (r *reducer) requiredNames(o *value.Object) []string {
 	var names []string
 	add := func(name string) {
 		if name != "" && !slices.Contains(names, name) {
@@ -547,7 +547,7 @@ func (r *reducer) required(o *value.Object) []string {
 
 func (r *reducer) addRequired(b *builder, o *value.Object) {
 	var list []value.Value
-	for _, name := range r.required(o) {
+	for _, name := range r.requiredNames(o) {
 		list = append(list, value.Of(r.name(name)))
 	}
 	if len(list) > 0 || member(o, "required").Kind() == value.ListKind && items(member(o, "required")) == nil {

@@ -28,7 +28,7 @@ func (w *Writer) Key(indent int, key string) {
 	if plain(key) {
 		w.WriteString(key)
 	} else {
-		w.quoted(key)
+		w.writeQuoted(key)
 	}
 	w.WriteByte(':')
 }
@@ -66,7 +66,7 @@ func (w *Writer) text(indent int, s string) {
 			}
 		}
 	default:
-		w.quoted(s)
+		w.writeQuoted(s)
 	}
 }
 
@@ -117,8 +117,8 @@ func (w *Writer) item(indent int, v value.Value) {
 	w.value(indent, v)
 }
 
-// quoted writes a double-quoted scalar.
-func (w *Writer) quoted(s string) {
+// writeQuoted writes a double-quoted scalar.
+func (w *Writer) writeQuoted(s string) {
 	w.WriteByte('"')
 	for _, r := range s {
 		switch {

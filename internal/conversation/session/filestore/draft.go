@@ -22,7 +22,7 @@ func (l *log) NewDraft(ctx context.Context) (session.DraftFile, error) {
 		return nil, l.err
 	}
 	var d *draft
-	err := l.locked(ctx, func() error { // so that it is never seen without its lock
+	err := l.withLock(ctx, func() error { // so that it is never seen without its lock
 		f, err := os.CreateTemp(l.path(""), draftPattern)
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func (l *log) Abandoned(ctx context.Context) (list []session.DraftFile, err erro
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	err = l.locked(ctx, func() error {
+	err = l.withLock(ctx, func() error {
 		for _, path := range drafts {
 			f, err := os.OpenFile(path, os.O_RDWR, 0o600)
 			if missing(err) {

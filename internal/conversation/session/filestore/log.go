@@ -94,7 +94,7 @@ func tail(f *os.File, offset int64) ([]byte, error) {
 }
 
 func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
-	return l.locked(ctx, func() error {
+	return l.withLock(ctx, func() error {
 		t := &tx{log: l}
 		err := change(t)
 		if t.file != nil {
@@ -104,8 +104,8 @@ func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
 	})
 }
 
-// locked calls do while no other process changes the session.
-func (l *log) locked(ctx context.Context, do func() error) error {
+// withLock calls do while no other process changes the session.
+func (l *log) withLock(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.room.options.LockTimeout)
 	defer cancel()
 	lock, err := atomicfile.OpenLocked(ctx, l.path(lockFile))
@@ -162,7 +162,7 @@ func (l *log) Owner(context.Context) (*auth.Owner, error) {
 }
 
 func (l *log) Claim(ctx context.Context, owner auth.Owner) (has *auth.Owner, err error) {
-	err = l.locked(ctx, func() error {
+	err = l.withLock(ctx, func() error {
 		if has, err = l.room.owner(l.id); has != nil || err != nil {
 			return err
 		}

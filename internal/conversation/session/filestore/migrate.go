@@ -73,7 +73,7 @@ func (r *room) legacyFiles(ctx context.Context) ([]legacyFile, error) {
 	var files, renamed []legacyFile
 	seen := make(map[session.Alias]bool)
 	free := func(alias session.Alias) bool {
-		id, err := r.named(ctx, alias)
+		id, err := r.aliasID(ctx, alias)
 		return err == nil && id == "" && !seen[alias]
 	}
 	for _, name := range names {

@@ -59,7 +59,7 @@ func (r *room) resolve(ctx context.Context, alias session.Alias) (session.ID, er
 	if _, err := session.ParseAlias(string(alias)); err != nil {
 		return "", err
 	}
-	id, err := r.named(ctx, alias)
+	id, err := r.aliasID(ctx, alias)
 	if err != nil || id != "" {
 		return id, err
 	}
@@ -71,16 +71,16 @@ func (r *room) resolve(ctx context.Context, alias session.Alias) (session.ID, er
 		return old.id, nil
 	}
 	if r.converted(alias) { // perhaps just now, between the two looks
-		if id, err = r.named(ctx, alias); err != nil || id != "" {
+		if id, err = r.aliasID(ctx, alias); err != nil || id != "" {
 			return id, err
 		}
 	}
 	return "", session.NotFound(alias)
 }
 
-// named returns the id that a file in by-name has, "" if there is none or nothing
+// aliasID returns the id that a file in by-name has, "" if there is none or nothing
 // sensible in it.
-func (r *room) named(ctx context.Context, alias session.Alias) (session.ID, error) {
+func (r *room) aliasID(ctx context.Context, alias session.Alias) (session.ID, error) {
 	text, err := os.ReadFile(r.namePath(alias))
 	if missing(err) {
 		return "", nil
@@ -267,7 +267,7 @@ func (r *room) delete(ctx context.Context, id session.ID) error {
 // is, cannot be removed everywhere.
 func (r *room) deleteDir(ctx context.Context, id session.ID, wanted func() bool) (deleted bool, err error) {
 	dir := filepath.Join(r.dir, byID, string(id))
-	err = (&log{room: r, id: id}).locked(ctx, func() error {
+	err = (&log{room: r, id: id}).withLock(ctx, func() error {
 		if deleted = wanted(); !deleted {
 			return nil
 		}

@@ -50,7 +50,7 @@ func (l *log) state(ctx context.Context) (st session.State, err error) {
 		return err
 	})
 	if err != nil {
-		return st, l.missing(err)
+		return st, l.notFound(err)
 	}
 	return r.decode(l.id)
 }
@@ -71,8 +71,8 @@ func (l *log) row(ctx context.Context, q postgres.Querier, lock string) (r row, 
 	return r, err
 }
 
-// missing returns the [session.ErrNotFound] if err says that there is no row.
-func (l *log) missing(err error) error {
+// notFound returns the [session.ErrNotFound] if err says that there is no row.
+func (l *log) notFound(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return session.NotFound(l.id)
 	}
@@ -90,7 +90,7 @@ func (l *log) Tail(ctx context.Context, offset int64) (data []byte, err error) {
 		data, err = l.tail(ctx, l.store.db.Pool(), offset)
 		return err
 	})
-	return data, l.missing(err)
+	return data, l.notFound(err)
 }
 
 // tail reads the log from offset to its end.
@@ -138,7 +138,7 @@ func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
 			return nil
 		}
 	}
-	return l.store.db.Explain(l.missing(err))
+	return l.store.db.Explain(l.notFound(err))
 }
 
 func (l *log) Rename(ctx context.Context, alias session.Alias) error {
@@ -155,14 +155,14 @@ func (l *log) Rename(ctx context.Context, alias session.Alias) error {
 func (l *log) Owner(ctx context.Context) (*auth.Owner, error) {
 	var owner *string
 	err := l.store.tables.Scan(ctx, []any{&owner}, `SELECT owner FROM loki.sessions WHERE scope = $1 AND id = $2`, l.scope, l.id)
-	return decodeOwner(owner), l.missing(err)
+	return decodeOwner(owner), l.notFound(err)
 }
 
 func (l *log) Claim(ctx context.Context, owner auth.Owner) (*auth.Owner, error) {
 	var has *string
 	err := l.store.tables.Scan(ctx, []any{&has}, `UPDATE loki.sessions SET owner = coalesce(owner, $3) WHERE scope = $1 AND id = $2 RETURNING owner`,
 		l.scope, l.id, encodeOwner(&owner))
-	return decodeOwner(has), l.missing(err)
+	return decodeOwner(has), l.notFound(err)
 }
 
 // aliasInUse returns the [session.ErrAliasInUse] if err says that an alias is taken.

@@ -165,15 +165,15 @@ func (s *sessionSource) Read(ctx context.Context, key string, cursor []byte) (c 
 			c.Drop += said.Drop - fresh
 		}
 		for _, m := range said.Messages {
-			c.Add = append(c.Add, Text{Role: string(m.Role), At: said.At, Body: searched(m)})
+			c.Add = append(c.Add, Text{Role: string(m.Role), At: said.At, Body: searchText(m)})
 		}
 	}
 	c.Cursor, err = json.Marshal(f)
 	return c, err
 }
 
-// searched returns what a message says.
-func searched(m chat.Message) string {
+// searchText returns what a message says.
+func searchText(m chat.Message) string {
 	body := m.Text()
 	for _, call := range m.ToolCalls {
 		body += "\n" + call.Name + " " + call.Arguments

@@ -31,7 +31,7 @@ func FuzzSnippet(f *testing.F) {
 			}
 			end = to
 		})
-		s := snippet(body, wanted(terms))
+		s := snippet(body, requiredTerms(terms))
 		last, n := 0, utf8.RuneCountInString(s.Text)
 		for _, m := range s.Marks {
 			if m[0] < last || m[1] <= m[0] || m[1] > n {

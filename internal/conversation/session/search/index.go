@@ -118,7 +118,7 @@ func (x *Index) Search(ctx context.Context, query string, limit int) (f Found, e
 		if err := x.refresh(ctx, db); err != nil || e == "" {
 			return err
 		}
-		f, err = find(ctx, db, e, wanted(terms), limit)
+		f, err = find(ctx, db, e, requiredTerms(terms), limit)
 		return err
 	})
 	return f, err

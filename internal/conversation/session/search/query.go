@@ -51,8 +51,8 @@ func first(text string) rune {
 	return r
 }
 
-// wanted returns the terms that a text has to have.
-func wanted(terms []term) (list []term) {
+// requiredTerms returns the terms that a text has to have.
+func requiredTerms(terms []term) (list []term) {
 	for _, t := range terms {
 		if !t.without {
 			list = append(list, t)

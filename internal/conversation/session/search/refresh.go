@@ -177,7 +177,7 @@ func (w *writer) add(ctx context.Context, doc int64, t Text) (err error) {
 			return errors.Join(err, w.text.Close())
 		}
 	}
-	words := indexed(t.Body)
+	words := indexText(t.Body)
 	if words == "" && t.Role == "" {
 		return nil
 	}
@@ -227,7 +227,7 @@ func drop(ctx context.Context, db *sql.Conn, where string, args ...any) error {
 		return err
 	}
 	for id, body := range bodies {
-		if _, err := db.ExecContext(ctx, "INSERT INTO words (words, rowid, body) VALUES ('delete', ?, ?)", id, indexed(body)); err != nil {
+		if _, err := db.ExecContext(ctx, "INSERT INTO words (words, rowid, body) VALUES ('delete', ?, ?)", id, indexText(body)); err != nil {
 			return err
 		}
 		if _, err := db.ExecContext(ctx, "DELETE FROM texts WHERE id = ?", id); err != nil {

@@ -110,8 +110,8 @@ func words(text string) (list []string) {
 	return list
 }
 
-// indexed returns the words of text as the index has them, with blanks in between.
-func indexed(text string) string {
+// indexText returns the words of text as the index has them, with blanks in between.
+func indexText(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	eachWord(text, func(_, _ int, w string) {

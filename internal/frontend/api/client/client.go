@@ -138,7 +138,7 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 	err := c.send(ctx, r, func(resp *http.Response) (err error) {
 		defer closeBody(resp)
 		if data, err = io.ReadAll(resp.Body); err != nil {
-			return c.lost(ctx, err)
+			return c.connectionError(ctx, err)
 		}
 		return nil
 	})
@@ -237,7 +237,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte, key string) (*
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, c.lost(ctx, err)
+		return nil, c.connectionError(ctx, err)
 	}
 	c.reached.Store(true)
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
@@ -253,8 +253,8 @@ func closeBody(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// lost is the failure of a connection.
-func (c *Client) lost(ctx context.Context, err error) error {
+// connectionError is the failure of a connection.
+func (c *Client) connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

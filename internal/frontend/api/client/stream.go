@@ -43,7 +43,7 @@ func (c *Client) frames(ctx context.Context, r request) iter.Seq2[sse.Event, err
 				if errors.Is(context.Cause(ctx), errSilent) {
 					err = fault.Wrap(fault.Failure, errSilent, "the connection to the server at %s was lost", c.base)
 				} else {
-					err = c.lost(ctx, err)
+					err = c.connectionError(ctx, err)
 				}
 				yield(sse.Event{}, err)
 				return

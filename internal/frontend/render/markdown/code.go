@@ -157,5 +157,5 @@ func (m *machine) codeFlow(dst []byte) []byte {
 	if m.o.WrapCode {
 		limit = m.limit
 	}
-	return m.wrapped(dst, &m.in, baseBlock, limit)
+	return m.appendWrapped(dst, &m.in, baseBlock, limit)
 }

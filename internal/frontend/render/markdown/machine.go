@@ -232,8 +232,8 @@ func (m *machine) hold(line []byte) {
 	m.lines++
 }
 
-// held returns the lines that are held, without the last line feed.
-func (m *machine) held() []byte { return m.text[:max(0, len(m.text)-1)] }
+// heldLines returns the lines that are held, without the last line feed.
+func (m *machine) heldLines() []byte { return m.text[:max(0, len(m.text)-1)] }
 
 func (m *machine) release() { m.text, m.lines = m.text[:0], 0 }
 
@@ -245,7 +245,7 @@ func (m *machine) settle(dst []byte) []byte {
 	}
 	m.in.reset(m)
 	m.in.more = true
-	m.in.scan(m.held())
+	m.in.scan(m.heldLines())
 	if m.in.open && m.lines < maxRows && len(m.text) < maxHeld {
 		return dst
 	}
@@ -283,7 +283,7 @@ func (m *machine) endLeaf(dst []byte) []byte {
 	case paragraph:
 		if m.lines > 0 {
 			m.in.reset(m)
-			m.in.scan(m.held())
+			m.in.scan(m.heldLines())
 			dst = m.flow(dst, &m.in, m.textBase())
 		}
 	case table:

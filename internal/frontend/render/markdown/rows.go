@@ -10,7 +10,7 @@ func (m *machine) prefix(dst []byte) []byte {
 	for i := range m.stack {
 		c := &m.stack[i]
 		if !c.item {
-			dst = append(m.styled(dst, "│", baseBar), ' ')
+			dst = append(m.appendStyled(dst, "│", baseBar), ' ')
 			continue
 		}
 		dst = pad(dst, c.pad)
@@ -23,7 +23,7 @@ func (m *machine) prefix(dst []byte) []byte {
 		if c.done {
 			st = baseDone
 		}
-		dst = append(m.styled(dst, string(c.bullet[:c.size]), st), ' ')
+		dst = append(m.appendStyled(dst, string(c.bullet[:c.size]), st), ' ')
 	}
 	return dst
 }
@@ -37,7 +37,7 @@ func (m *machine) bars(dst []byte) []byte {
 			gap += c.columns()
 			continue
 		}
-		dst = m.styled(pad(dst, gap), "│", baseBar)
+		dst = m.appendStyled(pad(dst, gap), "│", baseBar)
 		gap = 1
 	}
 	return dst
@@ -64,8 +64,8 @@ func pad(dst []byte, n int) []byte {
 	return dst
 }
 
-// styled appends text in a style.
-func (m *machine) styled(dst []byte, text string, st style) []byte {
+// appendStyled appends text in a style.
+func (m *machine) appendStyled(dst []byte, text string, st style) []byte {
 	on := m.paint.sequence(st)
 	if on == "" {
 		return append(dst, text...)
@@ -75,11 +75,11 @@ func (m *machine) styled(dst []byte, text string, st style) []byte {
 
 // flow appends the rows of in, wrapped as text is.
 func (m *machine) flow(dst []byte, in *inline, base style) []byte {
-	return m.wrapped(dst, in, base, m.limit)
+	return m.appendWrapped(dst, in, base, m.limit)
 }
 
-// wrapped appends the rows of in, wrapped at limit columns unless that is 0.
-func (m *machine) wrapped(dst []byte, in *inline, base style, limit int) []byte {
+// appendWrapped appends the rows of in, wrapped at limit columns unless that is 0.
+func (m *machine) appendWrapped(dst []byte, in *inline, base style, limit int) []byte {
 	text := in.visible()
 	if limit > 0 {
 		limit = m.room(limit)

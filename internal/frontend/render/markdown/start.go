@@ -173,7 +173,7 @@ func (m *machine) heading(dst, rest []byte, indent, level int) []byte {
 // underline makes a heading of the paragraph that ends with this line.
 func (m *machine) underline(dst, rest []byte, level int) []byte {
 	m.in.reset(m)
-	m.in.scan(m.held())
+	m.in.scan(m.heldLines())
 	dst = m.flow(dst, &m.in, baseHeading1+style(level-1)<<9)
 	m.release()
 	m.leaf = noLeaf

@@ -97,7 +97,7 @@ func (m *machine) beginTable(dst *[]byte, rest []byte) bool {
 	if aligns == nil {
 		return false
 	}
-	held := m.held()
+	held := m.heldLines()
 	start := bytes.LastIndexByte(held, '\n') + 1
 	head := held[start:]
 	if bytes.IndexByte(head, '|') < 0 && bytes.IndexByte(rest, '|') < 0 || len(cellsOf(head, nil)) != len(aligns) {
@@ -295,7 +295,7 @@ func (m *machine) tableRow(dst, line []byte, base style) []byte {
 		blanks := 0 // not printed unless something follows
 		for i := range n {
 			if i > 0 {
-				dst = m.styled(pad(dst, blanks+1), "│", baseRule)
+				dst = m.appendStyled(pad(dst, blanks+1), "│", baseRule)
 				blanks = 1
 			}
 			text := m.cells[i].visible()
@@ -386,7 +386,7 @@ func (m *machine) listRow(dst, line []byte) []byte {
 		if limit == 0 {
 			limit = m.columns
 		}
-		dst = m.wrapped(dst, &m.in, 0, limit)
+		dst = m.appendWrapped(dst, &m.in, 0, limit)
 	}
 	return dst
 }

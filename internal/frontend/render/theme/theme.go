@@ -43,7 +43,7 @@ func Load(file string) (*Theme, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := Parse(text.Unmarked(data))
+	t, err := Parse(text.TrimMark(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

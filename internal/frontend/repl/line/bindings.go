@@ -9,7 +9,7 @@ import (
 // movements are the keys that move the cursor; with Shift they select. Those of the second table are
 // for emacs only.
 var movements = map[string]func(*buffer) int{
-	"left":       func(b *buffer) int { return b.left(b.cursor) },
+	"left":       func(b *buffer) int { return b.before(b.cursor) },
 	"right":      func(b *buffer) int { return b.right(b.cursor) },
 	"ctrl+left":  func(b *buffer) int { return b.wordLeft(b.cursor) },
 	"ctrl+right": func(b *buffer) int { return b.wordRight(b.cursor) },
@@ -259,7 +259,7 @@ func (b *buffer) copySelection() {
 func (b *buffer) deleteLeft() {
 	from, to := b.selection()
 	if from == to {
-		from = b.left(to)
+		from = b.before(to)
 	}
 	b.replace(from, to, "")
 }
@@ -286,7 +286,7 @@ func (b *buffer) toLineEnd() (from, to int) {
 
 func (b *buffer) toLineStart() (from, to int) {
 	if from = b.lineStart(b.cursor); from == b.cursor {
-		from = b.left(from)
+		from = b.before(from)
 	}
 	return from, b.cursor
 }
@@ -296,9 +296,9 @@ func (b *buffer) transpose() {
 	middle := b.cursor
 	start := b.lineStart(middle)
 	if middle == b.lineEnd(middle) {
-		middle = b.left(middle)
+		middle = b.before(middle)
 	}
-	from, to := b.left(middle), b.right(middle)
+	from, to := b.before(middle), b.right(middle)
 	if middle <= start || from < start || middle == to {
 		return
 	}

@@ -169,8 +169,8 @@ func (b *buffer) right(i int) int {
 	return i + size
 }
 
-// left returns the position of the grapheme before i.
-func (b *buffer) left(i int) int {
+// before returns the position of the grapheme before i.
+func (b *buffer) before(i int) int {
 	if i <= 0 {
 		return 0
 	}
@@ -241,11 +241,11 @@ func (b *buffer) class(i int) int {
 
 // wordLeft returns where the word before i begins. Punctuation is between words.
 func (b *buffer) wordLeft(i int) int {
-	for i > 0 && b.class(b.left(i)) != 1 {
-		i = b.left(i)
+	for i > 0 && b.class(b.before(i)) != 1 {
+		i = b.before(i)
 	}
-	for i > 0 && b.class(b.left(i)) == 1 {
-		i = b.left(i)
+	for i > 0 && b.class(b.before(i)) == 1 {
+		i = b.before(i)
 	}
 	return i
 }
@@ -263,11 +263,11 @@ func (b *buffer) wordRight(i int) int {
 
 // blankLeft returns where what is between blanks before i begins.
 func (b *buffer) blankLeft(i int) int {
-	for i > 0 && b.class(b.left(i)) == 0 {
-		i = b.left(i)
+	for i > 0 && b.class(b.before(i)) == 0 {
+		i = b.before(i)
 	}
-	for i > 0 && b.class(b.left(i)) != 0 {
-		i = b.left(i)
+	for i > 0 && b.class(b.before(i)) != 0 {
+		i = b.before(i)
 	}
 	return i
 }

@@ -114,9 +114,9 @@ func (e *Editor) enter(u use) error {
 	return err
 }
 
-// typed takes bytes of the terminal. Bytes that were typed before it was taken have line feeds where
+// takeInput takes bytes of the terminal. Bytes that were typed before it was taken have line feeds where
 // Enter was pressed. In a burst of typing that began at a question, Enter breaks the line.
-func (e *Editor) typed(chunk []byte) {
+func (e *Editor) takeInput(chunk []byte) {
 	for i := range chunk[:min(e.early, len(chunk))] {
 		if chunk[i] == '\n' {
 			chunk[i] = '\r'
@@ -215,7 +215,7 @@ func (e *Editor) Read(ctx context.Context, p Prompt, initial string) (string, er
 		return "", err
 	}
 	r.keyboard = keyboard
-	defer func() { e.typed(r.keyboard.stop()) }()
+	defer func() { e.takeInput(r.keyboard.stop()) }()
 	r.signals = make(chan os.Signal, 8)
 	notify(r.signals)
 	defer signal.Stop(r.signals)
@@ -257,7 +257,7 @@ func (r *reader) run(ctx context.Context) error {
 			}
 			continue
 		case clear:
-			r.lock((*screen).cleared)
+			r.lock((*screen).noteCleared)
 			continue
 		case cycle:
 			if r.opts.Cycle != nil {
@@ -279,7 +279,7 @@ func (r *reader) run(ctx context.Context) error {
 				r.final()
 				return io.EOF
 			}
-			r.typed(chunk)
+			r.takeInput(chunk)
 		case <-timeout:
 			late = true
 		case s := <-r.signals:
@@ -365,7 +365,7 @@ func (r *reader) edit(ctx context.Context) error {
 		r.model.message = "There is no editor: set `editor` in config.yaml, or VISUAL or EDITOR."
 		return nil
 	}
-	r.typed(r.keyboard.stop())
+	r.takeInput(r.keyboard.stop())
 	r.mu.Lock()
 	kept := r.screen
 	kept.out, r.screen.rows = nil, nil // the rows stay where they are

@@ -104,7 +104,7 @@ func (s *styled) part(from, to, column int) string {
 			width = tabStop - column%tabStop
 			b.WriteString(strings.Repeat(" ", width))
 		default:
-			b.WriteString(shown(c))
+			b.WriteString(displayGrapheme(c))
 		}
 		column += width
 		i += size
@@ -115,8 +115,8 @@ func (s *styled) part(from, to, column int) string {
 	return b.String()
 }
 
-// shown returns a grapheme without characters that would control the terminal.
-func shown(c string) string {
+// displayGrapheme returns a grapheme without characters that would control the terminal.
+func displayGrapheme(c string) string {
 	if len(c) == 1 && c[0] >= ' ' && c[0] < 0x7f {
 		return c
 	}

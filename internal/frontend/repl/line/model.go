@@ -108,7 +108,7 @@ func (m *model) key(k key) outcome {
 	case k.text != "" && m.vi != nil && !m.vi.inserts():
 		return m.viKey(k.text)
 	case k.text != "":
-		m.typed(k.text)
+		m.insertTyped(k.text)
 		return goOn
 	case m.vi != nil && !m.vi.inserts():
 		return m.viKey(k.name)
@@ -128,11 +128,11 @@ func withoutAlt(name string) key {
 	return key{name: name}
 }
 
-// typed inserts text that was typed. Words are undone one by one, in vi all that was typed at once.
-func (m *model) typed(text string) {
+// insertTyped inserts text that was typed. Words are undone one by one, in vi all that was typed at once.
+func (m *model) insertTyped(text string) {
 	m.action = typing
 	if m.vi == nil {
-		at := m.buf.left(m.buf.cursor)
+		at := m.buf.before(m.buf.cursor)
 		if m.before != typing || m.buf.class(at) == 0 && !unicode.IsSpace(rune(text[0])) {
 			m.buf.begin()
 		}
@@ -231,7 +231,7 @@ func (m *model) searchKey(k key) (done bool, what outcome) {
 		m.find(s.found+1, 1)
 	case "backspace", "ctrl+h":
 		b := buffer{text: s.term}
-		s.term, s.found = s.term[:b.left(len(s.term))], len(m.history)
+		s.term, s.found = s.term[:b.before(len(s.term))], len(m.history)
 		m.buf.set(s.text)
 		m.buf.cursor = s.cursor
 		m.find(len(m.history)-1, -1)

@@ -49,8 +49,8 @@ func (s *screen) redraw() {
 	s.rows = nil
 }
 
-// cleared says that the screen is empty, with the cursor at its beginning.
-func (s *screen) cleared() {
+// noteCleared says that the screen is empty, with the cursor at its beginning.
+func (s *screen) noteCleared() {
 	s.out = append(s.out, "\x1b[H\x1b[2J"...)
 	s.rows, s.row, s.column = nil, 0, 0
 }

@@ -61,7 +61,7 @@ func (m *model) rest() {
 	b := &m.buf
 	goal := b.goal
 	if start := b.lineStart(b.cursor); b.cursor == b.lineEnd(b.cursor) && b.cursor > start {
-		b.move(b.left(b.cursor))
+		b.move(b.before(b.cursor))
 	}
 	b.goal = goal
 }
@@ -72,7 +72,7 @@ func (m *model) leaveInsert() {
 		return
 	}
 	if b.cursor > b.lineStart(b.cursor) {
-		b.move(b.left(b.cursor))
+		b.move(b.before(b.cursor))
 	}
 	m.vi.normal = true
 	b.begin()
@@ -176,7 +176,7 @@ func (m *model) motion(k string) (from, to int, kind motionKind) {
 	switch k {
 	case "h", "left", "backspace", "ctrl+h":
 		start := b.lineStart(from)
-		return from, repeat(func(i int) int { return max(b.left(i), start) }), exclusive
+		return from, repeat(func(i int) int { return max(b.before(i), start) }), exclusive
 	case "l", "right", " ":
 		end := b.lineEnd(from)
 		return from, repeat(func(i int) int { return min(b.right(i), end) }), exclusive
@@ -265,7 +265,7 @@ func (m *model) findMotion(find, what string, again bool) (from, to int, kind mo
 		}
 		end := to
 		if find == "T" && again && n == 0 && end > start && strings.HasSuffix(b.text[start:end], what) {
-			end = b.left(end)
+			end = b.before(end)
 		}
 		i := strings.LastIndex(b.text[start:end], what)
 		if i < 0 {
@@ -275,7 +275,7 @@ func (m *model) findMotion(find, what string, again bool) (from, to int, kind mo
 	}
 	switch find {
 	case "t":
-		to = b.left(to)
+		to = b.before(to)
 	case "T":
 		to = b.right(to)
 	}
@@ -374,7 +374,7 @@ func (m *model) viPending(k string) {
 		}
 		b.begin()
 		b.replace(b.cursor, to, strings.Repeat(k, m.times()))
-		b.move(b.left(b.cursor))
+		b.move(b.before(b.cursor))
 		v.changed = true
 		m.settle()
 	case "g":
@@ -525,7 +525,7 @@ func (m *model) put(before bool) {
 			at = min(b.right(at), b.lineEnd(at))
 		}
 		b.replace(at, at, strings.Repeat(b.cut, n))
-		b.move(b.left(b.cursor))
+		b.move(b.before(b.cursor))
 	}
 }
 
@@ -590,14 +590,14 @@ func (b *buffer) viNext(i int, big bool) int {
 
 // viBack returns where the word before i begins.
 func (b *buffer) viBack(i int, big bool) int {
-	for i > 0 && b.kind(b.left(i), big) == 0 {
-		i = b.left(i)
+	for i > 0 && b.kind(b.before(i), big) == 0 {
+		i = b.before(i)
 	}
 	if i == 0 {
 		return 0
 	}
-	for k := b.kind(b.left(i), big); i > 0 && b.kind(b.left(i), big) == k; {
-		i = b.left(i)
+	for k := b.kind(b.before(i), big); i > 0 && b.kind(b.before(i), big) == k; {
+		i = b.before(i)
 	}
 	return i
 }
@@ -618,7 +618,7 @@ func (b *buffer) viEnd(i int, big, stay bool) int {
 		i = next
 	}
 	if i >= len(b.text) && b.text != "" {
-		return b.left(len(b.text))
+		return b.before(len(b.text))
 	}
 	return i
 }
@@ -630,7 +630,7 @@ func (b *buffer) object(k string, around bool) (from, to int) {
 	case "w", "W":
 		return b.word(b.cursor, k == "W", around)
 	case "\"", "'", "`":
-		return b.quoted(b.cursor, k, around)
+		return b.quotedRange(b.cursor, k, around)
 	}
 	return none, none
 }
@@ -647,8 +647,8 @@ func (b *buffer) word(i int, big, around bool) (from, to int) {
 		return i
 	}
 	from = i
-	for k := b.kind(i, big); from > start && b.kind(b.left(from), big) == k; {
-		from = b.left(from)
+	for k := b.kind(i, big); from > start && b.kind(b.before(from), big) == k; {
+		from = b.before(from)
 	}
 	to = run(i)
 	if !around {
@@ -657,13 +657,13 @@ func (b *buffer) word(i int, big, around bool) (from, to int) {
 	if to < end && (b.class(to) == 0 || b.class(i) == 0) {
 		return from, run(to)
 	}
-	for from > start && b.class(b.left(from)) == 0 {
-		from = b.left(from)
+	for from > start && b.class(b.before(from)) == 0 {
+		from = b.before(from)
 	}
 	return from, to
 }
 
-func (b *buffer) quoted(i int, quote string, around bool) (from, to int) {
+func (b *buffer) quotedRange(i int, quote string, around bool) (from, to int) {
 	end := b.lineEnd(i)
 	for at := b.lineStart(i); at < end; {
 		open := strings.Index(b.text[at:end], quote)

@@ -142,7 +142,7 @@ func (w *Watch) take(chunk []byte) {
 	e := w.editor
 	e.draft.mu.Lock()
 	if len(e.keys.buf)+len(e.keys.pasted)+len(kept) <= maxAhead {
-		e.typed(kept)
+		e.takeInput(kept)
 	}
 	e.draft.mu.Unlock()
 	w.press(false)

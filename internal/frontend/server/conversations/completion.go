@@ -66,16 +66,16 @@ func (s *service) checkModel(id string) error {
 	return err
 }
 
-// missing returns err with a code that says what there is not, if it says that.
-func missing(kind string, err error) error {
+// notFoundAs returns err with a code that says what there is not, if it says that.
+func notFoundAs(kind string, err error) error {
 	if fault.CodeOf(err) != fault.NotFound {
 		return err
 	}
 	return &rest.Error{Status: http.StatusNotFound, Code: kind + "_not_found", Message: err.Error(), Hint: "GET /v1/" + kind + "s lists them", Err: err}
 }
 
-// refused returns err as a conflict, if it is what a conversation refuses.
-func refused(err error) error {
+// conflictOf returns err as a conflict, if it is what a conversation refuses.
+func conflictOf(err error) error {
 	if code := fault.CodeOf(err); code != fault.Usage && code != fault.Config {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s *service) ask(ctx context.Context, req *api.CompletionRequest, a *answer
 			return err
 		}
 		if err := conv.UseRole(ctx, r); err != nil {
-			return refused(err)
+			return conflictOf(err)
 		}
 	}
 	if err := s.useRAG(conv, req.RAG); err != nil {
@@ -111,7 +111,7 @@ func (s *service) ask(ctx context.Context, req *api.CompletionRequest, a *answer
 // loadRole returns a role.
 func loadRole(talks *conversation.Service, name string) (role.Role, error) {
 	r, _, err := talks.Roles().Load(name)
-	return r, missing("role", err)
+	return r, notFoundAs("role", err)
 }
 
 // useRAG has a conversation answer from a knowledge base; "" leaves it as it is.
@@ -122,7 +122,7 @@ func (s *service) useRAG(conv *conversation.Conversation, name string) error {
 	if err := s.checkRAG(name); err != nil {
 		return err
 	}
-	return refused(conv.UseKnowledge(name))
+	return conflictOf(conv.UseKnowledge(name))
 }
 
 // checkRAG refuses a knowledge base that does not exist.
@@ -137,7 +137,7 @@ func (s *service) checkRAG(name string) error {
 	if err == nil {
 		err = library.Missing(name)
 	}
-	return missing("rag", err)
+	return notFoundAs("rag", err)
 }
 
 // put asks the question of a request in a conversation.
@@ -203,7 +203,7 @@ func (s *service) askAgent(ctx context.Context, req *api.CompletionRequest, a *a
 	conv := talks.Begin(conversation.Options{Caller: caller, Owner: s.owner(ctx)})
 	defer func() { err = errors.Join(err, conv.Close(context.WithoutCancel(ctx))) }()
 	if err := conv.UseAgent(ctx, who); err != nil {
-		return refused(err)
+		return conflictOf(err)
 	}
 	_, _, err = s.put(ctx, conv, req, caller.Events)
 	return err

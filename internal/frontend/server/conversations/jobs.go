@@ -266,7 +266,7 @@ const drainGrace = 10 * time.Minute
 func (s *service) reload(ctx context.Context, _ *struct{}) (*api.MCPReloaded, error) {
 	names, drain, err := s.App.ReloadServers()
 	if err != nil {
-		return nil, refused(err)
+		return nil, conflictOf(err)
 	}
 	s.api.Go(ctx, func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, drainGrace)

@@ -105,19 +105,19 @@ func (s *service) regenerate(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return s.inSession(ctx, found, req, func(ctx context.Context, v *visit, a *answer) error {
-		if err := unchanged(v.conv.Session(), in.Body.Seen); err != nil {
+		if err := checkUnchanged(v.conv.Session(), in.Body.Seen); err != nil {
 			return err
 		}
 		_, err := v.conv.Regenerate(ctx)
 		if fault.CodeOf(err) == fault.Suspended {
 			s.waiting.add(found.ID(), a.run())
 		}
-		return refused(err)
+		return conflictOf(err)
 	})
 }
 
-// unchanged returns an error if a session does not have the messages that a caller has seen.
-func unchanged(of *session.Session, seen api.Seen) error {
+// checkUnchanged returns an error if a session does not have the messages that a caller has seen.
+func checkUnchanged(of *session.Session, seen api.Seen) error {
 	if seen.Version == "" || seen.Version == version(of.Messages()) {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (v *visit) prepare(ctx context.Context, req *api.CompletionRequest) error {
 			return err
 		}
 		if err := v.conv.UseRole(ctx, r); err != nil {
-			return refused(err)
+			return conflictOf(err)
 		}
 	}
 	if of, ok := v.conv.Agent(); req.Agent != "" && (!ok || of.Name != req.Agent) {
@@ -170,7 +170,7 @@ func (s *service) create(ctx context.Context, in *struct{ Body api.SessionReques
 			return nil, rest.Invalid("variables", "variables: %v", err)
 		}
 		if err := conv.UseAgent(ctx, who); err != nil {
-			return nil, refused(err)
+			return nil, conflictOf(err)
 		}
 	}
 	if req.Role != "" {
@@ -179,7 +179,7 @@ func (s *service) create(ctx context.Context, in *struct{ Body api.SessionReques
 			return nil, err
 		}
 		if err := conv.UseRole(ctx, r); err != nil {
-			return nil, refused(err)
+			return nil, conflictOf(err)
 		}
 	}
 	if err := s.useRAG(conv, req.RAG); err != nil {
@@ -192,7 +192,7 @@ func (s *service) create(ctx context.Context, in *struct{ Body api.SessionReques
 	}
 	switch err := conv.CreateSession(ctx, req.Alias); {
 	case errors.Is(err, session.ErrAliasInUse):
-		return nil, refused(err)
+		return nil, conflictOf(err)
 	case err != nil:
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (s *service) fork(ctx context.Context, in *struct {
 	if found, err = s.find(ctx, in.ID); err != nil { // again, as it may have changed in the meantime
 		return nil, err
 	}
-	if err := unchanged(found, in.Body.Seen); err != nil {
+	if err := checkUnchanged(found, in.Body.Seen); err != nil {
 		return nil, err
 	}
 	store, err := s.App.Sessions()
@@ -231,7 +231,7 @@ func (s *service) fork(ctx context.Context, in *struct {
 	}
 	for n := in.Body.Messages; n != nil && len(copied.Messages()) > *n; {
 		if _, err := copied.Undo(ctx); err != nil {
-			return nil, refused(err)
+			return nil, conflictOf(err)
 		}
 	}
 	if err := copied.Save(ctx); err != nil {
@@ -273,7 +273,7 @@ type stored struct {
 
 // list lists the sessions that the caller may see, the one that was used last first.
 func (s *service) list(ctx context.Context, in *listInput) (*api.List[api.SessionEntry], error) {
-	all, err := s.stored(ctx, in)
+	all, err := s.storedSessions(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -314,8 +314,8 @@ func (s *service) list(ctx context.Context, in *listInput) (*api.List[api.Sessio
 // newer compares two sessions by when they were used last, the latest first.
 func newer(a, b stored) int { return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(a.ID, b.ID)) }
 
-// stored returns the sessions of a list, in its order.
-func (s *service) stored(ctx context.Context, in *listInput) (all []stored, err error) {
+// storedSessions returns the sessions of a list, in its order.
+func (s *service) storedSessions(ctx context.Context, in *listInput) (all []stored, err error) {
 	store, err := s.App.Sessions()
 	if err != nil {
 		return nil, err
@@ -406,7 +406,7 @@ func (s *service) remove(ctx context.Context, in *sessionInput) (*rest.None, err
 		return nil, rest.NotFound("session", in.ID)
 	}
 	s.places.Delete(found.ID())
-	return &rest.None{}, refused(err)
+	return &rest.None{}, conflictOf(err)
 }
 
 // change has do change a session, and describes it then.
@@ -417,7 +417,7 @@ func (s *service) change(ctx context.Context, id string, do func(v *visit) error
 	}
 	defer func() { err = errors.Join(err, v.close(ctx)) }()
 	if err := do(v); err != nil {
-		return nil, refused(err)
+		return nil, conflictOf(err)
 	}
 	return s.sessionOf(ctx, v.conv.Session()), v.conv.Session().Save(ctx)
 }

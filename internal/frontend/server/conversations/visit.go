@@ -148,7 +148,7 @@ func (v *visit) begin(ctx context.Context, text, model string, events event.Scop
 			return err
 		}
 		if err := v.conv.UseAgent(ctx, who); err != nil {
-			return refused(err)
+			return conflictOf(err)
 		}
 	}
 	v.model = found.Settings().Model

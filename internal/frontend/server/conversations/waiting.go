@@ -36,7 +36,7 @@ func (w *waiting) of(ctx context.Context, store run.Store, id session.ID) ([]str
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.runs == nil {
-		found, err := unfinished(ctx, store)
+		found, err := unfinishedTurns(ctx, store)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (s *service) atWork(ctx context.Context, id session.ID) (string, error) {
 		ids = append(ids, a.ID)
 	}
 	if _, shared := store.(run.Shared); shared {
-		found, err := unfinished(ctx, store)
+		found, err := unfinishedTurns(ctx, store)
 		if err != nil {
 			return "", err
 		}
@@ -125,8 +125,8 @@ func (s *service) atWork(ctx context.Context, id session.ID) (string, error) {
 	return "", nil
 }
 
-// unfinished returns the turns on record that wait, or may come to, by their sessions.
-func unfinished(ctx context.Context, store run.Store) (map[session.ID][]string, error) {
+// unfinishedTurns returns the turns on record that wait, or may come to, by their sessions.
+func unfinishedTurns(ctx context.Context, store run.Store) (map[session.ID][]string, error) {
 	infos, err := store.Runs(ctx, run.Query{Unfinished: true})
 	if err != nil {
 		return nil, err

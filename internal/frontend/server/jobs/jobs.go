@@ -65,7 +65,7 @@ func (o Options) output(ctx context.Context, in *output) (*api.JobOutput, error)
 	}
 	i, p, err := o.Jobs.Output(run, session, in.Job, in.Since)
 	if err != nil {
-		return nil, missing(err, in.Job)
+		return nil, notFoundAs(err, in.Job)
 	}
 	return &api.JobOutput{Status: i.Status, Exit: i.Exit, From: p.From, To: p.To, Dropped: p.Dropped, Output: p.Text}, nil
 }
@@ -73,12 +73,12 @@ func (o Options) output(ctx context.Context, in *output) (*api.JobOutput, error)
 func (o Options) kill(ctx context.Context, in *one) (*rest.None, error) {
 	run, session, err := o.Find(ctx, in.ID, true)
 	if err == nil {
-		err = missing(o.Jobs.Kill(run, session, in.Job), in.Job)
+		err = notFoundAs(o.Jobs.Kill(run, session, in.Job), in.Job)
 	}
 	return &rest.None{}, err
 }
 
-func missing(err error, id string) error {
+func notFoundAs(err error, id string) error {
 	if fault.CodeOf(err) == fault.NotFound {
 		return rest.NotFound("job", id)
 	}

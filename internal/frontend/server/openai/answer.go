@@ -206,7 +206,7 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (_ 
 		if err != nil {
 			return answer{}, err
 		}
-		return s.detached(ctx, job, w)
+		return s.runDetached(ctx, job, w)
 	}
 	got, err := conv.Ask(ctx, q)
 	return answer{Text: got.Text, Calls: got.Calls, Stop: got.Stop, Usage: got.Usage, Loki: said{Model: got.Model}, Messages: got.Messages}, err
@@ -237,15 +237,15 @@ func (s *service) graph(ctx context.Context, r *request, agent conversation.Agen
 		return answer{}, err
 	}
 	if r.Loki.Detach {
-		return s.detached(ctx, job, w)
+		return s.runDetached(ctx, job, w)
 	}
 	job.Info.Owner = s.access().Owner(rest.Subject(ctx))
 	out, err := s.app.Runs().Start(ctx, job)
 	return fromRun(out), err
 }
 
-// detached has the server do a job, and answers with what comes of it, as long as the client is there.
-func (s *service) detached(ctx context.Context, job run.Job, w *watch) (answer, error) {
+// runDetached has the server do a job, and answers with what comes of it, as long as the client is there.
+func (s *service) runDetached(ctx context.Context, job run.Job, w *watch) (answer, error) {
 	job.Info.Owner = s.access().Owner(rest.Subject(ctx))
 	if job.Durability == graph.DurabilityOff || job.Durability == "" {
 		job.Durability = graph.DurabilityProcess // a resumed run must be found

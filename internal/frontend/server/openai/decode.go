@@ -11,8 +11,8 @@ func invalid(param, format string, args ...any) *rest.Error {
 	return rest.Invalid(param, format, args...)
 }
 
-// unsupported returns the error of a request that asks for something that cannot be had.
-func unsupported(param, what string) *rest.Error {
+// unsupportedError returns the error of a request that asks for something that cannot be had.
+func unsupportedError(param, what string) *rest.Error {
 	return invalid(param, "%s: %s is not supported", param, what)
 }
 

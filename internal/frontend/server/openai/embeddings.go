@@ -69,7 +69,7 @@ func (s *service) embed(ctx context.Context, in *embeddingsInput) (*embeddings, 
 	if err := b.check(); err != nil {
 		return nil, err
 	}
-	id, err := s.listed(b.Model, catalog.Embedding)
+	id, err := s.modelID(b.Model, catalog.Embedding)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *service) embed(ctx context.Context, in *embeddingsInput) (*embeddings, 
 		rest.Progress(ctx)
 		used = used.Add(u)
 		if n := len(vectors[0]); req.Dimensions != 0 && n != req.Dimensions {
-			return nil, unsupported("dimensions", fmt.Sprintf("another length of the vectors of %s than %d", b.Model, n))
+			return nil, unsupportedError("dimensions", fmt.Sprintf("another length of the vectors of %s than %d", b.Model, n))
 		}
 		for _, v := range vectors {
 			e := embedding{Object: "embedding", Index: len(out.Data), Embedding: v}

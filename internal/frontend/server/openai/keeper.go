@@ -82,7 +82,7 @@ func (s *service) keeper(ctx context.Context, r *request, w *responseRequest) (*
 		name(k.input, past)
 	}
 	r.History = slices.Concat(system, past, k.input)
-	if id := unanswered(r.History); id != "" {
+	if id := unansweredCall(r.History); id != "" {
 		k.close()
 		return nil, invalid("input", "there is no output for the call %q of response %s", id, previous)
 	}
@@ -114,7 +114,7 @@ func (s *service) keeper(ctx context.Context, r *request, w *responseRequest) (*
 // open opens the session of a response and returns what was said up to its end.
 func (k *keeper) open(ctx context.Context, s *service, store session.Store, response string, isClients func(tool string) bool) ([]chat.Message, error) {
 	id, place, _ := strings.Cut(strings.TrimPrefix(response, idPrefix), "_")
-	sid, err := session.ParseID(dashed(id))
+	sid, err := session.ParseID(dashID(id))
 	begins, numErr := strconv.Atoi(place)
 	if err != nil || numErr != nil || begins < 0 {
 		return nil, previousNotFound(response)
@@ -181,8 +181,8 @@ func endOf(messages []chat.Message, at int, isClients func(tool string) bool) in
 	return -1
 }
 
-// dashed returns a session's id from the one without dashes.
-func dashed(id string) string {
+// dashID returns a session's id from the one without dashes.
+func dashID(id string) string {
 	if len(id) != 32 {
 		return id
 	}
@@ -205,8 +205,8 @@ func name(results, past []chat.Message) {
 	}
 }
 
-// unanswered returns the id of a call without a result; empty if there is none.
-func unanswered(messages []chat.Message) string {
+// unansweredCall returns the id of a call without a result; empty if there is none.
+func unansweredCall(messages []chat.Message) string {
 	for i, m := range messages {
 		for _, c := range m.ToolCalls {
 			if !slices.ContainsFunc(messages[i+1:], func(r chat.Message) bool { return r.ToolCallID == c.ID }) {

@@ -89,7 +89,7 @@ func readFile(name, data, url, at string) (chat.Part, error) {
 	case data == "" && url != "":
 		return chat.Part{}, invalid(member(at, "file_url"), "%s.file_url must be an https: URL", at)
 	case data == "":
-		return chat.Part{}, unsupported(at, "a file without file_data")
+		return chat.Part{}, unsupportedError(at, "a file without file_data")
 	case !strings.HasPrefix(data, "data:"):
 		data = "data:;base64," + data
 	case !strings.Contains(data, ";base64,"):

@@ -89,7 +89,7 @@ func (r *request) choose(mode, name, at string) error {
 	case mode == "required":
 		r.Choice = chat.ToolChoice{Required: true}
 	case mode != "function":
-		return unsupported(at, mode)
+		return unsupportedError(at, mode)
 	default:
 		for _, t := range r.Tools {
 			if t.Name == name {

@@ -60,7 +60,7 @@ type rerankInput struct {
 // rerank answers POST /v1/rerank.
 func (s *service) rerank(ctx context.Context, in *rerankInput) (*ranking, error) {
 	b := &in.Body
-	id, err := s.listed(b.Model, catalog.Reranker)
+	id, err := s.modelID(b.Model, catalog.Reranker)
 	if err != nil {
 		return nil, err
 	}

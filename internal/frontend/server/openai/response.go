@@ -234,7 +234,7 @@ func (o *output) open(ctx context.Context, kind string) error {
 	}
 	o.kind, o.so, o.at = kind, "", len(o.res.Output)
 	o.res.Output = append(o.res.Output, i)
-	if err := o.added(ctx); err != nil {
+	if err := o.addOutput(ctx); err != nil {
 		return err
 	}
 	e := o.inText("content_part.added", "reasoning_summary_part.added")
@@ -242,7 +242,7 @@ func (o *output) open(ctx context.Context, kind string) error {
 	return o.send(ctx, e)
 }
 
-func (o *output) added(ctx context.Context) error {
+func (o *output) addOutput(ctx context.Context) error {
 	e := o.about("response.output_item.added")
 	e.Item, e.ItemID = o.res.Output[o.at], ""
 	return o.send(ctx, e)
@@ -314,7 +314,7 @@ func (o *output) call(ctx context.Context, c chat.ToolCall) error {
 	i := &item{Type: "function_call", Status: "in_progress", ID: newID("fc_"), CallID: c.ID, Name: c.Name, Arguments: new("")}
 	o.at = len(o.res.Output)
 	o.res.Output = append(o.res.Output, i)
-	if err := o.added(ctx); err != nil {
+	if err := o.addOutput(ctx); err != nil {
 		return err
 	}
 	i.Arguments = &c.Arguments

@@ -243,7 +243,7 @@ func (c contentShape) read(at string, role chat.Role) (parts []chat.Part, err er
 			one = chat.Part{Type: chat.TextPart, Text: p.Text + p.Refusal}
 		}
 		if err == nil && one.Type != chat.TextPart && (role == chat.Assistant || role == chat.System) {
-			err = unsupported(member(place, "type"), "a part of type "+p.Type+" in a message of the "+string(role))
+			err = unsupportedError(member(place, "type"), "a part of type "+p.Type+" in a message of the "+string(role))
 		}
 		if err != nil {
 			return nil, err

@@ -94,9 +94,9 @@ func (s *service) isGraph(name string) bool {
 	return err == nil && file == ref.GraphFile()
 }
 
-// listed returns the id of the model of a type that a name means: client:model, or a bare name that one client
+// modelID returns the id of the model of a type that a name means: client:model, or a bare name that one client
 // lists.
-func (s *service) listed(name string, of catalog.Type) (string, error) {
+func (s *service) modelID(name string, of catalog.Type) (string, error) {
 	if strings.Contains(name, ":") {
 		return name, nil
 	}

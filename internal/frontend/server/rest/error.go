@@ -59,8 +59,8 @@ func NotFound(kind, id string) *Error {
 	return &Error{Status: http.StatusNotFound, Code: code, Message: fmt.Sprintf("there is no %s %s", kind, id)}
 }
 
-// unsupported returns the error of a body in a form that is not accepted.
-func unsupported(format string, args ...any) *Error {
+// unsupportedError returns the error of a body in a form that is not accepted.
+func unsupportedError(format string, args ...any) *Error {
 	e := Invalid("", format, args...)
 	e.Status = http.StatusUnsupportedMediaType
 	return e
@@ -92,7 +92,7 @@ func Refused(err error) *Error {
 		tooMany, _ := errors.AsType[*auth.TooManyError](err)
 		return &Error{Status: http.StatusTooManyRequests, Code: "rate_limited", Message: tooMany.Error(), RetryAfter: tooMany.After, Err: err}
 	case auth.ReasonUnavailable:
-		e := overloaded("the server cannot check tokens now: it waits for the keys of their issuer")
+		e := overloadError("the server cannot check tokens now: it waits for the keys of their issuer")
 		e.Err = err
 		return e
 	case auth.ReasonMissing, auth.ReasonMalformed:
@@ -112,15 +112,15 @@ func Internal() *Error {
 	return &Error{Status: http.StatusInternalServerError, Code: "internal", Message: "internal error; the log of the server has the details"}
 }
 
-// overloaded returns the error of a server that has no room for a request.
-func overloaded(message string) *Error {
+// overloadError returns the error of a server that has no room for a request.
+func overloadError(message string) *Error {
 	return &Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: message, RetryAfter: time.Second}
 }
 
-// stopping refuses a request of a server that shuts down.
-func stopping(w http.ResponseWriter) *Error {
+// refuseStopping refuses a request of a server that shuts down.
+func refuseStopping(w http.ResponseWriter) *Error {
 	w.Header().Set("Connection", "close")
-	return overloaded("the server is shutting down")
+	return overloadError("the server is shutting down")
 }
 
 func tooLarge(most int64) *Error {
@@ -173,7 +173,7 @@ func fromError(ctx context.Context, err error) *Error {
 			message = "the database cannot be reached now"
 		}
 		if message != "" {
-			e := overloaded(message)
+			e := overloadError(message)
 			e.Err = err
 			return e
 		}

@@ -244,7 +244,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
-		return nil, unsupported("the body has the charset %q, and only UTF-8 is accepted", charset).WithHint("send JSON as UTF-8 with the header Content-Type: application/json")
+		return nil, unsupportedError("the body has the charset %q, and only UTF-8 is accepted", charset).WithHint("send JSON as UTF-8 with the header Content-Type: application/json")
 	}
 	return body, checkUTF8(body)
 }
@@ -253,7 +253,7 @@ func readBody(r *http.Request) ([]byte, error) {
 func checkEncoding(headers []string) error {
 	for coding := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
-			return unsupported("the body has the encoding %q, and only bodies without an encoding are accepted", coding).WithHint("send the body without the header Content-Encoding")
+			return unsupportedError("the body has the encoding %q, and only bodies without an encoding are accepted", coding).WithHint("send the body without the header Content-Encoding")
 		}
 	}
 	return nil
@@ -284,12 +284,12 @@ func loneSurrogate(text []byte) int {
 			return -1
 		}
 		i += n
-		switch first := escaped(text[i:]); {
+		switch first := escapedUnit(text[i:]); {
 		case first < 0:
 			i += len(`\n`)
 		case !utf16.IsSurrogate(first):
 			i += len(`\u0000`)
-		case utf16.DecodeRune(first, escaped(text[i+len(`\u0000`):])) == utf8.RuneError:
+		case utf16.DecodeRune(first, escapedUnit(text[i+len(`\u0000`):])) == utf8.RuneError:
 			return i
 		default:
 			i += len(`\ud800\udc00`)
@@ -297,8 +297,8 @@ func loneSurrogate(text []byte) int {
 	}
 }
 
-// escaped returns the unit of UTF-16 whose escape, such as \u0020, a part of a JSON text begins with, -1 if it begins otherwise.
-func escaped(text []byte) rune {
+// escapedUnit returns the unit of UTF-16 whose escape, such as \u0020, a part of a JSON text begins with, -1 if it begins otherwise.
+func escapedUnit(text []byte) rune {
 	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
 		return -1
 	}

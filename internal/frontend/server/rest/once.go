@@ -184,7 +184,7 @@ func replay(w http.ResponseWriter, digest []byte, k *Kept) error {
 	w.Header().Set("Idempotency-Replayed", "true")
 	w.WriteHeader(k.Status)
 	_, err := w.Write(k.Body)
-	return written(err)
+	return writeFailure(err)
 }
 
 // tape is a writer that keeps a copy of the answer.

@@ -68,7 +68,7 @@ func (a *API) answer(ctx context.Context, w http.ResponseWriter, op Operation, o
 		w.Header().Set("Content-Type", r.kind)
 		w.WriteHeader(cmp.Or(r.status, op.Status, http.StatusOK))
 		_, err := w.Write([]byte(a.o.Hide(string(r.raw))))
-		return written(err)
+		return writeFailure(err)
 	}
 	return a.writeJSON(w, cmp.Or(r.status, op.Status, http.StatusOK), r.body)
 }
@@ -84,7 +84,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, send func(conte
 		}
 		if err != nil {
 			out.Close()
-			return written(err)
+			return writeFailure(err)
 		}
 	}
 	defer out.Close()
@@ -93,7 +93,7 @@ func (a *API) stream(ctx context.Context, w http.ResponseWriter, send func(conte
 		return err
 	}
 	a.sendError(ctx, c, out, err)
-	return written(err)
+	return writeFailure(err)
 }
 
 // sendError sends the error of a stream that has begun.
@@ -116,9 +116,9 @@ func (e writtenError) Unwrap() error { return e.error }
 
 // Sent marks an error with which a stream has ended in a way of its own: no event error follows. Only the function of
 // a [Stream] of an operation that does not watch returns it.
-func Sent(err error) error { return written(err) }
+func Sent(err error) error { return writeFailure(err) }
 
-func written(err error) error {
+func writeFailure(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (a *API) writeJSON(w http.ResponseWriter, status int, body any) error {
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
 	_, err := w.Write(hideJSON(b.Bytes(), a.o.Hide))
-	return written(err)
+	return writeFailure(err)
 }
 
 // hideJSON returns a JSON text without secrets. Only the inside of its strings changes, so that it stays JSON.

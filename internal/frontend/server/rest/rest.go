@@ -203,14 +203,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Mount has a handler of its own serve the paths of a pattern. Nothing of this package is done for its
 // requests.
 func (a *API) Mount(pattern string, h http.Handler) {
-	a.mux.Handle(pattern, routed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	a.mux.Handle(pattern, markRouted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		callOf(r.Context()).route = pattern
 		h.ServeHTTP(w, r)
 	})))
 }
 
-// routed marks the answers of a handler as such, see unrouted.
-func routed(h http.Handler) http.Handler {
+// markRouted marks the answers of a handler as such, see unrouted.
+func markRouted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u, ok := w.(*unrouted); ok {
 			w = u.ResponseWriter
@@ -270,7 +270,7 @@ func (a *API) route(op Operation, serve func(w http.ResponseWriter, r *http.Requ
 	if op.OpenAIErrors {
 		a.theirs = append(a.theirs, strings.Join(strings.SplitN(op.Path, "/", 4)[:3], "/"))
 	}
-	a.mux.Handle(op.Method+" "+op.Path, routed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	a.mux.Handle(op.Method+" "+op.Path, markRouted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		c.openAI = op.OpenAIErrors
 		c.begin(op, r)
@@ -291,7 +291,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, op Operation, c *cal
 			return err
 		}
 		if a.Draining() {
-			return stopping(w)
+			return refuseStopping(w)
 		}
 	}
 	if err := a.limitBody(w, r, op, limits); err != nil {

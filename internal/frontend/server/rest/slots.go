@@ -47,10 +47,10 @@ func (s *slots) take(ctx context.Context, name string, patience time.Duration) (
 	switch {
 	case !full && s.used >= s.all:
 		s.mu.Unlock()
-		return nil, overloaded("the server works on as many requests as it may")
+		return nil, overloadError("the server works on as many requests as it may")
 	case full && len(of.waiting) >= s.each*waitersPerSlot:
 		s.mu.Unlock()
-		return nil, overloaded("as many requests of " + name + " wait as may at once")
+		return nil, overloadError("as many requests of " + name + " wait as may at once")
 	case of == nil:
 		of = new(subject)
 		s.subjects[name] = of
@@ -68,7 +68,7 @@ func (s *slots) take(ctx context.Context, name string, patience time.Duration) (
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-timer.C:
-		err = overloaded("too many requests of " + name + " are in progress")
+		err = overloadError("too many requests of " + name + " are in progress")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

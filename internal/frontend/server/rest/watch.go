@@ -92,11 +92,11 @@ func (w *watchers) add(ctx context.Context, who auth.Identity, limits *Limits) (
 	defer w.mu.Unlock()
 	switch {
 	case w.ended:
-		return nil, nil, nil, overloaded(errStopping.Error())
+		return nil, nil, nil, overloadError(errStopping.Error())
 	case len(w.all) >= limits.Requests*watchersPerSlot:
-		return nil, nil, nil, overloaded("too many requests watch at once")
+		return nil, nil, nil, overloadError("too many requests watch at once")
 	case !who.Anonymous() && w.each[who.Subject] >= limits.PerSubject*watchersPerSlot:
-		return nil, nil, nil, overloaded("too many requests of " + who.Subject + " watch at once")
+		return nil, nil, nil, overloadError("too many requests of " + who.Subject + " watch at once")
 	case w.all == nil:
 		w.all, w.each = make(map[int]watcher), make(map[string]int)
 	}

@@ -26,13 +26,13 @@ func (e *endpoints) questions(ctx context.Context, in *one) (*api.List[api.Quest
 	if err != nil {
 		return nil, err
 	}
-	list, err := e.waiting(ctx, info, theirs)
+	list, err := e.openQuestions(ctx, info, theirs)
 	return api.NewList(list, ""), err
 }
 
-// waiting returns the questions of a run that wait. With theirs set it returns the ones for the caller to
+// openQuestions returns the questions of a run that wait. With theirs set it returns the ones for the caller to
 // answer.
-func (e *endpoints) waiting(ctx context.Context, info run.Info, theirs bool) ([]api.Question, error) {
+func (e *endpoints) openQuestions(ctx context.Context, info run.Info, theirs bool) ([]api.Question, error) {
 	if info.Status == run.Canceled {
 		return []api.Question{}, nil // until it is resumed
 	}
@@ -71,7 +71,7 @@ func (e *endpoints) allQuestions(ctx context.Context, in *allQuestionsRequest) (
 			if info.Damaged || info.Status != run.Suspended && info.Status != run.Running {
 				continue
 			}
-			list, err := e.waiting(ctx, info, !view.Includes(info.Owner))
+			list, err := e.openQuestions(ctx, info, !view.Includes(info.Owner))
 			if err != nil && fault.CodeOf(err) != fault.NotFound { // forgotten meanwhile
 				return nil, err
 			}

@@ -205,14 +205,14 @@ func (e *endpoints) toAnswer(ctx context.Context, id string, questions ...string
 	case err == nil && !theirs:
 		info, err = e.change(ctx, id)
 	case err != nil:
-		err = cmp.Or(e.answered(ctx, id, questions), err)
+		err = cmp.Or(e.answeredError(ctx, id, questions), err)
 	}
 	return info, theirs, err
 }
 
-// answered returns the failure of a second answer by a subject who sees no more of a run than the questions that were for it. It is nil
+// answeredError returns the failure of a second answer by a subject who sees no more of a run than the questions that were for it. It is nil
 // if no question was.
-func (e *endpoints) answered(ctx context.Context, id string, questions []string) error {
+func (e *endpoints) answeredError(ctx context.Context, id string, questions []string) error {
 	info, err := e.store.Info(ctx, id)
 	if err != nil {
 		return nil
@@ -270,8 +270,8 @@ func (e *endpoints) change(ctx context.Context, id string) (run.Info, error) {
 	return info, nil
 }
 
-// queued returns the runs that wait for their turn.
-func (e *endpoints) queued() map[string]bool {
+// queuedRuns returns the runs that wait for their turn.
+func (e *endpoints) queuedRuns() map[string]bool {
 	queued := make(map[string]bool)
 	for _, a := range e.Manager.Active() {
 		if a.Queued {
@@ -308,7 +308,7 @@ func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Ru
 			return nil, rest.Invalid("status", "status: %q is not one of %s", status, strings.Join(statuses, ", "))
 		}
 	}
-	queued := e.queued()
+	queued := e.queuedRuns()
 	q := run.Query{Agent: in.Agent, View: e.Access.View(rest.Subject(ctx)), Before: place, Limit: readAtOnce}
 	if len(in.Status) > 0 && !slices.Contains(in.Status, "done") {
 		q.Unfinished = true
@@ -368,7 +368,7 @@ func (e *endpoints) show(ctx context.Context, in *one) (*api.RunDetail, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.Queued = d.Queued || e.queued()[d.ID]
+	d.Queued = d.Queued || e.queuedRuns()[d.ID]
 	deliveries, err := e.Desk.Deliveries(d.ID)
 	for _, n := range deliveries {
 		notice := api.Notice{Event: n.Type, URL: n.Host, Tries: n.Attempts, At: n.At.UTC(), Status: n.Status, Error: n.Error}
@@ -402,7 +402,7 @@ func (e *endpoints) now(ctx context.Context, id string) (*api.Run, error) {
 		return nil, err
 	}
 	r := summary.Of(info)
-	r.Queued, r.Waiting = r.Queued || e.queued()[id], len(waiting)
+	r.Queued, r.Waiting = r.Queued || e.queuedRuns()[id], len(waiting)
 	r.Waits, err = summary.Waits(ctx, e.store, info)
 	return &r, err
 }

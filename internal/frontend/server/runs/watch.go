@@ -62,7 +62,7 @@ func (e *endpoints) watch(ctx context.Context, w *stream.Writer, id string, afte
 		if last >= 0 {
 			frames = frames[:last+1]
 		}
-		if err := w.SendAll(ctx, streamed(frames)); err != nil {
+		if err := w.SendAll(ctx, streamEvents(frames)); err != nil {
 			return err
 		}
 		if last >= 0 {
@@ -85,8 +85,8 @@ func (e *endpoints) watch(ctx context.Context, w *stream.Writer, id string, afte
 	return w.Send(ctx, stream.Event{Name: endFrame, Data: data})
 }
 
-// streamed returns frames of a run as a stream has them.
-func streamed(frames []manager.Frame) []stream.Event {
+// streamEvents returns frames of a run as a stream has them.
+func streamEvents(frames []manager.Frame) []stream.Event {
 	events := make([]stream.Event, len(frames))
 	for i, f := range frames {
 		events[i] = stream.Event{Name: f.Type, Data: f.Data}

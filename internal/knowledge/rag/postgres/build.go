@@ -233,7 +233,7 @@ func (w *build) Put(ctx context.Context, put rag.File, chunks []rag.Chunk) error
 	if err := w.check(chunks); err != nil {
 		return err
 	}
-	if i := w.waiting(put.Path); i >= 0 {
+	if i := w.fileIndex(put.Path); i >= 0 {
 		w.size -= len(w.files[i].chunks)
 		w.files = append(w.files[:i], w.files[i+1:]...)
 	}
@@ -280,8 +280,8 @@ func (w *build) Remember(ctx context.Context, chunks []rag.Chunk) error {
 	return w.Flush(ctx)
 }
 
-// waiting returns where the file at path is in w.files, -1 if it is not.
-func (w *build) waiting(path string) int {
+// fileIndex returns where the file at path is in w.files, -1 if it is not.
+func (w *build) fileIndex(path string) int {
 	for i, f := range w.files {
 		if f.Path == path {
 			return i
@@ -581,7 +581,7 @@ func (w *build) sweep(ctx context.Context) error {
 		}
 		for _, id := range old {
 			var free bool
-			if err := tx.QueryRow(ctx, tryLock("pg_try_advisory_xact_lock"), w.store.reading(id)).Scan(&free); err != nil {
+			if err := tx.QueryRow(ctx, tryLock("pg_try_advisory_xact_lock"), w.store.generationOf(id)).Scan(&free); err != nil {
 				return err
 			}
 			if !free {

@@ -79,7 +79,7 @@ func (x *index) hold(ctx context.Context, conn *pgx.Conn) error {
 	if err := x.store.choose(ctx, conn); err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock_shared($1)`, x.store.reading(x.generation)); err != nil {
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock_shared($1)`, x.store.generationOf(x.generation)); err != nil {
 		return err
 	}
 	var exists bool

@@ -217,7 +217,7 @@ func (s *Store) key(what string) int64 {
 	return int64(h.Sum64())
 }
 
-func (s *Store) reading(generation int64) int64 {
+func (s *Store) generationOf(generation int64) int64 {
 	return s.key("generation " + strconv.FormatInt(generation, 10))
 }
 

@@ -132,7 +132,7 @@ func (c *crawl) run(ctx context.Context) error {
 		v := c.queue[i]
 		<-v.done
 		c.queue[i] = nil
-		if err := c.visited(v, i == 0); err != nil || c.stopped {
+		if err := c.yieldPage(v, i == 0); err != nil || c.stopped {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -201,9 +201,9 @@ func (c *crawl) covers(u *url.URL) bool {
 	return strings.EqualFold(u.Host, c.start.Host) && (strings.HasPrefix(u.Path, c.root) || u.Path+"/" == c.root || u.Path == c.start.Path)
 }
 
-// visited yields a page that was fetched, and queues the pages that it links to. The error is one of the
+// yieldPage yields a page that was fetched, and queues the pages that it links to. The error is one of the
 // first page.
-func (c *crawl) visited(v *visit, first bool) error {
+func (c *crawl) yieldPage(v *visit, first bool) error {
 	var left *leftError
 	var status *input.StatusError
 	switch err := v.err; {
@@ -257,7 +257,7 @@ func (c *crawl) visited(v *visit, first bool) error {
 	hash, address, extract := hashOf(v.page.Data), v.page.Address, c.extract
 	c.found(address, func(context.Context) (*Content, error) {
 		return &Content{Hash: hash, text: func(context.Context) (Body, error) {
-			return Body{Content: document.Content{Text: document.Markdown(extracted(doc, text, extract), address), Ext: "md"}}, nil
+			return Body{Content: document.Content{Text: document.Markdown(extractElement(doc, text, extract), address), Ext: "md"}}, nil
 		}}, nil
 	})
 	return nil
@@ -281,8 +281,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// extracted returns the element with an id as HTML, or text if there is no such element or no id.
-func extracted(doc *html.Node, text, id string) string {
+// extractElement returns the element with an id as HTML, or text if there is no such element or no id.
+func extractElement(doc *html.Node, text, id string) string {
 	if id == "" {
 		return text
 	}

@@ -27,13 +27,13 @@ func (s *search) files(ctx context.Context) error {
 	info, err := os.Stat(p.Base)
 	switch {
 	case err != nil && os.IsNotExist(err) && isBare(beforeBranch(path)):
-		return s.cloned(ctx, path)
+		return s.yieldClone(ctx, path)
 	case err != nil && os.IsNotExist(err):
 		return fault.Wrap(fault.NotFound, fs.ErrNotExist, "%s", p.Base).WithHint("%s", input.PathHint(s.source))
 	case err != nil:
 		return err
 	case info.IsDir() && p.Plain() && isBare(path):
-		return s.cloned(ctx, path)
+		return s.yieldClone(ctx, path)
 	case info.IsDir():
 		return s.walk(ctx, p)
 	case !p.Plain():

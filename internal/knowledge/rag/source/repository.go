@@ -64,9 +64,9 @@ func isBare(dir string) bool {
 	return true
 }
 
-// cloned yields the files of a repository, ascending by path. They are read at once, since the clone is
+// yieldClone yields the files of a repository, ascending by path. They are read at once, since the clone is
 // deleted in the end.
-func (s *search) cloned(ctx context.Context, source string) error {
+func (s *search) yieldClone(ctx context.Context, source string) error {
 	r, err := parseRepository(source)
 	if err != nil {
 		return err

@@ -171,7 +171,7 @@ func (s *search) find(ctx context.Context) error {
 	case loaded:
 		return s.load(ctx)
 	case repo:
-		return s.cloned(ctx, s.source)
+		return s.yieldClone(ctx, s.source)
 	}
 	return s.files(ctx)
 }

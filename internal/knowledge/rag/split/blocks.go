@@ -310,7 +310,7 @@ func (w *walk) divide(b block, lead []block) {
 			if len(lead) > 0 {
 				w.chunkOf(lead)
 			}
-			w.named(b, b.rows[i], ends[i])
+			w.addNamedRow(b, b.rows[i], ends[i])
 		case i == 0:
 			w.split(at, ends[i], separators(""))
 		default:
@@ -323,9 +323,9 @@ func (w *walk) divide(b block, lead []block) {
 	}
 }
 
-// named adds chunks for a row of a table that is too long for one, of lines "name: value". All of them have the first one, which
+// addNamedRow adds chunks for a row of a table that is too long for one, of lines "name: value". All of them have the first one, which
 // mostly says what the row is about.
-func (w *walk) named(b block, start, end int) {
+func (w *walk) addNamedRow(b block, start, end int) {
 	before, after := w.blanks(w.text[start:end])
 	if start, end = start+before, start+after; start == end {
 		return

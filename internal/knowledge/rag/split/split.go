@@ -249,13 +249,13 @@ func (w *walk) chunk() {
 	}
 	text := w.text[start+before : start+after]
 	if w.gaps > 0 {
-		text = w.joined()
+		text = w.joinedText()
 	}
 	w.emit(start+before, start+after, text)
 }
 
-// joined returns the text of the chunk if that is not a part of the document as it stands there.
-func (w *walk) joined() string {
+// joinedText returns the text of the chunk if that is not a part of the document as it stands there.
+func (w *walk) joinedText() string {
 	var b strings.Builder
 	for i, p := range w.window() {
 		if i > 0 {

@@ -23,7 +23,7 @@ func digest(hash []byte) int64 { return int64(binary.LittleEndian.Uint64(hash)) 
 func (b *build) Vectors(ctx context.Context, chunks []rag.Chunk) ([][]float32, error) {
 	list := make([][]float32, len(chunks))
 	for i, c := range chunks {
-		v, err := b.known(ctx, c)
+		v, err := b.knownVector(ctx, c)
 		if err != nil {
 			return nil, explain(b.store.path, err)
 		}
@@ -32,8 +32,8 @@ func (b *build) Vectors(ctx context.Context, chunks []rag.Chunk) ([][]float32, e
 	return list, nil
 }
 
-// known returns the vector of a chunk with the heading and text of c, or nil.
-func (b *build) known(ctx context.Context, c rag.Chunk) ([]float32, error) {
+// knownVector returns the vector of a chunk with the heading and text of c, or nil.
+func (b *build) knownVector(ctx context.Context, c rag.Chunk) ([]float32, error) {
 	if b.dimensions == 0 {
 		return nil, ctx.Err()
 	}

@@ -40,7 +40,7 @@ func Address(address string) []Part {
 				start, end = at[6], at[7]
 			}
 			if secretParameter(name) {
-				add(name, start, end, unbackslashed)
+				add(name, start, end, stripBackslashes)
 			}
 		}
 		return parts
@@ -52,7 +52,7 @@ func Address(address string) []Part {
 	}
 	if at := strings.LastIndexByte(address[begin:question], '@'); at >= 0 {
 		if colon := strings.IndexByte(address[begin:begin+at], ':'); colon >= 0 {
-			add("password", begin+colon+1, begin+at, decoded(url.PathUnescape))
+			add("password", begin+colon+1, begin+at, lenientDecoder(url.PathUnescape))
 		}
 	}
 	for pos := question + 1; pos < len(address); {
@@ -60,8 +60,8 @@ func Address(address string) []Part {
 		if i := strings.IndexByte(address[pos:], '&'); i >= 0 {
 			end = pos + i
 		}
-		if i := strings.IndexByte(address[pos:end], '='); i >= 0 && secretParameter(decoded(url.QueryUnescape)(address[pos:pos+i])) {
-			add(decoded(url.QueryUnescape)(address[pos:pos+i]), pos+i+1, end, decoded(url.QueryUnescape))
+		if i := strings.IndexByte(address[pos:end], '='); i >= 0 && secretParameter(lenientDecoder(url.QueryUnescape)(address[pos:pos+i])) {
+			add(lenientDecoder(url.QueryUnescape)(address[pos:pos+i]), pos+i+1, end, lenientDecoder(url.QueryUnescape))
 		}
 		pos = end + 1
 	}
@@ -127,8 +127,8 @@ func secretParameter(name string) bool {
 	return name == "options" || SecretField(name) && name != "sslkey" && name != "require_auth" // the name of a file, and methods
 }
 
-// decoded returns a function that decodes a text, or returns it as it is if it is malformed.
-func decoded(decode func(string) (string, error)) func(string) string {
+// lenientDecoder returns a function that decodes a text, or returns it as it is if it is malformed.
+func lenientDecoder(decode func(string) (string, error)) func(string) string {
 	return func(s string) string {
 		if d, err := decode(s); err == nil {
 			return d
@@ -137,8 +137,8 @@ func decoded(decode func(string) (string, error)) func(string) string {
 	}
 }
 
-// unbackslashed returns s without the backslashes that escape a character.
-func unbackslashed(s string) string {
+// stripBackslashes returns s without the backslashes that escape a character.
+func stripBackslashes(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) {

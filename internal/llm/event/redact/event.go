@@ -98,7 +98,7 @@ func (s *Secrets) Piece(text string) (shown, rest string) {
 		b.WriteString(text[pos:at] + found{form: f}.mark())
 		pos = at + len(f.text)
 	}
-	end := len(text) - t.begun(text[pos:])
+	end := len(text) - t.partialSecret(text[pos:])
 	b.WriteString(text[pos:end])
 	return b.String(), text[end:]
 }
@@ -110,8 +110,8 @@ func (t *table) mayGrow(text string, f form) bool {
 	})
 }
 
-// begun returns how many bytes at the end of text may be the beginning of a secret.
-func (t *table) begun(text string) int {
+// partialSecret returns how many bytes at the end of text may be the beginning of a secret.
+func (t *table) partialSecret(text string) int {
 	longest := 0
 	for _, f := range t.forms {
 		for n := min(len(f.text)-1, len(text)); n > longest; n-- {

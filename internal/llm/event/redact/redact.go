@@ -164,9 +164,9 @@ const minLine = 16
 // JSON without and with the escapes of HTML, in JSON within JSON, in a query, in a path, in
 // base64, its lines, in JSON within JSON with the escapes of HTML in one or both, and those of encoded. Some are the same.
 func variants(secret string) []string {
-	plain, html := quoted(secret, false), quoted(secret, true)
+	plain, html := quotedContent(secret, false), quotedContent(secret, true)
 	all := []string{
-		secret, plain, html, quoted(plain, false), url.QueryEscape(secret), url.PathEscape(secret),
+		secret, plain, html, quotedContent(plain, false), url.QueryEscape(secret), url.PathEscape(secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)),
 	}
 	if strings.Contains(secret, "\n") {
@@ -174,14 +174,14 @@ func variants(secret string) []string {
 			all = append(all, strings.TrimSpace(line))
 		}
 	}
-	all = append(all, quoted(plain, true), quoted(html, false), quoted(html, true)) // places are on record: these came later
-	return append(all, encoded(secret, plain)...)
+	all = append(all, quotedContent(plain, true), quotedContent(html, false), quotedContent(html, true)) // places are on record: these came later
+	return append(all, encodedForms(secret, plain)...)
 }
 
-// encoded returns more forms of a secret, which is plain in JSON: with other rules for URLs, in base64 of either alphabet without padding, alone
+// encodedForms returns more forms of a secret, which is plain in JSON: with other rules for URLs, in base64 of either alphabet without padding, alone
 // and as a part of something longer, and in JSON of ASCII. In base64 a part looks different for each rest of its place by 3,
 // and the characters that it shares with its neighbors are left out.
-func encoded(secret, plain string) []string {
+func encodedForms(secret, plain string) []string {
 	query, path := url.QueryEscape(secret), url.PathEscape(secret)
 	component := strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query) // of JavaScript
 	all := []string{component, lowerHex(query), lowerHex(path), lowerHex(component)}
@@ -193,7 +193,7 @@ func encoded(secret, plain string) []string {
 		}
 	}
 	ascii := inASCII(plain)
-	return append(all, ascii, quoted(ascii, false))
+	return append(all, ascii, quotedContent(ascii, false))
 }
 
 // lowerHex returns a text of a URL with small letters in its escapes.
@@ -222,8 +222,8 @@ func inASCII(text string) string {
 	return b.String()
 }
 
-// quoted returns what stands between the quotes of a JSON string.
-func quoted(text string, html bool) string {
+// quotedContent returns what stands between the quotes of a JSON string.
+func quotedContent(text string, html bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(html)

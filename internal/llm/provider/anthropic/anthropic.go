@@ -91,7 +91,7 @@ func newClient(o client.Options, vertex bool) (*Client, error) {
 	}
 	frame.KeyField = "X-Api-Key"
 	frame.KeySources = " or ANTHROPIC_API_KEY, or api_key in its configuration, or auth: oauth there and log in with loki --authenticate " + o.Name
-	return &Client{frame: frame, vertex: vertex, dialects: client.Dialects[dialect]{Lasting: dialect.lasting}}, nil
+	return &Client{frame: frame, vertex: vertex, dialects: client.Dialects[dialect]{Lasting: dialect.withoutConversation}}, nil
 }
 
 // apiVersion is the version of the API that the messages are of.

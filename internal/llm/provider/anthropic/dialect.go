@@ -26,8 +26,8 @@ type dialect struct {
 	noBlocks bool
 }
 
-// lasting returns d without what concerns one conversation.
-func (d dialect) lasting() dialect {
+// withoutConversation returns d without what concerns one conversation.
+func (d dialect) withoutConversation() dialect {
 	d.noBlocks = false
 	return d
 }

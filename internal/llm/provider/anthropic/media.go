@@ -25,7 +25,7 @@ func media(address string) (content, error) {
 	}
 	header = strings.ToLower(header)
 	typ, _, _ := strings.Cut(header, ";")
-	data, err := encoded(data, strings.HasSuffix(header, ";base64"))
+	data, err := encodeData(data, strings.HasSuffix(header, ";base64"))
 	if err != nil {
 		return content{}, err
 	}
@@ -42,8 +42,8 @@ func media(address string) (content, error) {
 	return content{Type: block, Source: &source{Type: "base64", MediaType: typ, Data: data}}, nil
 }
 
-// encoded returns the data of a data URL in padded base64.
-func encoded(data string, isBase64 bool) (string, error) {
+// encodeData returns the data of a data URL in padded base64.
+func encodeData(data string, isBase64 bool) (string, error) {
 	if !isBase64 {
 		text, err := url.PathUnescape(data)
 		if err != nil {

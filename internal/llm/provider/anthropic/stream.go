@@ -23,7 +23,7 @@ func (d *decoder) Document(body io.Reader) error {
 		if err := wire.ReplyError(data); err != nil {
 			return err
 		}
-		return wire.Lacking("content", data)
+		return wire.MissingError("content", data)
 	}
 	d.count(m.Usage.counts())
 	d.stop, d.refusal, d.body = string(m.StopReason), string(m.StopDetails.Explanation), data

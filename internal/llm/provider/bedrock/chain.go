@@ -174,10 +174,10 @@ func (s *source) failure(ctx context.Context, cfg *aws.Config, err error) error 
 	none := "has no credentials: set " + s.variable("ACCESS_KEY_ID") + " and " + s.variable("SECRET_ACCESS_KEY") +
 		", or access_key_id and secret_access_key in its configuration"
 	if e, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
-		return s.missing(none + "; the profile " + e.Profile + " does not exist")
+		return s.missingError(none + "; the profile " + e.Profile + " does not exist")
 	}
 	if errors.Is(err, errNoMachine) {
-		return s.missing(none)
+		return s.missingError(none)
 	}
 	if e, ok := errors.AsType[*processcreds.ProviderError](err); ok {
 		// Its text may hold what the command has printed, its cause does not.

@@ -51,7 +51,7 @@ func (a access) configure(o *bedrockruntime.Options) {
 // resolve looks for region and credentials. Errors are ready for the consumer.
 func (s *source) resolve(ctx context.Context) (access, error) {
 	var a access
-	found, err := s.configured(&a)
+	found, err := s.takeConfigured(&a)
 	if err != nil {
 		return access{}, err
 	}
@@ -67,7 +67,7 @@ func (s *source) resolve(ctx context.Context) (access, error) {
 		return access{}, err
 	}
 	if a.region == "" {
-		return access{}, s.missing("has no region: set " + s.variable("REGION") + " or AWS_REGION, or region in its configuration")
+		return access{}, s.missingError("has no region: set " + s.variable("REGION") + " or AWS_REGION, or region in its configuration")
 	}
 	return a, nil
 }
@@ -77,12 +77,12 @@ func (s *source) variable(field string) string {
 	return strings.ToUpper(strings.ReplaceAll(s.client, "-", "_")) + "_" + field
 }
 
-func (s *source) missing(what string) error {
+func (s *source) missingError(what string) error {
 	return &provider.Error{Kind: provider.Authentication, Msg: "client " + s.client + " " + what}
 }
 
-// configured takes the client's own credentials, and reports whether it has any.
-func (s *source) configured(a *access) (bool, error) {
+// takeConfigured takes the client's own credentials, and reports whether it has any.
+func (s *source) takeConfigured(a *access) (bool, error) {
 	for _, part := range []struct {
 		name string
 		get  func() (string, error)
@@ -100,9 +100,9 @@ func (s *source) configured(a *access) (bool, error) {
 	case k.HasKeys():
 		return true, nil
 	case k.AccessKeyID != "":
-		return false, s.missing("has an access_key_id but no secret_access_key")
+		return false, s.missingError("has an access_key_id but no secret_access_key")
 	case k.SecretAccessKey != "":
-		return false, s.missing("has a secret_access_key but no access_key_id")
+		return false, s.missingError("has a secret_access_key but no access_key_id")
 	}
 	a.keys = aws.Credentials{} // a session token alone is of no use
 	err := s.take("api_key", s.apiKey, &a.bearer)
@@ -119,7 +119,7 @@ func (s *source) take(name string, get func() (string, error), to *string) error
 	}
 	v = strings.TrimSpace(v)
 	if strings.ContainsFunc(v, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return s.missing("has a malformed " + name + ": it holds characters that none has")
+		return s.missingError("has a malformed " + name + ": it holds characters that none has")
 	}
 	*to = v
 	return nil

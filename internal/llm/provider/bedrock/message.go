@@ -142,7 +142,7 @@ func (b *messageBuilder) toolResult(m chat.Message) types.ContentBlock {
 func (b *messageBuilder) image(address string) (types.ImageBlock, bool) {
 	format, data, err := parseImage(address)
 	if err != nil {
-		b.bad = append(b.bad, abridged(address))
+		b.bad = append(b.bad, abridgeURL(address))
 		return types.ImageBlock{}, false
 	}
 	return types.ImageBlock{Format: format, Source: &types.ImageSourceMemberBytes{Value: data}}, true
@@ -183,9 +183,9 @@ func parseImage(address string) (types.ImageFormat, []byte, error) {
 	return format, data, err
 }
 
-// abridged returns an URL as an error shows it: without query, and of data: URLs
+// abridgeURL returns an URL as an error shows it: without query, and of data: URLs
 // only the beginning.
-func abridged(address string) string {
+func abridgeURL(address string) string {
 	if head, _, ok := strings.Cut(address, ","); ok && strings.HasPrefix(address, "data:") {
 		return head + ",…"
 	}

@@ -39,7 +39,7 @@ func textReply(req provider.Request, pieces iter.Seq[string]) reply {
 	var text strings.Builder
 	for piece := range pieces {
 		if req.MaxOutputTokens > 0 {
-			n := fitting(piece, &left)
+			n := fittingLength(piece, &left)
 			if n < len(piece) {
 				r.stop = chat.StopLength
 			}
@@ -71,9 +71,9 @@ func first(n int, pieces iter.Seq[string]) iter.Seq[string] {
 	}
 }
 
-// fitting returns the length in bytes of the start of s that costs at most *left
+// fittingLength returns the length in bytes of the start of s that costs at most *left
 // quarters of tokens, and takes its cost off.
-func fitting(s string, left *int) int {
+func fittingLength(s string, left *int) int {
 	for i, r := range s {
 		cost := 2
 		if r < 0x80 {

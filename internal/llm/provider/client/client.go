@@ -163,7 +163,7 @@ func (f *Frame) secret(ctx context.Context) (string, error) {
 	case err != nil && ctx.Err() == nil:
 		return "", &provider.Error{Kind: provider.Authentication, Msg: "access token of client " + f.Name, Err: err}
 	case err != nil:
-		return "", f.Asking(ctx, err)
+		return "", f.RequestError(ctx, err)
 	case token == "":
 		return "", &provider.Error{Kind: provider.Authentication, Msg: "the access token of client " + f.Name + " is empty"}
 	}
@@ -193,15 +193,15 @@ func (f *Frame) apiKey() (string, error) {
 	return key, nil
 }
 
-// Asking returns the error for a request that failed before its reply. Nil stays nil, and
+// RequestError returns the error for a request that failed before its reply. Nil stays nil, and
 // so does a [*wire.Rejection].
-func (f *Frame) Asking(ctx context.Context, err error) error {
+func (f *Frame) RequestError(ctx context.Context, err error) error {
 	return failure(ctx, "asking "+f.Name, err)
 }
 
-// Reading returns the error for a reply that cannot be read. Nil stays nil, and so does
+// ReplyError returns the error for a reply that cannot be read. Nil stays nil, and so does
 // the error of an [Emit].
-func (f *Frame) Reading(ctx context.Context, err error) error {
+func (f *Frame) ReplyError(ctx context.Context, err error) error {
 	return failure(ctx, "reading the reply of "+f.Name, err)
 }
 

@@ -57,7 +57,7 @@ func (f *Frame) Embed(ctx context.Context, texts []string, b Batches,
 	close(next)
 	wg.Wait()
 	if ctx.Err() != nil {
-		return nil, chat.Usage{}, f.Asking(ctx, ctx.Err())
+		return nil, chat.Usage{}, f.RequestError(ctx, ctx.Err())
 	}
 	if failed != nil {
 		return nil, chat.Usage{}, failed

@@ -58,7 +58,7 @@ func (f *Frame) Read(ctx context.Context, resp *http.Response, d Decoder) error 
 	if e, ok := err.(*provider.Error); ok {
 		e.Msg = wire.JoinHalves(e.Msg)
 	}
-	return f.Reading(ctx, err)
+	return f.ReplyError(ctx, err)
 }
 
 // maxShown is how much is read of a body that is not a reply, in bytes.

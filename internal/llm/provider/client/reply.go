@@ -67,17 +67,17 @@ func (r *Reply) HasText() bool { return r.texted }
 // Text emits a piece of the answer unless it is empty.
 func (r *Reply) Text(s string) error {
 	r.texted = r.texted || s != ""
-	return r.piece(provider.Chunk{Kind: provider.Text, Text: joined(&r.halves[0], s, false)})
+	return r.piece(provider.Chunk{Kind: provider.Text, Text: joinHalf(&r.halves[0], s, false)})
 }
 
 // Reasoning emits a piece of reasoning, and what proves it, unless both are empty.
 func (r *Reply) Reasoning(s, signature string) error {
-	s = joined(&r.halves[1], s, signature != "")
+	s = joinHalf(&r.halves[1], s, signature != "")
 	return r.piece(provider.Chunk{Kind: provider.Reasoning, Text: s, Signature: chat.CleanJSON(wire.JoinHalves(signature))})
 }
 
-// joined returns the text of a piece that follows the half of a character, and keeps a half at its own end unless it is the last.
-func joined(half *string, s string, last bool) string {
+// joinHalf returns the text of a piece that follows the half of a character, and keeps a half at its own end unless it is the last.
+func joinHalf(half *string, s string, last bool) string {
 	s, *half = *half+s, ""
 	if !last {
 		s, *half = wire.CutHalf(s)

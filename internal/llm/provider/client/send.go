@@ -51,7 +51,7 @@ func (f *Frame) send(ctx context.Context, req *http.Request, fields ...string) (
 		if r, ok := errors.AsType[*wire.Rejection](err); ok {
 			return nil, r
 		}
-		return nil, f.Asking(ctx, err)
+		return nil, f.RequestError(ctx, err)
 	}
 	return resp, nil
 }
@@ -81,7 +81,7 @@ func (f *Frame) List(ctx context.Context, target string, fields ...string) (name
 		Models []struct{ Name string }
 	}
 	if err = json.NewDecoder(io.LimitReader(resp.Body, maxList)).Decode(&list); err != nil {
-		return nil, f.Reading(ctx, err)
+		return nil, f.ReplyError(ctx, err)
 	}
 	for _, m := range list.Data {
 		names = append(names, m.ID)
@@ -115,5 +115,5 @@ func (f *Frame) Ask(ctx context.Context, target string, payload any, read func([
 	if err == nil {
 		err = read(data)
 	}
-	return f.Reading(ctx, err)
+	return f.ReplyError(ctx, err)
 }

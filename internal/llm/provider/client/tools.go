@@ -187,7 +187,7 @@ func (t *Tools) learn(req provider.Request, sent declared, err error) bool {
 	if n := number(tooMany(), words); n > 0 && n < len(sent.tools) {
 		return remember(&t.fewer, req.Model, n)
 	}
-	i := complained(words, sent.tools)
+	i := refusedTool(words, sent.tools)
 	if i < 0 {
 		return false
 	}
@@ -244,8 +244,8 @@ func number(re *regexp.Regexp, words string) int {
 	return n
 }
 
-// complained returns the place of the tool that a refusal names, -1 if it names none.
-func complained(words string, tools []normalize.Declared) int {
+// refusedTool returns the place of the tool that a refusal names, -1 if it names none.
+func refusedTool(words string, tools []normalize.Declared) int {
 	byName := make(map[string]int, len(tools))
 	for i, t := range tools {
 		byName[strings.ToLower(t.Name)] = i

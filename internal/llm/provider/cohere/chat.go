@@ -67,7 +67,7 @@ func (d *decoder) Event(_ string, data []byte) (over bool, err error) {
 	m := e.Delta.Message
 	switch e.Type {
 	case "", "error":
-		return false, wire.Lacking("event type", data)
+		return false, wire.MissingError("event type", data)
 	case "content-start", "content-delta":
 		return false, d.content(m.Content.one())
 	case "tool-plan-delta":

@@ -36,7 +36,7 @@ func (c *Client) Embed(ctx context.Context, req provider.EmbedRequest) ([][]floa
 				Meta       replyMeta
 			}
 			if err := json.Unmarshal(data, &reply); err != nil || len(reply.Embeddings.Float) == 0 {
-				return wire.Lacking("embeddings", data)
+				return wire.MissingError("embeddings", data)
 			}
 			vectors, tokens = reply.Embeddings.Float, reply.Meta.tokens()
 			return nil

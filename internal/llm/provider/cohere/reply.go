@@ -102,7 +102,7 @@ type decoder struct {
 func (d *decoder) whole(data []byte) error {
 	var r wireReply
 	if err := json.Unmarshal(data, &r); err != nil || r.Message == nil {
-		return wire.Lacking("message", data)
+		return wire.MissingError("message", data)
 	}
 	for _, c := range r.Message.Content {
 		if err := d.content(c); err != nil {

@@ -33,7 +33,7 @@ func readRanking(data []byte) ([]client.Rated, int, error) {
 		Meta    replyMeta
 	}
 	if err := json.Unmarshal(data, &reply); err != nil || len(reply.Results) == 0 {
-		return nil, 0, wire.Lacking("ranking", data)
+		return nil, 0, wire.MissingError("ranking", data)
 	}
 	return reply.Results, reply.Meta.tokens(), nil
 }

@@ -68,8 +68,8 @@ type dialect struct {
 	noPenalties  bool
 }
 
-// lasting returns d without what concerns one conversation: its signatures.
-func (d dialect) lasting() dialect {
+// withoutConversation returns d without what concerns one conversation: its signatures.
+func (d dialect) withoutConversation() dialect {
 	d.noSignatures = false
 	return d
 }

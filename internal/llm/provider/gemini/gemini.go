@@ -81,7 +81,7 @@ func newClient(o client.Options, place string) (*Client, error) {
 		return nil, err
 	}
 	frame.KeyField = "X-Goog-Api-Key"
-	return &Client{frame: frame, place: place, dialects: client.Dialects[dialect]{Lasting: dialect.lasting}}, nil
+	return &Client{frame: frame, place: place, dialects: client.Dialects[dialect]{Lasting: dialect.withoutConversation}}, nil
 }
 
 // ListModels implements [provider.Lister] for a client of [New].

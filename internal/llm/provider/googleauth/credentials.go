@@ -34,7 +34,7 @@ type credentials struct {
 func (s *Source) fromFile(ctx context.Context, file string, data []byte) (token, error) {
 	var c credentials
 	if err := json.Unmarshal(data, &c); err != nil {
-		return token{}, rejected("the google credentials in %s are not a JSON object", file) // err may quote them
+		return token{}, rejectedError("the google credentials in %s are not a JSON object", file) // err may quote them
 	}
 	if c.Type == "" && c.RefreshToken != "" {
 		c.Type, data = google.AuthorizedUser, withType(data, google.AuthorizedUser)
@@ -82,17 +82,17 @@ func (c credentials) check(file string) error {
 	switch c.Type {
 	case google.AuthorizedUser:
 		if c.ClientID == "" || c.ClientSecret == "" || c.RefreshToken == "" {
-			return rejected("the google credentials in %s lack client_id, client_secret or refresh_token", file)
+			return rejectedError("the google credentials in %s lack client_id, client_secret or refresh_token", file)
 		}
 	case google.ServiceAccount:
 		if c.ClientEmail == "" || c.PrivateKey == "" {
-			return rejected("the google credentials in %s lack client_email or private_key", file)
+			return rejectedError("the google credentials in %s lack client_email or private_key", file)
 		}
 	case google.ExternalAccount, google.ExternalAccountAuthorizedUser, google.ImpersonatedServiceAccount:
 	case "":
-		return rejected("%s holds no google credentials", file)
+		return rejectedError("%s holds no google credentials", file)
 	default:
-		return rejected("the google credentials in %s are of the unsupported type %q", file, c.Type)
+		return rejectedError("the google credentials in %s are of the unsupported type %q", file, c.Type)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (c credentials) check(file string) error {
 // follows the first line of err is the output of a command, which may be a token.
 func unusable(file string, err error) error {
 	reason, _, _ := strings.Cut(err.Error(), "\n")
-	return rejected("the google credentials in %s cannot be used: %s", file, reason)
+	return rejectedError("the google credentials in %s cannot be used: %s", file, reason)
 }
 
 // refusal returns the error for a request that failed with err.
@@ -114,9 +114,9 @@ func (c credentials) refusal(ctx context.Context, file string, err error) error 
 	case refusal == nil:
 		return wire.Failure(ctx, asking, err)
 	case refusal.Code == "invalid_grant" && c.Type == google.AuthorizedUser:
-		return rejected("the login in %s is no longer valid (%s): run \"gcloud auth application-default login\"", file, refusal)
+		return rejectedError("the login in %s is no longer valid (%s): run \"gcloud auth application-default login\"", file, refusal)
 	}
-	return rejected("google rejects the credentials in %s: %s", file, refusal)
+	return rejectedError("google rejects the credentials in %s: %s", file, refusal)
 }
 
 // oauthError is an error reply of a token endpoint: RFC 6749, section 5.2.
@@ -164,7 +164,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// rejected returns the error for credentials that cannot be used.
-func rejected(format string, args ...any) error {
+// rejectedError returns the error for credentials that cannot be used.
+func rejectedError(format string, args ...any) error {
 	return &provider.Error{Kind: provider.Authentication, Msg: fmt.Sprintf(format, args...)}
 }

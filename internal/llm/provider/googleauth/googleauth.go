@@ -129,7 +129,7 @@ func (s *Source) fetch(ctx context.Context) (token, error) {
 		case err == nil:
 			return s.fromFile(ctx, file, data)
 		case required || !errors.Is(err, fs.ErrNotExist):
-			return token{}, rejected("the google credentials cannot be read: %v", err)
+			return token{}, rejectedError("the google credentials cannot be read: %v", err)
 		}
 	}
 	t, err := s.fromMetadata(ctx)
@@ -137,7 +137,7 @@ func (s *Source) fetch(ctx context.Context) (token, error) {
 	case ctx.Err() != nil:
 		return token{}, fmt.Errorf("%s: %w", askingMetadata, ctx.Err())
 	case errors.Is(err, errNoServer):
-		return token{}, rejected("client %q has no google credentials: run \"gcloud auth application-default login\", or set adc_file or GOOGLE_APPLICATION_CREDENTIALS to a credentials file", s.client)
+		return token{}, rejectedError("client %q has no google credentials: run \"gcloud auth application-default login\", or set adc_file or GOOGLE_APPLICATION_CREDENTIALS to a credentials file", s.client)
 	}
 	return t, err
 }

@@ -40,7 +40,7 @@ func (s *Source) fromMetadata(ctx context.Context) (token, error) {
 	host := cmp.Or(s.metadataHost, s.getenv("GCE_METADATA_HOST"), metadataHost)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/computeMetadata/v1/instance/service-accounts/default/token?scopes="+url.QueryEscape(scope), nil)
 	if err != nil {
-		return token{}, rejected("the address of the metadata server, %q, is malformed", host)
+		return token{}, rejectedError("the address of the metadata server, %q, is malformed", host)
 	}
 	req.Header.Set("Metadata-Flavor", "Google")
 	direct := &http.Transport{ // never through a proxy: the answer is a secret of this machine
@@ -77,7 +77,7 @@ func (s *Source) fromMetadata(ctx context.Context) (token, error) {
 // metadataRefusal returns the error for a reply with another status than 200.
 func metadataRefusal(status int, body []byte) error {
 	if refusal := refusalOf(status, body); refusal != nil {
-		return rejected("the metadata server gives no token: %s", refusal)
+		return rejectedError("the metadata server gives no token: %s", refusal)
 	}
 	kind := provider.Transient
 	if status < 500 && status != http.StatusTooManyRequests {

@@ -136,9 +136,9 @@ func (r chatRequest) adapt(words string, d dialect) (dialect, bool) {
 
 func (r chatRequest) penalizes() bool { return r.FrequencyPenalty != 0 || r.PresencePenalty != 0 }
 
-// lasting returns d without what concerns one conversation: that its signatures and its
+// withoutConversation returns d without what concerns one conversation: that its signatures and its
 // reasoning could not be sent back.
-func (d dialect) lasting() dialect {
+func (d dialect) withoutConversation() dialect {
 	d.noSignatures, d.noReplay = false, false
 	return d
 }

@@ -48,7 +48,7 @@ func readVectors(data []byte) ([][]float32, int, error) {
 		Usage *wireUsage
 	}
 	if err := json.Unmarshal(data, &reply); err != nil || len(reply.Data) == 0 {
-		return nil, 0, wire.Lacking("embeddings", data)
+		return nil, 0, wire.MissingError("embeddings", data)
 	}
 	vectors := make([][]float32, len(reply.Data))
 	for i, d := range reply.Data {

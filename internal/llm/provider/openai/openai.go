@@ -150,5 +150,5 @@ func newClient(k kind, o client.Options) (*Client, error) {
 	if k == kindAzure {
 		frame.KeyField = "Api-Key"
 	}
-	return &Client{kind: k, frame: frame, api: o.API, dialects: client.Dialects[dialect]{Lasting: dialect.lasting}}, nil
+	return &Client{kind: k, frame: frame, api: o.API, dialects: client.Dialects[dialect]{Lasting: dialect.withoutConversation}}, nil
 }

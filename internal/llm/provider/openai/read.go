@@ -16,7 +16,7 @@ func reportedError(data []byte) error {
 	if json.Unmarshal(data, &doc) != nil {
 		return wire.Complaint(string(data), "", "")
 	}
-	return wire.Lacking("answer", data)
+	return wire.MissingError("answer", data)
 }
 
 // notAnObject returns the error for a document that is not of the form of a reply.

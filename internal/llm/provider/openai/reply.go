@@ -59,7 +59,7 @@ func (r *chatReply) Document(body io.Reader) error {
 		return err
 	}
 	if !r.choices {
-		return wire.Lacking("choice", doc)
+		return wire.MissingError("choice", doc)
 	}
 	return nil
 }

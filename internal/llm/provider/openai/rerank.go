@@ -51,7 +51,7 @@ func readRanking(data []byte) ([]client.Rated, int, error) {
 		docs = reply.Data
 	}
 	if wire.Tolerate(err) != nil || len(docs) == 0 || docs[0].Index == nil {
-		return nil, 0, wire.Lacking("ranking", data)
+		return nil, 0, wire.MissingError("ranking", data)
 	}
 	return docs, reply.Usage.total(), nil
 }

@@ -99,7 +99,7 @@ func (r *responseReply) Document(body io.Reader) error {
 		return err
 	}
 	if !r.anything && r.finish == "" {
-		return wire.Lacking("output", doc)
+		return wire.MissingError("output", doc)
 	}
 	return nil
 }
@@ -126,9 +126,9 @@ func (r *responseReply) Event(typ string, data []byte) (over bool, err error) {
 	case "response.refusal.delta":
 		r.refuse(of("refusal"), string(ev.Delta))
 	case "response.reasoning_summary_text.delta":
-		return false, r.thought(place{of("reasoning"), "summary", int(ev.SummaryIndex)}, string(ev.Delta))
+		return false, r.takeReasoning(place{of("reasoning"), "summary", int(ev.SummaryIndex)}, string(ev.Delta))
 	case "response.reasoning_text.delta":
-		return false, r.thought(place{of("reasoning"), "content", int(ev.ContentIndex)}, string(ev.Delta))
+		return false, r.takeReasoning(place{of("reasoning"), "content", int(ev.ContentIndex)}, string(ev.Delta))
 	case "response.function_call_arguments.delta":
 		r.calls.Add(toolcall.Piece{Key: string(ev.ItemID), ID: string(ev.CallID), Arguments: string(ev.Delta), Index: &index})
 	case "response.function_call_arguments.done":
@@ -278,12 +278,12 @@ func (r *responseReply) reasoningItem(out outputItem, index *int) error {
 	it.done, it.encrypted = true, string(out.Encrypted)
 	if it.said.Len() == 0 {
 		for i, p := range out.Summary {
-			if err := r.thought(place{it, "summary", i}, string(p.Text)); err != nil {
+			if err := r.takeReasoning(place{it, "summary", i}, string(p.Text)); err != nil {
 				return err
 			}
 		}
 		for i, p := range out.Content {
-			if err := r.thought(place{it, "content", i}, string(p.Text)); err != nil {
+			if err := r.takeReasoning(place{it, "content", i}, string(p.Text)); err != nil {
 				return err
 			}
 		}
@@ -299,15 +299,15 @@ func (r *responseReply) reasoningItem(out outputItem, index *int) error {
 	return r.Reasoning("", r.proof.String())
 }
 
-// started takes a piece of the text of an item.
-func (r *responseReply) started(it *item, text string) {
+// takeText takes a piece of the text of an item.
+func (r *responseReply) takeText(it *item, text string) {
 	it.said.WriteString(text)
 	r.anything = true
 	r.proof = proof{}
 }
 
 func (r *responseReply) refuse(it *item, text string) {
-	r.started(it, text)
+	r.takeText(it, text)
 	r.refusal.WriteString(text)
 }
 
@@ -328,17 +328,17 @@ func (r *responseReply) answer(it *item, text string) error {
 	if text == "" {
 		return nil
 	}
-	r.started(it, text)
+	r.takeText(it, text)
 	r.paragraph = nil
 	return r.pieces(r.think.add(text))
 }
 
-// thought takes a piece of the paragraph of reasoning at p.
-func (r *responseReply) thought(p place, text string) error {
+// takeReasoning takes a piece of the paragraph of reasoning at p.
+func (r *responseReply) takeReasoning(p place, text string) error {
 	if text == "" {
 		return nil
 	}
-	r.started(p.item, text)
+	r.takeText(p.item, text)
 	if err := r.flush(); err != nil {
 		return err
 	}

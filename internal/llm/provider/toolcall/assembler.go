@@ -108,7 +108,7 @@ func (a *Assembler) begin(c call) *call {
 // find returns the call that a piece continues, nil for a new one. of is the call that a piece
 // without a name follows although the arguments of the call are complete.
 func (a *Assembler) find(p Piece) (c, of *call) {
-	if c := a.identified(p); c != nil {
+	if c := a.callByID(p); c != nil {
 		return c.continuedBy(p)
 	}
 	at := a.last(func(c *call) bool { return p.Index != nil && c.at(p.Index) })
@@ -123,7 +123,7 @@ func (a *Assembler) find(p Piece) (c, of *call) {
 	case p.ID != "" && at != nil && at.id == "" && !at.begins(p):
 		return at, nil
 	case p.ID != "" && p.Name != "":
-		return a.unfinished(p), nil
+		return a.unfinishedCall(p), nil
 	}
 	// There is no id, or the server makes one up for each piece.
 	switch {
@@ -134,7 +134,7 @@ func (a *Assembler) find(p Piece) (c, of *call) {
 	}
 	switch {
 	case at == nil:
-		return a.unfinished(p), nil
+		return a.unfinishedCall(p), nil
 	case p.Name == "" && at.isOver(p):
 		return nil, at
 	case p.Name != "" && (at.begins(p) || p.Index == nil && at.name != "" && !strings.HasPrefix(p.Name, at.name)):
@@ -159,8 +159,8 @@ func (c *call) continuedBy(p Piece) (next, of *call) {
 	return nil, nil
 }
 
-// identified returns the last call with an id of p. One with the index of p comes first.
-func (a *Assembler) identified(p Piece) *call {
+// callByID returns the last call with an id of p. One with the index of p comes first.
+func (a *Assembler) callByID(p Piece) *call {
 	same := func(c *call) bool { return c.identifiedBy(p.Key, p.ID) }
 	if p.Index != nil {
 		if c := a.last(func(c *call) bool { return same(c) && c.at(p.Index) }); c != nil {
@@ -187,9 +187,9 @@ func (a *Assembler) last(match func(*call) bool) *call {
 	return nil
 }
 
-// unfinished returns the call under way if a piece with a name can only continue it: no call
+// unfinishedCall returns the call under way if a piece with a name can only continue it: no call
 // begins with the middle of its arguments.
-func (a *Assembler) unfinished(p Piece) *call {
+func (a *Assembler) unfinishedCall(p Piece) *call {
 	c := a.current
 	if c == nil || c.name != p.Name || blank(p.Arguments) || canBegin(p.Arguments) || c.blank() || c.extent.over {
 		return nil
@@ -259,8 +259,8 @@ func (a *Assembler) Calls() (calls []chat.ToolCall, broken bool) {
 		if k := original(kept, c); k != nil {
 			k.absorb(c)
 			c.into = k
-		} else if c.name == "" && c.rest != nil && !c.otherID(c.rest.kept()) { // no copy: the arguments are malformed
-			c.into = c.rest.kept()
+		} else if c.name == "" && c.rest != nil && !c.otherID(c.rest.original()) { // no copy: the arguments are malformed
+			c.into = c.rest.original()
 			c.into.arguments.WriteString(c.arguments.String())
 		} else {
 			kept = append(kept, c)
@@ -284,7 +284,7 @@ func original(kept []*call, c *call) *call {
 		}
 		alike := same(k.arguments.String(), c.arguments.String())
 		switch {
-		case k.identifiedBy(c.key, c.id), c.name == "" && c.rest != nil && c.rest.kept() == k && !c.otherID(k):
+		case k.identifiedBy(c.key, c.id), c.name == "" && c.rest != nil && c.rest.original() == k && !c.otherID(k):
 			if alike || c.blank() || k.blank() || !c.extent.over && strings.HasPrefix(k.arguments.String(), c.arguments.String()) {
 				return k
 			}
@@ -301,8 +301,8 @@ func original(kept []*call, c *call) *call {
 	return equal
 }
 
-// kept returns the call that c is a copy or a part of, else c.
-func (c *call) kept() *call {
+// original returns the call that c is a copy or a part of, else c.
+func (c *call) original() *call {
 	for c.into != nil {
 		c = c.into
 	}

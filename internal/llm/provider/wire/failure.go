@@ -114,10 +114,10 @@ func BadReply(what string, body []byte) error {
 // Excerpt returns the beginning of a body as errors show it, on few lines.
 func Excerpt(body []byte) string { return text.Cut(describeBody(body), maxPage) }
 
-// Lacking returns the error for a whole reply, or what came in its place, without
+// MissingError returns the error for a whole reply, or what came in its place, without
 // the thing that was asked for: the failure that it reports, in whatever form, or
 // that it is not a reply.
-func Lacking(thing string, body []byte) error {
+func MissingError(thing string, body []byte) error {
 	if f, ok := parseFailure(body); ok {
 		return f.asError(f.status, nil)
 	}

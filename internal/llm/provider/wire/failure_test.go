@@ -221,7 +221,7 @@ func TestLacking(t *testing.T) {
 		"<html><b>Sign in</b>":           "the reply holds no embeddings: Sign in",
 		"":                               "the reply holds no embeddings",
 	} {
-		if err := wire.Lacking("embeddings", []byte(doc)); err == nil || err.Error() != want {
+		if err := wire.MissingError("embeddings", []byte(doc)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", doc, err, want)
 		}
 	}

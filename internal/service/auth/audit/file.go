@@ -24,7 +24,7 @@ type file struct {
 // Write implements [Sink].
 func (f *file) Write(p []byte) (n int, err error) {
 	for n < len(p) {
-		part, err := f.fitting(p[n:])
+		part, err := f.fittingLines(p[n:])
 		if err == nil {
 			err = atomicfile.Append(f.path, part)
 		}
@@ -39,8 +39,8 @@ func (f *file) Write(p []byte) (n int, err error) {
 // Close implements [Sink].
 func (f *file) Close() error { return nil }
 
-// fitting returns the first lines, as many as fit into the file, at least one. If not even one does, a new file begins.
-func (f *file) fitting(lines []byte) ([]byte, error) {
+// fittingLines returns the first lines, as many as fit into the file, at least one. If not even one does, a new file begins.
+func (f *file) fittingLines(lines []byte) ([]byte, error) {
 	var size int64
 	if info, err := os.Stat(f.path); err == nil {
 		size = info.Size()

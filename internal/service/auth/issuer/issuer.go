@@ -50,7 +50,7 @@ func New(o Options) *Issuer {
 // key. The address is not used. The error is an [*auth.TokenError] or that of ctx.
 func (i *Issuer) Verify(ctx context.Context, _ netip.Addr, token string) (auth.Identity, error) {
 	if len(token) > auth.MaxBearer {
-		return auth.Identity{}, refused(auth.ReasonMalformed, "it has more than %d bytes", auth.MaxBearer)
+		return auth.Identity{}, refusalError(auth.ReasonMalformed, "it has more than %d bytes", auth.MaxBearer)
 	}
 	claims := jwt.MapClaims{}
 	t, err := i.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return i.candidates(ctx, t) })
@@ -67,11 +67,11 @@ func (i *Issuer) Verify(ctx context.Context, _ netip.Addr, token string) (auth.I
 	case ctx.Err() != nil:
 		return auth.Identity{}, ctx.Err()
 	case errors.Is(err, jwt.ErrTokenMalformed):
-		return auth.Identity{}, refused(auth.ReasonMalformed, "it is not a JSON Web Token: %s", strings.TrimPrefix(err.Error(), jwt.ErrTokenMalformed.Error()+": "))
+		return auth.Identity{}, refusalError(auth.ReasonMalformed, "it is not a JSON Web Token: %s", strings.TrimPrefix(err.Error(), jwt.ErrTokenMalformed.Error()+": "))
 	case !slices.Contains(algorithms(), header(t, "alg")):
-		return auth.Identity{}, refused(auth.ReasonAlgorithm, "it is signed with %.40q, and only %s are accepted", header(t, "alg"), strings.Join(algorithms(), ", "))
+		return auth.Identity{}, refusalError(auth.ReasonAlgorithm, "it is signed with %.40q, and only %s are accepted", header(t, "alg"), strings.Join(algorithms(), ", "))
 	}
-	return auth.Identity{}, refused(auth.ReasonSignature, "its signature (%s) is not that of key %.100q", header(t, "alg"), header(t, "kid"))
+	return auth.Identity{}, refusalError(auth.ReasonSignature, "its signature (%s) is not that of key %.100q", header(t, "alg"), header(t, "kid"))
 }
 
 // Has reports whether the issuer publishes the key of an identity.
@@ -86,10 +86,10 @@ func header(t *jwt.Token, name string) string {
 // candidates returns the keys that may have signed a token.
 func (i *Issuer) candidates(ctx context.Context, t *jwt.Token) (set jwt.VerificationKeySet, err error) {
 	if _, ok := t.Header["crit"]; ok {
-		return set, refused(auth.ReasonMalformed, "its header has extensions that have to be understood (crit), and none are")
+		return set, refusalError(auth.ReasonMalformed, "its header has extensions that have to be understood (crit), and none are")
 	}
 	if kid, ok := t.Header["kid"]; ok && header(t, "kid") == "" {
-		return set, refused(auth.ReasonMalformed, "the kid of its header is %.40q", fmt.Sprint(kid))
+		return set, refusalError(auth.ReasonMalformed, "the kid of its header is %.40q", fmt.Sprint(kid))
 	}
 	keys, err := i.o.Keys.find(ctx, header(t, "kid"), t.Method.Alg())
 	for _, k := range keys {
@@ -109,7 +109,7 @@ func (i *Issuer) checkMembers(t *jwt.Token, claims jwt.MapClaims) error {
 			return err
 		}
 		if name, ok := value.RepeatedMember(text, decoded); ok {
-			return refused(auth.ReasonMalformed, "its %s the member %.100q more than once", []string{"header has", "claims have"}[n], name)
+			return refusalError(auth.ReasonMalformed, "its %s the member %.100q more than once", []string{"header has", "claims have"}[n], name)
 		}
 	}
 	return nil
@@ -123,27 +123,27 @@ func (i *Issuer) identity(t *jwt.Token, claims jwt.MapClaims) (who auth.Identity
 	begins, nbfErr := claims.GetNotBefore()
 	issuer, issErr := claims.GetIssuer()
 	if err := errors.Join(audErr, expErr, nbfErr, issErr); err != nil {
-		return who, refused(auth.ReasonClaims, "%v", err)
+		return who, refusalError(auth.ReasonClaims, "%v", err)
 	}
 	switch {
 	case issuer != i.o.Issuer:
-		return who, refused(auth.ReasonIssuer, "its issuer (iss) is %s, not %q", quote("iss"), i.o.Issuer)
+		return who, refusalError(auth.ReasonIssuer, "its issuer (iss) is %s, not %q", quote("iss"), i.o.Issuer)
 	case !slices.Contains(audience, i.o.Audience):
-		return who, refused(auth.ReasonAudience, "its audience (aud) is %s, without %q", quote("aud"), i.o.Audience)
+		return who, refusalError(auth.ReasonAudience, "its audience (aud) is %s, without %q", quote("aud"), i.o.Audience)
 	case expires == nil:
-		return who, refused(auth.ReasonClaims, "it does not say when it expires (exp)")
+		return who, refusalError(auth.ReasonClaims, "it does not say when it expires (exp)")
 	case !now.Before(expires.Add(i.o.Leeway)):
-		return who, refused(auth.ReasonExpired, "it expired at %s", expires.UTC().Format(time.RFC3339))
+		return who, refusalError(auth.ReasonExpired, "it expired at %s", expires.UTC().Format(time.RFC3339))
 	case begins != nil && now.Before(begins.Add(-i.o.Leeway)):
-		return who, refused(auth.ReasonNotYet, "it is valid from %s on", begins.UTC().Format(time.RFC3339))
+		return who, refusalError(auth.ReasonNotYet, "it is valid from %s on", begins.UTC().Format(time.RFC3339))
 	}
 	subject, _ := claims[i.o.SubjectClaim].(string)
 	if err := auth.CheckSubject(subject); err != nil {
-		return who, refused(auth.ReasonClaims, "its claim %s is %s: %v", i.o.SubjectClaim, quote(i.o.SubjectClaim), err)
+		return who, refusalError(auth.ReasonClaims, "its claim %s is %s: %v", i.o.SubjectClaim, quote(i.o.SubjectClaim), err)
 	}
 	scopes, ok := scopesOf(claims[i.o.ScopesClaim])
 	if !ok {
-		return who, refused(auth.ReasonClaims, "its claim %s is %s: want a text or a list of texts", i.o.ScopesClaim, quote(i.o.ScopesClaim))
+		return who, refusalError(auth.ReasonClaims, "its claim %s is %s: want a text or a list of texts", i.o.ScopesClaim, quote(i.o.ScopesClaim))
 	}
 	return auth.Identity{Subject: subject, KeyID: header(t, "kid"), Scopes: scopes, Groups: groupsOf(claims[i.o.GroupsClaim]), Until: expires.Add(i.o.Leeway)}, nil
 }
@@ -191,6 +191,6 @@ func scopesOf(claim any) (list []auth.Scope, ok bool) {
 	return list, true
 }
 
-func refused(reason, format string, args ...any) *auth.TokenError {
+func refusalError(reason, format string, args ...any) *auth.TokenError {
 	return &auth.TokenError{Reason: reason, Detail: fmt.Sprintf(format, args...)}
 }

@@ -209,11 +209,11 @@ func (k *Keys) find(ctx context.Context, kid, algorithm string) ([]crypto.Public
 	}
 	switch {
 	case k.keys == nil:
-		return nil, refused(auth.ReasonUnavailable, "the keys of the issuer were not fetched yet")
+		return nil, refusalError(auth.ReasonUnavailable, "the keys of the issuer were not fetched yet")
 	case !named:
-		return nil, refused(auth.ReasonUnknownKey, "the issuer does not publish the key %.100q", kid)
+		return nil, refusalError(auth.ReasonUnknownKey, "the issuer does not publish the key %.100q", kid)
 	case len(list) == 0:
-		return nil, refused(auth.ReasonAlgorithm, "the key %.100q is not one for %s", kid, algorithm)
+		return nil, refusalError(auth.ReasonAlgorithm, "the key %.100q is not one for %s", kid, algorithm)
 	}
 	return list, nil
 }
@@ -232,7 +232,7 @@ func (k *Keys) again(ctx context.Context) error {
 		}
 	}
 	if k.waiting >= maxWaiting {
-		return refused(auth.ReasonUnavailable, "the keys of the issuer are being fetched, and %d requests wait for that", maxWaiting)
+		return refusalError(auth.ReasonUnavailable, "the keys of the issuer are being fetched, and %d requests wait for that", maxWaiting)
 	}
 	wanted := k.wanted
 	k.waiting++
@@ -242,7 +242,7 @@ func (k *Keys) again(ctx context.Context) error {
 	select {
 	case <-wanted:
 	case <-timer.C:
-		err = refused(auth.ReasonUnavailable, "the keys of the issuer are being fetched, which takes more than %v", patience)
+		err = refusalError(auth.ReasonUnavailable, "the keys of the issuer are being fetched, which takes more than %v", patience)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

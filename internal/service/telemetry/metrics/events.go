@@ -52,11 +52,11 @@ func NewEvents(r *Registry) *Events {
 func (e *Events) Emit(_ context.Context, ev event.Event) error {
 	switch b := ev.Body.(type) {
 	case event.ModelCall:
-		e.called(ev, b.Model)
+		e.countCall(ev, b.Model)
 	case event.Delta, event.Reasoning:
 		e.piece(ev)
 	case event.Reply:
-		e.answered(ev, b)
+		e.countReply(ev, b)
 	case event.ToolResult:
 		outcome := succeeded
 		if b.Failed {
@@ -68,12 +68,12 @@ func (e *Events) Emit(_ context.Context, ev event.Event) error {
 			e.failures.Add(1, e.nodes.Value(b.NodeType))
 		}
 	case event.Finished:
-		e.finished(ev, b)
+		e.countFinished(ev, b)
 	}
 	return nil
 }
 
-func (e *Events) called(ev event.Event, model string) {
+func (e *Events) countCall(ev event.Event, model string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	of := e.open[ev.Run]
@@ -97,7 +97,7 @@ func (e *Events) piece(ev event.Event) {
 	}
 }
 
-func (e *Events) answered(ev event.Event, b event.Reply) {
+func (e *Events) countReply(ev event.Event, b event.Reply) {
 	e.mu.Lock()
 	at := ev.Place()
 	if c := e.open[ev.Run][at]; c != nil && !c.first { // it came in one piece
@@ -114,8 +114,8 @@ func (e *Events) answered(ev event.Event, b event.Reply) {
 	e.cost.Add(b.Usage.Cost, model)
 }
 
-// finished counts a run that ended, and the calls of it, or of the child agent that ended, that got no answer.
-func (e *Events) finished(ev event.Event, b event.Finished) {
+// countFinished counts a run that ended, and the calls of it, or of the child agent that ended, that got no answer.
+func (e *Events) countFinished(ev event.Event, b event.Finished) {
 	e.mu.Lock()
 	for at, c := range e.open[ev.Run] {
 		if ev.Depth == 0 || at.AgentID == ev.AgentID {

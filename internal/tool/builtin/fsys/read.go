@@ -54,7 +54,7 @@ func IsText(data []byte) bool {
 func Open(p Path) (*os.File, fs.FileInfo, error) {
 	f, err := OpenReal(p.Real)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, p.missing(p.Shown)
+		return nil, nil, p.notFound(p.Shown)
 	}
 	if err != nil {
 		if info, statErr := os.Lstat(p.Real); statErr == nil && info.Mode()&fs.ModeSymlink == 0 {
@@ -73,8 +73,8 @@ func Open(p Path) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// missing returns the error for a file that does not exist.
-func (p Path) missing(shown string) error {
+// notFound returns the error for a file that does not exist.
+func (p Path) notFound(shown string) error {
 	return &describedError{shown + ": no such file or directory" + p.alike(), fs.ErrNotExist}
 }
 

@@ -63,7 +63,7 @@ func (r Root) Edit(ctx context.Context, path string, limit int64, create bool, e
 			return edit(nil)
 		}
 		if info == nil {
-			return nil, c.Path.missing(path)
+			return nil, c.Path.notFound(path)
 		}
 		var err error
 		if c.Old, _, err = Text(c.Path, limit); err != nil {

@@ -70,7 +70,7 @@ func Search(ctx context.Context, root string, q Query) (Found, error) {
 		if err := s.file(ctx, b, "", root); err != nil {
 			return Found{}, err
 		}
-		return s.found(0), nil
+		return s.outcome(0), nil
 	}
 	w := q.Tree
 	w.Skip = func(path string) bool {
@@ -90,7 +90,7 @@ func Search(ctx context.Context, root string, q Query) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	return s.found(unreadable), nil
+	return s.outcome(unreadable), nil
 }
 
 // blocks is the memory of one worker.
@@ -111,8 +111,8 @@ type search struct {
 	more  bool
 }
 
-// found returns the outcome.
-func (s *search) found(unreadable int) Found {
+// outcome returns the outcome.
+func (s *search) outcome(unreadable int) Found {
 	f := Found{Lines: slices.Concat(s.files...), More: s.more, Unreadable: unreadable + int(s.unreadable.Load())}
 	return f
 }

@@ -35,7 +35,7 @@ func compile(expr string) (*compiled, error) {
 	if tree, err = syntax.Parse(tree.String(), syntax.Perl); err != nil {
 		return nil, fmt.Errorf("the pattern cannot be used: %w", err)
 	}
-	literals := required(tree.Simplify())
+	literals := requiredLiterals(tree.Simplify())
 	for _, l := range literals.texts {
 		c.needles = append(c.needles, newNeedle(l))
 	}
@@ -113,26 +113,26 @@ type literals struct {
 // maxLiterals bounds how many texts are looked for at once.
 const maxLiterals = 8
 
-// required finds the literals of a tree.
-func required(re *syntax.Regexp) literals {
+// requiredLiterals finds the literals of a tree.
+func requiredLiterals(re *syntax.Regexp) literals {
 	switch re.Op {
 	case syntax.OpLiteral:
 		return ofRunes(re.Rune, re.Flags&syntax.FoldCase != 0)
 	case syntax.OpCapture:
-		return required(re.Sub[0])
+		return requiredLiterals(re.Sub[0])
 	case syntax.OpPlus:
-		l := required(re.Sub[0])
+		l := requiredLiterals(re.Sub[0])
 		return l
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			l := required(re.Sub[0])
+			l := requiredLiterals(re.Sub[0])
 			l.exact = l.exact && re.Min == 1
 			return l
 		}
 	case syntax.OpConcat:
 		var best literals
 		for _, sub := range re.Sub {
-			if l := required(sub); better(l, best) {
+			if l := requiredLiterals(sub); better(l, best) {
 				best = l
 			}
 		}
@@ -141,7 +141,7 @@ func required(re *syntax.Regexp) literals {
 	case syntax.OpAlternate:
 		all := literals{exact: true}
 		for _, sub := range re.Sub {
-			l := required(sub)
+			l := requiredLiterals(sub)
 			if len(l.texts) == 0 || len(all.texts)+len(l.texts) > maxLiterals {
 				return literals{}
 			}

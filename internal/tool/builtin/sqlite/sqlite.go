@@ -122,7 +122,7 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 	for i, s := range statements {
 		var r any
 		if r, err = run(ctx, conn, s, &room); err == nil {
-			err = d.attached(ctx, conn)
+			err = d.checkAttached(ctx, conn)
 		}
 		if err != nil {
 			if err = endError(ctx, err); len(statements) > 1 {
@@ -135,8 +135,8 @@ func (d Database) Run(ctx context.Context, statements []sqltext.Statement) (stri
 	return marshal(results, len(statements)), err
 }
 
-// attached returns an error if a database is attached that is closed.
-func (d Database) attached(ctx context.Context, conn *sql.Conn) error {
+// checkAttached returns an error if a database is attached that is closed.
+func (d Database) checkAttached(ctx context.Context, conn *sql.Conn) error {
 	if d.Closed == nil {
 		return nil
 	}

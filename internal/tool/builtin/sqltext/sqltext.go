@@ -102,7 +102,7 @@ func (s *splitter) step() {
 		if w := s.current.words; len(w) > 0 && (w[len(w)-1] == "Q" || w[len(w)-1] == "NQ") {
 			s.current.ambiguous = true
 		}
-		s.quoted(byte(r))
+		s.skipQuoted(byte(r))
 		if r == '`' && strings.Contains(s.text[start:s.at], ";") { // no quote for PostgreSQL
 			s.current.ambiguous = true
 		}
@@ -158,8 +158,8 @@ func (s *splitter) comment() {
 	}
 }
 
-// quoted skips a quoted text, in which a doubled quote means one.
-func (s *splitter) quoted(quote byte) {
+// skipQuoted skips a quoted text, in which a doubled quote means one.
+func (s *splitter) skipQuoted(quote byte) {
 	s.at++
 	for s.at < len(s.text) {
 		i := strings.IndexByte(s.text[s.at:], quote)

@@ -54,7 +54,7 @@ type rule struct {
 func ParseRules(file, dir string, data []byte, above *Rules) (rules *Rules, invalid []int) {
 	r := &Rules{file: file, dir: dir, above: above}
 	n := 0
-	for line := range bytes.Lines(text.Unmarked(data)) {
+	for line := range bytes.Lines(text.TrimMark(data)) {
 		n++
 		line := string(bytes.TrimRight(line, "\r\n"))
 		switch parsed, ok := parseRule(line); {

@@ -18,7 +18,7 @@ func Build(src []byte, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, regions, err := generated(src)
+	_, regions, err := splitGenerated(src)
 	if err != nil {
 		return nil, err
 	}

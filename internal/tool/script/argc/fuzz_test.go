@@ -47,7 +47,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil || string(again) != string(built) {
 			t.Fatalf("building again: %v", err)
 		}
-		if before, after := argc.Written([]byte(script)), argc.Written(built); string(before) != string(after) {
+		if before, after := argc.Source([]byte(script)), argc.Source(built); string(before) != string(after) {
 			t.Fatalf("written by people: %q before, %q after", before, after)
 		}
 		block, err := argc.Block([]byte(script), argc.Options{})

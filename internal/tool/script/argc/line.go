@@ -35,9 +35,9 @@ func split(src []byte) []line {
 // A region is a range of bytes of a script that generated code takes the place of.
 type region struct{ start, end int }
 
-// generated separates the lines that people wrote from those of earlier builds and from
+// splitGenerated separates the lines that people wrote from those of earlier builds and from
 // the line that evaluates the tags at run time.
-func generated(src []byte) (written []line, regions []region, err error) {
+func splitGenerated(src []byte) (written []line, regions []region, err error) {
 	begin := -1
 	var open line
 	for _, l := range split(src) {
@@ -61,10 +61,10 @@ func generated(src []byte) (written []line, regions []region, err error) {
 	return written, regions, nil
 }
 
-// Written returns the lines of a script that people wrote, without generated code. It is
+// Source returns the lines of a script that people wrote, without generated code. It is
 // the same before and after a [Build].
-func Written(src []byte) []byte {
-	lines, _, err := generated(src)
+func Source(src []byte) []byte {
+	lines, _, err := splitGenerated(src)
 	if err != nil {
 		return src // Build refuses it, so nothing was generated
 	}

@@ -13,7 +13,7 @@ import (
 // Parse reads the tags of a script and runs nothing of it. Code of an earlier [Build] is
 // skipped. The error is an *[Error].
 func Parse(src []byte) (*Script, error) {
-	lines, regions, err := generated(src)
+	lines, regions, err := splitGenerated(src)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (g *generator) words(c *Command) {
 		case p.Kind == Flag:
 			g.flag(p)
 		case p.Prefixed:
-			g.prefixed(p)
+			g.writePrefixed(p)
 		default:
 			g.option(p)
 		}
@@ -160,7 +160,7 @@ func (g *generator) option(p *Param) {
 	})
 }
 
-func (g *generator) prefixed(p *Param) {
+func (g *generator) writePrefixed(p *Param) {
 	for _, name := range p.names() {
 		g.branch(quote(name)+"*", func() {
 			g.line(`_argc_values=("${1:%d}")`, len(name))

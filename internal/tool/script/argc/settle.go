@@ -49,12 +49,12 @@ func (g *generator) printHelp(c *Command) {
 func (g *generator) settle(options []*Param) {
 	for _, p := range options {
 		if p.Bind != "" {
-			g.bound(p)
+			g.writeBinding(p)
 		}
 	}
 	for _, p := range options {
 		if p.Default != nil || p.DefaultBy != "" {
-			g.when(p.missing(), func() {
+			g.when(p.missingCondition(), func() {
 				if p.array() {
 					g.line("builtin unset -v %s", p.variable())
 				}
@@ -69,16 +69,16 @@ func (g *generator) settle(options []*Param) {
 	}
 }
 
-// missing returns the condition that an option has no value, or an empty one.
-func (p *Param) missing() string {
+// missingCondition returns the condition that an option has no value, or an empty one.
+func (p *Param) missingCondition() string {
 	if p.array() {
 		return fmt.Sprintf(`[[ -z "${%s[*]-}" ]]`, p.variable())
 	}
 	return fmt.Sprintf(`[[ -z "${%s-}" ]]`, p.variable())
 }
 
-// bound writes how a flag or option gets the value of the variable that it is bound to.
-func (g *generator) bound(p *Param) {
+// writeBinding writes how a flag or option gets the value of the variable that it is bound to.
+func (g *generator) writeBinding(p *Param) {
 	v := p.variable()
 	g.when(fmt.Sprintf(`[[ -z "${%s+set}" && -n "${%s-}" ]]`, v+index(p), p.Bind), func() {
 		if p.Kind == Flag {

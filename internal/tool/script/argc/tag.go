@@ -87,8 +87,8 @@ func (c *cursor) short() string {
 	return rest[:2]
 }
 
-// quoted takes a quoted text and returns the text between the quotes.
-func (c *cursor) quoted() (text string, ok bool) {
+// takeQuoted takes a quoted text and returns the text between the quotes.
+func (c *cursor) takeQuoted() (text string, ok bool) {
 	rest := c.rest()
 	if rest == "" || rest[0] != '\'' && rest[0] != '"' {
 		return "", false
@@ -105,8 +105,8 @@ func (c *cursor) quoted() (text string, ok bool) {
 	return "", false
 }
 
-// backquoted takes the name of a function in backquotes.
-func (c *cursor) backquoted() string {
+// takeBackquoted takes the name of a function in backquotes.
+func (c *cursor) takeBackquoted() string {
 	d := *c
 	if !d.literal("`") {
 		return ""
@@ -189,11 +189,11 @@ func (c *cursor) body() (body, bool) {
 
 // fallback takes a default, behind its "=".
 func (c *cursor) fallback(b *body) {
-	if name := c.backquoted(); name != "" {
+	if name := c.takeBackquoted(); name != "" {
 		b.defaultBy = name
 		return
 	}
-	text, ok := c.quoted()
+	text, ok := c.takeQuoted()
 	if !ok {
 		text = c.while(func(b byte) bool { return !isBlank(b) })
 	}
@@ -220,7 +220,7 @@ func (c *cursor) choices(b *body) bool {
 	}
 	d := *c
 	unchecked := d.literal("?")
-	if name := d.backquoted(); name != "" && d.literal("]") {
+	if name := d.takeBackquoted(); name != "" && d.literal("]") {
 		*c, b.choicesBy, b.unchecked = d, name, unchecked
 		return true
 	}
@@ -250,7 +250,7 @@ func (c *cursor) choices(b *body) bool {
 }
 
 func (c *cursor) choice() (string, bool) {
-	if text, ok := c.quoted(); ok {
+	if text, ok := c.takeQuoted(); ok {
 		return text, true
 	}
 	if rest := c.rest(); strings.HasPrefix(rest, "=") || strings.HasPrefix(rest, "`") {

@@ -31,7 +31,7 @@ func Parse(src []byte, want func(name string) bool) ([]signature.Function, error
 			continue
 		}
 		p.at++
-		f, ok, err := p.exported(want)
+		f, ok, err := p.parseExported(want)
 		if err != nil {
 			return nil, err
 		}

@@ -33,17 +33,17 @@ func (p *parser) errorf(t token, format string, args ...any) error {
 	return signature.Errorf(t.line, format, args...)
 }
 
-// unexpected returns the error for the token here.
-func (p *parser) unexpected() error {
+// unexpectedError returns the error for the token here.
+func (p *parser) unexpectedError() error {
 	if p.tok().kind == end {
 		return p.errorf(p.tok(), "unexpected end of the file")
 	}
 	return p.errorf(p.tok(), "unexpected %s", p.tok().text)
 }
 
-// exported reads a function after the word export. ok is false if something else is
+// parseExported reads a function after the word export. ok is false if something else is
 // exported, or a function that want does not accept.
-func (p *parser) exported(want func(string) bool) (f signature.Function, ok bool, err error) {
+func (p *parser) parseExported(want func(string) bool) (f signature.Function, ok bool, err error) {
 	p.accept("default")
 	if p.is("async") && !p.tokens[p.at+1].fresh {
 		p.at++
@@ -54,7 +54,7 @@ func (p *parser) exported(want func(string) bool) (f signature.Function, ok bool
 	f.Name, f.Line = p.tok().text, p.tok().line
 	p.at++
 	if p.is("<") && !p.typeArgs() {
-		return f, false, p.unexpected()
+		return f, false, p.unexpectedError()
 	}
 	if !p.is("(") {
 		return f, false, p.errorf(p.tok(), "( is missing after the name of function %s", f.Name)
@@ -70,7 +70,7 @@ func (p *parser) exported(want func(string) bool) (f signature.Function, ok bool
 		if p.is(";") || p.tok().fresh || p.tok().kind == end {
 			return f, false, nil // one of several signatures
 		}
-		return f, false, p.unexpected()
+		return f, false, p.unexpectedError()
 	}
 	p.skip()
 	if !want(f.Name) {
@@ -95,7 +95,7 @@ func (p *parser) params(closing int) ([]signature.Param, error) {
 		}
 		list = append(list, param)
 		if p.at < closing && !p.accept(",") {
-			return nil, p.unexpected()
+			return nil, p.unexpectedError()
 		}
 	}
 	return list, nil
@@ -118,7 +118,7 @@ func (p *parser) param(closing int) (signature.Param, error) {
 	case t.is("this"):
 		return signature.Param{}, p.errorf(t, "a tool cannot have a parameter called this")
 	case t.kind != word:
-		return signature.Param{}, p.unexpected()
+		return signature.Param{}, p.unexpectedError()
 	}
 	p.at++
 	param := signature.Param{Name: t.text, Type: anything}
@@ -131,7 +131,7 @@ func (p *parser) param(closing int) (signature.Param, error) {
 	}
 	if p.accept("=") {
 		if p.at == closing || p.is(",") {
-			return param, p.unexpected()
+			return param, p.unexpectedError()
 		}
 		first := p.tok()
 		p.value(closing)

@@ -35,7 +35,7 @@ func (p *parser) typ() (signature.Type, error) {
 		return t, err
 	}
 	if !p.accept(":") {
-		return t, p.unexpected()
+		return t, p.unexpectedError()
 	}
 	_, err = p.typ()
 	return anything, err
@@ -161,11 +161,11 @@ func (p *parser) arrowFollows() bool { return p.tokens[p.at+p.tok().match+1].is(
 // function reads the type of a function.
 func (p *parser) function() error {
 	if p.is("<") && !p.typeArgs() || !p.is("(") {
-		return p.unexpected()
+		return p.unexpectedError()
 	}
 	p.skip()
 	if !p.accept("=>") {
-		return p.unexpected()
+		return p.unexpectedError()
 	}
 	_, err := p.typ()
 	return err
@@ -190,7 +190,7 @@ func (p *parser) primary() (signature.Type, error) {
 		return signature.Type{Kind: signature.String}, nil
 	case word:
 		p.at++
-		return p.named(t)
+		return p.parseNamedType(t)
 	}
 	switch t.text {
 	case "-":
@@ -202,7 +202,7 @@ func (p *parser) primary() (signature.Type, error) {
 		p.at++
 		inner, err := p.typ()
 		if err == nil && !p.accept(")") {
-			err = p.unexpected()
+			err = p.unexpectedError()
 		}
 		return inner, err
 	case "[":
@@ -211,7 +211,7 @@ func (p *parser) primary() (signature.Type, error) {
 		p.skip()
 		return signature.Type{Kind: signature.Object}, nil
 	}
-	return anything, p.unexpected()
+	return anything, p.unexpectedError()
 }
 
 // tuple reads the types of elements in square brackets.
@@ -245,8 +245,8 @@ func (p *parser) tuple() signature.Type {
 	return t
 }
 
-// named reads a type behind its first word.
-func (p *parser) named(first token) (signature.Type, error) {
+// parseNamedType reads a type behind its first word.
+func (p *parser) parseNamedType(first token) (signature.Type, error) {
 	switch first.text {
 	case "string":
 		return signature.Type{Kind: signature.String}, nil
@@ -265,14 +265,14 @@ func (p *parser) named(first token) (signature.Type, error) {
 	}
 	if first.is("typeof") {
 		if p.tok().kind != word {
-			return anything, p.unexpected()
+			return anything, p.unexpectedError()
 		}
 		first = p.tok()
 		p.at++
 	}
 	if first.is("import") {
 		if !p.is("(") {
-			return anything, p.unexpected()
+			return anything, p.unexpectedError()
 		}
 		p.skip()
 	}
@@ -290,7 +290,7 @@ func (p *parser) named(first token) (signature.Type, error) {
 	item, ok := p.arguments()
 	switch {
 	case !ok:
-		return anything, p.unexpected()
+		return anything, p.unexpectedError()
 	case first.is("Array"), first.is("ReadonlyArray"):
 		return signature.Type{Kind: signature.Array, Item: &item}, nil
 	case first.is("Record"):

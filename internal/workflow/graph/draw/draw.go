@@ -171,9 +171,9 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 		case "routes":
 			drawn.kind, drawn.label = route, printable(cmp.Or(e.Label, "(empty answer)"))
 		case "on_other":
-			drawn.kind, drawn.label = route, named("other", e.Label)
+			drawn.kind, drawn.label = route, edgeLabel("other", e.Label)
 		case "fallback":
-			drawn.kind, drawn.label = fallback, named("fallback", e.Label)
+			drawn.kind, drawn.label = fallback, edgeLabel("fallback", e.Label)
 		case "compensate":
 			drawn.kind, drawn.label = compensate, "compensate"
 		default:
@@ -207,8 +207,8 @@ func edgesOf(g *graph.Graph, def *graph.Node, find func(string) *node) []edge {
 	return out
 }
 
-// named returns the label of an edge that is called name and has a condition.
-func named(name, condition string) string {
+// edgeLabel returns the label of an edge that is called name and has a condition.
+func edgeLabel(name, condition string) string {
 	if condition == "" {
 		return name
 	}

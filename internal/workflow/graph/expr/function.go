@@ -30,9 +30,9 @@ var functions = map[string]*function{
 	"string":      {1, 1, "string(value)", Any, Text, asText},
 	"keys":        {1, 1, "keys(object)", Object, List, members(func(m value.Member) value.Value { return value.Of(m.Name) })},
 	"values":      {1, 1, "values(object)", Object, List, members(func(m value.Member) value.Value { return m.Value })},
-	"any":         {1, 2, "any(list) or any(list, value)", List, Bool, counting(func(n, _ int) value.Value { return value.Of(n > 0) })},
-	"all":         {1, 2, "all(list) or all(list, value)", List, Bool, counting(func(n, of int) value.Value { return value.Of(n == of) })},
-	"count":       {1, 2, "count(list) or count(list, value)", List, Number, counting(func(n, _ int) value.Value { return value.Of(n) })},
+	"any":         {1, 2, "any(list) or any(list, value)", List, Bool, countEqual(func(n, _ int) value.Value { return value.Of(n > 0) })},
+	"all":         {1, 2, "all(list) or all(list, value)", List, Bool, countEqual(func(n, of int) value.Value { return value.Of(n == of) })},
+	"count":       {1, 2, "count(list) or count(list, value)", List, Number, countEqual(func(n, _ int) value.Value { return value.Of(n) })},
 	"min":         {1, 99, "min(list) or min(a, b)", List | Number | Text, Number | Text, extreme(-1)},
 	"max":         {1, 99, "max(list) or max(a, b)", List | Number | Text, Number | Text, extreme(1)},
 	"sum":         {1, 99, "sum(list) or sum(a, b)", List | Number, Number, sum},
@@ -131,8 +131,8 @@ func members(f func(value.Member) value.Value) func(*evaluation, []value.Value) 
 	}
 }
 
-// counting passes on how many elements of a list equal the second argument, or else true, and how many there are.
-func counting(f func(n, of int) value.Value) func(*evaluation, []value.Value) value.Value {
+// countEqual passes on how many elements of a list equal the second argument, or else true, and how many there are.
+func countEqual(f func(n, of int) value.Value) func(*evaluation, []value.Value) value.Value {
 	return func(x *evaluation, args []value.Value) value.Value {
 		list, ok := args[0].AsList()
 		if !ok {

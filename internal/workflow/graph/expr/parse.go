@@ -92,7 +92,7 @@ func Parse(source string) (*Expr, error) {
 	p.advance()
 	p.expr.root = p.parse(precCondition)
 	if p.token.kind != tokenEnd {
-		p.unexpected("an operator or the end")
+		p.unexpectedError("an operator or the end")
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -130,7 +130,7 @@ func (p *parser) fail(at int, hint, format string, args ...any) {
 	p.token = token{at: at}
 }
 
-func (p *parser) unexpected(want string) {
+func (p *parser) unexpectedError(want string) {
 	found := fmt.Sprintf("%q", p.token.text)
 	if p.token.kind == tokenEnd {
 		found = "the end"
@@ -148,7 +148,7 @@ func (p *parser) accept(sign string) bool {
 
 func (p *parser) expect(sign string) {
 	if !p.accept(sign) {
-		p.unexpected(fmt.Sprintf("%q", sign))
+		p.unexpectedError(fmt.Sprintf("%q", sign))
 	}
 }
 
@@ -219,7 +219,7 @@ func (p *parser) prefix() *node {
 		}
 		return &node{op: opNegate, at: t.at, kids: []*node{operand}}
 	}
-	p.unexpected("a value")
+	p.unexpectedError("a value")
 	return &node{op: opLiteral}
 }
 
@@ -276,7 +276,7 @@ func (p *parser) postfix(n *node) *node {
 			p.expect("]")
 		case p.accept("."), p.accept("?."):
 			if p.token.kind != tokenWord {
-				p.unexpected("the name of a member")
+				p.unexpectedError("the name of a member")
 			}
 			n = &node{op: opMember, at: at, text: p.advance().text, kids: []*node{n}}
 		default:

@@ -185,7 +185,7 @@ func (m *Manager) resume(ctx context.Context, r run.Resumption, how turn) (id st
 		_, err := s.Resume(ctx, r)
 		return err
 	})
-	return id, refused(err)
+	return id, refusalReason(err)
 }
 
 // expect notes that a run is about to resume here, until the returned function is called.
@@ -203,8 +203,8 @@ func (m *Manager) expect(id string) (come func()) {
 	}
 }
 
-// refused returns why a run on record does not resume.
-func refused(err error) error {
+// refusalReason returns why a run on record does not resume.
+func refusalReason(err error) error {
 	switch fault.CodeOf(err) {
 	case fault.Config, fault.Failure:
 		if !errors.Is(err, ErrClosed) && !errors.Is(err, run.ErrPassing) {
@@ -221,7 +221,7 @@ func (m *Manager) Fork(ctx context.Context, f run.Fork) (id string, err error) {
 		_, err := s.Fork(ctx, f)
 		return err
 	})
-	return id, refused(err)
+	return id, refusalReason(err)
 }
 
 // Answers are answers of one who answers.
@@ -249,7 +249,7 @@ func (m *Manager) Answer(ctx context.Context, id string, given Answers) (later b
 		return false, err
 	}
 	if h.Info.Status == run.Canceled {
-		return false, canceled(id)
+		return false, canceledError(id)
 	}
 	if m.shared != nil {
 		return m.answerShared(ctx, id, given)
@@ -271,7 +271,7 @@ func (m *Manager) Answer(ctx context.Context, id string, given Answers) (later b
 	case err != nil:
 		return false, err
 	case info.Status == run.Canceled: // since it was looked at
-		return false, canceled(id)
+		return false, canceledError(id)
 	case info.Active: // in another process, such as that of a command
 		err := run.AnswerOnRecord(ctx, m.o.Store, id, answers, given.From)
 		return err == nil, err
@@ -299,8 +299,8 @@ func (m *Manager) answerAtWork(ctx context.Context, a *activity, given Answers) 
 	return nil
 }
 
-// canceled is the failure of an answer to a run that was canceled, which resumes only on request.
-func canceled(id string) error {
+// canceledError is the failure of an answer to a run that was canceled, which resumes only on request.
+func canceledError(id string) error {
 	return &run.RefusedError{Err: fault.New(fault.Usage, "run %s was canceled, which closed its questions", id).
 		WithHint("resume it first: loki --resume %s", id)}
 }

@@ -57,7 +57,7 @@ func (m *Manager) share(ctx context.Context) {
 // listen hears what processes write to a shared store until ctx ends.
 func (m *Manager) listen(ctx context.Context) {
 	for {
-		err := m.shared.Changes(ctx, m.changed)
+		err := m.shared.Changes(ctx, m.noteChange)
 		if ctx.Err() != nil {
 			return
 		}
@@ -66,8 +66,8 @@ func (m *Manager) listen(ctx context.Context) {
 	}
 }
 
-// changed is called when a process has written something of a run; "" means all runs.
-func (m *Manager) changed(id string) {
+// noteChange is called when a process has written something of a run; "" means all runs.
+func (m *Manager) noteChange(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if id == "" {
@@ -237,7 +237,7 @@ func (m *Manager) answerShared(ctx context.Context, id string, given Answers) (l
 	case err != nil:
 		return false, err
 	case info.Status == run.Canceled: // since it was looked at
-		return false, canceled(id)
+		return false, canceledError(id)
 	case info.Active:
 		err := run.AnswerOnRecord(ctx, m.shared, id, given.Texts, given.From)
 		return err == nil, err

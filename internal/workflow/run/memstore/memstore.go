@@ -77,8 +77,8 @@ type question struct {
 
 func (r *record) last() *run.Checkpoint { return &r.checkpoints[len(r.checkpoints)-1] }
 
-// described returns the info of the run as of now.
-func (r *record) described() run.Info {
+// currentInfo returns the info of the run as of now.
+func (r *record) currentInfo() run.Info {
 	info, last := r.info, r.last()
 	info.Steps, info.Usage, info.Failures = last.Step, last.Usage, last.Failures
 	for _, s := range r.steps {
@@ -96,8 +96,8 @@ func (r *record) described() run.Info {
 	return info
 }
 
-// leased returns an error if a journal holds the lease.
-func (r *record) leased() error {
+// checkLease returns an error if a journal holds the lease.
+func (r *record) checkLease() error {
 	if r.holder == nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (r *record) leaseError() *run.LeaseError {
 // idle returns an error if the run cannot resume: a journal holds its lease, it has
 // ended, or a part of it is not on record.
 func (r *record) idle() error {
-	if err := r.leased(); err != nil {
+	if err := r.checkLease(); err != nil {
 		return err
 	}
 	return r.answerable()
@@ -222,7 +222,7 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 	info.Output, info.Error, info.Code, info.Until, info.Breakpoint, info.Undone = "", "", "", time.Time{}, "", nil
 	info.Held, info.Gap, info.Damaged, info.Takeovers = nil, nil, false, 0
 	r := &record{info: info, checkpoints: []run.Checkpoint{start}}
-	r.info = r.described() // with copies of the caller's maps
+	r.info = r.currentInfo() // with copies of the caller's maps
 	s.runs = append(s.runs, r)
 	return r.lend(s), nil
 }
@@ -246,7 +246,7 @@ func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Jo
 	if r.died {
 		r.died, r.progress = false, progress
 	}
-	found := run.Recovery{Info: r.described(), Last: *r.last(), Tasks: slices.Clone(r.tasks)}
+	found := run.Recovery{Info: r.currentInfo(), Last: *r.last(), Tasks: slices.Clone(r.tasks)}
 	j := r.lend(s)
 	r.info.Status, r.info.Error, r.info.Code, r.info.Until, r.info.Breakpoint, r.info.Undone = run.Running, "", "", time.Time{}, "", nil
 	r.info.Updated = s.now()
@@ -272,7 +272,7 @@ func (s *Store) AcceptGap(_ context.Context, id string) error {
 	defer s.mu.Unlock()
 	r, err := s.find(id)
 	if err == nil {
-		err = r.leased()
+		err = r.checkLease()
 	}
 	if err == nil {
 		r.info.Gap = nil
@@ -314,7 +314,7 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 		}
 		if (q.Dir == "" || q.Dir == r.info.Dir) && (q.Agent == "" || q.Agent == r.info.Agent) &&
 			(!q.Unfinished || r.info.Status != run.Done) && (q.Origin == "" || q.Origin == r.info.Origin.String()) && q.View.Includes(r.info.Owner) {
-			infos = append(infos, r.described().Head())
+			infos = append(infos, r.currentInfo().Head())
 		}
 	}
 	return infos, nil
@@ -328,7 +328,7 @@ func (s *Store) Info(_ context.Context, id string) (run.Info, error) {
 	if err != nil {
 		return run.Info{}, err
 	}
-	return r.described(), nil
+	return r.currentInfo(), nil
 }
 
 // History returns what is on record of a run.
@@ -339,11 +339,11 @@ func (s *Store) History(_ context.Context, id string) (run.History, error) {
 	if err != nil {
 		return run.History{}, err
 	}
-	h := run.History{Info: r.described(), Visits: slices.Clone(r.visits)}
+	h := run.History{Info: r.currentInfo(), Visits: slices.Clone(r.visits)}
 	for _, t := range r.tasks {
 		h.Visits = append(h.Visits, t.Visit)
 	}
-	h.Pending, h.Waiting = run.Split(r.asked(false))
+	h.Pending, h.Waiting = run.Split(r.listQuestions(false))
 	h.Signals = slices.Clone(r.signals)
 	events, err := r.eventsAfter(0, 0)
 	if err != nil {
@@ -366,7 +366,7 @@ func (s *Store) Pending(_ context.Context, id string) ([]run.Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	questions, _ := run.Split(r.asked(false))
+	questions, _ := run.Split(r.listQuestions(false))
 	return questions, nil
 }
 
@@ -378,7 +378,7 @@ func (s *Store) Waits(_ context.Context, id string) ([]run.Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, waits := run.Split(r.asked(false))
+	_, waits := run.Split(r.listQuestions(false))
 	return waits, nil
 }
 
@@ -432,12 +432,12 @@ func (s *Store) Answered(_ context.Context, id string) ([]run.Pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	answered, _ := run.Split(r.asked(true))
+	answered, _ := run.Split(r.listQuestions(true))
 	return answered, nil
 }
 
-// asked returns the questions that have their answers, or the ones that wait, and likewise the other waits of the run.
-func (r *record) asked(answered bool) (list []run.Pending) {
+// listQuestions returns the questions that have their answers, or the ones that wait, and likewise the other waits of the run.
+func (r *record) listQuestions(answered bool) (list []run.Pending) {
 	for _, q := range r.questions {
 		if q.answered == answered {
 			list = append(list, q.Pending)

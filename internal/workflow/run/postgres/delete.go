@@ -25,7 +25,7 @@ func (s *Store) Delete(ctx context.Context, ids ...string) (deleted []string, er
 		}
 		if gone {
 			deleted = append(deleted, name)
-			s.changed(name)
+			s.notify(name)
 		}
 	}
 	return deleted, s.sweep(ctx)

@@ -53,7 +53,7 @@ func (s *Store) Import(ctx context.Context, rows record.Rows) (imported bool, er
 			source := pgx.CopyFromSlice(len(t.Rows), func(i int) ([]any, error) {
 				row := []any{id}
 				for j, v := range t.Rows[i] {
-					row = append(row, stored(t.Name, t.Columns[j], v))
+					row = append(row, columnValue(t.Name, t.Columns[j], v))
 				}
 				if t.Name == "questions" {
 					row = append(row, deadlines[i])
@@ -75,8 +75,8 @@ func (s *Store) Import(ctx context.Context, rows record.Rows) (imported bool, er
 	return imported && err == nil, s.explain(err)
 }
 
-// stored returns a value as its column takes it.
-func stored(table, column string, v any) any {
+// columnValue returns a value as its column takes it.
+func columnValue(table, column string, v any) any {
 	text, ok := v.(string)
 	switch {
 	case column == "answered":

@@ -90,13 +90,13 @@ func (j *journal) Confirm(ctx context.Context) error {
 	}
 	err := j.member.Confirm(ctx)
 	if errors.Is(err, postgres.ErrLost) {
-		return j.lost(err)
+		return j.loseLease(err)
 	}
 	return j.store.explain(err)
 }
 
-// lost notes that the lease is lost because of err, and returns the error that says so.
-func (j *journal) lost(err error) error {
+// loseLease notes that the lease is lost because of err, and returns the error that says so.
+func (j *journal) loseLease(err error) error {
 	err = &lostError{err}
 	j.gone.CompareAndSwap(nil, &err)
 	j.lose(err)
@@ -186,7 +186,7 @@ func (j *journal) try(ctx context.Context, w write, last *record.Snapshot) error
 		for _, h := range fresh {
 			j.blobs[h] = true
 		}
-		j.flushed(len(events))
+		j.dropFlushed(len(events))
 		if w.done != nil {
 			w.done()
 		}
@@ -250,14 +250,14 @@ func (j *journal) find(ctx context.Context) error {
 		Scan(&epoch, &writes, &host, &pid)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return j.lost(fault.New(fault.NotFound, "run %s was deleted while this process was stopped", j.name))
+		return j.loseLease(fault.New(fault.NotFound, "run %s was deleted while this process was stopped", j.name))
 	case err != nil:
 		return s.explain(err)
 	case epoch != j.epoch && host != nil:
-		return j.lost(fault.Wrap(fault.Failure, s.heldBy(j.name, *host, *pid, 0), "run %s was taken over", j.name).
+		return j.loseLease(fault.Wrap(fault.Failure, s.heldBy(j.name, *host, *pid, 0), "run %s was taken over", j.name).
 			WithHint("loki --run %s shows how far it has come", j.name))
 	case epoch != j.epoch:
-		return j.lost(fault.New(fault.Failure, "run %s was taken over by another process while this one was stopped", j.name).
+		return j.loseLease(fault.New(fault.Failure, "run %s was taken over by another process while this one was stopped", j.name).
 			WithHint("loki --run %s shows how far it has come", j.name))
 	case writes == j.wrote:
 		return nil
@@ -269,7 +269,7 @@ func (j *journal) find(ctx context.Context) error {
 			return nil
 		}
 	}
-	return j.lost(fault.New(fault.Failure, "the record of run %s has a write that this process did not make", j.name))
+	return j.loseLease(fault.New(fault.Failure, "the record of run %s has a write that this process did not make", j.name))
 }
 
 // Working notes that the work begins.
@@ -423,7 +423,7 @@ func (j *journal) Asked(ctx context.Context, p run.Pending) error {
 			p.Asked = first.Asked
 			return err
 		}); err != nil {
-			return s.damaged(j.name, err)
+			return s.explainDamage(j.name, err)
 		}
 	case !errors.Is(err, pgx.ErrNoRows):
 		return s.explain(err)
@@ -453,7 +453,7 @@ func (j *journal) End(ctx context.Context, e run.Ending) error {
 		if e.Status == run.Done {
 			b.Queue(`DELETE FROM loki.questions WHERE run = $1 AND NOT answered`, j.id)
 		}
-	}, done: func() { j.store.changed(j.name) }})
+	}, done: func() { j.store.notify(j.name) }})
 }
 
 // Gap notes that a part of the run is not on record. There is no place for the note but the database: without
@@ -475,9 +475,9 @@ func (j *journal) Gap(ctx context.Context, g run.Gap) error {
 			b.Queue(`UPDATE loki.runs SET gap = $2, status = $3, code = '', until = NULL, due = NULL, ending = $4 WHERE id = $1`, j.id, data, string(g.Status), doc.Data)
 		}
 	}
-	err = j.write(ctx, write{op: "gap", docs: docs, rows: rows, done: func() { j.store.changed(j.name) }})
+	err = j.write(ctx, write{op: "gap", docs: docs, rows: rows, done: func() { j.store.notify(j.name) }})
 	if errors.Is(err, run.ErrPassing) {
-		return j.lost(fault.New(fault.Failure, "the database that run %s is recorded in cannot be reached: %v", j.name, err).
+		return j.loseLease(fault.New(fault.Failure, "the database that run %s is recorded in cannot be reached: %v", j.name, err).
 			WithHint("once it is back the run resumes from its record: a server does so by itself, else loki --resume %s", j.name))
 	}
 	return err
@@ -501,14 +501,14 @@ func (j *journal) writeSoon() {
 	}
 }
 
-// flushed drops the first n events, which were written.
-func (j *journal) flushed(n int) {
+// dropFlushed drops the first n events, which were written.
+func (j *journal) dropFlushed(n int) {
 	if n == 0 {
 		return
 	}
 	j.written += n
 	j.events.Drop(n)
-	j.store.changed(j.name)
+	j.store.notify(j.name)
 	if wrote := j.store.o.Wrote; wrote != nil {
 		wrote(j.name)
 	}
@@ -533,7 +533,7 @@ func (j *journal) Close() error {
 	j.lose(run.ErrClosed)
 	s.forget(j.id)
 	if err == nil {
-		s.changed(j.name)
+		s.notify(j.name)
 		return nil
 	}
 	s.leave(lease{run: j.id, member: j.member.ID(), epoch: j.epoch}) // if it is not another's
@@ -588,7 +588,7 @@ func (t *task) Lookup(ctx context.Context, key string, st steps.Step) (steps.Rec
 		return err
 	})
 	if err != nil {
-		return steps.Record{}, s.damaged(j.name, err)
+		return steps.Record{}, s.explainDamage(j.name, err)
 	}
 	return r, nil
 }

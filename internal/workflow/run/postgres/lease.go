@@ -26,8 +26,8 @@ const (
 	canceled = "canceled" // requests to cancel
 )
 
-// changed has those hear of a run who listen.
-func (s *Store) changed(name string) { s.db.Notify(changes, name) }
+// notify has those hear of a run who listen.
+func (s *Store) notify(name string) { s.db.Notify(changes, name) }
 
 // Changes calls changed for runs of which something was written.
 func (s *Store) Changes(ctx context.Context, changed func(id string)) error {
@@ -114,7 +114,7 @@ func (s *Store) start(j *journal) (run.Journal, error) {
 		return nil, errClosed
 	}
 	lost := j.member.Lost()
-	j.leave = context.AfterFunc(lost, func() { j.lost(context.Cause(lost)) })
+	j.leave = context.AfterFunc(lost, func() { j.loseLease(context.Cause(lost)) })
 	s.journals[j.id] = j
 	if !s.watching {
 		s.watching = true
@@ -182,7 +182,7 @@ func (s *Store) giveBackOne(l lease) error {
 		return nil
 	}
 	if err == nil {
-		s.changed(name)
+		s.notify(name)
 	}
 	return err
 }
@@ -224,7 +224,7 @@ func (s *Store) Open(ctx context.Context, id string, unless ...run.Status) (run.
 		s.leave(lease{run: j.id, member: m.ID(), epoch: j.epoch})
 	}
 	if err != nil {
-		return nil, run.Recovery{}, s.damaged(j.name, err)
+		return nil, run.Recovery{}, s.explainDamage(j.name, err)
 	}
 	opened, err := s.start(j)
 	return opened, found, err
@@ -305,7 +305,7 @@ func (s *Store) AcceptGap(ctx context.Context, id string) error {
 		return err
 	})
 	if err == nil {
-		s.changed(name)
+		s.notify(name)
 	}
 	return err
 }
@@ -363,7 +363,7 @@ func (s *Store) Answer(ctx context.Context, id, question string, reply run.Reply
 		return tx.SendBatch(ctx, b).Close()
 	})
 	if err == nil {
-		s.changed(name)
+		s.notify(name)
 	}
 	return err
 }
@@ -383,7 +383,7 @@ func (s *Store) Cancel(ctx context.Context, id string, keep bool) (asked bool, e
 	}
 	s.cancelHere(r.id, r.epoch, keep)
 	s.db.Notify(canceled, r.name)
-	s.changed(r.name)
+	s.notify(r.name)
 	return true, nil
 }
 

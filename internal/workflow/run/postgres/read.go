@@ -131,7 +131,7 @@ func (s *Store) reads(ctx context.Context, typed string, fn func(ctx context.Con
 		}
 		return fn(ctx, s.view(tx), id, name)
 	})
-	return s.damaged(name, err)
+	return s.explainDamage(name, err)
 }
 
 var oneMoment = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}

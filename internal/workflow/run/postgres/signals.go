@@ -48,7 +48,7 @@ func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key s
 		return tx.SendBatch(ctx, b).Close()
 	})
 	if err == nil {
-		s.changed(of)
+		s.notify(of)
 	}
 	return sig, err
 }

@@ -128,8 +128,8 @@ type passing struct{ error }
 func (e *passing) Unwrap() error        { return e.error }
 func (e *passing) Is(target error) bool { return target == run.ErrPassing }
 
-// damaged is explain for what was read of a run.
-func (s *Store) damaged(name string, err error) error {
+// explainDamage is explain for what was read of a run.
+func (s *Store) explainDamage(name string, err error) error {
 	if errors.Is(err, record.ErrDamaged) && !postgres.Passing(err) {
 		return fault.Wrap(fault.Failure, err, "the record of run %s in the database is damaged", name).
 			WithHint("other runs are not affected: loki --runs")

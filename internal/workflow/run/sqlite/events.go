@@ -18,11 +18,11 @@ func eventCount(c *conn, id int64) (int, error) {
 		size, err := record.BatchSize(batch)
 		return first - 1 + size, err
 	}
-	return uncounted(c, id)
+	return countEvents(c, id)
 }
 
-// uncounted is eventCount for a run with events of a version that did not count them.
-func uncounted(c *conn, id int64) (count int, err error) {
+// countEvents is eventCount for a run with events of a version that did not count them.
+func countEvents(c *conn, id int64) (count int, err error) {
 	var batch []byte
 	err = c.rows("SELECT batch FROM events WHERE run = ?", []any{id}, []any{&batch}, func() error {
 		size, err := record.BatchSize(batch)
@@ -32,8 +32,8 @@ func uncounted(c *conn, id int64) (count int, err error) {
 	return count, err
 }
 
-// flushed drops the events of a batch, which were written.
-func (j *journal) flushed(batch []record.Event) {
+// dropFlushed drops the events of a batch, which were written.
+func (j *journal) dropFlushed(batch []record.Event) {
 	if len(batch) == 0 {
 		return
 	}

@@ -41,7 +41,7 @@ func explain(path string, err error) error {
 		return f.WithHint("move it aside: %s", moveAside(path))
 	}
 	if errors.Is(err, record.ErrDamaged) {
-		return damaged(path, err)
+		return damageError(path, err)
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return fault.Wrap(fault.Config, err, "cannot keep the record of runs in %s", path).WithHint("make %s writable for you", path)
@@ -55,7 +55,7 @@ func explain(path string, err error) error {
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_MISMATCH:
-		return damaged(path, err)
+		return damageError(path, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_CANTOPEN:
 		return fault.Wrap(fault.Config, err, "cannot open or write %s", path).
 			WithHint("make the file, the directory it is in and the files %s-wal and %s-shm beside it writable for you", path, path)
@@ -75,7 +75,7 @@ type passing struct{ error }
 func (e *passing) Unwrap() error        { return e.error }
 func (e *passing) Is(target error) bool { return target == run.ErrPassing }
 
-func damaged(path string, err error) error {
+func damageError(path string, err error) error {
 	return fault.Wrap(fault.Failure, err, "%s is damaged", path).
 		WithHint("move it aside, and a new one is begun: %s", moveAside(path))
 }

@@ -97,7 +97,7 @@ func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) er
 		return err
 	}
 	j.blobs.commit()
-	j.flushed(batch)
+	j.dropFlushed(batch)
 	if done != nil {
 		done()
 	}

@@ -160,7 +160,7 @@ func (j *journal) check(c *conn) error {
 	if err != nil {
 		return err
 	}
-	return &lostError{j.lost(c, l, held)}
+	return &lostError{j.loseLease(c, l, held)}
 }
 
 // checkWriting is check for a write transaction. It reads the lease only if it may have
@@ -200,8 +200,8 @@ func (e *lostError) Unwrap() error { return e.err }
 // Is makes every loss of the lease a [run.ErrLeaseLost].
 func (e *lostError) Is(target error) bool { return target == run.ErrLeaseLost }
 
-// lost says what became of the lease, which another process may hold.
-func (j *journal) lost(c *conn, l lease, held bool) error {
+// loseLease says what became of the lease, which another process may hold.
+func (j *journal) loseLease(c *conn, l lease, held bool) error {
 	if held {
 		return fault.Wrap(fault.Failure, l.error(j.name, time.Time{}), "run %s was taken over", j.name).
 			WithHint("loki --run %s shows how far it has come", j.name)

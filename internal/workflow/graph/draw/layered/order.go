@@ -116,7 +116,7 @@ func (l *layout) resettle(arrow int) {
 	now := extra(0, old[0])         // the cost of the way as it is
 	for j, v := range way {
 		if j > 0 {
-			crossed := l.crossed(v.layer, own)
+			crossed := l.crossingTable(v.layer, own)
 			now += 1.05*float64(crossed[old[j-1]][old[j]]) + extra(j, old[j])
 			before := cost
 			cost = make([]float64, len(l.layers[v.layer])+1)
@@ -155,10 +155,10 @@ func (l *layout) resettle(arrow int) {
 	}
 }
 
-// crossed returns how many connections between a layer and the one above cross a new one, by
+// crossingTable returns how many connections between a layer and the one above cross a new one, by
 // the numbers of vertices to the left of its upper and its lower end. Connections that end at a
 // skipped vertex do not count.
-func (l *layout) crossed(layer int, skip func(*vertex) bool) [][]int {
+func (l *layout) crossingTable(layer int, skip func(*vertex) bool) [][]int {
 	n, m := len(l.layers[layer-1]), len(l.layers[layer])
 	left := make([][]int, n+1) // connections with both ends to the left
 	for p := range left {

@@ -330,6 +330,7 @@ var roomLines = map[string]int{
 	"base/acp":               774,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
+	"base/calendar":          310,
 	"base/document":          5853,
 	"base/environ":           486,
 	"base/fault":             178,
@@ -371,7 +372,7 @@ var roomLines = map[string]int{
 	"service/telemetry":      1610,
 	"service/webhook":        731,
 	"setup":                  1110,
-	"setup/config":           3463,
+	"setup/config":           3488,
 	"setup/update":           679,
 	"setup/vault":            1046,
 	"tool":                   2084,
@@ -382,9 +383,10 @@ var roomLines = map[string]int{
 	"tool/permission":        2813,
 	"tool/script":            5257,
 	"workflow/graph":         10767,
+	"workflow/schedule":      300,
 	"workflow/run":           13761,
 
-	"all": 188921,
+	"all": 189561,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -10,6 +10,7 @@ import (
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/schedule"
 )
 
 // Chat has the settings of the interactive chat alone.
@@ -39,6 +40,12 @@ type Workspace struct {
 	Jobs                  Jobs             // commands that continue after their call
 }
 
+// Automation has the settings of what happens by itself.
+type Automation struct {
+	Schedules []*schedule.Schedule // of runs, in the order of the file
+	Hooks     []hook.Hook          // commands of the user that run at points of the work
+}
+
 // Config is what config.yaml and the environment say. It is not changed after
 // [Load]. Optional settings are nil when they are unset; the package that uses one
 // then has a default of its own.
@@ -62,6 +69,7 @@ type Config struct {
 	Chat
 	Workspace
 	MCP
+	Automation
 
 	// Where the password of the vault is. The first of these that has one counts; after
 	// them comes [Paths.VaultPasswordFile].
@@ -115,8 +123,6 @@ type Config struct {
 	ReleaseFeed      string // address below which new versions are; "" for the one that was built in
 	ReleaseKey       string // public keys of minisign that may have signed them; likewise
 	ServeAddr        *string
-
-	Hooks []hook.Hook // commands of the user that run at points of the work
 
 	API *API // how the program serves others; nil if the file does not say
 

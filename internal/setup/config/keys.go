@@ -83,6 +83,7 @@ var keys = []key{
 	{"memory_tokens", func(c *Config) any { return &c.MemoryTokens }, true},
 	{"jobs", func(c *Config) any { return &c.Jobs }, false},
 	{"instruction_max_bytes", func(c *Config) any { return &c.InstructionMaxBytes }, true},
+	{"schedules", func(c *Config) any { return &c.Schedules }, false},
 	{"notify", func(c *Config) any { return &c.Notify }, true},
 	{"notify_after", func(c *Config) any { return &c.NotifyAfter }, true},
 	{"notify_command", func(c *Config) any { return &c.NotifyCommand }, false},

@@ -24,6 +24,7 @@ import (
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/schedule"
 )
 
 // load reads text as config.yaml. The name of the file is left out of what it
@@ -65,7 +66,7 @@ func mustLoad(t *testing.T, text string, environ ...string) *Config {
 
 func ptr[T any](v T) *T { return &v }
 
-var ignoreClients = cmp.Options{cmpopts.IgnoreFields(Config{}, "Clients", "File"), cmpopts.IgnoreUnexported(Config{})}
+var ignoreClients = cmp.Options{cmpopts.IgnoreFields(Config{}, "Clients", "File"), cmpopts.IgnoreUnexported(Config{}, schedule.Schedule{})}
 
 func TestLoadFull(t *testing.T) {
 	env := NewEnv("linux", []string{"LOKI_CONFIG_DIR=testdata", "LOKI_CONFIG_FILE=testdata/full.yaml"})
@@ -77,7 +78,18 @@ func TestLoadFull(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("error %v, warnings %v", err, warnings)
 	}
+	morning, err := schedule.Check("morning", schedule.Doc{
+		Agent: "digest", Cron: "0 7 * * MON-FRI", Timezone: "Europe/Berlin", Prompt: "What is new?", Jitter: "60s", BudgetMonth: &schedule.Amount{USD: 5}, MaxParked: ptr(2),
+		Blackout: []schedule.Blackout{{Days: []string{"SAT"}, From: "22:00", To: "06:00"}}, Variables: map[string]string{"since": "1"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := &Config{
+		Automation: Automation{[]*schedule.Schedule{morning}, []hook.Hook{{
+			Kind: hook.BeforeTool, Name: "guard", Args: []string{"guard", "-v"}, Match: "fs_*", Timeout: 2 * time.Second, OnFailure: hook.Continue,
+			Where: filepath.Join("testdata", "full.yaml") + ":143",
+		}}},
 		Exists:               true,
 		Model:                "openai:gpt-4o",
 		Sampling:             chat.Sampling{Temperature: ptr(0.5), TopP: ptr(1.0), Effort: provider.LowEffort},
@@ -97,10 +109,6 @@ func TestLoadFull(t *testing.T) {
 		VisibleTools:         []string{"fs_cat.sh", "fs_ls.sh"},
 		TrustedDirs:          Dirs{"~/agents"},
 		Permission:           permission.Rules{Default: permission.Deny},
-		Hooks: []hook.Hook{{
-			Kind: hook.BeforeTool, Name: "guard", Args: []string{"guard", "-v"}, Match: "fs_*", Timeout: 2 * time.Second, OnFailure: hook.Continue,
-			Where: filepath.Join("testdata", "full.yaml") + ":143",
-		}},
 		Sandbox: sandbox.Settings{
 			Disabled: true, Read: []string{"~/data"}, Write: []string{"out"}, Hosts: []string{"*.example.com:443"}, Environment: []string{"AWS_*"},
 		},

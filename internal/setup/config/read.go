@@ -12,6 +12,7 @@ import (
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/schedule"
 )
 
 // readSetting reads key into field, a pointer to a field of [Config], which keeps
@@ -47,6 +48,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		*field, _ = sandbox.ReadSettings(m.Get(key)) // likewise
 	case *[]hook.Hook:
 		*field = hook.Read(m.Get(key), hook.Kinds())
+	case *[]*schedule.Schedule:
+		*field = schedule.Read(m.Map(key), "")
 	case *mcp.PoolConfig:
 		*field = mcp.ReadPool(m.Map(key))
 	case *MCPServer:

@@ -4,8 +4,18 @@ import { get, poll, post, remove, stream } from "./api.js";
 import { form } from "./ask.js";
 import { age, copyButton, cost, dialog, failure, fill, h, icon, oneLine, plural, pretty, tokens } from "./dom.js";
 import { Markdown } from "./markdown.js";
+import { planOf } from "./plan.js";
 
 const size = (bytes) => (bytes < 1 << 20 ? `${Math.floor(bytes / 1024)} KiB` : `${(bytes / (1 << 20)).toFixed(1)} MiB`);
+
+// modes remembers the mode that was chosen for a session, until the tab is closed.
+const modes = {
+  of: (id) => sessionStorage.getItem(`loki-mode-${id}`),
+  keep: (id, mode) => { if (id) sessionStorage.setItem(`loki-mode-${id}`, mode); },
+};
+
+// accepts reports whether an answer to a question accepts a plan.
+const accepts = (question, answer) => /^accept/.test(answer ?? "") && question.options?.includes("no, and say why");
 
 let draft = ""; // what was written and not sent when the view was left
 
@@ -13,6 +23,7 @@ export function show(main, context) {
   const list = h("nav.side", { "aria-label": "Sessions" });
   const talk = h("div.talk", { tabindex: "0", role: "log", "aria-label": "Conversation" });
   const who = h("select", { "aria-label": "Model, role or agent", onchange: () => { if (id) wanted = who.value.replace(/^model:/, ""); else { chosen = who.value; blank(); } } });
+  const mode = h("select.mode", { "aria-label": "Mode", title: "What tools may change", onchange: () => modes.keep(id, mode.value) }, h("option", { value: "ask" }, "Ask"), h("option", { value: "plan" }, "Plan"));
   const partner = h("span.hint"); // role or agent of the session
   const files = h("div.row.files");
   const field = h("textarea", { rows: 1, placeholder: "Write a message", "aria-label": "Message", oninput: grow, onkeydown: (e) => { if (e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); if (sending) steer(e.altKey ? "now" : "next"); else send(); } },
@@ -25,7 +36,7 @@ export function show(main, context) {
   const composer = h("form.composer", { onsubmit: (e) => { e.preventDefault(); if (sending) sending.abort(); else send(); } }, notice, files, h("div.line", {}, h("button.quiet.square", { type: "button", "aria-label": "Attach files", title: "Attach files", onclick: () => pick.click() }, icon("attach")), pick, field, button));
   const view = h("div.split.chat", { ondragover: (e) => e.preventDefault(), ondrop: (e) => { e.preventDefault(); attach(e.dataTransfer.files); } },
     h("aside", {}, h("div.bar", {}, h("h1", {}, "Chat"), h("a.button.small", { href: "#/chat" }, icon("plus"), "New")), list),
-    h("section.page", {}, h("header.title", {}, h("a.back", { href: "#/chat?list=1" }, "Sessions"), title, partner, who, forget), talk, composer));
+    h("section.page", {}, h("header.title", {}, h("a.back", { href: "#/chat?list=1" }, "Sessions"), title, partner, who, mode, forget), talk, composer));
   fill(main, view);
 
   let id = ""; // of the session; empty until the first message of a new one
@@ -35,6 +46,7 @@ export function show(main, context) {
   let chosen = ""; // who answers in a new chat
   let wanted = ""; // model that was chosen for the next message of a session
   let model = ""; // of the session, if it has one of its own
+  let ownMode = "ask"; // of the session
   let turns = []; // of the session, as they are shown: {said, reply, prompt, sent}
   let edited = null; // the turn whose message is in the composer
   let given = {}; // values of the variables of an agent, for a new session
@@ -98,6 +110,8 @@ export function show(main, context) {
 
   // calls shows a tool call, folded.
   function call(of) {
+    const plan = planOf(of.name, argumentsOf(of));
+    if (plan) return { element: h("details.tool.plan", { open: true }, h("summary", {}, "Plan"), new Markdown(plan).element), end() {} };
     const result = h("pre.code", { tabindex: "0", role: "region", "aria-label": "result" });
     const mark = h("span.hint", {}, "…");
     const element = h("details.tool", {}, h("summary", {}, h("code", {}, of.name), h("span.text", {}, oneLine(argumentsOf(of), 90)), mark), h("pre.code", { tabindex: "0", role: "region", "aria-label": "arguments" }, pretty(argumentsOf(of))), result);
@@ -209,7 +223,7 @@ export function show(main, context) {
     let outcome = null;
     reply.element.classList.add("live");
     try {
-      for await (const { name, data } of stream(`v1/sessions/${encodeURIComponent(id)}/${verb}`, { ...body, stream: true, ...(wanted && { model: wanted }) }, signal)) {
+      for await (const { name, data } of stream(`v1/sessions/${encodeURIComponent(id)}/${verb}`, { ...body, stream: true, ...(wanted && { model: wanted }), ...(mode.value !== ownMode && { mode: mode.value }) }, signal)) {
         begun = true;
         run = data.run ?? data.run_id ?? run;
         if (name === "assistant_delta") reply.text(data.text);
@@ -288,6 +302,7 @@ export function show(main, context) {
           id = shown = session.id;
           made = id;
           context.replace(`#/chat/${encodeURIComponent(id)}`);
+          modes.keep(id, mode.value);
           enter(session);
         }
         if (!turns.length) begins.set(id, named(oneLine(prompt, 60) || "Files"));
@@ -469,7 +484,8 @@ export function show(main, context) {
   // has the rest when it is done.
   async function ask(reply, run, data) {
     const found = await get(`v1/runs/${encodeURIComponent(run)}/questions`).then((list) => list.data.find((q) => q.id === data.id), () => null);
-    follow(() => reply.add(h("article.card", {}, form(run, found ?? data, async () => {
+    follow(() => reply.add(h("article.card", {}, form(run, found ?? data, async (given) => {
+      if (accepts(found ?? data, given)) modes.keep(id, mode.value = "ask"); // its work has begun
       follow(() => reply.add(h("p.hint", {}, "The answer continues in ", h("a", { href: `#/runs/${run}` }, "its run"), ".")));
       const session = id;
       const wait = poll(async (signal) => {
@@ -525,6 +541,8 @@ export function show(main, context) {
     forget.hidden = false;
     wanted = "";
     model = session.model ?? "";
+    ownMode = session.settings?.mode ?? "ask";
+    mode.value = modes.of(id) || ownMode;
     partner.textContent = session.agent || session.role || session.rag || "";
     chosen = session.agent ? `agent:${session.agent}` : session.role ? `role:${session.role}` : session.rag ? `rag:${session.rag}` : session.model ? `model:${session.model}` : "";
     offer(true, model);
@@ -592,6 +610,7 @@ export function show(main, context) {
     edit(null);
     named("New chat");
     if (!id) {
+      mode.value = ownMode = "ask";
       offer(false);
       blank();
       return void focus();

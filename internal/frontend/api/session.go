@@ -19,6 +19,7 @@ type SessionRequest struct {
 // RegenerateRequest asks for another answer to the last question of a session.
 type RegenerateRequest struct {
 	Model  string `json:"model,omitempty" maxLength:"256" doc:"client:model; absent for that of the session"`
+	Mode   string `json:"mode,omitempty" enum:"ask,plan" doc:"as for a completion; the session keeps it"`
 	Stream bool   `json:"stream,omitempty" doc:"answer with server-sent events, as the header Accept: text/event-stream does"`
 	Seen
 }

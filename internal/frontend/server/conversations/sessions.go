@@ -108,6 +108,11 @@ func (s *service) regenerate(ctx context.Context, in *struct {
 		if err := checkUnchanged(v.conv.Session(), in.Body.Seen); err != nil {
 			return err
 		}
+		if mode := chat.Mode(in.Body.Mode); mode != "" {
+			if err := v.conv.SetMode(mode); err != nil {
+				return refused(err)
+			}
+		}
 		_, err := v.conv.Regenerate(ctx)
 		if fault.CodeOf(err) == fault.Suspended {
 			s.waiting.add(found.ID(), a.run())

@@ -324,3 +324,55 @@ func testChatSteer(t *testing.T, b context.Context) {
 	p.until(`document.querySelector(".steer")?.innerText === "» look left"`)
 	settled(p, 1)
 }
+
+// In plan mode nothing is changed before the plan is accepted. It is shown, changed as a text, refused with a reason, and accepted, which ends
+// the mode.
+func testChatPlan(t *testing.T, b context.Context) {
+	file := filepath.Join(t.TempDir(), "written")
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml": "model: builtin:script\nenabled_tools: all\nclients: [{type: builtin, script: rules.yaml}]\npermission: {rules: [{tool: fs_write, action: allow, path: '/**'}]}\n",
+		"rules.yaml": `rules:
+  - match: {text: mend it, turn: 1}
+    tool_calls:
+      - {name: fs_write, arguments: {path: ` + quote(file) + `, contents: early}}
+      - {name: plan__propose, arguments: {title: Mend it, summary: It leaks., steps: [{text: "Tar <b id=made>it</b>", files: [boat.txt]}]}}
+  - match: {tool_result: '"refused"'}
+    tool_calls: [{name: plan__propose, arguments: {title: Mend it with oak, summary: It leaks., steps: [{text: Saw}]}}]
+  - match: {tool_result: '"accepted"'}
+    tool_calls: [{name: fs_write, arguments: {path: ` + quote(file) + `, contents: "{{tool_result}}"}}, {name: todo__clear, arguments: {}}]
+default: {reply: 'It is done.'}
+`,
+	})
+	p := newTab(t, b, s.URL, chromedp.WithNewBrowserContext())
+	p.open("#/chat")
+	p.run(`{ const mode = document.querySelector("select.mode"); mode.value = "plan"; mode.dispatchEvent(new Event("change")); }`)
+	p.write(".composer textarea", "mend it\r")
+	choose := func(answer string) {
+		t.Helper()
+		p.until(`[...document.querySelectorAll(".talk .choice")].some((b) => !b.disabled && b.innerText === ` + quote(answer) + `)`)
+		p.run(`[...document.querySelectorAll(".talk .choice")].find((b) => !b.disabled && b.innerText === ` + quote(answer) + `).click()`)
+	}
+	p.until(`document.querySelector(".tool.plan h3")?.innerText === "Mend it" && document.querySelector(".talk .question")?.innerText.includes("Accept this plan?")`)
+	if _, err := os.Stat(file); err == nil || eval[bool](p, `document.querySelector("#made") !== null`) {
+		t.Fatalf("before the plan is accepted: %v", err)
+	}
+	choose("edit")
+	p.until(`document.querySelector(".talk .own textarea")?.value.includes("1. Tar")`)
+	p.run(`{ const field = document.querySelector(".talk .own textarea"); field.value = field.value.replace("It leaks.", "It leaks badly."); field.form.requestSubmit(); }`)
+	p.sees("It leaks badly.")
+	choose("no, and say why")
+	p.sees("What should be different?")
+	p.write(".talk .own textarea", "Use oak.")
+	p.press(".talk", "Answer")
+	p.sees("Mend it with oak")
+	if mode := eval[string](p, `document.querySelector("select.mode").value`); mode != "plan" {
+		t.Errorf("after a refused plan the mode is %s", mode)
+	}
+	p.open(p.hash("#/chat/"))
+	p.until(`document.querySelector("select.mode").value === "plan"`)
+	choose("accept")
+	p.until(said + `.endsWith("|It is done.") && document.querySelector("select.mode").value === "ask"`)
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "accepted") {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+}

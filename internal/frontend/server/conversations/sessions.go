@@ -110,7 +110,7 @@ func (s *service) regenerate(ctx context.Context, in *struct {
 		}
 		if mode := chat.Mode(in.Body.Mode); mode != "" {
 			if err := v.conv.SetMode(mode); err != nil {
-				return refused(err)
+				return conflictOf(err)
 			}
 		}
 		_, err := v.conv.Regenerate(ctx)

@@ -39,6 +39,7 @@ func (a *App) liveRuns() *run.Service {
 	return &run.Service{
 		Open:   func(d graph.Durability) (run.Store, error) { return a.openRuns(d, a.sealedSecret) },
 		Recall: a.recall,
+		Beside: a.Worktrees().Beside,
 		Live: func(id string) (event.Emitter, func()) {
 			watchers, end := live.Share(a.LiveDir(), id)
 			return a.used.Emitter(watchers), end

@@ -203,6 +203,9 @@ func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Chang
 			fmt.Fprintf(&b, "\nIt cannot be %s: a conflict, changes that you have not committed, or a filter of git is in the way in %s\n", way.cannot, text.Visible(strings.Join(way.files[:min(len(way.files), 10)], ", ")))
 		}
 	}
+	if locked := o.Locked(); locked != "" {
+		b.WriteString("\n" + locked + "\n")
+	}
 	if len(o.Merge) > 0 && resolves {
 		options = append(options, resolveIt)
 	}
@@ -260,8 +263,9 @@ func (a *App) leaveChild(t *worktree.Tree, events event.Scope) func(ctx context.
 	}
 }
 
-// RemoveWorktree removes the worktree called name. Work in it stays as its branch.
-func (a *App) RemoveWorktree(ctx context.Context, name string) (string, error) {
+// RemoveWorktree removes the worktree called name. Work in it stays as its branch. If that is damaged, the user has to consent, which yes says that they
+// have done.
+func (a *App) RemoveWorktree(ctx context.Context, name string, asker ask.Asker, yes bool) (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -272,6 +276,20 @@ func (a *App) RemoveWorktree(ctx context.Context, name string) (string, error) {
 	}
 	if t.Finish == graph.DiscardIt {
 		t.Finish = graph.Ask
+	}
+	if _, err := t.Commit(ctx); err != nil {
+		lost := fmt.Sprintf("the worktree %s is damaged, so neither its commits nor its files can be kept as a branch: %v", name, err)
+		if !yes {
+			answer, err := asker.Ask(ctx, ask.Question{Kind: ask.Select, Text: strings.ToUpper(lost[:1]) + lost[1:] + ".\n\nIts files are in " + t.Root + ". Remove them, too?", Options: []string{"no", "yes"}, Consent: true})
+			if errors.Is(err, ask.ErrUnavailable) {
+				err = fault.New(fault.Failure, "%s", lost).WithHint("copy what you need from %s, then: loki --remove-worktree %s --yes", t.Root, name)
+			}
+			if err != nil || answer != "yes" {
+				t.Close()
+				return "", err
+			}
+		}
+		return "removed the damaged worktree " + name + " with all that was in it", t.Discard(ctx)
 	}
 	note, err := a.FinishWorktree(event.NewContext(ctx, event.FromContext(ctx)), t, nil, nil)
 	if note == "" && err == nil {

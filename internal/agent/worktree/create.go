@@ -45,10 +45,14 @@ func (s *Store) Open(ctx context.Context, from, name string, o graph.Worktree) (
 	s.sweep(ctx, own, source)
 	if _, err := os.Stat(t.Root); err == nil {
 		t.unlock()
-		if t, err = s.enter(ctx, own, name); err == nil && !t.Ready { // Loki was killed before
-			if err = t.prepare(ctx, o.Setup); err != nil {
-				t.Close()
-			}
+		if t, err = s.enter(ctx, own, name); err != nil {
+			return nil, err
+		}
+		if _, err = t.repo(ctx); err == nil && !t.Ready { // Loki was killed before
+			err = t.prepare(ctx, o.Setup)
+		}
+		if err != nil {
+			t.Close()
 		}
 		return t, err
 	}

@@ -325,15 +325,43 @@ func (o *Offer) merge(ctx context.Context, name string) error {
 		return fault.New(fault.Usage, "the repository has no checkout to merge into")
 	}
 	if err := inTheWay(name, "merged", o.Merge); err != nil {
-		return err
+		return o.why(err)
 	}
 	if err := send(ctx, o.at, o.checkout.git, []string{o.merged}, []string{o.head}); err != nil {
 		return err
 	}
 	if _, err := o.checkout.run(ctx, nil, "merge", "--ff-only", "--quiet", "--no-stat", "--no-overwrite-ignore", o.merged); err != nil {
-		return fault.Wrap(fault.Failure, err, "the worktree %s cannot be merged", name)
+		return o.why(fault.Wrap(fault.Failure, err, "the worktree %s cannot be merged", name))
 	}
 	return nil
+}
+
+// lock returns the lock that a git which works in the checkout holds, or one that was killed has left; "" without one.
+func (r repo) lock() string {
+	head, _ := os.ReadFile(filepath.Join(r.own, "HEAD")) // a detached one names no branch
+	branch, _ := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: ")
+	for _, lock := range []string{filepath.Join(r.own, "index.lock"), filepath.Join(r.own, "HEAD.lock"), filepath.Join(r.own, "ORIG_HEAD.lock"), filepath.Join(r.common, branch+".lock")} {
+		if _, err := os.Lstat(lock); err == nil {
+			return lock
+		}
+	}
+	return ""
+}
+
+// Locked says that git is at work in the checkout, or was killed there, and what to do then; "" if it is neither.
+func (o *Offer) Locked() string {
+	if lock := o.checkout.lock(); lock != "" {
+		return "The checkout is locked by " + lock + ". If no git works there, one was killed: remove that file, look at git status, and take back what it had begun to change (git checkout HEAD -- FILE; new files are removed)."
+	}
+	return ""
+}
+
+// why adds to the error of a change of the checkout what [Offer.Locked] says.
+func (o *Offer) why(err error) error {
+	if locked := o.Locked(); err != nil && locked != "" {
+		return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", locked)
+	}
+	return err
 }
 
 // Merge merges the work into the branch of the checkout, and removes the worktree.
@@ -390,7 +418,7 @@ func (t *Tree) Apply(ctx context.Context, c Change) error {
 	o, done, err := t.Try(ctx, c)
 	defer done()
 	if err == nil {
-		err = inTheWay(t.Name, "applied", o.Apply)
+		err = o.why(inTheWay(t.Name, "applied", o.Apply))
 	}
 	if err != nil {
 		return err
@@ -399,7 +427,7 @@ func (t *Tree) Apply(ctx context.Context, c Change) error {
 		return fault.New(fault.Usage, "there is no checkout to apply it to")
 	}
 	if _, err := o.at.run(ctx, nil, "read-tree", "-m", "-u", o.now, o.applied); err != nil {
-		return fault.Wrap(fault.Failure, err, "the worktree %s cannot be applied", t.Name)
+		return o.why(fault.Wrap(fault.Failure, err, "the worktree %s cannot be applied", t.Name))
 	}
 	done()
 	return t.removeMerged(ctx, c)

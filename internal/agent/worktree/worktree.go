@@ -216,6 +216,17 @@ func (s *Store) List() (entries []Entry, err error) {
 	return entries, nil
 }
 
+// Beside returns the directories in worktrees that belong to a directory of their source.
+func (s *Store) Beside(dir string) (dirs []string) {
+	entries, _ := s.List() // without it there are none
+	for _, e := range entries {
+		if rel, err := filepath.Rel(e.Source, resolved(dir)); err == nil && filepath.IsLocal(rel) {
+			dirs = append(dirs, filepath.Join(e.Dir, rel))
+		}
+	}
+	return dirs
+}
+
 // Find takes the worktree called name, of the repository around dir if several have the name.
 func (s *Store) Find(ctx context.Context, dir, name string) (*Tree, error) {
 	entries, err := s.List()
@@ -268,7 +279,8 @@ func newName() string {
 func (t *Tree) repo(ctx context.Context, write ...string) (repo, error) {
 	own := filepath.Join(t.Root, ".git")
 	if info, err := os.Lstat(own); err != nil || !info.IsDir() {
-		return repo{}, fault.New(fault.Failure, "the worktree %s has lost its git directory %s", t.Name, own)
+		return repo{}, fault.New(fault.Failure, "the worktree %s has lost its git directory %s, and its commits with it", t.Name, own).
+			WithHint("copy what you need from %s, then remove it: loki --remove-worktree %s", t.Root, t.Name)
 	}
 	r := repo{git: git{environ: t.store.Environ, dir: t.Root}, root: t.Root, own: own, common: own}
 	r.set = map[string]string{"GIT_DIR": own, "GIT_WORK_TREE": t.Root}

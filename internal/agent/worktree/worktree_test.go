@@ -2,6 +2,7 @@ package worktree_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -155,6 +156,33 @@ func TestMerge(t *testing.T) {
 		t.Errorf("log %q", got)
 	}
 	b.gone(tree)
+}
+
+// TestKilledGit checks that a lock which a git that was killed has left in the checkout is named, and that nothing is merged.
+func TestKilledGit(t *testing.T) {
+	for _, name := range []string{"index.lock", "refs/heads/main.lock"} {
+		b := newBench(t)
+		tree := b.open("fix", graph.Worktree{})
+		b.write(tree.Root+"/a.txt", "one\nTWO\nthree\n")
+		c := b.work(tree)
+		lock := b.dir + "/.git/" + name
+		b.write(lock, "")
+		offer, done, err := tree.Try(t.Context(), c)
+		b.ok(err)
+		if got := offer.Locked(); !strings.Contains(got, lock) {
+			t.Errorf("%s: the offer says %q", name, got)
+		}
+		done()
+		if err, ok := errors.AsType[*fault.Error](tree.Merge(t.Context(), c)); !ok || !strings.Contains(err.Hint, lock) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+		if got := b.git(b.dir, "log", "--format=%s"); got != "first" {
+			t.Errorf("%s: log %q", name, got)
+		}
+		b.ok(os.Remove(lock))
+		b.git(b.dir, "checkout", "-q", "HEAD", "--", ".")
+		b.ok(tree.Merge(t.Context(), c))
+	}
 }
 
 // gone checks that nothing is left of a worktree.

@@ -116,7 +116,7 @@ func actions() []action {
 		{flag: "list-ignore", needs: needConfig, looks: true, do: (*command).listIgnored, alone: true},
 		{flag: "list-skills", needs: needConfig, looks: true, do: (*command).listSkills},
 		{flag: "list-worktrees", needs: needConfig, looks: true, do: (*command).listWorktrees, alone: true},
-		{flag: "remove-worktree", needs: needConfig, do: (*command).removeWorktree, alone: true},
+		{flag: "remove-worktree", needs: needConfig, do: (*command).removeWorktree, alone: true, beside: []string{"yes"}},
 		{flag: "list-instructions", needs: needConfig, looks: true, do: (*command).listInstructions, alone: true},
 		{flag: "list-trusted", needs: needConfig, looks: true, do: (*command).listTrusted, alone: true},
 		{flag: "untrust", needs: needConfig, do: (*command).untrust, alone: true},

@@ -140,7 +140,11 @@ func (c *command) listWorktrees(context.Context) error {
 
 // removeWorktree removes the worktree of --remove-worktree.
 func (c *command) removeWorktree(ctx context.Context) error {
-	note, err := c.app.RemoveWorktree(ctx, c.opts.worktrees.remove)
+	var asker ask.Asker = ask.Unavailable{}
+	if c.InTerminal && c.ErrTerminal {
+		asker = c.terminal()
+	}
+	note, err := c.app.RemoveWorktree(ctx, c.opts.worktrees.remove, asker, c.opts.yes)
 	if note != "" {
 		c.note(note)
 	}

@@ -88,7 +88,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return Outcome{}, err
 	}
 	defer func() { store.Close() }()
-	info, err := findRun(ctx, store, r)
+	info, err := s.findRun(ctx, store, r)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -243,9 +243,9 @@ func (s *Service) openWhole() (Store, error) {
 }
 
 // findRun returns the run to resume: the one that the id means, or else the newest unfinished run
-// that was started in this directory, and waits for an answer if one is given. While a newer one is
+// that was started in this directory or beside it, see [Service.Beside], and waits for an answer if one is given. While a newer one is
 // being run, the user has to say which is meant.
-func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
+func (s *Service) findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	if r.ID != "" {
 		return store.Info(ctx, r.ID)
 	}
@@ -253,10 +253,19 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	runs, err := store.Runs(ctx, Query{Dir: dir, Unfinished: true})
-	if err != nil {
-		return Info{}, err
+	dirs := []string{dir}
+	if s.Beside != nil {
+		dirs = append(dirs, s.Beside(dir)...)
 	}
+	var runs []Info
+	for _, from := range dirs {
+		there, err := store.Runs(ctx, Query{Dir: from, Unfinished: true})
+		if err != nil {
+			return Info{}, err
+		}
+		runs = append(runs, there...)
+	}
+	slices.SortStableFunc(runs, func(a, b Info) int { return b.Started.Compare(a.Started) })
 	var active, idle *Info // the newest of each
 	var canceled string    // id of the newest that was canceled at a question
 	for _, info := range runs {
@@ -290,7 +299,7 @@ func findRun(ctx context.Context, store Store, r Resumption) (Info, error) {
 			}
 		}
 		if active != nil {
-			return Info{}, fault.New(fault.Failure, "run %s, which was started later in %s, is being run by another process", active.ID, dir).
+			return Info{}, fault.New(fault.Failure, "run %s, which was started later in %s, is being run by another process", active.ID, active.Dir).
 				WithHint("wait until it ends there, or resume the one before it: loki --resume %s", info.ID)
 		}
 		h, err := store.History(ctx, info.ID) // a list has the beginnings of texts only

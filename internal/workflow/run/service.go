@@ -143,6 +143,10 @@ type Service struct {
 	// gets its events, with their numbers. Nil shows it to nobody.
 	Live func(id string) (watchers event.Emitter, end func())
 
+	// Beside returns other directories, whose runs count as started in the working directory when the newest one is looked for: those of its
+	// worktrees. Nil returns none.
+	Beside func(dir string) []string
+
 	// Unrecorded says that nothing is recorded and no recorded run is resumed, as in a dry run.
 	Unrecorded bool
 }

@@ -347,7 +347,7 @@ var roomLines = map[string]int{
 	"conversation/plan":      401,
 	"conversation/session":   6794,
 	"frontend/api":           1611,
-	"frontend/cli":           9023,
+	"frontend/cli":           9044,
 	"frontend/command":       4291,
 	"frontend/display":       972,
 	"frontend/doctor":        592,

@@ -386,7 +386,7 @@ var roomLines = map[string]int{
 	"workflow/schedule":      300,
 	"workflow/run":           13761,
 
-	"all": 189561,
+	"all": 189643,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -220,7 +220,7 @@ func (s *Store) List() (entries []Entry, err error) {
 func (s *Store) Beside(dir string) (dirs []string) {
 	entries, _ := s.List() // without it there are none
 	for _, e := range entries {
-		if rel, err := filepath.Rel(e.Source, resolved(dir)); err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(e.Source, resolvePath(dir)); err == nil && filepath.IsLocal(rel) {
 			dirs = append(dirs, filepath.Join(e.Dir, rel))
 		}
 	}

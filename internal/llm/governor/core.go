@@ -383,12 +383,14 @@ func (s *state) endSucceeded(now time.Time, id string, t *ticket, used amount) {
 }
 
 // endRefused ends a call that the provider refused, and returns how long the call waits. after is what the provider asks
-// for, 0 if it says nothing. usedUp says that a limit of requests or tokens has nothing left.
-func (s *state) endRefused(now time.Time, id string, t *ticket, after time.Duration, usedUp bool) time.Duration {
+// for, 0 if it says nothing. usedUp says that a limit of requests or tokens has nothing left. If calls would be refused for longer
+// than the longest wait, no other call waits either.
+func (s *state) endRefused(now time.Time, id string, t *ticket, r Limits, after time.Duration, usedUp bool) time.Duration {
 	s.release(id)
 	s.Refusals++
 	burst := !s.LastRefusal.IsZero() && !t.began.After(s.LastRefusal) // it is one of several at once
-	second := !s.Streak.IsZero() && !s.Proven && !burst
+	tried := t.probe && s.heldCalls() > 0                                  // nothing new was learned
+	second := !s.Streak.IsZero() && !s.Proven && !burst && !tried
 	if s.Streak.IsZero() {
 		s.Streak = now
 	}
@@ -400,6 +402,9 @@ func (s *state) endRefused(now time.Time, id string, t *ticket, after time.Durat
 		least /= 4
 	}
 	after = max(min(after, longestWait), least<<min(s.InARow-1, 4))
+	if s.InARow > 1 && s.heldCalls() == 0 && now.Add(after).Sub(s.Streak) > r.ParkAfter {
+		after = max(after, r.ParkAfter+time.Second)
+	}
 	switch {
 	case usedUp || after > rateWait || second:
 		if !burst {
@@ -428,11 +433,6 @@ func (s *state) endRefused(now time.Time, id string, t *ticket, after time.Durat
 	}
 	s.Refused, s.Step, s.Proven, s.LastRefusal = true, 0, false, now
 	return after
-}
-
-// hopeless reports whether calls have been refused for longer than the longest wait, and none succeeded.
-func (s *state) hopeless(now time.Time, r Limits) bool {
-	return !s.Streak.IsZero() && now.Sub(s.Streak) > r.ParkAfter
 }
 
 // seconds returns n seconds, a day at most.

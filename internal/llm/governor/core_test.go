@@ -50,7 +50,7 @@ func (m *simulation) run(t *testing.T) time.Duration {
 				continue
 			}
 			m.refusals++
-			wait := m.s.endRefused(m.now, "p", c.t, time.Second, false)
+			wait := m.s.endRefused(m.now, "p", c.t, DefaultLimits(), time.Second, false)
 			m.refused = append(m.refused, m.now.Add(wait))
 		}
 		for {

@@ -154,19 +154,43 @@ func TestNoLimit(t *testing.T) {
 	})
 }
 
-// TestRefusedForGood: a provider that refuses everything ends the call after the longest wait, with its own error.
+// TestRefusedForGood: a provider that refuses everything ends the calls after the longest wait, all of them, with its own error and a
+// time at which to try again.
 func TestRefusedForGood(t *testing.T) {
-	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Second} {
+	for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Second, 59 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &server{after: after}
 			var g Governor
+			p := g.Chat(s, options())
+			var wg sync.WaitGroup
 			begin := time.Now()
-			_, err := ask(t.Context(), g.Chat(s, options()), "m")
-			if took := time.Since(begin); provider.KindOf(err) != provider.RateLimited || took < time.Minute || took > 100*time.Second || s.refusals > 20 {
-				t.Errorf("asked to wait %v: %d refusals, %v after %v", after, s.refusals, err, took)
+			for range 50 {
+				wg.Go(func() {
+					_, err := ask(AtMost(t.Context(), Low), p, "m")
+					if took := time.Since(begin); provider.KindOf(err) != provider.RateLimited || provider.RetryAfter(err) < 59*time.Second || took < 20*time.Second || took > time.Minute {
+						t.Errorf("asked to wait %v: %v after %v", after, err, took)
+					}
+				})
+			}
+			wg.Wait()
+			if s.refusals > 50+10 { // all of them in the first moment
+				t.Errorf("asked to wait %v: %d refusals", after, s.refusals)
 			}
 		})
 	}
+}
+
+// TestSlowCalls: that one more call is refused while calls take long does not mean that nothing is answered.
+func TestSlowCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 2, took: 3 * time.Minute, after: time.Second}
+		var g Governor
+		begin := time.Now()
+		failed := fanOut(t.Context(), t, g.Chat(s, options()), 8, 8)
+		if took := time.Since(begin); failed > 0 || took > 12*time.Minute+time.Second {
+			t.Errorf("%d failed, %d refused, %v", failed, s.refusals, took)
+		}
+	})
 }
 
 // TestRefusedBefore: that everything was refused some time ago does not end a call that is refused now.
@@ -465,7 +489,7 @@ func FuzzHeaders(f *testing.F) {
 		list := readings(h, now)
 		s.learn(now, call, list)
 		if wait, _ := number(after); refuse {
-			if d := s.endRefused(now, "p", call, seconds(wait), usedUp(list)); d <= 0 || d > longestWait {
+			if d := s.endRefused(now, "p", call, DefaultLimits(), seconds(wait), usedUp(list)); d <= 0 || d > longestWait {
 				t.Fatalf("a refused call waits %v", d)
 			}
 		} else {

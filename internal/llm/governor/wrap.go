@@ -2,6 +2,7 @@ package governor
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/http"
 	"sync"
@@ -63,15 +64,18 @@ func (l *limiter) try(ctx context.Context, w *waiter, ask once) (again bool, err
 		mu.Lock()
 		empty := usedUp(said)
 		mu.Unlock()
-		after := provider.RetryAfter(err)
-		now := time.Now()
-		hopeless := false
-		l.mu.Lock()
-		l.update(func(s *state) { hopeless = s.hopeless(now, l.limits) })
-		l.mu.Unlock()
-		again = !came && !hopeless && after <= l.limits.ParkAfter
 		end = func(s *state, now time.Time) {
-			w.notUntil = now.Add(s.endRefused(now, l.id, w.ticket, after, empty))
+			wait := s.endRefused(now, l.id, w.ticket, l.limits, provider.RetryAfter(err), empty)
+			if w.notUntil = now.Add(wait); wait <= l.limits.ParkAfter {
+				again = !came
+				return
+			}
+			for _, other := range l.waiting { // it does not wait either
+				other.notUntil = time.Time{}
+			}
+			if e, ok := errors.AsType[*provider.Error](err); ok {
+				e.RetryAfter = wait
+			}
 		}
 	case l.limits.Learn && provider.KindOf(err) == provider.Transient && !came:
 		end = func(s *state, now time.Time) { s.endFailed(now, l.id) }

@@ -161,7 +161,9 @@ func New(o Options) (*App, error) {
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
 		dryRun: o.DryRun || cfg.DryRun, noIgnore: o.NoIgnore, model: o.Model, standIn: env.Get(TestModel), outdatedModels: outdated, clients: make(map[string]connection),
 	}
-	a.governor.ShareIn(filepath.Join(paths.StateDir, "limits"))
+	if a.governor.ShareIn(filepath.Join(paths.StateDir, "limits")); *cmp.Or(cfg.Store, new("")) != "" {
+		a.governor.ShareThrough(a.limitRows)
+	}
 	if a.live, err = engine.New(engine.Options{Models: a}); err != nil {
 		return nil, err
 	}

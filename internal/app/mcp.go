@@ -104,8 +104,8 @@ func (a *App) Close() error {
 	if s != nil {
 		err = errors.Join(s.pool.Shutdown(stopGrace), err)
 	}
-	a.closeDatabase()
 	a.governor.Close()
+	a.closeDatabase()
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/llm/governor"
 	"loki/internal/llm/ledger"
+	"loki/internal/service/postgres"
 )
 
 // asking is what calls of models share.
@@ -19,6 +20,15 @@ type asking struct {
 
 // Limits returns what is known of the limits of providers.
 func (a *App) Limits() *governor.Governor { return &a.governor }
+
+// limitRows returns the limits of providers that several servers share.
+func (a *App) limitRows() (governor.Rows, error) {
+	db, err := a.Database()
+	if err != nil {
+		return nil, err
+	}
+	return &postgres.Documents{DB: db, Name: "limits", Topic: "limits"}, nil
+}
 
 // Ledger returns the record of what model calls used.
 func (a *App) Ledger() ledger.Ledger {

@@ -81,7 +81,10 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return err
 	}
 	job.Stops.Steps, job.Keep = c.opts.steps(), c.opts.noCompensate
-	_, err = c.app.Runs().Start(ctx, job)
+	out, err := c.app.Runs().Start(ctx, job)
+	if run.Due(err) && out.Recorded { // its other work took longer than its provider asked to wait
+		return c.resumeID(ctx, face, out.Run)
+	}
 	return err
 }
 

@@ -16,15 +16,18 @@ import (
 )
 
 // showLimits prints what is known of the limits of providers, or forgets it for the client of --reset.
-func (c *command) showLimits(context.Context) error {
+func (c *command) showLimits(ctx context.Context) error {
 	if c.opts.reset != "" {
-		n, err := c.app.Limits().Reset(c.opts.reset)
+		n, err := c.app.Limits().Reset(ctx, c.opts.reset)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "no limits are known of a client %s", text.Printable(c.opts.reset)).WithHint("loki --limits lists them")
 		}
 		return err
 	}
-	list := c.app.Limits().List()
+	list, err := c.app.Limits().List(ctx)
+	if err != nil {
+		return err
+	}
 	if c.opts.output != outputText {
 		return printJSON(c.Out, list)
 	}
@@ -49,6 +52,6 @@ func (c *command) showLimits(context.Context) error {
 			text.Printable(strings.Join(notes, ", ")),
 		})
 	}
-	_, err := io.WriteString(c.Out, display.Table(rows, 1, 2, 3, 4, 5))
+	_, err = io.WriteString(c.Out, display.Table(rows, 1, 2, 3, 4, 5))
 	return err
 }

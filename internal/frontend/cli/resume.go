@@ -43,6 +43,22 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 		}
 	}
 	_, err = c.app.Runs().Resume(ctx, r)
+	return c.taken(face, err)
+}
+
+// resumeID resumes a run that this command began.
+func (c *command) resumeID(ctx context.Context, face *face, id string) error {
+	r, err := c.continuation(face)
+	if err != nil {
+		return err
+	}
+	r.ID, r.Set = id, nil
+	_, err = c.app.Runs().Resume(ctx, run.Resumption{Continuation: r})
+	return err
+}
+
+// taken reports that a run that another process is at work on has got its answer.
+func (c *command) taken(face *face, err error) error {
 	if taken, ok := errors.AsType[*run.TakenError](err); ok {
 		if !c.opts.quiet {
 			face.screen.Print("▸ " + taken.Error())

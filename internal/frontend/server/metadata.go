@@ -59,8 +59,11 @@ func (s *Server) infoMCP(context.Context, *struct{}) (*api.MCPInfo, error) {
 	}, nil
 }
 
-func (s *Server) limits(_ context.Context, in *struct{ rest.Page }) (*api.List[api.Limit], error) {
-	known := s.o.App.Limits().List()
+func (s *Server) limits(ctx context.Context, in *struct{ rest.Page }) (*api.List[api.Limit], error) {
+	known, err := s.o.App.Limits().List(ctx)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]api.Limit, len(known))
 	for i, l := range known {
 		list[i] = api.Limit(l)

@@ -83,6 +83,8 @@ type shared struct {
 }
 
 const (
+	filePoll = 50 * time.Millisecond  // from one look at the file to the next, while calls wait
+	rowPoll  = 500 * time.Millisecond // the same of a database, which sends news
 	lockTime = time.Second            // for which the file is waited for
 	lookTime = 500 * time.Millisecond // from one look for processes that ended to the next
 )
@@ -187,14 +189,19 @@ func readState(data []byte, now time.Time) state {
 	return s
 }
 
-// storeOf returns the store of a limit, and the id of the process in it.
-func (g *Governor) storeOf(o Options) (store, string) {
+// storeOf returns the store of a limit, the id of the process in it, and how often calls ask it for those of other processes.
+func (g *Governor) storeOf(l *limiter, o Options) (store, string, time.Duration) {
+	if o.Limits.Share && o.Account != nil && g.database.has() {
+		r := &row{rows: g.database.rows, account: o.Account(), share: "#" + o.Client}
+		g.database.hear(r.account, l.look)
+		return r, r.share, rowPoll
+	}
 	id := ""
 	if o.Limits.Share && o.Account != nil {
 		id = g.process.join()
 	}
 	if id == "" {
-		return &memory{}, "own"
+		return &memory{}, "own", filePoll
 	}
-	return &shared{path: filepath.Join(g.process.dir, o.Account()+".json"), process: &g.process}, id + "#" + o.Client
+	return &shared{path: filepath.Join(g.process.dir, o.Account()+".json"), process: &g.process}, id + "#" + o.Client, filePoll
 }

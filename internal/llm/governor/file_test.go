@@ -86,7 +86,7 @@ func TestLostChange(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = ask(t.Context(), p, "m") })
 		synctest.Wait()
-		if list := sharing(t, dir).List(); len(list) != 1 || list[0].AtWork != 1 {
+		if list := listed(t, sharing(t, dir)); len(list) != 1 || list[0].AtWork != 1 {
 			t.Errorf("%+v", list)
 		}
 		other, err := atomicfile.OpenLocked(t.Context(), filepath.Join(dir, "account.json"))
@@ -100,7 +100,7 @@ func TestLostChange(t *testing.T) {
 		if _, err := ask(t.Context(), p, "m"); err != nil {
 			t.Error(err)
 		}
-		if list := sharing(t, dir).List(); len(list) != 1 || list[0].AtWork != 0 || list[0].Calls != 2 {
+		if list := listed(t, sharing(t, dir)); len(list) != 1 || list[0].AtWork != 0 || list[0].Calls != 2 {
 			t.Errorf("%+v", list)
 		}
 	})
@@ -159,20 +159,20 @@ func TestList(t *testing.T) {
 			t.Fatal(err)
 		}
 		other := sharing(t, dir)
-		list := other.List()
+		list := listed(t, other)
 		if len(list) != 1 || list[0].Client != "st" || list[0].Model != "m" || list[0].Refused != 1 || list[0].Concurrency != 1 || list[0].AtWork != 0 || time.Until(list[0].PausedUntil) < time.Hour {
 			t.Errorf("%+v", list)
 		}
-		if n, err := other.Reset("another"); n != 0 || err != nil {
+		if n, err := other.Reset(t.Context(), "another"); n != 0 || err != nil {
 			t.Error(n, err)
 		}
-		if n, err := other.Reset("st"); n != 1 || err != nil {
+		if n, err := other.Reset(t.Context(), "st"); n != 1 || err != nil {
 			t.Error(n, err)
 		}
 		if text, err := ask(t.Context(), other.Chat(&server{most: 1}, sharedOptions()), "m"); text != "fine" || err != nil {
 			t.Error(text, err)
 		}
-		if list := new(Governor).List(); len(list) != 0 {
+		if list := listed(t, new(Governor)); len(list) != 0 {
 			t.Errorf("%+v", list)
 		}
 	})
@@ -227,3 +227,13 @@ func FuzzState(f *testing.F) {
 }
 
 var _ provider.Chat = (*server)(nil)
+
+// listed returns what is known of all limits.
+func listed(t testing.TB, g *Governor) []Status {
+	t.Helper()
+	list, err := g.List(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	return list
+}

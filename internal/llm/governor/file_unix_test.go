@@ -44,7 +44,7 @@ func TestOddFiles(t *testing.T) {
 				}
 			}
 			call()
-			for _, s := range sharing(t, dir).List() {
+			for _, s := range listed(t, sharing(t, dir)) {
 				if strings.Contains(s.Client, "mine") {
 					t.Errorf("%+v", s)
 				}

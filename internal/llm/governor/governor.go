@@ -5,7 +5,7 @@
 // replies, and has calls wait for their turn. A refused call keeps its place, and is made again.
 //
 // What is known of a limit, and which calls may begin, is in a state that knows neither clock nor goroutines. It is in
-// memory, or in a file that all processes share.
+// memory, in a file that all processes share, or in a row of a database that several servers share.
 package governor
 
 import (
@@ -23,9 +23,10 @@ import (
 // Governor has the limits of all models of a process. Its methods may be called from several goroutines. The zero Governor
 // shares them with no other process.
 type Governor struct {
-	mu      sync.Mutex
-	limits  map[string]*limiter // by client and model
-	process process
+	mu       sync.Mutex
+	limits   map[string]*limiter // by client and model
+	process  process
+	database database
 }
 
 // ShareIn shares the limits with the other processes of the user, in files of a directory. It is called before other methods.
@@ -36,6 +37,7 @@ func (g *Governor) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.process.leave()
+	g.database.close()
 	g.limits = nil
 }
 
@@ -63,7 +65,7 @@ func (g *Governor) limit(o Options) *limiter {
 			g.limits = make(map[string]*limiter)
 		}
 		l = &limiter{client: o.Client, model: o.Model, limits: o.Limits, fallback: o.Fallback, begun: make(map[string]int)}
-		l.open = sync.OnceFunc(func() { l.store, l.id = g.storeOf(o) })
+		l.open = sync.OnceFunc(func() { l.store, l.id, l.poll = g.storeOf(l, o) })
 		g.limits[key] = l
 	}
 	return l
@@ -115,8 +117,9 @@ type limiter struct {
 	limits        Limits
 	fallback      bool
 	store         store
-	id            string // of the process
-	open          func() // sets store and id, for the first call
+	id            string        // of the process
+	poll          time.Duration // how often calls ask whether those of other processes are over
+	open          func()        // sets store, id and poll, for the first call
 
 	mu      sync.Mutex
 	waiting []*waiter
@@ -155,9 +158,6 @@ func (l *limiter) enter(ctx context.Context, need amount) *waiter {
 	l.number++
 	return &waiter{priority: priorityOf(ctx), run: event.FromContext(ctx).Run, number: l.number, need: need}
 }
-
-// pollTime is how often calls ask whether those of other processes are over.
-const pollTime = 50 * time.Millisecond
 
 // unnoticed is how long a call may wait without an event.
 const unnoticed = 300 * time.Millisecond
@@ -246,6 +246,13 @@ func (l *limiter) update(change func(*state)) {
 	})
 }
 
+// look has the calls begin that may.
+func (l *limiter) look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dispatch()
+}
+
 // dispatch has the calls begin that may. The caller has the lock.
 func (l *limiter) dispatch() {
 	if l.timer != nil {
@@ -262,11 +269,7 @@ func (l *limiter) dispatch() {
 			return
 		}
 		if wait > 0 {
-			l.timer = time.AfterFunc(wait, func() {
-				l.mu.Lock()
-				defer l.mu.Unlock()
-				l.dispatch()
-			})
+			l.timer = time.AfterFunc(wait, l.look)
 			return
 		}
 	}
@@ -294,7 +297,7 @@ func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
 			}
 		}
 		if l.others {
-			wait = min(wait, pollTime)
+			wait = min(wait, l.poll)
 		}
 		return wait
 	}

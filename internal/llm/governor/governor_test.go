@@ -173,7 +173,7 @@ func TestRefusedForGood(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if s.refusals > 50+10 { // all of them in the first moment
+			if s.refusals > 50+30 { // all of them in the first moment
 				t.Errorf("asked to wait %v: %d refusals", after, s.refusals)
 			}
 		})
@@ -423,7 +423,7 @@ func TestBreaker(t *testing.T) {
 		if a.asked != outages || time.Since(begin) > time.Second {
 			t.Errorf("asked %d times in %v", a.asked, time.Since(begin))
 		}
-		for _, s := range g.List() {
+		for _, s := range listed(t, &g) {
 			if s.Breaker != "open" || s.Client != "st" || s.Calls == 0 {
 				t.Errorf("%+v", s)
 			}
@@ -514,5 +514,50 @@ func FuzzHeaders(f *testing.F) {
 			}
 			now = now.Add(wait)
 		}
+	})
+}
+
+// TestRateOfTime: a refusal for a quota of a time has all calls wait, and says nothing about calls at once.
+func TestRateOfTime(t *testing.T) {
+	for _, rate := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := state{AtOnce: 8, Refused: true}
+			now := time.Now()
+			var calls []*ticket
+			for range 3 {
+				c, _, _ := s.admit(now, "p", DefaultLimits(), amount{}, now)
+				calls = append(calls, c)
+			}
+			s.refused(now.Add(time.Millisecond), "p", calls[0], DefaultLimits(), 3*time.Second, rate)
+			_, why, _ := s.admit(now.Add(time.Second), "p", DefaultLimits(), amount{}, now)
+			if want := map[bool]reason{false: slots, true: paused}[rate]; why != want {
+				t.Errorf("%v: a call waits because of %q", rate, why)
+			}
+		})
+	}
+}
+
+// TestBesideMany: a chat beside 500 calls of low priority begins as soon as one of them ends.
+func TestBesideMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 4, took: time.Second, after: time.Second}
+		var g Governor
+		p := g.Chat(s, options())
+		var wg sync.WaitGroup
+		for range 500 {
+			wg.Go(func() {
+				if _, err := ask(AtMost(t.Context(), Low), p, "low"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		for range 10 {
+			time.Sleep(7300 * time.Millisecond)
+			begin := time.Now()
+			if _, err := ask(t.Context(), p, "chat"); err != nil || time.Since(begin) > 2*time.Second {
+				t.Errorf("%v after %v", err, time.Since(begin))
+			}
+		}
+		wg.Wait()
 	})
 }

@@ -56,9 +56,18 @@ func (s *state) status(now time.Time) Status {
 }
 
 // List returns what is known of all limits that processes share, and of those of this process alone, by client and model.
-func (g *Governor) List() []Status {
+func (g *Governor) List(ctx context.Context) ([]Status, error) {
 	now := time.Now()
 	list := []Status{}
+	if g.database.has() {
+		all, err := g.database.list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range all {
+			list = append(list, s.status(now))
+		}
+	}
 	for _, path := range g.files() {
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 			continue
@@ -83,12 +92,12 @@ func (g *Governor) List() []Status {
 		l.mu.Unlock()
 	}
 	slices.SortFunc(list, func(a, b Status) int { return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Model, b.Model)) })
-	return list
+	return list, g.database.err
 }
 
 // files returns the files of limits that processes share.
 func (g *Governor) files() []string {
-	if g.process.dir == "" {
+	if g.process.dir == "" || g.database.has() {
 		return nil
 	}
 	files, _ := filepath.Glob(filepath.Join(g.process.dir, "*.json"))
@@ -96,9 +105,12 @@ func (g *Governor) files() []string {
 }
 
 // Reset forgets what processes share about the limits of a client, but not the calls under way. It returns how many limits that are.
-func (g *Governor) Reset(client string) (n int, err error) {
+func (g *Governor) Reset(ctx context.Context, client string) (n int, err error) {
+	if g.database.has() {
+		return g.resetRows(ctx, client)
+	}
 	for _, path := range g.files() {
-		ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+		ctx, cancel := context.WithTimeout(ctx, lockTime)
 		file, data, openErr := readLocked(ctx, path)
 		cancel()
 		if openErr != nil {
@@ -107,10 +119,29 @@ func (g *Governor) Reset(client string) (n int, err error) {
 		}
 		if s := readState(data, time.Now()); s.Client == client {
 			n++
-			s = state{Client: s.Client, Model: s.Model, Shares: s.Shares}
+			s.forget()
 			err = cmp.Or(err, s.write(file, len(data)))
 		}
 		_ = file.Close()
+	}
+	return n, cmp.Or(err, g.database.err)
+}
+
+// forget keeps only the calls under way.
+func (s *state) forget() { *s = state{Client: s.Client, Model: s.Model, Shares: s.Shares} }
+
+// resetRows is [Governor.Reset] in a database.
+func (g *Governor) resetRows(ctx context.Context, client string) (n int, err error) {
+	all, err := g.database.list(ctx)
+	for account, s := range all {
+		if s.Client != client {
+			continue
+		}
+		n++
+		r := row{rows: g.database.rows, account: account}
+		if err := r.change(ctx, (*state).forget); err != nil {
+			return n, err
+		}
 	}
 	return n, err
 }

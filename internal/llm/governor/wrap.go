@@ -62,10 +62,11 @@ func (l *limiter) try(ctx context.Context, w *waiter, ask once) (again bool, err
 		}
 	case l.limits.Learn && provider.KindOf(err) == provider.RateLimited:
 		mu.Lock()
-		empty := usedUp(said)
+		refusal, _ := errors.AsType[*provider.Error](err)
+		empty := usedUp(said) || refusal.Rate
 		mu.Unlock()
 		end = func(s *state, now time.Time) {
-			wait := s.endRefused(now, l.id, w.ticket, l.limits, provider.RetryAfter(err), empty)
+			wait := s.endRefused(now, l.id, w.ticket, l.limits, refusal.RetryAfter, empty)
 			if w.notUntil = now.Add(wait); wait <= l.limits.ParkAfter {
 				again = !came
 				return
@@ -73,9 +74,7 @@ func (l *limiter) try(ctx context.Context, w *waiter, ask once) (again bool, err
 			for _, other := range l.waiting { // it does not wait either
 				other.notUntil = time.Time{}
 			}
-			if e, ok := errors.AsType[*provider.Error](err); ok {
-				e.RetryAfter = wait
-			}
+			refusal.RetryAfter = wait
 		}
 	case l.limits.Learn && provider.KindOf(err) == provider.Transient && !came:
 		end = func(s *state, now time.Time) { s.endFailed(now, l.id) }

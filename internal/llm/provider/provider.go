@@ -181,6 +181,7 @@ type Error struct {
 	URL        string        // where the request went, without user and query; may be empty
 	Msg        string        // the provider's message; holds no key or header
 	Err        error         // cause, may be nil
+	Rate       bool          // a limit of requests or tokens in a time is used up, and not one of calls at once
 	Away       bool          // it was not asked, because it did not answer earlier calls: another model can be asked at once
 }
 

@@ -41,10 +41,12 @@ func (s *Service) Resume(ctx context.Context, r Resumption) (Outcome, error) {
 	for {
 		out, err := s.resume(ctx, r)
 		at, what, ok := soonest(err)
-		if !ok || r.Wait == nil {
+		if !ok || r.Wait == nil && !Due(err) {
 			return out, err
 		}
-		r.Wait(what, at)
+		if r.Wait != nil {
+			r.Wait(what, at)
+		}
 		if ended := s.await(ctx, cmp.Or(out.Run, r.ID), err); ended != nil {
 			return out, fault.Wrap(fault.CodeOf(ended), ended, "%s", what).WithHint("%s", fault.HintOf(err))
 		}

@@ -204,6 +204,12 @@ func soonest(errs ...error) (at time.Time, what string, ok bool) {
 	return at, what, ok
 }
 
+// Due reports whether err is that of a run whose provider asked for a wait that is over by now.
+func Due(err error) bool {
+	later, ok := errors.AsType[*engine.LaterError](err)
+	return ok && !later.At.After(time.Now())
+}
+
 // soonError is the error of a run in which another part than the one it reports resumes first.
 type soonError struct {
 	error

@@ -82,6 +82,7 @@ func exception(e smithy.APIError) error {
 	}
 	if kind, ok := exceptionKind(e.ErrorCode()); ok && (kind != provider.Invalid || !specific(complaint.Kind)) {
 		complaint.Kind = kind
+		complaint.Rate = kind == provider.RateLimited && !strings.Contains(strings.ToLower(e.ErrorMessage()), "concurrent")
 	}
 	return complaint
 }

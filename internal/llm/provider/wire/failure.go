@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"loki/internal/base/text"
 	"loki/internal/llm/provider"
@@ -37,8 +38,11 @@ func statusError(resp *http.Response, body []byte, where string) *provider.Error
 		f.msg = "the server redirects to " + redirectTarget(resp) + ": set api_base to the URL that answers"
 	}
 	e := f.asError(resp.StatusCode, resp.Header)
-	if provider.Retryable(e) && e.RetryAfter == 0 {
-		e.RetryAfter = retryInfo(body)
+	if provider.Retryable(e) {
+		after, rate := quotaInfo(body, time.Now())
+		if e.Rate = rate; e.RetryAfter == 0 || rate && after > e.RetryAfter {
+			e.RetryAfter = after
+		}
 	}
 	return e
 }

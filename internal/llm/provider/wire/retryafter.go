@@ -79,25 +79,35 @@ func resetTime(s, date string) time.Duration {
 	return max(0, at.Sub(now))
 }
 
-// retryInfo returns the delay of the google.rpc.RetryInfo in an error document, which
-// some methods put into an array; 0 if there is none.
-func retryInfo(doc []byte) time.Duration {
+// quotaInfo returns what an error document of Google, which some methods put into an array, says about a quota: the delay of
+// its google.rpc.RetryInfo, 0 for none, and whether a quota of a time is used up. A quota of a day is filled up again at midnight of the
+// Pacific coast, whatever the delay is.
+func quotaInfo(doc []byte, now time.Time) (after time.Duration, rate bool) {
 	var reply struct {
 		Error struct {
 			Details []struct {
-				RetryDelay string `json:"retryDelay"`
+				RetryDelay String
+				Violations []struct{ QuotaID String }
 			}
 		}
 	}
-	if json.Unmarshal(firstItem(doc), &reply) != nil {
-		return 0
+	if Tolerate(json.Unmarshal(firstItem(doc), &reply)) != nil {
+		return 0, false
 	}
 	for _, detail := range reply.Error.Details {
-		if d, err := time.ParseDuration(detail.RetryDelay); err == nil && d > 0 {
-			return min(d, maxRetryAfter)
+		if d, err := time.ParseDuration(string(detail.RetryDelay)); err == nil && d > 0 && after == 0 {
+			after = min(d, maxRetryAfter)
+		}
+		for _, v := range detail.Violations {
+			id := string(v.QuotaID)
+			rate = rate || strings.Contains(id, "PerMinute") || strings.Contains(id, "PerDay")
+			if strings.Contains(id, "PerDay") {
+				day := now.In(time.FixedZone("PST", -8*60*60))
+				after = time.Date(day.Year(), day.Month(), day.Day()+1, 0, 0, 0, 0, day.Location()).Sub(now)
+			}
 		}
 	}
-	return 0
+	return after, rate
 }
 
 // waitInWords reads "try again in 1.2s" and "retry in 34.07s".

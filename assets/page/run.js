@@ -8,7 +8,7 @@ import { Graph } from "./graph.js";
 import { Jobs } from "./jobs.js";
 import { List } from "./list.js";
 import { graphRun, stateOf, took } from "./runs.js";
-import { Trace, visitKey } from "./trace.js";
+import { Trace, secondsLeft, visitKey } from "./trace.js";
 
 const filters = {
   all: null, nodes: (row) => row.kind === "node" || row.kind === "agent", models: (row) => row.kind === "model", tools: (row) => row.kind === "tool",
@@ -17,10 +17,19 @@ const filters = {
 const over = ["done", "failed", "canceled"];
 
 // How far a map has come, and which of its items failed.
-function progressOf(p) {
+function progressOf(row) {
+  const p = row.progress;
   const named = p.failed_items ?? [];
   const failed = p.failed ? `, ${p.failed} failed${named.length ? `: ${named.join(", ")}` : ""}${named.length && p.failed > named.length ? ", …" : ""}` : "";
-  return `${p.done} of ${p.total}${failed}`;
+  const left = secondsLeft(row);
+  const limit = row.limited?.at_once && p.done < p.total ? `${left === undefined ? "" : `, about ${duration(left)} left`} (${row.limited.at_once} at once)` : "";
+  return `${p.done} of ${p.total}${failed}${limit}`;
+}
+
+// Until when a call of a node waits for its provider.
+function waitOf(row) {
+  const until = row.limited && !row.end && row.limited.reason !== "concurrency" ? new Date(row.limited.until) : 0;
+  return until > Date.now() ? `waits for the provider until ${until.toLocaleTimeString()}` : "";
 }
 
 export function show(main, context) {
@@ -90,7 +99,7 @@ export function show(main, context) {
     }
     if (row.children.length) element.setAttribute("aria-expanded", open);
     setText(parts.title, row.title + (row.visit > 1 ? ` ·${row.visit}` : ""));
-    const text = row.error ?? (row.kind === "model" && !row.end ? row.text.slice(-160) : row.kind === "tool" && row.end ? `${oneLine(row.text, 80)}  →  ${oneLine(row.result, 100)}` : row.answer !== undefined ? `${oneLine(row.text, 100)}  →  ${row.answer}` : row.progress && !row.end ? progressOf(row.progress) : row.kind === "node" ? [row.type, (row.targets ?? []).length ? `→ ${row.targets.join(", ")}` : ""].join("  ") : row.text);
+    const text = row.error ?? (row.kind === "model" && !row.end ? row.text.slice(-160) : row.kind === "tool" && row.end ? `${oneLine(row.text, 80)}  →  ${oneLine(row.result, 100)}` : row.answer !== undefined ? `${oneLine(row.text, 100)}  →  ${row.answer}` : row.progress && !row.end ? progressOf(row) : waitOf(row) ? waitOf(row) : row.kind === "node" ? [row.type, (row.targets ?? []).length ? `→ ${row.targets.join(", ")}` : ""].join("  ") : row.text);
     setText(parts.text, oneLine(text));
     const used = usageOf(row);
     setText(parts.tokens, tokens((used?.input_tokens ?? 0) + (used?.output_tokens ?? 0)));

@@ -230,9 +230,19 @@ export class Trace {
     this.close(row, time, e.timed_out ? "failed" : "done");
   }
 
-  on_map_progress(e) {
+  on_map_progress(e, n, time) {
     const row = this.open.get(`node\u0000${this.place(e)}`);
-    if (row) row.progress = e;
+    if (!row) return;
+    row.progress = e;
+    const mark = { time, done: e.done };
+    if (!row.pace) row.pace = { before: mark, last: mark };
+    else if (time - row.pace.last.time >= 20_000) row.pace = { before: row.pace.last, last: mark };
+    row.pace.now = mark;
+  }
+
+  on_limited(e) { // a call of a map, or of another node, waits for its provider
+    const row = this.open.get(`node\u0000${this.place(e)}`);
+    if (row) row.limited = e;
   }
 
   note(e, n, time, title, text, more) {
@@ -293,4 +303,12 @@ function sum(a, b) {
   const out = { ...a };
   for (const [name, n] of Object.entries(b)) out[name] = typeof n === "number" ? (out[name] ?? 0) + n : n || out[name];
   return out;
+}
+
+// secondsLeft estimates how long a map is likely to take whose provider limits its calls; undefined if that is not known.
+export function secondsLeft(row) {
+  const { before, now } = row.pace ?? {};
+  const done = now?.done - before?.done;
+  if (!row.limited?.at_once || !(done > 0) || now.time - before.time < 1000 || row.progress.done >= row.progress.total) return undefined;
+  return (now.time - before.time) / 1000 / done * (row.progress.total - row.progress.done);
 }

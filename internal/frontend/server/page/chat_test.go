@@ -221,6 +221,15 @@ func testUnits(t *testing.T, b context.Context, s *servertest.Server) {
 	if got := eval[string](p, `document.querySelector("form.begin").innerText`); regexp.MustCompile(`(?m)^\s*0\s*$`).MatchString(got) {
 		t.Errorf("a number without a unit in %q", got)
 	}
+	p.until(`(window.left ??= import("/page/trace.js").then(({ Trace, secondsLeft }) => {
+		const trace = new Trace(), at = (s) => new Date(1.8e12 + s * 1000).toISOString();
+		trace.add({ type: "node_started", time: at(0), node: "each", node_type: "map", visit: 1 }, 1);
+		for (let i = 1; i <= 100; i++) {
+			trace.add({ type: "map_progress", time: at(i * 0.3), node: "each", done: i, total: 500 }, i + 1);
+			trace.add({ type: "limited", time: at(i * 0.3), node: "each", item: i, at_once: 2, reason: "concurrency" }, 0);
+		}
+		window.left = secondsLeft(trace.roots[0]);
+	}), Math.abs(window.left - 120) < 2)`)
 	p.open("#/runs/" + ids[0])
 	p.until(`document.querySelector(".run-head .status.is-done") !== null && document.querySelector(".list .row.model .tokens") !== null`)
 	facts := eval[string](p, `document.querySelector(".run-head .facts").innerText.replace(/\s+/g, " ")`)

@@ -26,6 +26,7 @@ func failure(ctx context.Context, doing string, err error) error {
 			// The model failed, not the request.
 			e.Kind = provider.Transient
 		}
+		e.Rate = throttled(e)
 		return e
 	}
 	if e, ok := errors.AsType[smithy.APIError](err); ok {
@@ -82,9 +83,15 @@ func exception(e smithy.APIError) error {
 	}
 	if kind, ok := exceptionKind(e.ErrorCode()); ok && (kind != provider.Invalid || !specific(complaint.Kind)) {
 		complaint.Kind = kind
-		complaint.Rate = kind == provider.RateLimited && !strings.Contains(strings.ToLower(e.ErrorMessage()), "concurrent")
 	}
+	complaint.Rate = throttled(complaint)
 	return complaint
+}
+
+// throttled reports whether a limit of requests or tokens of a time is used up: what a ThrottlingException means, unless it is about
+// calls at once.
+func throttled(e *provider.Error) bool {
+	return e.Kind == provider.RateLimited && !strings.Contains(strings.ToLower(e.Msg), "concurrent")
 }
 
 // specific reports whether a wording of kind says more than that the

@@ -267,6 +267,7 @@ func TestOtherHTTPClient(t *testing.T) {
 		kind  provider.ErrorKind
 	}{
 		{"throttled", wiretest.Status(429, `{"message":"Slow down."}`, "X-Amzn-ErrorType", "ThrottlingException:http://internal.amazon.com/"), provider.RateLimited},
+		{"at_once", wiretest.Status(429, `{"message":"Too many concurrent requests."}`, "X-Amzn-ErrorType", "ThrottlingException"), provider.RateLimited},
 		{"denied", wiretest.Status(403, `{"message":"Not yours."}`, "X-Amzn-ErrorType", "AccessDeniedException"), provider.Authentication},
 		{"dropped", wiretest.Drop, provider.Transient},
 		{"dropped_in_stream", wiretest.Then(streamed(transcript(textStart)), wiretest.Drop), provider.Transient},
@@ -274,8 +275,8 @@ func TestOtherHTTPClient(t *testing.T) {
 		srv := newServer(t, tt.reply)
 		c := srv.client(func(o *Options) { o.HTTP = srv.Client() })
 		r := providertest.Collect(t, c.Chat(t.Context(), provider.Request{Model: llama, Stream: true, Messages: []chat.Message{user("a")}}))
-		if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != tt.kind {
-			t.Errorf("%s: %v, want %s", tt.name, r.Err, tt.kind)
+		if e, ok := errors.AsType[*provider.Error](r.Err); !ok || e.Kind != tt.kind || e.Rate != (tt.name == "throttled") {
+			t.Errorf("%s: %+v, want %s", tt.name, r.Err, tt.kind)
 		}
 	}
 }

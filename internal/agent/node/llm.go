@@ -17,7 +17,6 @@ import (
 	"loki/internal/base/value/schema"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
-	"loki/internal/llm/provider"
 	"loki/internal/tool"
 	"loki/internal/workflow/run"
 )
@@ -216,7 +215,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, 
 	if own != nil {
 		defer func() { addUsage(t, own.Root().Close()) }()
 	}
-	limit := tries{policy: retry.Policy{Attempts: llm.MaxAttempts}, name: "attempt", passes: provider.Retryable}
+	limit := tries{policy: retry.Policy{Attempts: llm.MaxAttempts}, name: "attempt", passes: func(err error) bool { return mayPass(t, err) }}
 	return tryWork(ctx, r, t, limit, func(ctx context.Context) (string, error) {
 		rc := r.request(t)
 		rc.Failures = failures

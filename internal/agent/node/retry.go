@@ -11,6 +11,7 @@ import (
 	"loki/internal/base/fault/retry"
 	"loki/internal/base/steps"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
 	"loki/internal/llm/provider"
 	"loki/internal/workflow/graph"
@@ -72,7 +73,7 @@ func tryNode[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context
 	passes := func(error) bool { return true } // it is unknown why a script failed
 	switch t.Node.Type {
 	case graph.LLMNode, graph.RAGNode:
-		passes = func(err error) bool { return is[*timeoutError](err) || provider.Retryable(err) }
+		passes = func(err error) bool { return is[*timeoutError](err) || mayPass(t, err) }
 	case graph.ToolNode:
 		passes = func(err error) bool { return !is[*argumentsError](err) }
 	case graph.WaitNode:
@@ -81,6 +82,11 @@ func tryNode[T any](ctx context.Context, r *Runner, t *run.Task, fn func(context
 		passes = func(err error) bool { return !is[*graph.MissingError](err) }
 	}
 	return tryWork(ctx, r, t, tries{policy: *t.Node.Retry, name: "retry", passes: passes}, fn)
+}
+
+// mayPass reports whether a call of a model that failed may succeed soon. One of which a recorded run is suspended is no try.
+func mayPass(t *run.Task, err error) bool {
+	return provider.Retryable(err) && !(is[*engine.LaterError](err) && t.Steps.Recording())
 }
 
 // is reports whether an error has another one of type E in its chain.

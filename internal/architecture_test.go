@@ -347,7 +347,7 @@ var roomLines = map[string]int{
 	"conversation/plan":      401,
 	"conversation/session":   6794,
 	"frontend/api":           1611,
-	"frontend/cli":           9044,
+	"frontend/cli":           9083,
 	"frontend/command":       4291,
 	"frontend/display":       972,
 	"frontend/doctor":        592,
@@ -362,13 +362,13 @@ var roomLines = map[string]int{
 	"llm/chat":               515,
 	"llm/engine":             1610,
 	"llm/event":              1432,
-	"llm/governor":           1153,
+	"llm/governor":           1340,
 	"llm/hook":               735,
 	"llm/ledger":             120,
 	"llm/logging":            1159,
-	"llm/provider":           12899,
+	"llm/provider":           12935,
 	"service/auth":           1491,
-	"service/postgres":       835,
+	"service/postgres":       920,
 	"service/telemetry":      1610,
 	"service/webhook":        731,
 	"setup":                  1110,
@@ -386,7 +386,7 @@ var roomLines = map[string]int{
 	"workflow/schedule":      300,
 	"workflow/run":           13761,
 
-	"all": 189643,
+	"all": 189997,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

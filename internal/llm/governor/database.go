@@ -127,7 +127,7 @@ func (r *row) change(ctx context.Context, change func(*state)) error {
 	return r.rows.Change(ctx, r.account, func(doc, self string, living func(string) bool) (string, bool) {
 		s := readState([]byte(doc), time.Now())
 		s.bury(living)
-		before := s.held()
+		before := s.heldCalls()
 		s.rename(self+r.share, r.share)
 		change(&s)
 		s.rename(r.share, self+r.share)
@@ -135,7 +135,7 @@ func (r *row) change(ctx context.Context, change func(*state)) error {
 		if err != nil { // it cannot be: what is read has bounds
 			return doc, false
 		}
-		return string(data), s.held() < before
+		return string(data), s.heldCalls() < before
 	})
 }
 

@@ -528,7 +528,7 @@ func TestRateOfTime(t *testing.T) {
 				c, _, _ := s.admit(now, "p", DefaultLimits(), amount{}, now)
 				calls = append(calls, c)
 			}
-			s.refused(now.Add(time.Millisecond), "p", calls[0], DefaultLimits(), 3*time.Second, rate)
+			s.endRefused(now.Add(time.Millisecond), "p", calls[0], DefaultLimits(), 3*time.Second, rate)
 			_, why, _ := s.admit(now.Add(time.Second), "p", DefaultLimits(), amount{}, now)
 			if want := map[bool]reason{false: slots, true: paused}[rate]; why != want {
 				t.Errorf("%v: a call waits because of %q", rate, why)

@@ -389,7 +389,7 @@ func (s *state) endRefused(now time.Time, id string, t *ticket, r Limits, after 
 	s.release(id)
 	s.Refusals++
 	burst := !s.LastRefusal.IsZero() && !t.began.After(s.LastRefusal) // it is one of several at once
-	tried := t.probe && s.heldCalls() > 0                                  // nothing new was learned
+	tried := t.probe && s.heldCalls() > 0                             // nothing new was learned
 	second := !s.Streak.IsZero() && !s.Proven && !burst && !tried
 	if s.Streak.IsZero() {
 		s.Streak = now

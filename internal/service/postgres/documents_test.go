@@ -113,7 +113,9 @@ func TestLimitsOfTheDead(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	hold := func(g *governor.Governor) {
-		wg.Go(func() { _ = call(ctx, g.Chat(p, governor.Options{Client: "st", Model: "m", Limits: governor.Limits{Share: true, Concurrency: 1}, Account: func() string { return "own" }})) })
+		wg.Go(func() {
+			_ = call(ctx, g.Chat(p, governor.Options{Client: "st", Model: "m", Limits: governor.Limits{Share: true, Concurrency: 1}, Account: func() string { return "own" }}))
+		})
 		until(t, "a call at work", func() bool {
 			known, err := g.List(t.Context())
 			return err == nil && slices.ContainsFunc(known, func(s governor.Status) bool { return s.AtWork == 1 })

@@ -352,10 +352,10 @@ var roomLines = map[string]int{
 	"frontend/display":       972,
 	"frontend/doctor":        592,
 	"frontend/export":        531,
-	"frontend/mcpserver":     938,
+	"frontend/mcpserver":     1621,
 	"frontend/render":        7999,
 	"frontend/repl":          4075,
-	"frontend/server":        9982,
+	"frontend/server":        10078,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"service/telemetry":      1610,
 	"service/webhook":        731,
 	"setup":                  1110,
-	"setup/config":           3488,
+	"setup/config":           3529,
 	"setup/update":           679,
 	"setup/vault":            1046,
 	"tool":                   2084,
@@ -386,7 +386,7 @@ var roomLines = map[string]int{
 	"workflow/schedule":      300,
 	"workflow/run":           13761,
 
-	"all": 189997,
+	"all": 190826,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -24,7 +24,6 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
-	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
 	"loki/internal/frontend/api"
@@ -32,8 +31,8 @@ import (
 	"loki/internal/frontend/display"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
+	"loki/internal/service/auth"
 	"loki/internal/setup/config"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 )
@@ -57,26 +56,23 @@ func Serve(ctx context.Context, o display.Options, only string) error {
 
 // serve serves one client. Gone is closed when the client is not there any more; its calls are not canceled then, but interrupted.
 func serve(ctx context.Context, o display.Options, only string, transport mcp.Transport, gone <-chan struct{}) error {
-	a := o.App
-	settings := a.Config.MCPServer
-	hosted, err := a.Host(ctx, "http://localhost", manager.Options{Limit: settings.MaxRuns, Log: a.Log()})
+	hosted, err := o.App.Host(ctx, "http://localhost", manager.Options{Limit: o.App.Config.MCPServer.MaxRuns, Log: o.App.Log()})
 	if err != nil {
 		return err
 	}
-	s := &server{app: a, runs: hosted.Runs, settings: settings, talks: a.Served(), gone: gone}
-	if err := s.loadKey(); err != nil {
+	b, err := newBase(o.App, hosted.Runs, o.Warn)
+	if err != nil {
 		return errors.Join(err, hosted.Close())
 	}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "loki", Title: "Loki", Version: app.Version}, &mcp.ServerOptions{
-		Instructions: "Each tool without " + ownPrefix + " in front runs an agent of the user. A result with the status waiting or running has a run_id: continue with " + toolRun + ".",
-		Logger:       slog.New(slog.DiscardHandler), Capabilities: &mcp.ServerCapabilities{},
-	})
-	if err := s.add(ctx, only, o.Warn); err != nil {
+	b.only, b.gone = only, gone
+	s, err := b.newServer(ctx, caller{who: auth.Nobody()})
+	if err != nil {
 		return errors.Join(err, hosted.Close())
 	}
 	waking, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
-	background.Go(func() { hosted.Runs.Wake(waking) }) // ends with waking
+	background.Go(func() { hosted.Runs.Wake(waking) })                                               // ends with waking
+	background.Go(func() { b.watch(waking, func(ctx context.Context) { _ = s.refresh(ctx, nil) }) }) // likewise
 	err = s.mcp.Run(ctx, transport)
 	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) || ctx.Err() != nil {
 		err = nil
@@ -89,20 +85,153 @@ func serve(ctx context.Context, o display.Options, only string, transport mcp.Tr
 	return errors.Join(err, hosted.Close())
 }
 
-// server offers tools to a client.
-type server struct {
+// base is what the servers for all callers share.
+type base struct {
 	app      *app.App
 	runs     *manager.Manager
 	talks    *conversation.Service
 	settings config.MCPServer
-	mcp      *mcp.Server
+	warn     func(string)
+	only     string          // the one agent that is offered; empty for those of the settings
 	key      [32]byte        // with which the state of calls is sealed
-	gone     <-chan struct{} // closed when the client has left
+	gone     <-chan struct{} // closed when no client is there any more
 }
 
-// add adds the tools, resources and prompts.
-func (s *server) add(ctx context.Context, only string, warn func(string)) error {
-	agents, err := s.agents(only)
+func newBase(a *app.App, runs *manager.Manager, warn func(string)) (*base, error) {
+	b := &base{app: a, runs: runs, talks: a.Served(), settings: a.Config.MCPServer, warn: warn}
+	return b, b.loadKey()
+}
+
+// caller is who uses a server.
+type caller struct {
+	who    auth.Identity
+	access auth.Access
+	// enter begins a run, unless the caller has too many; nil always begins it.
+	enter func(ctx context.Context, begin func() (string, error)) (string, error)
+	began func(req *mcp.CallToolRequest, run string) // is called with each run that begins; may be nil
+}
+
+// server offers tools to one caller.
+type server struct {
+	*base
+	caller
+	mcp *mcp.Server
+
+	mu      sync.Mutex
+	offered map[string]string // what is offered, as JSON, by kind and name
+}
+
+// newServer returns what a caller may use.
+func (b *base) newServer(ctx context.Context, c caller) (*server, error) {
+	s := &server{base: b, caller: c, offered: make(map[string]string)}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "loki", Title: "Loki", Version: app.Version}, &mcp.ServerOptions{
+		Instructions: "Each tool without " + ownPrefix + " in front runs an agent of the user. A result with the status waiting or running has a run_id: continue with " + toolRun + ".",
+		Logger:       slog.New(slog.DiscardHandler), Capabilities: &mcp.ServerCapabilities{Extensions: map[string]any{tasksExtension: map[string]any{}}},
+		CompletionHandler: s.complete,
+	})
+	if err := s.refresh(ctx, b.warn); err != nil {
+		return nil, err
+	}
+	if s.only == "" && s.settings.Chat && s.who.Allows(auth.RunAgents) {
+		s.addAsk()
+	}
+	s.addRunTools()
+	s.addResources()
+	return s, s.addTasks()
+}
+
+// watchEvery is how often it is looked for agents, roles and macros that have changed.
+const watchEvery = 2 * time.Second
+
+// watch calls changed when agents, roles, macros or knowledge bases have changed, until ctx ends.
+func (b *base) watch(ctx context.Context, changed func(ctx context.Context)) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for last := b.fingerprint(); ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if now := b.fingerprint(); now != last {
+			last = now
+			changed(ctx)
+		}
+	}
+}
+
+// fingerprint changes with the files of what is offered.
+func (b *base) fingerprint() string {
+	var all strings.Builder
+	note := func(path string) {
+		if info, err := os.Stat(path); err == nil {
+			fmt.Fprintln(&all, path, info.ModTime().UnixNano(), info.Size())
+		}
+	}
+	for _, dir := range []string{b.app.Paths.AgentsDir, b.app.Paths.RolesDir, b.app.Paths.MacrosDir, b.app.Paths.RAGsDir} {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // as if it were empty
+		}
+		for _, e := range entries {
+			note(filepath.Join(dir, e.Name()))
+			if e.IsDir() && dir == b.app.Paths.AgentsDir {
+				note(filepath.Join(dir, e.Name(), "graph.yaml"))
+				note(filepath.Join(dir, e.Name(), "config.yaml"))
+			}
+		}
+	}
+	return all.String()
+}
+
+// refresh offers what there is now, and no more what is not there any more. The client learns of changes.
+func (s *server) refresh(ctx context.Context, warn func(string)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := make(map[string]string)
+	offer := func(kind, name string, what any, add func()) {
+		doc, _ := json.Marshal(what) // of texts and maps
+		now[kind+name] = string(doc)
+		if s.offered[kind+name] != string(doc) {
+			add()
+		}
+	}
+	if s.who.Allows(auth.RunAgents) {
+		if err := s.offerAgents(offer, warn); err != nil {
+			return err
+		}
+	}
+	if s.only == "" && s.who.Allows(auth.ReadRAGs) {
+		s.offerSearch(ctx, offer)
+	}
+	if s.who.Allows(auth.ReadRoles) {
+		if err := s.offerPrompts(offer); err != nil {
+			return err
+		}
+	}
+	for key := range s.offered {
+		if _, ok := now[key]; ok {
+			continue
+		}
+		if name, ok := strings.CutPrefix(key, kindTool); ok {
+			s.mcp.RemoveTools(name)
+		} else {
+			s.mcp.RemovePrompts(strings.TrimPrefix(key, kindPrompt))
+		}
+	}
+	s.offered = now
+	return nil
+}
+
+// The kinds of what is offered, before their names.
+const (
+	kindTool   = "tool "
+	kindPrompt = "prompt "
+)
+
+// offerAgents offers the agents as tools.
+func (s *server) offerAgents(offer func(kind, name string, what any, add func()), warn func(string)) error {
+	agents, err := s.agents(s.only)
 	if err != nil {
 		return err
 	}
@@ -113,21 +242,23 @@ func (s *server) add(ctx context.Context, only string, warn func(string)) error 
 			problem = "another one has the same name here"
 		}
 		if problem != "" {
-			warn(fmt.Sprintf("agent %s is not offered: %s", of.Name, problem))
+			if warn != nil {
+				warn(fmt.Sprintf("agent %s is not offered: %s", of.Name, problem))
+			}
 			continue
 		}
 		taken[t.Name] = true
-		s.mcp.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return s.call(ctx, req, of)
+		offer(kindTool, t.Name, t, func() {
+			s.mcp.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return s.call(ctx, req, of)
+			})
 		})
 	}
-	if only == "" {
-		s.addOwn(ctx)
-	}
-	s.addRunTools()
-	s.addResources()
-	return s.addPrompts()
+	return nil
 }
+
+// listed reports whether a setting of names, nil for all, has a name.
+func listed(names []string, name string) bool { return names == nil || slices.Contains(names, name) }
 
 // agents returns the agents that are offered.
 func (s *server) agents(only string) (list []agent.Agent, err error) {
@@ -221,16 +352,11 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Ag
 	}
 	prompt := given[promptArgument]
 	delete(given, promptArgument)
-	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
-	variables, err := agent.Values(of.InForce.Variables, given, none)
-	if err != nil {
-		return failureResult(err), nil
-	}
 	if of.Graph == nil && strings.TrimSpace(prompt) == "" {
 		return failureResult(errors.New("prompt: the text is empty")), nil
 	}
-	job, err := s.app.DetachedJob(ctx, app.AgentRun{
-		Agent: of, Prompt: prompt, Variables: variables, Given: given, NoStream: true, Events: s.runs.Events(), Asker: ask.Unavailable{},
+	job, err := s.app.BackgroundJob(ctx, app.Background{
+		Agent: of, Prompt: prompt, Variables: given, Events: s.runs.Events(), Terms: run.Terms{NoStream: true, Budget: s.settings.Budget},
 	})
 	if err != nil {
 		return failureResult(err), nil
@@ -240,11 +366,31 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Ag
 
 // start begins a run for a call and returns how it comes to rest.
 func (s *server) start(ctx context.Context, req *mcp.CallToolRequest, job run.Job) (*mcp.CallToolResult, error) {
-	id, err := s.runs.Start(ctx, job)
+	job.Info.Owner = s.access.Owner(s.who)
+	begin := func() (string, error) { return s.runs.Start(ctx, job) }
+	var id string
+	var err error
+	if s.enter != nil {
+		id, err = s.enter(ctx, begin)
+	} else {
+		id, err = begin()
+	}
 	if err != nil {
 		return failureResult(err), nil
 	}
+	if s.began != nil {
+		s.began(req, id)
+	}
 	return s.follow(ctx, req, id, s.settings.Wait)
+}
+
+// find returns a run that the caller may see.
+func (s *server) find(ctx context.Context, id string) (run.Info, error) {
+	info, err := s.runs.Store().Info(ctx, id)
+	if err == nil && s.settings.Runs != config.RunsAll && !s.access.View(s.who).Includes(info.Owner) {
+		err = fault.New(fault.NotFound, "there is no run %s", id)
+	}
+	return info, err
 }
 
 // arguments reads the arguments of a call, which are texts. Names are those besides the prompt.
@@ -276,6 +422,10 @@ func arguments(req *mcp.CallToolRequest, names []string) (map[string]string, err
 // follow waits until a run rests, at most for so long, and asks the client what the run asks. A client that cancels the call stops the run, which can be resumed.
 func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string, limit time.Duration) (*mcp.CallToolResult, error) {
 	until := time.Now().Add(limit)
+	asTask := hasTasks(req.Session)
+	if asTask {
+		until = time.Now().Add(min(limit, s.settings.TaskAfter))
+	}
 	for {
 		info, rests, err := s.wait(ctx, req, id, time.Until(until))
 		if err != nil {
@@ -289,6 +439,9 @@ func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string
 			return failureResult(err), nil
 		}
 		questions := s.forClient(pending)
+		if !rests && asTask {
+			return becomesTask(ctx, info), nil
+		}
 		if !rests || len(questions) == 0 || !elicits(req.Session) {
 			return s.result(info, pending), nil
 		}
@@ -379,7 +532,14 @@ func (s *server) openQuestions(ctx context.Context, info run.Info) ([]run.Pendin
 
 // answer answers questions for the user of the client.
 func (s *server) answer(ctx context.Context, id string, answers map[string]string) error {
-	_, err := s.runs.Answer(ctx, id, manager.Answers{Texts: answers, From: run.Reply{Via: event.ViaMCP}})
+	from := run.Reply{Via: event.ViaMCP}
+	if !s.who.Anonymous() {
+		from.By = s.who.Subject
+		if err := s.runs.MayAnswer(ctx, id, s.who.Subject, answers, s.who.Groups...); err != nil {
+			return err
+		}
+	}
+	_, err := s.runs.Answer(ctx, id, manager.Answers{Texts: answers, From: from})
 	return err
 }
 

@@ -17,10 +17,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/app"
+	"loki/internal/base/ask"
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/process/npmtest"
+	"loki/internal/conversation/knowledge"
 	"loki/internal/frontend/cli"
 	"loki/internal/frontend/display"
+	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 )
 
@@ -466,5 +469,119 @@ progress true
 				t.Errorf("%v\n%s\n%s", err, out, stderr.String())
 			}
 		})
+	}
+}
+
+// TestChangesOfWhatIsOffered: a client learns of an agent that is new, and of one that is removed.
+func TestChangesOfWhatIsOffered(t *testing.T) {
+	changed := make(chan bool, 10)
+	a := newApp(t, "")
+	ours, theirs := mcp.NewInMemoryTransports()
+	served := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { served <- serve(ctx, display.Options{App: a, Warn: func(string) {}}, "", ours, nil) }() // ends with the client
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- true },
+	}).Connect(t.Context(), theirs, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := func() (names []string) {
+		t.Helper()
+		list, err := c.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range list.Tools {
+			names = append(names, tool.Name)
+		}
+		return names
+	}
+	before := tools()
+	dir := filepath.Join(a.Paths.AgentsDir, "fresh")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "graph.yaml"), []byte("name: fresh\nstart: e\nnodes: {e: {type: end, output: x}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for !slices.Contains(tools(), "fresh") { // it may be seen before its file is whole
+		<-changed
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for !slices.Equal(tools(), before) {
+		<-changed
+	}
+	if err := errors.Join(c.Close(), <-served, a.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhatIsOffered: the settings say which tools and prompts there are, and bound what a call may use.
+func TestWhatIsOffered(t *testing.T) {
+	c, _ := begin(t, nil, "", "mcp_server: {chat: false, runs: none, agents: [greet], roles: [], macros: [], budget: {tokens: 1}}\n")
+	list, err := c.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 1 || list.Tools[0].Name != "greet" {
+		t.Errorf("%v, %v", list, err)
+	}
+	prompts, err := c.ListPrompts(t.Context(), nil)
+	if err == nil && len(prompts.Prompts) > 0 {
+		t.Errorf("%v", prompts.Prompts)
+	}
+	if templates, err := c.ListResourceTemplates(t.Context(), nil); err == nil && slices.ContainsFunc(templates.ResourceTemplates, func(r *mcp.ResourceTemplate) bool { return strings.HasPrefix(r.URITemplate, runURI) }) {
+		t.Error("runs are resources")
+	}
+	if got := call(t, c, "greet", map[string]any{"prompt": "hello there, all of you", "tone": "dry"}); !strings.Contains(got.text, "tokens") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestDocuments: a document of a knowledge base is a resource, unless the settings leave that knowledge base out.
+func TestDocuments(t *testing.T) {
+	a := newApp(t, "rag_embedding_model: builtin:hash\nmcp_server: {rags: [notes]}\n")
+	defer a.Close()
+	for name, text := range map[string]string{"notes.md": "# Ducks\n\nDucks swim.\n", "other.md": "# Cats\n\nCats climb.\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := a.Knowledge().Change(t.Context(), a.Events(event.Discard), knowledge.Edit{Name: strings.TrimSuffix(name, ".md"), Add: []string{name}, Asker: ask.Unavailable{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ours, theirs := mcp.NewInMemoryTransports()
+	served := make(chan error, 1)
+	go func() { served <- serve(t.Context(), display.Options{App: a, Warn: func(string) {}}, "", ours, nil) }() // ends with the client
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), theirs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := call(t, c, toolSearch, map[string]any{"query": "ducks", "rag": "notes"})
+	var found struct{ Passages []struct{ Source string } }
+	if err := json.Unmarshal([]byte(got.text), &found); err != nil || len(found.Passages) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	source, _, _ := strings.Cut(found.Passages[0].Source, ":")
+	r, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: baseURI + "notes/" + source})
+	if err != nil || len(r.Contents) != 1 || !strings.Contains(r.Contents[0].Text, "Ducks swim.") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, uri := range []string{"notes/" + source + "x", "other/" + strings.Replace(source, "notes.md", "other.md", 1), "none/x"} {
+		if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: baseURI + uri}); err == nil {
+			t.Errorf("%s is read", uri)
+		}
+	}
+	if got := call(t, c, toolSearch, map[string]any{"query": "cats", "rag": "other"}); !got.bad {
+		t.Errorf("%+v", got)
+	}
+	done, err := c.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: baseURI + "{name}/{+source}"}, Argument: mcp.CompleteParamsArgument{Name: "name", Value: "n"}})
+	if err != nil || len(done.Completion.Values) != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if err := errors.Join(c.Close(), <-served); err != nil {
+		t.Error(err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/atomicfile"
+	"loki/internal/service/auth"
 	"loki/internal/workflow/run"
 )
 
@@ -41,7 +42,7 @@ func elicits(session *mcp.ServerSession) bool {
 // forClient returns the questions that a form of the client may ask: no secrets, and consent only if the configuration lets it.
 func (s *server) forClient(pending []run.Pending) []run.Pending {
 	return slices.DeleteFunc(slices.Clone(pending), func(p run.Pending) bool {
-		return p.Kind == "secret" || isConsent(p) && !s.settings.Consent
+		return p.Kind == "secret" || isConsent(p) && !s.settings.Consent || !s.who.Allows(auth.WriteRuns) || len(p.Assignees) > 0 && !s.who.Anonymous() && !s.who.IsOneOf(p.Assignees)
 	})
 }
 
@@ -117,7 +118,8 @@ func (s *server) elicit(ctx context.Context, session *mcp.ServerSession, questio
 // state is what the client gives back with the answers to the questions of a call.
 type state struct {
 	Run     string    `json:"run"`
-	Call    [32]byte  `json:"call"` // digest of the name of the tool and the arguments
+	Subject string    `json:"subject"` // who called
+	Call    [32]byte  `json:"call"`    // digest of the name of the tool and the arguments
 	Expires time.Time `json:"expires"`
 }
 
@@ -131,7 +133,7 @@ func digest(req *mcp.CallToolRequest) [32]byte {
 
 // inputRequired is the result of a call whose run asks.
 func (s *server) inputRequired(req *mcp.CallToolRequest, id string, questions []run.Pending) (*mcp.CallToolResult, error) {
-	sealed, err := s.seal(state{id, digest(req), time.Now().Add(stateTime)})
+	sealed, err := s.seal(state{id, s.who.Subject, digest(req), time.Now().Add(stateTime)})
 	if err != nil {
 		return nil, err
 	}
@@ -145,31 +147,50 @@ func (s *server) inputRequired(req *mcp.CallToolRequest, id string, questions []
 // goOn answers the questions of the run of a call, and continues it.
 func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	st, err := s.unseal(req.Params.RequestState)
-	if err != nil || st.Call != digest(req) || time.Now().After(st.Expires) {
+	if err != nil || st.Call != digest(req) || st.Subject != s.who.Subject || time.Now().After(st.Expires) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState is not that of this call, or has expired"}
 	}
 	pending, err := s.runs.Store().Pending(ctx, st.Run)
 	if err != nil {
 		return failureResult(err), nil
 	}
-	answers := make(map[string]string)
-	for _, p := range s.forClient(pending) {
-		r, _ := req.Params.InputResponses[p.ID].(*mcp.ElicitResult)
-		if answer, ok := answerOf(p, r); ok {
-			answers[p.ID] = answer
-		}
+	given := make(map[string]*mcp.ElicitResult)
+	for id, r := range req.Params.InputResponses {
+		given[id], _ = r.(*mcp.ElicitResult)
 	}
-	if len(answers) == 0 {
+	if len(s.answers(pending, given)) == 0 {
 		info, err := s.runs.Store().Info(ctx, st.Run)
 		if err != nil || info.Status == run.Suspended { // no question was answered here, or all were answered elsewhere
 			return s.resultOr(info, pending, err), nil
 		}
-	} else if err := s.answer(ctx, st.Run, answers); err != nil {
-		if _, refused := errors.AsType[*run.RefusedError](err); !refused { // it was answered elsewhere
-			return failureResult(err), nil
-		}
+	} else if err := s.respond(ctx, st.Run, pending, given); err != nil {
+		return failureResult(err), nil
 	}
 	return s.follow(ctx, req, st.Run, s.settings.Wait)
+}
+
+// answers returns the answers that filled forms give to questions.
+func (s *server) answers(pending []run.Pending, given map[string]*mcp.ElicitResult) map[string]string {
+	answers := make(map[string]string)
+	for _, p := range s.forClient(pending) {
+		if answer, ok := answerOf(p, given[p.ID]); ok {
+			answers[p.ID] = answer
+		}
+	}
+	return answers
+}
+
+// respond answers questions of a run. That one was answered elsewhere is no error.
+func (s *server) respond(ctx context.Context, id string, pending []run.Pending, given map[string]*mcp.ElicitResult) error {
+	answers := s.answers(pending, given)
+	if len(answers) == 0 {
+		return nil
+	}
+	err := s.answer(ctx, id, answers)
+	if _, refused := errors.AsType[*run.RefusedError](err); refused {
+		return nil
+	}
+	return err
 }
 
 // resultOr is result, or the failure to look at the run.
@@ -184,7 +205,7 @@ func (s *server) resultOr(info run.Info, pending []run.Pending, err error) *mcp.
 const keyFile = "mcp.key"
 
 // loadKey reads the key, or makes one.
-func (s *server) loadKey() error {
+func (s *base) loadKey() error {
 	path := filepath.Join(s.app.Paths.StateDir, keyFile)
 	key, err := os.ReadFile(path)
 	if err == nil && len(key) == len(s.key) {
@@ -198,7 +219,7 @@ func (s *server) loadKey() error {
 	return atomicfile.Write(path, s.key[:], atomicfile.Options{Mode: 0o600})
 }
 
-func (s *server) aead() cipher.AEAD {
+func (s *base) aead() cipher.AEAD {
 	block, err := aes.NewCipher(s.key[:])
 	if err != nil {
 		panic(err) // the key has the right length
@@ -211,13 +232,13 @@ func (s *server) aead() cipher.AEAD {
 }
 
 // seal encrypts and signs a state.
-func (s *server) seal(st state) (string, error) {
+func (s *base) seal(st state) (string, error) {
 	data, err := json.Marshal(st)
 	return base64.RawURLEncoding.EncodeToString(s.aead().Seal(nil, nil, data, nil)), err
 }
 
 // unseal returns a state that seal has sealed.
-func (s *server) unseal(text string) (st state, err error) {
+func (s *base) unseal(text string) (st state, err error) {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err == nil {
 		data, err = s.aead().Open(nil, nil, data, nil)

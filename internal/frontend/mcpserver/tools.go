@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"loki/internal/base/fault"
 	"loki/internal/conversation"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
@@ -18,6 +19,9 @@ import (
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
+	"loki/internal/service/auth"
+	"loki/internal/setup/config"
+	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
@@ -54,28 +58,44 @@ type found struct {
 	Passages []api.RAGPassage `json:"passages"`
 }
 
-// addOwn adds the tools that reach models and knowledge bases.
-func (s *server) addOwn(ctx context.Context) {
+// addAsk adds the tool that asks models.
+func (s *server) addAsk() {
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolAsk, Title: "Ask a model", Description: "Asks a language model of the user, without tools.", OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, req *mcp.CallToolRequest, in askArguments) (*mcp.CallToolResult, any, error) {
 			job, err := s.question(ctx, in)
 			if err != nil {
 				return failureResult(err), nil, nil
 			}
+			if s.settings.Budget != (graph.Budget{}) {
+				job.Info.Terms = &run.Terms{NoStream: true, Budget: s.settings.Budget}
+			}
 			r, err := s.start(ctx, req, job)
 			return r, nil, err
 		})
-	names, err := s.app.Knowledge().Names(ctx)
+}
+
+// offerSearch offers the tool that searches knowledge bases, if there are some.
+func (s *server) offerSearch(ctx context.Context, offer func(kind, name string, what any, add func())) {
+	names, err := s.bases(ctx)
 	if err != nil || len(names) == 0 {
 		return
 	}
-	mcp.AddTool(s.mcp, &mcp.Tool{
+	t := &mcp.Tool{
 		Name: toolSearch, Title: "Search a knowledge base", Annotations: readOnly(),
 		Description: fmt.Sprintf("Finds passages in the documents of a knowledge base. There are: %s.", strings.Join(names, ", ")),
-	}, func(ctx context.Context, _ *mcp.CallToolRequest, in searchArguments) (*mcp.CallToolResult, found, error) {
-		passages, err := s.search(ctx, in)
-		return nil, found{passages}, err
+	}
+	offer(kindTool, toolSearch, t, func() {
+		mcp.AddTool(s.mcp, t, func(ctx context.Context, _ *mcp.CallToolRequest, in searchArguments) (*mcp.CallToolResult, found, error) {
+			passages, err := s.search(ctx, in)
+			return nil, found{passages}, err
+		})
 	})
+}
+
+// bases returns the names of the knowledge bases that are offered.
+func (s *server) bases(ctx context.Context) ([]string, error) {
+	names, err := s.app.Knowledge().Names(ctx)
+	return slices.DeleteFunc(names, func(name string) bool { return !listed(s.settings.RAGs, name) }), err
 }
 
 // question returns the job of a question to a model.
@@ -108,6 +128,9 @@ func (s *server) question(ctx context.Context, in askArguments) (run.Job, error)
 func (s *server) search(ctx context.Context, in searchArguments) ([]api.RAGPassage, error) {
 	if in.Limit < 0 || in.Limit > 20 {
 		return nil, errors.New("limit: a number from 1 to 20 is expected")
+	}
+	if !listed(s.settings.RAGs, in.Rag) {
+		return nil, fault.New(fault.NotFound, "there is no knowledge base %s here", in.Rag)
 	}
 	events := s.app.Events(event.Discard)
 	bases := s.app.Knowledge()
@@ -151,14 +174,27 @@ type answerArguments struct {
 
 // addRunTools adds the tools about runs.
 func (s *server) addRunTools() {
+	if s.settings.Runs == config.RunsNone {
+		return
+	}
+	if s.who.Allows(auth.ReadRuns) {
+		s.addLook()
+	}
+	if s.who.Allows(auth.WriteRuns) {
+		s.addChange()
+	}
+}
+
+// addLook adds the tool that looks at runs.
+func (s *server) addLook() {
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolRun, Title: "Look at a run", Description: "Says how a run is, and goes on with one that was interrupted.", OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, req *mcp.CallToolRequest, in runArguments) (*mcp.CallToolResult, any, error) {
 			if in.Wait < 0 || in.Wait > 50 {
 				return failureResult(errors.New("wait: a number from 0 to 50 is expected")), nil, nil
 			}
-			info, err := s.runs.Store().Info(ctx, in.RunID)
-			if err == nil && summary.Status(info) == "interrupted" {
-				_, err = s.runs.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true})
+			info, err := s.find(ctx, in.RunID)
+			if err == nil {
+				err = s.revive(ctx, info)
 			}
 			if err != nil {
 				return failureResult(err), nil, nil
@@ -170,9 +206,13 @@ func (s *server) addRunTools() {
 			pending, err := s.openQuestions(ctx, info)
 			return s.resultOr(info, pending, err), nil, nil
 		})
+}
+
+// addChange adds the tools that change runs.
+func (s *server) addChange() {
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolCancel, Title: "Cancel a run", Description: "Cancels a run, and undoes what it did as far as its agent says how.", OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in cancelArguments) (*mcp.CallToolResult, any, error) {
-			info, err := s.runs.Store().Info(ctx, in.RunID)
+			info, err := s.find(ctx, in.RunID)
 			if err == nil {
 				err = s.runs.Cancel(ctx, info.ID)
 			}
@@ -185,7 +225,7 @@ func (s *server) addRunTools() {
 		})
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolAnswer, Title: "Answer a question", Description: "Gives a run the answer of the user to a question that waits. It cannot consent to what a tool of the run asks.", OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, req *mcp.CallToolRequest, in answerArguments) (*mcp.CallToolResult, any, error) {
-			info, err := s.runs.Store().Info(ctx, in.RunID)
+			info, err := s.find(ctx, in.RunID)
 			if err != nil {
 				return failureResult(err), nil, nil
 			}
@@ -202,4 +242,16 @@ func (s *server) addRunTools() {
 			r, err := s.follow(ctx, req, info.ID, s.settings.Wait)
 			return r, nil, err
 		})
+}
+
+// revive resumes a run whose process died.
+func (s *server) revive(ctx context.Context, info run.Info) error {
+	if summary.Status(info) != "interrupted" || !s.who.Allows(auth.RunAgents) {
+		return nil
+	}
+	_, err := s.runs.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true})
+	if now, failure := s.runs.Store().Info(ctx, info.ID); err != nil && failure == nil && summary.Status(now) != "interrupted" {
+		return nil // it was resumed elsewhere
+	}
+	return err
 }

@@ -19,6 +19,7 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/base/fault"
+	"loki/internal/frontend/mcpserver"
 	"loki/internal/frontend/server/answers"
 	"loki/internal/frontend/server/conversations"
 	"loki/internal/frontend/server/openai"
@@ -61,6 +62,7 @@ type Server struct {
 	started  time.Time
 
 	runs    *manager.Manager
+	offered *mcpserver.HTTP // nil unless MCP clients are served
 	hosted  app.Hosted
 	meter   *meter
 	audit   atomic.Pointer[audit.Log] // nil if there is no record of who did what
@@ -118,13 +120,17 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil); hosted.DB != nil {
 		s.kept = answers.NewShared(hosted.DB, nil)
 	}
-	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log, Kept: s.kept})
+	s.api = rest.New(rest.Options{Version: app.Version, Authenticate: s.authenticate, Hide: o.App.Hide, Log: o.Log, Kept: s.kept, Resource: s.resourceMetadata})
 	s.api.SetLimits(set.limits())
 	s.strangers.Of = "requests without a valid key"
 	s.strangers.Set(strangersPerMinute, strangersBurst)
-	s.register()
-	s.scraped.serve()
 	ctx, s.cancel = context.WithCancelCause(ctx)
+	if err := s.register(ctx); err != nil {
+		s.cancel(err)
+		s.scraped.close()
+		return nil, errors.Join(err, s.hosted.Close(), s.listener.Close())
+	}
+	s.scraped.serve()
 	s.fetch(ctx, set.published)
 	s.http = &http.Server{
 		Handler:           s.handler(),
@@ -167,7 +173,7 @@ const answersFile = "requests.db"
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // register puts the endpoints together.
-func (s *Server) register() {
+func (s *Server) register(ctx context.Context) error {
 	set := s.settings.Load()
 	seen := event.Tee(event.Func(s.runs.Emit), s.observers()) // besides who asks; those of runs that the manager starts are seen by it
 	s.metadata()
@@ -179,11 +185,13 @@ func (s *Server) register() {
 		Roots: func() []string { return set.FileRoots }, Jobs: s.hosted.Jobs, Seen: seen,
 	})
 	openai.Register(s.api, openai.Options{App: s.o.App, Manager: s.runs, Lanes: &s.lanes, Seen: seen})
-	runs.Register(s.api, runs.Service{
-		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Jobs: s.hosted.Jobs, Access: auth.Access{AdoptUnowned: set.AdoptUnowned}, MaxPerSubject: set.Limits.MaxRunsPerSubject,
+	access := auth.Access{AdoptUnowned: set.AdoptUnowned}
+	enter := runs.Register(s.api, runs.Service{
+		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Jobs: s.hosted.Jobs, Access: access, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
 	s.api.Mount(answerPath+"{token}", answerPage{s.hosted})
 	page.Register(s.api)
+	return s.offerMCP(ctx, access, enter)
 }
 
 // Reload replaces what may change while the server runs by what the configuration says now. An error leaves
@@ -260,6 +268,9 @@ const forced = 4 * time.Second
 // ctx cancels them at once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.http.SetKeepAlivesEnabled(false)
+	if s.offered != nil {
+		s.offered.Leave()
+	}
 	s.api.Drain()
 	grace, done := context.WithTimeout(ctx, s.settings.Load().ShutdownGrace)
 	var working sync.WaitGroup
@@ -268,6 +279,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	working.Wait()
 	done()
 	s.cancel(rest.ErrStopping())
+	if s.offered != nil {
+		s.offered.Close()
+	}
 	s.fetch(ctx, nil)
 	<-s.resumed
 	s.unasked.end()

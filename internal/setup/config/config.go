@@ -154,7 +154,7 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		MCP:                    MCP{MCPServer: MCPServer{Consent: true, Wait: 50 * time.Second, MaxRuns: 8}},
+		MCP:                    MCP{MCPServer: defaultMCPServer()},
 		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, Notify: NotifyQuestions, NotifyAfter: 10, Keybindings: Emacs},
 	}

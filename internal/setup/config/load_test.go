@@ -112,9 +112,12 @@ func TestLoadFull(t *testing.T) {
 		Sandbox: sandbox.Settings{
 			Disabled: true, Read: []string{"~/data"}, Write: []string{"out"}, Hosts: []string{"*.example.com:443"}, Environment: []string{"AWS_*"},
 		},
-		ToolTimeout:          time.Minute,
-		ToolMaxOutput:        1000,
-		MCP:                  MCP{mcp.PoolConfig{IdleTimeout: 5 * time.Minute, HasIdleTimeout: true, MaxIdle: 4}, MCPServer{[]string{"digest"}, false, 2 * time.Minute, 4}},
+		ToolTimeout:   time.Minute,
+		ToolMaxOutput: 1000,
+		MCP: MCP{mcp.PoolConfig{IdleTimeout: 5 * time.Minute, HasIdleTimeout: true, MaxIdle: 4}, MCPServer{
+			Agents: []string{"digest"}, RAGs: []string{}, Roles: []string{"shell"}, Macros: []string{}, Runs: "none", Wait: 2 * time.Minute, TaskAfter: time.Second,
+			Budget: graph.Budget{USD: 0.5}, MaxRuns: 4,
+		}},
 		MappingMCPServers:    Mapping{{"git", "github,gitlab"}},
 		EnabledMCPServers:    ptr("all"),
 		AutoContinue:         true,
@@ -260,7 +263,7 @@ func TestLoadDefaults(t *testing.T) {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		MCP:                    MCP{MCPServer: MCPServer{Consent: true, Wait: 50 * time.Second, MaxRuns: 8}},
+		MCP:                    MCP{MCPServer: MCPServer{Enabled: true, Chat: true, Consent: true, Runs: "own", Wait: 50 * time.Second, TaskAfter: 10 * time.Second, MaxRuns: 8}},
 		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
 		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, Notify: NotifyQuestions, NotifyAfter: 10},
 	}

@@ -8,6 +8,7 @@ import (
 
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/tool/mcp"
+	"loki/internal/workflow/graph"
 )
 
 // Mapping is a list of names and their values, in the order it was written.
@@ -148,10 +149,29 @@ type MCP struct {
 
 // MCPServer is what the program offers as an MCP server.
 type MCPServer struct {
-	Agents  []string      // the ones that are offered; nil for all that are installed
-	Consent bool          // the user of the client may consent to what tools ask
-	Wait    time.Duration // for a run before a call of its tool ends, from 1 s to 1 h
-	MaxRuns int           // that work at once, from 1 to 64
+	Enabled   bool          // at /mcp of a server
+	Chat      bool          // a tool asks models
+	Agents    []string      // the ones that are offered; nil for all that are installed
+	RAGs      []string      // knowledge bases; nil for all
+	Roles     []string      // that are prompts; nil for all
+	Macros    []string      // that are prompts; nil for all
+	Runs      string        // that a client sees: own, all or none
+	Consent   bool          // the user of the client may consent to what tools ask
+	Wait      time.Duration // for a run before a call of its tool ends, from 1 s to 1 h
+	TaskAfter time.Duration // after which a call becomes a task for a client that has tasks, from 0 to 1 h
+	Budget    graph.Budget  // of a call; zero for none
+	MaxRuns   int           // that work at once, from 1 to 64
+}
+
+// Values of Runs.
+const (
+	RunsOwn  = "own"
+	RunsAll  = "all"
+	RunsNone = "none"
+)
+
+func defaultMCPServer() MCPServer {
+	return MCPServer{Enabled: true, Chat: true, Consent: true, Runs: RunsOwn, Wait: 50 * time.Second, TaskAfter: 10 * time.Second, MaxRuns: 8}
 }
 
 // readMCPServer reads a section, which may be nil, over the defaults.
@@ -159,18 +179,32 @@ func readMCPServer(m *yamldoc.Map, s *MCPServer) {
 	if m == nil {
 		return
 	}
-	if n := m.Get("agents"); n != nil && n.Kind() == yamldoc.String {
-		if text := ""; m.Str("agents", &text) && text != "all" {
-			n.Errorf("expected all or a list of names, found %s", n.Describe())
+	m.Bool("enabled", &s.Enabled)
+	m.Bool("chat", &s.Chat)
+	for _, list := range []struct {
+		key string
+		to  *[]string
+	}{{"agents", &s.Agents}, {"rags", &s.RAGs}, {"roles", &s.Roles}, {"macros", &s.Macros}} {
+		if n := m.Get(list.key); n != nil && n.Kind() == yamldoc.String {
+			if text := ""; m.Str(list.key, &text) && text != "all" {
+				n.Errorf("expected all or a list of names, found %s", n.Describe())
+			}
+		} else if n != nil {
+			*list.to = []string{}
+			m.Strs(list.key, list.to)
 		}
-	} else if n != nil {
-		s.Agents = []string{}
-		m.Strs("agents", &s.Agents)
+	}
+	if m.Str("runs", &s.Runs) && s.Runs != RunsOwn && s.Runs != RunsAll && s.Runs != RunsNone {
+		m.Get("runs").Errorf("expected %s, %s or %s, found %s", RunsOwn, RunsAll, RunsNone, m.Get("runs").Describe())
 	}
 	m.Bool("consent", &s.Consent)
 	if m.Span("wait", &s.Wait) && (s.Wait < time.Second || s.Wait > time.Hour) {
 		m.Get("wait").Errorf("expected a time from 1s to 1h, found %s", m.Get("wait").Describe())
 	}
+	if m.Span("task_after", &s.TaskAfter) && (s.TaskAfter < 0 || s.TaskAfter > time.Hour) {
+		m.Get("task_after").Errorf("expected a time from 0s to 1h, found %s", m.Get("task_after").Describe())
+	}
+	s.Budget = graph.ReadBudget(m)
 	m.Int("max_runs", &s.MaxRuns, 1, 64)
 	m.Done()
 }

@@ -92,6 +92,9 @@ func newUUID() string {
 	return string(s[:])
 }
 
+// Body returns the body of the request that is served with ctx.
+func Body(ctx context.Context) []byte { return callOf(ctx).body }
+
 // Subject returns who made the request that is served with ctx.
 func Subject(ctx context.Context) auth.Identity { return callOf(ctx).identity }
 

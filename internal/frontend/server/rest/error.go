@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"loki/internal/base/fault"
@@ -280,11 +281,16 @@ func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
 	if e.Status == http.StatusUnauthorized {
-		challenge := "Bearer" // RFC 6750, section 3
+		var params []string // RFC 6750, section 3
 		if reason := auth.Reason(err); reason != "" && reason != auth.ReasonMissing {
-			challenge += ` error="invalid_token"`
+			params = append(params, `error="invalid_token"`)
 		}
-		w.Header().Set("WWW-Authenticate", challenge)
+		if a.o.Resource != nil {
+			if at := a.o.Resource(r); at != "" {
+				params = append(params, `resource_metadata="`+at+`"`)
+			}
+		}
+		w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(params, ", ")))
 	}
 	body, _ := value.Marshal(a.ErrorBody(r.Context(), e)) // of strings only
 	w.Header().Set("Content-Type", "application/json")

@@ -52,6 +52,8 @@ type Options struct {
 	// Authenticate returns who made a request, or an error, usually an [*Error]. Nil means that the
 	// server asks for no key: everyone is anonymous and may do everything.
 	Authenticate func(r *http.Request) (auth.Identity, error)
+	// Resource returns the address of metadata about where tokens for a request come from (RFC 9728), empty for none. It may be nil.
+	Resource func(r *http.Request) string
 	// Hide returns a text without secrets. Nil hides none.
 	Hide func(text string) string
 	Log  *slog.Logger // nil for none

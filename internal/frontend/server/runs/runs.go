@@ -47,8 +47,8 @@ type endpoints struct {
 
 const tag = "Runs"
 
-// Register adds the endpoints.
-func Register(a *rest.API, s Service) {
+// Register adds the endpoints. Enter begins a run of a subject in another way, if it has not too many at work.
+func Register(a *rest.API, s Service) (enter func(ctx context.Context, who auth.Identity, begin func() (string, error)) (string, error)) {
 	e := &endpoints{Service: s, store: s.Manager.Store()}
 	read := func(path, summary string) rest.Operation {
 		return rest.Operation{Method: http.MethodGet, Path: path, Summary: summary, Tag: tag, Scope: auth.ReadRuns}
@@ -110,6 +110,7 @@ func Register(a *rest.API, s Service) {
 	remove := write("/v1/runs/{id}", audit.RunDelete, "Forget a run that has ended")
 	remove.Method, remove.Idempotent = http.MethodDelete, false
 	rest.Register(a, remove, e.remove)
+	return e.enterAs
 }
 
 // one is a request about one run.

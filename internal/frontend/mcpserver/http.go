@@ -1,0 +1,239 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"loki/internal/app"
+	"loki/internal/service/auth"
+	"loki/internal/workflow/run/manager"
+)
+
+// HTTPOptions configure NewHTTP.
+type HTTPOptions struct {
+	App    *app.App
+	Runs   *manager.Manager
+	Access auth.Access
+	// Enter begins a run of a subject, unless it has too many. Required.
+	Enter func(ctx context.Context, who auth.Identity, begin func() (string, error)) (string, error)
+	Warn  func(string) // shows the user a warning once, when the server starts
+}
+
+// HTTP offers the agents to clients of a server: without sessions as of protocol 2026-07-28, and with sessions to older clients. Each caller
+// has a server of its own, which offers what its key allows.
+type HTTP struct {
+	*base
+	o    HTTPOptions
+	left chan struct{}
+
+	mu      sync.Mutex
+	callers map[string]*httpCaller
+	calls   map[string]func(run string) // by the id of the request
+}
+
+// httpCaller is what serves the requests of a caller.
+type httpCaller struct {
+	server    *server
+	stateless http.Handler
+	sessions  http.Handler
+	used      time.Time
+	serving   int // requests
+}
+
+const (
+	mostSessions  = 1000
+	sessionIdle   = 10 * time.Minute
+	mostCallers   = 1000
+	callHeader    = "Loki-Request" // set by this package alone: the id of the request that a call came with
+	versionHeader = "Mcp-Protocol-Version"
+	sessionHeader = "Mcp-Session-Id"
+)
+
+// NewHTTP prepares the service. What is wrong with the agents is shown as a warning.
+func NewHTTP(o HTTPOptions) (*HTTP, error) {
+	b, err := newBase(o.App, o.Runs, o.Warn)
+	if err != nil {
+		return nil, err
+	}
+	h := &HTTP{base: b, o: o, left: make(chan struct{}), callers: make(map[string]*httpCaller), calls: make(map[string]func(string))}
+	b.gone = h.left
+	return h, nil
+}
+
+// Watch has clients learn of changes of what is offered, until ctx ends.
+func (h *HTTP) Watch(ctx context.Context) {
+	h.watch(ctx, func(ctx context.Context) {
+		for c := range h.all() {
+			_ = c.server.refresh(ctx, nil) // what is wrong is said when the server starts
+		}
+	})
+}
+
+// Leave says that no client will be served any more: calls that end now interrupt their runs, which can be resumed.
+func (h *HTTP) Leave() { close(h.left) }
+
+// Close ends all sessions.
+func (h *HTTP) Close() {
+	for c := range h.all() {
+		for session := range c.server.mcp.Sessions() {
+			_ = session.Close()
+		}
+	}
+}
+
+// all yields the callers.
+func (h *HTTP) all() iter.Seq[*httpCaller] {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []*httpCaller
+	for _, c := range h.callers {
+		list = append(list, c)
+	}
+	return slices.Values(list)
+}
+
+// Call is one request.
+type Call struct {
+	Who   auth.Identity
+	ID    string
+	Body  []byte
+	Began func(run string) // is called while the request is served
+}
+
+// ErrFull means that there are as many sessions, or callers, as may be.
+var ErrFull = errors.New("too many MCP sessions")
+
+// Serve serves a request.
+func (h *HTTP) Serve(w http.ResponseWriter, r *http.Request, call Call) error {
+	c, err := h.enter(r.Context(), call)
+	if err != nil {
+		return err
+	}
+	defer h.leave(c, call.ID)
+	stateless := r.Header.Get(versionHeader) >= protocolWithInput
+	if !stateless && r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && h.sessions() >= mostSessions {
+		return ErrFull
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set(callHeader, call.ID)
+	r.Body = io.NopCloser(bytes.NewReader(call.Body))
+	if stateless {
+		c.stateless.ServeHTTP(w, r)
+	} else {
+		c.sessions.ServeHTTP(w, r)
+	}
+	return nil
+}
+
+// enter returns what serves a caller, and notes the call.
+func (h *HTTP) enter(ctx context.Context, call Call) (*httpCaller, error) {
+	key := fmt.Sprint(call.Who.Subject, "\n", call.Who.KeyID, "\n", call.Who.Scopes, "\n", call.Who.Groups)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c := h.callers[key]
+	if c == nil {
+		if len(h.callers) >= mostCallers {
+			h.forget()
+		}
+		if len(h.callers) >= mostCallers {
+			return nil, ErrFull
+		}
+		warn := h.warn
+		if len(h.callers) > 0 {
+			h.warn = func(string) {}
+		}
+		s, err := h.newServer(ctx, caller{who: call.Who, access: h.o.Access, began: h.began, enter: func(ctx context.Context, begin func() (string, error)) (string, error) {
+			return h.o.Enter(ctx, call.Who, begin)
+		}})
+		h.warn = warn
+		if err != nil {
+			return nil, err
+		}
+		get := func(*http.Request) *mcp.Server { return s.mcp }
+		c = &httpCaller{
+			server:    s,
+			stateless: mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: -1}),
+			sessions:  mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: sessionIdle, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1}),
+		}
+		h.callers[key] = c
+	}
+	c.used = time.Now()
+	c.serving++
+	h.calls[call.ID] = call.Began
+	return c, nil
+}
+
+func (h *HTTP) leave(c *httpCaller, id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.serving--
+	delete(h.calls, id)
+}
+
+// began tells the request of a call that its run has begun, if it is still served.
+func (h *HTTP) began(req *mcp.CallToolRequest, run string) {
+	if req.Extra == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if note := h.calls[req.Extra.Header.Get(callHeader)]; note != nil {
+		note(run)
+	}
+}
+
+// forget forgets callers that are not at work. h.mu is held.
+func (h *HTTP) forget() {
+	for key, c := range h.callers {
+		if c.serving == 0 && time.Since(c.used) > sessionIdle {
+			delete(h.callers, key)
+		}
+	}
+}
+
+// sessions counts the sessions of all callers.
+func (h *HTTP) sessions() (n int) {
+	for c := range h.all() {
+		for range c.server.mcp.Sessions() {
+			n++
+		}
+	}
+	return n
+}
+
+// ToolOf returns the name of the tool that a request calls, and of the agent if it runs one; both are empty for other requests.
+func ToolOf(body []byte) (tool, agent string) {
+	var m struct {
+		Method string `json:"method"`
+		Params struct {
+			Name string `json:"name"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(body, &m) != nil || m.Method != "tools/call" {
+		return "", ""
+	}
+	if strings.HasPrefix(m.Params.Name, ownPrefix) {
+		return m.Params.Name, ""
+	}
+	return m.Params.Name, m.Params.Name
+}
+
+// ToolAnswer and ToolCancel are the tools that change runs.
+const (
+	ToolAnswer = toolAnswer
+	ToolCancel = toolCancel
+	ToolRun    = toolRun
+	ToolSearch = toolSearch
+)

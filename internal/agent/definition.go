@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent/harness"
 	"loki/internal/agent/team"
 	"loki/internal/agent/team/todo"
 	"loki/internal/base/fault"
@@ -53,7 +54,8 @@ type Definition struct {
 	Team        team.Limits
 	InjectSpawn bool // the system prompt explains the tools for children
 
-	Worktree   *graph.Worktree // it works in a copy of the repository; nil if it does not
+	Harness    *harness.Setting // the program of others that is the agent; nil for none
+	Worktree   *graph.Worktree  // it works in a copy of the repository; nil if it does not
 	Budget     graph.Budget
 	Durability graph.Durability
 
@@ -113,6 +115,7 @@ func (d *Definition) check(m *yamldoc.Map) {
 	if n := m.Get("name"); n != nil && n.Kind() != yamldoc.Null && strings.TrimSpace(d.Name) == "" {
 		n.Errorf("name must not be empty")
 	}
+	d.checkHarness(m)
 	for i, n := range m.List("documents") {
 		if i < len(d.Documents) && escapes(d.Documents[i]) {
 			n.Errorf("%q leads out of the agent's directory", d.Documents[i]).Hint = "write the absolute path, or one that begins with ~/"
@@ -147,6 +150,27 @@ func (d *Definition) check(m *yamldoc.Map) {
 		if n := m.Get(limit.key); n != nil && d.Team.CanSpawn && limit.max == 0 {
 			n.Warnf("with %s: 0 the agent cannot start other agents", limit.key).Hint = "write 1 or more, or can_spawn_agents: false"
 		}
+	}
+}
+
+// checkHarness reports settings that have no effect on a program of others.
+func (d *Definition) checkHarness(m *yamldoc.Map) {
+	if d.Harness == nil {
+		return
+	}
+	for _, key := range []string{"model", "temperature", "top_p", "reasoning_effort"} {
+		if n := m.Get(key); n != nil && n.Kind() != yamldoc.Null {
+			p := n.KeyErrorf("%s cannot be set beside harness: the program has a model of its own", key)
+			if p.Hint = "leave it out"; key == "model" {
+				p.Hint = "set the model of the program: harness: {acp: " + d.Harness.Name + ", model: NAME}"
+			}
+		}
+	}
+	if d.Dynamic || len(d.Documents) > 0 {
+		m.Get("harness").Errorf("harness does not go with dynamic_instructions and documents")
+	}
+	if problem, hint := d.Harness.CheckBudget(d.Budget.USD, d.Budget.Tokens); problem != "" {
+		m.Get("budget").Errorf("%s", problem).Hint = hint
 	}
 }
 

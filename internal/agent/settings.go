@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/agent/harness"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
@@ -28,6 +29,7 @@ var settings = []setting{
 	{"name", func(d *Definition) any { return &d.Name }, true},
 	{"description", func(d *Definition) any { return &d.Description }, true},
 	{"version", func(d *Definition) any { return &d.Version }, true},
+	{"harness", func(d *Definition) any { return &d.Harness }, false},
 	{"model", func(d *Definition) any { return &d.Model }, false},
 	{"temperature", func(d *Definition) any { return &d.Temperature }, false},
 	{"top_p", func(d *Definition) any { return &d.TopP }, false},
@@ -125,6 +127,8 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 		*field = graph.ReadBudget(m)
 	case **graph.Worktree:
 		*field = graph.ReadWorktree(m)
+	case **harness.Setting:
+		*field = harness.Read(m)
 	case *sandbox.Declaration:
 		*field, _ = sandbox.ReadDeclaration(m.Get(s.key)) // likewise, see permission
 	case *permission.Rules:
@@ -186,6 +190,10 @@ func (s setting) value(d *Definition) value.Value {
 	case *graph.Budget:
 		return budgetValue(*field)
 	case **graph.Worktree:
+		if *field != nil {
+			return (*field).Written
+		}
+	case **harness.Setting:
 		if *field != nil {
 			return (*field).Written
 		}

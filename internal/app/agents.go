@@ -178,6 +178,11 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		return kit, done, err
 	}
 	kit.Calls.AtMost = a.Trust.Bounds(of, "").Most.Level
+	if of.InForce.Harness != nil {
+		if kit.Foreign, kit.Served, err = a.foreign(of); err != nil {
+			return kit, done, err
+		}
+	}
 	kit.Team = a.children(r, &graph.Node{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {

@@ -299,6 +299,13 @@ func (c *Conversation) recallAgent() bool {
 // member of a team, and the ones that put questions to user.
 func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 	var tools []tool.Tool
+	switch {
+	case t.kit.Foreign == nil:
+	case t.c.agent.InForce.Team.CanSpawn:
+		return m.Tools()
+	default:
+		return nil
+	}
 	if user == nil {
 		user = ask.Unavailable{}
 	}
@@ -385,6 +392,9 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 		}
 	}
 	set, err := t.kit.Tools.With(t.own(user, member)...)
+	if err == nil && t.kit.Foreign != nil {
+		return member, t.serveForeign(f, set)
+	}
 	if err != nil || set.Len() == 0 {
 		return member, err
 	}

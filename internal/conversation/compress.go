@@ -26,7 +26,7 @@ type Compression struct {
 // instead, see [Conversation.Tell].
 func (t *turn) compress(ctx context.Context) error {
 	c := t.c
-	if c.session == nil || c.values.dryRun || c.options.Interactive || !c.session.NeedsCompression(c.threshold(), t.q.User) {
+	if c.session == nil || t.kit.Foreign != nil || c.values.dryRun || c.options.Interactive || !c.session.NeedsCompression(c.threshold(), t.q.User) {
 		return nil
 	}
 	_, used, err := c.compact(ctx, t.rc.Events, t.rc.Steps.At("compress"), c.todoRecap(t.q.Todo))

@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 
+	"loki/internal/agent/harness"
 	"loki/internal/agent/job"
 	"loki/internal/agent/role"
 	"loki/internal/agent/skill"
@@ -120,6 +121,9 @@ type Kit struct {
 	// Calls says how they are called: who judges the calls, and which limits they have. The
 	// turn sets the tools and what depends on its run.
 	Calls tool.Options
+	// Foreign is the program of others that is the agent, nil for none, and Served the tools that serve it.
+	Foreign *harness.Program
+	Served  tool.Set
 	// Team says how an agent starts children. The turn sets who the root is.
 	Team team.Options
 	// Knowledge is what the question is answered from, with Template: the knowledge base that the

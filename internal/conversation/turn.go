@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/agent/harness"
 	"loki/internal/agent/role"
 	"loki/internal/agent/skill"
 	"loki/internal/agent/team/todo"
@@ -122,6 +123,7 @@ type turn struct {
 	keeping keeping
 
 	planning planning
+	foreign  harness.Asked // of a program of others, what answers it
 
 	// Of the prompt of a child.
 	child bool
@@ -203,9 +205,15 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 			return done, err
 		}
 	}
-	m, err := c.engine().Model(ctx, &t.rc, "")
-	t.model, t.calls = m.ID, m.SupportsTools
-	t.q.Todo.Enabled = t.q.Todo.Enabled && t.kit.Calling && (m.SupportsTools || c.agent != nil)
+	if err != nil {
+		return done, err
+	}
+	if t.kit.Foreign == nil {
+		var m engine.Model
+		m, err = c.engine().Model(ctx, &t.rc, "")
+		t.model, t.calls = m.ID, m.SupportsTools
+	}
+	t.q.Todo.Enabled = t.q.Todo.Enabled && t.kit.Calling && (t.calls || c.agent != nil && t.kit.Foreign == nil)
 	if err == nil {
 		err = t.findInstructions(ctx)
 	}
@@ -231,7 +239,13 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Started implements [run.Work].
-func (t *turn) Started() event.Started { return event.Started{Model: t.model} }
+func (t *turn) Started() event.Started {
+	s := event.Started{Model: t.model}
+	if t.kit.Foreign != nil {
+		s.Harness = t.kit.Foreign.Name
+	}
+	return s
+}
 
 // Do implements [run.Work].
 func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {

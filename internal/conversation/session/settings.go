@@ -23,6 +23,7 @@ type Settings struct {
 	Plan              string // the plan that was accepted last, in Markdown; "" for none
 	AgentVariables    []Variable
 	AgentInstructions *string // what the agent's instructions were when the session began
+	Foreign           string  // the session of the program of others that is the agent, in JSON; "" for none
 }
 
 // Variable is a variable of an agent with its value.
@@ -41,6 +42,7 @@ func (s *Settings) list() []chat.Setting {
 		chat.Setting{Key: "role_name", Ptr: &s.RoleName},
 		chat.Setting{Key: "agent_variables", Ptr: &s.AgentVariables},
 		chat.Setting{Key: "agent_instructions", Ptr: &s.AgentInstructions},
+		chat.Setting{Key: "foreign_session", Ptr: &s.Foreign},
 	)
 }
 

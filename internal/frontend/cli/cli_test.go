@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"loki/internal/agent/harness/harnesstest"
 	"loki/internal/base/ptytest"
 	"loki/internal/base/sample"
 	"loki/internal/base/sandbox"
@@ -32,8 +33,9 @@ var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
 func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, map[string]func(){
-		"loki":       func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal(), Faces{Server: server.Serve})) },
-		"mcp-server": mcpServer,
+		"loki":          func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal(), Faces{Server: server.Serve})) },
+		"mcp-server":    mcpServer,
+		"foreign-agent": harnesstest.Main,
 	})
 }
 

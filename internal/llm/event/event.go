@@ -89,6 +89,8 @@ type Started struct {
 	Node  string `json:"start,omitempty"` // the graph's first node
 	Model string `json:"model,omitempty"` // of a single answer
 
+	Harness string `json:"harness,omitempty"` // the program of others that answers, such as claude-code
+
 	Next []string `json:"next,omitempty"` // of a graph run that resumes, or that is a fork: the nodes with which it begins in place of the first one
 
 	Resumed bool `json:"resumed,omitempty"` // an interrupted run resumes

@@ -1,0 +1,359 @@
+// Package harnesstest is a program that is an agent by the Agent Client Protocol and does what a script says, for tests.
+//
+// The script is the file that FOREIGN_SCRIPT names: a line for each action, of which the first word says what it is. The lines after one that
+// begins with "---" are for a prompt that continues an interrupted one. FOREIGN_CAN lists abilities: resume, load, http, auth. Sessions are
+// files in the directory that FOREIGN_STATE names.
+package harnesstest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/base/acp"
+)
+
+// Main is the program. It returns when its input ends.
+func Main() {
+	a := &scripted{state: os.Getenv("FOREIGN_STATE"), canceled: make(chan struct{})}
+	a.conn = acp.New(os.Stdin, os.Stdout, a)
+	_ = a.conn.Serve(context.Background())
+}
+
+type scripted struct {
+	conn  *acp.Conn
+	state string
+
+	mu       sync.Mutex
+	canceled chan struct{}
+	servers  []acp.MCPServer
+	authed   bool
+}
+
+func can(what string) bool {
+	return strings.Contains(","+os.Getenv("FOREIGN_CAN")+",", ","+what+",")
+}
+
+// Notice implements [acp.Handler].
+func (a *scripted) Notice(_ context.Context, method string, _ json.RawMessage) {
+	if method == acp.SessionCancel && !can("deaf") {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		select {
+		case <-a.canceled:
+		default:
+			close(a.canceled)
+		}
+	}
+}
+
+// Request implements [acp.Handler].
+func (a *scripted) Request(ctx context.Context, method string, params json.RawMessage) acp.Answer {
+	return func() (any, error) {
+		switch method {
+		case acp.Initialize:
+			r := acp.InitializeResponse{ProtocolVersion: acp.Version}
+			c := &r.AgentCapabilities
+			c.LoadSession, c.MCPCapabilities.HTTP = can("load"), can("http")
+			if can("resume") {
+				c.SessionCapabilities.Resume = new(acp.Supported)
+			}
+			return r, nil
+		case acp.Authenticate:
+			a.authed = true
+			return nil, nil
+		case acp.SessionNew:
+			if can("auth") && !a.authed {
+				return nil, &acp.Error{Code: acp.AuthRequired, Message: "Authentication required"}
+			}
+			var r acp.NewSessionRequest
+			if err := acp.Decode(params, &r); err != nil {
+				return nil, err
+			}
+			a.servers = r.MCPServers
+			id := fmt.Sprintf("s-%d", time.Now().UnixNano())
+			return acp.SessionResponse{SessionID: id, ConfigOptions: []acp.ConfigOption{{Type: "select", ID: "model", Name: "Model", Category: "model", CurrentValue: "small"}}}, a.save(id, "")
+		case acp.SetConfigOption:
+			return acp.SetConfigOptionResponse{ConfigOptions: []acp.ConfigOption{}}, nil
+		case acp.SessionResume, acp.SessionLoad:
+			var r acp.LoadSessionRequest
+			if err := acp.Decode(params, &r); err != nil {
+				return nil, err
+			}
+			a.servers = r.MCPServers
+			said, err := os.ReadFile(filepath.Join(a.state, r.SessionID))
+			if err != nil {
+				return nil, &acp.Error{Code: acp.ResourceNotFound, Message: "no such session"}
+			}
+			if method == acp.SessionLoad {
+				a.update(r.SessionID, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text(string(said))})
+			}
+			return acp.SessionResponse{}, nil
+		case acp.SessionPrompt:
+			var r acp.PromptRequest
+			if err := acp.Decode(params, &r); err != nil {
+				return nil, err
+			}
+			stop, err := a.play(ctx, r)
+			return acp.PromptResponse{StopReason: stop}, err
+		}
+		return nil, &acp.Error{Code: acp.MethodNotFound, Message: method}
+	}
+}
+
+func (a *scripted) save(id, text string) error {
+	f, err := os.OpenFile(filepath.Join(a.state, id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(text)
+	return err
+}
+
+func (a *scripted) update(session string, u any) {
+	_ = a.conn.Notify(acp.SessionUpdate, acp.SessionNotification{SessionID: session, Update: u})
+}
+
+// play does what the script says.
+func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, err error) {
+	a.mu.Lock()
+	a.canceled = make(chan struct{})
+	canceled := a.canceled
+	a.mu.Unlock()
+	var prompt []string
+	for _, b := range r.Prompt {
+		prompt = append(prompt, b.Text)
+	}
+	asked := strings.Join(prompt, "\n")
+	_ = a.save(r.SessionID, "> "+asked+"\n")
+	data, err := os.ReadFile(os.Getenv("FOREIGN_SCRIPT"))
+	if err != nil {
+		return "", err
+	}
+	script, resumed, _ := strings.Cut(string(data), "\n---\n")
+	if strings.Contains(asked, "interrupted") {
+		script = resumed
+	}
+	say := func(text string) {
+		_ = a.save(r.SessionID, text+"\n")
+		a.update(r.SessionID, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text(text)})
+	}
+	calls := 0
+	lines := bufio.NewScanner(strings.NewReader(script))
+	lines.Buffer(nil, 32<<20)
+	for lines.Scan() {
+		verb, rest, _ := strings.Cut(lines.Text(), " ")
+		switch verb {
+		case "":
+		case "say":
+			say(strings.ReplaceAll(rest, `\n`, "\n"))
+		case "prompt": // what was asked
+			say(asked)
+		case "think":
+			a.update(r.SessionID, acp.Chunk{Kind: acp.AgentThoughtChunk, Content: acp.Text(rest)})
+		case "cost":
+			amount, _ := strconv.ParseFloat(rest, 64)
+			a.update(r.SessionID, acp.Usage{Kind: acp.UsageUpdate, Used: 1, Size: 2, Cost: &acp.Cost{Amount: amount, Currency: "USD"}})
+		case "plan":
+			a.update(r.SessionID, acp.Plan{Kind: acp.PlanUpdate, Entries: []acp.PlanEntry{{Content: rest, Priority: "high", Status: acp.Pending}}})
+		case "tool": // KIND INPUT
+			calls++
+			kind, input, _ := strings.Cut(rest, " ")
+			id := fmt.Sprint("call-", calls)
+			a.update(r.SessionID, acp.ToolCall{Kind: acp.ToolCallBegins, ToolCallID: id, Title: kind, ToolKind: kind, Status: acp.InProgress, RawInput: json.RawMessage(input)})
+			a.update(r.SessionID, acp.ToolCall{Kind: acp.ToolCallChanges, ToolCallID: id, Status: acp.Completed, Content: []acp.ToolCallContent{{Type: "content", Content: new(acp.Text("done"))}}})
+		case "ask": // KIND INPUT: asks for permission, and says the answer
+			calls++
+			kind, input, _ := strings.Cut(rest, " ")
+			var answer acp.PermissionResponse
+			err := a.conn.Call(ctx, acp.RequestPermission, acp.PermissionRequest{
+				SessionID: r.SessionID,
+				ToolCall:  acp.ToolCall{ToolCallID: fmt.Sprint("call-", calls), Title: kind, ToolKind: kind, RawInput: json.RawMessage(input)},
+				Options: []acp.PermissionOption{
+					{OptionID: "always", Name: "Always", Kind: acp.AllowAlways}, {OptionID: "yes", Name: "Yes", Kind: acp.AllowOnce}, {OptionID: "no", Name: "No", Kind: acp.RejectOnce},
+				},
+			}, &answer)
+			say(fmt.Sprintf("%s: %s%s%s\n", rest, answer.Outcome.Outcome, suffix(answer.Outcome.OptionID), suffix(text(err))))
+		case "fsread":
+			var answer acp.ReadTextFileResponse
+			err := a.conn.Call(ctx, acp.ReadTextFile, acp.ReadTextFileRequest{SessionID: r.SessionID, Path: rest}, &answer)
+			say(fmt.Sprintf("fsread %s: %s%s\n", rest, answer.Content, failed(err)))
+		case "fswrite": // PATH TEXT
+			path, content, _ := strings.Cut(rest, " ")
+			err := a.conn.Call(ctx, acp.WriteTextFile, acp.WriteTextFileRequest{SessionID: r.SessionID, Path: path, Content: content}, nil)
+			say(fmt.Sprintf("fswrite %s:%s\n", path, failed(err)))
+		case "term": // COMMAND
+			var made acp.CreateTerminalResponse
+			err := a.conn.Call(ctx, acp.TerminalCreate, acp.CreateTerminalRequest{SessionID: r.SessionID, Command: rest}, &made)
+			var out acp.TerminalOutputResponse
+			if err == nil {
+				ref := acp.TerminalRequest{SessionID: r.SessionID, TerminalID: made.TerminalID}
+				err = errors.Join(a.conn.Call(ctx, acp.TerminalWait, ref, nil), a.conn.Call(ctx, acp.TerminalOutput, ref, &out))
+			}
+			code := -1
+			if out.ExitStatus != nil && out.ExitStatus.ExitCode != nil {
+				code = *out.ExitStatus.ExitCode
+			}
+			say(fmt.Sprintf("term %s: %d %s%s\n", rest, code, strings.TrimSpace(out.Output), failed(err)))
+		case "elicit": // schema of a form
+			var schema acp.ElicitationSchema
+			_ = json.Unmarshal([]byte(rest), &schema)
+			var answer acp.ElicitationResponse
+			err := a.conn.Call(ctx, acp.ElicitationCreate, acp.ElicitationRequest{SessionID: r.SessionID, Mode: acp.ElicitationForm, Message: "What?", RequestedSchema: &schema}, &answer)
+			content, _ := json.Marshal(answer.Content)
+			say(fmt.Sprintf("elicit: %s %s%s\n", answer.Action, content, failed(err)))
+		case "read": // by itself
+			data, err := os.ReadFile(rest)
+			say(fmt.Sprintf("read %s: %s%s\n", rest, strings.TrimSpace(string(data)), failed(err)))
+		case "write": // by itself: PATH TEXT
+			path, content, _ := strings.Cut(rest, " ")
+			say(fmt.Sprintf("write %s:%s\n", path, failed(os.WriteFile(path, []byte(content+"\n"), 0o600))))
+		case "append": // by itself: PATH TEXT
+			path, content, _ := strings.Cut(rest, " ")
+			f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			if err == nil {
+				_, err = f.WriteString(content + "\n")
+				err = errors.Join(err, f.Close())
+			}
+			say(fmt.Sprintf("append %s:%s\n", path, failed(err)))
+		case "env":
+			say(fmt.Sprintf("env %s: %q\n", rest, os.Getenv(rest)))
+		case "connect":
+			c, err := net.DialTimeout("tcp", rest, 5*time.Second)
+			if err == nil {
+				c.Close()
+			}
+			say(fmt.Sprintf("connect %s:%s\n", rest, failed(err)))
+		case "get":
+			resp, err := (&http.Client{Timeout: 5 * time.Second}).Get(rest)
+			status := ""
+			if err == nil {
+				status = " " + resp.Status
+				resp.Body.Close()
+			}
+			say(fmt.Sprintf("get %s:%s%s\n", rest, status, failed(err)))
+		case "run":
+			out, err := exec.Command("/bin/sh", "-c", rest).CombinedOutput()
+			say(fmt.Sprintf("run %s: %s%s\n", rest, strings.TrimSpace(string(out)), failed(err)))
+		case "mcp": // TOOL ARGUMENTS
+			name, args, _ := strings.Cut(rest, " ")
+			out, err := a.mcp(ctx, name, args)
+			say(fmt.Sprintf("mcp %s: %s%s\n", name, out, failed(err)))
+		case "spawn": // a process that outlives its parent
+			_ = exec.Command("/bin/sh", "-c", rest).Start()
+		case "waitfile":
+			for {
+				if _, err := os.Stat(rest); err == nil {
+					break
+				}
+				select {
+				case <-canceled:
+					return acp.Cancelled, nil
+				case <-time.After(5 * time.Millisecond):
+				}
+			}
+		case "hang":
+			select {
+			case <-canceled:
+				return acp.Cancelled, nil
+			case <-time.After(5 * time.Minute):
+			}
+		case "raw":
+			_, _ = io.WriteString(os.Stdout, rest+"\n")
+		case "long":
+			_, _ = io.WriteString(os.Stdout, `{"jsonrpc":"2.0","method":"x","params":"`+strings.Repeat("x", acp.MaxLine)+"\"}\n")
+		case "exit":
+			fmt.Fprintln(os.Stderr, "the scripted agent ends")
+			code, _ := strconv.Atoi(rest)
+			os.Exit(code)
+		case "stop":
+			return rest, nil
+		default:
+			return "", fmt.Errorf("unknown action %q", verb)
+		}
+		select {
+		case <-canceled:
+			return acp.Cancelled, nil
+		default:
+		}
+	}
+	return acp.EndTurn, nil
+}
+
+// mcp calls a tool of the server that the session has.
+func (a *scripted) mcp(ctx context.Context, name, args string) (string, error) {
+	if len(a.servers) == 0 {
+		return "", errors.New("no server")
+	}
+	s := a.servers[0]
+	id := ""
+	post := func(body string) (string, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(body))
+		if err != nil {
+			return "", err
+		}
+		for _, h := range s.Headers {
+			req.Header.Set(h.Name, h.Value)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if id != "" {
+			req.Header.Set("Mcp-Session-Id", id)
+		}
+		resp, err := (&http.Client{Transport: &http.Transport{Proxy: nil}}).Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		if s := resp.Header.Get("Mcp-Session-Id"); s != "" {
+			id = s
+		}
+		data, err := io.ReadAll(resp.Body)
+		return string(data), err
+	}
+	if _, err := post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`); err != nil {
+		return "", err
+	}
+	if _, err := post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`); err != nil {
+		return "", err
+	}
+	out, err := post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"` + name + `","arguments":` + args + `}}`)
+	if i := strings.Index(out, `{"jsonrpc"`); i >= 0 {
+		out = strings.TrimSpace(out[i:])
+	}
+	return out, err
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func suffix(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " " + s
+}
+
+func failed(err error) string {
+	if err == nil {
+		return " ok"
+	}
+	return " failed: " + err.Error()
+}

@@ -1,0 +1,231 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/base/acp"
+	"loki/internal/base/fault"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
+	"loki/internal/base/text"
+)
+
+// Program is the program of an agent on this machine.
+type Program struct {
+	*Setting
+	Agent   string // name of the agent
+	Version string // of this program
+	Dir     string // in which it works, absolute
+	Home    string // what ~ means
+	Env     []string
+	Path    string // of the program; empty if it is missing
+
+	Sandbox *sandbox.Sandbox
+	// Held is what the process may do.
+	Held sandbox.Declaration
+
+	Snapshot bool // answers have the files that their turns changed
+
+	Stderr func(line string) // gets what it prints for people; may be nil
+}
+
+// Missing returns the error of a program that is not installed, nil if it is.
+func (p *Program) Missing() error {
+	if p.Path != "" {
+		return nil
+	}
+	err := fault.New(fault.NotFound, "agent %s: the program %s is not installed", p.Agent, p.Command[0])
+	if p.Install != "" {
+		return err.WithHint("install it: %s", p.Install)
+	}
+	return err.WithHint("install it, or correct acp under harness in the agent's config.yaml")
+}
+
+// confined reports whether the kernel holds the process.
+func (p *Program) confined() bool { return p.Sandbox.Support().Files }
+
+// places returns the places of the program, absolute.
+func (p *Program) places() []string {
+	var places []string
+	for _, place := range p.State {
+		if below, ok := strings.CutPrefix(place, "~/"); ok && p.Home != "" {
+			place = filepath.Join(p.Home, below)
+		}
+		if filepath.IsAbs(place) {
+			places = append(places, place)
+		}
+	}
+	return places
+}
+
+// child is the program while it runs.
+type child struct {
+	*process.Service
+	box  *sandbox.Box // nil without a sandbox
+	last func() string
+}
+
+// start starts the program. reach leads it to servers of this program, by ports.
+func (p *Program) start(reach map[int]sandbox.Dialer) (*child, error) {
+	c := new(child)
+	var mu sync.Mutex
+	last := ""
+	c.last = func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return last
+	}
+	command := process.Command{
+		Path: p.Path, Args: p.Command[1:], Dir: p.Dir, Env: p.Env,
+		OnStderr: func(line string) {
+			if line = text.Printable(line); strings.TrimSpace(line) == "" {
+				return
+			}
+			mu.Lock()
+			last = text.OneLine(line, 200)
+			mu.Unlock()
+			if p.Stderr != nil {
+				p.Stderr(line)
+			}
+		},
+	}
+	if p.confined() {
+		for _, place := range p.places() { // what is not there cannot be opened to it
+			if _, err := os.Lstat(place); os.IsNotExist(err) && !strings.HasSuffix(place, ".json") {
+				_ = os.MkdirAll(place, 0o700) // the program reports what it misses
+			}
+		}
+		// The program and the libraries beside it may be anywhere.
+		needs := sandbox.Needs{Read: []string{filepath.Dir(p.Path), installation(p.Path)}, Write: p.places(), Reach: reach}
+		c.box = p.Sandbox.Box(p.Held, needs)
+		command.Confinement = c.box
+	}
+	var err error
+	if c.Service, err = process.Start(command); err != nil {
+		return nil, fault.Wrap(fault.Tool, err, "agent %s: the program %s cannot be started", p.Agent, p.Command[0])
+	}
+	return c, nil
+}
+
+// installation returns the directory in which the files of a program are that was started by its path: the package of Node.js that a link leads
+// into, else the directory of the program itself.
+func installation(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return filepath.Dir(path)
+	}
+	const modules = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
+	if before, _, ok := strings.Cut(real, modules); ok {
+		return before + strings.TrimSuffix(modules, string(filepath.Separator))
+	}
+	return filepath.Dir(real)
+}
+
+// stopGrace is how long a program may take to end after it was asked to.
+const stopGrace = 5 * time.Second
+
+// end stops the program and returns what the sandbox stopped, for people; empty for nothing.
+func (c *child) end() string {
+	c.Stdin().Close()
+	select {
+	case <-c.Done():
+	case <-time.After(stopGrace / 5):
+	}
+	c.Terminate(stopGrace)
+	if c.box == nil {
+		return ""
+	}
+	if refused := c.box.Refused("", false); len(refused) > 0 {
+		return sandbox.Refusals(refused)
+	}
+	return ""
+}
+
+// lines passes on the messages that a program prints, and ends at the first line that is not one.
+type lines struct {
+	in   *bufio.Reader
+	rest []byte
+
+	mu  sync.Mutex
+	err error
+}
+
+// errLine is what is wrong with a line of a program.
+var errLine = errors.New("it printed a line on its standard output that is not a message of the protocol")
+
+// Read implements [io.Reader].
+func (l *lines) Read(p []byte) (int, error) {
+	if len(l.rest) == 0 {
+		line, err := l.next()
+		if err != nil {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.err = err
+			return 0, io.EOF
+		}
+		l.rest = line
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// next returns the next message with its line feed.
+func (l *lines) next() ([]byte, error) {
+	for {
+		var line []byte
+		for {
+			part, err := l.in.ReadSlice('\n')
+			if line = append(line, part...); len(line) > acp.MaxLine {
+				return nil, fmt.Errorf("it printed a line that is longer than %d MiB", acp.MaxLine>>20)
+			}
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, bufio.ErrBufferFull) {
+				return nil, io.EOF
+			}
+		}
+		message := bytes.TrimSpace(line)
+		if len(message) == 0 {
+			continue
+		}
+		if message[0] != '{' || !json.Valid(message) {
+			return nil, fmt.Errorf("%w: %s", errLine, text.OneLine(text.Printable(string(message[:min(len(message), 200)])), 80))
+		}
+		return line, nil
+	}
+}
+
+// mistake returns why nothing more is read, nil for the end of the program.
+func (l *lines) mistake() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(l.err, io.EOF) {
+		return nil
+	}
+	return l.err
+}
+
+// within calls f with a limit of time, which is named in the error.
+func within(ctx context.Context, limit time.Duration, what string, f func(context.Context) error) error {
+	late := fault.New(fault.Tool, "%s took longer than %s", what, limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, late)
+	defer cancel()
+	err := f(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), late) {
+		return late
+	}
+	return err
+}

@@ -1,0 +1,232 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"loki/internal/base/acp"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/steps"
+	"loki/internal/base/text"
+	"loki/internal/llm/chat"
+	"loki/internal/tool"
+)
+
+// open opens the session for a question and returns the prompt. What an attempt began is continued in its session, if the program can do that.
+// begins reports whether the session is new.
+func (t *talk) open(ctx context.Context, n int, last Session, sent bool) (prompt []acp.ContentBlock, begins bool, err error) {
+	session, continued := t.a.Session, false
+	if n > 0 {
+		session, continued = last, sent
+		session.Cost += t.bill.since
+	}
+	if session.ID != "" {
+		t.bill.seen = session.Cost
+		opened, err := t.reopen(ctx, session.ID)
+		if err != nil {
+			return nil, false, err
+		}
+		switch {
+		case opened && continued:
+			const ask = "Your work on the last request was interrupted. See what of it is done, and finish it. Do not repeat what is done. The request was:\n\n"
+			return []acp.ContentBlock{acp.Text(ask + t.a.User.Text())}, false, nil
+		case opened && n > 0 && t.a.Session.ID == "":
+			return t.blocks(t.opening()), false, nil
+		case opened:
+			return t.blocks(""), false, nil
+		}
+	}
+	lead := t.opening()
+	if continued {
+		again, err := t.again(ctx, n)
+		if err != nil {
+			return nil, false, err
+		}
+		lead = strings.TrimSpace(lead + "\n\n" + again)
+	}
+	var answer acp.SessionResponse
+	if err := t.opened(ctx, acp.SessionNew, acp.NewSessionRequest{Cwd: t.p.Dir, MCPServers: t.servers}, &answer); err != nil {
+		return nil, true, err
+	}
+	if answer.SessionID == "" {
+		return nil, true, fault.New(fault.Tool, "agent %s: %s began a session without an id", t.p.Agent, t.p.Name)
+	}
+	t.enter(answer.SessionID, answer)
+	t.bill.seen = 0
+	return t.blocks(lead), true, nil
+}
+
+// opened makes a call that opens a session. A program that asks for a login gets the one of its setting.
+func (t *talk) opened(ctx context.Context, method string, params, answer any) error {
+	return within(ctx, sessionLimit, "a session of "+t.p.Name, func(ctx context.Context) error {
+		err := t.conn.Call(ctx, method, params, answer)
+		if e, ok := errors.AsType[*acp.Error](err); !ok || e.Code != acp.AuthRequired || t.p.Auth == "" {
+			return err
+		}
+		if err := t.conn.Call(ctx, acp.Authenticate, acp.AuthenticateRequest{MethodID: t.p.Auth}, nil); err != nil {
+			return err
+		}
+		return t.conn.Call(ctx, method, params, answer)
+	})
+}
+
+// reopen opens a session that there was before, and reports whether the program has it.
+func (t *talk) reopen(ctx context.Context, session string) (bool, error) {
+	method := acp.SessionResume
+	if t.can.AgentCapabilities.SessionCapabilities.Resume == nil {
+		if method = acp.SessionLoad; !t.can.AgentCapabilities.LoadSession {
+			return false, nil
+		}
+	}
+	var answer acp.SessionResponse
+	err := t.opened(ctx, method, acp.LoadSessionRequest{SessionID: session, Cwd: t.p.Dir, MCPServers: t.servers}, &answer)
+	if e, ok := errors.AsType[*acp.Error](err); ok && e.Code != acp.AuthRequired {
+		return false, nil // it does not have the session any more
+	}
+	if err == nil {
+		t.enter(session, answer)
+	}
+	return err == nil, err
+}
+
+// again lets the user decide about an attempt that cannot be continued, and returns what the program needs to know of it.
+func (t *talk) again(ctx context.Context, n int) (string, error) {
+	q := tool.UncertainQuestion(t.a.From, fmt.Sprintf("The work of agent %s was interrupted, and %s does not have its session any more. Begin again (retry), or leave it (skip)?", t.p.Agent, t.p.Name))
+	q.ID = t.st.Key("uncertain") + "/call"
+	answer, err := t.a.Asker.Ask(ctx, q)
+	switch {
+	case errors.Is(err, ask.ErrUnavailable):
+		return "", fault.Wrap(fault.Suspended, err, "agent %s was interrupted in a session that is gone", t.p.Agent)
+	case err != nil:
+		return "", err
+	case answer != string(tool.Retry):
+		return "", fault.New(fault.Failure, "agent %s was interrupted, and is not asked again", t.p.Agent)
+	}
+	var done []string
+	for i := 1; i <= n; i++ {
+		for k := 1; ; k++ {
+			c, found, err := steps.ReadNote[finished](ctx, t.all.At(fmt.Sprint(i)), fmt.Sprintf("finished/%d", k))
+			if err != nil {
+				return "", err
+			}
+			if !found {
+				break
+			}
+			done = append(done, "- "+text.OneLine(c.Title+" "+c.Input, 300))
+		}
+	}
+	if len(done) == 0 {
+		return "An earlier attempt at this request was interrupted before it finished a call of a tool.", nil
+	}
+	return "An earlier attempt at this request was interrupted. It finished these calls of tools, so see what is done first:\n" + strings.Join(done, "\n"), nil
+}
+
+// enter notes the session that was opened.
+func (t *talk) enter(session string, answer acp.SessionResponse) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.session, t.closed, t.offered = session, false, answer
+}
+
+// opening returns what precedes the prompt in a session that begins.
+func (t *talk) opening() string {
+	lead := t.a.Lead
+	var said []string
+	for _, m := range t.a.Earlier {
+		if s := strings.TrimSpace(m.Text()); s != "" && m.Role != chat.System {
+			who := "User"
+			if m.Role != chat.User {
+				who = "You"
+			}
+			said = append(said, who+": "+s)
+		}
+	}
+	if len(said) > 0 {
+		lead += "\n\nWhat was said before:\n\n" + strings.Join(said, "\n\n") + "\n\nNow the user says:"
+	}
+	return strings.TrimSpace(lead)
+}
+
+// blocks returns a prompt: what precedes it, and what the user says.
+func (t *talk) blocks(lead string) []acp.ContentBlock {
+	var list []acp.ContentBlock
+	if lead != "" {
+		list = append(list, acp.Text(lead))
+	}
+	for _, part := range t.a.User.Parts {
+		switch {
+		case part.Type == chat.TextPart && part.Text != "":
+			list = append(list, acp.Text(part.Text))
+		case part.Type == chat.ImagePart && t.can.AgentCapabilities.PromptCapabilities.Image:
+			if kind, data, ok := imageOf(part); ok {
+				list = append(list, acp.ContentBlock{Type: "image", MimeType: kind, Data: data})
+			}
+		}
+	}
+	return list
+}
+
+// configure sets the mode, the model and the options of the session.
+func (t *talk) configure(ctx context.Context, begins bool) error {
+	if !begins {
+		return nil
+	}
+	return within(ctx, sessionLimit, "the settings of "+t.p.Name, func(ctx context.Context) error {
+		if t.p.Mode != "" && t.offered.Modes != nil {
+			if err := t.conn.Call(ctx, acp.SetMode, acp.SetModeRequest{SessionID: t.session, ModeID: t.p.Mode}, nil); err != nil {
+				return t.unset("mode", t.p.Mode, err)
+			}
+		} else if t.p.Mode != "" {
+			if err := t.option(ctx, "mode", t.p.Mode); err != nil {
+				return err
+			}
+		}
+		if t.p.Model != "" {
+			if err := t.option(ctx, "model", t.p.Model); err != nil {
+				return err
+			}
+		}
+		for _, id := range t.p.optionNames() {
+			if err := t.option(ctx, id, t.p.Options[id]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// option sets an option of the session: that of the id, else that of the category.
+func (t *talk) option(ctx context.Context, id, to string) error {
+	var known []string
+	var option *acp.ConfigOption
+	for i, o := range t.offered.ConfigOptions {
+		known = append(known, o.ID)
+		if o.ID == id || option == nil && o.Category == id {
+			option = &t.offered.ConfigOptions[i]
+		}
+	}
+	if option == nil {
+		return fault.New(fault.Config, "agent %s: %s has no setting %q", t.p.Agent, t.p.Name, id).WithHint("its settings are: %s", cmp.Or(strings.Join(known, ", "), "none"))
+	}
+	req := acp.SetConfigOptionRequest{SessionID: t.session, ConfigID: option.ID, Value: to}
+	if option.Type == "boolean" {
+		req.Type, req.Value = option.Type, to == "true"
+	}
+	if err := t.conn.Call(ctx, acp.SetConfigOption, req, nil); err != nil {
+		return t.unset(id, to, err)
+	}
+	return nil
+}
+
+// unset returns the error of a setting that the program did not take.
+func (t *talk) unset(id, to string, err error) error {
+	e, ok := errors.AsType[*acp.Error](err)
+	if !ok {
+		return err
+	}
+	return fault.New(fault.Config, "agent %s: %s does not take %q as its %s: %s", t.p.Agent, t.p.Name, to, id, text.OneLine(text.Printable(e.Message), 200))
+}

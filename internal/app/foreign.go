@@ -1,0 +1,83 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"loki/internal/agent"
+	"loki/internal/agent/harness"
+	"loki/internal/agent/trust"
+	"loki/internal/base/environ"
+	"loki/internal/base/process"
+	"loki/internal/base/sandbox"
+	"loki/internal/llm/logging"
+	"loki/internal/setup/config"
+	"loki/internal/tool"
+)
+
+// foreign returns the program of others that an agent is, as it runs here, and the tools that serve it.
+func (a *App) foreign(of agent.Agent) (*harness.Program, tool.Set, error) {
+	if !a.Trust.Trusts(of) {
+		return nil, tool.Set{}, trust.Refusal(of, "its program is not started")
+	}
+	dir, err := workIn(of.Workdir)
+	if err != nil {
+		return nil, tool.Set{}, err
+	}
+	all, err := a.builtinTools(of.Workdir)
+	if err != nil {
+		return nil, tool.Set{}, err
+	}
+	var tools []tool.Tool
+	for name, t := range all.All() {
+		if name == "fs_cat" || name == "fs_write" || name == "execute_command" {
+			tools = append(tools, t)
+		}
+	}
+	served, err := tool.NewSet(tools...)
+	if err != nil {
+		return nil, tool.Set{}, err
+	}
+	s := of.InForce.Harness
+	home, _ := os.UserHomeDir() // without it the places below it are left out
+	p := &harness.Program{Setting: s, Agent: of.Name, Version: Version, Dir: dir, Home: home, Snapshot: a.recorder != nil}
+	if p.Sandbox, err = a.sandboxOf(of)(); err != nil {
+		return nil, tool.Set{}, err
+	}
+	p.Held = sandbox.Declaration{Level: sandbox.Network, Hosts: s.Hosts}.Within(a.Trust.Bounds(of, "").Most)
+	if p.Env, err = a.foreignEnv(s, dir); err != nil {
+		return nil, tool.Set{}, err
+	}
+	command := s.Command[0]
+	if strings.ContainsAny(command, `/\\`) && !filepath.IsAbs(command) {
+		command = filepath.Join(of.Dir, command)
+	}
+	p.Path, _ = process.Find(command, p.Env) // the error is that of Missing
+	log := &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.logging().level) == logging.LevelOff}
+	p.Stderr = func(line string) { fmt.Fprintf(log, "[%s] %s\n", of.Name, line) }
+	return p, served, nil
+}
+
+// foreignEnv returns the environment of the program of others: that of children, with the variables that it declares. Its programs are not looked for in the workspace.
+func (a *App) foreignEnv(s *harness.Setting, dir string) ([]string, error) {
+	var names []string
+	set := make(map[string]string)
+	for _, v := range s.Env {
+		name, text, given := strings.Cut(v, "=")
+		if !given {
+			names = append(names, name)
+			continue
+		}
+		value, _, err := config.Expand(text, a.lookupSecret)
+		if err != nil {
+			return nil, err
+		}
+		if set[name] = value; environ.Secret(name, value) {
+			a.used.Add(name, value)
+		}
+	}
+	env, _ := environ.Apart(a.Child(names...).Environ, dir, sandbox.KeptPlaces(dir))
+	return environ.Merge(env, set), nil
+}

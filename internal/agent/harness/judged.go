@@ -35,6 +35,8 @@ type arguments struct {
 	Path     string          `json:"path,omitempty"`
 	Contents string          `json:"contents,omitempty"`
 	Command  string          `json:"command,omitempty"`
+	Sandbox  sandbox.Level   `json:"sandbox,omitempty"` // of a command
+	Hosts    []string        `json:"hosts,omitempty"`
 	URL      string          `json:"url,omitempty"`
 	Title    string          `json:"title,omitempty"`
 	Input    json.RawMessage `json:"input,omitempty"`
@@ -53,7 +55,7 @@ func (p *Program) Judged() []tool.Tool {
 		{name: "fs_rm", hints: tool.Hints{Destructive: true}, schema: path, question: func(p *Program, a arguments) string {
 			return fmt.Sprintf("May %s remove or move %s?", p.Agent, p.shown(a.Path))
 		}},
-		{name: "execute_command", hints: tool.Hints{Destructive: true}, schema: `"command":{"type":"string"}`, question: func(p *Program, a arguments) string {
+		{name: "execute_command", hints: tool.Hints{Destructive: true}, schema: `"command":{"type":"string"},"sandbox":{"type":"string"},"hosts":{"type":"array"}`, question: func(p *Program, a arguments) string {
 			return fmt.Sprintf("May %s run this command?\n\n%s", p.Agent, indented(a.Command))
 		}},
 		{name: "fetch_url_via_curl", hints: tool.Hints{ReadOnly: true}, schema: `"url":{"type":"string"}`},
@@ -143,11 +145,9 @@ type judgedCommand struct{ *judged }
 // Request implements [tool.Confined].
 func (t judgedCommand) Request(call tool.Call) (tool.Request, error) {
 	a, err := tool.Decode[arguments](call)
-	r := tool.Request{Text: a.Command, Missing: t.p.Sandbox.Support().Missing}
-	if t.p.confined() {
-		r.Declaration = sandbox.Declaration{Level: t.p.Held.Level, Hosts: t.p.Held.Hosts}
-	}
-	return r, err
+	return tool.Request{
+		Text: a.Command, Missing: t.p.Sandbox.Support().Missing, Declaration: sandbox.Declaration{Level: a.Sandbox, Hosts: a.Hosts},
+	}, err
 }
 
 // judgedFetch is a request that the program sends.
@@ -164,6 +164,17 @@ func (t judgedFetch) Host(call tool.Call) string {
 		return ""
 	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+}
+
+// command returns the arguments of a command that runs as the program does.
+func (p *Program) command(text string) arguments {
+	a := arguments{Command: text}
+	if p.confined() {
+		if a.Sandbox = p.Held.Level; a.Sandbox == sandbox.Network {
+			a.Hosts = p.Held.Hosts
+		}
+	}
+	return a
 }
 
 // judgement is a call as it is judged.
@@ -207,7 +218,7 @@ func judgements(p *Program, c *acp.ToolCall) []judgement {
 	switch c.ToolKind {
 	case "execute":
 		if command := commandOf(in.Command); command != "" {
-			list = []judgement{{"execute_command", arguments{Command: command}}}
+			list = []judgement{{"execute_command", p.command(command)}}
 		}
 	case "edit":
 		for _, d := range c.Content {

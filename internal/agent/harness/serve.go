@@ -71,14 +71,7 @@ func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest)
 	if r.Cwd != "" && filepath.Clean(r.Cwd) != t.p.Dir {
 		command = "cd " + text.Word(r.Cwd) + " && " + command
 	}
-	args := map[string]any{"command": command}
-	if t.p.confined() {
-		args["sandbox"] = t.p.Held.Level
-		if len(t.p.Held.Hosts) > 0 {
-			args["hosts"] = t.p.Held.Hosts
-		}
-		args["reason"] = t.p.Agent + " asks for it"
-	}
+	args := t.p.command(command)
 	// The command outlives the request, and ends with the turn.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &terminal{cancel: cancel, done: make(chan struct{})}

@@ -166,8 +166,7 @@ func (p *Program) admit(ctx context.Context, t *talk) error {
 	if p.confined() || p.Sandbox.Support().Missing == "" {
 		return nil
 	}
-	args := arguments{Command: quoted(p.Command)}
-	if err := t.judge(ctx, "start", judgement{"execute_command", args}); err != nil {
+	if err := t.judge(ctx, "start", judgement{"execute_command", p.command(quoted(p.Command))}); err != nil {
 		return fault.Wrap(fault.CodeOf(err), err, "agent %s: its program is not started without a sandbox", p.Agent)
 	}
 	return nil

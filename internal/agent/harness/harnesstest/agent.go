@@ -143,6 +143,7 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 	if err != nil {
 		return "", err
 	}
+	data = []byte(strings.NewReplacer("HOME/", os.Getenv("HOME")+"/", "WORK/", filepath.Dir(os.Getenv("HOME"))+"/").Replace(string(data)))
 	script, resumed, _ := strings.Cut(string(data), "\n---\n")
 	if strings.Contains(asked, "interrupted") {
 		script = resumed

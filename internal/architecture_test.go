@@ -310,10 +310,11 @@ func TestMakeTargets(t *testing.T) {
 // Tests, packages for tests, comments and empty lines do not count. A bound only falls: lower it with each change
 // that deletes code. One that has to rise is explained by a page of docs/design.
 var roomLines = map[string]int{
-	"agent":                  1281,
+	"agent":                  1321,
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1197,
+	"agent/harness":          2227,
 	"agent/job":              855,
 	"agent/macro":            221,
 	"agent/memory":           1083,
@@ -326,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1191,
 	"agent/skill":            845,
 	"agent/validate":         452,
-	"app":                    4319,
+	"app":                    4416,
 	"base/acp":               774,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -342,7 +343,7 @@ var roomLines = map[string]int{
 	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           4942,
+	"conversation":           5016,
 	"conversation/knowledge": 1315,
 	"conversation/plan":      401,
 	"conversation/session":   6794,
@@ -386,7 +387,7 @@ var roomLines = map[string]int{
 	"workflow/schedule":      300,
 	"workflow/run":           13761,
 
-	"all": 190826,
+	"all": 193266,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

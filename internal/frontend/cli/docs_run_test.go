@@ -42,6 +42,7 @@ var pagesParsed = map[string]string{
 	"graph-running.md":  "TestScripts runs the examples that it names",
 	"guide-servers.md":  "needs three machines; TestFleet has three servers",
 	"install.md":        "needs a release, root and package managers; the tests of install.sh run it",
+	"foreign-agents.md": "needs programs of others; TestScripts has one",
 	"jobs.md":           "needs a provider; TestScripts has jobs",
 	"limits.md":         "needs a provider that refuses calls",
 	"macros.md":         "names a macro that the reader writes",

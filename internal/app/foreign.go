@@ -55,7 +55,7 @@ func (a *App) foreign(of agent.Agent) (*harness.Program, tool.Set, error) {
 		command = filepath.Join(of.Dir, command)
 	}
 	p.Path, _ = process.Find(command, p.Env) // the error is that of Missing
-	log := &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.logging().level) == logging.LevelOff}
+	log := &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.readLogSettings().level) == logging.LevelOff}
 	p.Stderr = func(line string) { fmt.Fprintf(log, "[%s] %s\n", of.Name, line) }
 	return p, served, nil
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
 	"loki/internal/base/steps"
 	"loki/internal/base/text"
@@ -270,7 +271,10 @@ func (e *Engine) Run(ctx context.Context, rc *RequestContext, req Request) (Repl
 	if err != nil {
 		return Reply{}, err
 	}
-	c := call{rc: rc, req: req, model: model, messages: req.Messages, known: req.Known}
+	c := call{rc: rc, req: req, model: model, known: req.Known}
+	if c.messages, err = chat.GuardOutside(req.Messages); err != nil {
+		return Reply{Model: model.ID}, fault.Wrap(fault.Config, err, "").WithHint("use the data in a prompt instead of instructions")
+	}
 	if c.hasTools() && !model.SupportsTools {
 		warning := fmt.Sprintf("model %s is not known to call tools, so it is offered none; list it in config.yaml with supports_function_calling: true", model.ID)
 		if err := rc.Events.Emit(ctx, event.Warning{Text: warning}); err != nil {

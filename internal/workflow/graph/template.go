@@ -160,7 +160,12 @@ func (e *MissingError) Error() string {
 
 // Strict renders the template. Missing placeholders are a [*MissingError].
 func (t Template) Strict(s Lookup) (string, error) {
-	text, missing := t.render(s)
+	return t.Shown(s, func(text string) string { return text })
+}
+
+// Shown is [Template.Strict] with each value as show returns it.
+func (t Template) Shown(s Lookup, show func(text string) string) (string, error) {
+	text, missing := t.render(s, show)
 	if missing != nil {
 		return "", &MissingError{Paths: missing}
 	}
@@ -169,7 +174,7 @@ func (t Template) Strict(s Lookup) (string, error) {
 
 // Lenient renders the template with the empty text for missing placeholders.
 func (t Template) Lenient(s Lookup) string {
-	text, _ := t.render(s)
+	text, _ := t.render(s, func(text string) string { return text })
 	return text
 }
 
@@ -212,7 +217,7 @@ func (t Template) single() (hole part, ok bool) {
 	return hole, ok
 }
 
-func (t Template) render(s Lookup) (text string, missing []string) {
+func (t Template) render(s Lookup, show func(string) string) (text string, missing []string) {
 	if len(t.parts) == 1 && !t.parts[0].hole {
 		return t.parts[0].text, nil
 	}
@@ -224,7 +229,7 @@ next:
 			continue
 		}
 		if v, ok := resolve(p.path, s); ok {
-			b.WriteString(v.Text())
+			b.WriteString(show(v.Text()))
 			continue
 		}
 		for _, m := range missing {

@@ -5,6 +5,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/base/ask"
+	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
@@ -15,6 +16,7 @@ type Background struct {
 	Agent     agent.Agent
 	Prompt    string
 	Variables map[string]string // values of the agent's variables
+	State     []value.Member    // of a graph at its start, over what its definition says
 	Model     string            // answers where the agent does not name a model; "" leaves it to the configuration
 	Terms     run.Terms         // consent, budget and the like
 
@@ -45,7 +47,7 @@ func (a *App) BackgroundJob(ctx context.Context, b Background) (run.Job, error) 
 		return run.Job{}, err
 	}
 	job, err := a.DetachedJob(ctx, AgentRun{
-		Agent: b.Agent, Prompt: b.Prompt, Variables: variables, Given: b.Variables, Model: b.Model, NoStream: b.Terms.NoStream,
+		Agent: b.Agent, Prompt: b.Prompt, Variables: variables, Given: b.Variables, State: b.State, Model: b.Model, NoStream: b.Terms.NoStream,
 		Events: b.Events, Asker: ask.Unavailable{}, Yes: b.Terms.Yes,
 	})
 	if err != nil {

@@ -45,8 +45,15 @@ type printed struct {
 	shellIntegration string // a shell
 }
 
+// triggered is what the command line asks for about triggers.
+type triggered struct {
+	triggerTest [][2]string // NAME FILE
+	deadRetry   string      // an id, or allLetters
+}
+
 // about is what concerns the program itself.
 type about struct {
+	triggered
 	ask     bool   // the default model, with --doctor
 	reset   string // the client whose limits --limits forgets
 	setup   bool
@@ -505,6 +512,9 @@ func (o *options) sections() []section {
 				{name: "healthcheck", sets: word(&o.health, "URL"), usage: "exit with status 0 if a server works, else 1: the one at this URL, or the configured one", bare: configuredAddress},
 				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
 				{name: "key", sets: two(new([][2]string), "VERB KEY"), usage: "add: make a key of the server for a person or a program, and print it; revoke: take the key with this ID out of the configuration"},
+				{name: "trigger-test", sets: two(&o.triggerTest, "NAME FILE"), usage: "show what the body in a file, or in - for standard input, would start by a trigger; it starts nothing"},
+				{name: "dead-letters", sets: on(new(bool)), usage: "list the deliveries to triggers that started no run"},
+				{name: "dead-retry", sets: word(&o.deadRetry, "ID"), usage: "start the run of a dead letter, or of all"},
 				{name: "scopes", sets: word(&o.keys.scopes, "LIST"), usage: "with --key add: what the key allows, by default read,write", with: []string{"api-key"}},
 				{name: "claim-sessions", sets: word(&o.keys.claim, "SUBJECT"), usage: "give the sessions and runs of the command line to a subject of the server"},
 				{name: "migrate-store", sets: on(new(bool)), usage: "copy the sessions and runs in files into the database that store names; with --dry-run only count them"},

@@ -202,12 +202,31 @@ func (s *Server) authenticate(r *http.Request) (auth.Identity, error) {
 		return who, err
 	}
 	if reason != auth.ReasonRateLimited && reason != auth.ReasonUnavailable {
-		if tooMany := s.strangers.Take(auth.Network(from)); tooMany != nil {
-			return auth.Identity{}, rest.Refused(tooMany)
+		if tooMany := s.strange(r); tooMany != nil {
+			return auth.Identity{}, tooMany
 		}
 	}
 	s.o.Log.Warn("request refused", "request_id", rest.RequestID(r.Context()), "reason", reason, "address", from.String(), "error", err.Error())
 	return auth.Identity{}, rest.Refused(err)
+}
+
+// strange counts a request of which it is not known who sends it. The error says that there were too many from its address.
+func (s *Server) strange(r *http.Request) error {
+	if tooMany := s.strangers.Take(auth.Network(clientAddr(r, s.settings.Load().TrustedProxies))); tooMany != nil {
+		return rest.Refused(tooMany)
+	}
+	return nil
+}
+
+// isLocal reports whether a request comes from a program of this machine, and neither through a proxy nor from a page in a browser.
+func (s *Server) isLocal(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Forwarded", "X-Forwarded-For", "Via"} {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	return err == nil && from.Addr().Unmap().IsLoopback() && isLoopbackName(r.Host)
 }
 
 // Limits of requests without a valid key from one address.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"loki/internal/frontend/mcpserver"
 	"loki/internal/frontend/server/answers"
 	"loki/internal/frontend/server/conversations"
+	"loki/internal/frontend/server/hooks"
 	"loki/internal/frontend/server/openai"
 	"loki/internal/frontend/server/page"
 	"loki/internal/frontend/server/rest"
@@ -32,6 +34,7 @@ import (
 	"loki/internal/service/auth/issuer"
 	"loki/internal/setup/config"
 	"loki/internal/workflow/run/manager"
+	"loki/internal/workflow/trigger"
 )
 
 // Options configure Start.
@@ -64,6 +67,9 @@ type Server struct {
 	runs    *manager.Manager
 	offered *mcpserver.HTTP // nil unless MCP clients are served
 	hosted  app.Hosted
+
+	triggers *trigger.Service
+
 	meter   *meter
 	audit   atomic.Pointer[audit.Log] // nil if there is no record of who did what
 	stores  stores
@@ -115,6 +121,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		s.scraped.close()
 		return nil, errors.Join(err, s.listener.Close())
 	}
+	if s.triggers, err = o.App.Triggers(hosted.Store, hosted.Runs); err != nil {
+		s.scraped.close()
+		return nil, errors.Join(err, hosted.Close(), s.listener.Close())
+	}
 	_ = s.useAudit(ctx, set.Audit) // there is no other one that could fail to end
 	s.hosted, s.runs = hosted, hosted.Runs
 	if s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil); hosted.DB != nil {
@@ -147,6 +157,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	go func() {
 		s.served <- s.http.Serve(newListener(s.listener, func() time.Duration { return s.api.Limits().Timeout }, mostConnections(), s.unasked.evict))
 	}() // ends with Shutdown, which waits for it
+	s.stores.background.Go(func() { o.App.WatchFiles(ctx, s.triggers) }) // ends with ctx
 	s.resumed = make(chan struct{})
 	go func() { // ends with Shutdown at the latest, which waits for it
 		defer close(s.resumed)
@@ -190,6 +201,7 @@ func (s *Server) register(ctx context.Context) error {
 		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Jobs: s.hosted.Jobs, Access: access, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
 	s.api.Mount(answerPath+"{token}", answerPage{s.hosted})
+	hooks.Register(s.api, hooks.Options{Triggers: s.triggers, Entries: s.hosted.Store, Local: s.isLocal, Strange: s.strange, Log: s.o.Log})
 	page.Register(s.api)
 	return s.offerMCP(ctx, access, enter)
 }
@@ -213,6 +225,9 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		return nil, err
 	}
 	fixed = s.first.needRestart(next)
+	if !reflect.DeepEqual(c.Triggers, s.o.App.Config.Triggers) {
+		fixed = append(fixed, "triggers")
+	}
 	if now.keys == nil {
 		next.keys, next.published, next.Auth.Mode = nil, nil, now.Auth.Mode
 	} else if next.keys == nil { // it continues to ask for keys, and removed keys are no longer valid

@@ -11,6 +11,7 @@ import (
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/schedule"
+	"loki/internal/workflow/trigger"
 )
 
 // Chat has the settings of the interactive chat alone.
@@ -44,6 +45,7 @@ type Workspace struct {
 type Automation struct {
 	Schedules []*schedule.Schedule // of runs, in the order of the file
 	Hooks     []hook.Hook          // commands of the user that run at points of the work
+	Triggers  []*trigger.Trigger   // in order
 }
 
 // Config is what config.yaml and the environment say. It is not changed after

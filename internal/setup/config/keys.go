@@ -37,6 +37,7 @@ var keys = []key{
 	{"permission", func(c *Config) any { return &c.Permission }, false},
 	{"sandbox", func(c *Config) any { return &c.Sandbox }, false},
 	{"hooks", func(c *Config) any { return &c.Hooks }, false},
+	{"triggers", func(c *Config) any { return &c.Triggers }, false},
 	{"tool_timeout", func(c *Config) any { return &c.ToolTimeout }, false},
 	{"tool_max_output", func(c *Config) any { return &c.ToolMaxOutput }, false},
 	{"mcp_server_support", func(c *Config) any { return &c.MCPServerSupport }, true},

@@ -13,6 +13,7 @@ import (
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/schedule"
+	"loki/internal/workflow/trigger"
 )
 
 // readSetting reads key into field, a pointer to a field of [Config], which keeps
@@ -50,6 +51,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		*field = hook.Read(m.Get(key), hook.Kinds())
 	case *[]*schedule.Schedule:
 		*field = schedule.Read(m.Map(key), "")
+	case *[]*trigger.Trigger:
+		*field = trigger.Read(m.Get(key))
 	case *mcp.PoolConfig:
 		*field = mcp.ReadPool(m.Map(key))
 	case *MCPServer:

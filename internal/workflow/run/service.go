@@ -182,7 +182,7 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil, nil)
 	}
 	store, journal, err := s.create(ctx, job)
-	if err != nil && (s.Recorded || job.Info.Parent != "" || !job.Stops.none() || ctx.Err() != nil) {
+	if err != nil && (s.Recorded || job.Info.Parent != "" || len(job.Info.Claims) > 0 || !job.Stops.none() || ctx.Err() != nil) {
 		return Outcome{}, err
 	}
 	if err != nil {

@@ -327,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1191,
 	"agent/skill":            845,
 	"agent/validate":         452,
-	"app":                    4416,
+	"app":                    4507,
 	"base/acp":               774,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -348,7 +348,7 @@ var roomLines = map[string]int{
 	"conversation/plan":      401,
 	"conversation/session":   6794,
 	"frontend/api":           1611,
-	"frontend/cli":           9083,
+	"frontend/cli":           9239,
 	"frontend/command":       4291,
 	"frontend/display":       972,
 	"frontend/doctor":        592,
@@ -356,11 +356,11 @@ var roomLines = map[string]int{
 	"frontend/mcpserver":     1621,
 	"frontend/render":        7999,
 	"frontend/repl":          4075,
-	"frontend/server":        10078,
+	"frontend/server":        10258,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
-	"llm/chat":               515,
+	"llm/chat":               558,
 	"llm/engine":             1610,
 	"llm/event":              1432,
 	"llm/governor":           1340,
@@ -385,9 +385,10 @@ var roomLines = map[string]int{
 	"tool/script":            5257,
 	"workflow/graph":         10767,
 	"workflow/schedule":      300,
+	"workflow/trigger":       1066,
 	"workflow/run":           13761,
 
-	"all": 193266,
+	"all": 194797,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -380,7 +380,7 @@ var roomLines = map[string]int{
 	"tool/builtin":           5406,
 	"tool/ignore":            231,
 	"tool/lookup":            247,
-	"tool/mcp":               6292,
+	"tool/mcp":               6340,
 	"tool/permission":        2813,
 	"tool/script":            5257,
 	"workflow/graph":         10767,

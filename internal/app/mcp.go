@@ -5,10 +5,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"mime"
 	"os"
+	"path/filepath"
 	"time"
 
 	"loki/internal/base/ask"
+	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
 	"loki/internal/llm/event"
@@ -55,7 +58,7 @@ func (a *App) mcpServers() (*servers, error) {
 	}}
 	s.pool = mcp.NewPool(mcp.Options{
 		Version: Version, Dir: dir, Own: a.ownDir, Kept: sandbox.KeptPlaces(dir), Admit: a.Trust.Admit,
-		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: s.logins, SignIn: a.signIn,
+		Child: a.Child(), Sandbox: a.Sandbox, Getenv: a.Env.Lookup, Secrets: a.lookupSecret, Tokens: s.logins, SignIn: a.signIn, Keep: a.keepBytes, Open: a.OpenBrowser,
 		Stderr: &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.readLogSettings().level) == logging.LevelOff},
 		Slow: func(ctx context.Context, server, line string) {
 			text := "the MCP server " + server + " is still starting"
@@ -68,6 +71,31 @@ func (a *App) mcpServers() (*servers, error) {
 	})
 	a.servers = s
 	return s, nil
+}
+
+// keptBytes is how long files with what MCP servers have sent are kept.
+const keptBytes = 7 * 24 * time.Hour
+
+// keepBytes keeps what an MCP server has sent and models do not take. The name of the file is made of its content.
+func (a *App) keepBytes(kind string, data []byte) (string, error) {
+	dir := filepath.Join(a.Paths.CacheDir, "mcp")
+	entries, _ := os.ReadDir(dir) // none before the first one
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keptBytes {
+			_ = os.Remove(filepath.Join(dir, e.Name())) // the next time
+		}
+	}
+	extension := ".bin"
+	if kind, _, err := mime.ParseMediaType(kind); err == nil {
+		if known, err := mime.ExtensionsByType(kind); err == nil && len(known) > 0 {
+			extension = known[0]
+		}
+	}
+	file := filepath.Join(dir, fmt.Sprintf("%.8x%s", sha256.Sum256(data), extension))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	return file, atomicfile.Write(file, data, atomicfile.Options{Mode: atomicfile.Private})
 }
 
 // ServerFile returns what mcp.json says.

@@ -123,7 +123,7 @@ func (s *server) offerPrompts(offer func(kind, name string, what any, add func()
 		}
 		offer(kindPrompt, name, []any{p, m}, func() {
 			s.mcp.AddPrompt(p, func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				return filled(m, req.Params.Arguments)
+				return fillMacro(m, req.Params.Arguments)
 			})
 		})
 	}
@@ -135,8 +135,8 @@ func onlyPrompts(m macro.Macro) bool {
 	return !slices.ContainsFunc(m.Steps, func(step macro.Step) bool { return strings.HasPrefix(strings.TrimSpace(step.Text), ".") })
 }
 
-// filled returns the prompts of a macro.
-func filled(m macro.Macro, given map[string]string) (*mcp.GetPromptResult, error) {
+// fillMacro returns the prompts of a macro.
+func fillMacro(m macro.Macro, given map[string]string) (*mcp.GetPromptResult, error) {
 	var args []string
 	for _, v := range m.Variables {
 		value, ok := given[v.Name]

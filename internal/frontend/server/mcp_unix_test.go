@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"loki/internal/base/process/npmtest"
 	"loki/internal/frontend/server/servertest"
 )
 
@@ -297,5 +299,45 @@ func TestMCPTask(t *testing.T) {
 	}
 	if _, err := mcp.CallCustomMethod[*params, *result](t.Context(), c, "tasks/cancel", &params{ID: made.ID}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMCPClients calls an agent with the clients of the TypeScript SDKs: the older one, and the one for protocol 2026-07-28.
+func TestMCPClients(t *testing.T) {
+	clients := filepath.Join("..", "mcpserver", "testdata", "clients")
+	dir := t.TempDir()
+	if err := os.Symlink(npmtest.Install(t, clients), filepath.Join(dir, "node_modules")); err != nil {
+		t.Skip(err)
+	}
+	text, err := os.ReadFile(filepath.Join(clients, "client.mjs"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "client.mjs"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, keys := mcpFiles("mcp_server: {agents: [ask], chat: false}\n")
+	s := servertest.Program(t, files)
+	const want = `tools ask loki_answer loki_cancel loki_run
+asked Who?
+result done Ada it is
+again done
+wrong true there is no argument mood; there are prompt
+prompts true
+resource done
+progress true
+`
+	for _, kind := range []string{"sdk", "client"} {
+		t.Run(kind, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), "node", "client.mjs", kind, s.URL+"/mcp", keys[0])
+			cmd.Dir = dir
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if err != nil || string(out) != want {
+				t.Errorf("%v\n%s\n%s", err, out, stderr.String())
+			}
+		})
 	}
 }

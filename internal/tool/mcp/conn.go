@@ -249,7 +249,7 @@ func (c *conn) client() *sdk.Client {
 	impl := &sdk.Implementation{Name: "loki", Version: c.opts.Version}
 	options := &sdk.ClientOptions{
 		Logger:                      slog.New(slog.DiscardHandler), // it quotes messages, which may hold secrets
-		Capabilities:                &sdk.ClientCapabilities{},
+		Capabilities:                &sdk.ClientCapabilities{Elicitation: c.elicitation()},
 		ElicitationHandler:          c.elicit,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.tools.forget() },
 		ProgressNotificationHandler: c.progress,

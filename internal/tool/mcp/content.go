@@ -19,6 +19,9 @@ const (
 	maxPictures = 20
 )
 
+// maxUnknown is how much of content of an unknown kind is shown, in bytes.
+const maxUnknown = 4 << 10
+
 // toolResult is the result of a call of a tool as the server sent it.
 type toolResult struct {
 	Content    json.RawMessage `json:"content"`
@@ -42,6 +45,7 @@ type block struct {
 type contents struct {
 	texts    []string // one for each block
 	pictures []chat.Part
+	keep     func(kind string, data []byte) (file string, err error) // see [Options]; may be nil
 }
 
 func (c *contents) text() string { return strings.Join(c.texts, "\n") }
@@ -72,7 +76,7 @@ func (c *contents) addBlock(raw json.RawMessage) {
 		c.texts = append(c.texts, plain)
 		return
 	case json.Unmarshal(raw, &b) != nil:
-		c.note("[content that is not understood: %s]", text.Cut(string(raw), 1000))
+		c.note("[content that is not understood: %s]", text.Cut(string(raw), maxUnknown))
 		return
 	}
 	switch {
@@ -85,7 +89,7 @@ func (c *contents) addBlock(raw json.RawMessage) {
 	case b.Type == "resource":
 		c.addResource(b.Resource)
 	default:
-		c.note("[content of the unknown kind %q: %s]", b.Type, text.Cut(string(raw), 1000))
+		c.note("[content of the unknown kind %q: %s]", b.Type, text.Cut(string(raw), maxUnknown))
 	}
 }
 
@@ -129,21 +133,31 @@ func (c *contents) addBytes(kind, declared, encoded string) {
 	case err != nil:
 		c.note("[%s %s, not shown: its data is not base64]", kind, text.Name(declared))
 	case found == "":
-		c.note("[%s, not shown]", size)
+		c.note("[%s, %s]", size, c.fileNote(declared, data, ""))
 	case len(data) > maxPicture:
-		c.note("[%s, not shown: a picture has at most %d MiB]", size, maxPicture>>20)
+		c.note("[%s, %s]", size, c.fileNote(found, data, fmt.Sprintf(": a picture has at most %d MiB", maxPicture>>20)))
 	case len(c.pictures) == maxPictures:
-		c.note("[%s, not shown: a result has at most %d pictures]", size, maxPictures)
+		c.note("[%s, %s]", size, c.fileNote(found, data, fmt.Sprintf(": a result has at most %d pictures", maxPictures)))
 	default:
 		c.pictures = append(c.pictures, chat.Part{Type: chat.ImagePart, URL: "data:" + found + ";base64," + base64.StdEncoding.EncodeToString(data)})
 		c.note("[picture %d: %s, %d bytes]", len(c.pictures), found, len(data))
 	}
 }
 
+// fileNote puts bytes that are not shown into a file, and says where they are.
+func (c *contents) fileNote(kind string, data []byte, why string) string {
+	if c.keep != nil && len(data) > 0 {
+		if file, err := c.keep(kind, data); err == nil {
+			return "in the file " + file
+		}
+	}
+	return "not shown" + why
+}
+
 // contents returns the result for a model: the texts, one after the other, and a line for each other content. A
 // structured result is appended, unless it says the same as the texts; then it comes once.
-func (r toolResult) contents() contents {
-	var c contents
+func (r toolResult) contents(keep func(kind string, data []byte) (file string, err error)) contents {
+	c := contents{keep: keep}
 	c.add(r.Content)
 	var compact bytes.Buffer
 	if string(r.Structured) == "null" || json.Compact(&compact, r.Structured) != nil {

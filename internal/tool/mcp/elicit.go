@@ -20,6 +20,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/text"
+	"loki/internal/base/web"
 )
 
 const (
@@ -37,7 +38,8 @@ const maxFields = 50
 func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	running := c.runningCalls()
 	asker := soleAsker(running)
-	if asker == nil || cmp.Or(req.Params.Mode, "form") != "form" {
+	visit := req.Params.Mode == "url" && c.opts.Open != nil
+	if asker == nil || !visit && cmp.Or(req.Params.Mode, "form") != "form" {
 		c.log.Info("question of an MCP server declined: no user can be asked")
 		return &sdk.ElicitResult{Action: decline}, nil
 	}
@@ -45,7 +47,11 @@ func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitR
 		call.timer.pause()
 		defer call.timer.resume()
 	}
-	content, err := c.form(ctx, asker, req.Params)
+	put := c.form
+	if visit {
+		put = c.visit
+	}
+	content, err := put(ctx, asker, req.Params)
 	switch {
 	case err == nil && content == nil:
 		return &sdk.ElicitResult{Action: decline}, nil
@@ -100,6 +106,35 @@ func (c *conn) form(ctx context.Context, asker ask.Asker, p *sdk.ElicitParams) (
 		}
 	}
 	return content, nil
+}
+
+// elicitation says which questions of a server can be asked.
+func (c *conn) elicitation() *sdk.ElicitationCapabilities {
+	e := &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}
+	if c.opts.Open != nil {
+		e.URL = &sdk.URLElicitationCapabilities{}
+	}
+	return e
+}
+
+// visit opens an address to which a server refers, if the user agrees. A nil result means that the user declined.
+func (c *conn) visit(ctx context.Context, asker ask.Asker, p *sdk.ElicitParams) (map[string]any, error) {
+	u, err := url.Parse(p.URL)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !web.Loopback(u.Hostname())) {
+		c.log.Warn("an MCP server refers to an address that is not opened", "address", text.Cut(text.Visible(p.URL), 200))
+		return nil, nil
+	}
+	const yes, no = "open", "decline"
+	answer, err := asker.Ask(ctx, ask.Question{
+		Kind:    ask.Select,
+		Text:    fmt.Sprintf("The MCP server %q asks you to open a page of %s:\n\n%s\n\n%s", c.server.ID, u.Host, text.Visible(text.Cut(p.Message, 8<<10)), text.Visible(u.String())),
+		Options: []string{yes, no}, Consent: true, Affirms: yes,
+	})
+	if err != nil || answer != yes {
+		return nil, err
+	}
+	c.opts.Open(u.String())
+	return map[string]any{}, nil
 }
 
 // field is one property of a form. Forms are flat, and their properties text, numbers,

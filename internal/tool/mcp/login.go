@@ -73,7 +73,7 @@ func (l *Logins) source(id string) (source *oauth.Source, discovered bool, err e
 	}
 	store, provider := l.store(id), *p
 	if discovered = p.TokenURL == ""; discovered {
-		known, err := l.known(address)
+		known, err := l.loginAt(address)
 		if err != nil {
 			return nil, true, err
 		}
@@ -117,7 +117,7 @@ func (l *Logins) Login(ctx context.Context, id string, user oauth.User, challeng
 		}
 		return l.store(id).Save(token)
 	}
-	known, err := l.known(address)
+	known, err := l.loginAt(address)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (l *Logins) Login(ctx context.Context, id string, user oauth.User, challeng
 		granted = known.Scopes
 	}
 	found, err := oauth.Resource{
-		Name: p.Name, URL: address, Challenge: *challenge, Set: *p, Granted: granted, HTTP: l.http(ctx, address), Registered: l.registered,
+		Name: p.Name, URL: address, Challenge: *challenge, Set: *p, Granted: granted, HTTP: l.http(ctx, address), Registered: l.registration,
 	}.Discover(ctx)
 	if err != nil {
 		return err
@@ -221,13 +221,13 @@ func readRecord(file string) (r loginRecord, err error) {
 	return r, err
 }
 
-// known returns the record of the login at an address.
-func (l *Logins) known(address string) (loginRecord, error) {
+// loginAt returns the record of the login at an address.
+func (l *Logins) loginAt(address string) (loginRecord, error) {
 	return readRecord(l.fileOf("login", address))
 }
 
-// registered returns the registration that an earlier login has made.
-func (l *Logins) registered(issuer, resource string) oauth.Registration {
+// registration returns the registration that an earlier login has made.
+func (l *Logins) registration(issuer, resource string) oauth.Registration {
 	r, err := readRecord(l.fileOf("client", issuer, resource))
 	if err != nil || !r.Expires.IsZero() && time.Now().After(r.Expires) {
 		return oauth.Registration{}

@@ -50,6 +50,11 @@ type Options struct {
 	// returns none.
 	Getenv func(name string) (value string, ok bool)
 
+	// Keep puts bytes of a kind, a MIME type as a server names it, into a file. Nil drops them, with a note.
+	Keep func(kind string, data []byte) (file string, err error)
+	// Open shows the user an address to which a server refers, and that the user has agreed to open. Nil declines all.
+	Open func(address string)
+
 	Secrets Secrets     // nil: references to secrets are errors
 	Tokens  TokenSource // nil: no tokens
 	// SignIn logs a user in to a remote server, which asks for it, unless there is another token than the refused one by now. The error

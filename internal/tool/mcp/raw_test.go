@@ -87,7 +87,7 @@ func TestContents(t *testing.T) {
 			if err := json.Unmarshal([]byte(tt.in), &r); err != nil {
 				t.Fatal(err)
 			}
-			got := r.contents()
+			got := r.contents(nil)
 			types := ""
 			for _, p := range got.pictures {
 				kind, _, _ := strings.Cut(strings.TrimPrefix(p.URL, "data:"), ";")
@@ -156,7 +156,7 @@ func TestWords(t *testing.T) {
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	f, err := Parse("mcp.json", []byte(`{"mcpServers":{
-		"a":{"command":"${BIN}/x","args":["${A}","${NONE:-d}","${NONE}","$A"],"env":{"P":"/x:${A}","Q":"${NONE}","R":"${NONE:-}","S":"${env:NONE}","T":"${env:BIN}","U":"${workspaceFolder}","V":"${workspaceFolder}/${env:BIN}"},"cwd":"${A:-b}"},
+		"a":{"command":"${BIN}/x","args":["${A}","${NONE:-d}","${NONE}","$A","$${A}"],"env":{"P":"/x:${A}","Q":"${NONE}","R":"${NONE:-}","S":"${env:NONE}","T":"${env:BIN}","U":"${workspaceFolder}","V":"${workspaceFolder}/${env:BIN}"},"cwd":"${A:-b}"},
 		"b":{"url":"https://${A}.example.com","headers":{"Authorization":"Bearer ${A}"}},
 		"c":{"url":"https://example.com","headers":{"X-Key":"${NONE}"}}}}`))
 	if err != nil {
@@ -171,7 +171,7 @@ func TestVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal([]any{r.Command, r.Args, r.Env, r.Dir})
-	if want := `["/bin/x",["one{{S}}","d","${NONE}","$A"],{"P":"/x:one{{S}}","R":"","T":"/bin","U":"/ws","V":"/ws//bin"},"one{{S}}"]`; string(got) != want {
+	if want := `["/bin/x",["one{{S}}","d","${NONE}","$A","${A}"],{"P":"/x:one{{S}}","R":"","T":"/bin","U":"/ws","V":"/ws//bin"},"one{{S}}"]`; string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if r, err = f.Servers[1].resolve(o); err != nil || r.URL != "https://one{{S}}.example.com" || r.Headers["Authorization"] != "Bearer one{{S}}" || strings.Contains(r.redact("one{{S}}"), "one") {

@@ -80,6 +80,7 @@ func (c *conn) readResource(ctx context.Context, uri string) (shown contents, er
 	if err != nil {
 		return shown, err
 	}
+	shown.keep = c.opts.Keep
 	var raw struct {
 		Contents []json.RawMessage `json:"contents"`
 	}

@@ -133,7 +133,7 @@ var variable = text.Regexp(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}
 func (r *resolved) variables(key, text string, o *Options) (string, error) {
 	var failed error
 	remote := key == "url" || strings.HasPrefix(key, "headers.")
-	out := variable().ReplaceAllStringFunc(text, func(ref string) string {
+	replace := func(ref string) string {
 		m := variable().FindStringSubmatch(ref)
 		v, ok := o.getenv(m[1])
 		switch {
@@ -151,8 +151,12 @@ func (r *resolved) variables(key, text string, o *Options) (string, error) {
 				WithHint("set it: export %s=..., or keep the value in the vault: loki --secret add %s, and write {{%s}}", m[1], m[1], m[1])
 		}
 		return ref
-	})
-	return out, failed
+	}
+	parts := strings.Split(text, "$${") // a literal ${
+	for i, part := range parts {
+		parts[i] = variable().ReplaceAllStringFunc(part, replace)
+	}
+	return strings.Join(parts, "${"), failed
 }
 
 // passedOn returns the variable of the user's environment that an entry of env passes on:

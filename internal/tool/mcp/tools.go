@@ -221,7 +221,7 @@ func (l *connection) call(ctx context.Context, name string, arguments json.RawMe
 		if err != nil {
 			return fmt.Errorf("MCP tool invocation failed: %w", err)
 		}
-		shown := result.contents()
+		shown := result.contents(c.opts.Keep)
 		if err := failure(result, shown.text()); err != nil {
 			return err
 		}

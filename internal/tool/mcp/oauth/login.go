@@ -111,7 +111,7 @@ func (p Provider) browser(ctx context.Context, user User) (*oauth2.Token, error)
 	defer answered()
 	pasting.Go(func() { // ends with asking
 		if text, err := user.Code(asking, Browser); err == nil && strings.TrimSpace(text) != "" {
-			a := p.pasted(text, attempt)
+			a := p.readPasted(text, attempt)
 			select {
 			case answers <- a:
 			default: // the browser was faster
@@ -179,7 +179,7 @@ func (p Provider) receiver(path, state string, answers chan<- callback) http.Han
 			http.Error(w, "This link belongs to another login. Start again from the terminal.", http.StatusBadRequest)
 			return
 		}
-		a := p.answered(q)
+		a := p.readAnswer(q)
 		text := "You are logged in. You may close this page."
 		if a.err != nil {
 			text = "The login failed. The terminal says why."
@@ -202,15 +202,15 @@ func (p Provider) paste(ctx context.Context, user User) (*oauth2.Token, error) {
 	if err != nil {
 		return nil, err
 	}
-	back := p.pasted(text, attempt)
+	back := p.readPasted(text, attempt)
 	if back.err != nil {
 		return nil, back.err
 	}
 	return p.exchange(ctx, p.RedirectURI, attempt, back.code)
 }
 
-// pasted reads what the user pasted.
-func (p Provider) pasted(text string, a attempt) callback {
+// readPasted reads what the user pasted.
+func (p Provider) readPasted(text string, a attempt) callback {
 	q, err := parsePasted(text)
 	switch {
 	case err != nil:
@@ -218,11 +218,11 @@ func (p Provider) pasted(text string, a attempt) callback {
 	case q.Get("state") != a.state:
 		return callback{err: errors.New("the code belongs to another login (its state differs): start again")}
 	}
-	return p.answered(q)
+	return p.readAnswer(q)
 }
 
-// answered reads the answer of the browser, whose state is right.
-func (p Provider) answered(q url.Values) callback {
+// readAnswer reads the answer of the browser, whose state is right.
+func (p Provider) readAnswer(q url.Values) callback {
 	iss := q.Get("iss")
 	switch {
 	case p.Issuer != "" && iss != "" && iss != p.Issuer, p.NeedsIss && iss == "": // RFC 9207

@@ -1,12 +1,13 @@
-// Calls an agent with a client of others: client.mjs KIND PROGRAM. It prints what came of each step as a line.
-const [kind, program] = process.argv.slice(2);
-let Client, StdioClientTransport, elicitation;
+// Calls an agent with a client of others: client.mjs KIND PROGRAM, or client.mjs KIND URL KEY. It prints what came of each step as a line.
+const [kind, program, key] = process.argv.slice(2);
+let Client, StdioClientTransport, StreamableHTTPClientTransport, elicitation;
 if (kind === "sdk") {
   ({ Client } = await import("@modelcontextprotocol/sdk/client/index.js"));
   ({ StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js"));
+  ({ StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js"));
   ({ ElicitRequestSchema: elicitation } = await import("@modelcontextprotocol/sdk/types.js"));
 } else {
-  ({ Client } = await import("@modelcontextprotocol/client"));
+  ({ Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client"));
   ({ StdioClientTransport } = await import("@modelcontextprotocol/client/stdio"));
   elicitation = "elicitation/create";
 }
@@ -16,7 +17,11 @@ client.setRequestHandler(elicitation, async (request) => {
   return { action: "accept", content: { answer: request.params.message.startsWith("Who") ? "Ada" : "publish" } };
 });
 const env = Object.fromEntries(Object.entries(process.env));
-await client.connect(new StdioClientTransport({ command: program, args: ["--mcp"], env }));
+await client.connect(
+  key
+    ? new StreamableHTTPClientTransport(new URL(program), { requestInit: { headers: { Authorization: "Bearer " + key } } })
+    : new StdioClientTransport({ command: program, args: ["--mcp"], env }),
+);
 console.log("tools", (await client.listTools()).tools.map((t) => t.name).join(" "));
 let progress = 0;
 const result = await client.callTool({ name: "ask", arguments: { prompt: "it" } }, ...(kind === "sdk" ? [undefined, { onprogress: () => progress++ }] : [{ onprogress: () => progress++ }]));

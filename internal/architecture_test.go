@@ -315,7 +315,7 @@ var roomLines = map[string]int{
 	"agent/cases":            2773,
 	"agent/draft":            1197,
 	"agent/harness":          2227,
-	"agent/job":              855,
+	"agent/job":              1341,
 	"agent/macro":            221,
 	"agent/memory":           1083,
 	"agent/node":             2351,
@@ -348,8 +348,8 @@ var roomLines = map[string]int{
 	"conversation/plan":      401,
 	"conversation/session":   6794,
 	"frontend/api":           1611,
-	"frontend/cli":           9239,
-	"frontend/command":       4291,
+	"frontend/cli":           9288,
+	"frontend/command":       4317,
 	"frontend/display":       972,
 	"frontend/doctor":        592,
 	"frontend/export":        531,
@@ -376,8 +376,8 @@ var roomLines = map[string]int{
 	"setup/config":           3529,
 	"setup/update":           679,
 	"setup/vault":            1046,
-	"tool":                   2084,
-	"tool/builtin":           5406,
+	"tool":                   2107,
+	"tool/builtin":           5438,
 	"tool/ignore":            231,
 	"tool/lookup":            247,
 	"tool/mcp":               6340,
@@ -388,7 +388,7 @@ var roomLines = map[string]int{
 	"workflow/trigger":       1066,
 	"workflow/run":           13761,
 
-	"all": 194869,
+	"all": 195450,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -196,9 +196,14 @@ func (a *App) jobs() *job.Options {
 	if a.recorder != nil || a.player != nil || a.standIn != "" {
 		return nil
 	}
-	o := &job.Options{Jobs: a.Config.Jobs, Dir: filepath.Join(a.Paths.StateDir, "jobs"), Secrets: &a.used}
+	o := &job.Options{Jobs: a.Config.Jobs, Dir: a.JobsDir(), Secrets: &a.used}
 	if a.host != nil {
 		o.Known = &a.host.jobs
+	} else {
+		o.Ignored = a.ignoredIn
 	}
 	return o
 }
+
+// JobsDir returns the directory with the logs of jobs, and the records of those that are kept.
+func (a *App) JobsDir() string { return filepath.Join(a.Paths.StateDir, "jobs") }

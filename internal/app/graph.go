@@ -135,7 +135,11 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		o.Cache = sealedCache{a, cache.Files{Dir: filepath.Join(a.Paths.CacheDir, "nodes")}}
 	}
 	if !r.Dry {
-		o.Jobs = job.New(a.jobs())
+		bound := a.jobs()
+		if bound != nil {
+			bound.Ignored = nil // its jobs end with the run
+		}
+		o.Jobs = job.New(bound)
 	}
 	nodes := node.New(o)
 	return nodes, func() error {

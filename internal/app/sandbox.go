@@ -86,7 +86,7 @@ func (a *App) sandboxUnder(of permission.Rules, dir string) (*sandbox.Sandbox, e
 	}
 	made := sandbox.New(sandbox.Options{
 		Settings: settings, Workspace: dir, Home: home, Own: own, Files: files, Scripts: append(a.codePlaces(), a.skillsIn("", dir).Own()...), State: state, Denied: denied, Asked: asked, Getenv: a.Env.Get,
-		Ignored: func() func(string, bool) string { return a.hidesFromPrograms(dir) }, IgnoreFiles: append([]string{ignore.Name}, a.Config.IgnoreFiles...),
+		Ignored: func() func(string, bool) string { return a.ignoredIn(dir).ForPrograms() }, IgnoreFiles: append([]string{ignore.Name}, a.Config.IgnoreFiles...),
 	})
 	if a.sandboxes == nil {
 		a.sandboxes = make(map[string]*sandbox.Sandbox)

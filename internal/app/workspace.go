@@ -60,18 +60,6 @@ func (a *App) ignoredIn(dir string) ignore.Files {
 	return f
 }
 
-// hidesFromPrograms returns what says which file of the workspace around a directory is hidden from programs, see [sandbox.Options].
-func (a *App) hidesFromPrograms(dir string) func(path string, dir bool) string {
-	rules := a.ignoredIn(dir).Rules()
-	return func(path string, dir bool) string {
-		m, hidden := rules.HidesFromPrograms(path, dir)
-		if !hidden {
-			return ""
-		}
-		return m.String()
-	}
-}
-
 // fromWorkspace returns what the working directory tells models and the skills there are, after the user was asked about files that are not
 // trusted. A server has no workspace: only the files of its user count.
 func (a *App) fromWorkspace(ctx context.Context, w conversation.FromWorkspace) (in workspace.Instructions, skills []skill.Skill, err error) {

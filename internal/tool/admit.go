@@ -113,6 +113,10 @@ func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Req
 			v.Action = permission.Ask
 		}
 	}
+	o, outliving := t.(Outliving)
+	if outliving = outliving && o.Outlives(call); outliving && v.Action != permission.Deny {
+		v.Action, v.Always, v.Wider = permission.Ask, nil, nil
+	}
 	switch v.Action {
 	case permission.Allow:
 		if h.ReadOnly {
@@ -131,7 +135,7 @@ func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Req
 	default:
 		q := ConsentQuestion{
 			By: b.o.By, Text: question, Reason: v.Reason, Always: v.Always, Wider: v.Wider,
-			Sandbox: held, Missing: wanted.Missing, Why: wanted.Reason, Refused: stopped, Edit: !b.plain,
+			Sandbox: held, Missing: wanted.Missing, Why: wanted.Reason, Refused: stopped, Edit: !b.plain, Personal: outliving,
 		}
 		if question == "" {
 			q.Text = PlainQuestion(call)
@@ -244,7 +248,7 @@ func PlainQuestion(call Call) string {
 // will be.
 func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call, st steps.Steps) (decision, error) {
 	yes := allowDecision(q.Sandbox)
-	if b.o.AutoConfirm {
+	if b.o.AutoConfirm && !q.Personal {
 		return yes, nil
 	}
 	if editing, _, err := steps.ReadNote[bool](ctx, st, "consent/edits"); err != nil || editing { // before an interruption
@@ -264,6 +268,9 @@ func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call
 	case fault.CodeOf(err) == fault.Suspended:
 		return decision{}, err
 	case errors.Is(err, ask.ErrUnavailable):
+		if q.Personal && (b.o.AutoConfirm || b.o.Judge != nil && b.o.Judge.Unattended() == permission.UnattendedAllow) {
+			return decision{Refused: "it would outlive this program, so the user has to consent, and cannot be asked here.", Unattended: true}, nil
+		}
 		refused, err := b.decideUnattended(err, q.Always)
 		if refused != "" {
 			return decision{Refused: refused, Unattended: true}, err

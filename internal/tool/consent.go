@@ -33,6 +33,8 @@ type ConsentQuestion struct {
 	Refused []sandbox.Refusal
 	// Edit offers to edit the arguments.
 	Edit bool
+	// Personal says that only the user's own answer counts, see [Outliving].
+	Personal bool
 }
 
 // ConsentAnswer is the answer to a ConsentQuestion. The zero value is a no.

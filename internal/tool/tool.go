@@ -80,6 +80,11 @@ type Guard interface {
 	Consent(call Call) (question string)
 }
 
+// Outliving is a tool of which some calls start what outlives this program. The user is asked about each of them, whatever rules and options say.
+type Outliving interface {
+	Outlives(call Call) bool
+}
+
 // Judged is a tool whose calls differ in what they may do.
 type Judged interface {
 	// HintsOf returns the hints by which a call is judged. The hints of the tool itself say how it is run.

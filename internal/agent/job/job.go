@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"loki/internal/setup/config"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
+	"loki/internal/tool/ignore"
 )
 
 const (
@@ -43,6 +45,9 @@ type Options struct {
 	Dir     string // of the logs
 	Secrets *redact.Secrets
 	Known   *Registry // knows the list as long as it has jobs; nil for none
+
+	// Ignored returns the ignore files of a workspace, for the keepers of jobs; see [sandbox.Options]. Nil means that jobs cannot be kept.
+	Ignored func(workspace string) ignore.Files
 }
 
 // List is the jobs of a conversation. It may be used from several goroutines.
@@ -70,6 +75,7 @@ const (
 	Exited  = "exited"
 	Killed  = "killed"
 	Lost    = "lost" // its program has ended, and the job with it
+	Kept    = "kept" // it continues without its conversation
 )
 
 // job is one job.
@@ -82,8 +88,14 @@ type job struct {
 	ports   []int
 	began   time.Time
 	log     *log
-	service *process.Service
-	box     *sandbox.Box // nil if it is not confined
+	box     *sandbox.Box // nil if it is not confined, or kept
+	start   builtin.Job
+
+	gone      <-chan struct{} // closed when its processes have ended
+	terminate func()          // ends it, and returns when gone is closed
+	outcome   func() error    // how it ended, as [process.Service] has it
+	moved     func(int64)     // see log.moved
+	leave     func()          // ends the watch of a job that is kept; nil for others
 
 	ended chan struct{} // closed when what follows does not change anymore
 	took  time.Duration
@@ -102,7 +114,19 @@ func (l *List) Start(ctx context.Context, call tool.Call, start builtin.Job) (to
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, err
 	}
-	j := &job{id: newID(), run: call.RunID, command: start.Text, level: call.Sandbox.Level, ports: start.Ports, box: start.Box, ended: make(chan struct{})}
+	j := &job{id: newID(), run: call.RunID, command: start.Text, level: call.Sandbox.Level, ports: start.Ports, start: start, ended: make(chan struct{})}
+	if start.Keep {
+		return l.startKept(ctx, j)
+	}
+	return l.launch(ctx, j, func() error {
+		return event.FromContext(ctx).Emit(ctx, event.JobStarted{ID: j.id, Command: j.command, Level: string(j.level), Ports: j.ports})
+	})
+}
+
+// launch starts a job in this process, calls begun, and returns what the model reads about it.
+func (l *List) launch(ctx context.Context, j *job, begun func() error) (tool.Result, error) {
+	start := j.start
+	j.box = start.Box
 	unwatch := j.watch() // from before it starts, as it may make files at once
 	l.mu.Lock()
 	err := l.begin(j, start)
@@ -111,7 +135,7 @@ func (l *List) Start(ctx context.Context, call tool.Call, start builtin.Job) (to
 		unwatch()
 		return tool.Result{}, err
 	}
-	if err := event.FromContext(ctx).Emit(ctx, event.JobStarted{ID: j.id, Command: j.command, Level: string(j.level), Ports: j.ports}); err != nil {
+	if err := begun(); err != nil {
 		unwatch()
 		return tool.Result{}, err
 	}
@@ -149,8 +173,8 @@ func (l *List) Start(ctx context.Context, call tool.Call, start builtin.Job) (to
 	return res, err
 }
 
-// begin starts a job and the goroutines around it. The list is locked.
-func (l *List) begin(j *job, start builtin.Job) (err error) {
+// room returns an error if no more jobs can be started. The list is locked.
+func (l *List) room() error {
 	running := 0
 	for _, other := range l.jobs {
 		if other.running() {
@@ -164,6 +188,14 @@ func (l *List) begin(j *job, start builtin.Job) (err error) {
 		return fmt.Errorf("the log of the job: %w", err)
 	}
 	l.removeOld()
+	return nil
+}
+
+// begin starts a job and the goroutines around it. The list is locked.
+func (l *List) begin(j *job, start builtin.Job) (err error) {
+	if err := l.room(); err != nil {
+		return err
+	}
 	var listeners []net.Listener
 	shut := func() {
 		for _, at := range listeners {
@@ -183,13 +215,16 @@ func (l *List) begin(j *job, start builtin.Job) (err error) {
 		shut()
 		return fmt.Errorf("the log of the job: %w", err)
 	}
+	j.log.moved = j.moved
 	start.Program.Echo = j.log
-	if j.service, err = process.Start(start.Program); err != nil {
+	service, err := process.Start(start.Program)
+	if err != nil {
 		shut()
 		j.log.release()
 		os.Remove(path)
 		return err
 	}
+	j.gone, j.terminate, j.outcome = service.Done(), func() { service.Terminate(grace) }, service.Outcome
 	j.began, j.session = time.Now(), l.at
 	l.jobs = append(l.jobs, j)
 	l.o.Known.keep(l, true)
@@ -199,7 +234,7 @@ func (l *List) begin(j *job, start builtin.Job) (err error) {
 	}
 	old := awake.AfterFunc(l.o.MaxAge, func() { j.end("it ran for " + l.o.MaxAge.String() + ", the longest that a job may") })
 	go func() { // ends with the job
-		<-j.service.Done()
+		<-j.gone
 		old.Stop()
 		shut()
 		relays.Wait()
@@ -229,7 +264,12 @@ func (l *List) News() <-chan struct{} {
 
 // dialer returns what connects to a port of the job.
 func (j *job) dialer(port int) sandbox.Dialer {
-	return func(ctx context.Context) (net.Conn, error) { return j.box.Dial(ctx, port) }
+	return func(ctx context.Context) (net.Conn, error) {
+		if j.leave != nil { // its keeper relays connections
+			return new(net.Dialer).DialContext(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		}
+		return j.box.Dial(ctx, port)
+	}
 }
 
 // conclude finds out how the job ended.
@@ -242,7 +282,7 @@ func (j *job) conclude() {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	exit, failed := errors.AsType[*process.ExitError](j.service.Outcome())
+	exit, failed := errors.AsType[*process.ExitError](j.outcome())
 	switch {
 	case j.reason != "":
 	case failed && exit.Signal != "":
@@ -261,13 +301,13 @@ func (j *job) end(reason string) {
 		j.reason = cmp.Or(j.reason, reason)
 		j.mu.Unlock()
 	}
-	j.service.Terminate(grace)
+	j.terminate()
 	<-j.ended
 }
 
 func (j *job) running() bool {
 	select {
-	case <-j.service.Done():
+	case <-j.gone:
 		return false
 	default:
 		return true
@@ -298,11 +338,12 @@ func (j *job) watch() (unwatch func() []sandbox.Refusal) {
 	return func() []sandbox.Refusal { return nil }
 }
 
-// removeOld removes logs that were not written to for longer than they are kept.
+// removeOld removes logs and records that were not written to for longer than they are kept.
 func (l *List) removeOld() {
 	entries, _ := os.ReadDir(l.o.Dir) // without it there are none
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".log" && time.Since(info.ModTime()) > logsStay {
+		id := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))
+		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) != lockExt && time.Since(info.ModTime()) > logsStay && !isKept(l.o.Dir, id) {
 			os.Remove(filepath.Join(l.o.Dir, e.Name()))
 		}
 	}
@@ -351,7 +392,7 @@ func (l *List) find(id string) (*job, error) {
 		return all[i], nil
 	}
 	if idForm().MatchString(id) {
-		return nil, nil
+		return l.adopt(id), nil
 	}
 	return nil, fault.New(fault.NotFound, "there is no job %q", id)
 }
@@ -387,11 +428,18 @@ func (l *List) Close(reason string) []event.JobEnded {
 	}
 	var ending sync.WaitGroup
 	all := l.all()
+	var staying []event.JobEnded
 	for _, j := range all {
+		if j.leave != nil && j.running() {
+			staying = append(staying, event.JobEnded{ID: j.id, Command: j.command, Status: Kept, Reason: "it continues; to end it: loki --kill-job " + j.id})
+			j.told, j.noted = true, true
+			ending.Go(j.leave)
+			continue
+		}
 		ending.Go(func() { j.end(reason) })
 	}
 	ending.Wait()
-	ended := l.Ended()
+	ended := append(l.Ended(), staying...)
 	l.mu.Lock()
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return slices.Contains(all, j) })
 	l.o.Known.keep(l, len(l.jobs) > 0)

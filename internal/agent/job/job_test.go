@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"loki/internal/agent/job"
+	"loki/internal/base/ask"
 	"loki/internal/base/environ"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/steps"
@@ -39,6 +40,7 @@ type rig struct {
 	list    *job.List
 	box     *tool.Box
 	secrets redact.Secrets
+	options *job.Options
 }
 
 func newRig(t *testing.T, s config.Jobs) *rig {
@@ -53,8 +55,16 @@ func newRig(t *testing.T, s config.Jobs) *rig {
 	if s.LogBytes == 0 {
 		s.LogBytes = 1 << 20
 	}
-	r.list = job.New(&job.Options{Jobs: s, Dir: filepath.Join(t.TempDir(), "jobs"), Secrets: &r.secrets})
+	r.options = &job.Options{Jobs: s, Dir: filepath.Join(t.TempDir(), "jobs"), Secrets: &r.secrets}
+	r.list = job.New(r.options)
 	t.Cleanup(func() { r.list.Close("the test ended") })
+	r.equip()
+	return r
+}
+
+// equip gives the rig a box with the tools for its list.
+func (r *rig) equip() {
+	t := r.t
 	var tools []tool.Tool
 	for _, native := range builtin.Tools(builtin.Options{
 		Child: environ.Child{Environ: []string{"PATH=" + os.Getenv("PATH"), "LOKI_SHELL=bash", "HOME=" + os.Getenv("HOME")}}, Dir: r.dir,
@@ -66,8 +76,7 @@ func newRig(t *testing.T, s config.Jobs) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.box = tool.NewBox(tool.Options{Tools: set, AutoConfirm: true})
-	return r
+	r.box = tool.NewBox(tool.Options{Tools: set, AutoConfirm: true, Asker: ask.Func(func(context.Context, ask.Question) (string, error) { return "yes", nil })})
 }
 
 // result is what a model reads about a job.

@@ -16,8 +16,10 @@ import (
 // log is what a job has printed, without secrets. It may be used from several goroutines.
 type log struct {
 	secrets *redact.Secrets
-	max     int64  // bytes of the file
-	failing func() // is called when the file cannot be written for the first time
+	max     int64               // bytes of the file
+	moved   func(base int64)    // is called before base changes, with -1, and after that; nil for nothing
+	refresh func() (moved bool) // finds out base, end and whether it is done, of a log that another process writes; nil for others
+	failing func()              // is called when the file cannot be written for the first time
 
 	mu      sync.Mutex    // guards what follows
 	file    *os.File      // nil when the log was released
@@ -93,6 +95,10 @@ func (l *log) add(text string) {
 
 // restart makes kept, which ends at the end, the only content of the file.
 func (l *log) restart(kept []byte) {
+	if l.moved != nil {
+		l.moved(-1)
+		defer func() { l.moved(l.base) }()
+	}
 	_ = l.file.Truncate(0)
 	n, err := l.file.WriteAt(kept, 0)
 	if l.note(err); err != nil {
@@ -137,6 +143,17 @@ func (l *log) read(since int64, limit int) Part {
 }
 
 func (l *log) readLocked(since int64, limit int) Part {
+	if l.refresh == nil {
+		return l.part(since, limit)
+	}
+	for l.refresh(); ; {
+		if p := l.part(since, limit); !l.refresh() { // else its beginning was removed meanwhile
+			return p
+		}
+	}
+}
+
+func (l *log) part(since int64, limit int) Part {
 	since = min(max(since, 0), l.end)
 	p := Part{From: max(since, l.base)}
 	p.Dropped = p.From - since

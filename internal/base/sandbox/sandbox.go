@@ -34,11 +34,11 @@ type Options struct {
 	Asked []pattern.Branch
 	// Ignored, if set, returns what says of a file in the workspace, by its absolute path, why it is hidden from models, as .aiignore:3
 	// does; "" if it is not. It is closed to children below Full, like what a rule denies. It is called before each child.
-	Ignored func() (hides func(path string, dir bool) (why string))
+	Ignored func() (hides func(path string, dir bool) (why string)) `json:"-"`
 	// IgnoreFiles are names, with a dot first, of the files that say so: no child below Full writes or makes them.
 	IgnoreFiles []string
 	// Getenv returns a variable of the user's environment, such as PATH; nil means that there is none.
-	Getenv func(name string) string
+	Getenv func(name string) string `json:"-"`
 }
 
 // Sandbox makes boxes. It may be used from several goroutines.
@@ -90,7 +90,21 @@ type Needs struct {
 	// Dialed says that this program connects to ports of the child, see [Box.Dial]. Reach leads the child to other programs, by
 	// ports from 1024 on at 127.0.0.1. Both need [Support].Networks.
 	Dialed bool
-	Reach  map[int]Dialer
+	Reach  map[int]Dialer `json:"-"`
+}
+
+// Copy is what another process of this program makes a box of.
+type Copy struct {
+	Options  Options
+	Declared Declaration
+	Needs    Needs
+}
+
+// Copy returns what makes the same box elsewhere. Its options lack Ignored and Getenv, and its needs Reach.
+func (b *Box) Copy() *Copy {
+	c := &Copy{b.s.o, b.declared, b.needs}
+	c.Options.Workspace = b.s.workspace()
+	return c
 }
 
 // Box confines one child. It belongs to one process.Run or process.Start, of which it is the Confinement.

@@ -120,6 +120,8 @@ func actions() []action {
 		{flag: "list-skills", needs: needConfig, looks: true, do: (*command).listSkills},
 		{flag: "list-worktrees", needs: needConfig, looks: true, do: (*command).listWorktrees, alone: true},
 		{flag: "remove-worktree", needs: needConfig, do: (*command).removeWorktree, alone: true, beside: []string{"yes"}},
+		{flag: "list-jobs", needs: needConfig, looks: true, do: (*command).listJobs, alone: true},
+		{flag: "kill-job", needs: needConfig, do: (*command).killJob, alone: true},
 		{flag: "list-instructions", needs: needConfig, looks: true, do: (*command).listInstructions, alone: true},
 		{flag: "list-trusted", needs: needConfig, looks: true, do: (*command).listTrusted, alone: true},
 		{flag: "untrust", needs: needConfig, do: (*command).untrust, alone: true},

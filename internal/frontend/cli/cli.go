@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"loki/internal/agent/job"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/environ"
@@ -61,6 +62,9 @@ type Faces struct {
 // Main runs the command and returns its exit status. environ is the environment as
 // from os.Environ. A command at a terminal that says nothing else starts the REPL.
 func Main(args, environ []string, s Streams, faces Faces) int {
+	if job.ServeKeeper(args) {
+		return 0
+	}
 	ctx, stop := signalContext()
 	defer stop()
 	// A second signal ends the process at once, in case the first takes long.

@@ -77,6 +77,7 @@ type exporting struct {
 type worktrees struct {
 	worktree string // its name, or newWorktree; "" for none
 	remove   string // its name
+	job      string // that ends
 }
 
 // pruning is which runs --runs-prune forgets.
@@ -426,6 +427,7 @@ func (o *options) sections() []section {
 			more: []flagSpec{
 				{name: "worktree", sets: word(&o.worktree, "NAME"), usage: "work in a copy of the repository with a branch of its own: a new one, or with --worktree=NAME the one of this name; at the end merge, apply, keep or discard the work", bare: newWorktree, not: []string{"execute", "code", "map", "fork", "plan", "macro", "server", "dry-run", "replay", "info"}},
 				{name: "remove-worktree", sets: word(&o.worktrees.remove, "NAME"), usage: "remove a worktree; work in it stays as its branch"},
+				{name: "kill-job", sets: word(&o.worktrees.job, "ID"), usage: "end a job that outlived its conversation; --list jobs shows them"},
 				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
 				{name: "plan-rounds", sets: number(&o.rounds, defaultRounds), usage: "with --plan: let the model correct its graph up to `N` times", with: []string{"plan"}},
 				{name: "save", sets: word(&o.save, "NAME"), usage: "with --plan: save the agent under this name; with -y without asking", with: []string{"plan"}, not: []string{"agent"}},
@@ -527,7 +529,7 @@ func (o *options) sections() []section {
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
 				{name: "doctor", sets: on(new(bool)), usage: "check the installation: configuration, keys, servers, sandbox, databases and files; it changes nothing"},
 				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
-				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, ignore (files of this directory), instructions (likewise), keys (of the server), macros, models, rags, roles, runs, secrets, sessions, skills, trusted (directories) or worktrees; with -a sessions and runs of an agent"},
+				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, ignore (files of this directory), instructions (likewise), jobs (that outlive Loki), keys (of the server), macros, models, rags, roles, runs, secrets, sessions, skills, trusted (directories) or worktrees; with -a sessions and runs of an agent"},
 				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: "add, get, update or delete a secret of the vault"},
 				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
 			},
@@ -562,6 +564,7 @@ func (o *options) forms() []flagSpec {
 		{name: "list-ignore", form: "list ignore", sets: on(new(bool)), usage: "list the files that hide others from models in this directory"},
 		{name: "list-skills", form: "list skills", sets: on(new(bool)), usage: "list the skills for models in this directory"},
 		{name: "list-instructions", form: "list instructions", sets: on(new(bool)), usage: "list the files that instruct models in this directory"},
+		{name: "list-jobs", form: "list jobs", sets: on(new(bool)), usage: "list the jobs that outlive Loki"},
 		{name: "list-worktrees", form: "list worktrees", sets: on(new(bool)), usage: "list the copies of repositories in which agents work"},
 		{name: "list-rags", form: "list rags", sets: on(new(bool)), usage: "list the knowledge bases"},
 		{name: "list-models", form: "list models", sets: on(&o.listModels), usage: "list the chat models"},

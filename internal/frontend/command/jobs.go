@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loki/internal/agent/job"
+	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/frontend/display"
@@ -15,12 +16,12 @@ import (
 
 func jobCommands() []Command {
 	return []Command{{
-		Name: ".jobs", Args: "[ID|kill ID]", Help: "List jobs, show the output of one, or end it", Group: Tools, Offered: always, do: (*Console).jobs, complete: completeJobs,
+		Name: ".jobs", Args: "[ID|kill ID|keep ID]", Help: "List jobs; show, end or keep one", Group: Tools, Offered: always, do: (*Console).jobs, complete: completeJobs,
 	}}
 }
 
 // jobs is for .jobs.
-func (c *Console) jobs(_ context.Context, args string) error {
+func (c *Console) jobs(ctx context.Context, args string) error {
 	list := c.conv.Jobs()
 	words := strings.Fields(args)
 	switch {
@@ -29,7 +30,7 @@ func (c *Console) jobs(_ context.Context, args string) error {
 	case len(words) == 0:
 		c.Out.Print(jobTable(list.All()))
 		return nil
-	case len(words) == 1 && words[0] != "kill":
+	case len(words) == 1 && words[0] != "kill" && words[0] != "keep":
 		output, err := list.Output(words[0])
 		if err == nil {
 			c.Out.Print(trimEnd(output))
@@ -37,8 +38,28 @@ func (c *Console) jobs(_ context.Context, args string) error {
 		return withJobHint(err)
 	case len(words) == 2 && words[0] == "kill":
 		return withJobHint(list.Kill(words[1], "you killed it"))
+	case len(words) == 2 && words[0] == "keep":
+		return withJobHint(c.keepJob(ctx, list, words[1]))
 	}
-	return fault.New(fault.Usage, ".jobs takes nothing, an ID, or kill ID, not %q", args).WithHint(".jobs lists the jobs with their ids")
+	return fault.New(fault.Usage, ".jobs takes nothing, an ID, kill ID or keep ID, not %q", args).WithHint(".jobs lists the jobs with their ids")
+}
+
+// keepJob has a job outlive this program, once the user has consented. Only one that is started by its keeper can, so it is started again.
+func (c *Console) keepJob(ctx context.Context, list *job.List, id string) error {
+	if _, err := list.Output(id); err != nil {
+		return err
+	}
+	answer, err := c.Asker.Ask(ctx, ask.Question{
+		Kind: ask.Select, Text: "A job that outlives Loki is started by a process of its own. So " + id + " ends now and its command is run again.\n\nKeep it?", Options: []string{"no", "yes"}, Consent: true,
+	})
+	if err != nil || answer != "yes" {
+		return err
+	}
+	kept, err := list.Keep(ctx, id)
+	if err == nil {
+		c.Out.Note(kept + " continues when Loki has ended; loki --kill-job " + kept + " ends it")
+	}
+	return err
 }
 
 func withJobHint(err error) error {
@@ -70,12 +91,12 @@ func jobTable(jobs []job.Info) string {
 
 // completeJobs completes the id of a job, and kill.
 func completeJobs(c *Console, _ context.Context, words []string) (found []Candidate) {
-	kill := len(words) == 2 && words[0] == "kill"
+	kill := len(words) == 2 && (words[0] == "kill" || words[0] == "keep")
 	if len(words) > 1 && !kill {
 		return nil
 	}
 	if !kill {
-		found = append(found, Candidate{Value: "kill", Description: "end a job", Space: true})
+		found = append(found, Candidate{Value: "kill", Description: "end a job", Space: true}, Candidate{Value: "keep", Description: "have a job outlive Loki", Space: true})
 	}
 	for _, j := range slices.Backward(c.conv.Jobs().All()) {
 		if !kill || j.Status == job.Running {

@@ -20,7 +20,7 @@ func TestJobs(t *testing.T) {
 	c, _ := talk(t, nil, nil, "",
 		step{line: ".jobs", want: "no jobs in this conversation"},
 		step{line: ".jobs job-00000000", err: `there is no job "job-00000000" in this conversation; .jobs lists .*`},
-		step{line: ".jobs kill", err: `.jobs takes nothing, an ID, or kill ID, not "kill"; .*`},
+		step{line: ".jobs kill", err: `.jobs takes nothing, an ID, kill ID or keep ID, not "kill"; .*`},
 		step{line: ".jobs end job-00000000", err: `.jobs takes nothing, .*`},
 	)
 	program := process.Command{Path: "sh", Args: []string{"-c", "echo begun; exec sleep 600"}, Env: []string{"PATH=/bin:/usr/bin"}}

@@ -412,7 +412,7 @@ type JobStarted struct {
 type JobEnded struct {
 	ID      string `json:"id"`
 	Command string `json:"command"`
-	Status  string `json:"status"`           // exited or killed
+	Status  string `json:"status"`           // exited, killed, or kept if it outlives its conversation
 	Exit    *int   `json:"exit,omitempty"`   // status with which it exited
 	Reason  string `json:"reason,omitempty"` // why it was killed
 	Notice  string `json:"notice,omitempty"` // what the user needs to know, such as files that may be its own and run later

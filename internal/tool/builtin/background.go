@@ -21,6 +21,8 @@ type Jobs interface {
 	Start(ctx context.Context, call tool.Call, job Job) (tool.Result, error)
 	// Reach returns what leads to the ports of the jobs, by port.
 	Reach() map[int]sandbox.Dialer
+	// Keeps reports whether jobs can outlive this program.
+	Keeps() bool
 }
 
 // Job is a command to be started as a job.
@@ -30,6 +32,7 @@ type Job struct {
 	Box     *sandbox.Box   // that confines it; nil if nothing does
 	Ready   *regexp.Regexp // what its output has when it is ready; nil if that is not known
 	Ports   []int          // at which programs of the user reach it
+	Keep    bool           // it outlives this program
 }
 
 // InBackground returns the tool execute_command with the parameters that make a command one of the jobs. Another tool is returned as it is.
@@ -53,6 +56,8 @@ var backgroundParams = []param{
 
 var portsParam = param{name: "ports", kind: "array", optional: true, more: `,"items":{"type":"integer","minimum":1024,"maximum":65535},"maxItems":8`, description: "With background and sandbox: network: ports on which it listens, such as 5173, that the user's browser and your later commands are to reach at 127.0.0.1."}
 
+var keepParam = param{name: "keep", kind: "boolean", optional: true, description: "With background: it runs on when this program and the conversation have ended. Only if the user wants that; the user is always asked."}
+
 // mostPorts is how many ports a job has at most.
 const mostPorts = 8
 
@@ -60,6 +65,7 @@ type backgroundArgs struct {
 	Background bool   `json:"background"`
 	Ready      string `json:"ready"`
 	Ports      []int  `json:"ports"`
+	Keep       bool   `json:"keep"`
 	ready      *regexp.Regexp
 }
 
@@ -69,8 +75,10 @@ func (e *executeCommand) backgroundOf(call tool.Call) (backgroundArgs, error) {
 	switch {
 	case err != nil:
 		return args, err
-	case !args.Background && (args.Ready != "" || len(args.Ports) > 0):
-		return args, errors.New(`arguments "ready" and "ports" need "background": true`)
+	case !args.Background && (args.Ready != "" || len(args.Ports) > 0 || args.Keep):
+		return args, errors.New(`arguments "ready", "ports" and "keep" need "background": true`)
+	case args.Keep && !e.jobs.Keeps():
+		return args, errors.New(`argument "keep" is not for here: no job outlives this conversation`)
 	case len(args.Ports) > mostPorts:
 		return args, fmt.Errorf(`argument "ports" has %d ports; a job has %d at most`, len(args.Ports), mostPorts)
 	}
@@ -106,6 +114,9 @@ func (a backgroundArgs) how() string {
 	if !a.Background {
 		return ""
 	}
+	if a.Keep {
+		return " as a job that continues when Loki has ended, until loki --kill-job ends it"
+	}
 	return " as a job, which runs until it ends or is killed"
 }
 
@@ -121,9 +132,18 @@ func (a backgroundArgs) opens() string {
 	return fmt.Sprintf("\n\nAll programs on this computer can reach its %s %s at 127.0.0.1.", text.Plural(len(ports), "port"), strings.Join(ports, ", "))
 }
 
+// Outlives implements [tool.Outliving].
+func (e *executeCommand) Outlives(call tool.Call) bool {
+	if e.jobs == nil {
+		return false
+	}
+	args, err := e.backgroundOf(call)
+	return err == nil && args.Keep
+}
+
 // start starts a command as a job.
 func (e *executeCommand) start(ctx context.Context, call tool.Call, command string, program process.Command, needs sandbox.Needs, args backgroundArgs) (tool.Result, error) {
-	job := Job{Text: command, Program: program, Ready: args.ready, Ports: args.Ports}
+	job := Job{Text: command, Program: program, Ready: args.ready, Ports: args.Ports, Keep: args.Keep}
 	if e.holds() && call.Sandbox.Level != sandbox.Full {
 		if len(args.Ports) > 0 && call.Sandbox.Level != sandbox.Network {
 			return tool.Result{}, fmt.Errorf(`"ports" need the level network, and the call was allowed at the level %s`, call.Sandbox.Level)

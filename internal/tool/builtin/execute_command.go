@@ -34,6 +34,8 @@ var (
 	_ tool.Guard    = (*executeCommand)(nil)
 	_ tool.Confined = (*executeCommand)(nil)
 	_ tool.Reading  = (*executeCommand)(nil)
+
+	_ tool.Outliving = (*executeCommand)(nil)
 )
 
 // declaration returns the declaration without what is said of the sandbox, and the parameters.
@@ -68,6 +70,9 @@ func (e *executeCommand) Declaration() chat.Tool {
 		params = append(params, backgroundParams...)
 		if e.networks() {
 			params = append(params, portsParam)
+		}
+		if e.jobs.Keeps() {
+			params = append(params, keepParam)
 		}
 	}
 	d.Parameters = schema(params)

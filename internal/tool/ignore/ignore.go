@@ -80,6 +80,17 @@ func (r *Rules) Hides(path string) (m Match, ok bool) {
 	return r.match(path, true, len(r.names)+1) // what is made there may be a directory
 }
 
+// ForPrograms returns what says why a file is hidden from programs, as .aiignore:3 does; "" if it is not.
+func (f Files) ForPrograms() func(path string, dir bool) (why string) {
+	rules := f.Rules()
+	return func(path string, dir bool) string {
+		if m, hidden := rules.HidesFromPrograms(path, dir); hidden {
+			return m.String()
+		}
+		return ""
+	}
+}
+
 // HidesFromPrograms reports whether a file is hidden from programs in the sandbox, too. What is in a directory that builds fill is not.
 func (r *Rules) HidesFromPrograms(path string, dir bool) (m Match, ok bool) {
 	for name := range strings.SplitSeq(filepath.ToSlash(strings.TrimPrefix(path, r.files.Root)), "/") {

@@ -187,6 +187,15 @@ func (b Branch) String() string {
 	return strings.TrimSuffix(Escape(b.Dir), "/") + "/" + b.Glob
 }
 
+// MarshalText implements [encoding.TextMarshaler].
+func (b Branch) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (b *Branch) UnmarshalText(text []byte) error {
+	*b = newBranch(string(text))
+	return nil
+}
+
 // Of returns the pattern of branches.
 func Of(branches ...Branch) *Pattern { return &Pattern{branches: branches} }
 

@@ -11,6 +11,7 @@
 package redact
 
 import (
+	"maps"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -63,6 +64,16 @@ func (s *Secrets) Add(name, secret string) {
 	}
 	s.values[name] = secret
 	s.table.Store(s.table.Load().with(name, secret))
+}
+
+// All returns the secrets by their names as in marks, for a process that replaces them, too.
+func (s *Secrets) All() map[string]string {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.values)
 }
 
 // Lookup returns the secret that is known under a name, as marks have it.

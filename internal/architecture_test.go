@@ -362,7 +362,7 @@ var roomLines = map[string]int{
 	"llm/catalog":            1241,
 	"llm/chat":               558,
 	"llm/engine":             1610,
-	"llm/event":              1432,
+	"llm/event":              1453,
 	"llm/governor":           1340,
 	"llm/hook":               735,
 	"llm/ledger":             120,
@@ -388,7 +388,7 @@ var roomLines = map[string]int{
 	"workflow/trigger":       1066,
 	"workflow/run":           13761,
 
-	"all": 195450,
+	"all": 195487,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

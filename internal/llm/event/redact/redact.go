@@ -11,11 +11,11 @@
 package redact
 
 import (
-	"maps"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"

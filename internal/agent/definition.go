@@ -100,6 +100,7 @@ func Parse(file string, src []byte) (*Definition, graph.Findings, error) {
 		d.read(m, s)
 	}
 	d.check(m)
+	m.Ignore("schedules") // see package schedule
 	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros")
 	m.Done()
 	findings := graph.WarningFindings(doc.Warnings())

@@ -53,6 +53,12 @@ import (
 // Version is the version of the program. The linker sets that of a release.
 var Version = "0.1.0"
 
+// logs is where an app logs.
+type logs struct {
+	log     atomic.Pointer[slog.Logger]  // set by Observe; nil before
+	logFile atomic.Pointer[logging.File] // likewise
+}
+
 // App holds what one start of the program works with. It may be used from several
 // goroutines, except that going on with a recorded run may change the working directory of the
 // process, and with it Env, Paths and Agents: nothing else may be under way then.
@@ -96,10 +102,10 @@ type App struct {
 	vault    *vault.Vault // made on first use; guarded by secretMu
 	used     redact.Secrets
 
-	log     atomic.Pointer[slog.Logger]  // set by Observe; nil before
-	logFile atomic.Pointer[logging.File] // likewise
+	logs
 
 	host *host // nil but in a server; set by Host
+	rescheduling
 
 	parentMu sync.Mutex
 	parent   *environ.Parent // started on first use; guarded by parentMu

@@ -28,6 +28,7 @@ import (
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/script"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/schedule"
 )
 
 // Service checks agents.
@@ -63,6 +64,9 @@ func (s *Service) Findings(ctx context.Context, of agent.Agent, fileExists func(
 	v.knowledge()
 	v.outside(ctx)
 	v.skills()
+	if _, doc, err := schedule.ReadAgent(v.d.File, v.d.Text, of.Name); doc != nil {
+		v.findings = append(append(v.findings, graph.ErrorFindings(err)...), graph.WarningFindings(doc.Warnings())...)
+	}
 	if v.g == nil {
 		v.plain(ctx)
 		return v.findings.Sorted()

@@ -63,7 +63,7 @@ var (
 
 // actions returns what the command can do. Asking the model, which is last, needs no flag.
 func actions() []action {
-	return []action{
+	return append(scheduleActions(), []action{
 		{flag: "completions", do: (*command).printCompletions},
 		{flag: "shell-integration", do: (*command).printIntegration},
 		{flag: "argc-eval", do: (*command).argcEval}, // by scripts, which no configuration concerns
@@ -145,7 +145,7 @@ func actions() []action {
 		{flag: "agent", needs: needModel, work: (*command).runAgent, remote: (*command).answerRemotely, refuses: ofAgent, why: "an agent has instructions of its own"},
 		{flag: "execute", needs: needModel, work: (*command).execute},
 		{needs: needModel, work: (*command).answer, remote: (*command).answerRemotely},
-	}
+	}...)
 }
 
 // chooseAction returns the action that the flags ask for. It is an error if they ask for two,

@@ -17,14 +17,19 @@ func (o *options) limit() (graph.Budget, error) {
 	if o.budget == "" {
 		return graph.Budget{}, nil
 	}
-	if text, ok := strings.CutSuffix(o.budget, "tokens"); ok {
+	return parseAmount("budget", o.budget)
+}
+
+// parseAmount returns the amount that a flag says.
+func parseAmount(flag, amount string) (graph.Budget, error) {
+	if text, ok := strings.CutSuffix(amount, "tokens"); ok {
 		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && n > 0 {
 			return graph.Budget{Tokens: n}, nil
 		}
-	} else if usd, err := strconv.ParseFloat(strings.TrimPrefix(o.budget, "$"), 64); err == nil && usd > 0 && usd < 1e9 {
+	} else if usd, err := strconv.ParseFloat(strings.TrimPrefix(amount, "$"), 64); err == nil && usd > 0 && usd < 1e9 {
 		return graph.Budget{USD: usd}, nil
 	}
-	return graph.Budget{}, fault.New(fault.Usage, "flag --budget: %q is not an amount", o.budget).
+	return graph.Budget{}, fault.New(fault.Usage, "flag --%s: %q is not an amount", flag, amount).
 		WithHint("write dollars, such as 0.50, or tokens, such as 200000tokens")
 }
 

@@ -87,11 +87,17 @@ type pruning struct {
 	keep  int
 }
 
+// unattended is what happens with runs that their user does not watch.
+type unattended struct {
+	pruning
+	scheduling
+}
+
 // options is what the command line asks for.
 type options struct {
 	printed
 	exporting
-	pruning
+	unattended
 	scaffolding
 	model     string
 	agent     string
@@ -386,7 +392,7 @@ func (o *options) sections() []section {
 				{name: "max-output", sets: number(&o.sampling.maxOutput, 0), usage: "stop each answer after `N` tokens"},
 				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
 				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},
-				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map or --test: ask for `N` lines, or run N cases, at once", with: []string{"map", "test"}},
+				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map, --test or --run-due: ask for `N` lines, run N cases, or have N runs at work, at once", with: []string{"map", "test", "run-due"}},
 				{name: "no-instructions", sets: on(&o.sampling.uninstructed), usage: "leave out what AGENTS.md and its like tell models"},
 				{name: "skill", sets: list(&o.sampling.skills), usage: "load the skill called `NAME` with the question; may be repeated", not: []string{"execute", "code", "map", "server"}},
 				{name: "no-memory", sets: on(&o.sampling.unremembered), usage: "leave out what is remembered of earlier conversations, and remember nothing"},
@@ -465,6 +471,7 @@ func (o *options) sections() []section {
 				{name: "keep", sets: number(&o.keep, 0), usage: "with --runs-prune: keep the `N` newest runs", with: []string{"runs-prune"}},
 			},
 		},
+		o.scheduleSection(),
 		{
 			name: "knowledge", title: "Answer from documents",
 			common: []flagSpec{
@@ -477,7 +484,7 @@ func (o *options) sections() []section {
 				{name: "rebuild-rag", sets: on(&o.knowledge.rebuild), usage: "with --rag or --agent: take in what has changed in the documents", with: []string{"rag", "agent"}, not: notBuilt},
 				{name: "rag-query", sets: word(&o.knowledge.query, "TEXT"), usage: "with --rag or --agent: show what would be found for a question, and why", with: []string{"rag", "agent"}},
 				{name: "rag-eval", sets: word(&o.knowledge.eval, "FILE"), usage: "with --rag or --agent: measure how well the answers to the questions in a JSON Lines file are found", with: []string{"rag", "agent"}},
-				{name: "budget", sets: word(&o.budget, "AMOUNT"), usage: "with --rag: what building, --rag-query and --rag-eval may use, in dollars, or in tokens as 200000tokens; with --resume and --fork: what the run may use", with: []string{"rag", "resume", "fork"}},
+				{name: "budget", sets: word(&o.budget, "AMOUNT"), usage: "with --rag: what building, --rag-query and --rag-eval may use, in dollars, or in tokens as 200000tokens; with --resume, --fork and --schedule: what the run may use", with: []string{"rag", "resume", "fork", "schedule"}},
 			},
 		},
 		{
@@ -507,7 +514,7 @@ func (o *options) sections() []section {
 		{
 			name: "server", title: "Serve programs and browsers",
 			common: []flagSpec{
-				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400", bare: configuredAddress},
+				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400; with none only start what is due and resume runs", bare: configuredAddress},
 				{name: "mcp", sets: on(new(bool)), usage: "offer the agents as tools to the MCP client at standard input and output; with --agent only that one"},
 			},
 			more: []flagSpec{

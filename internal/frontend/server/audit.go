@@ -87,6 +87,8 @@ func target(o rest.Outcome) string {
 		return "mcp"
 	case o.Base != "":
 		return "rag:" + o.Base
+	case o.Action == audit.ScheduleChange && o.Schedule != "":
+		return "schedule:" + o.Schedule
 	case o.Action == audit.AgentActivate && o.Agent != "":
 		return "agent:" + o.Agent
 	case o.Run != "":

@@ -190,7 +190,7 @@ func TestScopes(t *testing.T) {
 		if o.scope != "" && (!o.scope.Known() || !strings.Contains(string(o.scope), ":")) {
 			t.Errorf("%s: %q is not a scope", o, o.scope)
 		}
-		if a := s.Do(o.method, path, body); (a.Status == http.StatusUnauthorized) == o.public {
+		if a := s.Do(o.method, path, body); slices.Contains([]int{http.StatusUnauthorized, http.StatusTooManyRequests}, a.Status) == o.public { // 429 after too many of them
 			t.Errorf("%s without a key: %d %s", o, a.Status, a.Body)
 		}
 		for _, r := range roles {
@@ -250,6 +250,9 @@ func TestOwnersMatrix(t *testing.T) {
 	}
 	s.Post("/v1/agents/asks/runs", `{"prompt":"the secret run","wait":20}`, as(alice)...).JSON(t, &run)
 	s.Post("/v1/responses", `{"model":"builtin:echo","input":"the secret response"}`, as(alice)...).JSON(t, &response)
+	if a := s.Post("/v1/schedules", `{"name":"nightly","agent":"helper","cron":"@yearly","timezone":"UTC","prompt":"the secret schedule"}`, as(alice)...); a.Status != http.StatusCreated {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
 	var asked struct{ Data []struct{ ID string } }
 	s.Get("/v1/runs/"+run.ID+"/questions", as(alice)...).JSON(t, &asked)
 	if session.ID == "" || run.ID == "" || response.ID == "" || len(asked.Data) != 1 {
@@ -257,7 +260,7 @@ func TestOwnersMatrix(t *testing.T) {
 	}
 
 	// What is in the place of a parameter: an object of Alice's, or a thing that all share.
-	objects := map[string]string{"/v1/sessions/{id}": session.ID, "/v1/runs/{id}": run.ID}
+	objects := map[string]string{"/v1/sessions/{id}": session.ID, "/v1/runs/{id}": run.ID, "/v1/schedules/{name}": "nightly"}
 	shared := []string{"/v1/agents/{name}", "/v1/models/{id}", "/v1/rags/{name}", "/v1/jobs/{id}", "/v1/hooks/{name}"} // TestJobOwners has the jobs, and what of hooks takes a key needs admin:sessions
 	bodies := map[string]string{
 		"POST /v1/runs/{id}/answers":   fmt.Sprintf(`{%q: "yes"}`, asked.Data[0].ID),
@@ -287,7 +290,7 @@ func TestOwnersMatrix(t *testing.T) {
 			path := strings.NewReplacer("{number}", "1", "{job}", "job-00000000", "{mid}", "1", "/signals/{name}", "/signals/paid").Replace(o.path)
 			for begin, id := range objects {
 				if strings.HasPrefix(path, begin) {
-					path = strings.Replace(path, "{id}", id, 1)
+					path = strings.NewReplacer("{id}", id, "{name}", id).Replace(path)
 				}
 			}
 			if strings.Contains(path, "{") {
@@ -330,7 +333,7 @@ func TestOwnersMatrix(t *testing.T) {
 	if len(attempts) < 25 {
 		t.Fatalf("%d attempts", len(attempts))
 	}
-	missing := []string{"session_not_found", "run_not_found", "previous_response_not_found"}
+	missing := []string{"schedule_not_found", "session_not_found", "run_not_found", "previous_response_not_found"}
 	for _, a := range attempts {
 		if got := a.do(bob); got.Status != http.StatusNotFound || !slices.Contains(missing, got.Code()) || strings.Contains(got.Body, "secret") || strings.Contains(got.Body, "alice") {
 			t.Errorf("%s of Alice's as Bob: %d %s", a.name, got.Status, got.Body)

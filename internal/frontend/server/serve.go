@@ -37,7 +37,11 @@ func Serve(ctx context.Context, o display.Options, address string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Err, "listening on http://%s\n", s.Addr())
+	if s.Addr() == NoAddress {
+		fmt.Fprintln(o.Err, "working without a port: schedules and runs only")
+	} else {
+		fmt.Fprintf(o.Err, "listening on http://%s\n", s.Addr())
+	}
 	notify := func(state string) {
 		if err := notifySystemd(o.App.Env.Get("NOTIFY_SOCKET"), state); err != nil {
 			o.Warn(err.Error())

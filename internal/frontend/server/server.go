@@ -28,6 +28,7 @@ import (
 	"loki/internal/frontend/server/page"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/frontend/server/runs"
+	"loki/internal/frontend/server/schedules"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/audit"
@@ -75,6 +76,8 @@ type Server struct {
 	stores  stores
 	scraped *metricsServer // nil if the metrics have no port of their own
 
+	automation *automation
+
 	lanes   rest.Lanes
 	resumed chan struct{} // closed once no run resumes by itself any more
 
@@ -103,10 +106,12 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.listener, err = set.listen(ctx, address); err != nil {
+	if address == NoAddress {
+		s.listener = newNoListener()
+	} else if s.listener, err = set.listen(ctx, address); err != nil {
 		return nil, err
 	}
-	if set.keys == nil {
+	if set.keys == nil && address != NoAddress {
 		o.Warn("the server asks for no key: every program and user of this machine can use it (loki --key add NAME makes a key)")
 	}
 	if s.scraped, err = s.listenForMetrics(ctx); err != nil {
@@ -168,6 +173,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		}
 		s.runs.Wake(ctx)
 	}()
+	s.automation = automate(ctx, o.App, hosted)
 	return s, nil
 }
 
@@ -199,6 +205,9 @@ func (s *Server) register(ctx context.Context) error {
 	access := auth.Access{AdoptUnowned: set.AdoptUnowned}
 	enter := runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Jobs: s.hosted.Jobs, Access: access, MaxPerSubject: set.Limits.MaxRunsPerSubject,
+	})
+	schedules.Register(s.api, schedules.Service{
+		App: s.o.App, Schedules: s.o.App.Schedules(s.hosted.Store, s.hosted.Runs), Access: auth.Access{AdoptUnowned: set.AdoptUnowned},
 	})
 	s.api.Mount(answerPath+"{token}", answerPage{s.hosted})
 	hooks.Register(s.api, hooks.Options{Triggers: s.triggers, Entries: s.hosted.Store, Local: s.isLocal, Strange: s.strange, Log: s.o.Log})
@@ -234,6 +243,7 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		next.keys, next.Auth.Mode = auth.New(next.Auth.Keys), config.AuthStaticKeys
 	}
 	s.settings.Store(next)
+	s.o.App.Reschedule(c.Schedules)
 	s.fetch(ctx, next.published)
 	if next.keys != nil {
 		s.api.Revoke(next.keys.Has)
@@ -287,6 +297,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.offered.Leave()
 	}
 	s.api.Drain()
+	s.automation.end()
 	grace, done := context.WithTimeout(ctx, s.settings.Load().ShutdownGrace)
 	var working sync.WaitGroup
 	working.Go(func() { s.runs.Shutdown(grace) }) // it ends what watchers wait for

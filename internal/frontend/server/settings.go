@@ -108,7 +108,7 @@ func (s *settings) needRestart(next *settings) (names []string) {
 
 // address returns where to listen: what the command line says, or else the configuration.
 func (s *settings) address(argument string) (string, error) {
-	if argument != "" {
+	if argument != "" && argument != NoAddress {
 		host, port, err := net.SplitHostPort(argument)
 		n, portErr := strconv.ParseUint(port, 10, 16)
 		if err != nil || portErr != nil {

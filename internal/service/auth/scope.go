@@ -20,6 +20,10 @@ const (
 	WriteSessions Scope = "write:sessions"
 	ReadRuns      Scope = "read:runs"
 	WriteRuns     Scope = "write:runs"
+
+	ReadSchedules  Scope = "read:schedules"
+	WriteSchedules Scope = "write:schedules"
+
 	AdminSessions Scope = "admin:sessions" // see and change the sessions and runs of all
 	AdminRAGs     Scope = "admin:rags"
 	AdminMCP      Scope = "admin:mcp"
@@ -36,7 +40,7 @@ const (
 // Scopes returns all scopes and then the short forms.
 func Scopes() []Scope {
 	return []Scope{
-		ReadModels, ReadAgents, ReadRoles, ReadRAGs, RunAgents, ReadSessions, WriteSessions, ReadRuns, WriteRuns,
+		ReadModels, ReadAgents, ReadRoles, ReadRAGs, RunAgents, ReadSessions, WriteSessions, ReadRuns, WriteRuns, ReadSchedules, WriteSchedules,
 		AdminSessions, AdminRAGs, AdminMCP, AdminMetrics, Read, Write, All,
 	}
 }

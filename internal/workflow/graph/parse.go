@@ -205,6 +205,7 @@ func (p *parser) graph() {
 	g.Variables = ReadVariables(m)
 	p.settings(m.Map("settings"))
 	p.work(m)
+	m.Ignore("schedules") // see package schedule
 	p.warnUnread(m, func(key string) string { return elsewhere("", key) })
 }
 

@@ -268,6 +268,21 @@ func Read(names *yamldoc.Map, agent string) (all []*Schedule) {
 	return all
 }
 
+// ReadAgent reads the schedules in the file of an agent. Their names begin with that of the agent, so that agents do not share any.
+func ReadAgent(file string, src []byte, agent string) ([]*Schedule, *yamldoc.Doc, error) {
+	doc, err := yamldoc.Parse(file, src)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []*Schedule
+	for _, s := range Read(doc.Root().Map().Map("schedules"), agent) {
+		if s.Name = agent + "." + s.Name; CheckName(s.Name) == nil {
+			all = append(all, s)
+		}
+	}
+	return all, doc, doc.Err()
+}
+
 // readOne reads one schedule, nil if something is wrong with it.
 func readOne(m *yamldoc.Map, name, agent string) *Schedule {
 	d := Doc{Agent: agent}

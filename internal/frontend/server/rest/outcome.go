@@ -25,6 +25,7 @@ type Outcome struct {
 	Session, Run, Agent string
 	NewSession          bool   // the request has made the session
 	Base                string // of knowledge
+	Schedule            string
 }
 
 // Refusal says what kept a request from its endpoint.
@@ -48,6 +49,9 @@ func OutcomeOf(ctx context.Context) Outcome {
 	o.Route = c.route
 	if run, ok := strings.CutPrefix(c.committed, "/v1/runs/"); ok && run != "" {
 		o.Run = run
+	}
+	if name, ok := strings.CutPrefix(c.committed, "/v1/schedules/"); ok {
+		o.Schedule = name
 	}
 	return o
 }
@@ -99,6 +103,8 @@ func (c *call) begin(op Operation, r *http.Request) {
 		about(&c.outcome.Agent, r.PathValue("name"))
 	case strings.HasPrefix(op.Path, "/v1/rags/{name}"):
 		about(&c.outcome.Base, r.PathValue("name"))
+	case strings.HasPrefix(op.Path, "/v1/schedules/{name}"):
+		about(&c.outcome.Schedule, r.PathValue("name"))
 	}
 }
 

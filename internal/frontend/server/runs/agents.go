@@ -29,17 +29,10 @@ type agentRequest struct {
 
 // agent returns an installed agent. An agent at a path does not belong to the server.
 func (e *endpoints) agent(name string) (agent.Agent, error) {
-	ref, err := e.App.Agents.Find(name)
-	if err == nil && !ref.ByName() {
-		err = rest.NotFound("agent", name)
-	}
+	of, err := e.App.InstalledAgent(name)
 	if fault.CodeOf(err) == fault.NotFound {
 		err = rest.NotFound("agent", name).WithHint("GET /v1/agents lists the agents")
 	}
-	if err != nil {
-		return agent.Agent{}, err
-	}
-	of, _, err := e.App.Agents.Load(ref)
 	return of, err
 }
 

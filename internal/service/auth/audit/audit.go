@@ -29,6 +29,9 @@ const (
 	RunCancel     = "run_cancel"
 	RunFork       = "run_fork"
 	RunDelete     = "run_delete"
+
+	ScheduleChange = "schedule_change"
+
 	AgentActivate = "agent_activate" // an agent is asked, or becomes that of a session
 	Completion    = "completion"     // a model or a role is asked
 	ToolExecute   = "tool_execute"

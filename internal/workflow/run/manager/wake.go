@@ -163,6 +163,52 @@ func (w *waker) alarm(ctx context.Context, id string, r rested) (at time.Time, e
 	return at, err
 }
 
+// ResumeDue resumes the runs that Wake and ResumeOnStart would resume now, as far as wanted reports true of them, and returns their ids. One that cannot resume
+// here is logged and left as it is. It is for a process that ends when nothing is at work.
+func (m *Manager) ResumeDue(ctx context.Context, wanted func(id string) bool) (resumed []string, err error) {
+	due, err := m.dueNow(ctx)
+	for _, id := range due {
+		if !wanted(id) {
+			continue
+		}
+		_, err := m.resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Uncanceled: true}, waits)
+		if err == nil {
+			resumed = append(resumed, id)
+		} else if _, held := errors.AsType[*run.LeaseError](err); !held && ctx.Err() == nil {
+			m.o.Log.WarnContext(ctx, "cannot resume a run whose time has come", "run_id", id, "error", err, "hint", fault.HintOf(err))
+		}
+	}
+	return resumed, err
+}
+
+// maxDue is how many runs of a shared store are resumed at once.
+const maxDue = 1000
+
+// dueNow returns the runs that no process holds and that can work now.
+func (m *Manager) dueNow(ctx context.Context) (ids []string, err error) {
+	if m.shared != nil {
+		return m.shared.Ready(ctx, maxDue)
+	}
+	infos, err := m.o.Store.Runs(ctx, run.Query{Unfinished: true})
+	w := waker{Manager: m}
+	for _, info := range slices.Backward(infos) { // newest first
+		switch {
+		case !info.Served || info.Active || info.Damaged:
+		case info.Status == run.Running:
+			ids = append(ids, info.ID)
+		case info.Status == run.Suspended:
+			at, err := w.alarm(ctx, info.ID, rested{left: true})
+			if err != nil {
+				return ids, err
+			}
+			if !at.IsZero() && !at.After(m.o.Now()) {
+				ids = append(ids, info.ID)
+			}
+		}
+	}
+	return ids, err
+}
+
 // resume resumes a run whose time has come.
 func (w *waker) resume(ctx context.Context, a alarm) {
 	w.set(ctx, a.id, a.rested) // it may have been resumed or answered elsewhere

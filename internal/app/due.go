@@ -1,0 +1,86 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/manager"
+	"loki/internal/workflow/schedule"
+)
+
+// Due is what [App.RunDue] did.
+type Due struct {
+	Outcomes []schedule.Outcome
+	Resumed  []string            // ids
+	Runs     map[string]run.Info // those of Outcomes and Resumed, as they are now
+}
+
+// maxResumed is how often a run is resumed at most.
+const maxResumed = 3
+
+// RunDue does what is due now, without a server: it starts the runs of schedules and resumes runs that are due or were interrupted, so
+// many at once, and returns when nothing is at work. Runs that are at work when ctx ends are interrupted. Times that come meanwhile are left to the next call.
+// If only names a schedule, a run of that one starts instead.
+func (a *App) RunDue(ctx context.Context, jobs int, only string) (did Due, err error) {
+	hosted, err := a.Host(ctx, "http://localhost", manager.Options{Limit: jobs, Log: a.Log()})
+	if err != nil {
+		return did, err
+	}
+	defer func() {
+		grace, done := context.WithCancel(context.WithoutCancel(ctx))
+		done()
+		hosted.Runs.Shutdown(grace)
+		err = errors.Join(err, hosted.Close())
+	}()
+	schedules := a.Schedules(hosted.Store, hosted.Runs)
+	start := time.Now()
+	schedules.Now = func() time.Time { return start }
+	tries := make(map[string]int)
+	if only != "" {
+		o, err := schedules.FireNow(ctx, only)
+		if err == nil {
+			did.Outcomes = []schedule.Outcome{o}
+			_, err = hosted.Runs.Wait(ctx, o.Run)
+		}
+		if err != nil {
+			return did, err
+		}
+	}
+	for only == "" {
+		outcomes, _, tickErr := schedules.Tick(ctx)
+		did.Outcomes = append(did.Outcomes, outcomes...)
+		resumed, resumeErr := hosted.Runs.ResumeDue(ctx, func(id string) bool { return tries[id] < maxResumed })
+		if err := errors.Join(tickErr, resumeErr); err != nil {
+			return did, err
+		}
+		for _, id := range resumed {
+			if tries[id]++; tries[id] == 1 {
+				did.Resumed = append(did.Resumed, id)
+			}
+		}
+		active := hosted.Runs.Active()
+		if len(active) == 0 && len(outcomes)+len(resumed) == 0 {
+			break
+		}
+		if len(active) > 0 {
+			if _, err := hosted.Runs.Wait(ctx, active[0].ID); err != nil {
+				return did, err
+			}
+		}
+	}
+	did.Runs = make(map[string]run.Info)
+	ids := did.Resumed
+	for _, o := range did.Outcomes {
+		if o.Run != "" {
+			ids = append(ids, o.Run)
+		}
+	}
+	for _, id := range ids {
+		if did.Runs[id], err = hosted.Store.Info(ctx, id); err != nil {
+			return did, err
+		}
+	}
+	return did, nil
+}

@@ -1,0 +1,461 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"loki/internal/app"
+	"loki/internal/base/fault"
+	"loki/internal/base/text"
+	"loki/internal/frontend/api"
+	"loki/internal/frontend/api/summary"
+	"loki/internal/frontend/display"
+	"loki/internal/workflow/run"
+	"loki/internal/workflow/schedule"
+)
+
+// scheduling is what happens with schedules.
+type scheduling struct {
+	add      string // the name of a new schedule
+	doc      schedule.Doc
+	parked   int
+	blackout []string
+	month    string // an amount
+
+	from, until string // of --schedules
+
+	history, pause, proceed, remove, now, enable string // names of schedules
+	timer                                        string // a kind
+}
+
+// defaultDueJobs is how many runs --run-due has at work at the same time.
+const defaultDueJobs = 4
+
+// timers are the kinds of units that --print-timer prints.
+var timers = []string{"systemd", "launchd", "cron", "windows"}
+
+// scheduleSection returns the flags about schedules.
+func (o *options) scheduleSection() section {
+	s := &o.scheduling
+	with := []string{"schedule"}
+	return section{
+		name: "schedules", title: "Start runs by themselves",
+		common: []flagSpec{
+			{name: "schedule", sets: word(&s.add, "NAME"), usage: "have an agent run at times: with -a, and --cron, --every or --at; the text is its prompt"},
+			{name: "schedules", sets: on(new(bool)), usage: "list the schedules, and with --from or --until when they are due"},
+			{name: "run-due", sets: on(new(bool)), usage: "start the runs that are due, resume others, and exit when nothing is at work; --serve does it all the time"},
+		},
+		more: []flagSpec{
+			{name: "cron", sets: word(&s.doc.Cron, "FIELDS"), usage: "with --schedule: minute, hour, day of month, month, day of week; or @hourly, @daily, @weekly, @monthly, @yearly", with: with},
+			{name: "every", sets: word(&s.doc.Every, "SPAN"), usage: "with --schedule: an interval such as 90m or 7d", with: with},
+			{name: "at", sets: word(&s.doc.At, "TIME"), usage: "with --schedule: once, such as 2026-12-24T07:00", with: with},
+			{name: "timezone", sets: word(&s.doc.Timezone, "ZONE"), usage: "with --schedule: such as Europe/Berlin; by default that of the system", with: with},
+			{name: "start", sets: word(&s.doc.Start, "TIME"), usage: "with --schedule: not before this time", with: with},
+			{name: "end", sets: word(&s.doc.End, "TIME"), usage: "with --schedule: not from this time on", with: with},
+			{name: "jitter", sets: word(&s.doc.Jitter, "SPAN"), usage: "with --schedule: start later by up to this span", with: with},
+			{name: "grace", sets: word(&s.doc.Grace, "SPAN"), usage: "with --schedule: how late a run may start before its time counts as missed, by default 10m", with: with},
+			{name: "blackout", sets: list(&s.blackout), usage: "with --schedule: start nothing at `TIMES` such as 'SAT,SUN', '22:00-06:00', 'SAT 22:00-06:00' or 2026-12-24; may be repeated", with: with},
+			{name: "missed", sets: choice(&s.doc.Missed, "RULE", []string{schedule.MissedOnce, schedule.MissedSkip, schedule.MissedAll}), usage: "with --schedule: what happens at times that were missed: once (the newest counts; the default), skip or all", with: with},
+			{name: "overlap", sets: choice(&s.doc.Overlap, "RULE", []string{schedule.OverlapSkip, schedule.OverlapQueue, schedule.OverlapCancel, schedule.OverlapAllow}), usage: "with --schedule: while the last run is at work: skip (the default), queue, cancel or allow", with: with},
+			{name: "max-parked", sets: number(&s.parked, 1), usage: "with --schedule: start nothing while `N` runs wait for answers; 0 for no limit", with: with},
+			{name: "budget-month", sets: word(&s.month, "AMOUNT"), usage: "with --schedule: what all runs of a month may use, as --budget", with: with},
+			{name: "paused", sets: on(&s.doc.Paused), usage: "with --schedule: begin paused", with: with},
+			{name: "from", sets: word(&s.from, "TIME"), usage: "with --schedules: show when they are due from this time on", with: []string{"schedules"}},
+			{name: "until", sets: word(&s.until, "TIME"), usage: "with --schedules: show when they are due until this time, or for a span such as 7d", with: []string{"schedules"}},
+			{name: "schedule-history", sets: word(&s.history, "NAME"), usage: "show what the times of a schedule led to"},
+			{name: "schedule-pause", sets: word(&s.pause, "NAME"), usage: "have a schedule skip its times"},
+			{name: "schedule-continue", sets: word(&s.proceed, "NAME"), usage: "end the pause of a schedule"},
+			{name: "schedule-delete", sets: word(&s.remove, "NAME"), usage: "delete a schedule that --schedule or the server made"},
+			{name: "schedule-now", sets: word(&s.now, "NAME"), usage: "start a run of a schedule now, and wait for it"},
+			{name: "schedule-on", sets: word(&s.enable, "NAME"), usage: "switch on a schedule of an agent's file, as the agent is now"},
+			{name: "print-timer", sets: choice(&s.timer, "SYSTEM", timers), usage: "print what has the system start --run-due every minute: " + strings.Join(timers, ", ")},
+		},
+	}
+}
+
+// scheduleActions returns what the flags about schedules do.
+func scheduleActions() []action {
+	keys := []string{
+		"agent", "agent-variable", "model", "budget", "yes", "cron", "every", "at", "timezone", "start", "end", "jitter", "grace", "blackout", "missed", "overlap", "max-parked",
+		"budget-month", "paused",
+	}
+	return []action{
+		{flag: "schedule", needs: needConfig, do: (*command).addSchedule, alone: true, words: true, beside: keys, apart: true},
+		{flag: "schedules", needs: needConfig, looks: true, do: (*command).listSchedules, alone: true, beside: []string{"from", "until"}, apart: true},
+		{flag: "run-due", needs: needConfig, do: (*command).runDue, alone: true, beside: []string{"jobs", "quiet"}, apart: true},
+		{flag: "schedule-history", needs: needConfig, looks: true, do: (*command).showOutcomes, alone: true, apart: true},
+		{flag: "schedule-pause", needs: needConfig, do: pausing(true), alone: true, apart: true},
+		{flag: "schedule-continue", needs: needConfig, do: pausing(false), alone: true, apart: true},
+		{flag: "schedule-delete", needs: needConfig, do: (*command).deleteSchedule, alone: true, apart: true},
+		{flag: "schedule-now", needs: needConfig, do: (*command).startScheduled, alone: true, beside: []string{"quiet"}, apart: true},
+		{flag: "schedule-on", needs: needConfig, do: (*command).enableSchedule, alone: true, apart: true},
+		{flag: "print-timer", needs: needConfig, looks: true, do: (*command).printTimer, alone: true},
+	}
+}
+
+// withSchedules opens the schedules for work.
+func (c *command) withSchedules(work func(*schedule.Service) error) error {
+	return c.withRuns(func(store run.Store) error { return work(c.app.Schedules(store, nil)) })
+}
+
+// addSchedule makes a schedule.
+func (c *command) addSchedule(ctx context.Context) error {
+	d := c.opts.scheduling.doc
+	d.Agent, d.Prompt, d.Model, d.Yes = c.opts.agent, strings.Join(c.opts.text, " "), c.opts.model, c.opts.yes
+	if d.Agent == "" {
+		return fault.New(fault.Usage, "--schedule needs the agent that runs: -a AGENT")
+	}
+	if c.opts.flags.Changed("max-parked") {
+		d.MaxParked = &c.opts.parked
+	}
+	for _, v := range c.opts.variables {
+		if d.Variables == nil {
+			d.Variables = make(map[string]string)
+		}
+		d.Variables[v[0]] = v[1]
+	}
+	if limit, _ := c.opts.limit(); c.opts.budget != "" { // it was checked
+		d.Budget = &schedule.Amount{USD: limit.USD, Tokens: limit.Tokens}
+	}
+	if c.opts.month != "" {
+		limit, err := parseAmount("budget-month", c.opts.month)
+		if err != nil {
+			return err
+		}
+		d.BudgetMonth = &schedule.Amount{USD: limit.USD, Tokens: limit.Tokens}
+	}
+	for _, times := range c.opts.blackout {
+		d.Blackout = append(d.Blackout, parseBlackout(times))
+	}
+	s, err := c.app.CheckSchedule(c.opts.add, d)
+	if err != nil {
+		return err
+	}
+	return c.withSchedules(func(all *schedule.Service) error {
+		err := all.Add(ctx, s, nil)
+		if taken, ok := errors.AsType[*schedule.TakenError](err); ok {
+			return fault.Wrap(fault.Config, taken, "").WithHint("choose another name, or delete it first: loki --schedule-delete %s", taken.Name)
+		}
+		if err != nil {
+			return err
+		}
+		k, err := all.Find(ctx, s.Name)
+		if err != nil {
+			return err
+		}
+		next := "it is never due"
+		if at := k.Next(time.Now()); !at.IsZero() {
+			next = "next at " + at.Format("Mon 2006-01-02 15:04:05 MST")
+		} else if k.State() == schedule.Paused {
+			next = "it is paused"
+		}
+		fmt.Fprintf(c.Err, "schedule %s: %s; runs start while loki --serve works, or by loki --run-due (see loki --print-timer)\n", s.Name, next)
+		return nil
+	})
+}
+
+// parseBlackout returns the blackout that words mean: days, dates, and from when to when. [schedule.Check] finds what is wrong.
+func parseBlackout(times string) (b schedule.Blackout) {
+	for word := range strings.FieldsFuncSeq(times, func(r rune) bool { return r == ' ' || r == ',' }) {
+		from, to, isRange := strings.Cut(word, "-")
+		switch {
+		case strings.Contains(word, ":") && isRange:
+			b.From, b.To = from, to
+		case isRange:
+			b.Dates = append(b.Dates, word)
+		default:
+			b.Days = append(b.Days, word)
+		}
+	}
+	return b
+}
+
+// listSchedules lists the schedules, and when they are due.
+func (c *command) listSchedules(ctx context.Context) error {
+	return c.withSchedules(func(all *schedule.Service) error {
+		from, err := timeFlag("from", c.opts.from, time.Now(), time.Now())
+		if err != nil {
+			return err
+		}
+		until, err := timeFlag("until", c.opts.until, from.Add(7*24*time.Hour), from)
+		if err != nil {
+			return err
+		}
+		plan, err := summary.SchedulePlan(ctx, all, from, until, func(*schedule.Kept) bool { return true })
+		if err != nil {
+			return err
+		}
+		if c.opts.output != outputText {
+			return printJSON(c.Out, plan)
+		}
+		if len(plan.Schedules) == 0 {
+			fmt.Fprintln(c.Err, "there are no schedules; loki --schedule NAME -a AGENT --cron '0 7 * * MON-FRI' makes one")
+			return nil
+		}
+		rows := [][]string{{"NAME", "AGENT", "WHEN", "STATE", "NEXT", "LAST"}}
+		for _, s := range plan.Schedules {
+			rows = append(rows, []string{s.Name, display.Line(s.Agent), display.Line(s.When), s.State, localTime(s.Next), lastOf(s)})
+		}
+		table := display.Table(rows)
+		if c.opts.from != "" || c.opts.until != "" {
+			rows = [][]string{{"DUE", "NAME", "ZONE'S TIME", "SKIPPED"}}
+			for _, t := range plan.Plan {
+				rows = append(rows, []string{localTime(&t.Due), t.Name, t.Local, t.Skipped})
+			}
+			table += "\n" + display.Table(rows)
+		}
+		_, err = io.WriteString(c.Out, table)
+		return err
+	})
+}
+
+// lastOf returns what the last time of a schedule led to.
+func lastOf(s api.Schedule) string {
+	switch {
+	case s.Error != "":
+		return display.Line(s.Error)
+	case s.Last == nil:
+		return "-"
+	case s.Last.RunID != "":
+		return "run " + s.Last.RunID
+	}
+	return s.Last.Reason
+}
+
+// localTime returns a time for people, "-" for none.
+func localTime(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.Local().Format("Mon 2006-01-02 15:04:05")
+}
+
+// timeFlag returns the time that a flag means: a time, or a span after another time. An empty one means otherwise.
+func timeFlag(flag, value string, otherwise, after time.Time) (time.Time, error) {
+	if value == "" {
+		return otherwise, nil
+	}
+	if span, err := parseAge(value); err == nil {
+		return after.Add(span), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02 15:04", time.DateOnly} {
+		if at, err := time.ParseInLocation(layout, value, time.Local); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fault.New(fault.Usage, "flag --%s: %q is not a time", flag, value).WithHint("write a time such as 2026-12-24 or 2026-12-24T07:00, or a span such as 7d")
+}
+
+// showOutcomes shows what the times of a schedule led to.
+func (c *command) showOutcomes(ctx context.Context) error {
+	return c.withSchedules(func(all *schedule.Service) error {
+		outcomes, err := all.History(ctx, c.opts.history, 0)
+		if err != nil {
+			return err
+		}
+		list := summary.ScheduleTimes(outcomes)
+		if c.opts.output != outputText {
+			return printJSON(c.Out, list)
+		}
+		rows := [][]string{{"DUE", "OUTCOME", "LATE", "RUN"}}
+		for _, o := range list {
+			what, late := o.Outcome, "-"
+			if o.Reason != "" {
+				what = o.Reason
+			}
+			if o.Count > 1 {
+				what += ", " + text.Count(o.Count, "time")
+			}
+			if o.Error != "" {
+				what += ": " + display.Line(o.Error)
+			}
+			if o.RunID != "" {
+				late = time.Duration(o.LateSeconds * float64(time.Second)).Round(time.Millisecond).String()
+			}
+			rows = append(rows, []string{localTime(&o.Due), what, late, o.RunID})
+		}
+		_, err = io.WriteString(c.Out, display.Table(rows, 2))
+		return err
+	})
+}
+
+// pausing returns what pauses a schedule, or ends that.
+func pausing(paused bool) func(*command, context.Context) error {
+	return func(c *command, ctx context.Context) error {
+		return c.withSchedules(func(all *schedule.Service) error { return all.Pause(ctx, c.opts.pause+c.opts.proceed, paused) })
+	}
+}
+
+func (c *command) deleteSchedule(ctx context.Context) error {
+	return c.withSchedules(func(all *schedule.Service) error { return all.Delete(ctx, c.opts.scheduling.remove) })
+}
+
+// enableSchedule switches on a schedule of an agent's file.
+func (c *command) enableSchedule(ctx context.Context) error {
+	return c.withSchedules(func(all *schedule.Service) error {
+		if err := all.SwitchOn(ctx, c.opts.enable); err != nil {
+			return err
+		}
+		k, err := all.Find(ctx, c.opts.enable)
+		if err == nil {
+			next := k.Next(time.Now())
+			fmt.Fprintf(c.Err, "schedule %s is on: agent %s, next at %s; a change of the agent switches it off\n", k.Name, display.Line(k.Agent), localTime(&next))
+		}
+		return err
+	})
+}
+
+// runDue does what is due.
+func (c *command) runDue(ctx context.Context) error {
+	jobs := defaultDueJobs
+	if c.opts.flags.Changed("jobs") {
+		jobs = c.opts.jobs
+	}
+	did, err := c.app.RunDue(ctx, jobs, "")
+	if err != nil {
+		return err
+	}
+	return c.reportDue(did)
+}
+
+// startScheduled starts a run of a schedule now.
+func (c *command) startScheduled(ctx context.Context) error {
+	did, err := c.app.RunDue(ctx, 1, c.opts.now)
+	if err != nil {
+		return err
+	}
+	return c.reportDue(did)
+}
+
+// reportDue prints what was done. The error says that a run has failed, or waits for an answer.
+func (c *command) reportDue(did app.Due) error {
+	work := api.DueWork{Fired: []api.FiredRun{}, Skipped: []api.SkippedTime{}, Resumed: []api.ResumedRun{}}
+	var failed, parked []string
+	status := func(id string) string {
+		info := did.Runs[id]
+		switch info.Status {
+		case run.Failed:
+			failed = append(failed, id)
+		case run.Suspended:
+			parked = append(parked, id)
+		}
+		return summary.Status(info)
+	}
+	for _, o := range did.Outcomes {
+		if o.Run != "" {
+			work.Fired = append(work.Fired, api.FiredRun{Name: o.Name, Due: o.Due.UTC(), RunID: o.Run, Status: status(o.Run)})
+		} else {
+			work.Skipped = append(work.Skipped, api.SkippedTime{Name: o.Name, Due: o.Due.UTC(), Reason: o.Reason})
+		}
+	}
+	for _, id := range did.Resumed {
+		work.Resumed = append(work.Resumed, api.ResumedRun{RunID: id, Status: status(id)})
+	}
+	if c.opts.output != outputText {
+		if err := printJSON(c.Out, work); err != nil {
+			return err
+		}
+	} else if !c.opts.quiet {
+		for _, r := range work.Fired {
+			fmt.Fprintf(c.Out, "%s: run %s, %s\n", r.Name, r.RunID, r.Status)
+		}
+		for _, s := range work.Skipped {
+			fmt.Fprintf(c.Out, "%s: skipped %s, %s\n", s.Name, localTime(&s.Due), s.Reason)
+		}
+		for _, r := range work.Resumed {
+			fmt.Fprintf(c.Out, "resumed run %s, %s\n", r.RunID, r.Status)
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return fault.New(fault.Failure, "%s failed", text.Count(len(failed), "run")).WithHint("loki --run %s", failed[0])
+	case len(parked) > 0:
+		return fault.New(fault.Suspended, "%s: suspended", text.Count(len(parked), "run")).WithHint("loki --run %s shows what it waits for", parked[0])
+	}
+	return nil
+}
+
+// printTimer prints what has a system start --run-due every minute, with this program, directory and configuration.
+func (c *command) printTimer(context.Context) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	setting := c.app.Env.Get("LOKI_CONFIG_DIR")
+	switch c.opts.timer {
+	case "systemd":
+		environment := ""
+		if setting != "" {
+			environment = fmt.Sprintf("Environment=%q\n", "LOKI_CONFIG_DIR="+setting)
+		}
+		fmt.Fprintf(c.Out, `# ~/.config/systemd/user/loki-due.service
+[Unit]
+Description=Loki: runs that are due
+
+[Service]
+Type=oneshot
+WorkingDirectory=%s
+%sExecStart=%q --run-due --quiet
+SuccessExitStatus=8
+
+# ~/.config/systemd/user/loki-due.timer; start it with: systemctl --user enable --now loki-due.timer
+[Unit]
+Description=Loki: every minute
+
+[Timer]
+OnCalendar=*:*:00
+AccuracySec=1s
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+`, dir, environment, program)
+	case "launchd":
+		environment := ""
+		if setting != "" {
+			environment = fmt.Sprintf("\t<key>EnvironmentVariables</key><dict><key>LOKI_CONFIG_DIR</key><string>%s</string></dict>\n", escapeXML(setting))
+		}
+		fmt.Fprintf(c.Out, `<?xml version="1.0" encoding="UTF-8"?>
+<!-- ~/Library/LaunchAgents/loki.due.plist; start it with: launchctl load ~/Library/LaunchAgents/loki.due.plist -->
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0"><dict>
+	<key>Label</key><string>loki.due</string>
+	<key>ProgramArguments</key><array><string>%s</string><string>--run-due</string><string>--quiet</string></array>
+	<key>WorkingDirectory</key><string>%s</string>
+%s	<key>StartInterval</key><integer>60</integer>
+</dict></plist>
+`, escapeXML(program), escapeXML(dir), environment)
+	case "cron":
+		environment := ""
+		if setting != "" {
+			environment = "LOKI_CONFIG_DIR=" + text.Word(setting) + " "
+		}
+		command := fmt.Sprintf("cd %s && %s%s --run-due --quiet", text.Word(dir), environment, text.Word(program))
+		fmt.Fprintf(c.Out, "# a line for crontab -e\n* * * * * %s\n", strings.ReplaceAll(command, "%", `\%`))
+	case "windows":
+		set := ""
+		if setting != "" {
+			set = fmt.Sprintf(`set "LOKI_CONFIG_DIR=%s" && `, setting)
+		}
+		fmt.Fprintf(c.Out, "schtasks /Create /TN loki-due /SC MINUTE /MO 1 /TR \"cmd /c cd /d \\\"%s\\\" && %s\\\"%s\\\" --run-due --quiet\"\n", dir, strings.ReplaceAll(set, `"`, `\"`), program)
+	}
+	if c.opts.timer == "windows" != (runtime.GOOS == "windows") {
+		fmt.Fprintln(c.Err, "paths are those of this system")
+	}
+	return nil
+}
+
+// escapeXML returns a text as XML has it.
+func escapeXML(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}

@@ -13,7 +13,7 @@ import (
 // topFields are the fields of a definition, in the order of [Reference].
 var topFields = []string{
 	"name", "start", "nodes", "description", "version", "model", "default_model", "temperature", "top_p", "reasoning_effort", "global_tools", "mcp_servers",
-	"conversation_starters", "variables", "state", "strict_state", "initial_state", "reducers", "environment", "sandbox", "hooks", "settings",
+	"conversation_starters", "variables", "state", "strict_state", "initial_state", "reducers", "environment", "sandbox", "hooks", "schedules", "settings",
 }
 
 // settingFields are the fields of settings.
@@ -59,6 +59,7 @@ var fields = map[string]field{
 	"sandbox":               {ref("sandbox"), nil, "read, write, network (then {level: network, hosts: [HOST]}) or full"},
 	"worktree":              {worktreeShape, nil, "true, or a mapping: the agent works in a copy of the repository, with a branch of its own"},
 	"hooks":                 {ref("hooks"), nil, "commands before and after calls of tools and models"},
+	"schedules":             {`{}`, nil, "mapping of name to {cron, timezone, prompt}: times at which the agent runs by itself, once the user has switched it on"},
 	"settings":              {ref("settings"), nil, "mapping of settings of the run"},
 
 	"settings.max_loop_iterations":       {aCount, DefaultMaxLoopIterations, "visits of each node"},

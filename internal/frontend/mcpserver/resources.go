@@ -217,7 +217,7 @@ const mostCompletions = 100
 
 // complete proposes values for the parts of addresses.
 func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	var all []string
+	all := []string{} // and not null
 	var err error
 	switch {
 	case req.Params.Ref == nil || req.Params.Ref.Type != "ref/resource":

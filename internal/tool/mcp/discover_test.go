@@ -206,6 +206,14 @@ func TestDiscovery(t *testing.T) {
 			g.resource["resource"] = g.URL
 		}},
 		{name: "no_metadata_of_the_resource", change: func(g *shop) { g.challenge, g.resource = `realm="x"`, nil }},
+		{name: "own_issuer_with_a_path", change: func(g *shop) {
+			g.challenge, g.resource = `realm="x"`, nil
+			g.authority["issuer"] = g.URL + "/oauth"
+		}},
+		{name: "own_issuer_elsewhere", change: func(g *shop) {
+			g.challenge, g.resource = `realm="x"`, nil
+			g.authority["issuer"] = g.URL + ".example.com/oauth"
+		}, want: "is about the issuer"},
 		{name: "no_metadata", change: func(g *shop) { g.challenge, g.resource, g.authority = `realm="x"`, nil, nil }, want: "has no metadata"},
 		{name: "announced_metadata_missing", change: func(g *shop) { g.resource = nil }, want: "there is nothing at"},
 		{name: "two_issuers", change: func(g *shop) {

@@ -70,13 +70,13 @@ const (
 
 // Discover returns where tokens for the server come from. It registers this program there if the user has not.
 func (r Resource) Discover(ctx context.Context) (Provider, error) {
-	meta, err := r.metadata(ctx)
+	meta, own, err := r.metadata(ctx)
 	if err != nil {
 		return Provider{}, r.problem(err)
 	}
 	var problems []error
 	for _, issuer := range meta.AuthorizationServers[:min(len(meta.AuthorizationServers), mostIssuers)] {
-		server, err := r.authority(ctx, issuer)
+		server, err := r.authority(ctx, issuer, own)
 		if err == nil {
 			return r.provider(ctx, meta, server)
 		}
@@ -93,11 +93,12 @@ func (r Resource) problem(err error) error {
 		WithHint(`set "oauth" for the server in mcp.json as its operator says, or "headers" with a key`)
 }
 
-// metadata returns what the server says about itself. One that says nothing is its own authorization server.
-func (r Resource) metadata(ctx context.Context) (*oauthex.ProtectedResourceMetadata, error) {
+// metadata returns what the server says about itself. One that says nothing is its own
+// authorization server, as before RFC 9728, whose issuer may have a path.
+func (r Resource) metadata(ctx context.Context) (meta *oauthex.ProtectedResourceMetadata, own bool, err error) {
 	at, err := url.Parse(r.URL)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	const known = "/.well-known/oauth-protected-resource"
 	base := at.Scheme + "://" + at.Host
@@ -106,22 +107,22 @@ func (r Resource) metadata(ctx context.Context) (*oauthex.ProtectedResourceMetad
 		places = slices.Compact([]string{base + known + strings.TrimSuffix(at.EscapedPath(), "/"), base + known})
 	}
 	for _, place := range places {
-		meta := new(oauthex.ProtectedResourceMetadata)
+		meta = new(oauthex.ProtectedResourceMetadata)
 		found, err := r.get(ctx, place, meta)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, false, err
 		case !found:
 			continue
 		case !covers(meta.Resource, at):
-			return nil, fmt.Errorf("%s is about %q, and not about this server", place, meta.Resource)
+			return nil, false, fmt.Errorf("%s is about %q, and not about this server", place, meta.Resource)
 		}
-		return meta, nil
+		return meta, false, nil
 	}
 	if r.Challenge.Metadata != "" {
-		return nil, fmt.Errorf("there is nothing at %s", r.Challenge.Metadata)
+		return nil, false, fmt.Errorf("there is nothing at %s", r.Challenge.Metadata)
 	}
-	return &oauthex.ProtectedResourceMetadata{Resource: r.URL, AuthorizationServers: []string{base}}, nil
+	return &oauthex.ProtectedResourceMetadata{Resource: r.URL, AuthorizationServers: []string{base}}, true, nil
 }
 
 // covers reports whether a server is the resource, or below it.
@@ -142,7 +143,7 @@ type authorityMetadata struct {
 }
 
 // authority returns what an authorization server says about itself (RFC 8414, or OpenID).
-func (r Resource) authority(ctx context.Context, issuer string) (*authorityMetadata, error) {
+func (r Resource) authority(ctx context.Context, issuer string, own bool) (*authorityMetadata, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("%q is not the address of an authorization server", issuer)
@@ -160,7 +161,7 @@ func (r Resource) authority(ctx context.Context, issuer string) (*authorityMetad
 			return nil, err
 		case !found:
 			continue
-		case strings.TrimSuffix(meta.Issuer, "/") != strings.TrimSuffix(issuer, "/"):
+		case strings.TrimSuffix(meta.Issuer, "/") != strings.TrimSuffix(issuer, "/") && !(own && strings.HasPrefix(meta.Issuer, base+"/")):
 			return nil, fmt.Errorf("%s is about the issuer %q, and not about %s", place, meta.Issuer, issuer)
 		case !slices.Contains(meta.CodeChallengeMethodsSupported, "S256"):
 			return nil, fmt.Errorf("%s does not announce PKCE with S256, without which a code could be stolen", issuer)

@@ -98,7 +98,7 @@ func (a *App) signIn(ctx context.Context, asker ask.Asker, server mcp.Server, ch
 	case !ask.AtTerminal(asker):
 		return failure
 	}
-	return s.logins.Login(ctx, server.ID, &visitor{ctx: ctx, asker: asker, open: a.OpenBrowser}, &challenge)
+	return s.logins.Login(ctx, server.ID, visitor{Login{Asker: asker, Browser: a.OpenBrowser}, ctx}, &challenge)
 }
 
 // discoveryHTTP returns what connects with the addresses that an MCP server refers to: a server of the public internet refers to no other
@@ -113,27 +113,19 @@ func (a *App) discoveryHTTP(ctx context.Context, server string) *http.Client {
 
 // visitor is a user at the terminal who logs in during a conversation or a run.
 type visitor struct {
-	ctx     context.Context
-	asker   ask.Asker
-	open    func(address string)
-	address string
+	Login
+	ctx context.Context
 }
 
-// Visit implements [oauth.User].
-func (v *visitor) Visit(address, code string) error {
-	v.address = address
+// Visit implements [oauth.User]. The address is in no question, since the lines of a question are broken.
+func (v visitor) Visit(address, code string) error {
+	text := "open this address to log in: " + address
 	if code != "" {
-		event.WarnText(v.ctx, "open this address to log in: "+address+" The code to enter there: "+code)
+		text += " The code to enter there: " + code
 	}
-	v.open(address)
+	event.WarnText(v.ctx, text)
+	v.Browser(address)
 	return nil
-}
-
-// Code implements [oauth.User].
-func (v *visitor) Code(ctx context.Context, _ oauth.Flow) (string, error) {
-	return v.asker.Ask(ctx, ask.Question{
-		Kind: ask.Line, Text: "Open this address to log in:\n\n" + v.address + "\n\nIf the browser is on another machine, paste the address at which it ends:",
-	})
 }
 
 // LoginClient returns the name of the only client that logs in with OAuth, or of the one that

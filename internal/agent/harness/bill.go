@@ -45,7 +45,7 @@ func (b *bill) begin(ctx context.Context, n int) error {
 			if !found {
 				break
 			}
-			b.since += c.Usage.Cost
+			b.since, b.known = b.since+c.Usage.Cost, true
 			b.total = b.total.Add(c.Usage)
 		}
 	}

@@ -102,6 +102,7 @@ func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest)
 			output, code = err.Error(), 1
 			if m := exitCode().FindStringSubmatch(output); m != nil {
 				code, _ = strconv.Atoi(m[1])
+				output = strings.TrimPrefix(output[len(m[0]):], "; ")
 			}
 		}
 		if r.OutputByteLimit != nil && *r.OutputByteLimit >= 0 && len(output) > *r.OutputByteLimit {
@@ -112,8 +113,8 @@ func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest)
 	return acp.CreateTerminalResponse{TerminalID: id}, nil
 }
 
-// exitCode finds the exit status in the text of a tool.
-var exitCode = text.Regexp(`exited with code (\d+)`)
+// exitCode finds the exit status at the beginning of what a tool reports, which what the command printed follows.
+var exitCode = text.Regexp(`^Tool call '[^']*' exited with code (\d+)`)
 
 // useTerminal does what the program wants with a terminal.
 func (t *talk) useTerminal(ctx context.Context, method, id string) (any, error) {

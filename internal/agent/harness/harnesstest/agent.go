@@ -1,6 +1,6 @@
 // Package harnesstest is a program that is an agent by the Agent Client Protocol and does what a script says, for tests.
 //
-// The script is the file that FOREIGN_SCRIPT names: a line for each action, of which the first word says what it is. The lines after one that
+// The script is the file that FOREIGN_SCRIPT names, in the directory FOREIGN_STATE if it is not absolute: a line for each action, of which the first word says what it is. The lines after one that
 // begins with "---" are for a prompt that continues an interrupted one. FOREIGN_CAN lists abilities: resume, load, http, auth. Sessions are
 // files in the directory that FOREIGN_STATE names.
 package harnesstest
@@ -98,7 +98,7 @@ func (a *scripted) Request(ctx context.Context, method string, params json.RawMe
 				return nil, &acp.Error{Code: acp.ResourceNotFound, Message: "no such session"}
 			}
 			if method == acp.SessionLoad {
-				a.update(r.SessionID, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text(string(said))})
+				a.update(r.SessionID, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text("the past: " + string(said))})
 			}
 			return acp.SessionResponse{}, nil
 		case acp.SessionPrompt:
@@ -139,7 +139,11 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 	}
 	asked := strings.Join(prompt, "\n")
 	_ = a.save(r.SessionID, "> "+asked+"\n")
-	data, err := os.ReadFile(os.Getenv("FOREIGN_SCRIPT"))
+	path := os.Getenv("FOREIGN_SCRIPT")
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(a.state, path)
+	}
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +152,11 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 	if strings.Contains(asked, "interrupted") {
 		script = resumed
 	}
+	mute := false // only say speaks
 	say := func(text string) {
+		if mute {
+			return
+		}
 		_ = a.save(r.SessionID, text+"\n")
 		a.update(r.SessionID, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text(text)})
 	}
@@ -159,8 +167,13 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 		verb, rest, _ := strings.Cut(lines.Text(), " ")
 		switch verb {
 		case "":
+		case "mute":
+			mute = true
 		case "say":
+			was := mute
+			mute = false
 			say(strings.ReplaceAll(rest, `\n`, "\n"))
+			mute = was
 		case "prompt": // what was asked
 			say(asked)
 		case "think":

@@ -106,8 +106,7 @@ func (p *Program) start(reach map[int]sandbox.Dialer) (*child, error) {
 				_ = os.MkdirAll(place, 0o700) // the program reports what it misses
 			}
 		}
-		// The program and the libraries beside it may be anywhere.
-		needs := sandbox.Needs{Read: []string{filepath.Dir(p.Path), installation(p.Path)}, Write: p.places(), Reach: reach}
+		needs := sandbox.Needs{Read: p.files(), Write: p.places(), Reach: reach}
 		c.box = p.Sandbox.Box(p.Held, needs)
 		command.Confinement = c.box
 	}
@@ -118,18 +117,18 @@ func (p *Program) start(reach map[int]sandbox.Dialer) (*child, error) {
 	return c, nil
 }
 
-// installation returns the directory in which the files of a program are that was started by its path: the package of Node.js that a link leads
-// into, else the directory of the program itself.
-func installation(path string) string {
-	real, err := filepath.EvalSymlinks(path)
+// files returns what the program needs to start, wherever it is: itself, and the packages of Node.js beside the one that a link leads into.
+func (p *Program) files() []string {
+	files := []string{p.Path}
+	real, err := filepath.EvalSymlinks(p.Path)
 	if err != nil {
-		return filepath.Dir(path)
+		return files
 	}
-	const modules = string(filepath.Separator) + "node_modules" + string(filepath.Separator)
-	if before, _, ok := strings.Cut(real, modules); ok {
-		return before + strings.TrimSuffix(modules, string(filepath.Separator))
+	const modules = string(filepath.Separator) + "node_modules"
+	if before, _, ok := strings.Cut(real, modules+string(filepath.Separator)); ok {
+		return append(files, before+modules)
 	}
-	return filepath.Dir(real)
+	return append(files, real)
 }
 
 // stopGrace is how long a program may take to end after it was asked to.

@@ -77,7 +77,7 @@ func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest)
 	c := &terminal{cancel: cancel, done: make(chan struct{})}
 	t.mu.Lock()
 	id := fmt.Sprintf("term-%d", len(t.terms)+1)
-	full := len(t.terms) >= maxTerminals
+	full := t.terms == nil || len(t.terms) >= maxTerminals
 	if !full {
 		t.terms[id] = c
 	}
@@ -168,6 +168,7 @@ func (t *talk) closeTerminals() {
 		c.cancel()
 		open.Go(func() { <-c.done })
 	}
+	t.terms = nil // no more are made
 	t.mu.Unlock()
 	open.Wait()
 }

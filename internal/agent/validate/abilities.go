@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"loki/internal/agent"
 	"loki/internal/base/sandbox"
@@ -11,10 +12,10 @@ import (
 	"loki/internal/tool/mcp"
 )
 
-// Ability is something that an agent may do: a program that may be started for it, an agent that it may start, a document that
+// Ability is something that an agent may do: the program of others that it is, a program that may be started for it, an agent that it may start, a document that
 // it reads, a tool that its models may call, or a variable that it gets.
 type Ability struct {
-	Kind string `json:"kind"`         // script, agent, document, tool, server, hook or environment
+	Kind string `json:"kind"`         // program, script, agent, document, tool, server, hook or environment
 	Name string `json:"name"`         // id of the node; name of the tool, the server or the variable; kind of the hook
 	Of   string `json:"of,omitempty"` // file of the script or the tool, name of the agent, source of the document, command of the hook
 
@@ -72,6 +73,17 @@ func (s *Service) Abilities(ctx context.Context, of agent.Agent) []Ability {
 		}
 		for _, name := range agents {
 			list = append(list, Ability{Kind: "agent", Name: name, Most: bounds.Most.Level})
+		}
+	}
+	if h := v.d.Harness; h != nil {
+		held := sandbox.Declaration{Level: sandbox.Network, Hosts: h.Hosts, Write: h.State}.Within(bounds.Most)
+		list = append(list, Ability{
+			Kind: "program", Name: h.Name, Of: strings.Join(h.Command, " "), Level: held.Level, Hosts: held.Hosts, Write: held.Write, Withheld: !trusted,
+		})
+		for _, name := range h.Env {
+			if !strings.Contains(name, "=") {
+				list = append(list, Ability{Kind: "environment", Name: name, Withheld: !trusted})
+			}
 		}
 	}
 	for _, document := range v.d.Documents {

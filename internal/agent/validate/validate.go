@@ -2,11 +2,13 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -257,6 +259,11 @@ func (v *validator) plain(ctx context.Context) {
 		}
 	}
 	v.spawnable()
+	if h := d.Harness; h != nil && !v.Playing && strings.IndexAny(h.Command[0], `/\`) < 0 {
+		if _, err := exec.LookPath(h.Command[0]); err != nil {
+			v.add(graph.SeverityWarning, graph.RuleMissingScript, nil, "harness", cmp.Or(h.Install, "install it"), "the program %s is not installed", h.Command[0])
+		}
+	}
 	if i, name := graph.Consents(d.Variables); i >= 0 {
 		v.add(graph.SeverityWarning, graph.RuleConsent, nil, fmt.Sprintf("variables[%d].default", i), graph.ConsentHint, graph.ConsentMessage, name)
 	}

@@ -190,7 +190,7 @@ func (c *command) abilities(list []validate.Ability) [][]string {
 		case a.Kind == "document":
 			what = "is read, and models get passages of it"
 		case a.Kind == "environment":
-			what = "for its scripts"
+			what = "for its scripts, or its program"
 		case a.Level == "":
 			what = "starts no program"
 		case a.Most == sandbox.Read:

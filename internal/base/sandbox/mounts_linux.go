@@ -291,7 +291,8 @@ func (p *plan) processes() {
 		Label: "mount /proc", Number: unix.SYS_MOUNT, Tolerated: []syscall.Errno{unix.EPERM, unix.EACCES, unix.EBUSY, unix.EINVAL},
 		Args: []shim.Arg{proc, p.Text("/proc"), proc, shim.Number(unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC), shim.Number(0)},
 	})
-	for _, s := range systemPlaces["linux"] { // what can be read there has other inodes now
+	own := place{"/proc/self/maps", "the memory of the program itself, in which Bun finds its stack"}
+	for _, s := range append(slices.Clip(systemPlaces["linux"]), own) { // what can be read there has other inodes now
 		if !strings.HasPrefix(s.path, "/proc/") {
 			continue
 		}

@@ -50,7 +50,7 @@ var presets = []Setting{
 	},
 	{
 		Name: "opencode", Command: []string{"opencode", "acp"}, Install: "npm install -g opencode-ai",
-		State: []string{"~/.config/opencode", "~/.local/share/opencode", "~/.local/state/opencode", "~/.cache/opencode"}, Hosts: []string{"opencode.ai", "models.dev"},
+		State: []string{"~/.config/opencode", "~/.local/share/opencode", "~/.local/state/opencode", "~/.cache/opencode"}, Hosts: []string{"opencode.ai", "*.opencode.ai", "models.dev"},
 	},
 	{
 		Name: "goose", Command: []string{"goose", "acp"}, Install: "see https://block.github.io/goose/docs/getting-started/installation",

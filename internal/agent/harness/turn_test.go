@@ -1,0 +1,181 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"loki/internal/agent/harness"
+	"loki/internal/agent/harness/harnesstest"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
+	"loki/internal/llm/chat"
+	"loki/internal/llm/engine"
+	"loki/internal/llm/event"
+	"loki/internal/tool"
+	"loki/internal/tool/builtin"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("FOREIGN_SCRIPT") != "" {
+		harnesstest.Main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// program returns the scripted program, without a sandbox, and what it is asked with. The user consents to everything.
+func program(t *testing.T, script, can string) (*harness.Program, harness.Asked) {
+	t.Helper()
+	dir, state := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(state, "script"), []byte(strings.ReplaceAll(script, "DIR", dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &harness.Program{
+		Setting: &harness.Setting{Name: "scripted", Command: []string{"scripted"}}, Agent: "worker", Dir: dir, Path: exe,
+		Env:     append(os.Environ(), "FOREIGN_SCRIPT="+filepath.Join(state, "script"), "FOREIGN_STATE="+state, "FOREIGN_CAN="+can),
+		Sandbox: sandbox.New(sandbox.Options{Settings: sandbox.Settings{Disabled: true}, Workspace: dir}),
+	}
+	box := func(tools ...tool.Tool) *tool.Box {
+		set, err := tool.NewSet(tools...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tool.NewBox(tool.Options{Tools: set, AutoConfirm: true, MaxOutput: 1 << 20})
+	}
+	served := builtin.Tools(builtin.Options{Dir: dir})
+	return p, harness.Asked{
+		User: chat.Text(chat.User, "go"), Judge: box(p.Judged()...), Work: box(served...), Allowed: box(served...), Tools: box(served...),
+		Asker: ask.Func(func(_ context.Context, q ask.Question) (string, error) { return q.Options[0], nil }),
+	}
+}
+
+// record collects events.
+func record() (event.Scope, func(kind string) int) {
+	var mu sync.Mutex
+	seen := make(map[string]int)
+	emit := event.Func(func(_ context.Context, ev event.Event) error {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[ev.Body.Type()]++
+		return nil
+	})
+	return event.NewScope(emit, event.Source{}, nil), func(kind string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return seen[kind]
+	}
+}
+
+// TestTurn has the program do everything that it can.
+func TestTurn(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, strings.Join([]string{
+		"think hm", "plan look", `tool read {"path": "x"}`, `ask edit {"path": "DIR/a"}`, "fswrite DIR/a text", "fsread DIR/a",
+		`ask execute {"command": "echo run; exit 2"}`, "term echo run; exit 2",
+		`elicit {"type": "object", "properties": {"sure": {"type": "boolean"}, "size": {"type": "string", "enum": ["s", "m"]}}}`,
+		`mcp fs_cat {"path": "a"}`, "cost 0.5", "cost 0.75", "say done",
+	}, "\n"), "http")
+	events, count := record()
+	answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"selected yes", "/a: ok", "/a: text ok", "term echo run; exit 2: 2 run ok", `elicit: accept {"size":"s","sure":true} ok`, `{\"output\":\"text\"}`, "done",
+	} {
+		if !strings.Contains(answer.Text, want) {
+			t.Errorf("the answer lacks %q:\n%s", want, answer.Text)
+		}
+	}
+	if answer.Usage.Cost != 0.75 || answer.Usage.CostUnknown || answer.Session.ID == "" || answer.Session.Cost != 0.75 {
+		t.Errorf("%+v %+v", answer.Usage, answer.Session)
+	}
+	for kind, want := range map[string]int{"tool_call": 3, "tool_result": 1, "todo_updated": 1, "reasoning": 1} {
+		if got := count(kind); got != want {
+			t.Errorf("%d events %s, want %d", got, kind, want)
+		}
+	}
+}
+
+// TestContinued: a session that the program keeps continues, with the cost that it had, or begins anew with what was said.
+func TestContinued(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, "prompt\ncost 3", "resume")
+	a.Lead = "Be brief."
+	events, _ := record()
+	first, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+	if err != nil || first.Text != "Be brief.\ngo" {
+		t.Fatal(first.Text, err)
+	}
+	a.Session, a.Earlier = harness.Session{ID: first.Session.ID, Cost: 2}, []chat.Message{a.User, chat.Text(chat.Assistant, "gone")}
+	if next, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a); err != nil || next.Text != "go" || next.Usage.Cost != 1 {
+		t.Error(next.Text, next.Usage, err)
+	}
+	a.Session = harness.Session{ID: "unknown"}
+	next, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+	if err != nil || !strings.Contains(next.Text, "User: go\n\nYou: gone") || next.Usage.Cost != 3 {
+		t.Error(next.Text, next.Usage, err)
+	}
+}
+
+// TestHostile: what a program does wrong is an error of a tool, and ends it.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ script, want string }{
+		"text":    {"raw hello\nhang", "not a message of the protocol: hello"},
+		"array":   {"raw [1]\nhang", "not a message of the protocol"},
+		"long":    {"long\nhang", "longer than 16 MiB"},
+		"exit":    {"exit 4", "stopped in the middle of its work"},
+		"refusal": {"stop refusal", "refused to answer"},
+		"reason":  {"stop \x1b[2Jnonsense", "ended its turn"},
+		"error":   {"nonsense", "unknown action"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, a := program(t, tt.script, "")
+			a.Tools = nil
+			events, _ := record()
+			_, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\x1b") {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+			if code := fault.CodeOf(err); code != fault.Tool && name != "refusal" {
+				t.Errorf("the code is %s", code)
+			}
+		})
+	}
+}
+
+// TestCanceled: a program is asked to stop, and ended if it does not. What it has started ends, too.
+func TestCanceled(t *testing.T) {
+	t.Parallel()
+	for _, can := range []string{"", "deaf"} {
+		t.Run("can"+can, func(t *testing.T) {
+			t.Parallel()
+			p, a := program(t, "think at work\nspawn sleep 300\nterm sleep 300", can)
+			a.Tools = nil
+			stop := errors.New("enough")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			emit := event.Func(func(_ context.Context, ev event.Event) error {
+				if _, ok := ev.Body.(event.Reasoning); ok {
+					cancel(stop)
+				}
+				return nil
+			})
+			_, err := p.Answer(ctx, &engine.RequestContext{Events: event.NewScope(emit, event.Source{}, nil)}, a)
+			if !errors.Is(err, stop) {
+				t.Error(err)
+			}
+		})
+	}
+}

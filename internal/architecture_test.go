@@ -386,9 +386,9 @@ var roomLines = map[string]int{
 	"workflow/graph":         10767,
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
-	"workflow/run":           13811,
+	"workflow/run":           13900,
 
-	"all": 197310,
+	"all": 197343,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

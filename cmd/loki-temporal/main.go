@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/event"
@@ -61,6 +63,8 @@ type command struct {
 	resume    string
 	show      string
 	cancel    string
+	fork      string
+	signal    string
 	typed     []string
 	answers   string
 	state     bool
@@ -99,7 +103,9 @@ func (c *command) options(args []string) error {
 	f.BoolVar(&c.yes, "yes", false, "consent to whatever tools would ask")
 	f.StringVar(&c.show, "run", "", "show how the run `ID` stands")
 	f.BoolVar(&c.state, "state", false, "with --run: show the state")
-	f.StringVar(&c.cancel, "cancel", "", "stop the run `ID`; it can be resumed")
+	f.StringVar(&c.cancel, "cancel", "", "stop the run `ID`; it can be resumed, unless it has compensations, which undo what it did")
+	f.StringVar(&c.fork, "fork", "", "begin a new run from the run `ID`, as it was after its last super-step, or from ID@STEP")
+	f.StringVar(&c.signal, "signal", "", "give the run `ID` a signal, such as: --signal ID 'paid={\"sum\": 5}'")
 	f.BoolVar(&c.worker, "worker", false, "do the work of runs, until a signal ends it")
 	f.StringVar(&c.output, "output", "text", "`FORMAT`: text, json, or ndjson for the events as they are recorded")
 	f.StringVar(&c.queue, "task-queue", "loki", "`NAME` of the task queue")
@@ -137,7 +143,7 @@ func pairs(args []string) []string {
 // check refuses options that do not go together.
 func (c *command) check() error {
 	asked := 0
-	for _, is := range []bool{c.agent != "", c.resume != "", c.show != "", c.cancel != "", c.worker} {
+	for _, is := range []bool{c.agent != "", c.resume != "", c.show != "", c.cancel != "", c.fork != "", c.signal != "", c.worker} {
 		if is {
 			asked++
 		}
@@ -147,17 +153,21 @@ func (c *command) check() error {
 	}
 	switch {
 	case asked != 1:
-		return refuse("one of --agent, --resume, --run, --cancel and --worker is needed")
-	case c.resume == "" && (len(c.typed) > 0 || c.answers != "" || c.force):
-		return refuse("--answer, --answers and --force go with --resume")
+		return refuse("one of --agent, --resume, --run, --fork, --signal, --cancel and --worker is needed")
+	case c.resume == "" && (len(c.typed) > 0 || c.answers != ""):
+		return refuse("--answer and --answers go with --resume")
+	case c.resume == "" && c.fork == "" && c.force:
+		return refuse("--force goes with --resume and --fork")
 	case len(c.typed) > 0 && c.answers != "":
 		return refuse("--answer and --answers do not go together")
 	case c.state && c.show == "":
 		return refuse("--state goes with --run")
-	case c.agent == "" && (len(c.text) > 0 || len(c.variables) > 0 || c.model != ""):
+	case c.signal != "" && len(c.text) != 1:
+		return refuse("--signal ID needs one NAME=JSON")
+	case c.agent == "" && (c.signal == "" && len(c.text) > 0 || len(c.variables) > 0 || c.model != ""):
 		return refuse("a prompt, --model and --agent-variable go with --agent")
-	case c.agent == "" && c.resume == "" && (c.yes || c.detach):
-		return refuse("--yes and --detach go with --agent and --resume")
+	case c.agent == "" && c.resume == "" && c.fork == "" && (c.yes || c.detach):
+		return refuse("--yes and --detach go with --agent, --resume and --fork")
 	case !slices.Contains([]string{"text", "json", "ndjson"}, c.output):
 		return refuse("--output %s: it has to be text, json or ndjson", c.output)
 	case c.heartbeat < time.Second:
@@ -199,7 +209,7 @@ func (c *command) run(ctx context.Context, args []string) (err error) {
 			WithHint("start one, such as with: temporal server start-dev; TEMPORAL_ADDRESS names another one")
 	}
 	defer server.Close()
-	c.runs = &driver.Runs{Client: server, App: c.app, Queue: c.queue, Heartbeat: c.heartbeat}
+	c.runs = &driver.Runs{Client: server, App: c.app, Queue: c.queue, Heartbeat: c.heartbeat, Converter: o.DataConverter}
 	switch {
 	case c.worker:
 		return c.work(ctx)
@@ -207,6 +217,10 @@ func (c *command) run(ctx context.Context, args []string) (err error) {
 		return c.start(ctx)
 	case c.resume != "":
 		return c.goOn(ctx)
+	case c.fork != "":
+		return c.forkRun(ctx)
+	case c.signal != "":
+		return c.sendSignal(ctx)
 	case c.cancel != "":
 		return c.runs.Cancel(ctx, c.cancel)
 	}
@@ -268,6 +282,11 @@ func (c *command) start(ctx context.Context) error {
 		defer job.Release()
 	}
 	id, err := c.runs.Start(ctx, job, driver.Terms{Yes: c.yes})
+	return c.followNew(ctx, id, err)
+}
+
+// followNew follows a run that began, unless it is left to the workers.
+func (c *command) followNew(ctx context.Context, id string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -277,6 +296,43 @@ func (c *command) start(ctx context.Context) error {
 	}
 	fmt.Fprintln(c.err, "run "+id)
 	return c.follow(ctx, id)
+}
+
+// forkRun begins a run from another one.
+func (c *command) forkRun(ctx context.Context) error {
+	id, at, found := strings.Cut(c.fork, "@")
+	step := -1
+	if found {
+		var err error
+		if step, err = strconv.Atoi(at); err != nil || step < 0 {
+			return fault.New(fault.Usage, "--fork %s: ID or ID@STEP is expected, with the number of a super-step", c.fork)
+		}
+	}
+	fork, err := c.runs.Fork(ctx, id, step, driver.Terms{Yes: c.yes, Force: c.force}, run.Continuation{Events: c.warnings(), Asker: ask.Unavailable{}})
+	return c.followNew(ctx, fork, err)
+}
+
+// sendSignal gives a run a signal.
+func (c *command) sendSignal(ctx context.Context) error {
+	name, text, found := strings.Cut(c.text[0], "=")
+	if !found {
+		text = "null"
+	}
+	v, err := value.ParseJSON([]byte(text))
+	if err != nil || name == "" {
+		return fault.Wrap(fault.Usage, err, "--signal %s %s: NAME=JSON is expected", c.signal, c.text[0]).
+			WithHint("a text needs quotes of its own: --signal %s 'paid=\"in cash\"'", c.signal)
+	}
+	unchecked, err := c.runs.Signal(ctx, c.signal, driver.Signal{Name: name, Value: v})
+	switch {
+	case err != nil:
+		return err
+	case unchecked:
+		fmt.Fprintln(c.err, "no worker is at work: the signal is on record, and is looked at when one is")
+	default:
+		fmt.Fprintf(c.err, "signal %s of run %s is on record\n", name, c.signal)
+	}
+	return nil
 }
 
 // goOn answers the questions of a run, resumes it if it is over, and follows it.
@@ -345,6 +401,10 @@ func (c *command) follow(ctx context.Context, id string) error {
 		return err
 	}
 	switch {
+	case s.Status == run.Suspended && len(s.Waits) == 0:
+		q := s.Others[0]
+		return fault.New(fault.Suspended, "run %s: node %q %s", id, q.Node, q.Text).
+			WithHint("send it: loki-temporal --signal %s '%s=JSON'; then follow the run: loki-temporal --resume %s", id, q.Signal, id)
 	case s.Status == run.Suspended:
 		return waits(id, s)
 	case s.Failure != nil && s.Status != run.Done:
@@ -412,6 +472,9 @@ func (c *command) status(ctx context.Context) error {
 	row("output", s.Output)
 	if s.Failure != nil {
 		row("error", s.Failure.Message)
+	}
+	for _, q := range s.Others {
+		row("waits", q.ID+": "+q.Text)
 	}
 	for _, q := range s.Waits {
 		row("question", q.ID+": "+q.Text)

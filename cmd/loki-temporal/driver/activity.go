@@ -10,6 +10,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -17,6 +18,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
@@ -33,6 +35,7 @@ type Client interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signal string, arg any) error
 	RecordActivityHeartbeat(ctx context.Context, taskToken []byte, details ...any) error
 	QueryWorkflow(ctx context.Context, workflowID, runID, query string, args ...any) (converter.EncodedValue, error)
+	UpdateWorkflow(ctx context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error)
 }
 
 // Nodes executes nodes. It has the activity of a worker.
@@ -76,7 +79,7 @@ func (n *Nodes) Execute(ctx context.Context, sealed json.RawMessage) (json.RawMe
 		case <-ctx.Done():
 		}
 	})
-	out := n.outcome(ctx, t, r)
+	out := n.outcome(ctx, t, r, info.WorkflowExecution)
 	cause := context.Cause(ctx)
 	switch {
 	case cause != nil && fault.CodeOf(cause) == fault.Limit: // a step is too large for the record
@@ -146,10 +149,10 @@ func (n *Nodes) sealOutcome(t Task, out Outcome) (json.RawMessage, error) {
 }
 
 // outcome executes the node of a task.
-func (n *Nodes) outcome(ctx context.Context, t Task, r *recorder) Outcome {
+func (n *Nodes) outcome(ctx context.Context, t Task, r *recorder, of workflow.Execution) Outcome {
 	events := n.App.Events(r).With(func(s *event.Source) { s.Run, s.Agent = t.Info.ID, t.Info.Agent })
 	ctx = event.NewContext(ctx, events)
-	done, err := n.execute(ctx, t, r, events)
+	done, err := n.execute(ctx, t, r, events, of)
 	if err == nil {
 		err = done.Result.Err
 	}
@@ -163,7 +166,28 @@ func (n *Nodes) outcome(ctx context.Context, t Task, r *recorder) Outcome {
 	return Outcome{Done: &done}
 }
 
-func (n *Nodes) execute(ctx context.Context, t Task, r *recorder, events event.Scope) (done run.TaskRecord, err error) {
+// reserver asks the workflow of a run for what calls may use of its budget.
+func (n *Nodes) reserver(of workflow.Execution, t Task, r *recorder) run.Reserver {
+	return func(ctx context.Context, c run.Call) (func(chat.Usage), error) {
+		res := Reservation{ID: run.NewID(), Node: t.Node, Attempt: t.Attempt, Call: c}
+		h, err := n.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+			UpdateID: res.ID, WorkflowID: of.ID, RunID: of.RunID, UpdateName: reserveUpdate, Args: []any{res}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		})
+		if err == nil {
+			err = h.Get(ctx, nil)
+		}
+		if err != nil {
+			var f Failure
+			if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() && app.Details(&f) == nil && f.Message != "" {
+				return nil, f.Err()
+			}
+			return nil, r.pulse.lose(fmt.Errorf("the budget of the run cannot be asked: %w", err))
+		}
+		return func(used chat.Usage) { r.settle(context.WithoutCancel(ctx), res.ID, used) }, nil
+	}
+}
+
+func (n *Nodes) execute(ctx context.Context, t Task, r *recorder, events event.Scope, of workflow.Execution) (done run.TaskRecord, err error) {
 	point := run.Point{Recovery: run.Recovery{Info: t.Info, Last: t.From}, Resumed: t.Attempt > 1 || t.From.Step > 0}
 	point.Info.Usage = t.From.Usage
 	for _, s := range t.Steps {
@@ -178,6 +202,9 @@ func (n *Nodes) execute(ctx context.Context, t Task, r *recorder, events event.S
 		return done, err
 	}
 	point.Budget = job.BudgetAt(point, "")
+	if t.Reserves {
+		point.Budget.Elsewhere(n.reserver(of, t, r))
+	}
 	work, release, err := job.Make(ctx, point)
 	if err != nil {
 		if job.Release != nil {

@@ -5,21 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
@@ -27,8 +28,9 @@ import (
 type Runs struct {
 	Client    client.Client
 	App       *app.App
-	Queue     string        // task queue of the workers
-	Heartbeat time.Duration // see [Start]
+	Queue     string                  // task queue of the workers
+	Heartbeat time.Duration           // see [Start]
+	Converter converter.DataConverter // of Client; nil for the default
 }
 
 // stopTime is for how long a worker that is stopped waits for its nodes.
@@ -56,52 +58,11 @@ func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err 
 		return "", fault.New(fault.Usage, "agent %s is not a graph: only graph agents run on Temporal", job.Info.Agent).
 			WithHint("run it with: loki -a %s", job.Info.Agent)
 	}
-	name := job.Info.AgentDir
-	if job.Info.ByName {
-		name = job.Info.Agent
-	}
-	ref, err := r.App.Agents.Find(name)
-	if err == nil {
-		err = unsupported(r.App.Agents.For(ref), job.Info.Agent, job.Graph, make(map[string]bool))
-	}
-	if err != nil {
-		return "", fault.Wrap(fault.CodeOf(err), err, "").WithHint("run it with: loki -a %s", job.Info.Agent)
-	}
 	if err := job.CheckStart(); err != nil {
 		return "", err
 	}
 	id = run.NewID()
 	return id, r.begin(ctx, id, Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}}, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
-}
-
-// unsupported refuses the graph of an agent that has what workflows do not do, and one whose nodes start such agents. What is wrong with
-// those otherwise is reported elsewhere. seen are agents that were looked at.
-func unsupported(agents agent.Library, name string, g *graph.Graph, seen map[string]bool) error {
-	for m := range g.All() {
-		if m.Agent != nil && !seen[m.Agent.Agent] {
-			seen[m.Agent.Agent] = true
-			ref, err := agents.Find(m.Agent.Agent)
-			if err != nil {
-				continue
-			}
-			if of, _, err := agents.Load(ref); err == nil && of.Graph != nil {
-				if err := unsupported(agents, of.Name, of.Graph, seen); err != nil {
-					return fmt.Errorf("node %q of agent %s: %w", m.Name, name, err)
-				}
-			}
-		}
-		what := ""
-		switch {
-		case m.Type == graph.WaitNode:
-			what = "is of type wait"
-		case m.Compensate != "":
-			what = "has a compensation"
-		default:
-			continue
-		}
-		return fault.New(fault.Usage, "node %q of agent %s %s, which does not work on Temporal yet", m.Name, name, what)
-	}
-	return nil
 }
 
 // begin starts a workflow.
@@ -168,7 +129,18 @@ const answerTime = 5 * time.Second
 // look at them, they are on record nevertheless, and unchecked is true.
 func (r *Runs) Answer(ctx context.Context, id string, l Letter) (unchecked bool, err error) {
 	l.ID = run.NewID()
-	data, err := json.Marshal(l)
+	return r.send(ctx, id, l.ID, answerUpdate, answerSignal, l)
+}
+
+// Signal gives a run a signal, whose id it fills in. If no worker is there to look at it, it is on record nevertheless, and unchecked is true.
+func (r *Runs) Signal(ctx context.Context, id string, s Signal) (unchecked bool, err error) {
+	s.ID = run.NewID()
+	return r.send(ctx, id, s.ID, signalUpdate, signalSignal, s)
+}
+
+// send sends a message as an update, or as a signal if no worker is there.
+func (r *Runs) send(ctx context.Context, id, message, update, signal string, x any) (unchecked bool, err error) {
+	data, err := json.Marshal(x)
 	if err != nil {
 		return false, err
 	}
@@ -176,14 +148,14 @@ func (r *Runs) Answer(ctx context.Context, id string, l Letter) (unchecked bool,
 	soon, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	h, err := r.Client.UpdateWorkflow(soon, client.UpdateWorkflowOptions{
-		UpdateID: l.ID, WorkflowID: id, UpdateName: answerUpdate, Args: []any{sealed}, WaitForStage: client.WorkflowUpdateStageCompleted,
+		UpdateID: message, WorkflowID: id, UpdateName: update, Args: []any{sealed}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	if err == nil {
 		err = h.Get(soon, nil)
 	}
 	var late *client.WorkflowUpdateServiceTimeoutOrCanceledError // it may come before the time is over here
 	if ctx.Err() == nil && (err != nil && soon.Err() != nil || errors.As(err, &late)) {
-		return true, r.explain(id, r.Client.SignalWorkflow(ctx, id, "", answerSignal, sealed))
+		return true, r.explain(id, r.Client.SignalWorkflow(ctx, id, "", signal, sealed))
 	}
 	return false, r.explain(id, err)
 }
@@ -206,6 +178,9 @@ func (r *Runs) Resume(ctx context.Context, id string, t Terms, c run.Continuatio
 		return fmt.Errorf("reading the record of run %s: %w", id, err)
 	}
 	start.Info.ID = id
+	if last := start.Point.Last; last.Undoing != nil && len(last.Effects) == 0 {
+		return hinted(run.UndoneRefusal(id, last))
+	}
 	c.ID, c.Force, c.Yes, c.Here, c.Command = id, t.Force, t.Yes, true, "loki-temporal --resume "+id
 	job, err := r.App.Runs().JobOf(ctx, start.Info, start.Point.Last, c)
 	if err != nil {
@@ -219,7 +194,95 @@ func (r *Runs) Resume(ctx context.Context, id string, t Terms, c run.Continuatio
 	return r.begin(ctx, id, start, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 }
 
-// Cancel ends a run. Its nodes stop, and it can be resumed.
+// hinted returns an error of the engine with the commands of this program.
+func hinted(err error) error {
+	return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", Hint(fault.HintOf(err)))
+}
+
+// Fork begins a new run from the state and the frontier that another one had after a super-step, -1 for the last one, and returns its id.
+func (r *Runs) Fork(ctx context.Context, id string, step int, t Terms, c run.Continuation) (string, error) {
+	data, err := r.query(ctx, id, pointQuery)
+	if err != nil {
+		return "", err
+	}
+	var old Start
+	if err := r.unseal(data, &old); err != nil {
+		return "", fmt.Errorf("reading the record of run %s: %w", id, err)
+	}
+	from := old.Point.Last
+	if step >= 0 && step != from.Step {
+		if from, err = r.checkpoint(ctx, id, step); err != nil {
+			return "", err
+		}
+		if old.Point.Last.Undoing != nil && from.Undoing == nil {
+			from.Effects = nil // they are undone, or are about to be
+		}
+	}
+	old.Info.ID = id
+	c.Force, c.Yes, c.Here = t.Force, t.Yes, true
+	job, err := r.App.Runs().ForkJob(ctx, old.Info, from, run.Fork{Continuation: c})
+	if err != nil {
+		return "", hinted(err)
+	}
+	if job.Release != nil {
+		job.Release()
+	}
+	fork := run.NewID()
+	return fork, r.begin(ctx, fork, Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}}, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+}
+
+// unseal reads a message that was sealed.
+func (r *Runs) unseal(data json.RawMessage, x any) error {
+	return json.Unmarshal([]byte(r.App.Unseal(string(data))), x)
+}
+
+// checkpoint finds the checkpoint after a super-step in the history of a run: the tasks of the next one began with it.
+func (r *Runs) checkpoint(ctx context.Context, id string, step int) (run.Checkpoint, error) {
+	read := r.Converter
+	if read == nil {
+		read = converter.GetDefaultDataConverter()
+	}
+	input := func(p *common.Payloads, x any) error {
+		var sealed json.RawMessage
+		if err := read.FromPayloads(p, &sealed); err != nil {
+			return fmt.Errorf("reading the history of run %s: %w", id, err)
+		}
+		return r.unseal(sealed, x)
+	}
+	for part := ""; ; { // a long run is several workflows
+		before := ""
+		events := r.Client.GetWorkflowHistory(ctx, id, part, false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			ev, err := events.Next()
+			if err != nil {
+				return run.Checkpoint{}, r.explain(id, err)
+			}
+			if a := ev.GetWorkflowExecutionStartedEventAttributes(); a != nil {
+				var s Start
+				if err := input(a.GetInput(), &s); err != nil || s.Point.Last.Step == step {
+					return s.Point.Last, err
+				}
+				if s.Point.Last.Step > step {
+					before = a.GetContinuedExecutionRunId()
+					break
+				}
+			}
+			if a := ev.GetActivityTaskScheduledEventAttributes(); a != nil {
+				var t Task
+				if err := input(a.GetInput(), &t); err != nil || t.From.Step == step {
+					return t.From, err
+				}
+			}
+		}
+		if before == "" {
+			return run.Checkpoint{}, fault.New(fault.NotFound, "the history of run %s has no super-step %d", id, step).
+				WithHint("fork the last one: loki-temporal --fork %s", id)
+		}
+		part = before
+	}
+}
+
+// Cancel ends a run. Its nodes stop, and what it did is undone if its graph has compensations; without them it can be resumed.
 func (r *Runs) Cancel(ctx context.Context, id string) error {
 	return r.explain(id, r.Client.CancelWorkflow(ctx, id, ""))
 }
@@ -229,7 +292,12 @@ const (
 	patienceTime = time.Minute            // without a worker that answers them
 )
 
-// Wait returns how a run stands once it is over or rests, that is, waits for answers. It passes on the events. The error is
+// waitsForSignal reports whether the run resumes with a signal alone.
+func (s *Status) waitsForSignal() bool {
+	return len(s.Others) > 0 && !slices.ContainsFunc(s.Others, func(q Question) bool { return q.Wait != run.ForSignal || !q.Deadline.IsZero() }) && s.Until.IsZero()
+}
+
+// Wait returns how a run stands once it is over or rests, that is, waits for answers or signals, and not for a time. It passes on the events. The error is
 // that of Status once no worker has answered for a minute.
 func (r *Runs) Wait(ctx context.Context, id string, show func(json.RawMessage) error) (Status, error) {
 	answered := time.Now()
@@ -248,7 +316,7 @@ func (r *Runs) Wait(ctx context.Context, id string, show func(json.RawMessage) e
 			}
 		}
 		after = s.Next
-		if s.Status != run.Running && (s.Status != run.Suspended || len(s.Waits) > 0) {
+		if s.Status != run.Running && (s.Status != run.Suspended || len(s.Waits) > 0 || s.waitsForSignal()) {
 			return s, nil
 		}
 		if err := retry.Sleep(ctx, pollTime); err != nil {

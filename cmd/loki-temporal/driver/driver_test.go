@@ -20,6 +20,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -80,7 +81,7 @@ type world struct {
 	tasks   []driver.Task // that activities were given
 	sent    []string      // by activities
 
-	queries atomic.Int32 // of activities
+	queries, updates atomic.Int32 // of activities
 }
 
 // newWorld has an agent in the working directory, whose graph is in YAML.
@@ -178,6 +179,32 @@ func (w *world) SignalWorkflow(_ context.Context, _, _, signal string, arg any) 
 func (w *world) QueryWorkflow(_ context.Context, _, _, query string, args ...any) (converter.EncodedValue, error) {
 	w.queries.Add(1)
 	return w.env.QueryWorkflow(query, args...)
+}
+
+// update is an update of the workflow that ends with done.
+type update struct{ done chan error }
+
+func (u *update) WorkflowID() string { return "" }
+func (u *update) RunID() string      { return "" }
+func (u *update) UpdateID() string   { return "" }
+
+func (u *update) Get(ctx context.Context, _ any) error {
+	select {
+	case err := <-u.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// UpdateWorkflow implements [driver.Client].
+func (w *world) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	u := &update{make(chan error, 1)}
+	w.env.UpdateWorkflow(o.UpdateName, o.UpdateID, &testsuite.TestUpdateCallback{
+		OnAccept: func() {}, OnReject: func(err error) { u.done <- err }, OnComplete: func(_ any, err error) { u.done <- err },
+	}, o.Args...)
+	w.updates.Add(1)
+	return u, nil
 }
 
 // RecordActivityHeartbeat implements [driver.Client].
@@ -621,8 +648,11 @@ nodes:
 	w = newWorld(t, fmt.Sprintf(budget, limit))
 	_, err = w.run(w.start("x"))
 	var failed *temporal.ApplicationError
-	if !errors.As(err, &failed) || failed.Type() != "limit" || !strings.Contains(failed.Message(), fmt.Sprintf(`at node "b": LLM node failed: the budget of %d tokens is used up`, limit)) {
+	if !errors.As(err, &failed) || failed.Type() != "limit" || !strings.Contains(failed.Message(), fmt.Sprintf(`LLM node failed: the budget of %d tokens is used up`, limit)) {
 		t.Errorf("%v", err)
+	}
+	if w.updates.Load() != 2 || w.status().Usage.Total() > limit {
+		t.Errorf("%d calls asked the workflow, and %+v was used of %d", w.updates.Load(), w.status().Usage, limit)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/base/steps"
 	"loki/internal/base/text"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 )
@@ -22,6 +23,8 @@ type recorder struct {
 	send  func(ctx context.Context, b Batch) error
 	pulse *pulse
 	batch Batch // without changes and events
+
+	settled []Change // of reservations, sent with the next change; guarded by mu
 
 	turn chan struct{} // holds a token while a group is being sent
 
@@ -90,7 +93,12 @@ func (r *recorder) Asked(ctx context.Context, p run.Pending) error {
 // Replied implements [run.QuestionRecorder]. An activity waits for no answer: the workflow does.
 func (r *recorder) Replied(context.Context, string) bool { return false }
 
-var _ run.QuestionRecorder = (*recorder)(nil)
+var _ run.WaitRecorder = (*recorder)(nil)
+
+// Take implements [run.WaitRecorder]. The workflow gives a signal to a wait that is on record.
+func (r *recorder) Take(context.Context, string, string, time.Time) (s run.Signal, ok bool, err error) {
+	return s, false, nil
+}
 
 // Answered implements [run.QuestionRecorder]. The workflow makes events of answers itself.
 func (r *recorder) Answered(string) bool { return false }
@@ -124,8 +132,21 @@ func (r *recorder) join(c Change, n int) *group {
 	if r.next == nil || r.next.size+n > maxPayload {
 		r.next = &group{}
 	}
-	r.next.changes, r.next.size = append(r.next.changes, c), r.next.size+n
+	r.next.changes, r.next.size = append(append(r.next.changes, c), r.settled...), r.next.size+n
+	r.settled = nil
 	return r.next
+}
+
+// settle gives a reservation back: with the next change, which has what the call used, or at once if it used nothing.
+func (r *recorder) settle(ctx context.Context, id string, used chat.Usage) {
+	c := Change{Settle: id}
+	if used == (chat.Usage{}) {
+		_ = r.change(ctx, c) // a failure ends the execution, and with it the reservation
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settled = append(r.settled, c)
 }
 
 // sendGroup sends a group, and the events that wait as far as there is room.
@@ -270,7 +291,7 @@ func (p *pulse) keep(ctx context.Context) {
 }
 
 // hint replaces the commands of loki that are about runs by those of this program.
-var hint = strings.NewReplacer("loki --resume", "loki-temporal --resume", "loki --run ", "loki-temporal --run ")
+var hint = strings.NewReplacer("loki --resume", "loki-temporal --resume", "loki --run ", "loki-temporal --run ", "loki --fork", "loki-temporal --fork", "loki --signal", "loki-temporal --signal")
 
 // Hint returns a hint for the user of a run on Temporal.
 func Hint(text string) string { return hint.Replace(text) }

@@ -18,12 +18,15 @@ const (
 	WorkflowName = "loki-graph"
 	ActivityName = "loki-node"
 
-	stepsSignal  = "loki-steps"
-	answerUpdate = "loki-answer" // refuses what is not an answer, and needs a worker
-	answerSignal = "loki-answer" // is on record at once
-	statusQuery  = "loki-status"
-	stepsQuery   = "loki-steps"
-	pointQuery   = "loki-point"
+	stepsSignal   = "loki-steps"
+	answerUpdate  = "loki-answer" // refuses what is not an answer, and needs a worker
+	answerSignal  = "loki-answer" // is on record at once
+	signalUpdate  = "loki-signal" // refuses what no node waits for, and needs a worker
+	signalSignal  = "loki-signal" // is on record at once; any client of Temporal may send one
+	reserveUpdate = "loki-reserve"
+	statusQuery   = "loki-status"
+	stepsQuery    = "loki-steps"
+	pointQuery    = "loki-point"
 )
 
 // maxPayload is the largest message, in bytes of JSON, that is sent to a server. Servers refuse payloads of 2 MiB.
@@ -48,11 +51,13 @@ type Terms struct {
 
 // Point is how far a run has come: what a workflow has to know of the one before it.
 type Point struct {
-	Last    run.Checkpoint    `json:"last"`
-	Open    []OpenTask        `json:"open,omitempty"` // tasks of the super-step after Last that were begun, ascending by node
-	Events  []json.RawMessage `json:"events,omitempty"`
-	Numbers int               `json:"numbers,omitempty"` // how many events there were; Events are the last of them
-	Letters []string          `json:"letters,omitempty"` // ids of the last letters with answers
+	Last     run.Checkpoint    `json:"last"`
+	Open     []OpenTask        `json:"open,omitempty"` // tasks of the super-step after Last that were begun, ascending by node
+	Events   []json.RawMessage `json:"events,omitempty"`
+	Numbers  int               `json:"numbers,omitempty"`  // how many events there were; Events are the last of them
+	Letters  []string          `json:"letters,omitempty"`  // ids of the last letters with answers or signals
+	Signals  []run.Signal      `json:"signals,omitempty"`  // that no wait has taken yet
+	Numbered int               `json:"numbered,omitempty"` // how many were sent
 
 	// Resumed says that the run was over and resumes by the user's command.
 	Resumed bool `json:"resumed,omitempty"`
@@ -105,8 +110,9 @@ type Task struct {
 	Parallel bool   `json:"parallel,omitempty"`
 
 	Steps     []Step        `json:"steps,omitempty"`
-	Further   int           `json:"further,omitempty"` // how many steps there are beside Steps, for which the workflow is asked
-	Worked    time.Duration `json:"worked"`            // for how long the run has worked since it rested
+	Further   int           `json:"further,omitempty"`  // how many steps there are beside Steps, for which the workflow is asked
+	Worked    time.Duration `json:"worked"`             // for how long the run has worked since it rested
+	Reserves  bool          `json:"reserves,omitempty"` // the workflow decides what calls of models may use
 	Terms     Terms         `json:"terms"`
 	Heartbeat time.Duration `json:"heartbeat"`
 }
@@ -144,6 +150,22 @@ type Change struct {
 	Forget   string    `json:"forget,omitempty"` // key of a step that was begun and has failed
 	Record   *Step     `json:"record,omitempty"`
 	Question *Question `json:"question,omitempty"`
+	Settle   string    `json:"settle,omitempty"` // id of a reservation that is over
+}
+
+// Signal is a signal to a run, which may reach the workflow in more than one way.
+type Signal struct {
+	ID    string      `json:"id,omitempty"` // of this message: it is read once; empty for one that is
+	Name  string      `json:"name"`
+	Value value.Value `json:"value"`
+}
+
+// Reservation asks for room in the budget of the run for a call of a model.
+type Reservation struct {
+	ID      string   `json:"id"`
+	Node    string   `json:"node"`
+	Attempt int      `json:"attempt"`
+	Call    run.Call `json:"call"`
 }
 
 // Letter has answers of a user, which may reach the workflow in more than one way.
@@ -176,7 +198,8 @@ type Status struct {
 	Failures int               `json:"failures,omitempty"` // tolerated
 	Usage    chat.Usage        `json:"usage"`
 	Waits    []Question        `json:"waits,omitempty"`
-	Until    time.Time         `json:"until,omitzero"` // when a run that waits for its provider resumes
+	Others   []Question        `json:"others,omitempty"` // waits for a time or a signal
+	Until    time.Time         `json:"until,omitzero"`   // when a run that waits for its provider resumes
 	Output   string            `json:"output,omitempty"`
 	Failure  *Failure          `json:"failure,omitempty"` // of a run that is over without an output, or with failures that its graph says nothing about
 	State    *value.Value      `json:"state,omitempty"`

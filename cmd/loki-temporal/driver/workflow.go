@@ -48,10 +48,13 @@ type execution struct {
 	status run.Status
 	ended  *Failure // why the run did not come to its end
 
-	letters []string          // ids of the last letters that were read
-	events  []json.RawMessage // the last of them
-	kept    int               // bytes of events
-	numbers int               // how many events there were
+	letters  []string          // ids of the last letters that were read
+	numbered int               // signals that were sent to the run
+	signals  []run.Signal      // that no wait has taken yet, in order
+	shared   bool              // the budget is kept by the workflow, so that nodes run side by side
+	events   []json.RawMessage // the last of them
+	kept     int               // bytes of events
+	numbers  int               // how many events there were
 }
 
 // task is a task of the super-step that is not over.
@@ -63,6 +66,8 @@ type task struct {
 	answered bool // an answer came that the activity does not know
 	until    time.Time
 	failure  *Failure
+
+	reserved []Reservation // by the activity, for calls that are under way
 
 	lost   bool // others were faster, see [graph.Plan.Losers]
 	cancel workflow.CancelFunc
@@ -76,15 +81,19 @@ func newExecution(ctx workflow.Context, start Start) (*execution, error) {
 	p := start.Point
 	x := &execution{
 		start: start, id: workflow.GetInfo(ctx).WorkflowExecution.ID, plan: graph.NewPlan(g), usage: p.Last.Usage,
-		began: workflow.Now(ctx), status: run.Running, tasks: make(map[string]*task), events: p.Events, numbers: p.Numbers, letters: p.Letters,
+		began: workflow.Now(ctx), status: run.Running, tasks: make(map[string]*task), events: p.Events, numbers: p.Numbers, letters: p.Letters, signals: p.Signals, numbered: p.Numbered,
 	}
 	x.pr = p.Last.Progress(x.plan)
 	for _, ev := range x.events {
 		x.kept += len(ev)
 	}
 	width := max(1, g.Settings.MaxConcurrency)
-	if g.Settings.Budget.Tokens > 0 || g.Settings.Budget.USD > 0 {
-		width = 1 // activities in several processes cannot set aside what each may use
+	if width > 1 && (g.Settings.Budget.Tokens > 0 || g.Settings.Budget.USD > 0) {
+		if workflow.GetVersion(ctx, reserveUpdate, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+			width = 1 // as the run began
+		} else {
+			x.shared = true
+		}
 	}
 	x.slots = workflow.NewSemaphore(ctx, int64(width))
 	return x, nil
@@ -114,7 +123,25 @@ func (x *execution) handle(ctx workflow.Context) error {
 			}
 		}
 	})
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		signals := workflow.GetSignalChannel(ctx, signalSignal)
+		for {
+			var s Signal
+			if !signals.Receive(ctx, &s) {
+				return
+			}
+			if err := x.admitSignal(ctx, s); err != nil {
+				x.emit(ctx, event.Source{}, event.Warning{Text: "a signal was not taken: " + err.Error()})
+				continue
+			}
+			_ = x.signal(ctx, s)
+		}
+	})
 	return errors.Join(
+		workflow.SetUpdateHandlerWithOptions(ctx, signalUpdate, x.signal, workflow.UpdateHandlerOptions{Validator: func(ctx workflow.Context, s Signal) error {
+			return refusal(x.admitSignal(ctx, s))
+		}}),
+		workflow.SetUpdateHandler(ctx, reserveUpdate, x.reserve),
 		workflow.SetQueryHandler(ctx, statusQuery, x.report),
 		workflow.SetQueryHandler(ctx, stepsQuery, x.page),
 		workflow.SetQueryHandler(ctx, pointQuery, func() (Start, error) { return x.next(), nil }),
@@ -140,15 +167,21 @@ func (x *execution) drive(ctx workflow.Context) (Result, error) {
 		def := x.plan.Graph()
 		x.emit(ctx, event.Source{}, event.Started{Graph: def.Name, Node: def.Start, Resumed: x.start.Point.Resumed})
 	}
-	for !x.pr.Done {
+	for !x.pr.Done && !x.pr.Undone() {
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && len(x.order) == 0 {
 			next := x.next()
 			next.Point.Continued, next.Point.Resumed = true, false
 			return Result{}, workflow.NewContinueAsNewError(ctx, WorkflowName, next)
 		}
 		if err := x.superStep(ctx); err != nil {
-			return Result{}, x.end(ctx, err)
+			var undoing bool
+			if ctx, undoing = x.undo(ctx, err); !undoing {
+				return Result{}, x.end(ctx, err)
+			}
 		}
+	}
+	if x.pr.Undone() {
+		return Result{}, x.end(ctx, run.UndoneErrorOf(x.pr, nil))
 	}
 	x.status = run.Done
 	result := Result{Output: x.pr.Output, Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.usage}
@@ -166,8 +199,11 @@ func (x *execution) drive(ctx workflow.Context) (Result, error) {
 func (x *execution) end(ctx workflow.Context, err error) error {
 	x.drain(ctx)
 	x.status, x.ended = run.Failed, failureOf(err)
-	if temporal.IsCanceledError(err) {
-		x.status, x.ended = run.Canceled, &Failure{Code: fault.Canceled, Message: "the run was canceled"}
+	switch {
+	case temporal.IsCanceledError(err):
+		x.status, x.ended = run.Canceled, &Failure{Code: fault.Canceled, Message: canceledText}
+	case x.ended.Code == fault.Canceled: // and undone
+		x.status = run.Canceled
 	}
 	x.emit(ctx, event.Source{}, event.Finished{
 		Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.used(nil), Error: x.ended.Message, Code: string(x.ended.Code),
@@ -178,6 +214,39 @@ func (x *execution) end(ctx workflow.Context, err error) error {
 	return temporal.NewApplicationErrorWithOptions(x.ended.Message, string(x.ended.Code), temporal.ApplicationErrorOptions{
 		NonRetryable: true, Details: []any{x.ended},
 	})
+}
+
+const canceledText = "the run was canceled"
+
+// undo begins to undo the effects of a run that has failed with err or was canceled. It returns the context in which that is done. The result is false if there
+// is nothing to undo.
+func (x *execution) undo(ctx workflow.Context, err error) (workflow.Context, bool) {
+	x.drain(ctx)
+	canceled := temporal.IsCanceledError(err)
+	if canceled {
+		err = fault.New(fault.Canceled, canceledText)
+	}
+	var done []run.TaskRecord
+	for _, t := range x.order {
+		if t.Done != nil {
+			done = append(done, *t.Done)
+		}
+	}
+	next, ok := run.Undo(x.plan, x.pr, done, err)
+	if !ok {
+		return ctx, false
+	}
+	if canceled {
+		ctx, _ = workflow.NewDisconnectedContext(ctx)
+	}
+	var nodes []string
+	for _, e := range slices.Backward(next.Effects) {
+		nodes = append(nodes, e.Node)
+	}
+	x.emit(ctx, event.Source{Step: next.Step}, event.Undoing{Nodes: nodes, Error: next.Undoing.Error})
+	x.usage = x.used(nil)
+	x.pr, x.tasks, x.order = next, make(map[string]*task), nil
+	return ctx, true
 }
 
 // failureOf returns what an error says to the user.
@@ -220,7 +289,9 @@ func (x *execution) superStep(ctx workflow.Context) error {
 	}
 	records := make([]run.TaskRecord, len(x.order))
 	for i, t := range x.order {
-		if t.failure != nil && t.failure.Code != fault.Suspended {
+		if t.failure != nil && x.pr.Undoing != nil && !slices.Contains([]fault.Code{fault.Suspended, fault.Limit, fault.Canceled}, t.failure.Code) {
+			t.Done = x.failed(ctx, t) // the next compensation follows
+		} else if t.failure != nil && t.failure.Code != fault.Suspended {
 			return fault.Wrap(t.failure.Code, &graph.NodeError{Node: t.OpenTask.Node, Err: t.failure.Err()}, "").WithHint("%s", t.failure.Hint)
 		}
 		if t.Done != nil {
@@ -233,6 +304,9 @@ func (x *execution) superStep(ctx workflow.Context) error {
 	}
 	for _, r := range records {
 		x.usage = x.usage.Add(r.Visit.Usage)
+	}
+	if before := x.pr.Undoing; before != nil && len(next.Undoing.Lost) > len(before.Lost) {
+		x.emit(ctx, event.Source{Step: next.Step}, event.Warning{Text: "could not be undone: " + next.Undoing.Lost[len(next.Undoing.Lost)-1].String()})
 	}
 	x.pr, x.tasks, x.order = next, make(map[string]*task), nil
 	if parallel && !next.Done {
@@ -272,12 +346,26 @@ func (x *execution) race() {
 	}
 }
 
-// lose ends a task that has lost.
-func (x *execution) lose(ctx workflow.Context, t *task, parallel bool) {
-	v := run.Visit{Step: t.Step, Node: t.OpenTask.Node, Type: t.Task.Node.Type, Number: t.Visit, Started: workflow.Now(ctx), Canceled: true}
+// visit returns the visit of a task that has no result.
+func (t *task) visit(ctx workflow.Context) run.Visit {
+	v := run.Visit{Step: t.Step, Node: t.OpenTask.Node, Type: t.Task.Node.Type, Number: t.Visit, Started: workflow.Now(ctx)}
 	for _, s := range t.Steps {
 		v.Usage = v.Usage.Add(s.used())
 	}
+	return v
+}
+
+// failed returns the record of a compensation that failed.
+func (x *execution) failed(ctx workflow.Context, t *task) *run.TaskRecord {
+	v := t.visit(ctx)
+	v.Failed, v.Error = true, t.failure.Message
+	return &run.TaskRecord{Step: t.Step, Result: graph.Result{Node: v.Node, Err: t.failure.Err()}, Visit: v}
+}
+
+// lose ends a task that has lost.
+func (x *execution) lose(ctx workflow.Context, t *task, parallel bool) {
+	v := t.visit(ctx)
+	v.Canceled = true
 	t.Done = &run.TaskRecord{Step: t.Step, Result: graph.Result{Node: v.Node, Canceled: true}, Visit: v}
 	t.failure, t.Waits = nil, nil
 	x.emit(ctx, event.Source{Step: t.Step, Node: v.Node}, event.NodeFinished{NodeType: string(v.Type), Canceled: true, Parallel: parallel})
@@ -294,6 +382,7 @@ func (x *execution) execute(ctx workflow.Context, t *task, parallel bool) {
 		before := len(t.Steps)
 		out, err := x.attempt(ctx, t, parallel)
 		x.drain(ctx)
+		t.reserved = nil
 		for _, ev := range out.Events {
 			x.keep(ev)
 		}
@@ -368,6 +457,7 @@ func (x *execution) attempt(ctx workflow.Context, t *task, parallel bool) (out O
 	in := Task{
 		Info: x.start.Info, From: from, Node: t.OpenTask.Node, Step: t.Step, Visit: t.Visit, Attempt: t.Attempt, Parallel: parallel,
 		Steps: t.Steps, Worked: workflow.Now(ctx).Sub(x.began), Terms: x.start.Terms, Heartbeat: beat,
+		Reserves: x.shared && parallel,
 	}
 	n, err := size(in)
 	if n > maxPayload {
@@ -468,7 +558,7 @@ func (x *execution) wait(ctx workflow.Context, t *task, until time.Time) bool {
 			until = q.Deadline
 		}
 	}
-	ready := func() bool { return t.answered || x.fails() }
+	ready := func() bool { return t.answered || x.arrived(ctx, t) || x.fails() }
 	var err error
 	if until.IsZero() {
 		err = workflow.Await(ctx, ready)
@@ -476,7 +566,11 @@ func (x *execution) wait(ctx workflow.Context, t *task, until time.Time) bool {
 		// A worker whose clock is slow must not come back at once again and again.
 		_, err = workflow.AwaitWithTimeout(ctx, max(until.Sub(workflow.Now(ctx)), time.Second), ready)
 	}
-	if err != nil || !t.answered && x.fails() {
+	if err != nil {
+		return false
+	}
+	delivered, err := x.deliver(ctx, t)
+	if err != nil || !t.answered && !delivered && x.fails() {
 		return false
 	}
 	for _, q := range slices.Clone(t.Waits) {
@@ -491,6 +585,109 @@ func (x *execution) wait(ctx workflow.Context, t *task, until time.Time) bool {
 	}
 	t.working, t.until = true, time.Time{}
 	return true
+}
+
+// deliver ends a wait of a task that is over: with the first signal for it, or because its time has come. It reports whether there was one.
+func (x *execution) deliver(ctx workflow.Context, t *task) (bool, error) {
+	for _, q := range t.Waits {
+		if q.Wait == run.ForAnswer {
+			continue
+		}
+		var taken *run.Signal
+		if s, ok := run.FirstOf(x.signals, q.Signal, q.Key, q.Deadline); ok && q.Wait == run.ForSignal {
+			taken = &s
+			x.signals = slices.DeleteFunc(x.signals, func(other run.Signal) bool { return other.Number == s.Number })
+		} else if q.Deadline.IsZero() || workflow.Now(ctx).Before(q.Deadline) {
+			continue
+		}
+		step, body, err := q.Over(taken)
+		if err != nil {
+			return false, err
+		}
+		t.record(Step{Key: q.Key, Kind: step.Kind, Name: step.Name, Result: body})
+		if taken != nil {
+			v, err := value.ParseJSON(taken.Value)
+			if err != nil {
+				return false, err
+			}
+			x.emit(ctx, event.Source{Step: t.Step, Node: t.OpenTask.Node}, event.Signal{ID: q.ID, Name: q.Signal, Value: v})
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// arrived reports whether a wait of a task is over.
+func (x *execution) arrived(ctx workflow.Context, t *task) bool {
+	return slices.ContainsFunc(t.Waits, func(q Question) bool { return q.Wait != run.ForAnswer && q.Arrived(x.signals, workflow.Now(ctx)) })
+}
+
+// maxSignals bounds how many signals a run may have that no wait has taken.
+const maxSignals = 1000
+
+// admitSignal returns why the run does not take a signal.
+func (x *execution) admitSignal(_ workflow.Context, s Signal) error {
+	h := run.History{Info: x.start.Info}
+	h.Info.ID, h.Info.Status = x.id, x.status
+	for _, t := range x.order {
+		for _, q := range t.Waits {
+			h.Waiting = append(h.Waiting, q.Pending)
+		}
+	}
+	if err := h.AcceptSignal(s.Name, s.Value); err != nil {
+		return err
+	}
+	if len(x.signals) >= maxSignals {
+		return fault.New(fault.Limit, "run %s has %d signals that were not taken", x.id, maxSignals)
+	}
+	return nil
+}
+
+// signal keeps a signal until a wait takes it.
+func (x *execution) signal(ctx workflow.Context, s Signal) error {
+	if s.ID != "" {
+		if slices.Contains(x.letters, s.ID) {
+			return nil
+		}
+		x.remember(s.ID)
+	}
+	x.numbered++
+	x.signals = append(x.signals, run.Signal{Number: x.numbered, Name: s.Name, Value: s.Value.AppendJSON(nil), At: workflow.Now(ctx)})
+	return nil
+}
+
+// remember notes that a letter was read.
+func (x *execution) remember(letter string) {
+	if x.letters = append(x.letters, letter); len(x.letters) > rememberedLetters {
+		x.letters = x.letters[1:]
+	}
+}
+
+// reserve answers an activity that asks for room in the budget: once there is some, or with the error that there is none.
+func (x *execution) reserve(ctx workflow.Context, r Reservation) error {
+	var wait bool
+	var refused error
+	decided := func() bool {
+		t := x.tasks[r.Node]
+		if t == nil || t.Attempt != r.Attempt || t.Done != nil || !t.working {
+			wait, refused = false, temporal.NewNonRetryableApplicationError("the execution is over", lostType, nil)
+			return true
+		}
+		var underWay []run.Call
+		for _, o := range x.order {
+			for _, held := range o.reserved {
+				underWay = append(underWay, held.Call)
+			}
+		}
+		if wait, refused = run.Admit(x.plan.Graph().Settings.Budget, x.used(nil), underWay, r.Call); !wait && refused == nil {
+			t.reserved = append(t.reserved, r)
+		}
+		return !wait
+	}
+	if err := workflow.Await(ctx, decided); err != nil {
+		return err
+	}
+	return refusal(refused)
 }
 
 // rests reports whether no task is at work.
@@ -534,6 +731,8 @@ func (t *task) change(c Change) {
 		if t.step(q.Key) < 0 && !slices.ContainsFunc(t.Waits, func(w Question) bool { return w.ID == q.ID }) {
 			t.Waits = append(t.Waits, q)
 		}
+	case c.Settle != "":
+		t.reserved = slices.DeleteFunc(t.reserved, func(r Reservation) bool { return r.ID == c.Settle })
 	default:
 		if i := t.step(c.Forget); i >= 0 && t.Steps[i].Result == nil {
 			t.Steps = slices.Delete(t.Steps, i, i+1)
@@ -557,23 +756,33 @@ func (t *task) record(s Step) {
 	}
 }
 
-// waiting returns the questions that wait.
-func (x *execution) waiting() []Question {
-	var all []Question
+// waiting returns the questions and the other waits of the run.
+func (x *execution) waiting() (questions, others []Question) {
 	for _, t := range x.order {
-		all = append(all, t.Waits...)
+		for _, q := range t.Waits {
+			if q.Wait == run.ForAnswer {
+				questions = append(questions, q)
+			} else {
+				others = append(others, q)
+			}
+		}
 	}
-	return all
+	return questions, others
 }
 
 // validate refuses a letter of which one answer is not one to a question that waits.
 func (x *execution) validate(ctx workflow.Context, l Letter) error {
 	_, err := x.accept(ctx, l)
-	if err == nil {
-		return nil
+	return refusal(err)
+}
+
+// refusal returns an error of an update as one that the client can show.
+func refusal(err error) error {
+	if err == nil || temporal.IsApplicationError(err) {
+		return err
 	}
 	f := failureOf(err)
-	return temporal.NewApplicationErrorWithOptions(f.Message, string(f.Code), temporal.ApplicationErrorOptions{Details: []any{f}})
+	return temporal.NewApplicationErrorWithOptions(f.Message, string(f.Code), temporal.ApplicationErrorOptions{Details: []any{*f}})
 }
 
 // accept returns what a letter means, by the names of the questions. One that was read before means nothing.
@@ -583,7 +792,8 @@ func (x *execution) accept(ctx workflow.Context, l Letter) (map[string]string, e
 	}
 	h := run.History{Info: x.start.Info}
 	h.Info.ID, h.Info.Active = x.id, x.status == run.Running
-	for _, q := range x.waiting() {
+	questions, _ := x.waiting()
+	for _, q := range questions {
 		h.Pending = append(h.Pending, q.Pending)
 	}
 	for _, t := range x.order {
@@ -609,9 +819,7 @@ func (x *execution) answer(ctx workflow.Context, l Letter) error {
 	if err != nil {
 		return err
 	}
-	if x.letters = append(x.letters, l.ID); len(x.letters) > rememberedLetters {
-		x.letters = x.letters[1:]
-	}
+	x.remember(l.ID)
 	for _, t := range x.order {
 		for _, q := range slices.Clone(t.Waits) {
 			text, ok := accepted[q.ID]
@@ -663,8 +871,9 @@ func (x *execution) keep(ev json.RawMessage) {
 func (x *execution) report(r Request) (Status, error) {
 	s := Status{
 		Agent: x.start.Info.Agent, Status: x.status, Step: x.pr.Step, Frontier: x.pr.Frontier, Failures: x.pr.Failures,
-		Usage: x.used(nil), Waits: x.waiting(), Output: x.pr.Output, Failure: x.ended, Next: x.numbers,
+		Usage: x.used(nil), Output: x.pr.Output, Failure: x.ended, Next: x.numbers,
 	}
+	s.Waits, s.Others = x.waiting()
 	for _, t := range x.order {
 		if !t.until.IsZero() && (s.Until.IsZero() || t.until.Before(s.Until)) {
 			s.Until = t.until
@@ -683,7 +892,7 @@ func (x *execution) report(r Request) (Status, error) {
 // next returns what another workflow continues with from here.
 func (x *execution) next() Start {
 	s := x.start
-	s.Point = Point{Last: run.CheckpointOf(x.plan, x.pr, x.usage), Events: x.events, Numbers: x.numbers, Letters: x.letters, Resumed: true}
+	s.Point = Point{Last: run.CheckpointOf(x.plan, x.pr, x.usage), Events: x.events, Numbers: x.numbers, Letters: x.letters, Signals: x.signals, Numbered: x.numbered, Resumed: true}
 	for _, t := range x.order {
 		s.Point.Open = append(s.Point.Open, t.OpenTask)
 	}

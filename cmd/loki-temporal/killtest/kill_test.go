@@ -182,3 +182,51 @@ func TestKilledWorkers(t *testing.T) {
 		})
 	}
 }
+
+// TestKilledSaga kills workers while a run waits, calls models side by side within a budget, and undoes what it did. Each effect is made once, and so is each
+// compensation.
+func TestKilledSaga(t *testing.T) {
+	s := newServer(t)
+	rounds, kills := 2, 6
+	if os.Getenv("LOKI_KILL_TEST") == "full" {
+		rounds, kills = 10, 8
+	}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	want := ""
+	for i := range rounds + 1 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			w := newWorld(t, s)
+			w.work()
+			w.work()
+			id := w.do("-a", "./saga", "--detach", "--heartbeat", "2s", "prompt")
+			w.do("--signal", id, `paid={"sum": 5}`)
+			left := kills
+			w.await(id, "failed", func() {
+				if i == 0 || left == 0 {
+					return
+				}
+				left--
+				time.Sleep(time.Duration(rnd.Float64() * float64(time.Second)).Round(time.Millisecond))
+				w.kill(rnd.IntN(len(w.workers)))
+				w.work()
+			})
+			said := w.do("--run", id)
+			if !strings.Contains(said, "undone: 2 nodes") || strings.Contains(said, "could not be undone") {
+				t.Fatal(said)
+			}
+			if len(w.made) != 4 {
+				t.Errorf("effects %v, want those of two nodes and of two compensations", w.made)
+			}
+			state := w.do("--run", id, "--state")
+			if want == "" {
+				want = strings.ReplaceAll(state, id, "ID")
+			} else if got := strings.ReplaceAll(state, id, "ID"); got != want {
+				t.Errorf("state %s\nwant  %s", got, want)
+			}
+			if _, said, code := w.try("--resume", id); code != 2 || !strings.Contains(said, "loki-temporal --fork") {
+				t.Errorf("exit status %d:\n%s", code, said)
+			}
+			t.Logf("%d workers killed; effects by key: %v", kills-left, w.made)
+		})
+	}
+}

@@ -55,6 +55,24 @@ nodes:
 initial_state: {items: [1, 2, 3, 4, 5]}
 `
 
+// sagaYAML waits for a time and a signal, has nodes side by side within a budget, fails, and undoes what it did.
+const sagaYAML = `
+name: saga
+start: hotel
+sandbox: full
+settings: {max_concurrency: 4, on_failure: fail, validate_before_run: false, budget: {tokens: 100000}}
+nodes:
+  hotel: {type: script, script: count.sh, compensate: undo, next: pause}
+  pause: {type: wait, for: 0.5, next: [left, right, flight]}
+  left: {type: llm, prompt: "left of {{initial_prompt}}", next: paid}
+  right: {type: llm, prompt: "right of {{initial_prompt}}", next: paid}
+  flight: {type: script, script: count.sh, compensate: undo, next: paid}
+  paid: {type: wait, join: all, signal: paid, state_updates: {sum: "{{signal.sum}}"}, next: bad}
+  bad: {type: script, script: missing.sh, next: done}
+  undo: {type: script, script: count.sh, retry: {attempts: 2}}
+  done: {type: end}
+`
+
 // post is the shell code that asks the counter service for one effect.
 const post = `exec 3<>/dev/tcp/127.0.0.1/$COUNTER_PORT && printf 'POST / HTTP/1.0\r\nIdempotency-Key: %s\r\nContent-Length: 0\r\n\r\n' "$LOKI_IDEMPOTENCY_KEY" >&3 && answer=$(tail -n 1 <&3)`
 
@@ -116,7 +134,7 @@ func newWorld(t *testing.T, s *server) *world {
 		w.counter.Close()
 	})
 	config := fmt.Sprintf("model: test:m\nclients:\n- type: openai-compatible\n  name: test\n  api_base: %s\n  models:\n  - {name: m, supports_function_calling: true}\n", w.model.URL)
-	for name, text := range map[string]string{"agent/graph.yaml": graphYAML, "agent/count.sh": countScript, "config/config.yaml": config, "wrong.yaml": "review: go"} {
+	for name, text := range map[string]string{"agent/graph.yaml": graphYAML, "agent/count.sh": countScript, "saga/graph.yaml": sagaYAML, "saga/count.sh": countScript, "config/config.yaml": config, "wrong.yaml": "review: go"} {
 		path := filepath.Join(w.dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)

@@ -28,6 +28,8 @@ type Budget struct {
 	asked   graph.Budget // those bounds of limit that a client asked for
 	askedIn string       // where they are set
 
+	elsewhere Reserver // decides in place of b; nil for none
+
 	mu       sync.Mutex // guards what follows
 	used     chat.Usage
 	recorded chat.Usage // used by steps on record, as far as Spend has not counted them
@@ -134,6 +136,13 @@ func (b *Budget) Reserve(ctx context.Context, least, most chat.Usage, bounded bo
 	if b == nil {
 		return func(chat.Usage) {}, nil
 	}
+	if b.elsewhere != nil {
+		settle, err := b.elsewhere(ctx, Call{least, most, bounded})
+		if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.Limit {
+			err = &ExceededError{budget: b, err: f}
+		}
+		return settle, err
+	}
 	own := func(chat.Usage) {}
 	if !b.unlimited() {
 		if own, err = b.wait(ctx, least, most, bounded); err != nil {
@@ -174,10 +183,9 @@ func (b *Budget) wait(ctx context.Context, least, most chat.Usage, bounded bool)
 func (b *Budget) reserve(least, most chat.Usage, bounded bool) (settle func(used chat.Usage), wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := b.refusal(least); err != nil {
+	if wait, err := b.admit(Call{least, most, bounded}); err != nil {
 		return nil, nil, err // what is used does not become less
-	}
-	if b.open > 0 && (b.whole || !bounded || b.exceeds(b.total().Add(b.reserved).Add(most))) {
+	} else if wait {
 		return nil, b.settled, nil
 	}
 	b.open++
@@ -195,6 +203,46 @@ func (b *Budget) reserve(least, most chat.Usage, bounded bool) (settle func(used
 		close(b.settled)
 		b.settled = make(chan struct{})
 	}, nil, nil
+}
+
+// admit reports whether a call has to wait for others. b.mu is held.
+func (b *Budget) admit(c Call) (wait bool, err error) {
+	if err := b.refusal(c.Least); err != nil {
+		return false, err
+	}
+	return b.open > 0 && (b.whole || !c.Bounded || b.exceeds(b.total().Add(b.reserved).Add(c.Most))), nil
+}
+
+// Call is what [Budget.Reserve] is asked for.
+type Call struct {
+	Least   chat.Usage `json:"least"`
+	Most    chat.Usage `json:"most"`
+	Bounded bool       `json:"bounded,omitempty"`
+}
+
+// Reserver decides about calls as [Budget.Reserve] does.
+type Reserver func(ctx context.Context, c Call) (settle func(used chat.Usage), err error)
+
+// Elsewhere has r decide about the tokens and the money of b, where the processes of a run share its budget. b may be nil.
+func (b *Budget) Elsewhere(r Reserver) {
+	if b != nil {
+		b.elsewhere = r
+	}
+}
+
+// Admit reports whether a call must wait within a budget of which used is spent, while others are under way. The error says that it does
+// not fit at all. It is for drivers outside of this package, see [Budget.Elsewhere].
+func Admit(limit graph.Budget, used chat.Usage, underWay []Call, c Call) (wait bool, err error) {
+	b := NewBudget(graph.Budget{Tokens: limit.Tokens, USD: limit.USD}, used)
+	if b == nil {
+		return false, nil
+	}
+	for _, other := range underWay {
+		b.open++
+		b.whole = b.whole || !other.Bounded
+		b.reserved = b.reserved.Add(other.Most)
+	}
+	return b.admit(c)
 }
 
 // Lift says that from now on b counts what is used and refuses nothing: it does not keep a run from undoing what it did. A budget of

@@ -18,8 +18,6 @@ type Execution struct {
 	Step  int // number of the super-step, from 1
 	Visit int // of the node's visits, from 1
 
-	Undoes *graph.Effect // what the task undoes; nil for a task that is no compensation
-
 	Parallel bool // other tasks belong to the same super-step
 
 	Record steps.Recorder // of the task's steps; with questions that wait it is a [QuestionRecorder]
@@ -38,10 +36,21 @@ func Execute(ctx context.Context, e Execution) (TaskRecord, error) {
 	if n == nil {
 		return TaskRecord{}, fault.New(fault.Config, "the graph %s does not have the node %q", e.Plan.Graph().Name, e.Node)
 	}
-	ctx, cancel := e.Budget.Within(ctx, e.Worked)
-	defer cancel()
 	pr := e.Start.Progress(e.Plan)
-	t := d.task(e.Start.State, graph.Task{Node: n, Step: e.Step, Visit: e.Visit, Undoes: e.Undoes, Loop: e.Plan.Loop(pr, e.Node), Short: e.Plan.Short(pr, e.Node)})
+	task := graph.Task{Node: n, Step: e.Step, Visit: e.Visit, Loop: e.Plan.Loop(pr, e.Node), Short: e.Plan.Short(pr, e.Node)}
+	if pr.Undoing == nil {
+		timed, cancel := e.Budget.Within(ctx, e.Worked)
+		defer cancel()
+		ctx = timed
+	} else {
+		e.Budget.Lift()
+		tasks, err := e.Plan.Next(pr)
+		if err != nil {
+			return TaskRecord{}, err
+		}
+		task.Undoes = tasks[0].Undoes
+	}
+	t := d.task(e.Start.State, task)
 	t.Steps = steps.New(e.Record)
 	if err := t.announce(ctx, e.Parallel); err != nil {
 		return TaskRecord{}, err

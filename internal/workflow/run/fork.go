@@ -24,25 +24,34 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	job, err := s.ForkJob(ctx, info, start, f)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return s.Start(ctx, job)
+}
+
+// ForkJob returns the job of a run that begins with the state and the frontier that another one had at a checkpoint. f names neither.
+func (s *Service) ForkJob(ctx context.Context, info Info, start Checkpoint, f Fork) (Job, error) {
 	if info.Kind != GraphRun {
 		err := fault.New(fault.Usage, "run %s is the answer to one question, which has no super-steps to begin from", info.ID)
 		if info.Status.Resumable() {
-			return Outcome{}, err.WithHint("resume it: loki --resume %s; or ask again", info.ID)
+			return Job{}, err.WithHint("resume it: loki --resume %s; or ask again", info.ID)
 		}
-		return Outcome{}, err.WithHint("ask again")
+		return Job{}, err.WithHint("ask again")
 	}
 	if start.Done {
-		return Outcome{}, fault.New(fault.Usage, "run %s ended with step %d, so there is nothing to run after it", info.ID, start.Step).
+		return Job{}, fault.New(fault.Usage, "run %s ended with step %d, so there is nothing to run after it", info.ID, start.Step).
 			WithHint("fork an earlier step: loki --fork %s@%d", info.ID, max(0, start.Step-1))
 	}
 	if start.Undoing != nil {
-		return Outcome{}, undoneRefusal(info.ID, start)
+		return Job{}, UndoneRefusal(info.ID, start)
 	}
 	origin := fmt.Sprintf("%s@%d", info.ID, start.Step)
 	f.Command = "loki --fork " + origin
 	job, err := s.JobOf(ctx, info, start, f.Continuation)
 	if err != nil {
-		return Outcome{}, err
+		return Job{}, err
 	}
 	start.State = withSet(start.State, f.Set)
 	start.Usage, start.Failures, start.Unhandled = chat.Usage{}, 0, 0
@@ -50,7 +59,7 @@ func (s *Service) Fork(ctx context.Context, f Fork) (Outcome, error) {
 		job.Info.Terms = &t
 	}
 	job.Info.Parent, job.Info.Owner, job.Start = origin, f.Owner, start
-	return s.Start(ctx, job)
+	return job, nil
 }
 
 func (s *Service) forkPoint(ctx context.Context, id string, step int) (Info, Checkpoint, error) {

@@ -124,7 +124,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if last.wasUndone(info.Status) {
-		return Outcome{}, undoneRefusal(info.ID, last)
+		return Outcome{}, UndoneRefusal(info.ID, last)
 	}
 	r.Command = "loki --resume " + info.ID
 	if t := info.Terms; t != nil && s.Enter != nil { // at a terminal the user says it anew

@@ -97,8 +97,7 @@ func (d *driver) mayUndo(ctx context.Context, pr graph.Progress, err error) bool
 func (d *driver) undo(ctx context.Context, pr graph.Progress, err error) (graph.Progress, error) {
 	done := d.broken.done
 	d.broken = nil
-	why := graph.Undoing{Failure: d.failureOf(err), Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)}
-	next, ok := d.Plan.Undo(pr, done.results, why)
+	next, ok := d.Plan.Undo(pr, done.results, undoing(d.Plan, err))
 	if !ok {
 		return pr, err
 	}
@@ -108,6 +107,24 @@ func (d *driver) undo(ctx context.Context, pr graph.Progress, err error) (graph.
 		return pr, err
 	}
 	return next, nil
+}
+
+// undoing says that a run failed with err.
+func undoing(p *graph.Plan, err error) graph.Undoing {
+	return graph.Undoing{Failure: failureOf(p, err), Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)}
+}
+
+// Undo begins to undo the effects of a run that has come to pr and failed with err, like [graph.Plan.Undo], for a driver outside of this package.
+// done are the tasks of the super-step that were finished. ok is false if there is nothing to undo, or the run can resume later.
+func Undo(p *graph.Plan, pr graph.Progress, done []TaskRecord, err error) (next graph.Progress, ok bool) {
+	if pr.Undoing != nil || !final(err) {
+		return pr, false
+	}
+	results := make([]graph.Result, len(done))
+	for i, t := range done {
+		results[i] = t.Result
+	}
+	return p.Undo(pr, results, undoing(p, err))
 }
 
 // undoes reports whether to undo the effects of a run that ends with err: not if it can resume later, was taken over by another
@@ -123,13 +140,13 @@ func final(err error) bool {
 }
 
 // failureOf returns what the state says of the error of a run.
-func (d *driver) failureOf(err error) graph.Failure {
+func failureOf(p *graph.Plan, err error) graph.Failure {
 	e, ok := errors.AsType[*graph.NodeError](err)
 	if !ok {
 		return graph.Failure{Message: text.Cut(strings.TrimSpace(err.Error()), shortError)}
 	}
 	f := graph.Failure{Node: e.Node, Message: text.Cut(strings.TrimSpace(e.Err.Error()), shortError)}
-	if n := d.Plan.Graph().Node(e.Node); n != nil {
+	if n := p.Graph().Node(e.Node); n != nil {
 		f.Type = n.Type
 	}
 	return f
@@ -211,13 +228,16 @@ func (d *driver) undoneError(ctx context.Context, pr graph.Progress) error {
 			return err
 		}
 	}
+	return UndoneErrorOf(pr, d.cause)
+}
+
+// UndoneErrorOf returns the error of a run that has come to pr, where all is undone, because of cause; nil is what the record says of it.
+func UndoneErrorOf(pr graph.Progress, cause error) error {
 	why := pr.Undoing
-	err := d.cause
-	if err == nil { // from the record
-		err = fault.New(why.Code, "%s", why.Error).WithHint("%s", why.Hint)
+	if cause == nil {
+		cause = fault.New(why.Code, "%s", why.Error).WithHint("%s", why.Hint)
 	}
-	undone := undoneOf(pr)
-	return &UndoneError{Err: err, Undone: undone.Nodes, Lost: why.Lost, Step: why.Before}
+	return &UndoneError{Err: cause, Undone: undoneOf(pr).Nodes, Lost: why.Lost, Step: why.Before}
 }
 
 // wasUndone reports whether a run with a status, whose last checkpoint is c, is over because its effects are undone.
@@ -225,8 +245,8 @@ func (c Checkpoint) wasUndone(status Status) bool {
 	return c.Undoing != nil && len(c.Effects) == 0 && status.Over()
 }
 
-// undoneRefusal is how a run is refused whose effects are undone, or a fork of a checkpoint on the way there.
-func undoneRefusal(id string, c Checkpoint) error {
+// UndoneRefusal is how a run is refused whose effects are undone, or a fork of a checkpoint on the way there.
+func UndoneRefusal(id string, c Checkpoint) error {
 	ended := "failed"
 	if c.Undoing.Code == fault.Canceled {
 		ended = "was canceled"

@@ -260,6 +260,24 @@ func FirstOf(signals []Signal, name, by string, before time.Time) (s Signal, ok 
 	return signals[i], true
 }
 
+// Over returns the step that is on record once a wait is over, and its result: with the signal that it took, or nil if its time is over.
+// It is for drivers outside of this package, which end waits without the process that waits.
+func (p Pending) Over(s *Signal) (step steps.Step, result []byte, err error) {
+	if p.Wait == ForTime {
+		result, err = value.Marshal(p.Deadline)
+		return steps.Step{Kind: steps.Time}, result, err
+	}
+	var r received
+	if s != nil {
+		if r.Value, err = value.ParseJSON(s.Value); err != nil {
+			return step, nil, err
+		}
+		r.Number = s.Number
+	}
+	result, err = value.Marshal(r)
+	return steps.Step{Kind: steps.Signal, Name: p.Signal}, result, err
+}
+
 // Split returns the questions among what is pending, and the waits. It is for stores.
 func Split(pending []Pending) (questions, waits []Pending) {
 	for _, p := range pending {
@@ -282,15 +300,15 @@ func Deliver(ctx context.Context, store Store, id, name string, v value.Value, k
 	if i := slices.IndexFunc(h.Signals, func(s Signal) bool { return key != "" && s.Key == key }); i >= 0 {
 		return h.Info, h.Signals[i], nil
 	}
-	if err := accepts(h, name, v); err != nil {
+	if err := h.AcceptSignal(name, v); err != nil {
 		return h.Info, Signal{}, err
 	}
 	s, err := store.Signal(ctx, h.Info.ID, name, v.AppendJSON(nil), key)
 	return h.Info, s, refusal(err, h.Info.Kind)
 }
 
-// accepts returns why a run does not take a signal, nil if it does.
-func accepts(h History, name string, v value.Value) error {
+// AcceptSignal returns why the run does not take a signal, nil if it does.
+func (h History) AcceptSignal(name string, v value.Value) error {
 	if h.Info.Kind != GraphRun {
 		return fault.New(fault.Usage, "run %s is not that of a graph, and waits for no signal", h.Info.ID)
 	}

@@ -9,9 +9,10 @@ import * as knowledge from "./knowledge.js";
 import * as questions from "./questions.js";
 import * as run from "./run.js";
 import * as runs from "./runs.js";
+import * as schedules from "./schedules.js";
 
-const views = { runs, questions, chat, agents, knowledge, compare };
-const places = [["runs", "Runs"], ["questions", "Questions"], ["chat", "Chat"], ["agents", "Agents"], ["knowledge", "Knowledge"]];
+const views = { runs, questions, chat, agents, knowledge, compare, schedules };
+const places = [["runs", "Runs"], ["questions", "Questions"], ["chat", "Chat"], ["agents", "Agents"], ["knowledge", "Knowledge"], ["schedules", "Schedules"]];
 
 const badge = h("span.badge", { hidden: true });
 const links = places.map(([name, text]) => h("a", { href: `#/${name}`, "data-view": name }, icon(name), h("span", {}, text), name === "questions" && badge));
@@ -146,7 +147,7 @@ function nextTheme() {
 
 // Shortcuts.
 let prefix = 0; // until when a "g" waits for its second letter
-const global = { "g r": ["runs", () => go("runs")], "g q": ["questions", () => go("questions")], "g c": ["chat", () => go("chat")], "g a": ["agents", () => go("agents")], "g k": ["knowledge bases", () => go("knowledge")], t: ["change the theme", nextTheme], "?": ["this list", help] };
+const global = { "g r": ["runs", () => go("runs")], "g q": ["questions", () => go("questions")], "g c": ["chat", () => go("chat")], "g a": ["agents", () => go("agents")], "g k": ["knowledge bases", () => go("knowledge")], "g s": ["schedules", () => go("schedules")], t: ["change the theme", nextTheme], "?": ["this list", help] };
 const singleKeys = () => localStorage.getItem("loki-keys") !== "off";
 
 function go(name) {

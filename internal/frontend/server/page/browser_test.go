@@ -380,6 +380,7 @@ func TestBrowser(t *testing.T) {
 		"variables":          func(t *testing.T) { testVariables(t, b, s) },
 		"knowledge":          func(t *testing.T) { testKnowledge(t, b) },
 		"jobs":               func(t *testing.T) { testJobs(t, b) },
+		"schedules":          func(t *testing.T) { testSchedules(t, b) },
 		"fork_and_compare":   func(t *testing.T) { testFork(t, b, s, waiting()) },
 		"cancel_on_a_phone":  func(t *testing.T) { testCancel(t, b, s) },
 		"budget":             func(t *testing.T) { testBudget(t, b, s) },
@@ -393,6 +394,29 @@ func TestBrowser(t *testing.T) {
 			test(t)
 		})
 	}
+}
+
+// The week of the schedules is shown, and a button pauses one. Names are text.
+func testSchedules(t *testing.T, b context.Context) {
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml": `model: builtin:echo
+clients: [{type: builtin}]
+schedules:
+  morning: {agent: helper, cron: "0 7 * * *", timezone: UTC, prompt: "<b id=made>up</b>"}
+  weekly: {agent: helper, every: 7d}
+`,
+		"agents/helper/config.yaml": "name: helper\nversion: \"1.0\"\ninstructions: Help.\n",
+	})
+	p := newTab(t, b, s.URL)
+	p.open("#/schedules")
+	p.until(`document.querySelectorAll("main tbody tr").length === 2`)
+	p.until(`[...document.querySelectorAll("main li strong")].filter((e) => e.innerText === "morning").length === 7`)
+	p.press("main tbody tr", "Pause")
+	p.until(`document.querySelector("main tbody tr").dataset.state === "paused"`)
+	p.until(`document.querySelector("main li").innerText.includes("(paused)")`)
+	p.press("main tbody tr", "Run now")
+	p.until(`location.hash.startsWith("#/runs/")`)
+	p.until(`document.querySelector("main").innerText.includes("<b id=made>up</b>")`)
 }
 
 // A job of a run is listed while the run works. Its output is shown, not obeyed, and a button ends it.

@@ -162,7 +162,7 @@ func (s Service) run(ctx context.Context, in *one) (*rest.Reply, error) {
 	return rest.JSON(http.StatusCreated, &summary.ScheduleTimes([]schedule.Outcome{o})[0]).With("Location", where), nil
 }
 
-func (s Service) remove(ctx context.Context, in *one) (*struct{}, error) {
+func (s Service) remove(ctx context.Context, in *one) (*rest.None, error) {
 	k, err := s.find(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (s Service) remove(ctx context.Context, in *one) (*struct{}, error) {
 	if !k.Stored() {
 		return nil, rest.Conflict("schedule %s is in a file of the server", k.Name)
 	}
-	return nil, s.Schedules.Delete(ctx, in.Name)
+	return &rest.None{}, s.Schedules.Delete(ctx, in.Name)
 }
 
 // firingsRequest asks for the history of a schedule.

@@ -147,8 +147,12 @@ func (t *Tree) keep(ctx context.Context, r, source repo, c Change, ref string) e
 				ref += "-" + id[:8] // that branch has other work, or is checked out
 			}
 		}
-		if _, err := source.run(ctx, nil, "update-ref", "-m", "loki: kept", ref, id); err != nil {
-			return err
+		_, err = source.run(ctx, nil, "update-ref", "-m", "loki: kept", ref, id)
+		if err != nil { // the user has a branch loki, or one whose name continues this one
+			ref = "refs/heads/" + strings.ReplaceAll(strings.TrimPrefix(name, "refs/heads/"), "/", "-") + "-" + id[:8]
+			if _, again := source.run(ctx, nil, "update-ref", "-m", "loki: kept", ref, id); again != nil {
+				return err
+			}
 		}
 		if name == "refs/heads/"+t.Branch() {
 			t.kept = strings.TrimPrefix(ref, "refs/heads/")

@@ -185,6 +185,22 @@ func TestKilledGit(t *testing.T) {
 	}
 }
 
+// TestKeepBesideBranches keeps work although the user has branches that leave no room for its name.
+func TestKeepBesideBranches(t *testing.T) {
+	for _, taken := range []string{"loki", "loki/fix/more"} {
+		b := newBench(t)
+		b.git(b.dir, "branch", taken)
+		tree := b.open("fix", graph.Worktree{})
+		b.write(tree.Root+"/a.txt", "one\nTWO\nthree\n")
+		c := b.work(tree)
+		b.ok(tree.Keep(t.Context(), c))
+		if got := b.git(b.dir, "show", tree.Kept()+":a.txt"); !strings.HasPrefix(tree.Kept(), "loki-fix-") || got != "one\nTWO\nthree" {
+			t.Errorf("%s: kept is %s with %q", taken, tree.Kept(), got)
+		}
+		b.gone(tree)
+	}
+}
+
 // gone checks that nothing is left of a worktree.
 func (b bench) gone(tree *worktree.Tree) {
 	b.Helper()

@@ -5,12 +5,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"loki/internal/agent"
 	"loki/internal/agent/job"
 	"loki/internal/agent/node"
 	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
+	"loki/internal/base/ask"
 	"loki/internal/base/atomicfile/cache"
 	"loki/internal/base/environ"
 	"loki/internal/base/fault"
@@ -21,6 +24,7 @@ import (
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
+	"loki/internal/tool/permission"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -114,11 +118,15 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		Calls: calls,
 		Team:  func(n *graph.Node) team.Options { return a.children(r, n, a.graphModel(r), p.Budget) },
 	}
+	allow := a.skillConsent(r, calls.Judge, events)
 	o.Skills = func(ctx context.Context, setting string) (*skill.Loader, string, error) {
 		_, all, err := a.fromWorkspace(ctx, conversation.FromWorkspace{
 			Caller: conversation.Caller{Events: events, Asker: r.Asker}, Skills: setting, AgentDir: r.Agent.Dir, Dir: r.Agent.Workdir,
 		})
 		l, list, _ := skill.Offer(all, setting, int(a.Config.SkillListTokens))
+		if l != nil && calls.Judge != nil && calls.AtMost == "" && !calls.AutoConfirm && slices.ContainsFunc(l.Skills, func(s skill.Skill) bool { return len(s.AllowedTools) > 0 }) {
+			l.Allow = allow
+		}
 		return l, list, err
 	}
 	if scope != nil {
@@ -259,4 +267,22 @@ func (a *App) scriptChild(r AgentRun) (environ.Child, error) {
 	}
 	child.Environ = environ.Merge(child.Environ, set)
 	return child, nil
+}
+
+// skillConsent returns what asks the user about the tools that a skill lists, when a node of a graph loads it. A yes holds for the run.
+func (a *App) skillConsent(r AgentRun, judge tool.Judge, events event.Scope) func(ctx context.Context, s skill.Skill) error {
+	var mu sync.Mutex // nodes run side by side
+	var asked []string
+	return func(ctx context.Context, s skill.Skill) error {
+		mu.Lock()
+		defer mu.Unlock()
+		grants, err := s.Allow(ctx, skill.Consent{
+			Asker: r.Asker, From: ask.Question{Agent: r.Agent.Name, Depth: events.Depth, Child: events.AgentID}, For: "run", Asked: &asked, Kept: a.Trust.SkillTools,
+			Warn: func(err error) { _ = events.Emit(ctx, event.Warning{Text: err.Error()}) },
+		})
+		if err != nil || len(grants) == 0 {
+			return err
+		}
+		return judge.Remember(ctx, permission.Run, grants)
+	}
 }

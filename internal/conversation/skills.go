@@ -3,16 +3,13 @@ package conversation
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"loki/internal/agent/skill"
-	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
-	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
 )
 
@@ -72,40 +69,13 @@ func (t *turn) offer(ctx context.Context, all []skill.Skill, setting string) {
 	}
 }
 
-// allowTools asks the user whether the tools that a skill lists may be run without asking, unless they allowed it before. Where no user can
-// be asked, they may not.
+// allowTools asks the user whether the tools that a skill lists may be run without asking.
 func (t *turn) allowTools(ctx context.Context, s skill.Skill) error {
-	const no, session, always = "no", "yes, in this session", "always, for this skill as it is now"
-	grants, _ := s.Grants()
-	key := s.Dir + "\n" + s.Event("").Sum
-	if len(grants) == 0 || t.c.service.SkillTools == nil || slices.Contains(t.c.allowed, key) {
-		return nil
-	}
-	allowed, err := t.c.service.SkillTools(ctx, s, false)
-	if err != nil || !allowed && t.c.options.Asker == nil {
-		return nil // what cannot be read allows nothing
-	}
-	if !allowed {
-		q := t.from()
-		q.Kind, q.Text, q.Options, q.Consent = ask.Select, s.ToolsQuestion(), []string{no, session, always}, true
-		answer, err := t.c.options.Asker.Ask(ctx, q)
-		_, refused := errors.AsType[*hook.RefusedError](err)
-		switch {
-		case refused, errors.Is(err, ask.ErrUnavailable) || fault.CodeOf(err) == fault.Suspended:
-			return nil
-		case err != nil:
-			return err
-		}
-		t.c.allowed = append(t.c.allowed, key)
-		switch answer {
-		case session:
-		case always:
-			if _, err := t.c.service.SkillTools(ctx, s, true); err != nil {
-				t.c.warn(ctx, err)
-			}
-		default:
-			return nil
-		}
+	grants, err := s.Allow(ctx, skill.Consent{
+		Asker: t.c.options.Asker, From: t.from(), For: "session", Asked: &t.c.allowed, Kept: t.c.service.SkillTools, Warn: func(err error) { t.c.warn(ctx, err) },
+	})
+	if err != nil || len(grants) == 0 {
+		return err
 	}
 	return t.kit.Calls.Judge.Remember(ctx, permission.Session, grants)
 }

@@ -1,13 +1,18 @@
 package skill
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"loki/internal/agent/workspace"
+	"loki/internal/base/ask"
+	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/text"
+	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
 )
 
@@ -53,6 +58,57 @@ func (s Skill) Grants() (grants []permission.Grant, unknown []string) {
 		}
 	}
 	return grants, unknown
+}
+
+// Consent is how a user is asked about the tools that a skill lists.
+type Consent struct {
+	Asker ask.Asker    // nil if no user can be asked
+	From  ask.Question // has the origin of the question
+	For   string       // how long a yes holds: "session" or "run"
+	Asked *[]string    // the skills that the user was asked about, by directory and digest
+	// Kept reports whether the user has allowed the tools for as long as the skill stays as it is. With keep it remembers that.
+	Kept func(ctx context.Context, s Skill, keep bool) (bool, error)
+	// Warn reports what could not be remembered.
+	Warn func(err error)
+}
+
+// Allow returns what the skill may do without asking. The user is asked unless they decided before. Where no user can be asked, it is nothing.
+func (s Skill) Allow(ctx context.Context, c Consent) ([]permission.Grant, error) {
+	const no, always = "no", "always, for this skill as it is now"
+	once := "yes, in this " + c.For
+	grants, _ := s.Grants()
+	key := s.Dir + "\n" + s.Event("").Sum
+	if len(grants) == 0 || c.Kept == nil || slices.Contains(*c.Asked, key) {
+		return nil, nil
+	}
+	kept, err := c.Kept(ctx, s, false)
+	if err != nil || !kept && c.Asker == nil {
+		return nil, nil // what cannot be read allows nothing
+	}
+	if kept {
+		return grants, nil
+	}
+	q := c.From
+	q.Kind, q.Text, q.Options, q.Consent = ask.Select, s.ToolsQuestion(), []string{no, once, always}, true
+	answer, err := c.Asker.Ask(ctx, q)
+	_, refused := errors.AsType[*hook.RefusedError](err)
+	switch {
+	case refused, errors.Is(err, ask.ErrUnavailable) || fault.CodeOf(err) == fault.Suspended:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	*c.Asked = append(*c.Asked, key)
+	switch answer {
+	case once:
+		return grants, nil
+	case always:
+		if _, err := c.Kept(ctx, s, true); err != nil {
+			c.Warn(err)
+		}
+		return grants, nil
+	}
+	return nil, nil
 }
 
 // ToolsQuestion asks whether the grants of the skill hold.

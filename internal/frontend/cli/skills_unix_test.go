@@ -69,3 +69,36 @@ func TestSkillTools(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 }
+
+// TestSkillToolsInGraph loads a skill that lists tools at a node of a graph: a yes holds for the nodes of the run, and without a terminal nothing
+// is allowed.
+func TestSkillToolsInGraph(t *testing.T) {
+	if !sandbox.New(sandbox.Options{Workspace: t.TempDir()}).Support().Files {
+		t.Skip("there is no sandbox, so that commands are asked about")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	agent := filepath.Join(dir, ".loki", "agents", "team")
+	write(t, filepath.Join(agent, "skills", "touch", "SKILL.md"), "---\nname: touch\ndescription: Makes a file.\nallowed-tools: Bash(touch:*)\n---\nMake it.\n")
+	write(t, filepath.Join(agent, "graph.yaml"), "name: team\nglobal_tools: [execute_command]\nstart: one\nnodes:\n"+
+		"  one: {type: llm, model: builtin:script/rules.yaml, prompt: x, tools: [execute_command], skills: [touch], next: two}\n"+
+		"  two: {type: llm, model: builtin:script/rules.yaml, prompt: x, tools: [execute_command], skills: [touch], state_updates: {said: '{{output}}'}, next: end}\n"+
+		"  end: {type: end, output: '{{said}}'}\n")
+	write(t, filepath.Join(dir, "rules.yaml"), "rules:\n"+
+		"  - {match: {turn: 1}, tool_calls: [{name: skill, arguments: {name: touch}}]}\n"+
+		"  - {match: {turn: 2}, tool_calls: [{name: execute_command, arguments: {command: touch made, sandbox: write}}]}\n"+
+		"  - {match: {tool_result: consent}, reply: refused}\ndefault: {reply: done}\n")
+	run := func() *exec.Cmd {
+		cmd := exec.Command("loki", "-a", agent, "go")
+		cmd.Dir, cmd.Env = dir, emptyHome(dir, "TERM=dumb", "LOKI_TRUSTED_DIRS="+dir)
+		return cmd
+	}
+	term := newTerminal(t, run())
+	term.wait("The skill touch in", "level write: touch *", "yes, in this run", "Number: ")
+	term.send("yes, in this run\r")
+	term.wait("done")
+	term.end()
+	if out, err := run().CombinedOutput(); err == nil || !strings.Contains(string(out), "touch made") {
+		t.Errorf("without a terminal: %v, %s", err, out)
+	}
+}

@@ -388,7 +388,7 @@ var roomLines = map[string]int{
 	"workflow/trigger":       1066,
 	"workflow/run":           13900,
 
-	"all": 197343,
+	"all": 197382,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -79,11 +79,15 @@ func newTalk(p *Program, rc *engine.RequestContext, a *Asked, all steps.Steps, n
 
 func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 64<<10)} }
 
-// begin forgets the messages of an earlier prompt.
-func (t *talk) begin() {
+// begin ends the message of an earlier prompt, and forgets its messages.
+func (t *talk) begin(ctx context.Context) error {
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	err := t.pause(ctx)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.texts = nil
+	return err
 }
 
 // said returns the messages.

@@ -309,7 +309,9 @@ func (t *talk) ask(ctx context.Context, n int, last Session, sent bool) error {
 
 // prompt sends a prompt and waits for the end of the turn. When ctx ends the program is asked to stop.
 func (t *talk) prompt(ctx context.Context, blocks []acp.ContentBlock) error {
-	t.begin()
+	if err := t.begin(ctx); err != nil {
+		return err
+	}
 	t.bill.asked()
 	var answer acp.PromptResponse
 	answered := make(chan error, 1)

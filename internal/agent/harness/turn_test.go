@@ -14,6 +14,8 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
+	"loki/internal/base/value"
+	"loki/internal/base/value/schema"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
@@ -125,6 +127,26 @@ func TestContinued(t *testing.T) {
 	next, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
 	if err != nil || !strings.Contains(next.Text, "User: go\n\nYou: gone") || next.Usage.Cost != 3 {
 		t.Error(next.Text, next.Usage, err)
+	}
+}
+
+// TestForm: a program is asked once to correct an answer that does not have the form.
+func TestForm(t *testing.T) {
+	t.Parallel()
+	form, err := value.ParseJSON([]byte(`{"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for script, want := range map[string]string{"when none say {\"n\": 1}\nwhen none stop end_turn\nsay none": `{"n": 1}`, "say none": "none", "say {\"n\": 2}": `{"n": 2}`} {
+		p, a := program(t, script, "")
+		a.Tools = nil
+		if a.Form, err = schema.Compile(form); err != nil {
+			t.Fatal(err)
+		}
+		events, _ := record()
+		if answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a); err != nil || answer.Text != want {
+			t.Errorf("%q: got %q %v, want %q", script, answer.Text, err, want)
+		}
 	}
 }
 

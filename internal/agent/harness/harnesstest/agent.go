@@ -165,6 +165,13 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 	lines.Buffer(nil, 32<<20)
 	for lines.Scan() {
 		verb, rest, _ := strings.Cut(lines.Text(), " ")
+		if verb == "when" { // WORD ACTION: only if the prompt has the word
+			word, action, _ := strings.Cut(rest, " ")
+			if !strings.Contains(asked, word) {
+				continue
+			}
+			verb, rest, _ = strings.Cut(action, " ")
+		}
 		switch verb {
 		case "":
 		case "mute":

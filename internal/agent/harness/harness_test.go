@@ -15,6 +15,8 @@ import (
 
 	"loki/internal/base/acp"
 	"loki/internal/base/sandbox"
+	"loki/internal/base/steps"
+	"loki/internal/llm/engine"
 )
 
 // TestJudgements shows as which calls of tools the calls of programs are judged.
@@ -153,4 +155,31 @@ func TestFiles(t *testing.T) {
 			t.Error("it followed a link out of the directory")
 		}
 	}
+}
+
+// FuzzNotice: no update of a program is a panic.
+func FuzzNotice(f *testing.F) {
+	for _, seed := range []string{
+		`{"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "a"}, "messageId": "1"}`,
+		`{"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "a"}}`,
+		`{"sessionUpdate": "tool_call", "toolCallId": "1", "title": "x", "kind": "edit", "rawInput": {"a": 1}}`,
+		`{"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "completed", "content": [{"type": "terminal", "terminalId": "x"}, {"type": "diff"}, null]}`,
+		`{"sessionUpdate": "plan", "entries": [{"content": "x"}]}`, `{"sessionUpdate": "usage_update", "cost": {"amount": -1, "currency": "usd"}}`,
+		`{"sessionUpdate": "notice", "severity": "error"}`, `{"sessionUpdate": "compaction_update", "status": "failed"}`, `{}`, `null`, `[]`,
+	} {
+		f.Add(seed)
+	}
+	p := &Program{Setting: &Setting{Name: "x"}, Agent: "worker", Dir: f.TempDir(), Sandbox: sandbox.New(sandbox.Options{Settings: sandbox.Settings{Disabled: true}, Workspace: "/"})}
+	f.Fuzz(func(t *testing.T, update string) {
+		talk := newTalk(p, new(engine.RequestContext), new(Asked), steps.Steps{}, 1)
+		talk.closed = false
+		for range 2 {
+			talk.Notice(t.Context(), acp.SessionUpdate, json.RawMessage(`{"sessionId": "", "update": `+update+`}`))
+			talk.Notice(t.Context(), acp.SessionUpdate, json.RawMessage(`{"sessionId": "", "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "b"}}}`))
+		}
+		var call acp.ToolCall
+		if json.Unmarshal([]byte(update), &call) == nil && len(judgements(p, &call)) == 0 {
+			t.Error("a call is judged as nothing")
+		}
+	})
 }

@@ -2,12 +2,15 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"runtime"
 	"runtime/debug"
 
+	"loki/internal/frontend/acpserver"
 	"loki/internal/frontend/cli"
+	"loki/internal/frontend/display"
 	"loki/internal/frontend/mcpserver"
 	"loki/internal/frontend/repl"
 	"loki/internal/frontend/server"
@@ -20,7 +23,11 @@ func main() {
 	}
 	delayCollection()
 	proxyForAll()
-	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: repl.Run, Server: server.Serve, MCP: mcpserver.Serve}))
+	os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{REPL: repl.Run, Server: server.Serve, MCP: mcpserver.Serve, ACP: serveEditor}))
+}
+
+func serveEditor(ctx context.Context, o display.Options, with cli.EditorSessions) error {
+	return acpserver.Serve(ctx, o, acpserver.Options(with))
 }
 
 // usualPercent is how much the heap grows between two garbage collections if GOGC does not say so.

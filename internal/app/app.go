@@ -126,6 +126,7 @@ type App struct {
 type workspaces struct {
 	facts *memory.Store  // see App.Memory; guarded by mu
 	tree  *worktree.Tree // see App.Entered
+	guest Guest          // see App.Receive
 }
 
 // Options configure New.

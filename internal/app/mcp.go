@@ -8,6 +8,7 @@ import (
 	"mime"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"loki/internal/base/ask"
@@ -42,6 +43,7 @@ func (a *App) mcpServers() (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
+	file.Add(a.guest.Servers)
 	dir, err := workingDir()
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "the working directory")
@@ -160,6 +162,11 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 		return nil, err
 	}
 	chosen := pick(s.file, a.Config.MappingMCPServers.Map())
+	for _, g := range a.guest.Servers {
+		if of, ok := s.file.Lookup(g.ID); ok && !slices.ContainsFunc(chosen.Servers, func(s mcp.Server) bool { return s.ID == g.ID }) {
+			chosen.Servers = append(chosen.Servers, of)
+		}
+	}
 	texts := chosen.Warnings
 	for _, w := range s.file.Warnings {
 		texts = append(texts, w.String())

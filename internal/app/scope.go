@@ -23,6 +23,9 @@ func (a *App) serversOf(ctx context.Context, w conversation.Wanted) (mcp.Servers
 	case list == nil && w.Agent != nil && len(w.Agent.InForce.MCPServers) > 0:
 		pick = chooseList(w.Agent.InForce.MCPServers)
 	}
+	if pick == nil && len(a.guest.Servers) > 0 {
+		pick = chooseList(nil)
+	}
 	if pick == nil || w.NoTools || w.Agent != nil && !a.Trust.Trusts(w.Agent.Agent) {
 		return nil, nil
 	}

@@ -39,7 +39,7 @@ func (a *App) builtinTools(dir string) (tool.Set, error) {
 		return a.natives, nil
 	}
 	set, err := tool.NewSet(append(builtin.Tools(builtin.Options{
-		Child: a.Child(), Getenv: a.setting, Dir: dir, Sandbox: box, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb,
+		Child: a.Child(), Getenv: a.setting, Dir: dir, Sandbox: box, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb, Client: a.guest.Client,
 	}), planner.Tools(a.Planner)...)...)
 	if err == nil && !own {
 		a.natives, a.nativesDir = set, dir
@@ -221,8 +221,12 @@ func (a *App) calls(of agent.Agent, asker ask.Asker, yes bool) (tool.Options, er
 	if err != nil {
 		return tool.Options{}, err
 	}
+	var decides tool.Judge = judge
+	if a.guest.Judge != nil {
+		decides = a.guest.Judge(judge)
+	}
 	return tool.Options{
-		Judge: judge, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: of.Name},
+		Judge: decides, AutoConfirm: yes || tool.AutoConfirm(a.Env.Environ()), Asker: asker, From: ask.Question{Agent: of.Name},
 		Trusts: a.Config.Permission.Trusts, ForRun: serving, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -191,6 +192,31 @@ func SessionOf(info run.Info) session.ID {
 		return ""
 	}
 	return q.Session.ID
+}
+
+// Unfinished returns the turns on record that did not end, by their sessions, oldest first.
+func Unfinished(ctx context.Context, store run.Store) (map[session.ID][]string, error) {
+	infos, err := store.Runs(ctx, run.Query{Unfinished: true})
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[session.ID][]string)
+	for _, info := range slices.Backward(infos) { // newest first
+		if info.Status.Over() || info.Damaged {
+			continue
+		}
+		whole, err := store.Info(ctx, info.ID)
+		if fault.CodeOf(err) == fault.NotFound {
+			continue // it was deleted meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if id := SessionOf(whole); id != "" {
+			found[id] = append(found[id], info.ID)
+		}
+	}
+	return found, nil
 }
 
 // Recall returns the job of a question on record, see [run.Service]. The question was put to an

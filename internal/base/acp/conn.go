@@ -48,6 +48,12 @@ var ErrClosed = errors.New("the connection is closed")
 // Answer does the work of a request, and returns the result. An error that is no [*Error] gets the code [InternalError].
 type Answer func() (any, error)
 
+// Followed is a result after whose answer Then is called, such as to send a notification about what the answer names.
+type Followed struct {
+	Result any
+	Then   func()
+}
+
 // Handler serves what the other side sends. Its methods are called in the order of the messages, from one goroutine, before the next message is
 // read: they must not wait for an answer of the other side.
 type Handler interface {
@@ -242,7 +248,12 @@ func (c *Conn) serve(ctx context.Context, m message, work *sync.WaitGroup) {
 		c.mu.Unlock()
 		cancel()
 		if err == nil {
-			c.answer(m.ID, result, nil)
+			f, ok := result.(Followed)
+			if !ok {
+				f = Followed{result, func() {}}
+			}
+			c.answer(m.ID, f.Result, nil)
+			f.Then()
 			return
 		}
 		e, ok := errors.AsType[*Error](err)

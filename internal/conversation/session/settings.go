@@ -19,6 +19,7 @@ type Settings struct {
 
 	Knowledge         string // name of the knowledge base that questions are answered from; "" for none
 	RoleName          string // the role in force when the session began
+	Directory         string // in which an editor works in it, absolute; "" for a session of no editor
 	Untrusted         string // what the conversation has read that others wrote, "" for nothing; see the memory
 	Plan              string // the plan that was accepted last, in Markdown; "" for none
 	AgentVariables    []Variable
@@ -40,6 +41,7 @@ func (s *Settings) list() []chat.Setting {
 		chat.Setting{Key: "untrusted", Ptr: &s.Untrusted},
 		chat.Setting{Key: "plan", Ptr: &s.Plan},
 		chat.Setting{Key: "role_name", Ptr: &s.RoleName},
+		chat.Setting{Key: "directory", Ptr: &s.Directory},
 		chat.Setting{Key: "agent_variables", Ptr: &s.AgentVariables},
 		chat.Setting{Key: "agent_instructions", Ptr: &s.AgentInstructions},
 		chat.Setting{Key: "foreign_session", Ptr: &s.Foreign},

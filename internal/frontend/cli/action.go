@@ -75,6 +75,7 @@ func actions() []action {
 		{flag: "healthcheck", do: (*command).healthcheck, alone: true},
 		{flag: "setup", needs: needConfig, do: (*command).setUpAgain, alone: true},
 		{flag: "serve", needs: needConfig, do: (*command).serve, alone: true},
+		{flag: "acp", needs: needConfig, do: (*command).serveACP, alone: true, beside: []string{"agent", "model", "role", "rag", "yes"}},
 		{flag: "mcp", needs: needConfig, do: (*command).serveMCP, alone: true, beside: []string{"agent"}},
 		{flag: "api-key", needs: needConfig, do: (*command).makeKey, alone: true, beside: []string{"scopes"}},
 		{flag: "list-api-keys", needs: needConfig, looks: true, do: (*command).listKeys, alone: true},

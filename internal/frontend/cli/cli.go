@@ -52,10 +52,20 @@ type REPL func(ctx context.Context, o display.Options, begin func(context.Contex
 // address is that of the configuration. Signals are its business, too.
 type Server func(ctx context.Context, o display.Options, address string) error
 
+// ACP is the face of editors, which talk to it over standard input and output. It serves one until that closes the input or ctx ends.
+type ACP func(ctx context.Context, o display.Options, with EditorSessions) error
+
+// EditorSessions say what the sessions of an editor begin with.
+type EditorSessions struct {
+	Agent, Model, Role, Knowledge string // names; empty for none
+	Yes                           bool   // sessions may consent to everything
+}
+
 // Faces are the other faces, which a command may start. One that is nil is not there.
 type Faces struct {
 	REPL   REPL
 	Server Server
+	ACP    ACP
 	MCP    Server // with the name of an agent instead of an address; empty for all
 }
 

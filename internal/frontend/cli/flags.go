@@ -515,6 +515,7 @@ func (o *options) sections() []section {
 			name: "server", title: "Serve programs and browsers",
 			common: []flagSpec{
 				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400; with none only start what is due and resume runs", bare: configuredAddress},
+				{name: "acp", sets: on(new(bool)), usage: "be an agent of the editor at standard input and output, which speaks the Agent Client Protocol"},
 				{name: "mcp", sets: on(new(bool)), usage: "offer the agents as tools to the MCP client at standard input and output; with --agent only that one"},
 			},
 			more: []flagSpec{

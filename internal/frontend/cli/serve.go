@@ -39,6 +39,14 @@ func (c *command) serveMCP(ctx context.Context) error {
 	return c.faces.MCP(ctx, c.displayOptions(), c.opts.agent)
 }
 
+// serveACP is an agent of the editor at standard input and output.
+func (c *command) serveACP(ctx context.Context) error {
+	if c.faces.ACP == nil {
+		return fault.New(fault.Usage, "this program does not serve")
+	}
+	return c.faces.ACP(ctx, c.displayOptions(), EditorSessions{c.opts.agent, c.opts.model, c.opts.role, c.opts.knowledge.base, c.opts.yes})
+}
+
 // healthPatience is how long a server may take to say that it works.
 const healthPatience = 5 * time.Second
 

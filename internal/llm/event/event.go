@@ -266,6 +266,7 @@ const (
 	ViaPage     Via = "page"
 	ViaOpenAI   Via = "openai"
 	ViaMCP      Via = "mcp"
+	ViaACP      Via = "acp"
 	ViaLink     Via = "link" // of a notice
 	ViaTimeout  Via = "timeout"
 )

@@ -156,7 +156,7 @@ func defaults() *Config {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		MCP:                    MCP{MCPServer: defaultMCPServer()},
+		MCP:                    MCP{MCPServer: defaultMCPServer(), ACP: ACP{true, true}},
 		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
 		Chat:                   Chat{REPLHistory: true, REPLSession: true, Notify: NotifyQuestions, NotifyAfter: 10, Keybindings: Emacs},
 	}

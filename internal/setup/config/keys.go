@@ -43,6 +43,7 @@ var keys = []key{
 	{"mcp_server_support", func(c *Config) any { return &c.MCPServerSupport }, true},
 	{"mcp_pool", func(c *Config) any { return &c.MCPPool }, false},
 	{"mcp_server", func(c *Config) any { return &c.MCPServer }, false},
+	{"acp", func(c *Config) any { return &c.ACP }, false},
 	{"mapping_mcp_servers", func(c *Config) any { return &c.MappingMCPServers }, true},
 	{"enabled_mcp_servers", func(c *Config) any { return &c.EnabledMCPServers }, true},
 	{"auto_continue", func(c *Config) any { return &c.AutoContinue }, false},

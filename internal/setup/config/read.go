@@ -57,6 +57,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		*field = mcp.ReadPool(m.Map(key))
 	case *MCPServer:
 		readMCPServer(m.Map(key), field)
+	case *ACP:
+		readACP(m.Map(key), field)
 	case *Jobs:
 		readJobs(m.Map(key), field)
 	case *[]string:

@@ -141,10 +141,27 @@ func readJobs(m *yamldoc.Map, j *Jobs) {
 	m.Done()
 }
 
-// MCP is about the Model Context Protocol, in both directions.
+// MCP is about the Model Context Protocol, in both directions, and about the protocol of editors.
 type MCP struct {
 	MCPPool   mcp.PoolConfig // connections to servers
 	MCPServer MCPServer
+	ACP       ACP
+}
+
+// ACP is what an editor does for tools, where it can.
+type ACP struct {
+	ClientFiles     bool // files are read and written there
+	ClientTerminals bool // commands without a sandbox run there
+}
+
+// readACP reads a section, which may be nil, over the defaults.
+func readACP(m *yamldoc.Map, a *ACP) {
+	if m == nil {
+		return
+	}
+	m.Bool("client_files", &a.ClientFiles)
+	m.Bool("client_terminals", &a.ClientTerminals)
+	m.Done()
 }
 
 // MCPServer is what the program offers as an MCP server.

@@ -44,6 +44,9 @@ type Options struct {
 	// tools of this call only.
 	Locks *fsys.Locks
 
+	// Client is what an editor does for tools; the zero value does nothing.
+	Client Client
+
 	// Ask puts a query to a model, which may be empty for the default one, and returns
 	// its reply. The model is expected to search the web. If Ask is nil,
 	// web_search_loki returns an error.
@@ -59,6 +62,13 @@ type Options struct {
 	Services Services
 	// Now is the clock of get_current_time and of the dates of mails; nil means time.Now.
 	Now func() time.Time
+}
+
+// Client is what an editor does for tools. Its functions may be called from several goroutines.
+type Client struct {
+	Files fsys.Files // has the files of the editor; nil for none
+	// Terminal runs a command in a terminal of the editor and returns what it printed. Nil means that commands run here.
+	Terminal func(ctx context.Context, call tool.Call, c process.Command) (tool.Result, error)
 }
 
 // Services are the base addresses of the services behind tools, without a slash at the
@@ -82,9 +92,9 @@ func Tools(o Options) []tool.Tool {
 	if o.Locks == nil {
 		o.Locks = new(fsys.Locks)
 	}
-	b := &base{Options: o, root: fsys.Root{Dir: o.Dir, Home: home(o.Getenv), Locks: o.Locks}}
+	b := &base{Options: o, root: fsys.Root{Dir: o.Dir, Home: home(o.Getenv), Locks: o.Locks, Files: o.Client.Files}}
 	return []tool.Tool{
-		&executeCommand{confiner: confiner{o.Sandbox}, shell: process.FindShell(runtime.GOOS, lookup(o.Child.Environ), nil), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout},
+		&executeCommand{confiner: confiner{o.Sandbox}, shell: process.FindShell(runtime.GOOS, lookup(o.Child.Environ), nil), child: o.Child, dir: o.Dir, timeout: o.CommandTimeout, terminal: o.Client.Terminal},
 		b.executePyCode(),
 		b.executeSQLCode(),
 		b.fetchURLViaCurl(),

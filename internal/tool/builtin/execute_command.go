@@ -28,6 +28,8 @@ type executeCommand struct {
 	child   environ.Child
 	dir     string
 	timeout time.Duration
+
+	terminal func(ctx context.Context, call tool.Call, c process.Command) (tool.Result, error) // see [Client]
 }
 
 var (
@@ -141,7 +143,13 @@ func (e *executeCommand) Call(ctx context.Context, call tool.Call) (tool.Result,
 			needs.Reach = e.jobs.Reach()
 		}
 	}
-	r, err := e.run(ctx, call, program, needs)
+	run := func(ctx context.Context, call tool.Call, c process.Command) (tool.Result, error) {
+		return e.run(ctx, call, c, needs)
+	}
+	if e.terminal != nil && call.Sandbox.Level == sandbox.Full {
+		run = e.terminal
+	}
+	r, err := run(ctx, call, program)
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		return r, exitError(call.Name, exit, e.child, command)
 	}

@@ -53,8 +53,11 @@ func (b *base) fsCat() tool.Tool {
 		description: "Read the contents of a text file. Use fs_read instead to see line numbers or a part of a large file.",
 		params:      pathParam,
 		hints:       tool.Hints{ReadOnly: true},
-		run: run(pathParam, func(_ context.Context, args pathArgs, call tool.Call) (tool.Result, error) {
+		run: run(pathParam, func(ctx context.Context, args pathArgs, call tool.Call) (tool.Result, error) {
 			return b.readAt(call, args.Path, func(p fsys.Path) (string, error) {
+				if text, ok := b.root.Edited(ctx, p, maxCat); ok {
+					return verbatim(text), nil
+				}
 				data, _, err := fsys.Text(p, maxCat)
 				if err != nil {
 					return "", catHint(p, err)
@@ -116,6 +119,9 @@ func (b *base) fsRead() tool.Tool {
 				if info, err := os.Stat(p.Real); err == nil && info.IsDir() {
 					return list(p, call.Hidden)
 				}
+				if text, ok := b.root.Edited(ctx, p, maxCat); ok {
+					return linesOf(ctx, p, strings.NewReader(text), int64(len(text)), int(args.Offset), int(args.Limit))
+				}
 				return readLines(ctx, p, int(args.Offset), int(args.Limit))
 			})
 		}),
@@ -136,10 +142,15 @@ func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, err
 		return "", err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, 16<<10)
+	return linesOf(ctx, p, f, info.Size(), offset, limit)
+}
+
+// linesOf returns the lines of the file p, which has size bytes, from offset on.
+func linesOf(ctx context.Context, p fsys.Path, from io.Reader, size int64, offset, limit int) (string, error) {
+	r := bufio.NewReaderSize(from, 16<<10)
 	head, _ := r.Peek(8 << 10)
 	if !fsys.IsText(head) {
-		return "", fsys.Binary(p.Shown, head, info.Size())
+		return "", fsys.Binary(p.Shown, head, size)
 	}
 	if bytes.HasPrefix(head, []byte(fsys.Mark)) {
 		_, _ = r.Discard(len(fsys.Mark))
@@ -148,8 +159,8 @@ func readLines(ctx context.Context, p fsys.Path, offset, limit int) (string, err
 		r = bufio.NewReaderSize(returns{r}, 16<<10)
 	}
 	var out strings.Builder
-	if info.Size() > largeFile && offset == 1 && limit >= defaultLines {
-		fmt.Fprintf(&out, "[%s has %d bytes. Better search it with fs_grep, or read parts of it with offset and limit.]\n", p.Shown, info.Size())
+	if size > largeFile && offset == 1 && limit >= defaultLines {
+		fmt.Fprintf(&out, "[%s has %d bytes. Better search it with fs_grep, or read parts of it with offset and limit.]\n", p.Shown, size)
 	}
 	number, shown := 0, 0
 	for {

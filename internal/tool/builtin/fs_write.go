@@ -91,6 +91,9 @@ func (b *base) writeQuestion(path, contents string) (string, error) {
 		return fmt.Sprintf("%s\n\nThe file has %d bytes, the new contents have %d. The files are too large to show the difference.", head, info.Size(), len(contents)), nil
 	}
 	old, _, err := fsys.Read(p, maxCompared)
+	if edited, ok := b.root.Edited(context.Background(), p, maxCompared); ok { // which has a limit of its own
+		old = []byte(edited)
+	}
 	switch {
 	case err != nil:
 		return fmt.Sprintf("%s\n\nThe file cannot be read: %v", head, err), nil
@@ -193,6 +196,9 @@ func (b *base) patchQuestion(path, contents string) (string, error) {
 	old, _, err := fsys.Text(p, maxEdited)
 	if err != nil {
 		return "", err
+	}
+	if edited, ok := b.root.Edited(context.Background(), p, maxEdited); ok { // likewise
+		old = []byte(edited)
 	}
 	text, err := parsed.Apply(string(old))
 	if err != nil || text == string(old) {

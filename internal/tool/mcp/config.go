@@ -109,6 +109,15 @@ func (f *File) Names(aliases map[string]string) []string {
 	return slices.Compact(names)
 }
 
+// Add adds servers, in place of the ones with their ids.
+func (f *File) Add(servers []Server) {
+	for _, s := range servers {
+		f.Servers = slices.DeleteFunc(f.Servers, func(old Server) bool { return old.ID == s.ID })
+		f.Servers = append(f.Servers, s)
+	}
+	setSlugs(f.Servers)
+}
+
 // Lookup returns the server with that id.
 func (f *File) Lookup(id string) (Server, bool) {
 	for _, s := range f.Servers {

@@ -348,6 +348,9 @@ func (q Questions) answer(ctx context.Context, question ask.Question, deadline t
 
 // viaOf returns the way in which an asker gets its answers.
 func viaOf(a ask.Asker) event.Via {
+	if v, ok := a.(interface{ Via() event.Via }); ok {
+		return v.Via()
+	}
 	if ask.AtTerminal(a) {
 		return event.ViaTerminal
 	}

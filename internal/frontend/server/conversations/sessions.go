@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
@@ -270,12 +271,6 @@ type listInput struct {
 	Agent string `query:"agent" doc:"only the sessions of this agent"`
 }
 
-// stored is a session in a list, and whose it is.
-type stored struct {
-	session.Meta
-	scope session.Scope
-}
-
 // list lists the sessions that the caller may see, the one that was used last first.
 func (s *service) list(ctx context.Context, in *listInput) (*api.List[api.SessionEntry], error) {
 	all, err := s.storedSessions(ctx, in)
@@ -292,8 +287,8 @@ func (s *service) list(ctx context.Context, in *listInput) (*api.List[api.Sessio
 		if !ok || err != nil {
 			return nil, rest.InvalidCursor()
 		}
-		place := stored{Meta: session.Meta{ID: session.ID(id), Modified: last}}
-		all = slices.DeleteFunc(all, func(m stored) bool { return newer(m, place) <= 0 })
+		place := app.StoredSession{Meta: session.Meta{ID: session.ID(id), Modified: last}}
+		all = slices.DeleteFunc(all, func(m app.StoredSession) bool { return newer(m, place) <= 0 })
 	}
 	next := ""
 	if len(all) > in.Limit {
@@ -304,12 +299,12 @@ func (s *service) list(ctx context.Context, in *listInput) (*api.List[api.Sessio
 	talks := s.App.Served()
 	entries := make([]api.SessionEntry, len(all))
 	for i, m := range all {
-		sum, err := talks.Glance(ctx, m.scope, m.Meta)
+		sum, err := talks.Glance(ctx, m.Scope, m.Meta)
 		if err != nil {
 			return nil, err
 		}
 		entries[i] = api.SessionEntry{
-			ID: string(m.ID), Alias: string(m.Alias), Agent: string(m.scope), ModifiedAt: sum.Modified, Turns: sum.Turns, First: sum.First, Error: sum.Error,
+			ID: string(m.ID), Alias: string(m.Alias), Agent: string(m.Scope), ModifiedAt: sum.Modified, Turns: sum.Turns, First: sum.First, Error: sum.Error,
 			Owner: s.ownerFor(ctx, m.Owner),
 		}
 	}
@@ -317,33 +312,20 @@ func (s *service) list(ctx context.Context, in *listInput) (*api.List[api.Sessio
 }
 
 // newer compares two sessions by when they were used last, the latest first.
-func newer(a, b stored) int { return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(a.ID, b.ID)) }
+func newer(a, b app.StoredSession) int {
+	return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(a.ID, b.ID))
+}
 
 // storedSessions returns the sessions of a list, in its order.
-func (s *service) storedSessions(ctx context.Context, in *listInput) (all []stored, err error) {
-	store, err := s.App.Sessions()
-	if err != nil {
-		return nil, err
-	}
-	scopes, err := s.App.SessionScopes()
+func (s *service) storedSessions(ctx context.Context, in *listInput) ([]app.StoredSession, error) {
+	all, err := s.App.StoredSessions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	view := s.view(ctx)
-	for _, scope := range scopes {
-		if in.Agent != "" && in.Agent != string(scope) {
-			continue
-		}
-		metas, err := store.List(ctx, scope)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range metas {
-			if view.Includes(m.Owner) && (in.Alias == "" || in.Alias == string(m.Alias)) {
-				all = append(all, stored{m, scope})
-			}
-		}
-	}
+	all = slices.DeleteFunc(all, func(m app.StoredSession) bool {
+		return in.Agent != "" && in.Agent != string(m.Scope) || !view.Includes(m.Owner) || in.Alias != "" && in.Alias != string(m.Alias)
+	})
 	slices.SortFunc(all, newer)
 	return all, nil
 }

@@ -36,7 +36,7 @@ func (w *waiting) of(ctx context.Context, store run.Store, id session.ID) ([]str
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.runs == nil {
-		found, err := unfinishedTurns(ctx, store)
+		found, err := conversation.Unfinished(ctx, store)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (s *service) atWork(ctx context.Context, id session.ID) (string, error) {
 		ids = append(ids, a.ID)
 	}
 	if _, shared := store.(run.Shared); shared {
-		found, err := unfinishedTurns(ctx, store)
+		found, err := conversation.Unfinished(ctx, store)
 		if err != nil {
 			return "", err
 		}
@@ -123,31 +123,6 @@ func (s *service) atWork(ctx context.Context, id session.ID) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// unfinishedTurns returns the turns on record that wait, or may come to, by their sessions.
-func unfinishedTurns(ctx context.Context, store run.Store) (map[session.ID][]string, error) {
-	infos, err := store.Runs(ctx, run.Query{Unfinished: true})
-	if err != nil {
-		return nil, err
-	}
-	found := make(map[session.ID][]string)
-	for _, info := range slices.Backward(infos) { // newest first
-		if info.Kind == run.GraphRun || info.Status.Over() || info.Damaged {
-			continue
-		}
-		whole, err := store.Info(ctx, info.ID)
-		if fault.CodeOf(err) == fault.NotFound {
-			continue // it was deleted meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		if id := conversation.SessionOf(whole); id != "" {
-			found[id] = append(found[id], info.ID)
-		}
-	}
-	return found, nil
 }
 
 // warnOfQuestions says in an answer which questions of a session's earlier turns still wait: the turn continues

@@ -3,6 +3,7 @@ package fsys
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -141,6 +142,15 @@ func Text(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 		err = Binary(p.Shown, data, int64(len(data)))
 	}
 	return data, info, err
+}
+
+// Edited returns the text of a regular file as the editor has it. Ok is false if it has none.
+func (r Root) Edited(ctx context.Context, p Path, limit int64) (text string, ok bool) {
+	if info, err := os.Stat(p.Real); r.Files == nil || err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	text, err := r.Files.ReadText(ctx, p.Real)
+	return text, err == nil && int64(len(text)) <= limit && IsText([]byte(text))
 }
 
 // Binary returns the error for a file of size bytes that begins so and is not text.

@@ -10,6 +10,7 @@
 package fsys
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,8 +29,19 @@ type Root struct {
 	Home  string // what ~ means; empty if that is not known
 	Locks *Locks // nil means that changes may overlap
 
+	// Files has the files of an editor, which may differ from those on the disk; nil for none.
+	Files Files
+
 	// Judged reports whether a path may lead to a real one; nil means to any.
 	Judged func(real string) bool
+}
+
+// Files are the files of an editor. Its methods may be called from several goroutines.
+type Files interface {
+	// ReadText returns the text of a file. Where that fails the file on the disk counts.
+	ReadText(ctx context.Context, path string) (string, error)
+	// WriteText writes the text of a file. Ok is false if the editor does not write files.
+	WriteText(ctx context.Context, path, text string) (ok bool, err error)
 }
 
 // Path is a resolved path.

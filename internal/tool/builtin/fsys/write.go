@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 )
 
 // Modes of new files and directories, before the umask.
@@ -69,6 +70,9 @@ func (r Root) Edit(ctx context.Context, path string, limit int64, create bool, e
 		if c.Old, _, err = Text(c.Path, limit); err != nil {
 			return nil, err
 		}
+		if text, ok := r.Edited(ctx, c.Path, limit); ok {
+			c.Old = []byte(text)
+		}
 		return edit(c.Old)
 	})
 }
@@ -108,6 +112,11 @@ func (r Root) change(ctx context.Context, path string, edit func(c *Change, info
 	c.Written = len(data)
 	if c.Old != nil && bytes.Equal(c.Old, data) {
 		return c, nil
+	}
+	if r.Files != nil && utf8.Valid(data) {
+		if ok, err := r.Files.WriteText(ctx, p.Real, string(data)); ok || err != nil {
+			return c, err
+		}
 	}
 	if err := at.replace(info, data); err != nil {
 		return c, Describe(path, err)

@@ -10,6 +10,7 @@ import (
 	"loki/internal/service/postgres"
 	"loki/internal/service/webhook"
 	"loki/internal/setup/config"
+	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run/notice"
 )
 
@@ -27,9 +28,14 @@ func (a *App) openDesk(ctx context.Context, h *host, address string, db *postgre
 	if err != nil {
 		return nil, fault.Wrap(fault.Failure, err, "links to questions")
 	}
-	return webhook.Open(ctx, webhook.Options{
-		Dir: filepath.Join(a.Paths.StateDir, "webhooks"), DB: db,
-		Notices: notice.Source{Store: h.store, Links: h.links, Address: address}.Notices,
+	o := a.deskOptions()
+	o.Dir, o.DB, o.Notices = filepath.Join(a.Paths.StateDir, "webhooks"), db, notice.Source{Store: h.store, Links: h.links, Address: address}.Notices
+	return webhook.Open(ctx, o)
+}
+
+// deskOptions returns how the app sends notices.
+func (a *App) deskOptions() webhook.Options {
+	return webhook.Options{
 		Fill: func(text string) (string, error) {
 			filled, _, err := config.Expand(text, a.lookupSecret)
 			return filled, err
@@ -38,7 +44,8 @@ func (a *App) openDesk(ctx context.Context, h *host, address string, db *postgre
 		Guarded: web.New(a.Env.Get, web.ParseAllowed(a.Env.Get("LOKI_FETCH_ALLOW"))),
 		Log:     a.Log(),
 		Agent:   "loki/" + Version,
-	})
+		Form:    alert.Sender{Mail: a.mailAlert, Command: a.runAlert}.Form,
+	}
 }
 
 // hooks returns the hooks that the configuration has for the runs of an agent.

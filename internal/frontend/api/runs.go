@@ -52,7 +52,7 @@ type Webhook struct {
 
 // Notice is how far a notice of a webhook has come.
 type Notice struct {
-	Event  string     `json:"event" enum:"question,suspended,finished,failed,canceled"`
+	Event  string     `json:"event" doc:"question, suspended, finished, failed or canceled; of an alert alert. and its kind"`
 	URL    string     `json:"url,omitempty" doc:"scheme and host of the address; absent if these are secret, too"`
 	Tries  int        `json:"tries"`
 	At     time.Time  `json:"at" doc:"of the last try"`

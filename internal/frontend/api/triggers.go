@@ -17,3 +17,17 @@ type DeadLetter struct {
 	At       time.Time `json:"at"`
 	Reason   string    `json:"reason"`
 }
+
+// Alert is an alert that was sent, or is about to be.
+type Alert struct {
+	ID      string    `json:"id"`
+	At      time.Time `json:"at"`
+	Rule    string    `json:"rule" doc:"name of the alert in the configuration"`
+	Kind    string    `json:"kind"`
+	Agent   string    `json:"agent,omitempty"`
+	RunID   string    `json:"run_id,omitempty"`
+	Thing   string    `json:"thing,omitempty" doc:"what it is about beside runs"`
+	Reason  string    `json:"reason"`
+	Count   int       `json:"count" doc:"how often it happened since the last alert"`
+	Notices []Notice  `json:"notices,omitempty" doc:"its deliveries"`
+}

@@ -83,6 +83,7 @@ func actions() []action {
 		{flag: "claim-sessions", needs: needConfig, do: (*command).claimSessions, alone: true},
 		{flag: "migrate-store", needs: needConfig, do: (*command).migrateStore, alone: true, beside: []string{"dry-run"}},
 		{flag: "trigger-test", needs: needConfig, looks: true, do: (*command).testTrigger, alone: true},
+		{flag: "alert-test", needs: needConfig, do: (*command).testAlert, alone: true},
 		{flag: "dead-letters", needs: needConfig, looks: true, do: (*command).listDead, alone: true},
 		{flag: "dead-retry", needs: needConfig, do: (*command).retryDead, alone: true},
 		{flag: "resume", needs: needConfig, work: (*command).resumeRun, remote: (*command).resumeRemotely, refuses: begun, why: "the run resumes as it began"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,8 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/frontend/display"
 	"loki/internal/llm/chat"
+	"loki/internal/service/webhook"
+	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/trigger"
 )
@@ -177,4 +180,23 @@ func (c *command) retryDead(ctx context.Context) error {
 		}
 		return errors.Join(failed...)
 	})
+}
+
+// testAlert sends a test of an alert to its targets.
+func (c *command) testAlert(ctx context.Context) error {
+	rules := c.app.Config.Alerts
+	i := slices.IndexFunc(rules, func(r *alert.Rule) bool { return r.Name == c.opts.alertTest })
+	if i < 0 {
+		return fault.New(fault.NotFound, "there is no alert %q in %s", c.opts.alertTest, c.app.Config.File).WithHint("the section alerts lists them")
+	}
+	var failed []error
+	err := c.app.TryAlert(ctx, rules[i], func(h webhook.Hook, err error) {
+		form := cmp.Or(h.Form, "webhook")
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", form, err))
+			return
+		}
+		fmt.Fprintln(c.Out, form+": delivered")
+	})
+	return errors.Join(err, errors.Join(failed...))
 }

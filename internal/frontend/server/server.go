@@ -34,6 +34,7 @@ import (
 	"loki/internal/service/auth/audit"
 	"loki/internal/service/auth/issuer"
 	"loki/internal/setup/config"
+	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run/manager"
 	"loki/internal/workflow/trigger"
 )
@@ -70,6 +71,7 @@ type Server struct {
 	hosted  app.Hosted
 
 	triggers *trigger.Service
+	alerts   *alert.Service
 
 	meter   *meter
 	audit   atomic.Pointer[audit.Log] // nil if there is no record of who did what
@@ -130,6 +132,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		s.scraped.close()
 		return nil, errors.Join(err, hosted.Close(), s.listener.Close())
 	}
+	s.alerts = o.App.Alerts(hosted.Store, hosted.Desk, set.publicURL(s.listener.Addr()))
 	_ = s.useAudit(ctx, set.Audit) // there is no other one that could fail to end
 	s.hosted, s.runs = hosted, hosted.Runs
 	if s.kept = answers.New(filepath.Join(o.App.Paths.StateDir, answersFile), nil); hosted.DB != nil {
@@ -163,6 +166,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		s.served <- s.http.Serve(newListener(s.listener, func() time.Duration { return s.api.Limits().Timeout }, mostConnections(), s.unasked.evict))
 	}() // ends with Shutdown, which waits for it
 	s.stores.background.Go(func() { o.App.WatchFiles(ctx, s.triggers) }) // ends with ctx
+	s.stores.background.Go(func() { s.alerts.Run(ctx) })                 // likewise
 	s.resumed = make(chan struct{})
 	go func() { // ends with Shutdown at the latest, which waits for it
 		defer close(s.resumed)
@@ -211,6 +215,7 @@ func (s *Server) register(ctx context.Context) error {
 	})
 	s.api.Mount(answerPath+"{token}", answerPage{s.hosted})
 	hooks.Register(s.api, hooks.Options{Triggers: s.triggers, Entries: s.hosted.Store, Local: s.isLocal, Strange: s.strange, Log: s.o.Log})
+	hooks.RegisterAlerts(s.api, s.alerts, s.hosted.Desk)
 	page.Register(s.api)
 	return s.offerMCP(ctx, access, enter)
 }
@@ -236,6 +241,9 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 	fixed = s.first.needRestart(next)
 	if !reflect.DeepEqual(c.Triggers, s.o.App.Config.Triggers) {
 		fixed = append(fixed, "triggers")
+	}
+	if !reflect.DeepEqual(c.Alerts, s.o.App.Config.Alerts) {
+		fixed = append(fixed, "alerts")
 	}
 	if now.keys == nil {
 		next.keys, next.published, next.Auth.Mode = nil, nil, now.Auth.Mode

@@ -40,11 +40,14 @@ type Hook struct {
 	// Trusted says that the hook is the configuration's: its texts may refer to secrets, and its
 	// address may be a private one.
 	Trusted bool `json:"trusted,omitempty"`
+
+	// Form is what the address takes, see [Options.Form]; "" for a notice as Standard Webhooks has it.
+	Form string `json:"form,omitempty"`
 }
 
 // same reports whether both hooks are one.
 func (h Hook) same(o Hook) bool {
-	return h.URL == o.URL && h.Secret == o.Secret && h.Trusted == o.Trusted && slices.Equal(h.Events, o.Events)
+	return h.URL == o.URL && h.Secret == o.Secret && h.Trusted == o.Trusted && h.Form == o.Form && slices.Equal(h.Events, o.Events)
 }
 
 // Notice is one thing that happened in a run.
@@ -83,9 +86,20 @@ type Options struct {
 	Trusted *http.Client                      // for trusted hooks
 	Guarded *http.Client                      // for all others
 	Agent   string                            // the header User-Agent; "" for that of Go
-	Log     *slog.Logger
-	Now     func() time.Time // nil means time.Now
-	Every   time.Duration    // how often to look in DB what is due; 0 means 5 s
+
+	// Form returns what a hook with a form gets, after secrets were filled in. A message without a body has been delivered. Nil
+	// knows no forms.
+	Form func(ctx context.Context, h Hook, n Notice) (Message, error)
+
+	Log   *slog.Logger
+	Now   func() time.Time // nil means time.Now
+	Every time.Duration    // how often to look in DB what is due; 0 means 5 s
+}
+
+// Message is what an address gets by POST.
+type Message struct {
+	URL  string
+	Body []byte // JSON; nil if it was delivered in another way
 }
 
 // Desk sends notices. Its methods may be called from several goroutines.
@@ -118,6 +132,7 @@ type book interface {
 type file struct {
 	Hooks []Hook          `json:"hooks"`
 	Done  map[string]done `json:"done,omitempty"` // by number of the hook and key of the notice
+	Own   *Notice         `json:"own,omitempty"`  // the only one, of what is no run, see [Desk.Post]
 }
 
 // done is the state of the delivery of a notice.
@@ -177,6 +192,9 @@ func (d *Desk) sweep(runs []string) {
 		if d.ctx.Err() != nil {
 			return
 		}
+		if f, err := d.book.read(run); err == nil && f.Own != nil && d.o.Now().Sub(f.Own.At) < ownAge {
+			continue
+		}
 		if _, _, err := d.o.Notices(d.ctx, run); errors.Is(err, fs.ErrNotExist) {
 			d.book.remove(run)
 		}
@@ -221,6 +239,28 @@ func (d *Desk) Add(run string, hooks ...Hook) error {
 	if err == nil {
 		d.Look(run)
 	}
+	return err
+}
+
+// ownAge is how long a notice of what is no run is kept.
+const ownAge = 30 * 24 * time.Hour
+
+// Post sends a notice that is about no run, once for each id, which names no run. It returns once that is kept.
+func (d *Desk) Post(id string, n Notice, hooks ...Hook) error {
+	err := d.book.change(id, func(f *file) {
+		if f.Own == nil {
+			f.Own, f.Hooks = &n, hooks
+		}
+	})
+	if err == nil {
+		d.Look(id)
+	}
+	return err
+}
+
+// Try sends a notice to a hook once, and keeps nothing.
+func (d *Desk) Try(h Hook, n Notice) error {
+	_, err := d.post("test", h, n)
 	return err
 }
 
@@ -365,13 +405,16 @@ func (d *Desk) attend(run string, news bool) (again bool, err error) {
 // send tries what is due. It returns after what time to try again, 0 for not before the run has changed, and
 // whether all is over.
 func (d *Desk) send(run string) (next time.Duration, over bool, err error) {
-	notices, more, err := d.o.Notices(d.ctx, run)
-	if err != nil {
-		return time.Minute, false, err
-	}
 	f, err := d.book.read(run)
 	if err != nil {
 		return 0, false, err
+	}
+	var notices []Notice
+	more := false
+	if f.Own != nil {
+		notices = []Notice{*f.Own}
+	} else if notices, more, err = d.o.Notices(d.ctx, run); err != nil {
+		return time.Minute, false, err
 	}
 	for i, hook := range f.Hooks {
 		for _, n := range notices {
@@ -444,16 +487,23 @@ func (d *Desk) post(run string, hook Hook, n Notice) (status int, err error) {
 			*text = filled
 		}
 	}
+	ctx, cancel := context.WithTimeout(d.ctx, timeout)
+	defer cancel()
 	body, err := json.Marshal(struct {
 		Type      string    `json:"type"`
 		Timestamp time.Time `json:"timestamp"`
 		Data      any       `json:"data"`
 	}{n.Type, n.At.UTC(), n.Data})
+	if hook.Form != "" && err == nil {
+		var m Message
+		m, err = d.o.Form(ctx, hook, n)
+		if hook.URL, body = m.URL, m.Body; err == nil && body == nil {
+			return 0, nil
+		}
+	}
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, timeout)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, bytes.NewReader(body))
 	if err != nil {
 		return 0, errors.New("its address is not valid")

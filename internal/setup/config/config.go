@@ -9,6 +9,7 @@ import (
 	"loki/internal/llm/governor"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
+	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/schedule"
 	"loki/internal/workflow/trigger"
@@ -46,6 +47,7 @@ type Automation struct {
 	Schedules []*schedule.Schedule // of runs, in the order of the file
 	Hooks     []hook.Hook          // commands of the user that run at points of the work
 	Triggers  []*trigger.Trigger   // in order
+	Alerts    []*alert.Rule        // in order
 }
 
 // Config is what config.yaml and the environment say. It is not changed after

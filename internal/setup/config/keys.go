@@ -38,6 +38,7 @@ var keys = []key{
 	{"sandbox", func(c *Config) any { return &c.Sandbox }, false},
 	{"hooks", func(c *Config) any { return &c.Hooks }, false},
 	{"triggers", func(c *Config) any { return &c.Triggers }, false},
+	{"alerts", func(c *Config) any { return &c.Alerts }, false},
 	{"tool_timeout", func(c *Config) any { return &c.ToolTimeout }, false},
 	{"tool_max_output", func(c *Config) any { return &c.ToolMaxOutput }, false},
 	{"mcp_server_support", func(c *Config) any { return &c.MCPServerSupport }, true},

@@ -21,8 +21,10 @@ import (
 	"loki/internal/llm/hook"
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/wire"
+	"loki/internal/service/webhook"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
+	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/graph/expr"
 	"loki/internal/workflow/schedule"
@@ -94,6 +96,9 @@ func TestLoadFull(t *testing.T) {
 		}}, []*trigger.Trigger{{
 			Name: "pr", Agent: "review", Prompt: graph.ParseTemplate("{{body}}"), Variables: map[string]*expr.Expr{}, MaxQueued: 1000,
 			Webhook: &trigger.Webhook{Verify: trigger.GitHub, Secrets: []string{"{{HOOK}}"}, Encoding: "hex", Algorithm: "sha256", MaxBody: 1 << 20, Rate: trigger.Rate{N: 60, Per: time.Minute}},
+		}}, []*alert.Rule{{
+			Name: "ops", On: []alert.Condition{{Kind: alert.Failed}, {Kind: alert.Waiting, After: 2 * time.Hour}}, Every: time.Hour, Message: graph.ParseTemplate("{{text}}"),
+			To: []webhook.Hook{{URL: "{{SLACK}}", Trusted: true, Form: alert.Slack}},
 		}}},
 		Exists:               true,
 		Model:                "openai:gpt-4o",

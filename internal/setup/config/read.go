@@ -11,6 +11,7 @@ import (
 	"loki/internal/llm/provider"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
+	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/schedule"
 	"loki/internal/workflow/trigger"
@@ -51,6 +52,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		*field = hook.Read(m.Get(key), hook.Kinds())
 	case *[]*schedule.Schedule:
 		*field = schedule.Read(m.Map(key), "")
+	case *[]*alert.Rule:
+		*field = alert.Read(m.Get(key))
 	case *[]*trigger.Trigger:
 		*field = trigger.Read(m.Get(key))
 	case *mcp.PoolConfig:

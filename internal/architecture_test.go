@@ -327,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1191,
 	"agent/skill":            899,
 	"agent/validate":         457,
-	"app":                    4849,
+	"app":                    4913,
 	"base/acp":               774,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -372,7 +372,7 @@ var roomLines = map[string]int{
 	"service/auth":           1491,
 	"service/postgres":       920,
 	"service/telemetry":      1610,
-	"service/webhook":        731,
+	"service/webhook":        767,
 	"setup":                  1110,
 	"setup/config":           3555,
 	"setup/update":           679,
@@ -387,9 +387,10 @@ var roomLines = map[string]int{
 	"workflow/graph":         10767,
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
+	"workflow/alert":         654,
 	"workflow/run":           13900,
 
-	"all": 199643,
+	"all": 200492,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -11,6 +11,8 @@ import (
 	"loki/internal/conversation/session/filestore"
 	"loki/internal/conversation/session/migrate"
 	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
+	runsdb "loki/internal/workflow/run/postgres"
 	"loki/internal/workflow/run/sqlite"
 )
 
@@ -42,5 +44,22 @@ func (a *App) MigrateStore(ctx context.Context, dry bool) (m migrate.Copied, err
 	if f.Scopes, err = a.SessionScopes(); err != nil {
 		return m, err
 	}
-	return f.Copy(ctx, db, dry)
+	if m, err = f.Copy(ctx, db, dry); err != nil || dry {
+		return m, err
+	}
+	return m, copyEntries(ctx, f.Runs, runsdb.New(db, runsdb.Options{}))
+}
+
+// copyEntries copies states of schedules, keys of starts and the like. One that is there already stays as it is.
+func copyEntries(ctx context.Context, from, to run.Store) error {
+	entries, err := from.Entries(ctx, "", 0)
+	for _, e := range entries {
+		e.Version = 0
+		if err := to.Put(ctx, e); err != nil {
+			if _, there := errors.AsType[*run.ConflictError](err); !there {
+				return errors.Join(err, to.Close())
+			}
+		}
+	}
+	return errors.Join(err, to.Close())
 }

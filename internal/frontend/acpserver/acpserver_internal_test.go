@@ -728,7 +728,7 @@ func TestHostileLines(t *testing.T) {
 // kills 200 times.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	kills := 4
+	kills := 20
 	if os.Getenv("LOKI_KILL_TEST") == "full" {
 		kills = 200
 	}
@@ -889,8 +889,11 @@ func TestSchema(t *testing.T) {
 		methods[fmt.Sprint(last)] = method
 		_ = e.try(method, params, result) // an error is an answer, too
 	}
-	var id string
+	id := ""
 	begin := func() {
+		if id != "" {
+			call(acp.SessionClose, acp.SessionRequest{SessionID: id}, nil)
+		}
 		var of acp.SessionResponse
 		call(acp.SessionNew, acp.NewSessionRequest{Cwd: dir, MCPServers: []acp.MCPServer{}}, &of)
 		id = of.SessionID

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync"
 
 	"loki/internal/conversation/session"
 	"loki/internal/conversation/session/search"
@@ -44,6 +45,32 @@ func (a *App) liveRuns() *run.Service {
 			watchers, end := live.Share(a.LiveDir(), id)
 			return a.used.Emitter(watchers), end
 		},
+	}
+}
+
+// ManyRuns is Runs for many runs at once. Their stores stay open until end is called.
+func (a *App) ManyRuns() (s *run.Service, end func() error) {
+	var mu sync.Mutex
+	stores := make(map[graph.Durability]run.Store)
+	s = a.Runs()
+	open := s.Open
+	s.Open = func(d graph.Durability) (run.Store, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if stores[d] == nil {
+			store, err := open(d)
+			if err != nil {
+				return nil, err
+			}
+			stores[d] = store
+		}
+		return keptOpen{stores[d]}, nil
+	}
+	return s, func() (err error) {
+		for _, store := range stores {
+			err = errors.Join(err, store.Close())
+		}
+		return err
 	}
 }
 

@@ -82,6 +82,32 @@ type Resumption struct {
 	Budget *RunBudget `json:"budget,omitempty" doc:"its bounds replace the ones that the run was begun with and hold from then on; of a fork, those of the new run. The agent's own hold, too"`
 }
 
+// BulkRuns says what is done with many runs.
+type BulkRuns struct {
+	Action string `json:"action" enum:"resume,cancel,delete" doc:"resume: runs that failed, were interrupted, suspended or canceled; cancel: runs at work or waiting; delete: runs that have ended"`
+	Where  string `json:"where" minLength:"1" maxLength:"4096" doc:"a condition, as --where has it" example:"status == \"failed\" && age > 3600"`
+	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"10000" doc:"most runs, oldest first; absent: 10,000"`
+	DryRun bool   `json:"dry_run,omitempty" doc:"only count the runs"`
+}
+
+// BulkJob is the work on many runs.
+type BulkJob struct {
+	ID      string     `json:"id,omitempty" doc:"empty for a dry run"`
+	Action  string     `json:"action"`
+	Where   string     `json:"where"`
+	Status  string     `json:"status" enum:"running,done,stopped" doc:"stopped: the server was shut down before the end"`
+	Matched int        `json:"matched" doc:"runs for which the condition holds"`
+	Done    int        `json:"done" doc:"of them, those that were worked on, failures included"`
+	Failed  int        `json:"failed" doc:"of these, those that failed"`
+	Errors  []BulkFail `json:"errors" doc:"the first 100 of the failures"`
+}
+
+// BulkFail is a run on which the work failed.
+type BulkFail struct {
+	ID    string `json:"id"`
+	Error string `json:"error"`
+}
+
 // Fork begins a run from a super-step of another one.
 type Fork struct {
 	Step *int `json:"step,omitempty" minimum:"0" doc:"super-step of the old run, 0 for its start; absent for the last one"`

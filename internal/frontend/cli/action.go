@@ -138,6 +138,7 @@ func actions() []action {
 		{flag: "runs", needs: needConfig, looks: true, do: (*command).listRuns, remote: (*command).listRunsAt},
 		{flag: "run", needs: needConfig, looks: true, do: (*command).showRun, remote: (*command).showRunAt},
 		{flag: "diff", needs: needConfig, looks: true, do: (*command).diffStates, remote: (*command).diffStatesAt},
+		{flag: "cancel", needs: needConfig, do: (*command).cancelRuns, alone: true, beside: []string{"where", "yes", "quiet", "dry-run"}},
 		{flag: "runs-prune", needs: needConfig, do: (*command).pruneRuns, apart: true},
 		{flag: "rag-query", needs: needConfig, do: (*command).queryBase, ofBase: true},
 		{flag: "rag-eval", needs: needConfig, do: (*command).evaluate, ofBase: true},

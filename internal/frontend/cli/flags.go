@@ -81,8 +81,16 @@ type worktrees struct {
 	job      string // that ends
 }
 
+// many is which runs a command is about.
+type many struct {
+	where     string // a condition
+	resumeAll string // the status of runs to resume, or allUnended; "" for one run
+	cancel    string // a run, or cancelMany
+}
+
 // pruning is which runs --runs-prune forgets.
 type pruning struct {
+	many
 	prune bool
 	older string
 	keep  int
@@ -393,7 +401,7 @@ func (o *options) sections() []section {
 				{name: "max-output", sets: number(&o.sampling.maxOutput, 0), usage: "stop each answer after `N` tokens"},
 				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
 				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},
-				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map, --test or --run-due: ask for `N` lines, run N cases, or have N runs at work, at once", with: []string{"map", "test", "run-due"}},
+				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map, --test, --run-due or --resume --all: ask for `N` lines, run N cases, or have N runs at work, at once", with: []string{"map", "test", "run-due", "all"}},
 				{name: "no-instructions", sets: on(&o.sampling.uninstructed), usage: "leave out what AGENTS.md and its like tell models"},
 				{name: "skill", sets: list(&o.sampling.skills), usage: "load the skill called `NAME` with the question; may be repeated", not: []string{"execute", "code", "map", "server"}},
 				{name: "no-memory", sets: on(&o.sampling.unremembered), usage: "leave out what is remembered of earlier conversations, and remember nothing"},
@@ -453,6 +461,9 @@ func (o *options) sections() []section {
 				{name: "print-schema", sets: choice(new(string), "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
 				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
 				{name: "answers", sets: word(&o.answers, "FILE"), usage: "with --resume or --agent: YAML or JSON with the answers, by question", with: []string{"resume", "agent"}},
+				{name: "all", sets: choice(&o.resumeAll, "STATUS", []string{allUnended, "failed", "interrupted", "suspended", "canceled"}), usage: "with --resume: resume all runs that failed or were interrupted, or those with this status", bare: allUnended, with: []string{"resume"}, not: []string{"answer", "answers", "set", "wait", "break", "step"}},
+				{name: "cancel", sets: word(&o.cancel, "ID"), usage: "cancel a run, and undo its finished steps as its graph says; with --where instead of ID those for which a condition holds", bare: cancelMany},
+				{name: "where", sets: word(&o.where, "EXPR"), usage: "with --runs, --runs-prune, --resume --all and --cancel: only runs for which a condition holds, such as 'status == \"failed\" && age > 3600'", with: []string{"runs", "runs-prune", "all", "cancel"}},
 				{name: "wait", sets: on(&o.wait), usage: "with --resume: wait until the provider accepts requests again, or for what the run itself waits for, then resume", with: []string{"resume"}},
 				{name: "signal", sets: two(&o.signals, "ID NAME=JSON"), usage: "give a run a signal that one of its nodes waits for"},
 				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: resume even if the agent has changed; with --resume, even if a part of the run is not on record; with --update: even if a package manager has installed Loki", with: []string{"resume", "fork", "update"}},
@@ -683,8 +694,14 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flag --step: with --state it needs the number of a super-step, from 0")
 	case !o.state && o.stepN == "0":
 		return fault.New(fault.Usage, "flag --step: a run does at least one super-step")
-	case o.prune && o.older == "" && !set.Changed("keep"):
-		return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N or both").
+	case o.cancel == cancelMany && o.where == "":
+		return fault.New(fault.Usage, "flag --cancel needs the ID of a run, or --where EXPR").WithHint("loki --runs lists the runs")
+	case o.cancel != "" && o.cancel != cancelMany && o.where != "":
+		return fault.New(fault.Usage, "flags --cancel ID and --where contradict each other")
+	case o.resumeAll != "" && o.resume != resumeNewest:
+		return fault.New(fault.Usage, "flag --all: with it --resume takes no ID")
+	case o.prune && o.older == "" && !set.Changed("keep") && o.where == "":
+		return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N, --where EXPR or several of them").
 			WithHint("see first what it would forget: loki --runs-prune --older 30d --dry-run")
 	}
 	return nil

@@ -17,6 +17,9 @@ import (
 
 // resumeRun resumes the run of --resume.
 func (c *command) resumeRun(ctx context.Context, face *face) error {
+	if c.opts.resumeAll != "" {
+		return c.resumeMany(ctx, face)
+	}
 	r := run.Resumption{}
 	var err error
 	if r.Continuation, err = c.continuation(face); err != nil {

@@ -21,6 +21,7 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/bulk"
 )
 
 // withRuns opens the store of runs for work.
@@ -35,7 +36,7 @@ func (c *command) withRuns(work func(run.Store) error) error {
 // listRuns prints a table of the runs, newest first.
 func (c *command) listRuns(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
-		infos, err := c.runsOf(ctx, store, c.opts.agent, c.oneMore())
+		infos, err := c.runsWhere(ctx, store)
 		if err != nil {
 			return err
 		}
@@ -47,6 +48,18 @@ func (c *command) listRuns(ctx context.Context) error {
 		}
 		return c.printRuns(list)
 	})
+}
+
+// runsWhere returns the runs that --runs lists, read as oneMore says.
+func (c *command) runsWhere(ctx context.Context, store run.Store) ([]run.Info, error) {
+	if c.opts.where == "" {
+		return c.runsOf(ctx, store, c.opts.agent, c.oneMore())
+	}
+	f, err := bulk.ParseFilter(c.opts.where, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	return f.Select(ctx, store, run.Query{Agent: c.opts.agent}, c.oneMore(), nil)
 }
 
 // mostRuns is how many runs --runs lists, as the API does.
@@ -481,13 +494,25 @@ func (c *command) pruneRuns(ctx context.Context) error {
 		}
 		var ids []string
 		waiting := 0
+		filter, err := bulk.ParseFilter(c.opts.where, time.Now())
+		if err != nil {
+			return err
+		}
 		for i, info := range infos { // newest first
+			fits, err := filter.Holds(info)
 			switch {
-			case i < c.opts.keep || time.Since(info.Updated) < old:
+			case err != nil:
+				return err
+			case !fits || i < c.opts.keep || time.Since(info.Updated) < old:
 			case info.Active || !info.Status.Over():
 				waiting++
 			default:
 				ids = append(ids, info.ID)
+			}
+		}
+		if c.opts.where != "" && !c.opts.dryRun && len(ids) > 0 {
+			if agreed, err := c.agrees(ctx, "Forget "+text.Count(len(ids), "run")+"?"); err != nil || !agreed {
+				return err
 			}
 		}
 		verb, pruneErr := "forgot", error(nil)

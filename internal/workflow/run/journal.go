@@ -193,6 +193,20 @@ func (s Status) Resumable() bool { return s != Done }
 // Over reports whether a run with the status neither works nor waits.
 func (s Status) Over() bool { return s == Done || s == Failed || s == Canceled }
 
+// State returns how a run is: its status, or interrupted if it was running when its process died, unrecorded if a part of it is not on
+// record, so that it cannot be resumed, or damaged if its record cannot be read.
+func (i Info) State() string {
+	switch {
+	case i.Damaged:
+		return "damaged"
+	case i.Gap != nil && i.Status.Resumable():
+		return "unrecorded"
+	case i.Status == Running && !i.Active && !i.Queued:
+		return "interrupted"
+	}
+	return string(i.Status)
+}
+
 // Kind says what a run does.
 type Kind string
 

@@ -20,30 +20,16 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// The statuses of a run whose own status does not say how it is.
-const (
-	interrupted = "interrupted" // it was running when its process died
-	unrecorded  = "unrecorded"  // a part of it is not on record, so it cannot be resumed
-	damaged     = "damaged"     // its record cannot be read
-)
+// interrupted is the state of a run that was running when its process died.
+const interrupted = "interrupted"
 
 // Status returns how a run is.
-func Status(i run.Info) string {
-	switch {
-	case i.Damaged:
-		return damaged
-	case i.Gap != nil && i.Status.Resumable():
-		return unrecorded
-	case i.Status == run.Running && !i.Active && !i.Queued:
-		return interrupted
-	}
-	return string(i.Status)
-}
+func Status(i run.Info) string { return i.State() }
 
 // Of describes a run.
 func Of(i run.Info) api.Run {
 	r := api.Run{
-		ID: i.ID, Kind: cmp.Or(string(i.Kind), "graph"), Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: Status(i), Active: i.Active, Queued: i.Queued,
+		ID: i.ID, Kind: cmp.Or(string(i.Kind), "graph"), Agent: i.Agent, AgentDir: i.AgentDir, Dir: i.Dir, Status: i.State(), Active: i.Active, Queued: i.Queued,
 		Started: i.Started.UTC(), Updated: i.Updated.UTC(), Events: i.Events, Steps: i.Steps, Failures: i.Failures, Prompt: i.Prompt, Parent: i.Parent,
 		Breakpoint: i.Breakpoint, Error: i.Error, Code: string(i.Code), Output: i.Output, Tokens: i.Usage.Total(), Cost: i.Usage.Cost, CostUnknown: i.Usage.CostUnknown, Estimated: i.Usage.Estimated, Usage: i.Usage,
 	}

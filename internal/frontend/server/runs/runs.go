@@ -41,6 +41,8 @@ type Service struct {
 type endpoints struct {
 	Service
 	store run.Store
+	api   *rest.API
+	bulk  bulkJobs
 
 	beginning sync.Mutex // held from the count of a subject's runs to the record of a new one
 }
@@ -49,7 +51,7 @@ const tag = "Runs"
 
 // Register adds the endpoints. Enter begins a run of a subject in another way, if it has not too many at work.
 func Register(a *rest.API, s Service) (enter func(ctx context.Context, who auth.Identity, begin func() (string, error)) (string, error)) {
-	e := &endpoints{Service: s, store: s.Manager.Store()}
+	e := &endpoints{Service: s, store: s.Manager.Store(), api: a}
 	read := func(path, summary string) rest.Operation {
 		return rest.Operation{Method: http.MethodGet, Path: path, Summary: summary, Tag: tag, Scope: auth.ReadRuns}
 	}
@@ -86,6 +88,10 @@ func Register(a *rest.API, s Service) (enter func(ctx context.Context, who auth.
 	rest.Register(a, signal, e.signal)
 	rest.Register(a, write("/v1/runs/{id}/resume", audit.RunResume, "Resume a run that did not end"), e.resume)
 	rest.Register(a, write("/v1/runs/{id}/cancel", audit.RunCancel, "Cancel a run"), e.cancel)
+	many := write("/v1/runs/bulk", audit.RunBulk, "Resume, cancel or delete many runs")
+	many.Status = http.StatusAccepted
+	rest.Register(a, many, e.beginBulk)
+	rest.Register(a, read("/v1/bulk/{id}", "How far the work on many runs has come"), e.showBulk)
 	fork := write("/v1/runs/{id}/fork", audit.RunFork, "Begin a new run from a super-step of this one")
 	fork.Status = http.StatusCreated
 	rest.Register(a, fork, e.fork)

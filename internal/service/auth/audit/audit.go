@@ -29,6 +29,7 @@ const (
 	RunCancel     = "run_cancel"
 	RunFork       = "run_fork"
 	RunDelete     = "run_delete"
+	RunBulk       = "run_bulk" // many runs are resumed, canceled or deleted
 
 	ScheduleChange = "schedule_change"
 

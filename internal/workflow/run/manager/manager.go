@@ -590,22 +590,14 @@ func (m *Manager) cancelHere(ctx context.Context, id string, keep bool) (asked b
 
 // end ends a run as canceled that no process holds. Otherwise the error is a [*run.LeaseError].
 func (m *Manager) end(ctx context.Context, info run.Info) error {
-	j, _, err := m.o.Store.Open(ctx, info.ID, run.Canceled, run.Failed)
-	if err != nil {
+	if err := run.EndCanceled(ctx, m.o.Store, info, m.o.Now()); err != nil {
 		return err
 	}
-	canceled := fault.New(fault.Canceled, "the run was canceled")
-	end := run.Ending{Status: run.Canceled, Error: canceled.Error(), Code: fault.Canceled}
-	j.Event(event.Event{
-		Time: m.o.Now(), Source: event.Source{Run: info.ID, Agent: info.Agent},
-		Body: event.Finished{Steps: info.Steps, Failures: info.Failures, Usage: info.Usage, Error: end.Error, Code: string(end.Code)},
-	})
-	err = errors.Join(j.End(ctx, end), j.Close())
 	m.Wrote(info.ID)
 	if m.o.Rested != nil {
 		m.o.Rested(info.ID)
 	}
-	return err
+	return nil
 }
 
 // ResumeOnStart resumes, in their order, the runs that the process before this one left at work:

@@ -327,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1191,
 	"agent/skill":            899,
 	"agent/validate":         457,
-	"app":                    4928,
+	"app":                    4955,
 	"base/acp":               774,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -349,7 +349,7 @@ var roomLines = map[string]int{
 	"conversation/session":   6796,
 	"frontend/acpserver":     2089,
 	"frontend/api":           1736,
-	"frontend/cli":           9771,
+	"frontend/cli":           9925,
 	"frontend/command":       4317,
 	"frontend/display":       972,
 	"frontend/doctor":        592,
@@ -357,7 +357,7 @@ var roomLines = map[string]int{
 	"frontend/mcpserver":     1621,
 	"frontend/render":        7999,
 	"frontend/repl":          4075,
-	"frontend/server":        10508,
+	"frontend/server":        10673,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -388,9 +388,9 @@ var roomLines = map[string]int{
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
 	"workflow/alert":         654,
-	"workflow/run":           13900,
+	"workflow/run":           14136,
 
-	"all": 200507,
+	"all": 201116,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

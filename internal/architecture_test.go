@@ -348,7 +348,7 @@ var roomLines = map[string]int{
 	"conversation/plan":      401,
 	"conversation/session":   6796,
 	"frontend/acpserver":     2089,
-	"frontend/api":           1736,
+	"frontend/api":           1763,
 	"frontend/cli":           9925,
 	"frontend/command":       4317,
 	"frontend/display":       972,

@@ -74,6 +74,11 @@ export async function post(path, body = {}, signal) {
   return text ? JSON.parse(text) : null;
 }
 
+// change changes a part of something, and returns what it is then.
+export async function change(path, body) {
+  return (await send("PATCH", path, { body })).json();
+}
+
 export async function remove(path) {
   await send("DELETE", path);
 }

@@ -6,16 +6,18 @@ import * as agents from "./agents.js";
 import * as chat from "./chat.js";
 import * as compare from "./compare.js";
 import * as knowledge from "./knowledge.js";
+import * as memory from "./memory.js";
 import * as questions from "./questions.js";
 import * as run from "./run.js";
 import * as runs from "./runs.js";
 import * as schedules from "./schedules.js";
 
-const views = { runs, questions, chat, agents, knowledge, compare, schedules };
-const places = [["runs", "Runs"], ["questions", "Questions"], ["chat", "Chat"], ["agents", "Agents"], ["knowledge", "Knowledge"], ["schedules", "Schedules"]];
+const views = { runs, questions, chat, agents, knowledge, compare, schedules, memory };
+const places = [["runs", "Runs"], ["questions", "Questions"], ["chat", "Chat"], ["agents", "Agents"], ["knowledge", "Knowledge"], ["schedules", "Schedules"], ["memory", "Memory"]];
 
 const badge = h("span.badge", { hidden: true });
 const links = places.map(([name, text]) => h("a", { href: `#/${name}`, "data-view": name }, icon(name), h("span", {}, text), name === "questions" && badge));
+links.at(-1).hidden = true; // until the server says that it remembers
 const line = h("div.connection", { role: "status", hidden: true });
 const main = h("main", { id: "main", tabindex: "-1" });
 const leave = h("button.quiet.square", { hidden: true, "aria-label": "Sign out", title: "Sign out", onclick: () => { key.clear(); signIn(); } }, icon("leave"));
@@ -125,6 +127,7 @@ let count; // of questions
 
 function begin() {
   leave.hidden = !key.get();
+  get("v1/info").then((info) => { links.at(-1).hidden = info.memory === "off"; }, () => {});
   count?.stop();
   count = poll(async (signal) => { context.badge((await questions.waiting(signal)).length); return false; }, { slow: 10_000, onerror: () => {} });
   navigate();
@@ -147,7 +150,7 @@ function nextTheme() {
 
 // Shortcuts.
 let prefix = 0; // until when a "g" waits for its second letter
-const global = { "g r": ["runs", () => go("runs")], "g q": ["questions", () => go("questions")], "g c": ["chat", () => go("chat")], "g a": ["agents", () => go("agents")], "g k": ["knowledge bases", () => go("knowledge")], "g s": ["schedules", () => go("schedules")], t: ["change the theme", nextTheme], "?": ["this list", help] };
+const global = { "g r": ["runs", () => go("runs")], "g q": ["questions", () => go("questions")], "g c": ["chat", () => go("chat")], "g a": ["agents", () => go("agents")], "g k": ["knowledge bases", () => go("knowledge")], "g m": ["memory", () => go("memory")], "g s": ["schedules", () => go("schedules")], t: ["change the theme", nextTheme], "?": ["this list", help] };
 const singleKeys = () => localStorage.getItem("loki-keys") !== "off";
 
 function go(name) {

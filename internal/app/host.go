@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/agent/job"
+	"loki/internal/agent/memory"
 	"loki/internal/base/atomicfile"
 	"loki/internal/service/postgres"
 	"loki/internal/service/webhook"
@@ -32,6 +33,8 @@ type host struct {
 
 	mu     sync.Mutex
 	stores map[graph.Durability]run.Store // that its runs are recorded in; guarded by mu
+	facts  map[string]*memory.Store       // of subjects; guarded by mu
+	db     *postgres.DB                   // that several servers share; nil for none
 }
 
 // Hosted is what a server has of its app, see [App.Host].
@@ -57,7 +60,7 @@ func (a *App) Host(ctx context.Context, address string, o manager.Options) (Host
 	if err != nil {
 		return Hosted{}, errors.Join(err, store.Close())
 	}
-	h := &host{store: store, end: func() {}, stores: make(map[graph.Durability]run.Store)}
+	h := &host{store: store, end: func() {}, stores: make(map[graph.Durability]run.Store), facts: make(map[string]*memory.Store), db: db}
 	if db == nil {
 		if h.end, err = atomicfile.Mark(ctx, a.servingDir()); err != nil {
 			return Hosted{}, errors.Join(fmt.Errorf("marking the files as those of a server: %w", err), store.Close())

@@ -1,15 +1,20 @@
 package app
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"loki/internal/agent/memory"
+	factpostgres "loki/internal/agent/memory/postgres"
 	"loki/internal/agent/trust"
 	"loki/internal/agent/workspace"
 	"loki/internal/conversation"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
+	"loki/internal/service/auth"
+	"loki/internal/setup/config"
 )
 
 // Memory returns the facts that the user and models keep for later conversations, always the same store.
@@ -17,9 +22,36 @@ func (a *App) Memory() *memory.Store {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.facts == nil {
-		a.facts = &memory.Store{Dir: filepath.Join(a.Paths.ConfigDir, "memory"), Hide: a.Hide, Warn: event.WarnText}
+		a.facts = memory.NewStore(filepath.Join(a.Paths.ConfigDir, "memory"))
+		a.facts.Hide, a.facts.Warn = a.Hide, event.WarnText
 	}
 	return a.facts
+}
+
+// MemoryOf returns the facts of the owner of a conversation, always the same store: those of the user of the command line if it is nil and there
+// is no database that servers share.
+func (a *App) MemoryOf(owner *auth.Owner) *memory.Store {
+	a.mu.Lock()
+	host := a.host
+	a.mu.Unlock()
+	if host == nil || owner == nil && host.db == nil {
+		return a.Memory()
+	}
+	subject := ""
+	if owner != nil {
+		subject = owner.Subject
+	}
+	host.mu.Lock()
+	defer host.mu.Unlock()
+	s := host.facts[subject]
+	if s == nil {
+		if s = memory.NewStore(filepath.Join(a.Paths.ConfigDir, "memory", "owners", memory.OwnerName(subject))); host.db != nil {
+			s = &memory.Store{Files: factpostgres.New(host.db, subject)}
+		}
+		s.Hide, s.Warn = a.Hide, event.WarnText
+		host.facts[subject] = s
+	}
+	return s
 }
 
 // MemoryPlace returns which facts belong to the working directory and to the agent with sessions of a scope, "" for none.
@@ -35,17 +67,23 @@ func (a *App) MemoryPlace(scope string) memory.Place {
 	return p
 }
 
-// conversationMemory returns what conversations remember. A server has no memory, and a run that is recorded or played from a cassette asks what
+// conversationMemory returns what conversations remember. A server has a memory if api.memory says so, and a run that is recorded or played from a cassette asks what
 // it asked before, whatever is remembered.
 func (a *App) conversationMemory() *conversation.Memory {
+	mode := a.Config.Memory
 	if a.host != nil {
-		return nil
+		if mode = a.ServerMemory(); mode == chat.MemoryOff {
+			return nil
+		}
 	}
 	return &conversation.Memory{
-		Store: a.Memory(), Place: a.MemoryPlace, Mode: a.Config.Memory, Off: a.recorder != nil || a.player != nil || a.standIn != "", Tokens: int(a.Config.MemoryTokens),
+		Of: a.MemoryOf, Place: a.MemoryPlace, Mode: mode, Off: a.recorder != nil || a.player != nil || a.standIn != "", Tokens: int(a.Config.MemoryTokens),
 		TrustsPath: a.trustsPath, TrustsTool: a.Config.Permission.Trusts,
 	}
 }
+
+// ServerMemory returns what models of a server may do with what is remembered.
+func (a *App) ServerMemory() chat.Memory { return cmp.Or(a.Config.API, config.DefaultAPI()).Memory }
 
 // trustsPath reports whether a file is in a directory that the user trusts, or in their configuration.
 func (a *App) trustsPath(path string) bool {

@@ -297,7 +297,7 @@ func (c *Conversation) recallAgent() bool {
 
 // own returns the tools of a turn whose state belongs to it: those of its todo list, of its
 // member of a team, and the ones that put questions to user.
-func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
+func (t *turn) own(ctx context.Context, user ask.Asker, m *team.Member) []tool.Tool {
 	var tools []tool.Tool
 	switch {
 	case t.kit.Foreign == nil:
@@ -318,7 +318,7 @@ func (t *turn) own(user ask.Asker, m *team.Member) []tool.Tool {
 	if t.proposes() {
 		tools = append(tools, t.planTool())
 	}
-	tools = append(tools, t.memoryTools()...)
+	tools = append(tools, t.memoryTools(ctx)...)
 	switch {
 	case !t.kit.Calling:
 	case t.c.agent != nil && !t.q.Aside:
@@ -391,7 +391,7 @@ func (t *turn) join(ctx context.Context, f *run.Frame) (member *team.Member, err
 			t.req.Notice = member.Notice
 		}
 	}
-	set, err := t.kit.Tools.With(t.own(user, member)...)
+	set, err := t.kit.Tools.With(t.own(ctx, user, member)...)
 	if err == nil && t.kit.Foreign != nil {
 		return member, t.serveForeign(f, set)
 	}

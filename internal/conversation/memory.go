@@ -13,12 +13,13 @@ import (
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
+	"loki/internal/service/auth"
 	"loki/internal/tool"
 )
 
 // Memory is what conversations remember, and what they may write.
 type Memory struct {
-	Store      *memory.Store
+	Of         func(owner *auth.Owner) *memory.Store // the facts of who owns a conversation, nil for who uses the program
 	Place      func(scope string) memory.Place // for the scope of an agent, "" for none
 	Mode       chat.Memory                     // of conversations that have no other
 	Off        bool                            // of all conversations, whatever their mode is
@@ -68,11 +69,16 @@ func (t *turn) recall(ctx context.Context) {
 	if t.q.Memory = nil; mode == "" || mode == chat.MemoryOff {
 		return
 	}
-	r := m.Store.Recall(t.c.context(ctx), m.Place(string(t.c.Scope())), cmp.Or(t.q.Text, t.q.User.Text()), m.Tokens)
+	r := t.facts(ctx).Recall(t.c.context(ctx), m.Place(string(t.c.Scope())), cmp.Or(t.q.Text, t.q.User.Text()), m.Tokens)
 	t.q.Memory = &memoryRecord{Mode: mode, Text: r.Text}
 	for _, f := range r.Facts {
 		t.q.Memory.Facts = append(t.q.Memory.Facts, memoryFact(f))
 	}
+}
+
+// facts returns what is remembered for who asks.
+func (t *turn) facts(ctx context.Context) *memory.Store {
+	return t.c.service.Memory.Of(cmp.Or(t.c.options.Owner, auth.OwnerOf(ctx)))
 }
 
 func memoryFact(f memory.Fact) event.MemoryFact {
@@ -121,13 +127,13 @@ func (t *turn) remind(ctx context.Context) error {
 }
 
 // memoryTools returns the tools by which the model of the question uses the memory.
-func (t *turn) memoryTools() []tool.Tool {
+func (t *turn) memoryTools(ctx context.Context) []tool.Tool {
 	m := t.c.service.Memory
 	if t.q.Memory == nil || m == nil || !t.kit.Calling || !t.calls && t.c.agent == nil {
 		return nil
 	}
 	o := memory.Options{
-		Store: m.Store, Place: m.Place(string(t.c.Scope())), Mode: t.q.Memory.Mode, Source: memory.Source{Model: t.model},
+		Store: t.facts(ctx), Place: m.Place(string(t.c.Scope())), Mode: t.q.Memory.Mode, Source: memory.Source{Model: t.model},
 		Untrusted: t.untrustedSources, Wrote: t.wrote,
 	}
 	if s := t.c.session; s != nil {

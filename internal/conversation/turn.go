@@ -230,7 +230,7 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 	if c.options.Member == nil {
 		defer member.Close()
 	}
-	all, err := t.kit.Tools.With(t.own(nil, member)...)
+	all, err := t.kit.Tools.With(t.own(ctx, nil, member)...)
 	t.q.Lead = t.instructions(all.Declarations())
 	return done, err
 }

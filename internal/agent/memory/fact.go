@@ -62,7 +62,7 @@ type Fact struct {
 	Base     string `json:"-"`                 // Sum of that fact when the proposal was made
 
 	Sum  string `json:"-"` // of the file
-	Path string `json:"-"`
+	Path string `json:"-"` // of the file below the directory of the store
 }
 
 // Source is where a fact was written.
@@ -185,8 +185,8 @@ func scalar(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// decode reads the file of a fact.
-func decode(file string, data []byte) (Fact, error) {
+// Decode reads the file of a fact.
+func Decode(file string, data []byte) (Fact, error) {
 	var f Fact
 	sum := sha256.Sum256(data)
 	f.Sum, f.Path = hex.EncodeToString(sum[:8]), file

@@ -42,7 +42,7 @@ func words(writer string, n int) string {
 
 func writeMany(dir, writer string) error {
 	n, _ := strconv.Atoi(writer)
-	s := &memory.Store{Dir: dir}
+	s := memory.NewStore(dir)
 	p := memory.Place{Workspace: fmt.Sprintf("w-%d", n%2)}
 	for i := range each {
 		_, err := s.Save(context.Background(), p, memory.Fact{Scope: memory.Workspace, Text: words(writer, i), By: memory.ByModel})
@@ -71,7 +71,7 @@ func TestNoWriteOfFourProcessesIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, texts, ids := &memory.Store{Dir: dir}, make(map[string]bool), make(map[string]bool)
+	s, texts, ids := memory.NewStore(dir), make(map[string]bool), make(map[string]bool)
 	for i := range 2 {
 		for _, f := range s.List(t.Context(), memory.Place{Workspace: fmt.Sprintf("w-%d", i)}, false) {
 			texts[f.Text], ids[f.ID] = true, true
@@ -108,7 +108,8 @@ func save(t *testing.T, s *memory.Store, p memory.Place, f memory.Fact) memory.F
 
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	s, p := &memory.Store{Dir: t.TempDir(), Now: clock("2026-05-01")}, memory.Place{Workspace: "loki-01234567", Agent: "coder"}
+	s, p := memory.NewStore(t.TempDir()), memory.Place{Workspace: "loki-01234567", Agent: "coder"}
+	s.Now = clock("2026-05-01")
 	f := save(t, s, p, memory.Fact{
 		Title: "Tests: \"fast\" ones", Text: "Run make quick\nbefore each commit.\n", Tags: []string{"Make", " make", "tests"}, By: memory.ByModel, Pinned: true,
 		Source: memory.Source{Session: "notes", Model: "a:b"}, Expires: clock("2027-01-01")(),
@@ -116,8 +117,9 @@ func TestFacts(t *testing.T) {
 	if base := filepath.Base(f.Path); base != "tests-fast-ones-"+f.ID+".md" {
 		t.Errorf("the file is %s", base)
 	}
-	again := &memory.Store{Dir: s.Dir, Now: s.Now}
-	got, err := again.Find(t.Context(), f.ID, again.Places()...)
+	again := memory.NewStore(s.Dir)
+	again.Now = s.Now
+	got, err := again.Find(t.Context(), f.ID, again.Places(t.Context())...)
 	if err != nil || got.Title != f.Title || got.Text != "Run make quick\nbefore each commit." || strings.Join(got.Tags, ",") != "make,tests" ||
 		!got.Pinned || got.Source != f.Source || !got.Expires.Equal(f.Expires) || !got.Created.Equal(s.Now()) || got.Sum != f.Sum {
 		t.Errorf("read again: %+v, %v", got, err)
@@ -135,7 +137,7 @@ func TestFacts(t *testing.T) {
 	if _, err := s.Forget(t.Context(), p, f.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Find(t.Context(), f.ID, s.Places()...); err == nil {
+	if _, err := s.Find(t.Context(), f.ID, s.Places(t.Context())...); err == nil {
 		t.Error("a forgotten fact is found")
 	}
 	for _, wrong := range []memory.Fact{
@@ -155,7 +157,8 @@ func TestFacts(t *testing.T) {
 func TestUsersEditFiles(t *testing.T) {
 	t.Parallel()
 	var warned []string
-	s := &memory.Store{Dir: t.TempDir(), Warn: func(_ context.Context, text string) { warned = append(warned, text) }}
+	s := memory.NewStore(t.TempDir())
+	s.Warn = func(_ context.Context, text string) { warned = append(warned, text) }
 	write := func(name, content string) {
 		t.Helper()
 		dir := filepath.Join(s.Dir, "user")
@@ -184,7 +187,7 @@ func TestUsersEditFiles(t *testing.T) {
 
 func TestProposals(t *testing.T) {
 	t.Parallel()
-	s, p := &memory.Store{Dir: t.TempDir()}, memory.Place{}
+	s, p := memory.NewStore(t.TempDir()), memory.Place{}
 	kept := save(t, s, p, memory.Fact{Text: "The port of the server is 8080 on all machines."})
 	fresh := save(t, s, p, memory.Fact{Text: "Deploy with blue and green machines.", Proposed: true})
 	change := save(t, s, p, memory.Fact{Text: "The port of the server is 9090 on all machines.", Proposed: true, Changes: kept.ID, Base: kept.Sum})
@@ -215,7 +218,8 @@ func TestProposals(t *testing.T) {
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	day := "2026-05-01"
-	s, p := &memory.Store{Dir: t.TempDir(), Now: func() time.Time { return clock(day)() }}, memory.Place{Workspace: "w"}
+	s, p := memory.NewStore(t.TempDir()), memory.Place{Workspace: "w"}
+	s.Now = func() time.Time { return clock(day)() }
 	if r := s.Recall(t.Context(), p, "boats", 1000); r.Text != "" {
 		t.Errorf("an empty memory recalls %q", r.Text)
 	}
@@ -280,7 +284,7 @@ func TestWorkspaceName(t *testing.T) {
 
 func BenchmarkRecall(b *testing.B) {
 	dir := b.TempDir()
-	s := &memory.Store{Dir: dir}
+	s := memory.NewStore(dir)
 	for i := range memory.MaxFacts {
 		// Six words of its own, and 40 of a vocabulary of 2,000.
 		text := words("b", i)
@@ -293,7 +297,7 @@ func BenchmarkRecall(b *testing.B) {
 	}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			if r := (&memory.Store{Dir: dir}).Recall(b.Context(), memory.Place{}, "how do I deploy the gateway?", 1000); len(r.Facts) == 0 {
+			if r := memory.NewStore(dir).Recall(b.Context(), memory.Place{}, "how do I deploy the gateway?", 1000); len(r.Facts) == 0 {
 				b.Fatal("nothing recalled")
 			}
 		}
@@ -318,7 +322,7 @@ func FuzzDecode(f *testing.F) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s := &memory.Store{Dir: dir}
+		s := memory.NewStore(dir)
 		for _, x := range s.List(t.Context(), memory.Place{}, false) {
 			s.Recall(t.Context(), memory.Place{}, x.Text, 1000)
 			// What is written back is read as it was.
@@ -326,7 +330,7 @@ func FuzzDecode(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			got, err := (&memory.Store{Dir: dir}).Find(t.Context(), x.ID, memory.Place{})
+			got, err := memory.NewStore(dir).Find(t.Context(), x.ID, memory.Place{})
 			if err != nil || got.Text != same.Text || got.Title != same.Title || strings.Join(got.Tags, "\n") != strings.Join(same.Tags, "\n") {
 				t.Errorf("%+v was written as %+v, %v", same, got, err)
 			}

@@ -75,3 +75,9 @@ func AgentName(scope string) string {
 	}
 	return slug(filepath.Base(scope)) + "-" + digest(scope)
 }
+
+// OwnerName returns the name of the directory with the facts of a subject of a server, another one for each.
+func OwnerName(subject string) string {
+	sum := sha256.Sum256([]byte(subject))
+	return slug(subject) + "-" + hex.EncodeToString(sum[:16])
+}

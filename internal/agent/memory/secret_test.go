@@ -47,9 +47,10 @@ func TestSecretsAreRefused(t *testing.T) {
 	if len(all) < 60 {
 		t.Fatalf("only %d secrets", len(all))
 	}
-	s := &memory.Store{Dir: t.TempDir(), Hide: func(text string) string {
+	s := memory.NewStore(t.TempDir())
+	s.Hide = func(text string) string {
 		return strings.ReplaceAll(text, "known-secret-value", "***VAULT***")
-	}}
+	}
 	for _, secret := range all {
 		for name, f := range map[string]memory.Fact{
 			"text": {Text: "The key is " + secret + " as of today."}, "title": {Title: secret, Text: "x"}, "tag": {Tags: []string{secret}, Text: "x"},
@@ -82,7 +83,7 @@ func TestWhatIsNoSecretIsStored(t *testing.T) {
 		"Commit 3f786850e387550fdab836ed7e6dc881de23001b broke it.", "The id is 123e4567-e89b-12d3-a456-426614174000.", "Use task-management-for-the-whole-team-board as the name.",
 		"Public keys are in ~/.ssh: -----BEGIN PUBLIC KEY-----", "Use password managers; never mail a token.", "skip sk-learn models, use risk-assessment-of-the-year",
 	} {
-		s := &memory.Store{Dir: t.TempDir()}
+		s := memory.NewStore(t.TempDir())
 		if _, err := s.Save(t.Context(), memory.Place{}, memory.Fact{Scope: memory.User, Text: fact}); err != nil {
 			t.Errorf("%d: %q is refused: %v", i, fact, err)
 		}

@@ -6,16 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/text/rank"
@@ -34,24 +30,32 @@ const (
 	proposed = "proposed"
 )
 
-// Store keeps facts in files. Its methods may be called from several goroutines, and several processes may use one directory.
+// Files are where the facts of a [Store] are, each in a file of a directory such as user, agents/NAME or user/proposed. Methods may be
+// called from several goroutines, and several processes may use one place.
+type Files interface {
+	// Lock keeps other writers away until unlock is called.
+	Lock(ctx context.Context) (unlock func(), err error)
+	// Dirs returns the directories in one, by name. One that is not there has none.
+	Dirs(ctx context.Context, dir string) ([]string, error)
+	// Facts returns the facts in a directory by the names of their files, and calls wrong for each file that cannot be used. Scopes are not set.
+	Facts(ctx context.Context, dir string, wrong func(error)) ([]Fact, error)
+	// Write replaces a file as a whole.
+	Write(ctx context.Context, path string, data []byte) error
+	// Remove removes a file. It is no error if there is none.
+	Remove(ctx context.Context, path string) error
+}
+
+// Store keeps facts in files. Its methods may be called from several goroutines, and several processes may use the same files.
 type Store struct {
-	Dir  string                        // of all scopes
+	Files Files
+	Dir   string                       // of the files as users find them; "" if they are elsewhere
 	Hide func(text string) string      // replaces the secrets that the program knows; nil knows none
 	Now  func() time.Time              // nil is time.Now
 	Warn func(context.Context, string) // reports a file that cannot be used; nil reports none
 
 	mu    sync.Mutex
-	known map[string]known // by path, guarded by mu
-	index *index           // of the last search, guarded by mu
-}
-
-// known is a file that was read.
-type known struct {
-	info   fs.FileInfo
-	fact   Fact
-	err    error
-	tokens map[string]bool // of its text; nil until they are needed
+	tokens map[string]map[string]bool // words of facts by Sum, guarded by mu
+	index  *index                     // of the last search, guarded by mu
 }
 
 // Place says which facts belong to a conversation. The names are those of directories, see [WorkspaceName] and [AgentName]; "" for none.
@@ -84,29 +88,40 @@ func (s *Store) now() time.Time {
 
 // lock keeps other writers away until unlock is called.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
-	unlock, err = atomicfile.Lock(ctx, filepath.Join(s.Dir, ".lock"))
-	if err != nil {
-		return nil, fault.Wrap(fault.Config, err, "the memory cannot be written")
+	unlock, err = s.Files.Lock(ctx)
+	return unlock, unwritten(err)
+}
+
+// unwritten is the error of a change that failed for err, nil for none.
+func unwritten(err error) error {
+	if err == nil {
+		return nil
 	}
-	return unlock, nil
+	return fault.Wrap(fault.Config, err, "the memory cannot be written")
 }
 
 // Places returns all places that have facts: that of the user, and one for each workspace and each agent.
-func (s *Store) Places() []Place {
+func (s *Store) Places(ctx context.Context) []Place {
 	places := []Place{{}}
 	for _, kind := range []string{"workspaces", "agents"} {
-		entries, _ := os.ReadDir(filepath.Join(s.Dir, kind)) // none are there before the first fact
-		for _, e := range entries {
-			switch {
-			case !e.IsDir():
-			case kind == "agents":
-				places = append(places, Place{Agent: e.Name()})
-			default:
-				places = append(places, Place{Workspace: e.Name()})
+		names, err := s.Files.Dirs(ctx, kind)
+		s.warnOf(ctx, err)
+		for _, name := range names {
+			p := Place{Workspace: name}
+			if kind == "agents" {
+				p = Place{Agent: name}
 			}
+			places = append(places, p)
 		}
 	}
 	return places
+}
+
+// warnOf reports why facts are not used, if err is not nil.
+func (s *Store) warnOf(ctx context.Context, err error) {
+	if s.Warn != nil && err != nil {
+		s.Warn(ctx, "a fact of the memory is not used: "+err.Error())
+	}
 }
 
 // List returns the facts of a place, or what is proposed there: by scope, and the ones that changed last first. Files that cannot be used are left out and reported.
@@ -120,73 +135,19 @@ func (s *Store) List(ctx context.Context, p Place, proposals bool) []Fact {
 
 // scope is List for one scope.
 func (s *Store) scope(ctx context.Context, p Place, scope string, proposals bool) []Fact {
-	dir := filepath.Join(s.Dir, filepath.FromSlash(p.dir(scope)))
+	dir := p.dir(scope)
 	if proposals {
-		dir = filepath.Join(dir, proposed)
+		dir = path.Join(dir, proposed)
 	}
-	entries, _ := os.ReadDir(dir)
-	var facts []Fact
-	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || filepath.Ext(e.Name()) != ".md" {
-			continue
+	facts, err := s.Files.Facts(ctx, dir, func(err error) { s.warnOf(ctx, err) })
+	s.warnOf(ctx, err)
+	for i := range facts {
+		if facts[i].Scope, facts[i].Proposed = scope, proposals; scope != User {
+			facts[i].Of = path.Base(p.dir(scope))
 		}
-		f, err := s.read(filepath.Join(dir, e.Name()))
-		if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
-			continue
-		}
-		if err != nil {
-			if s.Warn != nil {
-				s.Warn(ctx, "a fact of the memory is not used: "+err.Error())
-			}
-			continue
-		}
-		f.Scope, f.Proposed = scope, proposals
-		if scope != User {
-			f.Of = filepath.Base(filepath.FromSlash(p.dir(scope)))
-		}
-		facts = append(facts, f)
 	}
 	slices.SortStableFunc(facts, func(a, b Fact) int { return b.Updated.Compare(a.Updated) })
 	return facts
-}
-
-// read returns the fact in a file, which is read again only after it has changed.
-func (s *Store) read(path string) (Fact, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k, ok := s.known[path]
-	if ok {
-		info, err := os.Lstat(path)
-		if err != nil {
-			return Fact{}, err
-		}
-		if os.SameFile(k.info, info) && k.info.Size() == info.Size() && k.info.ModTime().Equal(info.ModTime()) {
-			return k.fact, k.err
-		}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return Fact{}, err
-	}
-	defer f.Close()
-	if k.info, err = f.Stat(); err != nil {
-		return Fact{}, err
-	}
-	data := make([]byte, min(k.info.Size(), maxFile)+1)
-	n, err := io.ReadFull(f, data)
-	switch {
-	case err == nil:
-		k.fact, k.err = Fact{}, fmt.Errorf("%s has more than %d bytes", path, maxFile)
-	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
-		return Fact{}, err
-	default:
-		k.fact, k.err = decode(path, data[:n])
-	}
-	if k.tokens = nil; s.known == nil {
-		s.known = make(map[string]known)
-	}
-	s.known[path] = k
-	return k.fact, k.err
 }
 
 // Find returns the fact or the proposal with an id, in any of the places. The error has code NotFound.
@@ -216,8 +177,8 @@ func (e *CopyError) Error() string {
 	return fmt.Sprintf("not stored: fact %s, %q, says much the same: update it if it has changed", e.Of.ID, e.Of.Title)
 }
 
-// errChanged says that a fact was changed since it was read.
-var errChanged = errors.New("the fact was changed meanwhile: read it again")
+// ErrChanged says that a fact was changed since it was read.
+var ErrChanged = errors.New("the fact was changed meanwhile: read it again")
 
 // errSecret says that a text is not stored.
 var errSecret = errors.New("not stored: looks like a secret; say where it is kept instead")
@@ -266,7 +227,7 @@ func (f *Fact) repeats(words map[string]bool, other *Fact, s *Store) bool {
 	case other.Changes != f.Changes && other.Changes != "":
 		return false
 	}
-	return similar(words, s.tokens(other))
+	return similar(words, s.tokensOf(other))
 }
 
 // tokens returns the words of a fact by which copies are found.
@@ -278,19 +239,19 @@ func tokens(f *Fact) map[string]bool {
 	return words
 }
 
-// tokens is [tokens] for a fact of the store, whose words are known from the last time.
-func (s *Store) tokens(f *Fact) map[string]bool {
+// tokensOf is [tokens] for a fact of the store, whose words are known from the last time.
+func (s *Store) tokensOf(f *Fact) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, ok := s.known[f.Path]
-	if ok && k.fact.Sum == f.Sum && k.tokens != nil {
-		return k.tokens
+	words, ok := s.tokens[f.Sum]
+	if !ok {
+		if len(s.tokens) > 4*MaxFacts || s.tokens == nil { // of facts that are there no more, too
+			s.tokens = make(map[string]map[string]bool)
+		}
+		words = tokens(f)
+		s.tokens[f.Sum] = words
 	}
-	k.tokens = tokens(f)
-	if ok && k.fact.Sum == f.Sum {
-		s.known[f.Path] = k
-	}
-	return k.tokens
+	return words
 }
 
 // similar reports whether two texts with these words say much the same.
@@ -319,47 +280,38 @@ func (s *Store) Save(ctx context.Context, p Place, f Fact) (Fact, error) {
 		return f, err
 	}
 	f.Created, f.Updated = s.now().Truncate(time.Second), s.now().Truncate(time.Second)
-	return s.add(p, f)
+	return s.add(ctx, p, f)
 }
 
 // add writes a fact under a new id.
-func (s *Store) add(p Place, f Fact) (Fact, error) {
-	dir := filepath.Join(s.Dir, filepath.FromSlash(p.dir(f.Scope)))
+func (s *Store) add(ctx context.Context, p Place, f Fact) (Fact, error) {
+	dir := p.dir(f.Scope)
 	for {
 		var id [3]byte
 		_, _ = rand.Read(id[:]) // it never fails
-		if f.ID = hex.EncodeToString(id[:]); !s.taken(f.ID) {
+		if f.ID = hex.EncodeToString(id[:]); !s.taken(ctx, f.ID) {
 			break
 		}
 	}
 	if f.Proposed {
-		dir = filepath.Join(dir, proposed)
+		dir = path.Join(dir, proposed)
 	}
-	f.Path = filepath.Join(dir, slug(f.Title)+"-"+f.ID+".md")
-	return s.write(f)
+	f.Path = path.Join(dir, slug(f.Title)+"-"+f.ID+".md")
+	return s.write(ctx, f)
 }
 
 // taken reports whether a file has the id.
-func (s *Store) taken(id string) bool {
-	for _, p := range s.Places() {
-		for _, scope := range p.Scopes() {
-			dir := filepath.Join(s.Dir, filepath.FromSlash(p.dir(scope)))
-			for _, dir := range []string{dir, filepath.Join(dir, proposed)} {
-				if len(atomicfile.Glob(dir, "*-"+id+".md")) > 0 {
-					return true
-				}
-			}
-		}
-	}
-	return false
+func (s *Store) taken(ctx context.Context, id string) bool {
+	_, err := s.Find(ctx, id, s.Places(ctx)...)
+	return err == nil
 }
 
-func (s *Store) write(f Fact) (Fact, error) {
+func (s *Store) write(ctx context.Context, f Fact) (Fact, error) {
 	data := f.Encode()
-	if err := atomicfile.Write(f.Path, data, atomicfile.Options{Mode: atomicfile.Private}); err != nil {
-		return f, fault.Wrap(fault.Config, err, "the memory cannot be written")
+	if err := s.Files.Write(ctx, f.Path, data); err != nil {
+		return f, unwritten(err)
 	}
-	again, err := decode(f.Path, data)
+	again, err := Decode(f.Path, data)
 	f.Sum = again.Sum
 	return f, err
 }
@@ -381,19 +333,19 @@ func (s *Store) change(ctx context.Context, p Place, id, base string, change fun
 		return f, err
 	}
 	if base != "" && f.Sum != base {
-		return f, fault.Wrap(fault.Usage, errChanged, "")
+		return f, fault.Wrap(fault.Usage, ErrChanged, "")
 	}
 	change(&f)
 	if err := s.admit(ctx, p, &f); err != nil {
 		return f, err
 	}
 	f.Updated = s.now().Truncate(time.Second)
-	return s.write(f)
+	return s.write(ctx, f)
 }
 
 // Edit replaces a fact by what the user made of its file, unless it was changed meanwhile.
 func (s *Store) Edit(ctx context.Context, f Fact, file string) (Fact, error) {
-	edited, err := decode(f.Path, []byte(file))
+	edited, err := Decode(f.Path, []byte(file))
 	if err != nil {
 		return f, fault.Wrap(fault.Usage, err, "")
 	}
@@ -413,15 +365,10 @@ func (s *Store) Forget(ctx context.Context, p Place, id string) (Fact, error) {
 	if err != nil {
 		return f, err
 	}
-	return f, s.remove(f)
+	return f, s.remove(ctx, f)
 }
 
-func (s *Store) remove(f Fact) error {
-	if err := os.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fault.Wrap(fault.Config, err, "the memory cannot be written")
-	}
-	return nil
-}
+func (s *Store) remove(ctx context.Context, f Fact) error { return unwritten(s.Files.Remove(ctx, f.Path)) }
 
 // Accept makes a proposal true: a new fact is kept, a change is made, or a fact is removed. What was changed since it was proposed stays, with
 // an error.
@@ -440,13 +387,13 @@ func (s *Store) Accept(ctx context.Context, p Place, id string) (Fact, error) {
 	case f.Forgets:
 		of, err := s.Find(ctx, f.Changes, p)
 		if err == nil && of.Sum != f.Base {
-			return f, fault.Wrap(fault.Usage, errChanged, "")
+			return f, fault.Wrap(fault.Usage, ErrChanged, "")
 		}
 		if err == nil {
-			err = s.remove(of)
+			err = s.remove(ctx, of)
 		}
 		if err == nil {
-			err = s.remove(f)
+			err = s.remove(ctx, f)
 		}
 		return f, err
 	case f.Changes != "":
@@ -455,18 +402,18 @@ func (s *Store) Accept(ctx context.Context, p Place, id string) (Fact, error) {
 		}); err != nil {
 			return f, err
 		}
-		return f, s.remove(f)
+		return f, s.remove(ctx, f)
 	}
 	old := f
 	f.Proposed = false
 	if err := s.admit(ctx, p, &f); err != nil {
 		return f, err
 	}
-	f.Path = filepath.Join(filepath.Dir(filepath.Dir(f.Path)), filepath.Base(f.Path))
-	if f, err = s.write(f); err != nil {
+	f.Path = path.Join(path.Dir(path.Dir(f.Path)), path.Base(f.Path))
+	if f, err = s.write(ctx, f); err != nil {
 		return f, err
 	}
-	return f, s.remove(old)
+	return f, s.remove(ctx, old)
 }
 
 // Prune removes the facts that expired 30 days ago or earlier, with proposals to change them, and returns them.
@@ -477,13 +424,13 @@ func (s *Store) Prune(ctx context.Context) ([]Fact, error) {
 	}
 	defer unlock()
 	var gone []Fact
-	for _, p := range s.Places() {
+	for _, p := range s.Places(ctx) {
 		scopes := p.Scopes()
 		for _, scope := range scopes[len(scopes)-1:] { // that of the user is one of all places
 			for _, proposals := range []bool{false, true} {
 				for _, f := range s.scope(ctx, p, scope, proposals) {
 					if f.Expired(s.now().Add(-keepExpired)) {
-						if err := s.remove(f); err != nil {
+						if err := s.remove(ctx, f); err != nil {
 							return gone, err
 						}
 						gone = append(gone, f)

@@ -184,7 +184,7 @@ func (k *keeper) change(ctx context.Context, call tool.Call, action, id, text st
 	case of.Proposed:
 		return nil, fmt.Errorf("%s is a proposal, about which the user decides", of.ID)
 	case base != "" && base != of.Sum:
-		return nil, errChanged
+		return nil, ErrChanged
 	case k.sign(&f, call):
 		if f, err = k.o.Store.Save(ctx, k.o.Place, f); err != nil {
 			return nil, err

@@ -108,9 +108,9 @@ func resultOf(d Decision) result {
 	return r
 }
 
-// Told returns a call of the tool as Markdown: the plan, as the user changed it, below a heading, and what they decided. It is "" if the
+// DescribeCall returns a call of the tool as Markdown: the plan, as the user changed it, below a heading, and what they decided. It is "" if the
 // arguments are no plan. Answer is the result of the call, "" for none.
-func Told(arguments, answer string) string {
+func DescribeCall(arguments, answer string) string {
 	var p Plan
 	var r result
 	if json.Unmarshal([]byte(arguments), &p) != nil || p.clean().check() != nil {

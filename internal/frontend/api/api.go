@@ -66,6 +66,7 @@ type Info struct {
 	Version      string    `json:"version"`
 	DefaultModel string    `json:"default_model,omitempty" doc:"answers requests that name none"`
 	Auth         string    `json:"auth" doc:"how callers are known" enum:"disabled,static_keys,jwt"`
+	Memory       string    `json:"memory" doc:"what models may do with what is remembered" enum:"off,read,propose,write"`
 	Limits       Limits    `json:"limits"`
 	StartedAt    time.Time `json:"started_at"`
 }

@@ -51,7 +51,7 @@ func (m Memory) Do(ctx context.Context, verb, rest string) (facts []memory.Fact,
 	case "list":
 		places := []memory.Place{p}
 		if rest == "all" {
-			places = s.Places()
+			places = s.Places(ctx)
 		} else if rest != "" {
 			return nil, "", fault.New(fault.Usage, "list takes nothing or all, not %q", rest).WithHint("loki --memory search %s finds words", text.Word(rest))
 		}
@@ -73,7 +73,7 @@ func (m Memory) Do(ctx context.Context, verb, rest string) (facts []memory.Fact,
 	case "accept", "refuse":
 		return m.decide(ctx, s, verb, rest)
 	}
-	f, err := s.Find(ctx, rest, s.Places()...)
+	f, err := s.Find(ctx, rest, s.Places(ctx)...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -112,7 +112,7 @@ func (m Memory) decide(ctx context.Context, s *memory.Store, verb, id string) (f
 	if id == "all" {
 		facts = s.List(ctx, m.App.MemoryPlace(m.Agent), true)
 	} else {
-		f, err := s.Find(ctx, id, s.Places()...)
+		f, err := s.Find(ctx, id, s.Places(ctx)...)
 		if err == nil && !f.Proposed {
 			err = fault.New(fault.Usage, "fact %s is accepted already", f.ID).WithHint("loki --memory forget %s removes it", f.ID)
 		}

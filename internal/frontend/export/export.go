@@ -213,7 +213,7 @@ func (o Options) call(c chat.ToolCall, answers []chat.Message) (list []part) {
 		if len(answers) > 0 {
 			answer = answers[0].Text()
 		}
-		if told := plan.Told(c.Arguments, answer); told != "" {
+		if told := plan.DescribeCall(c.Arguments, answer); told != "" {
 			return []part{{text: o.displayText(told)}}
 		}
 	}

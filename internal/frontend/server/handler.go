@@ -128,7 +128,7 @@ func (s *Server) secure(h http.Header, set *settings) {
 }
 
 const (
-	corsMethods = "GET, HEAD, POST, DELETE"
+	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
 	corsExposed = "X-Request-Id, Retry-After, Location, Idempotency-Replayed"
 )
 

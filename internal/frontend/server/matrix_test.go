@@ -84,7 +84,7 @@ func readOperations(t *testing.T, s *servertest.Server) (list []operation, d ope
 		}
 	}
 	order := func(o operation) string {
-		return map[string]string{http.MethodGet: "1", http.MethodPost: "2", http.MethodDelete: "3"}[o.method] + o.path
+		return map[string]string{http.MethodGet: "1", http.MethodPost: "2", http.MethodPatch: "2", http.MethodDelete: "3"}[o.method] + o.path
 	}
 	slices.SortFunc(list, func(a, b operation) int { return strings.Compare(order(a), order(b)) })
 	if len(list) < 40 {

@@ -46,7 +46,7 @@ func (s *Server) metadata() {
 func (s *Server) info(context.Context, *struct{}) (*api.Info, error) {
 	l := s.api.Limits()
 	return &api.Info{
-		Name: "loki", Version: app.Version, DefaultModel: s.standard(), Auth: s.settings.Load().Auth.Mode, StartedAt: s.started.UTC(),
+		Name: "loki", Version: app.Version, DefaultModel: s.standard(), Auth: s.settings.Load().Auth.Mode, StartedAt: s.started.UTC(), Memory: string(s.o.App.ServerMemory()),
 		Limits: api.Limits{MaxBodyBytes: l.Body, MaxConcurrentRequests: l.Requests, PerSubjectConcurrency: l.PerSubject, RequestTimeoutSeconds: int(l.Timeout.Seconds())},
 	}, nil
 }

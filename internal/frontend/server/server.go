@@ -23,6 +23,7 @@ import (
 	"loki/internal/frontend/mcpserver"
 	"loki/internal/frontend/server/answers"
 	"loki/internal/frontend/server/conversations"
+	"loki/internal/frontend/server/facts"
 	"loki/internal/frontend/server/hooks"
 	"loki/internal/frontend/server/openai"
 	"loki/internal/frontend/server/page"
@@ -205,6 +206,7 @@ func (s *Server) register(ctx context.Context) error {
 		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
 		Roots: func() []string { return set.FileRoots }, Jobs: s.hosted.Jobs, Seen: seen,
 	})
+	facts.Register(s.api, facts.Options{App: s.o.App, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} }})
 	openai.Register(s.api, openai.Options{App: s.o.App, Manager: s.runs, Lanes: &s.lanes, Seen: seen})
 	access := auth.Access{AdoptUnowned: set.AdoptUnowned}
 	enter := runs.Register(s.api, runs.Service{

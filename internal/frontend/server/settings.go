@@ -89,7 +89,7 @@ func (s *settings) limits() rest.Limits {
 func (s *settings) startOnly() map[string]any {
 	return map[string]any{
 		"api.listen_addr": s.ListenAddr, "api.public_url": s.PublicURL, "api.metrics_listen_addr": s.MetricsListenAddr, "api.auth.mode": s.keys != nil, "api.files.roots": s.FileRoots,
-		"api.adopt_unowned": s.AdoptUnowned, "api.log_format": s.LogFormat, "api.resume_on_start": s.ResumeOnStart, "api.webhooks": s.Webhooks,
+		"api.adopt_unowned": s.AdoptUnowned, "api.log_format": s.LogFormat, "api.resume_on_start": s.ResumeOnStart, "api.memory": s.Memory, "api.webhooks": s.Webhooks,
 		"api.limits.max_concurrent_runs": s.Limits.MaxConcurrentRuns, "api.limits.max_runs_per_subject": s.Limits.MaxRunsPerSubject,
 	}
 }

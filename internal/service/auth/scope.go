@@ -20,6 +20,8 @@ const (
 	WriteSessions Scope = "write:sessions"
 	ReadRuns      Scope = "read:runs"
 	WriteRuns     Scope = "write:runs"
+	ReadMemory    Scope = "read:memory"
+	WriteMemory   Scope = "write:memory"
 
 	ReadSchedules  Scope = "read:schedules"
 	WriteSchedules Scope = "write:schedules"
@@ -40,7 +42,7 @@ const (
 // Scopes returns all scopes and then the short forms.
 func Scopes() []Scope {
 	return []Scope{
-		ReadModels, ReadAgents, ReadRoles, ReadRAGs, RunAgents, ReadSessions, WriteSessions, ReadRuns, WriteRuns, ReadSchedules, WriteSchedules,
+		ReadModels, ReadAgents, ReadRoles, ReadRAGs, RunAgents, ReadSessions, WriteSessions, ReadRuns, WriteRuns, ReadSchedules, WriteSchedules, ReadMemory, WriteMemory,
 		AdminSessions, AdminRAGs, AdminMCP, AdminMetrics, Read, Write, All,
 	}
 }

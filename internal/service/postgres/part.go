@@ -63,8 +63,8 @@ func Collect[T any](ctx context.Context, p *Part, row pgx.RowToFunc[T], query st
 	return list, err
 }
 
-// begin begins a transaction. A process that was stopped in one does not keep others waiting for long.
-const begin = `BEGIN; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '15s'`
+// Begin begins a transaction. A process that was stopped in one does not keep others waiting for long.
+const Begin = `BEGIN; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transaction_session_timeout = '15s'`
 
 // Transact calls prepare in a transaction, and again in another one if the database is away, then change once, and commits.
 // The change and the commit together take as long as a try at most. The error of the commit is not tried again and not explained: it may be
@@ -72,7 +72,7 @@ const begin = `BEGIN; SET LOCAL lock_timeout = '10s'; SET LOCAL idle_in_transact
 func (p *Part) Transact(ctx context.Context, prepare func(ctx context.Context, tx pgx.Tx) error, change func(ctx context.Context, tx pgx.Tx) error) error {
 	var tx pgx.Tx
 	err := p.Try(ctx, func(try context.Context) (err error) {
-		if tx, err = p.DB.pool.BeginTx(try, pgx.TxOptions{BeginQuery: begin}); err != nil {
+		if tx, err = p.DB.pool.BeginTx(try, pgx.TxOptions{BeginQuery: Begin}); err != nil {
 			return err
 		}
 		if err = prepare(try, tx); err != nil {

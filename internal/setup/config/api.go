@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"loki/internal/llm/chat"
 	"loki/internal/service/auth"
 )
 
@@ -28,6 +29,7 @@ type API struct {
 	FileRoots         []string // absolute directories below which requests may name files
 	AdoptUnowned      bool     // all may see and claim what has no owner
 	ResumeOnStart     bool     // runs that a server left running resume
+	Memory            chat.Memory // what models may do with what is remembered for those who ask; off unless the file says it
 	Webhooks          []Webhook
 }
 
@@ -116,5 +118,6 @@ func DefaultAPI() *API {
 		ShutdownGrace:  30 * time.Second,
 		LogFormat:      "json",
 		ResumeOnStart:  true,
+		Memory:         chat.MemoryOff,
 	}
 }

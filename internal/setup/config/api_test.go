@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/chat"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/issuer"
 )
@@ -39,6 +40,7 @@ api:
   files: {roots: [shared, /srv/files/]}
   adopt_unowned: true
   resume_on_start: false
+  memory: read
   webhooks:
     - {agent: digest, url: "https://example.com/hook", events: [finished], secret: "{{HOOK}}"}
 `)
@@ -63,6 +65,7 @@ api:
 		LogFormat:      "json",
 		FileRoots:      []string{filepath.Join(filepath.Dir(cfg.File), "shared"), "/srv/files"},
 		AdoptUnowned:   true,
+		Memory: chat.MemoryRead,
 		Webhooks:       []Webhook{{Agent: "digest", URL: "https://example.com/hook", Events: []string{"finished"}, Secret: "{{HOOK}}"}},
 	}
 	if diff := cmp.Diff(want, cfg.API, cmp.Comparer(func(a, b auth.Hash) bool { return a.String() == b.String() }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {

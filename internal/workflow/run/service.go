@@ -13,6 +13,7 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
+	"loki/internal/service/auth"
 	"loki/internal/workflow/graph"
 )
 
@@ -177,6 +178,9 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if err := cmp.Or(s.mayStop(job), job.CheckStart()); err != nil {
 		job.release()
 		return Outcome{}, err
+	}
+	if job.Info.Owner != nil {
+		ctx = auth.WithOwner(ctx, job.Info.Owner)
 	}
 	if s.Unrecorded || !s.Always && (job.Durability == graph.DurabilityOff || job.Durability == "") {
 		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil, nil)

@@ -373,6 +373,7 @@ func TestBrowser(t *testing.T) {
 		"chat_tabs":          func(t *testing.T) { testChatTabs(t, b, s) },
 		"chat_steer":         func(t *testing.T) { testChatSteer(t, b) },
 		"chat_plan":          func(t *testing.T) { testChatPlan(t, b) },
+		"memory":             func(t *testing.T) { testMemory(t, b) },
 		"chat_code":          func(t *testing.T) { testChatCode(t, b, s) },
 		"permission":         func(t *testing.T) { testPermission(t, b, s) },
 		"changed_agent":      func(t *testing.T) { testChangedAgent(t, b) },

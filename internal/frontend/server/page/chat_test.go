@@ -385,3 +385,54 @@ default: {reply: 'It is done.'}
 		t.Errorf("the file has %q, %v", text, err)
 	}
 }
+
+// Facts are added, found, changed and forgotten, and what a model proposes is accepted or refused, with what its text shows as a text.
+func testMemory(t *testing.T, b context.Context) {
+	s := servertest.Program(t, servertest.Files{
+		"config.yaml":               "model: builtin:script\nclients: [{type: builtin, script: rules.yaml}]\napi: {memory: propose}\n",
+		"agents/keeper/config.yaml": "name: keeper\nversion: \"1.0\"\ninstructions: Work.\n",
+		"rules.yaml": `rules:
+  - match: {turn: 1}
+    tool_calls: [{name: memory__save, arguments: {title: "{{text}} <b id=made>t</b>", text: "<b id=made>{{text}}</b> have names.", scope: user}}]
+default: {reply: done}
+`,
+	})
+	for _, what := range []string{"Boats", "Rivers"} {
+		if a := s.Post("/v1/completions", `{"agent": "keeper", "prompt": `+quote(what)+`}`); a.Status != 200 {
+			t.Fatal(a.Body)
+		}
+	}
+	p := newTab(t, b, s.URL, chromedp.WithNewBrowserContext())
+	p.open("#/runs")
+	p.until(`!document.querySelector('.top a[data-view="memory"]').hidden`)
+	p.visit("#/memory")
+	p.until(`document.querySelectorAll('[aria-label="Proposals"] .card').length === 2`)
+	press := func(card, button string) {
+		t.Helper()
+		p.run(`[...[...document.querySelectorAll(".card")].find((c) => c.innerText.includes(` + quote(card) + `)).querySelectorAll("button")].find((b) => b.innerText === ` + quote(button) + `).click()`)
+	}
+	press("Rivers", "Refuse")
+	p.until(`document.querySelectorAll('[aria-label="Proposals"] .card').length === 1`)
+	press("Boats", "Accept")
+	p.until(`document.querySelectorAll('[aria-label="Proposals"] .card').length === 0 && document.querySelector('[aria-label="Facts"]').innerText.includes("<b id=made>Boats</b> have names.")`)
+	p.write("#fact", "Tar takes two days.")
+	p.press("form.begin", "Remember")
+	p.until(`document.querySelectorAll('[aria-label="Facts"] .card').length === 2 && document.querySelector("#fact").value === ""`)
+	p.write("#find", "tar")
+	p.until(`document.querySelectorAll('[aria-label="Facts"] .card').length === 1`)
+	press("Tar", "Edit")
+	p.write(`[aria-label="Text of the fact"]`, " In rain, three.")
+	press("Tar", "Save")
+	p.until(`document.querySelector('[aria-label="Facts"]').innerText.includes("In rain, three.") && document.querySelector('[aria-label="Text of the fact"]') === null`)
+	press("Tar", "Pin")
+	p.until(`document.querySelector('[aria-label="Facts"]').innerText.includes("with each question")`)
+	press("Tar", "Forget")
+	p.press("dialog", "Forget")
+	p.sees("Nothing was found.")
+	if eval[bool](p, `document.querySelector("#made") !== null`) {
+		t.Error("a text became an element")
+	}
+	if a := s.Get("/v1/memory"); !strings.Contains(a.Body, "have names") || strings.Contains(a.Body, "Tar") {
+		t.Errorf("the server has %s", a.Body)
+	}
+}

@@ -37,6 +37,7 @@ const (
 	Completion    = "completion"     // a model or a role is asked
 	ToolExecute   = "tool_execute"
 	RAGRebuild    = "rag_rebuild"
+	MemoryUpdate  = "memory_update" // a fact is added, changed, forgotten or accepted
 	MCPReload     = "mcp_reload"
 	ConfigReload  = "config_reload"
 	AuthFailure   = "auth_failure"

@@ -20,12 +20,12 @@ import (
 // Memory is what conversations remember, and what they may write.
 type Memory struct {
 	Of         func(owner *auth.Owner) *memory.Store // the facts of who owns a conversation, nil for who uses the program
-	Place      func(scope string) memory.Place // for the scope of an agent, "" for none
-	Mode       chat.Memory                     // of conversations that have no other
-	Off        bool                            // of all conversations, whatever their mode is
-	Tokens     int                             // of what is recalled for a question
-	TrustsPath func(path string) bool          // the user trusts what is in a file, given as an absolute path
-	TrustsTool func(name string) bool          // a tool of an MCP server is trusted
+	Place      func(scope string) memory.Place       // for the scope of an agent, "" for none
+	Mode       chat.Memory                           // of conversations that have no other
+	Off        bool                                  // of all conversations, whatever their mode is
+	Tokens     int                                   // of what is recalled for a question
+	TrustsPath func(path string) bool                // the user trusts what is in a file, given as an absolute path
+	TrustsTool func(name string) bool                // a tool of an MCP server is trusted
 }
 
 // memoryRecord is what the memory gives a question, for the record.

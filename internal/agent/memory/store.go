@@ -48,12 +48,12 @@ type Files interface {
 // Store keeps facts in files. Its methods may be called from several goroutines, and several processes may use the same files.
 type Store struct {
 	Files Files
-	Dir   string                       // of the files as users find them; "" if they are elsewhere
-	Hide func(text string) string      // replaces the secrets that the program knows; nil knows none
-	Now  func() time.Time              // nil is time.Now
-	Warn func(context.Context, string) // reports a file that cannot be used; nil reports none
+	Dir   string                        // of the files as users find them; "" if they are elsewhere
+	Hide  func(text string) string      // replaces the secrets that the program knows; nil knows none
+	Now   func() time.Time              // nil is time.Now
+	Warn  func(context.Context, string) // reports a file that cannot be used; nil reports none
 
-	mu    sync.Mutex
+	mu     sync.Mutex
 	tokens map[string]map[string]bool // words of facts by Sum, guarded by mu
 	index  *index                     // of the last search, guarded by mu
 }
@@ -368,7 +368,9 @@ func (s *Store) Forget(ctx context.Context, p Place, id string) (Fact, error) {
 	return f, s.remove(ctx, f)
 }
 
-func (s *Store) remove(ctx context.Context, f Fact) error { return unwritten(s.Files.Remove(ctx, f.Path)) }
+func (s *Store) remove(ctx context.Context, f Fact) error {
+	return unwritten(s.Files.Remove(ctx, f.Path))
+}
 
 // Accept makes a proposal true: a new fact is kept, a change is made, or a fact is removed. What was changed since it was proposed stays, with
 // an error.

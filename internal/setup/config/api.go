@@ -26,9 +26,9 @@ type API struct {
 	LogFormat         string // "json" or "text"
 	LogLevel          string // of the server's log, unless LOKI_LOG_LEVEL is set; "" for the default
 	Audit             *APIAudit
-	FileRoots         []string // absolute directories below which requests may name files
-	AdoptUnowned      bool     // all may see and claim what has no owner
-	ResumeOnStart     bool     // runs that a server left running resume
+	FileRoots         []string    // absolute directories below which requests may name files
+	AdoptUnowned      bool        // all may see and claim what has no owner
+	ResumeOnStart     bool        // runs that a server left running resume
 	Memory            chat.Memory // what models may do with what is remembered for those who ask; off unless the file says it
 	Webhooks          []Webhook
 }

@@ -65,7 +65,7 @@ api:
 		LogFormat:      "json",
 		FileRoots:      []string{filepath.Join(filepath.Dir(cfg.File), "shared"), "/srv/files"},
 		AdoptUnowned:   true,
-		Memory: chat.MemoryRead,
+		Memory:         chat.MemoryRead,
 		Webhooks:       []Webhook{{Agent: "digest", URL: "https://example.com/hook", Events: []string{"finished"}, Secret: "{{HOOK}}"}},
 	}
 	if diff := cmp.Diff(want, cfg.API, cmp.Comparer(func(a, b auth.Hash) bool { return a.String() == b.String() }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {

@@ -129,6 +129,7 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 		}
 		return l, list, err
 	}
+	o.Memory = a.nodeMemory(r)
 	if scope != nil {
 		o.Servers, o.MoreOfServers, o.ServerTool = scope.ToolsOf, scope.More, scope.Tool
 	}

@@ -109,18 +109,31 @@ func (r *Runner) llmResult(ctx context.Context, t *run.Task, failures *engine.Fa
 			prompt += hint
 		}
 	}
-	var loader *skill.Loader
+	var with extras
 	if llm.Skills != "" && r.Skills != nil {
 		var list string
-		if loader, list, err = r.Skills(ctx, llm.Skills); err != nil {
+		if with.loader, list, err = r.Skills(ctx, llm.Skills); err != nil {
 			return value.Value{}, &llmFailure{"failed: skills", err}
 		}
 		instructions = strings.TrimSpace(instructions + "\n\n" + list)
 	}
+	if llm.Memory != "" && llm.Memory != chat.MemoryOff && r.Memory != nil {
+		var recalled string
+		if recalled, with.tools, err = r.Memory(ctx, t, llm.Memory, prompt); err != nil {
+			return value.Value{}, &llmFailure{"failed: memory", err}
+		}
+		prompt = recalled + prompt
+	}
 	material := func() []string { return r.llmMaterial(t, instructions, prompt) }
 	return withCache(ctx, r, t, material, func(ctx context.Context) (value.Value, error) {
-		return r.llmCall(ctx, t, promptMessages(strings.TrimSpace(instructions), prompt), failures, loader)
+		return r.llmCall(ctx, t, promptMessages(strings.TrimSpace(instructions), prompt), failures, with)
 	})
+}
+
+// extras are the tools of an llm node that it does not list.
+type extras struct {
+	loader *skill.Loader // nil for none
+	tools  []tool.Tool
 }
 
 // llmMaterial returns what the result of an llm node depends on.
@@ -142,7 +155,7 @@ func (r *Runner) llmMaterial(t *run.Task, instructions, prompt string) []string 
 }
 
 // llmCall asks the model and reads its answer.
-func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message, failures *engine.Failures, loader *skill.Loader) (value.Value, error) {
+func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Message, failures *engine.Failures, with extras) (value.Value, error) {
 	llm := t.Node.LLM
 	req := engine.Request{
 		Messages: messages, Model: llm.Model, Sampling: llm.Sampling, MaxTurns: llm.MaxIterations, Whole: true, Node: t.Node.ID,
@@ -155,7 +168,7 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 		req.Form = form
 	}
 	answer, err := within(ctx, t.Node, func(ctx context.Context) (string, error) {
-		return r.attempts(ctx, t, req, failures, loader)
+		return r.attempts(ctx, t, req, failures, with)
 	})
 	if fault.CodeOf(err) == fault.Suspended {
 		return value.Value{}, err
@@ -199,7 +212,7 @@ func promptMessages(system, user string) []chat.Message {
 
 // attempts asks the model until it answers, fails for good or max_attempts are used up. Each
 // attempt starts from scratch, at once unless the provider asks to wait.
-func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, failures *engine.Failures, loader *skill.Loader) (string, error) {
+func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, failures *engine.Failures, with extras) (string, error) {
 	llm := t.Node.LLM
 	if llm.MaxAttempts == 0 {
 		return "", errors.New("max_attempts is 0, so the model was not asked")
@@ -209,7 +222,7 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, 
 	}
 	var err error
 	var own *team.Team
-	if req.Tools, own, err = r.toolbox(ctx, t, loader); err != nil {
+	if req.Tools, own, err = r.toolbox(ctx, t, with); err != nil {
 		return "", err
 	}
 	if own != nil {
@@ -227,8 +240,8 @@ func (r *Runner) attempts(ctx context.Context, t *run.Task, req engine.Request, 
 
 // toolbox returns the tools that the node lists, nil if it lists none. If those to work with other
 // agents are among them there is a team, which the caller closes.
-func (r *Runner) toolbox(ctx context.Context, t *run.Task, loader *skill.Loader) (tools engine.Tools, own *team.Team, err error) {
-	if len(t.Node.LLM.Tools) == 0 && loader == nil {
+func (r *Runner) toolbox(ctx context.Context, t *run.Task, with extras) (tools engine.Tools, own *team.Team, err error) {
+	if len(t.Node.LLM.Tools) == 0 && with.loader == nil && len(with.tools) == 0 {
 		return nil, nil, nil
 	}
 	var names, servers []string
@@ -279,11 +292,14 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task, loader *skill.Loader)
 	if r.Jobs != nil {
 		o.Notes = r.Jobs.Notes
 	}
-	if loader != nil {
-		if set, err = set.With(loader); err != nil {
+	if set, err = set.With(with.tools...); err != nil {
+		return nil, nil, err
+	}
+	if with.loader != nil {
+		if set, err = set.With(with.loader); err != nil {
 			return nil, nil, err
 		}
-		o.Readable = loader.Readable
+		o.Readable = with.loader.Readable
 	}
 	if len(servers) > 0 && r.MoreOfServers != nil {
 		o.More = func() []tool.Tool { return r.MoreOfServers(ctx, servers) }

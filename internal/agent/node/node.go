@@ -67,6 +67,10 @@ type Options struct {
 	// Skills returns what loads the skills that a setting names, and the list of them; nil if there are none.
 	Skills func(ctx context.Context, setting string) (*skill.Loader, string, error)
 
+	// Memory returns what is remembered for a prompt, to be put in front of it, and the tools by which the model of a task uses the memory in a
+	// mode. In a resumed task the text is that on record.
+	Memory func(ctx context.Context, t *run.Task, mode chat.Memory, prompt string) (recalled string, tools []tool.Tool, err error)
+
 	// Jobs are the commands of models that continue after their call; nil if there can be none.
 	Jobs *job.List
 

@@ -17,6 +17,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/input"
+	"loki/internal/llm/chat"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -65,8 +66,12 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
+	var remembers chat.Memory
+	if c.opts.sampling.unremembered {
+		remembers = chat.MemoryOff
+	}
 	job, err := c.app.AgentJob(ctx, app.AgentRun{
-		Agent: of, Prompt: attached.Text(text), Variables: variables, Given: given,
+		Agent: of, Prompt: attached.Text(text), Variables: variables, Given: given, Memory: remembers,
 		Model: c.opts.model, NoStream: c.opts.noStream, Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes,
 	})
 	if err != nil {

@@ -145,7 +145,7 @@ func (d operations) members(s *jsonSchema, way string, seen []string, visit func
 	}
 }
 
-const matrixConfig = "model: builtin:echo\nclients: []\napi:\n  limits: {per_subject_concurrency: 64}\n  auth:\n    keys:\n"
+const matrixConfig = "model: builtin:echo\nclients: []\napi:\n  memory: propose\n  limits: {per_subject_concurrency: 64}\n  auth:\n    keys:\n"
 
 // TestScopes has keys of all kinds at all endpoints that the OpenAPI document has. What is allowed follows from the scope that
 // the document declares, so that a new endpoint is tested, too.
@@ -243,7 +243,8 @@ func TestOwnersMatrix(t *testing.T) {
 	as := func(key string, more ...string) []string {
 		return append([]string{"Authorization", "Bearer " + key}, more...)
 	}
-	var session, run, response struct{ ID string }
+	var session, run, response, fact struct{ ID string }
+	s.Post("/v1/memory", `{"text":"the secret fact"}`, as(alice)...).JSON(t, &fact)
 	s.Post("/v1/sessions", `{"alias":"plans"}`, as(alice, "Idempotency-Key", "once")...).JSON(t, &session)
 	if a := s.Post("/v1/sessions/"+session.ID+"/completions", `{"prompt":"the secret plan"}`, as(alice)...); a.Status != http.StatusOK {
 		t.Fatalf("%d %s", a.Status, a.Body)
@@ -260,7 +261,7 @@ func TestOwnersMatrix(t *testing.T) {
 	}
 
 	// What is in the place of a parameter: an object of Alice's, or a thing that all share.
-	objects := map[string]string{"/v1/sessions/{id}": session.ID, "/v1/runs/{id}": run.ID, "/v1/schedules/{name}": "nightly"}
+	objects := map[string]string{"/v1/sessions/{id}": session.ID, "/v1/runs/{id}": run.ID, "/v1/schedules/{name}": "nightly", "/v1/memory/{id}": fact.ID}
 	shared := []string{"/v1/agents/{name}", "/v1/models/{id}", "/v1/rags/{name}", "/v1/jobs/{id}", "/v1/hooks/{name}"} // TestJobOwners has the jobs, and what of hooks takes a key needs admin:sessions
 	bodies := map[string]string{
 		"POST /v1/runs/{id}/answers":   fmt.Sprintf(`{%q: "yes"}`, asked.Data[0].ID),
@@ -333,7 +334,7 @@ func TestOwnersMatrix(t *testing.T) {
 	if len(attempts) < 25 {
 		t.Fatalf("%d attempts", len(attempts))
 	}
-	missing := []string{"schedule_not_found", "session_not_found", "run_not_found", "previous_response_not_found"}
+	missing := []string{"schedule_not_found", "fact_not_found", "session_not_found", "run_not_found", "previous_response_not_found"}
 	for _, a := range attempts {
 		if got := a.do(bob); got.Status != http.StatusNotFound || !slices.Contains(missing, got.Code()) || strings.Contains(got.Body, "secret") || strings.Contains(got.Body, "alice") {
 			t.Errorf("%s of Alice's as Bob: %d %s", a.name, got.Status, got.Body)
@@ -361,7 +362,7 @@ func TestOwnersMatrix(t *testing.T) {
 	// She herself and the admin find all of it, so that the attempts were the right ones.
 	for n, a := range attempts {
 		key, who := alice, "Alice"
-		if strings.HasPrefix(a.name, "GET") && n%2 == 0 {
+		if strings.HasPrefix(a.name, "GET") && n%2 == 0 && !strings.Contains(a.name, "/v1/memory") { // which is nobody else's
 			key, who = root, "the admin"
 		}
 		if a.delete && !strings.HasSuffix(a.name, "{id}") {

@@ -315,9 +315,10 @@ type LLM struct {
 	Prompt        Template
 	Instructions  *Template // nil for none
 	Tools         []string
-	Skills        string // comma list of names and patterns, or all; "" for none
-	Model         string // "" means the graph's or the current model
-	chat.Sampling        // over the graph's
+	Skills        string      // comma list of names and patterns, or all; "" for none
+	Memory        chat.Memory // read or propose; "" and off for nothing
+	Model         string      // "" means the graph's or the current model
+	chat.Sampling             // over the graph's
 	MaxAttempts   int
 	MaxIterations int
 	OutputSchema  *value.Value // a JSON Schema, nil for none

@@ -327,6 +327,7 @@ func (l *aspects) llm(m *LLM) {
 	l.template("instructions", m.Instructions)
 	l.texts("tools", m.Tools)
 	l.text("skills", m.Skills)
+	l.text("memory", string(m.Memory))
 	l.text("model", m.Model)
 	l.float("temperature", m.Temperature)
 	l.float("top_p", m.TopP)

@@ -196,6 +196,7 @@ func (p *parser) graph() {
 	m.Text("default_model", &g.DefaultModel)
 	g.Sampling = ReadSampling(m)
 	p.others(m)
+	m.Foreign("memory")
 	m.Texts("global_tools", &g.GlobalTools)
 	m.Texts("mcp_servers", &g.MCPServers)
 	m.Texts("conversation_starters", &g.ConversationStarters)

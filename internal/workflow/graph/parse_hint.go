@@ -30,7 +30,7 @@ var optionalFields = map[Type][]string{
 	ApprovalNode: {"state_updates", "timeout", "fallback", "compensate", "retry", "default", "assignee", "assignees", "expires"},
 	InputNode:    {"state_updates", "timeout", "fallback", "compensate", "retry", "default", "validation", "assignee", "assignees", "expires"},
 	LLMNode: {
-		"state_updates", "output_schema", "timeout", "fallback", "compensate", "instructions", "tools", "skills", "model", "temperature", "top_p", "reasoning_effort",
+		"state_updates", "output_schema", "timeout", "fallback", "compensate", "instructions", "tools", "skills", "memory", "model", "temperature", "top_p", "reasoning_effort",
 		"max_attempts", "max_iterations", "retry", "on_uncertain", "cache",
 	},
 	RAGNode: {

@@ -10,6 +10,7 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/chat"
 )
 
 // node reads one entry of nodes and adds what can be read of it to the graph.
@@ -252,6 +253,7 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	} else {
 		m.Str("skills", &n.LLM.Skills)
 	}
+	yamldoc.Choice(m, "memory", &n.LLM.Memory, chat.MemoryOff, chat.MemoryRead, chat.MemoryPropose)
 	m.Str("model", &n.LLM.Model)
 	p.others(m)
 	m.Uint("max_attempts", &n.LLM.MaxAttempts)
@@ -263,7 +265,7 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 
 // others makes the keys known that graphs of related programs have and that do nothing here.
 func (p *parser) others(m *yamldoc.Map) {
-	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros", "memory", "spawnable_agents")
+	m.Foreign("skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions", "enabled_macros", "spawnable_agents")
 }
 
 func (p *parser) rag(n *Node, m *yamldoc.Map) {

@@ -317,7 +317,7 @@ var roomLines = map[string]int{
 	"agent/harness":          2227,
 	"agent/job":              1341,
 	"agent/macro":            221,
-	"agent/memory":           1083,
+	"agent/memory":           1191,
 	"agent/node":             2351,
 	"agent/role":             404,
 	"agent/team":             2293,
@@ -327,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1191,
 	"agent/skill":            899,
 	"agent/validate":         457,
-	"app":                    4955,
+	"app":                    5015,
 	"base/acp":               774,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -348,7 +348,7 @@ var roomLines = map[string]int{
 	"conversation/plan":      401,
 	"conversation/session":   6796,
 	"frontend/acpserver":     2089,
-	"frontend/api":           1763,
+	"frontend/api":           1786,
 	"frontend/cli":           9925,
 	"frontend/command":       4317,
 	"frontend/display":       972,
@@ -357,7 +357,7 @@ var roomLines = map[string]int{
 	"frontend/mcpserver":     1621,
 	"frontend/render":        7999,
 	"frontend/repl":          4075,
-	"frontend/server":        10673,
+	"frontend/server":        10852,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14136,
 
-	"all": 201116,
+	"all": 201564,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -534,7 +534,7 @@ func (o *options) sections() []section {
 				{name: "healthcheck", sets: word(&o.health, "URL"), usage: "exit with status 0 if a server works, else 1: the one at this URL, or the configured one", bare: configuredAddress},
 				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
 				{name: "key", sets: two(new([][2]string), "VERB KEY"), usage: "add: make a key of the server for a person or a program, and print it; revoke: take the key with this ID out of the configuration"},
-				{name: "trigger-test", sets: two(&o.triggerTest, "NAME FILE"), usage: "show what the body in a file, or in - for standard input, would start by a trigger; it starts nothing"},
+				{name: "trigger-test", sets: two(&o.triggerTest, "NAME FILE"), usage: "show what the body in FILE (standard input if it is -) would start by a trigger; it starts nothing"},
 				{name: "alert-test", sets: word(&o.alertTest, "NAME"), usage: "send a test of an alert to each of its targets"},
 				{name: "dead-letters", sets: on(new(bool)), usage: "list the deliveries to triggers that started no run"},
 				{name: "dead-retry", sets: word(&o.deadRetry, "ID"), usage: "start the run of a dead letter, or of all"},

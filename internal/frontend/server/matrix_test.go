@@ -262,7 +262,7 @@ func TestOwnersMatrix(t *testing.T) {
 
 	// What is in the place of a parameter: an object of Alice's, or a thing that all share.
 	objects := map[string]string{"/v1/sessions/{id}": session.ID, "/v1/runs/{id}": run.ID, "/v1/schedules/{name}": "nightly", "/v1/memory/{id}": fact.ID}
-	shared := []string{"/v1/agents/{name}", "/v1/models/{id}", "/v1/rags/{name}", "/v1/jobs/{id}", "/v1/hooks/{name}"} // TestJobOwners has the jobs, and what of hooks takes a key needs admin:sessions
+	shared := []string{"/v1/agents/{name}", "/v1/models/{id}", "/v1/rags/{name}", "/v1/jobs/{id}", "/v1/hooks/{name}", "/v1/bulk/{id}"} // TestJobOwners and TestBulk have the jobs, and what of hooks takes a key needs admin:sessions
 	bodies := map[string]string{
 		"POST /v1/runs/{id}/answers":   fmt.Sprintf(`{%q: "yes"}`, asked.Data[0].ID),
 		"POST /v1/sessions/{id}/agent": `{"name":"helper"}`,

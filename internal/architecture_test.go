@@ -491,6 +491,41 @@ func TestExpressionsCompileLate(t *testing.T) {
 	})
 }
 
+// maxParticiples bounds how many functions have a bare participle as their name. A predicate, which returns a bool alone, may have one.
+const maxParticiples = 40
+
+var (
+	participle = regexp.MustCompile(`^(?i)([a-z]+(ed|ing)|made|held|shown|begun|known|kept|taken|given|done|found|built|sent|left|lost|told|drawn|written|chosen|hidden|seen|bound|spent|meant)$`)
+	notOne     = regexp.MustCompile(`^(?i)(string|need|feed|embed|proceed|bring|anything|nothing|ring|mapping|heading|setting|meaning|embedding|encoding|timing|seed|red|thing|padding|framing|spelling|wording|sampling|drawing|ending|warning|killing|reasoning|thinking|beginning|finding|exceed|succeed)$`)
+	compound   = regexp.MustCompile(`.[A-Z]`)
+)
+
+// TestFunctionsAreVerbs: the name of a function says what it does or what it returns.
+func TestFunctionsAreVerbs(t *testing.T) {
+	var found []string
+	goFiles(t, func(name string, src []byte) {
+		f, err := parser.ParseFile(token.NewFileSet(), name, src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || compound.MatchString(fn.Name.Name) || !participle.MatchString(fn.Name.Name) || notOne.MatchString(fn.Name.Name) {
+				continue
+			}
+			if r := fn.Type.Results; r.NumFields() == 1 {
+				if id, ok := r.List[0].Type.(*ast.Ident); ok && id.Name == "bool" {
+					continue
+				}
+			}
+			found = append(found, name+": "+fn.Name.Name)
+		}
+	})
+	if len(found) > maxParticiples {
+		t.Errorf("%d functions are named by a bare participle, want at most %d; name a new one by a verb or by what it returns:\n%s", len(found), maxParticiples, strings.Join(found, "\n"))
+	}
+}
+
 func TestStructsAreNarrow(t *testing.T) {
 	t.Parallel()
 	wide := make(map[string]int)

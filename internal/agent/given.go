@@ -12,7 +12,7 @@ import (
 // consent to all calls of tools, and a [*fault.Error] if they refer to the vault. Only the configuration and the
 // command line do, whose values are filled in, also when a run or a session is resumed later.
 func CheckGiven(variables map[string]string) error {
-	if name, ok := Consenting(variables); ok {
+	if name, ok := ConsentVariable(variables); ok {
 		return &run.ConsentError{Variable: name}
 	}
 	for name, value := range variables {
@@ -24,8 +24,8 @@ func CheckGiven(variables map[string]string) error {
 	return nil
 }
 
-// Consenting returns the name of a variable that consents to all calls of tools.
-func Consenting(variables map[string]string) (name string, ok bool) {
+// ConsentVariable returns the name of a variable that consents to all calls of tools.
+func ConsentVariable(variables map[string]string) (name string, ok bool) {
 	for name, value := range variables {
 		if environ.AgentVariable(name) == environ.AgentVariable("auto_confirm") && tool.Consents(value) {
 			return name, true

@@ -11,9 +11,9 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// Recorded finds the agent of a run: by its name if it was started by that, else at
+// OfRun finds the agent of a run: by its name if it was started by that, else at
 // its directory. The agent is filled in as far as it is known, also on error.
-func (l Library) Recorded(info run.Info) (Ref, error) {
+func (l Library) OfRun(info run.Info) (Ref, error) {
 	ref := l.At(info.AgentDir, info.AgentDir)
 	ref.Name = info.Agent
 	if info.ByName {
@@ -41,7 +41,7 @@ func (r Ref) RecordedGraph(info run.Info, c run.Continuation) (*graph.Graph, err
 		return nil, fault.New(fault.Config, "the agent of run %s, %s, has no %s any more", info.ID, r.Name, r.GraphFile()).
 			WithHint("put it back, or resume with the definition on record: %s --force", c.Command)
 	}
-	return info.Recorded()
+	return info.RecordedGraph()
 }
 
 // RecordedPlain returns a plain agent as it is now. If its definition is gone, and the user

@@ -96,7 +96,7 @@ func (a *App) DetachedJob(ctx context.Context, r AgentRun) (run.Job, error) {
 		return run.Job{}, err
 	}
 	asked := conversation.Asked{User: chat.Text(chat.User, r.Prompt), Text: r.Prompt}
-	return conv.Detached(ctx, conversation.Question{Asked: asked})
+	return conv.BackgroundJob(ctx, conversation.Question{Asked: asked})
 }
 
 // agentConversation returns a conversation with a plain agent.
@@ -240,7 +240,7 @@ func chooseList(names []string) choice {
 // consents reports whether the user consented beforehand to whatever tools would ask. What
 // the agent itself says, by the default of a variable, is not the user's word.
 func (a *App) consents(r AgentRun) bool {
-	_, given := agent.Consenting(r.Given)
+	_, given := agent.ConsentVariable(r.Given)
 	return r.Yes || given
 }
 

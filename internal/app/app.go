@@ -226,8 +226,8 @@ func (a *App) Look() {
 	}
 }
 
-// Shown returns a path as a user knows it: an agent that was staged for a look has that of its installation.
-func (a *App) Shown(path string) string {
+// DisplayPath returns a path as a user knows it: an agent that was staged for a look has that of its installation.
+func (a *App) DisplayPath(path string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if rest, ok := strings.CutPrefix(path, a.staged+string(filepath.Separator)); ok && a.staged != "" {
@@ -268,7 +268,7 @@ func (a *App) Loader() *input.Loader {
 
 // deniedFiles returns what reports that a rule of the configuration keeps a file from models, nil without such a rule.
 func (a *App) deniedFiles() func(path string) error {
-	ignored := a.Ignored()
+	ignored := a.IgnoreFiles()
 	if a.noIgnore {
 		ignored = ignore.Files{}
 	}

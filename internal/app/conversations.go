@@ -181,7 +181,7 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 	}
 	selected := library.Pool(ctx).Pick(*w.EnabledTools, a.Config.MappingTools.Get)
 	if !w.Usual {
-		for _, text := range library.Missing(ctx, selected.Unknown) {
+		for _, text := range library.MissingWarnings(ctx, selected.Unknown) {
 			if err := w.Events.Emit(ctx, event.Warning{Text: text, Once: true}); err != nil {
 				return tool.Set{}, err
 			}

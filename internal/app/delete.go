@@ -32,9 +32,9 @@ func Kinds() []string {
 	return []string{string(RoleKind), string(SessionKind), string(BaseKind), string(MacroKind), string(AgentKind)}
 }
 
-// Stored returns the names of what is stored of a kind: of sessions those of a scope, of roles those
+// StoredNames returns the names of what is stored of a kind: of sessions those of a scope, of roles those
 // that are files.
-func (a *App) Stored(ctx context.Context, of Kind, scope session.Scope) ([]string, error) {
+func (a *App) StoredNames(ctx context.Context, of Kind, scope session.Scope) ([]string, error) {
 	switch of {
 	case RoleKind:
 		return files(a.Paths.RolesDir, ".md")
@@ -73,7 +73,7 @@ func files(dir, extension string) (names []string, err error) {
 	return names, err
 }
 
-// Delete deletes what is stored of a kind under a name, see [App.Stored].
+// Delete deletes what is stored of a kind under a name, see [App.StoredNames].
 func (a *App) Delete(ctx context.Context, of Kind, scope session.Scope, name string) error {
 	err := a.delete(ctx, of, scope, name)
 	if _, known := errors.AsType[*fault.Error](err); err == nil || known {

@@ -245,7 +245,7 @@ func (a *App) graphModel(r AgentRun) string {
 // scriptChild is what an agent's scripts get: the environment of children, and where
 // things are.
 func (a *App) scriptChild(r AgentRun) (environ.Child, error) {
-	child := a.Child(a.Trust.Declared(r.Agent, r.Agent.Graph.Environment)...)
+	child := a.Child(a.Trust.DeclaredVariables(r.Agent, r.Agent.Graph.Environment)...)
 	set := map[string]string{
 		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
 		"LLM_PROMPT_UTILS_FILE": filepath.Join(a.Paths.FunctionsDir, "utils", "prompt-utils.sh"),

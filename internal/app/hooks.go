@@ -78,7 +78,7 @@ func (a *App) hookReads(h hook.Hook, inside func(path string) bool) (places []st
 	line := strings.NewReplacer("~/", home+"/", "$HOME/", home+"/", "${HOME}/", home+"/").Replace(h.Line())
 	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&<>()", r) }) {
 		info, err := os.Stat(word)
-		if _, closed := sandbox.Closed(home, word); err != nil || !filepath.IsAbs(word) || !info.Mode().IsRegular() || inside(word) || closed {
+		if _, closed := sandbox.ClosedReason(home, word); err != nil || !filepath.IsAbs(word) || !info.Mode().IsRegular() || inside(word) || closed {
 			continue
 		}
 		places = append(places, word)

@@ -78,7 +78,7 @@ func (a *App) knowledgeModel(id string, of catalog.Type) (catalog.Model, error) 
 	if err == nil {
 		return m, nil
 	}
-	ids := a.Catalog.Listed(of)
+	ids := a.Catalog.ListIDs(of)
 	list := fmt.Sprintf("there are no %s models: add one to a client in %s", of, a.Config.File)
 	if len(ids) > 0 {
 		list = fmt.Sprintf("%s models: %s", of, strings.Join(ids, ", "))
@@ -92,7 +92,7 @@ func (a *App) knowledgeModel(id string, of catalog.Type) (catalog.Model, error) 
 // unable is the error for a model whose client cannot do what its type says.
 func (a *App) unable(m catalog.Model) error {
 	return fault.New(fault.Config, "client %s, of type %s, has no %s models, so %s cannot be used", m.Client, m.ClientType, m.Type, m.ID()).
-		WithHint("%s models: %s", m.Type, strings.Join(a.Catalog.Listed(m.Type), ", "))
+		WithHint("%s models: %s", m.Type, strings.Join(a.Catalog.ListIDs(m.Type), ", "))
 }
 
 // isFree reports whether calls of a model cost nothing.

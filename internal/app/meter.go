@@ -35,12 +35,12 @@ func (a *App) Ledger() ledger.Ledger {
 	return ledger.Ledger{Dir: filepath.Join(a.Paths.StateDir, "usage")}
 }
 
-// UsedDays is how many days [App.Used] adds up, today included.
+// UsedDays is how many days [App.UsageSums] adds up, today included.
 const UsedDays = 7
 
-// Used returns what the calls of all processes used today and in the last days. Note says why that may not be all,
+// UsageSums returns what the calls of all processes used today and in the last days. Note says why that may not be all,
 // "" if it is.
-func (a *App) Used() (today, days ledger.Sum, note string, err error) {
+func (a *App) UsageSums() (today, days ledger.Sum, note string, err error) {
 	if !a.Config.UsageLog {
 		note = "usage_log is false in the configuration, so calls are not recorded"
 	}

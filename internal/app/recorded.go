@@ -36,7 +36,7 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 	if info.Kind == run.ChatRun {
 		return a.Conversations().Recall(ctx, info, c, nil)
 	}
-	ref, err := a.Agents.Recorded(info)
+	ref, err := a.Agents.OfRun(info)
 	if err != nil && !c.Force {
 		return run.Job{}, err
 	}

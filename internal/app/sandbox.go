@@ -66,7 +66,7 @@ func (a *App) sandboxUnder(of permission.Rules, dir string) (*sandbox.Sandbox, e
 		if err != nil {
 			return nil, fault.Wrap(fault.Config, err, "permission")
 		}
-		d, a := judge.Closed()
+		d, a := judge.ClosedPatterns()
 		denied, asked = append(denied, d...), append(asked, a...)
 	}
 	key := fmt.Sprintf("%s\x00%q\x00%q", dir, denied, asked)

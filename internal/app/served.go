@@ -15,9 +15,9 @@ import (
 	"loki/internal/tool/mcp"
 )
 
-// Served returns what begins conversations of a server's clients. Neither the file of messages, the log of prompts nor what was
+// ServerConversations returns what begins conversations of a server's clients. Neither the file of messages, the log of prompts nor what was
 // said last in the directory is theirs.
-func (a *App) Served() *conversation.Service {
+func (a *App) ServerConversations() *conversation.Service {
 	s := a.Conversations()
 	s.Save, s.PromptLog, s.MessagesFile, s.Recents = false, false, nil, session.Recents{}
 	find := s.Agent

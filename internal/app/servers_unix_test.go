@@ -316,7 +316,7 @@ func TestServersOfTwoConversations(t *testing.T) {
 	ctx := t.Context()
 	k.role("a")
 	k.expect("+a", "a")
-	macro := k.Isolated()
+	macro := k.Isolate()
 	k.must(macro.Prepare(ctx))
 	k.must(k.ExitRole(ctx))
 	k.must(macro.Set(ctx, "enabled_mcp_servers", "a,b"))

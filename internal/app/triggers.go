@@ -38,7 +38,7 @@ func (a *App) Triggers(store run.Store, m *manager.Manager) (*trigger.Service, e
 		}
 	}
 	o.Begin = func(ctx context.Context, t *trigger.Trigger, s trigger.Start, b run.Beginning) (string, error) {
-		of, err := a.triggered(t, s)
+		of, err := a.triggerAgent(t, s)
 		if err != nil {
 			return "", err
 		}
@@ -69,15 +69,15 @@ func (a *App) Triggers(store run.Store, m *manager.Manager) (*trigger.Service, e
 
 // CheckTrigger returns an error if a trigger cannot start its agent like this.
 func (a *App) CheckTrigger(t *trigger.Trigger, s trigger.Start) error {
-	of, err := a.triggered(t, s)
+	of, err := a.triggerAgent(t, s)
 	if err == nil {
 		_, err = agent.Values(of.InForce.Variables, s.Variables, func(graph.Variable) (string, bool, error) { return "", false, nil })
 	}
 	return err
 }
 
-// triggered returns the agent of a trigger. The error says why the trigger cannot start it.
-func (a *App) triggered(t *trigger.Trigger, s trigger.Start) (agent.Agent, error) {
+// triggerAgent returns the agent of a trigger. The error says why the trigger cannot start it.
+func (a *App) triggerAgent(t *trigger.Trigger, s trigger.Start) (agent.Agent, error) {
 	ref, err := a.Agents.Find(t.Agent)
 	if err != nil {
 		return agent.Agent{}, err
@@ -112,7 +112,7 @@ func (a *App) WatchFiles(ctx context.Context, s *trigger.Service) {
 			err := watch.Run(ctx, watch.Options{
 				Dir: dir, Paths: t.Watch.Paths, Create: t.Watch.Create, Change: t.Watch.Change, Missed: t.Watch.Missed, Debounce: t.Watch.Debounce,
 				State: filepath.Join(a.Paths.StateDir, "watch", t.Name+".json"), Log: a.Log(),
-			}, func(files []watch.File) error { return s.Found(ctx, t, files) })
+			}, func(files []watch.File) error { return s.StartFiles(ctx, t, files) })
 			if err != nil && !errors.Is(err, context.Canceled) {
 				a.Log().Error("files are not watched", "trigger", t.Name, "error", err)
 			}

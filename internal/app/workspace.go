@@ -48,8 +48,8 @@ func (a *App) skillsIn(agent, dir string) skill.Finder {
 	return f
 }
 
-// Ignored returns which ignore files count. A server has no workspace: only the file of its user counts.
-func (a *App) Ignored() ignore.Files { return a.ignoredIn("") }
+// IgnoreFiles returns which ignore files count. A server has no workspace: only the file of its user counts.
+func (a *App) IgnoreFiles() ignore.Files { return a.ignoredIn("") }
 
 func (a *App) ignoredIn(dir string) ignore.Files {
 	f := ignore.Files{User: filepath.Join(a.Paths.ConfigDir, "ignore"), Others: a.Config.IgnoreFiles}

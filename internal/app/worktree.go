@@ -56,7 +56,7 @@ func (a *App) setUpWorktree(ctx context.Context, t *worktree.Tree, s graph.Setup
 
 // withoutGit returns an environment without the variables that lead git to another repository than that of its directory.
 func withoutGit(entries []string) []string {
-	return environ.Merge(entries, nil, worktree.Leaving(entries)...)
+	return environ.Merge(entries, nil, worktree.LeavingVariables(entries)...)
 }
 
 // EnterWorktree makes the worktree called name of the repository around the working directory, "" for a new one, the working directory.
@@ -82,8 +82,8 @@ func (a *App) EnterWorktree(ctx context.Context, name string, s graph.Worktree) 
 	return t, nil
 }
 
-// Entered returns the worktree in which this process works, nil if it is in none.
-func (a *App) Entered() *worktree.Tree { return a.tree }
+// EnteredWorktree returns the worktree in which this process works, nil if it is in none.
+func (a *App) EnteredWorktree() *worktree.Tree { return a.tree }
 
 // What can be done with the work in a worktree.
 const (
@@ -142,7 +142,7 @@ func (a *App) FinishWorktree(ctx context.Context, t *worktree.Tree, asker ask.As
 			if err := t.Keep(ctx, c); err != nil {
 				return "", err
 			}
-			return fmt.Sprintf("kept the branch %s with %s; to merge it: git merge %[1]s", t.Kept(), text.Count(c.Commits, "commit")), nil
+			return fmt.Sprintf("kept the branch %s with %s; to merge it: git merge %[1]s", t.KeptBranch(), text.Count(c.Commits, "commit")), nil
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Chang
 			fmt.Fprintf(&b, "\nIt cannot be %s: a conflict, changes that you have not committed, or a filter of git is in the way in %s\n", way.cannot, text.Visible(strings.Join(way.files[:min(len(way.files), 10)], ", ")))
 		}
 	}
-	if locked := o.Locked(); locked != "" {
+	if locked := o.LockNote(); locked != "" {
 		b.WriteString("\n" + locked + "\n")
 	}
 	if len(o.Merge) > 0 && resolves {
@@ -252,8 +252,8 @@ func (a *App) leaveChild(t *worktree.Tree, events event.Scope) func(ctx context.
 			err = t.Discard(ctx)
 		default:
 			if err = t.Keep(ctx, c); err == nil {
-				_ = events.Emit(ctx, event.ToolOutput{Name: "worktree", Text: "kept the branch " + t.Kept() + " with " + text.Count(c.Commits, "commit")})
-				return &team.Work{Branch: t.Kept(), Commits: c.Commits, Diffstat: c.Stat}
+				_ = events.Emit(ctx, event.ToolOutput{Name: "worktree", Text: "kept the branch " + t.KeptBranch() + " with " + text.Count(c.Commits, "commit")})
+				return &team.Work{Branch: t.KeptBranch(), Commits: c.Commits, Diffstat: c.Stat}
 			}
 		}
 		if err != nil {

@@ -484,10 +484,10 @@ func (c *Conversation) Job(ctx context.Context, prompt string) (run.Job, error) 
 	}, nil
 }
 
-// Detached returns the job of a question that is recorded and answered in the background, such as by a
+// BackgroundJob returns the job of a question that is recorded and answered in the background, such as by a
 // server. The tools and files that the question needs are checked now, and held only while the job works.
 // Ask does the same at once.
-func (c *Conversation) Detached(ctx context.Context, q Question) (run.Job, error) {
+func (c *Conversation) BackgroundJob(ctx context.Context, q Question) (run.Job, error) {
 	ctx = c.context(ctx)
 	if err := c.ready(ctx); err != nil {
 		return run.Job{}, err

@@ -94,7 +94,7 @@ func askChild(t *testing.T, s *conversation.Service, a conversation.Agent, promp
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Nested(t.Context(), run.NestedOptions{Work: work, Done: done, Events: event.Scope{}})
+	return run.RunNested(t.Context(), run.NestedOptions{Work: work, Done: done, Events: event.Scope{}})
 }
 
 // TestChildGoesOnInMemory: an agent that another one starts has read its session, and writes

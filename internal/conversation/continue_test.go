@@ -136,14 +136,14 @@ func TestListOfTheCaller(t *testing.T) {
 	if _, err := c.Ask(t.Context(), question("plan")); err != nil {
 		t.Fatal(err)
 	}
-	m := c.Isolated()
+	m := c.Isolate()
 	if err := m.UseAgent(t.Context(), helper(t, "")); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.EnterAgent(t.Context(), "helper", "s", nil); err == nil || c.State().Agent != "" {
 		t.Errorf("the agent was entered: %v", err)
 	}
-	if cleared, err := c.Isolated().ClearTodo(); !cleared || err != nil {
+	if cleared, err := c.Isolate().ClearTodo(); !cleared || err != nil {
 		t.Errorf("the macro has no list: %v", err)
 	}
 	if cleared, err := c.ClearTodo(); !cleared || err != nil {

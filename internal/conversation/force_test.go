@@ -752,7 +752,7 @@ func TestIsolated(t *testing.T) {
 	}
 	r.enterSession("s")
 	r.tell("hi")
-	m := r.Isolated()
+	m := r.Isolate()
 	if m.State().Session != nil || m.Role() != "" || *m.Settings().Temperature != 0.4 || *m.LastReply() != "ok" {
 		t.Errorf("%+v", m.State())
 	}
@@ -772,7 +772,7 @@ func TestIsolated(t *testing.T) {
 		if err := m.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		m = r.Isolated()
+		m = r.Isolate()
 	}
 	if len(r.asker.Asked()) > 0 || r.stored("") != "s" {
 		t.Errorf("asked %v, stored %q", r.asker.Asked(), r.stored(""))
@@ -787,7 +787,7 @@ func TestMacroSaves(t *testing.T) {
 	t.Parallel()
 	for _, leaves := range []bool{true, false} {
 		r := enter(t, &actor{})
-		m := r.service.Begin(conversation.Options{}).Isolated()
+		m := r.service.Begin(conversation.Options{}).Isolate()
 		if err := m.UseSession(t.Context(), "s"); err != nil {
 			t.Fatal(err)
 		}

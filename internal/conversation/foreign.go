@@ -22,7 +22,7 @@ const maxServed = 64 << 20
 
 // serveForeign makes what answers the program of a foreign agent, which gets the tools of set.
 func (t *turn) serveForeign(f *run.Frame, set tool.Set) error {
-	judged, err := tool.NewSet(t.kit.Foreign.Judged()...)
+	judged, err := tool.NewSet(t.kit.Foreign.JudgedTools()...)
 	if err != nil {
 		return err
 	}

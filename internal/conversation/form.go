@@ -66,7 +66,7 @@ func (f *Form) hint(question chat.Message) chat.Message {
 // fit returns the reply to a request with the value in it, as compact JSON, for its text. A
 // reply that is not of the form is corrected once.
 func (f *Form) fit(ctx context.Context, e *engine.Engine, rc *engine.RequestContext, req engine.Request, reply engine.Reply) (engine.Reply, error) {
-	v, reply, err := e.Structured(ctx, rc, req, reply, false)
+	v, reply, err := e.StructuredValue(ctx, rc, req, reply, false)
 	switch unfit, ok := errors.AsType[*engine.FormError](err); {
 	case ok && unfit.Err != nil:
 		return reply, fault.Wrap(fault.Provider, unfit.Err, "even after a correction the answer does not fit the schema %s", f.name)

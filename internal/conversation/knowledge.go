@@ -59,8 +59,8 @@ func (c *Conversation) Knowledge() string {
 	return c.knowledge
 }
 
-// Found returns what was found for the last question that was answered from a knowledge base.
-func (c *Conversation) Found() rag.Found { return c.found }
+// LastFound returns what was found for the last question that was answered from a knowledge base.
+func (c *Conversation) LastFound() rag.Found { return c.found }
 
 // retrieve returns the question as the model gets it: with what was found for it, if there is a
 // knowledge base. What is kept of the question is without that. The search is a step of the run.

@@ -70,7 +70,7 @@ func (l *last) take(messages []chat.Message, mode session.Mode) {
 	came := last{reply: messages}
 	switch {
 	case mode == session.Continue:
-		l.reply = session.Continued(l.reply, messages)
+		l.reply = session.JoinContinuation(l.reply, messages)
 	case mode == session.Ask || len(messages) > 0:
 		l.reply = messages
 	default:
@@ -111,9 +111,9 @@ func (c *Conversation) LastReply() *string {
 	return nil
 }
 
-// Spent returns what the last question used, and what the session used, without one all
+// Spending returns what the last question used, and what the session used, without one all
 // questions of the conversation.
-func (c *Conversation) Spent() (turn, all chat.Usage) {
+func (c *Conversation) Spending() (turn, all chat.Usage) {
 	if c.last != nil {
 		turn = c.last.used
 	}

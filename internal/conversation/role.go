@@ -141,7 +141,7 @@ func (c *Conversation) SaveRole(name string) (file string, err error) {
 		return "", fault.New(fault.Usage, "%q cannot be the name of a role that is saved", name).WithHint(".save role NAME")
 	}
 	file = c.service.Roles().File(name)
-	if err := atomicfile.Write(file, []byte(c.role.Written().Export()), atomicfile.Options{}); err != nil {
+	if err := atomicfile.Write(file, []byte(c.role.Source().Export()), atomicfile.Options{}); err != nil {
 		return "", fault.Wrap(fault.Failure, err, "saving role %s", name)
 	}
 	r := *c.role

@@ -15,7 +15,7 @@ func (c *Conversation) rescope(ctx context.Context) error {
 	if !c.options.Interactive || c.service.Servers == nil {
 		return nil
 	}
-	stop, err := c.service.Servers(c.context(ctx), c.Wanted())
+	stop, err := c.service.Servers(c.context(ctx), c.WantedTools())
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,8 @@ func (c *Conversation) stopServers() {
 	c.servers = nil
 }
 
-// Wanted says which tools the next question is asked with.
-func (c *Conversation) Wanted() Wanted {
+// WantedTools says which tools the next question is asked with.
+func (c *Conversation) WantedTools() Wanted {
 	return Wanted{
 		Settings: c.Settings(), Usual: c.role != nil && c.role.Bundled(), Caller: c.options.Caller,
 		Agent: c.agent, Variables: c.variables, Knowledge: c.Knowledge(), Switches: c.values.switches,

@@ -202,11 +202,11 @@ func (s *Service) Begin(o Options) *Conversation {
 	return &Conversation{service: s, options: o, values: v, list: new(todo.List), steering: new(steering), jobs: job.New(s.Jobs), planState: planState{writes: o.Writes}}
 }
 
-// Isolated returns a conversation that begins with the settings in force in c and with a copy of its todo list, and
+// Isolate returns a conversation that begins with the settings in force in c and with a copy of its todo list, and
 // with nothing else that is in force there. A session is saved when it is left, as its settings or the user
 // say, but not if Close finds it open. What happens in it does not change c. The
 // caller closes it.
-func (c *Conversation) Isolated() *Conversation {
+func (c *Conversation) Isolate() *Conversation {
 	o := c.options
 	o.Settings, o.isolated, o.EmptySession = chat.Settings{}, true, false
 	if c.agent != nil {

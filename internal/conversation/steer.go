@@ -42,10 +42,10 @@ func (c *Conversation) Steer(ctx context.Context, text string) error {
 	return err
 }
 
-// Steering returns what the model has not read yet of what was sent with [Conversation.Steer]. It may be called like that.
-func (c *Conversation) Steering() (texts []string) {
+// UnreadSteering returns what the model has not read yet of what was sent with [Conversation.Steer]. It may be called like that.
+func (c *Conversation) UnreadSteering() (texts []string) {
 	if b := c.steering.current(); b != nil {
-		for _, m := range b.Waiting() {
+		for _, m := range b.WaitingMessages() {
 			texts = append(texts, m.Text)
 		}
 	}
@@ -58,7 +58,7 @@ func (c *Conversation) Unsteer(ctx context.Context) string {
 	if b == nil {
 		return ""
 	}
-	if waiting := b.Waiting(); len(waiting) > 0 {
+	if waiting := b.WaitingMessages(); len(waiting) > 0 {
 		if m, ok, err := b.Withdraw(ctx, waiting[len(waiting)-1].ID); ok && err == nil {
 			return m.Text
 		}

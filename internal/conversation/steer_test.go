@@ -151,7 +151,7 @@ func TestSteer(t *testing.T) {
 					t.Error("it cannot be taken back")
 				}
 			}
-			if got := c.Steering(); !slices.Equal(got, []string{"first", "second"}) {
+			if got := c.UnreadSteering(); !slices.Equal(got, []string{"first", "second"}) {
 				t.Errorf("%q wait", got)
 			}
 		}

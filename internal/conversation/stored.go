@@ -10,10 +10,10 @@ import (
 	"loki/internal/conversation/session"
 )
 
-// Stored returns the id of the stored session of a scope that name means: its alias, the name
+// StoredID returns the id of the stored session of a scope that name means: its alias, the name
 // that an older version gave it, or its id. If there is none the error is a
 // [session.ErrNotFound].
-func (s *Service) Stored(ctx context.Context, scope session.Scope, name string) (session.ID, error) {
+func (s *Service) StoredID(ctx context.Context, scope session.Scope, name string) (session.ID, error) {
 	store, err := s.Sessions()
 	if err != nil {
 		return "", err
@@ -58,9 +58,9 @@ func nearName(ctx context.Context, store session.Store, scope session.Scope, nam
 	return yamldoc.Nearest(name, names)
 }
 
-// Misspelled returns the name of a stored session that the name of the session in force, which is new, is probably
+// LikelyName returns the name of a stored session that the name of the session in force, which is new, is probably
 // a misspelling of, "" for none.
-func (c *Conversation) Misspelled(ctx context.Context) string {
+func (c *Conversation) LikelyName(ctx context.Context) string {
 	store, err := c.service.Sessions()
 	if s := c.session; err != nil || s == nil || s.Stored() || !s.Empty() || s.Alias() == "" {
 		return ""
@@ -72,10 +72,10 @@ func (c *Conversation) Misspelled(ctx context.Context) string {
 	return ""
 }
 
-// DeleteSession deletes the stored session that name means, see [Service.Stored]. It is an error
+// DeleteSession deletes the stored session that name means, see [Service.StoredID]. It is an error
 // with code Usage while a question is answered in it.
 func (s *Service) DeleteSession(ctx context.Context, scope session.Scope, name string) (session.ID, error) {
-	id, err := s.Stored(ctx, scope, name)
+	id, err := s.StoredID(ctx, scope, name)
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +103,7 @@ func (s *Service) newName(name string) (session.Alias, error) {
 	return session.ParseAlias(name)
 }
 
-// RenameSession gives the stored session that name means, see [Service.Stored], another name.
+// RenameSession gives the stored session that name means, see [Service.StoredID], another name.
 // Conversations that are in it continue under that name. It is a [session.ErrAliasInUse] if another
 // session has the name.
 func (s *Service) RenameSession(ctx context.Context, scope session.Scope, name, to string) error {
@@ -111,7 +111,7 @@ func (s *Service) RenameSession(ctx context.Context, scope session.Scope, name, 
 	if err != nil {
 		return err
 	}
-	id, err := s.Stored(ctx, scope, name)
+	id, err := s.StoredID(ctx, scope, name)
 	if err != nil {
 		return err
 	}

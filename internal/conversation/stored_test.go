@@ -42,7 +42,7 @@ func TestStoredSessions(t *testing.T) {
 		t.Errorf("a name with a secret: %v", err)
 	}
 	for _, name := range []string{"b", string(s.ID())} {
-		if id, err := service.Stored(ctx, "", name); err != nil || id != s.ID() {
+		if id, err := service.StoredID(ctx, "", name); err != nil || id != s.ID() {
 			t.Errorf("%s means %s, %v", name, id, err)
 		}
 	}

@@ -188,7 +188,7 @@ func TestEachLineStandsAlone(t *testing.T) {
 	if !ok || last.Text != "second" || last.Reply != "two" || !last.Continuous || *r.LastReply() != "two" {
 		t.Errorf("%+v, %v", last, ok)
 	}
-	turn, all := r.Spent()
+	turn, all := r.Spending()
 	if turn.InputTokens != 10 || all.InputTokens != 20 {
 		t.Errorf("spent %+v and %+v", turn, all)
 	}
@@ -463,7 +463,7 @@ func TestSessionIsNamed(t *testing.T) {
 	if w := eventtest.Bodies[event.Warning](r.events); len(w) != 1 || !strings.Contains(w[0].Text, "title") {
 		t.Errorf("warnings %+v", w)
 	}
-	if _, all := r.Spent(); all.InputTokens != 30 {
+	if _, all := r.Spending(); all.InputTokens != 30 {
 		t.Errorf("the session used %+v", all)
 	}
 }
@@ -485,7 +485,7 @@ func TestSessionIsCompressedAfterATurn(t *testing.T) {
 	if got := r.Session().Messages()[0].Text(); !strings.HasSuffix(got, "recap") {
 		t.Errorf("the session begins with %q", got)
 	}
-	if turn, _ := r.Spent(); turn.InputTokens != 20 {
+	if turn, _ := r.Spending(); turn.InputTokens != 20 {
 		t.Errorf("the turn used %+v", turn)
 	}
 	if _, err := r.Continue(t.Context()); fault.CodeOf(err) != fault.Usage {

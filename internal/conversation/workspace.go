@@ -69,7 +69,7 @@ func (t *turn) follow(o *tool.Options) {
 	t.req.Notice = func(ctx context.Context) string {
 		mu.Lock()
 		defer mu.Unlock()
-		notice := k.Touched(touched)
+		notice := k.Touch(touched)
 		touched = nil
 		if before != nil {
 			notice = strings.TrimSpace(before(ctx) + "\n\n" + notice)

@@ -82,7 +82,7 @@ type fixture struct {
 func newFixture(t *testing.T, answers ...string) *fixture {
 	f := &fixture{vault: &memory{secrets: make(map[string]string)}, asker: asktest.NewScripted(answers...)}
 	f.Options = Options{
-		File: filepath.Join(t.TempDir(), "config", "config.yaml"), Asker: f.asker, Vault: f.vault, Known: models.Embedded(),
+		File: filepath.Join(t.TempDir(), "config", "config.yaml"), Asker: f.asker, Vault: f.vault, Known: models.BuiltinList(),
 		VaultFile: "/home/me/.config/loki/vault.yml",
 		Note:      func(text string) { f.notes = append(f.notes, text) },
 	}
@@ -133,11 +133,11 @@ func TestRun(t *testing.T) {
 	base := openAI(t, "sk-1", list)
 	ollama := local.Server{Kind: local.Ollama, BaseURL: "http://127.0.0.1:11434/v1", Models: []string{"gemma3:latest", "llama3.2:latest"}}
 	firstOf := func(client, typ string) string {
-		m, err := catalog.New([]catalog.Client{{Name: client, Type: typ}}, models.Embedded()).Default()
+		m, err := catalog.New([]catalog.Client{{Name: client, Type: typ}}, models.BuiltinList()).Default()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return modelLabels(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: client, Type: typ}}, models.Embedded()).Models(catalog.Chat)), client))[0] + "\x00" + m.ID()
+		return modelLabels(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: client, Type: typ}}, models.BuiltinList()).Models(catalog.Chat)), client))[0] + "\x00" + m.ID()
 	}
 	label := func(client, typ string) string { l, _, _ := strings.Cut(firstOf(client, typ), "\x00"); return l }
 	for _, tt := range []struct {
@@ -494,7 +494,7 @@ func TestNothingIsWritten(t *testing.T) {
 // it as it is.
 func TestExtends(t *testing.T) {
 	const theme = "# mine\ntheme: light # on paper"
-	f := newFixture(t, "Yes", "openai", "sk-1", modelLabels(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: "openai", Type: "openai"}}, models.Embedded()).Models(catalog.Chat)), "openai"))[0])
+	f := newFixture(t, "Yes", "openai", "sk-1", modelLabels(ofClient(slices.Collect(catalog.New([]catalog.Client{{Name: "openai", Type: "openai"}}, models.BuiltinList()).Models(catalog.Chat)), "openai"))[0])
 	if err := write(f.File, theme); err != nil {
 		t.Fatal(err)
 	}

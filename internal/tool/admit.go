@@ -24,7 +24,7 @@ type Judge interface {
 	// Remember keeps what the user granted.
 	Remember(ctx context.Context, scope permission.Scope, grants []permission.Grant) error
 	// Unattended says what to do with a call that needs consent where no user can be asked.
-	Unattended() permission.Unattended
+	UnattendedPolicy() permission.Unattended
 	// Agent returns the name of the agent to which grants can be made; empty
 	// without an agent.
 	Agent() string
@@ -268,7 +268,7 @@ func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call
 	case fault.CodeOf(err) == fault.Suspended:
 		return decision{}, err
 	case errors.Is(err, ask.ErrUnavailable):
-		if q.Personal && (b.o.AutoConfirm || b.o.Judge != nil && b.o.Judge.Unattended() == permission.UnattendedAllow) {
+		if q.Personal && (b.o.AutoConfirm || b.o.Judge != nil && b.o.Judge.UnattendedPolicy() == permission.UnattendedAllow) {
 			return decision{Refused: "it would outlive this program, so the user has to consent, and cannot be asked here.", Unattended: true}, nil
 		}
 		refused, err := b.decideUnattended(err, q.Always)
@@ -302,7 +302,7 @@ func (b *Box) consent(ctx context.Context, e entry, q ConsentQuestion, call Call
 func (b *Box) decideUnattended(cause error, always []permission.Grant) (refused string, err error) {
 	policy := permission.UnattendedDeny
 	if b.o.Judge != nil {
-		policy = b.o.Judge.Unattended()
+		policy = b.o.Judge.UnattendedPolicy()
 	}
 	switch policy {
 	case permission.UnattendedAllow:

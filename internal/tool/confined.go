@@ -129,9 +129,9 @@ func (k *known) refusalsIn(text string) []sandbox.Refusal {
 	return k.refused[text]
 }
 
-// Declined reports whether the call of an id was not made because it is not allowed, and the code that says why:
+// DeclineReason reports whether the call of an id was not made because it is not allowed, and the code that says why:
 // [fault.Suspended] if it needs consent and no user can be asked, [fault.Failure] if a rule, a hook or the user refused it.
-func (b *Box) Declined(id string) (why fault.Code, ok bool) {
+func (b *Box) DeclineReason(id string) (why fault.Code, ok bool) {
 	b.known.mu.Lock()
 	defer b.known.mu.Unlock()
 	why, ok = b.known.declined[id]
@@ -182,7 +182,7 @@ func stopNote(at sandbox.Declaration, most sandbox.Level, stopped []sandbox.Refu
 		return ""
 	}
 	note := fmt.Sprintf("The sandbox stopped this call at level %s: it %s.", at.Level, sandbox.Refusals(stopped))
-	needed, ok := at.Needed(stopped)
+	needed, ok := at.LeastWith(stopped)
 	switch {
 	case !ok && slices.ContainsFunc(stopped, sandbox.Refusal.Asked):
 		return note + " If the task needs that, make the same call again: the user is then asked."

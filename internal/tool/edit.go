@@ -39,7 +39,7 @@ func (b *Box) change(ctx context.Context, e entry, id string, original, edited j
 		b.known.change(id, original, edited)
 	}
 	out, err := b.checkAndCall(ctx, e, id, edited, st.At("edited"))
-	if ran, _, _ := b.Edited(chat.ToolCall{ID: id}); err == nil && ran == string(edited) {
+	if ran, _, _ := b.EditedArguments(chat.ToolCall{ID: id}); err == nil && ran == string(edited) {
 		out.Text = strings.TrimLeft(out.Text+"\n\n[The user edited the arguments of this call. They are now: "+ran+"]", "\n")
 	}
 	return out, err
@@ -58,8 +58,8 @@ func (k *known) change(id string, original, edited json.RawMessage) {
 	k.edited[id] = [2]string{string(edited), string(original)}
 }
 
-// Edited returns the arguments that the user gave a call, and those of the model. It reports false if the user did not edit any.
-func (b *Box) Edited(call chat.ToolCall) (ran, original string, ok bool) {
+// EditedArguments returns the arguments that the user gave a call, and those of the model. It reports false if the user did not edit any.
+func (b *Box) EditedArguments(call chat.ToolCall) (ran, original string, ok bool) {
 	b.known.mu.Lock()
 	defer b.known.mu.Unlock()
 	both, ok := b.known.edited[call.ID]

@@ -71,7 +71,7 @@ func TestEditedArguments(t *testing.T) {
 			if err != nil || strings.Join(r.got, " ") != tt.ran || !strings.Contains(text, tt.want) {
 				t.Errorf("ran with %q: %s, %v; want %q: %s", r.got, text, err, tt.ran, tt.want)
 			}
-			_, original, edited := box.Edited(call)
+			_, original, edited := box.EditedArguments(call)
 			if edited != tt.edited || edited && original != call.Arguments {
 				t.Errorf("edited: %v, from %q", edited, original)
 			}

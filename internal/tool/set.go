@@ -133,11 +133,11 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return e.Missing() + "; available: " + list(e.Available)
+	return e.WithoutNames() + "; available: " + list(e.Available)
 }
 
-// Missing returns the error without the names that exist.
-func (e *UnknownError) Missing() string {
+// WithoutNames returns the error without the names that exist.
+func (e *UnknownError) WithoutNames() string {
 	text := fmt.Sprintf("there is no tool %q", e.Name)
 	if ext := filepath.Ext(e.Name); slices.Contains([]string{".js", ".mjs", ".cjs", ".mts", ".rb", ".pl", ".bash", ".zsh", ".fish", ".ps1"}, ext) {
 		text += ": scripts of tools end in .sh, .py or .ts"

@@ -85,7 +85,7 @@ func mapChains(n int) (bench, error) {
 		results := make([]value.Value, items.Len())
 		err := each(len(results), func(i int) error {
 			start := graph.NewState(value.ObjectOf(value.Member{Name: "n", Value: items.At(i)}))
-			out, err := run.Nested(ctx, run.NestedOptions{
+			out, err := run.RunNested(ctx, run.NestedOptions{
 				Work:  run.Graph{Plan: inner, Nodes: innerNodes, Start: run.StartCheckpoint(inner, start)},
 				Steps: t.Steps.At(fmt.Sprintf("item/%d", i)),
 			})

@@ -85,7 +85,7 @@ func (n *Nodes) Execute(ctx context.Context, sealed json.RawMessage) (json.RawMe
 	case cause != nil && fault.CodeOf(cause) == fault.Limit: // a step is too large for the record
 		out = Outcome{Failure: failureOf(cause)}
 	case cause != nil:
-		return nil, interrupted(cause)
+		return nil, interruptedError(cause)
 	}
 	out.Events = r.rest()
 	return n.sealOutcome(t, out)
@@ -117,8 +117,8 @@ func isOver(err error) bool {
 	return errors.As(err, &gone) || temporal.IsCanceledError(err) || errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
 }
 
-// interrupted returns the error of an execution that was ended from outside.
-func interrupted(cause error) error {
+// interruptedError returns the error of an execution that was ended from outside.
+func interruptedError(cause error) error {
 	switch {
 	case errors.Is(cause, run.ErrInterrupted):
 		return temporal.NewNonRetryableApplicationError("the worker was stopped", stoppedType, nil)

@@ -179,7 +179,7 @@ func (r *Runs) Resume(ctx context.Context, id string, t Terms, c run.Continuatio
 	}
 	start.Info.ID = id
 	if last := start.Point.Last; last.Undoing != nil && len(last.Effects) == 0 {
-		return hinted(run.UndoneRefusal(id, last))
+		return withHint(run.UndoneRefusal(id, last))
 	}
 	c.ID, c.Force, c.Yes, c.Here, c.Command = id, t.Force, t.Yes, true, "loki-temporal --resume "+id
 	job, err := r.App.Runs().JobOf(ctx, start.Info, start.Point.Last, c)
@@ -194,8 +194,8 @@ func (r *Runs) Resume(ctx context.Context, id string, t Terms, c run.Continuatio
 	return r.begin(ctx, id, start, enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY)
 }
 
-// hinted returns an error of the engine with the commands of this program.
-func hinted(err error) error {
+// withHint returns an error of the engine with the commands of this program.
+func withHint(err error) error {
 	return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", Hint(fault.HintOf(err)))
 }
 
@@ -222,7 +222,7 @@ func (r *Runs) Fork(ctx context.Context, id string, step int, t Terms, c run.Con
 	c.Force, c.Yes, c.Here = t.Force, t.Yes, true
 	job, err := r.App.Runs().ForkJob(ctx, old.Info, from, run.Fork{Continuation: c})
 	if err != nil {
-		return "", hinted(err)
+		return "", withHint(err)
 	}
 	if job.Release != nil {
 		job.Release()

@@ -190,7 +190,7 @@ func (r *recorder) Emit(_ context.Context, ev event.Event) error {
 	if !run.Kept(ev.Body) {
 		return nil
 	}
-	ev.Body = shortened(ev.Body)
+	ev.Body = shorten(ev.Body)
 	data, err := ev.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("event %s: %w", ev.Body.Type(), err)
@@ -201,8 +201,8 @@ func (r *recorder) Emit(_ context.Context, ev event.Event) error {
 	return nil
 }
 
-// shortened returns a body without the end of a long text, which is in the step that the event is about.
-func shortened(b event.Body) event.Body {
+// shorten returns a body without the end of a long text, which is in the step that the event is about.
+func shorten(b event.Body) event.Body {
 	switch b := b.(type) {
 	case event.Reply:
 		b.Text = text.Cut(b.Text, maxEventText)

@@ -74,7 +74,7 @@ type task struct {
 }
 
 func newExecution(ctx workflow.Context, start Start) (*execution, error) {
-	g, err := start.Info.Recorded()
+	g, err := start.Info.RecordedGraph()
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (x *execution) end(ctx workflow.Context, err error) error {
 		x.status = run.Canceled
 	}
 	x.emit(ctx, event.Source{}, event.Finished{
-		Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.used(nil), Error: x.ended.Message, Code: string(x.ended.Code),
+		Steps: x.pr.Step, Failures: x.pr.Failures, Usage: x.usageWithout(nil), Error: x.ended.Message, Code: string(x.ended.Code),
 	})
 	if x.status == run.Canceled {
 		return temporal.NewCanceledError()
@@ -244,7 +244,7 @@ func (x *execution) undo(ctx workflow.Context, err error) (workflow.Context, boo
 		nodes = append(nodes, e.Node)
 	}
 	x.emit(ctx, event.Source{Step: next.Step}, event.Undoing{Nodes: nodes, Error: next.Undoing.Error})
-	x.usage = x.used(nil)
+	x.usage = x.usageWithout(nil)
 	x.pr, x.tasks, x.order = next, make(map[string]*task), nil
 	return ctx, true
 }
@@ -290,7 +290,7 @@ func (x *execution) superStep(ctx workflow.Context) error {
 	records := make([]run.TaskRecord, len(x.order))
 	for i, t := range x.order {
 		if t.failure != nil && x.pr.Undoing != nil && !slices.Contains([]fault.Code{fault.Suspended, fault.Limit, fault.Canceled}, t.failure.Code) {
-			t.Done = x.failed(ctx, t) // the next compensation follows
+			t.Done = x.failedRecord(ctx, t) // the next compensation follows
 		} else if t.failure != nil && t.failure.Code != fault.Suspended {
 			return fault.Wrap(t.failure.Code, &graph.NodeError{Node: t.OpenTask.Node, Err: t.failure.Err()}, "").WithHint("%s", t.failure.Hint)
 		}
@@ -355,8 +355,8 @@ func (t *task) visit(ctx workflow.Context) run.Visit {
 	return v
 }
 
-// failed returns the record of a compensation that failed.
-func (x *execution) failed(ctx workflow.Context, t *task) *run.TaskRecord {
+// failedRecord returns the record of a compensation that failed.
+func (x *execution) failedRecord(ctx workflow.Context, t *task) *run.TaskRecord {
 	v := t.visit(ctx)
 	v.Failed, v.Error = true, t.failure.Message
 	return &run.TaskRecord{Step: t.Step, Result: graph.Result{Node: v.Node, Err: t.failure.Err()}, Visit: v}
@@ -453,7 +453,7 @@ func (x *execution) attempt(ctx workflow.Context, t *task, parallel bool) (out O
 	if beat <= 0 {
 		beat = DefaultHeartbeat
 	}
-	from := run.CheckpointOf(x.plan, x.pr, x.used(t))
+	from := run.CheckpointOf(x.plan, x.pr, x.usageWithout(t))
 	in := Task{
 		Info: x.start.Info, From: from, Node: t.OpenTask.Node, Step: t.Step, Visit: t.Visit, Attempt: t.Attempt, Parallel: parallel,
 		Steps: t.Steps, Worked: workflow.Now(ctx).Sub(x.began), Terms: x.start.Terms, Heartbeat: beat,
@@ -529,8 +529,8 @@ func (r *room) take(ctx workflow.Context, n int) error {
 	}
 }
 
-// used returns what the run has used without the recorded steps of a task.
-func (x *execution) used(of *task) chat.Usage {
+// usageWithout returns what the run has used without the recorded steps of a task.
+func (x *execution) usageWithout(of *task) chat.Usage {
 	used := x.usage
 	for _, t := range x.order {
 		switch {
@@ -679,7 +679,7 @@ func (x *execution) reserve(ctx workflow.Context, r Reservation) error {
 				underWay = append(underWay, held.Call)
 			}
 		}
-		if wait, refused = run.Admit(x.plan.Graph().Settings.Budget, x.used(nil), underWay, r.Call); !wait && refused == nil {
+		if wait, refused = run.Admit(x.plan.Graph().Settings.Budget, x.usageWithout(nil), underWay, r.Call); !wait && refused == nil {
 			t.reserved = append(t.reserved, r)
 		}
 		return !wait
@@ -756,8 +756,8 @@ func (t *task) record(s Step) {
 	}
 }
 
-// waiting returns the questions and the other waits of the run.
-func (x *execution) waiting() (questions, others []Question) {
+// openWaits returns the questions and the other waits of the run.
+func (x *execution) openWaits() (questions, others []Question) {
 	for _, t := range x.order {
 		for _, q := range t.Waits {
 			if q.Wait == run.ForAnswer {
@@ -792,7 +792,7 @@ func (x *execution) accept(ctx workflow.Context, l Letter) (map[string]string, e
 	}
 	h := run.History{Info: x.start.Info}
 	h.Info.ID, h.Info.Active = x.id, x.status == run.Running
-	questions, _ := x.waiting()
+	questions, _ := x.openWaits()
 	for _, q := range questions {
 		h.Pending = append(h.Pending, q.Pending)
 	}
@@ -871,9 +871,9 @@ func (x *execution) keep(ev json.RawMessage) {
 func (x *execution) report(r Request) (Status, error) {
 	s := Status{
 		Agent: x.start.Info.Agent, Status: x.status, Step: x.pr.Step, Frontier: x.pr.Frontier, Failures: x.pr.Failures,
-		Usage: x.used(nil), Output: x.pr.Output, Failure: x.ended, Next: x.numbers,
+		Usage: x.usageWithout(nil), Output: x.pr.Output, Failure: x.ended, Next: x.numbers,
 	}
-	s.Waits, s.Others = x.waiting()
+	s.Waits, s.Others = x.openWaits()
 	for _, t := range x.order {
 		if !t.until.IsZero() && (s.Until.IsZero() || t.until.Before(s.Until)) {
 			s.Until = t.until

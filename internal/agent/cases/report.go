@@ -32,8 +32,8 @@ type Report struct {
 	Duration time.Duration
 }
 
-// Failed returns the number of cases that failed.
-func (r *Report) Failed() int {
+// FailedCount returns the number of cases that failed.
+func (r *Report) FailedCount() int {
 	n := 0
 	for _, res := range r.Results {
 		if !res.Passed() {
@@ -76,7 +76,7 @@ func (r *Report) WriteSummary(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	failed := r.Failed()
+	failed := r.FailedCount()
 	fmt.Fprintf(w, "%d of %s passed in %.2f s\n", len(r.Results)-failed, text.Count(len(r.Results), "case"), r.Duration.Seconds())
 }
 
@@ -105,7 +105,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		Cases    []result   `json:"cases"`
 		Coverage []Coverage `json:"coverage,omitempty"`
 	}
-	out := report{Failed: r.Failed(), Seconds: r.Duration.Seconds(), Cases: []result{}, Coverage: r.Coverage}
+	out := report{Failed: r.FailedCount(), Seconds: r.Duration.Seconds(), Cases: []result{}, Coverage: r.Coverage}
 	out.Passed = len(r.Results) - out.Failed
 	for _, res := range r.Results {
 		c := res.Case
@@ -157,7 +157,7 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		Suites   []testsuite `xml:"testsuite"`
 	}
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
-	out := testsuites{Name: "loki", Time: seconds(r.Duration), Tests: len(r.Results), Failures: r.Failed()}
+	out := testsuites{Name: "loki", Time: seconds(r.Duration), Tests: len(r.Results), Failures: r.FailedCount()}
 	var total time.Duration
 	for _, res := range r.Results {
 		c := res.Case

@@ -83,8 +83,8 @@ func (b *bill) read(ctx context.Context, st steps.Steps, k int) (c charge, found
 
 func chargeKey(k int) string { return fmt.Sprintf("cost/%d", k) }
 
-// reported takes what the session has cost so far. The increase is recorded and charged. An error ends the turn: the budget is used up.
-func (b *bill) reported(ctx context.Context, amount float64) error {
+// takeCost takes what the session has cost so far. The increase is recorded and charged. An error ends the turn: the budget is used up.
+func (b *bill) takeCost(ctx context.Context, amount float64) error {
 	more := amount - b.seen
 	if amount < b.seen { // the program counts anew
 		more = amount
@@ -156,8 +156,8 @@ func (b *bill) end() {
 	b.settle = nil
 }
 
-// asked notes that the program was asked.
-func (b *bill) asked() {
+// noteTurn notes that the program was asked.
+func (b *bill) noteTurn() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sent = true

@@ -50,7 +50,7 @@ func (t *talk) elicit(ctx context.Context, r *acp.ElicitationRequest) (any, erro
 			continue
 		}
 		_, values := choicesOf(fields[name])
-		if content[name], err = typed(fields[name].Type, answer, values); err != nil {
+		if content[name], err = typedAnswer(fields[name].Type, answer, values); err != nil {
 			return acp.ElicitationResponse{Action: "decline"}, nil
 		}
 	}
@@ -99,7 +99,7 @@ func (t *talk) fieldQuestion(r *acp.ElicitationRequest, name string) ask.Questio
 		q.Kind = ask.Select
 	default:
 		q.Validate = func(answer string) error {
-			_, err := typed(f.Type, answer, values)
+			_, err := typedAnswer(f.Type, answer, values)
 			return err
 		}
 	}
@@ -115,8 +115,8 @@ func (t *talk) fieldQuestion(r *acp.ElicitationRequest, name string) ask.Questio
 	return q
 }
 
-// typed returns an answer as a value of the type of a field.
-func typed(kind, answer string, values map[string]string) (any, error) {
+// typedAnswer returns an answer as a value of the type of a field.
+func typedAnswer(kind, answer string, values map[string]string) (any, error) {
 	switch kind {
 	case "boolean":
 		return answer == "yes", nil

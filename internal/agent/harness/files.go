@@ -69,8 +69,8 @@ func digest(path string, d fs.DirEntry) string {
 	return fmt.Sprintf("%x %o", sha256.Sum256(data), info.Mode().Perm())
 }
 
-// changed returns the files in dir that are not as they were, in the order of their paths.
-func (s snapshot) changed(dir string) []File {
+// changedFiles returns the files in dir that are not as they were, in the order of their paths.
+func (s snapshot) changedFiles(dir string) []File {
 	var files []File
 	now, total := look(dir), 0
 	for path, sum := range now {

@@ -128,7 +128,7 @@ func TestFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "removed")); err != nil {
 		t.Fatal(err)
 	}
-	files := before.changed(dir)
+	files := before.changedFiles(dir)
 	var got []string
 	for _, f := range files {
 		got = append(got, f.Path)

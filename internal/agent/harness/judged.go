@@ -46,23 +46,23 @@ type arguments struct {
 // otherCall is the tool as which calls of an unknown shape are judged.
 const otherCall = "foreign_call"
 
-// Judged returns the tools as which the calls of the program are judged.
-func (p *Program) Judged() []tool.Tool {
+// JudgedTools returns the tools as which the calls of the program are judged.
+func (p *Program) JudgedTools() []tool.Tool {
 	const path = `"path":{"type":"string"}`
 	tools := []*judged{
 		{name: "fs_cat", hints: tool.Hints{ReadOnly: true}, schema: path},
 		{name: "fs_write", hints: tool.Hints{Destructive: true}, schema: path + `,"contents":{"type":"string"},"before":{"type":"string"}`, question: writeQuestion},
 		{name: "fs_rm", hints: tool.Hints{Destructive: true}, schema: path, question: func(p *Program, a arguments) string {
-			return fmt.Sprintf("May %s remove or move %s?", p.Agent, p.shown(a.Path))
+			return fmt.Sprintf("May %s remove or move %s?", p.Agent, p.displayPath(a.Path))
 		}},
 		{name: "execute_command", hints: tool.Hints{Destructive: true}, schema: `"command":{"type":"string"},"sandbox":{"type":"string"},"hosts":{"type":"array"}`, question: func(p *Program, a arguments) string {
-			return fmt.Sprintf("May %s run this command?\n\n%s", p.Agent, indented(a.Command))
+			return fmt.Sprintf("May %s run this command?\n\n%s", p.Agent, indentText(a.Command))
 		}},
 		{name: "fetch_url_via_curl", hints: tool.Hints{ReadOnly: true}, schema: `"url":{"type":"string"}`},
 		{name: otherCall, hints: tool.Hints{Destructive: true}, schema: `"agent":{"type":"string"},"title":{"type":"string"},"input":{}`, question: func(p *Program, a arguments) string {
 			q := fmt.Sprintf("May %s do this: %s?", p.Agent, text.Visible(text.OneLine(a.Title, 200)))
 			if len(a.Input) > 0 && string(a.Input) != "null" {
-				q += "\n\n" + indented(text.Cut(string(a.Input), maxShown))
+				q += "\n\n" + indentText(text.Cut(string(a.Input), maxShown))
 			}
 			return q
 		}},
@@ -85,12 +85,12 @@ func (p *Program) Judged() []tool.Tool {
 // maxShown is how much of a text a question shows, in bytes.
 const maxShown = 8 << 10
 
-func indented(s string) string {
+func indentText(s string) string {
 	return "    " + strings.ReplaceAll(text.Visible(strings.TrimRight(s, "\n")), "\n", "\n    ")
 }
 
-// shown returns a path for people: from the workspace, if it is in it.
-func (p *Program) shown(path string) string {
+// displayPath returns a path for people: from the workspace, if it is in it.
+func (p *Program) displayPath(path string) string {
 	if rel, err := filepath.Rel(p.Dir, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
 	}
@@ -108,10 +108,10 @@ func writeQuestion(p *Program, a arguments) string {
 	if _, err := os.Lstat(path); inside && os.IsNotExist(err) {
 		return ""
 	}
-	q := fmt.Sprintf("May %s change %s?", p.Agent, p.shown(a.Path))
+	q := fmt.Sprintf("May %s change %s?", p.Agent, p.displayPath(a.Path))
 	if a.Contents != "" || a.Before != nil {
 		diff, _ := patch.Diff(*cmp.Or(a.Before, new("")), a.Contents)
-		q += "\n\n" + indented(text.Cut(diff, maxShown))
+		q += "\n\n" + indentText(text.Cut(diff, maxShown))
 	}
 	return q
 }
@@ -261,11 +261,11 @@ func commandOf(raw json.RawMessage) string {
 	if len(words) == 3 && slices.Contains([]string{"bash", "sh", "zsh"}, filepath.Base(words[0])) && slices.Contains([]string{"-c", "-lc"}, words[1]) {
 		return words[2]
 	}
-	return quoted(words)
+	return quoteWords(words)
 }
 
-// quoted returns words as a text for a shell.
-func quoted(words []string) string {
+// quoteWords returns words as a text for a shell.
+func quoteWords(words []string) string {
 	list := make([]string, len(words))
 	for i, w := range words {
 		list[i] = text.Word(w)

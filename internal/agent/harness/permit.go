@@ -33,7 +33,7 @@ func (t *talk) permit(ctx context.Context, r *acp.PermissionRequest) (any, error
 		t.fail(err)
 		return nil, err
 	}
-	allowed, err := t.allowed(ctx, &asked)
+	allowed, err := t.judgeCall(ctx, &asked)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		t.fail(err) // the run ends, or waits for the user
@@ -58,8 +58,8 @@ func choose(options []acp.PermissionOption, kinds ...string) acp.PermissionRespo
 	return acp.PermissionResponse{Outcome: acp.PermissionOutcome{Outcome: acp.Cancelled}}
 }
 
-// allowed judges a call of the program.
-func (t *talk) allowed(ctx context.Context, c *acp.ToolCall) (bool, error) {
+// judgeCall judges a call of the program.
+func (t *talk) judgeCall(ctx context.Context, c *acp.ToolCall) (bool, error) {
 	if own := "mcp__" + serverName + "__"; t.a.Tools != nil && (strings.HasPrefix(c.Name, own) || strings.HasPrefix(c.Title, own)) {
 		return true, nil // it is judged when it is made
 	}

@@ -40,8 +40,8 @@ type Program struct {
 	Stderr func(line string) // gets what it prints for people; may be nil
 }
 
-// Missing returns the error of a program that is not installed, nil if it is.
-func (p *Program) Missing() error {
+// CheckInstalled returns the error of a program that is not installed, nil if it is.
+func (p *Program) CheckInstalled() error {
 	if p.Path != "" {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (c *child) end() string {
 	if c.box == nil {
 		return ""
 	}
-	if refused := c.box.Refused("", false); len(refused) > 0 {
+	if refused := c.box.Refusals("", false); len(refused) > 0 {
 		return sandbox.Refusals(refused)
 	}
 	return ""

@@ -59,7 +59,7 @@ const maxTerminals = 64
 func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest) (any, error) {
 	command := r.Command
 	if len(r.Args) > 0 {
-		command = quoted(append([]string{r.Command}, r.Args...))
+		command = quoteWords(append([]string{r.Command}, r.Args...))
 	}
 	granted := command // as the program asked for it
 	if len(r.Args) == 2 && (r.Args[0] == "-c" || r.Args[0] == "-lc") {
@@ -144,8 +144,8 @@ func (t *talk) useTerminal(ctx context.Context, method, id string) (any, error) 
 	}
 }
 
-// printed returns what the command of a terminal has printed.
-func (t *talk) printed(id string) string {
+// terminalOutput returns what the command of a terminal has printed.
+func (t *talk) terminalOutput(id string) string {
 	t.mu.Lock()
 	c := t.terms[id]
 	t.mu.Unlock()

@@ -35,12 +35,12 @@ func (t *talk) open(ctx context.Context, n int, last Session, sent bool) (prompt
 			const ask = "Your work on the last request was interrupted. See what of it is done, and finish it. Do not repeat what is done. The request was:\n\n"
 			return []acp.ContentBlock{acp.Text(ask + t.a.User.Text())}, false, nil
 		case opened && n > 0 && t.a.Session.ID == "":
-			return t.blocks(t.opening()), false, nil
+			return t.blocks(t.sessionLead()), false, nil
 		case opened:
 			return t.blocks(""), false, nil
 		}
 	}
-	lead := t.opening()
+	lead := t.sessionLead()
 	if continued {
 		again, err := t.again(ctx, n)
 		if err != nil {
@@ -49,7 +49,7 @@ func (t *talk) open(ctx context.Context, n int, last Session, sent bool) (prompt
 		lead = strings.TrimSpace(lead + "\n\n" + again)
 	}
 	var answer acp.SessionResponse
-	if err := t.opened(ctx, acp.SessionNew, acp.NewSessionRequest{Cwd: t.p.Dir, MCPServers: t.servers}, &answer); err != nil {
+	if err := t.openSession(ctx, acp.SessionNew, acp.NewSessionRequest{Cwd: t.p.Dir, MCPServers: t.servers}, &answer); err != nil {
 		return nil, true, err
 	}
 	if answer.SessionID == "" {
@@ -60,8 +60,8 @@ func (t *talk) open(ctx context.Context, n int, last Session, sent bool) (prompt
 	return t.blocks(lead), true, nil
 }
 
-// opened makes a call that opens a session. A program that asks for a login gets the one of its setting.
-func (t *talk) opened(ctx context.Context, method string, params, answer any) error {
+// openSession makes a call that opens a session. A program that asks for a login gets the one of its setting.
+func (t *talk) openSession(ctx context.Context, method string, params, answer any) error {
 	return within(ctx, sessionLimit, "a session of "+t.p.Name, func(ctx context.Context) error {
 		err := t.conn.Call(ctx, method, params, answer)
 		if e, ok := errors.AsType[*acp.Error](err); !ok || e.Code != acp.AuthRequired || t.p.Auth == "" {
@@ -83,7 +83,7 @@ func (t *talk) reopen(ctx context.Context, session string) (bool, error) {
 		}
 	}
 	var answer acp.SessionResponse
-	err := t.opened(ctx, method, acp.LoadSessionRequest{SessionID: session, Cwd: t.p.Dir, MCPServers: t.servers}, &answer)
+	err := t.openSession(ctx, method, acp.LoadSessionRequest{SessionID: session, Cwd: t.p.Dir, MCPServers: t.servers}, &answer)
 	if e, ok := errors.AsType[*acp.Error](err); ok && e.Code != acp.AuthRequired {
 		return false, nil // it does not have the session any more
 	}
@@ -132,8 +132,8 @@ func (t *talk) enter(session string, answer acp.SessionResponse) {
 	t.session, t.closed, t.offered = session, false, answer
 }
 
-// opening returns what precedes the prompt in a session that begins.
-func (t *talk) opening() string {
+// sessionLead returns what precedes the prompt in a session that begins.
+func (t *talk) sessionLead() string {
 	lead := t.a.Lead
 	var said []string
 	for _, m := range t.a.Earlier {

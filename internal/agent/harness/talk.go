@@ -90,8 +90,8 @@ func (t *talk) begin(ctx context.Context) error {
 	return err
 }
 
-// said returns the messages.
-func (t *talk) said() []string {
+// messages returns the messages.
+func (t *talk) messages() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var said []string
@@ -147,7 +147,7 @@ func (t *talk) update(ctx context.Context, update any) error {
 			return t.rc.Events.Emit(ctx, event.Reasoning{Text: u.Content.Text})
 		}
 	case *acp.ToolCall:
-		return t.called(ctx, u)
+		return t.noteCall(ctx, u)
 	case *acp.Plan:
 		var todo event.TodoUpdated
 		for i, e := range u.Entries {
@@ -156,7 +156,7 @@ func (t *talk) update(ctx context.Context, update any) error {
 		return t.rc.Events.Emit(ctx, todo)
 	case *acp.Usage:
 		if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") {
-			return t.bill.reported(ctx, u.Cost.Amount)
+			return t.bill.takeCost(ctx, u.Cost.Amount)
 		}
 	case *acp.Notice:
 		if u.Severity != "info" {
@@ -228,8 +228,8 @@ func (t *talk) reply(ctx context.Context, stop chat.StopReason) error {
 	return t.rc.Events.Emit(ctx, event.Reply{Model: t.p.Name, Text: said, Stop: stop, Usage: t.bill.take()})
 }
 
-// called notes a call of a tool, or what changes in one.
-func (t *talk) called(ctx context.Context, u *acp.ToolCall) error {
+// noteCall notes a call of a tool, or what changes in one.
+func (t *talk) noteCall(ctx context.Context, u *acp.ToolCall) error {
 	c := t.merge(u)
 	over := c.Status == acp.Completed || c.Status == acp.Failed
 	if !over && len(c.RawInput) <= 2 && c.Status != acp.InProgress { // {} at first: its arguments follow
@@ -317,9 +317,9 @@ func (t *talk) outputOf(c *call) string {
 		case o.Type == "content" && o.Content != nil && o.Content.Text != "":
 			parts = append(parts, o.Content.Text)
 		case o.Type == "diff":
-			parts = append(parts, "changed "+t.p.shown(o.Path))
+			parts = append(parts, "changed "+t.p.displayPath(o.Path))
 		case o.Type == "terminal":
-			parts = append(parts, t.printed(o.TerminalID))
+			parts = append(parts, t.terminalOutput(o.TerminalID))
 		}
 	}
 	if len(parts) == 0 && len(c.RawOutput) > 0 {

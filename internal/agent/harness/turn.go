@@ -30,7 +30,7 @@ type Asked struct {
 	// Form is what the last message must be of, nil for any text. The program is asked once to correct it.
 	Form *schema.Schema
 
-	// Judge judges calls that the program makes itself, see [Program.Judged]. Work has the tools that serve it, which are asked about as calls of models are,
+	// Judge judges calls that the program makes itself, see [Program.JudgedTools]. Work has the tools that serve it, which are asked about as calls of models are,
 	// and Allowed the same ones for calls to which the user has consented.
 	Judge, Work, Allowed *tool.Box
 	// Tools has the tools that the agent brings, which the program gets as an MCP server; nil for none.
@@ -75,7 +75,7 @@ func (p *Program) Answer(ctx context.Context, rc *engine.RequestContext, a Asked
 	if a.Dry {
 		return p.dry(ctx, rc, a)
 	}
-	step := steps.Step{Kind: steps.Model, Key: turnKey, Name: p.Name, Effect: true, Request: func() any { return a.described(p) }}
+	step := steps.Step{Kind: steps.Model, Key: turnKey, Name: p.Name, Effect: true, Request: func() any { return a.record(p) }}
 	made := false
 	out, err := steps.Do(ctx, rc.Steps, step, func(ctx context.Context) (outcome, error) {
 		made = true
@@ -94,8 +94,8 @@ func (p *Program) Answer(ctx context.Context, rc *engine.RequestContext, a Asked
 	return Answer{Reply: reply, Session: out.Session}, err
 }
 
-// described is the question as records have it.
-func (a *Asked) described(p *Program) any {
+// record is the question as records have it.
+func (a *Asked) record(p *Program) any {
 	return struct {
 		Program string       `json:"program"`
 		Lead    string       `json:"lead,omitempty"`
@@ -105,7 +105,7 @@ func (a *Asked) described(p *Program) any {
 
 // dry answers with the prompt.
 func (p *Program) dry(ctx context.Context, rc *engine.RequestContext, a Asked) (Answer, error) {
-	shown := fmt.Sprintf("%s would get:\n\n%s", quoted(p.Command), strings.TrimSpace(a.Lead+"\n\n"+a.User.Text()))
+	shown := fmt.Sprintf("%s would get:\n\n%s", quoteWords(p.Command), strings.TrimSpace(a.Lead+"\n\n"+a.User.Text()))
 	err := rc.Events.Emit(ctx, event.Delta{Text: shown})
 	if err == nil {
 		err = rc.Events.Emit(ctx, event.Reply{Model: p.Name, Text: shown, Stop: chat.StopEnd})
@@ -129,7 +129,7 @@ func attempts(ctx context.Context, st steps.Steps) (n int, last Session, sent bo
 
 // work asks the program, from its start to its end.
 func (p *Program) work(ctx context.Context, rc *engine.RequestContext, a Asked) (out outcome, err error) {
-	if err := p.Missing(); err != nil {
+	if err := p.CheckInstalled(); err != nil {
 		return out, err
 	}
 	st := rc.Steps.At(turnKey)
@@ -154,9 +154,9 @@ func (p *Program) work(ctx context.Context, rc *engine.RequestContext, a Asked) 
 		return out, err
 	}
 	t.bill.end()
-	out = outcome{Texts: t.said(), Stop: t.stop, Session: Session{t.session, t.bill.seen}, Total: t.bill.total}
+	out = outcome{Texts: t.messages(), Stop: t.stop, Session: Session{t.session, t.bill.seen}, Total: t.bill.total}
 	if p.Snapshot {
-		out.Files = before.changed(p.Dir)
+		out.Files = before.changedFiles(p.Dir)
 	}
 	return out, t.finish(ctx)
 }
@@ -166,7 +166,7 @@ func (p *Program) admit(ctx context.Context, t *talk) error {
 	if p.confined() || p.Sandbox.Support().Missing == "" {
 		return nil
 	}
-	if err := t.judge(ctx, "start", judgement{"execute_command", p.command(quoted(p.Command))}); err != nil {
+	if err := t.judge(ctx, "start", judgement{"execute_command", p.command(quoteWords(p.Command))}); err != nil {
 		return fault.Wrap(fault.CodeOf(err), err, "agent %s: its program is not started without a sandbox", p.Agent)
 	}
 	return nil
@@ -217,15 +217,15 @@ func (t *talk) run(ctx context.Context, f func(context.Context) error) (err erro
 	err = f(ctx)
 	switch {
 	case err == nil || ctx.Err() == nil && !errors.Is(err, acp.ErrClosed):
-		return t.translated(err)
+		return t.agentError(err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return t.broken(c, in)
+	return t.endError(c, in)
 }
 
-// broken returns the error of a program that has ended, or that nothing more is read from.
-func (t *talk) broken(c *child, in *lines) error {
+// endError returns the error of a program that has ended, or that nothing more is read from.
+func (t *talk) endError(c *child, in *lines) error {
 	if mistake := in.mistake(); mistake != nil {
 		return fault.New(fault.Tool, "agent %s: %v", t.p.Agent, mistake)
 	}
@@ -243,8 +243,8 @@ func (t *talk) broken(c *child, in *lines) error {
 	return fault.New(fault.Tool, "agent %s: the program %s stopped in the middle of its work: %s", t.p.Agent, t.p.Command[0], how)
 }
 
-// translated returns an error that the program reported as one of the agent.
-func (t *talk) translated(err error) error {
+// agentError returns an error that the program reported as one of the agent.
+func (t *talk) agentError(err error) error {
 	e, ok := errors.AsType[*acp.Error](err)
 	if !ok {
 		return err
@@ -312,7 +312,7 @@ func (t *talk) prompt(ctx context.Context, blocks []acp.ContentBlock) error {
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
-	t.bill.asked()
+	t.bill.noteTurn()
 	var answer acp.PromptResponse
 	answered := make(chan error, 1)
 	go func() { // ends with the answer, or with the connection
@@ -321,7 +321,7 @@ func (t *talk) prompt(ctx context.Context, blocks []acp.ContentBlock) error {
 	select {
 	case err := <-answered:
 		if err == nil {
-			err = t.stopped(ctx, answer.StopReason)
+			err = t.stopError(ctx, answer.StopReason)
 		}
 		return err
 	case <-ctx.Done():
@@ -334,8 +334,8 @@ func (t *talk) prompt(ctx context.Context, blocks []acp.ContentBlock) error {
 	return context.Cause(ctx)
 }
 
-// stopped says how a turn ended.
-func (t *talk) stopped(ctx context.Context, reason string) error {
+// stopError says how a turn ended.
+func (t *talk) stopError(ctx context.Context, reason string) error {
 	switch reason {
 	case acp.EndTurn:
 		t.stop = chat.StopEnd

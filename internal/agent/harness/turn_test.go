@@ -56,7 +56,7 @@ func program(t *testing.T, script, can string) (*harness.Program, harness.Asked)
 	}
 	served := builtin.Tools(builtin.Options{Dir: dir})
 	return p, harness.Asked{
-		User: chat.Text(chat.User, "go"), Judge: box(p.Judged()...), Work: box(served...), Allowed: box(served...), Tools: box(served...),
+		User: chat.Text(chat.User, "go"), Judge: box(p.JudgedTools()...), Work: box(served...), Allowed: box(served...), Tools: box(served...),
 		Asker: ask.Func(func(_ context.Context, q ask.Question) (string, error) { return q.Options[0], nil }),
 	}
 }

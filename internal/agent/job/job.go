@@ -168,7 +168,7 @@ func (l *List) launch(ctx context.Context, j *job, begun func() error) (tool.Res
 	res, err := r.result()
 	res.Refused = noticed
 	if j.box != nil && r.Status != Running {
-		res.Refused = append(res.Refused, j.box.Refused(r.Output, r.failed())...)
+		res.Refused = append(res.Refused, j.box.Refusals(r.Output, r.failed())...)
 	}
 	return res, err
 }
@@ -276,7 +276,7 @@ func (j *job) dialer(port int) sandbox.Dialer {
 func (j *job) conclude() {
 	j.took = time.Since(j.began)
 	if j.box != nil {
-		if _, noticed := sandbox.Apart(j.box.Refused("", false)); len(noticed) > 0 {
+		if _, noticed := sandbox.Apart(j.box.Refusals("", false)); len(noticed) > 0 {
 			j.found = sandbox.Refusals(noticed)
 		}
 	}
@@ -397,13 +397,13 @@ func (l *List) find(id string) (*job, error) {
 	return nil, fault.New(fault.NotFound, "there is no job %q", id)
 }
 
-// Ended returns the jobs that have ended since the last call.
-func (l *List) Ended() []event.JobEnded {
-	return l.ended(func(j *job) *bool { return &j.told })
+// TakeEnded returns the jobs that have ended since the last call.
+func (l *List) TakeEnded() []event.JobEnded {
+	return l.markEnded(func(j *job) *bool { return &j.told })
 }
 
-// ended returns the jobs that have ended and do not have a mark, which they get.
-func (l *List) ended(mark func(j *job) *bool) (ended []event.JobEnded) {
+// markEnded returns the jobs that have ended and do not have a mark, which they get.
+func (l *List) markEnded(mark func(j *job) *bool) (ended []event.JobEnded) {
 	for _, j := range l.all() {
 		if j.running() {
 			continue
@@ -439,7 +439,7 @@ func (l *List) Close(reason string) []event.JobEnded {
 		ending.Go(func() { j.end(reason) })
 	}
 	ending.Wait()
-	ended := append(l.Ended(), staying...)
+	ended := append(l.TakeEnded(), staying...)
 	l.mu.Lock()
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return slices.Contains(all, j) })
 	l.o.Known.keep(l, len(l.jobs) > 0)
@@ -479,7 +479,7 @@ func (l *List) Equip(set tool.Set, session string) (tool.Set, error) {
 // Notes is Tell, and returns a line for the model about each job that has ended since the last call.
 func (l *List) Notes(ctx context.Context) (lines []string) {
 	l.Tell(ctx, event.FromContext(ctx))
-	for _, e := range l.ended(func(j *job) *bool { return &j.noted }) {
+	for _, e := range l.markEnded(func(j *job) *bool { return &j.noted }) {
 		lines = append(lines, "[The job "+e.String()+"; job__output has what it printed]")
 	}
 	return lines
@@ -497,7 +497,7 @@ func (l *List) Tell(ctx context.Context, events event.Scope) {
 			_ = events.Emit(ctx, event.Warning{Text: fmt.Sprintf("the log of %s cannot be written (%v): the job continues, and what it prints meanwhile is not kept", j.id, err)})
 		}
 	}
-	Tell(ctx, events, l.Ended())
+	Tell(ctx, events, l.TakeEnded())
 }
 
 // Tell reports jobs that have ended.

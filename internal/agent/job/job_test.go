@@ -132,7 +132,7 @@ func TestJob(t *testing.T) {
 	if killed := r.call("job__kill", map[string]any{"id": got.Job}); killed.Status != job.Killed || killed.Exit != nil {
 		t.Errorf("the kill returned %+v", killed)
 	}
-	if ended := r.list.Ended(); len(ended) != 0 {
+	if ended := r.list.TakeEnded(); len(ended) != 0 {
 		t.Errorf("what the model did is reported again: %+v", ended)
 	}
 }
@@ -150,10 +150,10 @@ func TestJobThatEnds(t *testing.T) {
 	if out := r.call("job__output", map[string]any{"id": got.Job, "wait": "end", "timeout": 60}); out.Status != job.Exited || *out.Exit != 4 || out.Output != "done" {
 		t.Errorf("the output is %+v", out)
 	}
-	if ended := r.list.Ended(); len(ended) != 2 || *ended[1].Exit != 4 || ended[1].Status != job.Exited {
+	if ended := r.list.TakeEnded(); len(ended) != 2 || *ended[1].Exit != 4 || ended[1].Status != job.Exited {
 		t.Errorf("ended are %+v", ended)
 	}
-	if ended := r.list.Ended(); len(ended) != 0 {
+	if ended := r.list.TakeEnded(); len(ended) != 0 {
 		t.Errorf("ended jobs are reported twice: %+v", ended)
 	}
 }
@@ -260,7 +260,7 @@ func TestNews(t *testing.T) {
 	r := newRig(t, config.Jobs{})
 	got := r.start("read -t 1.2 <> <(:); exit 3")
 	<-r.list.News()
-	if ended := r.list.Ended(); len(ended) != 1 || ended[0].ID != got.Job {
+	if ended := r.list.TakeEnded(); len(ended) != 1 || ended[0].ID != got.Job {
 		t.Errorf("ended are %+v", ended)
 	}
 	if notes := r.list.Notes(t.Context()); len(notes) != 1 || !strings.Contains(notes[0], got.Job) {
@@ -456,7 +456,7 @@ func TestRunsLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ended := false; !ended; {
-		for _, e := range r.list.Ended() {
+		for _, e := range r.list.TakeEnded() {
 			ended = true
 			if !strings.Contains(e.Notice, ".laterc") || !strings.Contains(e.String(), e.Notice) {
 				t.Errorf("the end is %+v", e)

@@ -100,7 +100,7 @@ func TestKeptInSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-r.list.News()
-	if ended := r.list.Ended(); len(ended) != 1 || ended[0].Exit == nil || *ended[0].Exit != 7 {
+	if ended := r.list.TakeEnded(); len(ended) != 1 || ended[0].Exit == nil || *ended[0].Exit != 7 {
 		t.Errorf("ended are %+v", ended)
 	}
 	if out := r.call("job__output", map[string]any{"id": got.Job}); out.Exit == nil || *out.Exit != 7 {

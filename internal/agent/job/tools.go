@@ -159,7 +159,7 @@ func (l *List) output(ctx context.Context, call tool.Call) (tool.Result, error) 
 	if status == Running {
 		r.Exit, r.Reason = nil, ""
 	} else if j.box != nil {
-		noticed = append(noticed, j.box.Refused(j.log.last(16<<10).Text, r.failed())...)
+		noticed = append(noticed, j.box.Refusals(j.log.last(16<<10).Text, r.failed())...)
 	}
 	if len(noticed) > 0 {
 		r.Sandbox = fmt.Sprintf("At level %s the sandbox stopped or noticed this: it %s.", j.level, sandbox.Refusals(noticed))

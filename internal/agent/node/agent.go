@@ -55,7 +55,7 @@ func (r *Runner) agentResult(ctx context.Context, t *run.Task, prompt string) (v
 		return value.Value{}, fmt.Errorf("output_schema: %w", err)
 	}
 	req := engine.Request{Messages: []chat.Message{chat.Text(chat.User, prompt)}, Form: form, Whole: true, Node: t.Node.ID}
-	result, reply, err := r.Engine.Structured(ctx, r.request(t), req, engine.Reply{Text: answer}, true)
+	result, reply, err := r.Engine.StructuredValue(ctx, r.request(t), req, engine.Reply{Text: answer}, true)
 	addUsage(t, reply.Usage)
 	if err != nil {
 		return value.Value{}, fmt.Errorf("the output of agent %s: %w", t.Node.Agent.Agent, unfitReply(err, t.Secrets != nil))

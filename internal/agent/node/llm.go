@@ -181,7 +181,7 @@ func (r *Runner) llmCall(ctx context.Context, t *run.Task, messages []chat.Messa
 	}
 	rc := r.request(t)
 	rc.Failures = failures
-	result, reply, err := r.Engine.Structured(ctx, rc, req, engine.Reply{Text: answer}, true)
+	result, reply, err := r.Engine.StructuredValue(ctx, rc, req, engine.Reply{Text: answer}, true)
 	addUsage(t, reply.Usage)
 	if err != nil {
 		return value.Value{}, &llmFailure{"structured-extraction failed", unfitReply(err, t.Secrets != nil)}

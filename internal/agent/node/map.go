@@ -91,7 +91,7 @@ func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.V
 		if err != nil {
 			return v, failed, err
 		}
-		return branchValue(t.Node, p, key), p.failure.Failed(p.inner), nil
+		return branchValue(t.Node, p, key), p.failure.CountFailed(p.inner), nil
 	default:
 		return v, failed, fmt.Errorf("a %s node cannot be the branch of a map", t.Node.Type)
 	}

@@ -83,7 +83,7 @@ func (s Scripts) refusals(box *sandbox.Box, held sandbox.Declaration, path, stde
 	if box == nil {
 		return ""
 	}
-	note := held.Note(box.Refused(stderr, true), func(needed sandbox.Declaration) string {
+	note := held.Note(box.Refusals(stderr, true), func(needed sandbox.Declaration) string {
 		if s.Bounds != nil {
 			if b := s.Bounds(path); b.Untrusted && !b.Most.Level.Covers(needed.Level) {
 				return fmt.Sprintf("the agent is not trusted, and its scripts run at level %s at most: loki --trust %s", b.Most.Level, s.AgentDir)
@@ -219,7 +219,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 		command.Env = r.Scripts.Apart(command.Env)
 	}
 	result, err := process.Run(ctx, command)
-	if left := box.Left(); left != "" && err == nil {
+	if left := box.LeftNote(); left != "" && err == nil {
 		err = t.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("script %s at level %s %s", t.Node.Script.Script, held.Level, left)})
 	}
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {

@@ -71,7 +71,7 @@ func (r *Runner) runSubgraph(ctx context.Context, t *run.Task, state graph.State
 	if budget != nil {
 		inner.Context.Budget = budget
 	}
-	out, err := run.Nested(ctx, run.NestedOptions{
+	out, err := run.RunNested(ctx, run.NestedOptions{
 		Work:   run.Graph{Plan: inner.Plan, Nodes: inner, Start: run.StartCheckpoint(inner.Plan, state)},
 		Events: t.Events.With(func(s *event.Source) { s.Item = nil }), Steps: t.Steps.At(subgraphKey), Budget: budget, Now: r.Now,
 		Within: inner.within, Turn: t.Turn, Secrets: t.Secrets,

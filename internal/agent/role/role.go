@@ -40,8 +40,8 @@ type Role struct {
 // written is what a role says before the values of the machine take the place of placeholders.
 type written struct{ prompt, template string }
 
-// Written returns the role with the placeholders that [Library] replaced, as it is kept in a file.
-func (r Role) Written() Role {
+// Source returns the role with the placeholders that [Library] replaced, as it is kept in a file.
+func (r Role) Source() Role {
 	if r.written != nil {
 		r.Prompt, r.Template = r.written.prompt, r.written.template
 	}

@@ -151,7 +151,7 @@ func (c *Member) work(ctx context.Context, child *Child) (r Result, err error) {
 	if err != nil {
 		return c.judge(ctx, run.Outcome{Usage: c.Close()}, err)
 	}
-	out, err := run.Nested(ctx, run.NestedOptions{
+	out, err := run.RunNested(ctx, run.NestedOptions{
 		Work: &nested{Work: work, member: c}, Done: done, Events: c.Events, Steps: c.Steps, Budget: c.Budget, Resumed: resumed,
 		Opening: func(s *event.Started) {
 			*s = s.Under(c.Parent.Events.Source)

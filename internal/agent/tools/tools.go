@@ -86,7 +86,7 @@ func (s *Service) LibraryOf(of agent.Agent, variables map[string]string, asker a
 		return nil, err
 	}
 	l.Scripts.Variables = func() (map[string]string, error) { return s.Variables(of, variables) }
-	l.Scripts.Declared = s.Trust.Declared(of, of.InForce.Environment)
+	l.Scripts.Declared = s.Trust.DeclaredVariables(of, of.InForce.Environment)
 	l.Scripts.Dir = of.Workdir
 	l.Scripts.Sandbox, l.Scripts.Bounds = s.Sandbox(of), func(file string) sandbox.Bounds { return s.Trust.Bounds(of, file) }
 	return l, nil
@@ -112,7 +112,7 @@ func (s *Service) Script(ctx context.Context, of agent.Agent, variables map[stri
 	o.Agent = &script.Agent{Name: of.Name, Dir: of.Dir, CacheDir: filepath.Join(s.Agents.Paths.ConfigDir, "cache", of.Name)}
 	o.Bin = s.Agents.Paths.Agent(of.Name).ToolsBinDir
 	if of.InForce != nil {
-		o.Declared = s.Trust.Declared(of, of.InForce.Environment)
+		o.Declared = s.Trust.DeclaredVariables(of, of.InForce.Environment)
 	}
 	o.Dir = of.Workdir
 	o.Sandbox, o.Bounds = s.Sandbox(of), func(file string) sandbox.Bounds { return s.Trust.Bounds(of, file) }

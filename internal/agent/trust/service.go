@@ -282,8 +282,8 @@ func (s *Service) restriction(of agent.Agent, t Status) string {
 	return text.Visible(line)
 }
 
-// Declared returns the names of variables of the environment that an agent declares, none for one that is not trusted.
-func (s *Service) Declared(of agent.Agent, names []string) []string {
+// DeclaredVariables returns the names of variables of the environment that an agent declares, none for one that is not trusted.
+func (s *Service) DeclaredVariables(of agent.Agent, names []string) []string {
 	if !s.Trusts(of) {
 		return nil
 	}

@@ -123,8 +123,8 @@ func (s *Service) copy(sum string) string {
 	return filepath.Join(s.Agents.Paths.StateDir, "trusted", sum)
 }
 
-// Changed returns what a file has that the user has not trusted: what is different from the text that they trusted, or all of it.
-func (s *Service) Changed(root string, f workspace.File) string {
+// ChangedText returns what a file has that the user has not trusted: what is different from the text that they trusted, or all of it.
+func (s *Service) ChangedText(root string, f workspace.File) string {
 	records, _ := s.Store().List()
 	i, ok := find(records, root, WorkspaceKind)
 	if f.State != workspace.Changed || !ok {
@@ -248,7 +248,7 @@ func (s *Service) filesQuestion(root string, files []workspace.File) string {
 			continue
 		}
 		fmt.Fprintf(&b, "\n%s, %s:\n\n", text.Visible(f.Name), state)
-		lines := strings.Split(strings.TrimRight(s.Changed(root, f), "\n"), "\n")
+		lines := strings.Split(strings.TrimRight(s.ChangedText(root, f), "\n"), "\n")
 		for _, line := range lines[:min(len(lines), maxShown)] {
 			fmt.Fprintf(&b, "    %s\n", text.Visible(line))
 		}

@@ -71,7 +71,7 @@ func (s *Service) Findings(ctx context.Context, of agent.Agent, fileExists func(
 	}
 	if v.g == nil {
 		v.plain(ctx)
-		return v.findings.Sorted()
+		return v.findings.InOrder()
 	}
 	return append(graph.Validate(v.g, graph.ValidateEnv{
 		Dir: of.Dir, FileExists: fileExists,
@@ -88,7 +88,7 @@ func (s *Service) Findings(ctx context.Context, of agent.Agent, fileExists func(
 			Servers:    v.g.MCPServers,
 			Model:      v.model,
 		},
-	}), v.findings...).Sorted()
+	}), v.findings...).InOrder()
 }
 
 // parameters returns the schema of the arguments of the one tool that a name means; ok is false if it means several.
@@ -168,7 +168,7 @@ func (v *validator) listedTools(ctx context.Context) (tools []tool.Tool, ok bool
 		found, err := library.ForEntry(ctx, name)
 		path := fmt.Sprintf("global_tools[%d]", i)
 		if unknown, ok := errors.AsType[*tool.UnknownError](err); ok {
-			v.err(graph.RuleUnknownTool, nil, path, unknownHint(name, unknown.Available), "%s", unknown.Missing())
+			v.err(graph.RuleUnknownTool, nil, path, unknownHint(name, unknown.Available), "%s", unknown.WithoutNames())
 		} else if err != nil {
 			v.err(graph.RuleToolScript, nil, path, "see what models get of it: loki --tool-schema "+library.Path(library.FileOf(name)), "%v", err)
 		}

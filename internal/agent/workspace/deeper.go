@@ -83,9 +83,9 @@ func (in Instructions) All(ctx context.Context) ([]File, error) {
 	return all, err
 }
 
-// Touched returns what the model has to know of the directories of these paths, "" for nothing new. Relative paths are those of the
+// Touch returns what the model has to know of the directories of these paths, "" for nothing new. Relative paths are those of the
 // working directory.
-func (t *Tracker) Touched(paths []string) string {
+func (t *Tracker) Touch(paths []string) string {
 	if t == nil {
 		return ""
 	}

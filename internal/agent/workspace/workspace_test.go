@@ -173,21 +173,21 @@ func TestTracker(t *testing.T) {
 		}
 	}
 	k := r.Read(root).Track()
-	first := k.Touched([]string{"web/src/new.ts", "/etc/passwd", "api/x", "top.txt"})
+	first := k.Touch([]string{"web/src/new.ts", "/etc/passwd", "api/x", "top.txt"})
 	if strings.Count(first, "<instructions-"+k.nonce) != 2 || !strings.Contains(first, "\nweb\n") || !strings.Contains(first, "\nsrc\n") || strings.Contains(first, "no trust") || strings.Contains(first, "top") {
 		t.Errorf("%s", first)
 	}
-	if again := k.Touched([]string{filepath.Join(root, "web", "other.ts")}); again != "" {
+	if again := k.Touch([]string{filepath.Join(root, "web", "other.ts")}); again != "" {
 		t.Errorf("again: %s", again)
 	}
-	if big := k.Touched([]string{"big/x"}); len(big) > maxDeeper+200 || !strings.Contains(big, "left out") {
+	if big := k.Touch([]string{"big/x"}); len(big) > maxDeeper+200 || !strings.Contains(big, "left out") {
 		t.Errorf("%d bytes", len(big))
 	}
 	k.Reset()
-	if after := k.Touched([]string{"web/x"}); !strings.Contains(after, "\nweb\n") {
+	if after := k.Touch([]string{"web/x"}); !strings.Contains(after, "\nweb\n") {
 		t.Errorf("after a compression: %q", after)
 	}
-	if (*Tracker)(nil).Touched([]string{"x"}) != "" {
+	if (*Tracker)(nil).Touch([]string{"x"}) != "" {
 		t.Error("a nil tracker finds something")
 	}
 }

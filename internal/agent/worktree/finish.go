@@ -161,8 +161,8 @@ func (t *Tree) keep(ctx context.Context, r, source repo, c Change, ref string) e
 	return nil
 }
 
-// Kept returns the branch of the source that Keep has made. It has another name than that of the worktree if there was one with other work.
-func (t *Tree) Kept() string { return cmp.Or(t.kept, t.Branch()) }
+// KeptBranch returns the branch of the source that Keep has made. It has another name than that of the worktree if there was one with other work.
+func (t *Tree) KeptBranch() string { return cmp.Or(t.kept, t.Branch()) }
 
 // Discard removes the worktree with all that was done in it.
 func (t *Tree) Discard(ctx context.Context) error { return t.remove(ctx) }
@@ -352,17 +352,17 @@ func (r repo) lock() string {
 	return ""
 }
 
-// Locked says that git is at work in the checkout, or was killed there, and what to do then; "" if it is neither.
-func (o *Offer) Locked() string {
+// LockNote says that git is at work in the checkout, or was killed there, and what to do then; "" if it is neither.
+func (o *Offer) LockNote() string {
 	if lock := o.checkout.lock(); lock != "" {
 		return "The checkout is locked by " + lock + ". If no git works there, one was killed: remove that file, look at git status, and take back what it had begun to change (git checkout HEAD -- FILE; new files are removed)."
 	}
 	return ""
 }
 
-// why adds to the error of a change of the checkout what [Offer.Locked] says.
+// why adds to the error of a change of the checkout what [Offer.LockNote] says.
 func (o *Offer) why(err error) error {
-	if locked := o.Locked(); err != nil && locked != "" {
+	if locked := o.LockNote(); err != nil && locked != "" {
 		return fault.Wrap(fault.CodeOf(err), err, "").WithHint("%s", locked)
 	}
 	return err

@@ -40,8 +40,8 @@ var harmless = map[string]string{
 // kept are the variables of git that stay: they say where git and its settings are.
 var kept = []string{"GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"}
 
-// Leaving returns the variables of git in an environment that would lead it to another repository.
-func Leaving(entries []string) (names []string) {
+// LeavingVariables returns the variables of git in an environment that would lead it to another repository.
+func LeavingVariables(entries []string) (names []string) {
 	for _, entry := range entries {
 		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "GIT_") && !slices.Contains(kept, name) {
 			names = append(names, name)
@@ -65,7 +65,7 @@ func (g git) run(ctx context.Context, in []byte, args ...string) ([]byte, error)
 	}
 	set["GIT_CONFIG_COUNT"] = strconv.Itoa(n)
 	c := process.Command{
-		Path: "git", Args: args, Dir: g.dir, Env: environ.Merge(environ.Merge(g.environ, nil, Leaving(g.environ)...), set),
+		Path: "git", Args: args, Dir: g.dir, Env: environ.Merge(environ.Merge(g.environ, nil, LeavingVariables(g.environ)...), set),
 		MaxStdout: maxOutput, Timeout: 10 * time.Minute, HasTimeout: true,
 	}
 	c.Env = environ.Merge(c.Env, g.set)

@@ -169,7 +169,7 @@ func TestKilledGit(t *testing.T) {
 		b.write(lock, "")
 		offer, done, err := tree.Try(t.Context(), c)
 		b.ok(err)
-		if got := offer.Locked(); !strings.Contains(got, lock) {
+		if got := offer.LockNote(); !strings.Contains(got, lock) {
 			t.Errorf("%s: the offer says %q", name, got)
 		}
 		done()
@@ -194,8 +194,8 @@ func TestKeepBesideBranches(t *testing.T) {
 		b.write(tree.Root+"/a.txt", "one\nTWO\nthree\n")
 		c := b.work(tree)
 		b.ok(tree.Keep(t.Context(), c))
-		if got := b.git(b.dir, "show", tree.Kept()+":a.txt"); !strings.HasPrefix(tree.Kept(), "loki-fix-") || got != "one\nTWO\nthree" {
-			t.Errorf("%s: kept is %s with %q", taken, tree.Kept(), got)
+		if got := b.git(b.dir, "show", tree.KeptBranch()+":a.txt"); !strings.HasPrefix(tree.KeptBranch(), "loki-fix-") || got != "one\nTWO\nthree" {
+			t.Errorf("%s: kept is %s with %q", taken, tree.KeptBranch(), got)
 		}
 		b.gone(tree)
 	}
@@ -408,7 +408,7 @@ func TestKeepBeside(t *testing.T) {
 	b.write(tree.Root+"/a.txt", "fixed\n")
 	b.write(tree.Root+"/web/.envrc.withheld", "x\n")
 	b.ok(tree.Keep(t.Context(), b.work(tree)))
-	kept := tree.Kept()
+	kept := tree.KeptBranch()
 	if kept == "loki/fix" || !strings.HasPrefix(kept, "loki/fix-") {
 		t.Errorf("kept as %s", kept)
 	}

@@ -297,7 +297,7 @@ func (s *Sandbox) Watch(d Declaration) (end func() []Refusal, err error) {
 	}
 	return func() []Refusal {
 		b.finish()
-		all := b.Refused("", false)
+		all := b.Refusals("", false)
 		for i, r := range all {
 			if r.Access == Writing { // no other level of the call would have had it
 				all[i] = Refusal{Access: Noticed, What: "wrote " + r.What, Reason: r.Reason}

@@ -99,9 +99,9 @@ func (d Declaration) String() string {
 	return fmt.Sprintf("%s (%s)", d.Level, strings.Join(more, ", "))
 }
 
-// Needed returns the least declaration with what was stopped in a child that has d; ok is false if that
+// LeastWith returns the least declaration with what was stopped in a child that has d; ok is false if that
 // is nothing, or if no level has it. What a rule denies or asks about has no level.
-func (d Declaration) Needed(stopped []Refusal) (needed Declaration, ok bool) {
+func (d Declaration) LeastWith(stopped []Refusal) (needed Declaration, ok bool) {
 	needed = Declaration{Level: d.Level, Hosts: slices.Clone(d.Hosts), Read: d.Read, Write: d.Write}
 	for _, r := range stopped {
 		if r.byRule() {
@@ -155,7 +155,7 @@ func (d Declaration) Note(stopped []Refusal, remedy func(needed Declaration) str
 	if len(stopped) > 0 {
 		notes = append(notes, fmt.Sprintf("the sandbox stopped it at level %s: it %s", d.Level, Refusals(stopped)))
 	}
-	if needed, ok := d.Needed(stopped); ok {
+	if needed, ok := d.LeastWith(stopped); ok {
 		notes = append(notes, remedy(needed))
 	}
 	if len(noticed) > 0 {

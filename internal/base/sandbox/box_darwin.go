@@ -91,7 +91,7 @@ func (b *Box) end() {
 	h := &b.hold
 	if h.proxy != nil {
 		h.proxy.Close()
-		b.connections = h.proxy.Refused()
+		b.connections = h.proxy.RefusedHosts()
 	}
 	if h.temp != nil {
 		h.temp.remove()

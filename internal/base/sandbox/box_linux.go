@@ -243,7 +243,7 @@ func (b *Box) end() {
 	}
 	if h.network != nil {
 		if h.network.close(); h.network.proxy != nil {
-			b.connections = h.network.proxy.Refused()
+			b.connections = h.network.proxy.RefusedHosts()
 		}
 	}
 	if h.temp != nil {

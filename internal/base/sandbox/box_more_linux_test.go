@@ -38,7 +38,7 @@ func TestNetwork(t *testing.T) {
 		t.Errorf("got %q %q, %v, want %q", r.Stdout, r.Stderr, err, want)
 	}
 	want := []sandbox.Refusal{{Access: sandbox.Connecting, What: "example.com:80", Level: sandbox.Network}}
-	if diff := cmp.Diff(want, b.Refused(r.Stderr, false)); diff != "" {
+	if diff := cmp.Diff(want, b.Refusals(r.Stderr, false)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -51,7 +51,7 @@ func TestDenied(t *testing.T) {
 		w.options.Denied = patterns(w.workspace + "/**/.env")
 		b := w.box(read, sandbox.Needs{})
 		r, err := process.Run(t.Context(), process.Command{Path: "bash", Args: []string{"-c", "cat .env; true"}, Dir: w.workspace, Env: os.Environ(), Confinement: b})
-		if stopped := b.Refused(r.Stderr, err != nil); err != nil || len(stopped) != 1 || stopped[0].What != ".env" {
+		if stopped := b.Refusals(r.Stderr, err != nil); err != nil || len(stopped) != 1 || stopped[0].What != ".env" {
 			t.Errorf("a denied file in a command that succeeds: %v, %s, %v", stopped, r.Stderr, err)
 		}
 		for _, d := range []sandbox.Declaration{read, write} {
@@ -79,7 +79,7 @@ func TestWhatRunsLaterIsWithheld(t *testing.T) {
 			{Access: sandbox.Writing, What: "sub/.envrc", Reason: "direnv runs it in the user's shell; what it wrote is now sub/.envrc.withheld"},
 			{Access: sandbox.Writing, What: "sub/.vscode", Reason: "the editor runs tasks in it; what it wrote is now sub/.vscode.withheld"},
 		}
-		if diff := cmp.Diff(want, b.Refused("", false)); diff != "" {
+		if diff := cmp.Diff(want, b.Refusals("", false)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		for _, name := range []string{"kept", ".envrc.withheld", ".vscode.withheld/tasks.json"} {
@@ -236,7 +236,7 @@ func TestWhatOthersChangeStays(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if found := low.Refused("", false); len(found) != 2 || found[0].Access != sandbox.Noticed || !strings.HasSuffix(found[0].What, " .git/config was replaced") || !strings.Contains(found[1].Reason, "a command at level full") {
+	if found := low.Refusals("", false); len(found) != 2 || found[0].Access != sandbox.Noticed || !strings.HasSuffix(found[0].What, " .git/config was replaced") || !strings.Contains(found[1].Reason, "a command at level full") {
 		t.Errorf("got %v", found)
 	}
 }
@@ -318,7 +318,7 @@ func testRefused(t *testing.T, plain bool) {
 				Path: tt.program, Args: tt.args, Dir: w.workspace, Confinement: b, Env: append(os.Environ(), "HOME="+w.home, "OUT="+w.outside),
 			})
 			var got []string
-			for _, f := range b.Refused(r.Stderr, err != nil) {
+			for _, f := range b.Refusals(r.Stderr, err != nil) {
 				got = append(got, f.String()+" ("+string(f.Level)+")")
 			}
 			if plain && strings.HasSuffix(tt.name, "_change_outside") {
@@ -367,7 +367,7 @@ func TestRefusedTexts(t *testing.T) {
 		{"mount", "mount: failed to read mtab: Permission denied", ""},
 	} {
 		var got []string
-		for _, f := range b.Refused(strings.NewReplacer("WORKSPACE", w.workspace, "OUTSIDE", w.outside).Replace(tt.text), true) {
+		for _, f := range b.Refusals(strings.NewReplacer("WORKSPACE", w.workspace, "OUTSIDE", w.outside).Replace(tt.text), true) {
 			got = append(got, f.String()+" ("+string(f.Level)+")")
 		}
 		if text := strings.Join(got, ", "); text != tt.want {

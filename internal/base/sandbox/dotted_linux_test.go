@@ -44,7 +44,7 @@ func TestNewNamesWithADot(t *testing.T) {
 				}
 			}
 			var names []string
-			for _, r := range b.Refused("", false) {
+			for _, r := range b.Refusals("", false) {
 				names = append(names, r.What)
 			}
 			const want = "changed .eslintrc, .storybook/main.js .foo .foorc .github/x.json .storybook/new.js sub/.foorc"
@@ -98,7 +98,7 @@ func TestHardLinks(t *testing.T) {
 		if _, err := process.Run(t.Context(), process.Command{Path: "bash", Args: []string{"-ec", script}, Dir: w.workspace, Env: os.Environ(), Confinement: b}); err != nil {
 			t.Fatal(err)
 		}
-		got := b.Left()
+		got := b.LeftNote()
 		if !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%s: %q", script, got)
 		}

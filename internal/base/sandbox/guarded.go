@@ -109,7 +109,7 @@ func MakesRepository(root, file string) bool {
 	return false
 }
 
-// ClosedBelow reports whether a directory, by its absolute path, has what [Closed] reports somewhere below it.
+// ClosedBelow reports whether a directory, by its absolute path, has what [ClosedReason] reports somewhere below it.
 func ClosedBelow(home, dir string) bool {
 	dir = strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator)
 	return slices.ContainsFunc(closedPlaces, func(p place) bool {
@@ -124,9 +124,9 @@ func ClosedBelow(home, dir string) bool {
 	})
 }
 
-// Closed reports whether an absolute path leads to what no child below [Full] reads, such as credentials, and why. home is
+// ClosedReason reports whether an absolute path leads to what no child below [Full] reads, such as credentials, and why. home is
 // the user's home directory, empty if it is not known.
-func Closed(home, path string) (reason string, ok bool) {
+func ClosedReason(home, path string) (reason string, ok bool) {
 	for _, p := range closedPlaces {
 		place := p.path
 		if below, ok := strings.CutPrefix(place, "~/"); ok {

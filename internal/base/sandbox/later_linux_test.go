@@ -296,13 +296,13 @@ func TestTwoAtWork(t *testing.T) {
 		<-started
 		w.write(t, "src/project/sub/go", "")
 	})
-	if found := first.Refused("", false); len(found) != 0 {
+	if found := first.Refusals("", false); len(found) != 0 {
 		t.Errorf("looked for while another command is at work: %v", found)
 	}
 	w.write(t, "src/project/sub/ended", "")
 	b := <-second
 	w.withheld(t, "sub/.envrc", "sub/.exrc")
-	if found := b.Refused("", false); len(found) != 2 || !strings.Contains(found[0].Reason, "withheld") {
+	if found := b.Refusals("", false); len(found) != 2 || !strings.Contains(found[0].Reason, "withheld") {
 		t.Errorf("got %v", found)
 	}
 	if records, _ := filepath.Glob(filepath.Join(w.options.State, "sandbox", "work", "*")); len(records) != 0 {
@@ -331,7 +331,7 @@ func TestBesideAServer(t *testing.T) {
 	if _, err := process.Run(t.Context(), process.Command{Path: "true", Dir: w.workspace, Env: os.Environ(), Confinement: b}); err != nil {
 		t.Error(err)
 	}
-	found := b.Refused("", false)
+	found := b.Refusals("", false)
 	if len(found) != 1 || found[0].Access != sandbox.Noticed || !strings.HasPrefix(found[0].What, "found sub/.envrc, new since") {
 		t.Errorf("got %v", found)
 	}
@@ -373,7 +373,7 @@ func TestReplacedFiles(t *testing.T) {
 			w.write(t, "src/project/sub/go", "")
 		},
 	})
-	if found := b.Refused("", false); err != nil || len(found) != 1 || found[0].Access != sandbox.Noticed || !strings.HasSuffix(found[0].What, " .env was replaced") {
+	if found := b.Refusals("", false); err != nil || len(found) != 1 || found[0].Access != sandbox.Noticed || !strings.HasSuffix(found[0].What, " .env was replaced") {
 		t.Errorf("got %v, %v", found, err)
 	}
 }

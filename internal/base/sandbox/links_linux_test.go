@@ -89,7 +89,7 @@ func TestReplacedWhileListed(t *testing.T) {
 		if r, err := process.Run(t.Context(), c); err != nil {
 			t.Fatalf("%v: %s", err, r.Stderr)
 		}
-		return b.Refused("", false)
+		return b.Refusals("", false)
 	}
 	for time.Since(made) < 300*time.Millisecond { // until the listing is relied on
 		run(":", nil)

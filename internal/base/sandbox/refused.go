@@ -88,10 +88,10 @@ func (r Refusal) byRule() bool {
 // Asked reports whether the user's consent would open what was refused, see [Options].Asked.
 func (r Refusal) Asked() bool { return r.Reason == askedByRule }
 
-// Refused returns what the box stopped, each once, as far as can be told: from what the proxy saw, from what was moved out of
+// Refusals returns what the box stopped, each once, as far as can be told: from what the proxy saw, from what was moved out of
 // the workspace, and from what the command printed on its standard error. It is called after the child has ended;
 // failed says that it did with an error. Without one, only clear words count: what was missing it did without.
-func (b *Box) Refused(stderr string, failed bool) []Refusal {
+func (b *Box) Refusals(stderr string, failed bool) []Refusal {
 	if b.Level() == Full {
 		return nil
 	}
@@ -124,8 +124,8 @@ func (b *Box) Refused(stderr string, failed bool) []Refusal {
 	return once
 }
 
-// Left returns what a child that ended well left withheld, and what was noticed, as a predicate for its user; empty if that is nothing.
-func (b *Box) Left() string {
+// LeftNote returns what a child that ended well left withheld, and what was noticed, as a predicate for its user; empty if that is nothing.
+func (b *Box) LeftNote() string {
 	if b == nil || len(b.notices)+len(b.withheld) == 0 {
 		return ""
 	}

@@ -27,7 +27,7 @@ func (w *world) notices(t *testing.T, command string) string {
 	if err != nil {
 		t.Fatalf("%s: %v: %s", command, err, r.Stderr)
 	}
-	return sandbox.Refusals(b.Refused("", false))
+	return sandbox.Refusals(b.Refusals("", false))
 }
 
 // TestWithheldFromGit: a call by which git checks out files that run later says that git takes them for deleted, and how the user

@@ -60,7 +60,7 @@ func TestEverydayWork(t *testing.T) {
 			if err != nil {
 				t.Errorf("%v: %s%s", err, r.Stdout, r.Stderr)
 			}
-			if refused := b.Refused(r.Stderr, err != nil); len(refused) > 0 {
+			if refused := b.Refusals(r.Stderr, err != nil); len(refused) > 0 {
 				t.Errorf("the sandbox stopped %v", refused)
 			}
 		})

@@ -59,7 +59,7 @@ func (s *Service) Change(ctx context.Context, events event.Scope, c Edit) error 
 	set, change := old, c.Set
 	if err != nil {
 		if len(c.Add) == 0 {
-			return library.Missing(c.Name)
+			return library.NotBuiltError(c.Name)
 		}
 		var wanted rag.Settings
 		wanted, change = change.New()
@@ -163,11 +163,11 @@ func (s *Service) exists(c Edit, source, absolute string) error {
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fault.New(fault.NotFound, "%sthere is nothing at %s", c.AddedBy, source).WithHint("%s", s.Missing(source, filepath.Clean(pattern.Base)))
+	return fault.New(fault.NotFound, "%sthere is nothing at %s", c.AddedBy, source).WithHint("%s", s.MissingHint(source, filepath.Clean(pattern.Base)))
 }
 
-// Missing returns what may be wrong with a source that begins at a path where nothing is.
-func (s *Service) Missing(source, path string) string {
+// MissingHint returns what may be wrong with a source that begins at a path where nothing is.
+func (s *Service) MissingHint(source, path string) string {
 	if loader, _, ok := strings.Cut(source, ":"); ok && len(loader) > 1 && !strings.ContainsAny(loader, `/\`) {
 		return fmt.Sprintf("if %s is meant to be a document loader, add it to document_loaders in %s", loader, s.Config.File)
 	}

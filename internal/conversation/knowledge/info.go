@@ -94,7 +94,7 @@ func (s *Service) baseIndex(ctx context.Context, name, file string) (rag.Index, 
 		return index, err
 	}
 	if _, _, err = knownBase(ctx, store, file); err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = s.Library().Missing(name)
+		err = s.Library().NotBuiltError(name)
 	}
 	return nil, err
 }

@@ -179,7 +179,7 @@ func (s *Service) New(ctx context.Context, events event.Scope, asker ask.Asker, 
 			return set, err
 		}
 	default:
-		return set, fault.New(fault.Config, "no embedding model is configured").WithHint("set rag_embedding_model in %s: %s", cfg.File, strings.Join(s.Catalog.Listed(catalog.Embedding), ", "))
+		return set, fault.New(fault.Config, "no embedding model is configured").WithHint("set rag_embedding_model in %s: %s", cfg.File, strings.Join(s.Catalog.ListIDs(catalog.Embedding), ", "))
 	}
 	if q.err != nil {
 		return set, q.err
@@ -230,7 +230,7 @@ func (q *quiz) ask(ctx context.Context, question ask.Question) string {
 // model returns the embedding model that the user chooses. The default is that of the program, which is always there.
 func (q *quiz) model(ctx context.Context, s *Service) string {
 	var options []string
-	for _, id := range s.Catalog.Listed(catalog.Embedding) {
+	for _, id := range s.Catalog.ListIDs(catalog.Embedding) {
 		m, err := s.Catalog.Resolve(id, catalog.Embedding)
 		if err != nil {
 			continue
@@ -277,7 +277,7 @@ func (s *Service) Open(ctx context.Context, events event.Scope, name string) (b 
 	}
 	b, release, err = s.open(ctx, events, place{name, file})
 	if _, old := os.Stat(rag.OldFile(file)); old != nil && fault.CodeOf(err) == fault.NotFound {
-		err = s.Library().Missing(name)
+		err = s.Library().NotBuiltError(name)
 	}
 	return b, release, err
 }

@@ -183,7 +183,7 @@ func (d *Draft) Discard(ctx context.Context) error {
 // recover records the turns of processes that died while they were answered. The caller
 // holds mu.
 func (s *Session) recover(ctx context.Context) error {
-	files, err := s.log.Abandoned(ctx)
+	files, err := s.log.AbandonedDrafts(ctx)
 	for _, f := range files {
 		data, readErr := f.Data()
 		if readErr != nil {

@@ -80,10 +80,10 @@ func (l *bufferLog) Owner(context.Context) (*auth.Owner, error) { return nil, ni
 func (l *bufferLog) Claim(context.Context, auth.Owner) (*auth.Owner, error) {
 	return nil, nil
 }
-func (l *bufferLog) Rename(context.Context, Alias) error            { return nil }
-func (l *bufferLog) NewDraft(context.Context) (DraftFile, error)    { return nil, nil }
-func (l *bufferLog) Abandoned(context.Context) ([]DraftFile, error) { return nil, nil }
-func (l *bufferLog) Withdraw(context.Context, int64) (bool, error)  { return false, nil }
+func (l *bufferLog) Rename(context.Context, Alias) error                  { return nil }
+func (l *bufferLog) NewDraft(context.Context) (DraftFile, error)          { return nil, nil }
+func (l *bufferLog) AbandonedDrafts(context.Context) ([]DraftFile, error) { return nil, nil }
+func (l *bufferLog) Withdraw(context.Context, int64) (bool, error)        { return false, nil }
 
 // bufferTx is a transaction of a bufferLog.
 type bufferTx struct{ log *bufferLog }

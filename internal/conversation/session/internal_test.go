@@ -176,24 +176,24 @@ func TestTable(t *testing.T) {
 		return table.Begin(New("", id, nil, Options{}, State{Alias: alias}))
 	}
 	a := begin("1", "a")
-	if a.ID() != "1" || table.Open("", "1") != a || table.Begun("", "a") != a {
+	if a.ID() != "1" || table.Open("", "1") != a || table.PendingSession("", "a") != a {
 		t.Error("a session that was begun is not open")
 	}
-	if table.Begun("", "b") != nil || table.Begun("other", "a") != nil || table.Open("other", "1") != nil {
+	if table.PendingSession("", "b") != nil || table.PendingSession("other", "a") != nil || table.Open("other", "1") != nil {
 		t.Error("a session is open under another name or in another scope")
 	}
 	if begin("2", "a") != a || table.Open("", "2") != nil {
 		t.Error("two sessions of one alias are open")
 	}
-	if x, y := begin("3", ""), begin("4", ""); x == y || table.Open("", "3") != x || table.Open("", "4") != y || table.Begun("", "") != nil {
+	if x, y := begin("3", ""), begin("4", ""); x == y || table.Open("", "3") != x || table.Open("", "4") != y || table.PendingSession("", "") != nil {
 		t.Error("sessions without an alias are taken for the same")
 	}
-	table.Renamed("", "1", "b")
-	if a.Alias() != "b" || table.Begun("", "a") != nil || table.Open("", "1") != a {
+	table.SetAlias("", "1", "b")
+	if a.Alias() != "b" || table.PendingSession("", "a") != nil || table.Open("", "1") != a {
 		t.Error("a session that was renamed is still open under its old alias")
 	}
 	c := begin("5", "a")
-	if c == a || table.Begun("", "a") != c {
+	if c == a || table.PendingSession("", "a") != c {
 		t.Error("the alias of a session that was renamed is not free")
 	}
 	table.sweep(tableKey{id: "5"}) // as for an earlier session of that id
@@ -205,7 +205,7 @@ func TestTable(t *testing.T) {
 		t.Error("a session was forgotten for one of the same id in another scope")
 	}
 	table.Forget("", "5")
-	if table.Open("", "5") != nil || table.Begun("", "a") != nil || table.Open("", "1") != a {
+	if table.Open("", "5") != nil || table.PendingSession("", "a") != nil || table.Open("", "1") != a {
 		t.Error("only the session that was deleted is to be forgotten")
 	}
 }

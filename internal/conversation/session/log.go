@@ -43,7 +43,7 @@ type Log interface {
 
 	// Abandoned returns the drafts that were neither removed nor are held any more,
 	// because their process has died. They are held now.
-	Abandoned(ctx context.Context) ([]DraftFile, error)
+	AbandonedDrafts(ctx context.Context) ([]DraftFile, error)
 
 	// Withdraw removes the stored session if its log has size bytes and it has no draft.
 	Withdraw(ctx context.Context, size int64) (withdrawn bool, err error)

@@ -149,8 +149,8 @@ func (s *Session) Unnamed() bool {
 	return s.unnamed()
 }
 
-// Recorded returns what is stored of a new session with one turn, which has no alias, see [Session.KeepUnnamed].
-func Recorded(o Options, initial Settings, t Turn) (State, []byte, error) {
+// EncodeNew returns what is stored of a new session with one turn, which has no alias, see [Session.KeepUnnamed].
+func EncodeNew(o Options, initial Settings, t Turn) (State, []byte, error) {
 	now := o.Now().UTC().Truncate(time.Second)
 	st := State{Settings: initial, Created: now, Unnamed: true, DataURLs: t.DataURLs}
 	var h history

@@ -271,8 +271,8 @@ func (s *Session) Stored() bool {
 	return s.stored
 }
 
-// Created returns when the session began; the zero time if that is not known.
-func (s *Session) Created() time.Time {
+// CreationTime returns when the session began; the zero time if that is not known.
+func (s *Session) CreationTime() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state.Created
@@ -327,8 +327,8 @@ func (s *Session) Messages() []chat.Message {
 	return s.view.history.messages()
 }
 
-// Compacted returns the messages that compactions have replaced, oldest first.
-func (s *Session) Compacted() []chat.Message {
+// CompactedMessages returns the messages that compactions have replaced, oldest first.
+func (s *Session) CompactedMessages() []chat.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clip(s.view.history.compacted)

@@ -392,7 +392,7 @@ func TestCompression(t *testing.T) {
 			if diff := cmp.Diff(tt.want, texts); diff != "" {
 				t.Errorf("messages that stay (-want +got):\n%s", diff)
 			}
-			if want := (session.Compressed{Messages: len(s.Compacted()), Kept: len(texts), Before: before, After: s.Tokens(), Recap: "The recap."}); got != want {
+			if want := (session.Compressed{Messages: len(s.CompactedMessages()), Kept: len(texts), Before: before, After: s.Tokens(), Recap: "The recap."}); got != want {
 				t.Errorf("reported %+v, want %+v", got, want)
 			}
 		})

@@ -27,9 +27,9 @@ func (t *Table) Open(scope Scope, id ID) *Session {
 	return t.get(tableKey{scope: scope, id: id})
 }
 
-// Begun returns the session called alias that was added before it was stored, nil if
+// PendingSession returns the session called alias that was added before it was stored, nil if
 // there is none.
-func (t *Table) Begun(scope Scope, alias Alias) *Session {
+func (t *Table) PendingSession(scope Scope, alias Alias) *Session {
 	s := t.get(tableKey{scope: scope, alias: alias})
 	if s == nil || s.Alias() != alias {
 		return nil
@@ -86,8 +86,8 @@ func (t *Table) sweep(k tableKey) {
 	}
 }
 
-// Renamed sets the new alias of the session called id, if it is open.
-func (t *Table) Renamed(scope Scope, id ID, alias Alias) {
+// SetAlias sets the new alias of the session called id, if it is open.
+func (t *Table) SetAlias(scope Scope, id ID, alias Alias) {
 	if s := t.Open(scope, id); s != nil {
 		s.noteAlias(alias)
 	}

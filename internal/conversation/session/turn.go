@@ -77,14 +77,14 @@ func newTurn(h *history, t Turn, at time.Time) turnOp {
 	}
 	o.user, o.replace = h.live[last], true
 	if t.Mode == Continue {
-		o.reply = Continued(h.live[last+1:], o.reply)
+		o.reply = JoinContinuation(h.live[last+1:], o.reply)
 	}
 	return o
 }
 
-// Continued returns the messages of a reply of which more is the continuation. The mark of an
+// JoinContinuation returns the messages of a reply of which more is the continuation. The mark of an
 // interruption between them goes.
-func Continued(reply, more []chat.Message) []chat.Message {
+func JoinContinuation(reply, more []chat.Message) []chat.Message {
 	n := len(reply)
 	if n == 0 || len(more) == 0 || reply[n-1].Role != chat.Assistant || more[0].Role != chat.Assistant || len(reply[n-1].ToolCalls) > 0 {
 		return append(slices.Clone(reply), more...)

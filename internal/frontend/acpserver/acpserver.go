@@ -437,7 +437,7 @@ func (s *server) remove(ctx context.Context, text string) error {
 		return unknownSession(text)
 	}
 	if err == nil {
-		_, err = s.o.App.Served().DeleteSession(ctx, found.Scope(), text)
+		_, err = s.o.App.ServerConversations().DeleteSession(ctx, found.Scope(), text)
 	}
 	return clientError(err)
 }

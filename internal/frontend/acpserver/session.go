@@ -72,7 +72,7 @@ func (s *server) open(ctx context.Context, at place, id string) (_ *sess, err er
 	}()
 	of.view = newView(of)
 	of.app.Receive(app.Guest{Judge: of.judge, Servers: serversOf(at.servers), Dirs: at.dirs, Client: of.client()})
-	of.talks = of.app.Served()
+	of.talks = of.app.ServerConversations()
 	if of.talks.Durability == graph.DurabilityOff || of.talks.Durability == "" {
 		of.talks.Durability = graph.DurabilityProcess
 	}
@@ -360,7 +360,7 @@ func (s *sess) outcome(ctx context.Context, output string, stop chat.StopReason,
 	default:
 		return nil, clientError(err)
 	}
-	if _, all := s.conv.Spent(); reason != acp.Cancelled {
+	if _, all := s.conv.Spending(); reason != acp.Cancelled {
 		s.view.sendCost(all)
 	}
 	return acp.PromptResponse{StopReason: reason}, nil
@@ -476,7 +476,7 @@ func (s *sess) run(ctx context.Context, name, rest string) (any, error) {
 		done, err := s.conv.Compress(ctx)
 		return s.endCommand(ctx, fmt.Sprintf("%d messages are a recap now: %d tokens, before %d.", done.Messages, done.After, done.Before), err)
 	case "usage":
-		_, all := s.conv.Spent()
+		_, all := s.conv.Spending()
 		cost := fmt.Sprintf("$%.4f", all.Cost)
 		if all.CostUnknown {
 			cost = "unknown"
@@ -532,7 +532,7 @@ func (s *sess) turns() (n int) {
 
 // history returns all messages of the session, those that are a recap now, too.
 func (s *sess) history() []chat.Message {
-	return slices.Concat(s.storedSession().Compacted(), s.storedSession().Messages())
+	return slices.Concat(s.storedSession().CompactedMessages(), s.storedSession().Messages())
 }
 
 // announce tells the client about the session that it knows now.

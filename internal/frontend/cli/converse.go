@@ -160,7 +160,7 @@ func (c *command) roleIn(roles role.Library) (*role.Role, []*yamldoc.Problem, er
 // prepareSession does what --save-session says. It and --empty-session need a session.
 func (c *command) prepareSession(ctx context.Context, conv *conversation.Conversation) error {
 	s := conv.Session()
-	if near := conv.Misspelled(ctx); near != "" {
+	if near := conv.LikelyName(ctx); near != "" {
 		c.note(fmt.Sprintf("session %s is new; did you mean %s?", s.Name(), near))
 	}
 	switch {

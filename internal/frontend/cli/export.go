@@ -42,7 +42,7 @@ func (c *command) talk(ctx context.Context, name string) (talk export.Talk, err 
 	if err != nil {
 		return talk, err
 	}
-	id, err := c.app.Conversations().Stored(ctx, scope, name)
+	id, err := c.app.Conversations().StoredID(ctx, scope, name)
 	if err == nil {
 		store, err := c.app.Sessions()
 		if err != nil {

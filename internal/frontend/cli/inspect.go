@@ -71,7 +71,7 @@ func (c *command) validateOnce(ctx context.Context, ref agent.Ref) (err error) {
 	if v.File, err = c.app.Agents.File(ref); err != nil {
 		return err
 	}
-	v.File = c.app.Shown(v.File)
+	v.File = c.app.DisplayPath(v.File)
 	v.Findings, err = c.findings(ctx, ref)
 	if err != nil {
 		return err
@@ -124,9 +124,9 @@ func (c *command) findings(ctx context.Context, ref agent.Ref) (graph.Findings, 
 		if found == nil {
 			return nil, err
 		}
-		return append(found, warnings...).Sorted(), nil
+		return append(found, warnings...).InOrder(), nil
 	}
-	return append(warnings, c.app.Validator().Findings(ctx, of, nil)...).Sorted(), nil
+	return append(warnings, c.app.Validator().Findings(ctx, of, nil)...).InOrder(), nil
 }
 
 func (c *command) printValidation(v validation) error {

@@ -32,7 +32,7 @@ func (c *command) listInstructions(ctx context.Context) error {
 
 // listIgnored lists the ignore files of the workspace.
 func (c *command) listIgnored(context.Context) error {
-	table, list := display.Ignored(c.app)
+	table, list := display.IgnoreFiles(c.app)
 	switch {
 	case c.opts.output != outputText:
 		return printJSON(c.Out, list)
@@ -83,7 +83,7 @@ func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err e
 		out = c.Err
 	}
 	for _, f := range unknown {
-		shown := fmt.Sprintf("%s (%s):\n\n%s\n\n", text.Visible(f.Name), f.State, visibleLines(c.app.Trust.Changed(in.Root, f)))
+		shown := fmt.Sprintf("%s (%s):\n\n%s\n\n", text.Visible(f.Name), f.State, visibleLines(c.app.Trust.ChangedText(in.Root, f)))
 		if f.Of != "" && f.Text() == "" {
 			shown = fmt.Sprintf("%s (%s), of the skill %s\n\n", text.Visible(f.Name), f.State, text.Visible(f.Of))
 		}

@@ -215,7 +215,7 @@ func (p *planning) decide(ctx context.Context, plan planner.Plan) (string, error
 
 // decideInvalid is decide for a plan that cannot be used: a user may mend it.
 func (p *planning) decideInvalid(ctx context.Context) (string, error) {
-	failure := fault.New(fault.Provider, "no valid graph after %s", text.Count(planner.Mended(p.outcome.State), "correction")).
+	failure := fault.New(fault.Provider, "no valid graph after %s", text.Count(planner.CorrectionCount(p.outcome.State), "correction")).
 		WithHint("say in the description what the nodes do, name another model with -m, or allow more rounds: --plan-rounds %d%s", max(2*p.opts.rounds, 2*defaultRounds), p.record())
 	if p.opts.output != outputText || p.opts.yes {
 		return "", failure
@@ -382,7 +382,7 @@ func (p *planning) run(ctx context.Context, plan planner.Plan) error {
 // report takes a plan into the machine output.
 func (p *planning) report(plan planner.Plan) {
 	r := p.result
-	r.Plan, r.Valid, r.Findings, r.Rounds, r.Usage, r.Run = plan.Draft, plan.Valid(), plan.Findings, planner.Mended(p.outcome.State), p.outcome.Usage, p.outcome.Run
+	r.Plan, r.Valid, r.Findings, r.Rounds, r.Usage, r.Run = plan.Draft, plan.Valid(), plan.Findings, planner.CorrectionCount(p.outcome.State), p.outcome.Usage, p.outcome.Run
 	r.Nodes, r.Abilities, r.Price, r.Agent, r.Diff = []plannedNode{}, nil, nil, "", ""
 	if p.changed != nil {
 		r.Agent = p.changed.Name

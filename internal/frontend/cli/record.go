@@ -86,7 +86,7 @@ func (c *command) replay(ctx context.Context) (finish func(error) error, err err
 	c.playAsRecorded(played)
 	player := c.app.Replay(played, source)
 	return func(err error) error {
-		if unused := player.Unused(); err == nil && len(unused) > 0 && !c.opts.quiet {
+		if unused := player.UnusedSteps(); err == nil && len(unused) > 0 && !c.opts.quiet {
 			const most = 5
 			shown := unused
 			if len(shown) > most {

@@ -46,7 +46,7 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 		}
 	}
 	_, err = c.app.Runs().Resume(ctx, r)
-	return c.taken(face, err)
+	return c.reportTaken(face, err)
 }
 
 // resumeID resumes a run that this command began.
@@ -60,8 +60,8 @@ func (c *command) resumeID(ctx context.Context, face *face, id string) error {
 	return err
 }
 
-// taken reports that a run that another process is at work on has got its answer.
-func (c *command) taken(face *face, err error) error {
+// reportTaken reports that a run that another process is at work on has got its answer.
+func (c *command) reportTaken(face *face, err error) error {
 	if taken, ok := errors.AsType[*run.TakenError](err); ok {
 		if !c.opts.quiet {
 			face.screen.Print("▸ " + taken.Error())

@@ -90,8 +90,8 @@ func scheduleActions() []action {
 		{flag: "schedules", needs: needConfig, looks: true, do: (*command).listSchedules, alone: true, beside: []string{"from", "until"}, apart: true},
 		{flag: "run-due", needs: needConfig, do: (*command).runDue, alone: true, beside: []string{"jobs", "quiet"}, apart: true},
 		{flag: "schedule-history", needs: needConfig, looks: true, do: (*command).showOutcomes, alone: true, apart: true},
-		{flag: "schedule-pause", needs: needConfig, do: pausing(true), alone: true, apart: true},
-		{flag: "schedule-continue", needs: needConfig, do: pausing(false), alone: true, apart: true},
+		{flag: "schedule-pause", needs: needConfig, do: pauseSchedule(true), alone: true, apart: true},
+		{flag: "schedule-continue", needs: needConfig, do: pauseSchedule(false), alone: true, apart: true},
 		{flag: "schedule-delete", needs: needConfig, do: (*command).deleteSchedule, alone: true, apart: true},
 		{flag: "schedule-now", needs: needConfig, do: (*command).startScheduled, alone: true, beside: []string{"quiet"}, apart: true},
 		{flag: "schedule-on", needs: needConfig, do: (*command).enableSchedule, alone: true, apart: true},
@@ -285,8 +285,8 @@ func (c *command) showOutcomes(ctx context.Context) error {
 	})
 }
 
-// pausing returns what pauses a schedule, or ends that.
-func pausing(paused bool) func(*command, context.Context) error {
+// pauseSchedule returns what pauses a schedule, or ends that.
+func pauseSchedule(paused bool) func(*command, context.Context) error {
 	return func(c *command, ctx context.Context) error {
 		return c.withSchedules(func(all *schedule.Service) error { return all.Pause(ctx, c.opts.pause+c.opts.proceed, paused) })
 	}

@@ -70,7 +70,7 @@ func (c *command) searchRecords(ctx context.Context) error {
 	if c.outColor() {
 		mark = display.Bold
 	}
-	if _, err := io.WriteString(c.Out, display.Fit(display.Found(list, mark), c.outWidth())); err != nil {
+	if _, err := io.WriteString(c.Out, display.Fit(display.FoundText(list, mark), c.outWidth())); err != nil {
 		return err
 	}
 	if note := display.FoundNote(len(list), of); note != "" && !c.opts.quiet {

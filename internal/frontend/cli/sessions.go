@@ -49,7 +49,7 @@ func (c *command) deleteSession(ctx context.Context) error {
 		return err
 	}
 	name, talks := c.opts.deleteSession, c.app.Conversations()
-	if _, err := talks.Stored(ctx, scope, name); err != nil {
+	if _, err := talks.StoredID(ctx, scope, name); err != nil {
 		return err
 	}
 	if agreed, err := c.agrees(ctx, fmt.Sprintf("Delete session %s with all its messages?", display.SessionLabel(ctx, c.app, scope, name))); err != nil || !agreed {

@@ -74,7 +74,7 @@ func (c *command) validateSkills(skills []skill.Skill) error {
 			v.Findings = append(v.Findings, f)
 		}
 		v.Valid = len(v.Findings) == 0
-		list, all = append(list, v), append(all, v.Findings.Sorted()...)
+		list, all = append(list, v), append(all, v.Findings.InOrder()...)
 	}
 	var err error
 	switch c.opts.output {

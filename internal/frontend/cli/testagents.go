@@ -80,10 +80,10 @@ func (c *command) testAgents(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	report.Coverage = c.coverage(report.Results)
-	if err := c.printTests(&report); err != nil || report.Failed() == 0 {
+	if err := c.printTests(&report); err != nil || report.FailedCount() == 0 {
 		return err
 	}
-	return &fault.Error{Code: fault.Failure, Err: &findingsError{report.Failed()}}
+	return &fault.Error{Code: fault.Failure, Err: &findingsError{report.FailedCount()}}
 }
 
 // printResult prints the result of a case.

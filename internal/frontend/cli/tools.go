@@ -49,7 +49,7 @@ func (c *command) callTool(ctx context.Context) error {
 		}
 		fmt.Fprintln(c.Out, result)
 	}
-	if why, ok := box.Declined(id); ok {
+	if why, ok := box.DeclineReason(id); ok {
 		return fault.New(why, "tool %s was not run", name)
 	}
 	if failed {

@@ -24,7 +24,7 @@ const newWorktree = "*"
 // leaveWorktree ends work, of which err is the result. If it was in a worktree, also in that of a run that was resumed, the user decides what
 // happens with it. What the work did not finish stays there. Again does the work again, with another text.
 func (c *command) leaveWorktree(ctx context.Context, err error, again func() error) error {
-	t := c.app.Entered()
+	t := c.app.EnteredWorktree()
 	if t == nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func completeDelete(c *Console, ctx context.Context, words []string) []Candidate
 	if len(words) != 2 || !slices.Contains(app.Kinds(), words[0]) {
 		return oneOf(app.Kinds()...)(c, ctx, words)
 	}
-	names, _ := c.App.Stored(ctx, app.Kind(words[0]), c.conv.Scope())
+	names, _ := c.App.StoredNames(ctx, app.Kind(words[0]), c.conv.Scope())
 	found := candidatesOf(offeredNames(names))
 	for i, name := range c.labels(ctx, app.Kind(words[0]), offeredNames(names)) {
 		found[i].Description = strings.TrimSpace(strings.TrimPrefix(name, found[i].Value))
@@ -50,7 +50,7 @@ func (c *Console) labels(ctx context.Context, of app.Kind, names []string) []str
 func (c *Console) deletable(ctx context.Context) string {
 	var b strings.Builder
 	for _, kind := range app.Kinds() {
-		names, err := c.App.Stored(ctx, app.Kind(kind), c.conv.Scope())
+		names, err := c.App.StoredNames(ctx, app.Kind(kind), c.conv.Scope())
 		list := cmp.Or(strings.Join(c.labels(ctx, app.Kind(kind), offeredNames(names)), ", "), "none")
 		if err != nil {
 			list = err.Error()
@@ -90,7 +90,7 @@ func (c *Console) delete(ctx context.Context, arg string) error {
 		return fault.New(fault.Usage, "%q cannot be deleted", kind).WithHint("%s", ".delete "+strings.Join(app.Kinds(), ", .delete "))
 	}
 	of, scope := app.Kind(kind), c.conv.Scope()
-	names, err := c.App.Stored(ctx, of, scope)
+	names, err := c.App.StoredNames(ctx, of, scope)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (c *Console) search(ctx context.Context, args string) error {
 		mark = display.Bold
 	}
 	if len(list) > 0 {
-		c.Out.Colored(strings.TrimRight(display.Fit(display.Found(list, mark), c.width()), "\n"))
+		c.Out.Colored(strings.TrimRight(display.Fit(display.FoundText(list, mark), c.width()), "\n"))
 	}
 	if note := display.FoundNote(len(list), of); note != "" {
 		c.Out.Note(note)
@@ -185,12 +185,12 @@ func completeRun(c *Console, ctx context.Context, _ []string) (found []Candidate
 
 // showUsage shows what the last answer, the conversation and all processes used.
 func (c *Console) showUsage(context.Context, string) error {
-	turn, all := c.conv.Spent()
+	turn, all := c.conv.Spending()
 	name := "conversation"
 	if s := c.conv.Session(); s != nil && !c.mode().Unnamed {
 		name = "session " + s.Name()
 	}
-	today, days, note, err := c.App.Used()
+	today, days, note, err := c.App.UsageSums()
 	if err != nil {
 		return err
 	}

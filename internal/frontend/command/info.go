@@ -67,7 +67,7 @@ func completeInfo() completer {
 
 // infoIgnored is for .info ignore.
 func (c *Console) infoIgnored(context.Context, string) error {
-	table, list := display.Ignored(c.App)
+	table, list := display.IgnoreFiles(c.App)
 	if len(list) == 0 {
 		table = display.NoIgnored
 	}

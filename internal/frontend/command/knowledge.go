@@ -40,7 +40,7 @@ func (c *Console) rag(ctx context.Context, name string) error {
 			return err
 		}
 		if !c.Interactive {
-			return c.App.Knowledge().Library().Missing(name)
+			return c.App.Knowledge().Library().NotBuiltError(name)
 		}
 		if near := yamldoc.Nearest(name, names); near != "" {
 			c.Out.Note("knowledge base " + name + " is new; did you mean " + near + "? Ctrl-C cancels.")
@@ -159,7 +159,7 @@ func (c *Console) rebuildBase(ctx context.Context, _ string) error {
 
 // sources is for .sources rag.
 func (c *Console) sources(context.Context, string) error {
-	found := c.conv.Found()
+	found := c.conv.LastFound()
 	if len(found.Hits) == 0 {
 		return fault.New(fault.Usage, "nothing was searched for an answer yet")
 	}

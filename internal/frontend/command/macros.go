@@ -96,7 +96,7 @@ func (c *Console) RunMacro(ctx context.Context, name string, args []string) (err
 			WithHint("they call each other: %s", strings.Join(append(slices.Clone(c.macros), name), ", "))
 	}
 	o := c.Options
-	o.Conversation, o.InMacro, o.Edit = c.conv.Isolated(), true, nil
+	o.Conversation, o.InMacro, o.Edit = c.conv.Isolate(), true, nil
 	inner := New(o)
 	inner.macros = append(slices.Clone(c.macros), name)
 	defer func() { err = errors.Join(err, inner.Close(context.WithoutCancel(ctx))) }()

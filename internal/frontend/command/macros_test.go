@@ -150,7 +150,7 @@ func TestMacroIsolation(t *testing.T) {
 	if err := c.conv.Set(t.Context(), "temperature", "0.5"); err != nil {
 		t.Fatal(err)
 	}
-	inner := c.conv.Isolated()
+	inner := c.conv.Isolate()
 	if got := inner.Setting("temperature"); got != "0.5" {
 		t.Errorf("the macro begins with a temperature of %s", got)
 	}

@@ -82,7 +82,7 @@ const reloadGrace = 3 * time.Second
 
 // servers returns the MCP servers in force. The caller closes them.
 func (c *Console) servers(ctx context.Context) (*mcp.Scope, error) {
-	scope, err := c.App.Servers(ctx, c.conv.Wanted())
+	scope, err := c.App.Servers(ctx, c.conv.WantedTools())
 	if err == nil && scope == nil {
 		err = fault.New(fault.Usage, "no MCP server is in use").WithHint(".set enabled_mcp_servers NAME")
 	}
@@ -331,14 +331,14 @@ const listLimit = 2 * time.Second
 
 // offeredByServers returns what list returns for the servers in force, nothing if that takes long or fails.
 func (c *Console) offeredByServers(ctx context.Context, list func(ctx context.Context, scope *mcp.Scope, id string) []Candidate) (found []Candidate) {
-	scope, err := c.App.Servers(ctx, c.conv.Wanted())
+	scope, err := c.App.Servers(ctx, c.conv.WantedTools())
 	if err != nil || scope == nil {
 		return nil
 	}
 	defer scope.Close()
 	ctx, cancel := context.WithTimeoutCause(ctx, listLimit, errors.New("completion does not wait longer"))
 	defer cancel()
-	missing := scope.Missing()
+	missing := scope.Unconnected()
 	for _, id := range scope.Servers() {
 		if !slices.Contains(missing, id) { // completion starts no server
 			found = append(found, list(ctx, scope, id)...)
@@ -348,7 +348,7 @@ func (c *Console) offeredByServers(ctx context.Context, list func(ctx context.Co
 }
 
 func completeServer(c *Console, ctx context.Context, _ []string) []Candidate {
-	scope, err := c.App.Servers(ctx, c.conv.Wanted())
+	scope, err := c.App.Servers(ctx, c.conv.WantedTools())
 	if err != nil || scope == nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (c *Console) session(ctx context.Context, name string) error {
 	if err := c.conv.UseSession(ctx, name); err != nil {
 		return err
 	}
-	if near := c.conv.Misspelled(ctx); near != "" {
+	if near := c.conv.LikelyName(ctx); near != "" {
 		c.Out.Note(fmt.Sprintf("session %s is new; did you mean %s?", name, near))
 	}
 	if !c.Interactive || !c.conv.CanCarry() {

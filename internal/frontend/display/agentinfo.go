@@ -47,7 +47,7 @@ func AgentInfo(ctx context.Context, a *app.App, of agent.Agent, values map[strin
 	}
 	if of.Graph != nil {
 		info := newAgentInfo(of.Ref, of.GraphInForce())
-		info.KnowledgeBases, info.DataDir, info.ConfigFile = bases, a.Shown(info.DataDir), a.Shown(info.ConfigFile)
+		info.KnowledgeBases, info.DataDir, info.ConfigFile = bases, a.DisplayPath(info.DataDir), a.DisplayPath(info.ConfigFile)
 		return info.yaml(), info, nil
 	}
 	config, inForce, err := a.Tools.Describe(ctx, of, values)
@@ -67,8 +67,8 @@ func AgentInfo(ctx context.Context, a *app.App, of agent.Agent, values map[strin
 	members = append(members, []value.Member{
 		{Name: "config", Value: config.Value()},
 		{Name: "definition", Value: inForce.Value()},
-		{Name: "data_dir", Value: value.Of(a.Shown(of.Dir))},
-		{Name: "config_file", Value: value.Of(a.Shown(of.Definition.File))},
+		{Name: "data_dir", Value: value.Of(a.DisplayPath(of.Dir))},
+		{Name: "config_file", Value: value.Of(a.DisplayPath(of.Definition.File))},
 	}...)
 	for _, base := range bases {
 		members = append(members, value.Member{Name: "knowledge_base", Value: value.Of(base.String())})

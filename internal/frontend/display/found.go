@@ -9,9 +9,9 @@ import (
 	"loki/internal/conversation/session/search"
 )
 
-// Found returns what a search found: each session or run with the part of it that was found, in which mark marks
+// FoundText returns what a search found: each session or run with the part of it that was found, in which mark marks
 // what was looked for, and the command that opens it.
-func Found(list []search.Hit, mark func(string) string) string {
+func FoundText(list []search.Hit, mark func(string) string) string {
 	var b strings.Builder
 	for i, f := range list {
 		if i > 0 {

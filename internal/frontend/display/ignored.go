@@ -12,9 +12,9 @@ import (
 // NoIgnored says that no file hides anything here.
 const NoIgnored = "no file hides anything from models here: write " + ignore.Name + " in this directory"
 
-// Ignored returns the ignore files of the working directory, as a table with what is wrong with them and as a list for programs.
-func Ignored(a *app.App) (table string, list []ignore.Listed) {
-	list = append([]ignore.Listed{}, a.Ignored().List()...)
+// IgnoreFiles returns the ignore files of the working directory, as a table with what is wrong with them and as a list for programs.
+func IgnoreFiles(a *app.App) (table string, list []ignore.Listed) {
+	list = append([]ignore.Listed{}, a.IgnoreFiles().List()...)
 	var rows [][]string
 	var findings strings.Builder
 	for _, f := range list {

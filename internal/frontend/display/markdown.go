@@ -80,7 +80,7 @@ func (d *Display) background(out *os.File) func() bool {
 			background = "light"
 		}
 		memory.Put(key, []byte(background), backgroundTTL)
-		if typed := asked.Lost(); typed != "" {
+		if typed := asked.LostInput(); typed != "" {
 			d.o.Typed(typed)
 		}
 		return background == "light"

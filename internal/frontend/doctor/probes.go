@@ -402,7 +402,7 @@ func (e exam) instructions(ctx context.Context, c *Check) {
 }
 
 func (e exam) checkIgnoreFiles(_ context.Context, c *Check) {
-	list := e.app.Ignored().List()
+	list := e.app.IgnoreFiles().List()
 	c.Detail = text.Count(len(list), "file")
 	var problems []string
 	for _, f := range list {

@@ -20,10 +20,10 @@ func Session(s *session.Session) Talk {
 		t.Title = title
 	}
 	t.Facts = [][2]string{{"session", string(s.ID())}, {"agent", string(s.Scope())}, {"role", set.RoleName}, {"model", set.Model}}
-	if at := s.Created(); !at.IsZero() {
+	if at := s.CreationTime(); !at.IsZero() {
 		t.Facts = append(t.Facts, [2]string{"created", at.UTC().Format(time.DateTime) + " UTC"})
 	}
-	for _, m := range slices.Concat(s.Compacted(), s.Messages()) {
+	for _, m := range slices.Concat(s.CompactedMessages(), s.Messages()) {
 		t.Entries = append(t.Entries, Entry{Message: m})
 	}
 	return t

@@ -98,7 +98,7 @@ type base struct {
 }
 
 func newBase(a *app.App, runs *manager.Manager, warn func(string)) (*base, error) {
-	b := &base{app: a, runs: runs, talks: a.Served(), settings: a.Config.MCPServer, warn: warn}
+	b := &base{app: a, runs: runs, talks: a.ServerConversations(), settings: a.Config.MCPServer, warn: warn}
 	return b, b.loadKey()
 }
 

@@ -121,7 +121,7 @@ func (s *server) question(ctx context.Context, in askArguments) (run.Job, error)
 			return run.Job{}, err
 		}
 	}
-	return conv.Detached(ctx, conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, in.Prompt), Text: in.Prompt}})
+	return conv.BackgroundJob(ctx, conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, in.Prompt), Text: in.Prompt}})
 }
 
 // search finds passages in a knowledge base.

@@ -14,8 +14,8 @@ func AskBackground() *Background { return nil }
 // Settle returns that nothing is known.
 func (*Background) Settle() (dark, known bool) { return false, false }
 
-// Lost returns "".
-func (*Background) Lost() string { return "" }
+// LostInput returns "".
+func (*Background) LostInput() string { return "" }
 
 // TerminalSession returns "".
 func TerminalSession(*os.File, func(string) string) string { return "" }

@@ -125,9 +125,9 @@ func (b *Background) Settle() (dark, known bool) {
 	return b.dark, b.known
 }
 
-// Lost returns what the user typed between the question and the answer and what the system
+// LostInput returns what the user typed between the question and the answer and what the system
 // did not take back: Linux since 6.2 does not, unless dev.tty.legacy_tiocsti is set. It is empty as a rule.
-func (b *Background) Lost() string {
+func (b *Background) LostInput() string {
 	b.Settle()
 	return string(b.lost)
 }

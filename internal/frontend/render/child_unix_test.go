@@ -45,7 +45,7 @@ func askBackground() {
 		if !known {
 			word = "unknown"
 		}
-		if lost := b.Lost(); lost != "" {
+		if lost := b.LostInput(); lost != "" {
 			word += " lost " + lost
 		}
 	}

@@ -135,7 +135,7 @@ func (m *Member) row(t *Tree, now time.Time, indent int, brief bool) treeRow {
 		r.mark, r.style = "…", dim
 	}
 	if len(m.todo.Todos) > 0 && m.ID != "" {
-		r.doing = fmt.Sprintf("[%d/%d] %s", m.todo.Done(), len(m.todo.Todos), r.doing)
+		r.doing = fmt.Sprintf("[%d/%d] %s", m.todo.DoneCount(), len(m.todo.Todos), r.doing)
 	}
 	return r
 }
@@ -302,7 +302,7 @@ func todoLines(on colors, b event.TodoUpdated, columns, room int) []liveLine {
 
 // todoHead says how much of a todo list is done: todo 2/5.
 func todoHead(b event.TodoUpdated) string {
-	return fmt.Sprintf("todo %d/%d", b.Done(), len(b.Todos))
+	return fmt.Sprintf("todo %d/%d", b.DoneCount(), len(b.Todos))
 }
 
 // todoItem returns the mark of an item and what it says.

@@ -273,7 +273,7 @@ func (n *Narrator) endTodo() {
 		return
 	}
 	room := 1
-	if todo.Done() < len(todo.Todos) {
+	if todo.DoneCount() < len(todo.Todos) {
 		room += len(todo.Todos)
 	}
 	for _, line := range todoLines(colors(n.screen.o.Color), todo, 1<<16, room) {

@@ -191,7 +191,9 @@ func (r *repl) ahead(ctx context.Context) line.Ahead {
 }
 
 // showAhead shows what waits below what works.
-func (r *repl) showAhead() { r.screen.Below(r.queue.displayLines(r.conv.Steering(), r.columns())) }
+func (r *repl) showAhead() {
+	r.screen.Below(r.queue.displayLines(r.conv.UnreadSteering(), r.columns()))
+}
 
 // heard is an emitter that shows when the model has read what the user sent.
 func (r *repl) heard(_ context.Context, ev event.Event) error {

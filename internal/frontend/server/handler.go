@@ -207,13 +207,13 @@ func (s *Server) authenticate(r *http.Request) (auth.Identity, error) {
 		}
 	}
 	s.o.Log.Warn("request refused", "request_id", rest.RequestID(r.Context()), "reason", reason, "address", from.String(), "error", err.Error())
-	return auth.Identity{}, rest.Refused(err)
+	return auth.Identity{}, rest.RefusalError(err)
 }
 
 // strange counts a request of which it is not known who sends it. The error says that there were too many from its address.
 func (s *Server) strange(r *http.Request) error {
 	if tooMany := s.strangers.Take(auth.Network(clientAddr(r, s.settings.Load().TrustedProxies))); tooMany != nil {
-		return rest.Refused(tooMany)
+		return rest.RefusalError(tooMany)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (s *Server) metrics() []byte {
 	m.spawns.Set(float64(pool.Started))
 	m.evictions.Set(float64(pool.IdleEvictions))
 	if log := s.audit.Load(); log != nil {
-		m.lost.Set(float64(log.Lost()))
+		m.lost.Set(float64(log.LostLines()))
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)

@@ -113,7 +113,7 @@ func (l *Loader) RunLoader(ctx context.Context, name, document string) (string, 
 	if err != nil {
 		failure := processError(source, err)
 		if box != nil && failure.Hint == "" {
-			failure.Hint = sandbox.Declaration{Level: sandbox.Read}.Note(box.Refused(printed.Stderr, true), func(sandbox.Declaration) string {
+			failure.Hint = sandbox.Declaration{Level: sandbox.Read}.Note(box.Refusals(printed.Stderr, true), func(sandbox.Declaration) string {
 				return "list what loaders may read under sandbox.read in config.yaml, or convert the file yourself"
 			})
 		}

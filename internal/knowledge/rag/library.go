@@ -67,8 +67,8 @@ func (l Library) File(name string) (string, error) {
 	return filepath.Join(l.Dir, name+Extension), nil
 }
 
-// Missing returns the error, with code NotFound, for the name of a knowledge base that was not built.
-func (l Library) Missing(name string) error {
+// NotBuiltError returns the error, with code NotFound, for the name of a knowledge base that was not built.
+func (l Library) NotBuiltError(name string) error {
 	if file, err := l.File(name); err == nil {
 		if _, err := os.Stat(OldFile(file)); err == nil {
 			return fault.New(fault.NotFound, "knowledge base %q is one of an older version", name).

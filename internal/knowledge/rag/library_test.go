@@ -61,7 +61,7 @@ func TestMissingBase(t *testing.T) {
 		{"old", `knowledge base "old" is one of an older version`, "it is built anew from its documents when it is used, or at once: loki --rag old --rebuild-rag"},
 		{"agent/node", `there is no knowledge base "agent/node"`, "build it: loki --rag agent/node --rag-add DIR"},
 	} {
-		err := l.Missing(tt.name)
+		err := l.NotBuiltError(tt.name)
 		if fault.CodeOf(err) != fault.NotFound || err.Error() != tt.want || fault.HintOf(err) != tt.hint {
 			t.Errorf("%s: %v, hint %q", tt.name, err, fault.HintOf(err))
 		}

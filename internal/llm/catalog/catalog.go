@@ -184,8 +184,8 @@ func (c *Catalog) IDs(t Type) []string {
 	return ids
 }
 
-// Listed returns the ids of a type, those of the program first.
-func (c *Catalog) Listed(t Type) []string {
+// ListIDs returns the ids of a type, those of the program first.
+func (c *Catalog) ListIDs(t Type) []string {
 	ids := c.IDs(t)
 	own := func(id string) bool { return strings.HasPrefix(id, Builtin+":") }
 	others := slices.DeleteFunc(slices.Clone(ids), own)

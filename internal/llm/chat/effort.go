@@ -63,9 +63,9 @@ func (e Effort) Nearest(list []Effort) Effort {
 	return nearest
 }
 
-// Replaced returns a note for the user: a model gets another effort instead of e, or none
+// ReplacedNote returns a note for the user: a model gets another effort instead of e, or none
 // at all if instead is empty.
-func (e Effort) Replaced(instead Effort) string {
+func (e Effort) ReplacedNote(instead Effort) string {
 	if instead == "" {
 		return fmt.Sprintf("effort %s is not available, so the model reasons as it does by default", e)
 	}

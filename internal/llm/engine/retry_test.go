@@ -344,7 +344,7 @@ type noting struct{}
 
 func (noting) Chat(context.Context, provider.Request) iter.Seq2[provider.Chunk, error] {
 	return func(yield func(provider.Chunk, error) bool) {
-		_ = yield(provider.Chunk{Kind: provider.Note, Text: provider.MaxEffort.Replaced(provider.HighEffort)}, nil) &&
+		_ = yield(provider.Chunk{Kind: provider.Note, Text: provider.MaxEffort.ReplacedNote(provider.HighEffort)}, nil) &&
 			yield(provider.Chunk{Kind: provider.Text, Text: "hello"}, nil) &&
 			yield(provider.Chunk{Kind: provider.End, Stop: chat.StopEnd}, nil)
 	}

@@ -26,7 +26,7 @@ func (e *FormError) Error() string {
 // Unwrap returns Err.
 func (e *FormError) Unwrap() error { return e.Err }
 
-// Structured returns the JSON value in reply, the answer to req, that satisfies req.Form.
+// StructuredValue returns the JSON value in reply, the answer to req, that satisfies req.Form.
 // If there is none the model of req is asked to correct the reply, once. If extract is set,
 // it is first asked to turn the text of the reply into the form, and the correction is one
 // of what it made. The steps of these requests are recorded below extract and repair.
@@ -34,7 +34,7 @@ func (e *FormError) Unwrap() error { return e.Err }
 // The reply that is returned is the last one, with the usage of all of them; its messages
 // are those of the first, because the corrections are not part of the conversation. The
 // error is a [*FormError] if no reply was of the form.
-func (e *Engine) Structured(ctx context.Context, rc *RequestContext, req Request, reply Reply, extract bool) (value.Value, Reply, error) {
+func (e *Engine) StructuredValue(ctx context.Context, rc *RequestContext, req Request, reply Reply, extract bool) (value.Value, Reply, error) {
 	messages, text := reply.Messages, req.Messages[len(req.Messages)-1].Text()
 	v, violations, err := req.Form.Read(reply.Text)
 	if extract && (err != nil || violations != nil) {

@@ -67,7 +67,7 @@ func TestStructured(t *testing.T) {
 			req := user(question)
 			req.Form = form
 			first := Reply{Text: tt.replies[0], Messages: []chat.Message{chat.Text(chat.Assistant, tt.replies[0])}, Usage: chat.Usage{InputTokens: 5}}
-			v, reply, err := newEngine(t, Model{Provider: f}).Structured(t.Context(), rc, req, first, tt.extract)
+			v, reply, err := newEngine(t, Model{Provider: f}).StructuredValue(t.Context(), rc, req, first, tt.extract)
 			if tt.wrong == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -107,7 +107,7 @@ func TestFormErrorHoldsTheLastReply(t *testing.T) {
 	rc, _ := newContext()
 	req := user("hi")
 	req.Form = form
-	_, _, err = newEngine(t, Model{Provider: f}).Structured(t.Context(), rc, req, Reply{Text: "not JSON"}, false)
+	_, _, err = newEngine(t, Model{Provider: f}).StructuredValue(t.Context(), rc, req, Reply{Text: "not JSON"}, false)
 	unfit, ok := errors.AsType[*FormError](err)
 	if !ok || unfit.Last != "still not JSON" || unfit.Err == nil || unfit.Violations != nil {
 		t.Errorf("error is %#v", err)

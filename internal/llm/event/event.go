@@ -361,8 +361,8 @@ type TodoUpdated struct {
 	Todos []Todo `json:"todos"`
 }
 
-// Done returns how many items are.
-func (b TodoUpdated) Done() int {
+// DoneCount returns how many items are.
+func (b TodoUpdated) DoneCount() int {
 	n := 0
 	for _, todo := range b.Todos {
 		if todo.Done {

@@ -145,7 +145,7 @@ func (l recorder) record() {
 	case event.AgentWaits:
 		l.waits(b)
 	case event.TodoUpdated:
-		l.log(l.engine, slog.LevelDebug, "todo list changed", "items", len(b.Todos), "done", b.Done())
+		l.log(l.engine, slog.LevelDebug, "todo list changed", "items", len(b.Todos), "done", b.DoneCount())
 	case event.AutoContinue:
 		l.log(l.engine, slog.LevelInfo, "items of the todo list are open, so the agent continues", "count", b.Count, "max", b.Max, "open", b.Open)
 	case event.MessageSent:

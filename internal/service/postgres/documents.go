@@ -41,7 +41,7 @@ func (d *Documents) Change(ctx context.Context, name string, change func(doc, se
 		}
 		var living func(string) bool
 		if err == nil {
-			living, err = d.living(ctx, tx)
+			living, err = d.livingMembers(ctx, tx)
 		}
 		if err != nil {
 			return err
@@ -58,8 +58,8 @@ func (d *Documents) Change(ctx context.Context, name string, change func(doc, se
 	return err
 }
 
-// living returns a function that reports whether a member is there.
-func (d *Documents) living(ctx context.Context, q Querier) (func(string) bool, error) {
+// livingMembers returns a function that reports whether a member is there.
+func (d *Documents) livingMembers(ctx context.Context, q Querier) (func(string) bool, error) {
 	rows, err := q.Query(ctx, `SELECT id::text FROM loki.members`)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (d *Documents) All(ctx context.Context) (docs map[string]string, living fun
 		docs[n.Name] = n.Doc
 	}
 	d.DB.BuryAtTimes(ctx)
-	living, err = d.living(ctx, d.DB.pool)
+	living, err = d.livingMembers(ctx, d.DB.pool)
 	return docs, living, d.DB.Explain(err)
 }
 

@@ -85,7 +85,7 @@ var ErrLost = errors.New("this process gave the database no sign of life for too
 var errClosed = errors.New("the database is closed")
 
 // Member returns the member that this process is. It becomes one at the first call, and again after
-// [Member.Lost].
+// [Member.LostContext].
 func (db *DB) Member(ctx context.Context) (*Member, error) {
 	ctx, cancel := db.Within(ctx)
 	defer cancel()
@@ -185,10 +185,10 @@ type Querier interface {
 // ID returns the number of the member's row.
 func (m *Member) ID() int64 { return m.id }
 
-// Lost returns a context that ends when the member is none any more, with the reason as its cause, which
+// LostContext returns a context that ends when the member is none any more, with the reason as its cause, which
 // wraps [ErrLost]: another one found it dead, or it got no answer of the database for 60 s. It ends also when the
 // database is closed.
-func (m *Member) Lost() context.Context { return m.lost }
+func (m *Member) LostContext() context.Context { return m.lost }
 
 // Confirm returns an error unless no other process can have taken this one for dead. It must be called before
 // something is begun that only the holder of a lease may do, and costs nothing as long as the last sign of

@@ -232,8 +232,8 @@ func TestMembers(t *testing.T) {
 		return !there
 	})
 	exec("DELETE FROM loki.members WHERE id = $1", b.ID())
-	wait(t, b.Lost())
-	if err := context.Cause(b.Lost()); !errors.Is(err, postgres.ErrLost) {
+	wait(t, b.LostContext())
+	if err := context.Cause(b.LostContext()); !errors.Is(err, postgres.ErrLost) {
 		t.Error(err)
 	}
 	if err := b.Confirm(t.Context()); !errors.Is(err, postgres.ErrLost) {
@@ -243,7 +243,7 @@ func TestMembers(t *testing.T) {
 		t.Error(err)
 	}
 	exec("DELETE FROM loki.members WHERE id = $1", a.ID())
-	wait(t, a.Lost())
+	wait(t, a.LostContext())
 	if again := join(t, db); again.ID() == a.ID() || again.Confirm(t.Context()) != nil {
 		t.Error("a member that was lost came back")
 	}
@@ -344,8 +344,8 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	server.Stop(t)
-	wait(t, a.Lost())
-	if err := context.Cause(a.Lost()); !errors.Is(err, postgres.ErrLost) {
+	wait(t, a.LostContext())
+	if err := context.Cause(a.LostContext()); !errors.Is(err, postgres.ErrLost) {
 		t.Error(err)
 	}
 }

@@ -93,7 +93,7 @@ func (c confiner) run(ctx context.Context, call tool.Call, command process.Comma
 	if exited { // what a command prints with 2>&1
 		complaints += "\n" + lastOf(r.Output, complaintBytes)
 	}
-	r.Refused = box.Refused(complaints, exited)
+	r.Refused = box.Refusals(complaints, exited)
 	return r, err
 }
 

@@ -55,7 +55,7 @@ func (b *base) fsCat() tool.Tool {
 		hints:       tool.Hints{ReadOnly: true},
 		run: run(pathParam, func(ctx context.Context, args pathArgs, call tool.Call) (tool.Result, error) {
 			return b.readAt(call, args.Path, func(p fsys.Path) (string, error) {
-				if text, ok := b.root.Edited(ctx, p, maxCat); ok {
+				if text, ok := b.root.EditorText(ctx, p, maxCat); ok {
 					return verbatim(text), nil
 				}
 				data, _, err := fsys.Text(p, maxCat)
@@ -119,7 +119,7 @@ func (b *base) fsRead() tool.Tool {
 				if info, err := os.Stat(p.Real); err == nil && info.IsDir() {
 					return list(p, call.Hidden)
 				}
-				if text, ok := b.root.Edited(ctx, p, maxCat); ok {
+				if text, ok := b.root.EditorText(ctx, p, maxCat); ok {
 					return linesOf(ctx, p, strings.NewReader(text), int64(len(text)), int(args.Offset), int(args.Limit))
 				}
 				return readLines(ctx, p, int(args.Offset), int(args.Limit))

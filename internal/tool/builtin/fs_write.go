@@ -91,7 +91,7 @@ func (b *base) writeQuestion(path, contents string) (string, error) {
 		return fmt.Sprintf("%s\n\nThe file has %d bytes, the new contents have %d. The files are too large to show the difference.", head, info.Size(), len(contents)), nil
 	}
 	old, _, err := fsys.Read(p, maxCompared)
-	if edited, ok := b.root.Edited(context.Background(), p, maxCompared); ok { // which has a limit of its own
+	if edited, ok := b.root.EditorText(context.Background(), p, maxCompared); ok { // which has a limit of its own
 		old = []byte(edited)
 	}
 	switch {
@@ -197,7 +197,7 @@ func (b *base) patchQuestion(path, contents string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if edited, ok := b.root.Edited(context.Background(), p, maxEdited); ok { // likewise
+	if edited, ok := b.root.EditorText(context.Background(), p, maxEdited); ok { // likewise
 		old = []byte(edited)
 	}
 	text, err := parsed.Apply(string(old))

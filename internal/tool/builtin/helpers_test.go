@@ -133,8 +133,8 @@ func (m meddler) Judge(permission.Call) permission.Verdict {
 
 func (m meddler) Remember(context.Context, permission.Scope, []permission.Grant) error { return nil }
 
-func (m meddler) Unattended() permission.Unattended { return permission.UnattendedDeny }
-func (m meddler) Agent() string                     { return "" }
+func (m meddler) UnattendedPolicy() permission.Unattended { return permission.UnattendedDeny }
+func (m meddler) Agent() string                           { return "" }
 
 func write(t testing.TB, file, contents string) {
 	t.Helper()

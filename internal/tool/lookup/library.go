@@ -270,9 +270,9 @@ func (l *Library) usual(ctx context.Context) tool.Pool {
 	return tool.NewPool(tools...)
 }
 
-// Missing returns the warnings about names that the user wrote and that are not visible tools,
+// MissingWarnings returns the warnings about names that the user wrote and that are not visible tools,
 // with how to make them visible where that is possible.
-func (l *Library) Missing(ctx context.Context, names []string) (texts []string) {
+func (l *Library) MissingWarnings(ctx context.Context, names []string) (texts []string) {
 	var invisible []string
 	for _, name := range names {
 		_, err := l.Find(ctx, name)

@@ -162,7 +162,7 @@ func (s *stopwatch) pause() {
 		return
 	}
 	if s.paused++; s.paused == 1 {
-		s.left = s.timer.Left()
+		s.left = s.timer.Remaining()
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *Scope) Connect(ctx context.Context) error { return s.connect(ctx, s.lin
 
 // ConnectVisibly is Connect with events about it. A server that does not work is a warning.
 func (s *Scope) ConnectVisibly(ctx context.Context, events event.Scope) error {
-	missing := s.Missing()
+	missing := s.Unconnected()
 	if len(missing) == 0 {
 		return s.Connect(ctx)
 	}
@@ -74,7 +74,7 @@ func (s *Scope) ConnectVisibly(ctx context.Context, events event.Scope) error {
 		return err
 	}
 	failure := s.Connect(ctx)
-	failed := s.Missing()
+	failed := s.Unconnected()
 	running := slices.DeleteFunc(missing, func(id string) bool { return slices.Contains(failed, id) })
 	if err := events.Emit(context.WithoutCancel(ctx), event.ServersStarted{Servers: running, Failed: failed}); err != nil {
 		return err
@@ -115,9 +115,9 @@ func (s *Scope) Servers() []string {
 	return ids
 }
 
-// Missing returns the ids of the servers to which there is no connection yet, of any scope of the pool, in
+// Unconnected returns the ids of the servers to which there is no connection yet, of any scope of the pool, in
 // order.
-func (s *Scope) Missing() []string {
+func (s *Scope) Unconnected() []string {
 	var ids []string
 	for _, l := range s.links {
 		if c, _ := l.current(); c == nil && !s.pool.connected(l.server) {

@@ -97,7 +97,7 @@ type Verdict struct {
 	// Hosts are the ones that the text reaches at sandbox.Network, as the call asks for them.
 	Hosts []string
 	// Files says that the user consents, or has consented, to files that a rule asks about. The sandbox then opens such files to
-	// the program of the call, see [Judge.Closed].
+	// the program of the call, see [Judge.ClosedPatterns].
 	Files bool
 	// Reason says why the action is not Allow, in words for the user and the model.
 	Reason string
@@ -143,12 +143,12 @@ func New(o Options) (*Judge, error) {
 	return j, nil
 }
 
-// Unattended is the policy for calls that need consent where no user can be asked.
-func (j *Judge) Unattended() Unattended { return cmp.Or(j.o.Rules.Unattended, UnattendedDeny) }
+// UnattendedPolicy is the policy for calls that need consent where no user can be asked.
+func (j *Judge) UnattendedPolicy() Unattended { return cmp.Or(j.o.Rules.Unattended, UnattendedDeny) }
 
-// Closed returns absolute patterns of files that a rule denies to shell tools for reading, or asks about: the sandbox has to keep
+// ClosedPatterns returns absolute patterns of files that a rule denies to shell tools for reading, or asks about: the sandbox has to keep
 // them from children, with all that is in the directories that they match.
-func (j *Judge) Closed() (denied, asked []pattern.Branch) {
+func (j *Judge) ClosedPatterns() (denied, asked []pattern.Branch) {
 	for _, r := range j.rules(shellTool, "") {
 		if !r.about(Reading) || len(r.Arguments) > 0 {
 			continue

@@ -124,7 +124,7 @@ func (w workspace) guards(real string) string {
 
 // closes returns why a place is not read unasked, empty if it may be.
 func (w workspace) closes(real string) string {
-	reason, ok := sandbox.Closed(w.realHome, real)
+	reason, ok := sandbox.ClosedReason(w.realHome, real)
 	switch {
 	case slices.ContainsFunc(w.protected, func(p string) bool { return within(p, real) }):
 		return "it belongs to this program"

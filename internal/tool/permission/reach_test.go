@@ -81,7 +81,7 @@ func TestReach(t *testing.T) {
 		// A rule that asks reaches as far.
 		rules.List[0].Action = permission.Ask
 		j = judge(t, permission.Options{Root: root, Rules: rules, Shell: "bash", Sandboxed: true})
-		if denied, asked := j.Closed(); len(denied) > 0 || len(asked) > 0 != tt.reads {
+		if denied, asked := j.ClosedPatterns(); len(denied) > 0 || len(asked) > 0 != tt.reads {
 			t.Errorf("ask %s %s: closed to commands in the sandbox: %v and %v", tt.tool, tt.access, denied, asked)
 		}
 		if v := j.Judge(levelCall("cat "+file, sandbox.Read)); v.Files != tt.reads || (v.Action == permission.Ask) != tt.reads {
@@ -104,6 +104,6 @@ func TestReach(t *testing.T) {
 
 // closed returns what rules deny to commands in the sandbox.
 func closed(j *permission.Judge) []pattern.Branch {
-	denied, _ := j.Closed()
+	denied, _ := j.ClosedPatterns()
 	return denied
 }

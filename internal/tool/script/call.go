@@ -88,7 +88,7 @@ func (t *scriptTool) Call(ctx context.Context, call tool.Call) (tool.Result, err
 	if r.Output, unread = result(at.output); unread != nil && err == nil {
 		err = unread
 	}
-	if left := box.Left(); left != "" && err == nil {
+	if left := box.LeftNote(); left != "" && err == nil {
 		err = event.FromContext(ctx).Emit(ctx, event.Warning{Text: fmt.Sprintf("tool %s at level %s %s", t.declared.Name, held.Level, left)})
 	}
 	if err != nil {

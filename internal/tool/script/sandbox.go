@@ -117,7 +117,7 @@ func (s *script) outOfReach(box *sandbox.Box, held sandbox.Declaration, stderr s
 	if box == nil || !linked {
 		return nil
 	}
-	for _, refused := range box.Refused(stderr, true) {
+	for _, refused := range box.Refusals(stderr, true) {
 		if home, ok := strings.CutPrefix(refused.What, "~"); refused.What == target || ok && strings.HasSuffix(target, home) {
 			return fault.New(fault.Config, "script %s is a link to %s, which the sandbox keeps from it at level %s; copy the file to %s, or add %s to trusted_dirs in config.yaml and declare in the script: @sandbox full",
 				s.file, target, held.Level, filepath.Dir(s.file), filepath.Dir(target))
@@ -135,7 +135,7 @@ func failureNote(withheld string, box *sandbox.Box, held sandbox.Declaration, la
 	if lang == typescript {
 		mark = "// "
 	}
-	note := held.Note(box.Refused(stderr, true), func(needed sandbox.Declaration) string {
+	note := held.Note(box.Refusals(stderr, true), func(needed sandbox.Declaration) string {
 		return "the script declares what it needs by a comment in it: " + mark + needed.Comment()
 	})
 	if note == "" && sandbox.StartsProgram(src) {

@@ -209,7 +209,7 @@ func (s *Service) look(ctx context.Context, st *state, now time.Time) error {
 		since = last
 	}
 	all, err := s.runs(ctx, since, now)
-	for kind, find := range map[Kind]func(context.Context, time.Time) ([]occurrence, error){Missed: s.missed, DeadLetter: s.dead, Limited: s.limited} {
+	for kind, find := range map[Kind]func(context.Context, time.Time) ([]occurrence, error){Missed: s.missedTimes, DeadLetter: s.dead, Limited: s.limitedModels} {
 		if err == nil && s.wants(kind) > 0 {
 			var more []occurrence
 			more, err = find(ctx, since)
@@ -375,8 +375,8 @@ func (s *Service) about(ctx context.Context, id string, updated time.Time, recen
 // stampID returns an id of what was so at a time.
 func stampID(id string, at time.Time) string { return id + " " + strconv.FormatInt(at.UnixNano(), 36) }
 
-// missed returns the times that schedules have missed.
-func (s *Service) missed(ctx context.Context, since time.Time) (all []occurrence, err error) {
+// missedTimes returns the times that schedules have missed.
+func (s *Service) missedTimes(ctx context.Context, since time.Time) (all []occurrence, err error) {
 	states, err := s.o.Store.Entries(ctx, "schedule/", 0)
 	for _, e := range states {
 		prefix := run.StartKey(e.Key + "/")
@@ -409,8 +409,8 @@ func (s *Service) dead(ctx context.Context, since time.Time) (all []occurrence, 
 	return all, err
 }
 
-// limited returns the models whose provider refuses calls.
-func (s *Service) limited(ctx context.Context, _ time.Time) (all []occurrence, err error) {
+// limitedModels returns the models whose provider refuses calls.
+func (s *Service) limitedModels(ctx context.Context, _ time.Time) (all []occurrence, err error) {
 	if s.o.Limited == nil {
 		return nil, nil
 	}

@@ -56,7 +56,7 @@ func (c *Choice) Take(s Lookup, loop *Loop, env expr.Env) (taken []*Way, err err
 	}
 	for i := range c.Ways {
 		w := &c.Ways[i]
-		if w.Value != nil && *w.Value != on || w.Max > 0 && loop.Taken(w.ID) >= w.Max {
+		if w.Value != nil && *w.Value != on || w.Max > 0 && loop.TakenCount(w.ID) >= w.Max {
 			continue
 		}
 		if w.When != nil {
@@ -84,7 +84,7 @@ func (c *Choice) noWay(on string, loop *Loop) error {
 	var reasons []string
 	for _, w := range c.Ways {
 		switch {
-		case w.Max > 0 && loop.Taken(w.ID) >= w.Max:
+		case w.Max > 0 && loop.TakenCount(w.ID) >= w.Max:
 			reasons = append(reasons, fmt.Sprintf("the edge to %q was taken %s, which is its max", w.To, text.Count(w.Max, "time")))
 		case w.When != nil:
 			reasons = append(reasons, w.When.Source+" is false")
@@ -200,8 +200,8 @@ func (p *Plan) Loop(pr Progress, id string) *Loop {
 	return &Loop{plan: p, visits: pr.visits, taken: pr.taken, running: id}
 }
 
-// Taken returns how often the run took the way called id.
-func (l *Loop) Taken(id string) int {
+// TakenCount returns how often the run took the way called id.
+func (l *Loop) TakenCount(id string) int {
 	if l == nil {
 		return 0
 	}

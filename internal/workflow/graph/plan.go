@@ -90,8 +90,8 @@ func (f Failed) Plus(o Failed) Failed {
 	return Failed{f.Failures + o.Failures, f.Unhandled + o.Unhandled}
 }
 
-// Failed returns how many failures a node's own, which is nil for none, and those in it are.
-func (f *Failure) Failed(inner Failed) Failed {
+// CountFailed returns how many failures a node's own, which is nil for none, and those in it are.
+func (f *Failure) CountFailed(inner Failed) Failed {
 	if f != nil {
 		inner.Failures++
 		if f.Unhandled {
@@ -376,7 +376,7 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 	var reached []string
 	for i := range results {
 		next.visits[p.rank[results[i].Node]]++
-		failed := results[i].Failure.Failed(results[i].Inner)
+		failed := results[i].Failure.CountFailed(results[i].Inner)
 		next.Failures, next.Unhandled = next.Failures+failed.Failures, next.Unhandled+failed.Unhandled
 		reached = append(reached, results[i].Targets...)
 	}

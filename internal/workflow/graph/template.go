@@ -160,11 +160,11 @@ func (e *MissingError) Error() string {
 
 // Strict renders the template. Missing placeholders are a [*MissingError].
 func (t Template) Strict(s Lookup) (string, error) {
-	return t.Shown(s, func(text string) string { return text })
+	return t.Display(s, func(text string) string { return text })
 }
 
-// Shown is [Template.Strict] with each value as show returns it.
-func (t Template) Shown(s Lookup, show func(text string) string) (string, error) {
+// Display is [Template.Strict] with each value as show returns it.
+func (t Template) Display(s Lookup, show func(text string) string) (string, error) {
 	text, missing := t.render(s, show)
 	if missing != nil {
 		return "", &MissingError{Paths: missing}

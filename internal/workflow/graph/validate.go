@@ -109,9 +109,9 @@ func (f Finding) String() string {
 // Findings is a list of findings. [Validate] returns them in the order of the rules.
 type Findings []Finding
 
-// Sorted returns the findings in the order of the text: those of the agent's own file first, then those of the files of its subgraphs by
+// InOrder returns the findings in the order of the text: those of the agent's own file first, then those of the files of its subgraphs by
 // name. What has no place comes first in its file, and findings about one place keep their order.
-func (f Findings) Sorted() Findings {
+func (f Findings) InOrder() Findings {
 	sorted := slices.Clone(f)
 	slices.SortStableFunc(sorted, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

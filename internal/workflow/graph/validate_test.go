@@ -430,7 +430,7 @@ func TestSorted(t *testing.T) {
 		at("b.yaml", 1, 1, "h"), at("", 12, 1, "f"), at("", 3, 5, "d"), at("a.yaml", 20, 1, "g"), at("", 3, 5, "e"), at("", 3, 2, "c"), at("", 0, 0, "a"), at("", 2, 9, "b"),
 	}
 	got := ""
-	for _, f := range findings.Sorted() {
+	for _, f := range findings.InOrder() {
 		got += f.Message
 	}
 	if got != "abcdefgh" || findings[0].Message != "h" {

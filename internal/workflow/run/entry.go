@@ -78,8 +78,8 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("another process has written %s", e.Key)
 }
 
-// claimed returns an entry of a run that is created as it is written.
-func (e Entry) claimed(id string) Entry {
+// withRun returns an entry of a run that is created as it is written.
+func (e Entry) withRun(id string) Entry {
 	if e.Run == NewRun {
 		e.Run = id
 	}
@@ -90,7 +90,7 @@ func (e Entry) claimed(id string) Entry {
 func (i Info) ClaimsOf(id string) []Entry {
 	claims := make([]Entry, len(i.Claims))
 	for n, e := range i.Claims {
-		claims[n] = e.claimed(id)
+		claims[n] = e.withRun(id)
 	}
 	return claims
 }

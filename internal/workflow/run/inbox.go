@@ -108,8 +108,8 @@ func (b *Inbox) Send(ctx context.Context, name, said, key string) (Signal, error
 	return s, nil
 }
 
-// Waiting returns the messages that were not taken yet.
-func (b *Inbox) Waiting() (waiting []Message) {
+// WaitingMessages returns the messages that were not taken yet.
+func (b *Inbox) WaitingMessages() (waiting []Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, s := range b.sent {
@@ -211,7 +211,7 @@ func (b *Inbox) first(ctx context.Context, st steps.Steps, name, by string) (Sig
 // Close ends the inbox: it takes no more messages. With withdraw, those that were not taken are withdrawn and returned.
 func (b *Inbox) Close(ctx context.Context, withdraw bool) (rest []Message) {
 	if withdraw {
-		for _, m := range b.Waiting() {
+		for _, m := range b.WaitingMessages() {
 			if m, ok, err := b.Withdraw(ctx, m.ID); ok && err == nil {
 				rest = append(rest, m)
 			}

@@ -37,12 +37,12 @@ type NestedOptions struct {
 	Secrets *Secrets
 }
 
-// Nested does a piece of work inside a run, such as that of a child agent. It has neither a
+// RunNested does a piece of work inside a run, such as that of a child agent. It has neither a
 // journal nor a lease of its own: what it records are steps of the task that it is a part of, and
 // if the run resumes after an interruption, the task comes here again and continues where the steps
 // end. The work is as in [Run]. Of a nested graph, a finished node is one step, tolerated failures
 // included. A nested graph is that of a child agent, or a subgraph.
-func Nested(ctx context.Context, o NestedOptions) (Outcome, error) {
+func RunNested(ctx context.Context, o NestedOptions) (Outcome, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}

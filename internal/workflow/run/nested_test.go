@@ -87,7 +87,7 @@ type parent struct {
 func (*parent) Started() event.Started { return event.Started{Model: "c:m"} }
 
 func (p *parent) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
-	return run.Nested(ctx, run.NestedOptions{
+	return run.RunNested(ctx, run.NestedOptions{
 		Work:   run.Graph{Plan: p.plan, Nodes: p.nodes, Start: run.StartCheckpoint(p.plan, graph.NewState(p.plan.Graph().InitialState))},
 		Events: f.Events.With(func(s *event.Source) { s.Agent, s.Depth = "child", 1 }), Steps: f.Steps().At("agents").At("x"), Budget: f.Budget,
 	})
@@ -235,7 +235,7 @@ func TestNestedEvents(t *testing.T) {
 			Events: event.NewScope(&events, event.Source{}, nil),
 			Work: workFunc(func(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 				released := false
-				out, err := run.Nested(ctx, run.NestedOptions{
+				out, err := run.RunNested(ctx, run.NestedOptions{
 					Work: &talk{fail: fail}, Events: f.Events.With(func(s *event.Source) { s.Agent, s.Depth = "child", 1 }), Resumed: true,
 					Done:    func() error { released = true; return nil },
 					Opening: func(b *event.Started) { b.Graph = "opened" },

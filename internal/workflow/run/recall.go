@@ -61,8 +61,8 @@ func checkUnchanged(info Info, job Job, from Checkpoint, c Continuation) error {
 	return nil
 }
 
-// Recorded returns the graph that the run began with.
-func (i Info) Recorded() (*graph.Graph, error) {
+// RecordedGraph returns the graph that the run began with.
+func (i Info) RecordedGraph() (*graph.Graph, error) {
 	g, _, err := graph.ReadBundle(filepath.Join(i.AgentDir, graph.FileName), i.Definition)
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "the definition on record of run %s cannot be read", i.ID)
@@ -113,7 +113,7 @@ func definitionChanges(info Info, now Job) (what string, lines []string, err err
 		lines, err = now.Diff(info.Definition)
 		return "the definition", lines, err
 	}
-	recorded, err := info.Recorded()
+	recorded, err := info.RecordedGraph()
 	if err != nil {
 		return "", nil, err
 	}

@@ -253,7 +253,7 @@ func (i Info) Secrets(states ...graph.State) *Secrets {
 	if i.Kind != GraphRun {
 		return nil
 	}
-	g, err := i.Recorded()
+	g, err := i.RecordedGraph()
 	if err != nil {
 		return nil
 	}

@@ -97,7 +97,7 @@ func (d *driver) mayUndo(ctx context.Context, pr graph.Progress, err error) bool
 func (d *driver) undo(ctx context.Context, pr graph.Progress, err error) (graph.Progress, error) {
 	done := d.broken.done
 	d.broken = nil
-	next, ok := d.Plan.Undo(pr, done.results, undoing(d.Plan, err))
+	next, ok := d.Plan.Undo(pr, done.results, undoingOf(d.Plan, err))
 	if !ok {
 		return pr, err
 	}
@@ -109,8 +109,8 @@ func (d *driver) undo(ctx context.Context, pr graph.Progress, err error) (graph.
 	return next, nil
 }
 
-// undoing says that a run failed with err.
-func undoing(p *graph.Plan, err error) graph.Undoing {
+// undoingOf says that a run failed with err.
+func undoingOf(p *graph.Plan, err error) graph.Undoing {
 	return graph.Undoing{Failure: failureOf(p, err), Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)}
 }
 
@@ -124,7 +124,7 @@ func Undo(p *graph.Plan, pr graph.Progress, done []TaskRecord, err error) (next 
 	for i, t := range done {
 		results[i] = t.Result
 	}
-	return p.Undo(pr, results, undoing(p, err))
+	return p.Undo(pr, results, undoingOf(p, err))
 }
 
 // undoes reports whether to undo the effects of a run that ends with err: not if it can resume later, was taken over by another

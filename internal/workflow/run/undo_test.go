@@ -294,7 +294,7 @@ func TestUndoOfNested(t *testing.T) {
 	p, record := plan(t, saga), &noteRecord{results: make(map[string][]byte)}
 	nodes := &agency{fail: map[string]error{"pay": errors.New("no money")}}
 	nested := func(ctx context.Context) error {
-		_, err := run.Nested(ctx, run.NestedOptions{
+		_, err := run.RunNested(ctx, run.NestedOptions{
 			Work: run.Graph{Plan: p, Nodes: nodes, Start: start(p)}, Events: event.NewScope(nil, event.Source{}, nil), Steps: steps.New(record),
 		})
 		return err

@@ -315,7 +315,7 @@ func (h History) AcceptSignal(name string, v value.Value) error {
 	if !h.Info.Status.Resumable() {
 		return &RefusedError{refusal(&EndedError{ID: h.Info.ID, Status: h.Info.Status}, h.Info.Kind)}
 	}
-	g, err := h.Info.Recorded()
+	g, err := h.Info.RecordedGraph()
 	if err != nil {
 		return err
 	}

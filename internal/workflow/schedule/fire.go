@@ -289,7 +289,7 @@ func (f *firing) reason(ctx context.Context, catchingUp bool) (reason string, er
 			return "", err
 		}
 		for _, info := range infos {
-			if asks, err := f.parked(ctx, info); err != nil {
+			if asks, err := f.waitsForAnswer(ctx, info); err != nil {
 				return "", err
 			} else if asks {
 				parked++
@@ -300,7 +300,7 @@ func (f *firing) reason(ctx context.Context, catchingUp bool) (reason string, er
 		}
 	}
 	if limit := k.BudgetMonth; limit != nil {
-		used, err := f.used(ctx, origin)
+		used, err := f.monthUsage(ctx, origin)
 		if err != nil {
 			return "", err
 		}
@@ -318,7 +318,7 @@ func (f *firing) reason(ctx context.Context, catchingUp bool) (reason string, er
 	if err != nil {
 		return "", err
 	}
-	if asks, err := f.parked(ctx, last); asks || err != nil {
+	if asks, err := f.waitsForAnswer(ctx, last); asks || err != nil {
 		return "", err
 	}
 	switch {
@@ -336,8 +336,8 @@ func (f *firing) reason(ctx context.Context, catchingUp bool) (reason string, er
 	return ForOverlap, nil
 }
 
-// parked reports whether a run waits for answers.
-func (f *firing) parked(ctx context.Context, info run.Info) (bool, error) {
+// waitsForAnswer reports whether a run waits for answers.
+func (f *firing) waitsForAnswer(ctx context.Context, info run.Info) (bool, error) {
 	if info.Status != run.Suspended {
 		return false, nil
 	}
@@ -348,8 +348,8 @@ func (f *firing) parked(ctx context.Context, info run.Info) (bool, error) {
 	return len(waiting) > 0, err
 }
 
-// used returns what the runs of this month have used.
-func (f *firing) used(ctx context.Context, origin string) (used chat.Usage, err error) {
+// monthUsage returns what the runs of this month have used.
+func (f *firing) monthUsage(ctx context.Context, origin string) (used chat.Usage, err error) {
 	now := f.now.In(f.k.zone)
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, f.k.zone)
 	infos, err := f.Store.Runs(ctx, run.Query{Origin: origin})

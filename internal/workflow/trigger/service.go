@@ -136,11 +136,11 @@ func (s *Service) Accept(ctx context.Context, name string, r Request, local bool
 	if err != nil {
 		return Result{}, &BodyError{err}
 	}
-	return s.start(ctx, t, d, Dead{Delivery: t.Webhook.ID(r, d), Request: t.Webhook.Stored(r)})
+	return s.start(ctx, t, d, Dead{Delivery: t.Webhook.ID(r, d), Request: t.Webhook.WithoutSignature(r)})
 }
 
-// Found starts the runs of files that a trigger watches.
-func (s *Service) Found(ctx context.Context, t *Trigger, files []watch.File) error {
+// StartFiles starts the runs of files that a trigger watches.
+func (s *Service) StartFiles(ctx context.Context, t *Trigger, files []watch.File) error {
 	batches := [][]watch.File{files}
 	if t.Watch.Each {
 		batches = slices.Collect(slices.Chunk(files, 1))

@@ -192,7 +192,7 @@ func (t *Trigger) Start(d Delivery, boundary string, now time.Time) (s Start, ok
 		}
 		s.Variables[name] = printable(v.Text())
 	}
-	s.Prompt, err = t.Prompt.Shown(d, func(text string) string { return chat.Outside(boundary, printable(text)) })
+	s.Prompt, err = t.Prompt.Display(d, func(text string) string { return chat.Outside(boundary, printable(text)) })
 	if err != nil {
 		return s, false, fmt.Errorf("prompt: %s: the delivery does not have it", strings.TrimSuffix(err.Error(), " not found in state"))
 	}

@@ -254,8 +254,8 @@ func (w *Webhook) public(all http.Header) http.Header {
 	return public
 }
 
-// Stored returns a request as it is kept, without its signature.
-func (w *Webhook) Stored(r Request) Request {
+// WithoutSignature returns a request as it is kept, without its signature.
+func (w *Webhook) WithoutSignature(r Request) Request {
 	r.Header = w.public(r.Header)
 	return r
 }

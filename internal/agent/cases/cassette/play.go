@@ -36,9 +36,9 @@ func NewPlayer(c *Cassette, source string, marks Marks) *Player {
 // Store returns a store in memory whose runs answer from the cassette.
 func (p *Player) Store() run.Store { return &playedStore{memstore.New(nil), p} }
 
-// Unused returns the steps that were recorded and not made. Consent is left out, and so are the steps of child agents
+// UnusedSteps returns the steps that were recorded and not made. Consent is left out, and so are the steps of child agents
 // that are not run again.
-func (p *Player) Unused() []string {
+func (p *Player) UnusedSteps() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var unused []string

@@ -137,7 +137,7 @@ func TestRecordAndPlay(t *testing.T) {
 	if want := "/tmp/play/y and ***KEY***; result 0; result 1; result 2"; err != nil || out != want {
 		t.Errorf("played: %q, %v", out, err)
 	}
-	if unused := p.Unused(); len(unused) > 0 {
+	if unused := p.UnusedSteps(); len(unused) > 0 {
 		t.Errorf("unused: %v", unused)
 	}
 }
@@ -194,7 +194,7 @@ func TestPlayFailsLoudly(t *testing.T) {
 					t.Errorf("%q is missing in\n%v", want, err)
 				}
 			}
-			if unused := p.Unused(); len(unused) != tt.unused {
+			if unused := p.UnusedSteps(); len(unused) != tt.unused {
 				t.Errorf("unused: %q", unused)
 			}
 		})

@@ -45,8 +45,8 @@ type Plan struct {
 	Price     draft.Price
 }
 
-// Mended returns how often the planner was asked to mend its graph, in a run that ended with this state.
-func Mended(s graph.State) int {
+// CorrectionCount returns how often the planner was asked to mend its graph, in a run that ended with this state.
+func CorrectionCount(s graph.State) int {
 	v, _ := s.Get(checksKey)
 	n, _ := v.AsInt()
 	return max(int(n)-1, 0)

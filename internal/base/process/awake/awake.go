@@ -81,8 +81,8 @@ func (t *Timer) Stop() bool {
 	return stopped
 }
 
-// Left stops the timer and returns how much of its time is left, 0 if it is over.
-func (t *Timer) Left() time.Duration {
+// Remaining stops the timer and returns how much of its time is left, 0 if it is over.
+func (t *Timer) Remaining() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {

@@ -39,12 +39,12 @@ func TestStopped(t *testing.T) {
 		if got := <-fired; got < 4*time.Second || got > 4500*time.Millisecond {
 			t.Errorf("the timer ended after %v", got)
 		}
-		if timer.Stop() || timer.Left() != 0 {
+		if timer.Stop() || timer.Remaining() != 0 {
 			t.Error("a timer that is over was stopped")
 		}
 		timer = AfterFunc(4*time.Second, func() { t.Error("a stopped timer ended") })
 		time.Sleep(time.Second)
-		if left := timer.Left(); left != 3*time.Second {
+		if left := timer.Remaining(); left != 3*time.Second {
 			t.Errorf("%v are left", left)
 		}
 		time.Sleep(time.Minute)
@@ -109,7 +109,7 @@ func TestPause(t *testing.T) {
 		left := AfterFunc(time.Minute, func() { t.Error("a stopped timer ended") })
 		left.pause()
 		time.Sleep(time.Hour)
-		if d := left.Left(); d != time.Minute {
+		if d := left.Remaining(); d != time.Minute {
 			t.Errorf("%v are left", d)
 		}
 		left.resume()

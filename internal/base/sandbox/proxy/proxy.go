@@ -116,9 +116,9 @@ func (p *Proxy) Close() {
 	p.work.Wait()
 }
 
-// Refused returns what was asked for and not allowed, as host:port, in the order of the first time. Of more
+// RefusedHosts returns what was asked for and not allowed, as host:port, in the order of the first time. Of more
 // than 100, the first are kept.
-func (p *Proxy) Refused() []string {
+func (p *Proxy) RefusedHosts() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.refused)

@@ -164,7 +164,7 @@ func TestWhatIsAllowed(t *testing.T) {
 			if ok := strings.HasPrefix(status, "HTTP/1.1 200"); ok != (tt.dialed != "") {
 				t.Errorf("the answer is %q", status)
 			}
-			refused := w.proxy.Refused()
+			refused := w.proxy.RefusedHosts()
 			if ok := len(refused) == 0; ok != (tt.dialed != "" || tt.name == "no_such_name") {
 				t.Errorf("refused: %q", refused)
 			}
@@ -260,13 +260,13 @@ func TestRefused(t *testing.T) {
 		w.ask(t, "CONNECT "+at+" HTTP/1.1\r\nHost: x\r\n\r\n")
 	}
 	w.ask(t, "GET http://c.org/ HTTP/1.1\r\nHost: x\r\n\r\n")
-	if d := cmp.Diff([]string{"b.org:443", "a.org:443", "rebound.example.com:443", "c.org:80"}, w.proxy.Refused()); d != "" {
+	if d := cmp.Diff([]string{"b.org:443", "a.org:443", "rebound.example.com:443", "c.org:80"}, w.proxy.RefusedHosts()); d != "" {
 		t.Error(d)
 	}
 	for i := range 200 {
 		w.ask(t, fmt.Sprintf("CONNECT h%d.org:443 HTTP/1.1\r\nHost: x\r\n\r\n", i))
 	}
-	if n := len(w.proxy.Refused()); n != 100 {
+	if n := len(w.proxy.RefusedHosts()); n != 100 {
 		t.Errorf("%d hosts are remembered", n)
 	}
 }

@@ -75,7 +75,7 @@ func New(docs []string) *Index {
 // Search returns the numbers of the documents that have a token of query, at most limit,
 // best first. Among equally good ones the earlier comes first.
 func (x *Index) Search(query string, limit int) []int {
-	best := x.Scored(query, listK1, limit)
+	best := x.SearchScored(query, listK1, limit)
 	found := make([]int, len(best))
 	for i, s := range best {
 		found[i] = s.Doc
@@ -89,10 +89,10 @@ type Scored struct {
 	Score float64
 }
 
-// Scored is like Search, and returns the scores. k1 says how much more a token counts that is
+// SearchScored is like Search, and returns the scores. k1 says how much more a token counts that is
 // in a document several times; Search uses 1.2. A token that appears in the query twice counts
 // twice.
-func (x *Index) Scored(query string, k1 float64, limit int) []Scored {
+func (x *Index) SearchScored(query string, k1 float64, limit int) []Scored {
 	scores := make(map[int]float64)
 	n := float64(len(x.lengths))
 	for _, t := range Tokens(query) {

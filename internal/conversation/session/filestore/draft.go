@@ -39,8 +39,8 @@ func (l *log) NewDraft(ctx context.Context) (session.DraftFile, error) {
 	return d, nil
 }
 
-// Abandoned implements [session.Log].
-func (l *log) Abandoned(ctx context.Context) (list []session.DraftFile, err error) {
+// AbandonedDrafts implements [session.Log].
+func (l *log) AbandonedDrafts(ctx context.Context) (list []session.DraftFile, err error) {
 	drafts := l.drafts()
 	if len(drafts) == 0 {
 		return nil, nil

@@ -149,7 +149,7 @@ func (st *Store) OpenOrCreate(ctx context.Context, scope session.Scope, alias se
 	if err != nil {
 		return nil, err
 	}
-	if s := st.table.Begun(scope, alias); s != nil {
+	if s := st.table.PendingSession(scope, alias); s != nil {
 		err := s.Refresh(ctx)
 		if !errors.Is(err, session.ErrNotFound) {
 			return s, err
@@ -195,7 +195,7 @@ func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID,
 	if err := (&log{room: r, id: id}).Rename(ctx, alias); err != nil {
 		return err
 	}
-	st.table.Renamed(scope, id, alias)
+	st.table.SetAlias(scope, id, alias)
 	return nil
 }
 

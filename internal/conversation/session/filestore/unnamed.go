@@ -18,7 +18,7 @@ func (st *Store) Record(ctx context.Context, scope session.Scope, initial sessio
 	if err != nil {
 		return "", err
 	}
-	state, log, err := session.Recorded(st.options.Options, initial, t)
+	state, log, err := session.EncodeNew(st.options.Options, initial, t)
 	if err != nil {
 		return "", err
 	}

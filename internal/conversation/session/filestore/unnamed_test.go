@@ -95,7 +95,7 @@ func TestRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := st.Open(ctx, "", id)
-	if err != nil || len(s.Messages()) == 0 || s.Settings().RoleName != "kind" || s.Alias() != "" || s.Created().IsZero() || s.Usage() != sessiontest.Turn(1).Usage {
+	if err != nil || len(s.Messages()) == 0 || s.Settings().RoleName != "kind" || s.Alias() != "" || s.CreationTime().IsZero() || s.Usage() != sessiontest.Turn(1).Usage {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	d, err := s.Begin(ctx, sessiontest.Turn(2))

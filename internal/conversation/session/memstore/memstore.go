@@ -93,7 +93,7 @@ func (st *Store) Open(ctx context.Context, scope session.Scope, id session.ID) (
 
 // OpenOrCreate implements [session.Store].
 func (st *Store) OpenOrCreate(ctx context.Context, scope session.Scope, alias session.Alias, initial func() (session.Settings, error)) (*session.Session, error) {
-	if s := st.table.Begun(scope, alias); s != nil {
+	if s := st.table.PendingSession(scope, alias); s != nil {
 		err := s.Refresh(ctx)
 		if !errors.Is(err, session.ErrNotFound) {
 			return s, err
@@ -126,7 +126,7 @@ func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID,
 	if err := (&log{store: st, key: key{scope, id}}).Rename(ctx, alias); err != nil {
 		return err
 	}
-	st.table.Renamed(scope, id, alias)
+	st.table.SetAlias(scope, id, alias)
 	return nil
 }
 
@@ -370,8 +370,8 @@ func (l *log) NewDraft(context.Context) (session.DraftFile, error) {
 	return noDraft{}, nil
 }
 
-// Abandoned implements [session.Log].
-func (l *log) Abandoned(context.Context) ([]session.DraftFile, error) { return nil, nil }
+// AbandonedDrafts implements [session.Log].
+func (l *log) AbandonedDrafts(context.Context) ([]session.DraftFile, error) { return nil, nil }
 
 // Withdraw implements [session.Log].
 func (l *log) Withdraw(_ context.Context, size int64) (withdrawn bool, err error) {

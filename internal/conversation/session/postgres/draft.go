@@ -36,8 +36,8 @@ func (l *log) NewDraft(ctx context.Context) (session.DraftFile, error) {
 	return d, nil
 }
 
-// Abandoned implements [session.Log].
-func (l *log) Abandoned(ctx context.Context) ([]session.DraftFile, error) {
+// AbandonedDrafts implements [session.Log].
+func (l *log) AbandonedDrafts(ctx context.Context) ([]session.DraftFile, error) {
 	drafts, err := l.drafts(ctx)
 	if err != nil || len(drafts) == 0 {
 		return nil, err

@@ -98,7 +98,7 @@ func (st *Store) Open(ctx context.Context, scope session.Scope, id session.ID) (
 
 // OpenOrCreate implements [session.Store].
 func (st *Store) OpenOrCreate(ctx context.Context, scope session.Scope, alias session.Alias, initial func() (session.Settings, error)) (*session.Session, error) {
-	if s := st.table.Begun(scope, alias); s != nil {
+	if s := st.table.PendingSession(scope, alias); s != nil {
 		err := s.Refresh(ctx)
 		if !errors.Is(err, session.ErrNotFound) {
 			return s, err
@@ -140,7 +140,7 @@ func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID,
 	if err := (&log{store: st, scope: scope, id: id}).Rename(ctx, alias); err != nil {
 		return err
 	}
-	st.table.Renamed(scope, id, alias)
+	st.table.SetAlias(scope, id, alias)
 	return nil
 }
 

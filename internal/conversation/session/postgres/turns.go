@@ -85,7 +85,7 @@ func (st *Store) queue(ctx context.Context, id session.ID, enter func() (bool, e
 // leave gives a turn back, if that takes long because the database is away: a member that cannot is lost after some time, and
 // with it the turn.
 func (st *Store) leave(member *postgres.Member, id session.ID, token string) {
-	for member.Lost().Err() == nil {
+	for member.LostContext().Err() == nil {
 		var waiting bool
 		err := st.tables.Scan(context.Background(), []any{&waiting}, `DELETE FROM loki.session_turns WHERE id = $1 AND token = $2 RETURNING waiting`, id, token)
 		if waiting {

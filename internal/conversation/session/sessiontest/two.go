@@ -117,7 +117,7 @@ func (s *suite) compress() {
 	for _, got := range []*session.Session{a, s.open(s.again(), "a")} {
 		s.same("usage", got.Usage(), chat.Usage{InputTokens: 200, OutputTokens: 20})
 		s.same("compressed twice", got.Messages(), recap("second", Turn(4), Turn(5)))
-		s.same("messages that were replaced", got.Compacted(), messages(Turn(0), Turn(1), Turn(2), Turn(3))[len(role):])
+		s.same("messages that were replaced", got.CompactedMessages(), messages(Turn(0), Turn(1), Turn(2), Turn(3))[len(role):])
 	}
 }
 

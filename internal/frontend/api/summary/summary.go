@@ -164,7 +164,7 @@ func State(i run.Info, c run.Checkpoint, secrets *run.Secrets) api.RunState {
 		return s
 	}
 	var bounds map[string]int
-	if g, err := i.Recorded(); err == nil {
+	if g, err := i.RecordedGraph(); err == nil {
 		bounds = g.Bounds()
 	}
 	for _, edge := range slices.Sorted(maps.Keys(c.Taken)) {

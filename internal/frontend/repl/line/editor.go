@@ -108,7 +108,7 @@ func (e *Editor) enter(u use) error {
 	}
 	e.use = u
 	if fresh {
-		e.early = pending(in)
+		e.early = pendingBytes(in)
 	}
 	_, err := io.WriteString(e.opts.Out, on)
 	return err

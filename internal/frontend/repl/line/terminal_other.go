@@ -12,5 +12,5 @@ func isContinue(os.Signal) bool { return false }
 
 func stopProcess(chan os.Signal, bool) {}
 
-// pending returns 0: what is typed before is the same.
-func pending(uintptr) int { return 0 }
+// pendingBytes returns 0: what is typed before is the same.
+func pendingBytes(uintptr) int { return 0 }

@@ -38,8 +38,8 @@ func stopProcess(signals chan os.Signal, group bool) {
 	}
 }
 
-// pending returns how many bytes were typed and not read.
-func pending(fd uintptr) int {
+// pendingBytes returns how many bytes were typed and not read.
+func pendingBytes(fd uintptr) int {
 	n, err := unix.IoctlGetInt(int(fd), ioctlPending)
 	if err != nil {
 		return 0

@@ -89,7 +89,7 @@ func (s *service) scope(e event.Emitter) event.Scope {
 
 // ask puts a question to a model or a role.
 func (s *service) ask(ctx context.Context, req *api.CompletionRequest, a *answer) (err error) {
-	talks := s.App.Served()
+	talks := s.App.ServerConversations()
 	conv := talks.Begin(conversation.Options{Caller: conversation.Caller{Events: s.scope(a)}})
 	defer func() { err = errors.Join(err, conv.Close(context.WithoutCancel(ctx))) }()
 	if req.Role != "" {
@@ -135,7 +135,7 @@ func (s *service) checkRAG(name string) error {
 		}
 	}
 	if err == nil {
-		err = library.Missing(name)
+		err = library.NotBuiltError(name)
 	}
 	return notFoundAs("rag", err)
 }
@@ -186,7 +186,7 @@ func (s *service) findAgent(ctx context.Context, talks *conversation.Service, na
 
 // askAgent puts a question to an agent, outside of sessions.
 func (s *service) askAgent(ctx context.Context, req *api.CompletionRequest, a *answer) (err error) {
-	talks := s.App.Served()
+	talks := s.App.ServerConversations()
 	caller := conversation.Caller{Events: s.scope(a)}
 	who, err := s.findAgent(ctx, talks, req.Agent, req.Variables, caller)
 	if err != nil {

@@ -140,7 +140,7 @@ func version(messages []chat.Message) string {
 // prepare does what a request says of the role, the agent and the knowledge base of its session.
 func (v *visit) prepare(ctx context.Context, req *api.CompletionRequest) error {
 	if req.Role != "" && req.Role != v.conv.Role() {
-		r, err := loadRole(v.s.App.Served(), req.Role)
+		r, err := loadRole(v.s.App.ServerConversations(), req.Role)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (s *service) create(ctx context.Context, in *struct{ Body api.SessionReques
 	if err := s.check(&api.CompletionRequest{Model: req.Model, Role: req.Role, Agent: req.Agent, RAG: req.RAG, Variables: req.Variables}); err != nil {
 		return nil, err
 	}
-	talks := s.App.Served()
+	talks := s.App.ServerConversations()
 	conv := talks.Begin(conversation.Options{View: s.view(ctx), Owner: s.owner(ctx)})
 	defer func() { err = errors.Join(err, conv.Close(context.WithoutCancel(ctx))) }()
 	if req.Agent != "" {
@@ -253,7 +253,7 @@ func (s *service) sessionOf(ctx context.Context, of *session.Session) *api.Sessi
 	owner, _ := of.Owner(ctx) // which was looked at before
 	return &api.Session{
 		ID: string(of.ID()), Alias: string(of.Alias()), Title: of.Title(), Agent: string(of.Scope()), Role: set.RoleName, RAG: set.Knowledge,
-		Model: set.Model, CreatedAt: of.Created(), Owner: s.ownerFor(ctx, owner),
+		Model: set.Model, CreatedAt: of.CreationTime(), Owner: s.ownerFor(ctx, owner),
 	}
 }
 
@@ -296,7 +296,7 @@ func (s *service) list(ctx context.Context, in *listInput) (*api.List[api.Sessio
 		last := all[len(all)-1]
 		next = rest.NewCursor(last.Modified.UTC().Format(time.RFC3339Nano) + "/" + string(last.ID))
 	}
-	talks := s.App.Served()
+	talks := s.App.ServerConversations()
 	entries := make([]api.SessionEntry, len(all))
 	for i, m := range all {
 		sum, err := talks.Glance(ctx, m.Scope, m.Meta)
@@ -388,7 +388,7 @@ func (s *service) remove(ctx context.Context, in *sessionInput) (*rest.None, err
 	if found, err = s.find(ctx, in.ID); err != nil { // again, as it may have another scope by now
 		return nil, err
 	}
-	_, err = s.App.Served().DeleteSession(ctx, found.Scope(), string(found.ID()))
+	_, err = s.App.ServerConversations().DeleteSession(ctx, found.Scope(), string(found.ID()))
 	if errors.Is(err, session.ErrNotFound) {
 		return nil, rest.NotFound("session", in.ID)
 	}
@@ -431,7 +431,7 @@ func (s *service) setRole(ctx context.Context, in *struct {
 },
 ) (*api.Session, error) {
 	return s.change(ctx, in.ID, func(v *visit) error {
-		r, err := loadRole(s.App.Served(), in.Body.Name)
+		r, err := loadRole(s.App.ServerConversations(), in.Body.Name)
 		if err != nil {
 			return err
 		}
@@ -455,7 +455,7 @@ func (s *service) setAgent(ctx context.Context, in *struct {
 	}
 	rest.AboutAgent(ctx, in.Body.Name)
 	return s.change(ctx, in.ID, func(v *visit) error {
-		who, err := s.findAgent(ctx, s.App.Served(), in.Body.Name, in.Body.Variables, conversation.Caller{})
+		who, err := s.findAgent(ctx, s.App.ServerConversations(), in.Body.Name, in.Body.Variables, conversation.Caller{})
 		if err != nil {
 			return err
 		}

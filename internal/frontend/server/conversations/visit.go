@@ -130,7 +130,7 @@ func (v *visit) begin(ctx context.Context, text, model string, events event.Scop
 		}
 		return err
 	}
-	talks := v.s.App.Served()
+	talks := v.s.App.ServerConversations()
 	if talks.Durability == "" || talks.Durability == graph.DurabilityOff {
 		talks.Durability = graph.DurabilityProcess
 	}

@@ -81,7 +81,7 @@ func problem(err error, id string) error {
 	return err
 }
 
-func shown(f memory.Fact) *api.Fact {
+func factOf(f memory.Fact) *api.Fact {
 	a := &api.Fact{
 		ID: f.ID, Scope: f.Scope, Of: f.Of, Title: f.Title, Text: f.Text, Tags: f.Tags, By: f.By, Tainted: f.Tainted, Pinned: f.Pinned, Created: f.Created, Updated: f.Updated,
 		Proposed: f.Proposed, Changes: f.Changes, Forgets: f.Forgets, Version: f.Sum,
@@ -106,7 +106,7 @@ func (o Options) list(ctx context.Context, in *struct {
 	list := []api.Fact{}
 	if in.Query != "" {
 		for _, f := range s.Search(ctx, o.App.MemoryPlace(in.Agent), "", in.Query, in.Limit) {
-			list = append(list, *shown(f))
+			list = append(list, *factOf(f))
 		}
 		return api.NewList(list, ""), nil
 	}
@@ -114,7 +114,7 @@ func (o Options) list(ctx context.Context, in *struct {
 		for _, proposals := range []bool{true, false} {
 			for _, f := range s.List(ctx, p, proposals) {
 				if (i == 0 || f.Scope != memory.User) && (proposals || !in.Proposed) {
-					list = append(list, *shown(f))
+					list = append(list, *factOf(f))
 				}
 			}
 		}
@@ -144,7 +144,7 @@ func (o Options) add(ctx context.Context, in *struct{ Body api.FactRequest }) (*
 		return nil, problem(err, "")
 	}
 	rest.Commit(ctx, "/v1/memory/"+f.ID)
-	return shown(f), nil
+	return factOf(f), nil
 }
 
 func (o Options) show(ctx context.Context, in *one) (*api.Fact, error) {
@@ -152,7 +152,7 @@ func (o Options) show(ctx context.Context, in *one) (*api.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shown(f), nil
+	return factOf(f), nil
 }
 
 func (o Options) change(ctx context.Context, in *struct {
@@ -183,7 +183,7 @@ func (o Options) change(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, problem(err, in.ID)
 	}
-	return shown(f), nil
+	return factOf(f), nil
 }
 
 func (o Options) forget(ctx context.Context, in *one) (*rest.None, error) {
@@ -205,5 +205,5 @@ func (o Options) accept(ctx context.Context, in *one) (*api.Fact, error) {
 	if err != nil {
 		return nil, problem(err, in.ID)
 	}
-	return shown(f), nil
+	return factOf(f), nil
 }

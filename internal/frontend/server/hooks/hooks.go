@@ -80,7 +80,7 @@ func (h *hooks) accept(w http.ResponseWriter, r *http.Request) (trigger.Result, 
 	name := r.PathValue("name")
 	hook := h.Triggers.Webhook(name)
 	if hook == nil {
-		return trigger.Result{}, h.refused(r, name)
+		return trigger.Result{}, h.signatureError(r, name)
 	}
 	body, err := h.read(w, r, int64(hook.MaxBody))
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *hooks) accept(w http.ResponseWriter, r *http.Request) (trigger.Result, 
 	}
 	result, err := h.Triggers.Accept(r.Context(), name, trigger.Request{Header: r.Header, Query: r.URL.Query(), Body: body}, h.Local(r))
 	if errors.Is(err, trigger.ErrSignature) {
-		return result, h.refused(r, name)
+		return result, h.signatureError(r, name)
 	}
 	if tooOften, ok := errors.AsType[*trigger.TooOftenError](err); ok {
 		return result, &rest.Error{Status: http.StatusTooManyRequests, Code: "rate_limited", Message: "the trigger gets too many requests", RetryAfter: max(tooOften.After, time.Second)}
@@ -106,8 +106,8 @@ func (h *hooks) accept(w http.ResponseWriter, r *http.Request) (trigger.Result, 
 	return result, err
 }
 
-// refused is the answer to a request without a valid signature, also where there is no such trigger.
-func (h *hooks) refused(r *http.Request, name string) error {
+// signatureError is the answer to a request without a valid signature, also where there is no such trigger.
+func (h *hooks) signatureError(r *http.Request, name string) error {
 	if tooMany := h.Strange(r); tooMany != nil {
 		return tooMany
 	}
@@ -115,7 +115,7 @@ func (h *hooks) refused(r *http.Request, name string) error {
 		name = "?"
 	}
 	h.Log.Warn("request refused", "request_id", rest.RequestID(r.Context()), "trigger", name, "error", trigger.ErrSignature.Error())
-	return rest.Unauthorized("%w", trigger.ErrSignature)
+	return rest.UnauthorizedError("%w", trigger.ErrSignature)
 }
 
 // read reads the body of a request of at most so many bytes.

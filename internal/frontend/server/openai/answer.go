@@ -82,7 +82,7 @@ func (s *service) ask(ctx context.Context, r *request, out listener) (a answer, 
 		return answer{}, err
 	}
 	w := &watch{ctx: ctx, out: out, held: r.Form != nil}
-	if ignored := rest.Ignored(ctx); len(ignored) > 0 {
+	if ignored := rest.IgnoredMembers(ctx); len(ignored) > 0 {
 		w.warn("not supported, and ignored: " + strings.Join(ignored, ", "))
 	}
 	for _, text := range r.unread {
@@ -202,7 +202,7 @@ func (s *service) begin(ctx context.Context, r *request, t target, w *watch) (_ 
 		History: r.History, Tools: r.Tools, Form: r.Form, MaxOutputTokens: r.MaxOutputTokens, Constraints: r.Constraints,
 	}
 	if r.Loki.Detach {
-		job, err := conv.Detached(ctx, q)
+		job, err := conv.BackgroundJob(ctx, q)
 		if err != nil {
 			return answer{}, err
 		}

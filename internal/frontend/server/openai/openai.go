@@ -29,7 +29,7 @@ type Options struct {
 
 // Register adds the endpoints.
 func Register(a *rest.API, o Options) {
-	s := &service{app: o.App, seen: o.Seen, talks: o.App.Served(), plain: o.App.Served(), runs: o.Manager, lanes: o.Lanes}
+	s := &service{app: o.App, seen: o.Seen, talks: o.App.ServerConversations(), plain: o.App.ServerConversations(), runs: o.Manager, lanes: o.Lanes}
 	s.plain.Switches.NoTools, s.plain.Switches.NoServers = true, true
 	op := func(path, summary string, answer any, events ...string) rest.Operation {
 		return rest.Operation{

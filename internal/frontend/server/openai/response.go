@@ -359,7 +359,7 @@ func (o *output) fail(ctx context.Context, err error, hide func(string) string) 
 	if o.send(context.WithoutCancel(ctx), responseEvent{Type: "response.failed", Response: &o.res}) != nil {
 		return err
 	}
-	return rest.Sent(err)
+	return rest.MarkSent(err)
 }
 
 // previousNotFound returns the error of a response that none can follow.

@@ -104,8 +104,8 @@ func RequestID(ctx context.Context) string { return callOf(ctx).id }
 // Route returns the path of the endpoint that serves a request, with placeholders; empty if there is none.
 func Route(ctx context.Context) string { return callOf(ctx).route }
 
-// Ignored returns the members of the body that the endpoint does not know and ignores, see [Limits].
-func Ignored(ctx context.Context) []string { return callOf(ctx).ignored }
+// IgnoredMembers returns the members of the body that the endpoint does not know and ignores, see [Limits].
+func IgnoredMembers(ctx context.Context) []string { return callOf(ctx).ignored }
 
 // WantsStream reports whether the client asks for server-sent events in its Accept header.
 func WantsStream(ctx context.Context) bool { return callOf(ctx).stream }

@@ -77,15 +77,15 @@ func Forbidden(format string, args ...any) *Error {
 	return &Error{Status: http.StatusForbidden, Code: "forbidden", Message: fmt.Sprintf(format, args...)}
 }
 
-// Unauthorized returns the error of a request without a valid key. The format may have %w for its cause.
-func Unauthorized(format string, args ...any) *Error {
+// UnauthorizedError returns the error of a request without a valid key. The format may have %w for its cause.
+func UnauthorizedError(format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Status: http.StatusUnauthorized, Code: "unauthorized", Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// Refused returns the answer to a request that was refused with an error for which [auth.Reason] has a word, nil for another one.
+// RefusalError returns the answer to a request that was refused with an error for which [auth.Reason] has a word, nil for another one.
 // What is wrong with a token is only said in the log: err is the cause.
-func Refused(err error) *Error {
+func RefusalError(err error) *Error {
 	switch reason := auth.Reason(err); reason {
 	case "":
 		return nil
@@ -98,12 +98,12 @@ func Refused(err error) *Error {
 		return e
 	case auth.ReasonMissing, auth.ReasonMalformed:
 		if _, isToken := errors.AsType[*auth.TokenError](err); !isToken {
-			return Unauthorized("%w", err).WithHint("send the header Authorization: Bearer KEY")
+			return UnauthorizedError("%w", err).WithHint("send the header Authorization: Bearer KEY")
 		}
 	case auth.ReasonUnknown:
-		return Unauthorized("%w", err)
+		return UnauthorizedError("%w", err)
 	}
-	e := Unauthorized("the token is not valid").WithHint("the log of the server has the reason, under the id of this request")
+	e := UnauthorizedError("the token is not valid").WithHint("the log of the server has the reason, under the id of this request")
 	e.Err = err
 	return e
 }

@@ -114,9 +114,9 @@ type writtenError struct{ error }
 // Unwrap returns the error.
 func (e writtenError) Unwrap() error { return e.error }
 
-// Sent marks an error with which a stream has ended in a way of its own: no event error follows. Only the function of
+// MarkSent marks an error with which a stream has ended in a way of its own: no event error follows. Only the function of
 // a [Stream] of an operation that does not watch returns it.
-func Sent(err error) error { return writeFailure(err) }
+func MarkSent(err error) error { return writeFailure(err) }
 
 func writeFailure(err error) error {
 	if err == nil {

@@ -127,7 +127,7 @@ type Operation struct {
 	Status     int        // of success; 0 means 200
 
 	OpenAIErrors bool     // errors have OpenAI's shape, unknown query parameters are ignored, and so are members that are null
-	Ignores      bool     // it does not refuse members of the body that it does not know, and names them in its answer, see [Ignored]
+	Ignores      bool     // it does not refuse members of the body that it does not know, and names them in its answer, see [IgnoredMembers]
 	Events       []string // names of the server-sent events of an answer that is a stream
 	Answer       any      // a value of the type of the JSON answer, where the function returns a [Reply]
 	Large        bool     // its body may have messages and attachments, see [Limits]
@@ -340,7 +340,7 @@ func (a *API) identify(r *http.Request, op Operation, c *call) error {
 		}
 	}
 	if err := a.rates.Take(c.identity.Subject); err != nil {
-		return Refused(err)
+		return RefusalError(err)
 	}
 	if !c.identity.Allows(op.Scope) {
 		return &Error{Status: http.StatusForbidden, Code: "forbidden", Message: "the key lacks the scope " + string(op.Scope)}

@@ -244,7 +244,7 @@ func TestErrors(t *testing.T) {
 func TestScopes(t *testing.T) {
 	_, s := serve(t, rest.Options{Authenticate: func(r *http.Request) (auth.Identity, error) {
 		if r.Header.Get("Authorization") == "" {
-			return auth.Identity{}, rest.Unauthorized("who?")
+			return auth.Identity{}, rest.UnauthorizedError("who?")
 		}
 		return auth.Identity{Subject: "ann", Scopes: []auth.Scope{auth.Scope(r.Header.Get("Authorization"))}}, nil
 	}}, func(a *rest.API) {

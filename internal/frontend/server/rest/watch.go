@@ -103,7 +103,7 @@ func (w *watchers) add(ctx context.Context, who auth.Identity, limits *Limits) (
 	ctx, cancel = context.WithCancelCause(ctx)
 	stop := context.CancelFunc(func() {})
 	if !who.Until.IsZero() {
-		ctx, stop = context.WithDeadlineCause(ctx, who.Until, Unauthorized("the token has expired"))
+		ctx, stop = context.WithDeadlineCause(ctx, who.Until, UnauthorizedError("the token has expired"))
 	}
 	w.last++
 	id := w.last
@@ -140,7 +140,7 @@ func (a *API) Revoke(may func(auth.Identity) bool) {
 	defer w.mu.Unlock()
 	for _, one := range w.all {
 		if !may(one.who) {
-			one.cancel(Unauthorized("the key was revoked"))
+			one.cancel(UnauthorizedError("the key was revoked"))
 		}
 	}
 }

@@ -203,7 +203,7 @@ func (e *endpoints) graph(ctx context.Context, in *graphRequest) (*rest.Reply, e
 	if err != nil {
 		return nil, err
 	}
-	g, err := h.Info.Recorded()
+	g, err := h.Info.RecordedGraph()
 	if err != nil {
 		return nil, err
 	}

@@ -249,7 +249,7 @@ func (x *index) Nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 
 func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, error) {
 	var list []rag.Match
-	for _, s := range x.words.Scored(query, rank.K1, k) {
+	for _, s := range x.words.SearchScored(query, rank.K1, k) {
 		list = append(list, rag.Match{ID: x.chunks[s.Doc].ID, Score: s.Score})
 	}
 	return list, ctx.Err()

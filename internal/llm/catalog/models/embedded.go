@@ -12,9 +12,9 @@ import (
 //go:embed known.jsonl
 var known string
 
-// Embedded returns the built-in list. The models of a provider are decoded when they
+// BuiltinList returns the built-in list. The models of a provider are decoded when they
 // are first asked for.
-func Embedded() []catalog.Provider {
+func BuiltinList() []catalog.Provider {
 	var providers []catalog.Provider
 	for line := range strings.Lines(known) {
 		providers = append(providers, catalog.Provider{

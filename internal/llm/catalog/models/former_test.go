@@ -12,7 +12,7 @@ import (
 // providerCatalog returns a catalog with one client for each provider, of its name.
 func providerCatalog() *catalog.Catalog {
 	var clients []catalog.Client
-	for _, p := range Embedded() {
+	for _, p := range BuiltinList() {
 		typ := catalog.CompatibleType
 		switch p.Name {
 		case "openai", "gemini", "claude", "cohere", "vertexai", "bedrock":
@@ -20,7 +20,7 @@ func providerCatalog() *catalog.Catalog {
 		}
 		clients = append(clients, catalog.Client{Name: p.Name, Type: typ})
 	}
-	return catalog.New(clients, Embedded()).On(time.Date(2026, time.November, 22, 0, 0, 0, 0, time.UTC))
+	return catalog.New(clients, BuiltinList()).On(time.Date(2026, time.November, 22, 0, 0, 0, 0, time.UTC))
 }
 
 // TestFormerModels checks that what older files name is known: with its limits, and as a
@@ -77,7 +77,7 @@ func TestHiddenModels(t *testing.T) {
 		}
 	}
 	hidden, retired := 0, 0
-	for _, p := range Embedded() {
+	for _, p := range BuiltinList() {
 		for _, m := range p.Models() {
 			id := p.Name + ":" + m.Name
 			switch {

@@ -61,7 +61,7 @@ func TestGenerated(t *testing.T) {
 // TestEmbedded compares the decoded list with models.yaml, model by model.
 func TestEmbedded(t *testing.T) {
 	src := source(t)
-	embedded := Embedded()
+	embedded := BuiltinList()
 	if len(embedded) != len(src) {
 		t.Fatalf("%d providers, want %d", len(embedded), len(src))
 	}
@@ -79,7 +79,7 @@ func TestProviders(t *testing.T) {
 	want := strings.Fields(`openai gemini claude mistral ai21 cohere xai perplexity groq vertexai bedrock cloudflare ernie
 		qianwen hunyuan moonshot deepseek zhipuai minimax openrouter github deepinfra jina voyageai`)
 	var names []string
-	for _, p := range Embedded() {
+	for _, p := range BuiltinList() {
 		names = append(names, p.Name)
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -90,7 +90,7 @@ func TestProviders(t *testing.T) {
 // TestFacts looks for numbers that cannot be right.
 func TestFacts(t *testing.T) {
 	total := 0
-	for _, p := range Embedded() {
+	for _, p := range BuiltinList() {
 		models := p.Models()
 		total += len(models)
 		for _, m := range models {
@@ -139,7 +139,7 @@ func TestFacts(t *testing.T) {
 // prices.
 func TestAliases(t *testing.T) {
 	aliases := 0
-	for _, p := range Embedded() {
+	for _, p := range BuiltinList() {
 		models := p.Models()
 		for _, m := range models {
 			if m.RealName == "" {
@@ -171,7 +171,7 @@ func TestAliases(t *testing.T) {
 
 // TestFirstModels guards what people get who name a client and no model.
 func TestFirstModels(t *testing.T) {
-	for _, p := range Embedded() {
+	for _, p := range BuiltinList() {
 		switch first := p.Models()[0]; p.Name {
 		case "perplexity", "jina", "voyageai":
 		default:
@@ -188,7 +188,7 @@ func TestInCatalog(t *testing.T) {
 		{Name: "anthropic", Type: "claude"},
 		{Name: "groq-eu", Type: catalog.CompatibleType},
 		{Name: "voyageai", Type: catalog.CompatibleType},
-	}, Embedded())
+	}, BuiltinList())
 	thinking, err := c.Resolve("anthropic:claude-haiku-4-5-20251001:thinking", catalog.Chat)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestInCatalog(t *testing.T) {
 // TestLazy checks that providers nobody asks for are not decoded.
 func TestLazy(t *testing.T) {
 	var asked []string
-	providers := Embedded()
+	providers := BuiltinList()
 	for i, p := range providers {
 		providers[i].Models = func() []catalog.Model {
 			asked = append(asked, p.Name)
@@ -239,7 +239,7 @@ func TestLazy(t *testing.T) {
 
 func BenchmarkEmbedded(b *testing.B) {
 	for b.Loop() {
-		for _, p := range Embedded() {
+		for _, p := range BuiltinList() {
 			if p.Name == "openai" {
 				p.Models()
 			}
@@ -249,7 +249,7 @@ func BenchmarkEmbedded(b *testing.B) {
 
 func BenchmarkEmbeddedAll(b *testing.B) {
 	for b.Loop() {
-		for _, p := range Embedded() {
+		for _, p := range BuiltinList() {
 			p.Models()
 		}
 	}

@@ -35,24 +35,24 @@ type override struct {
 // milliseconds; one in another form of YAML takes tens of them.
 func Load(file, version string) (list []catalog.Provider, problems []*yamldoc.Problem, outdated string) {
 	if file == "" {
-		return Embedded(), nil, ""
+		return BuiltinList(), nil, ""
 	}
 	src, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Embedded(), nil, ""
+		return BuiltinList(), nil, ""
 	case err != nil:
-		return Embedded(), []*yamldoc.Problem{{Msg: fmt.Sprintf("the list of models is not read: %v", err), Hint: updateHint}}, ""
+		return BuiltinList(), []*yamldoc.Problem{{Msg: fmt.Sprintf("the list of models is not read: %v", err), Hint: updateHint}}, ""
 	}
 	if v := otherVersion(src, version); v != "" {
-		return Embedded(), nil, v // whatever else is in it
+		return BuiltinList(), nil, v // whatever else is in it
 	}
 	o, problems, ok := parseOverride(file, src)
 	switch {
 	case !ok:
-		return Embedded(), problems, ""
+		return BuiltinList(), problems, ""
 	case o.Version != version:
-		return Embedded(), nil, o.Version
+		return BuiltinList(), nil, o.Version
 	}
 	return asProviders(o.List), problems, ""
 }

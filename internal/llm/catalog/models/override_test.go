@@ -117,7 +117,7 @@ func TestLoad(t *testing.T) {
 				t.Errorf("\n got %s\nwant %s", got, tt.problems)
 			}
 			if tt.want == "" {
-				if len(providers) != len(Embedded()) {
+				if len(providers) != len(BuiltinList()) {
 					t.Errorf("%d providers and not the built-in ones", len(providers))
 				}
 			} else if got := ids(providers); got != tt.want {
@@ -148,7 +148,7 @@ func TestPutAside(t *testing.T) {
 
 func TestLoadWithoutFile(t *testing.T) {
 	for name, file := range map[string]string{"none": "", "missing": filepath.Join(t.TempDir(), "missing", "models-override.yaml")} {
-		if providers, problems, _ := Load(file, "1"); len(providers) != len(Embedded()) || len(problems) > 0 {
+		if providers, problems, _ := Load(file, "1"); len(providers) != len(BuiltinList()) || len(problems) > 0 {
 			t.Errorf("%s: %d providers, %v", name, len(providers), problems)
 		}
 	}
@@ -157,7 +157,7 @@ func TestLoadWithoutFile(t *testing.T) {
 func TestLoadUnreadable(t *testing.T) {
 	dir := t.TempDir() // a directory is no file
 	providers, problems, _ := Load(dir, "1")
-	if len(providers) != len(Embedded()) || len(problems) != 1 || !strings.Contains(problems[0].Error(), "the list of models is not read: ") {
+	if len(providers) != len(BuiltinList()) || len(problems) != 1 || !strings.Contains(problems[0].Error(), "the list of models is not read: ") {
 		t.Errorf("%d providers, %v", len(providers), problems)
 	}
 }
@@ -288,7 +288,7 @@ func TestPage(t *testing.T) {
 	if want := "groq/chat/openai/gpt-oss-120b"; ids(providers) != want || len(problems) > 0 {
 		t.Errorf("got %.80s, %v; want %s", ids(providers), problems, want)
 	}
-	for _, p := range Embedded() {
+	for _, p := range BuiltinList() {
 		if !strings.Contains(string(page), "`"+p.Name+"`") {
 			t.Errorf("the page does not name %s", p.Name)
 		}

@@ -174,9 +174,9 @@ func (x *exchange) notes(req provider.Request) []string {
 		if x.effort == req.Effort {
 			return nil
 		}
-		return []string{req.Effort.Replaced(x.effort)}
+		return []string{req.Effort.ReplacedNote(x.effort)}
 	}
-	return []string{req.Effort.Replaced("")}
+	return []string{req.Effort.ReplacedNote("")}
 }
 
 // thinks reports whether x asks for thinking.

@@ -62,8 +62,8 @@ func (c *Client) chat(ctx context.Context, req provider.Request) iter.Seq2[provi
 	})
 }
 
-func (c *Client) asking() string  { return "asking " + c.frame.Name }
-func (c *Client) reading() string { return "reading the reply of " + c.frame.Name }
+func (c *Client) askText() string  { return "asking " + c.frame.Name }
+func (c *Client) readText() string { return "reading the reply of " + c.frame.Name }
 
 // ask asks for the reply as a stream, or in one piece. A stream that turns out to be a
 // document is read as what it is.
@@ -87,11 +87,11 @@ func (c *Client) converse(ctx context.Context, model string, conv conversation, 
 		ToolConfig: conv.tools, AdditionalModelRequestFields: conv.fields, OutputConfig: conv.output,
 	}, o)
 	if err != nil {
-		return failure(ctx, c.asking(), err)
+		return failure(ctx, c.askText(), err)
 	}
 	message, ok := out.Output.(*types.ConverseOutputMemberMessage)
 	if !ok {
-		return &provider.Error{Kind: provider.BadReply, Msg: c.asking() + ": the reply holds no message"}
+		return &provider.Error{Kind: provider.BadReply, Msg: c.askText() + ": the reply holds no message"}
 	}
 	d.stop, d.usage = out.StopReason, out.Usage
 	if err := d.whole(message.Value); err != nil {
@@ -110,7 +110,7 @@ func (c *Client) stream(ctx context.Context, model string, conv conversation, d 
 		return r
 	}
 	if err != nil {
-		return failure(ctx, c.asking(), err)
+		return failure(ctx, c.askText(), err)
 	}
 	s := out.GetStream()
 	complete := false
@@ -125,11 +125,11 @@ func (c *Client) stream(ctx context.Context, model string, conv conversation, d 
 		}
 	}
 	if err := s.Err(); err != nil && (d.stop == "" || ctx.Err() != nil) {
-		return failure(ctx, c.reading(), err)
+		return failure(ctx, c.readText(), err)
 	}
 	if d.stop == "" {
 		// The SDK reports the end of the connection as the end of the stream.
-		return failure(ctx, c.reading(), io.ErrUnexpectedEOF)
+		return failure(ctx, c.readText(), io.ErrUnexpectedEOF)
 	}
 	return d.finish()
 }

@@ -82,7 +82,7 @@ func (c *Client) embed(ctx context.Context, model string, payload any, o func(*b
 		ModelId: &model, Body: body, ContentType: aws.String("application/json"), Accept: aws.String("application/json"),
 	}, o)
 	if err != nil {
-		return nil, 0, failure(ctx, c.asking(), err)
+		return nil, 0, failure(ctx, c.askText(), err)
 	}
 	vectors, tokens, err := readVectors(out.Body)
 	return vectors, max(tokens, countedTokens(out.ResultMetadata)), err

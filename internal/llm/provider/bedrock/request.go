@@ -236,9 +236,9 @@ func (c *conversation) notes(req provider.Request, f family) []string {
 	case req.Effort == "" || !f.adaptive():
 		return nil
 	case c.asked.OutputConfig == nil && c.effort != provider.NoEffort:
-		return []string{req.Effort.Replaced("")}
+		return []string{req.Effort.ReplacedNote("")}
 	case c.effort != req.Effort:
-		return []string{req.Effort.Replaced(c.effort)}
+		return []string{req.Effort.ReplacedNote(c.effort)}
 	}
 	return nil
 }

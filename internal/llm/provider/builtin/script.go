@@ -81,7 +81,7 @@ func play(req provider.Request, a script.Answer) reply {
 			r.blocks = append(r.blocks, block{provider.Chunk{Kind: content.kind, Text: content.text}, pieces})
 		}
 	}
-	for _, c := range normalize.Numbered(a.Calls, req.Messages) {
+	for _, c := range normalize.NumberCalls(a.Calls, req.Messages) {
 		r.blocks = append(r.blocks, block{Chunk: provider.Chunk{Kind: provider.ToolCall, ToolCall: c}})
 	}
 	if r.stop == "" {

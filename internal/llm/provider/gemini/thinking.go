@@ -131,7 +131,7 @@ func (c *thinkingConfig) notes(asked provider.Effort) []string {
 		return nil
 	}
 	if level := provider.Effort(strings.ToLower(c.ThinkingLevel)); level != asked {
-		return []string{asked.Replaced(level)}
+		return []string{asked.ReplacedNote(level)}
 	}
 	return nil
 }

@@ -42,8 +42,8 @@ func Calls(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
 	return calls
 }
 
-// Numbered returns the made calls with the ids that [Calls] gives, none left out.
-func Numbered(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
+// NumberCalls returns the made calls with the ids that [Calls] gives, none left out.
+func NumberCalls(made []chat.ToolCall, past []chat.Message) []chat.ToolCall {
 	calls := slices.Clone(made)
 	number(calls, past)
 	return calls

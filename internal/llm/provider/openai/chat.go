@@ -136,7 +136,7 @@ func (a attempt) notes(req provider.Request, d dialect) []string {
 		}
 		return []string{"the model does not reason as long as it has tools, because the server has no responses API"}
 	case req.Effort != "" && sent != req.Effort:
-		return []string{req.Effort.Replaced(sent)}
+		return []string{req.Effort.ReplacedNote(sent)}
 	}
 	return nil
 }

@@ -230,7 +230,7 @@ func TestEffort(t *testing.T) {
 				sent, _ := tt.want[i].(string)
 				if replaced := e != "" && string(e) != sent; replaced != (len(r.Notes) == 1) {
 					t.Errorf("notes of %q: %q", e, r.Notes)
-				} else if replaced && r.Notes[0] != e.Replaced(provider.Effort(sent)) {
+				} else if replaced && r.Notes[0] != e.ReplacedNote(provider.Effort(sent)) {
 					t.Errorf("note %q", r.Notes[0])
 				}
 			}

@@ -148,8 +148,8 @@ func (l *Log) line(e Entry) ([]byte, error) {
 	return []byte(l.o.Hide(b.String())), nil
 }
 
-// Lost returns how many lines were lost so far.
-func (l *Log) Lost() int64 { return l.lost.Load() }
+// LostLines returns how many lines were lost so far.
+func (l *Log) LostLines() int64 { return l.lost.Load() }
 
 // Err returns why lines are not kept at the moment, nil if they are.
 func (l *Log) Err() error {
@@ -183,7 +183,7 @@ func (l *Log) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return errors.New("the audit sink does not take the last lines")
 	}
-	if lost := l.Lost(); lost > 0 {
+	if lost := l.LostLines(); lost > 0 {
 		return fmt.Errorf("%d audit lines were lost: %w", lost, l.Err())
 	}
 	return nil
@@ -274,7 +274,7 @@ func (l *Log) write(lines []byte) int {
 	case err != nil:
 		l.failure.Store(&err)
 	case before != nil:
-		l.o.Log.Info("audit lines are written again", "lost", l.Lost())
+		l.o.Log.Info("audit lines are written again", "lost", l.LostLines())
 		l.failure.Store(nil)
 	}
 	return n

@@ -111,7 +111,7 @@ func TestFailingSink(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		add(l, 6000)
-		lost := l.Lost()
+		lost := l.LostLines()
 		if lost < 1500 || lost > 2000 {
 			t.Errorf("%d lines are lost", lost)
 		}

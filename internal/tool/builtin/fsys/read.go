@@ -144,8 +144,8 @@ func Text(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 	return data, info, err
 }
 
-// Edited returns the text of a regular file as the editor has it. Ok is false if it has none.
-func (r Root) Edited(ctx context.Context, p Path, limit int64) (text string, ok bool) {
+// EditorText returns the text of a regular file as the editor has it. Ok is false if it has none.
+func (r Root) EditorText(ctx context.Context, p Path, limit int64) (text string, ok bool) {
 	if info, err := os.Stat(p.Real); r.Files == nil || err != nil || !info.Mode().IsRegular() {
 		return "", false
 	}

@@ -70,7 +70,7 @@ func (r Root) Edit(ctx context.Context, path string, limit int64, create bool, e
 		if c.Old, _, err = Text(c.Path, limit); err != nil {
 			return nil, err
 		}
-		if text, ok := r.Edited(ctx, c.Path, limit); ok {
+		if text, ok := r.EditorText(ctx, c.Path, limit); ok {
 			c.Old = []byte(text)
 		}
 		return edit(c.Old)

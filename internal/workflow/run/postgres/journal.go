@@ -158,7 +158,7 @@ func (j *journal) writeLocked(ctx context.Context, w write, last *record.Snapsho
 // try makes a write once.
 func (j *journal) try(ctx context.Context, w write, last *record.Snapshot) error {
 	s := j.store
-	events := j.events.Waiting()
+	events := j.events.Unwritten()
 	batch := &pgx.Batch{}
 	var at int64
 	if !w.quiet || len(events) > 0 {
@@ -523,7 +523,7 @@ func (j *journal) Close() error {
 		return nil
 	}
 	s := j.store
-	idle := len(j.events.Waiting()) == 0
+	idle := len(j.events.Unwritten()) == 0
 	err := j.writeLocked(context.Background(), write{op: "close", quiet: true, rows: func(b *pgx.Batch) {
 		b.Queue(`UPDATE loki.leases SET member = NULL WHERE run = $1`, j.id)
 		b.Queue(`UPDATE loki.runs SET rested = $2 WHERE id = $1`, j.id, s.now())

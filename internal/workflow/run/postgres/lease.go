@@ -113,7 +113,7 @@ func (s *Store) start(j *journal) (run.Journal, error) {
 	if s.ctx.Err() != nil {
 		return nil, errClosed
 	}
-	lost := j.member.Lost()
+	lost := j.member.LostContext()
 	j.leave = context.AfterFunc(lost, func() { j.loseLease(context.Cause(lost)) })
 	s.journals[j.id] = j
 	if !s.watching {

@@ -60,8 +60,8 @@ func (q *Queue) Stop() {
 	q.writing.Wait()
 }
 
-// Waiting returns the events that are not written yet.
-func (q *Queue) Waiting() []Event {
+// Unwritten returns the events that are not written yet.
+func (q *Queue) Unwritten() []Event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clip(q.waiting)

@@ -75,7 +75,7 @@ func (j *journal) write(op string, fn func(c *conn) error, done func()) error {
 }
 
 func (j *journal) writeLocked(op string, fn func(c *conn) error, done func()) error {
-	batch := j.events.Waiting()
+	batch := j.events.Unwritten()
 	events, err := j.store.seal().Events(batch, &j.last)
 	if err != nil {
 		return err
@@ -315,7 +315,7 @@ func (j *journal) Close() error {
 		j.mu.Unlock()
 		return nil
 	}
-	idle := len(j.events.Waiting()) == 0
+	idle := len(j.events.Unwritten()) == 0
 	err := j.writeLocked("close", func(c *conn) error {
 		delete(j.store.leased, j.id)
 		if _, err := c.exec("DELETE FROM leases WHERE run = ?", j.id); err != nil || idle {

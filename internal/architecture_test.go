@@ -324,7 +324,7 @@ var roomLines = map[string]int{
 	"agent/tools":            278,
 	"agent/trust":            1215,
 	"agent/workspace":        456,
-	"agent/worktree":         1191,
+	"agent/worktree":         1243,
 	"agent/skill":            899,
 	"agent/validate":         457,
 	"app":                    5015,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14136,
 
-	"all": 201564,
+	"all": 201640,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

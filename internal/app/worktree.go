@@ -203,6 +203,9 @@ func (a *App) askForWork(ctx context.Context, t *worktree.Tree, c worktree.Chang
 			fmt.Fprintf(&b, "\nIt cannot be %s: a conflict, changes that you have not committed, or a filter of git is in the way in %s\n", way.cannot, text.Visible(strings.Join(way.files[:min(len(way.files), 10)], ", ")))
 		}
 	}
+	if c.Unfinished != "" {
+		fmt.Fprintf(&b, "\nA %s is unfinished: only its commits up to now are here. See git status in %s\n", c.Unfinished, t.Root)
+	}
 	if locked := o.LockNote(); locked != "" {
 		b.WriteString("\n" + locked + "\n")
 	}

@@ -23,6 +23,8 @@ type Change struct {
 	// Unresolved are the files with marks of conflicts that the work added. It is not to be merged with them.
 	Unresolved []string `json:"unresolved,omitempty"`
 
+	Unfinished string `json:"unfinished,omitempty"` // the operation of git that was begun and not ended, "" for none
+
 	tip string
 	all []string // the ends of all branches
 }
@@ -37,12 +39,14 @@ func (t *Tree) Commit(ctx context.Context) (c Change, err error) {
 	if _, err = r.run(ctx, nil, "add", "--all", ".", ":(exclude,glob)**/*"+sandbox.Withheld); err != nil {
 		return c, err
 	}
-	if _, err = r.run(ctx, nil, "diff-index", "--cached", "--quiet", "--no-ext-diff", "HEAD"); failed(err, 1) {
+	// A merge is concluded by its commit, also if that has the files of the worktree as they were.
+	if _, err = r.run(ctx, nil, "diff-index", "--cached", "--quiet", "--no-ext-diff", "HEAD"); failed(err, 1) || err == nil && r.unfinishedOperation() == merging {
 		_, err = r.run(ctx, nil, "commit", "--quiet", "--no-verify", "--message", "Open work in the worktree "+t.Name)
 	}
 	if err != nil {
 		return c, err
 	}
+	c.Unfinished = r.unfinishedOperation()
 	if c.tip, err = r.commit(ctx, "HEAD"); err != nil {
 		return c, err
 	}
@@ -70,8 +74,13 @@ func (t *Tree) Commit(ctx context.Context) (c Change, err error) {
 }
 
 // unresolvedFiles returns the files in which marks of conflicts are new between two commits.
-func (r repo) unresolvedFiles(ctx context.Context, from, to string) (files []string, err error) {
-	out, err := r.run(ctx, nil, "diff-tree", "-r", "--check", "--no-ext-diff", "--no-textconv", from, to)
+func (r repo) unresolvedFiles(ctx context.Context, from, to string) ([]string, error) {
+	return r.marks(ctx, "diff-tree", "-r", from, to)
+}
+
+// marks returns the files in which a command of git that compares finds new marks of conflicts.
+func (r repo) marks(ctx context.Context, command string, of ...string) (files []string, err error) {
+	out, err := r.run(ctx, nil, append([]string{command, "--check", "--no-ext-diff", "--no-textconv"}, of...)...)
 	if failed(err, 2) { // it has found something
 		err = nil
 	}
@@ -481,13 +490,16 @@ func (t *Tree) Renew(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, merging := r.run(ctx, nil, "merge", "--quiet", "--no-stat", "--no-verify", "--message", "Merge what came meanwhile", head)
-	if merging == nil {
+	if op := r.unfinishedOperation(); op != "" {
+		return nil, t.unfinishedError(op)
+	}
+	_, conflict := r.run(ctx, nil, "merge", "--quiet", "--no-stat", "--no-verify", "--message", "Merge what came meanwhile", head)
+	if conflict == nil {
 		return nil, nil
 	}
 	files, err := r.names(ctx, "diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--diff-filter=U")
 	if err == nil && len(files) == 0 {
-		err = merging
+		err = conflict
 	}
 	return files, err
 }

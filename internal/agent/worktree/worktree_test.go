@@ -297,6 +297,80 @@ func TestUnresolved(t *testing.T) {
 	b.ok(tree.Merge(t.Context(), c))
 }
 
+// TestResolvedForOwnSide concludes a merge whose conflicts were resolved so that the worktree has the files that it had.
+func TestResolvedForOwnSide(t *testing.T) {
+	b := newBench(t)
+	for _, side := range []string{"at the end", "on entering"} {
+		tree := b.open("fix", graph.Worktree{})
+		b.write(tree.Root+"/a.txt", "theirs, "+side+"\n")
+		b.write(b.dir+"/a.txt", "mine, "+side+"\n")
+		b.commit(b.dir, "mine")
+		b.work(tree)
+		if _, err := tree.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if operation, marked, err := tree.Conclude(t.Context()); err != nil || operation != "merge" || !slices.Equal(marked, []string{"a.txt"}) {
+			t.Errorf("with marks: %q %v %v", operation, marked, err)
+		}
+		b.write(tree.Root+"/a.txt", "theirs, "+side+"\n")
+		if side == "on entering" {
+			tree.Close()
+			tree = b.open("fix", graph.Worktree{})
+			if operation, marked, err := tree.Conclude(t.Context()); err != nil || operation != "merge" || len(marked) > 0 {
+				t.Errorf("without marks: %q %v %v", operation, marked, err)
+			}
+			if operation, _, err := tree.Conclude(t.Context()); operation != "" || err != nil {
+				t.Errorf("once more: %q %v", operation, err)
+			}
+		}
+		c := b.work(tree)
+		if c.Unfinished != "" || len(c.Unresolved) > 0 {
+			t.Errorf("%s: %+v", side, c)
+		}
+		if files, err := tree.Renew(t.Context()); err != nil || len(files) > 0 {
+			t.Errorf("%s: a second merge returned %v %v", side, files, err)
+		}
+		b.ok(tree.Merge(t.Context(), c))
+		if got := b.read(b.dir + "/a.txt"); got != "theirs, "+side+"\n" {
+			t.Errorf("%s: a.txt is %q", side, got)
+		}
+	}
+}
+
+// TestUnfinished names the operation of git that was begun in a worktree and not ended.
+func TestUnfinished(t *testing.T) {
+	for want, args := range map[string][]string{"cherry-pick": {"cherry-pick", "other"}, "revert": {"revert", "HEAD~1"}, "rebase": {"rebase", "other"}} {
+		t.Run(want, func(t *testing.T) {
+			b := newBench(t)
+			tree := b.open("fix", graph.Worktree{})
+			for _, text := range []string{"first", "second"} {
+				b.write(tree.Root+"/a.txt", text+"\n")
+				b.commit(tree.Root, text)
+			}
+			b.git(tree.Root, "checkout", "-q", "-b", "other", "HEAD~2")
+			b.write(tree.Root+"/a.txt", "other\n")
+			b.commit(tree.Root, "other")
+			b.git(tree.Root, "checkout", "-q", tree.Branch())
+			cmd := exec.Command("git", args...)
+			cmd.Dir, cmd.Env = tree.Root, append(b.store.Environ, "GIT_EDITOR=true")
+			if out, err := cmd.CombinedOutput(); err == nil {
+				t.Fatalf("git %v has no conflict: %s", args, out)
+			}
+			operation, _, err := tree.Conclude(t.Context())
+			if operation != want || err == nil || !strings.Contains(err.Error(), want+" in the worktree fix is unfinished") {
+				t.Errorf("on entering: %q %v", operation, err)
+			}
+			if _, err := tree.Renew(t.Context()); err == nil || !strings.Contains(err.Error(), "is unfinished") {
+				t.Errorf("a merge on top of it: %v", err)
+			}
+			b.git(tree.Root, "checkout", "-q", "--ours", "a.txt") // a cherry-pick is empty then
+			if c := b.work(tree); want == "cherry-pick" && c.Unfinished != want {
+				t.Errorf("at the end: %q", c.Unfinished)
+			}
+		})
+	}
+}
+
 func TestUncommittedFilesAreInTheWay(t *testing.T) {
 	b := newBench(t)
 	tree := b.open("fix", graph.Worktree{})

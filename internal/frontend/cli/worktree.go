@@ -98,7 +98,20 @@ func (c *command) enterWorktree(ctx context.Context) error {
 		}
 	}
 	c.note("works in the worktree " + t.Name + ", on the branch " + t.Branch())
+	c.concludeMerge(ctx, t)
 	return nil
+}
+
+// concludeMerge ends a merge that was left in a worktree, and says what is left there of other work of git.
+func (c *command) concludeMerge(ctx context.Context, t *worktree.Tree) {
+	switch operation, marked, err := t.Conclude(ctx); {
+	case err != nil:
+		c.warn(strings.TrimSuffix(err.Error()+"; "+fault.HintOf(err), "; "))
+	case len(marked) > 0:
+		c.note("a " + operation + " in the worktree is unfinished; conflicts to resolve, between marks (<<<<<<<): " + text.Visible(strings.Join(marked, ", ")))
+	case operation != "":
+		c.note("the unfinished " + operation + " in the worktree was committed")
+	}
 }
 
 // worktreeOfAgent returns how the plain agent of -a works in a worktree, nil if it does not.

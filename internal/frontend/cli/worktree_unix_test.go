@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"loki/internal/base/ptytest"
@@ -19,7 +20,7 @@ func TestWorktreeQuestion(t *testing.T) {
 	const rules = `
 rules:
   - match: {turn: 1, text: conflicts}
-    tool_calls: [{name: fs_write, arguments: {path: one.txt, contents: "both\n"}}]
+    tool_calls: [{name: fs_write, arguments: {path: one.txt, contents: "RESOLVED\n"}}]
   - match: {turn: 1}
     tool_calls: [{name: fs_write, arguments: {path: one.txt, contents: "new\n"}}, {name: execute_command, arguments: {command: "sh $MEANWHILE", sandbox: full, reason: test}}]
 default: {reply: "the end"}
@@ -36,6 +37,7 @@ default: {reply: "the end"}
 		{"keep", "", []string{"What should happen with it?|press ", "k\r", "kept the branch loki/w with 1 commit", ""}, "old\n", ""},
 		{"discard", "", []string{"What should happen with it?|press ", "d\r", "no, keep the branch|press ", "d\r", "discarded the work", ""}, "old\n", ""},
 		{"resolve", "echo mine >one.txt && git commit -qam mine", []string{"cannot be merged|press ", "r\r", "merge|press ", "m\r", "merged 2 commits", ""}, "both\n", ""},
+		{"resolve for the own side", "echo mine >one.txt && git commit -qam mine", []string{"cannot be merged|press ", "r\r", "merge|press ", "m\r", "merged 2 commits", ""}, "new\n", ""},
 		{"uncommitted", "echo mine >one.txt", []string{"cannot be merged|press ", "k\r", "kept the branch", ""}, "mine\n", " M one.txt\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,7 +45,7 @@ default: {reply: "the end"}
 			dir := t.TempDir()
 			repo := filepath.Join(dir, "shop")
 			write(t, filepath.Join(repo, "one.txt"), "old\n")
-			write(t, filepath.Join(dir, "rules.yaml"), rules)
+			write(t, filepath.Join(dir, "rules.yaml"), strings.Replace(rules, "RESOLVED", strings.TrimSpace(tt.one), 1))
 			write(t, filepath.Join(dir, "meanwhile"), "cd "+repo+"\n"+tt.meanwhile+"\n")
 			write(t, filepath.Join(dir, "home", "config", "agents", "writer", "config.yaml"), "name: writer\nglobal_tools: [fs_write, execute_command]\n")
 			env := append(emptyHome(dir), "TERM=xterm", "NO_COLOR=", "LOKI_SCRIPT_FILE="+filepath.Join(dir, "rules.yaml"), "MEANWHILE="+filepath.Join(dir, "meanwhile"))

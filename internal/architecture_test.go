@@ -349,14 +349,14 @@ var roomLines = map[string]int{
 	"conversation/session":   6796,
 	"frontend/acpserver":     2089,
 	"frontend/api":           1786,
-	"frontend/cli":           9925,
+	"frontend/cli":           9962,
 	"frontend/command":       4317,
 	"frontend/display":       972,
 	"frontend/doctor":        592,
 	"frontend/export":        531,
 	"frontend/mcpserver":     1621,
 	"frontend/render":        7999,
-	"frontend/repl":          4075,
+	"frontend/repl":          4101,
 	"frontend/server":        10852,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14136,
 
-	"all": 201640,
+	"all": 201679,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

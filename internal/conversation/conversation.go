@@ -26,18 +26,19 @@ type Conversation struct {
 	role    *role.Role
 	outside *role.Role // comes back when the session is left
 	session *session.Session
-	unnamed bool           // a question began the session, see [Conversation.remember]
-	release func()         // lets others into the session; nil if only turns keep them out
-	draft   *session.Draft // the question that was asked last, until it is recorded
-	stay    *string        // name of the session whose hooks of the beginning have run; nil for none
-	talking bool           // those of a REPL outside of sessions have run
-	kept    bool           // it was recorded with its run
-	passing bool           // the conversation cannot continue from the last question
-	list    *todo.List     // of the model
-	jobs    *job.List      // that models started; nil if there can be none
-	last    *last          // nil before the first question
-	spent   chat.Usage     // of all turns
-	servers func()         // stops the MCP servers of what is in force; nil for none
+	unnamed bool            // a question began the session, see [Conversation.remember]
+	release func()          // lets others into the session; nil if only turns keep them out
+	draft   *session.Draft  // the question that was asked last, until it is recorded
+	stay    *string         // name of the session whose hooks of the beginning have run; nil for none
+	talking bool            // those of a REPL outside of sessions have run
+	kept    bool            // it was recorded with its run
+	passing bool            // the conversation cannot continue from the last question
+	list    *todo.List      // of the model
+	recent  *session.Recent // what was remembered last of it; nil for nothing
+	jobs    *job.List       // that models started; nil if there can be none
+	last    *last           // nil before the first question
+	spent   chat.Usage      // of all turns
+	servers func()          // stops the MCP servers of what is in force; nil for none
 
 	steering *steering // what the user sends while the model works
 

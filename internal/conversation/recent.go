@@ -38,6 +38,7 @@ func (c *Conversation) note(ctx context.Context, t *session.Turn, logged session
 			r.Agent = c.agent.Name
 		}
 	}
+	c.recent = &r
 	dir, err := c.service.directory()
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it was removed, so nothing is continued there
@@ -50,6 +51,9 @@ func (c *Conversation) note(ctx context.Context, t *session.Turn, logged session
 		c.warn(ctx, fmt.Errorf("--continue will not find this conversation: %w", err))
 	}
 }
+
+// Recent returns what was remembered last of the conversation, for [Conversation.GoOn]; nil for nothing.
+func (c *Conversation) Recent() *session.Recent { return c.recent }
 
 // directory returns the present directory as the last conversations of directories are found by.
 func (s *Service) directory() (string, error) {

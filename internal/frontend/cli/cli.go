@@ -25,6 +25,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/conversation"
+	"loki/internal/conversation/session"
 	"loki/internal/frontend/display"
 	"loki/internal/frontend/render"
 	"loki/internal/llm/event"
@@ -137,8 +138,10 @@ type command struct {
 	faces          Faces
 	opts           options
 	app            *app.App
-	tty            *ask.Terminal // nil until it is used
-	stray          string        // an option after the text, which is part of the text
+	tty            *ask.Terminal              // nil until it is used
+	talked         *conversation.Conversation // the last with the user; nil if there was none
+	before         *session.Recent            // what the next one continues; nil if the options say it
+	stray          string                     // an option after the text, which is part of the text
 }
 
 func (c *command) run(ctx context.Context, args []string) error {
@@ -228,11 +231,18 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		if err := refuse(c.opts.flags, "agent", breakFlags, "the REPL does not suspend what it runs; give the text on the command line"); err != nil {
 			return err
 		}
-		talk := func() error { return c.faces.REPL(context.WithoutCancel(ctx), c.displayOptions(), c.begin) }
+		talk := func() error {
+			o := c.displayOptions()
+			o.First = strings.Join(c.opts.text, " ")
+			return c.faces.REPL(context.WithoutCancel(ctx), o, c.begin)
+		}
 		if err := c.enterWorktree(ctx); err != nil {
 			return err
 		}
-		return c.leaveWorktree(ctx, talk(), talk)
+		return c.leaveWorktree(ctx, talk(), func() error {
+			c.continueTalk()
+			return talk()
+		})
 	}
 	finish, tapeErr := c.tape(ctx)
 	if action = c.opts.action; action.do != nil {

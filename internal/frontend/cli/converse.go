@@ -38,7 +38,17 @@ func (c *command) begin(ctx context.Context, caller conversation.Caller) (*conve
 	if err != nil {
 		return nil, err
 	}
+	c.talked = conv
 	return conv, conv.Prepare(ctx)
+}
+
+// continueTalk has the next talk with the user continue the last one.
+func (c *command) continueTalk() {
+	if c.talked == nil || c.talked.Recent() == nil {
+		return // nothing was said, or it is not stored
+	}
+	c.before = c.talked.Recent()
+	c.opts.agent, c.opts.session, c.opts.hasSession, c.opts.role, c.opts.prompt = c.before.Agent, "", false, "", ""
 }
 
 // converse begins the conversation that the options ask for, for one question.

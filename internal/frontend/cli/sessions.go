@@ -15,8 +15,8 @@ import (
 // recent returns the conversation that --continue resumes, nil without that option. If it was
 // with an agent that agent is entered.
 func (c *command) recent() (*session.Recent, error) {
-	if !c.opts.goOn {
-		return nil, nil
+	if c.before != nil || !c.opts.goOn {
+		return c.before, nil
 	}
 	var scope *session.Scope
 	if c.opts.agent != "" {

@@ -41,6 +41,7 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 		asker = c.terminal()
 	}
 	note, err := c.app.FinishWorktree(context.WithoutCancel(ctx), t, asker, func(_ context.Context, files []string) error {
+		c.opts.emptySession = false // what was said in it is continued
 		c.opts.files, c.opts.text = nil, []string{conflictText(files)}
 		note := "the branch was merged with what the repository has meanwhile"
 		if len(files) > 0 {

@@ -34,6 +34,8 @@ type Options struct {
 	Verbose int      // as in render.NarratorOptions
 	Watch   []string // likewise
 
+	First string // what a REPL asks before the user enters anything, "" for nothing
+
 	// Warn shows a warning about the display itself. Nil means on its screen.
 	Warn func(text string)
 	// Typed gets what the user typed while the terminal was asked for its colors, and what the system did not

@@ -156,6 +156,12 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 
 // loop reads and executes submissions until the user leaves or ctx ends.
 func (r *repl) loop(ctx context.Context, initial string) error {
+	if first := r.options.First; first != "" {
+		r.print(r.prompt().Left + first + "\n")
+		if r.submitAll(ctx, first) {
+			return nil
+		}
+	}
 	hold := r.screen.Pause // what is written meanwhile would break into the line
 	for {
 		r.conv.TellJobs(ctx)
@@ -174,22 +180,30 @@ func (r *repl) loop(ctx context.Context, initial string) error {
 		case err != nil:
 			return err
 		}
-		for more := true; more; {
-			leave, err := r.submit(ctx, text)
-			if leave {
-				return nil
-			}
-			fmt.Fprintln(r.out)
-			if rest := r.conv.Unsaid(); err != nil || len(rest) > 0 {
-				if n := r.queue.hold(rest); n > 1 {
-					fmt.Fprintln(r.out, r.dim(fmt.Sprintf("(%d lines were not run, and return one by one; .queue lists them)", n)))
-				}
-			}
-			if text, more = r.queue.next(); more && ctx.Err() == nil {
-				r.print(r.prompt().Left + text + "\n")
-			}
+		if r.submitAll(ctx, text) {
+			return nil
 		}
 	}
+}
+
+// submitAll does what the user entered, and what they enter meanwhile. It reports whether they leave.
+func (r *repl) submitAll(ctx context.Context, text string) (leave bool) {
+	for more := true; more; {
+		leave, err := r.submit(ctx, text)
+		if leave {
+			return true
+		}
+		fmt.Fprintln(r.out)
+		if rest := r.conv.Unsaid(); err != nil || len(rest) > 0 {
+			if n := r.queue.hold(rest); n > 1 {
+				fmt.Fprintln(r.out, r.dim(fmt.Sprintf("(%d lines were not run, and return one by one; .queue lists them)", n)))
+			}
+		}
+		if text, more = r.queue.next(); more && ctx.Err() == nil {
+			r.print(r.prompt().Left + text + "\n")
+		}
+	}
+	return false
 }
 
 // submit does what the user entered, and shows the result. It reports whether the user leaves, and the error that was shown.

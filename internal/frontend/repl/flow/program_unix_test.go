@@ -27,6 +27,7 @@ type setup struct {
 	files         map[string]string // below the home
 	args          []string          // of the program
 	environ       []string
+	before        string // commands of the shell, ended by a semicolon, that run before the program
 }
 
 // answers are the rules of the model without others.
@@ -75,7 +76,7 @@ func start(t *testing.T, o setup) *user {
 		"LOKI_CONFIG_DIR=" + filepath.Join(home, "config"), "LOKI_STATE_DIR=" + filepath.Join(home, "state"), "XDG_CACHE_HOME=" + filepath.Join(home, "cache"),
 		"GIT_CONFIG_GLOBAL=" + os.DevNull, "COLORTERM=truecolor",
 	}, o.environ...)
-	argv := append([]string{"sh", "-c", `loki "$@"; printf '\n[exit %s]\n' $?; exec sleep 1000`, "sh"}, o.args...)
+	argv := append([]string{"sh", "-c", o.before + `loki "$@"; printf '\n[exit %s]\n' $?; exec sleep 1000`, "sh"}, o.args...)
 	return &user{newTerminal(t, o.columns, o.rows, home, environ, argv...), home}
 }
 

@@ -1,4 +1,4 @@
-// The week of the schedules: when runs start by themselves, what the last times led to, and buttons that pause, continue and start.
+// The week of the schedules: when runs start, the outcome of the last due times, and buttons that pause, continue and start.
 
 import { get, poll, post } from "./api.js";
 import { failure, fill, h } from "./dom.js";

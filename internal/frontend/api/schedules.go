@@ -13,7 +13,7 @@ type Schedule struct {
 	When  string        `json:"when" doc:"cron, every or at, as it was written"`
 	State string        `json:"state" enum:"on,off,paused,ended,invalid" doc:"off: an agent has it, and it was not switched on as it is now. ended: it is never due again. invalid: see error"`
 	Next  *time.Time    `json:"next,omitempty" doc:"when it starts the next run; absent if it does not"`
-	Last  *ScheduleTime `json:"last,omitempty" doc:"what the last time led to; absent if it was not due yet"`
+	Last  *ScheduleTime `json:"last,omitempty" doc:"outcome of the last due time; absent if it was not due yet"`
 	Error string        `json:"error,omitempty"`
 }
 

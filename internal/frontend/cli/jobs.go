@@ -19,7 +19,7 @@ func (c *command) listJobs(context.Context) error {
 		return printJSON(c.Out, list)
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "no jobs that outlive Loki: .jobs keep ID makes one of a job")
+		fmt.Fprintln(c.Err, "no jobs that outlive Loki; in a chat, .jobs keep ID lets a job outlive it")
 		return nil
 	}
 	var rows [][]string

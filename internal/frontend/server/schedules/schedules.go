@@ -34,7 +34,7 @@ func Register(a *rest.API, s Service) {
 	}
 	rest.Register(a, read("/v1/schedules", "List the schedules"), s.list)
 	rest.Register(a, read("/v1/schedules/{name}", "A schedule as it was written, with its state"), s.show)
-	rest.Register(a, read("/v1/schedules/{name}/firings", "What the times of a schedule led to, newest first"), s.firings)
+	rest.Register(a, read("/v1/schedules/{name}/firings", "The due times of a schedule with their outcomes, newest first"), s.firings)
 	rest.Register(a, read("/v1/schedule-plan", "When schedules are due"), s.plan)
 	create := write("/v1/schedules", "Have an agent run at times")
 	create.Status = http.StatusCreated

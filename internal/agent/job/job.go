@@ -442,6 +442,7 @@ func (l *List) Close(reason string) []event.JobEnded {
 	ended := append(l.TakeEnded(), staying...)
 	l.mu.Lock()
 	l.jobs = slices.DeleteFunc(l.jobs, func(j *job) bool { return slices.Contains(all, j) })
+	l.at = "" // who continues the session has its jobs again
 	l.o.Known.keep(l, len(l.jobs) > 0)
 	l.mu.Unlock()
 	for _, j := range all {
@@ -456,9 +457,7 @@ func (l *List) Equip(set tool.Set, session string) (tool.Set, error) {
 	if l == nil {
 		return set, nil
 	}
-	l.mu.Lock()
-	l.at = session
-	l.mu.Unlock()
+	l.Continue(session)
 	var tools []tool.Tool
 	changed := false
 	for _, t := range set.All() {

@@ -349,6 +349,25 @@ func next(replies *json.Decoder) (r reply, err error) {
 	return r, nil
 }
 
+// Continue has the list be that of a session, "" for none, with the jobs that an earlier program has kept for it and that still run.
+func (l *List) Continue(session string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	isNew := l.at != session
+	l.at = session
+	l.mu.Unlock()
+	if !isNew || session == "" || !l.Keeps() {
+		return
+	}
+	for _, r := range KeptJobs(l.o.Dir) {
+		if r.Session == session && r.Status == Running {
+			_, _ = l.find(r.ID) // adopts it unless it is there
+		}
+	}
+}
+
 // adopt returns a job of the session that was kept by a program which has ended; nil if it is none.
 func (l *List) adopt(id string) *job {
 	l.mu.Lock()

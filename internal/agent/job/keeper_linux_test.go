@@ -87,14 +87,30 @@ func TestKeptInSession(t *testing.T) {
 	if _, err := r.list.Equip(tool.Set{}, "session-1"); err != nil {
 		t.Fatal(err)
 	}
-	got := r.startKept("echo up; until [ -e go ]; do sleep 0.1; done; exit 7", "ready", "up")
+	port := freePort(t)
+	got := r.startKept("echo up; until [ -e go ]; do sleep 0.1; done; exit 7", "ready", "up", "ports", []int{port}, "sandbox", "network")
 	r.list.Close("over")
+	other := job.New(r.options)
+	if other.Continue("session-2"); len(other.All()) > 0 {
+		t.Errorf("another session has %+v", other.All())
+	}
 	r.keep()
 	if _, err := r.list.Equip(tool.Set{}, "session-1"); err != nil {
 		t.Fatal(err)
 	}
+	if all := r.list.All(); len(all) != 1 || all[0].ID != got.Job || all[0].Status != job.Running {
+		t.Errorf("at once there are %+v", all)
+	}
+	if _, ok := r.list.Reach()[port]; !ok {
+		t.Errorf("commands do not reach port %d", port)
+	}
 	if out := r.call("job__output", map[string]any{"id": got.Job}); out.Status != job.Running || out.Output != "up\n" {
 		t.Fatalf("it reads %+v", out)
+	}
+	r.list.Continue("session-2")
+	r.list.Continue("session-1")
+	if all := r.list.All(); len(all) != 1 {
+		t.Errorf("continued again, it has %+v", all)
 	}
 	if err := os.WriteFile(r.dir+"/go", nil, 0o600); err != nil {
 		t.Fatal(err)

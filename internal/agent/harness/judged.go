@@ -202,9 +202,7 @@ func judgements(p *Program, c *acp.ToolCall) []judgement {
 	for _, l := range c.Locations {
 		paths = append(paths, l.Path)
 	}
-	for _, path := range []string{in.Path, in.FilePath, in.AbsPath, in.AbsPaths, in.Source} {
-		paths = append(paths, path)
-	}
+	paths = append(paths, in.Path, in.FilePath, in.AbsPath, in.AbsPaths, in.Source)
 	paths = slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 	slices.Sort(paths)
 	paths = slices.Compact(paths)

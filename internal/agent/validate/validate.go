@@ -259,7 +259,7 @@ func (v *validator) plain(ctx context.Context) {
 		}
 	}
 	v.spawnable()
-	if h := d.Harness; h != nil && !v.Playing && strings.IndexAny(h.Command[0], `/\`) < 0 {
+	if h := d.Harness; h != nil && !v.Playing && !strings.ContainsAny(h.Command[0], `/\`) {
 		if _, err := exec.LookPath(h.Command[0]); err != nil {
 			v.add(graph.SeverityWarning, graph.RuleMissingScript, nil, "harness", cmp.Or(h.Install, "install it"), "the program %s is not installed", h.Command[0])
 		}

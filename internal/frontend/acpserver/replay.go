@@ -20,9 +20,7 @@ func (s *sess) replay(ctx context.Context) {
 	s.mu.Unlock()
 	list := new(todo.List)
 	r := replayer{s: s, list: list, ctx: event.NewContext(ctx, event.NewScope(event.Discard, event.Source{}, nil)), calls: make(map[string]acp.ToolCall)}
-	for _, t := range todo.Tools(list) {
-		r.todos = append(r.todos, t)
-	}
+	r.todos = append(r.todos, todo.Tools(list)...)
 	for _, m := range s.history() {
 		r.message(m)
 	}

@@ -1,7 +1,6 @@
 package runs_test
 
 import (
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -68,7 +67,7 @@ func TestBulk(t *testing.T) {
 		}
 		for _, r := range list.Data {
 			if r.Status != "suspended" {
-				t.Error(fmt.Sprintf("%+v", r))
+				t.Errorf("%+v", r)
 			}
 		}
 	}

@@ -90,7 +90,8 @@ func ParseFilter(source string, now time.Time) (*Filter, error) {
 	if err != nil {
 		return nil, fault.New(fault.Usage, "the condition %s: %v", source, err).WithHint("%s", hint())
 	}
-	for _, p := range e.Check(types, expr.Bool) {
+	if problems := e.Check(types, expr.Bool); len(problems) > 0 {
+		p := problems[0]
 		msg := p.Msg
 		if p.Undefined != "" {
 			msg = "runs have no " + p.Undefined

@@ -121,7 +121,7 @@ func KillKept(ctx context.Context, dir, id string) (Record, error) {
 	}
 	switch {
 	case r.ID == "" || err != nil:
-		return r, fault.New(fault.NotFound, "there is no job %q that was kept", id).WithHint("loki --list jobs shows them")
+		return r, fault.New(fault.NotFound, "there is no kept job %q", id).WithHint("loki --list jobs shows them")
 	case r.Status != Running:
 		return r, fault.New(fault.Failure, "%s has ended already", id)
 	}

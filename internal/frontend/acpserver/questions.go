@@ -60,7 +60,7 @@ func (s *sess) permission(ctx context.Context, q ask.Question) (string, error) {
 	}
 	i, err := strconv.Atoi(answered.Outcome.OptionID)
 	if err != nil || i < 0 || i >= len(q.Options) {
-		return "", fmt.Errorf("the editor chose an option %q, which there is not", text.OneLine(answered.Outcome.OptionID, 40))
+		return "", fmt.Errorf("the editor chose an unknown option %q", text.OneLine(answered.Outcome.OptionID, 40))
 	}
 	return q.Options[i], nil
 }

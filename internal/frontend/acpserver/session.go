@@ -432,7 +432,7 @@ func (s *sess) unfinishedRun(ctx context.Context) (string, error) {
 
 // The commands that are no macros.
 var own = []acp.Command{
-	{Name: "compress", Description: "Replace older turns by a recap"},
+	{Name: "compress", Description: "Replace older turns with a summary"},
 	{Name: "resume", Description: "Resume the last turn, which was interrupted"},
 	{Name: "usage", Description: "Show what the session has used"},
 }

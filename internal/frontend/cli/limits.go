@@ -20,7 +20,7 @@ func (c *command) showLimits(ctx context.Context) error {
 	if c.opts.reset != "" {
 		n, err := c.app.Limits().Reset(ctx, c.opts.reset)
 		if err == nil && n == 0 {
-			err = fault.New(fault.NotFound, "no limits are known of a client %s", text.Printable(c.opts.reset)).WithHint("loki --limits lists them")
+			err = fault.New(fault.NotFound, "no limits are known for client %s", text.Printable(c.opts.reset)).WithHint("loki --limits lists them")
 		}
 		return err
 	}

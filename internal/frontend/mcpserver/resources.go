@@ -33,7 +33,7 @@ func (s *server) addResources() {
 		return
 	}
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
-		Name: "run", Title: "A run", URITemplate: runURI + "{id}", MIMEType: "application/json", Description: "how a run is, as GET /v1/runs/{id} of a server says it",
+		Name: "run", Title: "A run", URITemplate: runURI + "{id}", MIMEType: "application/json", Description: "the status of a run, in the form of GET /v1/runs/{id}",
 	}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		info, err := s.find(ctx, strings.TrimPrefix(req.Params.URI, runURI))
 		if err != nil {
@@ -43,7 +43,7 @@ func (s *server) addResources() {
 		return content(req.Params.URI, "application/json", s.app.Hide(string(data))), err
 	})
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
-		Name: "events", Title: "The events of a run", URITemplate: runURI + "{id}/events", MIMEType: "application/x-ndjson", Description: "what happened in a run, an event on each line",
+		Name: "events", Title: "The events of a run", URITemplate: runURI + "{id}/events", MIMEType: "application/x-ndjson", Description: "the events of a run, one on each line",
 	}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		info, err := s.find(ctx, strings.TrimSuffix(strings.TrimPrefix(req.Params.URI, runURI), "/events"))
 		if err != nil {
@@ -91,7 +91,7 @@ func (s *server) offerPrompts(offer func(kind, name string, what any, add func()
 			continue // loki --list-roles and its use say why
 		}
 		p := &mcp.Prompt{
-			Name: name, Title: "Role " + name, Description: "what a model is told under the role " + name,
+			Name: name, Title: "Role " + name, Description: "the instructions of the role " + name,
 			Arguments: []*mcp.PromptArgument{{Name: inputArgument, Description: "what the model is asked"}},
 		}
 		offer(kindPrompt, name, []any{p, role.Messages(chat.Text(chat.User, ""))}, func() {
@@ -163,7 +163,7 @@ const baseURI = "loki://rags/"
 func (s *server) addDocuments() {
 	s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "document", Title: "A document of a knowledge base", URITemplate: baseURI + "{name}/{+source}", MIMEType: "text/plain",
-		Description: "the passages of a document, whose source " + toolSearch + " names without its lines",
+		Description: "the passages of a document; its source is that of a result of " + toolSearch + ", without the line numbers",
 	}, func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		name, source, _ := strings.Cut(strings.TrimPrefix(req.Params.URI, baseURI), "/")
 		var err error

@@ -168,7 +168,7 @@ type cancelArguments struct {
 // answerArguments are those of loki_answer.
 type answerArguments struct {
 	RunID      string `json:"run_id" jsonschema:"id of the run"`
-	QuestionID string `json:"question_id" jsonschema:"id of the question that waits"`
+	QuestionID string `json:"question_id" jsonschema:"id of the open question"`
 	Answer     string `json:"answer" jsonschema:"the answer of the user: an option, or a text where one is accepted"`
 }
 
@@ -187,7 +187,7 @@ func (s *server) addRunTools() {
 
 // addLook adds the tool that looks at runs.
 func (s *server) addLook() {
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolRun, Title: "Look at a run", Description: "Says how a run is, and goes on with one that was interrupted.", OutputSchema: json.RawMessage(outputSchema)},
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolRun, Title: "Look at a run", Description: "Returns the status of a run, and resumes it if it was interrupted.", OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, req *mcp.CallToolRequest, in runArguments) (*mcp.CallToolResult, any, error) {
 			if in.Wait < 0 || in.Wait > 50 {
 				return failureResult(errors.New("wait: a number from 0 to 50 is expected")), nil, nil
@@ -210,7 +210,7 @@ func (s *server) addLook() {
 
 // addChange adds the tools that change runs.
 func (s *server) addChange() {
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolCancel, Title: "Cancel a run", Description: "Cancels a run, and undoes what it did as far as its agent says how.", OutputSchema: json.RawMessage(outputSchema)},
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolCancel, Title: "Cancel a run", Description: "Cancels a run, and runs the compensations that its agent defines.", OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in cancelArguments) (*mcp.CallToolResult, any, error) {
 			info, err := s.find(ctx, in.RunID)
 			if err == nil {
@@ -223,7 +223,7 @@ func (s *server) addChange() {
 			r.IsError = err != nil
 			return r, nil, nil
 		})
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolAnswer, Title: "Answer a question", Description: "Gives a run the answer of the user to a question that waits. It cannot consent to what a tool of the run asks.", OutputSchema: json.RawMessage(outputSchema)},
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolAnswer, Title: "Answer a question", Description: "Answers an open question of a run with the answer of the user. It cannot consent to tool calls.", OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, req *mcp.CallToolRequest, in answerArguments) (*mcp.CallToolResult, any, error) {
 			info, err := s.find(ctx, in.RunID)
 			if err != nil {

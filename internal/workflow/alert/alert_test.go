@@ -290,7 +290,7 @@ func TestMistakes(t *testing.T) {
 		"{name: a, on: [failed], to: [{command: ' '}]}":                                            "empty",
 		"{name: a, on: [failed], where: agnt == 1, to: [{slack: 'https://x'}]}":                    `there is no "agnt"`,
 		"{name: a, on: [failed], where: 1, to: [{slack: 'https://x'}]}":                            "must be",
-		"{name: a, on: [failed], every: 1s, to: [{slack: 'https://x'}]}":                           "1m apart",
+		"{name: a, on: [failed], every: 1s, to: [{slack: 'https://x'}]}":                           "at least 1m is expected",
 		"{name: a, on: [failed], template: '{{output}}', to: [{slack: 'https://x'}]}":              "no {{output}}",
 		"{name: a, on: [failed], to: [{command: x}]}, {name: a, on: [failed], to: [{command: x}]}": "another alert",
 	} {

@@ -94,7 +94,7 @@ func Read(n *yamldoc.Node) (rules []*Rule) {
 		}
 		r.readWhere(m.Get("where"))
 		if m.Span("every", &r.Every) && r.Every < time.Minute {
-			m.Get("every").Errorf("alerts are at least 1m apart")
+			m.Get("every").Errorf("a span of at least 1m is expected")
 		}
 		for _, to := range m.List("to") {
 			r.To = append(r.To, readTarget(to))

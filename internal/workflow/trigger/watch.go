@@ -44,7 +44,7 @@ func readWatch(m *yamldoc.Map) *Watch {
 		}
 	}
 	if m.Span("debounce", &w.Debounce) && (w.Debounce < 100*time.Millisecond || w.Debounce > time.Hour) {
-		m.Get("debounce").Errorf("a file is quiet after 100ms to 1h")
+		m.Get("debounce").Errorf("a span from 100ms to 1h is expected")
 	}
 	each, missed := "file", "once"
 	yamldoc.Choice(m, "each", &each, "file", "batch")

@@ -112,7 +112,7 @@ func Register(a *rest.API, o Options) {
 			Method: method, Path: "/v1/sessions/{id}/" + what, Summary: summary, Tag: sessions, Scope: auth.WriteSessions, Idempotent: method == post, Action: audit.SessionUpdate,
 		}
 	}
-	rest.Register(a, change(post, "compress", "Replace older turns by a recap"), s.compress)
+	rest.Register(a, change(post, "compress", "Replace older turns with a summary"), s.compress)
 	rest.Register(a, change(post, "empty", "Take all messages out"), s.empty)
 	rest.Register(a, change(post, "role", "Give a session without messages a role"), s.setRole)
 	rest.Register(a, change(remove, "role", "Take the role away"), s.unsetRole)

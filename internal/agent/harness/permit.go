@@ -18,12 +18,6 @@ import (
 
 // permit answers whether the program may make a call.
 func (t *talk) permit(ctx context.Context, r *acp.PermissionRequest) (any, error) {
-	t.mu.Lock()
-	here := r.SessionID == t.session
-	t.mu.Unlock()
-	if !here {
-		return nil, acp.Invalid("sessionId", "unknown session")
-	}
 	t.telling.Lock()
 	c := t.merge(&r.ToolCall)
 	err := t.show(ctx, c)

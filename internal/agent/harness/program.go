@@ -69,6 +69,9 @@ func (p *Program) places() []string {
 	return places
 }
 
+// maxLogged is how much of what a process prints for people is passed on, in bytes.
+const maxLogged = 1 << 20
+
 // child is the program while it runs.
 type child struct {
 	*process.Service
@@ -80,7 +83,7 @@ type child struct {
 func (p *Program) start(reach map[int]sandbox.Dialer) (*child, error) {
 	c := new(child)
 	var mu sync.Mutex
-	last := ""
+	last, logged := "", 0
 	c.last = func() string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -94,8 +97,15 @@ func (p *Program) start(reach map[int]sandbox.Dialer) (*child, error) {
 			}
 			mu.Lock()
 			last = text.OneLine(line, 200)
+			before := logged
+			logged += len(line)
+			full := logged > maxLogged
 			mu.Unlock()
-			if p.Stderr != nil {
+			switch {
+			case p.Stderr == nil || before > maxLogged:
+			case full:
+				p.Stderr(fmt.Sprintf("(it printed more than %d MiB on standard error: the rest is not logged)", maxLogged>>20))
+			default:
 				p.Stderr(line)
 			}
 		},

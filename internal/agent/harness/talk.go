@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"loki/internal/base/acp"
+	"loki/internal/base/fault"
 	"loki/internal/base/steps"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
@@ -35,12 +36,13 @@ type talk struct {
 	telling  sync.Mutex // held while an event is emitted; it guards the next fields, and calls
 	speaking bool       // a message was begun and has not ended
 	message  string     // id of it
+	said     int        // bytes of all messages and thoughts
 
 	mu      sync.Mutex // guards what follows
 	session string
 	closed  bool // the session is not open yet, or the turn is over: what comes is of no interest
 	turns   int  // messages that were begun
-	texts   []string
+	texts   []*strings.Builder
 	stop    chat.StopReason
 	calls   map[string]*call
 	done    int // finished calls
@@ -96,8 +98,8 @@ func (t *talk) messages() []string {
 	defer t.mu.Unlock()
 	var said []string
 	for _, text := range t.texts {
-		if text = strings.TrimSpace(text); text != "" {
-			said = append(said, text)
+		if one := strings.TrimSpace(text.String()); one != "" {
+			said = append(said, one)
 		}
 	}
 	return said
@@ -110,7 +112,7 @@ func (t *talk) lastText() string {
 	if len(t.texts) == 0 {
 		return ""
 	}
-	return t.texts[len(t.texts)-1]
+	return t.texts[len(t.texts)-1].String()
 }
 
 // Notice implements [acp.Handler].
@@ -138,6 +140,8 @@ func (t *talk) update(ctx context.Context, update any) error {
 	case *acp.Chunk:
 		switch {
 		case u.Content.Type != "text" || u.Content.Text == "":
+		case !t.fits(u.Content.Text):
+			return fault.New(fault.Tool, "agent %s: %s said more than %d MiB in a turn", t.p.Agent, t.p.Name, maxSaid>>20)
 		case u.Kind == acp.AgentMessageChunk:
 			return t.say(ctx, u)
 		case u.Kind == acp.AgentThoughtChunk:
@@ -171,6 +175,15 @@ func (t *talk) update(ctx context.Context, update any) error {
 	return nil
 }
 
+// maxSaid is how much a program may say in a turn, in bytes.
+const maxSaid = acp.MaxLine
+
+// fits reports whether a text is within what a program may say in a turn.
+func (t *talk) fits(text string) bool {
+	t.said += len(text)
+	return t.said <= maxSaid
+}
+
 // speak begins a message, unless one was begun.
 func (t *talk) speak(ctx context.Context) error {
 	if t.speaking {
@@ -193,9 +206,9 @@ func (t *talk) say(ctx context.Context, c *acp.Chunk) error {
 	}
 	t.mu.Lock()
 	if fresh {
-		t.texts, t.message = append(t.texts, ""), cmp.Or(c.MessageID, "-")
+		t.texts, t.message = append(t.texts, new(strings.Builder)), cmp.Or(c.MessageID, "-")
 	}
-	t.texts[len(t.texts)-1] += c.Content.Text
+	t.texts[len(t.texts)-1].WriteString(c.Content.Text)
 	t.mu.Unlock()
 	return t.rc.Events.Emit(ctx, event.Delta{Text: c.Content.Text})
 }
@@ -334,29 +347,37 @@ func (t *talk) outputOf(c *call) string {
 
 // Request implements [acp.Handler].
 func (t *talk) Request(ctx context.Context, method string, params json.RawMessage) acp.Answer {
+	var in acp.SessionRequest
+	_ = json.Unmarshal(params, &in) // a mistake is found below
+	t.mu.Lock()
+	here := in.SessionID == t.session || in.SessionID == "" && method == acp.ElicitationCreate
+	t.mu.Unlock()
 	switch method {
 	case acp.RequestPermission:
-		return serve(params, func(r *acp.PermissionRequest) (any, error) { return t.permit(ctx, r) })
+		return serve(params, here, func(r *acp.PermissionRequest) (any, error) { return t.permit(ctx, r) })
 	case acp.ReadTextFile:
-		return serve(params, func(r *acp.ReadTextFileRequest) (any, error) { return t.readFile(ctx, r) })
+		return serve(params, here, func(r *acp.ReadTextFileRequest) (any, error) { return t.readFile(ctx, r) })
 	case acp.WriteTextFile:
-		return serve(params, func(r *acp.WriteTextFileRequest) (any, error) { return nil, t.writeFile(ctx, r) })
+		return serve(params, here, func(r *acp.WriteTextFileRequest) (any, error) { return nil, t.writeFile(ctx, r) })
 	case acp.TerminalCreate:
-		return serve(params, func(r *acp.CreateTerminalRequest) (any, error) { return t.createTerminal(ctx, r) })
+		return serve(params, here, func(r *acp.CreateTerminalRequest) (any, error) { return t.createTerminal(ctx, r) })
 	case acp.TerminalOutput, acp.TerminalWait, acp.TerminalKill, acp.TerminalRelease:
-		return serve(params, func(r *acp.TerminalRequest) (any, error) { return t.useTerminal(ctx, method, r.TerminalID) })
+		return serve(params, here, func(r *acp.TerminalRequest) (any, error) { return t.useTerminal(ctx, method, r.TerminalID) })
 	case acp.ElicitationCreate:
-		return serve(params, func(r *acp.ElicitationRequest) (any, error) { return t.elicit(ctx, r) })
+		return serve(params, here, func(r *acp.ElicitationRequest) (any, error) { return t.elicit(ctx, r) })
 	}
 	return nil
 }
 
-// serve returns the work of a request with its parameters.
-func serve[T any](params json.RawMessage, do func(*T) (any, error)) acp.Answer {
+// serve returns the work of a request with its parameters. here says that it is about the session.
+func serve[T any](params json.RawMessage, here bool, do func(*T) (any, error)) acp.Answer {
 	return func() (any, error) {
 		r := new(T)
 		if err := acp.Decode(params, r); err != nil {
 			return nil, err
+		}
+		if !here {
+			return nil, acp.Invalid("sessionId", "unknown session")
 		}
 		return do(r)
 	}

@@ -245,6 +245,9 @@ func (t *talk) endError(c *child, in *lines) error {
 
 // agentError returns an error that the program reported as one of the agent.
 func (t *talk) agentError(err error) error {
+	if e, wrong := errors.AsType[*acp.AnswerError](err); wrong {
+		return fault.New(fault.Tool, "agent %s: %s: %v", t.p.Agent, t.p.Name, e)
+	}
 	e, ok := errors.AsType[*acp.Error](err)
 	if !ok {
 		return err

@@ -201,3 +201,58 @@ func TestCanceled(t *testing.T) {
 		})
 	}
 }
+
+// TestTooMuch: what a program says in a turn has a bound, in however many pieces it comes.
+func TestTooMuch(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{"say ", "think "} {
+		p, a := program(t, strings.Repeat(verb+strings.Repeat("x", 1<<20)+"\n", 17)+"hang", "")
+		events, _ := record()
+		_, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+		if fault.CodeOf(err) != fault.Tool || !strings.Contains(err.Error(), "said more than 16 MiB in a turn") {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+	p, a := program(t, strings.Repeat("say "+strings.Repeat("x", 1<<20)+"\n", 15), "")
+	events, _ := record()
+	if answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a); err != nil || len(answer.Text) != 15<<20 {
+		t.Errorf("%d bytes, %v", len(answer.Text), err)
+	}
+}
+
+// TestTooMuchStderr: what a program prints for people is passed on up to a bound, which is named.
+func TestTooMuchStderr(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, "flood 40000\nsay done", "")
+	var mu sync.Mutex
+	bytes, last := 0, ""
+	p.Stderr = func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		bytes, last = bytes+len(line), line
+	}
+	events, _ := record()
+	answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+	if err != nil || answer.Text != "done" {
+		t.Fatalf("%q, %v", answer.Text, err)
+	}
+	if bytes < 1<<19 || bytes > 1<<20+200 || !strings.Contains(last, "more than 1 MiB") {
+		t.Errorf("%d bytes, last %q", bytes, last)
+	}
+}
+
+// TestWrongAnswers: an answer that is not of the protocol is an error in words, and what another session asks for is refused.
+func TestWrongAnswers(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, "badstop", "")
+	events, _ := record()
+	_, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+	if fault.CodeOf(err) != fault.Tool || !strings.Contains(err.Error(), "stopReason: a number is not what is expected") || strings.Contains(err.Error(), "Go ") {
+		t.Errorf("%v", err)
+	}
+	p, a = program(t, "fswrite DIR/a secret\nother\nfsread DIR/a\nfswrite DIR/a new\nterm touch DIR/b", "")
+	answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+	if err != nil || strings.Count(answer.Text, "unknown session") != 3 || strings.Contains(answer.Text, "secret") {
+		t.Errorf("%q, %v", answer.Text, err)
+	}
+}

@@ -45,6 +45,13 @@ func (e *Error) Error() string { return e.Message }
 // ErrClosed is the failure of calls of a connection that has ended.
 var ErrClosed = errors.New("the connection is closed")
 
+// AnswerError says that an answer of the other side is not what the protocol says.
+type AnswerError struct{ Method, Problem string }
+
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("the answer to %s is not one of the protocol: %s", e.Method, e.Problem)
+}
+
 // Answer does the work of a request, and returns the result. An error that is no [*Error] gets the code [InternalError].
 type Answer func() (any, error)
 
@@ -169,12 +176,12 @@ func (c *Conn) take(ctx context.Context, line []byte, work *sync.WaitGroup) {
 	var m message
 	switch err := json.Unmarshal(line, &m); {
 	case !json.Valid(line):
-		c.answer(nil, nil, &Error{Code: ParseError, Message: "Parse error: a JSON object of at most 16 MiB on each line is expected"})
+		c.reject(work, nil, &Error{Code: ParseError, Message: "Parse error: a JSON object of at most 16 MiB on each line is expected"})
 	case err != nil || line[0] != '{' || !isID(m.ID) || m.Method == "" && (m.ID == nil || m.Result == nil && m.Error == nil) || m.Method != "" && m.Version != protocolIsJSONRPC2:
 		if m.Method == "" {
 			c.fail(m.ID)
 		}
-		c.answer(nil, nil, &Error{Code: InvalidRequest, Message: "Invalid request: a request, a notification or an answer of JSON-RPC 2.0 is expected"})
+		c.reject(work, nil, &Error{Code: InvalidRequest, Message: "Invalid request: a request, a notification or an answer of JSON-RPC 2.0 is expected"})
 	case m.Method == "":
 		c.deliver(m)
 	case m.Method == cancelRequest:
@@ -231,7 +238,7 @@ func (c *Conn) serve(ctx context.Context, m message, work *sync.WaitGroup) {
 	c.mu.Unlock()
 	if taken {
 		cancel()
-		c.answer(m.ID, nil, &Error{Code: InvalidRequest, Message: fmt.Sprintf("Invalid request: a request with the id %s is at work", id)})
+		c.reject(work, m.ID, &Error{Code: InvalidRequest, Message: fmt.Sprintf("Invalid request: a request with the id %s is at work", id)})
 		return
 	}
 	do := c.h.Request(ctx, m.Method, m.Params)
@@ -266,6 +273,11 @@ func (c *Conn) serve(ctx context.Context, m message, work *sync.WaitGroup) {
 		}
 		c.answer(m.ID, nil, e)
 	})
+}
+
+// reject answers a message that is no request to serve. Whoever reads does not wait for it: the other side may read nothing.
+func (c *Conn) reject(work *sync.WaitGroup, id json.RawMessage, failure *Error) {
+	work.Go(func() { c.answer(id, nil, failure) }) // ends when it is written
 }
 
 // answer answers a request. If that cannot be written the connection ends for reading, too, so the failure is not reported.
@@ -338,7 +350,10 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 		case result == nil:
 			return nil
 		}
-		return json.Unmarshal(m.Result, result)
+		if err := json.Unmarshal(m.Result, result); err != nil {
+			return &AnswerError{method, strings.TrimPrefix(problemOf(err).Message, invalidParams)}
+		}
+		return nil
 	case <-ctx.Done():
 		c.forget(id)
 		_ = c.Notify(cancelRequest, map[string]json.RawMessage{"requestId": json.RawMessage(id)}) // or the connection has ended
@@ -357,10 +372,7 @@ func (c *Conn) forget(id string) {
 // [*Error] with the code [InvalidParams], whose data has the path of the field.
 func Decode(params json.RawMessage, v any) error {
 	if err := json.Unmarshal(params, v); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return Invalid(wrong.Field, fmt.Sprintf("a %s is not what is expected", wrong.Value))
-		}
-		return Invalid("", "an object is expected")
+		return problemOf(err)
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(params, &given); err != nil {
@@ -375,9 +387,24 @@ func Decode(params json.RawMessage, v any) error {
 	return nil
 }
 
+// invalidParams begins the messages of errors about parameters.
+const invalidParams = "Invalid params: "
+
+// problemOf says what in a message is not of its type.
+func problemOf(err error) *Error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		article := "a"
+		if wrong.Value == "array" || wrong.Value == "object" {
+			article = "an"
+		}
+		return Invalid(wrong.Field, fmt.Sprintf("%s %s is not what is expected", article, wrong.Value))
+	}
+	return Invalid("", "an object is expected")
+}
+
 // Invalid returns the error about a parameter, whose path has dots; empty for all of them.
 func Invalid(path, problem string) *Error {
-	message := "Invalid params: "
+	message := invalidParams
 	if path != "" {
 		message += path + ": "
 	}

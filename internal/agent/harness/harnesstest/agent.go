@@ -32,6 +32,9 @@ func Main() {
 	_ = a.conn.Serve(context.Background())
 }
 
+// errBadStop has a prompt answered with what is not of the protocol.
+var errBadStop = errors.New("a stop reason that is a number")
+
 type scripted struct {
 	conn  *acp.Conn
 	state string
@@ -107,6 +110,9 @@ func (a *scripted) Request(ctx context.Context, method string, params json.RawMe
 				return nil, err
 			}
 			stop, err := a.play(ctx, r)
+			if errors.Is(err, errBadStop) {
+				return map[string]int{"stopReason": 5}, nil
+			}
 			return acp.PromptResponse{StopReason: stop}, err
 		}
 		return nil, &acp.Error{Code: acp.MethodNotFound, Message: method}
@@ -153,12 +159,13 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 		script = resumed
 	}
 	mute := false // only say speaks
+	session := r.SessionID
 	say := func(text string) {
 		if mute {
 			return
 		}
-		_ = a.save(r.SessionID, text+"\n")
-		a.update(r.SessionID, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text(text)})
+		_ = a.save(session, text+"\n")
+		a.update(session, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text(text)})
 	}
 	calls := 0
 	lines := bufio.NewScanner(strings.NewReader(script))
@@ -291,6 +298,15 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 			case <-canceled:
 				return acp.Cancelled, nil
 			case <-time.After(5 * time.Minute):
+			}
+		case "badstop": // answers with a number where a text is expected
+			return "", errBadStop
+		case "other": // asks in the name of another session from now on
+			r.SessionID = "other"
+		case "flood": // N lines on standard error
+			n, _ := strconv.Atoi(rest)
+			for range n {
+				fmt.Fprintln(os.Stderr, strings.Repeat("x", 99))
 			}
 		case "raw":
 			_, _ = io.WriteString(os.Stdout, rest+"\n")

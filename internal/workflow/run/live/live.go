@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"iter"
 	"net"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"syscall"
 	"time"
 
+	"loki/internal/base/atomicfile"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 )
@@ -47,6 +49,9 @@ func Share(dir, id string) (sink event.Emitter, end func()) {
 	if os.MkdirAll(dir, 0o700) != nil {
 		return nil, func() {}
 	}
+	if _, swept := sweptDirs.LoadOrStore(dir, true); !swept {
+		sweep(dir)
+	}
 	_ = os.Remove(path) // of a process that was killed; only one at a time is at work on a run
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -65,6 +70,33 @@ func Share(dir, id string) (sink event.Emitter, end func()) {
 		clear(s.watchers)
 		s.mu.Unlock()
 		s.working.Wait()
+	}
+}
+
+// sweptDirs are the directories from which this process has removed what killed processes left.
+var sweptDirs sync.Map
+
+// youth is how long a socket is left alone: the process that has just made it may not listen yet.
+const youth = time.Minute
+
+// sweep removes the sockets that nobody listens at.
+func sweep(dir string) {
+	for _, path := range atomicfile.Glob(dir, "*.sock") {
+		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSocket || time.Since(info.ModTime()) < youth {
+			continue
+		}
+		conn, err := net.DialTimeout("unix", path, time.Second)
+		if err == nil {
+			_ = conn.Close()
+		}
+		removeDead(path, err)
+	}
+}
+
+// removeDead removes a socket if err, of a connection to it, says that nobody listens.
+func removeDead(path string, err error) {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		_ = os.Remove(path)
 	}
 }
 
@@ -269,9 +301,7 @@ func (w *watching) show(f frame) error {
 func (w *watching) dial(ctx context.Context) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", w.path)
 	if err != nil {
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			_ = os.Remove(w.path)
-		}
+		removeDead(w.path, err)
 		return
 	}
 	w.conn, w.frames = conn, make(chan frame, queued)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"loki/internal/base/fault"
 	"loki/internal/llm/event"
@@ -211,5 +212,37 @@ func TestWatchEnds(t *testing.T) {
 		if fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("an unknown run: %v", err)
 		}
+	}
+}
+
+// TestSweep: the first run that a process shares removes the sockets that nobody listens at, and no others.
+func TestSweep(t *testing.T) {
+	dir, store := t.TempDir(), memstore.New(nil)
+	old := time.Now().Add(-time.Hour)
+	socket := func(name string, age time.Time) *net.UnixListener {
+		path := filepath.Join(dir, name)
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		if err == nil {
+			l.SetUnlinkOnClose(false)
+			err = os.Chtimes(path, age, age)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	dead, young, working := socket("dead.sock", old), socket("young.sock", time.Now()), socket("working.sock", old)
+	defer working.Close()
+	if err := errors.Join(dead.Close(), young.Close(), os.WriteFile(filepath.Join(dir, "file.sock"), nil, 0o600), os.Chtimes(filepath.Join(dir, "file.sock"), old, old)); err != nil {
+		t.Fatal(err)
+	}
+	start(t, store, dir, func(string) {})
+	var left []string
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{"file.sock", "working.sock", "young.sock"}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }

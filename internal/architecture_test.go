@@ -314,7 +314,7 @@ var roomLines = map[string]int{
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1197,
-	"agent/harness":          2227,
+	"agent/harness":          2258,
 	"agent/job":              1341,
 	"agent/macro":            221,
 	"agent/memory":           1191,
@@ -328,7 +328,7 @@ var roomLines = map[string]int{
 	"agent/skill":            899,
 	"agent/validate":         457,
 	"app":                    5015,
-	"base/acp":               774,
+	"base/acp":               801,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
 	"base/calendar":          310,
@@ -347,7 +347,7 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/plan":      401,
 	"conversation/session":   6796,
-	"frontend/acpserver":     2089,
+	"frontend/acpserver":     2175,
 	"frontend/api":           1786,
 	"frontend/cli":           9962,
 	"frontend/command":       4317,
@@ -388,9 +388,9 @@ var roomLines = map[string]int{
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
 	"workflow/alert":         654,
-	"workflow/run":           14136,
+	"workflow/run":           14163,
 
-	"all": 201679,
+	"all": 201827,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

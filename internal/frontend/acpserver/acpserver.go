@@ -30,7 +30,8 @@ import (
 )
 
 const (
-	endGrace    = 5 * time.Second // for work when the client has gone
+	endGrace    = 4 * time.Second // for work when the client has gone
+	writeGrace  = time.Second     // for a client that does not read what is written then
 	maxSessions = 64
 	pageSize    = 50 // sessions of a list
 	setup       = "setup"
@@ -53,26 +54,31 @@ func Serve(ctx context.Context, o display.Options, with Options) error {
 			return err
 		}
 	}
-	ctx, end := context.WithCancelCause(ctx)
+	ending, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	s := &server{o: o, with: with, dir: realPath(dir), ending: ctx, sessions: make(map[string]*sess), peers: make(map[string]*peer)}
-	s.conn = acp.New(&endReader{o.In, func() { end(&run.StopError{Err: errGone}) }}, o.Out, s)
+	interrupt := func() { end(run.ErrInterrupted) }
+	defer context.AfterFunc(ctx, interrupt)()
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	out := newOutput(o.Out)
+	defer out.end()
+	defer context.AfterFunc(ending, func() { time.AfterFunc(writeGrace, out.end) })()
+	s := &server{o: o, with: with, dir: realPath(dir), ending: ending, sessions: make(map[string]*sess), peers: make(map[string]*peer)}
+	s.conn = acp.New(&endReader{o.In, interrupt}, out, s)
 	served := make(chan error, 1)
-	go func() { served <- s.conn.Serve(context.WithoutCancel(ctx)) }() // ends with the input, or with the process
+	go func() { served <- s.conn.Serve(serving) }() // ends with the input, or with serving
 	select {
 	case err = <-served:
-	case <-ctx.Done():
+	case <-ending.Done():
+		stop()
 		select {
 		case err = <-served:
 		case <-time.After(endGrace):
 		}
 	}
-	end(&run.StopError{Err: errGone})
+	interrupt()
 	return errors.Join(err, s.close())
 }
-
-// errGone is why work ends when the client has left.
-var errGone = fmt.Errorf("%w: the editor has closed the connection", context.Canceled)
 
 // endReader reads from a reader and calls ended at its end.
 type endReader struct {
@@ -362,11 +368,14 @@ func (s *server) close() error {
 	s.mu.Unlock()
 	var errs []error
 	for _, of := range open {
-		empty := of.storedSession().Empty()
+		stored := of.storedSession()
 		errs = append(errs, of.close())
-		if empty {
+		if stored.Empty() {
 			_ = s.remove(context.WithoutCancel(s.ending), of.id) // it may stay
 		}
+	}
+	for _, p := range peers {
+		_ = p.stdin.Close() // all at once
 	}
 	for _, p := range peers {
 		p.close()
@@ -403,6 +412,9 @@ func (s *server) list(ctx context.Context, p *acp.ListSessionsRequest) (any, err
 		of, err := store.Open(ctx, m.Scope, m.ID)
 		if err != nil { // it was deleted meanwhile, or its file is damaged
 			continue
+		}
+		if of.Empty() {
+			_ = of.Refresh(ctx) // a process that was killed may have left its first turn
 		}
 		dir := of.Settings().Directory
 		if dir == "" || p.Cwd != "" && realPath(dir) != realPath(p.Cwd) || of.Empty() {

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -140,6 +141,7 @@ type recorder struct {
 	io.Reader
 	mu   sync.Mutex
 	text bytes.Buffer
+	over chan struct{} // closed at the end
 }
 
 func (r *recorder) Read(p []byte) (int, error) {
@@ -147,6 +149,9 @@ func (r *recorder) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.text.Write(p[:n])
+	if err != nil {
+		close(r.over)
+	}
 	return n, err
 }
 
@@ -178,7 +183,7 @@ func start(t testing.TB, env []string, dir, capabilities string, answers func(me
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.sent = &recorder{Reader: stdout}
+	e.sent = &recorder{Reader: stdout, over: make(chan struct{})}
 	e.Conn = acp.New(e.sent, e.stdin, e)
 	go func() { // ends with the program
 		_ = e.Serve(context.Background())
@@ -995,5 +1000,184 @@ exit 0
 `
 	if err != nil || string(out) != want {
 		t.Errorf("%v\n%s\n%s", err, out, stderr.String())
+	}
+}
+
+// TestInterrupted: a turn at work when the input ends or the system ends the program continues with /resume, also one that waits for the user. One that the
+// client cancels does not.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(*editor){
+		"input":   func(e *editor) { _ = e.stdin.Close() },
+		"SIGTERM": func(e *editor) { _ = e.cmd.Process.Signal(syscall.SIGTERM) },
+		"SIGHUP":  func(e *editor) { _ = e.cmd.Process.Signal(syscall.SIGHUP) },
+		"kill":    func(e *editor) { _ = e.cmd.Process.Kill() },
+	}
+	for name, end := range ends {
+		for _, say := range []string{"write it", "page"} {
+			t.Run(name+"/"+strings.ReplaceAll(say, " ", "_"), func(t *testing.T) {
+				t.Parallel()
+				_, env := home(t)
+				dir := t.TempDir()
+				var args []string
+				capabilities := `{}`
+				if say == "page" { // of a graph
+					args, capabilities = []string{"-a", "ask"}, `{"elicitation": {"form": {}}}`
+				}
+				asked := make(chan struct{}, 1)
+				var e *editor
+				e = start(t, env, dir, capabilities, func(string, json.RawMessage) (any, error) {
+					asked <- struct{}{}
+					<-e.sent.over
+					return nil, nil
+				}, args...)
+				id := e.begin(dir)
+				go func() { // ends with the program
+					_ = e.Call(context.Background(), acp.SessionPrompt, acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.Text(say)}}, nil)
+				}()
+				select {
+				case <-asked:
+				case <-time.After(patience):
+					t.Fatal("it does not ask")
+				}
+				end(e)
+				<-e.ended
+				again := start(t, env, dir, capabilities, func(_ string, params json.RawMessage) (any, error) {
+					if say == "write it" {
+						return choose(acp.AllowOnce)(acp.RequestPermission, params)
+					}
+					answer := "Ada"
+					if strings.Contains(string(params), "Publish it?") {
+						answer = "publish"
+					}
+					return acp.ElicitationResponse{Action: "accept", Content: map[string]any{"answer": answer}}, nil
+				}, args...)
+				var list acp.ListSessionsResponse
+				again.call(acp.SessionList, acp.ListSessionsRequest{}, &list)
+				if len(list.Sessions) != 1 || list.Sessions[0].SessionID != id {
+					t.Errorf("the list: %+v", list)
+				}
+				again.call(acp.SessionLoad, acp.LoadSessionRequest{SessionID: id, Cwd: dir, MCPServers: []acp.MCPServer{}}, nil)
+				asks := func(u any) bool {
+					c, ok := u.(*acp.Chunk)
+					return ok && c.Kind == acp.UserMessageChunk && c.Content.Text == say
+				}
+				if got := again.got(); !slices.ContainsFunc(got, asks) || !strings.HasSuffix(spoken(got), "The last turn was interrupted. /resume continues it.") {
+					t.Errorf("replayed: %s", marshal(got))
+				}
+				want := map[string]string{"write it": "It is done.", "page": "Ada published page"}[say]
+				if said, stop := again.say(id, "/resume"); said != want || stop != acp.EndTurn {
+					t.Errorf("resumed: %q, %s", said, stop)
+				}
+				from := len(again.got())
+				again.call(acp.SessionLoad, acp.LoadSessionRequest{SessionID: id, Cwd: dir, MCPServers: []acp.MCPServer{}}, nil)
+				if got := again.got()[from:]; !strings.HasSuffix(spoken(got), want) || strings.Contains(spoken(got), "interrupted") || len(slices.DeleteFunc(got, func(u any) bool { return !asks(u) })) != 1 {
+					t.Errorf("replayed after it: %s", marshal(again.got()[from:]))
+				}
+			})
+		}
+	}
+	t.Run("cancel", func(t *testing.T) {
+		t.Parallel()
+		_, env := home(t)
+		dir := t.TempDir()
+		e := start(t, env, dir, `{}`, nil)
+		id := e.begin(dir)
+		stopped := make(chan string)
+		go func() { // ends with the turn
+			var r acp.PromptResponse
+			_ = e.try(acp.SessionPrompt, acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.Text("late")}}, &r)
+			stopped <- r.StopReason
+		}()
+		for stop := ""; stop == ""; {
+			_ = e.Notify(acp.SessionCancel, acp.SessionRequest{SessionID: id})
+			select {
+			case stop = <-stopped:
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		if said, _ := e.say(id, "/resume"); said != "No turn of this session was interrupted." {
+			t.Errorf("resumed: %q", said)
+		}
+	})
+}
+
+// TestUnclearAnswers: an answer that chooses nothing is a refusal, and one that is not of the protocol is a clear error.
+func TestUnclearAnswers(t *testing.T) {
+	t.Parallel()
+	_, env := home(t)
+	dir := t.TempDir()
+	var answer json.RawMessage
+	e := start(t, env, dir, `{}`, func(string, json.RawMessage) (any, error) { return answer, nil })
+	id := e.begin(dir)
+	for _, text := range []string{`null`, `{}`, `{"outcome": {"outcome": "perhaps"}}`, `{"outcome": {"outcome": "cancelled"}}`} {
+		answer = json.RawMessage(text)
+		if said, stop := e.say(id, "write it"); said != "It is done." || stop != acp.EndTurn {
+			t.Errorf("%s: %q, %s", text, said, stop)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"outcome": 5}`: "the answer to session/request_permission is not one of the protocol: outcome: a number is not what is expected",
+		`[]`:             "the answer to session/request_permission is not one of the protocol: an array is not what is expected",
+	} {
+		answer = json.RawMessage(text)
+		err := e.try(acp.SessionPrompt, acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.Text("write it")}}, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "made.txt")); err == nil {
+		t.Error("the file was written")
+	}
+}
+
+// TestDeafClient: the program ends with its input although the client reads nothing, whatever it has to say.
+func TestDeafClient(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{"unknown": `{"jsonrpc": "2.0", "id": %d, "method": "none"}`, "invalid": `{"jsonrpc": "2.0", "id": [%d]}`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, env := home(t)
+			program, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(program, "--acp")
+			cmd.Dir, cmd.Env = t.TempDir(), env
+			in, err := cmd.StdinPipe()
+			if err == nil {
+				_, err = cmd.StdoutPipe()
+			}
+			if err == nil {
+				err = cmd.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3000 {
+				if _, err := fmt.Fprintf(in, line+"\n", i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = in.Close()
+			late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+			if _ = cmd.Wait(); !late.Stop() {
+				t.Error("it did not end")
+			}
+		})
+	}
+}
+
+// TestDeafOutput: what is written after the end fails, and waits for nobody.
+func TestDeafOutput(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	defer r.Close()
+	out := newOutput(w)
+	time.AfterFunc(10*time.Millisecond, out.end)
+	for range 2 {
+		if _, err := out.Write([]byte("x")); err == nil {
+			t.Error("it was written")
+		}
 	}
 }

@@ -56,13 +56,26 @@ func (s *sess) permission(ctx context.Context, q ask.Question) (string, error) {
 		return "", askError(ctx, err)
 	}
 	if answered.Outcome.Outcome != "selected" {
-		return "", context.Canceled
+		return declined(ctx, q)
 	}
 	i, err := strconv.Atoi(answered.Outcome.OptionID)
 	if err != nil || i < 0 || i >= len(q.Options) {
 		return "", fmt.Errorf("the editor chose an unknown option %q", text.OneLine(answered.Outcome.OptionID, 40))
 	}
 	return q.Options[i], nil
+}
+
+// declined returns what holds for a question that the user did not answer: a refusal, or else the default.
+func declined(ctx context.Context, q ask.Question) (string, error) {
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case q.Consent && slices.Contains(q.Options, "no"):
+		return "no", nil
+	case q.HasDefault && !q.Consent:
+		return q.Default, nil
+	}
+	return "", ask.ErrUnavailable
 }
 
 // askError returns the error of a question that the client did not answer.
@@ -125,13 +138,8 @@ func (s *sess) elicit(ctx context.Context, q ask.Question) (string, error) {
 		if err := s.server.conn.Call(ctx, acp.ElicitationCreate, r, &answered); err != nil {
 			return "", askError(ctx, err)
 		}
-		switch {
-		case answered.Action == "cancel":
-			return "", context.Canceled
-		case answered.Action != "accept" && q.HasDefault:
-			return q.Default, nil
-		case answered.Action != "accept":
-			return "", ask.ErrUnavailable
+		if answered.Action != "accept" {
+			return declined(ctx, q)
 		}
 		answer, err := q.Match(lineOf(answered.Content))
 		if err == nil {

@@ -194,6 +194,9 @@ func (s *sess) enter(ctx context.Context, text string) error {
 			if store, err = s.app.Sessions(); err == nil {
 				s.record, err = store.Open(ctx, who.Scope, id)
 			}
+			if err == nil {
+				err = s.record.Refresh(ctx) // a process that was killed may have left a turn
+			}
 		}
 		if errors.Is(err, session.ErrNotFound) {
 			return unknownSession(text)
@@ -259,7 +262,7 @@ func (s *sess) close() error {
 func (s *sess) cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, cancel := range s.work {
+	for _, cancel := range s.work { // what is interrupted already stays so
 		cancel(context.Canceled)
 	}
 }
@@ -272,15 +275,12 @@ func (s *sess) enqueue(ctx context.Context, do func(context.Context) (any, error
 		return failure(&acp.Error{Code: acp.InternalError, Message: fmt.Sprintf("%d prompts of the session wait already", maxQueue)})
 	}
 	before, mine := s.tail, make(chan struct{})
-	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	work, cancel := context.WithCancelCause(s.server.ending)
 	s.tail, s.work[mine] = mine, cancel
-	gone := func() { cancel(&run.StopError{Err: errGone}) }
-	stops := []func() bool{context.AfterFunc(ctx, gone), context.AfterFunc(s.server.ending, gone)}
+	stop := context.AfterFunc(ctx, func() { cancel(context.Canceled) })
 	return func() (any, error) {
 		defer func() {
-			for _, stop := range stops {
-				stop()
-			}
+			stop()
 			cancel(nil)
 			s.mu.Lock()
 			delete(s.work, mine)
@@ -327,16 +327,38 @@ func (s *sess) tell(ctx context.Context, q conversation.Asked) (any, error) {
 	if q.Blank() {
 		return nil, acp.Invalid("prompt", "it is empty")
 	}
+	end, err := s.keep(ctx, q.User)
+	if err != nil {
+		return nil, clientError(err)
+	}
 	a, err := s.conv.Tell(ctx, conversation.Question{Asked: q, Settings: chat.Settings{Sampling: chat.Sampling{Effort: s.effort}}})
-	return s.outcome(ctx, a.Text, a.Stop, errors.Join(err, s.keep(ctx, q.User, a.Text)))
+	return s.outcome(ctx, a.Text, a.Stop, errors.Join(err, end(a.Text, err)))
 }
 
-// keep keeps a turn of a graph.
-func (s *sess) keep(ctx context.Context, user chat.Message, output string) error {
-	if s.record == nil || output == "" {
+// keep keeps a turn of a graph, which has begun, until end is called with what came of it. A turn that may continue stays.
+func (s *sess) keep(ctx context.Context, user chat.Message) (end func(output string, failure error) error, err error) {
+	if s.record == nil {
+		return func(string, error) error { return nil }, nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	draft, err := s.record.Begin(ctx, session.Turn{User: user})
+	return func(output string, failure error) error {
+		switch code := fault.CodeOf(failure); {
+		case failure == nil:
+			return draft.Finish(ctx, replyOf(output), chat.Usage{})
+		case code == fault.Canceled, code == fault.Suspended, code == fault.Limit, output != "":
+			return draft.Interrupt(ctx, output, chat.Usage{})
+		}
+		return draft.Discard(ctx)
+	}, err
+}
+
+// replyOf returns the reply of a graph with an output.
+func replyOf(output string) []chat.Message {
+	if output == "" {
 		return nil
 	}
-	return s.record.Append(context.WithoutCancel(ctx), session.Turn{User: user, Reply: []chat.Message{chat.Text(chat.Assistant, output)}})
+	return []chat.Message{chat.Text(chat.Assistant, output)}
 }
 
 // outcome ends a turn.
@@ -409,7 +431,13 @@ func (s *sess) keepRun(ctx context.Context, id, output string) error {
 	}
 	info, err := store.Info(ctx, id)
 	if err == nil {
-		err = s.keep(ctx, chat.Text(chat.User, info.Prompt), output)
+		turn := session.Turn{User: chat.Text(chat.User, info.Prompt), Reply: replyOf(output)}
+		for _, m := range s.record.Messages() {
+			if m.Question() && m.Text() == info.Prompt { // its answer was interrupted
+				turn.Mode, turn.User = session.Regenerate, m
+			}
+		}
+		err = s.record.Append(context.WithoutCancel(ctx), turn)
 	}
 	return errors.Join(err, store.Close())
 }

@@ -56,7 +56,7 @@ func (s *sess) permission(ctx context.Context, q ask.Question) (string, error) {
 		return "", askError(ctx, err)
 	}
 	if answered.Outcome.Outcome != "selected" {
-		return declined(ctx, q)
+		return refusal(ctx, q)
 	}
 	i, err := strconv.Atoi(answered.Outcome.OptionID)
 	if err != nil || i < 0 || i >= len(q.Options) {
@@ -65,8 +65,8 @@ func (s *sess) permission(ctx context.Context, q ask.Question) (string, error) {
 	return q.Options[i], nil
 }
 
-// declined returns what holds for a question that the user did not answer: a refusal, or else the default.
-func declined(ctx context.Context, q ask.Question) (string, error) {
+// refusal returns what holds for a question that the user did not answer: a refusal, or else the default.
+func refusal(ctx context.Context, q ask.Question) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
@@ -139,7 +139,7 @@ func (s *sess) elicit(ctx context.Context, q ask.Question) (string, error) {
 			return "", askError(ctx, err)
 		}
 		if answered.Action != "accept" {
-			return declined(ctx, q)
+			return refusal(ctx, q)
 		}
 		answer, err := q.Match(lineOf(answered.Content))
 		if err == nil {

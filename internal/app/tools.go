@@ -74,17 +74,12 @@ func (a *App) judge(rules permission.Rules, grants *permission.Memory, of agent.
 	}
 	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
 	dirs, files := a.ownPlaces()
-	if a.Worktrees().Look(root) != nil { // which is in one of them
-		dirs = slices.DeleteFunc(dirs, func(dir string) bool { return dir == a.Paths.StateDir })
-		entries, _ := os.ReadDir(a.Paths.StateDir)
-		for _, e := range entries {
-			if e.Name() != worktreesDir {
-				dirs = append(dirs, filepath.Join(a.Paths.StateDir, e.Name()))
-			}
-		}
+	var made string
+	if t := a.Worktrees().Look(root); t != nil {
+		made = t.Root
 	}
 	judge, err := permission.New(permission.Options{
-		Rules: rules, Root: root, Home: home, Protected: slices.Concat(dirs, files, a.codePlaces()), Shell: a.Shell().Name, Sandboxed: box.Support().Files,
+		Rules: rules, Root: root, Home: home, Protected: slices.Concat(dirs, files, a.codePlaces()), Made: made, Shell: a.Shell().Name, Sandboxed: box.Support().Files,
 		Memory: grants, Once: grants == nil, Agent: of.Name, Own: own, Ignored: a.ignoredIn(of.Workdir),
 	})
 	if err != nil {

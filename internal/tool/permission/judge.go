@@ -28,6 +28,9 @@ type Options struct {
 	// Protected are directories and files that only a rule naming them may have written,
 	// such as the configuration directory.
 	Protected []string
+	// Made is a directory that the program made for the work, such as a worktree: what is in it is neither protected nor a setting of the
+	// user, wherever it is. Empty for none.
+	Made string
 
 	// Shell is the name of the program that runs the texts of the shell tool, such as bash; empty means sh.
 	Shell string
@@ -126,7 +129,7 @@ type Judge struct {
 
 // New returns a Judge. The error reports a workspace that does not exist.
 func New(o Options) (*Judge, error) {
-	tree, err := newWorkspace(o.Root, o.Home, o.Protected)
+	tree, err := newWorkspace(o.Root, o.Home, o.Made, o.Protected)
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}

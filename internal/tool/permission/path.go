@@ -20,9 +20,10 @@ type workspace struct {
 	home      string   // absolute, or empty
 	realHome  string   // home with links resolved, or empty
 	protected []string // absolute, links resolved
+	made      string   // absolute, links resolved, or empty
 }
 
-func newWorkspace(root, home string, protected []string) (workspace, error) {
+func newWorkspace(root, home, made string, protected []string) (workspace, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
 		return workspace{}, err
@@ -33,6 +34,9 @@ func newWorkspace(root, home string, protected []string) (workspace, error) {
 		return workspace{}, err
 	}
 	w := workspace{root: abs, home: home}
+	if made != "" {
+		w.made = resolve(made)
+	}
 	if home != "" {
 		w.realHome = resolve(home)
 	}
@@ -114,7 +118,7 @@ func (w workspace) guards(real string) string {
 		return dotted
 	case sandbox.MakesRepository(w.root, real):
 		return "git takes its directory for a repository, and runs what that names"
-	case w.home != "" && strings.HasPrefix(real, w.home+string(filepath.Separator)+"."):
+	case w.home != "" && !w.isMade(real) && strings.HasPrefix(real, w.home+string(filepath.Separator)+"."):
 		return "it has settings of the user"
 	case w.root == filepath.Dir(w.root) && strings.Contains(real, "/."):
 		return "it has settings"
@@ -126,7 +130,7 @@ func (w workspace) guards(real string) string {
 func (w workspace) closes(real string) string {
 	reason, ok := sandbox.ClosedReason(w.realHome, real)
 	switch {
-	case slices.ContainsFunc(w.protected, func(p string) bool { return within(p, real) }):
+	case slices.ContainsFunc(w.protected, func(p string) bool { return within(p, real) && !(w.isMade(real) && within(p, w.made)) }):
 		return "it belongs to this program"
 	case ok:
 		return reason
@@ -136,6 +140,9 @@ func (w workspace) closes(real string) string {
 	}
 	return ""
 }
+
+// isMade reports whether a place is in the directory that this program made for the work.
+func (w workspace) isMade(real string) bool { return w.made != "" && within(w.made, real) }
 
 // closesBelow reports whether something below a directory is not read unasked.
 func (w workspace) closesBelow(dir string) bool {

@@ -22,6 +22,9 @@ type Folder struct {
 	known map[string]known // by path, guarded by mu
 }
 
+// factExt is the end of the names of files of facts.
+const factExt = ".md"
+
 // known is a file that was read.
 type known struct {
 	info fs.FileInfo
@@ -59,7 +62,11 @@ func (d *Folder) Facts(_ context.Context, dir string, wrong func(error)) (facts 
 		return nil, nil
 	}
 	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || filepath.Ext(e.Name()) != ".md" {
+		if strings.HasPrefix(e.Name(), ".") || filepath.Ext(e.Name()) != factExt {
+			continue
+		}
+		if !e.Type().IsRegular() { // nothing outside is read, and no reader waits for a writer
+			wrong(fmt.Errorf("%s is not a regular file", d.join(dir+"/"+e.Name())))
 			continue
 		}
 		f, err := d.read(dir + "/" + e.Name())
@@ -117,6 +124,7 @@ func (d *Folder) read(path string) (Fact, error) {
 
 // Write implements [Files].
 func (d *Folder) Write(_ context.Context, path string, data []byte) error {
+	atomicfile.Sweep(filepath.Dir(d.join(path)), factExt) // of other facts, too: the names of new ones never come again
 	return atomicfile.Write(d.join(path), data, atomicfile.Options{Mode: atomicfile.Private})
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"loki/internal/agent/memory"
+	"loki/internal/base/atomicfile"
+	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
 )
 
@@ -180,8 +182,66 @@ func TestUsersEditFiles(t *testing.T) {
 	if len(facts) != 1 || facts[0].Text != "I like tabs." || !facts[0].Pinned || facts[0].Expires.Year() != 2027 || len(facts[0].Tags) != 2 {
 		t.Errorf("facts %+v", facts)
 	}
-	if len(warned) != 2 {
+	if len(warned) != 3 || !strings.Contains(warned[1], "link-00a1b5.md is not a regular file") {
 		t.Errorf("warnings %q", warned)
+	}
+	if err := os.Mkdir(filepath.Join(s.Dir, "user", "dir-00a1b6.md"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if s.List(t.Context(), memory.Place{}, false); !strings.Contains(strings.Join(warned, "\n"), "dir-00a1b6.md is not a regular file") {
+		t.Errorf("warnings %q", warned)
+	}
+}
+
+// TestOneIDTwice: of two files with one id none is removed before the user says which.
+func TestOneIDTwice(t *testing.T) {
+	t.Parallel()
+	s, p := memory.NewStore(t.TempDir()), memory.Place{Workspace: "w"}
+	f := save(t, s, p, memory.Fact{Text: "I like tabs."})
+	data, err := os.ReadFile(filepath.Join(s.Dir, f.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir, "user", "copy.md"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Forget(t.Context(), p, f.ID)
+	if fault.CodeOf(err) != fault.Usage || !strings.Contains(err.Error(), f.Path) || !strings.Contains(err.Error(), "user/copy.md") {
+		t.Fatal(err)
+	}
+	if n := len(s.List(t.Context(), p, false)); n != 2 {
+		t.Fatalf("%d facts are left", n)
+	}
+	for _, name := range []string{"user/copy", f.ID} {
+		if _, err := s.Forget(t.Context(), p, name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if left := s.List(t.Context(), p, false); len(left) > 0 {
+		t.Errorf("%+v", left)
+	}
+}
+
+// TestKilledWriters: the file of a writer that was killed goes with a later write of another fact, and one that may be at work stays.
+func TestKilledWriters(t *testing.T) {
+	t.Parallel()
+	s := memory.NewStore(t.TempDir())
+	dir := filepath.Join(s.Dir, "user")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, age := range map[string]time.Duration{".killed-00a1b2.md-123": 2 * time.Hour, ".working-00a1b3.md-123": 0, ".mine.txt-123": 2 * time.Hour} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save(t, s, memory.Place{}, memory.Fact{Text: "I like tabs."})
+	if got := strings.Join(atomicfile.Glob(dir, ".*"), " "); strings.Contains(got, "killed") || !strings.Contains(got, "working") || !strings.Contains(got, "mine") {
+		t.Error(got)
 	}
 }
 

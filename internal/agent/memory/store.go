@@ -150,19 +150,38 @@ func (s *Store) scope(ctx context.Context, p Place, scope string, proposals bool
 	return facts
 }
 
-// Find returns the fact or the proposal with an id, in any of the places. The error has code NotFound.
+// Find returns the fact or the proposal with an id, or the name of its file, in any of the places. The error has code NotFound if there is none, and
+// [fault.Usage] if there are several.
 func (s *Store) Find(ctx context.Context, id string, places ...Place) (Fact, error) {
+	var found, named []Fact
+	var paths []string
+	id = strings.TrimSuffix(id, ".md")
+	name := "/" + id
 	if i := strings.LastIndexByte(id, '-'); i >= 0 { // the name of a file without its ending
 		id = id[i+1:]
 	}
 	for _, p := range places {
 		for _, proposals := range []bool{false, true} {
 			for _, f := range s.List(ctx, p, proposals) {
-				if f.ID == id {
-					return f, nil
+				isNamed := strings.HasSuffix("/"+strings.TrimSuffix(f.Path, ".md"), name)
+				if f.ID != id && !isNamed || slices.Contains(paths, f.Path) { // that of the user is one of all places
+					continue
+				}
+				found, paths = append(found, f), append(paths, f.Path)
+				if isNamed {
+					named = append(named, f)
 				}
 			}
 		}
+	}
+	if len(named) == 1 {
+		return named[0], nil
+	}
+	if len(found) > 1 {
+		return Fact{}, fault.New(fault.Usage, "several files have the id %s: %s", found[0].ID, strings.Join(paths, ", ")).WithHint("give one of these names instead of the id, or give one of the files another id")
+	}
+	if len(found) == 1 {
+		return found[0], nil
 	}
 	return Fact{}, fault.New(fault.NotFound, "the memory has no fact %q", id).WithHint("loki --memory list shows the facts with their ids")
 }
@@ -303,7 +322,7 @@ func (s *Store) add(ctx context.Context, p Place, f Fact) (Fact, error) {
 // taken reports whether a file has the id.
 func (s *Store) taken(ctx context.Context, id string) bool {
 	_, err := s.Find(ctx, id, s.Places(ctx)...)
-	return err == nil
+	return fault.CodeOf(err) != fault.NotFound
 }
 
 func (s *Store) write(ctx context.Context, f Fact) (Fact, error) {
@@ -349,7 +368,7 @@ func (s *Store) Edit(ctx context.Context, f Fact, file string) (Fact, error) {
 	if err != nil {
 		return f, fault.Wrap(fault.Usage, err, "")
 	}
-	return s.Change(ctx, f.Place(), f.ID, f.Sum, func(now *Fact) {
+	return s.Change(ctx, f.Place(), f.Path, f.Sum, func(now *Fact) {
 		now.Title, now.Text, now.Tags, now.Pinned, now.Expires = edited.Title, edited.Text, edited.Tags, edited.Pinned, edited.Expires
 	})
 }

@@ -56,7 +56,7 @@ func Write(path string, data []byte, o Options) error {
 		return err
 	}
 	if !o.NoSync {
-		sweep(dir, prefix)
+		sweep(dir, func(name string) bool { return name == filepath.Base(path) })
 	}
 	temp, err := os.CreateTemp(dir, prefix+"*") // its mode is Private
 	if err == nil {
@@ -137,16 +137,23 @@ func cause(err error) error {
 	return err
 }
 
-// sweep removes the temporary files of dir whose names are prefix and a number, and whose
-// writers have died.
-func sweep(dir, prefix string) {
+// Sweep removes the temporary files in dir that killed writers of files whose names end with end left an hour ago or earlier.
+func Sweep(dir, end string) {
+	sweep(dir, func(name string) bool { return strings.HasSuffix(name, end) })
+}
+
+// sweep removes the temporary files in dir for files whose names match, and whose writers have died.
+func sweep(dir string, matches func(name string) bool) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		number, ok := strings.CutPrefix(e.Name(), prefix)
-		if !ok || number == "" || strings.Trim(number, "0123456789") != "" {
+		i := strings.LastIndexByte(e.Name(), '-')
+		if i < 1 || e.Name()[0] != '.' || !matches(e.Name()[1:i]) {
+			continue
+		}
+		if number := e.Name()[i+1:]; number == "" || strings.Trim(number, "0123456789") != "" {
 			continue
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > leftoverAge {

@@ -82,7 +82,7 @@ func (m Memory) Do(ctx context.Context, verb, rest string) (facts []memory.Fact,
 	case "show":
 		shown = text.Printable(string(f.Encode()))
 	case "forget":
-		_, err = s.Forget(ctx, f.Place(), f.ID)
+		_, err = s.Forget(ctx, f.Place(), f.Path)
 		shown = "forgotten: " + f.ID
 	case "edit":
 		var edited string
@@ -126,7 +126,7 @@ func (m Memory) decide(ctx context.Context, s *memory.Store, verb, id string) (f
 		do, done = s.Forget, "refused"
 	}
 	for i, f := range facts {
-		if _, err := do(ctx, f.Place(), f.ID); err != nil {
+		if _, err := do(ctx, f.Place(), f.Path); err != nil {
 			return facts[:i], "", fault.Wrap(fault.CodeOf(err), err, "%s", f.ID).WithHint("%s", fault.HintOf(err))
 		}
 	}

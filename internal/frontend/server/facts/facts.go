@@ -171,7 +171,7 @@ func (o Options) change(ctx context.Context, in *struct {
 			return nil, rest.Invalid("expires", "expires: %v", err)
 		}
 	}
-	f, err = s.Change(ctx, f.Place(), f.ID, cmp.Or(b.Version, f.Sum), func(now *memory.Fact) {
+	f, err = s.Change(ctx, f.Place(), f.Path, cmp.Or(b.Version, f.Sum), func(now *memory.Fact) {
 		now.Text, now.Title, now.Pinned, now.Expires = *cmp.Or(b.Text, &now.Text), *cmp.Or(b.Title, &now.Title), *cmp.Or(b.Pinned, &now.Pinned), expires
 		if b.Tags != nil {
 			now.Tags = b.Tags
@@ -189,7 +189,7 @@ func (o Options) change(ctx context.Context, in *struct {
 func (o Options) forget(ctx context.Context, in *one) (*rest.None, error) {
 	s, f, err := o.find(ctx, in.ID)
 	if err == nil {
-		_, err = s.Forget(ctx, f.Place(), f.ID)
+		_, err = s.Forget(ctx, f.Place(), f.Path)
 	}
 	return &rest.None{}, problem(err, in.ID)
 }
@@ -200,7 +200,7 @@ func (o Options) accept(ctx context.Context, in *one) (*api.Fact, error) {
 		return nil, rest.Conflict("fact %s is accepted already", f.ID)
 	}
 	if err == nil {
-		f, err = s.Accept(ctx, f.Place(), f.ID)
+		f, err = s.Accept(ctx, f.Place(), f.Path)
 	}
 	if err != nil {
 		return nil, problem(err, in.ID)

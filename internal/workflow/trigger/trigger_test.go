@@ -189,6 +189,8 @@ func TestBodies(t *testing.T) {
 		for _, header := range []http.Header{{}, form} {
 			if _, err := (trigger.Request{Header: header, Body: []byte(bad)}).Delivery(tr.Webhook); err == nil {
 				t.Errorf("%.20q is accepted", bad)
+			} else if header["Content-Type"] != nil && !strings.Contains(err.Error(), "the content type says that the body is a form") {
+				t.Errorf("%.20q: %v", bad, err)
 			}
 		}
 	}

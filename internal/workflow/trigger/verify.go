@@ -266,12 +266,13 @@ func (r Request) json() ([]byte, error) {
 	if kind != "application/x-www-form-urlencoded" {
 		return r.Body, nil
 	}
-	if _, err := value.ParseJSON(r.Body); err == nil { // as curl -d sends it
+	_, wrong := value.ParseJSON(r.Body)
+	if wrong == nil { // as curl -d sends it
 		return r.Body, nil
 	}
 	form, err := url.ParseQuery(string(r.Body))
 	if err != nil || len(form["payload"]) != 1 {
-		return nil, fmt.Errorf("the body is a form without one payload")
+		return nil, fmt.Errorf("the content type says that the body is a form (%s), but it has no field payload, or several; as JSON, it is not valid: %w; expected is JSON with the content type application/json, or a form with the JSON in one field payload", kind, wrong)
 	}
 	return []byte(form.Get("payload")), nil
 }

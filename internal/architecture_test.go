@@ -317,7 +317,7 @@ var roomLines = map[string]int{
 	"agent/harness":          2258,
 	"agent/job":              1341,
 	"agent/macro":            221,
-	"agent/memory":           1191,
+	"agent/memory":           1227,
 	"agent/node":             2351,
 	"agent/role":             404,
 	"agent/team":             2293,
@@ -354,7 +354,7 @@ var roomLines = map[string]int{
 	"frontend/display":       972,
 	"frontend/doctor":        592,
 	"frontend/export":        531,
-	"frontend/mcpserver":     1621,
+	"frontend/mcpserver":     1649,
 	"frontend/render":        7999,
 	"frontend/repl":          4101,
 	"frontend/server":        10852,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14163,
 
-	"all": 201827,
+	"all": 201904,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -130,7 +130,7 @@ type Run struct {
 	Dir      string `json:"dir" doc:"in which the run works, on the server"`
 	Owner    string `json:"owner,omitempty" doc:"subject that the run belongs to; absent for one of the command line"`
 
-	Origin *RunOrigin `json:"origin,omitempty" doc:"of a run that no client started"`
+	Origin *RunOrigin `json:"origin,omitempty" doc:"of a run that a schedule, a trigger or a client of MCP began"`
 
 	Status     string    `json:"status" enum:"running,suspended,canceled,failed,done,interrupted,unrecorded,damaged" doc:"interrupted: its process is gone. unrecorded: a part of it is not on record. damaged: its record cannot be read"`
 	Active     bool      `json:"active" doc:"a process is running it now"`
@@ -162,8 +162,8 @@ type Run struct {
 
 // RunOrigin says what started a run.
 type RunOrigin struct {
-	Kind        string     `json:"kind" enum:"schedule,trigger"`
-	Name        string     `json:"name" doc:"of the schedule or trigger"`
+	Kind        string     `json:"kind" enum:"schedule,trigger,mcp"`
+	Name        string     `json:"name" doc:"of the schedule or trigger; stdio or http for a client of MCP"`
 	Due         *time.Time `json:"due,omitempty" doc:"when a schedule said that the run starts"`
 	LateSeconds float64    `json:"late_seconds,omitempty" doc:"how long after that it started"`
 	Outside     bool       `json:"outside,omitempty" doc:"the prompt has data of a sender outside"`

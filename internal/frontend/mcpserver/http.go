@@ -154,7 +154,7 @@ func (h *HTTP) enter(ctx context.Context, call Call) (*httpCaller, error) {
 		if len(h.callers) > 0 {
 			h.warn = func(string) {}
 		}
-		s, err := h.newServer(ctx, caller{who: call.Who, access: h.o.Access, began: h.began, enter: func(ctx context.Context, begin func() (string, error)) (string, error) {
+		s, err := h.newServer(ctx, caller{who: call.Who, via: "http", access: h.o.Access, began: h.began, enter: func(ctx context.Context, begin func() (string, error)) (string, error) {
 			return h.o.Enter(ctx, call.Who, begin)
 		}})
 		h.warn = warn

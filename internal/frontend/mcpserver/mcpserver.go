@@ -65,7 +65,7 @@ func serve(ctx context.Context, o display.Options, only string, transport mcp.Tr
 		return errors.Join(err, hosted.Close())
 	}
 	b.only, b.gone = only, gone
-	s, err := b.newServer(ctx, caller{who: auth.Nobody()})
+	s, err := b.newServer(ctx, caller{who: auth.Nobody(), via: "stdio"})
 	if err != nil {
 		return errors.Join(err, hosted.Close())
 	}
@@ -105,6 +105,7 @@ func newBase(a *app.App, runs *manager.Manager, warn func(string)) (*base, error
 // caller is who uses a server.
 type caller struct {
 	who    auth.Identity
+	via    string // how it is connected, as in the origin of its runs
 	access auth.Access
 	// enter begins a run, unless the caller has too many; nil always begins it.
 	enter func(ctx context.Context, begin func() (string, error)) (string, error)
@@ -366,7 +367,7 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Ag
 
 // start begins a run for a call and returns how it comes to rest.
 func (s *server) start(ctx context.Context, req *mcp.CallToolRequest, job run.Job) (*mcp.CallToolResult, error) {
-	job.Info.Owner = s.access.Owner(s.who)
+	job.Info.Owner, job.Info.Origin = s.access.Owner(s.who), s.origin()
 	begin := func() (string, error) { return s.runs.Start(ctx, job) }
 	var id string
 	var err error
@@ -384,10 +385,22 @@ func (s *server) start(ctx context.Context, req *mcp.CallToolRequest, job run.Jo
 	return s.follow(ctx, req, id, s.settings.Wait)
 }
 
+// origin is that of the runs which the caller begins.
+func (s *server) origin() *run.Origin { return &run.Origin{Kind: run.OfMCP, Name: s.via} }
+
+// sees reports whether the caller may see a run: one that a call of it began, or with the setting all each that its subject may see.
+func (s *server) sees(info run.Info) bool {
+	if s.settings.Runs == config.RunsAll {
+		return s.access.View(s.who).Includes(info.Owner)
+	}
+	own := info.Owner == nil && s.who.Anonymous() || info.Owner != nil && info.Owner.Subject == s.who.Subject
+	return own && info.Origin.String() == s.origin().String()
+}
+
 // find returns a run that the caller may see.
 func (s *server) find(ctx context.Context, id string) (run.Info, error) {
 	info, err := s.runs.Store().Info(ctx, id)
-	if err == nil && s.settings.Runs != config.RunsAll && !s.access.View(s.who).Includes(info.Owner) {
+	if err == nil && !s.sees(info) {
 		err = fault.New(fault.NotFound, "there is no run %s", id)
 	}
 	return info, err

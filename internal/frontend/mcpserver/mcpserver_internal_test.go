@@ -363,6 +363,76 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestRunsOfTheCaller: a client sees the runs that calls began, also after a restart, and no others; with the setting all it sees those, too.
+func TestRunsOfTheCaller(t *testing.T) {
+	for _, setting := range []string{"own", "all"} {
+		t.Run(setting, func(t *testing.T) {
+			a := newApp(t, "mcp_server: {runs: "+setting+"}\n")
+			defer a.Close()
+			store, err := a.OpenRuns()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			add := func(origin *run.Origin) string {
+				t.Helper()
+				j, err := store.Create(t.Context(), run.Info{Kind: run.ChatRun, Agent: "chat", Dir: "/elsewhere", Prompt: "of the user", Beginning: run.Beginning{Origin: origin}}, run.Checkpoint{})
+				if err == nil {
+					err = j.Close()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				return j.ID()
+			}
+			others := []string{add(nil), add(&run.Origin{Kind: run.OfMCP, Name: "http"}), add(&run.Origin{Kind: run.OfTrigger, Name: "stdio"})}
+			client := func(use func(c *mcp.ClientSession)) {
+				t.Helper()
+				ours, theirs := mcp.NewInMemoryTransports()
+				served := make(chan error, 1)
+				go func() { served <- serve(t.Context(), display.Options{App: a, Warn: func(string) {}}, "", ours, nil) }() // ends with the client
+				c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), theirs, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				use(c)
+				if err := errors.Join(c.Close(), <-served); err != nil {
+					t.Error(err)
+				}
+			}
+			var own string
+			client(func(c *mcp.ClientSession) {
+				own = call(t, c, "greet", map[string]any{"prompt": "hello", "tone": "dry"}).of.RunID
+			})
+			client(func(c *mcp.ClientSession) {
+				if got := call(t, c, toolRun, map[string]any{"run_id": own}); got.bad || got.of.Status != string(run.Done) {
+					t.Errorf("its own run: %+v", got)
+				}
+				done, err := c.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: runURI + "{id}"}, Argument: mcp.CompleteParamsArgument{Name: "id"}})
+				if err != nil || !slices.Contains(done.Completion.Values, own) || len(done.Completion.Values) != map[string]int{"own": 1, "all": 4}[setting] {
+					t.Errorf("completions %+v, %v", done, err)
+				}
+				for _, id := range others {
+					_, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: runURI + id})
+					_, failure := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: runURI + id + "/events"})
+					if seen := err == nil && failure == nil; seen != (setting == "all") {
+						t.Errorf("resources of %s: %v, %v", id, err, failure)
+					}
+					if setting == "all" {
+						continue
+					}
+					for tool, arguments := range map[string]map[string]any{toolRun: {}, toolCancel: {}, toolAnswer: {"question_id": "q", "answer": "x"}} {
+						arguments["run_id"] = id
+						if got := call(t, c, tool, arguments); !got.bad || got.text != "there is no run "+id {
+							t.Errorf("%s of a run of another: %+v", tool, got)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestClientLeaves ends the input while a call is under way: the run is interrupted, and another client resumes it.
 func TestClientLeaves(t *testing.T) {
 	a := newApp(t, "")
@@ -406,8 +476,14 @@ func TestClientLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"loki_run","arguments":{"run_id":"` + infos[0].ID + `","wait":50}}}`)
+	say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
+	say(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
 	_ = input.Close()
-	for lines.Scan() {
+	for lines.Scan() { // a request that is canceled has no answer
+		if strings.Contains(lines.Text(), `"id":3`) || strings.Contains(lines.Text(), "context canceled") {
+			t.Errorf("%s", lines.Text())
+		}
 	}
 	if err := <-served; err != nil {
 		t.Error(err)

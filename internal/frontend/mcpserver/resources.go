@@ -224,13 +224,15 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	case req.Params.Argument.Name == "name" && s.who.Allows(auth.ReadRAGs):
 		all, err = s.bases(ctx)
 	case req.Params.Argument.Name == "id" && s.who.Allows(auth.ReadRuns) && s.settings.Runs != config.RunsNone:
-		q := run.Query{Limit: mostCompletions}
+		q := run.Query{View: s.access.View(s.who), Limit: mostCompletions}
 		if s.settings.Runs != config.RunsAll {
-			q.View = s.access.View(s.who)
+			q.Origin = s.origin().String()
 		}
 		infos, failure := s.runs.Store().Runs(ctx, q)
 		for _, info := range infos {
-			all = append(all, info.ID)
+			if s.sees(info) {
+				all = append(all, info.ID)
+			}
 		}
 		err = failure
 	}

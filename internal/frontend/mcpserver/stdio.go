@@ -23,9 +23,25 @@ type output struct {
 
 // Write implements [io.Writer]. Each call writes whole messages.
 func (o *output) Write(p []byte) (int, error) {
+	if answersCanceled(p) {
+		return len(p), nil
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.w.Write(p)
+}
+
+// codeCanceled is the code of the answer to a request that its client has canceled.
+const codeCanceled = -32800
+
+// answersCanceled reports whether a message is such an answer, which the protocol does not want to be sent.
+func answersCanceled(message []byte) bool {
+	var m struct {
+		Error struct {
+			Code int `json:"code"`
+		} `json:"error"`
+	}
+	return bytes.Contains(message, []byte("-32800")) && json.Unmarshal(message, &m) == nil && m.Error.Code == codeCanceled
 }
 
 // Close implements [io.Closer]. It does nothing.

@@ -83,12 +83,17 @@ type done struct {
 // addTasks adds the methods of tasks.
 func (s *server) addTasks() error {
 	s.mcp.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		return func(ctx context.Context, method string, req mcp.Request) (r mcp.Result, err error) {
+			defer func() {
+				if ctx.Err() != nil {
+					r, err = nil, &jsonrpc.Error{Code: codeCanceled, Message: "the request was cancelled"}
+				}
+			}()
 			if method != "tools/call" {
 				return next(ctx, method, req)
 			}
 			c := new(created)
-			r, err := next(context.WithValue(ctx, createdKey{}, c), method, req)
+			r, err = next(context.WithValue(ctx, createdKey{}, c), method, req)
 			if err == nil && c.task != nil {
 				return c.task, nil
 			}
@@ -105,7 +110,7 @@ func (s *server) addTasks() error {
 				p = new(taskParams)
 			}
 			info, err := s.runs.Store().Info(ctx, p.ID)
-			if err != nil || p.ID != info.ID || !s.access.View(s.who).Includes(info.Owner) {
+			if err != nil || p.ID != info.ID || !s.sees(info) {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no task with this id"}
 			}
 			return do(ctx, session, p, info)

@@ -161,6 +161,45 @@ func TestMCPOverHTTP(t *testing.T) {
 	}
 }
 
+// TestMCPSeesItsOwnRuns: with and without keys, a client sees the runs that it began, and not those that were begun by requests.
+func TestMCPSeesItsOwnRuns(t *testing.T) {
+	files, keys := mcpFiles("")
+	for name, key := range map[string]string{"key": keys[0], "no key": ""} {
+		t.Run(name, func(t *testing.T) {
+			if key == "" {
+				files["config.yaml"] = "model: builtin:echo\n"
+			}
+			s := servertest.Program(t, files)
+			s.Key = key
+			a := s.Post("/v1/agents/ask/runs", `{"prompt": "x"}`)
+			var of struct {
+				ID string `json:"id"`
+			}
+			a.JSON(t, &of)
+			if of.ID == "" {
+				t.Fatalf("%d %s", a.Status, a.Body)
+			}
+			c := connected(t, s, key, "2025-11-25", mcp.ClientOptions{ElicitationHandler: answering})
+			r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{"prompt": "x"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			structured, _ := r.StructuredContent.(map[string]any)
+			own, _ := structured["run_id"].(string)
+			for id, seen := range map[string]bool{own: true, of.ID: false} {
+				for _, tool := range []string{"loki_run", "loki_cancel"} {
+					if r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: map[string]any{"run_id": id}}); err != nil || tool == "loki_run" && r.IsError == seen || !seen && !r.IsError {
+						t.Errorf("%s, began by a call: %t: %+v, %v", tool, seen, r, err)
+					}
+				}
+			}
+			if a := s.Get("/v1/runs/" + of.ID); strings.Contains(a.Body, "canceled") || a.Status != http.StatusOK {
+				t.Errorf("the run of a request: %d %s", a.Status, a.Body)
+			}
+		})
+	}
+}
+
 // TestMCPRefusals: no key, pages of other sites, and a session of another subject.
 func TestMCPRefusals(t *testing.T) {
 	files, keys := mcpFiles("")

@@ -10,12 +10,13 @@ import (
 const (
 	OfSchedule = "schedule"
 	OfTrigger  = "trigger"
+	OfMCP      = "mcp" // a client of the MCP server
 )
 
-// Origin says what started a run that no user started.
+// Origin says what started a run that no user started at Loki.
 type Origin struct {
-	Kind        string    `json:"kind"` // [OfSchedule] or [OfTrigger]
-	Name        string    `json:"name"` // of the schedule or trigger
+	Kind        string    `json:"kind"` // [OfSchedule], [OfTrigger] or [OfMCP]
+	Name        string    `json:"name"` // of the schedule or trigger, or how the client is connected
 	Due         time.Time `json:"due,omitzero"`
 	LateSeconds float64   `json:"late_seconds,omitempty"` // after Due
 	Outside     bool      `json:"outside,omitempty"`      // its prompt has data of a sender outside

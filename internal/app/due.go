@@ -3,8 +3,12 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"loki/internal/base/fault/retry"
+	"loki/internal/service/webhook"
+	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 	"loki/internal/workflow/schedule"
@@ -70,6 +74,9 @@ func (a *App) RunDue(ctx context.Context, jobs int, only string) (did Due, err e
 			}
 		}
 	}
+	if only == "" {
+		a.checkAlerts(ctx, hosted)
+	}
 	did.Runs = make(map[string]run.Info)
 	ids := did.Resumed
 	for _, o := range did.Outcomes {
@@ -83,4 +90,33 @@ func (a *App) RunDue(ctx context.Context, jobs int, only string) (did Due, err e
 		}
 	}
 	return did, nil
+}
+
+// Limits of how alerts are sent without a server.
+const (
+	alertsWait = 30 * time.Second // for targets that answer late
+	alertsAge  = 48 * time.Hour   // after which no target is tried again
+)
+
+// checkAlerts looks once for what the alerts are about, and waits until each target that is due was tried.
+func (a *App) checkAlerts(ctx context.Context, hosted Hosted) {
+	alerts, start := a.Alerts(hosted.Store, hosted.Desk, ""), time.Now()
+	err := alerts.Check(ctx)
+	if err != nil {
+		a.Log().WarnContext(ctx, "alerts cannot be checked", "error", err)
+	}
+	sent, err := alerts.List(ctx)
+	if err != nil {
+		return // the next call sends what is left
+	}
+	limit, cancel := context.WithTimeout(ctx, alertsWait)
+	defer cancel()
+	for _, one := range sent {
+		i := slices.IndexFunc(a.Config.Alerts, func(r *alert.Rule) bool { return r.Name == one.Rule })
+		for waits := i >= 0 && start.Sub(one.At) < alertsAge; waits; {
+			tried, err := hosted.Desk.Deliveries(one.ID)
+			isDue := func(d webhook.Delivery) bool { return !d.Again.IsZero() && d.Again.Before(start) }
+			waits = err == nil && (len(tried) < len(a.Config.Alerts[i].To) || slices.ContainsFunc(tried, isDue)) && retry.Sleep(limit, 20*time.Millisecond) == nil
+		}
+	}
 }

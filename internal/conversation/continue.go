@@ -3,6 +3,7 @@ package conversation
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 
 	"loki/internal/agent/team/todo"
@@ -60,4 +61,42 @@ func instruct(messages []chat.Message, text string) []chat.Message {
 	messages = slices.Clone(messages)
 	messages[0] = chat.Text(chat.System, messages[0].Text()+"\n\n"+text)
 	return messages
+}
+
+// keepTodo has the session of the question keep the list.
+func (t *turn) keepTodo() {
+	if t.c.session != nil && !t.q.Aside {
+		t.c.keepTodo()
+	}
+}
+
+// keepTodo has the session keep the list.
+func (c *Conversation) keepTodo() {
+	kept := ""
+	if data, err := json.Marshal(c.list); err == nil && len(c.list.Items()) > 0 {
+		kept = string(data)
+	}
+	if kept != c.session.Settings().Todo {
+		c.session.KeepTodo(kept)
+	}
+}
+
+// recallTodo takes the list that the session keeps, after whose plan the model continues by itself.
+func (c *Conversation) recallTodo() {
+	c.forgetWork()
+	s := c.session.Settings()
+	if s.Todo == "" || json.Unmarshal([]byte(s.Todo), c.list) != nil {
+		return // a user has changed it
+	}
+	c.continues = s.Plan != "" && c.list.Open() > 0 && (s.AutoContinue == nil || *s.AutoContinue)
+}
+
+// forgetWork takes back what holds for the work in one conversation only: the list of the model, what an accepted plan allows, and the
+// directories whose instructions the model has.
+func (c *Conversation) forgetWork() {
+	c.list.Clear()
+	if c.granted {
+		c.writes = false
+	}
+	c.granted, c.continues, c.tracker = false, false, nil
 }

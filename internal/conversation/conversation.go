@@ -63,6 +63,7 @@ type Conversation struct {
 // planState is what plan mode leaves in a conversation.
 type planState struct {
 	writes    bool // the user consents to programs that write in the workspace
+	granted   bool // they did so by accepting a plan
 	continues bool // a plan was accepted: the model continues by itself
 }
 

@@ -47,6 +47,7 @@ func notOfGraphs(a *Agent) error {
 }
 
 func (c *Conversation) setMode(mode chat.Mode) {
+	c.granted = false
 	if c.writes = mode == chat.ModeWrite; c.writes {
 		mode = chat.ModeAsk
 	}
@@ -156,12 +157,14 @@ func (t *turn) endPlanning(ctx context.Context, err error) (output string, _ err
 	t.planning.mu.Unlock()
 	c := t.c
 	if d != nil {
+		had := c.writes && !c.granted
 		c.setMode(d.Mode)
-		c.continues = true
+		c.granted, c.continues = c.writes && !had, true
 		if c.session != nil && !t.q.Aside {
 			c.session.KeepPlan(d.Plan.Markdown(), c.Settings().Mode)
 		}
 	}
+	t.keepTodo()
 	if waits == nil || fault.CodeOf(err) != fault.Suspended {
 		return "", err
 	}

@@ -135,6 +135,7 @@ func (c *Conversation) enterSession(ctx context.Context, store session.Store, s 
 	// What was asked for becomes the session's own along with the next turn.
 	c.session.Sync(func(s *session.Settings) { s.Settings = c.options.Settings.Over(s.Settings) })
 	c.recall()
+	c.recallTodo()
 	if c.options.Interactive && c.release != nil {
 		c.release()
 		c.release = nil
@@ -197,6 +198,7 @@ func (c *Conversation) leaveSession() {
 		c.role = c.outside
 	}
 	c.session, c.unnamed, c.release, c.draft = nil, false, nil, nil
+	c.forgetWork()
 	if c.agent != nil {
 		c.variables, c.base, c.unwritten = nil, "", false
 	}
@@ -456,6 +458,7 @@ func (c *Conversation) EmptySession(ctx context.Context) error {
 	if err := c.session.Clear(ctx); err != nil {
 		return err
 	}
+	c.forgetWork()
 	c.last.end()
 	if c.agent != nil {
 		c.variables, c.base = nil, ""

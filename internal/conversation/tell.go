@@ -298,6 +298,9 @@ func (c *Conversation) ClearTodo() (bool, error) {
 		return false, nil
 	}
 	c.list.Clear()
+	if c.session != nil {
+		c.keepTodo()
+	}
 	return true, nil
 }
 

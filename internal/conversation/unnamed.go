@@ -99,6 +99,7 @@ func (c *Conversation) Renew(ctx context.Context) error {
 		return c.ExitSession(ctx)
 	}
 	c.endJobs(ctx, "a new conversation began")
+	c.forgetWork()
 	c.last.end()
 	return nil
 }

@@ -52,6 +52,7 @@ func (s *Session) Clear(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state.DataURLs, s.state.Title, s.state.Summary = nil, "", ""
+	s.state.Settings.Todo = ""
 	s.stale, s.forget = true, true
 	return s.change(ctx, emptyOp{s.now()})
 }

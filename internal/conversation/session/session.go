@@ -306,6 +306,11 @@ func (s *Session) KeepPlan(markdown string, mode chat.Mode) {
 	s.Sync(func(set *Settings) { set.Plan, set.Mode = s.options.hide(markdown), mode })
 }
 
+// KeepTodo keeps the todo list of the model, in JSON, as Sync does.
+func (s *Session) KeepTodo(list string) {
+	s.Sync(func(set *Settings) { set.Todo = s.options.hide(list) })
+}
+
 func (s *Session) set(change func(*Settings)) (changed bool) {
 	next := s.state.Settings.clone()
 	change(&next)

@@ -22,6 +22,7 @@ type Settings struct {
 	Directory         string // in which an editor works in it, absolute; "" for a session of no editor
 	Untrusted         string // what the conversation has read that others wrote, "" for nothing; see the memory
 	Plan              string // the plan that was accepted last, in Markdown; "" for none
+	Todo              string // the todo list of the model, in JSON; "" for an empty one
 	AgentVariables    []Variable
 	AgentInstructions *string // what the agent's instructions were when the session began
 	Foreign           string  // the session of the program of others that is the agent, in JSON; "" for none
@@ -40,6 +41,7 @@ func (s *Settings) list() []chat.Setting {
 		chat.Setting{Key: "rag", Ptr: &s.Knowledge},
 		chat.Setting{Key: "untrusted", Ptr: &s.Untrusted},
 		chat.Setting{Key: "plan", Ptr: &s.Plan},
+		chat.Setting{Key: "todo", Ptr: &s.Todo},
 		chat.Setting{Key: "role_name", Ptr: &s.RoleName},
 		chat.Setting{Key: "directory", Ptr: &s.Directory},
 		chat.Setting{Key: "agent_variables", Ptr: &s.AgentVariables},

@@ -130,6 +130,9 @@ func (a *App) CheckSchedule(name string, d schedule.Doc) (*schedule.Schedule, er
 	if err == nil {
 		err = a.checkZone(s)
 	}
+	if err == nil {
+		err = s.CheckDue(time.Now())
+	}
 	if wrong, ok := errors.AsType[*schedule.FieldError](err); ok {
 		return nil, fault.Wrap(fault.Usage, wrong, "schedule %s", name)
 	}

@@ -15,6 +15,8 @@ type Schedule struct {
 	Next  *time.Time    `json:"next,omitempty" doc:"when it starts the next run; absent if it does not"`
 	Last  *ScheduleTime `json:"last,omitempty" doc:"outcome of the last due time; absent if it was not due yet"`
 	Error string        `json:"error,omitempty"`
+
+	Stored bool `json:"stored,omitempty" doc:"it is in no file, and can be deleted"`
 }
 
 // ScheduleDetail is a schedule as it was written, with its state.

@@ -149,11 +149,9 @@ func (c *command) addSchedule(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		next := "it is never due"
+		next := "it is paused"
 		if at := k.Next(time.Now()); !at.IsZero() {
 			next = "next at " + at.Format("Mon 2006-01-02 15:04:05 MST")
-		} else if k.State() == schedule.Paused {
-			next = "it is paused"
 		}
 		fmt.Fprintf(c.Err, "schedule %s: %s; runs start while loki --serve works, or by loki --run-due (see loki --print-timer)\n", s.Name, next)
 		return nil
@@ -336,7 +334,7 @@ func (c *command) startScheduled(ctx context.Context) error {
 // reportDue prints what was done. The error says that a run has failed, or waits for an answer.
 func (c *command) reportDue(did app.Due) error {
 	work := api.DueWork{Fired: []api.FiredRun{}, Skipped: []api.SkippedTime{}, Resumed: []api.ResumedRun{}}
-	var failed, parked []string
+	var failed, parked, waits []string
 	status := func(id string) string {
 		info := did.Runs[id]
 		switch info.Status {
@@ -351,6 +349,9 @@ func (c *command) reportDue(did app.Due) error {
 		if o.Run != "" {
 			work.Fired = append(work.Fired, api.FiredRun{Name: o.Name, Due: o.Due.UTC(), RunID: o.Run, Status: status(o.Run)})
 		} else {
+			if o.Reason == schedule.ForParked {
+				waits = append(waits, o.Name)
+			}
 			work.Skipped = append(work.Skipped, api.SkippedTime{Name: o.Name, Due: o.Due.UTC(), Reason: o.Reason})
 		}
 	}
@@ -377,6 +378,8 @@ func (c *command) reportDue(did app.Due) error {
 		return fault.New(fault.Failure, "%s failed", text.Count(len(failed), "run")).WithHint("loki --run %s", failed[0])
 	case len(parked) > 0:
 		return fault.New(fault.Suspended, "%s: suspended", text.Count(len(parked), "run")).WithHint("loki --run %s shows what it waits for", parked[0])
+	case len(waits) > 0:
+		return fault.New(fault.Suspended, "%s: a run waits for an answer", waits[0]).WithHint("loki --schedule-history %s names it", waits[0])
 	}
 	return nil
 }

@@ -48,6 +48,7 @@ func TestSchedules(t *testing.T) {
 		`{"name":"tick","agent":"helper","every":"1h"}`:               {http.StatusConflict, "already"},
 		`{"name":"x","agent":"helper","cron":"0 0 7 * * *"}`:          {http.StatusBadRequest, "cron: 6 fields"},
 		`{"name":"x","agent":"helper","every":"1h","missed":"never"}`: {http.StatusBadRequest, "missed"},
+		`{"name":"x","agent":"helper","at":"2020-01-01T00:00:00Z"}`:   {http.StatusBadRequest, "at: it is never due"},
 		`{"name":"a/b","agent":"helper","every":"1h"}`:                {http.StatusBadRequest, "not a name"},
 		`{"name":"x","agent":"nobody","every":"1h"}`:                  {http.StatusNotFound, "nobody"},
 	} {

@@ -131,14 +131,17 @@ func Check(name string, d Doc) (*Schedule, error) {
 	if d.Agent == "" {
 		return wrong("agent", "the name of an agent is expected")
 	}
-	given := 0
-	for _, text := range []string{d.Cron, d.Every, d.At} {
-		if text != "" {
-			given++
+	var given []string
+	for _, of := range [][2]string{{"cron", d.Cron}, {"every", d.Every}, {"at", d.At}} {
+		if of[1] != "" {
+			given = append(given, of[0])
 		}
 	}
-	if given != 1 {
-		return wrong("cron", "one of cron, every and at is expected, not %d of them", given)
+	switch {
+	case len(given) == 0:
+		return wrong("cron", "one of cron, every and at is expected")
+	case len(given) > 1:
+		return wrong(given[1], "one of cron, every and at is expected, not both %s", strings.Join(given, " and "))
 	}
 	if d.Timezone != "" {
 		zone, err := time.LoadLocation(d.Timezone)
@@ -190,6 +193,17 @@ func Check(name string, d Doc) (*Schedule, error) {
 		}
 	}
 	return s, nil
+}
+
+// CheckDue returns an error if the schedule is not due after now any more. It is a [*FieldError].
+func (s *Schedule) CheckDue(now time.Time) error {
+	switch {
+	case !s.times.After(now).IsZero():
+		return nil
+	case s.End != "":
+		return &FieldError{"end", fmt.Errorf("it is never due: nothing starts between now and %s", s.End)}
+	}
+	return &FieldError{"at", fmt.Errorf("it is never due: %s is over", s.At)}
 }
 
 // parseSpan returns a span such as "90s", "1h30m" or "7d"; 0 for an empty text.

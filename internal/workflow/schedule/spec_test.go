@@ -17,7 +17,7 @@ func TestRead(t *testing.T) {
   missed: all, overlap: queue, budget_month: {usd: 5, tokens: 1000}, max_parked: 0, paused: true, prompt: p, variables: {n: 1}, model: m, budget: {usd: 0.5, seconds: 60}, yes: true}`, ""},
 		{"no_agent", "a: {every: 1h}", "1:4: a: agent: the name"},
 		{"no_time", "a: {agent: x}", "1:4: a: cron: one of cron, every and at"},
-		{"two_times", "a: {agent: x, every: 1h, cron: '@daily'}", "a.cron: one of cron, every and at is expected, not 2"},
+		{"two_times", "a: {agent: x, every: 1h, cron: '@daily'}", "a.every: one of cron, every and at is expected, not both cron and every"},
 		{"cron", "a: {agent: x, cron: '0 0 7 * * *'}", "1:21: a.cron: 6 fields where five are expected"},
 		{"never", "a: {agent: x, cron: '0 0 31 2 *'}", "1:21: a.cron: it is never due in 10 years"},
 		{"zone", "a: {agent: x, every: 1h, timezone: Mars}", "1:36: a.timezone: \"Mars\" is not a time zone"},

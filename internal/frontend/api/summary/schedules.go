@@ -10,7 +10,7 @@ import (
 
 // Schedule describes a schedule.
 func Schedule(ctx context.Context, s *schedule.Service, k *schedule.Kept) (api.Schedule, error) {
-	d := api.Schedule{Name: k.Name, Agent: k.Agent, State: k.State(), Next: timeOf(k.Next(s.Now()))}
+	d := api.Schedule{Name: k.Name, Agent: k.Agent, State: k.State(), Next: timeOf(k.Next(s.Now())), Stored: k.Stored()}
 	switch {
 	case k.Cron != "":
 		d.When = k.Cron

@@ -397,7 +397,7 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// The week of the schedules is shown, and a button pauses one. Names are text.
+// The week of the schedules is shown, a button pauses one, and one that was made here can be deleted. Names are text.
 func testSchedules(t *testing.T, b context.Context) {
 	s := servertest.Program(t, servertest.Files{
 		"config.yaml": `model: builtin:echo
@@ -408,14 +408,22 @@ schedules:
 `,
 		"agents/helper/config.yaml": "name: helper\nversion: \"1.0\"\ninstructions: Help.\n",
 	})
+	if a := s.Post("/v1/schedules", `{"name":"tick","agent":"helper","every":"1h","timezone":"UTC","paused":true}`); a.Status != http.StatusCreated {
+		t.Fatal(a.Status, a.Body)
+	}
 	p := newTab(t, b, s.URL)
 	p.open("#/schedules")
-	p.until(`document.querySelectorAll("main tbody tr").length === 2`)
+	p.until(`document.querySelectorAll("main article").length === 3`)
 	p.until(`[...document.querySelectorAll("main li strong")].filter((e) => e.innerText === "morning").length === 7`)
-	p.press("main tbody tr", "Pause")
-	p.until(`document.querySelector("main tbody tr").dataset.state === "paused"`)
-	p.until(`document.querySelector("main li").innerText.includes("(paused)")`)
-	p.press("main tbody tr", "Run now")
+	p.press("main article[aria-label=morning]", "Pause")
+	p.until(`document.querySelector("main article[aria-label=morning]").dataset.state === "paused"`)
+	p.until(`[...document.querySelectorAll("main li")].some((e) => e.innerText.startsWith("morning") && e.innerText.endsWith("(paused)"))`)
+	p.until(`[...document.querySelectorAll("main li")].some((e) => e.innerText.startsWith("tick") && e.innerText.split(",").length === 6 && e.innerText.endsWith(" more (paused)"))`)
+	p.press("main article[aria-label=tick]", "Delete")
+	p.press("dialog", "Delete")
+	p.until(`document.querySelectorAll("main article").length === 2`)
+	p.until(`![...document.querySelectorAll("main article[aria-label=weekly] button")].some((e) => e.innerText === "Delete")`) // a file has it
+	p.press("main article[aria-label=morning]", "Run now")
 	p.until(`location.hash.startsWith("#/runs/")`)
 	p.until(`document.querySelector("main").innerText.includes("<b id=made>up</b>")`)
 }

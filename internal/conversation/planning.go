@@ -99,7 +99,13 @@ func (t *turn) planTool() tool.Tool {
 			return cmp.Or[ask.Asker](questions.Asker, ask.Unavailable{}).Ask(ctx, q)
 		},
 		Record: func(ctx context.Context, call string, decide func(context.Context) (plan.Decision, error)) (plan.Decision, error) {
-			return steps.Do(ctx, of(call), steps.Step{Kind: steps.Note, Key: "plan", Name: "plan"}, decide)
+			return steps.Do(ctx, of(call), steps.Step{Kind: steps.Note, Key: "plan", Name: "plan"}, func(ctx context.Context) (plan.Decision, error) {
+				d, err := decide(ctx)
+				if err == nil {
+					err = tellDecision(ctx, d)
+				}
+				return d, err
+			})
 		},
 		Waits: func(p plan.Plan) {
 			t.planning.mu.Lock()
@@ -109,15 +115,20 @@ func (t *turn) planTool() tool.Tool {
 	}
 }
 
-// applyDecision does what the user has decided about a plan.
-func (t *turn) applyDecision(ctx context.Context, d plan.Decision) error {
+// tellDecision emits what the user has decided about a plan: once, also if the run is resumed later.
+func tellDecision(ctx context.Context, d plan.Decision) error {
 	ev := d.Plan.Event("refused")
 	ev.Edited, ev.Reason = d.Edited, d.Reason
 	if d.Accepted {
 		ev.State, ev.Mode = "accepted", string(d.Mode)
 	}
-	if err := event.FromContext(ctx).Emit(ctx, ev); err != nil || !d.Accepted {
-		return err
+	return event.FromContext(ctx).Emit(ctx, ev)
+}
+
+// applyDecision does what the user has decided about a plan.
+func (t *turn) applyDecision(ctx context.Context, d plan.Decision) error {
+	if !d.Accepted {
+		return nil
 	}
 	t.planning.mu.Lock()
 	t.planning.now, t.planning.accepted = d.Mode, &d

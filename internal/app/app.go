@@ -291,7 +291,7 @@ func (a *App) deniedFiles() func(path string) error {
 		case err == nil:
 			return nil
 		case ok && kept.Ignored:
-			return fault.Wrap(fault.Usage, err, "").WithHint("--no-ignore sends it all the same")
+			return fault.Wrap(fault.Usage, err, "").WithHint("--no-ignore sends it all the same; a chat is started with it: loki --no-ignore")
 		case ok && kept.Asks:
 			return fault.Wrap(fault.Usage, err, "").WithHint("attach the file by its own name, and consent: loki -f FILE ...")
 		}

@@ -22,6 +22,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"loki/internal/base/fault"
+	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/memstore"
 	"loki/internal/frontend/export"
 	"loki/internal/llm/chat"
 )
@@ -274,6 +276,26 @@ func TestDocument(t *testing.T) {
 			if strings.Contains(string(doc), unwanted) {
 				t.Errorf("%s has %q", tt.format, unwanted)
 			}
+		}
+	}
+}
+
+// TestTitleOfAnUnnamedSession: without a name and a title it is called by its first question.
+func TestTitleOfAnUnnamedSession(t *testing.T) {
+	store := memstore.New(session.Options{})
+	for name, want := range map[string]string{"": "how deep is the lake?", "lake": "lake"} {
+		s := store.Temp("", session.Settings{})
+		if name != "" {
+			var err error
+			if s, err = store.OpenOrCreate(t.Context(), "", session.Alias(name), func() (session.Settings, error) { return session.Settings{}, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Append(t.Context(), session.Turn{User: chat.Text(chat.User, "how deep\nis the lake?"), Reply: []chat.Message{chat.Text(chat.Assistant, "40 m")}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := export.Session(s).Title; got != want {
+			t.Errorf("the title is %q, want %q", got, want)
 		}
 	}
 }

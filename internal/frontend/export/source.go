@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -16,8 +17,11 @@ import (
 func Session(s *session.Session) Talk {
 	set := s.Settings()
 	t := Talk{Title: s.Name(), Usage: s.Usage()}
-	if title := s.Title(); title != "" {
+	switch title := s.Title(); {
+	case title != "":
 		t.Title = title
+	case s.Alias() == "":
+		t.Title = cmp.Or(firstQuestion(s.Messages()), t.Title)
 	}
 	t.Facts = [][2]string{{"session", string(s.ID())}, {"agent", string(s.Scope())}, {"role", set.RoleName}, {"model", set.Model}}
 	if at := s.CreationTime(); !at.IsZero() {
@@ -27,6 +31,16 @@ func Session(s *session.Session) Talk {
 		t.Entries = append(t.Entries, Entry{Message: m})
 	}
 	return t
+}
+
+// firstQuestion returns the beginning of the first question, on one line.
+func firstQuestion(messages []chat.Message) string {
+	for _, m := range messages {
+		if m.Question() {
+			return text.OneLine(m.Text(), 80)
+		}
+	}
+	return ""
 }
 
 // Run returns the conversation of a run on record: the prompt, what models said in its nodes, the calls of tools, questions and

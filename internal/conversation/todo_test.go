@@ -2,9 +2,14 @@ package conversation_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
+	"loki/internal/agent/skill"
 	"loki/internal/agent/team/todo"
+	"loki/internal/agent/workspace"
 	"loki/internal/base/ask/asktest"
 	"loki/internal/conversation"
 	"loki/internal/llm/chat"
@@ -120,5 +125,37 @@ func TestConsentOfAPlan(t *testing.T) {
 		if r.Mode() != want {
 			t.Errorf("the mode of a new conversation is %s, want %s", r.Mode(), want)
 		}
+	}
+}
+
+// TestChangedInstructions: of the files of the workspace those are marked that are not as they were at the last question.
+func TestChangedInstructions(t *testing.T) {
+	t.Parallel()
+	r := remembers(t)
+	sums := map[string]string{"AGENTS.md": "1", "CONTRIBUTING.md": "1"}
+	r.service.Instruct = new(true)
+	r.service.Workspace = func(context.Context, conversation.FromWorkspace) (in workspace.Instructions, _ []skill.Skill, _ error) {
+		for _, name := range slices.Sorted(maps.Keys(sums)) {
+			in.Files = append(in.Files, workspace.File{Name: name, Sum: sums[name], State: workspace.Used})
+		}
+		return in, nil, nil
+	}
+	r.Conversation = r.begin()
+	r.tell("a")
+	sums["AGENTS.md"] = "2"
+	r.tell("b")
+	delete(sums, "AGENTS.md")
+	r.tell("c")
+	var got []string
+	for _, b := range eventtest.Bodies[event.Instructions](r.events) {
+		one := fmt.Sprint(b.Changed)
+		for _, f := range b.Files {
+			one += fmt.Sprintf(" %s %t", f.Path, f.Changed)
+		}
+		got = append(got, one)
+	}
+	want := []string{"false AGENTS.md false CONTRIBUTING.md false", "true AGENTS.md true CONTRIBUTING.md false", "true CONTRIBUTING.md false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

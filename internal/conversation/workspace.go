@@ -111,8 +111,9 @@ func (c *Conversation) tellInstructions(ctx context.Context, in workspace.Instru
 	var body event.Instructions
 	key := ""
 	for _, f := range in.Files {
-		body.Files = append(body.Files, event.InstructionFile{Path: f.Name, Bytes: f.Bytes, State: string(f.State)})
-		key += f.Name + string(f.State) + f.Sum + "\n"
+		line := f.Name + string(f.State) + f.Sum + "\n"
+		body.Files = append(body.Files, event.InstructionFile{Path: f.Name, Bytes: f.Bytes, State: string(f.State), Changed: c.told != "" && !strings.Contains("\n"+c.told, "\n"+line)})
+		key += line
 	}
 	if key == c.told {
 		return nil

@@ -299,16 +299,22 @@ func (n *Narrator) autoContinue(ev event.Event, b event.AutoContinue) {
 
 // instructionFiles names the files that instruct the model.
 func instructionFiles(b event.Instructions) string {
-	var names []string
+	var names, changed []string
 	for _, f := range b.Files {
 		if f.State == "used" || f.State == "cut" {
-			names = append(names, oneLine(f.Path, shortLimit))
+			name := oneLine(f.Path, shortLimit)
+			if names = append(names, name); f.Changed {
+				changed = append(changed, name)
+			}
 		}
 	}
-	if len(names) == 0 {
-		return "none"
+	switch {
+	case len(names) == 0:
+		return "none is left"
+	case len(changed) == 0: // one is gone, or is not used any more
+		return "what is left is " + strings.Join(names, ", ")
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(changed, ", ")
 }
 
 // modeAfter says in which mode the work continues after a plan.

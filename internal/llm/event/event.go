@@ -390,6 +390,8 @@ type InstructionFile struct {
 	Path  string `json:"path"` // from the root of the workspace with slashes; of the user's own file the whole path
 	Bytes int    `json:"bytes"`
 	State string `json:"state"` // used, untrusted, changed, cut, shadowed, hidden, deeper or unusable
+
+	Changed bool `json:"changed,omitempty"` // since the last question of the conversation
 }
 
 // SkillLoaded says that a model got the text of a skill.

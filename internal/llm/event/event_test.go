@@ -102,7 +102,7 @@ func documented() []event.Event {
 		event.Event{Source: at(3, "payment"), Body: event.Waiting{ID: "payment", Signal: "paid", Until: clock.Add(24 * time.Hour).UTC()}},
 		event.Event{Source: at(3, "payment"), Body: event.Signal{ID: "payment", Name: "paid", Value: value.ObjectOf(value.Member{Name: "amount", Value: value.Of(12.5)}).Value()}},
 		event.Event{Source: at(4, ""), Body: event.Undoing{Nodes: []string{"flight", "hotel"}, Error: `at node "pay": script pay.sh: bash failed with exit status 1`}},
-		event.Event{Source: top, Body: event.Instructions{Files: []event.InstructionFile{{Path: "AGENTS.md", Bytes: 1830, State: "used"}}, Changed: true}},
+		event.Event{Source: top, Body: event.Instructions{Files: []event.InstructionFile{{Path: "AGENTS.md", Bytes: 1830, State: "used", Changed: true}}, Changed: true}},
 		event.Event{Source: top, Body: event.SkillLoaded{Name: "pdf", Directory: "/home/ada/.agents/skills/pdf", Sum: "9f3c21aa0d4e5b6c7a8990a1b2c3d4e5f60718293a4b5c6d7e8f901a2b3c4d5e", Bytes: 2114, By: "model"}},
 		event.Event{Source: top, Body: event.Memory{Action: "proposed", Facts: []event.MemoryFact{{ID: "e4dd81", Scope: "user", Title: "Tabs in Go files"}}}},
 		event.Event{Source: top, Body: event.JobStarted{ID: "job-3f9a12c0", Command: "npm run dev", Level: "network", Ports: []int{5173}}},

@@ -343,17 +343,17 @@ var roomLines = map[string]int{
 	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           5040,
+	"conversation":           5068,
 	"conversation/knowledge": 1315,
 	"conversation/plan":      401,
-	"conversation/session":   6796,
+	"conversation/session":   6822,
 	"frontend/acpserver":     2175,
 	"frontend/api":           1786,
 	"frontend/cli":           9962,
 	"frontend/command":       4317,
 	"frontend/display":       972,
 	"frontend/doctor":        592,
-	"frontend/export":        531,
+	"frontend/export":        557,
 	"frontend/mcpserver":     1649,
 	"frontend/render":        7999,
 	"frontend/repl":          4101,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14163,
 
-	"all": 201952,
+	"all": 202108,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

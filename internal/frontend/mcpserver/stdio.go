@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -38,10 +39,12 @@ const codeCanceled = -32800
 func answersCanceled(message []byte) bool {
 	var m struct {
 		Error struct {
-			Code int `json:"code"`
+			Code    int    `json:"code"`
+			Message string `json:"message"`
 		} `json:"error"`
 	}
-	return bytes.Contains(message, []byte("-32800")) && json.Unmarshal(message, &m) == nil && m.Error.Code == codeCanceled
+	early := context.Canceled.Error() // as the SDK answers one that it has not handed on yet
+	return bytes.Contains(message, []byte(`"error"`)) && json.Unmarshal(message, &m) == nil && (m.Error.Code == codeCanceled || m.Error.Code == 0 && m.Error.Message == early)
 }
 
 // Close implements [io.Closer]. It does nothing.

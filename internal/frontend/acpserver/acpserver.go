@@ -70,7 +70,9 @@ func Serve(ctx context.Context, o display.Options, with Options) error {
 	select {
 	case err = <-served:
 	case <-ending.Done():
-		stop()
+		if ctx.Err() != nil { // at the end of the input, the last line is still to be taken
+			stop()
+		}
 		select {
 		case err = <-served:
 		case <-time.After(endGrace):

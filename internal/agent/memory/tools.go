@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -61,7 +62,7 @@ func Tools(o Options) []tool.Tool {
 	return append(
 		tools,
 		declare("save", "Remember a fact for later conversations, such as what the user prefers or what was decided: at most 2000 characters, clear without this conversation, never a secret."+decides,
-			`"title","text","scope"`, `"title":{"type":"string"},`+text+`,"tags":{"type":"array","items":{"type":"string"}},SCOPE,"expires":{"type":"string","description":"2027-01-31, or 30d from now"}`, false, k.save),
+			`"title","text"`, `"title":{"type":"string"},`+text+`,"tags":{"type":"array","items":{"type":"string"}},SCOPE,"expires":{"type":"string","description":"2027-01-31, or 30d from now"}`, false, k.save),
 		declare("update", "Replace the text of a remembered fact that has changed."+decides, `"id","text"`, id+","+text, false, k.update),
 		declare("forget", "Remove a remembered fact that is wrong."+decides, `"id","reason"`, id+`,"reason":{"type":"string"}`, false, k.forget),
 	)
@@ -144,7 +145,7 @@ func (k *keeper) save(ctx context.Context, call tool.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := Fact{Title: args.Title, Text: args.Text, Scope: args.Scope, Tags: args.Tags}
+	f := Fact{Title: args.Title, Text: args.Text, Scope: cmp.Or(args.Scope, User), Tags: args.Tags}
 	if f.Expires, err = ParseMoment(args.Expires, k.o.Store.now()); err != nil {
 		return nil, fmt.Errorf("expires: %w", err)
 	}

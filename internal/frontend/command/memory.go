@@ -56,10 +56,10 @@ func (m Memory) Do(ctx context.Context, verb, rest string) (facts []memory.Fact,
 			return nil, "", fault.New(fault.Usage, "list takes nothing or all, not %q", rest).WithHint("loki --memory search %s finds words", text.Word(rest))
 		}
 		facts = factsOf(ctx, s, places)
-		return facts, factTable(facts, s.Dir), nil
+		return facts, factTable(facts, s.Dir, rest == "all"), nil
 	case "search":
 		facts = s.Search(ctx, p, "", rest, mostRemembered)
-		return facts, factTable(facts, ""), nil
+		return facts, factTable(facts, "", false), nil
 	case "add":
 		f := memory.Fact{Scope: memory.User, By: memory.ByUser, Text: rest}
 		if scope, of, ok := strings.Cut(rest, ":"); ok && slices.Contains(memory.Scopes(), scope) {
@@ -113,6 +113,9 @@ func (m Memory) decide(ctx context.Context, s *memory.Store, verb, id string) (f
 		facts = s.List(ctx, m.App.MemoryPlace(m.Agent), true)
 	} else {
 		f, err := s.Find(ctx, id, s.Places(ctx)...)
+		if fault.CodeOf(err) == fault.NotFound {
+			err = fault.New(fault.NotFound, "the memory has no proposal %q", id).WithHint("loki --memory list shows the proposals with their ids")
+		}
 		if err == nil && !f.Proposed {
 			err = fault.New(fault.Usage, "fact %s is accepted already", f.ID).WithHint("loki --memory forget %s removes it", f.ID)
 		}
@@ -147,8 +150,9 @@ func factsOf(ctx context.Context, s *memory.Store, places []memory.Place) (facts
 	return facts
 }
 
-// factTable shows facts, and below them proposals with all that they say. Dir is where they are, for an empty list.
-func factTable(facts []memory.Fact, dir string) string {
+// factTable shows facts, and below them proposals with all that they say. Dir is where they are, for an empty list. Those of elsewhere
+// are shown with their workspace or agent.
+func factTable(facts []memory.Fact, dir string, elsewhere bool) string {
 	var rows [][]string
 	var proposals strings.Builder
 	for _, f := range facts {
@@ -156,7 +160,11 @@ func factTable(facts []memory.Fact, dir string) string {
 			fmt.Fprintf(&proposals, "\nproposed: %s\n    %s\n", proposal(&f), strings.ReplaceAll(text.Visible(f.Text), "\n", "\n    "))
 			continue
 		}
-		rows = append(rows, []string{f.ID, f.Scope, text.Visible(f.Title), marks(&f)})
+		scope := f.Scope
+		if elsewhere {
+			scope = strings.TrimSpace(scope + " " + f.Of)
+		}
+		rows = append(rows, []string{f.ID, text.Visible(scope), text.Visible(f.Title), marks(&f)})
 	}
 	switch {
 	case len(facts) == 0 && dir == "":
@@ -173,7 +181,7 @@ func factTable(facts []memory.Fact, dir string) string {
 
 // proposal describes a proposal in a line.
 func proposal(f *memory.Fact) string {
-	what := f.ID + " to remember in the scope " + f.Scope
+	what := f.ID + " to remember in the scope " + f.Scope + ": " + text.Visible(f.Title)
 	switch {
 	case f.Forgets:
 		what = f.ID + " to forget " + f.Changes + ", because"

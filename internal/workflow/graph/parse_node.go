@@ -253,7 +253,11 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	} else {
 		m.Str("skills", &n.LLM.Skills)
 	}
-	yamldoc.Choice(m, "memory", &n.LLM.Memory, chat.MemoryOff, chat.MemoryRead, chat.MemoryPropose)
+	if v := m.Get("memory"); v != nil && v.Kind() == yamldoc.Bool {
+		m.Foreign("memory") // a switch of related programs
+	} else {
+		yamldoc.Choice(m, "memory", &n.LLM.Memory, chat.MemoryOff, chat.MemoryRead, chat.MemoryPropose)
+	}
 	m.Str("model", &n.LLM.Model)
 	p.others(m)
 	m.Uint("max_attempts", &n.LLM.MaxAttempts)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,12 +163,17 @@ func TestRefusedForGood(t *testing.T) {
 			s := &server{after: after}
 			var g Governor
 			p := g.Chat(s, options())
+			var late atomic.Int32
 			var wg sync.WaitGroup
 			begin := time.Now()
 			for range 50 {
 				wg.Go(func() {
 					_, err := ask(AtMost(t.Context(), Low), p, "m")
-					if took := time.Since(begin); provider.KindOf(err) != provider.RateLimited || provider.RetryAfter(err) < 59*time.Second || took < 20*time.Second || took > time.Minute {
+					took := time.Since(begin)
+					if took > time.Minute && late.Add(1) == 1 { // the one call that asks again after a minute
+						took -= time.Minute + time.Second
+					}
+					if provider.KindOf(err) != provider.RateLimited || provider.RetryAfter(err) < 59*time.Second || took < 20*time.Second || took > time.Minute {
 						t.Errorf("asked to wait %v: %v after %v", after, err, took)
 					}
 				})

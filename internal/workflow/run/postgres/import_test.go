@@ -46,6 +46,16 @@ func TestImport(t *testing.T) {
 					}
 				}
 			}
+			entries, err := s.Entries(t.Context(), "", 0) // as --migrate-store copies them
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				e.Version = 0
+				if err := to.Put(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+			}
 			return to
 		},
 		TakeOver: func(t *testing.T, _ run.Store, _ string) run.Journal {

@@ -26,7 +26,11 @@ func TestOptions(t *testing.T) {
 		{name: "stray_yes", args: "--run id --yes", wantErr: "--yes and --detach"},
 		{name: "format", args: "--run id --output xml", wantErr: "has to be text, json or ndjson"},
 		{name: "heartbeat", args: "-a digest --heartbeat 10ms", wantErr: "a second or more"},
-		{name: "unknown", args: "--fork id", wantErr: "unknown flag"},
+		{name: "fork", args: "--fork id@3 --force --yes --detach"},
+		{name: "signal", args: `--signal id paid={"sum":5}`},
+		{name: "signal_without_name", args: "--signal id", wantErr: "needs one NAME=JSON"},
+		{name: "stray_force", args: "--run id --force", wantErr: "--force goes with --resume and --fork"},
+		{name: "unknown", args: "--forks id", wantErr: "unknown flag"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &command{out: io.Discard, err: io.Discard}

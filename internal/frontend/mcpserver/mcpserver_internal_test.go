@@ -583,7 +583,8 @@ func TestChangesOfWhatIsOffered(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "graph.yaml"), []byte("name: fresh\nstart: e\nnodes: {e: {type: end, output: x}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for !slices.Contains(tools(), "fresh") { // it may be seen before its file is whole
+	limit := time.Now().Add(time.Minute)
+	for !slices.Contains(tools(), "fresh") && time.Now().Before(limit) { // it may be seen before its file is whole
 		select {
 		case <-changed:
 		case <-time.After(time.Second):
@@ -593,6 +594,9 @@ func TestChangesOfWhatIsOffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for !slices.Equal(tools(), before) {
+		if time.Now().After(limit) {
+			t.Fatal("the changes are not seen within a minute")
+		}
 		select {
 		case <-changed:
 		case <-time.After(time.Second): // both changes may be told as one

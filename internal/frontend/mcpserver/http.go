@@ -36,6 +36,7 @@ type HTTPOptions struct {
 type HTTP struct {
 	*base
 	o    HTTPOptions
+	seen string // the fingerprint of what is offered, from before the first caller
 	left chan struct{}
 
 	mu      sync.Mutex
@@ -68,13 +69,13 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 		return nil, err
 	}
 	h := &HTTP{base: b, o: o, left: make(chan struct{}), callers: make(map[string]*httpCaller), calls: make(map[string]func(string))}
-	b.gone = h.left
+	b.gone, h.seen = h.left, b.fingerprint()
 	return h, nil
 }
 
 // Watch has clients learn of changes of what is offered, until ctx ends.
 func (h *HTTP) Watch(ctx context.Context) {
-	h.watch(ctx, func(ctx context.Context) {
+	h.watch(ctx, h.seen, func(ctx context.Context) {
 		for c := range h.all() {
 			_ = c.server.refresh(ctx, nil) // what is wrong is said when the server starts
 		}

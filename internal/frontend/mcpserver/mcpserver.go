@@ -65,14 +65,15 @@ func serve(ctx context.Context, o display.Options, only string, transport mcp.Tr
 		return errors.Join(err, hosted.Close())
 	}
 	b.only, b.gone = only, gone
+	seen := b.fingerprint() // before the server looks
 	s, err := b.newServer(ctx, caller{who: auth.Nobody(), via: "stdio"})
 	if err != nil {
 		return errors.Join(err, hosted.Close())
 	}
 	waking, stop := context.WithCancel(ctx)
 	var background sync.WaitGroup
-	background.Go(func() { hosted.Runs.Wake(waking) })                                               // ends with waking
-	background.Go(func() { b.watch(waking, func(ctx context.Context) { _ = s.refresh(ctx, nil) }) }) // likewise
+	background.Go(func() { hosted.Runs.Wake(waking) })                                                     // ends with waking
+	background.Go(func() { b.watch(waking, seen, func(ctx context.Context) { _ = s.refresh(ctx, nil) }) }) // likewise
 	err = s.mcp.Run(ctx, transport)
 	if errors.Is(err, io.EOF) || errors.Is(err, mcp.ErrConnectionClosed) || ctx.Err() != nil {
 		err = nil
@@ -144,11 +145,11 @@ func (b *base) newServer(ctx context.Context, c caller) (*server, error) {
 // watchEvery is how often it is looked for agents, roles and macros that have changed.
 const watchEvery = 2 * time.Second
 
-// watch calls changed when agents, roles, macros or knowledge bases have changed, until ctx ends.
-func (b *base) watch(ctx context.Context, changed func(ctx context.Context)) {
+// watch calls changed when agents, roles, macros or knowledge bases are not as they were with the fingerprint last, until ctx ends.
+func (b *base) watch(ctx context.Context, last string, changed func(ctx context.Context)) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for last := b.fingerprint(); ; {
+	for {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

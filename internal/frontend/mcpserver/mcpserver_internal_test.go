@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -583,24 +582,14 @@ func TestChangesOfWhatIsOffered(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "graph.yaml"), []byte("name: fresh\nstart: e\nnodes: {e: {type: end, output: x}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	limit := time.Now().Add(time.Minute)
-	for !slices.Contains(tools(), "fresh") && time.Now().Before(limit) { // it may be seen before its file is whole
-		select {
-		case <-changed:
-		case <-time.After(time.Second):
-		}
+	for !slices.Contains(tools(), "fresh") { // it may be seen before its file is whole
+		<-changed
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	for !slices.Equal(tools(), before) {
-		if time.Now().After(limit) {
-			t.Fatal("the changes are not seen within a minute")
-		}
-		select {
-		case <-changed:
-		case <-time.After(time.Second): // both changes may be told as one
-		}
+		<-changed
 	}
 	if err := errors.Join(c.Close(), <-served, a.Close()); err != nil {
 		t.Error(err)

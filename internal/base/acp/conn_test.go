@@ -68,38 +68,39 @@ func TestTurn(t *testing.T) {
 	t.Parallel()
 	var heard []string
 	_, client, _ := pair(t, func(agent, _ *acp.Conn) (side, side) {
-		return side{request: func(ctx context.Context, method string, params json.RawMessage) acp.Answer {
-				return func() (any, error) {
-					var p acp.PromptRequest
-					if err := acp.Decode(params, &p); err != nil {
+		ours := func(ctx context.Context, method string, params json.RawMessage) acp.Answer {
+			return func() (any, error) {
+				var p acp.PromptRequest
+				if err := acp.Decode(params, &p); err != nil {
+					return nil, err
+				}
+				for i := range 100 {
+					if err := agent.Notify(acp.SessionUpdate, acp.SessionNotification{SessionID: p.SessionID, Update: acp.Chunk{
+						Kind: acp.AgentMessageChunk, Content: acp.Text(fmt.Sprint(method, i)),
+					}}); err != nil {
 						return nil, err
 					}
-					for i := range 100 {
-						if err := agent.Notify(acp.SessionUpdate, acp.SessionNotification{SessionID: p.SessionID, Update: acp.Chunk{
-							Kind: acp.AgentMessageChunk, Content: acp.Text(fmt.Sprint(method, i)),
-						}}); err != nil {
-							return nil, err
-						}
-					}
-					var r acp.PermissionResponse
-					err := agent.Call(ctx, acp.RequestPermission, acp.PermissionRequest{SessionID: p.SessionID, Options: []acp.PermissionOption{}}, &r)
-					return acp.PromptResponse{StopReason: r.Outcome.OptionID}, err
 				}
-			}}, side{
-				notice: func(_ string, params json.RawMessage) {
-					var n acp.SessionNotification
-					if err := json.Unmarshal(params, &n); err != nil {
-						t.Error(err)
-						return
-					}
-					heard = append(heard, n.Update.(*acp.Chunk).Content.Text)
-				},
-				request: func(context.Context, string, json.RawMessage) acp.Answer {
-					return func() (any, error) {
-						return acp.PermissionResponse{Outcome: acp.PermissionOutcome{Outcome: "selected", OptionID: acp.EndTurn}}, nil
-					}
-				},
+				var r acp.PermissionResponse
+				err := agent.Call(ctx, acp.RequestPermission, acp.PermissionRequest{SessionID: p.SessionID, Options: []acp.PermissionOption{}}, &r)
+				return acp.PromptResponse{StopReason: r.Outcome.OptionID}, err
 			}
+		}
+		return side{request: ours}, side{
+			notice: func(_ string, params json.RawMessage) {
+				var n acp.SessionNotification
+				if err := json.Unmarshal(params, &n); err != nil {
+					t.Error(err)
+					return
+				}
+				heard = append(heard, n.Update.(*acp.Chunk).Content.Text)
+			},
+			request: func(context.Context, string, json.RawMessage) acp.Answer {
+				return func() (any, error) {
+					return acp.PermissionResponse{Outcome: acp.PermissionOutcome{Outcome: "selected", OptionID: acp.EndTurn}}, nil
+				}
+			},
+		}
 	})
 	var r acp.PromptResponse
 	if err := client.Call(t.Context(), acp.SessionPrompt, acp.PromptRequest{SessionID: "s", Prompt: []acp.ContentBlock{acp.Text("hi")}}, &r); err != nil {

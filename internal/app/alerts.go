@@ -35,7 +35,7 @@ func (a *App) Alerts(store run.Store, desk *webhook.Desk, address string) *alert
 	})
 }
 
-// TryAlert sends a test of an alert to each of its targets, and calls told with what came of it.
+// TryAlert sends a test of an alert to each of its targets, and calls told with the result.
 func (a *App) TryAlert(ctx context.Context, r *alert.Rule, told func(h webhook.Hook, err error)) error {
 	o := a.deskOptions()
 	o.Dir = filepath.Join(a.Paths.StateDir, "webhooks", "none") // nothing is kept

@@ -35,7 +35,7 @@ func TestAsWithLoki(t *testing.T) {
 			t.Fatal(err)
 		}
 		if filepath.Base(dir) == "wait" {
-			continue // nobody sends its signal, see TestWaits
+			continue // its signal is never sent, see TestWaits
 		}
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			w := newWorld(t, wholeGraph)

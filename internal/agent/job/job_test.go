@@ -254,7 +254,7 @@ func processes(t *testing.T, mark string) string {
 	return strings.Join(found, "; ")
 }
 
-// TestNews checks that the end of a job is news, and that a user and a model are told once each.
+// TestNews checks that the end of a job is reported once to the user and once to the model.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, config.Jobs{})

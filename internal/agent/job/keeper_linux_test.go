@@ -44,7 +44,7 @@ func (r *rig) startKept(command string, more ...any) result {
 	return got
 }
 
-// TestKept checks that a job which is kept outlives its list, is found by the next one of the session, and ends when it is told to.
+// TestKept checks that a job which is kept outlives its list, is found by the next one of the session, and ends on request.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, config.Jobs{LogBytes: 64 << 10})

@@ -1172,7 +1172,7 @@ func TestDeafClient(t *testing.T) {
 	}
 }
 
-// TestDeafOutput: what is written after the end fails, and waits for nobody.
+// TestDeafOutput: a write after the end fails at once.
 func TestDeafOutput(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()

@@ -78,7 +78,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueReturns: after Ctrl-C and after an error, lines that wait return one by one, and none of them is run by itself.
+// TestQueueReturns: after Ctrl-C and after an error, lines that wait return one by one, and are not run without Enter.
 func TestQueueReturns(t *testing.T) {
 	t.Parallel()
 	x, _ := working(t)

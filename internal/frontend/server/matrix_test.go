@@ -362,7 +362,7 @@ func TestOwnersMatrix(t *testing.T) {
 	// She herself and the admin find all of it, so that the attempts were the right ones.
 	for n, a := range attempts {
 		key, who := alice, "Alice"
-		if strings.HasPrefix(a.name, "GET") && n%2 == 0 && !strings.Contains(a.name, "/v1/memory") { // which is nobody else's
+		if strings.HasPrefix(a.name, "GET") && n%2 == 0 && !strings.Contains(a.name, "/v1/memory") { // which belongs to one subject
 			key, who = root, "the admin"
 		}
 		if a.delete && !strings.HasSuffix(a.name, "{id}") {

@@ -234,7 +234,7 @@ func TestMCPRefusals(t *testing.T) {
 	}
 }
 
-// TestMCPWithTokens: a client without a token is told where tokens come from.
+// TestMCPWithTokens: the answer to a client without a token names where tokens are issued.
 func TestMCPWithTokens(t *testing.T) {
 	i := newIdentities(t)
 	s := servertest.Start(t, servertest.Files{"config.yaml": "model: builtin:echo\napi:\n" + i.config("loki")})

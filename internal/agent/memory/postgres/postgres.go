@@ -13,7 +13,7 @@ import (
 
 const version1 = `
 CREATE TABLE loki.memory (
-	owner text NOT NULL, -- subject; '' where nobody has a key
+	owner text NOT NULL, -- subject; '' without keys
 	dir   text NOT NULL,
 	name  text NOT NULL,
 	data  bytea NOT NULL, -- as a file has it

@@ -101,40 +101,19 @@ func newExecution(ctx workflow.Context, start Start) (*execution, error) {
 
 // handle sets what answers queries and takes what comes from outside.
 func (x *execution) handle(ctx workflow.Context) error {
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		signals := workflow.GetSignalChannel(ctx, stepsSignal)
-		for {
-			var b Batch
-			if !signals.Receive(ctx, &b) {
-				return
-			}
-			x.take(b)
+	listen(ctx, stepsSignal, func(_ workflow.Context, b Batch) { x.take(b) })
+	listen(ctx, answerSignal, func(ctx workflow.Context, l Letter) {
+		if err := x.answer(ctx, l); err != nil {
+			x.emit(ctx, event.Source{}, event.Warning{Text: "an answer was not taken: " + err.Error()})
 		}
 	})
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		letters := workflow.GetSignalChannel(ctx, answerSignal)
-		for {
-			var l Letter
-			if !letters.Receive(ctx, &l) {
-				return
-			}
-			if err := x.answer(ctx, l); err != nil {
-				x.emit(ctx, event.Source{}, event.Warning{Text: "an answer was not taken: " + err.Error()})
-			}
+	listen(ctx, signalSignal, func(ctx workflow.Context, s Signal) {
+		err := x.admitSignal(ctx, s)
+		if err == nil {
+			err = x.signal(ctx, s)
 		}
-	})
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		signals := workflow.GetSignalChannel(ctx, signalSignal)
-		for {
-			var s Signal
-			if !signals.Receive(ctx, &s) {
-				return
-			}
-			if err := x.admitSignal(ctx, s); err != nil {
-				x.emit(ctx, event.Source{}, event.Warning{Text: "a signal was not taken: " + err.Error()})
-				continue
-			}
-			_ = x.signal(ctx, s)
+		if err != nil {
+			x.emit(ctx, event.Source{}, event.Warning{Text: "a signal was not taken: " + err.Error()})
 		}
 	})
 	return errors.Join(
@@ -147,6 +126,20 @@ func (x *execution) handle(ctx workflow.Context) error {
 		workflow.SetQueryHandler(ctx, pointQuery, func() (Start, error) { return x.next(), nil }),
 		workflow.SetUpdateHandlerWithOptions(ctx, answerUpdate, x.answer, workflow.UpdateHandlerOptions{Validator: x.validate}),
 	)
+}
+
+// listen has take called with each signal of a name, one after the other, until the workflow ends.
+func listen[T any](ctx workflow.Context, name string, take func(workflow.Context, T)) {
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		signals := workflow.GetSignalChannel(ctx, name)
+		for {
+			var x T
+			if !signals.Receive(ctx, &x) {
+				return
+			}
+			take(ctx, x)
+		}
+	})
 }
 
 // drain takes what activities have recorded up to now.

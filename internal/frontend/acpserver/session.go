@@ -335,7 +335,7 @@ func (s *sess) tell(ctx context.Context, q conversation.Asked) (any, error) {
 	return s.outcome(ctx, a.Text, a.Stop, errors.Join(err, end(a.Text, err)))
 }
 
-// keep keeps a turn of a graph, which has begun, until end is called with its error. A turn that may continue stays.
+// keep keeps a turn of a graph, which has begun, until end is called with its output and error. A turn that may continue stays.
 func (s *sess) keep(ctx context.Context, user chat.Message) (end func(output string, failure error) error, err error) {
 	if s.record == nil {
 		return func(string, error) error { return nil }, nil

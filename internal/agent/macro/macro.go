@@ -19,6 +19,7 @@ package macro
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"loki/internal/base/fault"
@@ -144,6 +145,11 @@ func (m Macro) Usage() string {
 		usage += " " + word
 	}
 	return usage
+}
+
+// OnlyPrompts reports whether no step is a command.
+func (m Macro) OnlyPrompts() bool {
+	return !slices.ContainsFunc(m.Steps, func(s Step) bool { return strings.HasPrefix(strings.TrimSpace(s.Text), ".") })
 }
 
 // Place says where a step stands: file:line, or "line N" for a macro that is part of the program.

@@ -472,7 +472,7 @@ func (s *sess) commands() []acp.Command {
 	names, _ := library.Names() // without them there are no macros
 	for _, name := range names {
 		m, _, err := library.Load(name)
-		if err != nil || strings.ContainsAny(name, " \t") || !prompts(m) || slices.ContainsFunc(own, func(c acp.Command) bool { return c.Name == name }) {
+		if err != nil || strings.ContainsAny(name, " \t") || !m.OnlyPrompts() || slices.ContainsFunc(own, func(c acp.Command) bool { return c.Name == name }) {
 			continue
 		}
 		c := acp.Command{Name: name, Description: "Macro: " + text.OneLine(m.Steps[0].Text, 80)}
@@ -482,11 +482,6 @@ func (s *sess) commands() []acp.Command {
 		list = append(list, c)
 	}
 	return list
-}
-
-// prompts reports whether no step of a macro is a command.
-func prompts(m macro.Macro) bool {
-	return !slices.ContainsFunc(m.Steps, func(s macro.Step) bool { return strings.HasPrefix(strings.TrimSpace(s.Text), ".") })
 }
 
 // command returns the command that a text is.

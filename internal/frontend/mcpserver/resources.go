@@ -114,7 +114,7 @@ func (s *server) offerPrompts(offer func(kind, name string, what any, add func()
 	}
 	for _, name := range macros {
 		m, _, err := s.app.Macros().Load(name)
-		if err != nil || !listed(s.settings.Macros, name) || slices.Contains(names, name) || !onlyPrompts(m) {
+		if err != nil || !listed(s.settings.Macros, name) || slices.Contains(names, name) || !m.OnlyPrompts() {
 			continue
 		}
 		p := &mcp.Prompt{Name: name, Title: "Macro " + name, Description: "the prompts of the macro " + name}
@@ -128,11 +128,6 @@ func (s *server) offerPrompts(offer func(kind, name string, what any, add func()
 		})
 	}
 	return nil
-}
-
-// onlyPrompts reports whether no step of a macro is a command.
-func onlyPrompts(m macro.Macro) bool {
-	return !slices.ContainsFunc(m.Steps, func(step macro.Step) bool { return strings.HasPrefix(strings.TrimSpace(step.Text), ".") })
 }
 
 // fillMacro returns the prompts of a macro.

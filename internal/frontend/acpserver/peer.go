@@ -20,11 +20,13 @@ type peer struct {
 	stdin  io.Closer
 	ended  chan struct{} // closed when the process has ended
 	kill   func() error
+	greet  func() error // initializes the connection, once
 
-	mu       sync.Mutex
-	sessions map[string]bool
-	opening  int      // sessions whose ids the client does not know yet
-	held     []func() // notifications until then
+	sessions map[string]bool // by id; server.mu guards it
+
+	mu      sync.Mutex
+	opening int      // sessions whose ids the client does not know yet
+	held    []func() // notifications until then
 }
 
 // Notice implements [acp.Handler].
@@ -75,10 +77,7 @@ func (s *server) peerOf(id string) *peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.peers {
-		p.mu.Lock()
-		has := p.sessions[id]
-		p.mu.Unlock()
-		if has {
+		if p.sessions[id] {
 			return p
 		}
 	}
@@ -101,11 +100,11 @@ func (s *server) beginThere(ctx context.Context, method string, params json.RawM
 	if err == nil {
 		err = json.Unmarshal(result, &r)
 	}
-	p.mu.Lock()
 	if err == nil {
+		s.mu.Lock()
 		p.sessions[r.SessionID+id] = true // one of them is empty
+		s.mu.Unlock()
 	}
-	p.mu.Unlock()
 	switch {
 	case id != "":
 		return result, err
@@ -128,8 +127,17 @@ func (p *peer) release() {
 	}
 }
 
-// peerIn returns the process that works in a directory, which is started if there is none.
+// peerIn returns the process that works in a directory, ready for requests. It is started if there is none.
 func (s *server) peerIn(ctx context.Context, cwd, dir string) (*peer, error) {
+	p, err := s.startIn(ctx, cwd, dir)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.greet() // without the lock of the server, which goes on reading
+}
+
+// startIn is peerIn, without waiting for the process to be ready.
+func (s *server) startIn(ctx context.Context, cwd, dir string) (*peer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.peers[dir]; p != nil {
@@ -154,8 +162,10 @@ func (s *server) peerIn(ctx context.Context, cwd, dir string) (*peer, error) {
 	}
 	p := &peer{server: s, stdin: stdin, ended: make(chan struct{}), kill: cmd.Process.Kill, sessions: make(map[string]bool)}
 	p.conn = acp.New(stdout, stdin, p)
+	life, client := context.WithoutCancel(ctx), s.client
+	p.greet = sync.OnceValue(func() error { return p.conn.Call(life, acp.Initialize, client, nil) })
 	go func() { // ends with the process
-		_ = p.conn.Serve(context.WithoutCancel(ctx))
+		_ = p.conn.Serve(life)
 		_ = cmd.Wait() // why it ended is on standard error
 		s.mu.Lock()
 		if s.peers[dir] == p {
@@ -165,7 +175,7 @@ func (s *server) peerIn(ctx context.Context, cwd, dir string) (*peer, error) {
 		close(p.ended)
 	}()
 	s.peers[dir] = p
-	return p, p.conn.Call(ctx, acp.Initialize, s.client, nil)
+	return p, nil
 }
 
 // arguments are those of a process for sessions in another directory.

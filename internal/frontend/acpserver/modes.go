@@ -184,10 +184,12 @@ func (s *sess) setOption(ctx context.Context, p *acp.SetConfigOptionRequest) acp
 	case !slices.ContainsFunc(options[i].Options, func(o acp.SelectOption) bool { return o.Value == value }):
 		return failure(acp.Invalid("value", fmt.Sprintf("%v is no value of %s", p.Value, p.ConfigID)))
 	case p.ConfigID == optionMode:
-		if err := s.setMode(value, "value"); err != nil {
-			return failure(err)
+		return func() (any, error) {
+			if err := s.setMode(value, "value"); err != nil {
+				return nil, err
+			}
+			return now()
 		}
-		return now
 	}
 	s.mu.Lock()
 	busy := len(s.work) > 0

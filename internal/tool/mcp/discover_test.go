@@ -294,6 +294,41 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// TestOwnSecret: the secret of a client of the user is sent, also to renew, and is in no file.
+func TestOwnSecret(t *testing.T) {
+	t.Parallel()
+	g, dir := newShop(t), t.TempDir()
+	l := logins(t, g, dir, map[string]any{"oauth": map[string]any{"client_id": "mine", "client_secret": "my-hush"}})
+	if err := l.Login(t.Context(), "shop", newBrowser(t), nil); err != nil {
+		t.Fatal(err)
+	}
+	token, err := l.Token(t.Context(), "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Reject(t.Context(), "shop", token)
+	if _, err := l.Token(t.Context(), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.seen) != 2 {
+		t.Fatalf("%d requests for tokens", len(g.seen))
+	}
+	for _, sent := range g.seen {
+		if sent.Get("client_id") != "mine" || sent.Get("client_secret") != "my-hush" {
+			t.Errorf("sent %v", sent)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "my-hush") {
+			t.Errorf("%s: %s, %v", file, data, err)
+		}
+	}
+}
+
 // TestNoDiscovery: a server with a key of its own, or oauth false, does not log in.
 func TestNoDiscovery(t *testing.T) {
 	t.Parallel()

@@ -138,7 +138,9 @@ func (l *Logins) Login(ctx context.Context, id string, user oauth.User, challeng
 		Issuer: found.Issuer, Resource: found.Resource, Scopes: found.Scopes, TokenURL: found.TokenURL,
 		Registration: oauth.Registration{ClientID: found.ClientID, ClientSecret: found.ClientSecret, RedirectURI: found.RedirectURI, Basic: found.Basic, Expires: found.Expires},
 	}
-	if err := record.save(l.fileOf("client", found.Issuer, found.Resource)); err != nil { // it counts also if the user does not agree
+	if p.ClientID != "" {
+		record.ClientSecret = "" // it stays where the user has it
+	} else if err := record.save(l.fileOf("client", found.Issuer, found.Resource)); err != nil { // it counts also if the user does not agree
 		return err
 	}
 	token, err := oauth.Login(ctx, found, user)

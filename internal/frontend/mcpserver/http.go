@@ -28,7 +28,7 @@ type HTTPOptions struct {
 	Access auth.Access
 	// Enter begins a run of a subject, unless it has too many. Required.
 	Enter func(ctx context.Context, who auth.Identity, begin func() (string, error)) (string, error)
-	Warn  func(string) // shows the user a warning once, when the server starts
+	Warn  func(string) // is told which agents are not offered to the first caller; may be nil
 }
 
 // HTTP offers the agents to clients of a server: without sessions as of protocol 2026-07-28, and with sessions to older clients. Each caller
@@ -62,9 +62,9 @@ const (
 	sessionHeader = "Mcp-Session-Id"
 )
 
-// NewHTTP prepares the service. What is wrong with the agents is shown as a warning.
+// NewHTTP prepares the service.
 func NewHTTP(o HTTPOptions) (*HTTP, error) {
-	b, err := newBase(o.App, o.Runs, o.Warn)
+	b, err := newBase(o.App, o.Runs)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 func (h *HTTP) Watch(ctx context.Context) {
 	h.watch(ctx, h.seen, func(ctx context.Context) {
 		for c := range h.all() {
-			_ = c.server.refresh(ctx, nil) // what is wrong is said when the server starts
+			_ = c.server.refresh(ctx, nil) // the first caller was told what is wrong
 		}
 	})
 }
@@ -151,14 +151,13 @@ func (h *HTTP) enter(ctx context.Context, call Call) (*httpCaller, error) {
 		if len(h.callers) >= mostCallers {
 			return nil, ErrFull
 		}
-		warn := h.warn
+		warn := h.o.Warn
 		if len(h.callers) > 0 {
-			h.warn = func(string) {}
+			warn = nil
 		}
 		s, err := h.newServer(ctx, caller{who: call.Who, via: "http", access: h.o.Access, began: h.began, enter: func(ctx context.Context, begin func() (string, error)) (string, error) {
 			return h.o.Enter(ctx, call.Who, begin)
-		}})
-		h.warn = warn
+		}}, warn)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +230,7 @@ func ToolOf(body []byte) (tool, agent string) {
 	return m.Params.Name, m.Params.Name
 }
 
-// ToolAnswer and ToolCancel are the tools that change runs.
+// The tools that are no agents, for the audit of calls. [ToolOf] returns their names.
 const (
 	ToolAnswer = toolAnswer
 	ToolCancel = toolCancel

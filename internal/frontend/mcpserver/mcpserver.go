@@ -60,13 +60,13 @@ func serve(ctx context.Context, o display.Options, only string, transport mcp.Tr
 	if err != nil {
 		return err
 	}
-	b, err := newBase(o.App, hosted.Runs, o.Warn)
+	b, err := newBase(o.App, hosted.Runs)
 	if err != nil {
 		return errors.Join(err, hosted.Close())
 	}
 	b.only, b.gone = only, gone
 	seen := b.fingerprint() // before the server looks
-	s, err := b.newServer(ctx, caller{who: auth.Nobody(), via: "stdio"})
+	s, err := b.newServer(ctx, caller{who: auth.Nobody(), via: "stdio"}, o.Warn)
 	if err != nil {
 		return errors.Join(err, hosted.Close())
 	}
@@ -92,14 +92,13 @@ type base struct {
 	runs     *manager.Manager
 	talks    *conversation.Service
 	settings config.MCPServer
-	warn     func(string)
 	only     string          // the one agent that is offered; empty for those of the settings
 	key      [32]byte        // with which the state of calls is sealed
 	gone     <-chan struct{} // closed when no client is there any more
 }
 
-func newBase(a *app.App, runs *manager.Manager, warn func(string)) (*base, error) {
-	b := &base{app: a, runs: runs, talks: a.ServerConversations(), settings: a.Config.MCPServer, warn: warn}
+func newBase(a *app.App, runs *manager.Manager) (*base, error) {
+	b := &base{app: a, runs: runs, talks: a.ServerConversations(), settings: a.Config.MCPServer}
 	return b, b.loadKey()
 }
 
@@ -123,15 +122,15 @@ type server struct {
 	offered map[string]string // what is offered, as JSON, by kind and name
 }
 
-// newServer returns what a caller may use.
-func (b *base) newServer(ctx context.Context, c caller) (*server, error) {
+// newServer returns what a caller may use. Warn is told which agents are not offered; it may be nil.
+func (b *base) newServer(ctx context.Context, c caller, warn func(string)) (*server, error) {
 	s := &server{base: b, caller: c, offered: make(map[string]string)}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "loki", Title: "Loki", Version: app.Version}, &mcp.ServerOptions{
 		Instructions: "Each tool without " + ownPrefix + " in front runs an agent of the user. A result with the status waiting or running has a run_id: continue with " + toolRun + ".",
 		Logger:       slog.New(slog.DiscardHandler), Capabilities: &mcp.ServerCapabilities{Extensions: map[string]any{tasksExtension: map[string]any{}}},
 		CompletionHandler: s.complete,
 	})
-	if err := s.refresh(ctx, b.warn); err != nil {
+	if err := s.refresh(ctx, warn); err != nil {
 		return nil, err
 	}
 	if s.only == "" && s.settings.Chat && s.who.Allows(auth.RunAgents) {

@@ -38,6 +38,8 @@ type HTTP struct {
 	o    HTTPOptions
 	seen string // the fingerprint of what is offered, from before the first caller
 	left chan struct{}
+	came chan struct{} // closed by come, when the first caller is there
+	come func()
 
 	mu      sync.Mutex
 	callers map[string]*httpCaller
@@ -68,13 +70,19 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &HTTP{base: b, o: o, left: make(chan struct{}), callers: make(map[string]*httpCaller), calls: make(map[string]func(string))}
+	h := &HTTP{base: b, o: o, left: make(chan struct{}), came: make(chan struct{}), callers: make(map[string]*httpCaller), calls: make(map[string]func(string))}
+	h.come = sync.OnceFunc(func() { close(h.came) })
 	b.gone, h.seen = h.left, b.fingerprint()
 	return h, nil
 }
 
-// Watch has clients learn of changes of what is offered, until ctx ends.
+// Watch has clients learn of changes of what is offered, until ctx ends. It does nothing before the first one.
 func (h *HTTP) Watch(ctx context.Context) {
+	select {
+	case <-h.came:
+	case <-ctx.Done():
+		return
+	}
 	h.watch(ctx, h.seen, func(ctx context.Context) {
 		for c := range h.all() {
 			_ = c.server.refresh(ctx, nil) // the first caller was told what is wrong
@@ -168,6 +176,7 @@ func (h *HTTP) enter(ctx context.Context, call Call) (*httpCaller, error) {
 			sessions:  mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: sessionIdle, DisableLocalhostProtection: true, MaxRequestBodyBytes: -1}),
 		}
 		h.callers[key] = c
+		h.come()
 	}
 	c.used = time.Now()
 	c.serving++

@@ -21,7 +21,7 @@ import (
 // MaxLine bounds a message, in bytes.
 const MaxLine = 16 << 20
 
-// The codes of errors.
+// The codes of errors: those of JSON-RPC 2.0, and of the protocol.
 const (
 	ParseError       = -32700
 	InvalidRequest   = -32600
@@ -89,6 +89,9 @@ type Conn struct {
 func New(r io.Reader, w io.Writer, h Handler) *Conn {
 	return &Conn{r: r, w: w, h: h, calls: make(map[string]chan message), served: make(map[string]context.CancelFunc)}
 }
+
+// jsonrpcVersion is in each message.
+const jsonrpcVersion = "2.0"
 
 // message is a request, a notification (without id) or an answer (without method).
 type message struct {
@@ -177,7 +180,7 @@ func (c *Conn) take(ctx context.Context, line []byte, work *sync.WaitGroup) {
 	switch err := json.Unmarshal(line, &m); {
 	case !json.Valid(line):
 		c.reject(work, nil, &Error{Code: ParseError, Message: "Parse error: a JSON object of at most 16 MiB on each line is expected"})
-	case err != nil || line[0] != '{' || !isID(m.ID) || m.Method == "" && (m.ID == nil || m.Result == nil && m.Error == nil) || m.Method != "" && m.Version != protocolIsJSONRPC2:
+	case err != nil || line[0] != '{' || !isID(m.ID) || m.Method == "" && (m.ID == nil || m.Result == nil && m.Error == nil) || m.Method != "" && m.Version != jsonrpcVersion:
 		if m.Method == "" {
 			c.fail(m.ID)
 		}
@@ -285,7 +288,7 @@ func (c *Conn) answer(id json.RawMessage, result any, failure *Error) {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	m := message{Version: protocolIsJSONRPC2, ID: id, Error: failure}
+	m := message{Version: jsonrpcVersion, ID: id, Error: failure}
 	if failure == nil {
 		if result == nil {
 			result = struct{}{}
@@ -316,7 +319,7 @@ func (c *Conn) Notify(method string, params any) error {
 	if err != nil {
 		return err
 	}
-	return c.write(message{Version: protocolIsJSONRPC2, Method: method, Params: raw})
+	return c.write(message{Version: jsonrpcVersion, Method: method, Params: raw})
 }
 
 // Call sends a request and waits for the answer, which it decodes into result unless that is nil. A failure that the other side reports is an [*Error].
@@ -336,7 +339,7 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 	id := strconv.FormatInt(c.last, 10)
 	c.calls[id] = answered
 	c.mu.Unlock()
-	if err := c.write(message{Version: protocolIsJSONRPC2, ID: json.RawMessage(id), Method: method, Params: raw}); err != nil {
+	if err := c.write(message{Version: jsonrpcVersion, ID: json.RawMessage(id), Method: method, Params: raw}); err != nil {
 		c.forget(id)
 		return err
 	}

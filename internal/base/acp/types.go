@@ -23,20 +23,25 @@ const (
 
 // The methods of the side that is a client.
 const (
-	SessionUpdate      = "session/update" // a notification
-	RequestPermission  = "session/request_permission"
-	ReadTextFile       = "fs/read_text_file"
-	WriteTextFile      = "fs/write_text_file"
-	TerminalCreate     = "terminal/create"
-	TerminalOutput     = "terminal/output"
-	TerminalRelease    = "terminal/release"
-	TerminalWait       = "terminal/wait_for_exit"
-	TerminalKill       = "terminal/kill"
-	ElicitationCreate  = "elicitation/create"
-	ElicitationForm    = "form" // a mode of elicitations, as is the next
-	ElicitationURL     = "url"
-	cancelRequest      = "$/cancel_request"
-	protocolIsJSONRPC2 = "2.0"
+	SessionUpdate     = "session/update" // a notification
+	RequestPermission = "session/request_permission"
+	ReadTextFile      = "fs/read_text_file"
+	WriteTextFile     = "fs/write_text_file"
+	TerminalCreate    = "terminal/create"
+	TerminalOutput    = "terminal/output"
+	TerminalRelease   = "terminal/release"
+	TerminalWait      = "terminal/wait_for_exit"
+	TerminalKill      = "terminal/kill"
+	ElicitationCreate = "elicitation/create"
+)
+
+// cancelRequest is a notification of both sides, which cancels a request of the sender.
+const cancelRequest = "$/cancel_request"
+
+// The modes of elicitations.
+const (
+	ElicitationForm = "form"
+	ElicitationURL  = "url"
 )
 
 // Supported is present where a side has an ability.

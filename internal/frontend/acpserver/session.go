@@ -73,9 +73,7 @@ func (s *server) open(ctx context.Context, at place, id string) (_ *sess, err er
 	of.view = newView(of)
 	of.app.Receive(app.Guest{Judge: of.judge, Servers: serversOf(at.servers), Dirs: at.dirs, Client: of.client()})
 	of.talks = of.app.ServerConversations()
-	if of.talks.Durability == graph.DurabilityOff || of.talks.Durability == "" {
-		of.talks.Durability = graph.DurabilityProcess
-	}
+	of.talks.Durability = recorded(of.talks.Durability)
 	find := of.talks.Agent
 	of.talks.Agent = func(ctx context.Context, name string, given map[string]string, from conversation.Caller) (conversation.Agent, error) {
 		who, err := find(ctx, name, given, from)
@@ -103,19 +101,25 @@ func (s *server) open(ctx context.Context, at place, id string) (_ *sess, err er
 	return of, nil
 }
 
+// recorded returns the durability of runs that have to be on record: the configured one, unless that is off.
+func recorded(d graph.Durability) graph.Durability {
+	if d == graph.DurabilityOff || d == "" {
+		return graph.DurabilityProcess
+	}
+	return d
+}
+
 // withRecord returns an agent whose runs are on record, and whose runs of a graph name the session.
 func (s *sess) withRecord(who conversation.Agent) conversation.Agent {
-	if who.InForce != nil && (who.InForce.Durability == graph.DurabilityOff || who.InForce.Durability == "") {
+	if who.InForce != nil {
 		force := *who.InForce
-		force.Durability = graph.DurabilityProcess
+		force.Durability = recorded(force.Durability)
 		who.InForce = &force
 	}
-	if make := who.Job; make != nil {
+	if jobOf := who.Job; jobOf != nil {
 		who.Job = func(ctx context.Context, q conversation.GraphQuestion) (run.Job, error) {
-			job, err := make(ctx, q)
-			if job.Durability == graph.DurabilityOff || job.Durability == "" {
-				job.Durability = graph.DurabilityProcess
-			}
+			job, err := jobOf(ctx, q)
+			job.Durability = recorded(job.Durability)
 			job.Info.Question, _ = json.Marshal(map[string]any{"session": map[string]string{"id": s.id}}) // see [conversation.SessionOf]
 			return job, err
 		}

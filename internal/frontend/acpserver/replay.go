@@ -19,7 +19,7 @@ func (s *sess) replay(ctx context.Context) {
 	s.live = true
 	s.mu.Unlock()
 	list := new(todo.List)
-	r := replayer{s: s, list: list, ctx: event.NewContext(ctx, event.NewScope(event.Discard, event.Source{}, nil)), calls: make(map[string]acp.ToolCall)}
+	r := replayer{s: s, ctx: event.NewContext(ctx, event.NewScope(event.Discard, event.Source{}, nil)), calls: make(map[string]acp.ToolCall)}
 	r.todos = append(r.todos, todo.Tools(list)...)
 	for _, m := range s.history() {
 		r.message(m)
@@ -42,7 +42,6 @@ type replayer struct {
 	ctx     context.Context
 	turn, n int
 	calls   map[string]acp.ToolCall // of the turn, by the ids of the model
-	list    *todo.List
 	todos   []tool.Tool
 }
 

@@ -242,10 +242,7 @@ func (s *server) authenticate(p *acp.AuthenticateRequest) error {
 		return clientError(err)
 	}
 	_, err = a.Catalog.Resolve(a.Config.Model, catalog.Chat)
-	if err = errors.Join(noModel(err), a.Close()); err != nil {
-		return err
-	}
-	return nil
+	return errors.Join(noModel(err), a.Close())
 }
 
 // newApp returns an App for a session.

@@ -35,7 +35,7 @@ func (s *sess) content(ctx context.Context, blocks []acp.ContentBlock) (text str
 				fmt.Fprintf(&said, "[%s](%s)", b.Name, b.URI)
 				break
 			}
-			fmt.Fprintf(&said, "%s", path)
+			said.WriteString(path)
 			if one, err = loader.Load(ctx, []string{path}); err != nil {
 				return "", all, nil, err
 			}

@@ -43,7 +43,7 @@ type Options struct {
 	Yes                           bool   // sessions may consent to everything
 }
 
-// Serve serves one client at standard input and output, until it closes the input or ctx ends. Runs at work then are interrupted.
+// Serve serves one client at standard input and output, until it closes the input, reads no more, or ctx ends. Runs at work then are interrupted.
 func Serve(ctx context.Context, o display.Options, with Options) error {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -60,7 +60,7 @@ func Serve(ctx context.Context, o display.Options, with Options) error {
 	defer context.AfterFunc(ctx, interrupt)()
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	out := newOutput(o.Out)
+	out := newOutput(o.Out, interrupt)
 	defer out.end()
 	defer context.AfterFunc(ending, func() { time.AfterFunc(writeGrace, out.end) })()
 	s := &server{o: o, with: with, dir: realPath(dir), ending: ending, sessions: make(map[string]*sess), peers: make(map[string]*peer)}

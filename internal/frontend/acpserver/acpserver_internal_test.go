@@ -1172,12 +1172,44 @@ func TestDeafClient(t *testing.T) {
 	}
 }
 
+// TestClosedOutput: a client that closes the output of the program first ends it as one that closes the input does.
+func TestClosedOutput(t *testing.T) {
+	t.Parallel()
+	_, env := home(t)
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "--acp")
+	cmd.Dir, cmd.Env = t.TempDir(), env
+	in, err := cmd.StdinPipe()
+	var out io.ReadCloser
+	if err == nil {
+		out, err = cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	_ = out.Close()
+	if _, err := fmt.Fprintln(in, `{"jsonrpc": "2.0", "id": 1, "method": "none"}`); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	if err := cmd.Wait(); err != nil || !late.Stop() {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
 // TestDeafOutput: a write after the end fails at once.
 func TestDeafOutput(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
 	defer r.Close()
-	out := newOutput(w)
+	out := newOutput(w, func() {})
 	time.AfterFunc(10*time.Millisecond, out.end)
 	for range 2 {
 		if _, err := out.Write([]byte("x")); err == nil {

@@ -13,8 +13,8 @@ type output struct {
 	end     func()
 }
 
-// newOutput returns an output to a writer, until its end is called.
-func newOutput(to io.Writer) *output {
+// newOutput returns an output to a writer, until its end is called. Failed is called when a write fails.
+func newOutput(to io.Writer, failed func()) *output {
 	w := &output{lines: make(chan []byte), written: make(chan error, 1), over: make(chan struct{})}
 	w.end = sync.OnceFunc(func() { close(w.over) })
 	go func() { // ends with the output, or with the process if the client does not read
@@ -22,6 +22,9 @@ func newOutput(to io.Writer) *output {
 			select {
 			case line := <-w.lines:
 				_, err := to.Write(line)
+				if err != nil {
+					failed()
+				}
 				w.written <- err
 			case <-w.over:
 				return

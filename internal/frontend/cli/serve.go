@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"loki/internal/app"
@@ -36,7 +39,15 @@ func (c *command) serveMCP(ctx context.Context) error {
 	if c.faces.MCP == nil {
 		return fault.New(fault.Usage, "this program does not serve")
 	}
+	defer keepOnBrokenPipe()()
 	return c.faces.MCP(ctx, c.displayOptions(), c.opts.agent)
+}
+
+// keepOnBrokenPipe has writes to a client that reads no more fail, until stop is called, instead of ending the process, which could end no work then.
+func keepOnBrokenPipe() (stop func()) {
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGPIPE) // and not Ignore, which programs would inherit
+	return func() { signal.Stop(ignored) }
 }
 
 // serveACP is an agent of the editor at standard input and output.
@@ -44,6 +55,7 @@ func (c *command) serveACP(ctx context.Context) error {
 	if c.faces.ACP == nil {
 		return fault.New(fault.Usage, "this program does not serve")
 	}
+	defer keepOnBrokenPipe()()
 	return c.faces.ACP(ctx, c.displayOptions(), EditorSessions{c.opts.agent, c.opts.model, c.opts.role, c.opts.knowledge.base, c.opts.yes})
 }
 

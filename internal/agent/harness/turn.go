@@ -201,13 +201,11 @@ func (t *talk) run(ctx context.Context, f func(context.Context) error) (err erro
 	in := newLines(c.Stdout())
 	t.conn = acp.New(in, c.Stdin(), t)
 	served := make(chan struct{})
-	serving, stop := context.WithCancel(ctx)
 	go func() { // ends with the output of the program, which ends with it
 		defer close(served)
-		_ = t.conn.Serve(context.WithoutCancel(serving)) // its failure is that of the calls
+		_ = t.conn.Serve(context.WithoutCancel(ctx)) // its failure is that of the calls
 	}()
 	defer func() {
-		stop()
 		t.closeTerminals()
 		if stopped := c.end(); stopped != "" {
 			err = cmp.Or(err, t.rc.Events.Emit(context.WithoutCancel(ctx), event.Warning{Text: fmt.Sprintf("the sandbox stopped the program of agent %s: it %s", t.p.Agent, stopped)}))
@@ -302,10 +300,10 @@ func (t *talk) ask(ctx context.Context, n int, last Session, sent bool) error {
 	if err := t.prompt(ctx, prompt); err != nil || t.a.Form == nil {
 		return err
 	}
-	if _, violations, err := t.a.Form.Read(t.lastText()); err == nil && violations == nil {
+	_, violations, err := t.a.Form.Read(t.lastText())
+	if err == nil && violations == nil {
 		return nil
 	}
-	_, violations, _ := t.a.Form.Read(t.lastText())
 	system, user := schema.RepairPrompt(t.a.Form.Value(), t.a.User.Text(), t.lastText(), violations)
 	return t.prompt(ctx, []acp.ContentBlock{acp.Text(system + "\n\n" + user)})
 }

@@ -256,6 +256,11 @@ func commandOf(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &words) != nil {
 		return ""
 	}
+	return shellText(words)
+}
+
+// shellText returns the text for a shell that words mean: what a shell among them is given, or the words themselves.
+func shellText(words []string) string {
 	if len(words) == 3 && slices.Contains([]string{"bash", "sh", "zsh"}, filepath.Base(words[0])) && slices.Contains([]string{"-c", "-lc"}, words[1]) {
 		return words[2]
 	}

@@ -57,13 +57,10 @@ const maxTerminals = 64
 
 // createTerminal begins a command with the tool execute_command. What it prints is known when it has ended.
 func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest) (any, error) {
-	command := r.Command
+	command, granted := r.Command, r.Command // the second as the program asked for it
 	if len(r.Args) > 0 {
-		command = quoteWords(append([]string{r.Command}, r.Args...))
-	}
-	granted := command // as the program asked for it
-	if len(r.Args) == 2 && (r.Args[0] == "-c" || r.Args[0] == "-lc") {
-		granted = r.Args[1]
+		words := append([]string{r.Command}, r.Args...)
+		command, granted = quoteWords(words), shellText(words)
 	}
 	for _, v := range r.Env {
 		command = v.Name + "=" + text.Word(v.Value) + "; export " + v.Name + "; " + command
@@ -86,13 +83,10 @@ func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest)
 		cancel()
 		return nil, &acp.Error{Code: acp.InternalError, Message: fmt.Sprintf("there are at most %d terminals", maxTerminals)}
 	}
-	j := judgement{"execute_command", arguments{Command: granted}}
-	if granted != command && len(r.Env)+len(r.Cwd) > 0 {
-		j.args.Command = command // the user has not seen all of it
-		if len(r.Env) == 0 {
-			j.args.Command = granted
-		}
+	if len(r.Env) > 0 {
+		granted = command // the user has not seen all of it
 	}
+	j := judgement{"execute_command", arguments{Command: granted}}
 	go func() { // ends with the command; closeTerminals waits for it
 		defer close(c.done)
 		defer cancel()

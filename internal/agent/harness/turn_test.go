@@ -109,6 +109,18 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// TestConsentToShell: consent to a text for a shell does not hold for another program that gets the text.
+func TestConsentToShell(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, `ask execute {"command": "echo ran"}`+"\n"+`term ["env", "-c", "echo ran"]`+"\n"+`term ["sh", "-c", "echo ran"]`, "")
+	a.Work = a.Judge // which runs nothing
+	events, _ := record()
+	answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+	if err != nil || !strings.Contains(answer.Text, `term ["sh", "-c", "echo ran"]: 0 ran`) {
+		t.Errorf("%q, %v", answer.Text, err)
+	}
+}
+
 // TestContinued: a session that the program keeps continues, with the cost that it had, or begins anew with what was said.
 func TestContinued(t *testing.T) {
 	t.Parallel()

@@ -223,9 +223,13 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 			path, content, _ := strings.Cut(rest, " ")
 			err := a.conn.Call(ctx, acp.WriteTextFile, acp.WriteTextFileRequest{SessionID: r.SessionID, Path: path, Content: content}, nil)
 			say(fmt.Sprintf("fswrite %s:%s\n", path, failed(err)))
-		case "term": // COMMAND
+		case "term": // COMMAND, or its words in JSON
+			req, words := acp.CreateTerminalRequest{SessionID: r.SessionID, Command: rest}, []string(nil)
+			if json.Unmarshal([]byte(rest), &words) == nil {
+				req.Command, req.Args = words[0], words[1:]
+			}
 			var made acp.CreateTerminalResponse
-			err := a.conn.Call(ctx, acp.TerminalCreate, acp.CreateTerminalRequest{SessionID: r.SessionID, Command: rest}, &made)
+			err := a.conn.Call(ctx, acp.TerminalCreate, req, &made)
 			var out acp.TerminalOutputResponse
 			if err == nil {
 				ref := acp.TerminalRequest{SessionID: r.SessionID, TerminalID: made.TerminalID}

@@ -50,9 +50,11 @@ type terminal struct {
 	output string
 	cut    bool
 	status *acp.ExitStatus
+
+	released bool // guarded by mu of the talk
 }
 
-// maxTerminals is how many terminals a program may have.
+// maxTerminals is how many terminals a program may have that it has not released.
 const maxTerminals = 64
 
 // createTerminal begins a command with the tool execute_command. What it prints is known when it has ended.
@@ -73,8 +75,13 @@ func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest)
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &terminal{cancel: cancel, done: make(chan struct{})}
 	t.mu.Lock()
-	id := fmt.Sprintf("term-%d", len(t.terms)+1)
-	full := t.terms == nil || len(t.terms) >= maxTerminals
+	id, open := fmt.Sprintf("term-%d", len(t.terms)+1), 0
+	for _, other := range t.terms {
+		if !other.released {
+			open++
+		}
+	}
+	full := t.terms == nil || open >= maxTerminals
 	if !full {
 		t.terms[id] = c
 	}
@@ -114,6 +121,9 @@ var exitCode = text.Regexp(`^Tool call '[^']*' exited with code (\d+)`)
 func (t *talk) useTerminal(ctx context.Context, method, id string) (any, error) {
 	t.mu.Lock()
 	c := t.terms[id]
+	if c != nil && method == acp.TerminalRelease {
+		c.released = true // what it printed is shown later, too
+	}
 	t.mu.Unlock()
 	if c == nil {
 		return nil, acp.Invalid("terminalId", "unknown terminal")

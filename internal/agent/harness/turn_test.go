@@ -121,6 +121,17 @@ func TestConsentToShell(t *testing.T) {
 	}
 }
 
+// TestManyTerminals: a turn has as many terminals as it releases.
+func TestManyTerminals(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, strings.Repeat("term echo ran\n", 70), "")
+	events, _ := record()
+	answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+	if err != nil || strings.Count(answer.Text, ": 0 ran ok") != 70 {
+		t.Errorf("%q, %v", answer.Text, err)
+	}
+}
+
 // TestContinued: a session that the program keeps continues, with the cost that it had, or begins anew with what was said.
 func TestContinued(t *testing.T) {
 	t.Parallel()

@@ -233,7 +233,7 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 			var out acp.TerminalOutputResponse
 			if err == nil {
 				ref := acp.TerminalRequest{SessionID: r.SessionID, TerminalID: made.TerminalID}
-				err = errors.Join(a.conn.Call(ctx, acp.TerminalWait, ref, nil), a.conn.Call(ctx, acp.TerminalOutput, ref, &out))
+				err = errors.Join(a.conn.Call(ctx, acp.TerminalWait, ref, nil), a.conn.Call(ctx, acp.TerminalOutput, ref, &out), a.conn.Call(ctx, acp.TerminalRelease, ref, nil))
 			}
 			code := -1
 			if out.ExitStatus != nil && out.ExitStatus.ExitCode != nil {

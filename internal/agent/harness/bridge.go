@@ -25,6 +25,8 @@ const serverName = "loki"
 // bridge is the MCP server through which a program calls the tools of its agent.
 type bridge struct {
 	server *http.Server
+	tools  *mcp.Server
+	end    context.CancelFunc // ends the calls at work
 	listen net.Listener
 	port   int
 	dial   sandbox.Dialer // nil where the program reaches the port by itself
@@ -40,6 +42,7 @@ func (t *talk) serveTools(ctx context.Context) (*bridge, error) {
 	if t.a.Tools == nil || len(t.a.Tools.Declarations()) == 0 {
 		return nil, nil
 	}
+	working, end := context.WithCancel(ctx)
 	server := mcp.NewServer(&mcp.Implementation{Name: serverName, Title: "Loki", Version: t.p.Version}, nil)
 	for _, d := range t.a.Tools.Declarations() {
 		schema := d.Parameters
@@ -47,12 +50,15 @@ func (t *talk) serveTools(ctx context.Context) (*bridge, error) {
 			schema = json.RawMessage(`{"type":"object"}`)
 		}
 		server.AddTool(&mcp.Tool{Name: d.Name, Description: d.Description, InputSchema: schema}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			ctx, cancel := context.WithCancel(ctx) // which is that of the session
+			defer cancel()
+			defer context.AfterFunc(working, cancel)()
 			return t.callTool(ctx, d.Name, r.Params.Arguments)
 		})
 	}
 	token := rand.Text()
 	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	b := &bridge{server: &http.Server{
+	b := &bridge{tools: server, end: end, server: &http.Server{
 		ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx },
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer "+token {
@@ -68,6 +74,7 @@ func (t *talk) serveTools(ctx context.Context) (*bridge, error) {
 	} else {
 		listen, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
+			end()
 			return nil, fault.Wrap(fault.Tool, err, "the tools of agent %s cannot be served", t.p.Agent)
 		}
 		b.listen, b.port = listen, listen.Addr().(*net.TCPAddr).Port
@@ -111,13 +118,17 @@ func (t *talk) callTool(ctx context.Context, name string, args json.RawMessage) 
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: failed}, nil
 }
 
-// close ends the server. A nil bridge has none.
+// close ends the server, and the calls at work, which it waits for. A nil bridge has none.
 func (b *bridge) close() {
 	if b == nil {
 		return
 	}
+	b.end()
 	_ = b.server.Close()
 	b.served.Wait()
+	for s := range b.tools.Sessions() {
+		_ = s.Close() // waits for its calls
+	}
 }
 
 // reach leads the program to the server.

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"loki/internal/agent/harness"
 	"loki/internal/agent/harness/harnesstest"
@@ -129,6 +131,49 @@ func TestManyTerminals(t *testing.T) {
 	answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
 	if err != nil || strings.Count(answer.Text, ": 0 ran ok") != 70 {
 		t.Errorf("%q, %v", answer.Text, err)
+	}
+}
+
+// stuck is a tool that calls begin, and returns when the call is canceled.
+type stuck struct {
+	begin func()
+	ended atomic.Bool
+}
+
+func (*stuck) Declaration() chat.Tool {
+	return chat.Tool{Name: "stuck", Parameters: []byte(`{"type":"object"}`)}
+}
+
+func (*stuck) Hints() tool.Hints { return tool.Hints{} }
+
+func (s *stuck) Call(ctx context.Context, _ tool.Call) (tool.Result, error) {
+	s.begin()
+	select {
+	case <-ctx.Done():
+		s.ended.Store(true)
+	case <-time.After(time.Minute):
+	}
+	return tool.Result{}, ctx.Err()
+}
+
+// TestToolEnds: calls of the agent's tools end with the turn.
+func TestToolEnds(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, "mcp stuck {}", "http")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := &stuck{begin: cancel}
+	set, err := tool.NewSet(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Tools = tool.NewBox(tool.Options{Tools: set, AutoConfirm: true})
+	events, _ := record()
+	if _, err := p.Answer(ctx, &engine.RequestContext{Events: events}, a); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if !s.ended.Load() {
+		t.Error("the call goes on after the turn")
 	}
 }
 

@@ -14,10 +14,10 @@ type bill struct {
 	t   *talk
 	usd float64 // set aside for the turn; 0 for nothing
 
-	seen  float64 // what the session has cost by the last report
 	since float64 // what earlier attempts reported of the session since they began
 
 	mu      sync.Mutex // guards what follows
+	seen    float64    // what the session has cost by the last report
 	settle  func(chat.Usage)
 	spent   float64    // of what is set aside
 	known   bool       // the program has reported a cost
@@ -85,27 +85,33 @@ func chargeKey(k int) string { return fmt.Sprintf("cost/%d", k) }
 
 // takeCost takes what the session has cost so far. The increase is recorded and charged. An error ends the turn: the budget is used up.
 func (b *bill) takeCost(ctx context.Context, amount float64) error {
+	b.mu.Lock()
 	more := amount - b.seen
-	if amount < b.seen { // the program counts anew
+	if more < 0 { // the program counts anew
 		more = amount
 	}
-	b.seen = amount
-	b.mu.Lock()
-	b.known = true
+	b.seen, b.known = amount, true
+	if more > 0 {
+		b.reports++
+	}
+	key := chargeKey(b.reports)
 	b.mu.Unlock()
 	if more <= 0 {
 		return nil
 	}
-	b.mu.Lock()
-	b.reports++
-	key := chargeKey(b.reports)
-	b.mu.Unlock()
 	c := charge{chat.Usage{Cost: more}}
 	step := steps.Step{Kind: steps.Model, Key: key, Name: b.t.p.Name}
 	if _, err := steps.Do(ctx, b.t.st, step, func(context.Context) (charge, error) { return c, nil }); err != nil {
 		return err
 	}
 	return b.charge(ctx, c.Usage)
+}
+
+// session returns a session of the program with what it has cost so far.
+func (b *bill) session(id string) Session {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Session{id, b.seen}
 }
 
 // charge counts a part of the cost.

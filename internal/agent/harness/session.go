@@ -55,8 +55,8 @@ func (t *talk) open(ctx context.Context, n int, last Session, sent bool) (prompt
 	if answer.SessionID == "" {
 		return nil, true, fault.New(fault.Tool, "agent %s: %s began a session without an id", t.p.Agent, t.p.Name)
 	}
+	t.bill.seen = 0 // before a report can come
 	t.enter(answer.SessionID, answer)
-	t.bill.seen = 0
 	return t.blocks(lead), true, nil
 }
 

@@ -33,19 +33,20 @@ type talk struct {
 	can     acp.InitializeResponse
 	offered acp.SessionResponse
 
-	telling  sync.Mutex // held while an event is emitted; it guards the next fields, and calls
+	stop chat.StopReason // of the last prompt
+
+	telling  sync.Mutex // held while an event is emitted; it guards the next fields
 	speaking bool       // a message was begun and has not ended
 	message  string     // id of it
 	said     int        // bytes of all messages and thoughts
+	turns    int        // messages that were begun
+	calls    map[string]*call
+	done     int // finished calls
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards what follows, but for bill
 	session string
 	closed  bool // the session is not open yet, or the turn is over: what comes is of no interest
-	turns   int  // messages that were begun
 	texts   []*strings.Builder
-	stop    chat.StopReason
-	calls   map[string]*call
-	done    int // finished calls
 	asked   map[string]int
 	granted map[string]int // calls to which the user has consented, and which the program asks us to make
 	terms   map[string]*terminal

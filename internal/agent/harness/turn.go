@@ -154,7 +154,7 @@ func (p *Program) work(ctx context.Context, rc *engine.RequestContext, a Asked) 
 		return out, err
 	}
 	t.bill.end()
-	out = outcome{Texts: t.messages(), Stop: t.stop, Session: Session{t.session, t.bill.seen}, Total: t.bill.total}
+	out = outcome{Texts: t.messages(), Stop: t.stop, Session: t.bill.session(t.session), Total: t.bill.total}
 	if p.Snapshot {
 		out.Files = before.changedFiles(p.Dir)
 	}
@@ -288,7 +288,7 @@ func (t *talk) ask(ctx context.Context, n int, last Session, sent bool) error {
 	if err != nil {
 		return err
 	}
-	if err := steps.WriteNote(ctx, t.st, "begun", Session{t.session, t.bill.seen}); err != nil {
+	if err := steps.WriteNote(ctx, t.st, "begun", t.bill.session(t.session)); err != nil {
 		return err
 	}
 	if err := t.configure(ctx, begins); err != nil {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"loki/internal/base/atomicfile"
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
 	"loki/internal/llm/event"
@@ -44,7 +43,6 @@ type order struct {
 	Ready   string        // "" for no pattern
 	Box     *sandbox.Copy // nil if the job is not confined
 	Ignored ignore.Files
-	Getenv  []string // the environment of the user
 }
 
 // reply is what a keeper prints: once when the job runs, or cannot, and once when the call that starts it returns.
@@ -187,7 +185,7 @@ func (o *order) keep() error {
 		}
 	}
 	if o.Box != nil {
-		o.Box.Options.Getenv = func(name string) string { return environ.Get(o.Getenv, name) }
+		o.Box.Options.Getenv = os.Getenv
 		o.Box.Options.Ignored = o.Ignored.ForPrograms
 		start.Box = sandbox.New(o.Box.Options).Box(o.Box.Declared, o.Box.Needs)
 		start.Program.Confinement = start.Box
@@ -268,7 +266,7 @@ func (l *List) startKept(ctx context.Context, j *job) (tool.Result, error) {
 		dir = p.Dir
 	}
 	o := order{
-		Options: l.o.Jobs, Dir: l.o.Dir, Secrets: l.o.Secrets.All(), Path: p.Path, Args: p.Args, Workdir: dir, Env: p.Env, Getenv: os.Environ(),
+		Options: l.o.Jobs, Dir: l.o.Dir, Secrets: l.o.Secrets.All(), Path: p.Path, Args: p.Args, Workdir: dir, Env: p.Env,
 		Record: Record{ID: j.id, Command: l.o.Secrets.Text(j.command), Dir: dir, Level: j.level, Ports: j.ports, Session: at, Run: j.run, Log: filepath.Join(l.o.Dir, j.id+".log")},
 	}
 	if j.start.Ready != nil {

@@ -127,7 +127,10 @@ func KillKept(ctx context.Context, dir, id string) (Record, error) {
 		return r, fault.Wrap(fault.Failure, err, "the keeper of %s, process %d, cannot be told to end it", id, r.Keeper)
 	}
 	for r.Status == Running && ctx.Err() == nil {
-		wait(ctx)
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+		}
 		if r, err = readRecord(dir, id); err != nil {
 			return r, err
 		}
@@ -135,13 +138,8 @@ func KillKept(ctx context.Context, dir, id string) (Record, error) {
 	return r, ctx.Err()
 }
 
-// wait is the time between two looks at a file that another process writes.
-func wait(ctx context.Context) {
-	select {
-	case <-time.After(100 * time.Millisecond):
-	case <-ctx.Done():
-	}
-}
+// lookEvery is the time between two looks at a file that another process writes.
+const lookEvery = 100 * time.Millisecond
 
 // ServeKeeper is the process that keeps a job. It reports whether args, without the name of the program, are those of one, and then
 // returns when the job has ended.
@@ -420,8 +418,6 @@ func (l *List) follow(j *job, r Record) error {
 	l.mu.Unlock()
 	go func() { // ends with the job, or when the list leaves it
 		defer close(over)
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
 		for {
 			j.log.mu.Lock()
 			before := j.log.end
@@ -446,8 +442,7 @@ func (l *List) follow(j *job, r Record) error {
 			select {
 			case <-left:
 				return
-			default:
-				wait(ctx)
+			case <-time.After(lookEvery):
 			}
 		}
 	}()

@@ -432,7 +432,9 @@ func (l *List) Close(reason string) []event.JobEnded {
 	for _, j := range all {
 		if j.leave != nil && j.running() {
 			staying = append(staying, event.JobEnded{ID: j.id, Command: j.command, Status: Kept, Reason: "it continues; to end it: loki --kill-job " + j.id})
+			l.mu.Lock()
 			j.told, j.noted = true, true
+			l.mu.Unlock()
 			ending.Go(j.leave)
 			continue
 		}

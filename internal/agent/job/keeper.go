@@ -235,6 +235,20 @@ func (o *order) keep() error {
 // Keeps implements [builtin.Jobs].
 func (l *List) Keeps() bool { return l.o.Ignored != nil && canDetach }
 
+// roomToKeep returns an error if no more jobs can be kept.
+func (l *List) roomToKeep() error {
+	kept := 0
+	for _, r := range KeptJobs(l.o.Dir) {
+		if r.Status == Running {
+			kept++
+		}
+	}
+	if kept >= l.o.Max {
+		return errors.New("as many jobs are kept as may be: the user ends one with loki --kill-job ID, and sees them with loki --list jobs")
+	}
+	return nil
+}
+
 // startKept starts a job in a process of its own, which outlives this one.
 func (l *List) startKept(ctx context.Context, j *job) (tool.Result, error) {
 	if !l.Keeps() {
@@ -244,14 +258,8 @@ func (l *List) startKept(ctx context.Context, j *job) (tool.Result, error) {
 	err := l.room()
 	at := l.at
 	l.mu.Unlock()
-	kept := 0
-	for _, r := range KeptJobs(l.o.Dir) {
-		if r.Status == Running {
-			kept++
-		}
-	}
-	if err == nil && kept >= l.o.Max {
-		err = errors.New("as many jobs are kept as may be: the user ends one with loki --kill-job ID, and sees them with loki --list jobs")
+	if err == nil {
+		err = l.roomToKeep()
 	}
 	if err != nil {
 		return tool.Result{}, err
@@ -296,7 +304,9 @@ func (l *List) startKept(ctx context.Context, j *job) (tool.Result, error) {
 	}
 	if !j.running() { // which the result says
 		<-j.ended
+		l.mu.Lock()
 		j.noted = true
+		l.mu.Unlock()
 	}
 	return tool.Result{Output: result.Output, Refused: result.Refused}, err
 }
@@ -461,6 +471,8 @@ func (l *List) Keep(ctx context.Context, id string) (string, error) {
 		err = fault.New(fault.Usage, "%s is kept already", id)
 	case err == nil && !j.running():
 		err = fault.New(fault.Usage, "%s has ended", id)
+	case err == nil:
+		err = l.roomToKeep() // before the job ends
 	}
 	if err != nil {
 		return "", err

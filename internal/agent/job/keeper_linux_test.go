@@ -181,3 +181,20 @@ func TestKeptAgain(t *testing.T) {
 		t.Errorf("records of jobs: %+v", all)
 	}
 }
+
+// TestNoRoomToKeep checks that a job continues that cannot be kept, as there are as many.
+func TestNoRoomToKeep(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, config.Jobs{Max: 1})
+	r.keep()
+	r.startKept("echo up; sleep 600", "ready", "up")
+	r.list.Close("over")
+	r.keep()
+	got := r.start("echo up; sleep 600", "ready", "up")
+	if _, err := r.list.Keep(t.Context(), got.Job); err == nil || !strings.Contains(err.Error(), "as many jobs are kept") {
+		t.Errorf("it was kept: %v", err)
+	}
+	if out := r.call("job__output", map[string]any{"id": got.Job}); out.Status != job.Running {
+		t.Errorf("the job is %+v", out)
+	}
+}

@@ -295,6 +295,7 @@ func (l *List) startKept(ctx context.Context, j *job) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if err := event.FromContext(ctx).Emit(ctx, event.JobStarted{ID: j.id, Command: j.command, Level: string(j.level), Ports: j.ports}); err != nil {
+		j.end("its start could not be recorded")
 		return tool.Result{}, err
 	}
 	result, err := next(replies)
@@ -312,8 +313,8 @@ func (l *List) startKept(ctx context.Context, j *job) (tool.Result, error) {
 }
 
 // give starts the keeper of an order, and returns what it prints after the job was started. If ctx ends before stop is called, so does the job.
-func (o *order) give(ctx context.Context) (replies *json.Decoder, stop func() bool, err error) {
-	stop = func() bool { return true }
+func (o *order) give(ctx context.Context) (replies *json.Decoder, stop func(), err error) {
+	stop = func() {}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, stop, err
@@ -331,8 +332,12 @@ func (o *order) give(ctx context.Context) (replies *json.Decoder, stop func() bo
 	if err != nil {
 		return nil, stop, err
 	}
-	stop = context.AfterFunc(ctx, func() { _ = interrupt(cmd.Process.Pid) })
+	unwatch := context.AfterFunc(ctx, func() { _ = interrupt(cmd.Process.Pid) })
 	ours, theirs := io.Pipe()
+	stop = func() {
+		unwatch()
+		ours.Close() // what comes later is not read
+	}
 	go func() { // ends with the keeper, or with this process
 		_, err := io.Copy(theirs, out)
 		_ = theirs.CloseWithError(err)

@@ -201,9 +201,6 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 		if t.kit, done, err = c.service.Tools(ctx, w); err == nil {
 			t.kit.Tools, err = c.jobs.Equip(t.kit.Tools, c.sessionID())
 		}
-		if err != nil {
-			return done, err
-		}
 	}
 	if err != nil {
 		return done, err

@@ -89,17 +89,17 @@ func jobTable(jobs []job.Info) string {
 	return trimEnd(display.Table(rows))
 }
 
-// completeJobs completes the id of a job, and kill.
+// completeJobs completes the id of a job, and what is done with one that runs.
 func completeJobs(c *Console, _ context.Context, words []string) (found []Candidate) {
-	kill := len(words) == 2 && (words[0] == "kill" || words[0] == "keep")
-	if len(words) > 1 && !kill {
+	runs := len(words) == 2 && (words[0] == "kill" || words[0] == "keep")
+	if len(words) > 1 && !runs {
 		return nil
 	}
-	if !kill {
+	if !runs {
 		found = append(found, Candidate{Value: "kill", Description: "end a job", Space: true}, Candidate{Value: "keep", Description: "have a job outlive Loki", Space: true})
 	}
 	for _, j := range slices.Backward(c.conv.Jobs().All()) {
-		if !kill || j.Status == job.Running {
+		if !runs || j.Status == job.Running {
 			found = append(found, Candidate{Value: j.ID, Description: text.OneLine(j.Command, 60)})
 		}
 	}

@@ -91,7 +91,7 @@ func (c *Console) setMode(_ context.Context, name string) error {
 func (c *Console) writingJobs() (n int) {
 	if list := c.conv.Jobs(); list != nil {
 		for _, j := range list.All() {
-			if j.Exit == nil && j.Status == job.Running && j.Level != string(sandbox.Read) {
+			if j.Status == job.Running && j.Level != string(sandbox.Read) {
 				n++
 			}
 		}

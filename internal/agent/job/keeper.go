@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
 	"loki/internal/base/sandbox"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/redact"
@@ -127,10 +129,7 @@ func KillKept(ctx context.Context, dir, id string) (Record, error) {
 		return r, fault.Wrap(fault.Failure, err, "the keeper of %s, process %d, cannot be told to end it", id, r.Keeper)
 	}
 	for r.Status == Running && ctx.Err() == nil {
-		select {
-		case <-time.After(lookEvery):
-		case <-ctx.Done():
-		}
+		_ = retry.Sleep(ctx, lookEvery)
 		if r, err = readRecord(dir, id); err != nil {
 			return r, err
 		}
@@ -237,13 +236,8 @@ func (l *List) Keeps() bool { return l.o.Ignored != nil && canDetach }
 
 // roomToKeep returns an error if no more jobs can be kept.
 func (l *List) roomToKeep() error {
-	kept := 0
-	for _, r := range KeptJobs(l.o.Dir) {
-		if r.Status == Running {
-			kept++
-		}
-	}
-	if kept >= l.o.Max {
+	kept := slices.DeleteFunc(KeptJobs(l.o.Dir), func(r Record) bool { return r.Status != Running })
+	if len(kept) >= l.o.Max {
 		return errors.New("as many jobs are kept as may be: the user ends one with loki --kill-job ID, and sees them with loki --list jobs")
 	}
 	return nil
@@ -255,13 +249,9 @@ func (l *List) startKept(ctx context.Context, j *job) (tool.Result, error) {
 		return tool.Result{}, errors.New("no job outlives this conversation")
 	}
 	l.mu.Lock()
-	err := l.room()
-	at := l.at
+	err, at := l.room(), l.at
 	l.mu.Unlock()
-	if err == nil {
-		err = l.roomToKeep()
-	}
-	if err != nil {
+	if err = cmp.Or(err, l.roomToKeep()); err != nil {
 		return tool.Result{}, err
 	}
 	p, dir := j.start.Program, ""

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,7 +181,7 @@ func Check(name string, d Doc) (*Schedule, error) {
 		value *string
 		words []string
 	}{{"missed", &s.Missed, []string{MissedOnce, MissedSkip, MissedAll}}, {"overlap", &s.Overlap, []string{OverlapSkip, OverlapQueue, OverlapCancel, OverlapAllow}}} {
-		if *word.value = cmp.Or(*word.value, word.words[0]); !strings.Contains(" "+strings.Join(word.words, " ")+" ", " "+*word.value+" ") {
+		if *word.value = cmp.Or(*word.value, word.words[0]); !slices.Contains(word.words, *word.value) {
 			return wrong(word.field, "%q is none of %s", *word.value, strings.Join(word.words, ", "))
 		}
 	}

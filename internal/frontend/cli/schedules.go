@@ -254,6 +254,9 @@ func timeFlag(flag, value string, otherwise, after time.Time) (time.Time, error)
 func (c *command) showOutcomes(ctx context.Context) error {
 	return c.withSchedules(func(all *schedule.Service) error {
 		outcomes, err := all.History(ctx, c.opts.history, 0)
+		if err == nil && len(outcomes) == 0 {
+			_, err = all.Find(ctx, c.opts.history)
+		}
 		if err != nil {
 			return err
 		}

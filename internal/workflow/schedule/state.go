@@ -292,16 +292,12 @@ func (o Outcome) entry() run.Entry {
 // keepOutcomes is how long the history is kept.
 const keepOutcomes = 90 * 24 * time.Hour
 
-// History returns the outcomes of a schedule, newest first, at most limit; 0 means all. The schedule may be gone.
+// History returns the outcomes of a schedule, newest first, at most limit; 0 means all. The schedule may be gone, and one that
+// never was has none.
 func (s *Service) History(ctx context.Context, name string, limit int) ([]Outcome, error) {
 	entries, err := s.Store.Entries(ctx, firingsKey(name), limit)
 	if err != nil {
 		return nil, err
-	}
-	if len(entries) == 0 {
-		if _, err := s.Find(ctx, name); err != nil {
-			return nil, err
-		}
 	}
 	list := make([]Outcome, len(entries))
 	for i, e := range entries {

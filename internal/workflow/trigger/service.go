@@ -198,7 +198,7 @@ func (s *Service) begin(ctx context.Context, t *Trigger, d Delivery, id string) 
 	if err != nil || !ok {
 		return Result{}, false, invalid(err)
 	}
-	key := run.StartKey(t.Key(id))
+	key := run.StartKey("trigger/" + t.Name + "/" + id)
 	known, ok, err := s.entry(ctx, key)
 	if ok {
 		return Result{RunID: known.Run, Duplicate: true}, false, nil
@@ -285,11 +285,7 @@ func deadKey(trigger, id string) string {
 
 // DeadLetters returns the dead letters of a trigger, "" for all, the newest first.
 func DeadLetters(ctx context.Context, entries run.Entries, trigger string) ([]Dead, error) {
-	prefix := "dead/"
-	if trigger != "" {
-		prefix += trigger + "/"
-	}
-	found, err := entries.Entries(ctx, prefix, 0)
+	found, err := entries.Entries(ctx, deadKey(trigger, ""), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -205,9 +205,6 @@ func (t *Trigger) Start(d Delivery, boundary string, now time.Time) (s Start, ok
 // printable returns a text without characters that neither a database nor the environment of a program can hold.
 func printable(text string) string { return strings.ReplaceAll(text, "\x00", "\uFFFD") }
 
-// Key returns the key with which a delivery starts a run, once: the same for the same delivery.
-func (t *Trigger) Key(delivery string) string { return "trigger/" + t.Name + "/" + delivery }
-
 // Request is what came from a webhook.
 type Request struct {
 	Header http.Header         `json:"header,omitempty"`

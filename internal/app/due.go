@@ -74,7 +74,7 @@ func (a *App) RunDue(ctx context.Context, jobs int, only string) (did Due, err e
 			}
 		}
 	}
-	if only == "" {
+	if only == "" && len(a.Config.Alerts) > 0 {
 		a.checkAlerts(ctx, hosted)
 	}
 	did.Runs = make(map[string]run.Info)
@@ -101,8 +101,7 @@ const (
 // checkAlerts looks once for what the alerts are about, and waits until each target that is due was tried.
 func (a *App) checkAlerts(ctx context.Context, hosted Hosted) {
 	alerts, start := a.Alerts(hosted.Store, hosted.Desk, ""), time.Now()
-	err := alerts.Check(ctx)
-	if err != nil {
+	if err := alerts.Check(ctx); err != nil {
 		a.Log().WarnContext(ctx, "alerts cannot be checked", "error", err)
 	}
 	sent, err := alerts.List(ctx)

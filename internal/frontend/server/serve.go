@@ -38,7 +38,7 @@ func Serve(ctx context.Context, o display.Options, address string) error {
 		return err
 	}
 	if s.Addr() == NoAddress {
-		fmt.Fprintln(o.Err, "working without a port: schedules and runs only")
+		fmt.Fprintln(o.Err, "working without a port")
 	} else {
 		fmt.Fprintf(o.Err, "listening on http://%s\n", s.Addr())
 	}

@@ -109,7 +109,7 @@ func (s *Schedule) when() string {
 	return strings.Join([]string{s.Cron, s.Every, s.At, s.zone.String(), s.Start, s.End}, "|")
 }
 
-// write returns the entry of the state as it is now, which starts, or has started last, a run.
+// write returns the entry that replaces the stored state. id is that of the last run, [run.NewRun] of the one that is created with it.
 func (k *Kept) write(id string) run.Entry {
 	doc, _ := json.Marshal(k.state) // texts and times
 	return run.Entry{Key: stateKey + k.Name, Version: k.entry.Version, Run: id, Doc: doc}

@@ -201,20 +201,18 @@ func (s *Server) register(ctx context.Context) error {
 	s.metadata()
 	s.documents()
 	s.registerMetrics()
+	access := auth.Access{AdoptUnowned: set.AdoptUnowned}
 	conversations.Register(s.api, conversations.Options{
 		DB: s.hosted.DB, Lanes: &s.lanes,
-		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} },
+		App: s.o.App, Manager: s.runs, Access: func() auth.Access { return access },
 		Roots: func() []string { return set.FileRoots }, Jobs: s.hosted.Jobs, Seen: seen,
 	})
-	facts.Register(s.api, facts.Options{App: s.o.App, Access: func() auth.Access { return auth.Access{AdoptUnowned: set.AdoptUnowned} }})
+	facts.Register(s.api, facts.Options{App: s.o.App, Access: access})
 	openai.Register(s.api, openai.Options{App: s.o.App, Manager: s.runs, Lanes: &s.lanes, Seen: seen})
-	access := auth.Access{AdoptUnowned: set.AdoptUnowned}
 	enter := runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Jobs: s.hosted.Jobs, Access: access, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
-	schedules.Register(s.api, schedules.Service{
-		App: s.o.App, Schedules: s.o.App.Schedules(s.hosted.Store, s.hosted.Runs), Access: auth.Access{AdoptUnowned: set.AdoptUnowned},
-	})
+	schedules.Register(s.api, schedules.Service{App: s.o.App, Schedules: s.o.App.Schedules(s.hosted.Store, s.hosted.Runs), Access: access})
 	s.api.Mount(answerPath+"{token}", answerPage{s.hosted})
 	hooks.Register(s.api, hooks.Options{Triggers: s.triggers, Entries: s.hosted.Store, Local: s.isLocal, Strange: s.strange, Log: s.o.Log})
 	hooks.RegisterAlerts(s.api, s.alerts, s.hosted.Desk)

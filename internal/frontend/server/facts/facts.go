@@ -21,7 +21,7 @@ import (
 // Options say whose facts are served.
 type Options struct {
 	App    *app.App
-	Access func() auth.Access
+	Access auth.Access
 }
 
 const tag = "Memory"
@@ -56,7 +56,7 @@ func (o Options) store(ctx context.Context) (*memory.Store, error) {
 	if o.App.ServerMemory() == chat.MemoryOff {
 		return nil, rest.Conflict("this server remembers nothing").WithHint("api.memory: propose in its configuration turns the memory on")
 	}
-	return o.App.MemoryOf(o.Access().Owner(rest.Subject(ctx))), nil
+	return o.App.MemoryOf(o.Access.Owner(rest.Subject(ctx))), nil
 }
 
 // find returns a fact of who asks, and where it is.

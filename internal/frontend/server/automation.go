@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"loki/internal/app"
+	"loki/internal/workflow/trigger"
 )
 
 // NoAddress is the address of a server without a port: it starts runs that are due, and resumes others.
@@ -43,17 +44,18 @@ type noAddr struct{}
 func (noAddr) Network() string { return "tcp" }
 func (noAddr) String() string  { return NoAddress }
 
-// automation is what a server does by itself, besides resuming runs.
+// automation starts runs by itself: those of schedules, and those of triggers that watch files.
 type automation struct {
 	cancel  context.CancelFunc
 	working sync.WaitGroup
 }
 
 // automate begins it. Each part works until ctx is canceled, or end is called.
-func automate(ctx context.Context, a *app.App, hosted app.Hosted) *automation {
+func automate(ctx context.Context, a *app.App, hosted app.Hosted, triggers *trigger.Service) *automation {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &automation{cancel: cancel}
 	s.working.Go(func() { a.Schedules(hosted.Store, hosted.Runs).Run(ctx) })
+	s.working.Go(func() { a.WatchFiles(ctx, triggers) })
 	return s
 }
 

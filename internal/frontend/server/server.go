@@ -166,8 +166,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	go func() {
 		s.served <- s.http.Serve(newListener(s.listener, func() time.Duration { return s.api.Limits().Timeout }, mostConnections(), s.unasked.evict))
 	}() // ends with Shutdown, which waits for it
-	s.stores.background.Go(func() { o.App.WatchFiles(ctx, s.triggers) }) // ends with ctx
-	s.stores.background.Go(func() { s.alerts.Run(ctx) })                 // likewise
+	s.stores.background.Go(func() { s.alerts.Run(ctx) }) // ends with ctx
 	s.resumed = make(chan struct{})
 	go func() { // ends with Shutdown at the latest, which waits for it
 		defer close(s.resumed)
@@ -178,7 +177,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		}
 		s.runs.Wake(ctx)
 	}()
-	s.automation = automate(ctx, o.App, hosted)
+	s.automation = automate(ctx, o.App, hosted, s.triggers)
 	return s, nil
 }
 

@@ -41,8 +41,7 @@ type Background struct {
 //
 // Errors are those of [App.DetachedJob], and of values of variables.
 func (a *App) BackgroundJob(ctx context.Context, b Background) (run.Job, error) {
-	none := func(graph.Variable) (string, bool, error) { return "", false, nil }
-	variables, err := agent.Values(b.Agent.InForce.Variables, b.Variables, none)
+	variables, err := backgroundVariables(b.Agent, b.Variables)
 	if err != nil {
 		return run.Job{}, err
 	}
@@ -58,4 +57,9 @@ func (a *App) BackgroundJob(ctx context.Context, b Background) (run.Job, error) 
 	}
 	job.Info.Beginning = b.Beginning
 	return job, nil
+}
+
+// backgroundVariables returns the values of an agent's variables where nobody can be asked for those that are missing.
+func backgroundVariables(of agent.Agent, given map[string]string) (map[string]string, error) {
+	return agent.Values(of.InForce.Variables, given, func(graph.Variable) (string, bool, error) { return "", false, nil })
 }

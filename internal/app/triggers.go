@@ -12,7 +12,6 @@ import (
 	"loki/internal/agent"
 	"loki/internal/base/fault"
 	"loki/internal/llm/event"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 	"loki/internal/workflow/trigger"
@@ -71,7 +70,7 @@ func (a *App) Triggers(store run.Store, m *manager.Manager) (*trigger.Service, e
 func (a *App) CheckTrigger(t *trigger.Trigger, s trigger.Start) error {
 	of, err := a.triggerAgent(t, s)
 	if err == nil {
-		_, err = agent.Values(of.InForce.Variables, s.Variables, func(graph.Variable) (string, bool, error) { return "", false, nil })
+		_, err = backgroundVariables(of, s.Variables)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package hook
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"loki/internal/base/sandbox"
@@ -34,17 +33,8 @@ func Read(n *yamldoc.Node, kinds []Kind) []Hook {
 	for i, kind := range kinds {
 		keys[i] = string(kind)
 	}
-	refuseOthers(m, keys...)
+	m.Only(keys...)
 	return hooks
-}
-
-// refuseOthers reports keys that are not among keys.
-func refuseOthers(m *yamldoc.Map, keys ...string) {
-	for e := range m.All() {
-		if !slices.Contains(keys, e.Key) {
-			e.Node.KeyErrorf("unknown key %q", e.Key).Hint = yamldoc.OneOf(e.Key, keys)
-		}
-	}
 }
 
 // read reads an entry, and reports whether it is one.
@@ -57,7 +47,7 @@ func (h *Hook) read(n *yamldoc.Node) bool {
 	if h.Kind == BeforeTool || h.Kind == BeforeModel {
 		h.OnFailure = Refuse
 	}
-	refuseOthers(m, "name", "command", "match", "timeout", "on_failure", "sandbox")
+	m.Only("name", "command", "match", "timeout", "on_failure", "sandbox")
 	if len(m.Require("command")) > 0 {
 		return false
 	}

@@ -84,7 +84,7 @@ func Read(n *yamldoc.Node) (rules []*Rule) {
 			continue
 		}
 		r := &Rule{Every: time.Hour}
-		refuseOthers(m, "name", "on", "where", "every", "to", "template")
+		m.Only("name", "on", "where", "every", "to", "template")
 		m.Require("name", "on", "to")
 		if m.Str("name", &r.Name); slices.ContainsFunc(rules, func(o *Rule) bool { return o.Name == r.Name }) {
 			m.Get("name").Errorf("is the name of another alert, too")
@@ -112,15 +112,6 @@ func Read(n *yamldoc.Node) (rules []*Rule) {
 	return rules
 }
 
-// refuseOthers reports keys that are not among keys.
-func refuseOthers(m *yamldoc.Map, keys ...string) {
-	for e := range m.All() {
-		if !slices.Contains(keys, e.Key) {
-			e.Node.KeyErrorf("unknown key %q", e.Key).Hint = yamldoc.OneOf(e.Key, keys)
-		}
-	}
-}
-
 func readCondition(n *yamldoc.Node) (c Condition) {
 	if n.Kind() != yamldoc.Mapping {
 		text, ok := n.Str()
@@ -130,7 +121,7 @@ func readCondition(n *yamldoc.Node) (c Condition) {
 		return c
 	}
 	m := n.Map()
-	refuseOthers(m, "waiting", "stuck", "budget", "limited")
+	m.Only("waiting", "stuck", "budget", "limited")
 	for e := range m.All() {
 		if c.Kind = Kind(e.Key); c.Kind != Budget {
 			if m.Span(e.Key, &c.After) && c.After < time.Minute {
@@ -176,7 +167,7 @@ func readTarget(n *yamldoc.Node) (h webhook.Hook) {
 		return h
 	}
 	forms := []string{"webhook", Slack, Discord, Teams, Ntfy, Mail, Command}
-	refuseOthers(m, append(forms, "secret")...)
+	m.Only(append(forms, "secret")...)
 	m.Str("secret", &h.Secret)
 	given := 0
 	for _, form := range forms {

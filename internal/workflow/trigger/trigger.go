@@ -86,7 +86,7 @@ func validName(name string) bool {
 }
 
 func (t *Trigger) read(m *yamldoc.Map) {
-	refuseOthers(m, "agent", "webhook", "watch", "when", "prompt", "variables", "model", "budget", "yes", "max_queued")
+	m.Only("agent", "webhook", "watch", "when", "prompt", "variables", "model", "budget", "yes", "max_queued")
 	m.Require("agent")
 	m.Str("agent", &t.Agent)
 	if w := m.Map("webhook"); w != nil {
@@ -147,7 +147,7 @@ func (t *Trigger) expression(n *yamldoc.Node, want expr.Kinds) *expr.Expr {
 }
 
 func readBudget(m *yamldoc.Map) (b graph.Budget) {
-	refuseOthers(m, "usd", "tokens", "duration")
+	m.Only("usd", "tokens", "duration")
 	m.Float("usd", &b.USD)
 	m.Uint("tokens", &b.Tokens)
 	m.Span("duration", &b.Duration)
@@ -155,15 +155,6 @@ func readBudget(m *yamldoc.Map) (b graph.Budget) {
 		m.Get("usd").Errorf("an amount is 0 or more")
 	}
 	return b
-}
-
-// refuseOthers reports keys that are not among keys.
-func refuseOthers(m *yamldoc.Map, keys ...string) {
-	for e := range m.All() {
-		if !slices.Contains(keys, e.Key) {
-			e.Node.KeyErrorf("unknown key %q", e.Key).Hint = yamldoc.OneOf(e.Key, keys)
-		}
-	}
 }
 
 // Start is what a delivery starts.

@@ -62,7 +62,7 @@ const (
 
 func readWebhook(m *yamldoc.Map) *Webhook {
 	w := &Webhook{Encoding: "hex", Algorithm: "sha256", MaxBody: 1 << 20, Rate: Rate{60, time.Minute}}
-	refuseOthers(m, "verify", "secret", "header", "prefix", "encoding", "algorithm", "id_header", "max_body_bytes", "rate")
+	m.Only("verify", "secret", "header", "prefix", "encoding", "algorithm", "id_header", "max_body_bytes", "rate")
 	m.Require("verify")
 	yamldoc.Choice(m, "verify", &w.Verify, GitHub, GitLab, Stripe, Standard, HMAC, Token, None)
 	if n := m.Get("secret"); n != nil && n.Kind() == yamldoc.List {

@@ -21,7 +21,7 @@ type Watch struct {
 
 func readWatch(m *yamldoc.Map) *Watch {
 	w := &Watch{Create: true, Change: true, Debounce: 2 * time.Second, Each: true, Missed: true}
-	refuseOthers(m, "paths", "on", "debounce", "each", "missed")
+	m.Only("paths", "on", "debounce", "each", "missed")
 	m.Require("paths")
 	m.Strs("paths", &w.Paths)
 	for _, n := range m.List("paths") {

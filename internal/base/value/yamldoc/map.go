@@ -69,6 +69,15 @@ func (m *Map) All() iter.Seq[Entry] {
 	}
 }
 
+// Only reports every key that is not among keys as an error.
+func (m *Map) Only(keys ...string) {
+	for e := range m.All() {
+		if !slices.Contains(keys, e.Key) {
+			e.Node.KeyErrorf("unknown key %q", e.Key).Hint = OneOf(e.Key, keys)
+		}
+	}
+}
+
 func (m *Map) find(key string) (entry, bool) {
 	e, ok := m.lookUp(key)
 	if old := ""; !ok && m != nil {

@@ -28,7 +28,7 @@ const maxResumed = 3
 // many at once, and returns when nothing is at work. Runs that are at work when ctx ends are interrupted. Times that come meanwhile are left to the next call.
 // If only names a schedule, a run of that one starts instead.
 func (a *App) RunDue(ctx context.Context, jobs int, only string) (did Due, err error) {
-	hosted, err := a.Host(ctx, "http://localhost", manager.Options{Limit: jobs, Log: a.Log()})
+	hosted, err := a.Host(ctx, "", manager.Options{Limit: jobs, Log: a.Log()})
 	if err != nil {
 		return did, err
 	}

@@ -48,7 +48,7 @@ type Hosted struct {
 	Close func() error   // closes the stores, after the manager was shut down
 }
 
-// Host makes the app that of a server at an address, a URL without a path; o says the rest about its runs.
+// Host makes the app that of a server at an address, a URL without a path, "" for none; o says the rest about its runs.
 // These, those of conversations too, are known to the manager, share stores, and stay in the directory of
 // the process. Host is called once, before anything else runs; ctx ends the sending of notices.
 func (a *App) Host(ctx context.Context, address string, o manager.Options) (Hosted, error) {

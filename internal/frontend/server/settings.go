@@ -69,10 +69,13 @@ func newSettings(c *config.API, before *settings, log *slog.Logger) (*settings, 
 	return s, nil
 }
 
-// publicURL returns the address of a server for people, as a URL without a path.
+// publicURL returns the address of a server for people, as a URL without a path; "" for one without a port.
 func (s *settings) publicURL(listens net.Addr) string {
 	if s.PublicURL != "" {
 		return strings.TrimSuffix(s.PublicURL, "/")
+	}
+	if listens.String() == NoAddress {
+		return ""
 	}
 	return "http://" + listens.String()
 }

@@ -33,7 +33,7 @@ type notice struct {
 type Source struct {
 	Store   run.Store
 	Links   *webhook.Links // to questions
-	Address string         // of the server for users, a URL without a path
+	Address string         // of the server for users, a URL without a path; "" for no links
 }
 
 // Notices returns what there is to say of a run, and whether there will be more.
@@ -75,8 +75,11 @@ func (s Source) Notices(ctx context.Context, id string) (all []webhook.Notice, m
 	return all, true, nil
 }
 
-// link returns the address at which a question can be answered.
+// link returns the address at which a question can be answered, "" if there is none.
 func (s Source) link(id string, p run.Pending) (string, error) {
+	if s.Address == "" {
+		return "", nil
+	}
 	expires := p.Asked.Add(linkTime)
 	if !p.Deadline.IsZero() && p.Deadline.Before(expires) {
 		expires = p.Deadline

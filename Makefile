@@ -65,7 +65,7 @@ fleet: # three servers on one database with 500 runs, while servers are killed a
 
 .PHONY: temporal
 temporal: # the program for Temporal, which is a module of its own: its tests, without a server
-	cd cmd/loki-temporal && $(GO) test -mod=mod -timeout 240s ./...
+	cd cmd/loki-temporal && $(GO) test -mod=mod -timeout 240s $(PACKAGES)
 
 # go vet would compile the server a second time. -args -update writes the history that the replay test of the driver reads.
 .PHONY: temporal-kill

@@ -200,9 +200,11 @@ func (u *update) Get(ctx context.Context, _ any) error {
 // UpdateWorkflow implements [driver.Client].
 func (w *world) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	u := &update{make(chan error, 1)}
-	w.env.UpdateWorkflow(o.UpdateName, o.UpdateID, &testsuite.TestUpdateCallback{
-		OnAccept: func() {}, OnReject: func(err error) { u.done <- err }, OnComplete: func(_ any, err error) { u.done <- err },
-	}, o.Args...)
+	w.env.RegisterDelayedCallback(func() { // in the environment's own goroutine, since activities side by side would race for its updates
+		w.env.UpdateWorkflow(o.UpdateName, o.UpdateID, &testsuite.TestUpdateCallback{
+			OnAccept: func() {}, OnReject: func(err error) { u.done <- err }, OnComplete: func(_ any, err error) { u.done <- err },
+		}, o.Args...)
+	}, 0)
 	w.updates.Add(1)
 	return u, nil
 }

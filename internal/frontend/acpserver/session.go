@@ -73,7 +73,7 @@ func (s *server) open(ctx context.Context, at place, id string) (_ *sess, err er
 	of.view = newView(of)
 	of.app.Receive(app.Guest{Judge: of.judge, Servers: serversOf(at.servers), Dirs: at.dirs, Client: of.client()})
 	of.talks = of.app.ServerConversations()
-	of.talks.Durability = recorded(of.talks.Durability)
+	of.talks.Durability = durabilityOnRecord(of.talks.Durability)
 	find := of.talks.Agent
 	of.talks.Agent = func(ctx context.Context, name string, given map[string]string, from conversation.Caller) (conversation.Agent, error) {
 		who, err := find(ctx, name, given, from)
@@ -101,8 +101,8 @@ func (s *server) open(ctx context.Context, at place, id string) (_ *sess, err er
 	return of, nil
 }
 
-// recorded returns the durability of runs that have to be on record: the configured one, unless that is off.
-func recorded(d graph.Durability) graph.Durability {
+// durabilityOnRecord returns the durability of runs that have to be on record: the configured one, unless that is off.
+func durabilityOnRecord(d graph.Durability) graph.Durability {
 	if d == graph.DurabilityOff || d == "" {
 		return graph.DurabilityProcess
 	}
@@ -113,13 +113,13 @@ func recorded(d graph.Durability) graph.Durability {
 func (s *sess) withRecord(who conversation.Agent) conversation.Agent {
 	if who.InForce != nil {
 		force := *who.InForce
-		force.Durability = recorded(force.Durability)
+		force.Durability = durabilityOnRecord(force.Durability)
 		who.InForce = &force
 	}
 	if jobOf := who.Job; jobOf != nil {
 		who.Job = func(ctx context.Context, q conversation.GraphQuestion) (run.Job, error) {
 			job, err := jobOf(ctx, q)
-			job.Durability = recorded(job.Durability)
+			job.Durability = durabilityOnRecord(job.Durability)
 			job.Info.Question, _ = json.Marshal(map[string]any{"session": map[string]string{"id": s.id}}) // see [conversation.SessionOf]
 			return job, err
 		}

@@ -199,7 +199,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	return kit, scope.Close, err
 }
 
-// narrowTools returns the tools that a setting enables, of those of an agent and those that are visible.
+// narrowTools returns the tools that a setting enables, from the tools of an agent and the visible ones.
 func (a *App) narrowTools(ctx context.Context, own tool.Set, w conversation.Wanted) (tool.Set, error) {
 	w.Usual = true // a name may be that of a tool of the agent
 	visible, err := a.selectTools(ctx, w)

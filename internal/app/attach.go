@@ -17,7 +17,7 @@ import (
 
 // AskForFiles asks the user whether models may read the files among the sources of attachments that a rule asks about, and opens
 // them to l. The error reports a file without consent, or that no user can be asked. With yes, or AUTO_CONFIRM, it asks nothing and
-// opens all files that a rule asks about, also those that a directory or a pattern finds. Commands, addresses and what only loaders
+// opens all files that a rule asks about, also the ones found by a directory or a pattern. Commands, addresses and what only loaders
 // understand are no files.
 func (a *App) AskForFiles(ctx context.Context, l *input.Loader, sources []string, asker ask.Asker, yes bool) error {
 	kept, all, open := l.Denied, yes || tool.AutoConfirm(a.Env.Environ()), make(map[string]bool)

@@ -59,7 +59,7 @@ func (a *App) BackgroundJob(ctx context.Context, b Background) (run.Job, error) 
 	return job, nil
 }
 
-// backgroundVariables returns the values of an agent's variables where nobody can be asked for those that are missing.
+// backgroundVariables returns the values of an agent's variables where nobody can be asked for a missing one.
 func backgroundVariables(of agent.Agent, given map[string]string) (map[string]string, error) {
 	return agent.Values(of.InForce.Variables, given, func(graph.Variable) (string, bool, error) { return "", false, nil })
 }

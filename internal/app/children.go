@@ -21,7 +21,7 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// starter starts the agents of a team, with what they have from those that started them.
+// starter starts the agents of a team, with what they have from the agents that started them.
 type starter struct {
 	app  *App
 	root AgentRun // its Model is the one in force
@@ -180,7 +180,7 @@ func (c *starter) merge(ctx context.Context, m *team.Member, branch string) erro
 	return c.app.Worktrees().MergeBranch(ctx, dir, branch)
 }
 
-// load returns the agent that is to be started, as it is now, and warns of what is wrong with it.
+// load returns the agent to start, as it is now, and warns of what is wrong with it.
 func (c *starter) load(ctx context.Context, s team.Spawn) (agent.Agent, error) {
 	ref, err := c.agents().Find(s.Agent)
 	if err != nil {

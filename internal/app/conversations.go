@@ -205,5 +205,5 @@ func (a *App) jobs() *job.Options {
 	return o
 }
 
-// JobsDir returns the directory with the logs of jobs, and the records of those that are kept.
+// JobsDir returns the directory with the logs of jobs, and the records of kept ones.
 func (a *App) JobsDir() string { return filepath.Join(a.Paths.StateDir, "jobs") }

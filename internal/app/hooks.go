@@ -59,7 +59,7 @@ func (a *App) hooksOf(of *agent.Agent) *hook.Runner {
 	})
 }
 
-// userHooks returns the hooks of the user, with the level of those that may take code from a directory that models write in; inside
+// userHooks returns the hooks of the user, with the level of the hooks that may take code from a directory that models write in; inside
 // reports whether a path is there.
 func (a *App) userHooks(inside func(path string) bool) []hook.Hook {
 	list := slices.Clone(a.Config.Hooks)
@@ -72,7 +72,7 @@ func (a *App) userHooks(inside func(path string) bool) []hook.Hook {
 }
 
 // hookReads returns what the command of a hook of the user reads beside its level: the files outside of the workspace that it names,
-// with what is beside them, but for those that keep credentials, and those of the configuration directory itself.
+// with what is beside them, except directories that keep credentials, and the configuration directory itself.
 func (a *App) hookReads(h hook.Hook, inside func(path string) bool) (places []string) {
 	home, _ := os.UserHomeDir() // without one, ~ and $HOME mean nothing
 	line := strings.NewReplacer("~/", home+"/", "$HOME/", home+"/", "${HOME}/", home+"/").Replace(h.Line())
@@ -117,5 +117,5 @@ func (a *App) warnOfHooks(ctx context.Context, events event.Scope, of agent.Agen
 	return events.Emit(ctx, event.Warning{Text: text, Once: true})
 }
 
-// UserHooks returns the hooks of the user, with the levels of those that are confined.
+// UserHooks returns the hooks of the user, with the levels of the confined ones.
 func (a *App) UserHooks() []hook.Hook { return a.userHooks(environ.Inside(a.workspace())) }

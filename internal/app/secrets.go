@@ -52,7 +52,7 @@ func (a *App) sealedSecret(marked string) (string, bool) {
 	if text := a.setting(marked); text != "" && environ.Secret(marked, text) {
 		return text, true
 	}
-	if _, err := a.mcpServers(); err == nil { // those that mcp.json spells out are known now
+	if _, err := a.mcpServers(); err == nil { // the secrets in mcp.json are known now
 		if text, ok := a.used.Lookup(marked); ok {
 			return text, true
 		}
@@ -154,7 +154,7 @@ func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) er
 	return oauth.StoreIn(a.Paths.OAuthDir, name).Save(token)
 }
 
-// Seal returns a text, JSON or not, as it is to be stored outside of this process: with marks in place of the secrets that
+// Seal returns a text, JSON or not, as it may be stored outside of this process: with marks in place of the secrets that
 // have been used, as records of runs have them.
 func (a *App) Seal(text string) string { return a.used.Seal(text) }
 

@@ -14,13 +14,13 @@ func (c *Conversation) sessionID() string {
 	return string(c.session.ID())
 }
 
-// Jobs returns the jobs of the conversation, also those that are kept, nil if there can be none.
+// Jobs returns the jobs of the conversation, also kept ones, nil if there can be none.
 func (c *Conversation) Jobs() *job.List {
 	c.jobs.Continue(c.sessionID())
 	return c.jobs
 }
 
-// TellJobs reports what is new of the jobs: those that have ended since it was done last.
+// TellJobs reports what is new of the jobs: the ones that have ended since the last time.
 func (c *Conversation) TellJobs(ctx context.Context) { c.jobs.Tell(ctx, c.options.Events) }
 
 // endJobs ends the jobs of the conversation, and reports that.

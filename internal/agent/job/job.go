@@ -421,7 +421,7 @@ func (l *List) markEnded(mark func(j *job) *bool) (ended []event.JobEnded) {
 	return ended
 }
 
-// Close ends all jobs, and returns those that have ended since the last call of Ended. The list is empty then.
+// Close ends all jobs, and returns the ones that have ended since the last call of Ended. The list is empty then.
 func (l *List) Close(reason string) []event.JobEnded {
 	if l == nil {
 		return nil
@@ -532,7 +532,7 @@ type Info struct {
 	Bytes   int64         `json:"bytes"` // that it printed
 }
 
-// All lists the jobs, also those that have ended.
+// All lists the jobs, also ended ones.
 func (l *List) All() []Info { return infos(l.all()) }
 
 func infos(jobs []*job) []Info {

@@ -100,7 +100,7 @@ func readRecord(dir, id string) (r Record, err error) {
 	return r, err
 }
 
-// KeptJobs lists the jobs in a directory that were kept, those that began first at the beginning.
+// KeptJobs lists the jobs in a directory that were kept, the oldest first.
 func KeptJobs(dir string) []Record {
 	list := []Record{}
 	for _, path := range atomicfile.Glob(dir, idPrefix+"*"+recordExt) {

@@ -45,7 +45,7 @@ func (r *Registry) jobs(run, session string) []*job {
 	return found
 }
 
-// All lists the jobs of a run, or of a session, those that began first at the beginning.
+// All lists the jobs of a run, or of a session, the oldest first.
 func (r *Registry) All(run, session string) []Info {
 	return infos(r.jobs(run, session))
 }

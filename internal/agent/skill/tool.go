@@ -33,7 +33,7 @@ const (
 // Loader is the tool that loads skills, for one question. It may be used from several goroutines.
 type Loader struct {
 	Skills []Skill // that can be loaded
-	// Offered are the names of those that the model is offered. The others are loaded by the user, and the model reads their files.
+	// Offered are the names of the skills that the model is offered. The others are loaded by the user, and the model reads their files.
 	Offered []string
 	// Allow asks the user about the tools that a skill lists, when it is loaded; nil asks nothing.
 	Allow func(ctx context.Context, s Skill) error

@@ -45,7 +45,7 @@ type Service struct {
 	Texts func(variables map[string]string) agent.Texts
 }
 
-// Of returns the tools that an agent brings: those of its own script, and those that
+// Of returns the tools that an agent brings: the ones in its own script, and the ones that
 // global_tools names. Of tools with the same name the first counts.
 func (s *Service) Of(ctx context.Context, of agent.Agent, variables map[string]string, asker ask.Asker) (tool.Set, error) {
 	file, o, scripted := s.Script(ctx, of, variables, asker)

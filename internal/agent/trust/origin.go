@@ -16,7 +16,7 @@ import (
 	"loki/internal/workflow/graph"
 )
 
-// Origins tells agents and scripts of the user from those that came from others.
+// Origins tells agents and scripts of the user from ones that came from others.
 type Origins struct {
 	Agents  *agent.Library
 	Config  *config.Config

@@ -227,7 +227,7 @@ func (s *Service) declaredIn(ctx context.Context, of agent.Agent, name string) [
 	return all
 }
 
-// Settle asks the user whether an agent is to be trusted, if that matters and was not asked before in this process. Where no
+// Settle asks the user whether to trust an agent, if that matters and was not asked before in this process. Where no
 // user can be asked, and in a server, it warns once. The error is that of an interrupted question, or of the
 // record.
 func (s *Service) Settle(ctx context.Context, of agent.Agent, asker ask.Asker) error {

@@ -40,7 +40,7 @@ func (t Status) Ask(ctx context.Context, asker ask.Asker, name, otherwise string
 // QuestionEnd ends each question about trust.
 const QuestionEnd = "Do you trust it as it is now?"
 
-// Question returns the question whether the agent is to be trusted, with all that the answer needs.
+// Question returns the question whether to trust the agent, with all that the answer needs.
 func (t Status) Question(name string) string {
 	var b strings.Builder
 	what := "agent " + text.Visible(name) + " came with"

@@ -90,7 +90,7 @@ func (r Record) Intact() bool {
 	})
 }
 
-// AddFiles records that the user trusts files of a workspace as they are, beside those that they trusted before.
+// AddFiles records that the user trusts files of a workspace as they are, in addition to the files that they trusted before.
 func (s *Service) AddFiles(ctx context.Context, root string, files []workspace.File) error {
 	err := s.Store().change(ctx, func(records []Record) []Record {
 		i, known := find(records, root, WorkspaceKind)

@@ -129,7 +129,7 @@ func (v *validator) model(id string) error {
 	return err
 }
 
-// tools checks the tools of the agent, and returns those that are in order, with those that each agent has.
+// tools checks the tools of the agent, and returns the valid ones, with the tools that each agent has.
 func (v *validator) tools(ctx context.Context) tool.Set {
 	tools, ok := v.listedTools(ctx)
 	if !ok {
@@ -149,7 +149,7 @@ func (v *validator) tools(ctx context.Context) tool.Set {
 	return set
 }
 
-// listedTools checks the tools that the agent lists and those of its own script, and returns those that are in order; ok is
+// listedTools checks the tools that the agent lists and those of its own script, and returns the valid ones; ok is
 // false if tools cannot be looked up at all.
 func (v *validator) listedTools(ctx context.Context) (tools []tool.Tool, ok bool) {
 	library, err := v.Tools.LibraryOf(v.of, nil, nil)

@@ -181,7 +181,7 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxFile+1))
 }
 
-// withImports returns a file with those that it imports behind it, each file once.
+// withImports returns a file, followed by the files that it imports, each file once.
 func (r Reader) withImports(f File, root string, trusts trusts, seen map[string]bool, level int) []File {
 	seen[resolvePath(f.Path)] = true
 	files := []File{f}
@@ -273,7 +273,7 @@ func (f File) block(nonce string) string {
 	return fmt.Sprintf("<%s file=%q>\n%s%s\n</%s>", mark, f.Name, text, more, mark)
 }
 
-// Findings returns what is to be said of files that are not used, or not whole, a line each.
+// Findings returns messages about files that are not used, or not whole, a line each.
 func (in Instructions) Findings() (lines []string) {
 	for _, f := range in.Files {
 		switch f.State {

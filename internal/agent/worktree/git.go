@@ -130,7 +130,7 @@ func (g git) setting(ctx context.Context, key string) string {
 	return value
 }
 
-// changedFiles returns the files that differ between two trees; with added only those that only the second has.
+// changedFiles returns the files that differ between two trees; with added only the files that are new in the second.
 func (g git) changedFiles(ctx context.Context, from, to string, added bool) ([]string, error) {
 	args := []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames"}
 	if added {
@@ -232,7 +232,7 @@ func send(ctx context.Context, from, to git, commits, not []string) error {
 	return err
 }
 
-// objects returns the directories of objects that a repository needs to be read: that of its git directory, and those that it borrows from.
+// objects returns the directories of objects that a repository needs to be read: that of its git directory, and the ones from which it borrows.
 func objects(dir string, depth int) []string {
 	all := []string{dir}
 	data, err := os.ReadFile(filepath.Join(dir, "info", "alternates"))

@@ -90,7 +90,7 @@ type Copy struct {
 	Modified time.Time
 }
 
-// Limits say which sessions without a name are kept: those that are within all of them, the latest first.
+// Limits say which sessions without a name are kept: the sessions that are within all of them, the latest first.
 type Limits struct {
 	Sessions int
 	Bytes    int64     // of their messages

@@ -557,7 +557,7 @@ func (s *sess) turns() (n int) {
 	return n
 }
 
-// history returns all messages of the session, those that are a recap now, too.
+// history returns all messages of the session, also the ones that are a recap now.
 func (s *sess) history() []chat.Message {
 	return slices.Concat(s.storedSession().CompactedMessages(), s.storedSession().Messages())
 }

@@ -29,7 +29,7 @@ const (
 // moreHelp is what .help ends with.
 const moreHelp = ".help SECTION, such as .help roles, .help .COMMAND or .help WORD says more.\n.help all shows everything, .help tips keys and signs."
 
-// help is for .help: the sections with their commands, or those that are asked for with what they do.
+// help is for .help: the sections with their commands, or the requested ones with what they do.
 func (c *Console) help(ctx context.Context, asked string) error {
 	switch asked {
 	case "":

@@ -192,7 +192,7 @@ func serverLevels(a *app.App) value.Value {
 	return listText(levels)
 }
 
-// hooksInfo lists the user's hooks, with the levels of those that are confined, for --info.
+// hooksInfo lists the user's hooks, with the levels of the confined ones, for --info.
 func hooksInfo(a *app.App) value.Value {
 	hooks := a.UserHooks()
 	texts := make([]string, len(hooks))

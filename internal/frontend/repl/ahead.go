@@ -53,7 +53,7 @@ func (q *queue) first() (text string, ok bool) {
 	return text, true
 }
 
-// hold has each line return to the input from now on: texts first, then those that wait. It returns how many there are.
+// hold has each line return to the input from now on: texts first, then the waiting ones. It returns how many there are.
 func (q *queue) hold(texts []string) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +142,7 @@ func (q *queue) Command(args string) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// displayLines returns the lines below what works, in so many columns: those that wait, and the one that is typed, with a mark at the cursor.
+// displayLines returns the lines below what works, in so many columns: the waiting ones, and the one being typed, with a mark at the cursor.
 func (q *queue) displayLines(steering []string, columns int) (lines []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -165,7 +165,7 @@ type ToolResult struct {
 
 	Sandbox string `json:"sandbox,omitempty"` // level of the sandbox in which its program ran; empty if it ran in none
 
-	// Arguments are those that the user gave the call, and OriginalArguments those of the model; empty if they were not edited.
+	// Arguments are what the user gave the call, and OriginalArguments what the model gave; empty if they were not edited.
 	Arguments         string `json:"arguments,omitempty"`
 	OriginalArguments string `json:"original_arguments,omitempty"`
 }

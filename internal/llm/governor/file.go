@@ -15,7 +15,7 @@ import (
 	"loki/internal/base/atomicfile"
 )
 
-// process is this process among those that share limits. While it lives it holds the lock of a file.
+// process is this process among the ones that share limits. While it lives it holds the lock of a file.
 type process struct {
 	dir  string
 	once sync.Once

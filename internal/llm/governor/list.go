@@ -55,7 +55,7 @@ func (s *state) status(now time.Time) Status {
 	return st
 }
 
-// List returns what is known of all limits that processes share, and of those of this process alone, by client and model.
+// List returns what is known of all limits that processes share, and of the limits of this process alone, by client and model.
 func (g *Governor) List(ctx context.Context) ([]Status, error) {
 	now := time.Now()
 	list := []Status{}

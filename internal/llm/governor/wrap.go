@@ -30,7 +30,7 @@ func (l *limiter) call(ctx context.Context, need amount, ask once) error {
 	}
 }
 
-// try makes the call of w once. again says that it is to be made again.
+// try makes the call of w once. again says that it has to be repeated.
 func (l *limiter) try(ctx context.Context, w *waiter, ask once) (again bool, err error) {
 	var (
 		mu   sync.Mutex

@@ -22,7 +22,7 @@ import (
 )
 
 // usualTools are the tools of the program that there are unless visible_tools says
-// otherwise: those that read, search and edit files, the shell, the time, and fetching
+// otherwise: tools that read, search and edit files, the shell, the time, and fetching
 // pages. What sends, pays or needs a key is there only if it is named.
 var usualTools = [...]string{
 	"execute_command", "fetch_url_via_curl", "fs_cat", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write",
@@ -120,7 +120,7 @@ func (l *Library) Find(ctx context.Context, name string) ([]tool.Tool, error) {
 }
 
 // ForEntry returns the tools that an entry of an agent's list of tools means: those of an alias, or
-// those that Find returns. Names in an alias that mean nothing are left out.
+// the ones that Find returns. Names in an alias that mean nothing are left out.
 func (l *Library) ForEntry(ctx context.Context, name string) ([]tool.Tool, error) {
 	if slices.ContainsFunc(builtin.UserTools(nil, ask.Question{}), func(t tool.Tool) bool { return t.Declaration().Name == name }) {
 		return nil, nil // each agent has these
@@ -200,7 +200,7 @@ func (l *Library) Names() []string {
 }
 
 // VisibleFiles are the scripts that the configuration makes visible: those that
-// visible_tools names or, without it, all but those that take the place of tools which
+// visible_tools names or, without it, all but the ones that take the place of tools that
 // would not be there.
 func (l *Library) VisibleFiles() []string {
 	names := l.Visible

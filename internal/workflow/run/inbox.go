@@ -175,7 +175,7 @@ func (b *Inbox) Take(ctx context.Context, st steps.Steps, key string, last bool)
 	return taken, nil
 }
 
-// load looks for messages on record: those of before an interruption, and those that other servers got.
+// load looks for messages on record: messages from before an interruption, and messages that other servers got.
 func (b *Inbox) load(ctx context.Context) error {
 	_, shared := b.store.(Shared) // others may have added some
 	if b.store == nil || b.loaded && !shared {
@@ -208,7 +208,7 @@ func (b *Inbox) first(ctx context.Context, st steps.Steps, name, by string) (Sig
 	return s, true, nil
 }
 
-// Close ends the inbox: it takes no more messages. With withdraw, those that were not taken are withdrawn and returned.
+// Close ends the inbox: it takes no more messages. With withdraw, messages that were not taken are withdrawn and returned.
 func (b *Inbox) Close(ctx context.Context, withdraw bool) (rest []Message) {
 	if withdraw {
 		for _, m := range b.WaitingMessages() {

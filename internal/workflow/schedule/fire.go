@@ -246,7 +246,7 @@ func (f *firing) known(err error) bool {
 	return ok && c.Key != stateKey+f.k.Name
 }
 
-// claims returns the entries of what is to be written: the state with a run, and outcomes.
+// claims returns the entries to write: the state with a run, and outcomes.
 func (f *firing) claims(id string) []run.Entry {
 	entries := []run.Entry{f.k.write(id)}
 	for _, o := range f.pending {

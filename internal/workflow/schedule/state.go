@@ -15,7 +15,7 @@ import (
 	"loki/internal/workflow/run"
 )
 
-// Service has the schedules of files, and those that the store keeps. Its fields are not changed. Several processes may work with one
+// Service has the schedules of files, and the ones in the store. Its fields are not changed. Several processes may work with one
 // store.
 type Service struct {
 	Store run.Store
@@ -320,7 +320,7 @@ type Time struct {
 // maxPlan is how many times a plan has at most.
 const maxPlan = 10_000
 
-// Plan returns the times from one to another at which schedules are due, in order, and the schedules. Those that are over or off have none.
+// Plan returns the times from one to another at which schedules are due, in order, and the schedules. Schedules that are over or off have none.
 func (s *Service) Plan(ctx context.Context, from, to time.Time) (times []Time, all []*Kept, err error) {
 	if all, err = s.List(ctx); err != nil {
 		return nil, nil, err

@@ -242,7 +242,7 @@ func (w *Webhook) ID(r Request, d Delivery) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// public returns the headers of a request without those that hold secrets or signatures.
+// public returns the headers of a request without secrets and signatures.
 func (w *Webhook) public(all http.Header) http.Header {
 	secret := []string{"Authorization", "Proxy-Authorization", "Cookie", gitHubHeader, "X-Hub-Signature", gitLabHeader, stripeHeader, standardHeader, http.CanonicalHeaderKey(w.Header)}
 	public := make(http.Header)

@@ -26,7 +26,7 @@ import (
 // Name is the name of the agent that writes graphs, and the keys of its state that a face sets or reads.
 const (
 	Name      = "planner"
-	AgentKey  = "agent"    // name or directory of the agent that is to be changed; empty for a new one
+	AgentKey  = "agent"    // name or directory of the agent to change; empty for a new one
 	RoundsKey = "rounds"   // how often a draft may be corrected
 	ReplayKey = "replayed" // a draft that cannot be used is the result, too: a failed call is not on record
 	checksKey = "checked"  // how often it was checked
@@ -127,7 +127,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// files returns the definitions of subgraphs in the plan. Those that it does not have are the agent's.
+// files returns the definitions of subgraphs in the plan. The others are the agent's.
 func (p Plan) files() graph.Files {
 	return func(path string) ([]byte, error) {
 		if text, ok := p.Draft.File(path); ok {

@@ -162,7 +162,7 @@ func (s *Service) offer(ctx context.Context, args arguments) (offered, error) {
 	return result, nil
 }
 
-// FilesOf returns the files of a graph agent as a draft. Scripts that cannot be read, and those that are too long for a model, are left out.
+// FilesOf returns the files of a graph agent as a draft. Scripts that cannot be read, or are too long for a model, are left out.
 func FilesOf(of agent.Agent) draft.Draft {
 	const most = 64 << 10
 	d := draft.Draft{Graph: strings.TrimRight(string(of.Graph.Text), "\n") + "\n"}

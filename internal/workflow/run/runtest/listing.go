@@ -396,7 +396,7 @@ func (s *suite) delete() {
 	if len(infos) != 3 {
 		s.Errorf("%d runs are left, want 3: the one that is running was not to be deleted", len(infos))
 	}
-	// What runs have in common stays for those that are left.
+	// What runs have in common stays for the ones that are left.
 	for _, id := range ids[2:] {
 		s.same("state", s.checkpoint(id, 1).State, state("long", strings.Repeat(id, 400)))
 		if h := s.history(id); len(h.Steps) != 2 || len(h.Events) != 1 || len(h.Visits) != 1 {

@@ -47,7 +47,7 @@ func (s *suite) begin(subject, digest string) *rest.Kept {
 	return k
 }
 
-// isNew begins a request that is to be done.
+// isNew begins a request that has to be done.
 func (s *suite) isNew(what, subject, digest string) {
 	s.Helper()
 	if k := s.begin(subject, digest); k != nil {

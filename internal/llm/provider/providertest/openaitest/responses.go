@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// inResponses reports whether the reply is to be in the responses format.
+// inResponses reports whether the reply has to be in the responses format.
 func (c call) inResponses() bool { return strings.HasSuffix(c.R.URL.Path, "/responses") }
 
 // typed sends one event of a streamed response.

@@ -317,7 +317,7 @@ var roomLines = map[string]int{
 	"agent/harness":          2258,
 	"agent/job":              1341,
 	"agent/macro":            221,
-	"agent/memory":           1227,
+	"agent/memory":           1360,
 	"agent/node":             2351,
 	"agent/role":             404,
 	"agent/team":             2293,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14163,
 
-	"all": 202108,
+	"all": 202245,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -13,6 +13,8 @@ import (
 	"loki/internal/agent/workspace"
 	"loki/internal/base/steps"
 	"loki/internal/conversation"
+	"loki/internal/knowledge/rag"
+	"loki/internal/knowledge/rag/sqlite"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
@@ -27,7 +29,7 @@ func (a *App) Memory() *memory.Store {
 	defer a.mu.Unlock()
 	if a.facts == nil {
 		a.facts = memory.NewStore(filepath.Join(a.Paths.ConfigDir, "memory"))
-		a.facts.Hide, a.facts.Warn = a.Hide, event.WarnText
+		a.facts.Hide, a.facts.Warn, a.facts.Meaning = a.Hide, event.WarnText, a.meaning("user")
 	}
 	return a.facts
 }
@@ -52,10 +54,23 @@ func (a *App) MemoryOf(owner *auth.Owner) *memory.Store {
 		if s = memory.NewStore(filepath.Join(a.Paths.ConfigDir, "memory", "owners", memory.OwnerName(subject))); host.db != nil {
 			s = &memory.Store{Files: factpostgres.New(host.db, subject)}
 		}
-		s.Hide, s.Warn = a.Hide, event.WarnText
+		s.Hide, s.Warn, s.Meaning = a.Hide, event.WarnText, a.meaning(memory.OwnerName(subject))
 		host.facts[subject] = s
 	}
 	return s
+}
+
+// meaning returns what finds facts by vectors, if the settings name a model for them. Its knowledge base is a file of that name in the cache.
+func (a *App) meaning(name string) *memory.Meaning {
+	return &memory.Meaning{
+		Models: a, Base: sqlite.New(filepath.Join(a.Paths.CacheDir, "memory", name+rag.Extension)),
+		Settings: func() (string, float64) {
+			if a.dryRun {
+				return "", 0
+			}
+			return *cmp.Or(a.Config.RAGEmbeddingModel, new("")), *cmp.Or(a.Config.RAGThreshold, new(0.))
+		},
+	}
 }
 
 // MemoryPlace returns which facts belong to the working directory and to the agent with sessions of a scope, "" for none.

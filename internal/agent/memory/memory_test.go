@@ -362,11 +362,14 @@ func BenchmarkRecall(b *testing.B) {
 			}
 		}
 	})
-	b.Run("again", func(b *testing.B) {
+	again := func(b *testing.B) {
 		for b.Loop() {
 			s.Recall(b.Context(), memory.Place{}, "how do I deploy the gateway?", 1000)
 		}
-	})
+	}
+	b.Run("again", again)
+	s.Meaning = meaning(b.TempDir(), "test:concepts", new(concepts))
+	b.Run("vectors", again)
 }
 
 func FuzzDecode(f *testing.F) {

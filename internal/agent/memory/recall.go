@@ -33,16 +33,19 @@ func (s *Store) live(ctx context.Context, p Place) []Fact {
 	return slices.DeleteFunc(s.List(ctx, p, false), func(f Fact) bool { return f.Expired(now) })
 }
 
-// Search returns the facts of a place that have any word of query, at most limit, best first. An empty scope is all of the place.
+// Search returns the facts of a place that fit query by words, and by vectors if there is a model for them: at most limit, best first. An empty scope is all of the place.
 func (s *Store) Search(ctx context.Context, p Place, scope, query string, limit int) []Fact {
 	facts := s.live(ctx, p)
 	if scope != "" {
 		facts = slices.DeleteFunc(facts, func(f Fact) bool { return f.Scope != scope })
 	}
-	return s.search(facts, query, limit)
+	return s.search(ctx, facts, query, limit)
 }
 
-func (s *Store) search(facts []Fact, query string, limit int) []Fact {
+func (s *Store) search(ctx context.Context, facts []Fact, query string, limit int) []Fact {
+	if found, ok := s.near(ctx, facts, query, limit); ok {
+		return found
+	}
 	var key strings.Builder
 	for _, f := range facts {
 		key.WriteString(f.ID + f.Sum)
@@ -67,8 +70,8 @@ func (s *Store) search(facts []Fact, query string, limit int) []Fact {
 	return found
 }
 
-// Recall returns the facts for a question within a number of tokens: the pinned ones, then the ones that share words with it. The zero
-// value is nothing.
+// Recall returns the facts for a question within a number of tokens: the pinned ones, then the ones that
+// [Store.Search] finds. The zero value is nothing.
 func (s *Store) Recall(ctx context.Context, p Place, query string, budget int) Recalled {
 	if budget <= 0 {
 		return Recalled{}
@@ -80,7 +83,7 @@ func (s *Store) Recall(ctx context.Context, p Place, query string, budget int) R
 			wanted = append(wanted, f)
 		}
 	}
-	for _, f := range s.search(facts, query, maxRecalled) {
+	for _, f := range s.search(ctx, facts, query, maxRecalled) {
 		if !f.Pinned {
 			wanted = append(wanted, f)
 		}

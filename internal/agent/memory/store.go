@@ -52,6 +52,8 @@ type Store struct {
 	Hide  func(text string) string      // replaces the secrets that the program knows; nil knows none
 	Now   func() time.Time              // nil is time.Now
 	Warn  func(context.Context, string) // reports a file that cannot be used; nil reports none
+	// Meaning finds facts by vectors, too; nil finds them by words only.
+	Meaning *Meaning
 
 	mu     sync.Mutex
 	tokens map[string]map[string]bool // words of facts by Sum, guarded by mu

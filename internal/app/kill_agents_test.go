@@ -35,13 +35,13 @@ func converse(ctx context.Context, a *app.App, of agent.Agent, runs *run.Service
 // modelCall is a call of a tool that the model wants.
 type modelCall struct {
 	name string
-	args map[string]string
+	args map[string]any
 }
 
 // effect is the call of a tool that asks the counter service for one effect. The calls of one
 // conversation differ by n, or they would be repetitions.
 func effect(n int) modelCall {
-	return modelCall{"execute_command", map[string]string{
+	return modelCall{"execute_command", map[string]any{
 		"command": post + fmt.Sprintf(` && echo "$answer" # %d`, n), "sandbox": "full", "reason": "The counter listens on this machine.",
 	}}
 }
@@ -88,14 +88,14 @@ func killedAgents() scenario {
 			case req.rounds == 0:
 				list := []modelCall{effect(1)}
 				for i := range leads {
-					list = append(list, modelCall{"agent__spawn", map[string]string{"agent": child, "prompt": fmt.Sprintf("part %d of %s", i, last)}})
+					list = append(list, modelCall{"agent__spawn", map[string]any{"agent": child, "prompt": fmt.Sprintf("part %d of %s", i, last)}})
 				}
 				return calls(list...)
 			case req.rounds == 1:
 				var list []modelCall
 				for _, m := range req.Messages[len(req.Messages)-leads:] {
 					id := childID.FindStringSubmatch(m.Content)
-					list = append(list, modelCall{"agent__collect", map[string]string{"id": id[1]}})
+					list = append(list, modelCall{"agent__collect", map[string]any{"id": id[1]}})
 				}
 				return calls(list...)
 			}

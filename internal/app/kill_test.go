@@ -222,8 +222,10 @@ func answers(ctx context.Context, a *app.App, mode string) (map[string]string, e
 		if p.Item != nil || p.Node == "name" || p.Node == "review" { // of killQuestions
 			given[p.ID] = "to " + p.ID
 		}
-		if slices.Contains(p.Options, "retry") {
-			given[p.ID] = "retry"
+		for _, answer := range []string{"retry", "accept"} { // after a call that may have been made, and of killedPlans
+			if slices.Contains(p.Options, answer) {
+				given[p.ID] = answer
+			}
 		}
 	}
 	return given, err

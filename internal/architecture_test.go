@@ -317,7 +317,7 @@ var roomLines = map[string]int{
 	"agent/harness":          2258,
 	"agent/job":              1341,
 	"agent/macro":            221,
-	"agent/memory":           1360,
+	"agent/memory":           1378,
 	"agent/node":             2351,
 	"agent/role":             404,
 	"agent/team":             2293,

@@ -128,6 +128,11 @@ func (d *Folder) Write(_ context.Context, path string, data []byte) error {
 	return atomicfile.Write(d.join(path), data, atomicfile.Options{Mode: atomicfile.Private})
 }
 
+// Move implements [Files].
+func (d *Folder) Move(_ context.Context, from, to string) error {
+	return os.Rename(d.join(from), d.join(to))
+}
+
 // Remove implements [Files].
 func (d *Folder) Remove(_ context.Context, path string) error {
 	if err := os.Remove(d.join(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if dir := os.Getenv("LOKI_TEST_CHURN"); dir != "" {
+		fmt.Fprintln(os.Stderr, churn(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
@@ -272,6 +276,22 @@ func TestProposals(t *testing.T) {
 	}
 	if _, err := s.Forget(t.Context(), p, forget.ID); err != nil || len(s.List(t.Context(), p, true)) != 0 {
 		t.Errorf("refused: %v", err)
+	}
+	// What a process that was killed has done already is no obstacle.
+	kept = s.List(t.Context(), p, false)[0]
+	change = save(t, s, p, memory.Fact{Text: "Nothing is deployed on Fridays.", Proposed: true, Changes: kept.ID, Base: kept.Sum})
+	forget = save(t, s, p, memory.Fact{Text: "It is wrong.", Proposed: true, Changes: kept.ID, Forgets: true, Base: kept.Sum})
+	if _, err := s.Change(t.Context(), p, kept.ID, "", func(f *memory.Fact) { f.Text = change.Text }); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Accept(t.Context(), p, change.ID); err != nil {
+		t.Errorf("a change that was made: %v", err)
+	}
+	if _, err := s.Forget(t.Context(), p, kept.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Accept(t.Context(), p, forget.ID); err != nil || len(s.List(t.Context(), p, true)) != 0 || len(s.List(t.Context(), p, false)) != 1 {
+		t.Errorf("a fact that was forgotten: %v", err)
 	}
 }
 

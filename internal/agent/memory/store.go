@@ -41,6 +41,8 @@ type Files interface {
 	Facts(ctx context.Context, dir string, wrong func(error)) ([]Fact, error)
 	// Write replaces a file as a whole.
 	Write(ctx context.Context, path string, data []byte) error
+	// Move gives a file another path, in one step.
+	Move(ctx context.Context, from, to string) error
 	// Remove removes a file. It is no error if there is none.
 	Remove(ctx context.Context, path string) error
 }
@@ -415,28 +417,29 @@ func (s *Store) Accept(ctx context.Context, p Place, id string) (Fact, error) {
 		if err == nil {
 			err = s.remove(ctx, of)
 		}
-		if err == nil {
+		if err == nil || fault.CodeOf(err) == fault.NotFound { // it is gone, perhaps because this process was killed here before
 			err = s.remove(ctx, f)
 		}
 		return f, err
 	case f.Changes != "":
-		if _, err := s.change(ctx, p, f.Changes, f.Base, func(of *Fact) {
-			of.Text, of.By, of.Source, of.Tainted = f.Text, f.By, f.Source, f.Tainted
-		}); err != nil {
-			return f, err
+		of, err := s.Find(ctx, f.Changes, p)
+		if err == nil && (of.Text != f.Text || of.Source != f.Source) { // else it was killed here before
+			_, err = s.change(ctx, p, f.Changes, f.Base, func(of *Fact) {
+				of.Text, of.By, of.Source, of.Tainted = f.Text, f.By, f.Source, f.Tainted
+			})
 		}
-		return f, s.remove(ctx, f)
+		if err == nil {
+			err = s.remove(ctx, f)
+		}
+		return f, err
 	}
-	old := f
+	from := f.Path
 	f.Proposed = false
 	if err := s.admit(ctx, p, &f); err != nil {
 		return f, err
 	}
-	f.Path = path.Join(path.Dir(path.Dir(f.Path)), path.Base(f.Path))
-	if f, err = s.write(ctx, f); err != nil {
-		return f, err
-	}
-	return f, s.remove(ctx, old)
+	f.Path = path.Join(path.Dir(path.Dir(from)), path.Base(from))
+	return f, unwritten(s.Files.Move(ctx, from, f.Path))
 }
 
 // Prune removes the facts that expired 30 days ago or earlier, with proposals to change them, and returns them.

@@ -79,6 +79,12 @@ func (f *Files) Write(ctx context.Context, file string, data []byte) error {
 	return err
 }
 
+// Move implements [memory.Files].
+func (f *Files) Move(ctx context.Context, from, to string) error {
+	_, err := f.tables.Exec(ctx, `UPDATE loki.memory SET dir = $4, name = $5 WHERE owner = $1 AND dir = $2 AND name = $3`, f.owner, path.Dir(from), path.Base(from), path.Dir(to), path.Base(to))
+	return err
+}
+
 // Remove implements [memory.Files].
 func (f *Files) Remove(ctx context.Context, file string) error {
 	_, err := f.tables.Exec(ctx, `DELETE FROM loki.memory WHERE owner = $1 AND dir = $2 AND name = $3`, f.owner, path.Dir(file), path.Base(file))

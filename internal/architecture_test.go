@@ -354,7 +354,7 @@ var roomLines = map[string]int{
 	"frontend/display":       972,
 	"frontend/doctor":        592,
 	"frontend/export":        557,
-	"frontend/mcpserver":     1649,
+	"frontend/mcpserver":     1692,
 	"frontend/render":        7999,
 	"frontend/repl":          4101,
 	"frontend/server":        10852,
@@ -388,9 +388,9 @@ var roomLines = map[string]int{
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
 	"workflow/alert":         654,
-	"workflow/run":           14163,
+	"workflow/run":           14188,
 
-	"all": 202245,
+	"all": 202318,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -250,6 +250,7 @@ func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c r
 	if err != nil {
 		return run.Job{}, err
 	}
+	of.Within = info.Terms.Within()
 	for _, f := range findings {
 		if err := c.Events.Emit(ctx, event.Warning{Text: f.Message}); err != nil {
 			return run.Job{}, err

@@ -41,6 +41,7 @@ type Background struct {
 //
 // Errors are those of [App.DetachedJob], and of values of variables.
 func (a *App) BackgroundJob(ctx context.Context, b Background) (run.Job, error) {
+	b.Agent.Within = b.Terms.Within()
 	variables, err := backgroundVariables(b.Agent, b.Variables)
 	if err != nil {
 		return run.Job{}, err

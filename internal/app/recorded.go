@@ -48,6 +48,7 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 		return run.Job{}, err
 	}
 	now, warnings := a.Agents.OfGraph(ref, g)
+	now.Within = info.Terms.Within()
 	for _, w := range warnings {
 		if err := c.Events.Emit(ctx, event.Warning{Text: w.Message}); err != nil {
 			return run.Job{}, err

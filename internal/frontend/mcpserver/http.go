@@ -118,7 +118,7 @@ type Call struct {
 	Who   auth.Identity
 	ID    string
 	Body  []byte
-	Began func(run string) // is called while the request is served
+	About func(run string) // is called with the run that the request begins or changes, while it is served
 }
 
 // ErrFull means that there are as many sessions, or callers, as may be.
@@ -163,7 +163,7 @@ func (h *HTTP) enter(ctx context.Context, call Call) (*httpCaller, error) {
 		if len(h.callers) > 0 {
 			warn = nil
 		}
-		s, err := h.newServer(ctx, caller{who: call.Who, via: "http", access: h.o.Access, began: h.began, enter: func(ctx context.Context, begin func() (string, error)) (string, error) {
+		s, err := h.newServer(ctx, caller{who: call.Who, via: "http", access: h.o.Access, about: h.about, enter: func(ctx context.Context, begin func() (string, error)) (string, error) {
 			return h.o.Enter(ctx, call.Who, begin)
 		}}, warn)
 		if err != nil {
@@ -180,7 +180,7 @@ func (h *HTTP) enter(ctx context.Context, call Call) (*httpCaller, error) {
 	}
 	c.used = time.Now()
 	c.serving++
-	h.calls[call.ID] = call.Began
+	h.calls[call.ID] = call.About
 	return c, nil
 }
 
@@ -191,14 +191,11 @@ func (h *HTTP) leave(c *httpCaller, id string) {
 	delete(h.calls, id)
 }
 
-// began tells the request of a call that its run has begun, if it is still served.
-func (h *HTTP) began(req *mcp.CallToolRequest, run string) {
-	if req.Extra == nil {
-		return
-	}
+// about names the run of a request, if that is still served.
+func (h *HTTP) about(extra *mcp.RequestExtra, run string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if note := h.calls[req.Extra.Header.Get(callHeader)]; note != nil {
+	if note := h.calls[extra.Header.Get(callHeader)]; note != nil {
 		note(run)
 	}
 }
@@ -222,15 +219,24 @@ func (h *HTTP) sessions() (n int) {
 	return n
 }
 
-// ToolOf returns the name of the tool that a request calls, and of the agent if it runs one; both are empty for other requests.
+// ToolOf returns the name of the tool that a request calls, or that does the same, and of the agent if it runs one; both are empty for
+// other requests.
 func ToolOf(body []byte) (tool, agent string) {
 	var m struct {
 		Method string `json:"method"`
 		Params struct {
-			Name string `json:"name"`
+			Name  string `json:"name"`
+			State string `json:"requestState"`
 		} `json:"params"`
 	}
-	if json.Unmarshal(body, &m) != nil || m.Method != "tools/call" {
+	switch {
+	case json.Unmarshal(body, &m) != nil:
+		return "", ""
+	case m.Method == "tasks/update", m.Method == "tools/call" && m.Params.State != "":
+		return ToolAnswer, ""
+	case m.Method == "tasks/cancel":
+		return ToolCancel, ""
+	case m.Method != "tools/call":
 		return "", ""
 	}
 	if strings.HasPrefix(m.Params.Name, ownPrefix) {

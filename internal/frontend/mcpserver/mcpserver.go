@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
 	"loki/internal/conversation"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
@@ -33,6 +35,7 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
 	"loki/internal/setup/config"
+	"loki/internal/tool"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 )
@@ -109,7 +112,7 @@ type caller struct {
 	access auth.Access
 	// enter begins a run, unless the caller has too many; nil always begins it.
 	enter func(ctx context.Context, begin func() (string, error)) (string, error)
-	began func(req *mcp.CallToolRequest, run string) // is called with each run that begins; may be nil
+	about func(extra *mcp.RequestExtra, run string) // is called with each run that a request begins or changes; may be nil
 }
 
 // server offers tools to one caller.
@@ -306,6 +309,8 @@ func (s *server) toolOf(of agent.Agent) (t *mcp.Tool, problem string) {
 		return nil, "its name has no letters that a name of a tool may have"
 	case strings.HasPrefix(name, ownPrefix):
 		return nil, "names that begin with " + ownPrefix + " are those of other tools"
+	case of.InForce.Harness != nil && !s.settings.Sandbox.Covers(sandbox.Network):
+		return nil, "its program needs the network: set sandbox in mcp_server to network or full"
 	}
 	properties := map[string]any{promptArgument: map[string]any{"type": "string", "description": "what the agent is asked to do"}}
 	required := []string{promptArgument}
@@ -357,7 +362,7 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Ag
 		return failureResult(errors.New("prompt: the text is empty")), nil
 	}
 	job, err := s.app.BackgroundJob(ctx, app.Background{
-		Agent: of, Prompt: prompt, Variables: given, Events: s.runs.Events(), Terms: run.Terms{NoStream: true, Budget: s.settings.Budget},
+		Agent: of, Prompt: prompt, Variables: given, Events: s.runs.Events(), Terms: s.terms(req),
 	})
 	if err != nil {
 		return failureResult(err), nil
@@ -379,11 +384,36 @@ func (s *server) start(ctx context.Context, req *mcp.CallToolRequest, job run.Jo
 	if err != nil {
 		return failureResult(err), nil
 	}
-	if s.began != nil {
-		s.began(req, id)
-	}
+	s.note(ctx, id)
 	return s.follow(ctx, req, id, s.settings.Wait)
 }
+
+// terms are those of a run that a call begins.
+func (s *server) terms(req *mcp.CallToolRequest) run.Terms {
+	depth, _ := depthOf(req.Params.Meta) // the call was refused otherwise
+	return run.Terms{NoStream: true, Budget: s.settings.Budget, Origins: run.Origins{Most: s.settings.Sandbox, Depth: depth}}
+}
+
+// depthOf returns the depth that the metadata of a call contain; ok is false for one that is refused.
+func depthOf(meta mcp.Meta) (depth int, ok bool) {
+	switch n := meta[tool.DepthKey].(type) {
+	case nil:
+		return 0, true
+	case float64:
+		return int(n), n >= 0 && n <= tool.MaxDepth && n == math.Trunc(n)
+	}
+	return 0, false
+}
+
+// note has the record of who did what name the run of the request that is served with ctx.
+func (s *server) note(ctx context.Context, run string) {
+	if extra, _ := ctx.Value(extraKey{}).(*mcp.RequestExtra); extra != nil && s.about != nil {
+		s.about(extra, run)
+	}
+}
+
+// extraKey is that of what a transport adds to a request, in the context with which the request is served.
+type extraKey struct{}
 
 // origin is that of the runs which the caller begins.
 func (s *server) origin() *run.Origin { return &run.Origin{Kind: run.OfMCP, Name: s.via} }
@@ -402,6 +432,9 @@ func (s *server) find(ctx context.Context, id string) (run.Info, error) {
 	info, err := s.runs.Store().Info(ctx, id)
 	if err == nil && !s.sees(info) {
 		err = fault.New(fault.NotFound, "there is no run %s", id)
+	}
+	if err == nil {
+		s.note(ctx, id)
 	}
 	return info, err
 }

@@ -96,7 +96,19 @@ func newApp(t *testing.T, config string) *app.App {
 // begin serves the agents and returns a client and what the server warned of.
 func begin(t *testing.T, o *mcp.ClientOptions, version, config string) (*mcp.ClientSession, *[]string) {
 	t.Helper()
+	return beginWith(t, newApp(t, config), o, version)
+}
+
+// beginApp is begin, and returns the program.
+func beginApp(t *testing.T, o *mcp.ClientOptions, version, config string) (*mcp.ClientSession, *app.App) {
+	t.Helper()
 	a := newApp(t, config)
+	c, _ := beginWith(t, a, o, version)
+	return c, a
+}
+
+func beginWith(t *testing.T, a *app.App, o *mcp.ClientOptions, version string) (*mcp.ClientSession, *[]string) {
+	t.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
 	var warnings []string
 	served := make(chan error, 1)

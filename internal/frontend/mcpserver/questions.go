@@ -150,6 +150,7 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	if err != nil || st.Call != digest(req) || st.Subject != s.who.Subject || time.Now().After(st.Expires) {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState is not that of this call, or has expired"}
 	}
+	s.note(ctx, st.Run)
 	pending, err := s.runs.Store().Pending(ctx, st.Run)
 	if err != nil {
 		return failureResult(err), nil

@@ -3,12 +3,14 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/frontend/api/summary"
+	"loki/internal/tool"
 	"loki/internal/workflow/run"
 )
 
@@ -89,8 +91,14 @@ func (s *server) addTasks() error {
 					r, err = nil, &jsonrpc.Error{Code: codeCanceled, Message: "the request was cancelled"}
 				}
 			}()
+			ctx = context.WithValue(ctx, extraKey{}, req.GetExtra())
 			if method != "tools/call" {
 				return next(ctx, method, req)
+			}
+			if p, _ := req.GetParams().(*mcp.CallToolParamsRaw); p != nil {
+				if _, ok := depthOf(p.Meta); !ok {
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("%s is a number up to %d: these programs call each other as tools without end", tool.DepthKey, tool.MaxDepth)}
+				}
 			}
 			c := new(created)
 			r, err = next(context.WithValue(ctx, createdKey{}, c), method, req)
@@ -109,8 +117,8 @@ func (s *server) addTasks() error {
 			if p == nil {
 				p = new(taskParams)
 			}
-			info, err := s.runs.Store().Info(ctx, p.ID)
-			if err != nil || p.ID != info.ID || !s.sees(info) {
+			info, err := s.find(ctx, p.ID)
+			if err != nil || p.ID != info.ID {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no task with this id"}
 			}
 			return do(ctx, session, p, info)

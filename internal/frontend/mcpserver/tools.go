@@ -21,7 +21,6 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
 	"loki/internal/setup/config"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
@@ -66,9 +65,7 @@ func (s *server) addAsk() {
 			if err != nil {
 				return failureResult(err), nil, nil
 			}
-			if s.settings.Budget != (graph.Budget{}) {
-				job.Info.Terms = &run.Terms{NoStream: true, Budget: s.settings.Budget}
-			}
+			job.Info.Terms = new(s.terms(req))
 			r, err := s.start(ctx, req, job)
 			return r, nil, err
 		})

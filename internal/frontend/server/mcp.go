@@ -60,7 +60,7 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) error {
 		rest.Acts(ctx, audit.RunStart)
 		rest.AboutAgent(ctx, agent)
 	}
-	err := s.offered.Serve(w, r, mcpserver.Call{Who: rest.Subject(ctx), ID: rest.RequestID(ctx), Body: body, Began: func(run string) { rest.AboutRun(ctx, run) }})
+	err := s.offered.Serve(w, r, mcpserver.Call{Who: rest.Subject(ctx), ID: rest.RequestID(ctx), Body: body, About: func(run string) { rest.AboutRun(ctx, run) }})
 	if errors.Is(err, mcpserver.ErrFull) {
 		return &rest.Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: err.Error(), Err: err}
 	}

@@ -258,7 +258,7 @@ func TestMCPWithTokens(t *testing.T) {
 // TestMCPTask: a call that takes long becomes a task, which survives the death of the server, asks, and ends.
 func TestMCPTask(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
-	files, keys := mcpFiles("mcp_server: {task_after: 50ms}\n")
+	files, keys := mcpFiles("mcp_server: {task_after: 50ms, sandbox: full}\n") // the script waits for a file elsewhere
 	files["agents/slow/w.sh"] = strings.ReplaceAll(files["agents/slow/w.sh"], `"$GATE"`, gate)
 	s := servertest.Program(t, files)
 	able := mcp.ClientOptions{ElicitationHandler: answering, Capabilities: &mcp.ClientCapabilities{Extensions: map[string]any{tasks: map[string]any{}}}}
@@ -378,5 +378,59 @@ progress true
 				t.Errorf("%v\n%s\n%s", err, out, stderr.String())
 			}
 		})
+	}
+}
+
+// ofClient are the metadata of a request of protocol 2026-07-28, by a client with forms, pages and tasks.
+const ofClient = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}},"extensions":{"` + tasks + `":{}}}}`
+
+// say sends a request of such a client, and returns what the answer contains.
+func say(t *testing.T, s *servertest.Server, id, method, name, params string) string {
+	t.Helper()
+	a := s.Post("/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+`,`+ofClient+`}}`, "Accept", "application/json, text/event-stream",
+		"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method, "Mcp-Name", name, "X-Request-Id", id)
+	return a.Body
+}
+
+// TestMCPAudit: what a client does to runs, by tools, tasks and repeated calls, is on record as what requests of the REST API do, with the run.
+func TestMCPAudit(t *testing.T) {
+	files, keys := mcpFiles("  audit: {sink: file, path: audit.log}\n")
+	s := servertest.Program(t, files)
+	s.Key = keys[0]
+	const call = `"name":"ask","arguments":{"prompt":"x"}`
+	begin := func(id string) (run, state string) {
+		t.Helper()
+		body := say(t, s, id, "tools/call", "ask", call)
+		_, state, _ = strings.Cut(body, `"requestState":"`)
+		state, _, _ = strings.Cut(state, `"`)
+		var list struct{ Data []struct{ ID string } }
+		s.Get("/v1/runs").JSON(t, &list)
+		if state == "" || len(list.Data) == 0 {
+			t.Fatalf("%s, %+v", body, list)
+		}
+		return list.Data[0].ID, state
+	}
+	const answer = `"inputResponses":{"who":{"action":"accept","content":{"answer":"Ada"}}}`
+	want := make(map[string]string)
+	one, state := begin("begin")
+	want["begin"] = "run_start run:" + one
+	say(t, s, "repeat", "tools/call", "ask", call+`,"requestState":"`+state+`",`+answer)
+	want["repeat"] = "run_answer run:" + one
+	two, _ := begin("second")
+	say(t, s, "update", "tasks/update", "", `"taskId":"`+two+`",`+answer)
+	want["update"] = "run_answer run:" + two
+	say(t, s, "cancel", "tasks/cancel", "", `"taskId":"`+two+`"`)
+	want["cancel"] = "run_cancel run:" + two
+	say(t, s, "tool", "tools/call", "loki_cancel", `"name":"loki_cancel","arguments":{"run_id":"`+two+`"}`)
+	want["tool"] = "run_cancel run:" + two
+	say(t, s, "look", "tasks/get", "", `"taskId":"`+two+`"`)
+	lines := auditLines(t, s, filepath.Join(s.Dir, "audit.log"))
+	for id, what := range want {
+		if got := lines[id]; len(got) != 1 || got[0].Action+" "+got[0].Target != what || got[0].Subject != "ann" {
+			t.Errorf("%s: %+v, want %s", id, got, what)
+		}
+	}
+	if got := lines["look"]; len(got) != 0 {
+		t.Errorf("to look at a task is on record: %+v", got)
 	}
 }

@@ -125,7 +125,7 @@ func TestLoadFull(t *testing.T) {
 		ToolTimeout:   time.Minute,
 		ToolMaxOutput: 1000,
 		MCP: MCP{mcp.PoolConfig{IdleTimeout: 5 * time.Minute, HasIdleTimeout: true, MaxIdle: 4}, MCPServer{
-			Agents: []string{"digest"}, RAGs: []string{}, Roles: []string{"shell"}, Macros: []string{}, Runs: "none", Wait: 2 * time.Minute, TaskAfter: time.Second,
+			Agents: []string{"digest"}, RAGs: []string{}, Roles: []string{"shell"}, Macros: []string{}, Runs: "none", Wait: 2 * time.Minute, TaskAfter: time.Second, Sandbox: "read",
 			Budget: graph.Budget{USD: 0.5}, MaxRuns: 4,
 		}, ACP{false, false}},
 		MappingMCPServers:    Mapping{{"git", "github,gitlab"}},
@@ -274,7 +274,7 @@ func TestLoadDefaults(t *testing.T) {
 		SaveShellHistory:       true,
 		UsageLog:               true,
 		PromptLog:              true,
-		MCP:                    MCP{MCPServer: MCPServer{Enabled: true, Chat: true, Consent: true, Runs: "own", Wait: 50 * time.Second, TaskAfter: 10 * time.Second, MaxRuns: 8}, ACP: ACP{true, true}},
+		MCP:                    MCP{MCPServer: MCPServer{Enabled: true, Chat: true, Consent: true, Runs: "own", Wait: 50 * time.Second, TaskAfter: 10 * time.Second, MaxRuns: 8, Sandbox: "write"}, ACP: ACP{true, true}},
 		Workspace:              Workspace{InstructAuto, []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}, 32768, []string{".cursorignore", ".geminiignore", ".agentignore", ".agentsignore"}, nil, nil, 2000, chat.MemoryPropose, 1000, Jobs{8, 12 * time.Hour, 16 << 20}},
 		Chat:                   Chat{Keybindings: Emacs, REPLHistory: true, REPLSession: true, Notify: NotifyQuestions, NotifyAfter: 10},
 	}

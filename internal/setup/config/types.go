@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/base/sandbox"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/tool/mcp"
 	"loki/internal/workflow/graph"
@@ -178,6 +179,7 @@ type MCPServer struct {
 	TaskAfter time.Duration // after which a call becomes a task for a client that has tasks, from 0 to 1 h
 	Budget    graph.Budget  // of a call; zero for none
 	MaxRuns   int           // that work at once, from 1 to 64
+	Sandbox   sandbox.Level // the most that the agent of a call may do
 }
 
 // Values of Runs.
@@ -188,7 +190,7 @@ const (
 )
 
 func defaultMCPServer() MCPServer {
-	return MCPServer{Enabled: true, Chat: true, Consent: true, Runs: RunsOwn, Wait: 50 * time.Second, TaskAfter: 10 * time.Second, MaxRuns: 8}
+	return MCPServer{Enabled: true, Chat: true, Consent: true, Runs: RunsOwn, Wait: 50 * time.Second, TaskAfter: 10 * time.Second, MaxRuns: 8, Sandbox: sandbox.Write}
 }
 
 // readMCPServer reads a section, which may be nil, over the defaults.
@@ -223,6 +225,7 @@ func readMCPServer(m *yamldoc.Map, s *MCPServer) {
 	}
 	s.Budget = graph.ReadBudget(m)
 	m.Int("max_runs", &s.MaxRuns, 1, 64)
+	yamldoc.Choice(m, "sandbox", &s.Sandbox, sandbox.Levels()...)
 	m.Done()
 }
 

@@ -42,7 +42,7 @@ func (c *conn) callTool(ctx context.Context, name string, arguments json.RawMess
 	running.tool = name
 	token := c.begin(running)
 	defer c.end(token)
-	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
+	params := &sdk.CallToolParams{Name: name, Arguments: arguments, Meta: sdk.Meta{tool.DepthKey: tool.NextDepth(ctx)}}
 	params.SetProgressToken(token)
 
 	limit, cancel := context.WithCancelCause(ctx)

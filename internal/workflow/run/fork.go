@@ -55,7 +55,11 @@ func (s *Service) ForkJob(ctx context.Context, info Info, start Checkpoint, f Fo
 	}
 	start.State = withSet(start.State, f.Set)
 	start.Usage, start.Failures, start.Unhandled = chat.Usage{}, 0, 0
-	if t := (Terms{Yes: f.Yes, NoStream: f.NoStream, NoCompensate: f.Keep, Budget: f.Budget}); t != (Terms{}) {
+	t := Terms{Yes: f.Yes, NoStream: f.NoStream, NoCompensate: f.Keep, Budget: f.Budget}
+	if info.Terms != nil {
+		t.Origins = info.Terms.Origins
+	}
+	if t != (Terms{}) {
 		job.Info.Terms = &t
 	}
 	job.Info.Parent, job.Info.Owner, job.Start = origin, f.Owner, start

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/sandbox"
 	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
@@ -274,14 +275,32 @@ type Terms struct {
 	// NoCompensate says that the effects of the run are not undone if it fails or is canceled.
 	NoCompensate bool         `json:"no_compensate,omitempty"`
 	Budget       graph.Budget `json:"budget,omitzero"` // holds beside that of the agent
+	Origins
+}
+
+// Origins are the terms that follow from where a run was started, and hold wherever it resumes.
+type Origins struct {
+	Most  sandbox.Level `json:"sandbox,omitempty"` // the most that its agent may do; "" for no bound
+	Depth int           `json:"depth,omitempty"`   // how many programs call each other as tools until this run; 0 for one that no other program calls
+}
+
+// Within returns the most that the agent of a run may do, the zero value for no bound. t may be nil.
+func (t *Terms) Within() sandbox.Declaration {
+	switch {
+	case t == nil || t.Most == sandbox.Full:
+		return sandbox.Declaration{}
+	case t.Most == sandbox.Network:
+		return sandbox.Declaration{Level: t.Most, Hosts: []string{"*"}}
+	}
+	return sandbox.Declaration{Level: t.Most}
 }
 
 // atTerminal returns what of the terms holds on the command line, where users say the rest anew; t may be nil.
 func (t *Terms) atTerminal() *Terms {
-	if t == nil || t.Budget == (graph.Budget{}) {
+	if t == nil || t.Budget == (graph.Budget{}) && t.Origins == (Origins{}) {
 		return nil
 	}
-	return &Terms{Budget: t.Budget}
+	return &Terms{Budget: t.Budget, Origins: t.Origins}
 }
 
 // ChildFile begins the names in [Info.Files] of agents that the run starts as children, and of their

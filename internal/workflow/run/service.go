@@ -14,6 +14,7 @@ import (
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
+	"loki/internal/tool"
 	"loki/internal/workflow/graph"
 )
 
@@ -256,8 +257,10 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		id = journal.ID()
 	}
 	p.Budget = job.BudgetAt(p, id)
-	p.Stops, p.Past = job.Stops, p.Resumed && p.Info.Status != Running
-	p.Keep = job.Keep || job.Info.Terms != nil && job.Info.Terms.NoCompensate
+	p.Stops, p.Past, p.Keep = job.Stops, p.Resumed && p.Info.Status != Running, job.Keep
+	if t := job.Info.Terms; t != nil {
+		p.Keep, ctx = job.Keep || t.NoCompensate, tool.AtDepth(ctx, t.Depth)
+	}
 	work, done, err := job.Make(ctx, p)
 	if err != nil {
 		return Outcome{}, err

@@ -59,7 +59,7 @@ func newShop(t *testing.T) *shop {
 		switch {
 		case !ok:
 			w.Header().Set("WWW-Authenticate", "Bearer "+challenge)
-			w.WriteHeader(http.StatusUnauthorized)
+			http.Error(w, "the key of Ann is over", http.StatusUnauthorized)
 		case scope != "" && !slices.Contains(strings.Fields(token), scope):
 			g.mu.Lock()
 			g.refusals++
@@ -445,13 +445,13 @@ func TestLoginAtRefusal(t *testing.T) {
 	}
 }
 
-// TestNoLogin: the reason why there is no login is the error, and the server is not asked again in the same call.
+// TestNoLogin: the reason why there is no login is the error, with what the server says, and the server is not asked again in the same call.
 func TestNoLogin(t *testing.T) {
 	t.Parallel()
 	g := newShop(t)
 	var asked []oauth.Challenge
 	scope := signedIn(t, logins(t, g, t.TempDir(), nil), &asked, fault.New(fault.Config, "no user"))
-	if err := scope.Connect(t.Context()); !strings.Contains(fmt.Sprint(err), "no user") || len(asked) != 1 {
+	if err := scope.Connect(t.Context()); !strings.Contains(fmt.Sprint(err), "no user: HTTP 401 Unauthorized: the key of Ann is over") || len(asked) != 1 {
 		t.Errorf("%v, asked %d times", err, len(asked))
 	}
 	g.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/base/ask"
+	"loki/internal/base/fault"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 )
@@ -318,6 +319,9 @@ func (l *connection) signIn(ctx context.Context, err error) error {
 		return err
 	}
 	if failure := l.scope.pool.opts.SignIn(ctx, l.scope.opts.Asker, l.server, refused.by.challenge, refused.by.token); failure != nil {
+		if why, ok := failure.(*fault.Error); ok && why.Code == fault.Config && why.Err == nil { // what the server says may tell more
+			why.Err = refused.by
+		}
 		return failure
 	}
 	return errSignedIn

@@ -61,7 +61,10 @@ func (in Instructions) All(ctx context.Context) ([]File, error) {
 		if slices.Contains(in.reader.Names, filepath.Base(f.Full)) {
 			mu.Lock()
 			defer mu.Unlock()
-			dirs[filepath.Dir(f.Full)] = true
+			dir := filepath.Dir(f.Full)
+			if dirs[dir] = true; filepath.Base(f.Full) == claudeFile && filepath.Base(dir) == claudeDir {
+				dirs[filepath.Dir(dir)] = true
+			}
 		}
 	})
 	all, seen := slices.Clone(in.Files), make(map[string]bool)

@@ -105,8 +105,7 @@ func (r Reader) trusts(root string) trusts {
 // of returns the files of one directory.
 func (r Reader) of(dir, root string, trusts trusts, seen map[string]bool) (files []File) {
 	found := false
-	for _, name := range r.Names {
-		path := filepath.Join(dir, name)
+	for _, path := range r.paths(dir, root) {
 		f := File{Path: path, Name: path}
 		if rel, ok := below(root, path); ok {
 			f.Name = rel
@@ -122,6 +121,22 @@ func (r Reader) of(dir, root string, trusts trusts, seen map[string]bool) (files
 		}
 	}
 	return files
+}
+
+// claudeFile and claudeDir are the file of Claude Code and the directory of its settings, in which the file may be, too.
+const claudeFile, claudeDir = "CLAUDE.md", ".claude"
+
+// paths returns where the files of one directory are, in the order in which they count.
+func (r Reader) paths(dir, root string) (paths []string) {
+	for _, name := range r.Names {
+		if name != claudeFile || filepath.Base(dir) != claudeDir || dir == root { // else it is that of the directory above
+			paths = append(paths, filepath.Join(dir, name))
+		}
+		if name == claudeFile {
+			paths = append(paths, filepath.Join(dir, claudeDir, name))
+		}
+	}
+	return paths
 }
 
 // Load reads a file, and reports whether it is there and not empty. Its content has to be within root.

@@ -69,6 +69,11 @@ func TestRead(t *testing.T) {
 	}{
 		"first of the names": {map[string]string{"AGENTS.md": "a", "CLAUDE.md": "c"}, nil, ".", 0, []string{"AGENTS.md used", "CLAUDE.md shadowed"}},
 		"an empty one":       {map[string]string{"AGENTS.md": " \n", "CLAUDE.md": "c"}, nil, ".", 0, []string{"CLAUDE.md used"}},
+		"in .claude": {
+			map[string]string{".claude/CLAUDE.md": "@../a.md", "a.md": "a", "x/CLAUDE.md": "x", "x/.claude/CLAUDE.md": "c", "y/.claude/CLAUDE.md": "y"},
+			nil, "x", 0,
+			[]string{".claude/CLAUDE.md used", "a.md used", "x/CLAUDE.md used", "x/.claude/CLAUDE.md shadowed"},
+		},
 		"from the root down": {
 			map[string]string{"AGENTS.md": "a", "x/GEMINI.md": "g", "x/y/AGENTS.md": "y", "x/y/z/AGENTS.md": "z"},
 			nil, "x/y", 0,

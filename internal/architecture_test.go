@@ -325,8 +325,8 @@ var roomLines = map[string]int{
 	"agent/trust":            1215,
 	"agent/workspace":        456,
 	"agent/worktree":         1243,
-	"agent/skill":            899,
-	"agent/validate":         457,
+	"agent/skill":            940,
+	"agent/validate":         482,
 	"app":                    5062,
 	"base/acp":               801,
 	"base/ask":               2173,
@@ -384,13 +384,13 @@ var roomLines = map[string]int{
 	"tool/mcp":               6340,
 	"tool/permission":        2813,
 	"tool/script":            5257,
-	"workflow/graph":         10767,
+	"workflow/graph":         10790,
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
 	"workflow/alert":         654,
 	"workflow/run":           14188,
 
-	"all": 202318,
+	"all": 202390,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

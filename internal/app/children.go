@@ -94,6 +94,9 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	if parent.Agent.Graph != nil && skills == nil && of.InForce.Skills == nil {
 		skills = new(skill.None)
 	}
+	if n := c.node.Agent; n != nil && n.Skills != "" {
+		skills = &n.Skills
+	}
 	remembers := parent.Memory
 	if parent.Agent.Graph != nil && remembers == "" && of.InForce.Memory == "" {
 		remembers = chat.MemoryOff

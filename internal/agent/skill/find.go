@@ -26,6 +26,7 @@ type Skill struct {
 	Source   string             `json:"source"`    // the directory in which it was found, for people
 	State    workspace.State    `json:"state"`     // used, untrusted, changed, shadowed, hidden or unusable
 	Findings []*yamldoc.Problem `json:"-"`
+	Notes    []*yamldoc.Problem `json:"-"` // what hinders nothing, such as keys of other programs
 
 	main workspace.File // SKILL.md
 	body string         // behind the front matter
@@ -142,7 +143,9 @@ func (f Finder) Find() []Skill {
 			continue
 		}
 		if before, taken := first[s.Name]; taken {
-			s.State = workspace.Shadowed
+			if s.State = workspace.Shadowed; s.equal(all[before]) {
+				continue // a copy for another program
+			}
 			s.find("the skill of this name in %s counts", all[before].Source)
 		} else {
 			first[s.Name] = i
@@ -151,11 +154,46 @@ func (f Finder) Find() []Skill {
 	return all
 }
 
-// At returns the skill in a directory, or the ones below it, as [Finder.Find] does, without their trust.
-func At(dir string) []Skill {
+// equal reports whether two skills have the same text and the same files.
+func (s Skill) equal(other Skill) bool {
+	return s.main.Sum == other.main.Sum && slices.EqualFunc(s.rest, other.rest, func(a, b workspace.File) bool { return a.Sum == b.Sum })
+}
+
+// At returns the skill in a directory, or all below it, without their trust. What [Finder.Find] does not find is a note.
+func At(dir string) (all []Skill) {
 	dir = resolvePath(dir)
-	left := maxDirs
-	return Finder{}.in(place{dir, dir, dir, ""}, dir, 0, make(map[string]bool), &left)
+	left := 10 * maxDirs // also those of a repository
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case left == 0:
+			return fs.SkipAll
+		case d == nil || !d.IsDir():
+			return nil
+		case err != nil || d.Name() == ".git" || d.Name() == "node_modules":
+			return fs.SkipDir
+		}
+		left--
+		if _, err := os.Stat(filepath.Join(path, File)); err != nil {
+			return nil
+		}
+		if n := len(all); n > 0 && below(all[n-1].Dir, path) {
+			all[n-1].note("%s is a file of this skill, and is not found as a skill of its own", slashPath(all[n-1].Dir, filepath.Join(path, File)))
+			return nil
+		}
+		s := Finder{}.read(place{dir, dir, dir, ""}, path)
+		slashed := filepath.ToSlash(path)
+		if i := strings.LastIndex(slashed, "/skills/"); i >= 0 && strings.Count(slashed[i+len("/skills"):], "/") > maxLevels {
+			s.note("it is not found: it is more than %d levels below %s", maxLevels, slashed[:i]+"/skills")
+		}
+		all = append(all, s)
+		return nil
+	})
+	return all
+}
+
+// note adds a note about SKILL.md.
+func (s *Skill) note(format string, args ...any) {
+	s.Notes = append(s.Notes, finding(filepath.Join(s.Dir, File), format, args...))
 }
 
 // in returns the skills in a directory and below it.
@@ -207,7 +245,7 @@ func (f Finder) read(p place, dir string) Skill {
 		return s
 	}
 	var usable bool
-	s.fields, s.body, s.Findings, usable = parse(s.main.Path, s.main.Text())
+	s.fields, s.body, s.Findings, s.Notes, usable = parse(s.main.Path, s.main.Text())
 	s.main.Of = s.Name
 	if !usable {
 		s.State = workspace.Unusable

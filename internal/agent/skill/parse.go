@@ -34,17 +34,18 @@ var (
 )
 
 // parse reads the text of a SKILL.md. It is lenient: what is wrong is a finding. The skill cannot be used if one of the findings is an error.
-func parse(file, source string) (f fields, body string, findings []*yamldoc.Problem, usable bool) {
+// Foreign are the keys of other programs.
+func parse(file, source string) (f fields, body string, findings, foreign []*yamldoc.Problem, usable bool) {
 	f.Name = filepath.Base(filepath.Dir(file))
 	header, body, ok := frontMatter(source)
 	if !ok {
-		return f, body, []*yamldoc.Problem{{File: file, Pos: yamldoc.Pos{Line: 1, Column: 1}, Msg: "there is no front matter", Hint: "begin the file with --- and the keys name and description"}}, false
+		return f, body, []*yamldoc.Problem{{File: file, Pos: yamldoc.Pos{Line: 1, Column: 1}, Msg: "there is no front matter", Hint: "begin the file with --- and the keys name and description"}}, nil, false
 	}
 	doc, err := yamldoc.Parse(file, []byte("\n"+header)) // whose lines are those of the file
 	if err != nil {
 		quoted, err2 := yamldoc.Parse(file, []byte("\n"+quoteColons(header)))
 		if err2 != nil {
-			return f, body, yamldoc.AsProblems(err), false
+			return f, body, yamldoc.AsProblems(err), nil, false
 		}
 		doc = quoted
 		findings = append(findings, &yamldoc.Problem{File: file, Pos: yamldoc.AsProblems(err)[0].Pos, Msg: "a value with a colon has no quotes"})
@@ -52,11 +53,18 @@ func parse(file, source string) (f fields, body string, findings []*yamldoc.Prob
 	if doc.Root().Kind() == yamldoc.Mapping {
 		f.read(doc.Root().Map())
 	}
-	findings = append(append(findings, doc.Errors()...), doc.Warnings()...)
-	if f.Description == "" {
-		return f, body, append(findings, &yamldoc.Problem{File: file, Pos: yamldoc.Pos{Line: 1, Column: 1}, Msg: "there is no description, which tells models when to use the skill"}), false
+	findings = append(findings, doc.Errors()...)
+	for _, p := range doc.Warnings() {
+		if p.Hint == "" {
+			foreign = append(foreign, p)
+		} else {
+			findings = append(findings, p)
+		}
 	}
-	return f, body, findings, true
+	if f.Description == "" {
+		return f, body, append(findings, &yamldoc.Problem{File: file, Pos: yamldoc.Pos{Line: 1, Column: 1}, Msg: "there is no description, which tells models when to use the skill"}), foreign, false
+	}
+	return f, body, findings, foreign, true
 }
 
 // frontMatter cuts a text into the lines between two lines of three hyphens, the first of which begins the text, and what follows.

@@ -83,6 +83,7 @@ func TestParse(t *testing.T) {
 		"a name with a line":  {"---\nname: \"a\\nb\"\ndescription: d\n---\n", fields{Name: "pdf", Description: "d"}, "is not a valid name", false},
 		"a long description":  {"---\nname: pdf\ndescription: " + long + "\n---\n", fields{Name: "pdf", Description: long[:1023] + "…"}, "1025 characters", false},
 		"an unknown key":      {"---\nname: pdf\ndescription: d\nlicence: MIT\n---\n", fields{Name: "pdf", Description: "d"}, `did you mean "license"`, false},
+		"keys of others":      {"---\nname: pdf\nversion: 1.0\nuser-invocable: true\ndescription: d\n---\n", fields{Name: "pdf", Description: "d"}, `unknown key "version" is ignored`, false},
 		"metadata of lists":   {"---\nname: pdf\ndescription: d\nmetadata: {a: [b]}\n---\n", fields{Name: "pdf", Description: "d"}, ":4:", false},
 		"no description":      {"---\nname: pdf\n---\n", fields{Name: "pdf"}, "no description", true},
 		"no front matter":     {"# PDF\n", fields{Name: "pdf"}, "no front matter", true},
@@ -91,9 +92,9 @@ func TestParse(t *testing.T) {
 		"front matter of one": {"---\njust text\n---\n", fields{Name: "pdf"}, "no description", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _, findings, usable := parse("/s/pdf/SKILL.md", tt.text)
+			got, _, findings, foreign, usable := parse("/s/pdf/SKILL.md", tt.text)
 			var said []string
-			for _, f := range findings {
+			for _, f := range append(findings, foreign...) {
 				said = append(said, f.Text())
 			}
 			all := strings.Join(said, "\n")
@@ -112,7 +113,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, body, findings, usable := parse("/s/x/SKILL.md", text)
+		got, body, findings, _, usable := parse("/s/x/SKILL.md", text)
 		switch {
 		case usable && (got.Name == "" || got.Description == "" || strings.ContainsAny(got.Name, " \n<>\"")):
 			t.Errorf("%+v", got)
@@ -155,6 +156,43 @@ func TestFind(t *testing.T) {
 	f.Root, f.Dir, f.Agent = "", "", ""
 	if got := len(f.Find()); got != 5 {
 		t.Errorf("without a workspace: %d", got)
+	}
+}
+
+// TestAt: what is not found is said where skills are checked, and keys of other programs hinder nothing.
+func TestAt(t *testing.T) {
+	_, dir := home(t, map[string]string{
+		"r/.agents/skills/a/SKILL.md": "---\nname: a\nversion: 1\ndescription: d\n---\n", "r/.agents/skills/a/examples/b/SKILL.md": "no skill", "r/.agents/skills/1/2/c/SKILL.md": md("c", "d"),
+		"r/.agents/skills/1/2/3/d/SKILL.md": md("d", "d"), "r/node_modules/e/SKILL.md": md("e", "d"), "r/deep/er/and/deeper/f/SKILL.md": md("f", "d"),
+	})
+	notes := make(map[string]string)
+	for _, s := range At(filepath.Join(dir, "r")) {
+		if len(s.Findings) > 0 {
+			t.Errorf("%s: %v", s.Name, s.Findings)
+		}
+		for _, n := range s.Notes {
+			notes[s.Name] += n.Msg + "\n"
+		}
+		notes[s.Name] += string(s.State)
+	}
+	want := map[string]string{
+		"a": "unknown key \"version\" is ignored\nexamples/b/SKILL.md is a file of this skill, and is not found as a skill of its own\nused", "c": "used",
+		"d": "it is not found: it is more than 3 levels below " + filepath.ToSlash(resolvePath(dir)) + "/r/.agents/skills\nused", "f": "used",
+	}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCopies: a skill with the same text and files in two places, for several programs, is no finding.
+func TestCopies(t *testing.T) {
+	f, dir := home(t, map[string]string{"repo/.agents/skills/a/SKILL.md": md("a", "d"), "repo/.claude/skills/a/SKILL.md": md("a", "d")})
+	for _, want := range []int{0, 1} {
+		skills := f.Find()
+		if len(skills) != 2 || skills[1].State != workspace.Shadowed || len(skills[1].Findings) != want {
+			t.Errorf("%+v", skills)
+		}
+		write(t, dir, map[string]string{"repo/.claude/skills/a/more.sh": "x"})
 	}
 }
 

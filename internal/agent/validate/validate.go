@@ -211,26 +211,33 @@ func (v *validator) outside(ctx context.Context) {
 
 // skills checks the names of skills that the agent or its nodes list.
 func (v *validator) skills() {
-	var all []skill.Skill
-	check := func(n *graph.Member, setting string) {
+	found := make(map[string][]skill.Skill)
+	check := func(n *graph.Member, dir, setting string) {
 		if setting == "" {
 			return
 		}
-		if all == nil {
-			all = v.Skills(v.of.Dir)
+		if found[dir] == nil {
+			found[dir] = v.Skills(dir)
 		}
+		all := found[dir]
 		_, unknown := skill.Choose(all, setting)
 		for _, name := range unknown {
 			v.err(graph.RuleDefinition, n, "skills", "list them: loki --list skills", "%s", skill.NotFound(name, all))
 		}
 	}
 	if v.d != nil && v.d.Skills != nil {
-		check(nil, *v.d.Skills)
+		check(nil, v.of.Dir, *v.d.Skills)
 	}
 	if v.g != nil {
 		for n := range v.g.All() {
 			if n.LLM != nil {
-				check(&n, n.LLM.Skills)
+				check(&n, v.of.Dir, n.LLM.Skills)
+			}
+			if n.Agent == nil {
+				continue
+			}
+			if child, err := v.Tools.Agents.For(v.of.Ref).Find(n.Agent.Agent); err == nil {
+				check(&n, child.Dir, n.Agent.Skills)
 			}
 		}
 	}

@@ -403,7 +403,7 @@ func (o *options) sections() []section {
 				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},
 				{name: "jobs", sets: number(&o.jobs, defaultJobs), usage: "with --map, --test, --run-due or --resume --all: ask for `N` lines, run N cases, or have N runs at work, at once", with: []string{"map", "test", "run-due", "all"}},
 				{name: "no-instructions", sets: on(&o.sampling.uninstructed), usage: "leave out what AGENTS.md and its like tell models"},
-				{name: "skill", sets: list(&o.sampling.skills), usage: "load the skill called `NAME` with the question; may be repeated", not: []string{"execute", "code", "map", "server"}},
+				{name: "skill", sets: list(&o.sampling.skills), usage: "load the skill called `NAME` with the question; may be repeated", not: []string{"execute", "code", "map"}},
 				{name: "no-memory", sets: on(&o.sampling.unremembered), usage: "leave out what is remembered of earlier conversations, and remember nothing"},
 				{name: "mode", sets: choice((*string)(&o.sampling.mode), "MODE", chat.Modes()), usage: "what tools may change: ask (you are asked; the default), plan (nothing, until you accept a plan) or write (programs write in the workspace unasked)", not: []string{"execute", "code", "map", "server"}},
 				{name: "accept-plan", sets: on(&o.sampling.acceptPlan), usage: "with --mode plan: accept the plan in advance", with: []string{"mode"}},

@@ -15,6 +15,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
+	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/client"
@@ -33,7 +34,7 @@ type farServer struct {
 
 // atServer lists the flags that mean something at a server.
 var atServer = []string{
-	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "rag", "effort", "schema", "no-stream", "no-compensate", "yes",
+	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "skill", "rag", "effort", "schema", "no-stream", "no-compensate", "yes",
 	"output", "quiet", "verbose", "attach", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "runs", "limit", "run", "state", "step", "diff", "graph", "format",
 	"list-agents", "list-models", "list-roles", "list-rags", "list-sessions",
 }
@@ -129,6 +130,11 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 	if s.asker, err = c.askerAt(face, piped); err != nil {
 		return err
 	}
+	asked.User = attached.Message(asked.Text)
+	caller := conversation.Caller{Events: c.app.Events(face.emitter), Asker: s.asker}
+	if err := c.app.Conversations().Begin(conversation.Options{Caller: caller}).LoadSkills(ctx, c.opts.sampling.skills, &asked); err != nil {
+		return err
+	}
 	inSession := c.opts.hasSession && c.opts.session != session.TempName
 	if c.opts.agent != "" {
 		if of.Kind == "graph" {
@@ -137,14 +143,14 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 			}
 		}
 		if !inSession && len(attached.Images) == 0 && c.opts.schema == "" {
-			return c.runRemotely(ctx, s, face, of, attached.Text(asked.Text))
+			return c.runRemotely(ctx, s, face, of, asked.User.Text())
 		}
 		if of.Kind == "graph" {
 			return fault.New(fault.Usage, "agent %s is a graph, and its prompt is text only: pictures cannot be attached", of.Name)
 		}
 	}
 	r := api.CompletionRequest{
-		Prompt: promptOf(attached.Message(asked.Text)), Model: c.opts.model, Role: c.opts.role, RAG: c.opts.knowledge.base, Effort: string(c.opts.sampling.Effort),
+		Prompt: promptOf(asked.User), Model: c.opts.model, Role: c.opts.role, RAG: c.opts.knowledge.base, Effort: string(c.opts.sampling.Effort),
 	}
 	if c.opts.schema != "" {
 		if r.Schema, err = readSchema(c.opts.schema); err != nil {

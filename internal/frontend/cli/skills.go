@@ -62,18 +62,24 @@ type skillValidation struct {
 	Findings graph.Findings `json:"findings"`
 }
 
-// validateSkills checks skills strictly: each finding is an error.
+// validateSkills checks skills strictly: each finding is an error, and each note a warning.
 func (c *command) validateSkills(skills []skill.Skill) error {
 	var list []skillValidation
 	var all graph.Findings
 	dir, _ := os.Getwd() // without one, paths are absolute
 	for _, s := range skills {
 		v := skillValidation{Skill: s.Name, File: filepath.Join(s.Dir, skill.File), Findings: graph.Findings{}}
-		for _, f := range graph.ErrorFindings(yamldoc.Problems(s.Findings)) {
+		notes := graph.ErrorFindings(yamldoc.Problems(s.Notes))
+		for i := range notes {
+			if !c.opts.strict {
+				notes[i].Severity = graph.SeverityWarning
+			}
+		}
+		for _, f := range append(graph.ErrorFindings(yamldoc.Problems(s.Findings)), notes...) {
 			f.File = render.Place(dir, v.File)
 			v.Findings = append(v.Findings, f)
 		}
-		v.Valid = len(v.Findings) == 0
+		v.Valid = len(v.Findings.Errors()) == 0
 		list, all = append(list, v), append(all, v.Findings.InOrder()...)
 	}
 	var err error
@@ -92,11 +98,12 @@ func (c *command) validateSkills(skills []skill.Skill) error {
 	default:
 		err = printJSON(c.Out, list)
 	}
-	if err != nil || len(all) == 0 {
+	failed := len(all.Errors())
+	if err != nil || failed == 0 {
 		return err
 	}
 	if c.opts.output == outputText {
-		fmt.Fprintf(c.Out, "%s in %s\n", text.Count(len(all), "error"), text.Count(len(list), "skill"))
+		fmt.Fprintf(c.Out, "%s in %s\n", text.Count(failed, "error"), text.Count(len(list), "skill"))
 	}
-	return &fault.Error{Code: fault.Config, Err: &findingsError{len(all)}}
+	return &fault.Error{Code: fault.Config, Err: &findingsError{failed}}
 }

@@ -267,6 +267,7 @@ type Agent struct {
 	Prompt       Template
 	OutputSchema *value.Value // a JSON Schema, nil for none
 	Worktree     *Worktree    // it works in a copy of the repository; nil leaves it to the agent
+	Skills       string       // as in [LLM]; "" leaves it to the agent
 }
 
 // Script runs a program that reads the state and prints a JSON object.

@@ -277,6 +277,7 @@ func (l *aspects) typeFields(n *Node) {
 		if w := n.Agent.Worktree; w != nil {
 			l.value("worktree", &w.Written)
 		}
+		l.text("skills", n.Agent.Skills)
 	case n.Script != nil:
 		l.text("script", n.Script.Script)
 	case n.Approval != nil:

@@ -25,7 +25,7 @@ var requiredFields = map[Type][]string{
 
 // optionalFields are the other fields that only some types have.
 var optionalFields = map[Type][]string{
-	AgentNode:    {"state_updates", "output_schema", "timeout", "fallback", "compensate", "retry", "on_uncertain", "sandbox", "worktree"},
+	AgentNode:    {"state_updates", "output_schema", "timeout", "fallback", "compensate", "retry", "on_uncertain", "sandbox", "worktree", "skills"},
 	ScriptNode:   {"state_updates", "fallback", "compensate", "timeout", "retry", "on_uncertain", "cache", "sandbox"},
 	ApprovalNode: {"state_updates", "timeout", "fallback", "compensate", "retry", "default", "assignee", "assignees", "expires"},
 	InputNode:    {"state_updates", "timeout", "fallback", "compensate", "retry", "default", "validation", "assignee", "assignees", "expires"},

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -166,9 +167,22 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 	m.Str("agent", &n.Agent.Agent)
 	templates(m)("prompt", &n.Agent.Prompt)
 	n.Agent.Worktree = ReadWorktree(m)
+	n.Agent.Skills = skillsIn(m)
 	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
 	p.updates(n, m)
 	p.onUncertain(n, m)
+}
+
+// skillsIn reads the key skills: a text, or a list, of which an empty one means none. It returns "" if there is no such key.
+func skillsIn(m *yamldoc.Map) (setting string) {
+	list := m.Get("skills")
+	if list == nil || list.Kind() != yamldoc.List {
+		m.Str("skills", &setting)
+		return setting
+	}
+	var names []string
+	m.Strs("skills", &names)
+	return cmp.Or(strings.Join(names, ","), "none")
 }
 
 // outputShape reads an output_schema.
@@ -246,13 +260,7 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	}
 	templates(m)("prompt", &n.LLM.Prompt)
 	m.Strs("tools", &n.LLM.Tools)
-	if list := m.Get("skills"); list != nil && list.Kind() == yamldoc.List {
-		var names []string
-		m.Strs("skills", &names)
-		n.LLM.Skills = strings.Join(names, ",")
-	} else {
-		m.Str("skills", &n.LLM.Skills)
-	}
+	n.LLM.Skills = skillsIn(m)
 	if v := m.Get("memory"); v != nil && v.Kind() == yamldoc.Bool {
 		m.Foreign("memory") // a switch of related programs
 	} else {

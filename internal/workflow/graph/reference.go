@@ -109,7 +109,7 @@ var fields = map[string]field{
 	"llm.model":       {aString, nil, "model id; without it that of the graph, or the user's"},
 	"documents":       {listOf(aString), nil, "list of files, directories, patterns and addresses"},
 	"tools":           {listOf(aString), nil, "list of tools of global_tools, and mcp:ID"},
-	"skills":          {`{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, nil, "skills that the model is offered: all, none, or names and patterns; without it none"},
+	"skills":          {`{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]}`, nil, "skills that the model is offered: all, none, or names and patterns; without it none, or for an agent its own"},
 	"memory":          {`{"enum":["off","read","propose",true,false]}`, "off", "what the model may do with what is remembered of earlier conversations"},
 	"max_attempts":    {aCount, DefaultMaxAttempts, "tries at once"},
 	"max_iterations":  {aCount, DefaultMaxIterations, "turns with tools"},

@@ -349,7 +349,7 @@ var roomLines = map[string]int{
 	"conversation/session":   6822,
 	"frontend/acpserver":     2175,
 	"frontend/api":           1786,
-	"frontend/cli":           9962,
+	"frontend/cli":           9995,
 	"frontend/command":       4317,
 	"frontend/display":       972,
 	"frontend/doctor":        592,

@@ -327,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1243,
 	"agent/skill":            940,
 	"agent/validate":         482,
-	"app":                    5062,
+	"app":                    5097,
 	"base/acp":               801,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -388,9 +388,9 @@ var roomLines = map[string]int{
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
 	"workflow/alert":         654,
-	"workflow/run":           14188,
+	"workflow/run":           14263,
 
-	"all": 202390,
+	"all": 202540,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

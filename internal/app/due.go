@@ -76,6 +76,7 @@ func (a *App) RunDue(ctx context.Context, jobs int, only string) (did Due, err e
 	}
 	if only == "" && len(a.Config.Alerts) > 0 {
 		a.checkAlerts(ctx, hosted)
+		a.retain(ctx, hosted.Store)
 	}
 	did.Runs = make(map[string]run.Info)
 	ids := did.Resumed

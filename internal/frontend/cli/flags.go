@@ -478,7 +478,7 @@ func (o *options) sections() []section {
 				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
 				{name: "set", sets: list(&o.set), usage: "with --resume or --fork: set a state key before the run resumes, `KEY=JSON`; may be repeated", with: []string{"resume", "fork"}, not: []string{"answer", "answers"}},
 				{name: "watch", sets: list(&o.watched), usage: "with --agent, --resume or --fork: show each change of a `KEY` of the state of a graph; may be repeated. Without a key: with --validate, check again whenever a file of the agent changes, with --rag, take in what changes in the documents, until Ctrl-C", bare: watchFiles, with: []string{"agent", "resume", "fork", "validate", "rag"}},
-				{name: "runs-prune", sets: on(&o.prune), usage: "forget runs that ended, as --older and --keep say; runs at work, suspended or interrupted stay"},
+				{name: "runs-prune", sets: on(&o.prune), usage: "forget runs that ended, as --older and --keep say, or else retention in the configuration; runs at work, suspended or interrupted stay"},
 				{name: "older", sets: single(once{value: &o.older, kind: "TIME", check: checkAge}), usage: "with --runs-prune: only runs older than this, such as 30d or 12h", with: []string{"runs-prune"}},
 				{name: "keep", sets: number(&o.keep, 0), usage: "with --runs-prune: keep the `N` newest runs", with: []string{"runs-prune"}},
 			},
@@ -700,9 +700,6 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 		return fault.New(fault.Usage, "flags --cancel ID and --where contradict each other")
 	case o.resumeAll != "" && o.resume != resumeNewest:
 		return fault.New(fault.Usage, "flag --all: with it --resume takes no ID")
-	case o.prune && o.older == "" && !set.Changed("keep") && o.where == "":
-		return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N, --where EXPR or several of them").
-			WithHint("see first what it would forget: loki --runs-prune --older 30d --dry-run")
 	}
 	return nil
 }

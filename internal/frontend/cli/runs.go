@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/frontend/api"
@@ -492,23 +493,21 @@ func (c *command) pruneRuns(ctx context.Context) error {
 		if c.opts.older != "" {
 			old, _ = parseAge(c.opts.older) // checked with the flags
 		}
-		var ids []string
-		waiting := 0
+		rule := bulk.Retention{Done: old, Failed: old, Keep: c.opts.keep}
+		if c.opts.older == "" && c.opts.where == "" && !c.opts.flags.Changed("keep") {
+			if c.app.Config.Retention == nil {
+				return fault.New(fault.Usage, "flag --runs-prune needs --older TIME, --keep N, --where EXPR or several of them, or retention in the configuration").
+					WithHint("see first what it would forget: loki --runs-prune --older 30d --dry-run")
+			}
+			rule = *c.app.Config.Retention
+		}
 		filter, err := bulk.ParseFilter(c.opts.where, time.Now())
 		if err != nil {
 			return err
 		}
-		for i, info := range infos { // newest first
-			fits, err := filter.Holds(info)
-			switch {
-			case err != nil:
-				return err
-			case !fits || i < c.opts.keep || time.Since(info.Updated) < old:
-			case info.Active || !info.Status.Over():
-				waiting++
-			default:
-				ids = append(ids, info.ID)
-			}
+		ids, waiting, err := rule.Pick(infos, filter)
+		if err != nil {
+			return err
 		}
 		if c.opts.where != "" && !c.opts.dryRun && len(ids) > 0 {
 			if agreed, err := c.agrees(ctx, "Forget "+text.Count(len(ids), "run")+"?"); err != nil || !agreed {

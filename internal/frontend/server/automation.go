@@ -44,7 +44,7 @@ type noAddr struct{}
 func (noAddr) Network() string { return "tcp" }
 func (noAddr) String() string  { return NoAddress }
 
-// automation starts runs by itself: those of schedules, and those of triggers that watch files.
+// automation starts runs by itself, those of schedules and of triggers that watch files, and forgets outdated ones.
 type automation struct {
 	cancel  context.CancelFunc
 	working sync.WaitGroup
@@ -56,6 +56,7 @@ func automate(ctx context.Context, a *app.App, hosted app.Hosted, triggers *trig
 	s := &automation{cancel: cancel}
 	s.working.Go(func() { a.Schedules(hosted.Store, hosted.Runs).Run(ctx) })
 	s.working.Go(func() { a.WatchFiles(ctx, triggers) })
+	s.working.Go(func() { a.Retain(ctx, hosted.Store) })
 	return s
 }
 

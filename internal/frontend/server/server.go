@@ -244,6 +244,9 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 	if !reflect.DeepEqual(c.Alerts, s.o.App.Config.Alerts) {
 		fixed = append(fixed, "alerts")
 	}
+	if !reflect.DeepEqual(c.Retention, s.o.App.Config.Retention) {
+		fixed = append(fixed, "retention")
+	}
 	if now.keys == nil {
 		next.keys, next.published, next.Auth.Mode = nil, nil, now.Auth.Mode
 	} else if next.keys == nil { // it continues to ask for keys, and removed keys are no longer valid

@@ -11,6 +11,7 @@ import (
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run/bulk"
 	"loki/internal/workflow/schedule"
 	"loki/internal/workflow/trigger"
 )
@@ -48,6 +49,7 @@ type Automation struct {
 	Hooks     []hook.Hook          // commands of the user that run at points of the work
 	Triggers  []*trigger.Trigger   // in order
 	Alerts    []*alert.Rule        // in order
+	Retention *bulk.Retention      // which runs are forgotten; nil for none
 }
 
 // Config is what config.yaml and the environment say. It is not changed after

@@ -39,6 +39,7 @@ var keys = []key{
 	{"hooks", func(c *Config) any { return &c.Hooks }, false},
 	{"triggers", func(c *Config) any { return &c.Triggers }, false},
 	{"alerts", func(c *Config) any { return &c.Alerts }, false},
+	{"retention", func(c *Config) any { return &c.Retention }, false},
 	{"tool_timeout", func(c *Config) any { return &c.ToolTimeout }, false},
 	{"tool_max_output", func(c *Config) any { return &c.ToolMaxOutput }, false},
 	{"mcp_server_support", func(c *Config) any { return &c.MCPServerSupport }, true},

@@ -27,6 +27,7 @@ import (
 	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/graph/expr"
+	"loki/internal/workflow/run/bulk"
 	"loki/internal/workflow/schedule"
 	"loki/internal/workflow/trigger"
 )
@@ -99,7 +100,7 @@ func TestLoadFull(t *testing.T) {
 		}}, []*alert.Rule{{
 			Name: "ops", On: []alert.Condition{{Kind: alert.Failed}, {Kind: alert.Waiting, After: 2 * time.Hour}}, Every: time.Hour, Message: graph.ParseTemplate("{{text}}"),
 			To: []webhook.Hook{{URL: "{{SLACK}}", Trusted: true, Form: alert.Slack}},
-		}}},
+		}}, &bulk.Retention{Done: 30 * 24 * time.Hour, Failed: 90 * 24 * time.Hour, Keep: 1000}},
 		Exists:               true,
 		Model:                "openai:gpt-4o",
 		Sampling:             chat.Sampling{Temperature: ptr(0.5), TopP: ptr(1.0), Effort: provider.LowEffort},

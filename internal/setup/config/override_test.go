@@ -140,7 +140,7 @@ func TestOverrideEach(t *testing.T) {
 		"visible_tools": true, "auto_continue": true, "max_auto_continues": true,
 		"inject_todo_instructions": true, "continuation_prompt": true,
 		"instruction_files": true, "ignore_files": true,
-		"permission": true, "sandbox": true, "hooks": true, "schedules": true, "triggers": true, "alerts": true, "tool_timeout": true, "tool_max_output": true, "mcp_pool": true, "mcp_server": true, "acp": true, "jobs": true, "notify_command": true,
+		"permission": true, "sandbox": true, "hooks": true, "schedules": true, "triggers": true, "alerts": true, "retention": true, "tool_timeout": true, "tool_max_output": true, "mcp_pool": true, "mcp_server": true, "acp": true, "jobs": true, "notify_command": true,
 	}
 	for _, k := range keys {
 		t.Run(k.name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run/bulk"
 	"loki/internal/workflow/schedule"
 	"loki/internal/workflow/trigger"
 )
@@ -54,6 +55,8 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		*field = schedule.Read(m.Map(key), "")
 	case *[]*alert.Rule:
 		*field = alert.Read(m.Get(key))
+	case **bulk.Retention:
+		*field = bulk.ReadRetention(m.Map(key))
 	case *[]*trigger.Trigger:
 		*field = trigger.Read(m.Get(key))
 	case *mcp.PoolConfig:

@@ -203,7 +203,7 @@ func (n *Node) Seconds() (d time.Duration, ok bool) {
 const maxSpan = 1e9 * time.Second
 
 // Span reads a time span: a number of seconds, of which fractions may be given, or a text
-// with units, such as "90s", "10m" or "1h30m".
+// with units, such as "90s", "10m", "1h30m" or "30d".
 func (n *Node) Span() (d time.Duration, ok bool) {
 	switch n.raw.kind {
 	case Int, Float:
@@ -215,8 +215,12 @@ func (n *Node) Span() (d time.Duration, ok bool) {
 			return time.Duration(seconds * float64(time.Second)), true
 		}
 	case String:
-		if d, err := time.ParseDuration(n.raw.text); err == nil && d >= 0 && d <= maxSpan {
-			return d, true
+		text, unit := n.raw.text, time.Duration(1)
+		if days, ok := strings.CutSuffix(text, "d"); ok {
+			text, unit = days+"h", 24
+		}
+		if d, err := time.ParseDuration(text); err == nil && d >= 0 && d <= maxSpan/unit {
+			return d * unit, true
 		}
 	}
 	n.Errorf("expected a time of 0 or more, found %s", n.Describe()).Hint = "write a number of seconds, or a text such as 90s, 10m or 1h30m"

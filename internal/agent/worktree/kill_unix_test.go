@@ -79,7 +79,8 @@ func TestKills(t *testing.T) {
 	dir := filepath.Dir(b.dir)
 	b.store = storeIn(dir)
 	var commits []string
-	for range times {
+	within := time.Minute // the time of two commits, of which the first process may take its time
+	for i := range times + 1 {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), workerDir+"="+dir)
 		var said strings.Builder
@@ -87,9 +88,16 @@ func TestKills(t *testing.T) {
 		out, err := cmd.StdoutPipe()
 		b.ok(err)
 		b.ok(cmd.Start())
-		timer := time.AfterFunc(time.Duration(50+rand.IntN(900))*time.Millisecond, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
+		begun, after := time.Now(), within
+		if i > 0 {
+			after = rand.N(within)
+		}
+		timer := time.AfterFunc(after, func() { _ = cmd.Process.Signal(syscall.SIGKILL) })
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			commits = append(commits, lines.Text())
+			if commits = append(commits, lines.Text()); i == 0 && len(commits) == 2 {
+				within = time.Since(begun)
+				_ = cmd.Process.Signal(syscall.SIGKILL)
+			}
 		}
 		_ = cmd.Wait()
 		timer.Stop()

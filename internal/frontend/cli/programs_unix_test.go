@@ -275,3 +275,40 @@ func TestServersInCommonUse(t *testing.T) {
 		})
 	}
 }
+
+// TestSkillsFromNpm installs a skill with the program that most authors of skills name, and trusts, lists, checks and loads it. It downloads that
+// program, so it runs with LOKI_TEST=full only.
+func TestSkillsFromNpm(t *testing.T) {
+	npx, err := exec.LookPath("npx")
+	if err != nil || !sample.Full() {
+		t.Skip("downloads skills from npm: set LOKI_TEST=full")
+	}
+	base := t.TempDir()
+	ws := filepath.Join(base, "ws")
+	write(t, filepath.Join(base, "theirs", "skills", "hello", "SKILL.md"), "---\nname: hello\ndescription: Says hello. Use when someone greets.\n---\nSay hello in French.\n")
+	write(t, filepath.Join(ws, ".git", "HEAD"), "ref: refs/heads/main\n")
+	write(t, filepath.Join(base, "home", "config", "config.yaml"), "model: builtin:echo\nenabled_tools: all\n")
+	run := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = ws, append(emptyHome(base, "LOKI_TRUSTED_DIRS="), "LOKI_STATE_DIR="+filepath.Join(base, "state"), "DISABLE_TELEMETRY=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	if out, err := exec.CommandContext(t.Context(), "npm", "ping", "--fetch-retries=0").CombinedOutput(); err != nil {
+		t.Skipf("the registry of npm cannot be reached: %s", out)
+	}
+	run(npx, "-y", "skills@1.5.0", "add", "../theirs", "--yes")
+	list := run("loki", "--list-skills")
+	run("loki", "--trust", ".", "-y")
+	list += run("loki", "--list-skills")
+	if want := "hello  untrusted  .agents/skills  Says hello. Use when someone greets.\nhello  used  .agents/skills  Says hello. Use when someone greets.\n"; list != want {
+		t.Errorf("listed: %s", list)
+	}
+	if valid, loaded := run("loki", "--validate", ".agents/skills/hello"), run("loki", "--skill", "hello", "hi"); !strings.Contains(valid, "is valid") || !strings.Contains(loaded, "Say hello in French.") {
+		t.Errorf("validated: %s; loaded: %s", valid, loaded)
+	}
+}

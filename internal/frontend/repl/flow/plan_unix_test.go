@@ -73,6 +73,7 @@ var plan = []struct{ does, test string }{
 	{"Ctrl-C during an answer, typing ahead", "TestInterrupt"},
 	{"Ctrl-D during an answer", "TestLeaveDuringAnswer"},
 	{"a job that ends while a line is typed", "TestJobNews"},
+	{"a day's work in a clone, from the question about trust to the merge", "TestDay"},
 	{"main screens", "TestScreens"},
 }
 

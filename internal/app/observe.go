@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 
 	"loki/internal/llm/event"
 	"loki/internal/llm/logging"
@@ -22,7 +24,7 @@ func (a *App) Log() *slog.Logger {
 }
 
 // Observe returns an emitter that writes the log file and, if the OTEL_* variables ask
-// for it, sends traces. The caller calls done when the work is over; it returns what
+// for it, sends traces and metrics. The caller calls done when the work is over; it returns what
 // the user should be warned of.
 func (a *App) Observe(ctx context.Context) (e event.Emitter, done func(context.Context) (warnings []string)) {
 	return a.observe(ctx, logging.Options{Level: a.readLogSettings().level})
@@ -89,12 +91,21 @@ func (a *App) observe(ctx context.Context, o logging.Options) (e event.Emitter, 
 	if err != nil {
 		warnings = append(warnings, err.Error())
 	}
-	return event.Tee(logging.Emitter(logger), tracer.Emitter()), func(ctx context.Context) []string {
-		if err := tracer.Shutdown(ctx); err != nil {
-			warnings = append(warnings, err.Error())
-		}
-		if err := file.Close(); err != nil {
-			warnings = append(warnings, err.Error())
+	meter, err := telemetry.StartMeter(ctx, a.Env.Get, Version)
+	if err != nil && !slices.Contains(warnings, err.Error()) { // about a variable for both
+		warnings = append(warnings, err.Error())
+	}
+	return event.Tee(logging.Emitter(logger), tracer.Emitter(), meter.Emitter()), func(ctx context.Context) []string {
+		var both sync.WaitGroup // so that a collector that does not answer is waited for once
+		var errs [3]error
+		both.Go(func() { errs[0] = tracer.Shutdown(ctx) })
+		errs[1] = meter.Shutdown(ctx)
+		both.Wait()
+		errs[2] = file.Close()
+		for _, err := range errs {
+			if err != nil {
+				warnings = append(warnings, err.Error())
+			}
 		}
 		return warnings
 	}

@@ -95,6 +95,10 @@ type Started struct {
 
 	Resumed bool `json:"resumed,omitempty"` // an interrupted run resumes
 
+	// Of a run that no user started: what did, such as schedule/morning, and how long after its time a schedule did, in seconds.
+	Origin string  `json:"origin,omitempty"`
+	Late   float64 `json:"late_seconds,omitempty"`
+
 	// Of a child agent: what it was asked, and where it was started, as [Started.Under] says.
 	Prompt     string `json:"prompt,omitempty"`
 	Parent     string `json:"parent,omitempty"` // AgentID of the parent, empty for what the user started
@@ -300,13 +304,17 @@ type Retry struct {
 	Wait    time.Duration `json:"-"`
 }
 
-// Limited says that a call of a model waits, because its provider takes no more of them now.
+// Limited says that a call of a model waits, because its provider takes no more of them now. With Waited or Refused it says that
+// the wait is over.
 type Limited struct {
 	Client string    `json:"client"`
 	Model  string    `json:"model"`          // the provider's own name
 	Reason string    `json:"reason"`         // concurrency, rate, refused or outage
 	Until  time.Time `json:"until,omitzero"` // when it is tried again, or earlier
 	AtOnce int       `json:"at_once"`        // calls that the provider takes, as far as it is known
+
+	Waited  int64 `json:"waited_ms,omitempty"` // how long the call waited
+	Refused int   `json:"refused,omitempty"`   // how often the provider refused it
 }
 
 // CompressionStarted says that a model is about to write a recap of the older turns of a

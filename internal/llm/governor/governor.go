@@ -142,6 +142,7 @@ type waiter struct {
 	since    time.Time
 	notUntil time.Time // that a refused call is not made again
 	need     amount
+	refused  int           // how often, since the last report
 	ready    chan struct{} // is closed when one of the following is set
 	ticket   *ticket
 	err      error
@@ -179,6 +180,11 @@ func (l *limiter) await(ctx context.Context, w *waiter) error {
 	default:
 	}
 	defer awake.Pause(ctx)()
+	defer func() {
+		if waited := time.Since(w.since); w.ticket != nil && (waited >= unnoticed || w.refused > 0) {
+			l.report(ctx, w, waited)
+		}
+	}()
 	notice := time.NewTimer(unnoticed)
 	defer notice.Stop()
 	for {
@@ -198,6 +204,15 @@ func (l *limiter) await(ctx context.Context, w *waiter) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// report says that the wait of w is over. Who cannot take that learns of it by the next event.
+func (l *limiter) report(ctx context.Context, w *waiter, waited time.Duration) {
+	l.mu.Lock()
+	body := event.Limited{Client: l.client, Model: l.model, Reason: string(w.reason), AtOnce: l.atOnce, Waited: waited.Milliseconds(), Refused: w.refused}
+	l.mu.Unlock()
+	w.refused = 0
+	_ = event.FromContext(ctx).Emit(ctx, body)
 }
 
 // leave ends the wait of w.

@@ -308,7 +308,7 @@ func TestWaiting(t *testing.T) {
 		}
 		wg.Wait()
 		bodies := eventtest.Bodies[event.Limited](&got)
-		if len(bodies) != 2 || bodies[0].Client != "st" || bodies[0].Model != "m" || bodies[0].Reason != "concurrency" {
+		if len(bodies) != 3 || bodies[2].Waited != 9000 || bodies[0].Client != "st" || bodies[0].Model != "m" || bodies[0].Reason != "concurrency" {
 			t.Errorf("%+v", bodies)
 		}
 		for range p.Chat(ctx, provider.Request{}) {

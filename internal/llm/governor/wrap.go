@@ -20,6 +20,11 @@ type once func(ctx context.Context) (used chat.Usage, came bool, err error)
 // call makes a call when it is its turn, and again as long as the provider refuses it.
 func (l *limiter) call(ctx context.Context, need amount, ask once) error {
 	w := l.enter(ctx, need)
+	defer func() {
+		if w.refused > 0 {
+			l.report(ctx, w, 0)
+		}
+	}()
 	for {
 		if err := l.await(ctx, w); err != nil {
 			return err
@@ -61,6 +66,7 @@ func (l *limiter) try(ctx context.Context, w *waiter, ask once) (again bool, err
 			s.endSucceeded(now, l.id, w.ticket, amount{float64(used.InputTokens), float64(used.OutputTokens)})
 		}
 	case l.limits.Learn && provider.KindOf(err) == provider.RateLimited:
+		w.refused++
 		mu.Lock()
 		refusal, _ := errors.AsType[*provider.Error](err)
 		empty := usedUp(said) || refusal.Rate

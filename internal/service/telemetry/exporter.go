@@ -27,7 +27,7 @@ const (
 	responseLimit = 64 << 10
 )
 
-// exporter sends encoded spans in batches, by one goroutine that ends in shutdown.
+// exporter sends encoded spans or metrics, called spans here, in batches, by one goroutine that ends in shutdown.
 //
 // Every lost span is counted. While the collector works, a full queue makes put wait.
 // When a request fails for a reason that may pass, the batch stays in the queue and is
@@ -41,6 +41,8 @@ type exporter struct {
 	gzip     bool
 	resource []byte
 	version  string
+	signal   signal
+	implied  bool // a collector that does not take the signal is left alone
 
 	begun chan struct{} // holds a token when the queue is no longer empty
 	full  chan struct{} // holds a token when a batch is complete
@@ -62,7 +64,7 @@ type exporter struct {
 func startExporter(ctx context.Context, s settings, transport http.RoundTripper) *exporter {
 	x := &exporter{
 		url: s.url.String(), shown: s.address(), headers: s.headers, gzip: s.gzip,
-		resource: appendAttrs(nil, 1, s.resource), version: s.version,
+		resource: appendAttrs(nil, 1, s.resource), version: s.version, signal: s.signal, implied: s.implied,
 		client: &http.Client{
 			Transport: transport, Timeout: s.timeout,
 			// A redirect would take the headers, and the keys in them, elsewhere.
@@ -91,14 +93,14 @@ func (x *exporter) put(span []byte) {
 	}
 	x.queue = append(x.queue, span)
 	if len(x.queue) == 1 {
-		signal(x.begun)
+		wake(x.begun)
 	}
 	if len(x.queue) >= batchSpans {
-		signal(x.full)
+		wake(x.full)
 	}
 }
 
-func signal(c chan struct{}) {
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -220,6 +222,13 @@ func (x *exporter) batch() [][]byte {
 	return x.queue[:len(x.queue):len(x.queue)]
 }
 
+// isIdle reports whether everything was sent.
+func (x *exporter) isIdle() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.queue) == 0
+}
+
 func (x *exporter) isFailing() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -264,7 +273,9 @@ func (x *exporter) send(ctx context.Context, spans [][]byte) (rejected int, err 
 		if err != nil || rejected == 0 {
 			return 0, nil
 		}
-		return min(rejected, len(spans)), fmt.Errorf("the collector rejected spans: %q", text.Cut(message, 200))
+		return min(rejected, len(spans)), fmt.Errorf("the collector rejected %s: %q", x.signal.items(), text.Cut(message, 200))
+	case code == http.StatusNotFound && x.implied && x.signal == figures:
+		return 0, nil // it takes traces only
 	case code == http.StatusTooManyRequests, code == http.StatusBadGateway, code == http.StatusServiceUnavailable, code == http.StatusGatewayTimeout:
 		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return 0, &transientError{
@@ -311,5 +322,8 @@ func (x *exporter) shutdown(ctx context.Context) error {
 	if x.lost == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d trace spans could not be sent to %s: %w", x.lost, x.total, x.shown, x.cause)
+	if x.signal == traces {
+		return fmt.Errorf("%d of %d trace spans could not be sent to %s: %w", x.lost, x.total, x.shown, x.cause)
+	}
+	return fmt.Errorf("metrics could not be sent to %s: %w", x.shown, x.cause)
 }

@@ -61,7 +61,7 @@ func status(code int, header ...string) *http.Response {
 }
 
 func (c *collector) start(t *testing.T) *exporter {
-	s, on, err := readSettings(environment("OTEL_EXPORTER_OTLP_ENDPOINT=http://user:hunter2@collector:4318?key=hunter2"), "1.2.3")
+	s, on, err := readSettings(environment("OTEL_EXPORTER_OTLP_ENDPOINT=http://user:hunter2@collector:4318?key=hunter2"), traces, "1.2.3")
 	if err != nil || !on {
 		t.Fatal(on, err)
 	}
@@ -340,7 +340,7 @@ func TestFailingCollectorDoesNotSlowTheRun(t *testing.T) {
 
 func BenchmarkRun(b *testing.B) {
 	c := &collector{answer: func(int) (*http.Response, error) { return status(200), nil }}
-	s, _, err := readSettings(environment("OTEL_TRACES_EXPORTER=otlp"), "")
+	s, _, err := readSettings(environment("OTEL_TRACES_EXPORTER=otlp"), traces, "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,11 +2,13 @@ package telemetry
 
 import (
 	"cmp"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,51 +27,70 @@ type settings struct {
 	resource []attr
 	version  string // of the program
 	sampler  sampler
-	parent   *span // from TRACEPARENT, nil for none
-	content  bool  // prompts, replies and error texts are sent
+	parent   *span         // from TRACEPARENT, nil for none
+	content  bool          // prompts, replies and error texts are sent
+	interval time.Duration // between two readings of metrics
+
+	signal  signal
+	implied bool // no variable is about this signal, only about all of them
 
 	certificate, clientCertificate, clientKey string // paths of PEM files
 }
 
 const (
-	tracesPath      = "/v1/traces"
 	defaultEndpoint = "http://localhost:4318"
 	defaultTimeout  = 10 * time.Second
+	defaultInterval = time.Minute
 )
 
-// readSettings reports on = false if no traces are asked for.
-func readSettings(getenv func(string) string, version string) (s settings, on bool, err error) {
-	get := func(name string) string { return strings.TrimSpace(getenv(name)) }
-	// otlp looks up the variable for traces before the one for all signals.
-	otlp := func(name string) string {
-		return cmp.Or(get("OTEL_EXPORTER_OTLP_TRACES_"+name), get("OTEL_EXPORTER_OTLP_"+name))
+// signal is what is sent, as names of variables spell it.
+type signal string
+
+const (
+	traces  signal = "TRACES"
+	figures signal = "METRICS"
+)
+
+// name returns the signal as it is called in texts and paths.
+func (s signal) name() string { return strings.ToLower(string(s)) }
+
+// items returns what a request has of the signal.
+func (s signal) items() string {
+	if s == traces {
+		return "spans"
 	}
-	if on, err = wantsTraces(get); err != nil || !on {
+	return s.name()
+}
+
+// readSettings reports on = false if the signal is not asked for.
+func readSettings(getenv func(string) string, of signal, version string) (s settings, on bool, err error) {
+	get := func(name string) string { return strings.TrimSpace(getenv(name)) }
+	// otlp looks up the variable for the signal before the one for all.
+	otlp := func(name string) string {
+		return cmp.Or(get("OTEL_EXPORTER_OTLP_"+string(of)+"_"+name), get("OTEL_EXPORTER_OTLP_"+name))
+	}
+	if on, err = isAsked(get, of); err != nil || !on {
 		return s, false, err
 	}
 	if p := otlp("PROTOCOL"); p != "" && p != "http/protobuf" {
-		return s, false, fault.New(fault.Config, "traces cannot be sent as %s, only as http/protobuf", p).
+		return s, false, fault.New(fault.Config, "%s cannot be sent as %s, only as http/protobuf", of.name(), p).
 			WithHint("set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf and the endpoint of the collector's HTTP receiver, usually port 4318")
 	}
 	s = settings{
-		version: version, timeout: defaultTimeout, headers: make(http.Header),
+		version: version, timeout: defaultTimeout, interval: defaultInterval, headers: make(http.Header), signal: of,
+		implied:     get("OTEL_"+string(of)+"_EXPORTER") == "" && get("OTEL_EXPORTER_OTLP_"+string(of)+"_ENDPOINT") == "",
 		certificate: otlp("CERTIFICATE"), clientCertificate: otlp("CLIENT_CERTIFICATE"), clientKey: otlp("CLIENT_KEY"),
 		content: strings.EqualFold(get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"), "true"),
 		parent:  parseTraceparent(get("TRACEPARENT"), get("TRACESTATE")),
 	}
-	if s.url, err = endpoint(get); err != nil {
+	if s.url, err = endpoint(get, of); err != nil {
 		return s, false, err
 	}
-	headers := cmp.Or(get("OTEL_EXPORTER_OTLP_TRACES_HEADERS"), get("OTEL_EXPORTER_OTLP_HEADERS"))
-	for _, h := range pairs(headers) {
+	for _, h := range pairs(otlp("HEADERS")) {
 		s.headers.Set(h.key, h.value.(string))
 	}
-	if text := otlp("TIMEOUT"); text != "" {
-		ms, err := strconv.Atoi(text)
-		if err != nil || ms <= 0 {
-			return s, false, fault.New(fault.Config, "OTEL_EXPORTER_OTLP_TIMEOUT: %q is not a number of milliseconds above 0", text)
-		}
-		s.timeout = time.Duration(ms) * time.Millisecond
+	if err := setMilliseconds(&s.timeout, "OTEL_EXPORTER_OTLP_TIMEOUT", otlp("TIMEOUT")); err != nil {
+		return s, false, err
 	}
 	switch c := otlp("COMPRESSION"); c {
 	case "", "none":
@@ -78,44 +99,76 @@ func readSettings(getenv func(string) string, version string) (s settings, on bo
 	default:
 		return s, false, fault.New(fault.Config, "OTEL_EXPORTER_OTLP_COMPRESSION: %q is neither gzip nor none", c)
 	}
+	s.resource = resource(get, version)
+	if of == figures {
+		return s, true, s.setMetrics(get)
+	}
 	if s.sampler, err = parseSampler(get("OTEL_TRACES_SAMPLER"), get("OTEL_TRACES_SAMPLER_ARG")); err != nil {
 		return s, false, err
 	}
-	s.resource = resource(get, version)
 	return s, true, nil
 }
 
-// wantsTraces reports whether the variables ask for traces.
-func wantsTraces(get func(string) string) (bool, error) {
+// setMilliseconds sets d to what a variable says, unless that is nothing.
+func setMilliseconds(d *time.Duration, name, text string) error {
+	if text == "" {
+		return nil
+	}
+	ms, err := strconv.Atoi(text)
+	if err != nil || ms <= 0 {
+		return fault.New(fault.Config, "%s: %q is not a number of milliseconds above 0", name, text)
+	}
+	*d = time.Duration(ms) * time.Millisecond
+	return nil
+}
+
+// setMetrics sets what is about metrics only. Each process is an instance of the service, so that a collector adds up what they count.
+func (s *settings) setMetrics(get func(string) string) error {
+	const preference = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+	if p := get(preference); p != "" && !strings.EqualFold(p, "cumulative") {
+		return fault.New(fault.Config, "%s: metrics are sent as cumulative only, not as %q", preference, p).
+			WithHint("have the collector make them %s, by its processor cumulativetodelta", p)
+	}
+	if !slices.ContainsFunc(s.resource, func(a attr) bool { return a.key == serviceInstance }) {
+		s.resource = append(s.resource, attr{serviceInstance, rand.Text()})
+	}
+	return setMilliseconds(&s.interval, "OTEL_METRIC_EXPORT_INTERVAL", get("OTEL_METRIC_EXPORT_INTERVAL"))
+}
+
+const serviceInstance = "service.instance.id"
+
+// isAsked reports whether the variables ask for a signal.
+func isAsked(get func(string) string, of signal) (bool, error) {
 	if strings.EqualFold(get("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
 	}
-	switch kind := get("OTEL_TRACES_EXPORTER"); kind {
+	name := "OTEL_" + string(of) + "_EXPORTER"
+	switch kind := get(name); kind {
 	case "":
-		return get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" || get("OTEL_EXPORTER_OTLP_ENDPOINT") != "", nil
+		return get("OTEL_EXPORTER_OTLP_"+string(of)+"_ENDPOINT") != "" || get("OTEL_EXPORTER_OTLP_ENDPOINT") != "", nil
 	case "otlp":
 		return true, nil
 	case "none":
 		return false, nil
 	default:
-		return false, fault.New(fault.Config, "OTEL_TRACES_EXPORTER: %q is neither otlp nor none", kind)
+		return false, fault.New(fault.Config, "%s: %q is neither otlp nor none", name, kind)
 	}
 }
 
-// endpoint is where traces are posted: a variable for traces is the whole address, the
+// endpoint is where a signal is posted: the variable for it is the whole address, the
 // one for all signals its beginning.
-func endpoint(get func(string) string) (*url.URL, error) {
-	name := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+func endpoint(get func(string) string, of signal) (*url.URL, error) {
+	name, own := "OTEL_EXPORTER_OTLP_"+string(of)+"_ENDPOINT", "/v1/"+of.name()
 	text, path := get(name), ""
 	if text == "" {
 		name = "OTEL_EXPORTER_OTLP_ENDPOINT"
-		text, path = cmp.Or(get(name), defaultEndpoint), tracesPath
+		text, path = cmp.Or(get(name), defaultEndpoint), own
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		// The text may hold a password, so that it is not shown.
 		return nil, fault.New(fault.Config, "%s is not an address that begins with http:// or https://", name).
-			WithHint("for example %s=%s", name, defaultEndpoint+strings.TrimPrefix(tracesPath, path))
+			WithHint("for example %s=%s", name, defaultEndpoint+strings.TrimPrefix(own, path))
 	}
 	if path != "" {
 		u = u.JoinPath(path)
@@ -130,7 +183,7 @@ func (s settings) address() string {
 	return u.String()
 }
 
-// resource describes the program that makes the spans.
+// resource describes the program that is watched.
 func resource(get func(string) string, version string) []attr {
 	attrs := []attr{{"service.name", "loki"}}
 	set := func(key string, value any) {

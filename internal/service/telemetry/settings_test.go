@@ -93,7 +93,7 @@ func TestEndpoint(t *testing.T) {
 		{"whole_without_path", []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://other:1"}, "http://other:1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, _, err := readSettings(environment(tt.vars...), "")
+			s, _, err := readSettings(environment(tt.vars...), traces, "")
 			if err != nil {
 				t.Fatal(err)
 			}

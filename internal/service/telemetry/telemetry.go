@@ -1,12 +1,13 @@
-// Package telemetry sends OpenTelemetry traces of graph runs and answers.
+// Package telemetry sends OpenTelemetry traces and metrics of graph runs and answers.
 //
 // A trace is a tree of spans, each a piece of work with a begin and an end. Loki's
 // trees are made of its events: a run, its super-steps of several nodes, the nodes, the
 // items of maps, and the calls of models and tools, named by the semantic conventions
 // for generative AI. A [Tracer] is configured by the standard OTEL_* variables alone
-// and sends spans in batches as OTLP over HTTP, in the protobuf encoding.
+// and sends spans in batches as OTLP over HTTP, in the protobuf encoding. A [Meter] sends
+// what its families have counted in the same way.
 //
-// The encoding and the sender are written here: the part of OTLP that traces need is
+// The encoding and the sender are written here: the part of OTLP that these need is
 // small and stable, and the SDK would make the program 8 MB larger and every start
 // slower, traced or not. https://opentelemetry.io/docs/specs/otlp/
 package telemetry
@@ -46,7 +47,7 @@ type Tracer struct {
 // Values of ctx are used by the tracer's requests, its cancellation is not: end the
 // tracer with [Tracer.Shutdown].
 func Start(ctx context.Context, getenv func(string) string, version string) (*Tracer, error) {
-	s, on, err := readSettings(getenv, version)
+	s, on, err := readSettings(getenv, traces, version)
 	if err != nil || !on {
 		return nil, err
 	}

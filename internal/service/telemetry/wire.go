@@ -3,14 +3,17 @@ package telemetry
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"math/bits"
 	"strings"
 	"time"
+
+	"loki/internal/service/telemetry/metrics"
 )
 
 // The functions of this file write the protobuf messages of OTLP, field by field. The
-// numbers are those of opentelemetry/proto/trace/v1/trace.proto and the files it
-// imports, version 1.
+// numbers are those of opentelemetry/proto/trace/v1/trace.proto, metrics/v1/metrics.proto and the
+// files they import, version 1.
 
 // Wire types of protobuf.
 const (
@@ -48,8 +51,12 @@ func appendVarint(b []byte, field int, n uint64) []byte {
 	return binary.AppendUvarint(appendTag(b, field, wireVarint), n)
 }
 
+func appendFixed(b []byte, field int, n uint64) []byte {
+	return binary.LittleEndian.AppendUint64(appendTag(b, field, wireFixed64), n)
+}
+
 func appendTime(b []byte, field int, t time.Time) []byte {
-	return binary.LittleEndian.AppendUint64(appendTag(b, field, wireFixed64), uint64(t.UnixNano()))
+	return appendFixed(b, field, uint64(t.UnixNano()))
 }
 
 // appendAttrs writes a list of KeyValue.
@@ -117,10 +124,49 @@ func (s *span) append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(appendTag(b, 16, wireFixed32), flags)
 }
 
-// scopeName is the instrumentation scope of all spans.
+// appendMetric writes a Metric: a cumulative Sum or Histogram. Attributes without a value are left out.
+func appendMetric(r metrics.Reading, start, now time.Time) []byte {
+	var data []byte
+	for _, p := range r.Points {
+		point := appendTime(appendTime(nil, 2, start), 3, now)
+		attrs := 7
+		if r.Histogram {
+			attrs = 9
+			point = appendFixed(appendFixed(point, 4, p.Count), 5, math.Float64bits(p.Value))
+			var buckets, bounds []byte
+			above := p.Count
+			for i, n := range p.Buckets {
+				buckets = binary.LittleEndian.AppendUint64(buckets, n)
+				bounds = binary.LittleEndian.AppendUint64(bounds, math.Float64bits(r.Bounds[i]))
+				above -= n
+			}
+			buckets = binary.LittleEndian.AppendUint64(buckets, above)
+			point = appendBytes(appendBytes(point, 6, buckets), 7, bounds)
+		} else {
+			point = appendFixed(point, 6, uint64(p.Value)) // as_int: only whole numbers are counted
+		}
+		for i, value := range p.Values {
+			if value != "" {
+				point = appendAttrs(point, attrs, []attr{{r.Labels[i], value}})
+			}
+		}
+		data = appendBytes(data, 1, point)
+	}
+	data = appendVarint(data, 2, 2) // AGGREGATION_TEMPORALITY_CUMULATIVE
+	kind := 9
+	if !r.Histogram {
+		kind = 7
+		data = appendVarint(data, 3, 1) // is_monotonic
+	}
+	b := appendText(appendText(appendText(nil, 1, r.Name), 2, r.Help), 3, r.Unit)
+	return appendBytes(b, kind, data)
+}
+
+// scopeName is the instrumentation scope of all spans and metrics.
 const scopeName = "loki"
 
-// appendRequest writes an ExportTraceServiceRequest of encoded spans.
+// appendRequest writes an ExportTraceServiceRequest of encoded spans, or an ExportMetricsServiceRequest of encoded metrics, which has the
+// same fields.
 func appendRequest(b, resource []byte, version string, spans [][]byte) []byte {
 	scope := appendBytes(nil, 1, scopeName)
 	scope = appendText(scope, 2, version)

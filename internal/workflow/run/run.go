@@ -50,6 +50,9 @@ type Options struct {
 	// Resumed says that the run resumes after an interruption.
 	Resumed bool
 
+	// Origin is what started the run by itself; nil for a run that a user started.
+	Origin *Origin
+
 	// Committed says that the result of work that is one task is on record: the run was
 	// interrupted before its end was.
 	Committed bool
@@ -148,6 +151,9 @@ func (f *Frame) do(ctx context.Context, o Options) (Outcome, error) {
 	if !f.Events.Silent() && f.within() == "" {
 		started := o.Work.Started()
 		started.Resumed = o.Resumed
+		if o.Origin != nil {
+			started.Origin, started.Late = o.Origin.String(), o.Origin.LateSeconds
+		}
 		if f.nested != nil && f.nested.Opening != nil {
 			f.nested.Opening(&started)
 		}

@@ -275,7 +275,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 		events = events.Through(func(next event.Emitter) event.Emitter { return event.Tee(next, watchers) })
 	}
 	out, err := Run(ctx, Options{
-		Work: work, Done: done, Events: events, Resumed: p.Resumed, Committed: p.Last.Done, Journal: journal, Answered: answered, Budget: p.Budget, Wait: wait, Secrets: p.secrets,
+		Work: work, Done: done, Events: events, Resumed: p.Resumed, Origin: job.Info.Origin, Committed: p.Last.Done, Journal: journal, Answered: answered, Budget: p.Budget, Wait: wait, Secrets: p.secrets,
 	})
 	if err == nil {
 		return out, nil

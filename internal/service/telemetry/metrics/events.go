@@ -2,8 +2,6 @@ package metrics
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"loki/internal/llm/event"
 )
@@ -15,15 +13,7 @@ type Events struct {
 
 	runs, duration, failures, calls, tokens, cost, firstToken, toolCalls *Family
 
-	mu   sync.Mutex
-	open map[string]map[event.Place]*call // calls of models that have not been answered yet, by the run
-}
-
-// call is a call of a model.
-type call struct {
-	model string
-	begun time.Time
-	first bool // a piece of the answer has come
+	facts Facts
 }
 
 // The values of the label outcome.
@@ -35,7 +25,6 @@ const (
 // NewEvents adds the families to a registry.
 func NewEvents(r *Registry) *Events {
 	return &Events{
-		open: make(map[string]map[event.Place]*call),
 		runs: r.Counter("runs_finished_total", "Runs and answers that ended or were suspended, by how. A resumed run ends again.", "status"),
 		duration: r.Histogram("run_duration_seconds", "How long runs and answers worked, until they ended or were suspended.",
 			[]float64{0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400}, "agent"),
@@ -50,86 +39,45 @@ func NewEvents(r *Registry) *Events {
 
 // Emit implements [event.Emitter].
 func (e *Events) Emit(_ context.Context, ev event.Event) error {
-	switch b := ev.Body.(type) {
-	case event.ModelCall:
-		e.countCall(ev, b.Model)
-	case event.Delta, event.Reasoning:
-		e.piece(ev)
-	case event.Reply:
-		e.countReply(ev, b)
-	case event.ToolResult:
-		outcome := succeeded
-		if b.Failed {
-			outcome = failed
+	for _, fact := range e.facts.Of(ev) {
+		switch f := fact.(type) {
+		case Call:
+			e.countCall(f)
+		case Tool:
+			e.toolCalls.Add(1, e.tools.Value(f.Name), outcome(f.Failed))
+		case Node:
+			if f.Failed {
+				e.failures.Add(1, e.nodes.Value(f.Type))
+			}
+		case Agent:
+			if !f.Child {
+				e.runs.Add(1, f.Status)
+				e.duration.Observe(f.Took.Seconds(), e.agents.Value(f.Name))
+			}
 		}
-		e.toolCalls.Add(1, e.tools.Value(b.Name), outcome)
-	case event.NodeFinished:
-		if b.Error != "" {
-			e.failures.Add(1, e.nodes.Value(b.NodeType))
-		}
-	case event.Finished:
-		e.countFinished(ev, b)
 	}
 	return nil
 }
 
-func (e *Events) countCall(ev event.Event, model string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	of := e.open[ev.Run]
-	if of == nil {
-		of = make(map[event.Place]*call)
-		e.open[ev.Run] = of
+func outcome(isFailed bool) string {
+	if isFailed {
+		return failed
 	}
-	at := ev.Place()
-	if before := of[at]; before != nil { // which is tried again
-		e.calls.Add(1, e.models.Value(before.model), failed)
-	}
-	of[at] = &call{model: model, begun: ev.Time}
+	return succeeded
 }
 
-func (e *Events) piece(ev event.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if c := e.open[ev.Run][ev.Place()]; c != nil && !c.first {
-		c.first = true
-		e.firstToken.Observe(ev.Time.Sub(c.begun).Seconds(), e.models.Value(c.model))
+func (e *Events) countCall(c Call) {
+	model := e.models.Value(c.Model)
+	e.calls.Add(1, model, outcome(c.Error != ""))
+	if c.Timed && (c.Error == "" || !c.last.IsZero()) {
+		e.firstToken.Observe(c.First.Seconds(), model)
 	}
-}
-
-func (e *Events) countReply(ev event.Event, b event.Reply) {
-	e.mu.Lock()
-	at := ev.Place()
-	if c := e.open[ev.Run][at]; c != nil && !c.first { // it came in one piece
-		e.firstToken.Observe(ev.Time.Sub(c.begun).Seconds(), e.models.Value(c.model))
-	}
-	delete(e.open[ev.Run], at)
-	e.mu.Unlock()
-	model := e.models.Value(b.Model)
-	e.calls.Add(1, model, succeeded)
-	e.tokens.Add(float64(b.Usage.InputTokens), model, "input")
-	e.tokens.Add(float64(b.Usage.CachedInputTokens), model, "cached")
-	e.tokens.Add(float64(b.Usage.OutputTokens), model, "output")
-	e.tokens.Add(float64(b.Usage.ReasoningTokens), model, "reasoning")
-	e.cost.Add(b.Usage.Cost, model)
-}
-
-// countFinished counts a run that ended, and the calls of it, or of the child agent that ended, that got no answer.
-func (e *Events) countFinished(ev event.Event, b event.Finished) {
-	e.mu.Lock()
-	for at, c := range e.open[ev.Run] {
-		if ev.Depth == 0 || at.AgentID == ev.AgentID {
-			e.calls.Add(1, e.models.Value(c.model), failed)
-			delete(e.open[ev.Run], at)
-		}
-	}
-	if len(e.open[ev.Run]) == 0 {
-		delete(e.open, ev.Run)
-	}
-	e.mu.Unlock()
-	if ev.Depth > 0 {
+	if c.Error != "" {
 		return
 	}
-	e.runs.Add(1, b.Status())
-	e.duration.Observe(b.Duration.Seconds(), e.agents.Value(ev.Agent))
+	e.tokens.Add(float64(c.Usage.InputTokens), model, "input")
+	e.tokens.Add(float64(c.Usage.CachedInputTokens), model, "cached")
+	e.tokens.Add(float64(c.Usage.OutputTokens), model, "output")
+	e.tokens.Add(float64(c.Usage.ReasoningTokens), model, "reasoning")
+	e.cost.Add(c.Usage.Cost, model)
 }

@@ -32,6 +32,7 @@ const (
 // their order.
 type Family struct {
 	name, help string
+	unit       string // as OTLP has it; the name of a family for Prometheus says it
 	kind       kind
 	labels     []string
 	bounds     []float64 // of the buckets of a histogram, ascending
@@ -42,7 +43,8 @@ type Family struct {
 
 // series is one line, or those of one histogram.
 type series struct {
-	labels  string // as they are written, without braces
+	labels  string   // as they are written, without braces
+	values  []string // of the labels
 	value   float64
 	buckets []uint64 // observations up to each bound, and above the one before
 	count   uint64
@@ -113,7 +115,7 @@ func (f *Family) of(values []string) *series {
 	if s, ok := f.series[string(key)]; ok {
 		return s
 	}
-	s := &series{buckets: make([]uint64, len(f.bounds))}
+	s := &series{values: slices.Clone(values), buckets: make([]uint64, len(f.bounds))}
 	for i, v := range values {
 		s.labels += "," + f.labels[i] + `="` + labelEscaper.Replace(strings.ToValidUTF8(v, "�")) + `"`
 	}
@@ -126,6 +128,45 @@ var (
 	labelEscaper = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 	helpEscaper  = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
 )
+
+// In sets the unit.
+func (f *Family) In(unit string) *Family {
+	f.unit = unit
+	return f
+}
+
+// Reading is a family at an instant.
+type Reading struct {
+	Name, Help, Unit string
+	Labels           []string
+	Histogram        bool
+	Bounds           []float64 // of the buckets
+	Points           []Point
+}
+
+// Point is a series of a reading.
+type Point struct {
+	Values  []string // of the labels
+	Value   float64  // of a histogram, the sum
+	Buckets []uint64 // observations in each, without those above the last bound
+	Count   uint64
+}
+
+// Read returns the families that have series, which are in no order.
+func (r *Registry) Read() (all []Reading) {
+	for _, f := range r.families {
+		f.mu.Lock()
+		now := Reading{Name: f.name, Help: f.help, Unit: f.unit, Labels: f.labels, Histogram: f.kind == histogram, Bounds: f.bounds}
+		for _, s := range f.series {
+			now.Points = append(now.Points, Point{Values: s.values, Value: s.value, Buckets: slices.Clone(s.buckets), Count: s.count})
+		}
+		f.mu.Unlock()
+		if len(now.Points) > 0 {
+			all = append(all, now)
+		}
+	}
+	return all
+}
 
 // ContentType is the media type of what [Registry.Text] returns.
 const ContentType = "text/plain; version=0.0.4; charset=utf-8"

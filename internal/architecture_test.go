@@ -371,7 +371,7 @@ var roomLines = map[string]int{
 	"llm/provider":           12935,
 	"service/auth":           1491,
 	"service/postgres":       920,
-	"service/telemetry":      1610,
+	"service/telemetry":      2027,
 	"service/webhook":        767,
 	"setup":                  1110,
 	"setup/config":           3555,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14263,
 
-	"all": 202540,
+	"all": 202972,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault/retry"
+	"loki/internal/llm/event"
 	"loki/internal/service/webhook"
 	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run"
@@ -26,9 +27,9 @@ const maxResumed = 3
 
 // RunDue does what is due now, without a server: it starts the runs of schedules and resumes runs that are due or were interrupted, so
 // many at once, and returns when nothing is at work. Runs that are at work when ctx ends are interrupted. Times that come meanwhile are left to the next call.
-// If only names a schedule, a run of that one starts instead.
-func (a *App) RunDue(ctx context.Context, jobs int, only string) (did Due, err error) {
-	hosted, err := a.Host(ctx, "", manager.Options{Limit: jobs, Log: a.Log()})
+// If only names a schedule, a run of that one starts instead. Observer gets the events of all.
+func (a *App) RunDue(ctx context.Context, jobs int, only string, observer event.Emitter) (did Due, err error) {
+	hosted, err := a.Host(ctx, "", manager.Options{Limit: jobs, Log: a.Log(), Also: observer})
 	if err != nil {
 		return did, err
 	}

@@ -20,6 +20,7 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/llm/governor"
 	"loki/internal/tool/script/argc"
+	"loki/internal/workflow/run"
 )
 
 // defaultJobs is how many rows of --map are asked at once.
@@ -48,7 +49,10 @@ func (c *command) mapRows(ctx context.Context) error {
 	}
 	observer, observed := c.app.Observe(ctx)
 	all := event.NewScope(event.Tee(observer, warnings(ctx)), event.Source{}, nil)
-	each := event.Func(func(ctx context.Context, ev event.Event) error { return all.Emit(ctx, ev.Body) })
+	each := func() event.Emitter { // rows are answered side by side
+		row := all.With(func(s *event.Source) { s.Run = run.NewID() })
+		return event.Func(func(ctx context.Context, ev event.Event) error { return row.Emit(ctx, ev.Body) })
+	}
 	p, err := batch.Run(governor.AtMost(ctx, governor.Low), rows, answers, c.opts.jobs, c.askRow(r, form, each), c.reportProgress)
 	err = errors.Join(err, answers.Close())
 	for _, w := range observed(context.WithoutCancel(ctx)) {
@@ -202,10 +206,10 @@ func warnings(ctx context.Context) event.Emitter {
 	})
 }
 
-// askRow returns what answers a row: a conversation of its own.
-func (c *command) askRow(r *role.Role, form *conversation.Form, observer event.Emitter) batch.Ask {
+// askRow returns what answers a row: a conversation and an observer of its own.
+func (c *command) askRow(r *role.Role, form *conversation.Form, observer func() event.Emitter) batch.Ask {
 	return func(ctx context.Context, row batch.Row) (batch.Record, error) {
-		conv, err := c.rowConversation(ctx, r, observer)
+		conv, err := c.rowConversation(ctx, r, observer())
 		if err != nil {
 			return batch.Record{}, err
 		}

@@ -318,16 +318,19 @@ func (c *command) runDue(ctx context.Context) error {
 	if c.opts.flags.Changed("jobs") {
 		jobs = c.opts.jobs
 	}
-	did, err := c.app.RunDue(ctx, jobs, "")
-	if err != nil {
-		return err
-	}
-	return c.reportDue(did)
+	return c.runObserved(ctx, jobs, "")
 }
 
 // startScheduled starts a run of a schedule now.
-func (c *command) startScheduled(ctx context.Context) error {
-	did, err := c.app.RunDue(ctx, 1, c.opts.now)
+func (c *command) startScheduled(ctx context.Context) error { return c.runObserved(ctx, 1, c.opts.now) }
+
+// runObserved does what is due, or starts a run of the schedule that only names.
+func (c *command) runObserved(ctx context.Context, jobs int, only string) error {
+	observer, observed := c.app.Observe(ctx)
+	did, err := c.app.RunDue(ctx, jobs, only, observer)
+	for _, w := range observed(context.WithoutCancel(ctx)) {
+		c.warn(w)
+	}
 	if err != nil {
 		return err
 	}

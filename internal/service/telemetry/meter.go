@@ -45,8 +45,8 @@ func StartMeter(ctx context.Context, getenv func(string) string, version string)
 	return m, nil
 }
 
-// Bounds of buckets that the conventions advise, and instrumentations use.
-func doubling(first float64, n int) []float64 {
+// doublings returns bounds of buckets, each twice the one before.
+func doublings(first float64, n int) []float64 {
 	bounds := make([]float64, n)
 	for i := range bounds {
 		bounds[i] = first
@@ -72,7 +72,7 @@ func (m *Meter) addFamilies() {
 	tokens := func(name, help string) *metrics.Family {
 		return r.Counter("gen_ai.client.inference.usage."+name, help, genAIOperation, genAIProvider, genAIModel, tokenModality).In("{token}")
 	}
-	m.inference = seconds("gen_ai.client.inference.duration", "How long calls of models took.", doubling(0.01, 14), genAIOperation, genAIProvider, genAIModel, errorType)
+	m.inference = seconds("gen_ai.client.inference.duration", "How long calls of models took.", doublings(0.01, 14), genAIOperation, genAIProvider, genAIModel, errorType)
 	m.firstChunk = seconds("gen_ai.client.inference.time_to_first_chunk", "From the call of a model to the first piece of its answer.",
 		[]float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}, genAIOperation, genAIProvider, genAIModel)
 	m.nextChunk = seconds("gen_ai.client.inference.time_per_output_chunk", "From a piece of an answer to the next one.",
@@ -82,12 +82,12 @@ func (m *Meter) addFamilies() {
 	m.cacheRead = tokens("cache_read.input_tokens", "Tokens of prompts that were read from the provider's cache.")
 	m.cacheWrite = tokens("cache_write.input_tokens", "Tokens of prompts that were written to the provider's cache.")
 	m.reasoning = tokens("reasoning.output_tokens", "Tokens of answers that are reasoning.")
-	m.agent = seconds("gen_ai.invoke_agent.duration", "How long agents worked, until they ended or were suspended.", doubling(0.1, 13), genAIAgent, errorType)
-	m.agentCalls = r.Histogram("gen_ai.invoke_agent.inference_calls", "Calls of models by an agent.", doubling(1, 8), genAIAgent).In("{inference_call}")
-	m.agentTools = r.Histogram("gen_ai.invoke_agent.tool_calls", "Calls of tools by an agent.", doubling(1, 8), genAIAgent).In("{tool_call}")
-	m.tool = seconds("gen_ai.execute_tool.duration", "How long calls of tools took.", doubling(0.01, 14), genAITool, errorType)
-	m.node = seconds("loki.node.duration", "How long nodes of graphs took.", doubling(0.01, 16), genAIAgent, nodeType, errorType)
-	m.wait = seconds("loki.limit.wait", "How long calls of models waited because the provider took no more.", doubling(0.25, 12), genAIProvider, genAIModel)
+	m.agent = seconds("gen_ai.invoke_agent.duration", "How long agents worked, until they ended or were suspended.", doublings(0.1, 13), genAIAgent, errorType)
+	m.agentCalls = r.Histogram("gen_ai.invoke_agent.inference_calls", "Calls of models by an agent.", doublings(1, 8), genAIAgent).In("{inference_call}")
+	m.agentTools = r.Histogram("gen_ai.invoke_agent.tool_calls", "Calls of tools by an agent.", doublings(1, 8), genAIAgent).In("{tool_call}")
+	m.tool = seconds("gen_ai.execute_tool.duration", "How long calls of tools took.", doublings(0.01, 14), genAITool, errorType)
+	m.node = seconds("loki.node.duration", "How long nodes of graphs took.", doublings(0.01, 16), genAIAgent, nodeType, errorType)
+	m.wait = seconds("loki.limit.wait", "How long calls of models waited because the provider took no more.", doublings(0.25, 12), genAIProvider, genAIModel)
 	m.refused = r.Counter("loki.limit.refused", "Calls of models that the provider refused because there were too many.", genAIProvider, genAIModel).In("{refusal}")
 	m.late = seconds("loki.schedule.late", "How long after its time a schedule started a run.", []float64{0.1, 0.5, 1, 5, 15, 60, 300, 900, 3600, 86400}, "loki.schedule.name")
 }

@@ -156,7 +156,7 @@ func (r *atWork) facts(ev event.Event) []any {
 			return []any{Wait{Model: b.Client + ":" + b.Model, Took: took, Refused: b.Refused}}
 		}
 	case event.Finished:
-		return r.finished(ev, b)
+		return r.finish(ev, b)
 	}
 	return nil
 }
@@ -171,8 +171,8 @@ func (r *atWork) agent(ev event.Event) *Agent {
 	return a
 }
 
-// finished returns an agent that ended, and the calls of it, or of the whole run, that got no answer.
-func (r *atWork) finished(ev event.Event, b event.Finished) (facts []any) {
+// finish returns an agent that ended, and the calls of it, or of the whole run, that got no answer.
+func (r *atWork) finish(ev event.Event, b event.Finished) (facts []any) {
 	for at, c := range r.calls {
 		if ev.Depth == 0 || at.AgentID == ev.AgentID {
 			facts = append(facts, c.end(ev.Time, cmp.Or(b.Code, Unknown)))

@@ -327,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1243,
 	"agent/skill":            940,
 	"agent/validate":         482,
-	"app":                    5097,
+	"app":                    5112,
 	"base/acp":               801,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14263,
 
-	"all": 202972,
+	"all": 202987,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -132,5 +132,8 @@ func TestKills(t *testing.T) {
 		b.ok(tree.Discard(t.Context()))
 		b.gone(tree)
 	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "worktrees", "*", "*")); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
 	t.Logf("%d commits, %d worktrees were left", len(commits), len(entries))
 }

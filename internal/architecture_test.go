@@ -326,7 +326,7 @@ var roomLines = map[string]int{
 	"agent/workspace":        456,
 	"agent/worktree":         1243,
 	"agent/skill":            940,
-	"agent/validate":         482,
+	"agent/validate":         540,
 	"app":                    5112,
 	"base/acp":               801,
 	"base/ask":               2173,
@@ -354,7 +354,7 @@ var roomLines = map[string]int{
 	"frontend/display":       972,
 	"frontend/doctor":        592,
 	"frontend/export":        557,
-	"frontend/mcpserver":     1692,
+	"frontend/mcpserver":     1790,
 	"frontend/render":        7999,
 	"frontend/repl":          4101,
 	"frontend/server":        10852,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14263,
 
-	"all": 202987,
+	"all": 203119,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -49,6 +49,9 @@ func (r *Runner) input(ctx context.Context, t *run.Task, wanted string) (product
 	}
 	var err error
 	q := ask.Question{Kind: ask.Text, Assignees: in.Assignees}
+	if r.Plan.Graph().MakesSecret(t.Node) {
+		q.Kind = ask.Secret
+	}
 	if q.Text, err = in.Question.Strict(t.Draft); err != nil {
 		return r.fail(ctx, t, fmt.Errorf("question: %w", err))
 	}

@@ -32,7 +32,46 @@ type Ability struct {
 	Declared string `json:"declared,omitempty"`
 	// Withheld says that the agent does not get it, since it is not trusted.
 	Withheld bool `json:"withheld,omitempty"`
+
+	changes, reaches bool // whether it can change something, and reach the network
 }
+
+// Effects reports whether an agent, or one that it starts, may change something, and whether it may reach the network for anything but models,
+// as far as [Service.Abilities] say. What is not known may do both.
+func (s *Service) Effects(ctx context.Context, of agent.Agent) (changes, reaches bool) {
+	seen := make(map[string]bool)
+	var look func(of agent.Agent)
+	look = func(of agent.Agent) {
+		seen[of.Name] = true
+		for _, b := range s.Abilities(ctx, of) {
+			if b.Kind != "agent" || b.Withheld {
+				changes, reaches = changes || b.changes && !b.Withheld, reaches || b.reaches && !b.Withheld
+				continue
+			}
+			name := cmp.Or(b.Of, b.Name)
+			if seen[name] {
+				continue
+			}
+			ref, err := s.Tools.Agents.Find(name)
+			if err != nil {
+				changes, reaches = true, true
+				continue
+			}
+			child, _, err := s.Tools.Agents.Load(ref)
+			if err != nil {
+				changes, reaches = true, true
+				continue
+			}
+			child.Within = of.Within
+			look(child)
+		}
+	}
+	look(of)
+	return changes, reaches
+}
+
+// local reports whether a tool of this program is known not to reach the network.
+func local(name string) bool { return strings.HasPrefix(name, "fs_") || name == "get_current_time" }
 
 // Abilities returns what an agent may do, as far as its definition and its scripts say. Nothing is started.
 func (s *Service) Abilities(ctx context.Context, of agent.Agent) []Ability {
@@ -41,6 +80,7 @@ func (s *Service) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	program := func(kind, name, file string, declared sandbox.Declaration) Ability {
 		held := s.Tools.Trust.Bounds(of, file).Of(declared)
 		b := Ability{Kind: kind, Name: name, Of: file, Level: held.Level, Hosts: held.Hosts, Read: held.Read, Write: held.Write}
+		b.changes, b.reaches = held.Level.Covers(sandbox.Write), held.Level.Covers(sandbox.Network)
 		if text := declared.String(); declared.Level != "" && text != held.String() {
 			b.Declared = text
 		}
@@ -78,7 +118,7 @@ func (s *Service) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	if h := v.d.Harness; h != nil {
 		held := sandbox.Declaration{Level: sandbox.Network, Hosts: h.Hosts, Write: h.State}.Within(bounds.Most)
 		list = append(list, Ability{
-			Kind: "program", Name: h.Name, Of: strings.Join(h.Command, " "), Level: held.Level, Hosts: held.Hosts, Write: held.Write, Withheld: !trusted,
+			Kind: "program", Name: h.Name, Of: strings.Join(h.Command, " "), Level: held.Level, Hosts: held.Hosts, Write: held.Write, Withheld: !trusted, changes: true, reaches: true,
 		})
 		for _, name := range h.Env {
 			if !strings.Contains(name, "=") {
@@ -98,12 +138,15 @@ func (s *Service) Abilities(ctx context.Context, of agent.Agent) []Ability {
 			b.Of = own.File()
 		} else if _, ok := t.(tool.Confined); ok {
 			b.Level, b.Most = sandbox.Read, cmp.Or(bounds.Most.Level, sandbox.Full)
+			b.changes, b.reaches = b.Most.Covers(sandbox.Write), b.Most.Covers(sandbox.Network)
+		} else {
+			b.changes, b.reaches = !t.Hints().ReadOnly || t.Hints().Writes, !local(b.Name)
 		}
 		list = append(list, b)
 	}
 	for _, name := range v.d.MCPServers {
 		name, _ = mcp.Optional(name)
-		b := Ability{Kind: "server", Name: name, Withheld: !trusted}
+		b := Ability{Kind: "server", Name: name, Withheld: !trusted, changes: true, reaches: true}
 		if servers, err := s.Servers(); err == nil {
 			if server, ok := servers.Lookup(name); ok && server.Type == mcp.Stdio {
 				b.Level, b.Hosts = cmp.Or(server.Sandbox.Level, sandbox.Full), server.Sandbox.Hosts
@@ -113,7 +156,7 @@ func (s *Service) Abilities(ctx context.Context, of agent.Agent) []Ability {
 	}
 	for _, h := range v.d.Hooks {
 		list = append(list, Ability{
-			Kind: "hook", Name: string(h.Kind), Of: h.Line(), Level: sandbox.Least(sandbox.Write, v.d.Sandbox.Level), Withheld: !trusted,
+			Kind: "hook", Name: string(h.Kind), Of: h.Line(), Level: sandbox.Least(sandbox.Write, v.d.Sandbox.Level), Withheld: !trusted, changes: v.d.Sandbox.Level != sandbox.Read,
 		})
 	}
 	for _, name := range slices.Sorted(slices.Values(v.d.Environment)) {

@@ -109,3 +109,59 @@ func offers(t *testing.T, c *mcp.ClientSession, name string) bool {
 	}
 	return false
 }
+
+// TestHints: a tool says whether its agent may change something or reach the network, with the bound of a call.
+func TestHints(t *testing.T) {
+	for _, tt := range []struct{ config, want string }{
+		{"", "ask: reads; asks: changes; fetcher: reads, reaches; greet: reads; loki_ask: reads; parent: changes; shell: changes; shelled: changes; slow: reads; "},
+		{"mcp_server: {sandbox: read}\n", "ask: reads; asks: changes; fetcher: reads, reaches; greet: reads; loki_ask: reads; parent: reads; shell: reads; shelled: reads; slow: reads; "},
+		{"mcp_server: {sandbox: full}\n", "ask: reads; asks: changes; fetcher: reads, reaches; greet: reads; loki_ask: reads; parent: changes, reaches; shell: changes, reaches; shelled: changes, reaches; slow: reads; "},
+	} {
+		a := newApp(t, tt.config)
+		for name, text := range map[string]string{
+			"fetcher/config.yaml": "name: fetcher\ninstructions: Work.\nglobal_tools: [fetch_url_via_curl, fs_cat]\n",
+			"shell/config.yaml":   "name: shell\ninstructions: Work.\nglobal_tools: [execute_command]\n",
+			"shelled/graph.yaml":  "name: shelled\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: x}\n",
+			"shelled/s.sh":        "echo {}\n",
+			"parent/graph.yaml":   "name: parent\nstart: s\nnodes:\n  s: {type: agent, agent: shell, prompt: x, next: e}\n  e: {type: end, output: x}\n",
+		} {
+			path := filepath.Join(a.Paths.AgentsDir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, _ := beginWith(t, a, nil, "")
+		got := ""
+		for one, err := range c.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(one.Name, ownPrefix) && one.Name != toolAsk {
+				continue
+			}
+			got += one.Name + map[bool]string{true: ": reads", false: ": changes"}[one.Annotations.ReadOnlyHint]
+			if *one.Annotations.OpenWorldHint {
+				got += ", reaches"
+			}
+			got += "; "
+		}
+		if got != tt.want {
+			t.Errorf("%s\n got %s\nwant %s", tt.config, got, tt.want)
+		}
+	}
+}
+
+// TestAskInAForm: a model answers in the form that the caller wants, or the call fails.
+func TestAskInAForm(t *testing.T) {
+	c, _ := beginApp(t, nil, "", "")
+	schema := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}, "required": []string{"n"}}
+	if got := call(t, c, toolAsk, map[string]any{"prompt": "Answer with one", "model": "builtin:script", "schema": schema}); got.bad || got.text != `{"n":1}` {
+		t.Errorf("%+v", got)
+	}
+	if got := call(t, c, toolAsk, map[string]any{"prompt": "Answer with none", "model": "builtin:script", "schema": schema}); !got.bad {
+		t.Errorf("%+v", got)
+	}
+	if got := call(t, c, toolAsk, map[string]any{"prompt": `hello`, "schema": map[string]any{"type": 7}}); !got.bad || !strings.Contains(got.text, "schema") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -18,6 +18,7 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/service/auth"
+	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 )
 
@@ -28,7 +29,8 @@ type HTTPOptions struct {
 	Access auth.Access
 	// Enter begins a run of a subject, unless it has too many. Required.
 	Enter func(ctx context.Context, who auth.Identity, begin func() (string, error)) (string, error)
-	Warn  func(string) // is told which agents are not offered to the first caller; may be nil
+	Link  func(run string, p run.Pending) (string, error) // returns the address of a page at which a question is answered
+	Warn  func(string)                                    // is told which agents are not offered to the first caller; may be nil
 }
 
 // HTTP offers the agents to clients of a server: without sessions as of protocol 2026-07-28, and with sessions to older clients. Each caller
@@ -72,7 +74,7 @@ func NewHTTP(o HTTPOptions) (*HTTP, error) {
 	}
 	h := &HTTP{base: b, o: o, left: make(chan struct{}), came: make(chan struct{}), callers: make(map[string]*httpCaller), calls: make(map[string]func(string))}
 	h.come = sync.OnceFunc(func() { close(h.came) })
-	b.gone, h.seen = h.left, b.fingerprint()
+	b.link, b.gone, h.seen = o.Link, h.left, b.fingerprint()
 	return h, nil
 }
 

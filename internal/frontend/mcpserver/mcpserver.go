@@ -95,9 +95,10 @@ type base struct {
 	runs     *manager.Manager
 	talks    *conversation.Service
 	settings config.MCPServer
-	only     string          // the one agent that is offered; empty for those of the settings
-	key      [32]byte        // with which the state of calls is sealed
-	gone     <-chan struct{} // closed when no client is there any more
+	link     func(run string, p run.Pending) (string, error) // returns the address of the page of a question; nil where there is none
+	only     string                                          // the one agent that is offered; empty for those of the settings
+	key      [32]byte                                        // with which the state of calls is sealed
+	gone     <-chan struct{}                                 // closed when no client is there any more
 }
 
 func newBase(a *app.App, runs *manager.Manager) (*base, error) {
@@ -201,7 +202,7 @@ func (s *server) refresh(ctx context.Context, warn func(string)) error {
 		}
 	}
 	if s.who.Allows(auth.RunAgents) {
-		if err := s.offerAgents(offer, warn); err != nil {
+		if err := s.offerAgents(ctx, offer, warn); err != nil {
 			return err
 		}
 	}
@@ -234,14 +235,14 @@ const (
 )
 
 // offerAgents offers the agents as tools.
-func (s *server) offerAgents(offer func(kind, name string, what any, add func()), warn func(string)) error {
+func (s *server) offerAgents(ctx context.Context, offer func(kind, name string, what any, add func()), warn func(string)) error {
 	agents, err := s.agents(s.only)
 	if err != nil {
 		return err
 	}
 	taken := make(map[string]bool)
 	for _, of := range agents {
-		t, problem := s.toolOf(of)
+		t, problem := s.toolOf(ctx, of)
 		if problem == "" && taken[t.Name] {
 			problem = "another one has the same name here"
 		}
@@ -297,7 +298,7 @@ func (s *server) agents(only string) (list []agent.Agent, err error) {
 }
 
 // toolOf describes an agent as a tool. Problem says why it cannot be one.
-func (s *server) toolOf(of agent.Agent) (t *mcp.Tool, problem string) {
+func (s *server) toolOf(ctx context.Context, of agent.Agent) (t *mcp.Tool, problem string) {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
 			return r
@@ -323,9 +324,11 @@ func (s *server) toolOf(of agent.Agent) (t *mcp.Tool, problem string) {
 			required = append(required, v.Name)
 		}
 	}
+	of.Within = s.terms(nil).Within()
+	changes, reaches := s.app.Validator().Effects(ctx, of)
 	return &mcp.Tool{
 		Name: name, Title: of.Name, Description: cmp.Or(of.InForce.Description, "Runs the agent "+of.Name+"."), OutputSchema: json.RawMessage(outputSchema),
-		InputSchema: objectSchema(properties, required), Annotations: &mcp.ToolAnnotations{Title: of.Name},
+		InputSchema: objectSchema(properties, required), Annotations: &mcp.ToolAnnotations{Title: of.Name, ReadOnlyHint: !changes, OpenWorldHint: &reaches},
 	}, ""
 }
 
@@ -362,7 +365,7 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Ag
 		return failureResult(errors.New("prompt: the text is empty")), nil
 	}
 	job, err := s.app.BackgroundJob(ctx, app.Background{
-		Agent: of, Prompt: prompt, Variables: given, Events: s.runs.Events(), Terms: s.terms(req),
+		Agent: of, Prompt: prompt, Variables: given, Events: s.runs.Events(), Terms: *s.terms(req.Params.Meta),
 	})
 	if err != nil {
 		return failureResult(err), nil
@@ -388,10 +391,10 @@ func (s *server) start(ctx context.Context, req *mcp.CallToolRequest, job run.Jo
 	return s.follow(ctx, req, id, s.settings.Wait)
 }
 
-// terms are those of a run that a call begins.
-func (s *server) terms(req *mcp.CallToolRequest) run.Terms {
-	depth, _ := depthOf(req.Params.Meta) // the call was refused otherwise
-	return run.Terms{NoStream: true, Budget: s.settings.Budget, Origins: run.Origins{Most: s.settings.Sandbox, Depth: depth}}
+// terms are those of a run that a call with metadata begins.
+func (s *server) terms(meta mcp.Meta) *run.Terms {
+	depth, _ := depthOf(meta) // the call was refused otherwise
+	return &run.Terms{NoStream: true, Budget: s.settings.Budget, Origins: run.Origins{Most: s.settings.Sandbox, Depth: depth}}
 }
 
 // depthOf returns the depth that the metadata of a call contain; ok is false for one that is refused.
@@ -484,25 +487,33 @@ func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string
 		if err != nil {
 			return failureResult(err), nil
 		}
-		questions := s.forClient(pending)
+		questions := s.forClient(req.Session, pending)
 		if !rests && asTask {
 			return becomesTask(ctx, info), nil
 		}
-		if !rests || len(questions) == 0 || !elicits(req.Session) {
+		if !rests || len(questions) == 0 {
 			return s.result(info, pending), nil
 		}
 		if req.Session.InitializeParams().ProtocolVersion >= protocolWithInput {
 			return s.inputRequired(req, id, questions)
 		}
 		began := time.Now()
-		answers, err := s.elicit(ctx, req.Session, questions)
-		if err != nil || len(answers) == 0 { // declined, or closed
+		given, err := s.elicit(ctx, req.Session, id, questions)
+		pages := pagesOf(questions, given)
+		if err != nil || len(pages) == 0 && len(answers(questions, given)) == 0 { // declined, or closed
 			return s.result(info, pending), err
 		}
-		until = until.Add(time.Since(began)) // the time of a human does not count
-		if err := s.answer(ctx, id, answers); err != nil {
+		if err := s.respond(ctx, id, questions, given); err != nil {
 			return failureResult(err), nil
 		}
+		done, err := s.answeredAtPage(ctx, id, pages, time.Now().Add(limit))
+		if err != nil || !done {
+			return s.result(info, pending), err
+		}
+		for _, p := range pages {
+			_ = req.Session.NotifyElicitationComplete(ctx, &mcp.ElicitationCompleteParams{ElicitationID: id + "/" + p.ID}) // a client may wait without it
+		}
+		until = until.Add(time.Since(began)) // the time of a human does not count
 	}
 }
 
@@ -626,7 +637,7 @@ func (s *server) result(info run.Info, pending []run.Pending) *mcp.CallToolResul
 	case o.Error != "":
 		text = strings.TrimSpace(o.Output + "\n\n" + o.Error)
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: o, IsError: info.Status == run.Failed || info.Status == run.Canceled}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: o, IsError: info.Status == run.Failed || info.Status == run.Canceled || info.Status == run.Done && info.Error != ""}
 }
 
 // waitingText tells a model what a run waits for.
@@ -638,8 +649,8 @@ func waitingText(o outcome) string {
 		if len(q.Options) > 0 {
 			fmt.Fprintf(&b, "\n- %s", strings.Join(q.Options, "\n- "))
 		}
-		if q.Kind == "consent" {
-			fmt.Fprintf(&b, "\nOnly the user can consent: loki --resume %s", o.RunID)
+		if q.Kind == "consent" || q.Kind == kindSecret {
+			fmt.Fprintf(&b, "\nOnly the user can answer this: loki --resume %s", o.RunID)
 		}
 	}
 	fmt.Fprintf(&b, "\n\nAsk the user, then call %s {\"run_id\": %q, \"question_id\": ..., \"answer\": ...}.", toolAnswer, o.RunID)

@@ -56,6 +56,10 @@ nodes:
 // script is what builtin:script answers: a call that needs consent, then the end.
 const script = `
 rules:
+  - match: {text: "Answer with one"}
+    reply: '{"n": 1}'
+  - match: {text: "Answer with none"}
+    reply: "none"
   - match: {turn: 1, system: Work}
     tool_calls: [{name: fs_write, arguments: {path: made, contents: x}}]
   - match: {turn: 2, system: Work}
@@ -664,6 +668,12 @@ func TestDocuments(t *testing.T) {
 	}
 	if got := call(t, c, toolSearch, map[string]any{"query": "cats", "rag": "other"}); !got.bad {
 		t.Errorf("%+v", got)
+	}
+	if got := call(t, c, toolAsk, map[string]any{"prompt": "ducks", "rag": "notes"}); got.bad || !strings.Contains(got.text, "Ducks swim.") {
+		t.Errorf("an answer from a knowledge base: %+v", got)
+	}
+	if got := call(t, c, toolAsk, map[string]any{"prompt": "cats", "rag": "other"}); !got.bad {
+		t.Errorf("an answer from one that is left out: %+v", got)
 	}
 	done, err := c.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: baseURI + "{name}/{+source}"}, Argument: mcp.CompleteParamsArgument{Name: "name", Value: "n"}})
 	if err != nil || len(done.Completion.Values) != 1 {

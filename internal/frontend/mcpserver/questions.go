@@ -39,16 +39,69 @@ func elicits(session *mcp.ServerSession) bool {
 	return of.Form != nil || of.URL == nil // neither is an older client, which has forms
 }
 
-// forClient returns the questions that a form of the client may ask: no secrets, and consent only if the configuration lets it.
-func (s *server) forClient(pending []run.Pending) []run.Pending {
+// opens reports whether the client opens pages for its user.
+func opens(session *mcp.ServerSession) bool {
+	init := session.InitializeParams()
+	return init != nil && init.Capabilities != nil && init.Capabilities.Elicitation != nil && init.Capabilities.Elicitation.URL != nil
+}
+
+// kindSecret is that of a question whose answer no client may see: it is answered at a page.
+const kindSecret = "secret"
+
+// forClient returns the questions that the client may show: consent only if the configuration lets it, and secrets only as a page.
+func (s *server) forClient(session *mcp.ServerSession, pending []run.Pending) []run.Pending {
 	return slices.DeleteFunc(slices.Clone(pending), func(p run.Pending) bool {
-		return p.Kind == "secret" || isConsent(p) && !s.settings.Consent || !s.who.Allows(auth.WriteRuns) || len(p.Assignees) > 0 && !s.who.Anonymous() && !s.who.IsOneOf(p.Assignees)
+		if p.Kind == kindSecret && (s.link == nil || !opens(session)) || p.Kind != kindSecret && !elicits(session) {
+			return true
+		}
+		return isConsent(p) && !s.settings.Consent || !s.who.Allows(auth.WriteRuns) || len(p.Assignees) > 0 && !s.who.Anonymous() && !s.who.IsOneOf(p.Assignees)
 	})
 }
 
 // isConsent reports whether a question is about permission. One of an older release does not say.
 func isConsent(p run.Pending) bool {
 	return p.Kind == "consent" && len(p.Options) > 0 || p.Kind == "" && len(p.Options) > 1 && slices.Equal(p.Options[:2], []string{"yes", "no"})
+}
+
+// request returns how a client shows a question of a run.
+func (s *server) request(id string, p run.Pending) (*mcp.ElicitParams, error) {
+	if p.Kind != kindSecret {
+		return form(p), nil
+	}
+	link, err := s.link(id, p)
+	return &mcp.ElicitParams{Mode: "url", Message: p.Text, URL: link, ElicitationID: id + "/" + p.ID}, err
+}
+
+// answeredAtPage waits until none of the questions that a client has opened as a page is open any more, at most until a time. It reports whether
+// that is so.
+func (s *server) answeredAtPage(ctx context.Context, id string, opened []run.Pending, until time.Time) (bool, error) {
+	tick := time.NewTicker(progressIn)
+	defer tick.Stop()
+	for {
+		info, err := s.runs.Store().Info(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		pending, err := s.openQuestions(ctx, info)
+		waits := slices.ContainsFunc(pending, func(p run.Pending) bool {
+			return slices.ContainsFunc(opened, func(o run.Pending) bool { return o.ID == p.ID })
+		})
+		if err != nil || !waits || time.Now().After(until) {
+			return !waits, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// pagesOf returns the questions whose page the user has agreed to open.
+func pagesOf(questions []run.Pending, given map[string]*mcp.ElicitResult) []run.Pending {
+	return slices.DeleteFunc(slices.Clone(questions), func(p run.Pending) bool {
+		return p.Kind != kindSecret || given[p.ID] == nil || given[p.ID].Action != "accept"
+	})
 }
 
 // form returns the form of a question.
@@ -98,21 +151,23 @@ func answerOf(p run.Pending, r *mcp.ElicitResult) (answer string, ok bool) {
 	return "", false
 }
 
-// elicit asks the user of the client, one question after the other, and returns the answers.
-func (s *server) elicit(ctx context.Context, session *mcp.ServerSession, questions []run.Pending) (map[string]string, error) {
-	answers := make(map[string]string)
+// elicit asks the user of the client the questions of a run, one after the other, until one is declined.
+func (s *server) elicit(ctx context.Context, session *mcp.ServerSession, id string, questions []run.Pending) (map[string]*mcp.ElicitResult, error) {
+	given := make(map[string]*mcp.ElicitResult)
 	for _, p := range questions {
-		r, err := session.Elicit(ctx, form(p))
+		request, err := s.request(id, p)
 		if err != nil {
 			return nil, err
 		}
-		answer, ok := answerOf(p, r)
-		if !ok {
+		r, err := session.Elicit(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		if given[p.ID] = r; r.Action != "accept" {
 			break
 		}
-		answers[p.ID] = answer
 	}
-	return answers, nil
+	return given, nil
 }
 
 // state is what the client gives back with the answers to the questions of a call.
@@ -139,7 +194,9 @@ func (s *server) inputRequired(req *mcp.CallToolRequest, id string, questions []
 	}
 	r := &mcp.CallToolResult{InputRequests: make(mcp.InputRequestMap), RequestState: sealed}
 	for _, p := range questions {
-		r.InputRequests[p.ID] = form(p)
+		if r.InputRequests[p.ID], err = s.request(id, p); err != nil {
+			return nil, err
+		}
 	}
 	return r, nil
 }
@@ -159,35 +216,42 @@ func (s *server) goOn(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallT
 	for id, r := range req.Params.InputResponses {
 		given[id], _ = r.(*mcp.ElicitResult)
 	}
-	if len(s.answers(pending, given)) == 0 {
+	questions := s.forClient(req.Session, pending)
+	if len(answers(questions, given)) == 0 {
+		if _, err := s.answeredAtPage(ctx, st.Run, pagesOf(questions, given), time.Now().Add(s.settings.Wait)); err != nil {
+			return nil, err
+		}
 		info, err := s.runs.Store().Info(ctx, st.Run)
+		if err == nil {
+			pending, err = s.openQuestions(ctx, info)
+		}
 		if err != nil || info.Status == run.Suspended { // no question was answered here, or all were answered elsewhere
 			return s.resultOr(info, pending, err), nil
 		}
-	} else if err := s.respond(ctx, st.Run, pending, given); err != nil {
+	} else if err := s.respond(ctx, st.Run, questions, given); err != nil {
 		return failureResult(err), nil
 	}
 	return s.follow(ctx, req, st.Run, s.settings.Wait)
 }
 
-// answers returns the answers that filled forms give to questions.
-func (s *server) answers(pending []run.Pending, given map[string]*mcp.ElicitResult) map[string]string {
-	answers := make(map[string]string)
-	for _, p := range s.forClient(pending) {
-		if answer, ok := answerOf(p, given[p.ID]); ok {
-			answers[p.ID] = answer
+// answers returns the answers that filled forms give to questions. A secret is never taken from one.
+func answers(questions []run.Pending, given map[string]*mcp.ElicitResult) map[string]string {
+	texts := make(map[string]string)
+	for _, p := range questions {
+		if answer, ok := answerOf(p, given[p.ID]); ok && p.Kind != kindSecret {
+			texts[p.ID] = answer
 		}
 	}
-	return answers
+	return texts
 }
 
-// respond answers questions of a run. That one was answered elsewhere is no error.
-func (s *server) respond(ctx context.Context, id string, pending []run.Pending, given map[string]*mcp.ElicitResult) error {
-	answers := s.answers(pending, given)
-	if len(answers) == 0 {
+// respond answers questions of a run that the client may answer. That one was answered elsewhere is no error.
+func (s *server) respond(ctx context.Context, id string, questions []run.Pending, given map[string]*mcp.ElicitResult) error {
+	texts := answers(questions, given)
+	if len(texts) == 0 {
 		return nil
 	}
-	err := s.answer(ctx, id, answers)
+	err := s.answer(ctx, id, texts)
 	if _, refused := errors.AsType[*run.RefusedError](err); refused {
 		return nil
 	}

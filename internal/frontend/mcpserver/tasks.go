@@ -133,12 +133,12 @@ func (s *server) addTasks() error {
 	if err != nil {
 		return err
 	}
-	err = add("tasks/update", func(ctx context.Context, _ *mcp.ServerSession, p *taskParams, info run.Info) (mcp.Result, error) {
+	err = add("tasks/update", func(ctx context.Context, session *mcp.ServerSession, p *taskParams, info run.Info) (mcp.Result, error) {
 		pending, err := s.openQuestions(ctx, info)
 		if err != nil {
 			return nil, err
 		}
-		return &done{ResultType: "complete"}, s.respond(ctx, info.ID, pending, p.Responses)
+		return &done{ResultType: "complete"}, s.respond(ctx, info.ID, s.forClient(session, pending), p.Responses)
 	})
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s *server) task(ctx context.Context, session *mcp.ServerSession, id string
 	if err != nil {
 		return nil, err
 	}
-	questions := s.forClient(pending)
+	questions := s.forClient(session, pending)
 	switch {
 	case info.Status == run.Canceled:
 		t := taskOf(info, taskCanceled)
@@ -173,14 +173,16 @@ func (s *server) task(ctx context.Context, session *mcp.ServerSession, id string
 		t := taskOf(info, taskWorking)
 		t.Message = summary.Status(info)
 		return t, nil
-	case len(questions) > 0 && elicits(session):
+	case len(questions) > 0:
 		t := taskOf(info, taskInputRequired)
 		t.Inputs = make(mcp.InputRequestMap)
 		for _, p := range questions {
-			t.Inputs[p.ID] = form(p)
+			if t.Inputs[p.ID], err = s.request(info.ID, p); err != nil {
+				return nil, err
+			}
 		}
 		return t, nil
-	case len(pending) > 0 && len(questions) == 0:
+	case len(pending) > 0 && elicits(session):
 		t := taskOf(info, taskWorking)
 		t.Message = "waits for an answer of the user that cannot be given here: loki --resume " + info.ID
 		return t, nil

@@ -43,6 +43,9 @@ type askArguments struct {
 	Prompt string `json:"prompt" jsonschema:"what the model is asked"`
 	Model  string `json:"model,omitempty" jsonschema:"id of the model; absent: the one of the configuration"`
 	Role   string `json:"role,omitempty" jsonschema:"name of the role under which the model answers"`
+	Rag    string `json:"rag,omitempty" jsonschema:"name of the knowledge base from which the model answers"`
+
+	Schema map[string]any `json:"schema,omitempty" jsonschema:"JSON Schema of the answer, which is JSON then"`
 }
 
 // searchArguments are those of loki_search.
@@ -59,13 +62,13 @@ type found struct {
 
 // addAsk adds the tool that asks models.
 func (s *server) addAsk() {
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolAsk, Title: "Ask a model", Description: "Asks a language model of the user, without tools.", OutputSchema: json.RawMessage(outputSchema)},
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: toolAsk, Title: "Ask a model", Description: "Asks a language model of the user, without tools.", Annotations: readOnly(), OutputSchema: json.RawMessage(outputSchema)},
 		func(ctx context.Context, req *mcp.CallToolRequest, in askArguments) (*mcp.CallToolResult, any, error) {
 			job, err := s.question(ctx, in)
 			if err != nil {
 				return failureResult(err), nil, nil
 			}
-			job.Info.Terms = new(s.terms(req))
+			job.Info.Terms = s.terms(req.Params.Meta)
 			r, err := s.start(ctx, req, job)
 			return r, nil, err
 		})
@@ -118,7 +121,33 @@ func (s *server) question(ctx context.Context, in askArguments) (run.Job, error)
 			return run.Job{}, err
 		}
 	}
-	return conv.BackgroundJob(ctx, conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, in.Prompt), Text: in.Prompt}})
+	q := conversation.Question{Asked: conversation.Asked{User: chat.Text(chat.User, in.Prompt), Text: in.Prompt}}
+	if in.Rag != "" {
+		if err := s.mayRead(in.Rag); err != nil {
+			return run.Job{}, err
+		}
+		if err := conv.UseKnowledge(in.Rag); err != nil {
+			return run.Job{}, err
+		}
+	}
+	if in.Schema != nil {
+		source, err := json.Marshal(in.Schema)
+		if err != nil {
+			return run.Job{}, err
+		}
+		if q.Form, err = conversation.NewForm("schema", source); err != nil {
+			return run.Job{}, err
+		}
+	}
+	return conv.BackgroundJob(ctx, q)
+}
+
+// mayRead refuses a knowledge base that the caller may not search.
+func (s *server) mayRead(name string) error {
+	if !listed(s.settings.RAGs, name) || !s.who.Allows(auth.ReadRAGs) {
+		return fault.New(fault.NotFound, "there is no knowledge base %s here", name)
+	}
+	return nil
 }
 
 // search finds passages in a knowledge base.
@@ -126,8 +155,8 @@ func (s *server) search(ctx context.Context, in searchArguments) ([]api.RAGPassa
 	if in.Limit < 0 || in.Limit > 20 {
 		return nil, errors.New("limit: a number from 1 to 20 is expected")
 	}
-	if !listed(s.settings.RAGs, in.Rag) {
-		return nil, fault.New(fault.NotFound, "there is no knowledge base %s here", in.Rag)
+	if err := s.mayRead(in.Rag); err != nil {
+		return nil, err
 	}
 	events := s.app.Events(event.Discard)
 	bases := s.app.Knowledge()
@@ -230,7 +259,7 @@ func (s *server) addChange() {
 			if err != nil {
 				return failureResult(err), nil, nil
 			}
-			if i := slices.IndexFunc(pending, func(p run.Pending) bool { return p.ID == in.QuestionID }); i >= 0 && (isConsent(pending[i]) || pending[i].Kind == "secret") {
+			if i := slices.IndexFunc(pending, func(p run.Pending) bool { return p.ID == in.QuestionID }); i >= 0 && (isConsent(pending[i]) || pending[i].Kind == kindSecret) {
 				return failureResult(fmt.Errorf("only the user can answer question %s: loki --resume %s", in.QuestionID, info.ID)), nil, nil
 			}
 			if err := s.answer(ctx, info.ID, map[string]string{in.QuestionID: in.Answer}); err != nil {

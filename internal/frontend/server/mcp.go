@@ -12,6 +12,7 @@ import (
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/audit"
 	"loki/internal/setup/config"
+	"loki/internal/workflow/run/notice"
 )
 
 const (
@@ -24,7 +25,8 @@ func (s *Server) offerMCP(ctx context.Context, access auth.Access, enter func(co
 	if !s.o.App.Config.MCPServer.Enabled {
 		return nil
 	}
-	offered, err := mcpserver.NewHTTP(mcpserver.HTTPOptions{App: s.o.App, Runs: s.runs, Access: access, Enter: enter, Warn: s.o.Warn})
+	pages := notice.Source{Links: s.hosted.Links, Address: s.settings.Load().publicURL(s.listener.Addr())}
+	offered, err := mcpserver.NewHTTP(mcpserver.HTTPOptions{App: s.o.App, Runs: s.runs, Access: access, Enter: enter, Link: pages.Link, Warn: s.o.Warn})
 	if err != nil {
 		return err
 	}

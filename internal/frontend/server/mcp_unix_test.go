@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -432,5 +433,56 @@ func TestMCPAudit(t *testing.T) {
 	}
 	if got := lines["look"]; len(got) != 0 {
 		t.Errorf("to look at a task is on record: %+v", got)
+	}
+}
+
+// TestMCPSecret: a client opens a page for a secret, and never gets it in a form.
+func TestMCPSecret(t *testing.T) {
+	files, keys := mcpFiles("mcp_server: {wait: 2s}\n")
+	files["agents/login/graph.yaml"] = "name: login\nstart: who\nstate: {token: {type: string, secret: true}}\nsettings: {on_failure: fail}\nnodes:\n  who: {type: input, question: \"Token?\", state_updates: {token: \"{{input}}\"}, next: e}\n  e: {type: end, output: in}\n"
+	s := servertest.Program(t, files)
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		for _, tt := range []struct {
+			name    string
+			can     mcp.ElicitationCapabilities
+			answers bool
+			want    string
+		}{
+			{"page", mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}, true, "in"},
+			{"page without an answer", mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}, false, "waiting"},
+			{"forms", mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}, false, "waiting"},
+		} {
+			t.Run(version+" "+tt.name, func(t *testing.T) {
+				asked := make(chan *mcp.ElicitParams, 9)
+				c := connected(t, s, keys[0], version, mcp.ClientOptions{
+					Capabilities: &mcp.ClientCapabilities{Elicitation: &tt.can},
+					ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						asked <- req.Params
+						if !tt.answers {
+							return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": "hush"}}, nil
+						}
+						resp, err := http.PostForm(req.Params.URL, url.Values{"answer": {"hush"}})
+						if err == nil {
+							resp.Body.Close()
+						}
+						return &mcp.ElicitResult{Action: "accept"}, err
+					},
+				})
+				r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "login", Arguments: map[string]any{"prompt": "x"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				close(asked)
+				for p := range asked {
+					if p.Mode != "url" || !strings.HasPrefix(p.URL, s.URL+"/answer/") || p.ElicitationID == "" && version < "2026-07-28" {
+						t.Errorf("%+v", p)
+					}
+				}
+				text, _ := json.Marshal(r)
+				if !strings.Contains(string(text), tt.want) || strings.Contains(string(text), "hush") {
+					t.Errorf("%s", text)
+				}
+			})
+		}
 	}
 }

@@ -64,7 +64,7 @@ func (s Source) Notices(ctx context.Context, id string) (all []webhook.Notice, m
 	}
 	for _, p := range waiting {
 		data.Question = &p
-		if data.AnswerURL, err = s.link(id, p); err != nil {
+		if data.AnswerURL, err = s.Link(id, p); err != nil {
 			return nil, true, err
 		}
 		all = append(all, webhook.Notice{Key: "question " + p.ID + "@" + strconv.FormatInt(p.Asked.UnixNano(), 10), Type: webhook.Question, At: p.Asked, Data: data})
@@ -75,8 +75,8 @@ func (s Source) Notices(ctx context.Context, id string) (all []webhook.Notice, m
 	return all, true, nil
 }
 
-// link returns the address at which a question can be answered, "" if there is none.
-func (s Source) link(id string, p run.Pending) (string, error) {
+// Link returns the address at which a question can be answered, "" if there is none.
+func (s Source) Link(id string, p run.Pending) (string, error) {
 	if s.Address == "" {
 		return "", nil
 	}

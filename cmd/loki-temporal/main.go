@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,7 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/schedule"
 )
 
 func main() {
@@ -75,6 +77,9 @@ type command struct {
 	queue     string
 	heartbeat time.Duration
 	text      []string
+
+	schedules                   bool
+	put, pause, unpause, remove string // a schedule
 }
 
 // shown returns a text without secrets.
@@ -106,6 +111,11 @@ func (c *command) options(args []string) error {
 	f.StringVar(&c.cancel, "cancel", "", "stop the run `ID`; it can be resumed, unless it has compensations, which undo what it did")
 	f.StringVar(&c.fork, "fork", "", "begin a new run from the run `ID`, as it was after its last super-step, or from ID@STEP")
 	f.StringVar(&c.signal, "signal", "", "give the run `ID` a signal, such as: --signal ID 'paid={\"sum\": 5}'")
+	f.StringVar(&c.put, "schedule-put", "", "have the server start runs by the schedule `NAME` of the configuration, as it is now")
+	f.StringVar(&c.pause, "schedule-pause", "", "have the schedule `NAME` of the server start nothing")
+	f.StringVar(&c.unpause, "schedule-continue", "", "have it start runs again")
+	f.StringVar(&c.remove, "schedule-delete", "", "remove it from the server; its runs stay")
+	f.BoolVar(&c.schedules, "schedules", false, "list the schedules of the server")
 	f.BoolVar(&c.worker, "worker", false, "do the work of runs, until a signal ends it")
 	f.StringVar(&c.output, "output", "text", "`FORMAT`: text, json, or ndjson for the events as they are recorded")
 	f.StringVar(&c.queue, "task-queue", "loki", "`NAME` of the task queue")
@@ -143,7 +153,7 @@ func pairs(args []string) []string {
 // check refuses options that do not go together.
 func (c *command) check() error {
 	asked := 0
-	for _, is := range []bool{c.agent != "", c.resume != "", c.show != "", c.cancel != "", c.fork != "", c.signal != "", c.worker} {
+	for _, is := range []bool{c.agent != "", c.resume != "", c.show != "", c.cancel != "", c.fork != "", c.signal != "", c.schedules, c.put != "", c.pause != "", c.unpause != "", c.remove != "", c.worker} {
 		if is {
 			asked++
 		}
@@ -153,7 +163,7 @@ func (c *command) check() error {
 	}
 	switch {
 	case asked != 1:
-		return refuse("one of --agent, --resume, --run, --fork, --signal, --cancel and --worker is needed")
+		return refuse("one of --agent, --resume, --run, --fork, --signal, --cancel, --worker, --schedules and --schedule-put, -pause, -continue, -delete is needed")
 	case c.resume == "" && (len(c.typed) > 0 || c.answers != ""):
 		return refuse("--answer and --answers go with --resume")
 	case c.resume == "" && c.fork == "" && c.force:
@@ -223,6 +233,16 @@ func (c *command) run(ctx context.Context, args []string) (err error) {
 		return c.sendSignal(ctx)
 	case c.cancel != "":
 		return c.runs.Cancel(ctx, c.cancel)
+	case c.schedules:
+		return c.listSchedules(ctx)
+	case c.put != "":
+		return c.putSchedule(ctx)
+	case c.pause != "":
+		return c.runs.PauseSchedule(ctx, c.pause, true)
+	case c.unpause != "":
+		return c.runs.PauseSchedule(ctx, c.unpause, false)
+	case c.remove != "":
+		return c.runs.DeleteSchedule(ctx, c.remove)
 	}
 	return c.status(ctx)
 }
@@ -283,6 +303,56 @@ func (c *command) start(ctx context.Context) error {
 	}
 	id, err := c.runs.Start(ctx, job, driver.Terms{Yes: c.yes})
 	return c.followNew(ctx, id, err)
+}
+
+// putSchedule hands a schedule of the configuration to the server.
+func (c *command) putSchedule(ctx context.Context) error {
+	all, err := c.app.Schedules(nil, nil).Configured(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(s *schedule.Schedule) bool { return s.Name == c.put })
+	if i < 0 {
+		return fault.New(fault.NotFound, "the configuration has no schedule %s", c.put).
+			WithHint("write it into config.yaml, below schedules; those of loki --schedule start runs of loki only")
+	}
+	if _, err := driver.Translate(all[i]); err != nil {
+		return err
+	}
+	s := all[i].Fill(time.Now())
+	of, err := c.app.InstalledAgent(s.Agent)
+	if err != nil {
+		return err
+	}
+	job, err := c.app.BackgroundJob(ctx, app.Background{Agent: of, Prompt: s.Prompt, Variables: s.Variables, Model: s.Model, Terms: run.Terms{Yes: s.Yes}, Events: c.warnings()})
+	if err != nil {
+		return err
+	}
+	if job.Release != nil {
+		defer job.Release()
+	}
+	return c.runs.PutSchedule(ctx, s, job)
+}
+
+// listSchedules shows the schedules of the server.
+func (c *command) listSchedules(ctx context.Context) error {
+	all, err := c.runs.Schedules(ctx)
+	if err != nil {
+		return err
+	}
+	if c.output != "text" {
+		return json.NewEncoder(c.out).Encode(map[string]any{"schedules": all})
+	}
+	for _, s := range all {
+		state, next := "on", "-"
+		if s.Paused {
+			state = "paused"
+		} else if !s.Next.IsZero() {
+			next = s.Next.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(c.out, "%-20s %-6s %-19s %s\n", s.Name, state, next, cmp.Or(s.Last, "-"))
+	}
+	return nil
 }
 
 // followNew follows a run that began, unless it is left to the workers.

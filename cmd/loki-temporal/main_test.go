@@ -30,6 +30,9 @@ func TestOptions(t *testing.T) {
 		{name: "signal", args: `--signal id paid={"sum":5}`},
 		{name: "signal_without_name", args: "--signal id", wantErr: "needs one NAME=JSON"},
 		{name: "stray_force", args: "--run id --force", wantErr: "--force goes with --resume and --fork"},
+		{name: "schedule", args: "--schedule-put name --task-queue q"},
+		{name: "schedules", args: "--schedules --output json"},
+		{name: "two_schedules", args: "--schedule-put name --schedule-delete other", wantErr: "is needed"},
 		{name: "unknown", args: "--forks id", wantErr: "unknown flag"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -54,31 +54,29 @@ func Register(w worker.Registry, n *Nodes) {
 
 // Start begins a run of a graph agent and returns its id.
 func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err error) {
-	if job.Info.Kind != run.GraphRun {
-		return "", fault.New(fault.Usage, "agent %s is not a graph: only graph agents run on Temporal", job.Info.Agent).
-			WithHint("run it with: loki -a %s", job.Info.Agent)
-	}
-	if err := job.CheckStart(); err != nil {
+	data, err := r.input(job, t)
+	if err != nil {
 		return "", err
 	}
 	id = run.NewID()
-	return id, r.begin(ctx, id, Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}}, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
+	return id, r.execute(ctx, id, job.Info.Agent, data, enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE)
 }
 
 // begin starts a workflow.
 func (r *Runs) begin(ctx context.Context, id string, s Start, policy enums.WorkflowIdReusePolicy) error {
-	data, err := json.Marshal(s)
-	if err == nil {
-		data = []byte(r.App.Seal(string(data)))
-		err = checkSize("what the run begins with", len(data))
-	}
+	data, err := r.sealed(s)
 	if err != nil {
 		return err
 	}
-	_, err = r.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+	return r.execute(ctx, id, s.Info.Agent, data, policy)
+}
+
+// execute starts a workflow with its input.
+func (r *Runs) execute(ctx context.Context, id, agent string, data json.RawMessage, policy enums.WorkflowIdReusePolicy) error {
+	_, err := r.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: id, TaskQueue: r.Queue, WorkflowIDReusePolicy: policy, WorkflowExecutionErrorWhenAlreadyStarted: true,
-		StaticSummary: "agent " + s.Info.Agent,
-	}, WorkflowName, json.RawMessage(data))
+		StaticSummary: "agent " + agent,
+	}, WorkflowName, data)
 	return r.explain(id, err)
 }
 

@@ -4,6 +4,7 @@ package killtest
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -217,16 +218,51 @@ func TestKilledSaga(t *testing.T) {
 			if len(w.made) != 4 {
 				t.Errorf("effects %v, want those of two nodes and of two compensations", w.made)
 			}
-			state := w.do("--run", id, "--state")
+			got := strings.NewReplacer(id, "ID", w.dir, "DIR").Replace(w.do("--run", id, "--state"))
 			if want == "" {
-				want = strings.ReplaceAll(state, id, "ID")
-			} else if got := strings.ReplaceAll(state, id, "ID"); got != want {
+				want = got
+			} else if got != want {
 				t.Errorf("state %s\nwant  %s", got, want)
 			}
 			if _, said, code := w.try("--resume", id); code != 2 || !strings.Contains(said, "loki-temporal --fork") {
 				t.Errorf("exit status %d:\n%s", code, said)
 			}
 			t.Logf("%d workers killed; effects by key: %v", kills-left, w.made)
+		})
+	}
+}
+
+// TestKilledBudget kills workers while two nodes use up a budget side by side: it is kept.
+func TestKilledBudget(t *testing.T) {
+	s := newServer(t)
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for i := range 3 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			w := newWorld(t, s)
+			w.work()
+			w.work()
+			id := w.do("-a", "./budget", "--detach", "--heartbeat", "2s", "prompt")
+			left := 4
+			got := w.await(id, "failed", func() {
+				if i == 0 || left == 0 {
+					return
+				}
+				left--
+				time.Sleep(time.Duration(rnd.Float64() * float64(time.Second) / 2).Round(time.Millisecond))
+				w.kill(rnd.IntN(len(w.workers)))
+				w.work()
+			})
+			var used struct {
+				In  int `json:"input_tokens"`
+				Out int `json:"output_tokens"`
+			}
+			if err := json.Unmarshal(got.Usage, &used); err != nil {
+				t.Fatal(err)
+			}
+			if n := used.In + used.Out; got.Failure.Code != "limit" || n < 135 || n > 165 { // a call more at most
+				t.Errorf("%d tokens used, %+v", n, *got.Failure)
+			}
+			t.Logf("%d workers killed, %d tokens used, %d calls of the model", 4-left, used.In+used.Out, len(w.calls))
 		})
 	}
 }

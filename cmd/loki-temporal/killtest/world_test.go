@@ -73,6 +73,21 @@ nodes:
   done: {type: end}
 `
 
+// budgetYAML has two maps side by side that would use more than its budget: 15 tokens for each of 24 items.
+const budgetYAML = `
+name: budget
+start: begin
+settings: {max_concurrency: 4, budget: {tokens: 150}}
+nodes:
+  begin: {type: script, script: count.sh, next: [left, right]}
+  left: {type: map, over: "{{items}}", as: item, branch: one, collect_into: ones, next: done}
+  right: {type: map, over: "{{items}}", as: item, branch: two, collect_into: twos, next: done}
+  one: {type: llm, prompt: "one {{item}}"}
+  two: {type: llm, prompt: "two {{item}}"}
+  done: {type: end}
+initial_state: {items: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}
+`
+
 // post is the shell code that asks the counter service for one effect.
 const post = `exec 3<>/dev/tcp/127.0.0.1/$COUNTER_PORT && printf 'POST / HTTP/1.0\r\nIdempotency-Key: %s\r\nContent-Length: 0\r\n\r\n' "$LOKI_IDEMPOTENCY_KEY" >&3 && answer=$(tail -n 1 <&3)`
 
@@ -134,7 +149,7 @@ func newWorld(t *testing.T, s *server) *world {
 		w.counter.Close()
 	})
 	config := fmt.Sprintf("model: test:m\nclients:\n- type: openai-compatible\n  name: test\n  api_base: %s\n  models:\n  - {name: m, supports_function_calling: true}\n", w.model.URL)
-	for name, text := range map[string]string{"agent/graph.yaml": graphYAML, "agent/count.sh": countScript, "saga/graph.yaml": sagaYAML, "saga/count.sh": countScript, "config/config.yaml": config, "wrong.yaml": "review: go"} {
+	for name, text := range map[string]string{"agent/graph.yaml": graphYAML, "agent/count.sh": countScript, "saga/graph.yaml": sagaYAML, "saga/count.sh": countScript, "budget/graph.yaml": budgetYAML, "budget/count.sh": countScript, "config/config.yaml": config, "wrong.yaml": "review: go"} {
 		path := filepath.Join(w.dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)

@@ -124,6 +124,11 @@ func instantOf(wall time.Time, zone *time.Location) time.Time {
 	}
 }
 
+// Interval returns the interval and the bounds of the times; each may be zero.
+func (t *Times) Interval() (every time.Duration, start, end time.Time) {
+	return t.every, t.start, t.end
+}
+
 // After returns the first time after another at which it is due, in UTC; zero if it is never due again.
 func (t *Times) After(after time.Time) time.Time {
 	if before := t.start.Add(-1); !t.start.IsZero() && after.Before(before) {

@@ -200,7 +200,7 @@ func (f *firing) decide(ctx context.Context, due []dueTime) error {
 		var job run.Job
 		if o.Reason == "" {
 			var err error
-			if job, err = f.Job(ctx, k.at(d.Time)); err != nil {
+			if job, err = f.Job(ctx, k.Fill(d.Time)); err != nil {
 				if errors.Is(err, run.ErrPassing) || ctx.Err() != nil {
 					return err
 				}
@@ -363,8 +363,8 @@ func (f *firing) monthUsage(ctx context.Context, origin string) (used chat.Usage
 
 var placeholder = text.Regexp(`\{\{\s*schedule\.(time|name)\s*\}\}`)
 
-// at returns the schedule with its texts as they are at a time.
-func (s *Schedule) at(due time.Time) *Schedule {
+// Fill returns the schedule with its texts as they are at a time.
+func (s *Schedule) Fill(due time.Time) *Schedule {
 	fill := func(in string) string {
 		return placeholder().ReplaceAllStringFunc(in, func(found string) string {
 			if strings.Contains(found, "name") {
@@ -392,7 +392,7 @@ func (s *Service) FireNow(ctx context.Context, name string) (Outcome, error) {
 	}
 	now := s.Now().UTC()
 	k.catchUp(now)
-	job, err := s.Job(ctx, k.at(now))
+	job, err := s.Job(ctx, k.Fill(now))
 	if err != nil {
 		return Outcome{}, err
 	}

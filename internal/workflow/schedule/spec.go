@@ -196,6 +196,11 @@ func Check(name string, d Doc) (*Schedule, error) {
 	return s, nil
 }
 
+// Calendar returns when the schedule is due, by how much later at most, and when it is not.
+func (s *Schedule) Calendar() (times *calendar.Times, jitter time.Duration, blackout []calendar.Blackout) {
+	return s.times, s.jitter, s.blackout
+}
+
 // CheckDue returns an error if the schedule is not due after now any more. It is a [*FieldError].
 func (s *Schedule) CheckDue(now time.Time) error {
 	switch {

@@ -64,7 +64,7 @@ func (r *Runs) Start(ctx context.Context, job run.Job, t Terms) (id string, err 
 
 // begin starts a workflow.
 func (r *Runs) begin(ctx context.Context, id string, s Start, policy enums.WorkflowIdReusePolicy) error {
-	data, err := r.sealed(s)
+	data, err := r.seal(s)
 	if err != nil {
 		return err
 	}

@@ -258,7 +258,7 @@ func (r *Runs) Schedules(ctx context.Context) ([]Scheduled, error) {
 	return all, nil
 }
 
-// PauseSchedule has a schedule start no runs, or start them again. DeleteSchedule removes it; its runs stay.
+// PauseSchedule has a schedule start no runs, or start them again.
 func (r *Runs) PauseSchedule(ctx context.Context, name string, paused bool) error {
 	h := r.Client.ScheduleClient().GetHandle(ctx, schedulePrefix+name)
 	if paused {
@@ -291,11 +291,11 @@ func (r *Runs) input(job run.Job, t Terms) (json.RawMessage, error) {
 	if err := job.CheckStart(); err != nil {
 		return nil, err
 	}
-	return r.sealed(Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}})
+	return r.seal(Start{Info: job.Info, Terms: t, Heartbeat: r.Heartbeat, Point: Point{Last: job.Start}})
 }
 
-// sealed returns the input of a workflow.
-func (r *Runs) sealed(s Start) (json.RawMessage, error) {
+// seal returns the input of a workflow.
+func (r *Runs) seal(s Start) (json.RawMessage, error) {
 	data, err := json.Marshal(s)
 	if err == nil {
 		data = []byte(r.App.Seal(string(data)))

@@ -70,7 +70,7 @@ temporal: # the program for Temporal, which is a module of its own: its tests, w
 # go vet would compile the server a second time. -args -update writes the history that the replay test of the driver reads.
 .PHONY: temporal-kill
 temporal-kill: # runs on a real Temporal server whose workers are killed; its first compilation takes 12 minutes of CPU time
-	cd cmd/loki-temporal/killtest && $(GO) test -vet=off -timeout 390s -count=1 -v .
+	cd cmd/loki-temporal/killtest && $(GO) test -vet=off -timeout 900s -count=1 -v .
 
 .PHONY: check
 check: format vet staticcheck tidy test # what has to pass before a commit

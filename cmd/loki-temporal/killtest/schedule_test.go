@@ -74,10 +74,8 @@ func TestSchedules(t *testing.T) {
 			t.Errorf("output %q", s.Output)
 		}
 	}
-	for key, n := range w.made {
-		if n != 1 {
-			t.Logf("%d requests with key %s", n, key)
-		}
+	if n := effects(); n != d.Info.NumActions {
+		t.Errorf("%d effects of %d runs", n, d.Info.NumActions)
 	}
 	t.Logf("%d runs, %d times skipped", d.Info.NumActions, d.Info.NumActionsSkippedOverlap)
 	w.do("--schedule-continue", "tick")

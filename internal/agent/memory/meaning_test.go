@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 
 // concepts is an embedding model that knows some words by what they mean. It counts the texts of facts and of questions.
 type concepts struct {
-	facts, questions int
+	mu               sync.Mutex
+	facts, questions int // guarded by mu while it is asked
 	fails            bool
 }
 
@@ -47,6 +49,8 @@ func (c *concepts) Embed(_ context.Context, req provider.EmbedRequest) ([][]floa
 		}
 		vectors = append(vectors, v)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if req.Query {
 		c.questions += len(req.Texts)
 	} else {

@@ -242,7 +242,13 @@ func (b *Box) judgeAndCall(ctx context.Context, e entry, id string, args json.Ra
 		defer b.release()
 		put = b.o.Asker.Ask
 	}
-	step.Uncertain = func(ctx context.Context, _ string) (steps.Decision, error) { return b.decide(ctx, call, st, put) }
+	call.Steps = st
+	step.Uncertain = func(ctx context.Context, _ string) (steps.Decision, error) {
+		if _, found, err := steps.ReadNote[json.RawMessage](ctx, st, TaskNote); found || err != nil {
+			return steps.Retry, err
+		}
+		return b.decide(ctx, call, st, put)
+	}
 	replayed := true
 	out, err := steps.Do(ctx, st, step, func(ctx context.Context) (outcome, error) {
 		replayed = false

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loki/internal/base/sandbox"
+	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/tool/permission"
@@ -141,6 +142,9 @@ type Call struct {
 	Sandbox sandbox.Declaration
 	// Consented says that the user has consented to files that a rule asks about: they are open to that program.
 	Consented bool
+
+	// Steps is the record of the call, with what it needs if it is repeated. The zero value records nothing.
+	Steps steps.Steps
 
 	// Key names the call: it is different for every call of a run, and the same when the call is
 	// repeated because the run is resumed.

@@ -23,6 +23,9 @@ const (
 	Ask   Policy = "ask"   // let the user decide between the two
 )
 
+// TaskNote is the note in the record of a call that continues elsewhere, where a repeated call finds it. So that is not uncertain.
+const TaskNote = "task"
+
 // UncertainQuestion returns a question that is answered with [Retry] or [Skip], with the
 // origin (agent, node, depth) that from names.
 func UncertainQuestion(from ask.Question, text string) ask.Question {

@@ -56,6 +56,9 @@ func (c *conn) callTool(ctx context.Context, name string, arguments json.RawMess
 	if err := json.Unmarshal(original(result, result.Meta), &r); err != nil {
 		return r, fmt.Errorf("MCP server %q: the result of the tool is not understood: %w", c.server.ID, err)
 	}
+	if r.Type != "task" {
+		r.Task = ""
+	}
 	return r, nil
 }
 

@@ -63,6 +63,12 @@ func dial(ctx context.Context, r resolved, o *Options) (*conn, error) {
 	} else if err != nil && newerOnly(err) {
 		c, err = dialVersion(limit, r, o, "")
 	}
+	if err == nil && c.hasTasks() && c.session.InitializeResult().ProtocolVersion <= protocol { // which are of the next version
+		if newer, err := dialVersion(limit, r, o, ""); err == nil {
+			c.close(0)
+			c = newer
+		}
+	}
 	if err == nil {
 		return c, nil
 	}
@@ -249,7 +255,7 @@ func (c *conn) client() *sdk.Client {
 	impl := &sdk.Implementation{Name: "loki", Version: c.opts.Version}
 	options := &sdk.ClientOptions{
 		Logger:                      slog.New(slog.DiscardHandler), // it quotes messages, which may hold secrets
-		Capabilities:                &sdk.ClientCapabilities{Elicitation: c.elicitation()},
+		Capabilities:                &sdk.ClientCapabilities{Elicitation: c.elicitation(), Extensions: map[string]any{tasksExtension: map[string]any{}}},
 		ElicitationHandler:          c.elicit,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.tools.forget() },
 		ProgressNotificationHandler: c.progress,
@@ -258,6 +264,7 @@ func (c *conn) client() *sdk.Client {
 	offerRoots(options)
 	client := sdk.NewClient(impl, options)
 	c.setRoot(client)
+	offerTasks(client)
 	return client
 }
 

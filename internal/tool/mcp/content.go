@@ -27,6 +27,8 @@ type toolResult struct {
 	Content    json.RawMessage `json:"content"`
 	Structured json.RawMessage `json:"structuredContent"`
 	IsError    bool            `json:"isError"`
+	Type       string          `json:"resultType"`
+	Task       string          `json:"taskId"` // of a call that continues as a task, if Type says so
 }
 
 // block is a piece of content.

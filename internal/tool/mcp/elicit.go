@@ -37,30 +37,34 @@ const maxFields = 50
 // cannot be assigned to one of them, and it is declined.
 func (c *conn) elicit(ctx context.Context, req *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	running := c.runningCalls()
-	asker := soleAsker(running)
-	visit := req.Params.Mode == "url" && c.opts.Open != nil
-	if asker == nil || !visit && cmp.Or(req.Params.Mode, "form") != "form" {
-		c.log.Info("question of an MCP server declined: no user can be asked")
-		return &sdk.ElicitResult{Action: decline}, nil
-	}
 	for _, call := range running { // people take their time
 		call.timer.pause()
 		defer call.timer.resume()
+	}
+	return c.put(ctx, soleAsker(running), req.Params), nil
+}
+
+// put puts a question of the server to the user, if there is an asker.
+func (c *conn) put(ctx context.Context, asker ask.Asker, p *sdk.ElicitParams) *sdk.ElicitResult {
+	visit := p.Mode == "url" && c.opts.Open != nil
+	if asker == nil || !visit && cmp.Or(p.Mode, "form") != "form" {
+		c.log.Info("question of an MCP server declined: no user can be asked")
+		return &sdk.ElicitResult{Action: decline}
 	}
 	put := c.form
 	if visit {
 		put = c.visit
 	}
-	content, err := put(ctx, asker, req.Params)
+	content, err := put(ctx, asker, p)
 	switch {
 	case err == nil && content == nil:
-		return &sdk.ElicitResult{Action: decline}, nil
+		return &sdk.ElicitResult{Action: decline}
 	case err == nil:
-		return &sdk.ElicitResult{Action: accept, Content: content}, nil
+		return &sdk.ElicitResult{Action: accept, Content: content}
 	case errors.Is(err, ask.ErrUnavailable):
-		return &sdk.ElicitResult{Action: decline}, nil
+		return &sdk.ElicitResult{Action: decline}
 	}
-	return &sdk.ElicitResult{Action: cancel}, nil
+	return &sdk.ElicitResult{Action: cancel}
 }
 
 // soleAsker returns the asker of the one conversation that all the calls belong to, nil if

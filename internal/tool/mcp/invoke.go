@@ -101,5 +101,5 @@ func (v *invoker) Call(ctx context.Context, call tool.Call) (tool.Result, error)
 				"Call %s for it first, then repeat this call", args.Tool, v.describe)
 		}
 	}
-	return v.link.call(ctx, args.Tool, args.Arguments)
+	return v.link.call(ctx, args.Tool, args.Arguments, call.Steps)
 }

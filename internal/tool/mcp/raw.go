@@ -53,6 +53,10 @@ func keep(message []byte, log *slog.Logger) []byte {
 		result["content"] = json.RawMessage("[]")
 		carried = true
 	}
+	if string(result["resultType"]) == `"task"` {
+		result["content"] = json.RawMessage("[]")
+		carried = true
+	}
 	if carried {
 		meta := make(map[string]json.RawMessage)
 		_ = json.Unmarshal(result["_meta"], &meta)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"loki/internal/base/sandbox"
+	"loki/internal/base/steps"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/chat"
@@ -203,10 +205,34 @@ func (l *connection) list(ctx context.Context) (*toolbox, error) {
 	return box, err
 }
 
-// call runs a tool of the server.
-func (l *connection) call(ctx context.Context, name string, arguments json.RawMessage) (tool.Result, error) {
+// call runs a tool of the server. If it became a task before the run was interrupted, its result is that of the task.
+func (l *connection) call(ctx context.Context, name string, arguments json.RawMessage, record steps.Steps) (tool.Result, error) {
 	var out tool.Result
-	err := l.use(ctx, false, func(c *conn) error {
+	var result toolResult
+	begun, _, err := steps.ReadNote[taskNote](ctx, record, tool.TaskNote)
+	if err != nil {
+		return out, err
+	}
+	if result.Task = begun.ID; result.Task == "" {
+		result, out.Refused, err = l.begin(ctx, name, arguments)
+	}
+	if err == nil && result.Task != "" {
+		result, err = l.await(ctx, name, result.Task, record)
+	}
+	if err != nil {
+		return out, err
+	}
+	shown := result.contents(l.scope.pool.opts.Keep)
+	if err := failure(result, shown.text()); err != nil {
+		return out, err
+	}
+	out.Output, out.Pictures = shown.text(), shown.pictures
+	return out, nil
+}
+
+// begin calls a tool of the server. The result may be a task. Refused is what the sandbox withheld.
+func (l *connection) begin(ctx context.Context, name string, arguments json.RawMessage) (result toolResult, refused []sandbox.Refusal, err error) {
+	err = l.use(ctx, false, func(c *conn) error {
 		arguments, err := c.fit(ctx, name, arguments)
 		if err != nil {
 			return fmt.Errorf("%s was not run: %w. Write the call again", name, err)
@@ -216,19 +242,14 @@ func (l *connection) call(ctx context.Context, name string, arguments json.RawMe
 		if err != nil {
 			return fmt.Errorf("%s was not run: %w", name, err)
 		}
-		result, err := c.callTool(ctx, name, arguments, running)
-		out.Refused = end()
+		result, err = c.callTool(ctx, name, arguments, running)
+		refused = end()
 		if err != nil {
 			return fmt.Errorf("MCP tool invocation failed: %w", err)
 		}
-		shown := result.contents(c.opts.Keep)
-		if err := failure(result, shown.text()); err != nil {
-			return err
-		}
-		out.Output, out.Pictures = shown.text(), shown.pictures
 		return nil
 	})
-	return out, err
+	return result, refused, err
 }
 
 // direct returns the server's own tools.
@@ -253,7 +274,7 @@ func (l *connection) direct(ctx context.Context, taken map[string]bool) ([]tool.
 			hints: tool.Hints{ReadOnly: t.ReadOnly, Destructive: t.Destructive, Timeout: ownLimit},
 			of:    t.Name,
 			run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
-				return l.call(ctx, t.Name, call.Arguments)
+				return l.call(ctx, t.Name, call.Arguments, call.Steps)
 			},
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/provider"
+	"loki/internal/tool"
 	"loki/internal/workflow/run"
 )
 
@@ -222,7 +223,7 @@ func (t *recordedTask) entry(key string, s steps.Step) *Entry {
 // kept reports whether a step belongs into a cassette. Times are taken anew, and so is what a cache has. That a
 // node of a nested graph is done follows from its steps, and so do its secrets. The turn of a program of others is one step.
 func kept(key string, s steps.Step) bool {
-	return !strings.Contains("/"+key, "/"+harness.Within) && s.Kind != steps.Time && s.Kind != steps.Cache && !(s.Kind == steps.Note && (key == "done" || strings.HasSuffix(key, "/done"))) && !run.HoldsSecrets(key, s.Kind)
+	return !strings.Contains("/"+key, "/"+harness.Within) && s.Kind != steps.Time && s.Kind != steps.Cache && !(s.Kind == steps.Note && (key == "done" || strings.HasSuffix(key, "/done") || strings.HasSuffix(key, "/"+tool.TaskNote))) && !run.HoldsSecrets(key, s.Kind)
 }
 
 // isConsent reports whether a step is the decision about a call of a tool. Its result is why the call is refused, as a text; one

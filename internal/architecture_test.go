@@ -377,11 +377,11 @@ var roomLines = map[string]int{
 	"setup/config":           3555,
 	"setup/update":           679,
 	"setup/vault":            1046,
-	"tool":                   2107,
+	"tool":                   2135,
 	"tool/builtin":           5498,
 	"tool/ignore":            231,
 	"tool/lookup":            247,
-	"tool/mcp":               6340,
+	"tool/mcp":               6546,
 	"tool/permission":        2813,
 	"tool/script":            5257,
 	"workflow/graph":         10790,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14263,
 
-	"all": 203119,
+	"all": 203352,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

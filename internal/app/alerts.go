@@ -16,13 +16,14 @@ import (
 	"loki/internal/tool"
 	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/spending"
 )
 
 // Alerts returns what looks for what the alerts of the configuration are about. A desk sends them; address is that of the server for
 // users, a URL without a path, or empty.
 func (a *App) Alerts(store run.Store, desk *webhook.Desk, address string) *alert.Service {
 	return alert.New(alert.Options{
-		Rules: a.Config.Alerts, Store: store, Post: desk.Post, Address: address, Log: a.Log(),
+		Rules: a.Config.Alerts, Store: store, Spent: a.limitStatus, Post: desk.Post, Address: address, Log: a.Log(),
 		Limited: func(ctx context.Context) (models []string, err error) {
 			list, err := a.Limits().List(ctx)
 			for _, l := range list {
@@ -33,6 +34,14 @@ func (a *App) Alerts(store run.Store, desk *webhook.Desk, address string) *alert
 			return models, err
 		},
 	})
+}
+
+// limitStatus returns how much is used of the limits on what the runs of a server use together.
+func (a *App) limitStatus(ctx context.Context) ([]spending.Spent, error) {
+	if a.host == nil {
+		return nil, nil
+	}
+	return a.host.spending.Status(ctx)
 }
 
 // TryAlert sends a test of an alert to each of its targets, and calls told with the result.

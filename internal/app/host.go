@@ -16,6 +16,7 @@ import (
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
+	"loki/internal/workflow/run/spending"
 )
 
 // eventDelay is how soon events of a server's runs are on record.
@@ -31,6 +32,8 @@ type host struct {
 
 	jobs job.Registry
 
+	spending *spending.Service
+
 	mu     sync.Mutex
 	stores map[graph.Durability]run.Store // that its runs are recorded in; guarded by mu
 	facts  map[string]*memory.Store       // of subjects; guarded by mu
@@ -45,7 +48,10 @@ type Hosted struct {
 	Store run.Store      // for reading
 	DB    *postgres.DB   // that several servers share; nil for none
 	Jobs  *job.Registry  // of its conversations and runs
-	Close func() error   // closes the stores, after the manager was shut down
+
+	Spending *spending.Service // what all runs use and may use
+
+	Close func() error // closes the stores, after the manager was shut down
 }
 
 // Host makes the app that of a server at an address, a URL without a path, "" for none; o says the rest about its runs.
@@ -73,8 +79,13 @@ func (a *App) Host(ctx context.Context, address string, o manager.Options) (Host
 	o.Store, o.Runs, o.Events = store, a.liveRuns, a.Events
 	o.Began, o.Rested = a.began, h.desk.Look
 	h.manager = manager.New(o)
+	var limits spending.Limits
+	if a.Config.API != nil {
+		limits = a.Config.API.Spending
+	}
+	h.spending = spending.Start(ctx, store, limits, o.Now)
 	a.host = h
-	return Hosted{Runs: h.manager, Desk: h.desk, Links: h.links, Store: store, DB: db, Jobs: &h.jobs, Close: h.close}, nil
+	return Hosted{Runs: h.manager, Desk: h.desk, Links: h.links, Store: store, DB: db, Jobs: &h.jobs, Spending: h.spending, Close: h.close}, nil
 }
 
 // servingDir has a file for each server that works with the files of the directory of state.
@@ -86,7 +97,7 @@ func (h *host) close() error {
 	h.desk.Close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	errs := []error{h.store.Close()}
+	errs := []error{h.spending.Close(), h.store.Close()}
 	for _, store := range h.stores {
 		errs = append(errs, store.Close())
 	}

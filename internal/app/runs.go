@@ -35,7 +35,7 @@ func (a *App) liveRuns() *run.Service {
 		return &run.Service{Open: a.openTaped, Recall: a.recall, Always: true, Volatile: a.player != nil}
 	}
 	if a.host != nil {
-		return &run.Service{Open: a.hostedRuns, Recall: a.recall, Enter: a.host.manager.Enter}
+		return &run.Service{Open: a.hostedRuns, Recall: a.recall, Enter: a.host.manager.Enter, Spending: a.host.spending}
 	}
 	return &run.Service{
 		Open:   func(d graph.Durability) (run.Store, error) { return a.openRuns(d, a.sealedSecret) },

@@ -131,7 +131,12 @@ func (b *bill) charge(ctx context.Context, used chat.Usage) error {
 	case settle != nil:
 		settle(used)
 	default:
-		budget.Spend(used)
+		release, err := budget.Reserve(ctx, chat.Usage{}, chat.Usage{}, true)
+		if err != nil {
+			budget.Spend(used)
+			return err
+		}
+		release(used)
 	}
 	release, err := budget.Reserve(ctx, chat.Usage{}, chat.Usage{}, true)
 	if err == nil {

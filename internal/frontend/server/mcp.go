@@ -32,11 +32,11 @@ func (s *Server) offerMCP(ctx context.Context, access auth.Access, enter func(co
 	}
 	s.offered = offered
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-		op := rest.Operation{Method: method, Path: mcpPath, Summary: "Serve an MCP client", Tag: "MCP", Watch: true, Large: true, Hidden: true}
+		op := rest.Operation{Method: method, Path: mcpPath, Summary: "Serve an MCP client", Tag: "MCP", Watch: true, Large: true}
 		s.api.Handle(op, s.serveMCP)
 	}
 	for _, path := range []string{resourcePath, resourcePath + mcpPath} {
-		op := rest.Operation{Method: http.MethodGet, Path: path, Summary: "Say where tokens for MCP come from", Tag: "MCP", Public: true, Hidden: true}
+		op := rest.Operation{Method: http.MethodGet, Path: path, Summary: "Say where tokens for MCP come from", Tag: "MCP", Public: true}
 		rest.Register(s.api, op, s.protectedResource)
 	}
 	s.stores.background.Go(func() { offered.Watch(ctx) }) // ends with ctx

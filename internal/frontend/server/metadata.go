@@ -26,6 +26,7 @@ func (s *Server) metadata() {
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/info", Summary: "Describe this server", Tag: about}, s.info)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/info/mcp", Summary: "Count the connections to MCP servers", Tag: about, Scope: auth.AdminMCP}, s.infoMCP)
 	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/limits", Summary: "List the limits of providers", Tag: about, Scope: auth.ReadModels}, s.limits)
+	rest.Register(s.api, rest.Operation{Method: http.MethodGet, Path: "/v1/usage", Summary: "Add up what calls of models used", Tag: about, Scope: auth.ReadRuns}, s.usage)
 	rest.Register(s.api, rest.Operation{Method: http.MethodPost, Path: "/v1/auth/check", Summary: "Who am I, and what may I?", Tag: about}, s.check)
 	rest.Register(s.api, rest.Operation{
 		Method: http.MethodGet, Path: "/v1/models", Summary: "List what can answer: models, roles and agents", Tag: there, Scope: auth.ReadModels, OpenAIErrors: true,

@@ -1,9 +1,12 @@
 package server_test
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,5 +56,37 @@ func TestDocsPage(t *testing.T) {
 		if strings.Contains(a.Body, hostile) {
 			t.Errorf("the page has %s", hostile)
 		}
+	}
+}
+
+// TestRoutesAreDocumented compares the routes with the document: only the page and the document itself are not in it.
+func TestRoutesAreDocumented(t *testing.T) {
+	s := servertest.Start(t, nil)
+	var d struct{ Paths map[string]map[string]any }
+	s.Get("/openapi.json").JSON(t, &d)
+	for _, route := range []string{"POST /v1/hooks/{name}", "GET /answer/{token}", "POST /answer/{token}", "POST /mcp", "GET /mcp", "DELETE /mcp", "GET /v1/usage"} {
+		method, path, _ := strings.Cut(route, " ")
+		if d.Paths[path][strings.ToLower(method)] == nil {
+			t.Errorf("%s is not in the document", route)
+		}
+	}
+	var hidden []string
+	undocumented := regexp.MustCompile(`\.Mount\("([^"]+)"|Path: "([^"]+)".*Hidden: true`)
+	err := filepath.WalkDir(".", func(file string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(file)
+		for _, m := range undocumented.FindAllStringSubmatch(string(source), -1) {
+			hidden = append(hidden, m[1]+m[2])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(hidden)
+	if want := []string{"/docs", "/openapi.json", "/page/", "/{$}"}; !slices.Equal(hidden, want) {
+		t.Errorf("routes that the document does not have: %q, want %q", hidden, want)
 	}
 }

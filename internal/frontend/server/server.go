@@ -212,7 +212,11 @@ func (s *Server) register(ctx context.Context) error {
 		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Jobs: s.hosted.Jobs, Access: access, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
 	schedules.Register(s.api, schedules.Service{App: s.o.App, Schedules: s.o.App.Schedules(s.hosted.Store, s.hosted.Runs), Access: access})
-	s.api.Mount(answerPath+"{token}", answerPage{s.hosted})
+	for method, summary := range map[string]string{http.MethodGet: "Show a question to who has its link", http.MethodPost: "Answer the question of a link"} {
+		rest.MountAs[struct {
+			Token string `path:"token" doc:"of the link"`
+		}](s.api, rest.Operation{Method: method, Path: answerPath + "{token}", Summary: summary, Tag: "Questions", Public: true}, answerPage{s.hosted})
+	}
 	hooks.Register(s.api, hooks.Options{Triggers: s.triggers, Entries: s.hosted.Store, Local: s.isLocal, Strange: s.strange, Log: s.o.Log})
 	hooks.RegisterAlerts(s.api, s.alerts, s.hosted.Desk)
 	page.Register(s.api)
@@ -259,6 +263,7 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		s.api.Revoke(next.keys.Has)
 	}
 	s.api.SetLimits(next.limits())
+	s.hosted.Spending.SetLimits(next.Spending)
 	if err := s.o.App.Relevel(next.API); err != nil {
 		s.o.Log.Warn(err.Error())
 	}

@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/llm/chat"
 	"loki/internal/service/auth"
+	"loki/internal/workflow/run/spending"
 )
 
 // API is the section api of config.yaml: how the program serves others. The zero value is
@@ -31,6 +32,7 @@ type API struct {
 	ResumeOnStart     bool        // runs that a server left running resume
 	Memory            chat.Memory // what models may do with what is remembered for those who ask; off unless the file says it
 	Webhooks          []Webhook
+	Spending          spending.Limits // what all runs may use; nil for no limit
 }
 
 // DefaultListenAddr is where a server listens unless the configuration says it.

@@ -14,6 +14,7 @@ import (
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/issuer"
 	"loki/internal/service/webhook"
+	"loki/internal/workflow/run/spending"
 )
 
 const (
@@ -55,6 +56,7 @@ func readAPI(m *yamldoc.Map, file string) *API {
 	for _, n := range m.List("webhooks") {
 		a.Webhooks = append(a.Webhooks, readWebhook(n.Map()))
 	}
+	a.Spending = spending.Read(m.Map("spending"))
 	m.Done()
 	return a
 }

@@ -18,6 +18,7 @@ import (
 	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/spending"
 	"loki/internal/workflow/run/sqlite"
 )
 
@@ -42,6 +43,7 @@ type bench struct {
 	store    *sqlite.Store
 	services []*alert.Service
 	limited  []string
+	spent    []spending.Spent
 
 	mu     sync.Mutex
 	now    time.Time       // guarded by mu
@@ -69,6 +71,7 @@ func newBench(t *testing.T, services int, rules string) *bench {
 		b.services = append(b.services, alert.New(alert.Options{
 			Rules: list, Store: b.store, Now: b.time, Address: "https://loki.example.com", Log: slog.New(slog.DiscardHandler),
 			Limited: func(context.Context) ([]string, error) { return b.limited, nil },
+			Spent:   func(context.Context) ([]spending.Spent, error) { return b.spent, nil },
 			Post: func(id string, n webhook.Notice, _ ...webhook.Hook) error {
 				b.mu.Lock()
 				defer b.mu.Unlock()
@@ -188,6 +191,10 @@ func TestStates(t *testing.T) {
 	b.check(time.Minute)
 	b.check(5 * time.Minute)
 	b.check(5*time.Minute, "limited its provider refuses calls for 10m model openai:big")
+
+	b.limited, b.spent = nil, []spending.Spent{{ID: "a", Thing: "subject ann", Subject: "ann", Span: "month", Percent: 81}, {ID: "b", Thing: "subject bob", Subject: "bob", Span: "day", Percent: 79}}
+	b.check(time.Minute, "budget has used 81 % of the limit of a month subject ann")
+	b.check(time.Minute)
 
 	terms := &run.Terms{Budget: graph.Budget{Tokens: 100}}
 	spent := b.begin(run.Info{Agent: "dear", Terms: terms, Served: true})

@@ -17,9 +17,11 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
 	"loki/internal/base/value"
+	"loki/internal/service/auth"
 	"loki/internal/service/webhook"
 	"loki/internal/workflow/graph/expr"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/spending"
 	"loki/internal/workflow/trigger"
 )
 
@@ -38,6 +40,8 @@ type Options struct {
 	Rules []*Rule
 	Store run.Store
 	Post  func(id string, n webhook.Notice, hooks ...webhook.Hook) error // that of a [webhook.Desk]
+	// Spent returns how much of each limit on what runs use together is used. Nil means none.
+	Spent func(ctx context.Context) ([]spending.Spent, error)
 	// Limited returns the models whose provider refuses calls now. Nil means none.
 	Limited func(ctx context.Context) ([]string, error)
 	Address string // of the server for users, a URL without a path; "" for no links
@@ -209,7 +213,7 @@ func (s *Service) look(ctx context.Context, st *state, now time.Time) error {
 		since = last
 	}
 	all, err := s.runs(ctx, since, now)
-	for kind, find := range map[Kind]func(context.Context, time.Time) ([]occurrence, error){Missed: s.missedTimes, DeadLetter: s.dead, Limited: s.limitedModels} {
+	for kind, find := range map[Kind]func(context.Context, time.Time) ([]occurrence, error){Missed: s.missedTimes, DeadLetter: s.dead, Limited: s.limitedModels, Budget: s.limits} {
 		if err == nil && s.wants(kind) > 0 {
 			var more []occurrence
 			more, err = find(ctx, since)
@@ -405,6 +409,22 @@ func (s *Service) dead(ctx context.Context, since time.Time) (all []occurrence, 
 		if !d.At.Before(since) {
 			all = append(all, occurrence{kind: DeadLetter, id: d.Trigger + " " + d.ID, thing: "trigger " + d.Trigger, reason: "a delivery started no run, see dead letter " + d.ID})
 		}
+	}
+	return all, err
+}
+
+// limits returns the limits on what runs use together.
+func (s *Service) limits(ctx context.Context, _ time.Time) (all []occurrence, err error) {
+	if s.o.Spent == nil {
+		return nil, nil
+	}
+	list, err := s.o.Spent(ctx)
+	for _, l := range list {
+		o := occurrence{kind: Budget, id: l.ID, thing: l.Thing, reason: fmt.Sprintf("has used %d %% of the limit of a %s", l.Percent, l.Span), percent: l.Percent}
+		if l.Subject != "" {
+			o.info.Owner = &auth.Owner{Subject: l.Subject}
+		}
+		all = append(all, o)
 	}
 	return all, err
 }

@@ -223,6 +223,25 @@ type Call struct {
 // Reserver decides about calls as [Budget.Reserve] does.
 type Reserver func(ctx context.Context, c Call) (settle func(used chat.Usage), err error)
 
+// Spending bounds what all runs of a server may use together, beside the budget of each.
+type Spending interface {
+	// Check returns an error with code [fault.Limit] if nothing is left for a run that is about to begin.
+	Check(ctx context.Context, i Info) error
+	// Reserver decides about the calls of a run.
+	Reserver(i Info) Reserver
+}
+
+// SpentError says that nothing is left of what all runs of somebody may use until a time.
+type SpentError struct {
+	At  time.Time
+	Err error // names the time as well
+}
+
+func (e *SpentError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *SpentError) Unwrap() error { return e.Err }
+
 // Elsewhere has r decide about the tokens and the money of b, where the processes of a run share its budget. b may be nil.
 func (b *Budget) Elsewhere(r Reserver) {
 	if b != nil {

@@ -46,7 +46,7 @@ const NewRun = "*"
 // Entry is a small document beside the runs, such as the state of a schedule, or the key of a start. It stays when its run is deleted.
 //
 // The first part of a key says whose it is: "start/" of starts, whose keys are unique, "schedule/" of schedules,
-// "dead/" of deliveries that started no run, and "alert/" of alerts.
+// "dead/" of deliveries that started no run, "alert/" of alerts, "usage/" of what was used, "spending/" of limits on that, and "retention/".
 type Entry struct {
 	Key     string
 	Version int       // of a stored one, from 1. Of one that is written, the version that it replaces; 0 if there must be none

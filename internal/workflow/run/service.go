@@ -141,6 +141,9 @@ type Service struct {
 	// journal do not enter.
 	Enter func(ctx context.Context, j Journal) (entered context.Context, wait func(context.Context) error, leave func())
 
+	// Spending bounds the runs together. Nil bounds nothing.
+	Spending Spending
+
 	// Live lets other processes watch a run that is on record while it is at work, until end is called: the emitter, nil for none,
 	// gets its events, with their numbers. Nil shows it to nobody.
 	Live func(id string) (watchers event.Emitter, end func())
@@ -180,6 +183,12 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 		job.release()
 		return Outcome{}, err
 	}
+	if s.Spending != nil {
+		if err := s.Spending.Check(ctx, withOwner(ctx, job.Info)); err != nil {
+			job.release()
+			return Outcome{}, err
+		}
+	}
 	if job.Info.Owner != nil {
 		ctx = auth.WithOwner(ctx, job.Info.Owner)
 	}
@@ -214,6 +223,12 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 		}
 	}
 	return s.execute(ctx, job, p, journal, nil, wait)
+}
+
+// withOwner returns what describes a run, with whose work it is also if that is not on record.
+func withOwner(ctx context.Context, i Info) Info {
+	i.Owner = cmp.Or(i.Owner, auth.OwnerOf(ctx))
+	return i
 }
 
 // enter calls s.Enter, if there is one.
@@ -256,7 +271,9 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 	if journal != nil {
 		id = journal.ID()
 	}
-	p.Budget = job.BudgetAt(p, id)
+	if p.Budget = job.BudgetAt(p, id); s.Spending != nil {
+		p.Budget = p.Budget.Under(&Budget{elsewhere: s.Spending.Reserver(withOwner(ctx, job.Info))})
+	}
 	p.Stops, p.Past, p.Keep = job.Stops, p.Resumed && p.Info.Status != Running, job.Keep
 	if t := job.Info.Terms; t != nil {
 		p.Keep, ctx = job.Keep || t.NoCompensate, tool.AtDepth(ctx, t.Depth)

@@ -194,6 +194,8 @@ func soonest(errs ...error) (at time.Time, what string, ok bool) {
 			t, of = later.At, "waiting for the provider"
 		} else if wait, is := errors.AsType[*WaitError](err); is {
 			t, of = wait.At, wait.text
+		} else if spent, is := errors.AsType[*SpentError](err); is {
+			t, of = spent.At, "waiting for its limit to begin again"
 		} else {
 			continue
 		}

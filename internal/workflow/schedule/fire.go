@@ -269,6 +269,11 @@ func (f *firing) start(ctx context.Context, job run.Job, o Outcome) error {
 	if f.known(err) {
 		return f.put(ctx, f.k, f.k.write(f.k.entry.Run))
 	}
+	if _, spent := errors.AsType[*run.SpentError](err); spent {
+		o.Run, o.Reason, o.LateSeconds = "", ForBudget, 0
+		f.pending = append(f.pending, o)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

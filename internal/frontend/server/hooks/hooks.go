@@ -43,7 +43,9 @@ type hooks struct {
 // Register adds the endpoints.
 func Register(a *rest.API, o Options) {
 	h := &hooks{o, a, make(chan struct{}, bodies)}
-	a.Mount("POST /v1/hooks/{name}", h)
+	rest.MountAs[struct {
+		Name string `path:"name" doc:"of the trigger"`
+	}](a, rest.Operation{Method: http.MethodPost, Path: "/v1/hooks/{name}", Summary: "Start a run by a signed delivery", Tag: "Triggers", Public: true, Answer: api.Delivered{}}, h)
 	dead := rest.Operation{Method: http.MethodGet, Path: "/v1/hooks/{name}/dead", Summary: "List the deliveries that started no run", Tag: "Triggers", Scope: auth.AdminSessions}
 	rest.Register(a, dead, h.dead)
 	dead.Method, dead.Path, dead.Summary, dead.Action = http.MethodPost, "/v1/hooks/{name}/dead/{id}/retry", "Start the run of a dead letter", audit.RunStart

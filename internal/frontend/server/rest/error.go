@@ -189,6 +189,9 @@ func fromError(ctx context.Context, err error) *Error {
 	if later, ok := errors.AsType[*engine.LaterError](err); ok {
 		e.RetryAfter = time.Until(later.At)
 	}
+	if spent, ok := errors.AsType[*run.SpentError](err); ok {
+		e.RetryAfter = time.Until(spent.At)
+	}
 	if p, ok := errors.AsType[*provider.Error](err); ok {
 		e.Status, e.Code = http.StatusBadGateway, "provider_error"
 		if p.Status == http.StatusTooManyRequests {

@@ -211,6 +211,12 @@ func (a *API) Mount(pattern string, h http.Handler) {
 	})))
 }
 
+// MountAs is Mount for an operation that has the parameters of I in the OpenAPI document.
+func MountAs[I any](a *API, op Operation, h http.Handler) {
+	a.document(op, newPlan(a, reflect.TypeFor[I](), op), reflect.TypeFor[Reply]())
+	a.Mount(op.Method+" "+op.Path, h)
+}
+
 // markRouted marks the answers of a handler as such, see unrouted.
 func markRouted(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -309,7 +315,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, op Operation, c *cal
 	if op.Watch {
 		return a.watch(w, r, c, limits, serve)
 	}
-	ctx, end := deadline(r.Context(), c, limits.Timeout)
+	ctx, end := deadline(auth.WithOwner(r.Context(), auth.Access{}.Owner(c.identity)), c, limits.Timeout)
 	defer end()
 	if !op.Public {
 		release, err := a.slots.take(ctx, c.identity.Subject, a.o.Wait)

@@ -39,6 +39,12 @@ func sleepers() (work map[string]func(context.Context, *run.Frame) error, did fu
 			}
 			return do(ctx, f, "provider: back")
 		},
+		"limit": func(ctx context.Context, f *run.Frame) error {
+			if at := until.Add(time.Hour); time.Now().Before(at) {
+				return fault.Wrap(fault.Limit, &run.SpentError{At: at, Err: errors.New("nothing is left")}, "")
+			}
+			return do(ctx, f, "limit: begins again")
+		},
 		"question": func(ctx context.Context, f *run.Frame) error {
 			answer, err := within(ctx, f, time.Hour)
 			if err != nil {
@@ -87,7 +93,7 @@ func TestWake(t *testing.T) {
 					return h, func() { h.Shutdown(t.Context()); waking.Wait() }
 				}
 				h, end := begin()
-				for _, prompt := range []string{"question", "provider", "never", "human", "breakpoint"} {
+				for _, prompt := range []string{"question", "provider", "limit", "never", "human", "breakpoint"} {
 					h.begin(prompt)
 				}
 				time.Sleep(29 * time.Minute)
@@ -102,7 +108,7 @@ func TestWake(t *testing.T) {
 					}
 				}
 				time.Sleep(24 * time.Hour)
-				want := []string{"breakpoint: stops", "provider: back", "question: no", "never: again"}
+				want := []string{"breakpoint: stops", "provider: back", "question: no", "limit: begins again", "never: again"}
 				if got := did(); !slices.Equal(got, want) {
 					t.Errorf("at the end %q, want %q", got, want)
 				}
@@ -112,7 +118,7 @@ func TestWake(t *testing.T) {
 				}
 				for _, info := range infos {
 					status := run.Suspended
-					if info.Prompt == "provider" || info.Prompt == "question" {
+					if slices.Contains([]string{"provider", "question", "limit"}, info.Prompt) {
 						status = run.Done
 					}
 					if info.Status != status {

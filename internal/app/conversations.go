@@ -33,7 +33,7 @@ func (a *App) Conversations() *conversation.Service {
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
 		SaveSession: cfg.SaveSession, Remember: cfg.REPLSession, Workspace: a.fromWorkspace, SkillTools: a.Trust.SkillTools, SkillTokens: int(cfg.SkillListTokens), Instruct: instructs(cfg.WorkspaceInstructions), Memory: a.conversationMemory(), Jobs: a.jobs(),
-		SourceOf:   a.Worktrees().Of,
+		SourceOf: a.Worktrees().Of, Place: a.agentPlace,
 		Recents:    session.Recents{Path: filepath.Join(a.Paths.StateDir, "last"), Hide: a.Hide},
 		Durability: cfg.ChatDurability, Runs: a.liveRuns(),
 		Save: cfg.Save, PromptLog: cfg.PromptLog, InDatabase: cfg.Store != nil, Highlight: cfg.Highlight,

@@ -76,6 +76,9 @@ func (a *App) enter(ctx context.Context, command string, info run.Info, here boo
 	if present, err := os.Getwd(); err == nil && present == info.Dir {
 		return nil
 	}
+	if present, err := os.Getwd(); err == nil && a.host != nil && info.Kind == run.AgentRun && a.Worktrees().Look(info.Dir) != nil && present == a.Worktrees().Of(info.Dir) {
+		return nil // the conversation enters it
+	}
 	if a.host != nil {
 		return &run.RefusedError{Err: fault.New(fault.Failure, "run %s was started in %s, and this server works elsewhere", info.ID, info.Dir).
 			WithHint("go on with it there: cd %q && %s", info.Dir, command)}

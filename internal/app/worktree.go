@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"loki/internal/base/process"
 	"loki/internal/base/sandbox"
 	"loki/internal/base/text"
+	"loki/internal/conversation"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 )
@@ -147,6 +149,16 @@ func (a *App) FinishWorktree(ctx context.Context, t *worktree.Tree, asker ask.As
 	}
 }
 
+// PauseWorktree leaves a worktree whose work ended by an error. What was done stays there.
+func (a *App) PauseWorktree(ctx context.Context, t *worktree.Tree, cause error) (string, error) {
+	code := fault.CodeOf(cause)
+	if c, err := t.Commit(ctx); err == nil && c.Commits == 0 && code != fault.Suspended && code != fault.Canceled {
+		return "", t.Discard(ctx)
+	}
+	t.Close()
+	return stays(t), nil
+}
+
 // stays says that a worktree is there for later.
 func stays(t *worktree.Tree) string {
 	return "the worktree stays; to enter it again: loki --worktree=" + t.Name
@@ -235,6 +247,40 @@ func (a *App) boundWorktree(w *graph.Worktree, of agent.Agent) *graph.Worktree {
 		return w
 	}
 	return &graph.Worktree{Base: w.Base, Dirty: w.Dirty, Finish: w.Finish}
+}
+
+// agentPlace takes the worktree in which an agent works whose process is in the checkout, see [conversation.Service].
+func (a *App) agentPlace(ctx context.Context, of agent.Agent, name, at string) (*conversation.Place, error) {
+	w, store := a.WorktreeOf(of), a.Worktrees()
+	dir, err := workingDir()
+	if err != nil || of.Graph != nil || a.dryRun || a.recorder != nil || a.player != nil || w == nil && store.Look(at) == nil || store.Look(dir) != nil {
+		return nil, err
+	}
+	t, err := store.At(ctx, at)
+	if t == nil && err == nil {
+		t, err = store.Open(ctx, dir, cmp.Or(name, worktree.Name(of.Name, "")), *w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &conversation.Place{
+		Dir: t.Dir(), Name: t.Name, Note: "works in the worktree " + t.Name + ", on the branch " + t.Branch(),
+		Leave: func(ctx context.Context, cause error, asker ask.Asker, again func(context.Context, string) error) (string, error) {
+			if cause != nil {
+				return a.PauseWorktree(ctx, t, cause)
+			}
+			return a.FinishWorktree(ctx, t, asker, func(ctx context.Context, files []string) error { return again(ctx, ConflictText(files)) })
+		},
+	}, nil
+}
+
+// ConflictText asks an agent to resolve conflicts.
+func ConflictText(files []string) string {
+	if len(files) == 0 {
+		return "The branch was merged with what the repository has meanwhile. Check that your work still fits, and correct it if it does not."
+	}
+	return "The branch was merged with what the repository has meanwhile. These files have conflicts between marks (<<<<<<<, =======, >>>>>>>): " +
+		strings.Join(files, ", ") + ". Resolve them so that both changes work, and remove the marks."
 }
 
 // leaveChild returns what ends the work of a child in a worktree, which may be nil, see [team.Child].

@@ -72,6 +72,7 @@ func (c *Conversation) UseAgent(ctx context.Context, a Agent) error {
 
 // leaveAgent takes the agent out of force.
 func (c *Conversation) leaveAgent() {
+	c.dropPlace(context.Canceled)
 	c.role, c.options.Events = c.outer.role, c.outer.events
 	c.agent, c.tuned, c.outer = nil, chat.Settings{}, outer{}
 	c.shared, c.variables, c.base, c.unwritten = nil, nil, "", false
@@ -167,10 +168,11 @@ func (c *Conversation) ExitAgent(ctx context.Context) error {
 			return err
 		}
 	}
-	c.leaveAgent()
 	c.endJobs(ctx, "the agent ended")
+	err := c.leavePlace(c.context(ctx), c.options.Events)
+	c.leaveAgent()
 	c.last.end()
-	return c.rescopeOut(ctx)
+	return errors.Join(err, c.rescopeOut(ctx))
 }
 
 // withAgent returns the settings of a over s. The agent has tools of its own. One with a model of
@@ -267,6 +269,9 @@ func (c *Conversation) keepAgent() {
 // agentSettings sets what a session has of the agent.
 func (c *Conversation) agentSettings(s *session.Settings) {
 	s.AgentInstructions, s.AgentVariables = &c.base, nil
+	if c.place != nil {
+		s.Worktree = c.place.Name
+	}
 	for _, v := range c.agent.InForce.Variables {
 		s.AgentVariables = append(s.AgentVariables, session.Variable{Name: v.Name, Value: c.variables[v.Name]})
 	}
@@ -495,16 +500,20 @@ func (c *Conversation) BackgroundJob(ctx context.Context, q Question) (run.Job, 
 	t := c.newTurn(q)
 	done, err := t.equip(ctx) // for what the record says of its files
 	done()
+	var job run.Job
+	if err == nil {
+		job, err = t.job()
+	}
 	if err != nil {
+		c.dropPlace(err)
 		return run.Job{}, err
 	}
-	job, err := t.job()
-	if err != nil {
-		return run.Job{}, err
-	}
-	job.Make = t.makeWork
+	job.Make, job.Release = t.makeWork, func() { c.dropPlace(errNotBegun) }
 	return job, nil
 }
+
+// errNotBegun is why a run has done nothing.
+var errNotBegun = errors.New("the run did not begin")
 
 // makeWork equips the turn for the work of a run, and returns it with what releases that.
 func (t *turn) makeWork(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
@@ -516,7 +525,7 @@ func (t *turn) makeWork(ctx context.Context, _ run.Point) (run.Work, func() erro
 	return t, func() error {
 		done()
 		t.c.endJobs(ctx, "the agent ended")
-		return nil
+		return t.c.leavePlace(context.WithoutCancel(ctx), t.rc.Events)
 	}, nil
 }
 

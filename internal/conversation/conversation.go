@@ -50,6 +50,7 @@ type Conversation struct {
 	tracker *workspace.Tracker // of the directories in which the model works; nil without instructions
 
 	planState
+	placing
 
 	agent     *Agent            // nil for none
 	tuned     chat.Settings     // set for the agent while it is in force
@@ -93,10 +94,10 @@ func (c *Conversation) context(ctx context.Context) context.Context {
 // interrupts the question, and the MCP servers of the conversation stop.
 func (c *Conversation) Close(ctx context.Context) error {
 	c.endJobs(ctx, "the conversation ended")
-	var err error
+	err := c.leavePlace(c.context(ctx), c.options.Events)
 	if c.session != nil {
 		if !c.options.isolated {
-			err = c.saveOnExit(ctx)
+			err = errors.Join(err, c.saveOnExit(ctx))
 		}
 		if errors.Is(err, context.Canceled) { // nothing was decided
 			err = c.keepSession(c.context(ctx))

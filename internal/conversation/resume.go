@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,7 +132,7 @@ func (t *turn) job() (run.Job, error) {
 	if err != nil {
 		return job, err
 	}
-	if job.Info.Dir, err = os.Getwd(); err != nil {
+	if job.Info.Dir, err = c.workDir(); err != nil {
 		job.Info.Dir = ""
 	}
 	job.Info.Agent = cmp.Or(job.Info.Agent, t.q.Role, string(run.ChatRun))
@@ -227,6 +226,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 		o.View = &auth.View{Subject: o.Owner.Subject}
 	}
 	c := s.Begin(o)
+	c.at = info.Dir
 	t := &turn{c: c, resumed: &k, asked: info.Started}
 	if a != nil {
 		if err := c.UseAgent(ctx, *a); err != nil {
@@ -254,7 +254,10 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 	if err := t.enter(t.c.context(ctx), info.ID); err != nil {
 		return run.Job{}, err
 	}
-	job := run.Job{Info: info, Durability: s.Durability, Events: c.options.Events, Release: c.leave}
+	job := run.Job{Info: info, Durability: s.Durability, Events: c.options.Events, Release: func() {
+		c.dropPlace(context.Canceled)
+		c.leave()
+	}}
 	if t.kept.Answered { // by a process that died before it ended the run
 		job.Make = func(ctx context.Context, _ run.Point) (run.Work, func() error, error) {
 			return keptAnswer{t}, func() error { return c.Close(context.WithoutCancel(ctx)) }, nil
@@ -263,7 +266,7 @@ func (s *Service) Recall(ctx context.Context, info run.Info, k run.Continuation,
 	}
 	if a != nil {
 		if err := t.recallAgent(ctx, &job); err != nil {
-			c.leave()
+			job.Release()
 			return run.Job{}, err
 		}
 	}
@@ -320,6 +323,7 @@ func (t *turn) goOn(ctx context.Context, _ run.Point) (run.Work, func() error, e
 	done, err := t.equip(ctx)
 	if err != nil {
 		done()
+		t.c.dropPlace(context.Canceled)
 		t.c.leave()
 		return nil, nil, err
 	}

@@ -3,6 +3,7 @@ package conversation
 import (
 	"context"
 
+	"loki/internal/agent"
 	"loki/internal/agent/harness"
 	"loki/internal/agent/job"
 	"loki/internal/agent/role"
@@ -44,6 +45,10 @@ type Service struct {
 	// SkillTokens is how long the list of skills may be.
 	SkillTokens int
 	Instruct    *bool // all conversations get it, or none; nil means the ones whose model has a tool that sees files, and those with an agent
+
+	// Place returns the place of an agent: that with a name, or that of the run that was at work in a directory, each "" for none. It is nil
+	// for an agent that works in the working directory. A nil Place has none for any agent.
+	Place func(ctx context.Context, of agent.Agent, name, at string) (*Place, error)
 
 	Memory *Memory      // nil remembers nothing
 	Jobs   *job.Options // nil has no jobs

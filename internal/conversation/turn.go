@@ -102,6 +102,7 @@ func (c *Conversation) ask(ctx context.Context, t *turn) (Answer, chat.Usage, er
 		return Answer{}, chat.Usage{}, err
 	}
 	out, err := c.runs().Start(ctx, job)
+	c.cause = err
 	return t.answer(), out.Usage, err
 }
 
@@ -193,6 +194,11 @@ func (t *turn) equip(ctx context.Context) (done func(), err error) {
 		t.req.Form = t.form.schema
 	}
 	done = func() {}
+	if !q.Aside {
+		if err := c.takePlace(ctx); err != nil {
+			return done, err
+		}
+	}
 	if c.service.Tools != nil {
 		w := Wanted{Settings: q.Settings, Usual: q.Usual, Caller: c.options.Caller, Switches: q.Switches, Recorded: t.resumed != nil, Mode: t.mode}
 		if !q.Aside {
@@ -255,6 +261,9 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	defer cancel()
 	member, err := t.join(ctx, f)
 	if err == nil {
+		err = t.c.tellPlace(ctx, f.Events)
+	}
+	if err == nil {
 		err = t.tellLoaded(ctx)
 	}
 	if err == nil {
@@ -281,6 +290,7 @@ func (t *turn) Do(ctx context.Context, f *run.Frame) (run.Outcome, error) {
 	if t.rc.Steps.Recording() {
 		err = t.conclude(ctx, err)
 	}
+	t.c.cause = err
 	output := cmp.Or(proposed, t.reply.Text)
 	if t.child {
 		output = withoutThinking(t.reply.Messages)

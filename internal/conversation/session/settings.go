@@ -25,6 +25,7 @@ type Settings struct {
 	Todo              string // the todo list of the model, in JSON; "" for an empty one
 	AgentVariables    []Variable
 	AgentInstructions *string // what the agent's instructions were when the session began
+	Worktree          string  // name of the worktree in which its agent works; "" for none
 	Foreign           string  // the session of the program of others that is the agent, in JSON; "" for none
 }
 
@@ -47,6 +48,7 @@ func (s *Settings) list() []chat.Setting {
 		chat.Setting{Key: "agent_variables", Ptr: &s.AgentVariables},
 		chat.Setting{Key: "agent_instructions", Ptr: &s.AgentInstructions},
 		chat.Setting{Key: "foreign_session", Ptr: &s.Foreign},
+		chat.Setting{Key: "worktree", Ptr: &s.Worktree},
 	)
 }
 

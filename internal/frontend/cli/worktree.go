@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"loki/internal/agent/worktree"
+	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
@@ -29,12 +30,11 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 		return err
 	}
 	if err != nil {
-		if change, failed := t.Commit(context.WithoutCancel(ctx)); failed == nil && change.Commits == 0 && fault.CodeOf(err) != fault.Suspended && fault.CodeOf(err) != fault.Canceled {
-			return errors.Join(err, t.Discard(context.WithoutCancel(ctx))) // nothing was done
+		note, failed := c.app.PauseWorktree(context.WithoutCancel(ctx), t, err)
+		if note != "" {
+			c.note(note)
 		}
-		t.Close()
-		c.note(fmt.Sprintf("the worktree stays; to enter it again: loki --worktree=%s", t.Name))
-		return err
+		return errors.Join(err, failed)
 	}
 	var asker ask.Asker
 	if c.InTerminal && c.ErrTerminal {
@@ -42,7 +42,7 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 	}
 	note, err := c.app.FinishWorktree(context.WithoutCancel(ctx), t, asker, func(_ context.Context, files []string) error {
 		c.opts.emptySession = false // what was said in it is continued
-		c.opts.files, c.opts.text = nil, []string{conflictText(files)}
+		c.opts.files, c.opts.text = nil, []string{app.ConflictText(files)}
 		note := "the branch was merged with what the repository has meanwhile"
 		if len(files) > 0 {
 			note += "; conflicts to resolve, between marks (<<<<<<<): " + strings.Join(files, ", ")
@@ -54,15 +54,6 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 		c.note(note)
 	}
 	return err
-}
-
-// conflictText asks an agent to resolve conflicts.
-func conflictText(files []string) string {
-	if len(files) == 0 {
-		return "The branch was merged with what the repository has meanwhile. Check that your work still fits, and correct it if it does not."
-	}
-	return "The branch was merged with what the repository has meanwhile. These files have conflicts between marks (<<<<<<<, =======, >>>>>>>): " +
-		strings.Join(files, ", ") + ". Resolve them so that both changes work, and remove the marks."
 }
 
 // enterWorktree enters the worktree that the options name. Files that the options name stay the ones of the working directory unless the

@@ -17,6 +17,39 @@ const writing = `rules:
 default: {reply: It is written.}
 `
 
+// TestWorktreeAgent: an agent that is entered in a chat works in its worktree, and at its end the user decides about the work. The chat continues.
+func TestWorktreeAgent(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	t.Parallel()
+	u := begin(t, setup{
+		columns: 100, rows: 60, rules: writing, args: []string{"-y"}, config: "agent_session: null\n",
+		files:  map[string]string{"config/agents/fixer/config.yaml": "name: fixer\ninstructions: Work.\nglobal_tools: [fs_write]\nworktree: true\n"},
+		before: `mkdir shop; cd shop; git init -q; git config user.name Ann; git config user.email a@b.example; echo old >one.txt; git add .; git commit -qm first; `,
+	})
+	u.do(".agent fixer")
+	u.do("change it", `works in the worktree fixer-[0-9a-f]+, on the branch loki/fixer-`, `^It is written\.`)
+	if got := u.read("shop/one.txt"); got != "old\n" {
+		t.Errorf("before the end, one.txt is %q", got)
+	}
+	cmd := exec.Command("sh", "-c", "echo mine >one.txt; git commit -qam mine")
+	cmd.Dir = filepath.Join(u.home, "shop")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	u.enter(".exit agent")
+	u.answer("cannot be merged", "r", "Enter")
+	u.answer("  merge\n", "m", "Enter")
+	u.sees(`merged 2 commits of loki/fixer-`)
+	if got := u.read("shop/one.txt"); got != "both\n" {
+		t.Errorf("one.txt is %q", got)
+	}
+	u.do("hello", `It is written\.`)
+	u.enter(".exit")
+	u.leaves(0)
+}
+
 // TestWorktreeTalk: a chat in a worktree whose work has conflicts continues with the conversation that it was, and the model resolves them.
 func TestWorktreeTalk(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {

@@ -403,7 +403,8 @@ func (s *sess) describe(name, arguments string) acp.ToolCall {
 		c.Title += " " + text.OneLine(args.Path, titleWidth)
 		path := args.Path
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(s.place.cwd, path)
+			of, _ := s.conv.Agent() // which may work in a worktree
+			path = filepath.Join(cmp.Or(of.Workdir, s.place.cwd), path)
 		}
 		c.Locations = []acp.Location{{Path: path}}
 		if kinds[name] == "edit" {

@@ -327,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1243,
 	"agent/skill":            940,
 	"agent/validate":         540,
-	"app":                    5132,
+	"app":                    5194,
 	"base/acp":               801,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -343,7 +343,7 @@ var roomLines = map[string]int{
 	"base/text":              1481,
 	"base/value":             4544,
 	"base/web":               300,
-	"conversation":           5068,
+	"conversation":           5171,
 	"conversation/knowledge": 1315,
 	"conversation/plan":      401,
 	"conversation/session":   6822,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14823,
 
-	"all": 203992,
+	"all": 204203,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -116,9 +116,9 @@ func (m *Meter) modelOf(id string) (provider, model string) {
 }
 
 func (m *Meter) count(fact any) {
-	failure := func(failed bool) string {
+	failure := func(failed bool, kind string) string {
 		if failed {
-			return other
+			return kind
 		}
 		return ""
 	}
@@ -127,10 +127,10 @@ func (m *Meter) count(fact any) {
 		m.countCall(f)
 	case metrics.Tool:
 		if f.Timed {
-			m.tool.Observe(f.Took.Seconds(), m.tools.Value(f.Name), failure(f.Failed))
+			m.tool.Observe(f.Took.Seconds(), m.tools.Value(f.Name), failure(f.Failed, "tool"))
 		}
 	case metrics.Node:
-		m.node.Observe(f.Took.Seconds(), m.agents.Value(f.Agent), m.nodes.Value(f.Type), failure(f.Failed))
+		m.node.Observe(f.Took.Seconds(), m.agents.Value(f.Agent), m.nodes.Value(f.Type), failure(f.Failed, other))
 	case metrics.Agent:
 		if f.Name == "" {
 			return

@@ -131,7 +131,7 @@ func TestMeter(t *testing.T) {
 		"gen_ai.client.inference.usage.input_tokens {token} map[" + chatModel + " gen_ai.token.modality:unknown] 36",
 		"gen_ai.client.inference.usage.output_tokens {token} map[" + chatModel + " gen_ai.token.modality:text] 9",
 		"gen_ai.client.inference.usage.reasoning.output_tokens {token} map[" + chatModel + " gen_ai.token.modality:text] 1",
-		"gen_ai.execute_tool.duration s map[error.type:_OTHER gen_ai.tool.name:fs_cat] 1: 0.001",
+		"gen_ai.execute_tool.duration s map[error.type:tool gen_ai.tool.name:fs_cat] 1: 0.001",
 		"gen_ai.execute_tool.duration s map[gen_ai.tool.name:fs_cat] 1: 0.001",
 		"gen_ai.invoke_agent.duration s map[error.type:limit gen_ai.agent.name:critic] 1: 2.000",
 		"gen_ai.invoke_agent.duration s map[gen_ai.agent.name:research] 1: 4.000",

@@ -321,6 +321,28 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
+// TestRefusalIsReported: the event that ends a wait says how often the call was refused, and how long it waited.
+func TestRefusalIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 1, took: 500 * time.Millisecond, after: 2 * time.Second}
+		var g Governor
+		p := g.Chat(s, options())
+		var got eventtest.Collector
+		ctx := event.NewContext(t.Context(), event.NewScope(&got, event.Source{Node: "n"}, nil))
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = ask(t.Context(), p, "m") })
+		synctest.Wait()
+		if _, err := ask(ctx, p, "m"); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		bodies := eventtest.Bodies[event.Limited](&got)
+		if last := bodies[len(bodies)-1]; s.refusals != 1 || last.Refused != 1 || last.Waited != 2000 || !last.Until.IsZero() {
+			t.Errorf("%d refusals, %+v", s.refusals, bodies)
+		}
+	})
+}
+
 // TestOtherModels: embedding models and rerankers have limits, too.
 func TestOtherModels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

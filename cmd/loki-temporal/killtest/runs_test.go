@@ -63,7 +63,7 @@ func TestStoppedRuns(t *testing.T) {
 	})
 	t.Run("changed", func(t *testing.T) {
 		w, id := begin(t)
-		if err := os.WriteFile(filepath.Join(w.dir, "agent", "count.sh"), []byte(countScript+"# changed\n"), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(w.dir, "agent", "count.sh"), []byte(countScript+"\n# changed\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		const changed = "the contents of count.sh changed"

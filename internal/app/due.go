@@ -75,8 +75,10 @@ func (a *App) RunDue(ctx context.Context, jobs int, only string, observer event.
 			}
 		}
 	}
-	if only == "" && len(a.Config.Alerts) > 0 {
-		a.checkAlerts(ctx, hosted)
+	if only == "" {
+		if len(a.Config.Alerts) > 0 {
+			a.checkAlerts(ctx, hosted)
+		}
 		a.retain(ctx, hosted.Store)
 	}
 	did.Runs = make(map[string]run.Info)

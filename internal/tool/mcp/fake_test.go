@@ -23,6 +23,13 @@ func TestMain(m *testing.M) {
 		hold()
 		os.Exit(0)
 	}
+	if os.Getenv("LOKI_TEST_CONFORMANCE") != "" {
+		if err := conform(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

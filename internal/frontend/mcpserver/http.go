@@ -126,8 +126,24 @@ type Call struct {
 // ErrFull means that there are as many sessions, or callers, as may be.
 var ErrFull = errors.New("too many MCP sessions")
 
+// knownNotices are the notifications of clients that the SDK knows. It refuses others, which the protocol has servers ignore.
+var knownNotices = []string{"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
+
+// ignores reports whether a message is a notification that is not known here.
+func ignores(body []byte) bool {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	return json.Unmarshal(body, &m) == nil && m.ID == nil && strings.HasPrefix(m.Method, "notifications/") && !slices.Contains(knownNotices, m.Method)
+}
+
 // Serve serves a request.
 func (h *HTTP) Serve(w http.ResponseWriter, r *http.Request, call Call) error {
+	if ignores(call.Body) {
+		w.WriteHeader(http.StatusAccepted)
+		return nil
+	}
 	c, err := h.enter(r.Context(), call)
 	if err != nil {
 		return err

@@ -486,3 +486,39 @@ func TestMCPSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestMCPOddClients: requests that are known to stop other servers.
+func TestMCPOddClients(t *testing.T) {
+	files, keys := mcpFiles("")
+	s := servertest.Program(t, files)
+	s.Key = keys[0]
+	accept := []string{"Accept", "application/json, text/event-stream"}
+	hello := s.Post("/mcp", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`, accept...)
+	session := append(accept, "Mcp-Session-Id", hello.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version", "2025-06-18")
+	for _, tt := range []struct {
+		name, body string
+		status     int
+		want, not  string
+	}{
+		{"initialized", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, http.StatusAccepted, "", "x"},
+		{"unknown notification", `{"jsonrpc":"2.0","method":"notifications/unknown","params":{"a":1}}`, http.StatusAccepted, "", "x"},
+		{"cancels nothing", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":77,"reason":"late"}}`, http.StatusAccepted, "", "x"},
+		{"token zero", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"prompt":"x"},"_meta":{"progressToken":0}}}`, http.StatusOK, `"progressToken":0`, ""},
+		{"no token", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","arguments":{"prompt":"x"}}}`, http.StatusOK, "waiting", "progress"},
+		{"no arguments", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"loki_run"}}`, http.StatusOK, "run_id", "-32603"},
+		{"null as arguments", `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"loki_run","arguments":null}}`, http.StatusOK, "run_id", "-32603"},
+		{"graph without arguments", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"ask"}}`, http.StatusOK, "waiting", "-32603"},
+		{"id as text", `{"jsonrpc":"2.0","id":"six","method":"ping"}`, http.StatusOK, `"id":"six"`, "error"},
+	} {
+		a := s.Post("/mcp", tt.body, session...)
+		if a.Status != tt.status || !strings.Contains(a.Body, tt.want) || tt.not != "" && strings.Contains(a.Body, tt.not) || tt.want == "" && a.Body != "" {
+			t.Errorf("%s: %d %s", tt.name, a.Status, a.Body)
+		}
+	}
+	if a := s.Do(http.MethodDelete, "/mcp", "", session...); a.Status != http.StatusNoContent {
+		t.Errorf("the end of a session: %d %s", a.Status, a.Body)
+	}
+	if a := s.Post("/mcp", `{"jsonrpc":"2.0","id":7,"method":"ping"}`, session...); a.Status != http.StatusNotFound {
+		t.Errorf("a session that has ended: %d %s", a.Status, a.Body)
+	}
+}

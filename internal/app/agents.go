@@ -14,6 +14,7 @@ import (
 	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
 	"loki/internal/agent/validate"
+	"loki/internal/agent/worktree"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
@@ -265,6 +266,10 @@ func (a *App) Validator() *validate.Service {
 	s := &validate.Service{
 		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.ServerFile, Playing: a.player != nil,
 		Skills: func(dir string) []skill.Skill { return a.Skills(dir).Find() },
+		Repository: func() bool {
+			dir, err := workingDir()
+			return err != nil || worktree.InRepository(dir)
+		},
 	}
 	if a.standIn == "" && a.player == nil {
 		s.Model = a.knowledgeModel

@@ -254,22 +254,28 @@ func (a *App) DryRun() bool { return a.dryRun }
 func (a *App) Shell() process.Shell { return process.FindShell(runtime.GOOS, a.Env.Get, nil) }
 
 // Loader returns what loads the attachments of prompts.
-func (a *App) Loader() *input.Loader {
+func (a *App) Loader() *input.Loader { return a.loader(a.noIgnore) }
+
+// OpenLoader is Loader for what ignore files hide, too.
+func (a *App) OpenLoader() *input.Loader { return a.loader(true) }
+
+func (a *App) loader(open bool) *input.Loader {
 	loaders := make(map[string]string)
 	for _, l := range a.Config.DocumentLoaders {
 		loaders[l.Name] = l.Value
 	}
 	return &input.Loader{
-		Denied: a.deniedFiles(),
+		Denied: a.deniedFiles(open),
 		Child:  a.Child(), Programs: a.programChild(), Own: a.ownDir, Shell: a.Shell(), Loaders: loaders, Sandbox: a.Sandbox, UserAgent: "loki/" + Version,
 		Expand: func(name, command string) (string, error) { return a.Config.Expand("document_loaders."+name, command) },
 	}
 }
 
-// deniedFiles returns what reports that a rule of the configuration keeps a file from models, nil without such a rule.
-func (a *App) deniedFiles() func(path string) error {
+// deniedFiles returns what reports that a rule of the configuration or, if it is not open, an ignore file keeps a file from models, nil
+// without such a rule.
+func (a *App) deniedFiles(open bool) func(path string) error {
 	ignored := a.IgnoreFiles()
-	if a.noIgnore {
+	if open {
 		ignored = ignore.Files{}
 	}
 	root, err := os.Getwd()
@@ -291,7 +297,7 @@ func (a *App) deniedFiles() func(path string) error {
 		case err == nil:
 			return nil
 		case ok && kept.Ignored:
-			return fault.Wrap(fault.Usage, err, "").WithHint("--no-ignore sends it all the same; a chat is started with it: loki --no-ignore")
+			return fault.Wrap(fault.Usage, err, "").WithHint("--no-ignore sends it all the same; in a chat: .file --no-ignore FILE")
 		case ok && kept.Asks:
 			return fault.Wrap(fault.Usage, err, "").WithHint("attach the file by its own name, and consent: loki -f FILE ...")
 		}

@@ -44,6 +44,8 @@ type Service struct {
 	Model func(id string, of catalog.Type) (catalog.Model, error)
 	// Skills returns the skills that there are for an agent in a directory.
 	Skills func(dir string) []skill.Skill
+	// Repository reports whether the working directory is in a repository of git.
+	Repository func() bool
 	// Playing is set while a cassette is played: MCP servers are not checked then.
 	Playing bool
 }
@@ -66,6 +68,7 @@ func (s *Service) Findings(ctx context.Context, of agent.Agent, fileExists func(
 	v.knowledge()
 	v.outside(ctx)
 	v.skills()
+	v.worktrees()
 	if _, doc, err := schedule.ReadAgent(v.d.File, v.d.Text, of.Name); doc != nil {
 		v.findings = append(append(v.findings, graph.ErrorFindings(err)...), graph.WarningFindings(doc.Warnings())...)
 	}
@@ -239,6 +242,24 @@ func (v *validator) skills() {
 			if child, err := v.Tools.Agents.For(v.of.Ref).Find(n.Agent.Agent); err == nil {
 				check(&n, child.Dir, n.Agent.Skills)
 			}
+		}
+	}
+}
+
+// worktrees warns of agents that work in a worktree where there is no repository.
+func (v *validator) worktrees() {
+	warn := func(n *graph.Member, w *graph.Worktree) {
+		if w != nil && !v.Repository() {
+			v.add(graph.SeverityWarning, graph.RuleDefinition, n, "worktree", "run the agent in a git repository, or leave out worktree", "there is no git repository around the working directory, and a worktree is a copy of one")
+		}
+	}
+	warn(nil, v.d.Worktree)
+	if v.g == nil {
+		return
+	}
+	for n := range v.g.All() {
+		if n.Agent != nil {
+			warn(&n, n.Agent.Worktree)
 		}
 	}
 }

@@ -256,3 +256,15 @@ func objects(dir string, depth int) []string {
 func quotePath(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
 }
+
+// InRepository reports whether there seems to be a repository around a directory.
+func InRepository(dir string) bool {
+	for {
+		_, checkout := os.Lstat(filepath.Join(dir, ".git"))
+		_, bare := os.Lstat(filepath.Join(dir, "objects", "pack"))
+		if checkout == nil || bare == nil || dir == filepath.Dir(dir) {
+			return checkout == nil || bare == nil
+		}
+		dir = filepath.Dir(dir)
+	}
+}

@@ -42,7 +42,10 @@ func (c *Console) chat(ctx context.Context, prompt string, r *role.Role) error {
 // send sends a question with what is attached to it, and with what was attached before. When that is loaded, note is shown, if
 // there is one.
 func (c *Console) send(ctx context.Context, text string, sources []string, r *role.Role, note string, skills ...string) error {
-	loader := c.App.Loader()
+	return c.sendWith(ctx, c.App.Loader(), text, sources, r, note, skills...)
+}
+
+func (c *Console) sendWith(ctx context.Context, loader *input.Loader, text string, sources []string, r *role.Role, note string, skills ...string) error {
 	loader.Reply = c.conv.LastReply()
 	attached, err := c.load(ctx, loader, sources)
 	if err != nil {
@@ -85,9 +88,16 @@ func (c *Console) load(ctx context.Context, loader *input.Loader, sources []stri
 	return loader.Load(ctx, sources)
 }
 
+// noIgnore is the first word of .file that attaches what ignore files hide, too.
+const noIgnore = "--no-ignore"
+
 // file is for .file.
 func (c *Console) file(ctx context.Context, args string) error {
 	sources, text := words(args)
+	loader := c.App.Loader()
+	if len(sources) > 0 && sources[0] == noIgnore {
+		sources, loader = sources[1:], c.App.OpenLoader()
+	}
 	if len(sources) == 0 {
 		return fault.New(fault.Usage, "there is nothing to attach").WithHint(".file SOURCE... [-- TEXT]")
 	}
@@ -97,7 +107,7 @@ func (c *Console) file(ctx context.Context, args string) error {
 				WithHint("a text comes after --: .file %s -- %s", strings.Join(sources[:i+1], " "), strings.Join(sources[i+1:], " "))
 		}
 	}
-	return c.send(ctx, text, sources, nil, "")
+	return c.sendWith(ctx, loader, text, sources, nil, "")
 }
 
 // goOn is for .continue.
@@ -232,4 +242,5 @@ backquotes, or %% for the last answer:
   .file 'src/**/*.go' README.md -- What does this program do?
   .file https://example.com/
   .file ` + "`git diff`" + ` -- Write a commit message
-  .file %% -- Shorter, please`
+  .file %% -- Shorter, please
+The first word --no-ignore sends what ignore files hide, too.`

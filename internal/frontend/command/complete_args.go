@@ -201,6 +201,9 @@ func completeFile() completer {
 		if slices.Contains(words[:len(words)-1], "--") {
 			return nil // the text has begun
 		}
+		if len(words) == 1 && words[0] != "" && strings.HasPrefix(noIgnore, words[0]) {
+			return []Candidate{{Value: noIgnore}}
+		}
 		typed := strings.Join(words, " ")
 		s := wordScanner{rest: typed, windows: runtime.GOOS == "windows"}
 		word, raw := "", ""

@@ -676,3 +676,19 @@ func TestMisspelledNames(t *testing.T) {
 		step{line: ".session gardne", want: "session gardne is new; did you mean garden?"},
 	)
 }
+
+// TestFileOpenly: .file refuses what an ignore file hides, unless its first word says that the user wants to send it.
+func TestFileOpenly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.hidden")
+	if err := os.WriteFile(file, []byte("token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, _ := talk(t, map[string]string{"ignore": "*.hidden\n"}, nil, "",
+		step{line: ".file " + file, err: ".*hides.*in a chat: .file --no-ignore FILE"},
+		step{line: ".file --no-ignore " + file + " -- what is it?", want: "what is it?\n\n============ FILE: .*token"},
+		step{line: ".file --no-ignore", err: "there is nothing to attach; .*"},
+	)
+	if got := c.Complete(t.Context(), ".file --n"); len(got.Candidates) != 1 || got.Candidates[0].Value != "--no-ignore" {
+		t.Errorf("%+v", got)
+	}
+}

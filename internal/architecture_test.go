@@ -348,8 +348,8 @@ var roomLines = map[string]int{
 	"conversation/plan":      401,
 	"conversation/session":   6822,
 	"frontend/acpserver":     2175,
-	"frontend/api":           1798,
-	"frontend/cli":           9995,
+	"frontend/api":           1824,
+	"frontend/cli":           10065,
 	"frontend/command":       4317,
 	"frontend/display":       972,
 	"frontend/doctor":        592,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14823,
 
-	"all": 204203,
+	"all": 204318,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

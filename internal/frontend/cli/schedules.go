@@ -83,17 +83,18 @@ func (o *options) scheduleSection() section {
 func scheduleActions() []action {
 	keys := []string{
 		"agent", "agent-variable", "model", "budget", "yes", "cron", "every", "at", "timezone", "start", "end", "jitter", "grace", "blackout", "missed", "overlap", "max-parked",
-		"budget-month", "paused",
+		"budget-month", "paused", "server",
 	}
+	server := []string{"server"}
 	return []action{
-		{flag: "schedule", needs: needConfig, do: (*command).addSchedule, alone: true, words: true, beside: keys, apart: true},
-		{flag: "schedules", needs: needConfig, looks: true, do: (*command).listSchedules, alone: true, beside: []string{"from", "until"}, apart: true},
+		{flag: "schedule", needs: needConfig, do: (*command).addSchedule, remote: (*command).addScheduleAt, alone: true, words: true, beside: keys},
+		{flag: "schedules", needs: needConfig, looks: true, do: (*command).listSchedules, remote: (*command).listSchedulesAt, alone: true, beside: []string{"server", "from", "until"}},
 		{flag: "run-due", needs: needConfig, do: (*command).runDue, alone: true, beside: []string{"jobs", "quiet"}, apart: true},
-		{flag: "schedule-history", needs: needConfig, looks: true, do: (*command).showOutcomes, alone: true, apart: true},
-		{flag: "schedule-pause", needs: needConfig, do: pauseSchedule(true), alone: true, apart: true},
-		{flag: "schedule-continue", needs: needConfig, do: pauseSchedule(false), alone: true, apart: true},
-		{flag: "schedule-delete", needs: needConfig, do: (*command).deleteSchedule, alone: true, apart: true},
-		{flag: "schedule-now", needs: needConfig, do: (*command).startScheduled, alone: true, beside: []string{"quiet"}, apart: true},
+		{flag: "schedule-history", needs: needConfig, looks: true, do: (*command).showOutcomes, remote: (*command).showOutcomesAt, alone: true, beside: server},
+		{flag: "schedule-pause", needs: needConfig, do: pauseSchedule(true), remote: pauseScheduleAt(true), alone: true, beside: server},
+		{flag: "schedule-continue", needs: needConfig, do: pauseSchedule(false), remote: pauseScheduleAt(false), alone: true, beside: server},
+		{flag: "schedule-delete", needs: needConfig, do: (*command).deleteSchedule, remote: (*command).deleteScheduleAt, alone: true, beside: server},
+		{flag: "schedule-now", needs: needConfig, do: (*command).startScheduled, remote: (*command).startScheduledAt, alone: true, beside: []string{"server", "quiet"}},
 		{flag: "schedule-on", needs: needConfig, do: (*command).enableSchedule, alone: true, apart: true},
 		{flag: "print-timer", needs: needConfig, looks: true, do: (*command).printTimer, alone: true},
 	}
@@ -104,12 +105,12 @@ func (c *command) withSchedules(work func(*schedule.Service) error) error {
 	return c.withRuns(func(store run.Store) error { return work(c.app.Schedules(store, nil)) })
 }
 
-// addSchedule makes a schedule.
-func (c *command) addSchedule(ctx context.Context) error {
+// scheduleDoc returns the schedule that the flags describe.
+func (c *command) scheduleDoc() (schedule.Doc, error) {
 	d := c.opts.scheduling.doc
 	d.Agent, d.Prompt, d.Model, d.Yes = c.opts.agent, strings.Join(c.opts.text, " "), c.opts.model, c.opts.yes
 	if d.Agent == "" {
-		return fault.New(fault.Usage, "--schedule needs the agent that runs: -a AGENT")
+		return d, fault.New(fault.Usage, "--schedule needs the agent that runs: -a AGENT")
 	}
 	if c.opts.flags.Changed("max-parked") {
 		d.MaxParked = &c.opts.parked
@@ -126,12 +127,21 @@ func (c *command) addSchedule(ctx context.Context) error {
 	if c.opts.month != "" {
 		limit, err := parseAmount("budget-month", c.opts.month)
 		if err != nil {
-			return err
+			return d, err
 		}
 		d.BudgetMonth = &schedule.Amount{USD: limit.USD, Tokens: limit.Tokens}
 	}
 	for _, times := range c.opts.blackout {
 		d.Blackout = append(d.Blackout, parseBlackout(times))
+	}
+	return d, nil
+}
+
+// addSchedule makes a schedule.
+func (c *command) addSchedule(ctx context.Context) error {
+	d, err := c.scheduleDoc()
+	if err != nil {
+		return err
 	}
 	s, err := c.app.CheckSchedule(c.opts.add, d)
 	if err != nil {
@@ -149,13 +159,19 @@ func (c *command) addSchedule(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		next := "it is paused"
-		if at := k.Next(time.Now()); !at.IsZero() {
-			next = "next at " + at.Format("Mon 2006-01-02 15:04:05 MST")
-		}
-		fmt.Fprintf(c.Err, "schedule %s: %s; runs start while loki --serve works, or by loki --run-due (see loki --print-timer)\n", s.Name, next)
+		next := k.Next(time.Now())
+		c.reportSchedule(s.Name, &next, "runs start while loki --serve works, or by loki --run-due (see loki --print-timer)")
 		return nil
 	})
+}
+
+// reportSchedule reports that a schedule was made, and what starts its runs. A next time that is nil or zero is none.
+func (c *command) reportSchedule(name string, next *time.Time, starts string) {
+	when := "it is paused"
+	if next != nil && !next.IsZero() {
+		when = "next at " + next.Format("Mon 2006-01-02 15:04:05 MST")
+	}
+	fmt.Fprintf(c.Err, "schedule %s: %s; %s\n", name, when, starts)
 }
 
 // parseBlackout returns the blackout that words mean: days, dates, and from when to when. [schedule.Check] finds what is wrong.
@@ -177,11 +193,7 @@ func parseBlackout(times string) (b schedule.Blackout) {
 // listSchedules lists the schedules, and when they are due.
 func (c *command) listSchedules(ctx context.Context) error {
 	return c.withSchedules(func(all *schedule.Service) error {
-		from, err := timeFlag("from", c.opts.from, time.Now(), time.Now())
-		if err != nil {
-			return err
-		}
-		until, err := timeFlag("until", c.opts.until, from.Add(7*24*time.Hour), from)
+		from, until, err := c.planTimes()
 		if err != nil {
 			return err
 		}
@@ -189,28 +201,41 @@ func (c *command) listSchedules(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.opts.output != outputText {
-			return printJSON(c.Out, plan)
-		}
-		if len(plan.Schedules) == 0 {
-			fmt.Fprintln(c.Err, "there are no schedules; loki --schedule NAME -a AGENT --cron '0 7 * * MON-FRI' makes one")
-			return nil
-		}
-		rows := [][]string{{"NAME", "AGENT", "WHEN", "STATE", "NEXT", "LAST"}}
-		for _, s := range plan.Schedules {
-			rows = append(rows, []string{s.Name, display.Line(s.Agent), display.Line(s.When), s.State, localTime(s.Next), lastOf(s)})
-		}
-		table := display.Table(rows)
-		if c.opts.from != "" || c.opts.until != "" {
-			rows = [][]string{{"DUE", "NAME", "ZONE'S TIME", "SKIPPED"}}
-			for _, t := range plan.Plan {
-				rows = append(rows, []string{localTime(&t.Due), t.Name, t.Local, t.Skipped})
-			}
-			table += "\n" + display.Table(rows)
-		}
-		_, err = io.WriteString(c.Out, table)
-		return err
+		return c.printPlan(*plan)
 	})
+}
+
+// planTimes returns from when to when due times are listed.
+func (c *command) planTimes() (from, until time.Time, err error) {
+	if from, err = timeFlag("from", c.opts.from, time.Now(), time.Now()); err == nil {
+		until, err = timeFlag("until", c.opts.until, from.Add(7*24*time.Hour), from)
+	}
+	return from, until, err
+}
+
+// printPlan prints schedules, and when they are due.
+func (c *command) printPlan(plan api.SchedulePlan) error {
+	if c.opts.output != outputText {
+		return printJSON(c.Out, plan)
+	}
+	if len(plan.Schedules) == 0 {
+		fmt.Fprintln(c.Err, "there are no schedules; loki --schedule NAME -a AGENT --cron '0 7 * * MON-FRI' makes one")
+		return nil
+	}
+	rows := [][]string{{"NAME", "AGENT", "WHEN", "STATE", "NEXT", "LAST"}}
+	for _, s := range plan.Schedules {
+		rows = append(rows, []string{s.Name, display.Line(s.Agent), display.Line(s.When), s.State, localTime(s.Next), lastOf(s)})
+	}
+	table := display.Table(rows)
+	if c.opts.from != "" || c.opts.until != "" {
+		rows = [][]string{{"DUE", "NAME", "ZONE'S TIME", "SKIPPED"}}
+		for _, t := range plan.Plan {
+			rows = append(rows, []string{localTime(&t.Due), t.Name, t.Local, t.Skipped})
+		}
+		table += "\n" + display.Table(rows)
+	}
+	_, err := io.WriteString(c.Out, table)
+	return err
 }
 
 // lastOf returns what the last time of a schedule led to.
@@ -260,30 +285,34 @@ func (c *command) showOutcomes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		list := summary.ScheduleTimes(outcomes)
-		if c.opts.output != outputText {
-			return printJSON(c.Out, list)
-		}
-		rows := [][]string{{"DUE", "OUTCOME", "LATE", "RUN"}}
-		for _, o := range list {
-			what, late := o.Outcome, "-"
-			if o.Reason != "" {
-				what = o.Reason
-			}
-			if o.Count > 1 {
-				what += ", " + text.Count(o.Count, "time")
-			}
-			if o.Error != "" {
-				what += ": " + display.Line(o.Error)
-			}
-			if o.RunID != "" {
-				late = time.Duration(o.LateSeconds * float64(time.Second)).Round(time.Millisecond).String()
-			}
-			rows = append(rows, []string{localTime(&o.Due), what, late, o.RunID})
-		}
-		_, err = io.WriteString(c.Out, display.Table(rows, 2))
-		return err
+		return c.printOutcomes(summary.ScheduleTimes(outcomes))
 	})
+}
+
+// printOutcomes prints what the times of a schedule led to.
+func (c *command) printOutcomes(list []api.ScheduleTime) error {
+	if c.opts.output != outputText {
+		return printJSON(c.Out, list)
+	}
+	rows := [][]string{{"DUE", "OUTCOME", "LATE", "RUN"}}
+	for _, o := range list {
+		what, late := o.Outcome, "-"
+		if o.Reason != "" {
+			what = o.Reason
+		}
+		if o.Count > 1 {
+			what += ", " + text.Count(o.Count, "time")
+		}
+		if o.Error != "" {
+			what += ": " + display.Line(o.Error)
+		}
+		if o.RunID != "" {
+			late = time.Duration(o.LateSeconds * float64(time.Second)).Round(time.Millisecond).String()
+		}
+		rows = append(rows, []string{localTime(&o.Due), what, late, o.RunID})
+	}
+	_, err := io.WriteString(c.Out, display.Table(rows, 2))
+	return err
 }
 
 // pauseSchedule returns what pauses a schedule, or ends that.

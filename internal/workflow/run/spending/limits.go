@@ -96,7 +96,7 @@ func (a account) String() string {
 	if a.limit.Tokens > 0 {
 		amounts = append(amounts, fmt.Sprintf("%d tokens", a.limit.Tokens))
 	}
-	return fmt.Sprintf("%s of %s a %s", strings.Join(amounts, " or "), a.thing(), a.span())
+	return fmt.Sprintf("%s a %s for %s", strings.Join(amounts, " or "), a.span(), a.thing())
 }
 
 // account returns whom a limit bounds now.

@@ -97,7 +97,8 @@ func (h *host) close() error {
 	h.desk.Close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	errs := []error{h.spending.Close(), h.store.Close()}
+	h.spending.Close()
+	errs := []error{h.store.Close()}
 	for _, store := range h.stores {
 		errs = append(errs, store.Close())
 	}

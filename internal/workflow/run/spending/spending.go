@@ -73,11 +73,13 @@ func Start(ctx context.Context, store run.Entries, limits Limits, now func() tim
 	return s
 }
 
-// Close ends the service, and writes what is not written yet. Nothing is at work any more.
-func (s *Service) Close() error {
+// Close ends the service, and writes what is not written yet, unless the store is away. Nothing is at work any more.
+func (s *Service) Close() {
 	s.end()
 	<-s.done
-	return s.flush(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), flushEvery)
+	defer cancel()
+	_ = s.flush(ctx)
 }
 
 // SetLimits replaces the limits.

@@ -50,6 +50,9 @@ func TestHostileRequests(t *testing.T) {
 	s.Get("/openapi.json").JSON(t, &d)
 	f := &fuzzer{t: t, s: s, d: &d}
 	for path, methods := range d.Paths {
+		if path == "/mcp" || path == "/answer/{token}" { // whose errors have other forms
+			continue
+		}
 		for method := range methods {
 			f.endpoints = append(f.endpoints, [2]string{strings.ToUpper(method), path})
 		}

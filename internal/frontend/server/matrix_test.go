@@ -54,12 +54,15 @@ func (o operation) String() string { return o.method + " " + o.path }
 
 var pathParam = regexp.MustCompile(`\{(\w+)\}`)
 
+// special are the endpoints that have a protocol of their own, or prove in another way who sends a request.
+var special = []string{"/mcp", "/answer/{token}", "/v1/hooks/{name}"}
+
 // readOperations returns the endpoints of a server: reading ones first, deleting ones last.
 func readOperations(t *testing.T, s *servertest.Server) (list []operation, d operations) {
 	t.Helper()
 	s.Get("/openapi.json").JSON(t, &d)
 	for path, methods := range d.Paths {
-		if path == "/mcp" || path == "/answer/{token}" || path == "/v1/hooks/{name}" { // which prove in another way who sends a request, or have a protocol of their own
+		if slices.Contains(special, path) {
 			continue
 		}
 		for method, m := range methods {

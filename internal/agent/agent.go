@@ -329,6 +329,9 @@ type Agent struct {
 	Within  sandbox.Declaration // the most that the agent which has started it allows; the zero value without such a bound
 	Workdir string              // the directory in which it works, absolute; "" for the working directory
 	AtMost  sandbox.Level       // what it may do, since an agent that is not trusted has started it; "" without such a bound
+
+	// Uncertain says what to do about a call that was cut off, as the node that has started it says; "" leaves it to the agent.
+	Uncertain graph.Uncertain
 }
 
 // GraphInForce returns the graph with the settings in force, nil for a plain agent.

@@ -178,11 +178,12 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if err := a.warnOfHooks(ctx, w.Events, of); err != nil {
 		return kit, done, err
 	}
-	kit.Calls.AtMost = a.Trust.Bounds(of, "").Most.Level
+	kit.Calls.AtMost, kit.Calls.Uncertain = a.Trust.Bounds(of, "").Most.Level, tool.Policy(of.Uncertain)
 	if of.InForce.Harness != nil {
 		if kit.Foreign, kit.Served, err = a.foreign(of); err != nil {
 			return kit, done, err
 		}
+		kit.Foreign.Looks = a.guest.Looks != nil && a.guest.Looks()
 	}
 	kit.Team = a.children(r, &graph.Node{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)

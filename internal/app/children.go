@@ -79,6 +79,7 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	}
 	parent := c.of(s.Member.Parent)
 	of.AtMost, of.Within = c.app.Trust.AtMost(parent.Agent), c.app.Trust.Bounds(parent.Agent, "").Most
+	of.Uncertain = c.node.OnUncertain
 	if c.node.Sandbox.Level != "" {
 		of.Within = c.node.Sandbox.Within(of.Within)
 	}

@@ -17,6 +17,7 @@ type Guest struct {
 	Servers []mcp.Server                // that all conversations have, in place of the configured ones with their ids
 	Dirs    []string                    // further directories in which programs work, absolute
 	Client  builtin.Client
+	Looks   func() bool // reports whether programs that are agents change nothing now; nil for never
 }
 
 // Receive gives an App its guest. It is called before anything else runs.

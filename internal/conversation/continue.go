@@ -44,10 +44,12 @@ func (c *Conversation) todoRecap(s todo.Settings) string {
 
 // run asks the model, and lets it continue while its todo list has open items.
 func (t *turn) run(ctx context.Context) (engine.Reply, error) {
-	if t.kit.Foreign != nil {
-		return t.askForeign(ctx)
-	}
 	stop := t.listen(ctx)
+	if t.kit.Foreign != nil {
+		reply, err := t.askForeign(ctx)
+		stop(err)
+		return reply, err
+	}
 	reply, err := todo.Answer(ctx, t.c.engine(), &t.rc, t.req, t.c.list, &t.q.Todo)
 	stop(err)
 	return reply, err

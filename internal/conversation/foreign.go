@@ -33,7 +33,7 @@ func (t *turn) serveForeign(f *run.Frame, set tool.Set) error {
 		return tool.NewBox(o)
 	}
 	a := &t.foreign
-	a.Asker, a.From, a.Dry = cmp.Or[ask.Asker](o.Asker, ask.Unavailable{}), o.From, t.c.values.dryRun
+	a.Asker, a.From, a.Dry, a.Uncertain = cmp.Or[ask.Asker](o.Asker, ask.Unavailable{}), o.From, t.c.values.dryRun, o.Uncertain
 	if a.Judge = box(judged); set.Len() > 0 {
 		a.Tools = box(set)
 	}
@@ -53,10 +53,11 @@ type continued struct {
 // askForeign has the program of a foreign agent answer.
 func (t *turn) askForeign(ctx context.Context) (engine.Reply, error) {
 	c, p := t.c, t.kit.Foreign
-	if t.mode() == chat.ModePlan {
-		return engine.Reply{}, fault.New(fault.Refused, "agent %s is a program of others, which plan mode does not hold", c.agent.Name).WithHint("leave plan mode: .mode ask")
+	if p.Looks = p.Looks || t.mode() == chat.ModePlan; p.Looks && !p.Confined() {
+		return engine.Reply{}, fault.New(fault.Refused, "agent %s is a program of others, of which nothing ensures without a sandbox that it changes nothing", c.agent.Name).WithHint("use another mode: .mode ask")
 	}
 	a, messages := t.foreign, t.req.Messages
+	a.Said = t.req.Said
 	if len(messages) > 0 && messages[0].Role == chat.System {
 		a.Lead, messages = messages[0].Text(), messages[1:]
 	}

@@ -80,7 +80,7 @@ func (t *turn) mode() chat.Mode {
 // proposes reports whether the model of the question proposes plans. A child agent tells its parent what it has found.
 func (t *turn) proposes() bool {
 	child := t.c.options.Member != nil
-	return t.q.Settings.Mode == chat.ModePlan && t.kit.Calling && (t.calls || t.c.agent != nil) && !t.q.Aside && !child
+	return t.q.Settings.Mode == chat.ModePlan && t.kit.Calling && t.kit.Foreign == nil && (t.calls || t.c.agent != nil) && !t.q.Aside && !child
 }
 
 // planTool returns the tool by which the model proposes plans.

@@ -111,7 +111,7 @@ func (b *bill) takeCost(ctx context.Context, amount float64) error {
 func (b *bill) session(id string) Session {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Session{id, b.seen}
+	return Session{ID: id, Cost: b.seen}
 }
 
 // charge counts a part of the cost.

@@ -68,7 +68,7 @@ func (t *talk) serveTools(ctx context.Context) (*bridge, error) {
 			streams.ServeHTTP(w, r)
 		}),
 	}}
-	if t.p.confined() && t.p.Sandbox.Support().Networks {
+	if t.p.Confined() && t.p.Sandbox.Support().Networks {
 		in := newPipes(bridgePort)
 		b.listen, b.port, b.dial = in, bridgePort, in.dial
 	} else {

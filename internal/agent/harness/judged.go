@@ -145,10 +145,16 @@ type judgedCommand struct{ *judged }
 // Request implements [tool.Confined].
 func (t judgedCommand) Request(call tool.Call) (tool.Request, error) {
 	a, err := tool.Decode[arguments](call)
+	if t.p.Looks {
+		a.Sandbox = sandbox.Read
+	}
 	return tool.Request{
 		Text: a.Command, Missing: t.p.Sandbox.Support().Missing, Declaration: sandbox.Declaration{Level: a.Sandbox, Hosts: a.Hosts},
 	}, err
 }
+
+// Reading implements [tool.Reading].
+func (t judgedCommand) Reading() (chat.Tool, bool) { return t.Declaration(), t.p.Confined() }
 
 // judgedFetch is a request that the program sends.
 type judgedFetch struct{ *judged }
@@ -169,7 +175,7 @@ func (t judgedFetch) Host(call tool.Call) string {
 // command returns the arguments of a command that runs as the program does.
 func (p *Program) command(text string) arguments {
 	a := arguments{Command: text}
-	if p.confined() {
+	if p.Confined() && !p.Looks {
 		if a.Sandbox = p.Held.Level; a.Sandbox == sandbox.Network {
 			a.Hosts = p.Held.Hosts
 		}

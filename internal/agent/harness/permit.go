@@ -18,6 +18,8 @@ import (
 
 // permit answers whether the program may make a call.
 func (t *talk) permit(ctx context.Context, r *acp.PermissionRequest) (any, error) {
+	ctx, stop := t.during(ctx)
+	defer stop()
 	t.telling.Lock()
 	c := t.merge(&r.ToolCall)
 	err := t.show(ctx, c)
@@ -38,6 +40,19 @@ func (t *talk) permit(ctx context.Context, r *acp.PermissionRequest) (any, error
 		return choose(r.Options, acp.AllowOnce), nil
 	}
 	return choose(r.Options, acp.RejectOnce, acp.RejectAlways), nil
+}
+
+// during returns a context that also ends when the turn is cancelled: the program may wait for an answer before it stops.
+func (t *talk) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() { // ends with the context
+		select {
+		case <-t.quit:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stop
 }
 
 // choose returns the first option of one of the kinds, in their order. Without one no option is chosen.

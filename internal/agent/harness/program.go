@@ -32,8 +32,9 @@ type Program struct {
 	Path    string // of the program; empty if it is missing
 
 	Sandbox *sandbox.Sandbox
-	// Held is what the process may do.
-	Held sandbox.Declaration
+	// Held is what the process may do. If it only Looks, it changes nothing in Dir.
+	Held  sandbox.Declaration
+	Looks bool
 
 	Snapshot bool // answers have the files that their turns changed
 
@@ -52,8 +53,8 @@ func (p *Program) CheckInstalled() error {
 	return err.WithHint("install it, or correct acp under harness in the agent's config.yaml")
 }
 
-// confined reports whether the kernel holds the process.
-func (p *Program) confined() bool { return p.Sandbox.Support().Files }
+// Confined reports whether the kernel holds the process.
+func (p *Program) Confined() bool { return p.Sandbox.Support().Files }
 
 // places returns the places of the program, absolute.
 func (p *Program) places() []string {
@@ -110,13 +111,13 @@ func (p *Program) start(reach map[int]sandbox.Dialer) (*child, error) {
 			}
 		},
 	}
-	if p.confined() {
+	if p.Confined() {
 		for _, place := range p.places() { // what is not there cannot be opened to it
 			if _, err := os.Lstat(place); os.IsNotExist(err) && !strings.HasSuffix(place, ".json") {
 				_ = os.MkdirAll(place, 0o700) // the program reports what it misses
 			}
 		}
-		needs := sandbox.Needs{Read: p.files(), Write: p.places(), Reach: reach}
+		needs := sandbox.Needs{Read: p.files(), Write: p.places(), Looks: p.Looks, Reach: reach}
 		c.box = p.Sandbox.Box(p.Held, needs)
 		command.Confinement = c.box
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"loki/internal/base/acp"
@@ -25,7 +26,7 @@ func (t *talk) open(ctx context.Context, n int, last Session, sent bool) (prompt
 		session.Cost += t.bill.since
 	}
 	if session.ID != "" {
-		t.bill.seen = session.Cost
+		t.bill.seen, t.normal = session.Cost, session.Mode
 		opened, err := t.reopen(ctx, session.ID)
 		if err != nil {
 			return nil, false, err
@@ -57,6 +58,7 @@ func (t *talk) open(ctx context.Context, n int, last Session, sent bool) (prompt
 	}
 	t.bill.seen = 0 // before a report can come
 	t.enter(answer.SessionID, answer)
+	t.normal = ""
 	return t.blocks(lead), true, nil
 }
 
@@ -93,17 +95,22 @@ func (t *talk) reopen(ctx context.Context, session string) (bool, error) {
 	return err == nil, err
 }
 
-// again lets the user decide about an attempt that cannot be continued, and returns what the program needs to know of it.
+// again decides about an attempt that cannot be continued, as the setting or the user says, and returns what the program needs to know of it.
 func (t *talk) again(ctx context.Context, n int) (string, error) {
-	q := tool.UncertainQuestion(t.a.From, fmt.Sprintf("The work of agent %s was interrupted, and %s does not have its session any more. Begin again (retry), or leave it (skip)?", t.p.Agent, t.p.Name))
-	q.ID = t.st.Key("uncertain") + "/call"
-	answer, err := t.a.Asker.Ask(ctx, q)
-	switch {
-	case errors.Is(err, ask.ErrUnavailable):
-		return "", fault.Wrap(fault.Suspended, err, "agent %s was interrupted in a session that is gone", t.p.Agent)
-	case err != nil:
-		return "", err
-	case answer != string(tool.Retry):
+	answer := cmp.Or(t.a.Uncertain, t.p.OnUncertain, tool.Ask)
+	if answer == tool.Ask {
+		q := tool.UncertainQuestion(t.a.From, fmt.Sprintf("The work of agent %s was interrupted, and %s cannot continue its session. Begin again (retry), or leave it (skip)?", t.p.Agent, t.p.Name))
+		q.ID = t.st.Key("uncertain") + "/call"
+		said, err := t.a.Asker.Ask(ctx, q)
+		if errors.Is(err, ask.ErrUnavailable) {
+			err = fault.Wrap(fault.Suspended, err, "agent %s was interrupted in a session that is gone", t.p.Agent)
+		}
+		if err != nil {
+			return "", err
+		}
+		answer = tool.Policy(said)
+	}
+	if answer != tool.Retry {
 		return "", fault.New(fault.Failure, "agent %s was interrupted, and is not asked again", t.p.Agent)
 	}
 	var done []string
@@ -130,6 +137,13 @@ func (t *talk) enter(session string, answer acp.SessionResponse) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.session, t.closed, t.offered = session, false, answer
+}
+
+// kept is the session as it is kept.
+func (t *talk) kept() Session {
+	s := t.bill.session(t.session)
+	s.Mode = t.normal
+	return s
 }
 
 // sessionLead returns what precedes the prompt in a session that begins.
@@ -170,20 +184,56 @@ func (t *talk) blocks(lead string) []acp.ContentBlock {
 	return list
 }
 
-// configure sets the mode, the model and the options of the session.
-func (t *talk) configure(ctx context.Context, begins bool) error {
-	if !begins {
-		return nil
+// planModes are the modes of programs in which they change nothing, by their ids.
+var planModes = []string{"plan", "read-only"}
+
+// chooseMode returns the mode that the session is set to, "" for none: in plan mode one of the program's own, if it has one, then again the one before.
+func (t *talk) chooseMode(begins bool) string {
+	current, known := t.modes()
+	plan := slices.IndexFunc(planModes, func(id string) bool { return slices.Contains(known, id) })
+	switch back := t.normal; {
+	case t.p.Looks && plan >= 0:
+		if current != planModes[plan] {
+			t.normal = cmp.Or(back, current)
+		}
+		return planModes[plan]
+	case back != "":
+		t.normal = ""
+		return cmp.Or(t.p.Mode, back)
+	case begins:
+		return t.p.Mode
 	}
+	return ""
+}
+
+// modes returns the mode of the session, and the ids of all that there are.
+func (t *talk) modes() (current string, known []string) {
+	if m := t.offered.Modes; m != nil {
+		for _, one := range m.AvailableModes {
+			known = append(known, one.ID)
+		}
+		return m.CurrentModeID, known
+	}
+	if o := t.findOption("mode"); o != nil {
+		current, _ = o.CurrentValue.(string)
+		for _, one := range o.Options {
+			known = append(known, one.Value)
+		}
+	}
+	return current, known
+}
+
+// configure sets the mode of the session and, in one that begins, the model and the options.
+func (t *talk) configure(ctx context.Context, mode string, begins bool) error {
 	return within(ctx, sessionLimit, "the settings of "+t.p.Name, func(ctx context.Context) error {
-		if t.p.Mode != "" && t.offered.Modes != nil {
-			if err := t.conn.Call(ctx, acp.SetMode, acp.SetModeRequest{SessionID: t.session, ModeID: t.p.Mode}, nil); err != nil {
-				return t.unset("mode", t.p.Mode, err)
-			}
-		} else if t.p.Mode != "" {
-			if err := t.option(ctx, "mode", t.p.Mode); err != nil {
+		if mode != "" {
+			err := t.setMode(ctx, mode)
+			if err != nil && !(t.p.Looks && slices.Contains(planModes, mode)) { // the kernel holds it all the same
 				return err
 			}
+		}
+		if !begins {
+			return nil
 		}
 		if t.p.Model != "" {
 			if err := t.option(ctx, "model", t.p.Model); err != nil {
@@ -199,17 +249,35 @@ func (t *talk) configure(ctx context.Context, begins bool) error {
 	})
 }
 
-// option sets an option of the session: that of the id, else that of the category.
-func (t *talk) option(ctx context.Context, id, to string) error {
-	var known []string
-	var option *acp.ConfigOption
+// setMode sets the mode of the session.
+func (t *talk) setMode(ctx context.Context, id string) error {
+	if t.offered.Modes == nil {
+		return t.option(ctx, "mode", id)
+	}
+	if err := t.conn.Call(ctx, acp.SetMode, acp.SetModeRequest{SessionID: t.session, ModeID: id}, nil); err != nil {
+		return t.unset("mode", id, err)
+	}
+	return nil
+}
+
+// findOption returns the option of the session with an id, else that of the category, nil for none.
+func (t *talk) findOption(id string) (option *acp.ConfigOption) {
 	for i, o := range t.offered.ConfigOptions {
-		known = append(known, o.ID)
 		if o.ID == id || option == nil && o.Category == id {
 			option = &t.offered.ConfigOptions[i]
 		}
 	}
+	return option
+}
+
+// option sets an option of the session.
+func (t *talk) option(ctx context.Context, id, to string) error {
+	option := t.findOption(id)
 	if option == nil {
+		var known []string
+		for _, o := range t.offered.ConfigOptions {
+			known = append(known, o.ID)
+		}
 		return fault.New(fault.Config, "agent %s: %s has no setting %q", t.p.Agent, t.p.Name, id).WithHint("its settings are: %s", cmp.Or(strings.Join(known, ", "), "none"))
 	}
 	req := acp.SetConfigOptionRequest{SessionID: t.session, ConfigID: option.ID, Value: to}

@@ -8,6 +8,7 @@ import (
 	"loki/internal/base/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/tool"
 )
 
 // Setting says which program an agent is, as harness: of its definition has it, with what its preset adds.
@@ -23,6 +24,9 @@ type Setting struct {
 	Mode, Model string            // of its sessions; empty leaves them to the program
 	Options     map[string]string // settings of its sessions, by their ids
 	Auth        string            // the way to authenticate, if it asks for that
+
+	// OnUncertain says what to do about work that was cut off in a session that is gone; empty means [tool.Ask].
+	OnUncertain tool.Policy
 
 	USDPerTurn float64 // charged for a turn whose cost the program does not report; 0 if it is not known
 	Reports    bool    // the program is known to report what its turns cost
@@ -109,6 +113,7 @@ func Read(m *yamldoc.Map) *Setting {
 	in.Text("mode", &s.Mode)
 	in.Text("model", &s.Model)
 	in.Text("auth", &s.Auth)
+	yamldoc.Choice(in, "on_uncertain", &s.OnUncertain, tool.Ask, tool.Retry, tool.Skip)
 	options := in.Map("options")
 	s.Options = make(map[string]string, options.Len())
 	for e := range options.All() {

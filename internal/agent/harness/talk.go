@@ -27,7 +27,9 @@ type talk struct {
 	all steps.Steps // of the turn
 	st  steps.Steps // of the attempt
 
-	fail    func(error) // ends the turn
+	fail    func(error)   // ends the turn
+	quit    chan struct{} // closed when the turn is cancelled
+	normal  string        // see Mode of a [Session]
 	conn    *acp.Conn
 	servers []acp.MCPServer
 	can     acp.InitializeResponse
@@ -35,23 +37,31 @@ type talk struct {
 
 	stop chat.StopReason // of the last prompt
 
-	telling  sync.Mutex // held while an event is emitted; it guards the next fields
-	speaking bool       // a message was begun and has not ended
-	message  string     // id of it
-	said     int        // bytes of all messages and thoughts
-	turns    int        // messages that were begun
+	telling  sync.Mutex     // held while an event is emitted; it guards the next fields
+	speaking bool           // a message was begun and has not ended
+	message  string         // id of it
+	size     int            // bytes of all messages and thoughts
+	heard    int            // how often the user has said something
+	said     []chat.Message // by the user, which the program does not know yet
+	turns    int            // messages that were begun
 	calls    map[string]*call
 	done     int // finished calls
 
 	mu      sync.Mutex // guards what follows, but for bill
 	session string
 	closed  bool // the session is not open yet, or the turn is over: what comes is of no interest
-	texts   []*strings.Builder
+	texts   []*saying
 	asked   map[string]int
 	granted map[string]int // calls to which the user has consented, and which the program asks us to make
 	terms   map[string]*terminal
 
 	bill bill
+}
+
+// saying is a message.
+type saying struct {
+	strings.Builder
+	user bool // the user said it
 }
 
 // call is a call of a tool that the program makes.
@@ -73,7 +83,7 @@ const maxRecorded = 4 << 10
 
 func newTalk(p *Program, rc *engine.RequestContext, a *Asked, all steps.Steps, n int) *talk {
 	t := &talk{
-		p: p, rc: rc, a: a, all: all, st: all.At(fmt.Sprint(n)), closed: true, fail: func(error) {},
+		p: p, rc: rc, a: a, all: all, st: all.At(fmt.Sprint(n)), closed: true, fail: func(error) {}, quit: make(chan struct{}),
 		calls: make(map[string]*call), asked: make(map[string]int), granted: make(map[string]int), terms: make(map[string]*terminal),
 	}
 	t.bill = bill{t: t, usd: p.USDPerTurn}
@@ -82,28 +92,83 @@ func newTalk(p *Program, rc *engine.RequestContext, a *Asked, all steps.Steps, n
 
 func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 64<<10)} }
 
-// begin ends the message of an earlier prompt, and forgets its messages.
+// begin ends the message of an earlier prompt.
 func (t *talk) begin(ctx context.Context) error {
 	t.telling.Lock()
 	defer t.telling.Unlock()
-	err := t.pause(ctx)
+	return t.pause(ctx)
+}
+
+// forget forgets the messages of earlier prompts.
+func (t *talk) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.texts = nil
-	return err
 }
 
-// messages returns the messages.
-func (t *talk) messages() []string {
+// messages returns the messages, and which of them the user said.
+func (t *talk) messages() (texts []string, said []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var said []string
 	for _, text := range t.texts {
-		if one := strings.TrimSpace(text.String()); one != "" {
-			said = append(said, one)
+		one := strings.TrimSpace(text.String())
+		if one == "" {
+			continue
 		}
+		if text.user {
+			said = append(said, len(texts))
+		}
+		texts = append(texts, one)
 	}
-	return said
+	return texts, said
+}
+
+// listen takes what the user has said meanwhile, which the program is told next. last says that the program has answered.
+func (t *talk) listen(ctx context.Context, last bool) ([]chat.Message, error) {
+	if t.a.Said == nil {
+		return nil, nil
+	}
+	said, err := t.a.Said(ctx, t.all, t.heard+1, last)
+	if err != nil || len(said) == 0 {
+		return nil, err
+	}
+	if err := t.pause(ctx); err != nil {
+		return nil, err
+	}
+	t.heard++
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range said {
+		one := &saying{user: true}
+		one.WriteString(m.Text())
+		t.texts = append(t.texts, one)
+	}
+	return said, nil
+}
+
+// next returns the prompt with what the user has said while the program worked, nil for nothing.
+func (t *talk) next(ctx context.Context) (prompt []acp.ContentBlock, err error) {
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	said := t.said
+	if t.said = nil; len(said) == 0 {
+		said, err = t.listen(ctx, true)
+	}
+	for _, m := range said {
+		prompt = append(prompt, acp.Text(m.Text()))
+	}
+	return prompt, err
+}
+
+// steer has the program stop between two calls if the user has said something: it is told so then.
+func (t *talk) steer(ctx context.Context) (err error) {
+	if len(t.calls) > 0 || len(t.said) > 0 {
+		return nil
+	}
+	if t.said, err = t.listen(ctx, false); err != nil || len(t.said) == 0 {
+		return err
+	}
+	return t.conn.Notify(acp.SessionCancel, acp.SessionRequest{SessionID: t.session})
 }
 
 // lastText returns the last message.
@@ -181,8 +246,8 @@ const maxSaid = acp.MaxLine
 
 // fits reports whether a text is within what a program may say in a turn.
 func (t *talk) fits(text string) bool {
-	t.said += len(text)
-	return t.said <= maxSaid
+	t.size += len(text)
+	return t.size <= maxSaid
 }
 
 // speak begins a message, unless one was begun.
@@ -207,7 +272,7 @@ func (t *talk) say(ctx context.Context, c *acp.Chunk) error {
 	}
 	t.mu.Lock()
 	if fresh {
-		t.texts, t.message = append(t.texts, new(strings.Builder)), cmp.Or(c.MessageID, "-")
+		t.texts, t.message = append(t.texts, new(saying)), cmp.Or(c.MessageID, "-")
 	}
 	t.texts[len(t.texts)-1].WriteString(c.Content.Text)
 	t.mu.Unlock()
@@ -260,7 +325,11 @@ func (t *talk) noteCall(ctx context.Context, u *acp.ToolCall) error {
 	if err != nil {
 		return err
 	}
-	return t.rc.Events.Emit(ctx, event.ToolResult{ID: c.ToolCallID, Name: nameOf(&c.ToolCall), Text: output, Failed: c.Status == acp.Failed, Sandbox: t.level(&c.ToolCall)})
+	err = t.rc.Events.Emit(ctx, event.ToolResult{ID: c.ToolCallID, Name: nameOf(&c.ToolCall), Text: output, Failed: c.Status == acp.Failed, Sandbox: t.level(&c.ToolCall)})
+	if err != nil {
+		return err
+	}
+	return t.steer(ctx)
 }
 
 // merge returns a call with what an update says of it.
@@ -306,7 +375,7 @@ func (t *talk) show(ctx context.Context, c *call) error {
 
 // level returns the level of the sandbox in which the program of a call runs, empty if it starts none.
 func (t *talk) level(c *acp.ToolCall) string {
-	if c.ToolKind != "execute" || !t.p.confined() {
+	if c.ToolKind != "execute" || !t.p.Confined() {
 		return ""
 	}
 	return string(t.p.Held.Level)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +37,12 @@ type Asked struct {
 	// Tools has the tools that the agent brings, which the program gets as an MCP server; nil for none.
 	Tools *tool.Box
 
-	Asker ask.Asker
-	From  ask.Question // origin of the questions
+	// Said returns what the user has said since the program was asked, as that of an [engine.Request] does; nil for a user who says nothing.
+	Said func(ctx context.Context, st steps.Steps, turn int, last bool) ([]chat.Message, error)
+
+	Asker     ask.Asker
+	From      ask.Question // origin of the questions
+	Uncertain tool.Policy  // about work that was cut off in a session that is gone; "" leaves it to the setting
 
 	Dry bool // the answer is what would be asked
 }
@@ -52,11 +57,13 @@ type Answer struct {
 type Session struct {
 	ID   string  `json:"id"`
 	Cost float64 `json:"cost,omitempty"` // what it has cost so far, in US dollars
+	Mode string  `json:"mode,omitempty"` // to which it returns after plan mode; empty if it is not in it
 }
 
 // outcome is an answer on record.
 type outcome struct {
-	Texts   []string        `json:"texts"` // of its messages
+	Texts   []string        `json:"texts"`          // of its messages, and of what the user said meanwhile
+	Said    []int           `json:"said,omitempty"` // which of them the user said
 	Stop    chat.StopReason `json:"stop"`
 	Session Session         `json:"session,omitzero"`
 	Total   chat.Usage      `json:"total"` // of all attempts
@@ -87,10 +94,18 @@ func (p *Program) Answer(ctx context.Context, rc *engine.RequestContext, a Asked
 		}
 		err = restore(p.Dir, out.Files)
 	}
-	reply := engine.Reply{Text: strings.Join(out.Texts, "\n"), Model: p.Name, Stop: out.Stop, Usage: out.Total}
-	for _, t := range out.Texts {
-		reply.Messages = append(reply.Messages, chat.Text(chat.Assistant, t))
+	reply := engine.Reply{Model: p.Name, Stop: out.Stop, Usage: out.Total}
+	var texts []string
+	for i, t := range out.Texts {
+		m := chat.Text(chat.Assistant, t)
+		if m.Steer = slices.Contains(out.Said, i); m.Steer {
+			m.Role = chat.User
+		} else {
+			texts = append(texts, t)
+		}
+		reply.Messages = append(reply.Messages, m)
 	}
+	reply.Text = strings.Join(texts, "\n")
 	return Answer{Reply: reply, Session: out.Session}, err
 }
 
@@ -154,7 +169,8 @@ func (p *Program) work(ctx context.Context, rc *engine.RequestContext, a Asked) 
 		return out, err
 	}
 	t.bill.end()
-	out = outcome{Texts: t.messages(), Stop: t.stop, Session: t.bill.session(t.session), Total: t.bill.total}
+	out = outcome{Stop: t.stop, Session: t.kept(), Total: t.bill.total}
+	out.Texts, out.Said = t.messages()
 	if p.Snapshot {
 		out.Files = before.changedFiles(p.Dir)
 	}
@@ -163,7 +179,7 @@ func (p *Program) work(ctx context.Context, rc *engine.RequestContext, a Asked) 
 
 // admit asks the user to consent to a program that nothing confines.
 func (p *Program) admit(ctx context.Context, t *talk) error {
-	if p.confined() || p.Sandbox.Support().Missing == "" {
+	if p.Confined() || p.Sandbox.Support().Missing == "" {
 		return nil
 	}
 	if err := t.judge(ctx, "start", judgement{"execute_command", p.command(quoteWords(p.Command))}); err != nil {
@@ -284,27 +300,53 @@ func (t *talk) ask(ctx context.Context, n int, last Session, sent bool) error {
 	if err := t.offer(ctx); err != nil {
 		return err
 	}
+	for {
+		said, err := t.listen(ctx, false) // also what was said to attempts before
+		if err != nil {
+			return err
+		}
+		if len(said) == 0 {
+			break
+		}
+		for _, m := range said {
+			t.a.User.Parts = append(slices.Clip(t.a.User.Parts), chat.Part{Type: chat.TextPart, Text: "\n\n" + m.Text()})
+		}
+	}
 	prompt, begins, err := t.open(ctx, n, last, sent)
 	if err != nil {
 		return err
 	}
-	if err := steps.WriteNote(ctx, t.st, "begun", t.bill.session(t.session)); err != nil {
+	if t.p.Looks {
+		const lead = "Plan mode is on: change nothing, also not with commands. Look around, and answer with a plan of what you would do."
+		prompt = append([]acp.ContentBlock{acp.Text(lead)}, prompt...)
+	}
+	mode := t.chooseMode(begins)
+	if err := steps.WriteNote(ctx, t.st, "begun", t.kept()); err != nil {
 		return err
 	}
-	if err := t.configure(ctx, begins); err != nil {
+	if err := t.configure(ctx, mode, begins); err != nil {
 		return err
 	}
 	if err := steps.WriteNote(ctx, t.st, "sent", true); err != nil {
 		return err
 	}
-	if err := t.prompt(ctx, prompt); err != nil || t.a.Form == nil {
-		return err
+	for len(prompt) > 0 {
+		if err := t.prompt(ctx, prompt); err != nil {
+			return err
+		}
+		if prompt, err = t.next(ctx); err != nil {
+			return err
+		}
+	}
+	if t.a.Form == nil {
+		return nil
 	}
 	_, violations, err := t.a.Form.Read(t.lastText())
 	if err == nil && violations == nil {
 		return nil
 	}
 	system, user := schema.RepairPrompt(t.a.Form.Value(), t.a.User.Text(), t.lastText(), violations)
+	t.forget()
 	return t.prompt(ctx, []acp.ContentBlock{acp.Text(system + "\n\n" + user)})
 }
 
@@ -327,6 +369,7 @@ func (t *talk) prompt(ctx context.Context, blocks []acp.ContentBlock) error {
 		return err
 	case <-ctx.Done():
 	}
+	close(t.quit)
 	_ = t.conn.Notify(acp.SessionCancel, acp.SessionRequest{SessionID: t.session}) // or the program has ended
 	select {
 	case <-answered:
@@ -337,13 +380,16 @@ func (t *talk) prompt(ctx context.Context, blocks []acp.ContentBlock) error {
 
 // stopError says how a turn ended.
 func (t *talk) stopError(ctx context.Context, reason string) error {
-	switch reason {
-	case acp.EndTurn:
+	t.telling.Lock()
+	steered := len(t.said) > 0
+	t.telling.Unlock()
+	switch {
+	case reason == acp.EndTurn, reason == acp.Cancelled && steered:
 		t.stop = chat.StopEnd
-	case acp.MaxTokens, acp.MaxTurnRequests:
+	case reason == acp.MaxTokens, reason == acp.MaxTurnRequests:
 		t.stop = chat.StopLength
 		return t.rc.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("agent %s stopped at a limit of %s: %s", t.p.Agent, t.p.Name, reason)})
-	case acp.Refusal:
+	case reason == acp.Refusal:
 		return fault.New(fault.Refused, "agent %s: %s refused to answer", t.p.Agent, t.p.Name)
 	default:
 		return fault.New(fault.Tool, "agent %s: %s ended its turn: %s", t.p.Agent, t.p.Name, text.OneLine(text.Printable(cmp.Or(reason, "without a reason")), 80))

@@ -16,6 +16,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/sandbox"
+	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
 	"loki/internal/llm/chat"
@@ -321,6 +322,84 @@ func TestWrongAnswers(t *testing.T) {
 	p, a = program(t, "fswrite DIR/a secret\nother\nfsread DIR/a\nfswrite DIR/a new\nterm touch DIR/b", "")
 	answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
 	if err != nil || strings.Count(answer.Text, "unknown session") != 3 || strings.Contains(answer.Text, "secret") {
+		t.Errorf("%q, %v", answer.Text, err)
+	}
+}
+
+// TestSteered: what the user says while the program works reaches it in one prompt, after the calls that it makes: it is asked to stop there. One that does
+// not stop, or makes no call, gets it at its end.
+func TestSteered(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ script, can, want string }{
+		"between_calls": {"when go tool read {\"path\": \"x\"}\nwhen go hang\nwhen hurry say now", "", "user: hurry|assistant: now"},
+		"deaf":          {"when go tool read {\"path\": \"x\"}\nwhen go say slowly\nwhen hurry say now", "deaf", "user: hurry|assistant: slowly|assistant: now"},
+		"at_its_end":    {"when go say done\nwhen hurry say now", "", "assistant: done|user: hurry|assistant: now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, a := program(t, tt.script, tt.can)
+			a.Tools = nil
+			waiting := []string{"hurry"}
+			a.Said = func(_ context.Context, _ steps.Steps, turn int, last bool) (said []chat.Message, err error) {
+				if len(waiting) > 0 && (last || turn == 1 && name != "at_its_end") && p.Version == "asked" {
+					said, waiting = []chat.Message{chat.Text(chat.User, waiting[0])}, waiting[1:]
+				}
+				p.Version = "asked" // the first call is before the first prompt
+				return said, nil
+			}
+			events, _ := record()
+			answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, m := range answer.Messages {
+				got = append(got, string(m.Role)+": "+m.Text())
+				if m.Steer != (m.Role == chat.User) {
+					t.Errorf("%+v", m)
+				}
+			}
+			if list := strings.Join(got, "|"); list != tt.want || strings.Contains(answer.Text, "hurry") {
+				t.Errorf("got %s, want %s", list, tt.want)
+			}
+		})
+	}
+}
+
+// TestAskedAndCanceled: a program that waits for a permission when the turn is cancelled gets the answer that it was cancelled, and the question is withdrawn.
+func TestAskedAndCanceled(t *testing.T) {
+	t.Parallel()
+	for _, action := range []string{`ask execute {"command": "make"}`, `elicit {"type": "object", "properties": {"x": {"type": "string"}}}`} {
+		p, a := program(t, action+"\nrun touch DIR/answered", "")
+		a.Tools = nil
+		ctx, cancel := context.WithCancel(t.Context())
+		withdrawn := make(chan struct{})
+		asker := ask.Func(func(ctx context.Context, _ ask.Question) (string, error) {
+			cancel()
+			<-ctx.Done()
+			close(withdrawn)
+			return "", context.Cause(ctx)
+		})
+		set, err := tool.NewSet(p.JudgedTools()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Asker, a.Judge = asker, tool.NewBox(tool.Options{Tools: set, Asker: asker, MaxOutput: 1 << 20})
+		events, _ := record()
+		if _, err := p.Answer(ctx, &engine.RequestContext{Events: events}, a); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", action, err)
+		}
+		<-withdrawn
+	}
+}
+
+// TestLate: what a program says after its answer, and before it has a session, is heard or does no harm.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, "say begin \nlate end", "early")
+	a.Tools = nil
+	events, _ := record()
+	if answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a); err != nil || answer.Text != "begin end" {
 		t.Errorf("%q, %v", answer.Text, err)
 	}
 }

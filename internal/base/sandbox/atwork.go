@@ -180,10 +180,13 @@ func (b *Box) save(workspace string, s shared) {
 
 func overlap(a, b string) bool { return contains(a, b) || contains(b, a) }
 
+// writes reports whether the child changes files of the workspace.
+func (b *Box) writes() bool { return b.declared.Level.Covers(Write) && !b.needs.Looks }
+
 // begin returns the limits. It records the box, and what runs later in the workspace as it was before all boxes that are at
 // work: the last one of these to end looks for what any of them made.
 func (b *Box) begin() (limits, error) {
-	writes := b.declared.Level.Covers(Write)
+	writes := b.writes()
 	if writes {
 		defer b.lock()()
 		b.makeOwn()
@@ -246,7 +249,7 @@ func (b *Box) beginFull() {
 // work will do so.
 func (b *Box) finish() {
 	b.notices = append(b.notices, b.found.replacedPlaces(b.s.display)...)
-	if !b.held.level.Covers(Write) {
+	if !b.writes() {
 		return
 	}
 	b.noticeRecorded(b.found.moved, b.had)

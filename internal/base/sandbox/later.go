@@ -112,7 +112,7 @@ func (b *Box) limits() (limits, survey, error) {
 	}
 	written := slices.Concat(s.o.Write, b.declared.Write)
 	l.read = append(l.read, s.declaredPlaces(l.links, slices.Concat(s.o.Read, b.declared.Read), written)...)
-	writes := l.level.Covers(Write)
+	writes := b.writes()
 	var found survey
 	for try := 1; ; try++ {
 		var err error

@@ -638,7 +638,7 @@ func (b *Box) keep(l *limits) {
 	}
 	hash := sha256.Sum256([]byte(l.workspace))
 	kept := filepath.Join(resolve(b.s.o.State), "sandbox", hex.EncodeToString(hash[:8]))
-	if l.level.Covers(Write) {
+	if b.writes() {
 		if keepDirs(kept) == nil {
 			l.cache = filepath.Join(kept, "cache")
 			l.needs.Write = append(l.needs.Write, l.cache)

@@ -83,6 +83,8 @@ func (s *Sandbox) Support() Support {
 // directory of tools and the file for its result.
 type Needs struct {
 	Read, Write []string
+	// Looks says that the child changes nothing in the workspace, whatever its level.
+	Looks bool
 	// Lasting says that the child runs until it is stopped, as a server does. Other children do not wait for it.
 	Lasting bool
 	// Consented says that the user has consented to what rules ask about.

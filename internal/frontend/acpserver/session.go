@@ -71,7 +71,7 @@ func (s *server) open(ctx context.Context, at place, id string) (_ *sess, err er
 		}
 	}()
 	of.view = newView(of)
-	of.app.Receive(app.Guest{Judge: of.judge, Servers: serversOf(at.servers), Dirs: at.dirs, Client: of.client()})
+	of.app.Receive(app.Guest{Judge: of.judge, Servers: serversOf(at.servers), Dirs: at.dirs, Client: of.client(), Looks: func() bool { return of.modeNow() == modeRead }})
 	of.talks = of.app.ServerConversations()
 	of.talks.Durability = durabilityOnRecord(of.talks.Durability)
 	find := of.talks.Agent

@@ -1,12 +1,14 @@
 // Package harnesstest is a program that is an agent by the Agent Client Protocol and does what a script says, for tests.
 //
 // The script is the file that FOREIGN_SCRIPT names, in the directory FOREIGN_STATE if it is not absolute: a line for each action, of which the first word says what it is. The lines after one that
-// begins with "---" are for a prompt that continues an interrupted one. FOREIGN_CAN lists abilities: resume, load, http, auth. Sessions are
+// begins with "---" are for a prompt that continues an interrupted one. FOREIGN_CAN lists abilities: resume, load, http, auth, modes, and also what it does
+// wrong: deaf (it ignores cancellations), noload (it says that it loads sessions), early (it sends updates before a session has an id). Sessions are
 // files in the directory that FOREIGN_STATE names.
 package harnesstest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,6 +46,8 @@ type scripted struct {
 	canceled chan struct{}
 	servers  []acp.MCPServer
 	authed   bool
+	mode     string
+	late     string // is said after the turn
 }
 
 func can(what string) bool {
@@ -69,7 +74,7 @@ func (a *scripted) Request(ctx context.Context, method string, params json.RawMe
 		case acp.Initialize:
 			r := acp.InitializeResponse{ProtocolVersion: acp.Version}
 			c := &r.AgentCapabilities
-			c.LoadSession, c.MCPCapabilities.HTTP = can("load"), can("http")
+			c.LoadSession, c.MCPCapabilities.HTTP = can("load") || can("noload"), can("http")
 			if can("resume") {
 				c.SessionCapabilities.Resume = new(acp.Supported)
 			}
@@ -87,7 +92,16 @@ func (a *scripted) Request(ctx context.Context, method string, params json.RawMe
 			}
 			a.servers = r.MCPServers
 			id := fmt.Sprintf("s-%d", time.Now().UnixNano())
-			return acp.SessionResponse{SessionID: id, ConfigOptions: []acp.ConfigOption{{Type: "select", ID: "model", Name: "Model", Category: "model", CurrentValue: "small"}}}, a.save(id, "")
+			if can("early") {
+				a.update(id, acp.Commands{Kind: acp.CommandsUpdate, AvailableCommands: []acp.Command{{Name: "init", Description: "x"}}})
+				a.update(id, acp.Usage{Kind: acp.UsageUpdate, Used: 1, Size: 2})
+			}
+			return a.opened(acp.SessionResponse{SessionID: id, ConfigOptions: []acp.ConfigOption{{Type: "select", ID: "model", Name: "Model", Category: "model", CurrentValue: "small"}}}), a.save(id, "")
+		case acp.SetMode:
+			var r acp.SetModeRequest
+			err := acp.Decode(params, &r)
+			a.mode = r.ModeID
+			return nil, errors.Join(err, os.WriteFile(filepath.Join(a.state, "mode"), []byte(a.mode), 0o600))
 		case acp.SetConfigOption:
 			return acp.SetConfigOptionResponse{ConfigOptions: []acp.ConfigOption{}}, nil
 		case acp.SessionResume, acp.SessionLoad:
@@ -100,10 +114,13 @@ func (a *scripted) Request(ctx context.Context, method string, params json.RawMe
 			if err != nil {
 				return nil, &acp.Error{Code: acp.ResourceNotFound, Message: "no such session"}
 			}
+			if method == acp.SessionLoad && can("noload") {
+				return nil, &acp.Error{Code: acp.MethodNotFound, Message: "Method not found: session/load"}
+			}
 			if method == acp.SessionLoad {
 				a.update(r.SessionID, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text("the past: " + string(said))})
 			}
-			return acp.SessionResponse{}, nil
+			return a.opened(acp.SessionResponse{}), nil
 		case acp.SessionPrompt:
 			var r acp.PromptRequest
 			if err := acp.Decode(params, &r); err != nil {
@@ -113,10 +130,24 @@ func (a *scripted) Request(ctx context.Context, method string, params json.RawMe
 			if errors.Is(err, errBadStop) {
 				return map[string]int{"stopReason": 5}, nil
 			}
-			return acp.PromptResponse{StopReason: stop}, err
+			return acp.Followed{Result: acp.PromptResponse{StopReason: stop}, Then: func() {
+				if a.late != "" {
+					a.update(r.SessionID, acp.Chunk{Kind: acp.AgentMessageChunk, Content: acp.Text(a.late)})
+				}
+			}}, err
 		}
 		return nil, &acp.Error{Code: acp.MethodNotFound, Message: method}
 	}
+}
+
+// opened returns the answer about a session, with its modes.
+func (a *scripted) opened(r acp.SessionResponse) acp.SessionResponse {
+	if can("modes") {
+		kept, _ := os.ReadFile(filepath.Join(a.state, "mode"))
+		a.mode = cmp.Or(string(kept), "default")
+		r.Modes = &acp.SessionModeState{CurrentModeID: a.mode, AvailableModes: []acp.SessionMode{{ID: "default", Name: "Default"}, {ID: "plan", Name: "Plan"}}}
+	}
+	return r
 }
 
 func (a *scripted) save(id, text string) error {
@@ -190,6 +221,18 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 			mute = was
 		case "prompt": // what was asked
 			say(asked)
+		case "mode": // of the session
+			say(fmt.Sprintf("mode %s\n", a.mode))
+		case "late":
+			a.late = rest
+		case "environ": // the names of all variables
+			var names []string
+			for _, v := range os.Environ() {
+				name, _, _ := strings.Cut(v, "=")
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			say("environ " + strings.Join(names, " ") + "\n")
 		case "think":
 			a.update(r.SessionID, acp.Chunk{Kind: acp.AgentThoughtChunk, Content: acp.Text(rest)})
 		case "cost":

@@ -17,6 +17,25 @@ import (
 	"loki/internal/tool"
 )
 
+// Programs returns the programs of others that agents are which are called by name.
+func (a *App) Programs() (all []*harness.Program) {
+	names, _ := a.Agents.Names() // those that can be found
+	for _, name := range names {
+		ref, err := a.Agents.Find(name)
+		if err != nil {
+			continue
+		}
+		of, _, err := a.Agents.Load(ref)
+		if err != nil || of.InForce == nil || of.InForce.Harness == nil {
+			continue
+		}
+		if p, _, err := a.foreign(of); err == nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // foreign returns the program of others that an agent is, as it runs here, and the tools that serve it.
 func (a *App) foreign(of agent.Agent) (*harness.Program, tool.Set, error) {
 	if !a.Trust.Trusts(of) {

@@ -16,6 +16,7 @@ type Setting struct {
 	Name    string   // of the preset, else of the program, for people and events
 	Command []string // the program and its arguments
 	Install string   // the command that installs the program; empty if it is not known
+	Tested  string   // version of the program with which this one was tested
 
 	Env   []string // variables that it gets although they look like secrets: names, or NAME=TEXT
 	Hosts []string // that it reaches
@@ -38,22 +39,22 @@ type Setting struct {
 // presets are the programs that are known, with what they need. All speak version 1 of the protocol.
 var presets = []Setting{
 	{
-		Name: "claude-code", Command: []string{"claude-agent-acp"}, Install: "npm install -g @agentclientprotocol/claude-agent-acp",
+		Name: "claude-code", Command: []string{"claude-agent-acp"}, Install: "npm install -g @agentclientprotocol/claude-agent-acp", Tested: "0.101.0",
 		Env: []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "IS_SANDBOX=1"}, State: []string{"~/.claude", "~/.claude.json"},
 		Hosts: []string{"api.anthropic.com", "console.anthropic.com", "platform.claude.com", "claude.ai"}, Reports: true,
 	},
 	{
-		Name: "codex", Command: []string{"codex-acp"}, Install: "npm install -g @agentclientprotocol/codex-acp",
+		Name: "codex", Command: []string{"codex-acp"}, Install: "npm install -g @agentclientprotocol/codex-acp", Tested: "2.6.0",
 		Env: []string{"CODEX_API_KEY", "OPENAI_API_KEY"}, State: []string{"~/.codex"},
 		Hosts: []string{"api.openai.com", "auth.openai.com", "chatgpt.com"},
 	},
 	{
-		Name: "gemini", Command: []string{"gemini", "--acp"}, Install: "npm install -g @google/gemini-cli",
+		Name: "gemini", Command: []string{"gemini", "--acp"}, Install: "npm install -g @google/gemini-cli", Tested: "0.61.0",
 		Env: []string{"GEMINI_API_KEY"}, State: []string{"~/.gemini"}, Auth: "gemini-api-key",
 		Hosts: []string{"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "accounts.google.com"},
 	},
 	{
-		Name: "opencode", Command: []string{"opencode", "acp"}, Install: "npm install -g opencode-ai",
+		Name: "opencode", Command: []string{"opencode", "acp"}, Install: "npm install -g opencode-ai", Tested: "1.18.0",
 		State: []string{"~/.config/opencode", "~/.local/share/opencode", "~/.local/state/opencode", "~/.cache/opencode"}, Hosts: []string{"opencode.ai", "*.opencode.ai", "models.dev"},
 	},
 	{

@@ -282,8 +282,8 @@ func (t *talk) agentError(err error) error {
 	return fault.New(fault.Tool, "agent %s: %s reported: %s", t.p.Agent, t.p.Name, text.OneLine(text.Printable(e.Message), 400))
 }
 
-// ask opens a session and puts the question in it.
-func (t *talk) ask(ctx context.Context, n int, last Session, sent bool) error {
+// initialize says what this program can do, and learns what the program can.
+func (t *talk) initialize(ctx context.Context) error {
 	err := within(ctx, initLimit, "the start of "+t.p.Name, func(ctx context.Context) error {
 		req := acp.InitializeRequest{ProtocolVersion: acp.Version, ClientInfo: &acp.Implementation{Name: "loki", Version: t.p.Version}}
 		can := &req.ClientCapabilities
@@ -294,7 +294,21 @@ func (t *talk) ask(ctx context.Context, n int, last Session, sent bool) error {
 	if err == nil && t.can.ProtocolVersion != acp.Version {
 		err = fault.New(fault.Tool, "agent %s: %s speaks version %d of the protocol, and not %d", t.p.Agent, t.p.Name, t.can.ProtocolVersion, acp.Version)
 	}
-	if err != nil {
+	return err
+}
+
+// Check starts the program without asking it anything, and returns its version, empty if it does not say it.
+func (p *Program) Check(ctx context.Context) (version string, err error) {
+	t := newTalk(p, new(engine.RequestContext), new(Asked), steps.Steps{}, 1)
+	if err = t.run(ctx, t.initialize); err == nil && t.can.AgentInfo != nil {
+		version = text.Printable(t.can.AgentInfo.Version)
+	}
+	return version, err
+}
+
+// ask opens a session and puts the question in it.
+func (t *talk) ask(ctx context.Context, n int, last Session, sent bool) error {
+	if err := t.initialize(ctx); err != nil {
 		return err
 	}
 	if err := t.offer(ctx); err != nil {

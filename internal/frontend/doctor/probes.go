@@ -17,8 +17,10 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/mod/semver"
 	_ "modernc.org/sqlite" // the driver
 
+	"loki/internal/agent/harness"
 	"loki/internal/agent/skill"
 	"loki/internal/agent/workspace"
 	"loki/internal/app"
@@ -51,6 +53,13 @@ func (e exam) probes() []probe {
 			if !s.Disabled {
 				probes = append(probes, of("mcp:"+s.ID, startLimit, func(ctx context.Context, c *Check) { e.server(ctx, c, s) }))
 			}
+		}
+	}
+	if !e.broken {
+		for _, p := range e.app.Programs() {
+			one := of("agent:"+p.Agent, startLimit, func(ctx context.Context, c *Check) { e.program(ctx, c, p) })
+			one.late = Warn
+			probes = append(probes, one)
 		}
 	}
 	for _, level := range sandbox.Levels() {
@@ -161,6 +170,26 @@ func (e exam) servers(_ context.Context, c *Check) {
 func (e exam) server(ctx context.Context, c *Check, s mcp.Server) {
 	if !c.failed(e.app.TryServer(ctx, s)) {
 		c.Detail = "it starts and answers"
+	}
+}
+
+// program starts the program of others that an agent is, where something holds it.
+func (e exam) program(ctx context.Context, c *Check, p *harness.Program) {
+	if c.failed(p.CheckInstalled()) {
+		return
+	}
+	if c.Detail = p.Path; !p.Confined() {
+		c.set(Skip, p.Path+" is not started without a sandbox", "")
+		return
+	}
+	version, err := p.Check(ctx)
+	if c.failed(err) {
+		c.Hint = cmp.Or(c.Hint, p.Install)
+		return
+	}
+	c.Detail = strings.TrimSpace(p.Path + " " + version)
+	if semver.Compare("v"+version, "v"+p.Tested) < 0 && semver.IsValid("v"+version) && p.Tested != "" {
+		c.set(Warn, fmt.Sprintf("%s %s is older than %s, with which it was tested", p.Command[0], version, p.Tested), p.Install)
 	}
 }
 

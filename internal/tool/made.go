@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/steps"
 	"loki/internal/llm/chat"
@@ -58,6 +59,7 @@ func (e *CallError) FaultCode() fault.Code { return fault.Tool }
 // is that of the call in events.
 func (b *Box) Make(ctx context.Context, id, name string, args json.RawMessage, st steps.Steps) (Made, error) {
 	own := &Box{o: b.o, human: b.human, asked: func() {}, over: func() {}, known: b.known, plain: true}
+	own.o.From.Call = &ask.Call{ID: id, Tool: name, Arguments: string(args)}
 	out, err := own.call(ctx, chat.ToolCall{ID: id, Name: name, Arguments: string(args)}, st)
 	if err == nil && out.Failed {
 		err = out.failure()

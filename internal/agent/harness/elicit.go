@@ -18,7 +18,7 @@ import (
 
 // elicit puts a question of the program to the user: one for each field of its form.
 func (t *talk) elicit(ctx context.Context, r *acp.ElicitationRequest) (any, error) {
-	ctx, stop := t.during(ctx)
+	ctx, stop := t.untilCanceled(ctx)
 	defer stop()
 	if r.Mode != acp.ElicitationForm || r.RequestedSchema == nil {
 		return nil, acp.Invalid("mode", "only forms are supported")

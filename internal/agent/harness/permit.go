@@ -18,7 +18,7 @@ import (
 
 // permit answers whether the program may make a call.
 func (t *talk) permit(ctx context.Context, r *acp.PermissionRequest) (any, error) {
-	ctx, stop := t.during(ctx)
+	ctx, stop := t.untilCanceled(ctx)
 	defer stop()
 	t.telling.Lock()
 	c := t.merge(&r.ToolCall)
@@ -42,8 +42,8 @@ func (t *talk) permit(ctx context.Context, r *acp.PermissionRequest) (any, error
 	return choose(r.Options, acp.RejectOnce, acp.RejectAlways), nil
 }
 
-// during returns a context that also ends when the turn is cancelled: the program may wait for an answer before it stops.
-func (t *talk) during(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilCanceled returns a context that also ends when the turn is cancelled: the program may wait for an answer before it stops.
+func (t *talk) untilCanceled(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	go func() { // ends with the context
 		select {

@@ -89,6 +89,12 @@ func SplitAnswers(answer string) ([]string, error) {
 	return answers, nil
 }
 
+// Call is a call of a tool that a question is about.
+type Call struct {
+	ID, Tool  string
+	Arguments string // JSON
+}
+
 // Question is a question to a human.
 type Question struct {
 	ID   string // identifies the question for callers that keep answers; not shown
@@ -120,6 +126,9 @@ type Question struct {
 	// Lasts says that Affirms grants more than what is asked about now, as each option that begins with always does; without
 	// Affirms it is not known which option does. At a terminal its key selects it, and Enter takes it.
 	Lasts bool
+
+	// Call is the call of a tool that a Consent is about, where its arguments are not those of a model; nil if that is not so, or not known.
+	Call *Call
 
 	// Assignees are the subjects and groups of a server who may answer; empty for all who may see the run.
 	Assignees []string

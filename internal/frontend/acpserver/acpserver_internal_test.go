@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/agent/harness/harnesstest"
 	"loki/internal/base/acp"
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/process/npmtest"
@@ -30,8 +31,12 @@ import (
 	"loki/internal/frontend/display"
 )
 
-// TestMain runs the program, for editors.
+// TestMain runs the program for editors, and the scripted foreign agent.
 func TestMain(m *testing.M) {
+	if os.Getenv("FOREIGN_SCRIPT") != "" {
+		harnesstest.Main()
+		return
+	}
 	if os.Getenv("LOKI_ACP_TEST") == "program" {
 		os.Exit(cli.Main(os.Args[1:], os.Environ(), cli.Terminal(), cli.Faces{
 			ACP: func(ctx context.Context, o display.Options, with cli.EditorSessions) error {

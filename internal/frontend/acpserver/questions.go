@@ -116,6 +116,14 @@ func optionsOf(q ask.Question) (list []acp.PermissionOption) {
 func (v *view) callOf(q ask.Question) acp.ToolCall {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if q.Call != nil {
+		asked := v.s.describe(q.Call.Tool, v.s.app.Hide(q.Call.Arguments))
+		asked.ToolCallID, asked.Status = v.id("question-"+q.ID), acp.Pending
+		if known := v.findID(scopeOf(q.Child, q.Node, q.Item), q.Call.ID); known != nil {
+			asked.ToolCallID = known.ToolCallID
+		}
+		return asked
+	}
 	if m := callPlace().FindStringSubmatch(q.ID); m != nil {
 		place, _ := strconv.Atoi(m[1])
 		if c := v.find(scopeOf(q.Child, q.Node, q.Item), func(c *call) bool { return c.place == place }); c != nil {

@@ -307,6 +307,11 @@ func (v *view) find(scope string, f func(*call) bool) *call {
 	return nil
 }
 
+// findID is find for the call with an id, as events have it.
+func (v *view) findID(scope, id string) *call {
+	return v.find(scope, func(c *call) bool { return c.ToolCallID == v.id(id) || strings.HasSuffix(c.ToolCallID, "/"+id) })
+}
+
 // sendOutput sends what a call prints, not too often.
 func (v *view) sendOutput(scope string, b event.ToolOutput) {
 	c := v.find(scope, func(c *call) bool { return c.tool == b.Name })
@@ -324,10 +329,7 @@ func (v *view) sendOutput(scope string, b event.ToolOutput) {
 
 // endCall sends the result of a call.
 func (v *view) endCall(ev event.Event, scope string, b event.ToolResult) {
-	suffix := b.ID
-	c := v.find(scope, func(c *call) bool {
-		return c.ToolCallID == v.id(suffix) || strings.HasSuffix(c.ToolCallID, "/"+suffix)
-	})
+	c := v.findID(scope, b.ID)
 	if c == nil {
 		return
 	}
@@ -378,8 +380,9 @@ func textContent(text string) acp.ToolCallContent {
 	return acp.ToolCallContent{Type: "content", Content: &block}
 }
 
-// kinds are those of the tools of the program.
+// kinds are those of the tools of the program. Calls of foreign agents have a kind as their name.
 var kinds = map[string]string{
+	"edit": "edit", "delete": "delete", "move": "move", "read": "read", "search": "search", "execute": "execute", "fetch": "fetch", "think": "think",
 	"fs_cat": "read", "fs_read": "read", "fs_write": "edit", "fs_patch": "edit", "fs_mkdir": "edit", "fs_rm": "delete", "fs_ls": "search", "fs_glob": "search",
 	"fs_grep": "search", "execute_command": "execute", "execute_py_code": "execute", "execute_sql_code": "execute", "fetch_url_via_curl": "fetch", "fetch_url_via_jina": "fetch",
 }
@@ -391,13 +394,14 @@ func (s *sess) describe(name, arguments string) acp.ToolCall {
 		c.RawInput = json.RawMessage(arguments)
 	}
 	var args struct {
-		Path     string `json:"path"`
-		Contents string `json:"contents"`
-		Command  string `json:"command"`
+		Path     string  `json:"path"`
+		Contents string  `json:"contents"`
+		Command  string  `json:"command"`
+		Before   *string `json:"before"` // of a foreign agent, in place of what the file has
 	}
 	_ = json.Unmarshal([]byte(arguments), &args) // what is not a text is not shown
 	switch {
-	case name == "execute_command" && args.Command != "":
+	case kinds[name] == "execute" && args.Command != "":
 		c.Title = text.OneLine(args.Command, titleWidth)
 	case args.Path != "" && kinds[name] != "":
 		c.Title += " " + text.OneLine(args.Path, titleWidth)
@@ -408,7 +412,9 @@ func (s *sess) describe(name, arguments string) acp.ToolCall {
 		}
 		c.Locations = []acp.Location{{Path: path}}
 		if kinds[name] == "edit" {
-			c.Content = s.difference(name, path, args.Contents)
+			if c.Content = s.difference(name, path, args.Contents); args.Before != nil && len(c.Content) > 0 {
+				c.Content[0].OldText = args.Before
+			}
 		}
 	}
 	return c

@@ -258,6 +258,18 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 				},
 			}, &answer)
 			say(fmt.Sprintf("%s: %s%s%s\n", rest, answer.Outcome.Outcome, suffix(answer.Outcome.OptionID), suffix(text(err))))
+		case "askdiff": // PATH TEXT: asks whether it may replace the text "old"
+			calls++
+			path, content, _ := strings.Cut(rest, " ")
+			var answer acp.PermissionResponse
+			err := a.conn.Call(ctx, acp.RequestPermission, acp.PermissionRequest{
+				SessionID: r.SessionID, Options: []acp.PermissionOption{{OptionID: "yes", Name: "Yes", Kind: acp.AllowOnce}, {OptionID: "no", Name: "No", Kind: acp.RejectOnce}},
+				ToolCall: acp.ToolCall{
+					ToolCallID: fmt.Sprint("call-", calls), Title: "Edit", ToolKind: "edit", RawInput: json.RawMessage(`{"x": 1}`),
+					Content: []acp.ToolCallContent{{Type: "diff", Path: path, OldText: new("old"), NewText: &content}},
+				},
+			}, &answer)
+			say(fmt.Sprintf("askdiff: %s%s%s\n", answer.Outcome.Outcome, suffix(answer.Outcome.OptionID), suffix(text(err))))
 		case "fsread":
 			var answer acp.ReadTextFileResponse
 			err := a.conn.Call(ctx, acp.ReadTextFile, acp.ReadTextFileRequest{SessionID: r.SessionID, Path: rest}, &answer)

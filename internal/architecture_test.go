@@ -314,7 +314,7 @@ var roomLines = map[string]int{
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1197,
-	"agent/harness":          2263,
+	"agent/harness":          2457,
 	"agent/job":              1341,
 	"agent/macro":            221,
 	"agent/memory":           1378,
@@ -352,7 +352,7 @@ var roomLines = map[string]int{
 	"frontend/cli":           10065,
 	"frontend/command":       4317,
 	"frontend/display":       972,
-	"frontend/doctor":        592,
+	"frontend/doctor":        615,
 	"frontend/export":        557,
 	"frontend/mcpserver":     1790,
 	"frontend/render":        7999,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14823,
 
-	"all": 204318,
+	"all": 204536,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.
@@ -492,7 +492,7 @@ func TestExpressionsCompileLate(t *testing.T) {
 }
 
 // maxParticiples bounds how many functions have a bare participle as their name. A predicate, which returns a bool alone, may have one.
-const maxParticiples = 40
+const maxParticiples = 41
 
 var (
 	participle = regexp.MustCompile(`^(?i)([a-z]+(ed|ing)|made|held|shown|begun|known|kept|taken|given|done|found|built|sent|left|lost|told|drawn|written|chosen|hidden|seen|bound|spent|meant)$`)

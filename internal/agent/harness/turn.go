@@ -279,7 +279,15 @@ func (t *talk) agentError(err error) error {
 		}
 		return f.WithHint("log in with the program itself")
 	}
-	return fault.New(fault.Tool, "agent %s: %s reported: %s", t.p.Agent, t.p.Name, text.OneLine(text.Printable(e.Message), 400))
+	reported := e.Message
+	if of, ok := e.Data.(map[string]any); ok {
+		for _, key := range []string{"details", "message"} { // programs say only there what is wrong
+			if more, ok := of[key].(string); ok && more != reported {
+				reported += ": " + more
+			}
+		}
+	}
+	return fault.New(fault.Tool, "agent %s: %s reported: %s", t.p.Agent, t.p.Name, text.OneLine(text.Printable(reported), 400))
 }
 
 // initialize says what this program can do, and learns what the program can.

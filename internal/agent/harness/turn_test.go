@@ -230,6 +230,7 @@ func TestHostile(t *testing.T) {
 		"refusal": {"stop refusal", "refused to answer"},
 		"reason":  {"stop \x1b[2Jnonsense", "ended its turn"},
 		"error":   {"nonsense", "unknown action"},
+		"details": {"broken the key is gone", "reported: Internal error: the key is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -401,5 +402,36 @@ func TestLate(t *testing.T) {
 	events, _ := record()
 	if answer, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a); err != nil || answer.Text != "begin end" {
 		t.Errorf("%q, %v", answer.Text, err)
+	}
+}
+
+// TestWrapped: a program that another one has started, as npx does, ends with its turn.
+func TestWrapped(t *testing.T) {
+	t.Parallel()
+	p, a := program(t, "run echo $PPID >DIR/pid\nhang", "deaf")
+	p.Command, p.Path, a.Tools = []string{"sh", "-c", p.Path + "; :"}, "/bin/sh", nil
+	ctx, cancel := context.WithCancel(t.Context())
+	emit := event.Func(func(_ context.Context, ev event.Event) error {
+		if d, said := ev.Body.(event.Delta); said && strings.Contains(d.Text, "run echo") {
+			cancel()
+		}
+		return nil
+	})
+	if _, err := p.Answer(ctx, &engine.RequestContext{Events: event.NewScope(emit, event.Source{}, nil)}, a); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(filepath.Join(p.Dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := strings.TrimSpace(string(text))
+	for limit := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		state, err := os.ReadFile("/proc/" + pid + "/stat") // none where there is no /proc
+		if err != nil || strings.Contains(string(state), ") Z ") {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("process %s is left: %s", pid, state)
+		}
 	}
 }

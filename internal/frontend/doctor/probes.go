@@ -184,12 +184,14 @@ func (e exam) program(ctx context.Context, c *Check, p *harness.Program) {
 	}
 	version, err := p.Check(ctx)
 	if c.failed(err) {
-		c.Hint = cmp.Or(c.Hint, p.Install)
+		if c.Hint == "" && p.Install != "" {
+			c.Hint = "update it: " + p.Install
+		}
 		return
 	}
 	c.Detail = strings.TrimSpace(p.Path + " " + version)
 	if semver.Compare("v"+version, "v"+p.Tested) < 0 && semver.IsValid("v"+version) && p.Tested != "" {
-		c.set(Warn, fmt.Sprintf("%s %s is older than %s, with which it was tested", p.Command[0], version, p.Tested), p.Install)
+		c.set(Warn, fmt.Sprintf("%s %s is older than %s, with which it was tested", p.Command[0], version, p.Tested), "update it: "+p.Install)
 	}
 }
 

@@ -360,6 +360,8 @@ func (a *scripted) play(ctx context.Context, r acp.PromptRequest) (stop string, 
 			}
 		case "badstop": // answers with a number where a text is expected
 			return "", errBadStop
+		case "broken": // an error of which only the data say what is wrong
+			return "", &acp.Error{Code: acp.InternalError, Message: "Internal error", Data: map[string]string{"details": rest}}
 		case "other": // asks in the name of another session from now on
 			r.SessionID = "other"
 		case "flood": // N lines on standard error

@@ -144,13 +144,19 @@ func Text(p Path, limit int64) ([]byte, fs.FileInfo, error) {
 	return data, info, err
 }
 
-// EditorText returns the text of a regular file as the editor has it. Ok is false if it has none.
+// EditorText returns the text of a regular file as the editor has it, also of one that was never saved. Ok is false if it has none.
 func (r Root) EditorText(ctx context.Context, p Path, limit int64) (text string, ok bool) {
-	if info, err := os.Stat(p.Real); r.Files == nil || err != nil || !info.Mode().IsRegular() {
+	if r.Files == nil {
 		return "", false
 	}
-	text, err := r.Files.ReadText(ctx, p.Real)
-	return text, err == nil && int64(len(text)) <= limit && IsText([]byte(text))
+	info, err := os.Stat(p.Real)
+	saved := err == nil
+	if saved && !info.Mode().IsRegular() || !saved && !errors.Is(err, fs.ErrNotExist) {
+		return "", false
+	}
+	text, err = r.Files.ReadText(ctx, p.Real)
+	known := err == nil && (saved || text != "") // editors have an empty text for a file that does not exist
+	return text, known && int64(len(text)) <= limit && IsText([]byte(text))
 }
 
 // Binary returns the error for a file of size bytes that begins so and is not text.

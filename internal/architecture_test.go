@@ -314,7 +314,7 @@ var roomLines = map[string]int{
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1197,
-	"agent/harness":          2457,
+	"agent/harness":          2481,
 	"agent/job":              1341,
 	"agent/macro":            221,
 	"agent/memory":           1378,
@@ -327,7 +327,7 @@ var roomLines = map[string]int{
 	"agent/worktree":         1243,
 	"agent/skill":            940,
 	"agent/validate":         540,
-	"app":                    5194,
+	"app":                    5226,
 	"base/acp":               801,
 	"base/ask":               2173,
 	"base/atomicfile":        406,
@@ -390,7 +390,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           14823,
 
-	"all": 204536,
+	"all": 204605,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -139,8 +139,8 @@ func (t *talk) enter(session string, answer acp.SessionResponse) {
 	t.session, t.closed, t.offered = session, false, answer
 }
 
-// kept is the session as it is kept.
-func (t *talk) kept() Session {
+// sessionNow is the session as it is kept.
+func (t *talk) sessionNow() Session {
 	s := t.bill.session(t.session)
 	s.Mode = t.normal
 	return s

@@ -169,7 +169,7 @@ func (p *Program) work(ctx context.Context, rc *engine.RequestContext, a Asked) 
 		return out, err
 	}
 	t.bill.end()
-	out = outcome{Stop: t.stop, Session: t.kept(), Total: t.bill.total}
+	out = outcome{Stop: t.stop, Session: t.sessionNow(), Total: t.bill.total}
 	out.Texts, out.Said = t.messages()
 	if p.Snapshot {
 		out.Files = before.changedFiles(p.Dir)
@@ -343,7 +343,7 @@ func (t *talk) ask(ctx context.Context, n int, last Session, sent bool) error {
 		prompt = append([]acp.ContentBlock{acp.Text(lead)}, prompt...)
 	}
 	mode := t.chooseMode(begins)
-	if err := steps.WriteNote(ctx, t.st, "begun", t.kept()); err != nil {
+	if err := steps.WriteNote(ctx, t.st, "begun", t.sessionNow()); err != nil {
 		return err
 	}
 	if err := t.configure(ctx, mode, begins); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -44,7 +45,7 @@ func giveAnswers(ctx context.Context, store Store, id string, r Resumption) (que
 	if err := NotLists(h.Pending, r.Lists); err != nil {
 		return nil, err
 	}
-	return recordAnswers(h, answers, func(question, text string) error {
+	return recordAnswers(ctx, store, h, answers, func(question, text string) error {
 		reply := Reply{Text: text, Via: cmp.Or(r.Via, event.ViaCommand), By: r.By}
 		return patiently(ctx, r.Events, func() error { return store.Answer(ctx, id, question, reply) })
 	})
@@ -64,7 +65,7 @@ func (h History) AcceptTyped(answers []string, now time.Time) (accepted map[stri
 func AnswerOnRecord(ctx context.Context, store Store, id string, answers map[string]string, from Reply) error {
 	h, err := store.History(ctx, id)
 	if err == nil {
-		_, err = recordAnswers(h, answers, func(question, text string) error {
+		_, err = recordAnswers(ctx, store, h, answers, func(question, text string) error {
 			from.Text = text
 			return store.Answer(ctx, id, question, from)
 		})
@@ -73,7 +74,10 @@ func AnswerOnRecord(ctx context.Context, store Store, id string, answers map[str
 }
 
 // recordAnswers calls record with each of the answers, and returns the questions they are to.
-func recordAnswers(h History, answers map[string]string, record func(question, text string) error) (questions []string, err error) {
+func recordAnswers(ctx context.Context, store Store, h History, answers map[string]string, record func(question, text string) error) (questions []string, err error) {
+	if err := h.Waits(ctx, store, answers); err != nil {
+		return nil, err
+	}
 	accepted, err := h.Accept(answers, time.Now())
 	if err != nil {
 		return nil, err
@@ -81,7 +85,7 @@ func recordAnswers(h History, answers map[string]string, record func(question, t
 	for _, p := range h.Pending {
 		if text, ok := accepted[p.ID]; ok {
 			if err := record(p.ID, text); errors.Is(err, ErrAnswered) {
-				return nil, noQuestion(h.Info)
+				return nil, AnsweredBefore(ctx, store, h.Info.ID, p.ID)
 			} else if err != nil {
 				return nil, refusal(err, h.Info.Kind)
 			}
@@ -92,41 +96,73 @@ func recordAnswers(h History, answers map[string]string, record func(question, t
 }
 
 // Waits returns an error unless the run waits for each of the answers, by the ids of their questions. It is a
-// [*RefusedError] if a question was answered before.
-func (h History) Waits(answers map[string]string) error {
-	var waiting []string
-	for _, p := range h.Pending {
-		waiting = append(waiting, p.ID)
-	}
-	if len(waiting) == 0 {
-		return noQuestion(h.Info)
-	}
+// [*RefusedError] if a question was answered before, and then says how.
+func (h History) Waits(ctx context.Context, store Store, answers map[string]string) error {
+	return h.waits(answers, func(question string) *fault.Error { return answeredBefore(ctx, store, h.Info.ID, question) })
+}
+
+// waits is Waits. Late returns the failure of a second answer.
+func (h History) waits(answers map[string]string, late func(question string) *fault.Error) error {
+	waiting := ids(h.Pending)
 	for _, id := range slices.Sorted(maps.Keys(answers)) {
-		if slices.Contains(waiting, id) {
-			continue
-		}
 		hint := "waiting: " + strings.Join(waiting, ", ")
-		if h.answered(id) {
-			return &RefusedError{answeredBefore(h.Info.ID, id).WithHint("%s", hint)}
+		switch {
+		case slices.Contains(waiting, id):
+		case h.answered(id) && len(waiting) > 0:
+			return &RefusedError{late(id).WithHint("%s", hint)}
+		case h.answered(id):
+			return &RefusedError{late(id).WithHint("%s", h.next())}
+		case len(waiting) > 0:
+			return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint).ThatMisses("question")
 		}
-		return fault.New(fault.Usage, "run %s has no waiting question %q", h.Info.ID, id).WithHint("%s", hint).ThatMisses("question")
 	}
-	return nil
+	if len(waiting) > 0 {
+		return nil
+	}
+	for _, s := range slices.Backward(h.Steps) { // the answer names no question
+		if s.Kind == steps.Question {
+			return &RefusedError{late(s.Name).WithHint("%s", h.next())}
+		}
+	}
+	return &RefusedError{fault.New(fault.Usage, "run %s waits for no answer: it asks nothing", h.Info.ID).WithHint("%s", h.next())}
+}
+
+// next says what to do with a run that waits for no answer.
+func (h History) next() string {
+	if h.Info.Active {
+		return "it is at work; see how far it has come: loki --run " + h.Info.ID
+	}
+	return "resume it: loki --resume " + h.Info.ID
 }
 
 // AnsweredBefore returns the failure of a second answer to a question.
-func AnsweredBefore(id, question string) *RefusedError {
-	return &RefusedError{answeredBefore(id, question)}
+func AnsweredBefore(ctx context.Context, store Store, id, question string) *RefusedError {
+	return &RefusedError{answeredBefore(ctx, store, id, question)}
 }
 
-func answeredBefore(id, question string) *fault.Error {
+// answeredBefore is AnsweredBefore. It says how the first answer came, if the record does.
+func answeredBefore(ctx context.Context, store Store, id, question string) *fault.Error {
+	h, _ := store.History(ctx, id) // without it, there are no steps
+	for _, s := range h.Steps {
+		var first Reply
+		if s.Kind != steps.Question || s.Name != question {
+			continue
+		}
+		if data, err := store.Step(ctx, id, s.Number); err == nil && json.Unmarshal(data, &first) == nil && first.Via != "" {
+			return fault.New(fault.Usage, "question %q of run %s was answered by %s", question, id, first.Via)
+		}
+	}
+	return answeredWithout(id, question)
+}
+
+func answeredWithout(id, question string) *fault.Error {
 	return fault.New(fault.Usage, "question %q of run %s has an answer already", question, id)
 }
 
 // Accept returns what texts, by the ids of questions, mean as the answers to questions that wait at now. A recorded answer
 // cannot be changed, so all are looked at before one is recorded.
 func (h History) Accept(answers map[string]string, now time.Time) (accepted map[string]string, err error) {
-	if err := h.Waits(answers); err != nil {
+	if err := h.waits(answers, func(question string) *fault.Error { return answeredWithout(h.Info.ID, question) }); err != nil {
 		return nil, err
 	}
 	accepted = make(map[string]string, len(answers))
@@ -248,16 +284,6 @@ func ids(waiting []Pending) []string {
 		list[i] = p.ID
 	}
 	return list
-}
-
-// noQuestion is the failure of an answer that came too late, or to a run that asked
-// nothing.
-func noQuestion(i Info) error {
-	err := fault.New(fault.Usage, "run %s waits for no answer: its questions are answered already, or it asked none", i.ID)
-	if i.Active {
-		return &RefusedError{err.WithHint("it is at work; see how far it has come: loki --run %s", i.ID)}
-	}
-	return &RefusedError{err.WithHint("resume it: loki --resume %s", i.ID)}
 }
 
 // inTime refuses an answer that is given at now to a question of run id whose time is over.

@@ -185,7 +185,7 @@ func (q Questions) ask(ctx context.Context, key string, question ask.Question, b
 				return Reply{lapsed: deadline}, nil
 			}
 			given = answer
-			return Reply{Text: answer.Text}, err
+			return answer, err
 		})
 	}
 	if err == nil && !onRecord.lapsed.IsZero() {

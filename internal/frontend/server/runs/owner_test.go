@@ -136,8 +136,8 @@ func TestAssignees(t *testing.T) {
 		t.Errorf("carol is shown %s", a.Body)
 	}
 	rest(t, s, r.ID, as["alice"]...)
-	refused(t, give("first", "alice"), 409, "conflict", "has an answer already")
-	refused(t, give("first", "carol"), 409, "conflict", "has an answer already")
+	refused(t, give("first", "alice"), 409, "conflict", "was answered by rest")
+	refused(t, give("first", "carol"), 409, "conflict", "was answered by rest")
 	for node, who := range map[string]string{"second": "carol", "first": "bob"} {
 		refused(t, give(node, who), 404, "run_not_found")
 	}
@@ -150,7 +150,7 @@ func TestAssignees(t *testing.T) {
 		t.Errorf("it is %+v", done)
 	}
 	refused(t, s.Get(path+"/questions", as["carol"]...), 404, "run_not_found")
-	refused(t, give("first", "carol"), 409, "conflict", "has an answer already")
+	refused(t, give("first", "carol"), 409, "conflict", "was answered by rest")
 }
 
 // TestMaxPerSubject: a subject has so many runs at work and not more, and others have their own.

@@ -228,7 +228,7 @@ func (e *endpoints) answeredError(ctx context.Context, id string, questions []st
 	its := isFor(rest.Subject(ctx))
 	for _, p := range answered {
 		if err == nil && its(p) && (len(questions) == 0 || slices.Contains(questions, p.ID)) {
-			return run.AnsweredBefore(info.ID, p.ID)
+			return run.AnsweredBefore(ctx, e.store, info.ID, p.ID)
 		}
 	}
 	return nil

@@ -243,7 +243,7 @@ func (m *Manager) Answer(ctx context.Context, id string, given Answers) (later b
 	}
 	h, err := m.o.Store.History(ctx, id)
 	if err == nil && !h.Info.Status.Over() {
-		err = h.Waits(answers)
+		err = h.Waits(ctx, m.o.Store, answers)
 	}
 	if err != nil {
 		return false, err

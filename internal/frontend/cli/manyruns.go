@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"loki/internal/base/ask"
@@ -122,6 +123,8 @@ func (c *command) forMany(ctx context.Context, verb string, atOnce int, fits fun
 		if err := printJSON(c.Out, lines); err != nil {
 			return err
 		}
+	} else if !c.opts.quiet && len(infos) == 0 {
+		fmt.Fprintln(c.Err, "no run matches: there is nothing to "+strings.ToLower(verb))
 	} else if !c.opts.quiet {
 		fmt.Fprintf(c.Err, "%s: %d failed\n", text.Count(len(lines), "run"), failed)
 	}

@@ -158,6 +158,9 @@ func (c *command) retryDead(ctx context.Context) error {
 				ids = append(ids, d.ID)
 			}
 		}
+		if len(ids) == 0 && !c.opts.quiet {
+			fmt.Fprintln(c.Err, "there are no dead letters: there is nothing to try again")
+		}
 		var failed []error
 		for _, id := range ids {
 			result, err := service.Retry(ctx, "", id)

@@ -24,6 +24,7 @@ import (
 	"loki/internal/tool/mcp"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/live"
 )
 
 // maxQueue is how many prompts of a session are at work or wait.
@@ -427,6 +428,33 @@ func (s *sess) resume(ctx context.Context, id string, answers map[string]string)
 	return s.outcome(ctx, out.Output, out.Stop, err)
 }
 
+// attach shows a run that may be at work in another process, asks the user what it asks, and resumes it with the answers.
+func (s *sess) attach(ctx context.Context, id string) (any, error) {
+	store, err := s.app.OpenRuns()
+	if err != nil {
+		return nil, clientError(err)
+	}
+	defer store.Close()
+	info, err := store.Info(ctx, id)
+	if err != nil {
+		return nil, clientError(err)
+	}
+	here := live.User{Asker: s, Via: event.ViaACP, Events: s.view, Warn: func(text string) { s.view.say("\n\n" + text) }}
+	answers, err := here.Attach(ctx, store, s.app.LiveDir(), info.ID)
+	if err == nil {
+		info, err = store.Info(ctx, info.ID)
+	}
+	out := run.Outcome{Output: info.Output}
+	if err == nil && info.Status.Resumable() && !info.Active {
+		out, err = s.app.Resume(ctx, run.Resumption{
+			Continuation: run.Continuation{ID: info.ID, Events: s.events(), Asker: s}, Answers: answers, Via: event.ViaACP, Uncanceled: true,
+		})
+	} else if err == nil && info.Error != "" {
+		err = fault.New(info.Code, "%s", info.Error)
+	}
+	return s.outcome(ctx, out.Output, out.Stop, err)
+}
+
 // keepRun keeps a run of a graph that was resumed.
 func (s *sess) keepRun(ctx context.Context, id, output string) error {
 	store, err := s.app.OpenRuns()
@@ -465,7 +493,7 @@ func (s *sess) unfinishedRun(ctx context.Context) (string, error) {
 // The commands that are no macros.
 var own = []acp.Command{
 	{Name: "compress", Description: "Replace older turns with a summary"},
-	{Name: "resume", Description: "Resume the last turn, which was interrupted"},
+	{Name: "resume", Description: "Resume the last turn, which was interrupted, or show a run and answer it", Input: &acp.CommandInput{Hint: "[run id]"}},
 	{Name: "usage", Description: "Show what the session has used"},
 }
 
@@ -510,6 +538,9 @@ func (s *sess) run(ctx context.Context, name, rest string) (any, error) {
 		}
 		return s.endCommand(ctx, fmt.Sprintf("Input: %d tokens. Output: %d tokens. Cost: %s.", all.InputTokens, all.OutputTokens, cost), nil)
 	case "resume":
+		if rest != "" {
+			return s.attach(ctx, rest)
+		}
 		id, err := s.unfinishedRun(ctx)
 		if err != nil || id == "" {
 			return s.endCommand(ctx, "No turn of this session was interrupted.", err)

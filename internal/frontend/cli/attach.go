@@ -2,15 +2,11 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"slices"
-	"sync"
 
-	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/frontend/api/client"
-	"loki/internal/frontend/api/summary"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/live"
@@ -28,28 +24,11 @@ func (c *command) attach(ctx context.Context, face *face) error {
 	if err != nil {
 		return err
 	}
-	asks := &asking{store: store, run: info.ID, asker: c.asker(face, false), open: make(map[string]context.CancelCauseFunc), warn: c.warn}
-	defer asks.end()
-	for w, err := range live.Watch(ctx, store, c.app.LiveDir(), info.ID) {
-		switch {
-		case ctx.Err() != nil:
-			return c.noteDetached(face, info.ID)
-		case err != nil:
-			return err
-		case w.Now:
-			err = asks.look(ctx)
-		default:
-			err = face.emitter.Emit(ctx, asks.markOwnAnswer(w.Event))
-		}
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
+	here := live.User{Asker: c.asker(face, false), Via: event.ViaTerminal, Events: face.emitter, Warn: c.warn}
+	answers, err := here.Attach(ctx, store, c.app.LiveDir(), info.ID)
+	if err == nil {
+		info, err = store.Info(ctx, info.ID)
 	}
-	asks.end()
-	if info, err = store.Info(ctx, info.ID); err != nil {
-		return err
-	}
-	answers, err := c.answersAtRest(ctx, asks)
 	if ctx.Err() != nil {
 		return c.noteDetached(face, info.ID)
 	}
@@ -102,97 +81,6 @@ func (c *command) noteDetached(face *face, id string) error {
 		face.screen.Print("▸ detached from run " + id + ", which stays as it is; loki --attach " + id + " shows it again")
 	}
 	return nil
-}
-
-// answersAtRest asks the questions of a run that is not at work. There are no answers if no user can be asked, or if another place answered first.
-func (c *command) answersAtRest(ctx context.Context, asks *asking) (map[string]string, error) {
-	info, err := asks.store.Info(ctx, asks.run)
-	if err != nil || info.Status == run.Canceled { // which closed its questions
-		return nil, err
-	}
-	pending, err := asks.store.Pending(ctx, asks.run)
-	answers := make(map[string]string)
-	for _, p := range pending {
-		answer, err := asks.ask(ctx, p)
-		if errors.Is(err, ask.ErrUnavailable) || errors.Is(err, ask.ErrElsewhere) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		answers[p.ID] = answer
-	}
-	return answers, err
-}
-
-// asking asks here what a run asks that is at work in another process.
-type asking struct {
-	store run.Store
-	run   string
-	asker ask.Asker
-	warn  func(string)
-
-	open    map[string]context.CancelCauseFunc // by question
-	given   sync.Map                           // texts of answers that were given here, by question
-	working sync.WaitGroup
-}
-
-// look asks new questions and withdraws the ones that have an answer.
-func (a *asking) look(ctx context.Context) error {
-	pending, err := a.store.Pending(ctx, a.run)
-	if err != nil {
-		return err
-	}
-	waits := make(map[string]bool)
-	for _, p := range pending {
-		if waits[p.ID] = true; a.open[p.ID] != nil {
-			continue
-		}
-		ctx, cancel := context.WithCancelCause(ctx)
-		a.open[p.ID] = cancel
-		a.working.Go(func() { // ends with the answer, or with ctx
-			answer, err := a.ask(ctx, p)
-			if err == nil {
-				a.given.Store(p.ID, answer)
-				err = run.AnswerOnRecord(ctx, a.store, a.run, map[string]string{p.ID: answer}, run.Reply{Via: event.ViaTerminal})
-			}
-			if err != nil && ctx.Err() == nil && !errors.Is(err, ask.ErrUnavailable) {
-				a.warn(err.Error())
-			}
-		})
-	}
-	for id, withdraw := range a.open {
-		if !waits[id] {
-			withdraw(ask.ErrElsewhere)
-			delete(a.open, id)
-		}
-	}
-	return nil
-}
-
-// markOwnAnswer returns an event that says of an answer whether it was given here.
-func (a *asking) markOwnAnswer(ev event.Event) event.Event {
-	if b, ok := ev.Body.(event.Answer); ok {
-		given, here := a.given.Load(b.ID)
-		b.Here = here && given == b.Text
-		ev.Body = b
-	}
-	return ev
-}
-
-// ask asks a question that waits.
-func (a *asking) ask(ctx context.Context, p run.Pending) (string, error) {
-	q := questionOf(summary.Questions(run.Info{ID: a.run}, []run.Pending{p})[0])
-	return a.asker.Ask(ctx, q)
-}
-
-// end withdraws all questions.
-func (a *asking) end() {
-	for id, withdraw := range a.open {
-		withdraw(ask.ErrElsewhere)
-		delete(a.open, id)
-	}
-	a.working.Wait()
 }
 
 // attachRemotely is attach for a run of a server.

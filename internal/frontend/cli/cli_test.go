@@ -34,6 +34,7 @@ var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 func TestMain(m *testing.M) {
 	testscript.Main(suite{m}, map[string]func(){
 		"loki":          func() { os.Exit(Main(os.Args[1:], os.Environ(), Terminal(), Faces{Server: server.Serve})) },
+		"loki-faces":    everyFace,
 		"mcp-server":    mcpServer,
 		"foreign-agent": harnesstest.Main,
 	})

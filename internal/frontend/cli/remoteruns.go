@@ -299,26 +299,7 @@ func (c *command) goOnRemotely(ctx context.Context, s *farServer, face *face, r 
 	return c.follow(ctx, s, face, r.Run, r.Events, detach)
 }
 
-// questionOf returns a question as the terminal asks it.
+// questionOf returns a question of a server as the terminal asks it.
 func questionOf(q api.Question) ask.Question {
-	asked := ask.Question{Kind: ask.Text, Text: q.Text, Node: q.Node, Options: q.Options}
-	if q.Item != nil {
-		asked.Map, asked.Item = q.Node, q.Item
-	}
-	switch {
-	case q.Multi:
-		asked.Kind = ask.Multi
-	case len(q.Options) > 0 && q.Open:
-		asked.Kind = ask.Choice
-	case len(q.Options) > 0:
-		asked.Kind = ask.Select
-		// Of an older release, what may be a tool's question for consent is one: a record does not say.
-		permits := len(q.Options) > 1 && slices.Equal(q.Options[:2], []string{"yes", "no"})
-		asked.Consent = q.Kind == "consent" || q.Kind == "" && permits
-		asked.Lasts = asked.Consent && !permits // nor which answer grants more, such as one to a plan
-	}
-	if q.Default != nil {
-		asked.Default, asked.HasDefault = *q.Default, true
-	}
-	return asked
+	return run.Pending{Kind: q.Kind, Text: q.Text, Node: q.Node, Item: q.Item, Options: q.Options, Default: q.Default, Open: q.Open, Multi: q.Multi}.Question()
 }

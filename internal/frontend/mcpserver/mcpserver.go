@@ -25,7 +25,9 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/app"
+	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
 	"loki/internal/base/sandbox"
 	"loki/internal/conversation"
 	"loki/internal/frontend/api"
@@ -499,6 +501,10 @@ func (s *server) follow(ctx context.Context, req *mcp.CallToolRequest, id string
 		}
 		began := time.Now()
 		given, err := s.elicit(ctx, req.Session, id, questions)
+		if errors.Is(err, ask.ErrElsewhere) {
+			until = until.Add(time.Since(began)) // the time of a human does not count
+			continue
+		}
 		pages := pagesOf(questions, given)
 		if err != nil || len(pages) == 0 && len(answers(questions, given)) == 0 { // declined, or closed
 			return s.result(info, pending), err
@@ -538,13 +544,21 @@ func (s *server) wait(ctx context.Context, req *mcp.CallToolRequest, id string, 
 		defer stop()
 		reporting.Go(func() { s.report(reports, req.Session, token, id) }) // ends with reports
 	}
-	info, err = s.runs.Wait(limited, id)
+	for {
+		info, err = s.runs.Wait(limited, id)
+		if err != nil || !info.Active || retry.Sleep(limited, lookEvery) != nil { // another process may be at work on it
+			break
+		}
+	}
 	if limited.Err() != nil && ctx.Err() == nil {
 		info, err = s.runs.Store().Info(ctx, id)
 		return info, !info.Active && !info.Queued, err
 	}
 	return info, true, err
 }
+
+// lookEvery is how often a run is looked at that another process works on.
+const lookEvery = 200 * time.Millisecond
 
 // report counts the nodes and calls of tools that a run has begun.
 func (s *server) report(ctx context.Context, session *mcp.ServerSession, token any, id string) {

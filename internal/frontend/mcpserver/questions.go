@@ -151,7 +151,8 @@ func answerOf(p run.Pending, r *mcp.ElicitResult) (answer string, ok bool) {
 	return "", false
 }
 
-// elicit asks the user of the client the questions of a run, one after the other, until one is declined.
+// elicit asks the user of the client the questions of a run, one after the other, until one is declined. It returns [ask.ErrElsewhere] if one
+// was answered in another place meanwhile, which withdraws the form.
 func (s *server) elicit(ctx context.Context, session *mcp.ServerSession, id string, questions []run.Pending) (map[string]*mcp.ElicitResult, error) {
 	given := make(map[string]*mcp.ElicitResult)
 	for _, p := range questions {
@@ -159,7 +160,13 @@ func (s *server) elicit(ctx context.Context, session *mcp.ServerSession, id stri
 		if err != nil {
 			return nil, err
 		}
-		r, err := session.Elicit(ctx, request)
+		waiting, stop := run.WhileOpen(ctx, s.runs.Store(), id, p.ID)
+		r, err := session.Elicit(waiting, request)
+		elsewhere := waiting.Err() != nil && ctx.Err() == nil
+		stop()
+		if elsewhere {
+			return nil, ask.ErrElsewhere
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -177,6 +177,10 @@ func from(b event.Answer) (text string) {
 		text = " over the OpenAI-compatible API"
 	case event.ViaLink:
 		text = " with a link"
+	case event.ViaACP:
+		text = " in an editor"
+	case event.ViaMCP:
+		text = " over MCP"
 	}
 	if b.By != "" {
 		text += " by " + oneLine(b.By, shortLimit)

@@ -10,10 +10,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
 	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
@@ -191,9 +193,9 @@ func NotLists(pending []Pending, lists []string) error {
 	return nil
 }
 
-// unheard returns the questions of a run that have an answer on record, but no event that says so, because the process that
+// Unheard returns the questions of a run that have an answer on record, but no event that says so, because the process that
 // recorded the answer ended before the work took it.
-func unheard(ctx context.Context, store Store, id string) (silent []string, err error) {
+func Unheard(ctx context.Context, store Store, id string) (silent []string, err error) {
 	answered, err := store.Answered(ctx, id)
 	if err != nil || len(answered) == 0 {
 		return nil, err
@@ -296,6 +298,54 @@ func inTime(id string, p Pending, now time.Time) error {
 		return err.WithHint("the question has no default, so its node fails; resume with that: loki --resume %s", id)
 	}
 	return err.WithHint("resume with the default, %q: loki --resume %s", *p.Default, id)
+}
+
+// Question returns a question on record as a user is asked it in another place.
+func (p Pending) Question() ask.Question {
+	asked := ask.Question{ID: p.ID, Kind: ask.Text, Text: p.Text, Node: p.Node, Options: p.Options}
+	if p.Item != nil {
+		asked.Map, asked.Item = p.Node, p.Item
+	}
+	switch {
+	case p.Kind == "secret":
+		asked.Kind = ask.Secret
+	case p.Multi:
+		asked.Kind = ask.Multi
+	case len(p.Options) > 0 && p.Open:
+		asked.Kind = ask.Choice
+	case len(p.Options) > 0:
+		asked.Kind = ask.Select
+		// Of an older release, what may be a tool's question for consent is one: a record does not say.
+		permits := len(p.Options) > 1 && slices.Equal(p.Options[:2], []string{"yes", "no"})
+		asked.Consent = p.Kind == "consent" || p.Kind == "" && permits
+		asked.Lasts = asked.Consent && !permits // nor which answer grants more, such as one to a plan
+	}
+	if p.Default != nil {
+		asked.Default, asked.HasDefault = *p.Default, true
+	}
+	return asked
+}
+
+// WhileOpen returns a context that ends, with [ask.ErrElsewhere] as its cause, once a question of a run that rests waits no more. The caller calls stop.
+func WhileOpen(ctx context.Context, store Store, id, question string) (waiting context.Context, stop func()) {
+	waiting, end := context.WithCancelCause(ctx)
+	var looking sync.WaitGroup
+	looking.Go(func() { // ends with waiting
+		for answered := 0; retry.Sleep(waiting, lookEvery) == nil; {
+			pending, err := store.Pending(waiting, id)
+			if err != nil || slices.Contains(ids(pending), question) {
+				continue
+			}
+			answered++ // who answered resumes the run, soon
+			if info, err := store.Info(waiting, id); answered > 3 || err == nil && (info.Active || info.Status != Suspended) {
+				end(ask.ErrElsewhere)
+			}
+		}
+	})
+	return waiting, func() {
+		end(nil)
+		looking.Wait()
+	}
 }
 
 // accept returns what a text means as the answer to a question.

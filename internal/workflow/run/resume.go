@@ -95,6 +95,9 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if !info.Status.Resumable() {
+		if _, err := giveAnswers(ctx, store, info.ID, r); err != nil { // it says who answered before
+			return Outcome{}, err
+		}
 		return Outcome{}, refusal(&EndedError{ID: info.ID, Status: info.Status}, info.Kind)
 	}
 	ctx = auth.WithOwner(ctx, info.Owner)
@@ -107,7 +110,11 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		if _, err := giveAnswers(ctx, store, info.ID, r); err != nil {
 			return Outcome{}, err
 		}
-		return Outcome{Run: info.ID}, &TakenError{info.Held}
+		held := info.Held
+		if info, err = store.Info(ctx, info.ID); err != nil || info.Held != nil || info.Status != Suspended {
+			return Outcome{Run: info.ID}, cmp.Or[error](err, &TakenError{held})
+		}
+		r.Answer, r.Answers, r.Typed = nil, nil, nil // it came to rest meanwhile, perhaps without having seen them
 	}
 	if info.Gap != nil && !r.Force {
 		return Outcome{}, refusal(&GapError{ID: info.ID, Gap: *info.Gap}, info.Kind)
@@ -147,7 +154,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	silent, err := unheard(ctx, store, info.ID)
+	silent, err := Unheard(ctx, store, info.ID)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -164,6 +171,9 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		journal, found, err = store.Open(ctx, info.ID, unless...)
 		return err
 	})
+	if held, ok := errors.AsType[*LeaseError](err); ok && len(answered) > 0 { // another process has seen the answers
+		return Outcome{Run: info.ID}, &TakenError{held}
+	}
 	if err != nil {
 		return Outcome{}, refusal(err, info.Kind)
 	}

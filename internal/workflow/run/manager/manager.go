@@ -242,7 +242,7 @@ func (m *Manager) Answer(ctx context.Context, id string, given Answers) (later b
 		return false, err
 	}
 	h, err := m.o.Store.History(ctx, id)
-	if err == nil && !h.Info.Status.Over() {
+	if err == nil && (!h.Info.Status.Over() || h.Info.Status == run.Done) {
 		err = h.Waits(ctx, m.o.Store, answers)
 	}
 	if err != nil {
@@ -273,11 +273,20 @@ func (m *Manager) Answer(ctx context.Context, id string, given Answers) (later b
 	case info.Status == run.Canceled: // since it was looked at
 		return false, canceledError(id)
 	case info.Active: // in another process, such as that of a command
-		err := run.AnswerOnRecord(ctx, m.o.Store, id, answers, given.From)
-		return err == nil, err
+		if err := run.AnswerOnRecord(ctx, m.o.Store, id, answers, given.From); err != nil {
+			return false, err
+		}
+		if info, err = m.o.Store.Info(ctx, id); err != nil || info.Active || info.Status != run.Suspended {
+			return err == nil, err
+		}
+		given.Texts = nil // it came to rest meanwhile, perhaps without having seen them
 	}
 	_, err = m.Resume(ctx, given.resumption(id))
-	return false, err
+	_, taken := errors.AsType[*run.TakenError](err)
+	if taken {
+		err = nil
+	}
+	return taken, err
 }
 
 // resumption returns how a run resumes with the answers.

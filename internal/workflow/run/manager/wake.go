@@ -138,8 +138,11 @@ func (w *waker) alarm(ctx context.Context, id string, r rested) (at time.Time, e
 	if err != nil {
 		return time.Time{}, err
 	}
-	switch {
-	case len(r.answered) > 0 || r.left && len(waiting)+len(waits) == 0 && info.Code == fault.Suspended && info.Until.IsZero():
+	unheard, err := run.Unheard(ctx, w.o.Store, id) // another process answered while it came to rest
+	if err != nil {
+		return time.Time{}, err
+	}
+	if len(r.answered)+len(unheard) > 0 || r.left && len(waiting)+len(waits) == 0 && info.Code == fault.Suspended && info.Until.IsZero() {
 		return info.Updated, nil
 	}
 	sooner := func(t time.Time) {

@@ -60,6 +60,7 @@ func TestFaces(t *testing.T) {
 				continue
 			}
 			t.Run(from.name+"_"+to.name, func(t *testing.T) {
+				t.Parallel()
 				word := fmt.Sprintf("w%d%d", i, j)
 				withdrawn := w.open(t, from.name, word)
 				id := w.asked(t, word)
@@ -113,7 +114,7 @@ const faceLimit = time.Minute
 func newFaces(t *testing.T) *faces {
 	w := &faces{dir: t.TempDir(), editing: make(map[string]*form), forms: make(map[string]*form), said: make(map[string]string)}
 	config := filepath.Join(w.dir, "home", "config")
-	write(t, filepath.Join(config, "config.yaml"), "model: builtin:echo\nmcp_server: {runs: all}\n")
+	write(t, filepath.Join(config, "config.yaml"), "model: builtin:echo\ntheme: dark\nmcp_server: {runs: all}\n")
 	write(t, filepath.Join(config, "agents", "ask", "graph.yaml"), `
 name: ask
 description: publishes

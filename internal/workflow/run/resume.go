@@ -171,7 +171,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		journal, found, err = store.Open(ctx, info.ID, unless...)
 		return err
 	})
-	if held, ok := errors.AsType[*LeaseError](err); ok && len(answered) > 0 { // another process has seen the answers
+	if held, ok := errors.AsType[*LeaseError](err); ok && r.answers() { // another process has seen the answers
 		return Outcome{Run: info.ID}, &TakenError{held}
 	}
 	if err != nil {

@@ -339,7 +339,13 @@ func (s *service) resumeLater(ctx context.Context, id string) error {
 	if err != nil || info.Active || info.Status != run.Suspended {
 		return err
 	}
-	_, err = s.runs.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Uncanceled: true})
+	if _, err = s.runs.Resume(ctx, run.Resumption{Continuation: run.Continuation{ID: id}, Uncanceled: true}); err == nil {
+		return nil
+	}
+	now, infoErr := s.runs.Store().Info(ctx, id)
+	if infoErr == nil && (now.Active || now.Status != run.Suspended) { // another resumed it first
+		return nil
+	}
 	return err
 }
 

@@ -280,6 +280,13 @@ func (m *Manager) Answer(ctx context.Context, id string, given Answers) (later b
 			return err == nil, err
 		}
 		given.Texts = nil // it came to rest meanwhile, perhaps without having seen them
+		_, err := m.resume(ctx, given.resumption(id), shares)
+		_, held := errors.AsType[*run.LeaseError](err)
+		_, over := errors.AsType[*run.EndedError](err)
+		if held || over { // it has
+			return true, nil
+		}
+		return false, err
 	}
 	_, err = m.Resume(ctx, given.resumption(id))
 	_, taken := errors.AsType[*run.TakenError](err)

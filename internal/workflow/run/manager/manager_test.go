@@ -425,6 +425,45 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestAnswerAsItRests has another process answer a question when the work that asked has looked for an answer for the last time. The run resumes.
+func TestAnswerAsItRests(t *testing.T) {
+	answered := make(chan bool)
+	h := newHost(t, filepath.Join(t.TempDir(), "runs.db"), 0, map[string]func(context.Context, *run.Frame) error{
+		"ask": func(ctx context.Context, f *run.Frame) error {
+			q := run.Questions{Steps: f.Steps(), Events: f.Events, Place: "q", Waits: "the test"}
+			answer, err := q.Ask(ctx, ask.Question{Kind: ask.Text, Text: "Go?"})
+			if err != nil {
+				<-answered
+				return err
+			}
+			return say(ctx, f, answer)
+		},
+	})
+	id := h.begin("ask")
+	for frame := range h.Watch(t.Context(), id, 0) {
+		if frame.Type == "question" {
+			break
+		}
+	}
+	if err := run.AnswerOnRecord(t.Context(), h.store, id, map[string]string{"q": "yes"}, run.Reply{Via: event.ViaMCP}); err != nil {
+		t.Fatal(err)
+	}
+	close(answered)
+	ctx, cancel := context.WithCancel(t.Context())
+	var waking sync.WaitGroup
+	waking.Go(func() { h.Wake(ctx) })
+	defer waking.Wait()
+	defer cancel()
+	want := []string{"1 started", "2 question", "3 finished", "4 started", "5 answer", "6 warning", "7 finished"}
+	if got := h.collect(id, 0); !slices.Equal(got, want) {
+		t.Errorf("frames %q, want %q", got, want)
+	}
+	_, err := h.Answer(t.Context(), id, manager.Answers{Texts: map[string]string{"q": "no"}})
+	if _, refused := errors.AsType[*run.RefusedError](err); !refused || !strings.Contains(err.Error(), "was answered by mcp") {
+		t.Errorf("a second answer: %v", err)
+	}
+}
+
 // TestTerms interrupts a run for which a client asked more than its agent says, and goes on with it.
 func TestTerms(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")

@@ -347,9 +347,9 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1315,
 	"conversation/plan":      401,
 	"conversation/session":   6822,
-	"frontend/acpserver":     2175,
+	"frontend/acpserver":     2211,
 	"frontend/api":           1824,
-	"frontend/cli":           10065,
+	"frontend/cli":           9970,
 	"frontend/command":       4317,
 	"frontend/display":       972,
 	"frontend/doctor":        615,
@@ -357,7 +357,7 @@ var roomLines = map[string]int{
 	"frontend/mcpserver":     1790,
 	"frontend/render":        7999,
 	"frontend/repl":          4101,
-	"frontend/server":        10922,
+	"frontend/server":        10948,
 	"knowledge/input":        1345,
 	"knowledge/rag":          7484,
 	"llm/catalog":            1241,
@@ -388,9 +388,9 @@ var roomLines = map[string]int{
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
 	"workflow/alert":         654,
-	"workflow/run":           14823,
+	"workflow/run":           15045,
 
-	"all": 204605,
+	"all": 204790,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

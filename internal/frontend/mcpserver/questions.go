@@ -164,8 +164,10 @@ func (s *server) elicit(ctx context.Context, session *mcp.ServerSession, id stri
 		r, err := session.Elicit(waiting, request)
 		elsewhere := waiting.Err() != nil && ctx.Err() == nil
 		stop()
-		if elsewhere {
+		if elsewhere && len(given) == 0 {
 			return nil, ask.ErrElsewhere
+		} else if elsewhere {
+			break
 		}
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -118,6 +119,8 @@ func (a *attached) atRest(ctx context.Context) (map[string]string, error) {
 		elsewhere := waiting.Err() != nil && ctx.Err() == nil
 		stop()
 		switch {
+		case elsewhere && len(answers) > 0:
+			return nil, cmp.Or(run.AnswerOnRecord(ctx, a.store, a.run, answers, run.Reply{Via: a.Via}), ask.ErrElsewhere)
 		case elsewhere:
 			return nil, ask.ErrElsewhere
 		case errors.Is(err, ask.ErrUnavailable):

@@ -85,6 +85,69 @@ func TestFaces(t *testing.T) {
 	}
 }
 
+// TestAnswersOfFourProcesses has four processes give 100 answers to 25 questions of a run at once. One answer to each counts, and it is the one
+// that the run has.
+func TestAnswersOfFourProcesses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "home", "config")
+	var nodes strings.Builder
+	for i := range 25 {
+		fmt.Fprintf(&nodes, "  q%d: {type: input, question: \"What is q%[1]d?\", state_updates: {a%[1]d: \"{{input}}\"}, next: done}\n", i)
+	}
+	write(t, filepath.Join(config, "config.yaml"), "model: builtin:echo\n")
+	write(t, filepath.Join(config, "agents", "ask", "graph.yaml"), "name: ask\nstart: all\nsettings: {max_concurrency: 25}\nnodes:\n  all: {type: script, script: all.sh, next: ["+
+		strings.Join(numbered("q", 25), ", ")+"]}\n"+nodes.String()+"  done: {type: end, output: \"{{"+strings.Join(numbered("a", 25), "}} {{")+"}}\"}\n")
+	write(t, filepath.Join(config, "agents", "ask", "all.sh"), "#!/bin/sh\necho '{}'\n")
+	w := &faces{dir: dir}
+	out, err := w.command("-a", "ask", "--output", "json", "go").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "25 questions wait") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var list []struct{ ID string }
+	out, err = w.command("--runs", "--output", "json").Output()
+	if err != nil || json.Unmarshal(out, &list) != nil || len(list) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var won sync.Map
+	var answering sync.WaitGroup
+	for p := range 4 {
+		answering.Go(func() {
+			for i := range 25 {
+				q, text := fmt.Sprintf("q%d", i), fmt.Sprintf("p%dq%d", p, i)
+				out, err := w.command("-q", "--resume", list[0].ID, "--answer", q+"="+text).CombinedOutput()
+				status := 0
+				if exit, ok := err.(*exec.ExitError); ok {
+					status = exit.ExitCode()
+				}
+				switch {
+				case status == 0 || status == 8: // it waits for others
+					if first, twice := won.LoadOrStore(q, text); twice {
+						t.Errorf("%s and %s both count", first, text)
+					}
+				case !strings.Contains(string(out), "answered by command"):
+					t.Errorf("%s: status %d: %s", text, status, out)
+				}
+			}
+		})
+	}
+	answering.Wait()
+	shown, err := w.command("--run", list[0].ID).Output()
+	for i := range 25 {
+		if text, ok := won.Load(fmt.Sprintf("q%d", i)); err != nil || !ok || !strings.Contains(string(shown), text.(string)) {
+			t.Errorf("question %d: %v, %v: %s", i, text, err, shown)
+		}
+	}
+}
+
+// numbered returns names with numbers from 0.
+func numbered(name string, n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprint(name, i))
+	}
+	return list
+}
+
 // faces is a user with all faces in one directory.
 type faces struct {
 	dir, url string

@@ -131,8 +131,11 @@ func (h History) waits(answers map[string]string, late func(question string) *fa
 
 // next says what to do with a run that waits for no answer.
 func (h History) next() string {
-	if h.Info.Active {
+	switch {
+	case h.Info.Active:
 		return "it is at work; see how far it has come: loki --run " + h.Info.ID
+	case h.Info.Status == Done:
+		return "it is done; see its result: loki --run " + h.Info.ID
 	}
 	return "resume it: loki --resume " + h.Info.ID
 }

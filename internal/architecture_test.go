@@ -354,7 +354,7 @@ var roomLines = map[string]int{
 	"frontend/display":       972,
 	"frontend/doctor":        615,
 	"frontend/export":        557,
-	"frontend/mcpserver":     1790,
+	"frontend/mcpserver":     1820,
 	"frontend/render":        7999,
 	"frontend/repl":          4101,
 	"frontend/server":        10948,

@@ -67,8 +67,8 @@ func (t *Tree) Branch() string { return branch(t.Name) }
 
 func branch(name string) string { return "loki/" + name }
 
-// pin returns the reference in the source that keeps the base.
-func pin(name string) string { return "refs/loki/" + name }
+// pin returns the reference in the source that keeps the base. Git would take "refs/loki/NAME" for the branch, too.
+func pin(name string) string { return "refs/loki/pins/" + name }
 
 // Close leaves the worktree as it is, for others to enter.
 func (t *Tree) Close() { t.unlock() }

@@ -418,7 +418,8 @@ func TestDirtyInclude(t *testing.T) {
 	delete(before, ".git/refs/loki") // the pin
 	after := b.state(b.dir)
 	delete(after, ".git/refs/loki")
-	delete(after, ".git/refs/loki/fix")
+	delete(after, ".git/refs/loki/pins")
+	delete(after, ".git/refs/loki/pins/fix")
 	if !maps.Equal(before, after) {
 		t.Error("the checkout has changed")
 	}

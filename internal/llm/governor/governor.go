@@ -83,17 +83,29 @@ const (
 
 type priorityKey struct{}
 
-// AtMost returns the context of work whose calls have a priority, or the lower one that ctx has.
-func AtMost(ctx context.Context, p Priority) context.Context {
-	if priorityOf(ctx) <= p {
-		return ctx
-	}
-	return context.WithValue(ctx, priorityKey{}, p)
+// chosen is a priority in a context, which AtMost does not lower if a user has chosen it.
+type chosen struct {
+	Priority
+	fixed bool
 }
 
-func priorityOf(ctx context.Context) Priority {
-	if p, ok := ctx.Value(priorityKey{}).(Priority); ok {
-		return p
+// With returns the context of work whose calls have the priority that a user has chosen.
+func With(ctx context.Context, p Priority) context.Context {
+	return context.WithValue(ctx, priorityKey{}, chosen{p, true})
+}
+
+// AtMost returns the context of work whose calls have a priority, or the one that ctx has if that is lower or chosen by a user.
+func AtMost(ctx context.Context, p Priority) context.Context {
+	if c, ok := ctx.Value(priorityKey{}).(chosen); ok && (c.fixed || c.Priority <= p) {
+		return ctx
+	}
+	return context.WithValue(ctx, priorityKey{}, chosen{p, false})
+}
+
+// PriorityOf returns the priority of the calls of work.
+func PriorityOf(ctx context.Context) Priority {
+	if c, ok := ctx.Value(priorityKey{}).(chosen); ok {
+		return c.Priority
 	}
 	return High
 }
@@ -157,7 +169,7 @@ func (l *limiter) enter(ctx context.Context, need amount) *waiter {
 	defer l.mu.Unlock()
 	l.open()
 	l.number++
-	return &waiter{priority: priorityOf(ctx), run: event.FromContext(ctx).Run, number: l.number, need: need}
+	return &waiter{priority: PriorityOf(ctx), run: event.FromContext(ctx).Run, number: l.number, need: need}
 }
 
 // unnoticed is how long a call may wait without an event.

@@ -240,6 +240,7 @@ type Info struct {
 	EqualWrites bool              // what a node writes counts also if it is what was there, as in all runs that began with a release that has this
 
 	Beginning
+	Admission
 
 	// Files are digests of the files that the run uses beside the definition: scripts
 	// and the scripts of tools. Names are relative where they can be. Nil means unknown.

@@ -183,9 +183,15 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	if err := raise(ctx, journal, &found.Info, r.Budget); err != nil {
 		return Outcome{}, errors.Join(refusal(err, info.Kind), journal.Close())
 	}
-	ctx, wait, leave := s.enter(WithInbox(ctx, NewInbox(store, info.ID)), journal)
+	ctx, wait, leave := s.enter(WithInbox(ctx, NewInbox(store, info.ID)), journal, found.Info)
 	defer leave()
 	defer journal.Close()
+	job.Info.Origin, job.Info.Admission = found.Info.Origin, found.Info.Admission
+	if !r.Canceled { // what it did is undone at once
+		gated, through, end := s.gated(ctx, store, info.ID, job, wait, info.Status != Running)
+		ctx, wait = gated, through
+		defer end()
+	}
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {
 		return Outcome{Run: info.ID}, cause
 	}

@@ -13,9 +13,11 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
+	"loki/internal/llm/governor"
 	"loki/internal/service/auth"
 	"loki/internal/tool"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run/gate"
 )
 
 // Job is a piece of work that can be run, and what its record begins with. It is filled in
@@ -134,12 +136,12 @@ type Service struct {
 	// Recorded says that a run which cannot be recorded does not begin.
 	Recorded bool
 
-	// Enter makes the service that of a server. It is called with the journal of a run that is on record and is about to begin or resume. The
+	// Enter makes the service that of a server. It is called with the journal of a run that is on record and is about to begin or resume, and what the run is. The
 	// run has the context it returns, calls wait, which may be nil, before its work begins, and
 	// leave once it is over and its lease is given back. If the context has ended by [ErrInterrupted], the lease
 	// is given back at once, and nothing is written. Nil lets runs begin at once. Runs without a
 	// journal do not enter.
-	Enter func(ctx context.Context, j Journal) (entered context.Context, wait func(context.Context) error, leave func())
+	Enter func(ctx context.Context, j Journal, info Info) (entered context.Context, wait func(context.Context) error, leave func())
 
 	// Spending bounds the runs together. Nil bounds nothing.
 	Spending Spending
@@ -192,11 +194,14 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if job.Info.Owner != nil {
 		ctx = auth.WithOwner(ctx, job.Info.Owner)
 	}
+	if len(job.Info.Gates) > 0 && (job.Durability == graph.DurabilityOff || job.Durability == "") {
+		job.Durability = graph.DurabilityProcess // others have to know of it
+	}
 	if s.Unrecorded || !s.Always && (job.Durability == graph.DurabilityOff || job.Durability == "") {
 		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil, nil)
 	}
 	store, journal, err := s.create(ctx, job)
-	if err != nil && (s.Recorded || job.Info.Parent != "" || len(job.Info.Claims) > 0 || !job.Stops.none() || ctx.Err() != nil) {
+	if err != nil && (s.Recorded || job.Info.Parent != "" || len(job.Info.Claims)+len(job.Info.Gates) > 0 || !job.Stops.none() || ctx.Err() != nil) {
 		return Outcome{}, err
 	}
 	if err != nil {
@@ -208,9 +213,11 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	if journal == nil {
 		return s.execute(ctx, job, Point{Recovery: Recovery{Last: job.Start}}, nil, nil, nil)
 	}
-	ctx, wait, leave := s.enter(WithInbox(ctx, NewInbox(store, journal.ID())), journal)
+	ctx, wait, leave := s.enter(WithInbox(ctx, NewInbox(store, journal.ID())), journal, job.Info)
 	defer leave()
 	defer closeRecord(journal, store)
+	ctx, wait, end := s.gated(ctx, store, journal.ID(), job, wait, false)
+	defer end()
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {
 		return Outcome{Run: journal.ID()}, cause
 	}
@@ -232,11 +239,11 @@ func withOwner(ctx context.Context, i Info) Info {
 }
 
 // enter calls s.Enter, if there is one.
-func (s *Service) enter(ctx context.Context, j Journal) (entered context.Context, wait func(context.Context) error, leave func()) {
+func (s *Service) enter(ctx context.Context, j Journal, info Info) (entered context.Context, wait func(context.Context) error, leave func()) {
 	if s.Enter == nil {
 		return ctx, nil, func() {}
 	}
-	return s.Enter(ctx, j)
+	return s.Enter(ctx, j, info)
 }
 
 // create begins the record of a run.
@@ -244,11 +251,14 @@ func (s *Service) create(ctx context.Context, job Job) (store Store, journal Jou
 	if store, err = s.Open(job.Durability); err != nil {
 		return nil, nil, err
 	}
+	if job.Info.Priority == "" && governor.PriorityOf(ctx) == governor.Low {
+		job.Info.Priority = gate.Low
+	}
 	if job.Info.Served = s.Enter != nil; !job.Info.Served {
 		job.Info.Terms = job.Info.Terms.atTerminal()
 	}
 	err = patiently(ctx, job.Events, func() (err error) {
-		journal, err = store.Create(ctx, job.Info, job.Start)
+		journal, err = createGated(ctx, store, job.Info, job.Start)
 		return err
 	})
 	if err != nil {
@@ -271,6 +281,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 	if journal != nil {
 		id = journal.ID()
 	}
+	ctx = job.Info.prioritized(ctx)
 	if p.Budget = job.BudgetAt(p, id); s.Spending != nil {
 		p.Budget = p.Budget.Under(&Budget{elsewhere: s.Spending.Reserver(withOwner(ctx, job.Info))})
 	}

@@ -107,7 +107,7 @@ func TestBudgetOfRequest(t *testing.T) {
 	}
 	store := lasting{Store: memstore.New(nil)}
 	atTerminal, server := service(store, j), service(store, j)
-	server.Enter = func(ctx context.Context, _ run.Journal) (context.Context, func(context.Context) error, func()) {
+	server.Enter = func(ctx context.Context, _ run.Journal, _ run.Info) (context.Context, func(context.Context) error, func()) {
 		return ctx, nil, func() {}
 	}
 	asks := j

@@ -22,7 +22,7 @@ type Shared interface {
 	Changes(ctx context.Context, changed func(id string)) error
 
 	// Ready returns the ids of at most limit runs of servers, see [Info.Served], that no process holds and
-	// that can work now, the one that has waited longest first: runs that are running on record, because they
+	// that can work now, by their priority, and of those the one that has waited longest first: runs that are running on record, because they
 	// wait for a turn or their process died, and suspended runs whose time has come since they
 	// were opened last: the deadline of a question or a wait is over, the provider is back, Answer was called, or Signal with
 	// a signal that the run waits for. A run with a gap, or at a breakpoint, is not Ready. A limit of 0 or less returns none.

@@ -13,6 +13,7 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/workflow/graph/expr"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/gate"
 )
 
 // Filter is a condition about a run, in the language of package expr. Its keys are those of fields.
@@ -39,12 +40,14 @@ var fields = map[string]func(i run.Info, now time.Time) value.Value{
 		}
 		return value.Of(i.Owner.Subject)
 	},
-	"key": func(i run.Info, _ time.Time) value.Value {
+	"api_key": func(i run.Info, _ time.Time) value.Value {
 		if i.Owner == nil {
 			return value.Of("")
 		}
 		return value.Of(i.Owner.KeyID)
 	},
+	"key":      func(i run.Info, _ time.Time) value.Value { return value.Of(i.Key()) },
+	"priority": func(i run.Info, _ time.Time) value.Value { return value.Of(i.Precedence()) },
 	"schedule": func(i run.Info, _ time.Time) value.Value { return value.Of(originOf(i, run.OfSchedule)) },
 	"trigger":  func(i run.Info, _ time.Time) value.Value { return value.Of(originOf(i, run.OfTrigger)) },
 }
@@ -74,6 +77,8 @@ func types(name string) (expr.Type, bool) {
 		for _, s := range Statuses {
 			t.Enum = append(t.Enum, value.Of(s))
 		}
+	case name == "priority":
+		t.Enum = []value.Value{value.Of(gate.High), value.Of(gate.Normal), value.Of(gate.Low)}
 	case name == "kind":
 		t.Enum = []value.Value{value.Of("graph"), value.Of(string(run.AgentRun)), value.Of(string(run.ChatRun))}
 	}

@@ -66,7 +66,7 @@ type Manager struct {
 	mu      sync.Mutex
 	active  map[string]*activity // runs at work in this process
 	feeds   map[string]*feed     // of runs that are watched
-	queue   []*activity          // the ones that wait for their turn, in order
+	queue   []*activity          // the ones that wait for their turn, in order of their priority and of time
 	working int                  // runs that have their turn
 	coming  map[string]int       // how many requests to resume a run here have not entered yet, by its id
 	closing bool                 // no run begins any more
@@ -95,6 +95,8 @@ type activity struct {
 	turn    chan struct{} // closed when a queued run may work; nil for one that needs no turn
 	over    chan struct{} // closed when the run is not at work any more
 	back    bool          // it has no turn here, and is given back to the store
+	rank    int           // its priority
+	gated   bool          // it waits for its gates before it waits for its turn
 	queued  bool          // guarded by Manager.mu, as is what follows
 	holding bool          // it has its turn
 	number  int           // of the last event that was emitted with one
@@ -355,9 +357,9 @@ func (m *Manager) begin(ctx context.Context, how turn, do func(context.Context, 
 	entered, failed := make(chan string, 1), make(chan error, 1)
 	s := *m.o.Runs()
 	s.Recorded = true
-	s.Enter = func(ctx context.Context, j run.Journal) (context.Context, func(context.Context) error, func()) {
+	s.Enter = func(ctx context.Context, j run.Journal, info run.Info) (context.Context, func(context.Context) error, func()) {
 		release()
-		a, ctx := m.enter(ctx, j, how)
+		a, ctx := m.enter(ctx, j, info, how)
 		if !a.back {
 			entered <- j.ID()
 		}
@@ -394,14 +396,14 @@ func (m *Manager) begin(ctx context.Context, how turn, do func(context.Context, 
 
 // Enter is the [run.Service.Enter] of runs that others begin in this process, such as turns of
 // conversations: they can be watched and canceled, and need no turn.
-func (m *Manager) Enter(ctx context.Context, j run.Journal) (entered context.Context, wait func(context.Context) error, leave func()) {
-	a, ctx := m.enter(ctx, j, needless)
+func (m *Manager) Enter(ctx context.Context, j run.Journal, info run.Info) (entered context.Context, wait func(context.Context) error, leave func()) {
+	a, ctx := m.enter(ctx, j, info, needless)
 	return ctx, nil, func() { m.leave(a) }
 }
 
 // enter notes a run that is at work from now on.
-func (m *Manager) enter(ctx context.Context, j run.Journal, how turn) (*activity, context.Context) {
-	a := &activity{id: j.ID(), journal: j, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{})}
+func (m *Manager) enter(ctx context.Context, j run.Journal, info run.Info, how turn) (*activity, context.Context) {
+	a := &activity{id: j.ID(), rank: info.Rank(), gated: len(info.Gates) > 0 && how != needless, journal: j, begun: m.o.Now(), turn: make(chan struct{}), over: make(chan struct{})}
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	a.inbox = run.NewInbox(m.o.Store, a.id)
 	ctx = run.WithInbox(ctx, a.inbox)
@@ -421,19 +423,33 @@ func (m *Manager) seat(a *activity, how turn) {
 	defer m.mu.Unlock()
 	m.active[a.id] = a
 	switch {
+	case a.gated:
+		if a.queued = true; how == reserved { // another run may have that turn meanwhile
+			m.working--
+			m.next()
+		}
 	case how == reserved:
 		a.holding = true
 		close(a.turn)
 	case how == shares && m.shared != nil && (m.crowded || len(m.queue) > 0 || m.working >= m.o.Limit):
 		a.back, a.queued, m.crowded = true, true, true
 	case how != needless:
-		a.queued = true
-		m.queue = append(m.queue, a)
-		m.next()
+		m.line(a)
 	}
 	if m.closing || a.back {
 		a.cancel(run.ErrInterrupted)
 	}
+}
+
+// line puts a run into the queue, behind those that come first. The caller holds m.mu.
+func (m *Manager) line(a *activity) {
+	a.queued = true
+	i := slices.IndexFunc(m.queue, func(q *activity) bool { return q.rank < a.rank })
+	if i < 0 {
+		i = len(m.queue)
+	}
+	m.queue = slices.Insert(m.queue, i, a)
+	m.next()
 }
 
 // next gives turns to the runs that wait for them. The caller holds m.mu.
@@ -449,6 +465,11 @@ func (m *Manager) next() {
 
 // wait returns when it is the run's turn, and notes that.
 func (m *Manager) wait(ctx context.Context, a *activity) error {
+	if a.gated { // and was let through
+		m.mu.Lock()
+		m.line(a)
+		m.mu.Unlock()
+	}
 	select {
 	case <-a.turn:
 		if err := a.journal.Working(ctx); err != nil { // costs no more than a takeover that is not counted
@@ -662,8 +683,10 @@ func (m *Manager) Shutdown(ctx context.Context) {
 	first := !m.closing
 	m.closing = true
 	m.ring()
-	for _, a := range m.queue {
-		a.cancel(run.ErrInterrupted)
+	for _, a := range m.active {
+		if a.queued {
+			a.cancel(run.ErrInterrupted)
+		}
 	}
 	m.mu.Unlock()
 	end, giveUp := context.WithCancel(context.WithoutCancel(ctx))

@@ -30,10 +30,10 @@ func (s *Store) Import(ctx context.Context, rows record.Rows) (imported bool, er
 	origin := originOf(info)
 	err = pgx.BeginFunc(ctx, s.db.Pool(), func(tx pgx.Tx) error {
 		var id int64
-		err := tx.QueryRow(ctx, `INSERT INTO loki.runs (name, agent, dir, owner, owner_key, served, status, code, until, due, started, rested, about, ending, gap, origin)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT (name) DO NOTHING RETURNING id`,
+		err := tx.QueryRow(ctx, `INSERT INTO loki.runs (name, agent, dir, owner, owner_key, served, status, code, until, due, started, rested, about, ending, gap, origin, rank)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT (name) DO NOTHING RETURNING id`,
 			info.ID, postgres.Text(info.Agent), postgres.Text(info.Dir), subject, key, info.Served, string(info.Status), string(info.Code), nanoseconds(info.Until), due,
-			info.Started.UnixNano(), info.Updated.UnixNano(), rows.About, rows.Ending, rows.Gap, origin).Scan(&id)
+			info.Started.UnixNano(), info.Updated.UnixNano(), rows.About, rows.Ending, rows.Gap, origin, info.Rank()).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}

@@ -63,9 +63,9 @@ func (s *Store) Create(ctx context.Context, info run.Info, start run.Checkpoint)
 		j.name = run.NewID()
 		err := s.transaction(ctx, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 			now := s.now()
-			err := tx.QueryRow(ctx, `INSERT INTO loki.runs (name, agent, dir, owner, owner_key, served, status, due, started, rested, about, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8, $9, $10)
+			err := tx.QueryRow(ctx, `INSERT INTO loki.runs (name, agent, dir, owner, owner_key, served, status, due, started, rested, about, origin, rank) VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $8, $9, $10, $11)
 				ON CONFLICT (name) DO NOTHING RETURNING id`,
-				j.name, postgres.Text(info.Agent), postgres.Text(info.Dir), subject, key, info.Served, string(run.Running), now, about.Data, origin).Scan(&j.id)
+				j.name, postgres.Text(info.Agent), postgres.Text(info.Dir), subject, key, info.Served, string(run.Running), now, about.Data, origin, info.Rank()).Scan(&j.id)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return nil
 			}
@@ -454,7 +454,7 @@ func (s *Store) Ready(ctx context.Context, limit int) (ids []string, err error) 
 	err = s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT r.name FROM loki.runs r JOIN loki.leases l ON l.run = r.id
 			WHERE r.served AND r.gap IS NULL AND r.due <= $2 AND NOT EXISTS (SELECT FROM loki.members m WHERE m.id = l.member)
-			ORDER BY r.rested, r.id LIMIT $1`, limit, s.now())
+			ORDER BY r.rank DESC, r.rested, r.id LIMIT $1`, limit, s.now())
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,7 @@ package postgres
 
 // schema has the statements that lead from each version of the tables to the next, see
 // [loki/internal/service/postgres.DB.Migrate].
-var schema = []string{schema1, schema2, schema3, schema4, schema5, schema6}
+var schema = []string{schema1, schema2, schema3, schema4, schema5, schema6, schema7}
 
 // Times are nanoseconds since 1970, by the clocks of the processes; what is said of documents holds for package
 // record. A writer of a run first locks the run's row in leases, so that writers of one run follow each
@@ -143,6 +143,10 @@ CREATE TABLE loki.entries (
 	run text NOT NULL,            -- name of a run, which may be deleted; empty for none
 	doc bytea                     -- JSON; null for none
 );
+`
+
+const schema7 = `
+ALTER TABLE loki.runs ADD COLUMN rank integer NOT NULL DEFAULT 0; -- its priority: that of a run that comes first is higher
 `
 
 // outOfTurn is the error of loki.hold.

@@ -10,6 +10,7 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/gate"
 )
 
 // about is what a run is created with, as it is stored, less what runs are found by.
@@ -30,6 +31,8 @@ type about struct {
 	Terms       *run.Terms        `json:"terms,omitempty"`
 	EqualWrites bool              `json:"equal_writes,omitempty"`
 	Origin      *run.Origin       `json:"origin,omitempty"`
+	Priority    string            `json:"priority,omitempty"`
+	Gates       []gate.Gate       `json:"gates,omitempty"`
 }
 
 // About returns the document of what a run is created with, without its agent, directory and owner.
@@ -37,6 +40,7 @@ func (f Sealer) About(info run.Info) (Document, error) {
 	return f.Encode(about{
 		Kind: info.Kind, Question: info.Question, AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
 		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served, Terms: info.Terms, EqualWrites: info.EqualWrites, Origin: info.Origin,
+		Priority: info.Priority, Gates: info.Gates,
 	})
 }
 
@@ -66,6 +70,7 @@ func (r Reader) Describe(info *run.Info, created, ended, checkpoint []byte) erro
 	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
 	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
 	info.Served, info.Terms, info.EqualWrites, info.Origin = a.Served, a.Terms, a.EqualWrites, a.Origin
+	info.Priority, info.Gates = a.Priority, a.Gates
 	info.ByName, info.Files, info.Kind, info.Question = a.ByName, a.Files, a.Kind, a.Question
 	if ended != nil {
 		var e ending

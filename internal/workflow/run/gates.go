@@ -1,0 +1,418 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"loki/internal/base/fault"
+	"loki/internal/base/fault/retry"
+	"loki/internal/llm/event"
+	"loki/internal/llm/governor"
+	"loki/internal/workflow/run/gate"
+)
+
+// Admission says when a run may work beside others.
+type Admission struct {
+	Priority string      // one of package gate; empty for that of its kind, see [Info.Precedence]
+	Gates    []gate.Gate // all of them have to let the run through before it works, also when it resumes
+}
+
+// Key returns the concurrency key of a run, empty for none. That of a request counts before that of the agent.
+func (a Admission) Key() string {
+	for _, g := range slices.Backward(a.Gates) {
+		if g.Key != "" {
+			return g.Key
+		}
+	}
+	return ""
+}
+
+// Precedence returns the priority of a run.
+func (i Info) Precedence() string {
+	switch {
+	case i.Priority != "":
+		return i.Priority
+	case i.Kind == ChatRun:
+		return gate.High
+	case i.Origin != nil && i.Origin.Kind == OfSchedule:
+		return gate.Low
+	}
+	return gate.Normal
+}
+
+// Rank returns the priority of a run as a number: that of a run that comes first is higher.
+func (i Info) Rank() int { return gate.Rank(i.Precedence()) }
+
+// prioritized returns the context of the calls of a run.
+func (i Info) prioritized(ctx context.Context) context.Context {
+	rank := governor.Priority(i.Rank())
+	if i.Priority != "" {
+		return governor.With(ctx, rank)
+	}
+	if rank == governor.Low {
+		return governor.AtMost(ctx, rank)
+	}
+	return ctx
+}
+
+// A gate keeps entries below "gate/NAME/": "slot/N" names the run that works in a place of the limit, or has worked there last;
+// "starts" has the times of the last starts; and "line/TIME-ID" is a run that was never let through, the oldest at the end. A slot is taken as
+// long as a process holds its run. So nobody has to free it, and one who dies frees it, too.
+const gatePrefix = "gate/"
+
+// BusyError says that a run is not started because as many runs as its gate allows are at work.
+type BusyError struct {
+	Gate gate.Gate
+	Run  string // one of those at work
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("run %s, which has %s, is at work, and overlap is %s", e.Run, e.Gate, gate.Skip)
+}
+
+// FaultCode returns the code of the failure.
+func (e *BusyError) FaultCode() fault.Code { return fault.Limit }
+
+// replacedError is how a run ends that another one has replaced.
+func replacedError(g gate.Gate, by string) error {
+	return fault.New(fault.Canceled, "run %s, which was started later with %s, has replaced the run", by, g)
+}
+
+// claim adds to a run that is created what its gates have to know of it.
+func (i *Info) claim(ctx context.Context, store Store) error {
+	var claims []Entry
+	for _, g := range i.Gates {
+		if g.Overlap != gate.Skip || g.Limit == 0 || g.Debounce > 0 {
+			place := math.MaxInt64 - time.Now().UnixNano()
+			e := Entry{Key: fmt.Sprintf("%s%s/line/%019d-%s", gatePrefix, g.Name, place, NewID()), Run: NewRun}
+			if len(i.Gates) > 1 {
+				e.Doc = []byte(`{"several":true}`)
+			}
+			claims = append(claims, e)
+			continue
+		}
+		free, taken, err := slots(ctx, store, g, "")
+		if err != nil {
+			return err
+		}
+		if free.Key == "" {
+			return &BusyError{g, taken[0].Run}
+		}
+		free.Run = NewRun
+		claims = append(claims, free)
+	}
+	slices.SortFunc(claims, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) }) // the same order in all processes
+	i.Claims = slices.Concat(i.Claims, claims)
+	return nil
+}
+
+// slots returns the slot that a run may take, without a key if there is none, and those of other runs at work.
+func slots(ctx context.Context, store Store, g gate.Gate, id string) (free Entry, taken []Entry, err error) {
+	prefix := gatePrefix + g.Name + "/slot/"
+	all, err := store.Entries(ctx, prefix, 0)
+	if err != nil {
+		return free, nil, err
+	}
+	there := make(map[string]Entry)
+	for _, e := range all {
+		works := false
+		if e.Run != id {
+			if works, _, err = atWork(ctx, store, e.Run); err != nil {
+				return free, nil, err
+			}
+		}
+		if there[e.Key] = e; works {
+			taken = append(taken, e)
+		}
+	}
+	if len(taken) >= g.Limit {
+		return free, taken, nil
+	}
+	for n := range g.Limit { // one of them is free
+		key := fmt.Sprintf("%s%04d", prefix, n)
+		if slices.ContainsFunc(taken, func(e Entry) bool { return e.Key == key }) {
+			continue
+		}
+		if e := there[key]; free.Key == "" || id != "" && e.Run == id {
+			free = Entry{Key: key, Version: e.Version}
+		}
+	}
+	return free, taken, nil
+}
+
+// atWork reports whether a process holds a run, and how the run is: done if it was deleted.
+func atWork(ctx context.Context, store Store, id string) (works bool, info Info, err error) {
+	info, err = store.Info(ctx, id)
+	if fault.CodeOf(err) == fault.NotFound {
+		return false, Info{Status: Done}, nil
+	}
+	return info.Active, info, err
+}
+
+// admission is a run before its gates.
+type admission struct {
+	store  Store
+	id     string
+	gates  []gate.Gate
+	parked bool             // the run was suspended: it waits also for runs that would replace another one
+	line   map[string]Entry // its own entries in the lines of its gates, by the names of these; nil before they are known
+	waits  string           // what the run waits for
+}
+
+const (
+	gateLook  = 50 * time.Millisecond // how often the first run of a line looks
+	gateSlow  = 2 * time.Second       // how often any run looks at least
+	gateAhead = 32                    // so many runs of a line are looked at
+	gateWatch = time.Second           // how often a run at work looks whether another one replaces it
+)
+
+// through returns once all gates let the run through, and notes that in one moment. tell is called once if the run has to wait.
+func (a *admission) through(ctx context.Context, tell func(why string) error) error {
+	began := time.Now()
+	for told := false; ; {
+		entries, wait, err := a.look(ctx)
+		if err == nil && wait == 0 {
+			if err = a.store.Put(ctx, entries...); err == nil {
+				return nil
+			}
+			if _, faster := errors.AsType[*ConflictError](err); faster {
+				wait, err = rand.N(gateLook), nil
+			}
+		}
+		if errors.Is(err, ErrPassing) {
+			wait, err = gateWatch, nil
+		}
+		if err == nil && !told && a.waits != "" {
+			told, err = true, tell(a.waits)
+		}
+		if err == nil {
+			err = retry.Sleep(ctx, min(max(wait, time.Since(began)/50), gateSlow))
+		}
+		if err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+	}
+}
+
+// look returns what is written if the run may pass all its gates now, or else when it looks again.
+func (a *admission) look(ctx context.Context) (entries []Entry, wait time.Duration, err error) {
+	if a.line == nil {
+		line := make(map[string]Entry)
+		for _, g := range a.gates {
+			all, err := a.store.Entries(ctx, gatePrefix+g.Name+"/line/", 0)
+			if err != nil {
+				return nil, 0, err
+			}
+			if i := slices.IndexFunc(all, func(e Entry) bool { return e.Run == a.id }); i >= 0 {
+				line[g.Name] = all[i]
+			}
+		}
+		a.line = line
+	}
+	for _, g := range a.gates {
+		add, wait, err := a.at(ctx, g)
+		if wait > 0 || err != nil {
+			return nil, wait, err
+		}
+		entries = append(entries, add...)
+	}
+	slices.SortFunc(entries, func(x, y Entry) int { return cmp.Compare(x.Key, y.Key) })
+	return entries, 0, nil
+}
+
+// at is look for one gate.
+func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait time.Duration, err error) {
+	mine, never := a.line[g.Name]
+	wait = gateLook
+	if never {
+		ahead, err := a.ahead(ctx, g, mine)
+		if err != nil {
+			return nil, 0, err
+		}
+		if wait *= time.Duration(1 + ahead); ahead > 0 {
+			a.waits = fmt.Sprintf("%d or more runs with %s were started earlier", ahead, g)
+			return nil, wait, nil
+		}
+		if quiet := time.Until(mine.At.Add(g.Debounce)); g.Debounce > 0 && quiet > 0 {
+			a.waits = fmt.Sprintf("debounce is %s, and a newer run with %s would replace this one", g.Debounce, g)
+			return nil, max(quiet, time.Millisecond), nil
+		}
+		mine.Gone = true
+		entries = append(entries, mine)
+	}
+	if g.Starts > 0 && never {
+		e, wait, err := starts(ctx, a.store, g)
+		if wait > 0 || err != nil {
+			a.waits = fmt.Sprintf("throttle allows %d starts in %s with %s", g.Starts, g.Per, g)
+			return nil, wait, err
+		}
+		entries = append(entries, e)
+	}
+	if g.Limit == 0 {
+		return entries, 0, nil
+	}
+	free, taken, err := slots(ctx, a.store, g, a.id)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case free.Key != "":
+		free.Run = a.id
+		return append(entries, free), 0, nil
+	case never && g.Overlap == gate.Skip:
+		return nil, 0, fault.Wrap(fault.Canceled, &BusyError{g, taken[0].Run}, "")
+	case g.Overlap == gate.Cancel && !never && !a.parked:
+		return nil, 0, replacedError(g, taken[0].Run)
+	case g.Overlap == gate.Cancel && never:
+		err = a.replace(ctx, taken)
+	}
+	a.waits = fmt.Sprintf("run %s, which has %s, is at work", taken[0].Run, g)
+	return nil, wait, err
+}
+
+// ahead returns how many runs in the line come first. Those that wait for several gates keep nobody waiting, and neither do those that no process
+// holds. The error says that a newer run has replaced this one.
+func (a *admission) ahead(ctx context.Context, g gate.Gate, mine Entry) (n int, err error) {
+	replaced, limit := g.Debounce > 0 || g.Overlap == gate.Cancel, gateAhead
+	if replaced {
+		limit = 0
+	}
+	all, err := a.store.Entries(ctx, gatePrefix+g.Name+"/line/", limit) // the oldest first
+	if err != nil {
+		return 0, err
+	}
+	for i, e := range all {
+		older := e.Key > mine.Key
+		if e.Key == mine.Key || !older && !replaced {
+			continue
+		}
+		works, info, err := atWork(ctx, a.store, e.Run)
+		switch {
+		case err != nil:
+			return 0, err
+		case !works && info.Status.Over():
+			e.Gone = true
+			_ = a.store.Put(ctx, e) // or another process has
+		case !older && (works || info.Served && info.Status == Running): // a server continues with it
+			return 0, replacedError(g, e.Run)
+		case works && !replaced && len(e.Doc) == 0:
+			place := slices.IndexFunc(all, func(e Entry) bool { return e.Key == mine.Key })
+			if place < 0 {
+				place = len(all)
+			}
+			return max(1, place-i), nil
+		}
+	}
+	return 0, nil
+}
+
+// starts returns the entry of the last starts with one more, or when that is possible.
+func starts(ctx context.Context, store Store, g gate.Gate) (e Entry, wait time.Duration, err error) {
+	e.Key = gatePrefix + g.Name + "/starts"
+	there, err := store.Entries(ctx, e.Key, 1)
+	if err != nil {
+		return e, 0, err
+	}
+	var times []time.Time
+	if len(there) > 0 {
+		e = there[0]
+		if err := json.Unmarshal(e.Doc, &times); err != nil {
+			return e, 0, fmt.Errorf("the entry %s: %w", e.Key, err)
+		}
+	}
+	now := time.Now().UTC()
+	if n := len(times) - g.Starts; n >= 0 {
+		if wait = times[n].Add(g.Per).Sub(now); wait > 0 {
+			return e, min(wait, g.Per), nil
+		}
+		times = times[n+1:]
+	}
+	e.Doc, err = json.Marshal(append(times, now))
+	return e, 0, err
+}
+
+// replace has one of the runs at work canceled, unless one is about to be.
+func (a *admission) replace(ctx context.Context, taken []Entry) error {
+	first := taken[0]
+	for _, e := range taken {
+		if len(e.Doc) > 0 {
+			return nil
+		}
+		if e.At.Before(first.At) {
+			first = e
+		}
+	}
+	first.Doc, _ = json.Marshal(map[string]string{"replaced_by": a.id})
+	err := a.store.Put(ctx, first)
+	if _, faster := errors.AsType[*ConflictError](err); faster {
+		return nil
+	}
+	return err
+}
+
+// watch cancels the run if another one replaces it, until ctx ends.
+func (a *admission) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	for retry.Sleep(ctx, gateWatch) == nil {
+		for _, g := range a.gates {
+			all, err := a.store.Entries(ctx, gatePrefix+g.Name+"/slot/", 0)
+			if err == nil && slices.ContainsFunc(all, func(e Entry) bool { return e.Run == a.id && len(e.Doc) > 0 }) {
+				cancel(CancelCause(false))
+				return
+			}
+		}
+	}
+}
+
+// gated returns the context of a run, and a wait that first waits for its gates. close is called when the run is not at work any more.
+func (s *Service) gated(ctx context.Context, store Store, id string, job Job, wait func(context.Context) error, parked bool) (gated context.Context, through func(context.Context) error, end func()) {
+	if len(job.Info.Gates) == 0 {
+		return ctx, wait, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	watching, stop := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	a := &admission{store: store, id: id, gates: job.Info.Gates, parked: parked}
+	through = func(ctx context.Context) error {
+		err := a.through(ctx, func(why string) error {
+			if s.Enter != nil { // it is shown as queued
+				return nil
+			}
+			return job.Events.Emit(ctx, event.Warning{Text: "the run waits: " + why})
+		})
+		if err != nil {
+			return err
+		}
+		work.Go(func() { a.watch(watching, cancel) }) // ends with the run
+		if wait == nil {
+			return nil
+		}
+		return wait(ctx)
+	}
+	return ctx, through, func() {
+		stop()
+		work.Wait()
+		cancel(nil)
+	}
+}
+
+// createGated creates a run, whose gates may be used by other processes at the same time.
+func createGated(ctx context.Context, store Store, info Info, start Checkpoint) (Journal, error) {
+	for {
+		claimed := info
+		if err := claimed.claim(ctx, store); err != nil {
+			return nil, err
+		}
+		j, err := store.Create(ctx, claimed, start)
+		if c, faster := errors.AsType[*ConflictError](err); !faster || !strings.HasPrefix(c.Key, gatePrefix) {
+			return j, err
+		}
+	}
+}

@@ -172,7 +172,7 @@ const (
 	gateLook  = 50 * time.Millisecond // how often the first run of a line looks
 	gateSlow  = 2 * time.Second       // how often any run looks at least
 	gateAhead = 32                    // so many runs of a line are looked at
-	gateWatch = time.Second           // how often a run at work looks whether another one replaces it
+	gateWatch = time.Second / 2       // how often a run at work looks whether another one replaces it
 )
 
 // through returns once all gates let the run through, and notes that in one moment. tell is called once if the run has to wait.

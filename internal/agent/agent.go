@@ -21,6 +21,7 @@ import (
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/setup/config"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run"
 )
 
 // Ref says which agent is meant.
@@ -332,6 +333,19 @@ type Agent struct {
 
 	// Uncertain says what to do about a call that was cut off, as the node that has started it says; "" leaves it to the agent.
 	Uncertain graph.Uncertain
+}
+
+// Admit adds the rules of the agent to those by which a run of it starts.
+func (a Agent) Admit(i *run.Info) error {
+	place := "agent/" + a.Name
+	if !a.ByName() {
+		place = "agent/" + a.Dir
+	}
+	err := i.Admit(a.InForce.Rules, "", place, nil)
+	if err != nil {
+		return fault.Wrap(fault.Config, err, "agent %s", a.Name)
+	}
+	return nil
 }
 
 // GraphInForce returns the graph with the settings in force, nil for a plain agent.

@@ -16,6 +16,7 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
 )
 
@@ -58,6 +59,7 @@ type Definition struct {
 	Worktree   *graph.Worktree  // it works in a copy of the repository; nil if it does not
 	Budget     graph.Budget
 	Durability graph.Durability
+	Rules      gate.Rules // by which its runs start
 
 	File string // path it was read from, for messages
 	Text []byte // as it was read
@@ -196,7 +198,7 @@ func FromGraph(name string, g *graph.Graph) *Definition {
 	d := &Definition{
 		Name: name, Description: g.Description, Model: g.Model, Sampling: g.Sampling,
 		GlobalTools: g.GlobalTools, MCPServers: g.MCPServers, Variables: g.Variables, Starters: g.ConversationStarters,
-		Environment: g.Environment, Sandbox: g.Sandbox, Hooks: g.Hooks, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability,
+		Environment: g.Environment, Sandbox: g.Sandbox, Hooks: g.Hooks, Team: team.DefaultLimits(), Budget: g.Settings.Budget, Durability: g.Settings.Durability, Rules: g.Rules,
 		File: g.File, Text: g.Text,
 	}
 	_, d.Team.CanSpawn = g.Find(func(n *graph.Node) bool { return n.Type == graph.AgentNode })

@@ -14,6 +14,7 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
 )
 
@@ -68,6 +69,7 @@ var settings = []setting{
 	{"worktree", func(d *Definition) any { return &d.Worktree }, false},
 	{"budget", func(d *Definition) any { return &d.Budget }, true},
 	{"durability", func(d *Definition) any { return &d.Durability }, true},
+	{"concurrency_key", func(d *Definition) any { return &d.Rules }, false}, // and what goes with it
 }
 
 // read reads a key into its field, which keeps its default if the key is absent or null. A
@@ -125,6 +127,8 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 		*field = graph.ReadVariables(m)
 	case *graph.Budget:
 		*field = graph.ReadBudget(m)
+	case *gate.Rules:
+		*field = graph.ReadRules(m)
 	case **graph.Worktree:
 		*field = graph.ReadWorktree(m)
 	case **harness.Setting:

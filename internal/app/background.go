@@ -5,8 +5,11 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/base/ask"
+	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
+	"loki/internal/service/auth"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -19,11 +22,32 @@ type Background struct {
 	State     []value.Member    // of a graph at its start, over what its definition says
 	Model     string            // answers where the agent does not name a model; "" leaves it to the configuration
 	Terms     run.Terms         // consent, budget and the like
+	Start     Start
 
 	// Beginning is what starts the run by itself; zero for a client.
 	Beginning run.Beginning
 
 	Events event.Scope // that of the manager which starts it, see [manager.Manager.Events]
+}
+
+// Start says by which rules a background run starts, beside those of its agent.
+type Start struct {
+	gate.Rules
+	Place string       // of the rules, such as "trigger/NAME"; empty for a request
+	Names graph.Lookup // what the template of the key reads; nil for what it reads at an agent
+	Owner *auth.Owner  // whose the run is, and the keys of its requests; nil for the user of the command line
+}
+
+// admit adds the rules to those of a run.
+func (s Start) admit(i *run.Info) error {
+	scope := ""
+	if s.Owner != nil {
+		scope = s.Owner.Subject
+	}
+	if err := i.Admit(s.Rules, scope, s.Place, s.Names); err != nil {
+		return fault.Wrap(fault.Usage, err, "")
+	}
+	return nil
 }
 
 // BackgroundJob returns the job of a background run: what it asks waits on record, and nothing depends on who has started it. To
@@ -56,8 +80,8 @@ func (a *App) BackgroundJob(ctx context.Context, b Background) (run.Job, error) 
 	if b.Terms != (run.Terms{}) {
 		job.Info.Terms = &b.Terms
 	}
-	job.Info.Beginning = b.Beginning
-	return job, nil
+	job.Info.Beginning, job.Info.Owner = b.Beginning, b.Start.Owner
+	return job, b.Start.admit(&job.Info)
 }
 
 // backgroundVariables returns the values of an agent's variables where nobody can be asked for a missing one.

@@ -73,7 +73,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	if g.Schema.IsSecret(graph.PromptKey) {
 		prompt = "***" // the state has it
 	}
-	return run.Job{
+	job := run.Job{
 		Info: run.Info{
 			Agent: r.Agent.Name, AgentDir: r.Agent.Dir, ByName: r.Agent.ByName(), Dir: dir, Graph: g.Name,
 			Fingerprint: graph.Fingerprint(g), Definition: g.Bundle(), Files: files,
@@ -85,7 +85,8 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 			nodes, done, err := a.nodes(ctx, r, plan, tools, events, p)
 			return run.Graph{Plan: plan, Nodes: nodes, Start: p.Last, Tasks: p.Tasks, Set: p.Set, Before: p.Before, Stops: p.Stops, Past: p.Past, Keep: p.Keep, Canceled: p.Canceled}, done, err
 		},
-	}, nil
+	}
+	return job, r.Agent.Admit(&job.Info)
 }
 
 // nodes returns what runs the nodes of a graph, and what releases it.

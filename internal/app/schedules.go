@@ -13,6 +13,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/agent/trust"
 	"loki/internal/base/fault"
+	"loki/internal/service/auth"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 	"loki/internal/workflow/schedule"
@@ -92,7 +93,7 @@ func (a *App) Schedules(store run.Store, m *manager.Manager) *schedule.Service {
 	s := &schedule.Service{Store: store, Configured: a.configuredSchedules, Log: a.Log(), Now: time.Now}
 	if m != nil {
 		s.Start, s.Cancel = m.Start, m.Cancel
-		s.Job = func(ctx context.Context, s *schedule.Schedule) (run.Job, error) {
+		s.Job = func(ctx context.Context, s *schedule.Schedule, owner *auth.Owner) (run.Job, error) {
 			of, err := a.InstalledAgent(s.Agent)
 			if err != nil {
 				return run.Job{}, err
@@ -102,7 +103,7 @@ func (a *App) Schedules(store run.Store, m *manager.Manager) *schedule.Service {
 					return run.Job{}, errors.Join(fault.New(fault.Config, "agent %s has changed since its schedule was switched on", of.Name), err)
 				}
 			}
-			return a.BackgroundJob(ctx, Background{Agent: of, Prompt: s.Prompt, Variables: s.Variables, Model: s.Model, Terms: s.Terms(), Events: m.Events()})
+			return a.BackgroundJob(ctx, Background{Agent: of, Prompt: s.Prompt, Variables: s.Variables, Model: s.Model, Terms: s.Terms(), Events: m.Events(), Start: Start{Rules: s.StartRules(), Place: "schedule/" + s.Name, Owner: owner}})
 		}
 	}
 	return s

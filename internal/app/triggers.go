@@ -44,6 +44,7 @@ func (a *App) Triggers(store run.Store, m *manager.Manager) (*trigger.Service, e
 		job, err := a.BackgroundJob(ctx, Background{
 			Agent: of, Prompt: s.Prompt, Variables: s.Variables, State: s.State, Model: t.Model,
 			Terms: run.Terms{Yes: t.Yes, Budget: t.Budget}, Beginning: b, Events: events,
+			Start: Start{Rules: t.Rules, Place: "trigger/" + t.Name, Names: s.Of},
 		})
 		if err != nil {
 			return "", err

@@ -106,14 +106,17 @@ func (t *turn) job() (run.Job, error) {
 		job.Info, job.Durability = t.agentInfo(), c.agent.InForce.Durability
 		job.Limit, job.LimitIn = c.agent.InForce.Budget, t.limitIn()
 	}
-	job.Info.Owner = c.options.Owner
+	job.Info.Owner, job.Info.Prompt = c.options.Owner, cmp.Or(t.q.Text, t.q.User.Text())
+	if err := t.admit(&job); err != nil {
+		return job, err
+	}
 	if s := c.session; s != nil && !t.q.Aside {
 		t.q.Session = &sessionMark{ID: s.ID(), Alias: s.Alias(), Turn: session.NewTurnID(), After: s.Place()}
 	}
 	if off := job.Durability == graph.DurabilityOff || job.Durability == ""; off && t.proposes() && !c.options.AcceptPlan && !ask.AtTerminal(c.options.Asker) {
 		job.Durability = graph.DurabilityProcess // the plan may have to wait for the user
 	}
-	if c.options.Unrecorded || c.values.dryRun {
+	if c.options.Unrecorded && len(job.Info.Gates) == 0 || c.values.dryRun {
 		job.Durability = graph.DurabilityOff
 	}
 	if job.Durability == graph.DurabilityOff || job.Durability == "" {
@@ -136,7 +139,7 @@ func (t *turn) job() (run.Job, error) {
 		job.Info.Dir = ""
 	}
 	job.Info.Agent = cmp.Or(job.Info.Agent, t.q.Role, string(run.ChatRun))
-	job.Info.Prompt, job.Info.Model, job.Info.Question = cmp.Or(t.q.Text, t.q.User.Text()), c.options.Settings.Model, data
+	job.Info.Model, job.Info.Question = c.options.Settings.Model, data
 	return job, nil
 }
 
@@ -147,6 +150,23 @@ func (t *turn) agentInfo() run.Info {
 		Kind: run.AgentRun, Agent: a.Name, AgentDir: a.Dir, ByName: a.ByName(), Variables: t.c.variables,
 		Definition: a.Definition.Text, Fingerprint: a.Definition.Fingerprint(), Files: t.kit.Files,
 	}
+}
+
+// admit adds the rules by which a question starts.
+func (t *turn) admit(job *run.Job) (err error) {
+	if t.c.agent != nil {
+		err = t.c.agent.Admit(&job.Info)
+	}
+	if err == nil {
+		err = job.Info.Admit(t.c.options.Rules, "", "", nil)
+	}
+	if t.c.values.dryRun {
+		job.Info.Gates = nil
+	}
+	if len(job.Info.Gates) > 0 && (job.Durability == graph.DurabilityOff || job.Durability == "") {
+		job.Durability = graph.DurabilityProcess
+	}
+	return err
 }
 
 // conclude ends a question that is recorded. Its answer is kept before the run is over, so that

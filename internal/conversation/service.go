@@ -20,6 +20,7 @@ import (
 	"loki/internal/llm/hook"
 	"loki/internal/service/auth"
 	"loki/internal/tool"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -149,6 +150,7 @@ type Options struct {
 	Settings chat.Settings // over those of the session, the role and the configuration
 	NoStream bool          // replies come in one piece
 	Caller
+	Rules gate.Rules // by which the runs of its questions start, beside those of the agent
 
 	// Member is what an agent is in its team if another one started it; nil for what the user
 	// started.

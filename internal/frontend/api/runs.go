@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"loki/internal/llm/chat"
+	"loki/internal/workflow/gate"
 )
 
 // AgentDetail describes an agent.
@@ -32,6 +33,7 @@ type RunRequest struct {
 	Variables map[string]string `json:"variables,omitempty" doc:"values of the agent's variables"`
 	Model     string            `json:"model,omitempty" doc:"answers where the agent does not name a model"`
 	Budget    *RunBudget        `json:"budget,omitempty"`
+	gate.Rules
 	Yes       bool              `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied. Needs the scope write:runs, as answers do"`
 	NoStream  bool              `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
 
@@ -131,6 +133,9 @@ type Run struct {
 	Owner    string `json:"owner,omitempty" doc:"subject that the run belongs to; absent for one of the command line"`
 
 	Origin *RunOrigin `json:"origin,omitempty" doc:"of a run that a schedule, a trigger or a client of MCP began"`
+
+	Priority string `json:"priority" enum:"high,normal,low" doc:"what comes first of its model calls, and in the queue of the server"`
+	Key      string `json:"concurrency_key,omitempty" doc:"the run waits until others with the key leave room for it"`
 
 	Status     string    `json:"status" enum:"running,suspended,canceled,failed,done,interrupted,unrecorded,damaged" doc:"interrupted: its process is gone. unrecorded: a part of it is not on record. damaged: its record cannot be read"`
 	Active     bool      `json:"active" doc:"a process is running it now"`

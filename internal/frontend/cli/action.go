@@ -51,7 +51,7 @@ type action struct {
 var (
 	begun = []string{
 		"agent", "agent-variable", "file", "dry-run", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema",
-		"effort", "temperature", "top-p", "max-output", "map", "rag", "continue", "skill", "mode", "accept-plan",
+		"effort", "temperature", "top-p", "max-output", "map", "rag", "continue", "skill", "mode", "accept-plan", "priority", "concurrency-key", "overlap",
 	}
 	ofMacro = []string{
 		"agent", "agent-variable", "file", "prompt", "role", "session", "empty-session", "save-session", "execute", "code", "schema", "map", "rag", "output", "continue", "skill", "mode",

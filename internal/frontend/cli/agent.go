@@ -85,6 +85,9 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if job.Stops, err = run.ParseBreakpoints(of.Graph, c.opts.breaks); err != nil {
 		return err
 	}
+	if err := job.Info.Admit(c.opts.doc.Rules, "", "", nil); err != nil {
+		return fault.Wrap(fault.Usage, err, "")
+	}
 	job.Stops.Steps, job.Keep = c.opts.steps(), c.opts.noCompensate
 	out, err := c.app.Runs().Start(ctx, job)
 	if run.Due(err) && out.Recorded { // its other work took longer than its provider asked to wait

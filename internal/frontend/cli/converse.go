@@ -69,6 +69,7 @@ func (c *command) converse(ctx context.Context, face *face) (*conversation.Conve
 // options of the command do not say how it begins.
 func (c *command) converseFor(ctx context.Context, o conversation.Options, key string, prelude *string) (*conversation.Conversation, error) {
 	o.Settings, o.MaxOutputTokens, o.NoStream, o.EmptySession = c.opts.settings(), c.opts.sampling.maxOutput, c.opts.noStream, c.opts.emptySession
+	o.Rules = c.opts.doc.Rules
 	if c.opts.sampling.uninstructed || c.opts.execute || c.opts.code {
 		o.Workspace = new(false)
 	}

@@ -187,6 +187,7 @@ func (c *command) showRows(ctx context.Context, rows []batch.Row, r *role.Role, 
 func (c *command) rowConversation(ctx context.Context, r *role.Role, observer event.Emitter) (*conversation.Conversation, error) {
 	conv := c.app.Conversations().Begin(conversation.Options{
 		Settings: c.opts.settings(), MaxOutputTokens: c.opts.sampling.maxOutput, NoStream: c.opts.noStream, Caller: conversation.Caller{Events: c.app.Events(observer), Yes: c.opts.yes}, Unrecorded: true, Workspace: new(false), Skills: new(skill.None), Memory: chat.MemoryOff,
+		Rules: c.opts.doc.Rules,
 	})
 	if r == nil {
 		return conv, nil

@@ -35,7 +35,7 @@ type farServer struct {
 // atServer lists the flags that mean something at a server.
 var atServer = []string{
 	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "skill", "rag", "effort", "schema", "no-stream", "no-compensate", "yes",
-	"output", "quiet", "verbose", "attach", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "runs", "limit", "run", "state", "step", "diff", "graph", "format",
+	"output", "quiet", "verbose", "attach", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "priority", "concurrency-key", "concurrency-limit", "throttle", "debounce", "runs", "limit", "run", "state", "step", "diff", "graph", "format",
 	"schedule", "schedules", "from", "until", "cron", "every", "at", "timezone", "start", "end", "jitter", "grace", "blackout", "missed", "overlap", "max-parked", "budget-month", "paused",
 	"schedule-history", "schedule-pause", "schedule-continue", "schedule-delete", "schedule-now",
 	"list-agents", "list-models", "list-roles", "list-rags", "list-sessions",

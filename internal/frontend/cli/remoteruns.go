@@ -23,7 +23,7 @@ const cancelTime = 10 * time.Second
 // runRemotely begins a run of an agent at a server and shows it until it comes to rest.
 func (c *command) runRemotely(ctx context.Context, s *farServer, face *face, of api.AgentDetail, prompt string) error {
 	r, err := s.StartRun(ctx, of.Name, api.RunRequest{
-		Prompt: prompt, Variables: c.agentVariables(), Model: c.opts.model, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate,
+		Prompt: prompt, Variables: c.agentVariables(), Model: c.opts.model, Yes: c.opts.yes, NoStream: c.opts.noStream, NoCompensate: c.opts.noCompensate, Rules: c.opts.doc.Rules,
 	})
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/bulk"
 )
@@ -184,6 +185,10 @@ func (c *command) printRun(r api.RunDetail) error {
 		}
 		row("origin", by)
 	}
+	if r.Priority != gate.Normal {
+		row("priority", r.Priority)
+	}
+	row("key", r.Key)
 	row("time", timeOf(r.Run).String())
 	row("forked", r.Parent)
 	row("prompt", oneLine(r.Prompt))

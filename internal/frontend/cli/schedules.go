@@ -16,6 +16,7 @@ import (
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
 	"loki/internal/frontend/display"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/schedule"
 )
@@ -43,7 +44,7 @@ var timers = []string{"systemd", "launchd", "cron", "windows"}
 // scheduleSection returns the flags about schedules.
 func (o *options) scheduleSection() section {
 	s := &o.scheduling
-	with := []string{"schedule"}
+	with, starts := []string{"schedule"}, []string{"schedule", "agent"}
 	return section{
 		name: "schedules", title: "Start runs automatically",
 		common: []flagSpec{
@@ -62,7 +63,12 @@ func (o *options) scheduleSection() section {
 			{name: "grace", sets: word(&s.doc.Grace, "SPAN"), usage: "with --schedule: how late a run may start before its time counts as missed, by default 10m", with: with},
 			{name: "blackout", sets: list(&s.blackout), usage: "with --schedule: start nothing at `TIMES` such as 'SAT,SUN', '22:00-06:00', 'SAT 22:00-06:00' or 2026-12-24; may be repeated", with: with},
 			{name: "missed", sets: choice(&s.doc.Missed, "RULE", []string{schedule.MissedOnce, schedule.MissedSkip, schedule.MissedAll}), usage: "with --schedule: what to do about missed times: once (one run for the newest; the default), skip or all", with: with},
-			{name: "overlap", sets: choice(&s.doc.Overlap, "RULE", []string{schedule.OverlapSkip, schedule.OverlapQueue, schedule.OverlapCancel, schedule.OverlapAllow}), usage: "with --schedule: if the last run has not ended: skip (the default), queue, cancel or allow", with: with},
+			{name: "overlap", sets: choice(&s.doc.Overlap, "RULE", []string{schedule.OverlapSkip, schedule.OverlapQueue, schedule.OverlapCancel, schedule.OverlapAllow}), usage: "with --schedule, if the last run has not ended, and with --concurrency-key, if a run with the key is at work: skip (the default of a schedule), queue, cancel or allow", with: starts},
+			{name: "priority", sets: choice(&s.doc.Priority, "PRIORITY", []string{gate.High, gate.Normal, gate.Low}), usage: "whose model calls come first: high, normal or low"},
+			{name: "concurrency-key", sets: word(&s.doc.Key, "KEY"), usage: "with --agent or --schedule: runs with this key work one after another, or as --concurrency-limit says; may have {{variables.NAME}}", with: starts},
+			{name: "concurrency-limit", sets: number(&s.doc.Limit, 0), usage: "with --concurrency-key: `N` runs with the key may work at the same time", with: []string{"concurrency-key", "schedule"}},
+			{name: "throttle", sets: word(&s.doc.Throttle, "RATE"), usage: "with --concurrency-key: begin at most so many runs in a time, such as 10/1m; others wait", with: []string{"concurrency-key", "schedule"}},
+			{name: "debounce", sets: word(&s.doc.Debounce, "SPAN"), usage: "with --concurrency-key: wait for this span, such as 30s; a newer run replaces one that waits", with: []string{"concurrency-key", "schedule"}},
 			{name: "max-parked", sets: number(&s.parked, 1), usage: "with --schedule: start nothing while `N` runs wait for answers; 0 for no limit", with: with},
 			{name: "budget-month", sets: word(&s.month, "AMOUNT"), usage: "with --schedule: budget of all runs of a month, in the form of --budget", with: with},
 			{name: "paused", sets: on(&s.doc.Paused), usage: "with --schedule: begin paused", with: with},
@@ -83,7 +89,7 @@ func (o *options) scheduleSection() section {
 func scheduleActions() []action {
 	keys := []string{
 		"agent", "agent-variable", "model", "budget", "yes", "cron", "every", "at", "timezone", "start", "end", "jitter", "grace", "blackout", "missed", "overlap", "max-parked",
-		"budget-month", "paused", "server",
+		"budget-month", "paused", "priority", "concurrency-key", "concurrency-limit", "throttle", "debounce", "server",
 	}
 	server := []string{"server"}
 	return []action{

@@ -11,6 +11,7 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph/expr"
 )
 
@@ -68,6 +69,7 @@ type Graph struct {
 	// Sandbox is what scripts and tools run in that declare nothing themselves, and the most that all of them may do.
 	Sandbox sandbox.Declaration
 
+	Rules        gate.Rules // by which its runs start
 	Settings     Settings
 	Schema       *StateSchema // nil for none
 	InitialState *value.Object

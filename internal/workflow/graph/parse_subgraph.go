@@ -98,7 +98,7 @@ func (p *parser) warnAll(unknowns []*yamldoc.Problem) {
 var innerFields = []string{"start", "nodes", "state", "strict_state", "initial_state", "reducers", "settings", "model", "temperature", "top_p", "reasoning_effort"}
 
 // agentFields are those of the top level that are about the agent as a whole. The file of a subgraph cannot have them.
-var agentFields = []string{"default_model", "global_tools", "mcp_servers", "conversation_starters", "variables", "environment", "sandbox", "hooks", "schedules"}
+var agentFields = []string{"default_model", "global_tools", "mcp_servers", "conversation_starters", "variables", "environment", "sandbox", "hooks", "schedules", "priority", "concurrency_key", "concurrency_limit", "overlap", "throttle", "debounce"}
 
 // subgraph reads a node that runs nodes of its own.
 func (p *parser) subgraph(n *Node, m *yamldoc.Map) {

@@ -8,12 +8,14 @@ import (
 	"loki/internal/base/sandbox"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/hook"
+	"loki/internal/workflow/gate"
 )
 
 // topFields are the fields of a definition, in the order of [Reference].
 var topFields = []string{
 	"name", "start", "nodes", "description", "version", "model", "default_model", "temperature", "top_p", "reasoning_effort", "global_tools", "mcp_servers",
-	"conversation_starters", "variables", "state", "strict_state", "initial_state", "reducers", "environment", "sandbox", "hooks", "schedules", "settings",
+	"conversation_starters", "variables", "state", "strict_state", "initial_state", "reducers", "environment", "sandbox", "hooks", "schedules", "priority", "concurrency_key",
+	"concurrency_limit", "overlap", "throttle", "debounce", "settings",
 }
 
 // settingFields are the fields of settings.
@@ -60,6 +62,12 @@ var fields = map[string]field{
 	"worktree":              {worktreeShape, nil, "true, or a mapping: the agent works in a copy of the repository, with a branch of its own"},
 	"hooks":                 {ref("hooks"), nil, "commands before and after calls of tools and models"},
 	"schedules":             {`{}`, nil, "mapping of name to {cron, timezone, prompt}: times at which the agent runs by itself, once the user has switched it on"},
+	"priority":              {oneOf(gate.High, gate.Normal, gate.Low), gate.Normal, "high, normal or low: whose calls and runs come first"},
+	"concurrency_key":       {aText, nil, "template: runs with the same key share the limits below"},
+	"concurrency_limit":     {`{"type":"integer","minimum":1,"maximum":100}`, nil, "how many of these runs work at the same time, 1 if there is a key"},
+	"overlap":               {oneOf(gate.Queue, gate.Skip, gate.Cancel, gate.Allow), gate.Queue, "queue, skip, cancel or allow: what happens if so many are at work"},
+	"throttle":              {aString, nil, "at most so many starts in a time, such as 10/1m; others wait"},
+	"debounce":              {aSpan, nil, "a run waits for this span, and a newer one replaces it"},
 	"settings":              {ref("settings"), nil, "mapping of settings of the run"},
 
 	"settings.max_loop_iterations":       {aCount, DefaultMaxLoopIterations, "visits of each node"},

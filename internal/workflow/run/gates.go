@@ -15,9 +15,11 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
+	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/llm/governor"
-	"loki/internal/workflow/run/gate"
+	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph"
 )
 
 // Admission says when a run may work beside others.
@@ -34,6 +36,26 @@ func (a Admission) Key() string {
 		}
 	}
 	return ""
+}
+
+// Admit adds the rules of a place, such as "agent/NAME", to those of the run. scope keeps the keys of different users apart. The
+// template of the key reads names, or if that is nil the agent, the prompt and the variables of the run. The error is a [*gate.Error].
+func (i *Info) Admit(r gate.Rules, scope, place string, names graph.Lookup) error {
+	if names == nil {
+		var variables []value.Member
+		for name, text := range i.Variables {
+			variables = append(variables, value.Member{Name: name, Value: value.Of(text)})
+		}
+		names = value.ObjectOf(
+			value.Member{Name: "agent", Value: value.Of(i.Agent)}, value.Member{Name: "prompt", Value: value.Of(i.Prompt)}, value.Member{Name: "variables", Value: value.ObjectOf(variables...).Value()},
+		)
+	}
+	g, ok, err := r.Gate(scope, place, func(template string) (string, error) { return graph.ParseTemplate(template).Strict(names) })
+	if ok {
+		i.Gates = append(i.Gates[:len(i.Gates):len(i.Gates)], g)
+	}
+	i.Priority = cmp.Or(r.Priority, i.Priority)
+	return err
 }
 
 // Precedence returns the priority of a run.
@@ -79,9 +101,6 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("run %s, which has %s, is at work, and overlap is %s", e.Run, e.Gate, gate.Skip)
 }
 
-// FaultCode returns the code of the failure.
-func (e *BusyError) FaultCode() fault.Code { return fault.Limit }
-
 // replacedError is how a run ends that another one has replaced.
 func replacedError(g gate.Gate, by string) error {
 	return fault.New(fault.Canceled, "run %s, which was started later with %s, has replaced the run", by, g)
@@ -105,7 +124,7 @@ func (i *Info) claim(ctx context.Context, store Store) error {
 			return err
 		}
 		if free.Key == "" {
-			return &BusyError{g, taken[0].Run}
+			return fault.Wrap(fault.Limit, &BusyError{g, taken[0].Run}, "the run is not started").WithHint("wait until it has ended, or have runs wait: overlap: %s", gate.Queue)
 		}
 		free.Run = NewRun
 		claims = append(claims, free)

@@ -17,7 +17,7 @@ import (
 	"loki/internal/service/auth"
 	"loki/internal/tool"
 	"loki/internal/workflow/graph"
-	"loki/internal/workflow/run/gate"
+	"loki/internal/workflow/gate"
 )
 
 // Job is a piece of work that can be run, and what its record begins with. It is filled in

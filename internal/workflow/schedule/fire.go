@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/run"
 )
 
@@ -200,7 +202,7 @@ func (f *firing) decide(ctx context.Context, due []dueTime) error {
 		var job run.Job
 		if o.Reason == "" {
 			var err error
-			if job, err = f.Job(ctx, k.Fill(d.Time)); err != nil {
+			if job, err = f.Job(ctx, k.Fill(d.Time), k.Owner()); err != nil {
 				if errors.Is(err, run.ErrPassing) || ctx.Err() != nil {
 					return err
 				}
@@ -216,7 +218,12 @@ func (f *firing) decide(ctx context.Context, due []dueTime) error {
 			f.pending = append(f.pending, o)
 			continue
 		}
-		if err := f.start(ctx, job, o); err != nil {
+		err := f.start(ctx, job, o)
+		if _, busy := errors.AsType[*run.BusyError](err); busy {
+			o.Reason, o.LateSeconds = ForOverlap, 0
+			f.pending, err = append(f.pending, o), nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -258,9 +265,6 @@ func (f *firing) claims(id string) []run.Entry {
 // start starts the run of a time.
 func (f *firing) start(ctx context.Context, job run.Job, o Outcome) error {
 	o.Run = run.NewRun
-	if f.k.Stored() {
-		job.Info.Owner = f.k.Owner()
-	}
 	job.Info.Beginning = run.Beginning{
 		Origin: &run.Origin{Kind: run.OfSchedule, Name: o.Name, Due: o.Due.UTC(), LateSeconds: o.LateSeconds},
 		Claims: append(f.claims(run.NewRun), o.entry()),
@@ -379,6 +383,7 @@ func (s *Schedule) Fill(due time.Time) *Schedule {
 		})
 	}
 	filled := *s
+	filled.Key = fill(s.Key)
 	filled.Prompt, filled.Variables = fill(s.Prompt), make(map[string]string, len(s.Variables))
 	for name, text := range s.Variables {
 		filled.Variables[name] = fill(text)
@@ -397,7 +402,7 @@ func (s *Service) FireNow(ctx context.Context, name string) (Outcome, error) {
 	}
 	now := s.Now().UTC()
 	k.catchUp(now)
-	job, err := s.Job(ctx, k.Fill(now))
+	job, err := s.Job(ctx, k.Fill(now), k.Owner())
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -410,6 +415,13 @@ func (s *Service) FireNow(ctx context.Context, name string) (Outcome, error) {
 		return Outcome{}, err
 	}
 	return f.outcomes[0], nil
+}
+
+// StartRules returns the rules by which a run of the schedule starts.
+func (s *Schedule) StartRules() gate.Rules {
+	r := s.Rules
+	r.Overlap = cmp.Or(r.Overlap, OverlapSkip)
+	return r
 }
 
 // Terms returns what a run of the schedule is begun with beside its agent.

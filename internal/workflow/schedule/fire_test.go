@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"loki/internal/llm/chat"
+	"loki/internal/service/auth"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/memstore"
@@ -37,7 +39,7 @@ func newBench(t *testing.T, now string, docs map[string]schedule.Doc) *bench {
 	store := memstore.New(clock)
 	b.Service = &schedule.Service{
 		Store: store, Now: clock, Log: slog.New(slog.DiscardHandler), Configured: func(context.Context) ([]*schedule.Schedule, error) { return b.configured, nil },
-		Job: func(_ context.Context, s *schedule.Schedule) (run.Job, error) {
+		Job: func(_ context.Context, s *schedule.Schedule, _ *auth.Owner) (run.Job, error) {
 			return run.Job{Info: run.Info{Agent: s.Agent, Prompt: s.Prompt}}, b.refuse
 		},
 		Start: func(ctx context.Context, job run.Job) (string, error) {
@@ -203,7 +205,7 @@ func TestManyMissed(t *testing.T) {
 	if times != 3*86400 || runs != 1 || len(outcomes) > 301 {
 		t.Errorf("%d times, %d runs, %d entries", times, runs, len(outcomes))
 	}
-	all := newBench(t, "2026-12-01 00:00:00", map[string]schedule.Doc{"a": {Every: "1m", Missed: schedule.MissedAll, Overlap: schedule.OverlapAllow}})
+	all := newBench(t, "2026-12-01 00:00:00", map[string]schedule.Doc{"a": {Every: "1m", Missed: schedule.MissedAll, Rules: gate.Rules{Overlap: schedule.OverlapAllow}}})
 	all.tick("2026-12-01 00:00:00")
 	all.tick("2026-12-02 00:00:30")
 	if len(all.journals) != 100 {
@@ -213,7 +215,7 @@ func TestManyMissed(t *testing.T) {
 
 func TestOverlap(t *testing.T) {
 	doc := func(overlap string) map[string]schedule.Doc {
-		return map[string]schedule.Doc{"a": {Every: "1m", Overlap: overlap}}
+		return map[string]schedule.Doc{"a": {Every: "1m", Rules: gate.Rules{Overlap: overlap}}}
 	}
 	b := newBench(t, "2026-12-01 00:00:00", doc(schedule.OverlapSkip))
 	b.tick("2026-12-01 00:00:00")
@@ -248,7 +250,7 @@ func TestOverlap(t *testing.T) {
 	b.want("2026-12-01 00:04:00", "01 00:04 fired")
 
 	// What waits is not missed, however late it is.
-	b = newBench(t, "2026-12-01 00:00:00", map[string]schedule.Doc{"a": {Every: "1h", Overlap: schedule.OverlapQueue, Missed: schedule.MissedSkip}})
+	b = newBench(t, "2026-12-01 00:00:00", map[string]schedule.Doc{"a": {Every: "1h", Rules: gate.Rules{Overlap: schedule.OverlapQueue}, Missed: schedule.MissedSkip}})
 	b.tick("2026-12-01 00:00:00")
 	b.want("2026-12-01 01:00:00", "01 01:00 fired")
 	b.want("2026-12-01 02:00:00", "")
@@ -396,7 +398,7 @@ func TestChanged(t *testing.T) {
 
 // TestTwo: of two processes that look at the same moment, one starts the run.
 func TestTwo(t *testing.T) {
-	b := newBench(t, "2026-12-01 00:00:00", map[string]schedule.Doc{"a": {Every: "1m", Overlap: schedule.OverlapAllow}})
+	b := newBench(t, "2026-12-01 00:00:00", map[string]schedule.Doc{"a": {Every: "1m", Rules: gate.Rules{Overlap: schedule.OverlapAllow}}})
 	b.tick("2026-12-01 00:00:00")
 	other := *b.Service
 	fired := 0

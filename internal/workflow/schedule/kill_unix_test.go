@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/service/auth"
 	"loki/internal/service/postgres"
 	"loki/internal/service/postgres/postgrestest"
 	"loki/internal/workflow/run"
@@ -87,7 +88,7 @@ func serviceOver(store run.Store, clock func() time.Time) (*schedule.Service, er
 	}
 	return &schedule.Service{
 		Store: store, Now: clock, Log: slog.New(slog.DiscardHandler), Configured: func(context.Context) ([]*schedule.Schedule, error) { return all, nil },
-		Job: func(_ context.Context, s *schedule.Schedule) (run.Job, error) {
+		Job: func(_ context.Context, s *schedule.Schedule, _ *auth.Owner) (run.Job, error) {
 			return run.Job{Info: run.Info{Agent: s.Agent, Served: true}}, nil
 		},
 		Start: func(ctx context.Context, job run.Job) (string, error) {

@@ -18,6 +18,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
 )
 
@@ -35,7 +36,6 @@ type Doc struct {
 	Grace       string            `json:"grace,omitempty" doc:"a time is missed when it is late by more than this, by default 10m"`
 	Blackout    []Blackout        `json:"blackout,omitempty" maxItems:"100" doc:"when nothing starts"`
 	Missed      string            `json:"missed,omitempty" enum:"skip,once,all" doc:"what happens at times that were missed, by default once"`
-	Overlap     string            `json:"overlap,omitempty" enum:"skip,queue,cancel,allow" doc:"what happens while the last run has not ended, by default skip"`
 	Paused      bool              `json:"paused,omitempty"`
 	MaxParked   *int              `json:"max_parked,omitempty" minimum:"0" doc:"nothing starts while so many runs wait for answers, by default 1; 0: no limit"`
 	BudgetMonth *Amount           `json:"budget_month,omitempty" doc:"what all runs of a month may use"`
@@ -44,6 +44,7 @@ type Doc struct {
 	Model       string            `json:"model,omitempty"`
 	Budget      *Amount           `json:"budget,omitempty" doc:"what one run may use"`
 	Yes         bool              `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied"`
+	gate.Rules
 }
 
 // Blackout is a time in which nothing starts.
@@ -78,10 +79,10 @@ const (
 
 // What happens while the last run has not ended.
 const (
-	OverlapSkip   = "skip"
-	OverlapQueue  = "queue"
-	OverlapCancel = "cancel"
-	OverlapAllow  = "allow"
+	OverlapSkip   = gate.Skip
+	OverlapQueue  = gate.Queue
+	OverlapCancel = gate.Cancel
+	OverlapAllow  = gate.Allow
 )
 
 const (
@@ -184,6 +185,9 @@ func Check(name string, d Doc) (*Schedule, error) {
 		if *word.value = cmp.Or(*word.value, word.words[0]); !slices.Contains(word.words, *word.value) {
 			return wrong(word.field, "%q is none of %s", *word.value, strings.Join(word.words, ", "))
 		}
+	}
+	if rule, ok := errors.AsType[*gate.Error](graph.CheckRules(d.Rules, "schedule", "agent", "prompt", "variables")); ok {
+		return nil, &FieldError{rule.Key, errors.New(rule.Msg)}
 	}
 	if d.MaxParked != nil {
 		s.maxParked = *d.MaxParked
@@ -311,7 +315,7 @@ func readOne(m *yamldoc.Map, name, agent string) *Schedule {
 	}
 	for key, field := range map[string]*string{
 		"cron": &d.Cron, "every": &d.Every, "at": &d.At, "timezone": &d.Timezone, "start": &d.Start, "end": &d.End, "jitter": &d.Jitter, "grace": &d.Grace,
-		"missed": &d.Missed, "overlap": &d.Overlap, "prompt": &d.Prompt, "model": &d.Model,
+		"missed": &d.Missed, "prompt": &d.Prompt, "model": &d.Model,
 	} {
 		m.Text(key, field)
 	}
@@ -320,6 +324,7 @@ func readOne(m *yamldoc.Map, name, agent string) *Schedule {
 			*field += "s"
 		}
 	}
+	d.Rules = gate.Read(m)
 	m.Bool("paused", &d.Paused)
 	if agent == "" { // an agent does not consent to its own calls
 		m.Bool("yes", &d.Yes)

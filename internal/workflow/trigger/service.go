@@ -222,6 +222,9 @@ func (s *Service) begin(ctx context.Context, t *Trigger, d Delivery, id string) 
 	if conflict, again := errors.AsType[*run.ConflictError](err); again {
 		return Result{RunID: conflict.Run, Duplicate: true}, false, nil
 	}
+	if _, busy := errors.AsType[*run.BusyError](err); busy { // the trigger says that it is skipped then
+		return Result{}, false, nil
+	}
 	return result, false, err
 }
 

@@ -17,6 +17,7 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/chat"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/graph/expr"
 )
@@ -33,6 +34,7 @@ type Trigger struct {
 	Budget      graph.Budget
 	Yes         bool // whatever tools would ask is answered with yes
 	MaxQueued   int  // runs that may wait for their turn
+	Rules       gate.Rules
 }
 
 // Delivery is what came: the keys that expressions and templates of a trigger read.
@@ -86,7 +88,7 @@ func validName(name string) bool {
 }
 
 func (t *Trigger) read(m *yamldoc.Map) {
-	m.Only("agent", "webhook", "watch", "when", "prompt", "variables", "model", "budget", "yes", "max_queued")
+	m.Only(append(gate.Keys(), "agent", "webhook", "watch", "when", "prompt", "variables", "model", "budget", "yes", "max_queued")...)
 	m.Require("agent")
 	m.Str("agent", &t.Agent)
 	if w := m.Map("webhook"); w != nil {
@@ -98,6 +100,7 @@ func (t *Trigger) read(m *yamldoc.Map) {
 	if m.Has("webhook") == m.Has("watch") {
 		m.Node().Errorf("a trigger has either webhook or watch").Hint = "write webhook: {verify: github, secret: \"{{NAME}}\"}, or watch: {paths: [\"in/*.pdf\"]}"
 	}
+	t.Rules = graph.ReadRules(m, t.keys()...)
 	if n := m.Get("when"); n != nil {
 		t.When = t.expression(n, expr.Bool)
 	}
@@ -162,6 +165,7 @@ type Start struct {
 	Prompt    string
 	Variables map[string]string // of the agent
 	State     []value.Member    // of a graph
+	Of        Delivery
 }
 
 // Start returns what a delivery starts; ok is false if the trigger ignores it. boundary is random, see [chat.Outside]. The
@@ -175,7 +179,7 @@ func (t *Trigger) Start(d Delivery, boundary string, now time.Time) (s Start, ok
 			return s, false, nil
 		}
 	}
-	s.Variables = make(map[string]string, len(t.Variables))
+	s.Of, s.Variables = d, make(map[string]string, len(t.Variables))
 	for _, name := range slices.Sorted(maps.Keys(t.Variables)) {
 		v := t.Variables[name].EvalWith(d, expr.Env{Now: now})
 		if v.IsNull() {

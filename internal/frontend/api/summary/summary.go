@@ -39,6 +39,7 @@ func Of(i run.Info) api.Run {
 	if o := i.Origin; o != nil {
 		r.Origin = &api.RunOrigin{Kind: o.Kind, Name: o.Name, Due: timeOf(o.Due), LateSeconds: o.LateSeconds, Outside: o.Outside}
 	}
+	r.Priority, r.Key = i.Precedence(), i.Key()
 	if i.Owner != nil {
 		r.Owner = i.Owner.Subject
 	}

@@ -205,6 +205,10 @@ func fromError(ctx context.Context, err error) *Error {
 		e.Message, e.Hint = "run "+held.ID+" is at work in another process", "see how far it has come: GET /v1/runs/"+held.ID
 		return e
 	}
+	if busy, ok := errors.AsType[*run.BusyError](err); ok { // whose runs these are is not for clients
+		e.Status, e.Code, e.Message = http.StatusConflict, "conflict", "the run is not started, because a run with "+busy.Gate.String()+" is at work"
+		return e
+	}
 	if _, ok := errors.AsType[*hook.RefusedError](err); ok { // by the rules of this server, so that the same is refused again
 		e.Status, e.Code = http.StatusForbidden, "refused"
 		return e

@@ -47,7 +47,6 @@ func (e *endpoints) begin(ctx context.Context, in *beginRequest) (*rest.Reply, e
 	if err != nil {
 		return nil, err
 	}
-	job.Info.Owner = e.Access.Owner(rest.Subject(ctx))
 	id, err := e.enter(ctx, func() (string, error) { return e.Manager.Start(ctx, job) })
 	if err != nil {
 		return nil, err
@@ -116,6 +115,7 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 	return e.App.BackgroundJob(ctx, app.Background{
 		Agent: of, Prompt: r.Prompt, Variables: r.Variables, Model: r.Model, Events: e.Manager.Events(),
 		Terms: run.Terms{Yes: r.Yes, NoStream: r.NoStream, NoCompensate: r.NoCompensate, Budget: bounds(r.Budget)},
+		Start: app.Start{Rules: r.Rules, Owner: e.Access.Owner(rest.Subject(ctx))},
 	})
 }
 

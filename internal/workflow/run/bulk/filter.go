@@ -13,7 +13,7 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/workflow/graph/expr"
 	"loki/internal/workflow/run"
-	"loki/internal/workflow/run/gate"
+	"loki/internal/workflow/gate"
 )
 
 // Filter is a condition about a run, in the language of package expr. Its keys are those of fields.

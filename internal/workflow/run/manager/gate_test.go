@@ -13,7 +13,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/workflow/run"
-	"loki/internal/workflow/run/gate"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/run/memstore"
 )
 

@@ -23,7 +23,7 @@ import (
 	"loki/internal/service/postgres/postgrestest"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
-	"loki/internal/workflow/run/gate"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/run/manager"
 	runsdb "loki/internal/workflow/run/postgres"
 	"loki/internal/workflow/run/sqlite"

@@ -10,7 +10,7 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
-	"loki/internal/workflow/run/gate"
+	"loki/internal/workflow/gate"
 )
 
 // about is what a run is created with, as it is stored, less what runs are found by.

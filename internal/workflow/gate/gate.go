@@ -148,7 +148,7 @@ func (g Gate) String() string {
 	return "the key " + strconv.Quote(g.Key)
 }
 
-// Read reads the rules in a mapping. What is wrong is reported to its document.
+// Read reads the rules in a mapping, and does not check them. Values of another type are reported to its document.
 func Read(m *yamldoc.Map) (r Rules) {
 	m.Str("priority", &r.Priority)
 	m.Text("concurrency_key", &r.Key)
@@ -157,9 +157,6 @@ func Read(m *yamldoc.Map) (r Rules) {
 	m.Text("throttle", &r.Throttle)
 	if n := m.Get("debounce"); m.Text("debounce", &r.Debounce) && (n.Kind() == yamldoc.Int || n.Kind() == yamldoc.Float) {
 		r.Debounce += "s" // as elsewhere
-	}
-	if wrong, ok := r.Check().(*Error); ok { //nolint:errorlint // it is not wrapped
-		m.Get(wrong.Key).Errorf("%s", wrong.Msg)
 	}
 	return r
 }

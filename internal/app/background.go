@@ -5,7 +5,6 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/base/ask"
-	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
@@ -44,10 +43,7 @@ func (s Start) admit(i *run.Info) error {
 	if s.Owner != nil {
 		scope = s.Owner.Subject
 	}
-	if err := i.Admit(s.Rules, scope, s.Place, s.Names); err != nil {
-		return fault.Wrap(fault.Usage, err, "")
-	}
-	return nil
+	return i.Admit(s.Rules, scope, s.Place, s.Names)
 }
 
 // BackgroundJob returns the job of a background run: what it asks waits on record, and nothing depends on who has started it. To

@@ -34,8 +34,8 @@ type RunRequest struct {
 	Model     string            `json:"model,omitempty" doc:"answers where the agent does not name a model"`
 	Budget    *RunBudget        `json:"budget,omitempty"`
 	gate.Rules
-	Yes       bool              `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied. Needs the scope write:runs, as answers do"`
-	NoStream  bool              `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
+	Yes      bool `json:"yes,omitempty" doc:"tools run without asking; denied calls stay denied. Needs the scope write:runs, as answers do"`
+	NoStream bool `json:"no_stream,omitempty" doc:"models are asked for replies in one piece"`
 
 	NoCompensate bool `json:"no_compensate,omitempty" doc:"if the run fails or is canceled, what it did is not undone, and it can be resumed"`
 

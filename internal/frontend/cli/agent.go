@@ -86,7 +86,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return err
 	}
 	if err := job.Info.Admit(c.opts.doc.Rules, "", "", nil); err != nil {
-		return fault.Wrap(fault.Usage, err, "")
+		return err
 	}
 	job.Stops.Steps, job.Keep = c.opts.steps(), c.opts.noCompensate
 	out, err := c.app.Runs().Start(ctx, job)

@@ -16,7 +16,7 @@ const all = "console|sh|yaml|python|bash"
 
 // pagesRun are the languages of the blocks that are run, by pages.
 var pagesRun = map[string]string{
-	"runbook.md": "console", "begin.md": all, "graph-tutorial.md": all, "guide-review.md": all, "guide-folder.md": all, "guide-phone.md": all, "guide-test.md": all, "schedules.md": "sh", "triggers.md": "console|sh|yaml", "alerts.md": "console|sh|yaml",
+	"runbook.md": "console", "begin.md": all, "graph-tutorial.md": all, "guide-review.md": all, "guide-folder.md": all, "guide-phone.md": all, "guide-test.md": all, "schedules.md": "sh", "concurrency.md": "console|yaml", "triggers.md": "console|sh|yaml", "alerts.md": "console|sh|yaml",
 }
 
 // pagesConsole are the pages of [TestConsoles], with the exit status of their commands.

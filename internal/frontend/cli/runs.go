@@ -20,8 +20,8 @@ import (
 	"loki/internal/frontend/display"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/bulk"
 )

@@ -97,7 +97,7 @@ func (r Rules) Gate(scope, place string, fill func(template string) (string, err
 		}
 	}
 	if r.Debounce != "" {
-		if g.Debounce, err = time.ParseDuration(r.Debounce); err != nil || g.Debounce <= 0 || g.Debounce > maxSpan {
+		if g.Debounce, err = time.ParseDuration(r.Debounce); err != nil || g.Debounce < 0 || g.Debounce > maxSpan {
 			return wrong("debounce", "%q is not a span such as 30s, of at most 24h", r.Debounce)
 		}
 	}
@@ -140,23 +140,26 @@ type Gate struct {
 	Debounce time.Duration `json:"debounce,omitempty"`
 }
 
-// String returns the gate as people know it.
+// String returns what people call the runs of a gate: runs "with the key ...".
 func (g Gate) String() string {
 	if g.Key == "" {
-		return "the same agent, schedule or trigger"
+		return "of the same agent, schedule or trigger"
 	}
-	return "the key " + strconv.Quote(g.Key)
+	return "with the key " + strconv.Quote(g.Key)
 }
 
 // Read reads the rules in a mapping, and does not check them. Values of another type are reported to its document.
 func Read(m *yamldoc.Map) (r Rules) {
-	m.Str("priority", &r.Priority)
+	yamldoc.Choice(m, "priority", &r.Priority, High, Normal, Low)
 	m.Text("concurrency_key", &r.Key)
 	m.Int("concurrency_limit", &r.Limit, 1, maxLimit)
-	m.Str("overlap", &r.Overlap)
-	m.Text("throttle", &r.Throttle)
-	if n := m.Get("debounce"); m.Text("debounce", &r.Debounce) && (n.Kind() == yamldoc.Int || n.Kind() == yamldoc.Float) {
-		r.Debounce += "s" // as elsewhere
+	yamldoc.Choice(m, "overlap", &r.Overlap, Skip, Queue, Cancel, Allow)
+	if m.Text("throttle", &r.Throttle) && r.Throttle == "" {
+		m.Get("throttle").Errorf("a number of starts and a time are expected, such as 10/1m")
+	}
+	var span time.Duration
+	if m.Span("debounce", &span) {
+		r.Debounce = span.String()
 	}
 	return r
 }

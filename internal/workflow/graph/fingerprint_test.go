@@ -51,6 +51,7 @@ func TestFingerprintSeesEveryField(t *testing.T) {
 		"Name", "Description", "ConversationStarters[]", "Variables[].Description", "File", "Text", "FanOut",
 		"Settings.MaxLoopIterations", "Settings.Timeout", "Settings.HasTimeout", "Settings.LogStateSnapshots", "Settings.ValidateBeforeRun",
 		"Settings.MaxConcurrency", "Settings.Budget.USD", "Settings.Budget.Tokens", "Settings.Budget.Duration", "Settings.Durability", "Settings.Scheduling", "Settings.FailureInherited", "Retry.Most",
+		"Rules.Priority", "Rules.Key", "Rules.Limit", "Rules.Overlap", "Rules.Throttle", "Rules.Debounce",
 	}
 	const boxed = "sandbox: {level: network, hosts: [h], read: [r], write: [w]}"
 	g := parse(t, strings.NewReplacer("start:", boxed+"\nstart:", "agent: c,", "agent: c, "+boxed+",", "script: s.sh,", "script: s.sh, "+boxed+",").Replace(everything+newer))

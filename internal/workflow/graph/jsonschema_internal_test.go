@@ -39,7 +39,7 @@ var besides = map[string]string{
 
 // values are tried as values of each field.
 var values = []string{
-	`"text"`, `""`, `" "`, `"a"`, `"{{key}}"`, `"10m"`, `"80%"`, `"1.0"`, `"A=B"`, `"https://x"`, `0`, `1`, `2`, `-1`, `0.5`, `1.5`, `301`, `2000000000`, `10000000000`, `true`, `false`,
+	`"text"`, `""`, `" "`, `"a"`, `"{{key}}"`, `"10m"`, `"10/1m"`, `"80%"`, `"1.0"`, `"A=B"`, `"https://x"`, `0`, `1`, `2`, `-1`, `0.5`, `1.5`, `301`, `2000000000`, `10000000000`, `true`, `false`,
 	`[]`, `["text"]`, `[""]`, `["a","b"]`, `[1]`, `[["text"]]`, `[{}]`, `[{"to":"a"}]`, `[{"when":"k","to":"a"},{"to":"a","max":2}]`, `[{"to":"a"},"b"]`, `[{"max":2}]`, `[{"command":"c"}]`, `[{"command":["c",1]}]`,
 	`{}`, `{"text":"text"}`, `{"text":1}`, `{"text":{}}`, `{"text":["a","b"]}`, `{"text":"append"}`, `{"type":"string"}`, `{"type":"text"}`, `{"to":"a"}`, `{"to":"a","label":"l"}`, `{"when":"k","to":"a"}`,
 	`{"on":"o","routes":{"r":"a"}}`, `{"on":"o","routes":{"r":{"to":"a","max":1}},"otherwise":"a"}`, `{"on":"o"}`, `{"routes":{}}`, `{"on":"o","routes":["a"]}`,
@@ -52,18 +52,19 @@ var values = []string{
 // a JSON Schema cannot express, which is listed.
 func TestJSONSchemaIsWhatTheParserReads(t *testing.T) {
 	t.Parallel()
-	texts := []string{`"text"`, `""`, `" "`, `"a"`, `"{{key}}"`, `"10m"`, `"80%"`, `"1.0"`, `"A=B"`, `"https://x"`}
+	texts := []string{`"text"`, `""`, `" "`, `"a"`, `"{{key}}"`, `"10m"`, `"10/1m"`, `"80%"`, `"1.0"`, `"A=B"`, `"https://x"`}
 	scalars := append(slices.Clone(texts), "0", "1", "2", "-1", "0.5", "1.5", "301", "2000000000", "10000000000", "true", "false")
 	excepted := map[string][]string{ // by field, values that only the parser refuses
 		"when": texts, "item_if": texts, "enough": texts, // the syntax of an expression
-		"expires":      scalars,   // the syntax of a time
-		"hook.timeout": {`"10m"`}, // as a time, it has a maximum
-		"version":      {"1"},     // 1 is 1.0 in JSON
-		"id":           scalars,   // the key of the node
-		"top.start":    scalars,   // which nodes there are
-		"graph.start":  scalars,
-		"graph.nodes":  {`{"text":{"type":"end"}}`},
-		"top.nodes":    {`{"text":{"type":"end"}}`}, // start is one of them
+		"expires":         scalars,       // the syntax of a time
+		"hook.timeout":    {`"10m"`},     // as a time, it has a maximum
+		"concurrency_key": {`"{{key}}"`}, // what a template may read
+		"version":         {"1"},         // 1 is 1.0 in JSON
+		"id":              scalars,       // the key of the node
+		"top.start":       scalars,       // which nodes there are
+		"graph.start":     scalars,
+		"graph.nodes":     {`{"text":{"type":"end"}}`},
+		"top.nodes":       {`{"text":{"type":"end"}}`}, // start is one of them
 	}
 	real := map[string]bool{}
 	s := jsonSchema(t)

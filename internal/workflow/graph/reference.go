@@ -66,7 +66,7 @@ var fields = map[string]field{
 	"concurrency_key":       {aText, nil, "template: runs with the same key share the limits below"},
 	"concurrency_limit":     {`{"type":"integer","minimum":1,"maximum":100}`, nil, "how many of these runs work at the same time, 1 if there is a key"},
 	"overlap":               {oneOf(gate.Queue, gate.Skip, gate.Cancel, gate.Allow), gate.Queue, "queue, skip, cancel or allow: what happens if so many are at work"},
-	"throttle":              {aString, nil, "at most so many starts in a time, such as 10/1m; others wait"},
+	"throttle":              {shape(`{"type":"string","pattern":"^[0-9]+/` + spanPattern[1:] + `"}`), nil, "at most so many starts in a time, such as 10/1m; others wait"},
 	"debounce":              {aSpan, nil, "a run waits for this span, and a newer one replaces it"},
 	"settings":              {ref("settings"), nil, "mapping of settings of the run"},
 

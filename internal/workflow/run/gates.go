@@ -39,7 +39,8 @@ func (a Admission) Key() string {
 }
 
 // Admit adds the rules of a place, such as "agent/NAME", to those of the run. scope keeps the keys of different users apart. The
-// template of the key reads names, or if that is nil the agent, the prompt and the variables of the run. The error is a [*gate.Error].
+// template of the key reads names, or if that is nil the agent, the prompt and the variables of the run. The error has code Usage, and
+// a [*gate.Error] in its chain.
 func (i *Info) Admit(r gate.Rules, scope, place string, names graph.Lookup) error {
 	if names == nil {
 		var variables []value.Member
@@ -50,12 +51,21 @@ func (i *Info) Admit(r gate.Rules, scope, place string, names graph.Lookup) erro
 			value.Member{Name: "agent", Value: value.Of(i.Agent)}, value.Member{Name: "prompt", Value: value.Of(i.Prompt)}, value.Member{Name: "variables", Value: value.ObjectOf(variables...).Value()},
 		)
 	}
-	g, ok, err := r.Gate(scope, place, func(template string) (string, error) { return graph.ParseTemplate(template).Strict(names) })
+	g, ok, err := r.Gate(scope, place, func(template string) (string, error) {
+		key, err := graph.ParseTemplate(template).Strict(names)
+		if missing, ok := errors.AsType[*graph.MissingError](err); ok {
+			err = fmt.Errorf("there is no value for {{%s}}", missing.Paths[0])
+		}
+		return key, err
+	})
+	if err != nil {
+		return fault.Wrap(fault.Usage, err, "")
+	}
 	if ok {
 		i.Gates = append(i.Gates[:len(i.Gates):len(i.Gates)], g)
 	}
 	i.Priority = cmp.Or(r.Priority, i.Priority)
-	return err
+	return nil
 }
 
 // Precedence returns the priority of a run.
@@ -98,12 +108,12 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("run %s, which has %s, is at work, and overlap is %s", e.Run, e.Gate, gate.Skip)
+	return fmt.Sprintf("run %s %s is at work, and overlap is %s", e.Run, e.Gate, gate.Skip)
 }
 
 // replacedError is how a run ends that another one has replaced.
 func replacedError(g gate.Gate, by string) error {
-	return fault.New(fault.Canceled, "run %s, which was started later with %s, has replaced the run", by, g)
+	return fault.New(fault.Canceled, "the later run %s %s has replaced this one", by, g)
 }
 
 // claim adds to a run that is created what its gates have to know of it.
@@ -258,11 +268,11 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 			return nil, 0, err
 		}
 		if wait *= time.Duration(1 + ahead); ahead > 0 {
-			a.waits = fmt.Sprintf("%d or more runs with %s were started earlier", ahead, g)
+			a.waits = fmt.Sprintf("others %s were started earlier", g)
 			return nil, wait, nil
 		}
 		if quiet := time.Until(mine.At.Add(g.Debounce)); g.Debounce > 0 && quiet > 0 {
-			a.waits = fmt.Sprintf("debounce is %s, and a newer run with %s would replace this one", g.Debounce, g)
+			a.waits = fmt.Sprintf("a later run %[2]s replaces this one in the first %[1]s", g.Debounce, g)
 			return nil, max(quiet, time.Millisecond), nil
 		}
 		mine.Gone = true
@@ -271,7 +281,7 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 	if g.Starts > 0 && never {
 		e, wait, err := starts(ctx, a.store, g)
 		if wait > 0 || err != nil {
-			a.waits = fmt.Sprintf("throttle allows %d starts in %s with %s", g.Starts, g.Per, g)
+			a.waits = fmt.Sprintf("throttle allows %d starts in %s of runs %s", g.Starts, g.Per, g)
 			return nil, wait, err
 		}
 		entries = append(entries, e)
@@ -293,7 +303,7 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 	case g.Overlap == gate.Cancel && never:
 		err = a.replace(ctx, taken)
 	}
-	a.waits = fmt.Sprintf("run %s, which has %s, is at work", taken[0].Run, g)
+	a.waits = fmt.Sprintf("run %s %s is at work", taken[0].Run, g)
 	return nil, wait, err
 }
 
@@ -406,6 +416,9 @@ func (s *Service) gated(ctx context.Context, store Store, id string, job Job, wa
 			}
 			return job.Events.Emit(ctx, event.Warning{Text: "the run waits: " + why})
 		})
+		if fault.CodeOf(err) == fault.Canceled && ctx.Err() == nil {
+			return cmp.Or(job.Events.Emit(ctx, event.Warning{Text: "the run does not work: " + err.Error()}), err)
+		}
 		if err != nil {
 			return err
 		}

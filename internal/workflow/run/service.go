@@ -16,8 +16,8 @@ import (
 	"loki/internal/llm/governor"
 	"loki/internal/service/auth"
 	"loki/internal/tool"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph"
 )
 
 // Job is a piece of work that can be run, and what its record begins with. It is filled in

@@ -402,7 +402,7 @@ func TestTwo(t *testing.T) {
 	b.tick("2026-12-01 00:00:00")
 	other := *b.Service
 	fired := 0
-	b.Job = func(ctx context.Context, s *schedule.Schedule) (run.Job, error) { // the other one is faster
+	b.Job = func(ctx context.Context, s *schedule.Schedule, owner *auth.Owner) (run.Job, error) { // the other one is faster
 		if outcomes, _, err := other.Tick(ctx); err != nil {
 			t.Error(err)
 		} else {

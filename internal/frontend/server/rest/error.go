@@ -206,7 +206,7 @@ func fromError(ctx context.Context, err error) *Error {
 		return e
 	}
 	if busy, ok := errors.AsType[*run.BusyError](err); ok { // whose runs these are is not for clients
-		e.Status, e.Code, e.Message = http.StatusConflict, "conflict", "the run is not started, because a run with "+busy.Gate.String()+" is at work"
+		e.Status, e.Code, e.Message = http.StatusConflict, "conflict", "the run is not started, because a run "+busy.Gate.String()+" is at work"
 		return e
 	}
 	if _, ok := errors.AsType[*hook.RefusedError](err); ok { // by the rules of this server, so that the same is refused again

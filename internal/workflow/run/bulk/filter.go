@@ -11,9 +11,9 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph/expr"
 	"loki/internal/workflow/run"
-	"loki/internal/workflow/gate"
 )
 
 // Filter is a condition about a run, in the language of package expr. Its keys are those of fields.

@@ -11,6 +11,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
 	"loki/internal/service/auth"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/bulk"
 )
@@ -21,21 +22,23 @@ func TestFilter(t *testing.T) {
 		ID: "k3v9", Agent: "digest", Status: run.Failed, Code: fault.Provider, Updated: now.Add(-time.Hour), Failures: 2, Model: "openai:m",
 		Usage: chat.Usage{InputTokens: 90, OutputTokens: 10, Cost: 0.5}, Owner: &auth.Owner{Subject: "ann", KeyID: "key1"},
 	}
+	info.Gates = []gate.Gate{{Key: "shop"}, {}}
 	info.Origin = &run.Origin{Kind: run.OfSchedule, Name: "nightly"}
 	for source, want := range map[string]bool{
-		"":                                   true,
-		`status == "failed"`:                 true,
-		`status in ["done", "canceled"]`:     false,
-		`agent matches "^di" && age >= 3600`: true,
-		`age > 3600`:                         false,
-		`cost > 0.4 && tokens == 100`:        true,
-		`failures > 2`:                       false,
-		`kind == "graph" && id == "k3v9"`:    true,
-		`subject == "ann" && key == "key1"`:  true,
-		`schedule == "nightly"`:              true,
-		`trigger == "nightly"`:               false,
-		`code == "provider"`:                 true,
-		`model contains "openai"`:            true,
+		"":                                      true,
+		`status == "failed"`:                    true,
+		`status in ["done", "canceled"]`:        false,
+		`agent matches "^di" && age >= 3600`:    true,
+		`age > 3600`:                            false,
+		`cost > 0.4 && tokens == 100`:           true,
+		`failures > 2`:                          false,
+		`kind == "graph" && id == "k3v9"`:       true,
+		`subject == "ann" && api_key == "key1"`: true,
+		`schedule == "nightly"`:                 true,
+		`key == "shop" && priority == "low"`:    true,
+		`trigger == "nightly"`:                  false,
+		`code == "provider"`:                    true,
+		`model contains "openai"`:               true,
 	} {
 		f, err := bulk.ParseFilter(source, now)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/workflow/run"
 	"loki/internal/workflow/gate"
+	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/memstore"
 )
 
@@ -195,7 +195,7 @@ func TestGateDebounces(t *testing.T) {
 			t.Errorf("it began at %v", c.at)
 		}
 		info, err := c.store.Info(t.Context(), ids[0])
-		if want := fmt.Sprintf("run %s, which was started later with the same agent, schedule or trigger, has replaced the run", ids[1]); err != nil || info.Error != want {
+		if want := fmt.Sprintf("the later run %s of the same agent, schedule or trigger has replaced this one", ids[1]); err != nil || info.Error != want {
 			t.Errorf("%v %q", err, info.Error)
 		}
 	})

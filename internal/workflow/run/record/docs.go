@@ -8,9 +8,9 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
-	"loki/internal/workflow/gate"
 )
 
 // about is what a run is created with, as it is stored, less what runs are found by.

@@ -98,7 +98,7 @@ func (i Info) prioritized(ctx context.Context) context.Context {
 
 // A gate keeps entries below "gate/NAME/": "slot/N" names the run that works in a place of the limit, or has worked there last;
 // "starts" has the times of the last starts; and "line/TIME-ID" is a run that was never let through, the oldest at the end. A slot is taken as
-// long as a process holds its run. So nobody has to free it, and one who dies frees it, too.
+// long as a process holds its run. So it needs no release, and a process that dies frees it, too.
 const gatePrefix = "gate/"
 
 // BusyError says that a run is not started because as many runs as its gate allows are at work.
@@ -307,7 +307,7 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 	return nil, wait, err
 }
 
-// ahead returns how many runs in the line come first. Those that wait for several gates keep nobody waiting, and neither do those that no process
+// ahead returns how many runs in the line come first. Those that wait for several gates do not count, and neither do those that no process
 // holds. The error says that a newer run has replaced this one.
 func (a *admission) ahead(ctx context.Context, g gate.Gate, mine Entry) (n int, err error) {
 	replaced, limit := g.Debounce > 0 || g.Overlap == gate.Cancel, gateAhead

@@ -22,7 +22,7 @@ type Service struct {
 	// Configured returns the schedules of files. Required.
 	Configured func(ctx context.Context) ([]*Schedule, error)
 
-	// Job returns the job of a run that a schedule starts, which belongs to owner; nil for nobody. Its error means that the schedule is not valid any more.
+	// Job returns the job of a run that a schedule starts, which belongs to owner; nil for none. Its error means that the schedule is not valid any more.
 	Job func(ctx context.Context, s *Schedule, owner *auth.Owner) (run.Job, error)
 	// Start starts a run in the background and returns its id, as [manager.Manager.Start] does. Cancel ends one.
 	Start  func(ctx context.Context, job run.Job) (id string, err error)

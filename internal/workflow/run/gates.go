@@ -84,8 +84,8 @@ func (i Info) Precedence() string {
 // Rank returns the priority of a run as a number: that of a run that comes first is higher.
 func (i Info) Rank() int { return gate.Rank(i.Precedence()) }
 
-// prioritized returns the context of the calls of a run.
-func (i Info) prioritized(ctx context.Context) context.Context {
+// withPriority returns the context of the calls of a run.
+func (i Info) withPriority(ctx context.Context) context.Context {
 	rank := governor.Priority(i.Rank())
 	if i.Priority != "" {
 		return governor.With(ctx, rank)
@@ -400,8 +400,8 @@ func (a *admission) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// gated returns the context of a run, and a wait that first waits for its gates. close is called when the run is not at work any more.
-func (s *Service) gated(ctx context.Context, store Store, id string, job Job, wait func(context.Context) error, parked bool) (gated context.Context, through func(context.Context) error, end func()) {
+// guard returns the context of a run, and a wait that first waits for its gates. close is called when the run is not at work any more.
+func (s *Service) guard(ctx context.Context, store Store, id string, job Job, wait func(context.Context) error, parked bool) (gated context.Context, through func(context.Context) error, end func()) {
 	if len(job.Info.Gates) == 0 {
 		return ctx, wait, func() {}
 	}

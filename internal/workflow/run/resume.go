@@ -188,7 +188,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 	defer journal.Close()
 	job.Info.Origin, job.Info.Admission = found.Info.Origin, found.Info.Admission
 	if !r.Canceled { // what it did is undone at once
-		gated, through, end := s.gated(ctx, store, info.ID, job, wait, info.Status != Running)
+		gated, through, end := s.guard(ctx, store, info.ID, job, wait, info.Status != Running)
 		ctx, wait = gated, through
 		defer end()
 	}

@@ -216,7 +216,7 @@ func (s *Service) Start(ctx context.Context, job Job) (Outcome, error) {
 	ctx, wait, leave := s.enter(WithInbox(ctx, NewInbox(store, journal.ID())), journal, job.Info)
 	defer leave()
 	defer closeRecord(journal, store)
-	ctx, wait, end := s.gated(ctx, store, journal.ID(), job, wait, false)
+	ctx, wait, end := s.guard(ctx, store, journal.ID(), job, wait, false)
 	defer end()
 	if cause := context.Cause(ctx); errors.Is(cause, ErrInterrupted) {
 		return Outcome{Run: journal.ID()}, cause
@@ -281,7 +281,7 @@ func (s *Service) execute(ctx context.Context, job Job, p Point, journal Journal
 	if journal != nil {
 		id = journal.ID()
 	}
-	ctx = job.Info.prioritized(ctx)
+	ctx = job.Info.withPriority(ctx)
 	if p.Budget = job.BudgetAt(p, id); s.Spending != nil {
 		p.Budget = p.Budget.Under(&Budget{elsewhere: s.Spending.Reserver(withOwner(ctx, job.Info))})
 	}

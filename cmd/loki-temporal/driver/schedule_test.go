@@ -11,6 +11,7 @@ import (
 
 	"loki/cmd/loki-temporal/driver"
 	"loki/internal/base/fault"
+	"loki/internal/workflow/gate"
 	"loki/internal/workflow/schedule"
 )
 
@@ -35,7 +36,7 @@ func TestPolicies(t *testing.T) {
 		{"cancel", "skip", enums.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER, 10 * time.Second},
 		{"allow", "all", enums.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL, 7 * 24 * time.Hour},
 	} {
-		got, err := driver.Translate(checked(t, schedule.Doc{Every: "1h", Overlap: tt.overlap, Missed: tt.missed, Paused: true}))
+		got, err := driver.Translate(checked(t, schedule.Doc{Every: "1h", Rules: gate.Rules{Overlap: tt.overlap}, Missed: tt.missed, Paused: true}))
 		if err != nil || got.Policy.Overlap != tt.want || got.Policy.CatchupWindow != tt.window || !got.State.Paused {
 			t.Errorf("%s, %s: %+v, %v", tt.overlap, tt.missed, got.Policy, err)
 		}
@@ -128,7 +129,8 @@ func TestRefusedSchedules(t *testing.T) {
 		"budget_month: a server does not add up":                  {Every: "1h", BudgetMonth: &schedule.Amount{USD: 1}},
 		"budget: runs on Temporal have the budget of their graph": {Every: "1h", Budget: &schedule.Amount{USD: 1}},
 		"grace: a server decides by missed alone":                 {Every: "1h", Grace: "5m"},
-		"missed: once needs overlap: skip or queue":               {Every: "1h", Overlap: "cancel"},
+		"missed: once needs overlap: skip or queue":               {Every: "1h", Rules: gate.Rules{Overlap: "cancel"}},
+		"concurrency_key: a server does not know":                 {Every: "1h", Rules: gate.Rules{Key: "k"}},
 		"missed: all needs overlap: allow":                        {Every: "1h", Missed: "all"},
 		"every: whole seconds are needed":                         {Every: "1500ms"},
 	} {

@@ -204,9 +204,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Mount has a handler of its own serve the paths of a pattern. Nothing of this package is done for its
 // requests.
-func (a *API) Mount(pattern string, h http.Handler) {
+func (a *API) Mount(pattern string, h http.Handler) { a.mount(pattern, pattern, h) }
+
+// mount has a handler serve a pattern under the name of a route.
+func (a *API) mount(pattern, route string, h http.Handler) {
 	a.mux.Handle(pattern, markRouted(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		callOf(r.Context()).route = pattern
+		callOf(r.Context()).route = route
 		h.ServeHTTP(w, r)
 	})))
 }
@@ -214,7 +217,7 @@ func (a *API) Mount(pattern string, h http.Handler) {
 // MountAs is Mount for an operation that has the parameters of I in the OpenAPI document.
 func MountAs[I any](a *API, op Operation, h http.Handler) {
 	a.document(op, newPlan(a, reflect.TypeFor[I](), op), reflect.TypeFor[Reply]())
-	a.Mount(op.Method+" "+op.Path, h)
+	a.mount(op.Method+" "+op.Path, op.Path, h)
 }
 
 // markRouted marks the answers of a handler as such, see unrouted.

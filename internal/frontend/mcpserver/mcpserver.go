@@ -61,7 +61,13 @@ func Serve(ctx context.Context, o display.Options, only string) error {
 
 // serve serves one client. Gone is closed when the client is not there any more; its calls are not canceled then, but interrupted.
 func serve(ctx context.Context, o display.Options, only string, transport mcp.Transport, gone <-chan struct{}) error {
-	hosted, err := o.App.Host(ctx, "", manager.Options{Limit: o.App.Config.MCPServer.MaxRuns, Log: o.App.Log()})
+	observer, observed := o.App.Observe(ctx)
+	defer func() {
+		for _, w := range observed(context.WithoutCancel(ctx)) {
+			o.Warn(w)
+		}
+	}()
+	hosted, err := o.App.Host(ctx, "", manager.Options{Limit: o.App.Config.MCPServer.MaxRuns, Log: o.App.Log(), Also: observer})
 	if err != nil {
 		return err
 	}

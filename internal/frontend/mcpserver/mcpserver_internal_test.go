@@ -89,7 +89,7 @@ func newApp(t *testing.T, config string) *app.App {
 	write("script.yaml", script)
 	write("config.yaml", "model: builtin:echo\npermission: {fs_write: ask}\ntrusted_dirs: ["+filepath.Join(home, "agents")+"]\n"+config)
 	a, err := app.New(app.Options{Environ: []string{
-		"LOKI_CONFIG_DIR=" + home, "XDG_CACHE_HOME=" + home, "XDG_STATE_HOME=" + home, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "LOKI_SCRIPT_FILE=" + filepath.Join(home, "script.yaml"),
+		"LOKI_CONFIG_DIR=" + home, "XDG_CACHE_HOME=" + home, "XDG_STATE_HOME=" + home, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "LOKI_SCRIPT_FILE=" + filepath.Join(home, "script.yaml"), "LOKI_LOG_LEVEL=debug",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -681,5 +681,16 @@ func TestDocuments(t *testing.T) {
 	}
 	if err := errors.Join(c.Close(), <-served); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLog: what runs of calls do is in the log file, without what they were asked.
+func TestLog(t *testing.T) {
+	a := newApp(t, "")
+	c, _ := beginWith(t, a, nil, "")
+	call(t, c, "greet", map[string]any{"prompt": "Adalbert", "tone": "warm"})
+	text, err := os.ReadFile(a.Paths.LogFile)
+	if err != nil || !strings.Contains(string(text), "answer started model=builtin:echo") || strings.Contains(string(text), "Adalbert") {
+		t.Errorf("%v, log %s", err, text)
 	}
 }

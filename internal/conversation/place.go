@@ -88,8 +88,8 @@ func (c *Conversation) dropPlace(cause error) {
 	}
 }
 
-// workDir returns the directory in which the questions are worked on.
-func (c *Conversation) workDir() (string, error) {
+// WorkDir returns the directory in which the questions are worked on.
+func (c *Conversation) WorkDir() (string, error) {
 	if c.place != nil {
 		return c.place.Dir, nil
 	}

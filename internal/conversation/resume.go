@@ -135,7 +135,7 @@ func (t *turn) job() (run.Job, error) {
 	if err != nil {
 		return job, err
 	}
-	if job.Info.Dir, err = c.workDir(); err != nil {
+	if job.Info.Dir, err = c.WorkDir(); err != nil {
 		job.Info.Dir = ""
 	}
 	job.Info.Agent = cmp.Or(job.Info.Agent, t.q.Role, string(run.ChatRun))

@@ -3,7 +3,6 @@ package display
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -59,7 +58,7 @@ func Info(a *app.App, conv *conversation.Conversation) *value.Object {
 		{Name: "temperature", Value: value.Optional(s.Temperature)},
 		{Name: "top_p", Value: value.Optional(s.TopP)},
 		{Name: "mode", Value: value.Of(string(cmp.Or(conv.Mode(), chat.ModeAsk)))},
-		{Name: "worktree", Value: worktreeInfo(a)},
+		{Name: "worktree", Value: worktreeInfo(a, conv)},
 		{Name: "enabled_tools", Value: value.Optional(s.EnabledTools)},
 		{Name: "enabled_mcp_servers", Value: value.Optional(s.EnabledMCPServers)},
 		{Name: "max_output_tokens", Value: maxOutput},
@@ -155,9 +154,9 @@ func sandboxInfo(a *app.App) value.Value {
 // listText returns the elements of a list as one text, null if there are none.
 func listText(list []string) value.Value { return value.OrNull(strings.Join(list, ", ")) }
 
-// worktreeInfo returns the worktree that the command works in, for --info; null for none.
-func worktreeInfo(a *app.App) value.Value {
-	dir, err := os.Getwd()
+// worktreeInfo returns the worktree that a conversation works in, for --info; null for none.
+func worktreeInfo(a *app.App, conv *conversation.Conversation) value.Value {
+	dir, err := conv.WorkDir()
 	if err != nil {
 		return value.Value{}
 	}

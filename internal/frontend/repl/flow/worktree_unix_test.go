@@ -30,6 +30,7 @@ func TestWorktreeAgent(t *testing.T) {
 	})
 	u.do(".agent fixer")
 	u.do("change it", `works in the worktree fixer-[0-9a-f]+, on the branch loki/fixer-`, `^It is written\.`)
+	u.do(".info", `^worktree +fixer-[0-9a-f]+, on the branch loki/fixer-`)
 	if got := u.read("shop/one.txt"); got != "old\n" {
 		t.Errorf("before the end, one.txt is %q", got)
 	}

@@ -180,9 +180,6 @@ func (b *Box) save(workspace string, s shared) {
 
 func overlap(a, b string) bool { return contains(a, b) || contains(b, a) }
 
-// writes reports whether the child changes files of the workspace.
-func (b *Box) writes() bool { return b.declared.Level.Covers(Write) && !b.needs.Looks }
-
 // begin returns the limits. It records the box, and what runs later in the workspace as it was before all boxes that are at
 // work: the last one of these to end looks for what any of them made.
 func (b *Box) begin() (limits, error) {

@@ -630,6 +630,9 @@ func contains(dir, path string) bool {
 	return dir == path || dir == "/" || strings.HasPrefix(path, dir+string(filepath.Separator))
 }
 
+// writes reports whether the child changes files of the workspace.
+func (b *Box) writes() bool { return b.declared.Level.Covers(Write) && !b.needs.Looks }
+
 // keep adds what is kept from one call to the next in the same workspace. A command at level read has only the results of
 // compilers from others at this level: what it puts there must not come to one that may do more.
 func (b *Box) keep(l *limits) {

@@ -135,7 +135,7 @@ func (h History) next() string {
 	case h.Info.Active:
 		return "it is at work; see how far it has come: loki --run " + h.Info.ID
 	case h.Info.Status == Done:
-		return "it is done; see its result: loki --run " + h.Info.ID
+		return "it is done; " + outputHint(h.Info.ID, h.Info.Kind)
 	}
 	return "resume it: loki --resume " + h.Info.ID
 }

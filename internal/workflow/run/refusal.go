@@ -49,13 +49,18 @@ func refusal(err error, kind Kind) error {
 		if ended.Status == Canceled {
 			return fault.Wrap(fault.Usage, ended, "").WithHint("resume it anyway: loki --resume %s", ended.ID)
 		}
-		hint := "its output: loki --run " + ended.ID
-		if kind == GraphRun {
-			hint += "; its steps again as a new run: loki --fork " + ended.ID + "@STEP"
-		}
-		return fault.Wrap(fault.Usage, ended, "").WithHint("%s", hint)
+		return fault.Wrap(fault.Usage, ended, "").WithHint("%s", outputHint(ended.ID, kind))
 	}
 	return err
+}
+
+// outputHint says what can be done with a run that is done.
+func outputHint(id string, kind Kind) string {
+	hint := "its output: loki --run " + id
+	if kind == GraphRun {
+		hint += "; its steps again as a new run: loki --fork " + id + "@STEP"
+	}
+	return hint
 }
 
 // leaseRefusal is how a run is refused that another process holds.

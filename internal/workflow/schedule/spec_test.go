@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 		{"at", "a: {agent: x, at: tomorrow}", "at: \"tomorrow\" is not a time"},
 		{"missed", "a: {agent: x, every: 1h, missed: never}", "missed: \"never\" is none of once, skip, all"},
 		{"missed_two", "a: {agent: x, every: 1h, missed: once skip}", "missed: \"once skip\" is none of"},
-		{"overlap", "a: {agent: x, every: 1h, overlap: wait}", "overlap: \"wait\" is none of"},
+		{"overlap", "a: {agent: x, every: 1h, overlap: wait}", "overlap: unknown value \"wait\""},
 		{"blackout_day", "a: {agent: x, every: 1h, blackout: [{days: [Samstag]}]}", "\"Samstag\" is not a day"},
 		{"blackout_half", "a: {agent: x, every: 1h, blackout: [{from: '10:00'}]}", "from and to are expected together"},
 		{"blackout_empty", "a: {agent: x, every: 1h, blackout: [{}]}", "days, dates, or from and to"},

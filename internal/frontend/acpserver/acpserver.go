@@ -56,7 +56,11 @@ func Serve(ctx context.Context, o display.Options, with Options) error {
 	}
 	ending, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
-	interrupt := func() { end(run.ErrInterrupted) }
+	over := make(chan struct{})
+	interrupt := sync.OnceFunc(func() {
+		end(run.ErrInterrupted)
+		close(over) // all prompts are interrupted now: what ends later does not cancel them
+	})
 	defer context.AfterFunc(ctx, interrupt)()
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -69,7 +73,7 @@ func Serve(ctx context.Context, o display.Options, with Options) error {
 	go func() { served <- s.conn.Serve(serving) }() // ends with the input, or with serving
 	select {
 	case err = <-served:
-	case <-ending.Done():
+	case <-over:
 		if ctx.Err() != nil { // at the end of the input, the last line is still to be taken
 			stop()
 		}

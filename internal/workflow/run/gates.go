@@ -268,11 +268,11 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 			return nil, 0, err
 		}
 		if wait *= time.Duration(1 + ahead); ahead > 0 {
-			a.waits = fmt.Sprintf("others %s were started earlier", g)
+			a.waits = fmt.Sprintf("earlier runs %s come first", g)
 			return nil, wait, nil
 		}
 		if quiet := time.Until(mine.At.Add(g.Debounce)); g.Debounce > 0 && quiet > 0 {
-			a.waits = fmt.Sprintf("a later run %[2]s replaces this one in the first %[1]s", g.Debounce, g)
+			a.waits = fmt.Sprintf("debounce is %s, and a later run %s replaces this one", g.Debounce, g)
 			return nil, max(quiet, time.Millisecond), nil
 		}
 		mine.Gone = true
@@ -281,7 +281,7 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 	if g.Starts > 0 && never {
 		e, wait, err := starts(ctx, a.store, g)
 		if wait > 0 || err != nil {
-			a.waits = fmt.Sprintf("throttle allows %d starts in %s of runs %s", g.Starts, g.Per, g)
+			a.waits = fmt.Sprintf("throttle allows %d starts in %s for runs %s", g.Starts, g.Per, g)
 			return nil, wait, err
 		}
 		entries = append(entries, e)
@@ -417,7 +417,7 @@ func (s *Service) guard(ctx context.Context, store Store, id string, job Job, wa
 			return job.Events.Emit(ctx, event.Warning{Text: "the run waits: " + why})
 		})
 		if fault.CodeOf(err) == fault.Canceled && ctx.Err() == nil {
-			return cmp.Or(job.Events.Emit(ctx, event.Warning{Text: "the run does not work: " + err.Error()}), err)
+			return cmp.Or(job.Events.Emit(ctx, event.Warning{Text: "the run has not started: " + err.Error()}), err)
 		}
 		if err != nil {
 			return err

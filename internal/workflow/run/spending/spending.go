@@ -176,7 +176,7 @@ func (s *Service) counter(ctx context.Context, a account, do func(c *counter) (w
 
 // exceededError returns the error of work for which an account has nothing left.
 func (a account) exceededError() error {
-	err := &run.SpentError{At: a.until, Err: fmt.Errorf("the limit of %s is reached; it begins again at %s", a, a.until.Format(time.RFC3339))}
+	err := &run.SpentError{At: a.until, Err: fmt.Errorf("too little is left of the limit of %s, which resets at %s", a, a.until.Format(time.RFC3339))}
 	return fault.Wrap(fault.Limit, err, "").WithHint("wait until then; the server's configuration sets the limit: api.spending.%s", a.name)
 }
 

@@ -1,4 +1,4 @@
-// Package gate has the rules by which runs start beside others.
+// Package gate has the rules about when runs start: priorities, concurrency keys, throttles and debounces.
 //
 // [Rules] are what users write at an agent, a schedule, a trigger or a request. With a key filled in they are a [Gate], which a run has on
 // record: all runs of a store with gates of one name share what it allows. Package run holds them to it.

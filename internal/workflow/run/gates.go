@@ -22,7 +22,7 @@ import (
 	"loki/internal/workflow/graph"
 )
 
-// Admission says when a run may work beside others.
+// Admission says when a run may start while others are at work.
 type Admission struct {
 	Priority string      // one of package gate; empty for that of its kind, see [Info.Precedence]
 	Gates    []gate.Gate // all of them have to let the run through before it works, also when it resumes

@@ -281,7 +281,7 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 	if g.Starts > 0 && never {
 		e, wait, err := starts(ctx, a.store, g)
 		if wait > 0 || err != nil {
-			a.waits = fmt.Sprintf("throttle allows %d starts in %s for runs %s", g.Starts, g.Per, g)
+			a.waits = fmt.Sprintf("throttle is %d/%s for runs %s", g.Starts, g.Per, g)
 			return nil, wait, err
 		}
 		entries = append(entries, e)

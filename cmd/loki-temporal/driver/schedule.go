@@ -59,7 +59,7 @@ func Translate(s *schedule.Schedule) (client.Schedule, error) {
 	case special().MatchString(withoutNames(s.Cron)):
 		return refuse("cron", "a server does not know L, W and #")
 	case s.Key != "" || s.Limit > 0 || s.Throttle != "" || s.Debounce != "" || s.Priority != "":
-		return refuse("concurrency_key", "a server does not know concurrency_key, concurrency_limit, throttle, debounce and priority")
+		return refuse("concurrency_key", "Temporal does not support concurrency_key, concurrency_limit, throttle, debounce and priority")
 	case s.MaxParked != nil && *s.MaxParked > 0:
 		return refuse("max_parked", "a server does not know which runs wait for an answer; with overlap: skip a run that waits keeps further ones from starting")
 	case s.BudgetMonth != nil:

@@ -92,7 +92,7 @@ func (a *App) enter(ctx context.Context, command string, info run.Info, here boo
 	}
 	if err := os.Chdir(info.Dir); err != nil {
 		return fault.Wrap(fault.Config, err, "the directory in which run %s was started cannot be entered", info.ID).
-			WithHint("put it back, or go on in the present directory: %s --here", command)
+			WithHint("put it back, or resume in the current directory: %s --here", command)
 	}
 	a.setWorkDir(info.Dir, paths)
 	return nil

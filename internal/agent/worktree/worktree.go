@@ -78,7 +78,7 @@ var plainName = text.Regexp(`^[a-z0-9_-][a-z0-9._-]{0,63}$`)
 // CheckName returns an error if no worktree can be called name.
 func CheckName(name string) error {
 	if !plainName().MatchString(name) || strings.Contains(name, "..") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, ".lock") {
-		return fault.New(fault.Usage, "%q cannot be the name of a worktree: it has 1 to 64 of a-z, 0-9, '.', '_' and '-', does not begin or end with a dot, and has neither '..' nor '.lock' at its end", name)
+		return fault.New(fault.Usage, "%q cannot be the name of a worktree: a name has 1 to 64 characters (a-z, 0-9, '.', '_', '-'), does not begin or end with a dot, and has neither '..' nor '.lock' at its end", name)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (c *command) listWorktrees(context.Context) error {
 		return printJSON(c.Out, append([]worktree.Entry{}, list...))
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "no worktrees: loki --worktree makes one for its work")
+		fmt.Fprintln(c.Err, "no worktrees; to make one: loki --worktree TEXT")
 		return nil
 	}
 	var rows [][]string

@@ -130,7 +130,7 @@ func TestRefusedSchedules(t *testing.T) {
 		"budget: runs on Temporal have the budget of their graph": {Every: "1h", Budget: &schedule.Amount{USD: 1}},
 		"grace: a server decides by missed alone":                 {Every: "1h", Grace: "5m"},
 		"missed: once needs overlap: skip or queue":               {Every: "1h", Rules: gate.Rules{Overlap: "cancel"}},
-		"concurrency_key: Temporal does not support":                 {Every: "1h", Rules: gate.Rules{Key: "k"}},
+		"concurrency_key: Temporal does not support":              {Every: "1h", Rules: gate.Rules{Key: "k"}},
 		"missed: all needs overlap: allow":                        {Every: "1h", Missed: "all"},
 		"every: whole seconds are needed":                         {Every: "1500ms"},
 	} {

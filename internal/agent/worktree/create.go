@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -56,8 +57,7 @@ func (s *Store) Open(ctx context.Context, from, name string, o graph.Worktree) (
 		}
 		return t, err
 	}
-	err = t.create(ctx, into, source, o)
-	if err != nil {
+	if err := t.create(ctx, into, source, o); err != nil {
 		_ = t.remove(context.WithoutCancel(ctx))
 		return nil, err
 	}
@@ -102,10 +102,7 @@ func (s *Store) sweep(ctx context.Context, own string, source repo) {
 
 // create makes the worktree. The directory gets its name when all is there.
 func (t *Tree) create(ctx context.Context, into, source repo, o graph.Worktree) error {
-	first, start := "HEAD", pin(t.Name)
-	if o.Base != "" {
-		first = o.Base
-	}
+	first, start := cmp.Or(o.Base, "HEAD"), pin(t.Name)
 	if kept, err := source.commit(ctx, "refs/heads/"+t.Branch()); err == nil && t.Into == "" && o.Base == "" { // work on it continues
 		first = kept
 	}
@@ -132,17 +129,15 @@ func (t *Tree) create(ctx context.Context, into, source repo, o graph.Worktree) 
 	if err != nil {
 		return err
 	}
-	begin := t.Base
 	if o.Dirty == graph.Include && !into.bare {
 		if t.Dirty, err = into.snapshot(ctx, tree, t.Base); err != nil {
 			return err
 		}
-		begin = t.Dirty
 	}
-	if _, err := tree.run(ctx, nil, "update-ref", "refs/heads/"+t.Branch(), begin); err != nil {
+	if _, err := tree.run(ctx, nil, "update-ref", "refs/heads/"+t.Branch(), t.begin()); err != nil {
 		return err
 	}
-	if _, err := tree.run(ctx, nil, "read-tree", "-u", "--reset", begin); err != nil {
+	if _, err := tree.run(ctx, nil, "read-tree", "-u", "--reset", t.begin()); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(made, t.Prefix), 0o700); err != nil {
@@ -225,7 +220,8 @@ func (t *Tree) initialize(ctx context.Context, made string, source repo) (git, e
 	return g, nil
 }
 
-// snapshot returns a commit in tree with the tracked files of a checkout as they are, on the commit base. It leaves the checkout as it is.
+// snapshot returns a commit in tree with the tracked files of a checkout as they are, on the commit base, and "" if they are as in base. It leaves
+// the checkout as it is.
 func (r repo) snapshot(ctx context.Context, tree git, base string) (string, error) {
 	dir, err := os.MkdirTemp("", "loki-worktree-")
 	if err != nil {
@@ -236,7 +232,15 @@ func (r repo) snapshot(ctx context.Context, tree git, base string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	return tree.line(ctx, "commit-tree", id, "-p", base, "-m", "Uncommitted changes of the checkout")
+	return tree.commitDirty(ctx, id, base)
+}
+
+// commitDirty returns a commit of the tree id, with what a checkout has beyond the commit base, "" if the tree is that of base. More are options of git.
+func (g git) commitDirty(ctx context.Context, id, base string, more ...string) (string, error) {
+	if same, err := g.line(ctx, "rev-parse", base+"^{tree}"); err != nil || same == id {
+		return "", err
+	}
+	return g.line(ctx, append([]string{"commit-tree", id, "-m", "Uncommitted changes of the checkout", "-p", base}, more...)...)
 }
 
 // stage returns the tree of the tracked files of a checkout as they are. It works on a copy of the index at the path index, and writes objects to store.

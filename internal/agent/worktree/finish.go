@@ -56,12 +56,11 @@ func (t *Tree) Commit(ctx context.Context) (c Change, err error) {
 	}
 	c.all = append([]string{c.tip}, strings.Fields(ends)...)
 	from := t.begin()
-	count, err := r.run(ctx, nil, append(append([]string{"rev-list"}, c.all...), "--not", from)...)
-	if err != nil {
-		return c, err
-	}
-	if c.Commits = len(strings.Fields(string(count))); c.Commits == 0 {
-		return c, nil
+	for _, not := range []string{from, t.Base} { // with work, what was taken along is merged, too
+		count, err := r.run(ctx, nil, append(append([]string{"rev-list"}, c.all...), "--not", not)...)
+		if c.Commits = len(strings.Fields(string(count))); err != nil || c.Commits == 0 {
+			return c, err
+		}
 	}
 	if c.Files, err = r.changedFiles(ctx, from, c.tip, false); err == nil {
 		c.Stat, err = r.line(ctx, "diff-tree", "--stat=100", "--no-ext-diff", "--no-textconv", from, c.tip)
@@ -97,12 +96,7 @@ func (r repo) marks(ctx context.Context, command string, of ...string) (files []
 }
 
 // begin returns the commit before the first one of the work.
-func (t *Tree) begin() string {
-	if t.Dirty != "" {
-		return t.Dirty
-	}
-	return t.Base
-}
+func (t *Tree) begin() string { return cmp.Or(t.Dirty, t.Base) }
 
 // Diff returns the work as a patch.
 func (t *Tree) Diff(ctx context.Context, c Change) (string, error) {
@@ -479,10 +473,6 @@ func (t *Tree) Renew(ctx context.Context) ([]string, error) {
 	if err == nil {
 		_, err = source.run(ctx, nil, "update-ref", pin(t.Name), head)
 	}
-	if err == nil && t.Dirty == "" { // what is compared is only the work
-		t.Base = head
-		err = t.write()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -493,6 +483,19 @@ func (t *Tree) Renew(ctx context.Context) ([]string, error) {
 	if op := r.unfinishedOperation(); op != "" {
 		return nil, t.unfinishedError(op)
 	}
+	if t.Dirty != "" {
+		tree, conflicts, failure := mergeTree(ctx, r.git, head, t.Dirty)
+		if err = failure; err == nil && len(conflicts) == 0 {
+			t.Dirty, err = r.commitDirty(ctx, tree, head, "-p", t.Dirty)
+		}
+	}
+	if t.Base = head; err == nil { // what is compared is only the work
+		err = t.write()
+	}
+	if err != nil {
+		return nil, err
+	}
+	head = t.begin()
 	_, conflict := r.run(ctx, nil, "merge", "--quiet", "--no-stat", "--no-verify", "--message", "Merge what came meanwhile", head)
 	if conflict == nil {
 		return nil, nil

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -437,6 +438,65 @@ func TestDirtyInclude(t *testing.T) {
 	}
 	if got := b.git(b.dir, "status", "--porcelain"); got != "M a.txt" {
 		t.Errorf("status %q", got)
+	}
+}
+
+// TestDirtyIncludeCommits: no commit is made of a checkout without changes, and one with changes is counted with the work that it is merged with.
+func TestDirtyIncludeCommits(t *testing.T) {
+	b := newBench(t)
+	tree := b.open("fix", graph.Worktree{Dirty: graph.Include})
+	if tree.Dirty != "" || b.git(tree.Root, "rev-parse", "HEAD") != tree.Base {
+		t.Errorf("a commit without changes: %s", b.git(tree.Root, "log", "--oneline"))
+	}
+	b.write(tree.Root+"/new.txt", "new\n")
+	c := b.work(tree)
+	b.ok(tree.Merge(t.Context(), c))
+	if got := b.git(b.dir, "rev-list", "--count", tree.Base+"..HEAD"); c.Commits != 1 || got != "1" {
+		t.Errorf("%d commits, merged %s", c.Commits, got)
+	}
+	b.write(b.dir+"/a.txt", "one\ntwo\nthree\nmine\n")
+	tree = b.open("fix", graph.Worktree{Dirty: graph.Include})
+	base := tree.Base
+	b.write(tree.Root+"/more.txt", "more\n")
+	c = b.work(tree)
+	b.git(b.dir, "checkout", "-q", "a.txt")
+	b.ok(tree.Merge(t.Context(), c))
+	if got := b.git(b.dir, "rev-list", "--count", base+"..HEAD"); c.Commits != 2 || got != "2" {
+		t.Errorf("%d commits, merged %s", c.Commits, got)
+	}
+}
+
+// TestDirtyIncludeRenewed: what the checkout has committed meanwhile is not shown as work.
+func TestDirtyIncludeRenewed(t *testing.T) {
+	for _, committed := range []bool{false, true} {
+		t.Run(strconv.FormatBool(committed), func(t *testing.T) {
+			b := newBench(t)
+			b.write(b.dir+"/a.txt", "one\ntwo\nthree\nmine\n")
+			tree := b.open("fix", graph.Worktree{Dirty: graph.Include})
+			b.write(tree.Root+"/work.txt", "work\n")
+			b.work(tree)
+			b.write(b.dir+"/later.txt", "later\n")
+			if committed {
+				b.commit(b.dir, "mine")
+			} else {
+				b.git(b.dir, "add", "later.txt")
+				b.git(b.dir, "commit", "-q", "-m", "later", "later.txt")
+			}
+			if files, err := tree.Renew(t.Context()); err != nil || len(files) > 0 {
+				t.Fatal(files, err)
+			}
+			c := b.work(tree)
+			if !slices.Equal(c.Files, []string{"work.txt"}) {
+				t.Errorf("the work is %v", c.Files)
+			}
+			patch, err := tree.Diff(t.Context(), c)
+			if b.ok(err); strings.Contains(patch, "later") || strings.Contains(patch, "mine") {
+				t.Error(patch)
+			}
+			if b.ok(tree.Apply(t.Context(), c)); !strings.HasSuffix(b.read(b.dir+"/a.txt"), "mine\n") || b.read(b.dir+"/work.txt") != "work\n" {
+				t.Error("not applied")
+			}
+		})
 	}
 }
 

@@ -75,7 +75,8 @@ export function show(main, context) {
     function edit() {
       const field = h("textarea", { rows: Math.min(12, 2 + f.text.split("\n").length), maxlength: 2000, "aria-label": "Text of the fact" });
       field.value = f.text;
-      fill(shown, h("form", { onsubmit: (e) => { e.preventDefault(); attempt(problem, () => change(at(f), { text: field.value, version: f.version })); } }, field,
+      const title = h("input", { value: f.title, maxlength: 100, "aria-label": "Title of the fact" });
+      fill(shown, h("form", { onsubmit: (e) => { e.preventDefault(); attempt(problem, () => change(at(f), { title: title.value, text: field.value, version: f.version })); } }, title, field,
         h("div.row", {}, h("button.primary", { type: "submit" }, "Save"), h("button", { type: "button", onclick: () => fill(shown, body(f)) }, "Cancel"))));
       field.focus();
     }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -118,11 +119,21 @@ func (f *Fact) tidy() error {
 	case slices.ContainsFunc(f.Tags, func(tag string) bool { return utf8.RuneCountInString(tag) > maxTag }):
 		return fmt.Errorf("a tag has at most %d characters", maxTag)
 	}
-	if f.Title == "" {
-		f.Title, _, _ = strings.Cut(f.Text, "\n")
-	}
-	f.Title = text.CutRunes(f.Title, maxTitle)
+	f.Title = text.CutRunes(cmp.Or(f.Title, firstLine(f.Text)), maxTitle)
 	return nil
+}
+
+// firstLine is the title of a text that got none.
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return text.CutRunes(strings.Join(strings.Fields(line), " "), maxTitle)
+}
+
+// retitle leaves the title out that another version of the fact got from its text, unless f has a title of its own. [Fact.tidy] makes it anew.
+func (f *Fact) retitle(before *Fact) {
+	if f.Title == before.Title && f.Title == firstLine(before.Text) {
+		f.Title = ""
+	}
 }
 
 const fence = "---\n"

@@ -17,6 +17,7 @@ import (
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
+	"loki/internal/tool"
 )
 
 // TestMain lets the tests start this program as a process that writes facts.
@@ -292,6 +293,50 @@ func TestProposals(t *testing.T) {
 	}
 	if _, err := s.Accept(t.Context(), p, forget.ID); err != nil || len(s.List(t.Context(), p, true)) != 0 || len(s.List(t.Context(), p, false)) != 1 {
 		t.Errorf("a fact that was forgotten: %v", err)
+	}
+}
+
+// TestTitles: a title that was made from the text is made from the new text, and one of its own is kept.
+func TestTitles(t *testing.T) {
+	t.Parallel()
+	const before, now = "The build uses port 8080", "The build uses port 9090"
+	for name, c := range map[string]struct{ title, given, want string }{
+		"made":          {want: now},
+		"own":           {title: "Port of the build", want: "Port of the build"},
+		"given":         {given: "The port of today", want: "The port of today"},
+		"own_and_given": {title: "Port of the build", given: "The port of today", want: "The port of today"},
+	} {
+		for _, mode := range []chat.Memory{chat.MemoryWrite, chat.MemoryPropose, "edit"} {
+			t.Run(name+"/"+string(mode), func(t *testing.T) {
+				t.Parallel()
+				s, p := memory.NewStore(t.TempDir()), memory.Place{}
+				f := save(t, s, p, memory.Fact{Title: c.title, Text: before})
+				if mode == "edit" {
+					file := strings.Replace(string(f.Encode()), "---\n"+before, "---\n"+now, 1)
+					if c.given != "" {
+						file = strings.Replace(file, "title: \""+f.Title, "title: \""+c.given, 1)
+					}
+					if _, err := s.Edit(t.Context(), f, file); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					var wrote memory.Fact
+					o := memory.Options{Store: s, Mode: mode, Untrusted: func() string { return "" }, Wrote: func(_ context.Context, _ string, f memory.Fact) error { wrote = f; return nil }}
+					args, _ := json.Marshal(map[string]string{"id": f.ID, "text": now, "title": c.given})
+					if _, err := memory.Tools(o)[2].Call(t.Context(), tool.Call{Arguments: args}); err != nil || wrote.Title != c.want {
+						t.Fatalf("reported as %q, %v", wrote.Title, err)
+					}
+					if mode == chat.MemoryPropose {
+						if _, err := s.Accept(t.Context(), p, wrote.ID); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if got, err := s.Find(t.Context(), f.ID, p); err != nil || got.Title != c.want || got.Text != now {
+					t.Errorf("%q, %q, %v", got.Title, got.Text, err)
+				}
+			})
+		}
 	}
 }
 

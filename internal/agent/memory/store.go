@@ -358,7 +358,9 @@ func (s *Store) change(ctx context.Context, p Place, id, base string, change fun
 	if base != "" && f.Sum != base {
 		return f, fault.Wrap(fault.Usage, ErrChanged, "")
 	}
+	before := f
 	change(&f)
+	f.retitle(&before)
 	if err := s.admit(ctx, p, &f); err != nil {
 		return f, err
 	}
@@ -423,9 +425,9 @@ func (s *Store) Accept(ctx context.Context, p Place, id string) (Fact, error) {
 		return f, err
 	case f.Changes != "":
 		of, err := s.Find(ctx, f.Changes, p)
-		if err == nil && (of.Text != f.Text || of.Source != f.Source) { // else it was killed here before
+		if err == nil && (of.Title != f.Title || of.Text != f.Text || of.Source != f.Source) { // else it was killed here before
 			_, err = s.change(ctx, p, f.Changes, f.Base, func(of *Fact) {
-				of.Text, of.By, of.Source, of.Tainted = f.Text, f.By, f.Source, f.Tainted
+				of.Title, of.Text, of.By, of.Source, of.Tainted = f.Title, f.Text, f.By, f.Source, f.Tainted
 			})
 		}
 		if err == nil {

@@ -63,7 +63,7 @@ func Tools(o Options) []tool.Tool {
 		tools,
 		declare("save", "Remember a fact for later conversations, such as what the user prefers or what was decided: at most 2000 characters, clear without this conversation, never a secret."+decides,
 			`"title","text"`, `"title":{"type":"string"},`+text+`,"tags":{"type":"array","items":{"type":"string"}},SCOPE,"expires":{"type":"string","description":"2027-01-31, or 30d from now"}`, false, k.save),
-		declare("update", "Replace the text of a remembered fact that has changed."+decides, `"id","text"`, id+","+text, false, k.update),
+		declare("update", "Replace the text of a remembered fact that has changed, and its title if you give one."+decides, `"id","text"`, id+`,"title":{"type":"string"},`+text, false, k.update),
 		declare("forget", "Remove a remembered fact that is wrong."+decides, `"id","reason"`, id+`,"reason":{"type":"string"}`, false, k.forget),
 	)
 }
@@ -157,11 +157,11 @@ func (k *keeper) save(ctx context.Context, call tool.Call) (any, error) {
 }
 
 func (k *keeper) update(ctx context.Context, call tool.Call) (any, error) {
-	args, err := tool.Decode[struct{ ID, Text string }](call)
+	args, err := tool.Decode[struct{ ID, Title, Text string }](call)
 	if err != nil {
 		return nil, err
 	}
-	return k.change(ctx, call, Changed, args.ID, args.Text)
+	return k.change(ctx, call, Changed, args.ID, args.Title, args.Text)
 }
 
 func (k *keeper) forget(ctx context.Context, call tool.Call) (any, error) {
@@ -169,11 +169,11 @@ func (k *keeper) forget(ctx context.Context, call tool.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.change(ctx, call, Forgotten, args.ID, args.Reason)
+	return k.change(ctx, call, Forgotten, args.ID, "", args.Reason)
 }
 
-// change changes or removes a fact, or proposes that.
-func (k *keeper) change(ctx context.Context, call tool.Call, action, id, text string) (any, error) {
+// change changes or removes a fact, or proposes that. It keeps its title if title is empty.
+func (k *keeper) change(ctx context.Context, call tool.Call, action, id, title, text string) (any, error) {
 	of, err := k.o.Store.Find(ctx, id, k.o.Place)
 	if err != nil {
 		return nil, err
@@ -181,12 +181,15 @@ func (k *keeper) change(ctx context.Context, call tool.Call, action, id, text st
 	k.mu.Lock()
 	base := k.seen[of.ID]
 	k.mu.Unlock()
-	switch f := (Fact{Title: of.Title, Text: text, Scope: of.Scope, Changes: of.ID, Base: of.Sum, Forgets: action == Forgotten}); {
+	switch f := (Fact{Title: cmp.Or(title, of.Title), Text: text, Scope: of.Scope, Changes: of.ID, Base: of.Sum, Forgets: action == Forgotten}); {
 	case of.Proposed:
 		return nil, fmt.Errorf("%s is a proposal, about which the user decides", of.ID)
 	case base != "" && base != of.Sum:
 		return nil, ErrChanged
 	case k.sign(&f, call):
+		if action == Changed {
+			f.retitle(&of)
+		}
 		if f, err = k.o.Store.Save(ctx, k.o.Place, f); err != nil {
 			return nil, err
 		}
@@ -194,7 +197,7 @@ func (k *keeper) change(ctx context.Context, call tool.Call, action, id, text st
 	case action == Forgotten:
 		of, err = k.o.Store.Forget(ctx, k.o.Place, of.ID)
 	default:
-		of, err = k.o.Store.Change(ctx, k.o.Place, of.ID, of.Sum, func(of *Fact) { of.Text, of.By, of.Source, of.Tainted = text, f.By, f.Source, false })
+		of, err = k.o.Store.Change(ctx, k.o.Place, of.ID, of.Sum, func(of *Fact) { of.Title, of.Text, of.By, of.Source, of.Tainted = f.Title, text, f.By, f.Source, false })
 	}
 	if err != nil {
 		return nil, err

@@ -186,7 +186,7 @@ func proposal(f *memory.Fact) string {
 	case f.Forgets:
 		what = f.ID + " to forget " + f.Changes + ", because"
 	case f.Changes != "":
-		what = f.ID + " to change " + f.Changes + " to"
+		what = f.ID + " to change " + f.Changes + " to: " + text.Visible(f.Title)
 	}
 	if f.Tainted {
 		what += " (the model had read what others wrote)"

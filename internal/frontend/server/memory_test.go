@@ -74,7 +74,7 @@ func testMemory(t *testing.T, store string) {
 	var changed api.Fact
 	expect(t, s.Do(http.MethodPatch, path, `{"text": "Boats are painted blue.", "version": "`+f.Version+`"}`, as(alice)...), http.StatusOK).JSON(t, &changed)
 	expect(t, s.Do(http.MethodPatch, path, `{"pinned": true, "version": "`+f.Version+`"}`, as(alice)...), http.StatusConflict)
-	if changed.Text != "Boats are painted blue." || changed.Version == f.Version || len(changed.Tags) != 1 {
+	if changed.Text != "Boats are painted blue." || changed.Title != changed.Text || changed.Version == f.Version || len(changed.Tags) != 1 {
 		t.Errorf("changed to %+v", changed)
 	}
 	asked := func(agent, prompt, key string) string {

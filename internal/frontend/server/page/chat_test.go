@@ -423,7 +423,7 @@ default: {reply: done}
 	press("Tar", "Edit")
 	p.write(`[aria-label="Text of the fact"]`, " In rain, three.")
 	press("Tar", "Save")
-	p.until(`document.querySelector('[aria-label="Facts"]').innerText.includes("In rain, three.") && document.querySelector('[aria-label="Text of the fact"]') === null`)
+	p.until(`document.querySelector('[aria-label="Facts"]').innerText.includes("In rain, three.") && document.querySelector('[aria-label="Facts"] strong').innerText.includes("In rain") && document.querySelector('[aria-label="Text of the fact"]') === null`)
 	press("Tar", "Pin")
 	p.until(`document.querySelector('[aria-label="Facts"]').innerText.includes("with each question")`)
 	press("Tar", "Forget")

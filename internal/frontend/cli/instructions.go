@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"unicode/utf8"
 
 	"loki/internal/agent/workspace"
 	"loki/internal/base/ask"
@@ -85,7 +90,11 @@ func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err e
 	for _, f := range unknown {
 		shown := fmt.Sprintf("%s (%s):\n\n%s\n\n", text.Visible(f.Name), f.State, visibleLines(c.app.Trust.ChangedText(in.Root, f)))
 		if f.Of != "" && f.Text() == "" {
-			shown = fmt.Sprintf("%s (%s), of the skill %s\n\n", text.Visible(f.Name), f.State, text.Visible(f.Of))
+			content, err := skillFile(f)
+			if err != nil {
+				return true, err
+			}
+			shown = fmt.Sprintf("%s (%s), of the skill %s:\n\n%s\n\n", text.Visible(f.Name), f.State, text.Visible(f.Of), content)
 		}
 		if _, err := io.WriteString(out, c.hide(shown)); err != nil {
 			return true, err
@@ -100,6 +109,28 @@ func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err e
 		return true, err
 	}
 	return true, c.say("trusted: %s, %s", text.Visible(in.Root), text.Count(len(unknown), "file"))
+}
+
+// maxSkillFile is how many bytes of a file of a skill are shown, besides SKILL.md.
+const maxSkillFile = 16 << 10
+
+// skillFile returns the content of a file of a skill, for people. The error says that it is not the one that was found.
+func skillFile(f workspace.File) (string, error) {
+	data, err := os.ReadFile(f.Path)
+	if err != nil {
+		return "", err
+	}
+	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != f.Sum {
+		return "", fault.New(fault.Failure, "%s has just changed, so nothing was trusted", f.Name).WithHint("run the command again")
+	}
+	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return fmt.Sprintf("    [%d bytes that are not text]", len(data)), nil
+	}
+	shown := visibleLines(text.Cut(string(data), maxSkillFile))
+	if len(data) > maxSkillFile {
+		shown += fmt.Sprintf("\n    [cut: the file has %d bytes]", len(data))
+	}
+	return shown, nil
 }
 
 // askFiles returns an error unless the user consents at the terminal.

@@ -314,7 +314,7 @@ var roomLines = map[string]int{
 	"agent/bundle":           1651,
 	"agent/cases":            2773,
 	"agent/draft":            1197,
-	"agent/harness":          2481,
+	"agent/harness":          2508,
 	"agent/job":              1341,
 	"agent/macro":            221,
 	"agent/memory":           1378,
@@ -391,7 +391,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           15495,
 
-	"all": 205541,
+	"all": 205603,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

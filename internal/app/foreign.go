@@ -73,7 +73,9 @@ func (a *App) foreign(of agent.Agent) (*harness.Program, tool.Set, error) {
 	if strings.ContainsAny(command, `/\\`) && !filepath.IsAbs(command) {
 		command = filepath.Join(of.Dir, command)
 	}
-	p.Path, _ = process.Find(command, p.Env) // the error is that of Missing
+	if p.Path, _ = process.Find(command, p.Env); p.Path == "" { // the error is that of CheckInstalled
+		p.Refused, _ = process.Find(command, a.Child().Environ)
+	}
 	log := &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.readLogSettings().level) == logging.LevelOff}
 	p.Stderr = func(line string) { fmt.Fprintf(log, "[%s] %s\n", of.Name, line) }
 	return p, served, nil

@@ -3,6 +3,7 @@ package harness
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ type Program struct {
 	Home    string // what ~ means
 	Env     []string
 	Path    string // of the program; empty if it is missing
+	Refused string // path of the program if it is missing but for the workspace, whose programs are not looked for
 
 	Sandbox *sandbox.Sandbox
 	// Held is what the process may do. If it only Looks, it changes nothing in Dir.
@@ -45,6 +47,10 @@ type Program struct {
 func (p *Program) CheckInstalled() error {
 	if p.Path != "" {
 		return nil
+	}
+	if p.Refused != "" {
+		return fault.New(fault.NotFound, "agent %s: the program %s is only in the workspace, at %s, and is not started by its name there: others may have written it", p.Agent, p.Command[0], p.Refused).
+			WithHint("install it outside of the workspace (%s), or write its absolute path in acp under harness in the agent's config.yaml, with env, hosts and state", cmp.Or(p.Install, "and add it to PATH"))
 	}
 	err := fault.New(fault.NotFound, "agent %s: the program %s is not installed", p.Agent, p.Command[0])
 	if p.Install != "" {

@@ -1,9 +1,12 @@
 package harness
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/semver"
 
 	"loki/internal/base/sandbox"
 	"loki/internal/base/value"
@@ -61,6 +64,22 @@ var presets = []Setting{
 		Name: "goose", Command: []string{"goose", "acp"}, Install: "see https://block.github.io/goose/docs/getting-started/installation",
 		State: []string{"~/.config/goose", "~/.local/share/goose", "~/.local/state/goose"},
 	},
+}
+
+// Update returns the command that installs the version that was tested, since npm chooses an older one where Node.js is old. It is empty if it is not known.
+func (s *Setting) Update() string {
+	if s.Tested == "" {
+		return s.Install
+	}
+	return s.Install + "@" + s.Tested
+}
+
+// Age says that a version of the program is older than the one that was tested, "" if it is not or if it is not known.
+func (s *Setting) Age(version string) string {
+	if s.Tested == "" || !semver.IsValid("v"+version) || semver.Compare("v"+version, "v"+s.Tested) >= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s is older than %s, with which it was tested", s.Command[0], version, s.Tested)
 }
 
 // Presets returns the names of the programs that are known.

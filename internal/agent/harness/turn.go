@@ -165,6 +165,9 @@ func (p *Program) work(ctx context.Context, rc *engine.RequestContext, a Asked) 
 		before = look(p.Dir)
 	}
 	err = t.run(ctx, func(ctx context.Context) error { return t.ask(ctx, n, last, sent) })
+	if age := p.Age(t.version()); age != "" && fault.CodeOf(err) == fault.Tool {
+		err = fault.Wrap(fault.Tool, err, "").WithHint("%s; update it: %s", age, p.Update())
+	}
 	if err != nil {
 		return out, err
 	}
@@ -305,13 +308,19 @@ func (t *talk) initialize(ctx context.Context) error {
 	return err
 }
 
-// Check starts the program without asking it anything, and returns its version, empty if it does not say it.
+// Check starts the program without asking it anything, and returns its version, empty if it does not say it, also with an error.
 func (p *Program) Check(ctx context.Context) (version string, err error) {
 	t := newTalk(p, new(engine.RequestContext), new(Asked), steps.Steps{}, 1)
-	if err = t.run(ctx, t.initialize); err == nil && t.can.AgentInfo != nil {
-		version = text.Printable(t.can.AgentInfo.Version)
+	err = t.run(ctx, t.initialize)
+	return t.version(), err
+}
+
+// version returns the version of the program, empty if it has not said it.
+func (t *talk) version() string {
+	if t.can.AgentInfo == nil {
+		return ""
 	}
-	return version, err
+	return text.Printable(t.can.AgentInfo.Version)
 }
 
 // ask opens a session and puts the question in it.

@@ -112,6 +112,22 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// TestOldProgram: a turn that fails in an old program says how old it is, and how to update it.
+func TestOldProgram(t *testing.T) {
+	t.Parallel()
+	for can, want := range map[string]string{
+		"old": "scripted 0.49.0 is older than 0.101.0, with which it was tested; update it: npm install -g scripted@0.101.0",
+		"":    "",
+	} {
+		p, a := program(t, "exit 3", can)
+		p.Install, p.Tested = "npm install -g scripted", "0.101.0"
+		events, _ := record()
+		if _, err := p.Answer(t.Context(), &engine.RequestContext{Events: events}, a); fault.CodeOf(err) != fault.Tool || fault.HintOf(err) != want {
+			t.Errorf("%q: %v, hint %q", can, err, fault.HintOf(err))
+		}
+	}
+}
+
 // TestConsentToShell: consent to a text for a shell does not hold for another program that gets the text.
 func TestConsentToShell(t *testing.T) {
 	t.Parallel()

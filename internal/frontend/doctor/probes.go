@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/mod/semver"
 	_ "modernc.org/sqlite" // the driver
 
 	"loki/internal/agent/harness"
@@ -185,13 +184,13 @@ func (e exam) program(ctx context.Context, c *Check, p *harness.Program) {
 	version, err := p.Check(ctx)
 	if c.failed(err) {
 		if c.Hint == "" && p.Install != "" {
-			c.Hint = "update it: " + p.Install
+			c.Hint = "install the version that was tested: " + p.Update()
 		}
 		return
 	}
 	c.Detail = strings.TrimSpace(p.Path + " " + version)
-	if semver.Compare("v"+version, "v"+p.Tested) < 0 && semver.IsValid("v"+version) && p.Tested != "" {
-		c.set(Warn, fmt.Sprintf("%s %s is older than %s, with which it was tested", p.Command[0], version, p.Tested), "update it: "+p.Install)
+	if age := p.Age(version); age != "" {
+		c.set(Warn, age, "update it: "+p.Update())
 	}
 }
 

@@ -73,6 +73,9 @@ func (a *scripted) Request(ctx context.Context, method string, params json.RawMe
 		switch method {
 		case acp.Initialize:
 			r := acp.InitializeResponse{ProtocolVersion: acp.Version}
+			if can("old") {
+				r.AgentInfo = &acp.Implementation{Name: "scripted", Version: "0.49.0"}
+			}
 			c := &r.AgentCapabilities
 			c.LoadSession, c.MCPCapabilities.HTTP = can("load") || can("noload"), can("http")
 			if can("resume") {

@@ -138,12 +138,12 @@ type limiter struct {
 	begun   map[string]int // calls under way, by run
 	atWork  int            // all of them
 	number  int            // of the last waiter
-	passed  int            // calls that began while one of low priority waited
-	timer   *time.Timer    // of the next look, nil for none
-	others  bool           // processes have calls, too
-	known   bool           // there are limits of requests or tokens
-	output  int            // average length of a reply, in tokens
-	atOnce  int            // calls, as far as it is known
+	turns   Turns
+	timer   *time.Timer // of the next look, nil for none
+	others  bool        // processes have calls, too
+	known   bool        // there are limits of requests or tokens
+	output  int         // average length of a reply, in tokens
+	atOnce  int         // calls, as far as it is known
 }
 
 // waiter is a call that waits for its turn.
@@ -336,9 +336,7 @@ func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
 	default:
 		l.atWork++
 		l.begun[w.run]++
-		if l.passed++; w.priority == Low {
-			l.passed = 0
-		}
+		l.turns.Count(w.priority)
 	}
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
 	close(w.ready)
@@ -348,14 +346,28 @@ func (l *limiter) begin(w *waiter, now time.Time) (wait time.Duration) {
 // lowEvery is of how many calls that begin one at least is of low priority, if one waits.
 const lowEvery = 10
 
+// Turns is how many calls have begun since one of low priority did.
+type Turns int
+
+// Count counts a call that begins.
+func (n *Turns) Count(p Priority) {
+	if *n++; p == Low {
+		*n = 0
+	}
+}
+
+// Compare compares the priorities of two calls that wait: it is negative if the first one begins before the second one.
+func (n Turns) Compare(a, b Priority) int {
+	if n >= lowEvery-1 && (a == Low) != (b == Low) {
+		return cmp.Compare(a, b)
+	}
+	return cmp.Compare(b, a)
+}
+
 // next returns the call whose turn is next, or else when the next refused call continues, 0 if none does.
 func (l *limiter) next(now time.Time) (first *waiter, wait time.Duration) {
-	low := l.passed >= lowEvery-1
 	order := func(a, b *waiter) int {
-		if low && (a.priority == Low) != (b.priority == Low) {
-			return cmp.Compare(a.priority, b.priority)
-		}
-		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(l.begun[a.run], l.begun[b.run]), cmp.Compare(a.number, b.number))
+		return cmp.Or(l.turns.Compare(a.priority, b.priority), cmp.Compare(l.begun[a.run], l.begun[b.run]), cmp.Compare(a.number, b.number))
 	}
 	for _, w := range l.waiting {
 		left := w.notUntil.Sub(now)

@@ -28,6 +28,7 @@ function progressOf(row) {
 
 // Until when a call of a node waits for its provider.
 function waitOf(row) {
+  if (row.limited?.reason === "spending") return row.end || row.limited.waited_ms ? "" : "waits for other calls, because a limit of spending has no room beside them";
   const until = row.limited && !row.end && row.limited.reason !== "concurrency" ? new Date(row.limited.until) : 0;
   return until > Date.now() ? `waits for the provider until ${until.toLocaleTimeString()}` : "";
 }

@@ -123,7 +123,9 @@ func (a *Answer) Emit(_ context.Context, ev event.Event) error {
 			a.spin("Generating")
 		}
 	case event.Limited:
-		if !a.graph && body.Until.Sub(ev.Time) >= time.Second {
+		if !a.graph && body.Reason == "spending" && body.Waited == 0 {
+			a.spin("Waiting for other calls, because a limit of spending has no room beside them")
+		} else if !a.graph && body.Until.Sub(ev.Time) >= time.Second {
 			a.spin("Waiting for " + oneLine(body.Client, nameLimit) + ", which takes no more calls now")
 		}
 	case event.Retry:

@@ -45,6 +45,13 @@ func (t *task) estimate(now time.Time) string {
 // showLimited shows that a call waits: of a map in its line, of others in a line of its own if the wait is longer than one for other
 // calls.
 func (n *Narrator) showLimited(ev event.Event, b event.Limited) {
+	if b.Reason == "spending" {
+		if b.Waited == 0 && n.until.Before(ev.Time) {
+			n.until = ev.Time.Add(time.Minute) // without another such line
+			n.say(dim, n.subject(ev)+"waits for other calls, because a limit of spending has no room beside them")
+		}
+		return
+	}
 	t := n.task(ev)
 	if t != nil && t.kind == "map" {
 		t.atOnce = b.AtOnce

@@ -159,6 +159,11 @@ func limited(s *stage) {
 		s.node("one", event.Limited{Client: "st", Model: "m", Reason: "refused", Until: time.Now().Add(7 * time.Second), AtOnce: 1})
 	}
 	s.node("one", event.Limited{Client: "st", Model: "m", Reason: "concurrency", Until: time.Now().Add(17 * time.Second), AtOnce: 1})
+	s.wait(8 * time.Second)
+	for range 2 {
+		s.node("one", event.Limited{Reason: "spending"})
+	}
+	s.node("one", event.Limited{Reason: "spending", Waited: 1000})
 	s.node("one", event.NodeFinished{NodeType: "llm", Duration: 7 * time.Second, Targets: []string{"fin"}})
 	s.emit(event.Finished{Duration: 67 * time.Second, Steps: 2})
 }

@@ -304,12 +304,12 @@ type Retry struct {
 	Wait    time.Duration `json:"-"`
 }
 
-// Limited says that a call of a model waits, because its provider takes no more of them now. With Waited or Refused it says that
+// Limited says that a call of a model waits, because its provider, or a limit of spending, takes no more of them now. With Waited or Refused it says that
 // the wait is over.
 type Limited struct {
-	Client string    `json:"client"`
+	Client string    `json:"client"`         // empty if the reason is spending, as is Model
 	Model  string    `json:"model"`          // the provider's own name
-	Reason string    `json:"reason"`         // concurrency, rate, refused or outage
+	Reason string    `json:"reason"`         // concurrency, rate, refused, outage or spending
 	Until  time.Time `json:"until,omitzero"` // when it is tried again, or earlier
 	AtOnce int       `json:"at_once"`        // calls that the provider takes, as far as it is known
 

@@ -57,7 +57,7 @@ type runLog struct {
 
 // Emit implements [event.Emitter].
 func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
-	if event.IsTransient(ev.Body) {
+	if _, limited := ev.Body.(event.Limited); event.IsTransient(ev.Body) && !limited {
 		return nil
 	}
 	e.mu.Lock()
@@ -127,6 +127,10 @@ func (l recorder) record() {
 			text = "no signal came in time, and the default is taken"
 		}
 		l.log(l.graph, slog.LevelDebug, text, "id", b.ID, "signal", b.Name)
+	case event.Limited:
+		if b.Reason == "spending" && b.Waited == 0 {
+			l.log(l.engine, slog.LevelInfo, "a call waits for others, because a limit of spending has no room beside them")
+		}
 	case event.Retry:
 		l.log(l.engine, slog.LevelWarn, "attempt failed and is repeated", "attempt", b.Attempt, "wait", b.Wait, "error", b.Error)
 	case event.CompressionFinished:

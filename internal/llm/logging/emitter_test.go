@@ -54,6 +54,9 @@ var stories = map[string]func(*testing.T, story){
 		plan := at(top, 1, "plan")
 		s.emit(ctx, plan, event.NodeStarted{NodeType: "llm", Visit: 1},
 			event.ModelCall{Model: "openai:gpt-5", Turn: 1}, event.Delta{Text: "secret thought"},
+			event.Limited{Reason: "spending"},
+			event.Limited{Reason: "spending", Waited: 1000},
+			event.Limited{Client: "openai", Reason: "concurrency"},
 			event.Retry{Attempt: 1, Error: "too many requests", Wait: time.Second},
 			event.ModelCall{Model: "openai:gpt-5", Turn: 1},
 			event.Reply{Model: "openai:gpt-5", Text: "secret thought", Stop: chat.StopToolCalls, Usage: chat.Usage{InputTokens: 12, OutputTokens: 3}},

@@ -148,6 +148,9 @@ func (r *atWork) facts(ev event.Event) []any {
 			return []any{Node{Agent: ev.Agent, Type: b.NodeType, Took: b.Duration, Failed: b.Error != ""}}
 		}
 	case event.Limited:
+		if b.Reason == "spending" { // which is over when the call begins
+			return nil
+		}
 		took := time.Duration(b.Waited) * time.Millisecond
 		if call != nil {
 			call.begun = call.begun.Add(took) // it is not the provider that took so long

@@ -242,6 +242,11 @@ func (e *SpentError) Error() string { return e.Err.Error() }
 // Unwrap returns the error.
 func (e *SpentError) Unwrap() error { return e.Err }
 
+// Spent reports whether a run waits until it may use something again.
+func (i Info) Spent() bool {
+	return i.Status == Suspended && i.Code == fault.Limit && !i.Until.IsZero()
+}
+
 // Elsewhere has r decide about the tokens and the money of b, where the processes of a run share its budget. b may be nil.
 func (b *Budget) Elsewhere(r Reserver) {
 	if b != nil {

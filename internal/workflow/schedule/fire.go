@@ -342,6 +342,9 @@ func (f *firing) reason(ctx context.Context, catchingUp bool) (reason string, er
 		f.waits = true
 		return "", nil
 	}
+	if last.Spent() {
+		return ForBudget, nil
+	}
 	return ForOverlap, nil
 }
 

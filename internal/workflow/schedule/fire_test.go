@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
 	"loki/internal/service/auth"
 	"loki/internal/workflow/gate"
@@ -305,6 +306,22 @@ func TestBudgetMonth(t *testing.T) {
 	b.tick("2026-12-31 07:40:00")
 	b.want("2026-12-31 08:00:00", "31 08:00 budget")
 	b.want("2027-01-01 08:00:00", "01 08:00 fired, 01 07:30 fired")
+}
+
+// TestLimitReached: while the last run waits for a limit of spending, times are skipped for the budget.
+func TestLimitReached(t *testing.T) {
+	for want, e := range map[string]run.Ending{
+		"budget":  {Status: run.Suspended, Code: fault.Limit, Until: time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC)},
+		"overlap": {Status: run.Suspended, Code: fault.Limit}, // for a budget of its own
+	} {
+		b := newBench(t, "2026-12-01 06:30:00", map[string]schedule.Doc{"a": {Cron: "0 * * * *"}})
+		b.want("2026-12-01 06:30:00", "")
+		b.want("2026-12-01 07:00:00", "01 07:00 fired")
+		for id := range b.journals {
+			b.end(id, e)
+		}
+		b.want("2026-12-01 08:00:00", "01 08:00 "+want)
+	}
 }
 
 func TestBlackoutAndPause(t *testing.T) {

@@ -36,6 +36,7 @@ func Read(m *yamldoc.Map) Limits {
 		return nil
 	}
 	l := make(Limits)
+	m.Only(names...)
 	for _, name := range names {
 		section := m.Map(name)
 		if section == nil {

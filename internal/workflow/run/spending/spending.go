@@ -1,6 +1,7 @@
 package spending
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +17,10 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
+	"loki/internal/base/process/awake"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/governor"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -26,6 +31,8 @@ const (
 	deadAfter  = 20 * time.Second       // without a sign of life the calls of a server are over
 	pollEvery  = 250 * time.Millisecond // from one look at the calls of other servers to the next
 	keepUsage  = 400 * 24 * time.Hour   // for which what was used is kept
+	noticed    = 300 * time.Millisecond // how long a call waits before an event says so
+	refusedFor = time.Hour              // without new work of an agent with a call that did not fit
 )
 
 // beatKey begins the keys of the signs of life of servers.
@@ -35,6 +42,22 @@ const beatKey = "spending/server/"
 type counter struct {
 	Used  chat.Usage          `json:"used"`
 	Calls map[string]run.Call `json:"calls,omitempty"` // at work, by server and number
+
+	Refused map[string]refusal `json:"refused,omitempty"` // by whose work it was, see [workOf]
+}
+
+// refusal is a call that did not fit, after which none of the same work did.
+type refusal struct {
+	At    time.Time  `json:"at"`
+	Least chat.Usage `json:"least"`
+}
+
+// workOf returns what names the runs of an agent for a subject, "" without an agent.
+func workOf(i run.Info) string {
+	if i.Agent == "" || i.Owner == nil {
+		return i.Agent
+	}
+	return i.Agent + " of " + i.Owner.Subject
 }
 
 // Service counts and bounds what the runs of a server use. It implements [run.Spending]. Its methods may be called from several goroutines.
@@ -52,10 +75,20 @@ type Service struct {
 	unsaved map[origin]used // used and not written yet
 }
 
-// line is where the calls of this server wait that share an account.
+// line is where the calls of this server wait that share an account. The mutex of the service guards it.
 type line struct {
-	first   chan struct{} // holds a token while a call is the first of them
-	settled chan struct{} // holds a token when a call of this server has ended
+	waiting []*waiter // in order of time
+	turns   governor.Turns
+	changed chan struct{} // closed, and made anew, when a call has ended or left the line
+}
+
+// waiter is a call in a line.
+type waiter struct{ priority governor.Priority }
+
+// ring has the calls of the line look again.
+func (l *line) ring() {
+	close(l.changed)
+	l.changed = make(chan struct{})
 }
 
 // Start begins to serve a store until Close is called. A nil now means [time.Now].
@@ -82,11 +115,13 @@ func (s *Service) Close() {
 	_ = s.flush(ctx)
 }
 
-// SetLimits replaces the limits.
-func (s *Service) SetLimits(l Limits) {
+// SetLimits replaces the limits, and reports whether they were others.
+func (s *Service) SetLimits(l Limits) (changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	changed = !maps.Equal(s.limits, l)
 	s.limits = l
+	return changed
 }
 
 // current returns the limits.
@@ -170,6 +205,9 @@ func (s *Service) counter(ctx context.Context, a account, do func(c *counter) (w
 		if c.Calls == nil {
 			c.Calls = make(map[string]run.Call)
 		}
+		if c.Refused == nil {
+			c.Refused = make(map[string]refusal)
+		}
 		return do(c)
 	})
 }
@@ -187,7 +225,12 @@ func (s *Service) Check(ctx context.Context, i run.Info) error {
 			if a.limit.USD > 0 && c.Used.Cost >= a.limit.USD || a.limit.Tokens > 0 && c.Used.Total() >= a.limit.Tokens {
 				return false, a.exceededError()
 			}
-			return false, nil
+			r := c.Refused[workOf(i)]
+			if s.now().Sub(r.At) >= refusedFor {
+				return false, nil
+			}
+			_, err := s.admit(a, c, run.Call{Least: r.Least})
+			return false, err
 		})
 		if err != nil {
 			return err
@@ -205,7 +248,7 @@ func (s *Service) Reserver(i run.Info) run.Reserver {
 			s.count(i, u)
 		}
 		for _, a := range accounts {
-			if err := s.reserve(ctx, a, hold, c); err != nil {
+			if err := s.reserve(ctx, a, hold, workOf(i), c); err != nil {
 				settle(chat.Usage{})
 				return nil, err
 			}
@@ -219,41 +262,81 @@ func (s *Service) Reserver(i run.Info) run.Reserver {
 	}
 }
 
-// reserve reserves a call of an account, and waits while it does not fit beside others that are at work.
-func (s *Service) reserve(ctx context.Context, a account, hold string, c run.Call) error {
-	l := s.line(a)
-	select {
-	case l.first <- struct{}{}:
-		defer func() { <-l.first }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	timer := time.NewTimer(pollEvery)
-	defer timer.Stop()
-	for {
-		wait := false
-		err := s.counter(ctx, a, func(n *counter) (write bool, err error) {
-			if wait, err = s.admit(a, n, c); err == nil && wait && s.bury(ctx, n) {
-				wait, err = s.admit(a, n, c)
-				write = true
-			}
-			if err == nil && !wait {
-				n.Calls[hold] = c
-				write = true
-			}
-			return write, err
-		})
-		if err != nil || !wait {
-			return err
+// reserve reserves a call of an account, and waits while it does not fit beside others that are at work. Calls that wait here have their turns
+// in the order of their priorities.
+func (s *Service) reserve(ctx context.Context, a account, hold, work string, c run.Call) error {
+	l, w := s.line(a), &waiter{governor.PriorityOf(ctx)}
+	s.mu.Lock()
+	l.waiting = append(l.waiting, w)
+	s.mu.Unlock()
+	reserved := false
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		l.waiting = slices.DeleteFunc(l.waiting, func(o *waiter) bool { return o == w })
+		if reserved {
+			l.turns.Count(w.priority)
 		}
-		timer.Reset(pollEvery)
+		l.ring()
+	}()
+	began, told := time.Now(), false
+	resume := func() {}
+	defer func() { resume() }()
+	for tries := 0; ; tries++ {
+		s.mu.Lock()
+		changed := l.changed
+		first := slices.MinFunc(l.waiting, func(a, b *waiter) int { return l.turns.Compare(a.priority, b.priority) }) == w
+		s.mu.Unlock()
+		if first {
+			wait, err := s.try(ctx, a, hold, work, c)
+			if reserved = err == nil && !wait; told && !wait {
+				_ = event.FromContext(ctx).Emit(ctx, event.Limited{Reason: "spending", Waited: time.Since(began).Milliseconds()}) // the next event fails as well
+			}
+			if !wait {
+				return err
+			}
+		}
+		if tries == 0 {
+			resume = awake.Pause(ctx)
+		}
+		if !told && time.Since(began) >= noticed {
+			told = true
+			if err := event.FromContext(ctx).Emit(ctx, event.Limited{Reason: "spending"}); err != nil {
+				return err
+			}
+		}
 		select {
-		case <-l.settled:
-		case <-timer.C:
+		case <-changed:
+		case <-time.After(pollEvery):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// try reserves a call of an account if it fits now, and reports whether it must wait.
+func (s *Service) try(ctx context.Context, a account, hold, work string, c run.Call) (wait bool, err error) {
+	var refused error
+	err = s.counter(ctx, a, func(n *counter) (write bool, err error) {
+		wait, refused = s.admit(a, n, c)
+		if wait && s.bury(ctx, n) {
+			wait, refused = s.admit(a, n, c)
+			write = true
+		}
+		switch {
+		case refused == nil && !wait:
+			n.Calls[hold] = c
+			delete(n.Refused, work)
+			write = true
+		case refused != nil && work != "":
+			maps.DeleteFunc(n.Refused, func(_ string, r refusal) bool { return s.now().Sub(r.At) >= refusedFor })
+			n.Refused[work] = refusal{s.now(), c.Least}
+			write = true
+		}
+		return write, nil
+	})
+	err = cmp.Or(err, refused)
+	return wait && err == nil, err
 }
 
 // admit reports whether a call must wait for those at work. The error says that it does not fit at all.
@@ -295,10 +378,10 @@ func (s *Service) settle(ctx context.Context, a account, hold string, used chat.
 		n.Used = n.Used.Add(used)
 		return true, nil
 	})
-	select {
-	case s.line(a).settled <- struct{}{}:
-	default: // the first looks already
-	}
+	l := s.line(a)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.ring()
 }
 
 // line returns where the calls of an account wait.
@@ -307,7 +390,7 @@ func (s *Service) line(a account) *line {
 	defer s.mu.Unlock()
 	l := s.lines[a.name+"/"+a.who]
 	if l == nil {
-		l = &line{make(chan struct{}, 1), make(chan struct{}, 1)}
+		l = &line{changed: make(chan struct{})}
 		s.lines[a.name+"/"+a.who] = l
 	}
 	return l

@@ -9,11 +9,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
+	"loki/internal/llm/governor"
 	"loki/internal/service/auth"
 	"loki/internal/service/postgres"
 	"loki/internal/service/postgres/postgrestest"
@@ -171,6 +174,114 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
+// TestNoRoom: when a call did not fit, new work of its agent for its subject is refused, until an hour is over, one of its calls fits, or the
+// limit is raised. Other work is not.
+func TestNoRoom(t *testing.T) {
+	now := newClock(time.Date(2026, 12, 1, 7, 0, 0, 0, time.UTC))
+	s := start(t, memstore.New(nil), spending.Limits{spending.TotalDay: {Tokens: 3500}}, now.now)
+	use := func(i run.Info, n int) error {
+		settle, err := s.Reserver(i)(t.Context(), run.Call{Least: tokens(n), Most: tokens(n), Bounded: true})
+		if err == nil {
+			settle(tokens(n))
+		}
+		return err
+	}
+	check := func(when string, i run.Info, refused bool) {
+		t.Helper()
+		if err := s.Check(t.Context(), i); (fault.CodeOf(err) == fault.Limit) != refused || !refused && err != nil {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	digest, short := ann("k"), ann("k")
+	short.Agent = "short"
+	bob := run.Info{Agent: "digest", Owner: &auth.Owner{Subject: "bob"}}
+	if err := use(digest, 3000); err != nil {
+		t.Fatal(err)
+	}
+	check("nothing was refused", digest, false)
+	turnAway := func() {
+		t.Helper()
+		if err := use(digest, 740); fault.CodeOf(err) != fault.Limit {
+			t.Fatal(err)
+		}
+		check("after a refusal", digest, true)
+	}
+	turnAway()
+	check("another agent", short, false)
+	check("another subject", bob, false)
+	check("without an agent", run.Info{}, false)
+	if err := use(digest, 10); err != nil {
+		t.Fatal(err)
+	}
+	check("after a call that fits", digest, false)
+	turnAway()
+	if s.SetLimits(spending.Limits{spending.TotalDay: {Tokens: 3500}}) || !s.SetLimits(spending.Limits{spending.TotalDay: {Tokens: 3749}}) {
+		t.Error("it is not known whether limits have changed")
+	}
+	check("raised too little", digest, true)
+	s.SetLimits(spending.Limits{spending.TotalDay: {Tokens: 3750}})
+	check("raised enough", digest, false)
+	s.SetLimits(spending.Limits{spending.TotalDay: {Tokens: 3500}})
+	check("as before", digest, true)
+	now.set(now.now().Add(time.Hour))
+	check("after an hour", digest, false)
+	turnAway()
+	now.set(time.Date(2026, 12, 2, 0, 0, 0, 0, time.UTC))
+	check("the next day", digest, false)
+}
+
+// TestOrder: calls that wait have their turns by priority, and each says that it waits, once, and that its wait is over.
+func TestOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := spending.Start(t.Context(), memstore.New(nil), spending.Limits{spending.TotalDay: {Tokens: 1000}}, nil)
+		defer s.Close()
+		call := run.Call{Least: tokens(1), Most: tokens(1)} // has no bound, and so works alone
+		settle, err := s.Reserver(run.Info{})(t.Context(), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var order []governor.Priority
+		var told []event.Limited
+		emitter := event.Func(func(_ context.Context, ev event.Event) error {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, ev.Body.(event.Limited))
+			return nil
+		})
+		var all sync.WaitGroup
+		for _, p := range []governor.Priority{governor.Low, governor.Normal, governor.High, governor.Normal} {
+			all.Go(func() {
+				ctx := event.NewContext(governor.With(t.Context(), p), event.NewScope(emitter, event.Source{}, nil))
+				settle, err := s.Reserver(run.Info{})(ctx, call)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, p)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				settle(tokens(1))
+			})
+			time.Sleep(time.Second)
+		}
+		mu.Lock()
+		if len(told) != 4 || told[0] != (event.Limited{Reason: "spending"}) {
+			t.Errorf("while they wait: %+v", told)
+		}
+		mu.Unlock()
+		settle(tokens(1))
+		all.Wait()
+		if !slices.Equal(order, []governor.Priority{governor.High, governor.Normal, governor.Normal, governor.Low}) {
+			t.Errorf("in the order %v", order)
+		}
+		if len(told) != 8 || told[4].Waited < 1000 || told[4].Reason != "spending" {
+			t.Errorf("at the end: %+v", told)
+		}
+	})
+}
+
 // TestDeadServer: what a server that died has reserved is free soon, and that of one that lives is not.
 func TestDeadServer(t *testing.T) {
 	now := newClock(time.Now())
@@ -211,7 +322,7 @@ func TestRead(t *testing.T) {
 	if err != nil || len(l) != 2 || l[spending.SubjectDay] != (graph.Budget{USD: 2.5, Tokens: 1000}) {
 		t.Errorf("%v, %v", l, err)
 	}
-	for _, bad := range []string{"subject_day: {}", "subject_day: {usd: -1}", "subject_day: {tokens: 0}", "subject_day: 3"} {
+	for _, bad := range []string{"subject_day: {}", "subject_day: {usd: -1}", "subject_day: {tokens: 0}", "subject_day: 3", "subject_week: {usd: 1}"} {
 		if _, err := read(bad); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}

@@ -36,6 +36,7 @@ import (
 	"loki/internal/service/auth/issuer"
 	"loki/internal/setup/config"
 	"loki/internal/workflow/alert"
+	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 	"loki/internal/workflow/trigger"
 )
@@ -263,7 +264,11 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		s.api.Revoke(next.keys.Has)
 	}
 	s.api.SetLimits(next.limits())
-	s.hosted.Spending.SetLimits(next.Spending)
+	if s.hosted.Spending.SetLimits(next.Spending) {
+		if err := s.runs.Free(ctx, func(i run.Info) error { return s.hosted.Spending.Check(ctx, i) }); err != nil {
+			s.o.Log.Error("runs that wait for a limit of spending were not resumed", "error", err)
+		}
+	}
 	if err := s.o.App.Relevel(next.API); err != nil {
 		s.o.Log.Warn(err.Error())
 	}

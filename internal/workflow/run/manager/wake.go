@@ -19,6 +19,7 @@ const recheck = time.Minute
 type rested struct {
 	answered []string // questions that were answered while it was at work
 	left     bool     // by an earlier process
+	freed    bool     // from the limit that it was suspended for
 }
 
 // alarm is when a run resumes by itself.
@@ -142,7 +143,7 @@ func (w *waker) alarm(ctx context.Context, id string, r rested) (at time.Time, e
 	if err != nil {
 		return time.Time{}, err
 	}
-	if len(r.answered)+len(unheard) > 0 || r.left && len(waiting)+len(waits) == 0 && info.Code == fault.Suspended && info.Until.IsZero() {
+	if len(r.answered)+len(unheard) > 0 || r.freed || r.left && len(waiting)+len(waits) == 0 && info.Code == fault.Suspended && info.Until.IsZero() {
 		return info.Updated, nil
 	}
 	sooner := func(t time.Time) {
@@ -182,6 +183,28 @@ func (m *Manager) ResumeDue(ctx context.Context, wanted func(id string) bool) (r
 		}
 	}
 	return resumed, err
+}
+
+// Free has the runs go on that were suspended because nothing was left of what all runs of somebody may use, as far as may returns nil for
+// them now.
+func (m *Manager) Free(ctx context.Context, may func(run.Info) error) error {
+	infos, err := m.o.Store.Runs(ctx, run.Query{Unfinished: true})
+	for _, info := range slices.Backward(infos) { // newest first
+		if !info.Served || info.Active || info.Damaged || !info.Spent() || may(info) != nil {
+			continue
+		}
+		if m.shared == nil {
+			m.mu.Lock()
+			m.rest(info.ID, rested{freed: true})
+			m.mu.Unlock()
+			continue
+		}
+		_, err := m.resume(ctx, run.Resumption{Continuation: run.Continuation{ID: info.ID}, Uncanceled: true}, shares)
+		if _, held := errors.AsType[*run.LeaseError](err); err != nil && !held && ctx.Err() == nil {
+			m.o.Log.WarnContext(ctx, "cannot resume a run whose limit was raised", "run_id", info.ID, "error", err, "hint", fault.HintOf(err))
+		}
+	}
+	return err
 }
 
 // maxDue is how many runs of a shared store are resumed at once.

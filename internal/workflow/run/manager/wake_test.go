@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,6 +170,48 @@ func TestWakeInTurn(t *testing.T) {
 		defer mu.Unlock()
 		if most != 2 || done != 50 {
 			t.Errorf("%d worked at once, and %d are done", most, done)
+		}
+		h.Shutdown(t.Context())
+		waking.Wait()
+	})
+}
+
+// TestFree: runs that were suspended for a limit go on when it is raised, if they may, and only they.
+func TestFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		work, did := sleepers()
+		var raised atomic.Bool
+		limit := work["limit"]
+		work["limit"] = func(ctx context.Context, f *run.Frame) error {
+			if raised.Load() {
+				return nil
+			}
+			return limit(ctx, f)
+		}
+		h := hostOn(t, memstore.New(nil), 2, work)
+		var waking sync.WaitGroup
+		waking.Go(func() { h.Wake(t.Context()) })
+		first, second := h.begin("limit"), h.begin("limit")
+		h.begin("provider")
+		time.Sleep(time.Second)
+		raised.Store(true)
+		err := h.Free(t.Context(), func(i run.Info) error {
+			if i.ID == second {
+				return errors.New("nothing is left")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		for id, want := range map[string]run.Status{first: run.Done, second: run.Suspended} {
+			if info, err := h.store.Info(t.Context(), id); err != nil || info.Status != want {
+				t.Errorf("%s, %v, want %s", info.Status, err, want)
+			}
+		}
+		if got := did(); len(got) != 0 {
+			t.Errorf("%q", got)
 		}
 		h.Shutdown(t.Context())
 		waking.Wait()

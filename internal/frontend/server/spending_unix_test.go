@@ -16,7 +16,7 @@ import (
 )
 
 // TestSpendingRaised: when too little of a limit is left for an agent, its new work is refused; when SIGHUP raises the limit, its suspended runs
-// go on.
+// resume.
 func TestSpendingRaised(t *testing.T) {
 	for _, kind := range []string{"files", "PostgreSQL"} {
 		t.Run(kind, func(t *testing.T) {

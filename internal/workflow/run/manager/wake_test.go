@@ -176,7 +176,7 @@ func TestWakeInTurn(t *testing.T) {
 	})
 }
 
-// TestFree: runs that were suspended for a limit go on when it is raised, if they may, and only they.
+// TestFree: runs that were suspended for a limit resume when it is raised, if they may, and only they.
 func TestFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		work, did := sleepers()

@@ -364,7 +364,7 @@ var roomLines = map[string]int{
 	"llm/chat":               558,
 	"llm/engine":             1610,
 	"llm/event":              1453,
-	"llm/governor":           1350,
+	"llm/governor":           1411,
 	"llm/hook":               735,
 	"llm/ledger":             120,
 	"llm/logging":            1159,
@@ -391,7 +391,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           15580,
 
-	"all": 205742,
+	"all": 205781,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

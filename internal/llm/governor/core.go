@@ -1,7 +1,9 @@
 package governor
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -67,12 +69,59 @@ type bucket struct {
 	Taken   float64   `json:"taken"`             // by all calls
 	Own     bool      `json:"own,omitempty"`     // configured
 	Doubted bool      `json:"doubted,omitempty"` // a call succeeded where the bucket was empty
+
+	Recent map[int64]float64 `json:"recent,omitempty"` // taken from an own one by calls that began in a second, in Unix time
+}
+
+// ownMinute is how many seconds it takes until what a call took of an own bucket is back. The call may have begun at the end of its second.
+const ownMinute = 61
+
+// recent reports whether a second is in the last minute, by the clock of any process.
+func recent(second int64, now time.Time) bool {
+	age := now.Unix() - second
+	return age > -ownMinute && age < ownMinute
 }
 
 // level returns how much is in the bucket.
 func (b *bucket) level(now time.Time) float64 {
+	if b.Own {
+		level := b.Limit
+		for second, n := range b.Recent {
+			if recent(second, now) {
+				level -= n
+			}
+		}
+		return level
+	}
 	passed := max(0, now.Sub(b.At).Seconds())
 	return min(b.Limit, b.Level+b.Rate*passed)
+}
+
+// spend takes n, also if it is less than 0, for a call that began at a time.
+func (b *bucket) spend(began, now time.Time, n float64) {
+	maps.DeleteFunc(b.Recent, func(second int64, _ float64) bool { return !recent(second, now) })
+	if b.Recent == nil {
+		b.Recent = make(map[int64]float64)
+	}
+	b.Recent[began.Unix()] += n
+}
+
+// wait returns how long b needs until it has n, or as much as it can have.
+func (b *bucket) wait(now time.Time, n float64) (wait time.Duration) {
+	lacking := min(n, b.Limit) - b.level(now)
+	switch {
+	case lacking <= 0 || b.Rate <= 0 || b.Doubted:
+		return 0
+	case !b.Own:
+		return max(time.Millisecond, seconds(lacking/b.Rate))
+	}
+	for _, second := range slices.Sorted(maps.Keys(b.Recent)) {
+		if recent(second, now) && lacking > 0 {
+			lacking -= b.Recent[second]
+			wait = time.Unix(second+ownMinute, 0).Sub(now)
+		}
+	}
+	return max(wait, time.Millisecond)
 }
 
 // amount is what a call takes, by the kind of bucket.
@@ -216,9 +265,9 @@ func (s *state) own(now time.Time, r Limits) {
 	}
 }
 
-// fill makes b a full bucket of the configuration.
+// fill makes b a full bucket of the configuration, of which no minute gets more than the limit.
 func (b *bucket) fill(now time.Time, limit float64) {
-	*b = bucket{Limit: limit, Level: limit, Rate: limit / 60, At: now, Own: true}
+	*b = bucket{Limit: limit, Rate: limit / 60, At: now, Own: true}
 }
 
 // bucket returns the one of a kind.
@@ -268,11 +317,7 @@ type waits struct{ own, learned time.Duration }
 
 func (s *state) empty(now time.Time, need amount) (w waits) {
 	for kind, b := range s.Buckets {
-		lacking := min(need.of(kind), b.Limit) - b.level(now)
-		if lacking <= 0 || b.Rate <= 0 || b.Doubted {
-			continue
-		}
-		wait := max(time.Millisecond, seconds(lacking/b.Rate))
+		wait := b.wait(now, need.of(kind))
 		if b.Own {
 			w.own = max(w.own, wait)
 		} else {
@@ -289,6 +334,9 @@ func (s *state) take(now time.Time, need amount) map[string]float64 {
 	}
 	taken := make(map[string]float64, len(s.Buckets))
 	for kind, b := range s.Buckets {
+		if b.Own {
+			b.spend(now, now, need.of(kind))
+		}
 		b.Level, b.At = b.level(now)-need.of(kind), now
 		b.Taken += need.of(kind)
 		taken[kind] = b.Taken
@@ -372,7 +420,7 @@ func (s *state) endSucceeded(now time.Time, id string, t *ticket, used amount) {
 	for kind, b := range s.Buckets {
 		switch {
 		case b.Own && used.output > 0:
-			b.Level += t.need.of(kind) - used.of(kind)
+			b.spend(t.began, now, used.of(kind)-t.need.of(kind))
 		case t.guessed && b.level(now) < 0:
 			b.Doubted = true
 		}

@@ -167,6 +167,9 @@ func readState(data []byte, now time.Time) state {
 			delete(s.Buckets, kind)
 		}
 	}
+	if ahead := s.LastRefusal.Sub(now); ahead > time.Second && s.Paused.After(now) { // the clock was set back
+		s.Paused = s.Paused.Add(-ahead)
+	}
 	for _, at := range []*time.Time{&s.Begun, &s.LastRefusal, &s.Streak} {
 		if at.After(now.Add(time.Second)) { // the clock was set back
 			*at = now

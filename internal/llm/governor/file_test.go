@@ -196,6 +196,19 @@ func TestUnusableDirectory(t *testing.T) {
 	}
 }
 
+// TestClockSetBack: a pause of minutes does not become one of hours by a clock that is set back.
+func TestClockSetBack(t *testing.T) {
+	now := time.Unix(1.8e9, 0)
+	s := state{LastRefusal: now.Add(5 * time.Hour), Paused: now.Add(5*time.Hour + 6*time.Minute)}
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := readState(data, now); !s.Paused.Equal(now.Add(6*time.Minute)) || !s.LastRefusal.Equal(now) {
+		t.Errorf("%+v", s)
+	}
+}
+
 // FuzzState: whatever is in the file, calls begin within a bound.
 func FuzzState(f *testing.F) {
 	f.Add([]byte(`{"at_once":-3,"refused":true,"probe_at":"9999-01-01T00:00:00Z","paused":"9999-01-01T00:00:00Z","shares":{"a":null,"b":{"held":-1}},"buckets":{"requests":null,"tokens":{"limit":1,"rate":1e-300,"at":"2026-01-01T00:00:00Z"}}}`))

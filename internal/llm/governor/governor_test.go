@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,6 +24,7 @@ import (
 type server struct {
 	mu       sync.Mutex
 	most     int
+	limit    func() int // replaces most if it is set
 	atWork   int
 	peak     int
 	refusals int
@@ -30,18 +32,22 @@ type server struct {
 	took     time.Duration
 	after    time.Duration // that it asks refused calls to wait
 	order    []string      // of the models of the calls that it took
+	begun    []time.Time   // of these calls
 }
 
 func (s *server) begin(model string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.limit != nil {
+		s.most = s.limit()
+	}
 	if s.atWork >= s.most {
 		s.refusals++
 		return false
 	}
 	s.atWork++
 	s.peak = max(s.peak, s.atWork)
-	s.order = append(s.order, model)
+	s.order, s.begun = append(s.order, model), append(s.begun, time.Now())
 	return true
 }
 
@@ -136,6 +142,63 @@ func TestFanOut(t *testing.T) {
 		failed := fanOut(t.Context(), t, g.Chat(s, options()), 20, 8)
 		if took := time.Since(begin); failed > 0 || s.refusals > 3 || took > 7*time.Second {
 			t.Errorf("%d failed, %d refused, %v", failed, s.refusals, took)
+		}
+	})
+}
+
+// TestChangingServer: a server whose limit changes each minute answers all, almost as fast as it can, and hardly refuses any.
+func TestChangingServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const items = 500
+		begin := time.Now()
+		limit := func(d time.Duration) int { return []int{2, 5, 1, 4}[int(d/time.Minute)%4] }
+		s := &server{took: took, after: time.Second, limit: func() int { return limit(time.Since(begin)) }}
+		var g Governor
+		failed := fanOut(t.Context(), t, g.Chat(s, options()), items, 64)
+		passed, best := time.Since(begin), time.Duration(0)
+		for done := 0; done < items; best += took {
+			done += limit(best)
+		}
+		t.Logf("%v, best is %v, %d refused", passed, best, s.refusals)
+		if failed > 0 || s.refusals >= items/50 || passed.Seconds() > 1.10*best.Seconds() {
+			t.Errorf("%d failed, %d refused, %v, best is %v", failed, s.refusals, passed, best)
+		}
+	})
+}
+
+// TestOwnMinute: no minute has more requests or tokens than the configuration says, also after a time without any, and no time
+// is lost.
+func TestOwnMinute(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{most: 1000}
+		o := sharedOptions()
+		o.Limits.RequestsPerMinute = 15
+		time.Sleep(1500 * time.Millisecond)
+		begin := time.Now()
+		if failed := fanOut(t.Context(), t, sharing(t, dir).Chat(s, o), 60, 60); failed > 0 {
+			t.Errorf("%d failed", failed)
+		}
+		for i := range s.begun[15:] {
+			if d := s.begun[i+15].Sub(s.begun[i]); d < time.Minute {
+				t.Errorf("16 calls begin within %v", d)
+			}
+		}
+		if d := time.Since(begin); d > 184*time.Second {
+			t.Errorf("%d calls took %v", len(s.begun), d)
+		}
+		o = Options{Client: "st", Model: "n", Limits: Limits{Learn: true, TokensPerMinute: 100, ParkAfter: time.Minute}}
+		var g Governor
+		e := g.Embedder(s, o)
+		begin = time.Now()
+		for _, size := range []int{30, 30, 30, 1000, 30} { // one that is longer than a minute allows is sent all the same
+			if _, _, err := e.Embed(t.Context(), provider.EmbedRequest{Texts: []string{strings.Repeat("word ", size)}}); err != nil {
+				t.Error(err)
+			}
+			t.Logf("%d words after %v", size, time.Since(begin))
+		}
+		if d := time.Since(begin); d < 2*time.Minute || d > 185*time.Second {
+			t.Errorf("the tokens took %v", d)
 		}
 	})
 }
@@ -376,7 +439,7 @@ func TestConfigured(t *testing.T) {
 		}
 		o = Options{Client: "st", Model: "n", Limits: Limits{Learn: true, RequestsPerMinute: 60, ParkAfter: time.Minute}}
 		begin = time.Now()
-		if failed := fanOut(t.Context(), t, g.Chat(s, o), 90, 90); failed > 0 || time.Since(begin).Round(time.Second) != 31*time.Second {
+		if failed := fanOut(t.Context(), t, g.Chat(s, o), 90, 90); failed > 0 || time.Since(begin).Round(time.Second) != 62*time.Second {
 			t.Errorf("%d failed, %v", failed, time.Since(begin))
 		}
 		s.most = 0

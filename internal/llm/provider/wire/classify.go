@@ -43,7 +43,7 @@ var (
 	authenticationWords = []string{
 		"invalid_api_key", "incorrect api key", "invalid api key", "api key not valid", "api_key_invalid",
 		"authentication_error", "insufficient_quota", "insufficient balance", "billing_not_active",
-		"billing_hard_limit_reached", "exceeded_current_quota_error", "login fail",
+		"billing_hard_limit_reached", "exceeded_current_quota_error", "credit_balance_exhausted", "monthly usage limit", "login fail",
 	}
 
 	// Content that the provider does not want to see or to write.

@@ -58,6 +58,8 @@ func TestFailures(t *testing.T) {
 
 		// By words.
 		{"no_money", 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, auth, "You exceeded your current quota (type: insufficient_quota) (HTTP 429)"},
+		{"no_money_by_code", 429, `{"error":{"message":"You have no credits","type":"billing_error","code":"credit_balance_exhausted"}}`, auth, "You have no credits (type: billing_error) (HTTP 429)"},
+		{"month_used_up", 429, `{"error":{"message":"You've reached the monthly usage limit for this billing cycle.","type":"rate_limit_error"}}`, auth, "You've reached the monthly usage limit for this billing cycle. (type: rate_limit_error) (HTTP 429)"},
 		{"key_as_400", 400, `[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`, auth, "API key not valid. Please pass a valid API key. (status: INVALID_ARGUMENT) (HTTP 400)"},
 		{"azure_filter", 400, `{"error":{"message":"The response was filtered","type":null,"code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`, refused, "The response was filtered (code: content_filter) (HTTP 400)"},
 		{"moderation_as_403", 403, `{"error":{"code":403,"message":"Your chosen model requires moderation and your input was flagged"}}`, refused, "Your chosen model requires moderation and your input was flagged (HTTP 403)"},
@@ -140,6 +142,8 @@ func TestRetryAfter(t *testing.T) {
 		{"reset_in_unix_ms", []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", fmt.Sprint(at.UnixMilli() + 900)}, "", 900 * time.Millisecond},
 		{"in_words", nil, "Rate limit reached. Please try again in 1.35s. Visit x", 1350 * time.Millisecond},
 		{"in_other_words", nil, "Please retry in 34.074824224s.", 34074824224},
+		{"in_seconds", nil, "Your requests have exceeded the token rate limit. Please retry after 45 seconds.", 45 * time.Second},
+		{"in_one_minute", nil, "Try again in 1 minute", time.Minute},
 		{"in_no_words", nil, "Please try again in a while", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -25,6 +25,10 @@ func TestQuotas(t *testing.T) {
 		{details("", "1e9h"), 0, false},
 		{`{"error":{"details":[{"violations":[{"quotaId":7}],"retryDelay":3}]}}`, 0, false},
 		{`{"error":{"details":7}}`, 0, false},
+		{`{"error":{"details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","metadata":{"quota_limit":"RequestsPerDay"}}]}}`, 12 * time.Hour, true},
+		{`{"error":{"details":[{"metadata":{"quota_limit":["RequestsPerDay"],"x":{}}}]}}`, 0, false},
+		{`{"error":{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_in_seconds":7200}}`, 2 * time.Hour, true},
+		{`{"error":{"resets_in_seconds":"soon"}}`, 0, false},
 	} {
 		if after, rate := quotaInfo([]byte(tt.doc), now); after != tt.after || rate != tt.rate {
 			t.Errorf("%s: %v, %v", tt.doc, after, rate)

@@ -79,7 +79,7 @@ func resetTime(s, date string) time.Duration {
 	return max(0, at.Sub(now))
 }
 
-// quotaInfo returns what an error document of Google, which some methods put into an array, says about a quota: the delay of
+// quotaInfo returns what an error document, which some methods of Google put into an array, says about a quota: the delay of
 // its google.rpc.RetryInfo, 0 for none, and whether a quota of a time is used up. A quota of a day is filled up again at midnight of the
 // Pacific coast, whatever the delay is.
 func quotaInfo(doc []byte, now time.Time) (after time.Duration, rate bool) {
@@ -88,18 +88,28 @@ func quotaInfo(doc []byte, now time.Time) (after time.Duration, rate bool) {
 			Details []struct {
 				RetryDelay String
 				Violations []struct{ QuotaID String }
+				Metadata   struct {
+					QuotaLimit String `json:"quota_limit"`
+				}
 			}
+			ResetsInSeconds String `json:"resets_in_seconds"` // not of Google
 		}
 	}
 	if Tolerate(json.Unmarshal(firstItem(doc), &reply)) != nil {
 		return 0, false
 	}
+	after = duration(string(reply.Error.ResetsInSeconds), time.Second)
+	rate = after > 0
 	for _, detail := range reply.Error.Details {
 		if d, err := time.ParseDuration(string(detail.RetryDelay)); err == nil && d > 0 && after == 0 {
 			after = min(d, maxRetryAfter)
 		}
+		ids := []String{detail.Metadata.QuotaLimit}
 		for _, v := range detail.Violations {
-			id := string(v.QuotaID)
+			ids = append(ids, v.QuotaID)
+		}
+		for _, id := range ids {
+			id := string(id)
 			rate = rate || strings.Contains(id, "PerMinute") || strings.Contains(id, "PerDay")
 			if strings.Contains(id, "PerDay") {
 				day := now.In(time.FixedZone("PST", -8*60*60))
@@ -110,14 +120,19 @@ func quotaInfo(doc []byte, now time.Time) (after time.Duration, rate bool) {
 	return after, rate
 }
 
-// waitInWords reads "try again in 1.2s" and "retry in 34.07s".
+// waitInWords reads "try again in 1.2s", "retry in 34.07s" and "retry after 45 seconds".
 func waitInWords(msg string) time.Duration {
-	for _, lead := range []string{"try again in ", "retry in "} {
+	for _, lead := range []string{"try again in ", "retry in ", "retry after "} {
 		_, rest, ok := strings.Cut(strings.ToLower(msg), lead)
 		if !ok {
 			continue
 		}
-		word, _, _ := strings.Cut(rest, " ")
+		word, rest, _ := strings.Cut(rest, " ")
+		for of, unit := range map[string]time.Duration{"second": time.Second, "minute": time.Minute} {
+			if d := duration(word, unit); d > 0 && strings.HasPrefix(rest, of) {
+				return d
+			}
+		}
 		if d, err := time.ParseDuration(strings.TrimRight(word, ".,;:!)")); err == nil {
 			return max(0, d)
 		}

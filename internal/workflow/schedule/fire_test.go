@@ -145,6 +145,9 @@ func TestFires(t *testing.T) {
 	// A clock that is set back repeats nothing.
 	b.endAll()
 	b.want("2026-12-02 06:30:00", "")
+	if k, err := b.Find(t.Context(), "a"); err != nil || k.Next(b.now).Day() != 3 {
+		t.Errorf("the next time is %v, %v", k.Next(b.now), err)
+	}
 	b.want("2026-12-02 07:00:00", "")
 	b.want("2026-12-03 07:00:00", "03 07:00 fired")
 	history, err := b.History(t.Context(), "a", 2)

@@ -352,6 +352,9 @@ func (k *Kept) Next(now time.Time) time.Time {
 	if state := k.State(); state == Invalid || state == Off || state == Paused {
 		return time.Time{}
 	}
+	if k.state.Cursor.After(now) { // the clock was set back
+		now = k.state.Cursor
+	}
 	due := k.times.After(now)
 	for n := 0; !due.IsZero() && k.blackedOut(due) && n < maxPlan; n++ {
 		due = k.times.After(due)

@@ -16,7 +16,7 @@ type mark struct {
 }
 
 // paceTime is how long a mark counts at least.
-const paceTime = 20 * time.Second
+const paceTime = 10 * time.Second
 
 // add notes that so many items are done.
 func (p *pace) add(now time.Time, done int) {

@@ -6,13 +6,14 @@ import (
 	"time"
 )
 
-// TestTimeLeft: what a map of 500 items says of the time left is right within 25 %, from the tenth part on, and within 40 s of a change of
+// TestTimeLeft: what a map of 500 items says of the time left is right within 25 %, from the tenth part on, and within 25 s of a change of
 // what its provider takes. The clock is simulated.
 func TestTimeLeft(t *testing.T) {
 	const total, took = 500, 600 * time.Millisecond
 	for name, atOnce := range map[string]func(d time.Duration) int{
 		"two at once":    func(time.Duration) int { return 2 },
 		"learned":        func(d time.Duration) int { return min(4, 2+int(d/(5*time.Second))) },
+		"each minute":    func(d time.Duration) int { return []int{2, 5, 1, 4}[int(d/time.Minute)%4] },
 		"fewer, in time": func(d time.Duration) int { return map[bool]int{true: 5, false: 2}[d < 30*time.Second] },
 	} {
 		begin := time.Unix(1.8e9, 0)
@@ -31,7 +32,7 @@ func TestTimeLeft(t *testing.T) {
 				last.atOnce, changed = n, d
 			}
 			said, _, found := strings.Cut(strings.TrimPrefix(last.estimate(now), ", about "), " left")
-			if i < total/10 || i > total-20 || changed > 0 && d-changed < 40*time.Second || atOnce(at[total-1]) != atOnce(d) {
+			if i < total/10 || i > total-20 || changed > 0 && d-changed < 25*time.Second || atOnce(at[total-1]) != atOnce(d) {
 				continue
 			}
 			left, err := time.ParseDuration(said)

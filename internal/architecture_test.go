@@ -391,7 +391,7 @@ var roomLines = map[string]int{
 	"workflow/alert":         654,
 	"workflow/run":           15580,
 
-	"all": 205781,
+	"all": 205802,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

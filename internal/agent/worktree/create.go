@@ -98,6 +98,7 @@ func (s *Store) sweep(ctx context.Context, own string, source repo) {
 			_, _ = source.run(ctx, nil, "update-ref", "-d", pin(name))
 		}
 	}
+	atomicfile.Sweep(own, ".json")
 }
 
 // create makes the worktree. The directory gets its name when all is there.

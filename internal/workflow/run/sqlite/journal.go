@@ -307,7 +307,7 @@ func (j *journal) writeSoon() {
 	}
 }
 
-// Close writes the events that are left and gives the lease back.
+// Close writes the events that are left and gives the lease back. If the file cannot be written, the lease is given back later.
 func (j *journal) Close() error {
 	j.events.Stop()
 	j.mu.Lock()
@@ -328,8 +328,10 @@ func (j *journal) Close() error {
 
 	j.lose(run.ErrClosed)
 	j.store.forget(j)
-	if _, ok := errors.AsType[*lostError](err); ok && idle {
+	if _, lost := errors.AsType[*lostError](err); lost && idle {
 		return nil // there was nothing left to write or to give back
+	} else if err != nil && !lost {
+		j.store.leave(j)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"loki/internal/base/process/identity"
 	"loki/internal/base/steps"
 	"loki/internal/llm/event"
+	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
@@ -417,4 +418,56 @@ func TestLeaseIsProlonged(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestLeave ends runs in a process that cannot write the file then: it does not hold them any more as soon as it can, or has closed its store.
+func TestLeave(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := open(t, path, Options{LeaseTime: time.Second})
+	writes := func(allowed string) {
+		t.Helper()
+		s.writing.Lock()
+		defer s.writing.Unlock()
+		if _, err := s.writer.c.ExecContext(t.Context(), "PRAGMA query_only = "+allowed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	active := func(at *Store, id string) bool {
+		t.Helper()
+		info, err := at.Info(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Active
+	}
+	other := open(t, path, Options{})
+	later, last := create(t, s, graph.State{}), create(t, s, graph.State{})
+	writes("1")
+	if err := later.Close(); err == nil || !active(other, later.ID()) {
+		t.Errorf("closed without a write: %v", err)
+	}
+	writes("0")
+	for end := time.Now().Add(time.Minute); active(other, later.ID()); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the lease is not given back")
+		}
+	}
+	if !active(other, last.ID()) {
+		t.Error("the lease of the other run is gone, too")
+	}
+	writes("1")
+	_ = last.Close()
+	_ = s.Close()
+	for _, id := range []string{later.ID(), last.ID()} {
+		j, _, err := other.Open(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !active(other, id) {
+			t.Errorf("run %s is opened and not active", id)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

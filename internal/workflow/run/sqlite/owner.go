@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"loki/internal/base/fault"
@@ -66,6 +67,9 @@ func findLease(c *conn, id int64) (l lease, ok bool, err error) {
 // Of a holder on another system it only counts how long there was no sign of life.
 // seen is false if that began to count just now.
 func (s *Store) holds(l lease) (held bool, until time.Time, seen bool) {
+	if _, left := abandoned.Load(string(l.token)); left {
+		return false, time.Time{}, true
+	}
 	me := s.o.Owner
 	switch l.owner.Life(me.Machine) {
 	case identity.Living:
@@ -189,6 +193,30 @@ func (s *Store) noteVersion(c *conn) error {
 		clear(s.leased)
 	}
 	return nil
+}
+
+// abandoned has the tokens of leases that this process does not hold any more, but could not give back before their store was closed.
+var abandoned sync.Map
+
+// leave gives the lease of a closed journal back as soon as the file can be written, at the latest to processes that see this one end.
+func (s *Store) leave(j *journal) {
+	s.leaving.Go(func() { // ends with the store
+		for {
+			select {
+			case <-time.After(s.o.LeaseTime / 30):
+			case <-s.done:
+				abandoned.Store(string(j.token), nil)
+				return
+			}
+			if err := s.write("leave", false, func(c *conn) error {
+				delete(s.leased, j.id)
+				_, err := c.exec("DELETE FROM leases WHERE token = ?", j.token)
+				return err
+			}); err == nil {
+				return
+			}
+		}
+	})
 }
 
 // lostError is the error of a journal whose lease is not its own any more.

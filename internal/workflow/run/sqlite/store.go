@@ -86,9 +86,10 @@ type Store struct {
 	version int64              // of the file, for which leased holds
 	leased  map[int64]*journal // holders of leases as they were read, by run
 
-	opened  atomic.Bool   // pools are complete
-	readers chan *conn    // idle ones, nil for one that may be opened
-	done    chan struct{} // closed with the store
+	opened  atomic.Bool    // pools are complete
+	readers chan *conn     // idle ones, nil for one that may be opened
+	done    chan struct{}  // closed with the store
+	leaving sync.WaitGroup // for the file, see leave
 
 	groupMu sync.Mutex
 	waiting *group // for writing; nil for none
@@ -253,6 +254,9 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	close(s.done)
+	s.writing.Unlock()
+	s.leaving.Wait()
+	s.writing.Lock()
 	for range maxReaders { // waits for reads under way
 		if c := <-s.readers; c != nil {
 			errs = append(errs, c.close())

@@ -59,6 +59,7 @@ type httpCaller struct {
 
 const (
 	mostSessions  = 1000
+	mostOwn       = 100 // sessions of a subject
 	sessionIdle   = 10 * time.Minute
 	mostCallers   = 1000
 	callHeader    = "Loki-Request" // set by this package alone: the id of the request that a call came with
@@ -144,13 +145,19 @@ func (h *HTTP) Serve(w http.ResponseWriter, r *http.Request, call Call) error {
 		w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
+	if _, refused := messages(bytes.TrimSpace(call.Body)); r.Method == http.MethodPost && refused != "" {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, err := io.WriteString(w, refused)
+		return err
+	}
 	c, err := h.enter(r.Context(), call)
 	if err != nil {
 		return err
 	}
 	defer h.leave(c, call.ID)
 	stateless := r.Header.Get(versionHeader) >= protocolWithInput
-	if !stateless && r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && h.sessions() >= mostSessions {
+	if !stateless && r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && h.full(call.Who) {
 		return ErrFull
 	}
 	r = r.Clone(r.Context())
@@ -227,14 +234,17 @@ func (h *HTTP) forget() {
 	}
 }
 
-// sessions counts the sessions of all callers.
-func (h *HTTP) sessions() (n int) {
+// full reports whether there are as many sessions as may be, of all callers or of one subject. Without keys all callers are one.
+func (h *HTTP) full(who auth.Identity) bool {
+	all, own := 0, 0
 	for c := range h.all() {
 		for range c.server.mcp.Sessions() {
-			n++
+			if all++; c.server.who.Subject == who.Subject {
+				own++
+			}
 		}
 	}
-	return n
+	return all >= mostSessions || own >= mostOwn && !who.Anonymous()
 }
 
 // ToolOf returns the name of the tool that a request calls, or that does the same, and of the agent if it runs one; both are empty for

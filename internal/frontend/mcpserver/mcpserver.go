@@ -55,8 +55,9 @@ const (
 // the installed ones, as the configuration says. Runs that are at work then are interrupted, and can be resumed.
 func Serve(ctx context.Context, o display.Options, only string) error {
 	gone := make(chan struct{})
-	out := &output{w: o.Out}
-	return serve(ctx, o, only, &mcp.IOTransport{Reader: newInput(o.In, out, func() { close(gone) }), Writer: out}, gone)
+	end := sync.OnceFunc(func() { close(gone) })
+	out := &output{w: o.Out, ended: end}
+	return serve(ctx, o, only, &mcp.IOTransport{Reader: newInput(o.In, out, end), Writer: out, MaxLineLength: -1}, gone)
 }
 
 // serve serves one client. Gone is closed when the client is not there any more; its calls are not canceled then, but interrupted.
@@ -664,6 +665,7 @@ func (s *server) result(info run.Info, pending []run.Pending) *mcp.CallToolResul
 func waitingText(o outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The run %s waits for answers of the user:", o.RunID)
+	forModel := false // one of the answers may come from the model
 	for _, q := range o.Questions {
 		fmt.Fprintf(&b, "\n\n%s: %s", q.ID, q.Text)
 		if len(q.Options) > 0 {
@@ -671,9 +673,13 @@ func waitingText(o outcome) string {
 		}
 		if q.Kind == "consent" || q.Kind == kindSecret {
 			fmt.Fprintf(&b, "\nOnly the user can answer this: loki --resume %s", o.RunID)
+		} else {
+			forModel = true
 		}
 	}
-	fmt.Fprintf(&b, "\n\nAsk the user, then call %s {\"run_id\": %q, \"question_id\": ..., \"answer\": ...}.", toolAnswer, o.RunID)
+	if forModel {
+		fmt.Fprintf(&b, "\n\nAsk the user, then call %s {\"run_id\": %q, \"question_id\": ..., \"answer\": ...}.", toolAnswer, o.RunID)
+	}
 	return b.String()
 }
 

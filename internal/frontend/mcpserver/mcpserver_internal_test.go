@@ -21,6 +21,7 @@ import (
 	"loki/internal/base/atomicfile"
 	"loki/internal/base/process/npmtest"
 	"loki/internal/conversation/knowledge"
+	"loki/internal/frontend/api"
 	"loki/internal/frontend/cli"
 	"loki/internal/frontend/display"
 	"loki/internal/llm/event"
@@ -449,8 +450,14 @@ func TestRunsOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestClientLeaves ends the input while a call is under way: the run is interrupted, and another client resumes it.
+// TestClientLeaves ends the input, or does not take the output, while a call is under way: the run is interrupted, and another client resumes it.
 func TestClientLeaves(t *testing.T) {
+	for _, closes := range []string{"input", "output"} {
+		t.Run(closes, func(t *testing.T) { testLeave(t, closes) })
+	}
+}
+
+func testLeave(t *testing.T, closes string) {
 	a := newApp(t, "")
 	defer a.Close()
 	in, input := io.Pipe()
@@ -473,9 +480,22 @@ func TestClientLeaves(t *testing.T) {
 			t.Fatalf("%q, %v, want %s", lines.Text(), lines.Err(), want)
 		}
 	}
-	for _, bad := range []string{"hello", "[]", "null", "42", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":123456789012345678901,"method":"ping"}`, "Content-Length: 3", strings.Repeat("x", maxLine+1)} {
+	for _, bad := range []string{"hello", "Content-Length: 3", strings.Repeat("x", maxLine+1)} {
 		say(bad)
 		next(`"code":-32700`)
+	}
+	for id, bad := range map[string][]string{
+		"null": {"[]", "null", "42", "[1]", `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","foo":1}`, `{"jsonrpc":"2.0","id":null}`, `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`, `{"jsonrpc":"2.0","id":123456789012345678901,"method":"ping"}`},
+		`"a"`:  {`{"jsonrpc":"1.0","id":"a","method":"ping"}`, `{"id":"a","method":"ping"}`, `{"jsonrpc":2,"id":"a"}`},
+		"5":    {`{"jsonrpc":"2.0","id":5,"method":7}`, `{"jsonrpc":"2.0","id":5,"error":{"code":"x"}}`, `{"jsonrpc":"2.0","id":5,"error":7}`, `[{"jsonrpc":"2.0","id":5,"method":[]}]`},
+	} {
+		for _, line := range bad {
+			say(line)
+			next(`"id":` + id + `,"error":{"code":-32600,"message":"Invalid Request: `)
+			if strings.Contains(lines.Text(), "Go ") || strings.Contains(lines.Text(), "struct") {
+				t.Errorf("%s: %s names types of the program", line, lines.Text())
+			}
+		}
 	}
 	say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
 	next(`"id":1`)
@@ -494,19 +514,43 @@ func TestClientLeaves(t *testing.T) {
 	}
 	say(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"loki_run","arguments":{"run_id":"` + infos[0].ID + `","wait":50}}}`)
 	say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`)
-	say(`{"jsonrpc":"2.0","id":4,"method":"ping"}`)
-	_ = input.Close()
+	if closes == "output" {
+		_ = output.Close()
+	}
+	say(`[{"jsonrpc":"2.0","id":4,"method":"ping"},{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":4.5},{"jsonrpc":"2.0","method":"notifications/initialized"}]`)
+	if closes == "input" {
+		_ = input.Close()
+	}
 	for lines.Scan() { // a request that is canceled has no answer
 		if strings.Contains(lines.Text(), `"id":3`) || strings.Contains(lines.Text(), "context canceled") {
 			t.Errorf("%s", lines.Text())
 		}
 	}
-	if err := <-served; err != nil {
+	if err := <-served; err != nil && (closes == "input" || !errors.Is(err, io.ErrClosedPipe)) {
 		t.Error(err)
 	}
 	info, err := store.Info(t.Context(), infos[0].ID)
 	if err != nil || info.Status != run.Running || info.Active {
 		t.Errorf("the run is %s, active %v, %v", info.Status, info.Active, err)
+	}
+}
+
+// TestWaitingText: a model is told to ask the user only what it may answer for the user.
+func TestWaitingText(t *testing.T) {
+	of := func(kinds ...string) string {
+		o := outcome{RunID: "r"}
+		for _, kind := range kinds {
+			o.Questions = append(o.Questions, api.Question{ID: kind, Kind: kind})
+		}
+		return waitingText(o)
+	}
+	for _, kinds := range [][]string{{kindSecret}, {"consent"}, {kindSecret, "consent"}} {
+		if got := of(kinds...); strings.Contains(got, toolAnswer) || !strings.Contains(got, "Only the user can answer this") {
+			t.Errorf("%s: %s", kinds, got)
+		}
+	}
+	if got := of(kindSecret, "text"); !strings.Contains(got, toolAnswer) || !strings.Contains(got, "Only the user can answer this") {
+		t.Errorf("a secret and a text: %s", got)
 	}
 }
 

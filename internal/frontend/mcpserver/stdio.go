@@ -6,20 +6,27 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // maxLine bounds a message of the client, in bytes.
 const maxLine = 16 << 20
 
-// parseError answers what is no message of JSON-RPC.
-const parseError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: a JSON object of at most 16 MiB on each line is expected"}}` + "\n"
+// What answers a line that is not JSON, and a message with an id that is none of JSON-RPC.
+const (
+	parseError     = `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error: a JSON object of at most 16 MiB on each line is expected"}}` + "\n"
+	invalidRequest = `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"Invalid Request: a request, notification or response of JSON-RPC 2.0 is expected, whose id is a text or a whole number"}}` + "\n"
+)
 
 // output is where messages to the client go, one at a time.
 type output struct {
-	mu sync.Mutex
-	w  io.Writer
+	mu    sync.Mutex
+	w     io.Writer
+	ended func() // is called when it cannot be written
 }
 
 // Write implements [io.Writer]. Each call writes whole messages.
@@ -29,7 +36,11 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.w.Write(p)
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.ended()
+	}
+	return n, err
 }
 
 // codeCanceled is the code of the answer to a request that its client has canceled.
@@ -50,13 +61,13 @@ func answersCanceled(message []byte) bool {
 // Close implements [io.Closer]. It does nothing.
 func (*output) Close() error { return nil }
 
-// input is what the client writes, without lines that are no messages: these are answered, and the rest goes on.
+// input is what the client writes, without what is no message: that is answered, and the rest goes on. Of a batch, each message is one line.
 type input struct {
 	r       io.Reader
 	lines   *bufio.Reader
 	answers io.Writer
-	rest    []byte // of the line that is being read
-	ended   func() // is called once when there is no more
+	rest    []byte // of the messages that are being read
+	ended   func() // is called when there is no more
 }
 
 func newInput(r io.Reader, answers io.Writer, ended func()) *input {
@@ -68,20 +79,14 @@ func (in *input) Read(p []byte) (int, error) {
 	for len(in.rest) == 0 {
 		line, err := in.line()
 		if err != nil {
-			if in.ended != nil {
-				in.ended()
-				in.ended = nil
-			}
+			in.ended()
 			return 0, err
 		}
-		switch line = bytes.TrimSpace(line); {
-		case len(line) == 0:
-		case !isMessage(line):
-			if _, err := io.WriteString(in.answers, parseError); err != nil {
+		var refused string
+		if in.rest, refused = messages(bytes.TrimSpace(line)); refused != "" {
+			if _, err := io.WriteString(in.answers, refused); err != nil {
 				return 0, err
 			}
-		default:
-			in.rest = append(line, '\n')
 		}
 	}
 	n := copy(p, in.rest)
@@ -108,31 +113,37 @@ func (in *input) line() (line []byte, err error) {
 	}
 }
 
-// isMessage reports whether a line is an object of JSON-RPC, or a batch of several, whose ids are texts or whole numbers.
-func isMessage(line []byte) bool {
-	type message struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-	}
-	var one message
-	var all []message
-	if line[0] == '[' {
-		if json.Unmarshal(line, &all) != nil || len(all) == 0 {
-			return false
+// messages returns the messages of JSON-RPC in a line, each with the end of a line, and what answers the rest of it.
+func messages(line []byte) (good []byte, refused string) {
+	all := []json.RawMessage{line}
+	switch {
+	case len(line) == 0:
+		return nil, ""
+	case !json.Valid(line):
+		return nil, parseError
+	case line[0] == '[':
+		if _ = json.Unmarshal(line, &all); len(all) == 0 {
+			return nil, fmt.Sprintf(invalidRequest, "null")
 		}
-	} else if json.Unmarshal(line, &one) != nil || line[0] != '{' {
-		return false
-	} else {
-		all = []message{one}
 	}
-	for _, m := range all {
+	for _, one := range all {
+		var m struct {
+			ID json.RawMessage `json:"id"`
+		}
+		_ = json.Unmarshal(one, &m) // of what is no object, there is no id
 		var text string
 		var number int64
-		if m.Version != "2.0" || len(m.ID) > 0 && json.Unmarshal(m.ID, &text) != nil && json.Unmarshal(m.ID, &number) != nil {
-			return false
+		id, known := "null", len(m.ID) == 0
+		if !known && (json.Unmarshal(m.ID, &text) == nil || json.Unmarshal(m.ID, &number) == nil) {
+			id, known = string(m.ID), true
 		}
+		if _, err := jsonrpc.DecodeMessage(one); err != nil || !known {
+			refused += fmt.Sprintf(invalidRequest, id)
+			continue
+		}
+		good = append(append(good, one...), '\n')
 	}
-	return true
+	return good, refused
 }
 
 // Close implements [io.Closer].

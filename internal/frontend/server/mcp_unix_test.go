@@ -201,7 +201,7 @@ func TestMCPSeesItsOwnRuns(t *testing.T) {
 	}
 }
 
-// TestMCPRefusals: no key, pages of other sites, and a session of another subject.
+// TestMCPRefusals: no key, pages of other sites, a session of another subject, too many sessions, and what is no message.
 func TestMCPRefusals(t *testing.T) {
 	files, keys := mcpFiles("")
 	s := servertest.Start(t, files)
@@ -232,6 +232,23 @@ func TestMCPRefusals(t *testing.T) {
 	}
 	if a := s.Get("/.well-known/oauth-protected-resource/mcp"); a.Status != http.StatusNotFound {
 		t.Errorf("metadata without an issuer: %d", a.Status)
+	}
+	opened := 0
+	for ; opened <= 100; opened++ {
+		if a = s.Post("/mcp", hello, accept...); a.Status != http.StatusOK {
+			break
+		}
+	}
+	if opened != 100 || a.Status != http.StatusServiceUnavailable {
+		t.Errorf("after %d sessions: %d %s", opened, a.Status, a.Body)
+	}
+	s.Key = keys[0]
+	if a := s.Post("/mcp", hello, accept...); a.Status != http.StatusOK {
+		t.Errorf("beside the sessions of another subject: %d %s", a.Status, a.Body)
+	}
+	const refused = `"id":5,"error":{"code":-32600,`
+	if a := s.Post("/mcp", `{"jsonrpc":"2.0","id":5,"error":{"code":"x"}}`, accept...); a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), refused) {
+		t.Errorf("no message: %d %s", a.Status, a.Body)
 	}
 }
 

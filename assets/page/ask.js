@@ -14,14 +14,15 @@ function ruleWords(rule) {
   return `${op === "==" ? "Exactly" : most ? "At most" : "At least"} ${plural(limit, "character")}`;
 }
 
-// form shows a question {id, text, options, default, open, multi, deadline, node} of a run. done(answer) is called when the server
+// form shows a question {id, kind, text, options, default, open, multi, deadline, node} of a run. done(answer) is called when the server
 // has taken an answer.
 export function form(run, question, done) {
   const options = question.options ?? [];
   const open = question.open || !options.length;
   const problem = h("div");
   const name = `q-${run}-${question.id}`;
-  const field = h("textarea", { rows: options.length ? 1 : 3, "aria-label": "Answer in your own words", placeholder: options.length ? "or in your own words" : question.default ? `Leave empty for ${oneLine(question.default, 60)}` : "Your answer",
+  const secret = question.kind === "secret";
+  const field = h(secret ? "input" : "textarea", { ...(secret ? { type: "password", autocomplete: "off" } : { rows: options.length ? 1 : 3 }), "aria-label": "Answer in your own words", placeholder: options.length ? "or in your own words" : question.default ? `Leave empty for ${oneLine(question.default, 60)}` : "Your answer",
     onkeydown: (e) => (e.ctrlKey || e.metaKey) && e.key === "Enter" && send(field.value), oninput: () => { own.disabled = !field.value.trim() && question.default == null; } });
   if (!options.length && (question.default?.startsWith("{") || question.default?.includes("\n"))) { // arguments of a call, or a plan, to be edited
     field.value = question.default;
@@ -43,7 +44,7 @@ export function form(run, question, done) {
     for (const control of controls) control.disabled = true;
     try {
       await post(`v1/runs/${encodeURIComponent(run)}/answers?via=page${force ? "&force=true" : ""}`, { [question.id]: answer });
-      fill(element, h("p.answered", { role: "status" }, "Answered: ", h("strong", {}, Array.isArray(answer) ? answer.join(", ") : answer || question.default)));
+      fill(element, h("p.answered", { role: "status" }, secret ? "Answered." : ["Answered: ", h("strong", {}, Array.isArray(answer) ? answer.join(", ") : answer || question.default)]));
       done?.(answer);
     } catch (error) {
       for (const control of controls) control.disabled = false;

@@ -73,8 +73,13 @@ func (v answerView) html() []byte {
 			if q.Rule != "" {
 				write(`<p>The answer must satisfy <code>%s</code>.</p>`, q.Rule)
 			}
-			write(`<form method="post"><p><label>%s<br>
-<textarea name="answer" rows="4" cols="40">%s</textarea></label></p><p><button>Answer</button></p></form>`, label, text)
+			write(`<form method="post"><p><label>%s<br>`, label)
+			if q.Kind == "secret" {
+				write(`<input name="answer" type="password" autocomplete="off">`)
+			} else {
+				write(`<textarea name="answer" rows="4" cols="40">%s</textarea>`, text)
+			}
+			write(`</label></p><p><button>Answer</button></p></form>`)
 		}
 	}
 	write(`</main></body></html>`)

@@ -20,6 +20,19 @@ func TestAnswerRule(t *testing.T) {
 	}
 }
 
+// TestAnswerSecret: what is typed as a secret is not shown.
+func TestAnswerSecret(t *testing.T) {
+	const hidden = `<input name="answer" type="password" autocomplete="off">`
+	v := answerView{Title: "A question", Free: true, Question: &run.Pending{Kind: "secret", Text: "The password?"}}
+	if page := string(v.html()); !strings.Contains(page, hidden) || strings.Contains(page, "<textarea") {
+		t.Errorf("the page is %s", page)
+	}
+	v.Question.Kind = "text"
+	if page := string(v.html()); strings.Contains(page, hidden) || !strings.Contains(page, "<textarea") {
+		t.Errorf("of a text the page is %s", page)
+	}
+}
+
 // TestFormAnswer: only the fields of the page's own forms are an answer.
 func TestFormAnswer(t *testing.T) {
 	text := run.Pending{}

@@ -354,7 +354,7 @@ var roomLines = map[string]int{
 	"frontend/display":       972,
 	"frontend/doctor":        615,
 	"frontend/export":        557,
-	"frontend/mcpserver":     1820,
+	"frontend/mcpserver":     1852,
 	"frontend/render":        7999,
 	"frontend/repl":          4101,
 	"frontend/server":        10970,
@@ -389,9 +389,9 @@ var roomLines = map[string]int{
 	"workflow/schedule":      990,
 	"workflow/trigger":       1066,
 	"workflow/alert":         654,
-	"workflow/run":           15580,
+	"workflow/run":           15609,
 
-	"all": 205802,
+	"all": 205860,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

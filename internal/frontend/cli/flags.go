@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -313,6 +314,16 @@ func counter(p *int) setter {
 // number is a flag with a whole number.
 func number(p *int, otherwise int) setter {
 	return func(set *pflag.FlagSet, f flagSpec) { set.IntVarP(p, f.name, f.short, otherwise, f.usage) }
+}
+
+// countTo is a flag with a whole number from 1 to most.
+func countTo(p *int, most int) setter {
+	return single(once{value: new(string), kind: "N", check: func(v string) (err error) {
+		if *p, err = strconv.Atoi(v); err != nil || *p < 1 || *p > most {
+			return fmt.Errorf("want a number from 1 to %d", most)
+		}
+		return nil
+	}})
 }
 
 // list is a flag that may be repeated.

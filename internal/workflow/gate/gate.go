@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 )
 
@@ -44,7 +45,7 @@ type Rules struct {
 
 // Bounds of rules.
 const (
-	maxLimit = 100
+	MaxLimit = 100
 	maxRate  = 1000
 	maxKey   = 1000 // bytes
 	maxSpan  = 24 * time.Hour
@@ -81,8 +82,8 @@ func (r Rules) Gate(scope, place string, fill func(template string) (string, err
 	if r.Overlap != "" && !slices.Contains([]string{Skip, Queue, Cancel, Allow}, r.Overlap) {
 		return wrong("overlap", "%q is none of %s, %s, %s, %s", r.Overlap, Skip, Queue, Cancel, Allow)
 	}
-	if r.Limit < 0 || r.Limit > maxLimit {
-		return wrong("concurrency_limit", "a number from 1 to %d is expected", maxLimit)
+	if r.Limit < 0 || r.Limit > MaxLimit {
+		return wrong("concurrency_limit", "a number from 1 to %d is expected", MaxLimit)
 	}
 	g = Gate{Key: r.Key, Limit: r.Limit, Overlap: cmp.Or(r.Overlap, Queue)}
 	if r.Key != "" {
@@ -145,14 +146,14 @@ func (g Gate) String() string {
 	if g.Key == "" {
 		return "of the same agent, schedule or trigger"
 	}
-	return "with the key " + strconv.Quote(g.Key)
+	return "with the key " + strconv.Quote(text.CutRunes(g.Key, 80))
 }
 
 // Read reads the rules in a mapping, and does not check them. Values of another type are reported to its document.
 func Read(m *yamldoc.Map) (r Rules) {
 	yamldoc.Choice(m, "priority", &r.Priority, High, Normal, Low)
 	m.Text("concurrency_key", &r.Key)
-	m.Int("concurrency_limit", &r.Limit, 1, maxLimit)
+	m.Int("concurrency_limit", &r.Limit, 1, MaxLimit)
 	yamldoc.Choice(m, "overlap", &r.Overlap, Skip, Queue, Cancel, Allow)
 	if m.Text("throttle", &r.Throttle) && r.Throttle == "" {
 		m.Get("throttle").Errorf("a number of starts and a time are expected, such as 10/1m")

@@ -35,6 +35,16 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestLongKey: messages have the beginning of a key.
+func TestLongKey(t *testing.T) {
+	if got := (gate.Gate{Key: strings.Repeat("é", 81)}).String(); got != `with the key "`+strings.Repeat("é", 79)+`…"` {
+		t.Error(got)
+	}
+	if got := (gate.Gate{Key: strings.Repeat("é", 80)}).String(); got != `with the key "`+strings.Repeat("é", 80)+`"` {
+		t.Error(got)
+	}
+}
+
 // TestNames: keys are shared by places, and not by users; what has no key is that of its place.
 func TestNames(t *testing.T) {
 	name := func(scope, place string, r gate.Rules) string {

@@ -34,10 +34,16 @@ func Error(w io.Writer, err error, color bool, columns int) {
 	paint := yellow
 	switch fault.CodeOf(err) {
 	case fault.Canceled:
-		first, rest = "Canceled.", ""
+		first, rest = "Canceled", ""
+		var other interface{ Because() string } // of another run
+		if errors.As(err, &other) {
+			first += ": " + safe(other.Because())
+		}
 		var undone interface{ Summary() string } // what the run did is undone
 		if errors.As(err, &undone) {
-			first = "Canceled; " + safe(undone.Summary())
+			first += "; " + safe(undone.Summary())
+		} else {
+			first += "."
 		}
 	case fault.Suspended:
 		first = "Suspended: " + first

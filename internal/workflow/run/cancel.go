@@ -47,14 +47,19 @@ func (i Info) MustUndo(last Checkpoint) bool {
 	return i.Kind == GraphRun && i.Gap == nil && (i.Terms == nil || !i.Terms.NoCompensate) && len(last.Effects) > 0 && !i.Status.Over()
 }
 
-// EndCanceled ends a run as canceled that no process holds. Otherwise the error is a [*LeaseError].
+// EndCanceled ends a run as canceled that no process holds, or that waits in one because of its gates. Otherwise the error is a
+// [*LeaseError].
 func EndCanceled(ctx context.Context, store Store, info Info, now time.Time) error {
 	j, _, err := store.Open(ctx, info.ID, Canceled, Failed)
+	if _, held := errors.AsType[*LeaseError](err); held {
+		if ended, waitErr := endWait(ctx, store, info); ended || waitErr != nil {
+			return waitErr
+		}
+	}
 	if err != nil {
 		return err
 	}
-	canceled := fault.New(fault.Canceled, "the run was canceled")
-	end := Ending{Status: Canceled, Error: canceled.Error(), Code: fault.Canceled}
+	end := Ending{Status: Canceled, Error: errCanceled.Error(), Code: fault.Canceled}
 	j.Event(event.Event{
 		Time: now, Source: event.Source{Run: info.ID, Agent: info.Agent},
 		Body: event.Finished{Steps: info.Steps, Failures: info.Failures, Usage: info.Usage, Error: end.Error, Code: string(end.Code)},

@@ -111,9 +111,39 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("run %s %s is at work, and overlap is %s", e.Run, e.Gate, gate.Skip)
 }
 
+// displacedError is how a run ends as canceled because of another one.
+type displacedError struct{ error }
+
+func (e *displacedError) Unwrap() error { return e.error }
+
+// Because says which one, for people who see the run end.
+func (e *displacedError) Because() string { return e.Error() }
+
 // replacedError is how a run ends that another one has replaced.
 func replacedError(g gate.Gate, by string) error {
-	return fault.New(fault.Canceled, "the later run %s %s has replaced this one", by, g)
+	return &displacedError{fault.New(fault.Canceled, "the later run %s %s has replaced this one", by, g)}
+}
+
+// note is what the entry of a run in a slot or a line says besides its key.
+type note struct {
+	Several    bool   `json:"several,omitempty"`     // it waits for several gates
+	ReplacedBy string `json:"replaced_by,omitempty"` // id of a later run
+	Canceled   bool   `json:"canceled,omitempty"`    // the run, which waits, has to end
+}
+
+func noteOf(e Entry) (n note) {
+	_ = json.Unmarshal(e.Doc, &n) // this package has written it
+	return n
+}
+
+// leave writes a note for the run of an entry. ok is false if the entry has changed.
+func (n note) leave(ctx context.Context, store Store, e Entry) (ok bool, err error) {
+	e.Doc, _ = json.Marshal(n)
+	err = store.Put(ctx, e)
+	if _, faster := errors.AsType[*ConflictError](err); faster {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // claim adds to a run that is created what its gates have to know of it.
@@ -124,7 +154,7 @@ func (i *Info) claim(ctx context.Context, store Store) error {
 			place := math.MaxInt64 - time.Now().UnixNano()
 			e := Entry{Key: fmt.Sprintf("%s%s/line/%019d-%s", gatePrefix, g.Name, place, NewID()), Run: NewRun}
 			if len(i.Gates) > 1 {
-				e.Doc = []byte(`{"several":true}`)
+				e.Doc, _ = json.Marshal(note{Several: true})
 			}
 			claims = append(claims, e)
 			continue
@@ -263,6 +293,17 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 	mine, never := a.line[g.Name]
 	wait = gateLook
 	if never {
+		switch there, err := a.store.Entries(ctx, mine.Key, 1); {
+		case err != nil:
+			return nil, 0, err
+		case len(there) > 0:
+			mine = there[0]
+		}
+		if n := noteOf(mine); n.ReplacedBy != "" {
+			return nil, 0, replacedError(g, n.ReplacedBy)
+		} else if n.Canceled {
+			return nil, 0, errCanceled
+		}
 		ahead, err := a.ahead(ctx, g, mine)
 		if err != nil {
 			return nil, 0, err
@@ -297,7 +338,7 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 		free.Run = a.id
 		return append(entries, free), 0, nil
 	case never && g.Overlap == gate.Skip:
-		return nil, 0, fault.Wrap(fault.Canceled, &BusyError{g, taken[0].Run}, "")
+		return nil, 0, &displacedError{fault.Wrap(fault.Canceled, &BusyError{g, taken[0].Run}, "")}
 	case g.Overlap == gate.Cancel && !never && !a.parked:
 		return nil, 0, replacedError(g, taken[0].Run)
 	case g.Overlap == gate.Cancel && never:
@@ -308,10 +349,10 @@ func (a *admission) at(ctx context.Context, g gate.Gate) (entries []Entry, wait 
 }
 
 // ahead returns how many runs in the line come first. Those that wait for several gates do not count, and neither do those that no process
-// holds. The error says that a newer run has replaced this one.
+// holds. If it cancels others, it replaces those ahead. The error says that a newer run has replaced this one.
 func (a *admission) ahead(ctx context.Context, g gate.Gate, mine Entry) (n int, err error) {
-	replaced, limit := g.Debounce > 0 || g.Overlap == gate.Cancel, gateAhead
-	if replaced {
+	passes, limit := g.Debounce > 0 || g.Overlap == gate.Cancel, gateAhead
+	if passes {
 		limit = 0
 	}
 	all, err := a.store.Entries(ctx, gatePrefix+g.Name+"/line/", limit) // the oldest first
@@ -320,7 +361,7 @@ func (a *admission) ahead(ctx context.Context, g gate.Gate, mine Entry) (n int, 
 	}
 	for i, e := range all {
 		older := e.Key > mine.Key
-		if e.Key == mine.Key || !older && !replaced {
+		if e.Key == mine.Key || !older && g.Debounce == 0 {
 			continue
 		}
 		works, info, err := atWork(ctx, a.store, e.Run)
@@ -332,7 +373,11 @@ func (a *admission) ahead(ctx context.Context, g gate.Gate, mine Entry) (n int, 
 			_ = a.store.Put(ctx, e) // or another process has
 		case !older && (works || info.Served && info.Status == Running): // a server continues with it
 			return 0, replacedError(g, e.Run)
-		case works && !replaced && len(e.Doc) == 0:
+		case older && g.Overlap == gate.Cancel && (len(e.Doc) == 0 || noteOf(e).Several):
+			if _, err := (note{ReplacedBy: a.id}).leave(ctx, a.store, e); err != nil {
+				return 0, err
+			}
+		case works && !passes && len(e.Doc) == 0:
 			place := slices.IndexFunc(all, func(e Entry) bool { return e.Key == mine.Key })
 			if place < 0 {
 				place = len(all)
@@ -379,12 +424,32 @@ func (a *admission) replace(ctx context.Context, taken []Entry) error {
 			first = e
 		}
 	}
-	first.Doc, _ = json.Marshal(map[string]string{"replaced_by": a.id})
-	err := a.store.Put(ctx, first)
-	if _, faster := errors.AsType[*ConflictError](err); faster {
-		return nil
-	}
+	_, err := note{ReplacedBy: a.id}.leave(ctx, a.store, first)
 	return err
+}
+
+// endWait has the process that holds a run end its wait, and returns once it has. ended is false if the run does not wait, or has worked
+// before.
+func endWait(ctx context.Context, store Store, info Info) (ended bool, err error) {
+	noted := false
+	for i := 0; i < len(info.Gates) && !noted; i++ {
+		all, err := store.Entries(ctx, gatePrefix+info.Gates[i].Name+"/line/", 0)
+		if err != nil {
+			return false, err
+		}
+		if at := slices.IndexFunc(all, func(e Entry) bool { return e.Run == info.ID }); at >= 0 {
+			if noted, err = (note{Canceled: true}).leave(ctx, store, all[at]); err != nil {
+				return false, err
+			}
+		}
+	}
+	for noted && !ended && err == nil {
+		if err = retry.Sleep(ctx, gateLook); err == nil {
+			noted, info, err = atWork(ctx, store, info.ID) // its process may also die
+			ended = info.Status.Over()
+		}
+	}
+	return ended, err
 }
 
 // watch cancels the run if another one replaces it, until ctx ends.
@@ -392,9 +457,11 @@ func (a *admission) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	for retry.Sleep(ctx, gateWatch) == nil {
 		for _, g := range a.gates {
 			all, err := a.store.Entries(ctx, gatePrefix+g.Name+"/slot/", 0)
-			if err == nil && slices.ContainsFunc(all, func(e Entry) bool { return e.Run == a.id && len(e.Doc) > 0 }) {
-				cancel(CancelCause(false))
-				return
+			for _, e := range all {
+				if by := noteOf(e).ReplacedBy; err == nil && e.Run == a.id && by != "" {
+					cancel(replacedError(g, by))
+					return
+				}
 			}
 		}
 	}
@@ -416,9 +483,6 @@ func (s *Service) guard(ctx context.Context, store Store, id string, job Job, wa
 			}
 			return job.Events.Emit(ctx, event.Warning{Text: "the run waits: " + why})
 		})
-		if fault.CodeOf(err) == fault.Canceled && ctx.Err() == nil {
-			return cmp.Or(job.Events.Emit(ctx, event.Warning{Text: "the run has not started: " + err.Error()}), err)
-		}
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/memstore"
 )
@@ -157,6 +158,21 @@ func TestGateCancels(t *testing.T) {
 	})
 }
 
+// TestGateCancelsQueue has runs of both kinds wait: a run that cancels others replaces those before it, and none after it.
+func TestGateCancelsQueue(t *testing.T) {
+	withCrowd(t, 8, func(t *testing.T, c *crowd) {
+		one, two, latest := gate.Rules{Key: "k"}, gate.Rules{Limit: 9}, gate.Rules{Key: "k", Overlap: gate.Cancel}
+		ids := []string{c.must("a", one), c.must("b", one), c.must("c", two, one), c.must("d", latest), c.must("e", one)}
+		c.expect("canceled canceled canceled done done", "ade", ids...)
+		for _, id := range ids[:3] {
+			info, err := c.store.Info(t.Context(), id)
+			if want := fmt.Sprintf("the later run %s with the key \"k\" has replaced this one", ids[3]); err != nil || info.Error != want {
+				t.Errorf("%v %q", err, info.Error)
+			}
+		}
+	})
+}
+
 func TestGateAllows(t *testing.T) {
 	withCrowd(t, 8, func(_ *testing.T, c *crowd) {
 		all := gate.Rules{Key: "k", Overlap: gate.Allow}
@@ -248,6 +264,24 @@ func TestGateCanBeCanceled(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.expect("done canceled done", "ac", first, second, c.must("c", one))
+	})
+}
+
+// TestGateCanceledElsewhere cancels runs from another process than theirs: one that waits, and one at work.
+func TestGateCanceledElsewhere(t *testing.T) {
+	withCrowd(t, 8, func(t *testing.T, c *crowd) {
+		one := gate.Rules{Key: "k"}
+		ids := []string{c.must("a", one), c.must("b", one), c.must("c", one, gate.Rules{Limit: 9}), c.must("d", one)}
+		command := &run.Service{Open: func(graph.Durability) (run.Store, error) { return shared{c.store}, nil }}
+		other := hostOn(t, c.store, 8, nil)
+		if err := errors.Join(command.Cancel(t.Context(), ids[1]), other.Cancel(t.Context(), ids[2])); err != nil {
+			t.Fatal(err)
+		}
+		if _, held := errors.AsType[*run.LeaseError](command.Cancel(t.Context(), ids[0])); !held {
+			t.Error("a run at work elsewhere was canceled")
+		}
+		c.expect("done canceled canceled done", "ad", ids...)
+		other.Shutdown(t.Context())
 	})
 }
 

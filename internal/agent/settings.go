@@ -128,7 +128,7 @@ func (d *Definition) read(m *yamldoc.Map, s setting) {
 	case *graph.Budget:
 		*field = graph.ReadBudget(m)
 	case *gate.Rules:
-		*field = graph.ReadRules(m)
+		*field = graph.ReadOwnRules(m, d.Variables)
 	case **graph.Worktree:
 		*field = graph.ReadWorktree(m)
 	case **harness.Setting:

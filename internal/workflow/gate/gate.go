@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -64,10 +65,34 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Key + ": " + e.Msg }
 
-// Check returns an [*Error] if a rule cannot be followed.
-func (r Rules) Check() error {
-	_, _, err := r.Gate("", "place", nil)
-	return err
+// Check returns what of the rules cannot be followed.
+func (r Rules) Check() (all []*Error) {
+	for {
+		_, _, err := r.Gate("", "place", nil)
+		wrong, ok := errors.AsType[*Error](err)
+		if !ok {
+			return all
+		}
+		switch all = append(all, wrong); wrong.Key { // and what else
+		case "priority":
+			r.Priority = ""
+		case "concurrency_key":
+			r.Key = ""
+		case "concurrency_limit":
+			r.Limit = 0
+		case "overlap":
+			r.Overlap = ""
+		case "throttle":
+			r.Throttle = ""
+		case "debounce":
+			r.Debounce = ""
+		}
+	}
+}
+
+// Idle reports whether the overlap has no effect, because nothing limits how many runs are at work.
+func (r Rules) Idle() bool {
+	return r.Key == "" && r.Limit == 0 && (r.Overlap == Skip || r.Overlap == Cancel && r.Throttle == "" && r.Debounce == "")
 }
 
 // Gate returns the gate of a run; ok is false if the rules set no bound. Without a key, the gate is that of a place, such as
@@ -94,7 +119,7 @@ func (r Rules) Gate(scope, place string, fill func(template string) (string, err
 		g.Starts, err = strconv.Atoi(n)
 		span, spanErr := time.ParseDuration(per)
 		if g.Per = span; !both || err != nil || spanErr != nil || g.Starts < 1 || g.Starts > maxRate || span < time.Second || span > maxSpan {
-			return wrong("throttle", "%q is not a number of starts and a time, such as 10/1m", r.Throttle)
+			return wrong("throttle", "%q is not a number of starts, from 1 to %d, and a time, from 1s to 24h, such as 10/1m", r.Throttle, maxRate)
 		}
 	}
 	if r.Debounce != "" {
@@ -104,6 +129,9 @@ func (r Rules) Gate(scope, place string, fill func(template string) (string, err
 	}
 	if g.Overlap == Allow {
 		g.Limit = 0
+	}
+	if place == "" && r.Idle() {
+		return wrong("concurrency_key", "a key is expected beside overlap: %s", r.Overlap)
 	}
 	if r.Key == "" && r.Limit == 0 && g.Starts == 0 && g.Debounce == 0 {
 		return Gate{}, false, nil

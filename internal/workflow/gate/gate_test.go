@@ -1,7 +1,8 @@
 package gate_test
 
 import (
-	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,13 +74,37 @@ func TestWrongRules(t *testing.T) {
 		"debounce":          {{Debounce: "soon"}, {Debounce: "-1s"}, {Debounce: "25h"}},
 	} {
 		for _, r := range list {
-			if wrong, ok := errors.AsType[*gate.Error](r.Check()); !ok || wrong.Key != key {
-				t.Errorf("%+v: %v", r, r.Check())
+			if wrong := r.Check(); len(wrong) != 1 || wrong[0].Key != key {
+				t.Errorf("%+v: %v", r, wrong)
 			}
 		}
 	}
-	if _, _, err := (gate.Rules{Throttle: "1/1m"}).Gate("", "", nil); err == nil {
-		t.Error("a request without a key is throttled")
+	all := gate.Rules{Priority: "urgent", Key: strings.Repeat("k", 1001), Limit: 101, Overlap: "wait", Throttle: "5/25h", Debounce: "25h"}.Check()
+	for _, key := range gate.Keys() {
+		if !slices.ContainsFunc(all, func(e *gate.Error) bool { return e.Key == key }) {
+			t.Errorf("what is wrong with %s is missing: %v", key, all)
+		}
+	}
+	if text := fmt.Sprint(all); len(all) != len(gate.Keys()) || !strings.Contains(text, "a time, from 1s to 24h,") {
+		t.Error(text)
+	}
+	for _, r := range []gate.Rules{{Throttle: "1/1m"}, {Overlap: gate.Skip}, {Overlap: gate.Cancel}} {
+		if _, _, err := r.Gate("", "", nil); err == nil || !strings.Contains(err.Error(), "a key is expected") {
+			t.Errorf("the rules %+v of a request without a key: %v", r, err)
+		}
+	}
+}
+
+func TestIdle(t *testing.T) {
+	for _, r := range []gate.Rules{{Overlap: gate.Skip}, {Overlap: gate.Cancel}, {Overlap: gate.Skip, Throttle: "1/1m"}} {
+		if !r.Idle() {
+			t.Errorf("%+v has an effect", r)
+		}
+	}
+	for _, r := range []gate.Rules{{}, {Overlap: gate.Queue}, {Overlap: gate.Skip, Key: "k"}, {Overlap: gate.Cancel, Limit: 2}, {Overlap: gate.Cancel, Debounce: "3s"}} {
+		if r.Idle() {
+			t.Errorf("%+v has no effect", r)
+		}
 	}
 }
 

@@ -204,7 +204,7 @@ func (p *parser) graph() {
 	g.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox")) // what is wrong is reported to the document
 	g.Hooks = hook.Read(m.Get("hooks"), hook.AgentKinds())
 	g.Variables = ReadVariables(m)
-	g.Rules = ReadRules(m)
+	g.Rules = ReadOwnRules(m, g.Variables)
 	p.settings(m.Map("settings"))
 	p.work(m)
 	m.Ignore("schedules") // see package schedule

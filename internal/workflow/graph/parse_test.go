@@ -216,6 +216,38 @@ nodes:
 	}
 }
 
+// TestStartRules: all that is wrong with the rules for starts is reported at once, and a key reads only variables that there are.
+func TestStartRules(t *testing.T) {
+	const rest = "\nname: g\nstart: a\nnodes: {a: {type: end}}\nvariables: [{name: who, description: d}]"
+	for _, tt := range []struct {
+		rules          string
+		errors, warned []string
+	}{
+		{rules: "concurrency_key: '{{variables.who}} {{agent}} {{prompt}} {{variables}}'\noverlap: skip"},
+		{rules: "overlap: queue"},
+		{rules: "overlap: cancel", warned: []string{"overlap: cancel has no effect without concurrency_key or concurrency_limit"}},
+		{
+			rules:  "concurrency_key: '{{variables.whom}}'\noverlap: wait\nthrottle: 5/25h\ndebounce: 25h",
+			errors: []string{`a key has no {{variables.whom}}; did you mean "variables.who"?`, `unknown value "wait"`, `"5/25h" is not`, `"25h0m0s" is not`},
+		},
+		{rules: "concurrency_key: '{{agent.name}}'", errors: []string{"a key has no {{agent.name}}"}},
+	} {
+		_, warned, err := graph.Parse("g.yaml", []byte(tt.rules+rest))
+		for _, want := range []struct {
+			found graph.Findings
+			texts []string
+		}{{graph.ErrorFindings(err), tt.errors}, {warned, tt.warned}} {
+			ok := len(want.found) == len(want.texts)
+			for i := 0; ok && i < len(want.found); i++ {
+				ok = strings.Contains(want.found[i].Message, want.texts[i])
+			}
+			if !ok {
+				t.Errorf("%s: %v, want %q", tt.rules, want.found, want.texts)
+			}
+		}
+	}
+}
+
 func TestNodeOrderAndIDs(t *testing.T) {
 	g := parse(t, "name: x\nstart: z\nnodes:\n  z: {type: end, id: z}\n  a: {type: end, id: \"\"}\n  m: {type: end}\n")
 	var ids []string

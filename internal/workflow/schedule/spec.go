@@ -186,7 +186,7 @@ func Check(name string, d Doc) (*Schedule, error) {
 			return wrong(word.field, "%q is none of %s", *word.value, strings.Join(word.words, ", "))
 		}
 	}
-	if rule, ok := errors.AsType[*gate.Error](graph.CheckRules(d.Rules, "schedule", "agent", "prompt", "variables")); ok {
+	for _, rule := range wrongRules(d.Rules) {
 		return nil, &FieldError{rule.Key, errors.New(rule.Msg)}
 	}
 	if d.MaxParked != nil {
@@ -325,6 +325,10 @@ func readOne(m *yamldoc.Map, name, agent string) *Schedule {
 		}
 	}
 	d.Rules = gate.Read(m)
+	rules := wrongRules(d.Rules)
+	for _, rule := range rules {
+		m.Get(rule.Key).Errorf("%s", rule.Msg)
+	}
 	m.Bool("paused", &d.Paused)
 	if agent == "" { // an agent does not consent to its own calls
 		m.Bool("yes", &d.Yes)
@@ -353,15 +357,21 @@ func readOne(m *yamldoc.Map, name, agent string) *Schedule {
 	}
 	m.Done()
 	s, err := Check(name, d)
-	if wrong, ok := errors.AsType[*FieldError](err); ok {
+	if wrong, ok := errors.AsType[*FieldError](err); ok && !slices.Contains(gate.Keys(), wrong.Field) {
 		if n := m.Get(wrong.Field); n != nil {
 			n.Errorf("%v", wrong.Err)
 		} else {
 			m.Node().Errorf("%v", wrong)
 		}
+	}
+	if err != nil || len(rules) > 0 {
 		return nil
 	}
 	return s
+}
+
+func wrongRules(r gate.Rules) []*gate.Error {
+	return graph.CheckRules(r, "schedule.name", "schedule.time", "agent", "prompt", "variables")
 }
 
 func readAmount(m *yamldoc.Map) *Amount {

@@ -384,14 +384,14 @@ var roomLines = map[string]int{
 	"tool/mcp":               6546,
 	"tool/permission":        2813,
 	"tool/script":            5257,
-	"workflow/gate":          144,
+	"workflow/gate":          170,
 	"workflow/graph":         10825,
-	"workflow/schedule":      990,
+	"workflow/schedule":      1013,
 	"workflow/trigger":       1066,
 	"workflow/alert":         654,
-	"workflow/run":           15609,
+	"workflow/run":           15663,
 
-	"all": 205860,
+	"all": 205957,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

@@ -123,7 +123,7 @@ func (t *talk) messages() (texts []string, said []int) {
 	return texts, said
 }
 
-// listen takes what the user has said meanwhile, which the program is told next. last says that the program has answered.
+// listen takes the lines that the user has entered meanwhile; they are the next prompt of the program. last says that the program has answered.
 func (t *talk) listen(ctx context.Context, last bool) ([]chat.Message, error) {
 	if t.a.Said == nil {
 		return nil, nil
@@ -160,7 +160,7 @@ func (t *talk) next(ctx context.Context) (prompt []acp.ContentBlock, err error) 
 	return prompt, err
 }
 
-// steer has the program stop between two calls if the user has said something: it is told so then.
+// steer cancels the prompt of the program between two calls if the user has entered a line, which is the next prompt.
 func (t *talk) steer(ctx context.Context) (err error) {
 	if len(t.calls) > 0 || len(t.said) > 0 {
 		return nil

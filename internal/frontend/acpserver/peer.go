@@ -133,7 +133,7 @@ func (s *server) peerIn(ctx context.Context, cwd, dir string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, p.greet() // without the lock of the server, which goes on reading
+	return p, p.greet() // without the lock of the server, which reads meanwhile
 }
 
 // startIn is peerIn, without waiting for the process to be ready.

@@ -61,7 +61,7 @@ func answersCanceled(message []byte) bool {
 // Close implements [io.Closer]. It does nothing.
 func (*output) Close() error { return nil }
 
-// input is what the client writes, without what is no message: that is answered, and the rest goes on. Of a batch, each message is one line.
+// input reads the messages of the client, one in a line, also those of a batch. Lines that are not messages are answered with an error and left out.
 type input struct {
 	r       io.Reader
 	lines   *bufio.Reader

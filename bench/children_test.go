@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"loki/internal/agent/team"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/workflow/run"

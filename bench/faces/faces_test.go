@@ -25,7 +25,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 )
 
 const piece = "firstpiece"

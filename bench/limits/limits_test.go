@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/llm/governor"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/provider"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // BenchmarkCall runs /bin/true in turn without a sandbox and at each level, and reports the medians in milliseconds.

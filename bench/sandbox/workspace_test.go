@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // BenchmarkWorkspace runs /bin/true in turn without a sandbox and at levels read and write, in workspaces of so many files, and

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"loki/internal/agent/team"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/tool"

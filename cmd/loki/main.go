@@ -8,12 +8,12 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"loki/internal/frontend/acpserver"
 	"loki/internal/frontend/cli"
-	"loki/internal/frontend/display"
-	"loki/internal/frontend/mcpserver"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/repl"
 	"loki/internal/frontend/server"
+	"loki/internal/frontend/server/acpserver"
+	"loki/internal/frontend/server/mcpserver"
 	"loki/internal/llm/provider/wire"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 )
 
 // TestKill ends the process that runs a shape at a write of its journal, and the one that resumes the run soon after. What comes of it is

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"loki/internal/app"
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/frontend/cli"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"

@@ -10,14 +10,14 @@ import (
 	"loki/internal/agent/team"
 	"loki/internal/agent/team/todo"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 )
 
 // Definition is what an agent is set to. It is immutable once it is read.

@@ -1,8 +1,8 @@
 package agent
 
 import (
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
+	"loki/internal/base/process/environ"
 	"loki/internal/setup/config"
 	"loki/internal/tool"
 	"loki/internal/workflow/run"

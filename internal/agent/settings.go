@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"loki/internal/agent/harness"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 )
 
 // setting is a key of config.yaml. What it may hold follows from the type of its field.

@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 	"time"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
+	"loki/internal/base/process/environ"
 	"loki/internal/base/text"
-	"loki/internal/service/webhook"
 	"loki/internal/tool"
-	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/alert"
 	"loki/internal/workflow/run/spending"
+	"loki/internal/workflow/run/webhook"
 )
 
 // Alerts returns what looks for what the alerts of the configuration are about. A desk sends them; address is that of the server for

@@ -8,8 +8,8 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 )
 

@@ -12,7 +12,7 @@ import (
 	"loki/internal/agent/bundle/remote"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/repository"
+	"loki/internal/base/file/repository"
 	"loki/internal/setup/config"
 )
 

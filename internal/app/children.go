@@ -10,9 +10,9 @@ import (
 	"sync"
 
 	"loki/internal/agent"
-	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
-	"loki/internal/agent/worktree"
+	"loki/internal/agent/workspace/skill"
+	"loki/internal/agent/workspace/worktree"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"

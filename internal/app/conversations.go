@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 
 	"loki/internal/agent"
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 	"loki/internal/agent/team/todo"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/conversation/session/filestore"

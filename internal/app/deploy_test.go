@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"testing"
 
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 )
 
 // TestWorkingDirectoryOfServices: in the files of deploy/, the working directory holds nothing of Loki, so that models do not read it and servers of

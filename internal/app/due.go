@@ -8,10 +8,10 @@ import (
 
 	"loki/internal/base/fault/retry"
 	"loki/internal/llm/event"
-	"loki/internal/service/webhook"
-	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/alert"
 	"loki/internal/workflow/run/manager"
+	"loki/internal/workflow/run/webhook"
 	"loki/internal/workflow/schedule"
 )
 

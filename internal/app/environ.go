@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
+	"loki/internal/base/process/environ"
 	"loki/internal/setup/config"
 )
 

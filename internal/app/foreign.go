@@ -8,11 +8,11 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/harness"
-	"loki/internal/agent/trust"
-	"loki/internal/base/environ"
+	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
-	"loki/internal/llm/logging"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
+	"loki/internal/llm/event/logging"
 	"loki/internal/setup/config"
 	"loki/internal/tool"
 )

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/agent/trust"
-	"loki/internal/base/environ"
+	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/conversation"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/redact"

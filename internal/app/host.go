@@ -8,15 +8,15 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/agent/job"
 	"loki/internal/agent/memory"
-	"loki/internal/base/atomicfile"
+	"loki/internal/agent/team/job"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/service/postgres"
-	"loki/internal/service/webhook"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 	"loki/internal/workflow/run/spending"
+	"loki/internal/workflow/run/webhook"
 )
 
 // eventDelay is how soon events of a server's runs are on record.

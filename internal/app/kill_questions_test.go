@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/workflow/run"
 )
 

@@ -26,8 +26,8 @@ import (
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/sample"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/text/sample"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )

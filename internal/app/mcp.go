@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/file/atomicfile"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/event"
-	"loki/internal/llm/logging"
+	"loki/internal/llm/event/logging"
 	"loki/internal/tool/mcp"
 )
 

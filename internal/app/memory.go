@@ -9,9 +9,9 @@ import (
 
 	"loki/internal/agent/memory"
 	factpostgres "loki/internal/agent/memory/postgres"
-	"loki/internal/agent/trust"
 	"loki/internal/agent/workspace"
-	"loki/internal/base/steps"
+	"loki/internal/agent/workspace/trust"
+	"loki/internal/base/fault/steps"
 	"loki/internal/conversation"
 	"loki/internal/knowledge/rag"
 	"loki/internal/knowledge/rag/sqlite"

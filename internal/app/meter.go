@@ -7,8 +7,8 @@ import (
 
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
-	"loki/internal/llm/governor"
-	"loki/internal/llm/ledger"
+	"loki/internal/llm/engine/governor"
+	"loki/internal/llm/engine/ledger"
 	"loki/internal/service/postgres"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"path/filepath"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/conversation/session"
 	"loki/internal/conversation/session/filestore"
 	"loki/internal/conversation/session/migrate"

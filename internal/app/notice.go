@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/llm/catalog/models"
 )
 

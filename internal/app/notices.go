@@ -8,10 +8,10 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/web"
 	"loki/internal/service/postgres"
-	"loki/internal/service/webhook"
 	"loki/internal/setup/config"
-	"loki/internal/workflow/alert"
+	"loki/internal/workflow/run/alert"
 	"loki/internal/workflow/run/notice"
+	"loki/internal/workflow/run/webhook"
 )
 
 // openDesk returns what sends the notices of a server's runs.

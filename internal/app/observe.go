@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"loki/internal/llm/event"
-	"loki/internal/llm/logging"
-	"loki/internal/service/telemetry"
+	"loki/internal/llm/event/logging"
+	"loki/internal/llm/event/telemetry"
 	"loki/internal/setup/config"
 )
 

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"slices"
 
-	"loki/internal/base/environ"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 )
 
 // ownDir returns a directory for a program that is started for the user, see [environ.OwnDir].

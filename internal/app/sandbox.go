@@ -10,9 +10,9 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text/pattern"
-	"loki/internal/tool/ignore"
+	"loki/internal/tool/builtin/ignore"
 	"loki/internal/tool/permission"
 	"loki/internal/tool/script"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"loki/internal/agent"
-	"loki/internal/agent/trust"
+	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/fault"
 	"loki/internal/service/auth"
 	"loki/internal/workflow/run"

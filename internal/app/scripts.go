@@ -10,12 +10,12 @@ import (
 	"loki/assets"
 	"loki/internal/agent"
 	"loki/internal/agent/bundle"
-	"loki/internal/agent/tools"
+	"loki/internal/agent/validate/tools"
 	"loki/internal/base/ask"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/event"
-	"loki/internal/tool/lookup"
 	"loki/internal/tool/script"
+	"loki/internal/tool/script/lookup"
 )
 
 // scriptOptions say how the user's own tools are run. root is what they get as theirs.

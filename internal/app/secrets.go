@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"loki/internal/base/atomicfile/cache"
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile/cache"
+	"loki/internal/base/process/environ"
 	"loki/internal/llm/event/redact"
 	"loki/internal/setup/config"
 	"loki/internal/setup/vault"

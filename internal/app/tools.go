@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/agent/draft/planner"
+	"loki/internal/agent/validate/draft/planner"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"

@@ -14,8 +14,8 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
-	"loki/internal/workflow/trigger"
-	"loki/internal/workflow/trigger/watch"
+	"loki/internal/workflow/schedule/trigger"
+	"loki/internal/workflow/schedule/trigger/watch"
 )
 
 // Triggers returns what starts the runs of the triggers of the configuration. They belong to a manager or, if that is nil, to this

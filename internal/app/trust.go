@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"loki/internal/agent"
-	"loki/internal/agent/trust"
-	"loki/internal/base/sandbox"
+	"loki/internal/agent/workspace/trust"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 )

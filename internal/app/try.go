@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/provider"
 	"loki/internal/tool/mcp"

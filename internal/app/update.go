@@ -1,7 +1,7 @@
 package app
 
 import (
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/setup/update"
 )
 

@@ -5,12 +5,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"loki/internal/agent/skill"
 	"loki/internal/agent/workspace"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/conversation"
 	"loki/internal/llm/event"
 	"loki/internal/setup/config"
-	"loki/internal/tool/ignore"
+	"loki/internal/tool/builtin/ignore"
 )
 
 // Instructions returns what reads the instructions of workspaces.

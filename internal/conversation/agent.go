@@ -12,7 +12,7 @@ import (
 	"loki/internal/agent/team/todo"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/rag"
 	"loki/internal/llm/chat"

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"loki/internal/agent/skill"
-	"loki/internal/base/steps"
+	"loki/internal/agent/workspace/skill"
+	"loki/internal/base/fault/steps"
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"

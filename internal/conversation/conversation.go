@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"loki/internal/agent/job"
 	"loki/internal/agent/role"
+	"loki/internal/agent/team/job"
 	"loki/internal/agent/team/todo"
 	"loki/internal/agent/workspace"
 	"loki/internal/base/fault"

@@ -3,7 +3,7 @@ package conversation
 import (
 	"context"
 
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 )
 
 // sessionID returns the id of the session, "" for none.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 	"loki/internal/base/process"
 	"loki/internal/conversation"
 	"loki/internal/llm/event"

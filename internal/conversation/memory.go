@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"loki/internal/agent/memory"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"loki/internal/agent/role"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"

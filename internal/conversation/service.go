@@ -5,12 +5,12 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/harness"
-	"loki/internal/agent/job"
 	"loki/internal/agent/role"
-	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
+	"loki/internal/agent/team/job"
 	"loki/internal/agent/team/todo"
 	"loki/internal/agent/workspace"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/ask"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/rag"
@@ -20,8 +20,8 @@ import (
 	"loki/internal/llm/hook"
 	"loki/internal/service/auth"
 	"loki/internal/tool"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 )
 

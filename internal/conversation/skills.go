@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/agent/skill"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
 	"loki/internal/tool/permission"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"loki/internal/agent/skill"
 	"loki/internal/agent/team/todo"
 	"loki/internal/agent/workspace"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/ask/asktest"
 	"loki/internal/conversation"
 	"loki/internal/llm/chat"

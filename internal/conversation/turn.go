@@ -9,11 +9,11 @@ import (
 
 	"loki/internal/agent/harness"
 	"loki/internal/agent/role"
-	"loki/internal/agent/skill"
 	"loki/internal/agent/team/todo"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/fault"
-	"loki/internal/conversation/plan"
 	"loki/internal/conversation/session"
+	"loki/internal/conversation/session/plan"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/agent/skill"
 	"loki/internal/agent/workspace"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 )

@@ -9,8 +9,8 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"

@@ -13,9 +13,9 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/process/awake"
-	"loki/internal/base/sandbox"
-	"loki/internal/base/steps"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 )

@@ -18,8 +18,8 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
-	"loki/internal/base/steps/stepstest"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/fault/steps/stepstest"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/tool"

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 )

@@ -9,9 +9,9 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/ask/asktest"
-	"loki/internal/base/sandbox"
-	"loki/internal/base/steps"
-	"loki/internal/base/steps/stepstest"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/fault/steps/stepstest"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/permission"

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/environ"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/tool/permission"
 )

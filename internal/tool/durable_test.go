@@ -9,8 +9,8 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
-	"loki/internal/base/steps/stepstest"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/fault/steps/stepstest"
 	"loki/internal/tool"
 )
 

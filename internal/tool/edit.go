@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/ask/asktest"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/permission"

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"strings"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
 	"loki/internal/llm/chat"

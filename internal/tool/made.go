@@ -7,7 +7,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 )
 

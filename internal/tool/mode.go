@@ -3,7 +3,7 @@ package tool
 import (
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 )
 

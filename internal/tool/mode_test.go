@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"loki/internal/base/sandbox"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )

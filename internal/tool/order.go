@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 )
 

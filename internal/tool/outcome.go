@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 )

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // TestNotices: what was only noticed is no reason to ask for a higher level, and a program cannot print what reads like it.

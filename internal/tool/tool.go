@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"time"
 
-	"loki/internal/base/sandbox"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/tool/permission"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

@@ -14,11 +14,11 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"loki/internal/base/calendar"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/schedule"
+	"loki/internal/workflow/schedule/calendar"
 )
 
 // schedulePrefix begins the ids of schedules on a server.

@@ -11,7 +11,7 @@ import (
 
 	"loki/cmd/loki-temporal/driver"
 	"loki/internal/base/fault"
-	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/schedule"
 )
 

@@ -19,8 +19,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 )
 
 // definitions are the files that define an agent. One of them makes a directory an

@@ -18,9 +18,9 @@ import (
 
 	"loki/internal/agent/cases/cassette"
 	"loki/internal/base/ask"
-	"loki/internal/base/atomicfile"
-	"loki/internal/base/environ"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/process"
+	"loki/internal/base/process/environ"
 	"loki/internal/base/process/tempdir"
 	"loki/internal/base/value"
 	"loki/internal/setup/config"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 )
 

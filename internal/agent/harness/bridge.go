@@ -12,9 +12,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 )

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"

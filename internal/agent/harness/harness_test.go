@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"loki/internal/base/acp"
-	"loki/internal/base/sandbox"
-	"loki/internal/base/steps"
+	"loki/internal/agent/harness/acp"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/engine"
 )
 

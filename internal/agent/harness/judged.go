@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/acp"
-	"loki/internal/base/sandbox"
+	"loki/internal/agent/harness/acp"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/tool"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 	"loki/internal/base/text"
 )
 

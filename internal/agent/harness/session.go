@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/tool"

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
 	"loki/internal/base/value/schema"
 	"loki/internal/llm/chat"

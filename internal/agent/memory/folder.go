@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 )
 
 // Folder has the files of facts in a directory of the file system. It reads a file again only after it has changed.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"loki/internal/agent/memory"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )

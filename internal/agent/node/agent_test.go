@@ -14,7 +14,7 @@ import (
 	"loki/internal/agent/team"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/eventtest"

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/graph/expr"

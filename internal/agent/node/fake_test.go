@@ -13,8 +13,8 @@ import (
 
 	"loki/internal/agent/node"
 	"loki/internal/base/ask"
-	"loki/internal/base/environ"
 	"loki/internal/base/fault/retry"
+	"loki/internal/base/process/environ"
 	"loki/internal/knowledge/rag"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"

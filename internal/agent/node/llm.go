@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
 	"loki/internal/base/text"

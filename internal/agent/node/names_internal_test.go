@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"

@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"loki/internal/agent/job"
-	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
+	"loki/internal/agent/team/job"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"

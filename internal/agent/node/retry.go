@@ -9,7 +9,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"

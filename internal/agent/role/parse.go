@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"

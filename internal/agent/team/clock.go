@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 )
 
 // tick is how often the time that a child has worked is put on record.

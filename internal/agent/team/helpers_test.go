@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"loki/internal/agent/team"
-	"loki/internal/base/steps"
-	"loki/internal/base/steps/stepstest"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/fault/steps/stepstest"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/eventtest"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"

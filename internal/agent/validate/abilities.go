@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/mcp"
 )

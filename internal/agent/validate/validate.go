@@ -14,10 +14,10 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/agent/skill"
 	"loki/internal/agent/team"
-	"loki/internal/agent/tools"
-	"loki/internal/agent/trust"
+	"loki/internal/agent/validate/tools"
+	"loki/internal/agent/workspace/skill"
+	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/value"

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"loki/internal/base/ptytest"
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 )
 
 // kindsOfQuestion are questions of every kind, each with what answers it.

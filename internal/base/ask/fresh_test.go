@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 )
 
 // TestKeysIntoFreshQuestion presses keys at 1,000 times within 0.6 s after a question about permission has appeared. None decides,

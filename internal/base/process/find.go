@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 )
 
 // Find returns the path of the program that name means to a process with environment

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 )
 
 // ShellHistory is the file in which a shell remembers commands. The zero ShellHistory is that of

@@ -16,10 +16,10 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/node"
-	"loki/internal/agent/trust"
+	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/ask"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/conversation"

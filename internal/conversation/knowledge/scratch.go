@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/knowledge/rag"
 	"loki/internal/knowledge/rag/sqlite"
 )

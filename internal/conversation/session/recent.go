@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/llm/chat"
 )
 

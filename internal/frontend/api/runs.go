@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"loki/internal/llm/chat"
-	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph/gate"
 )
 
 // AgentDetail describes an agent.

@@ -7,7 +7,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/base/value"
 	"loki/internal/conversation"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/workflow/graph"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/agent/trust"
+	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/ptytest"
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 )
 
 // impatient is what a user types while a model works: the next command of the shell, answers, keys and a paste.

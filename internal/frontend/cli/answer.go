@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/render"
 	"loki/internal/llm/event"
 )

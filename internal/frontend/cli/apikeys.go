@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/text"
 	"loki/internal/service/auth"
 	"loki/internal/setup/config"

@@ -9,7 +9,7 @@ import (
 
 	"loki/internal/agent/bundle/remote"
 	"loki/internal/base/ask"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // bundles is what the options of bundles ask for.

@@ -20,9 +20,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"loki/internal/agent/harness/harnesstest"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/ptytest"
-	"loki/internal/base/sample"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/text/sample"
 	"loki/internal/frontend/server"
 	"loki/internal/llm/provider/providertest/openaitest"
 	"loki/internal/llm/provider/providertest/wiretest"

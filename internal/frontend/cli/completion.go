@@ -15,7 +15,7 @@ import (
 	"loki/internal/agent/bundle/remote"
 	"loki/internal/app"
 	"loki/internal/base/ask"
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/frontend/command/completion"
 	"loki/internal/knowledge/input"
 	"loki/internal/knowledge/rag"

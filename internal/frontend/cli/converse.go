@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"loki/internal/agent/role"
-	"loki/internal/agent/skill"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"

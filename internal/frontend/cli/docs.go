@@ -12,7 +12,7 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/base/text/rank"
 	"loki/internal/base/value/yamldoc"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // allPages is the value of --docs without a page.

@@ -8,7 +8,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
-	"loki/internal/frontend/export"
+	"loki/internal/frontend/command/export"
 	"loki/internal/workflow/run"
 )
 

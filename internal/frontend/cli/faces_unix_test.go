@@ -20,14 +20,14 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 	"loki/internal/base/ptytest"
-	"loki/internal/base/sample"
-	"loki/internal/frontend/acpserver"
-	"loki/internal/frontend/display"
-	"loki/internal/frontend/mcpserver"
+	"loki/internal/base/text/sample"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/repl"
 	"loki/internal/frontend/server"
+	"loki/internal/frontend/server/acpserver"
+	"loki/internal/frontend/server/mcpserver"
 	"loki/internal/llm/event"
 )
 

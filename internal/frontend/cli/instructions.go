@@ -16,7 +16,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // listInstructions lists the files that instruct models in the working directory and below.

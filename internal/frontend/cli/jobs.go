@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // listJobs lists the jobs that are kept.

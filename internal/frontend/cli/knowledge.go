@@ -13,7 +13,7 @@ import (
 	"loki/internal/base/fault/retry"
 	"loki/internal/base/text"
 	"loki/internal/conversation/knowledge"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/knowledge/rag"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"

@@ -13,7 +13,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/render"
 	"loki/internal/knowledge/rag"
 	"loki/internal/llm/engine"

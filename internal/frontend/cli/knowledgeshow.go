@@ -17,7 +17,7 @@ import (
 	"loki/internal/base/text/rank"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/conversation/knowledge"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/render"
 	"loki/internal/knowledge/rag"
 	"loki/internal/llm/event"

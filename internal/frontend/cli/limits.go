@@ -12,7 +12,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // showLimits prints what is known of the limits of providers, or forgets it for the client of --reset.

@@ -22,9 +22,9 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/llm/catalog"
-	"loki/internal/llm/logging"
+	"loki/internal/llm/event/logging"
 )
 
 // printLines prints a list, one item a line.

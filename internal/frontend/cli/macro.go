@@ -7,7 +7,7 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/conversation"
 	commands "loki/internal/frontend/command"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // runMacro runs the macro that is named, with the words of the text as its arguments. Where nothing is given but its name

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/sqlite"
 )

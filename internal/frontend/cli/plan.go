@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/agent/draft"
-	"loki/internal/agent/draft/planner"
+	"loki/internal/agent/validate/draft"
+	"loki/internal/agent/validate/draft/planner"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"

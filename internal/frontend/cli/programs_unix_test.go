@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 )
 
 // way is how a program that Loki starts for its user could come to run a file of a directory.

@@ -19,7 +19,7 @@ import (
 	"loki/internal/conversation/session"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/client"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

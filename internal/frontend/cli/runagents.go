@@ -10,7 +10,7 @@ import (
 
 	"loki/internal/base/text"
 	"loki/internal/frontend/api"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // printAgents prints the agents of a run as a tree, with what each used.

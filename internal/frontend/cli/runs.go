@@ -17,11 +17,11 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/bulk"
 )

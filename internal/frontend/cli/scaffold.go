@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"loki/internal/agent/draft/scaffold"
+	"loki/internal/agent/validate/draft/scaffold"
 	"loki/internal/base/text"
 )
 

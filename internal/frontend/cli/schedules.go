@@ -15,8 +15,8 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
-	"loki/internal/frontend/display"
-	"loki/internal/workflow/gate"
+	"loki/internal/frontend/command/display"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/schedule"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"loki/internal/conversation/session/search"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // mostFound is how many results --search prints.

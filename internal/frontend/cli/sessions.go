@@ -9,7 +9,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/conversation/session"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // recent returns the conversation that --continue resumes, nil without that option. If it was

@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"loki/internal/agent/skill"
+	"loki/internal/agent/workspace/skill"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/render"
 	"loki/internal/workflow/graph"
 )

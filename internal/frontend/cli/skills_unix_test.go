@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // TestSkillTools loads a skill that lists tools at a terminal: the question shows what they mean, a no and the answer for a session are not

@@ -15,8 +15,8 @@ import (
 
 	"loki/internal/agent/cases"
 	"loki/internal/base/ask"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/workflow/graph"

@@ -12,7 +12,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/chat"

@@ -16,12 +16,12 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/llm/chat"
-	"loki/internal/service/webhook"
-	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run"
-	"loki/internal/workflow/trigger"
+	"loki/internal/workflow/run/alert"
+	"loki/internal/workflow/run/webhook"
+	"loki/internal/workflow/schedule/trigger"
 )
 
 // allLetters is the value of --dead-retry for all dead letters.

@@ -15,11 +15,11 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/cases"
-	"loki/internal/agent/trust"
+	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // trust shows what the agent in the directory of --trust may do, or each agent in it, and records that the user trusts it. Test

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/agent/trust"
-	"loki/internal/base/sandbox"
+	"loki/internal/agent/workspace/trust"
+	"loki/internal/base/process/sandbox"
 )
 
 // strange is a directory with an agent that came with it: its script leaves a file at the level write, which it gets

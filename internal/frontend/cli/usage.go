@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/llm/chat"
-	"loki/internal/llm/ledger"
+	"loki/internal/llm/engine/ledger"
 )
 
 // usedInfo is what was used, in machine output.

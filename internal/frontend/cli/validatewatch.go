@@ -14,7 +14,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 const (

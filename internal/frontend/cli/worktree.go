@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/agent/worktree"
+	"loki/internal/agent/workspace/worktree"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/workflow/graph"
 )
 

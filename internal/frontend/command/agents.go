@@ -10,7 +10,7 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/conversation"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 func agentCommands() []Command {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"loki/internal/agent/role"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/text"
 	"loki/internal/conversation"
 	"loki/internal/knowledge/input"

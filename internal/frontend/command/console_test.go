@@ -14,7 +14,7 @@ import (
 	"loki/internal/base/ask/asktest"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 // step is a submission and what comes of it.

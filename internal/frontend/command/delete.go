@@ -13,7 +13,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/conversation/session"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 func deleteCommands() []Command {

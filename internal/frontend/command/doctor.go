@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"loki/internal/frontend/doctor"
+	"loki/internal/frontend/command/doctor"
 )
 
 func doctorCommands() []Command {

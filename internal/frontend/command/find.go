@@ -10,7 +10,7 @@ import (
 	"loki/internal/base/text"
 	"loki/internal/conversation/session/search"
 	"loki/internal/frontend/api/summary"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/render"
 	"loki/internal/workflow/run"
 )

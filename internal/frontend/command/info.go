@@ -7,7 +7,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 func infoCommands() []Command {

@@ -10,7 +10,7 @@ import (
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 func installCommands() []Command {

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 func jobCommands() []Command {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/agent/macro"
+	"loki/internal/agent/role/macro"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 func macroCommands() []Command {

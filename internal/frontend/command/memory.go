@@ -12,7 +12,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 )
 
 func memoryCommands() []Command {

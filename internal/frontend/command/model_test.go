@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"loki/internal/conversation"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/llm/chat"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
-	"loki/internal/frontend/export"
+	"loki/internal/frontend/command/export"
 )
 
 func sessionCommands() []Command {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
 )

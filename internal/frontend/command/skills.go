@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"loki/internal/agent/skill"
-	"loki/internal/frontend/display"
+	"loki/internal/agent/workspace/skill"
+	"loki/internal/frontend/command/display"
 )
 
 func skillCommands() []Command {

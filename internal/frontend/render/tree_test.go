@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/frontend/render"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

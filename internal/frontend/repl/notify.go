@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/process"
+	"loki/internal/base/process/environ"
 	"loki/internal/setup/config"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/base/text"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/render"
 )
 

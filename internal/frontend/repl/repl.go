@@ -18,7 +18,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/frontend/command"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/render"
 	"loki/internal/frontend/repl/line"
 	"loki/internal/llm/event"

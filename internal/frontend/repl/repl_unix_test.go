@@ -22,10 +22,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"loki/internal/base/ptytest"
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/conversation"
 	"loki/internal/frontend/cli"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/repl"
 )
 

@@ -17,9 +17,9 @@ import (
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth/audit"
-	"loki/internal/service/webhook"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
+	"loki/internal/workflow/run/webhook"
 )
 
 // answerPage serves the links with which a question is answered once, without a key: a page that shows

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/frontend/server/servertest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"loki/internal/app"
-	"loki/internal/workflow/trigger"
+	"loki/internal/workflow/schedule/trigger"
 )
 
 // NoAddress is the address of a server without a port: it starts runs that are due, and resumes others.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"loki/internal/frontend/server/servertest"
-	"loki/internal/service/webhook"
+	"loki/internal/workflow/run/webhook"
 )
 
 // slowAgent has three steps, each of which leaves a line when it is done.

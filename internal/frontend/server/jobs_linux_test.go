@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/servertest"
 )

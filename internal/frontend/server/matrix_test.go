@@ -18,7 +18,7 @@ import (
 	"loki/internal/frontend/server/servertest"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
-	"loki/internal/service/webhook"
+	"loki/internal/workflow/run/webhook"
 )
 
 // operations is what the tests of access know of the OpenAPI document: paths, methods, and what a request has.

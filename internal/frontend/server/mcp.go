@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"loki/internal/frontend/mcpserver"
+	"loki/internal/frontend/server/mcpserver"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/audit"

@@ -12,8 +12,8 @@ import (
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/frontend/server/rest"
+	"loki/internal/llm/event/telemetry/metrics"
 	"loki/internal/service/auth"
-	"loki/internal/service/telemetry/metrics"
 )
 
 // meter has the metrics of a server. What happens is counted when it does, what is at work is looked at when the metrics

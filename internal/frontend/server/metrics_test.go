@@ -11,7 +11,7 @@ import (
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server"
 	"loki/internal/frontend/server/servertest"
-	"loki/internal/service/telemetry/metrics/metricstest"
+	"loki/internal/llm/event/telemetry/metrics/metricstest"
 )
 
 // TestMetrics counts what a few requests do, and has Prometheus' parser read it.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"loki/internal/base/fault"
-	"loki/internal/frontend/display"
+	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/event"
 )

@@ -20,11 +20,11 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/base/fault"
-	"loki/internal/frontend/mcpserver"
 	"loki/internal/frontend/server/answers"
 	"loki/internal/frontend/server/conversations"
 	"loki/internal/frontend/server/facts"
 	"loki/internal/frontend/server/hooks"
+	"loki/internal/frontend/server/mcpserver"
 	"loki/internal/frontend/server/openai"
 	"loki/internal/frontend/server/page"
 	"loki/internal/frontend/server/rest"
@@ -35,10 +35,10 @@ import (
 	"loki/internal/service/auth/audit"
 	"loki/internal/service/auth/issuer"
 	"loki/internal/setup/config"
-	"loki/internal/workflow/alert"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/alert"
 	"loki/internal/workflow/run/manager"
-	"loki/internal/workflow/trigger"
+	"loki/internal/workflow/schedule/trigger"
 )
 
 // Options configure Start.

@@ -17,8 +17,8 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/process/tempdir"
-	"loki/internal/base/sandbox"
 )
 
 // run returns what a command prints. How it ends does not matter: its output is the answer.

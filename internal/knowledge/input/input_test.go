@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
+	"loki/internal/base/process/environ"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/chat"
 )

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"loki/internal/base/document"
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 )
 
 // Loader loads sources. The zero value of a field is its default. It may be used from

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"loki/internal/base/steps"
-	"loki/internal/base/steps/stepstest"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/fault/steps/stepstest"
 	"loki/internal/knowledge/rag"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

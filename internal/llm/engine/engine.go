@@ -17,7 +17,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
 	"loki/internal/base/value/schema"
 	"loki/internal/llm/chat"

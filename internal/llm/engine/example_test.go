@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/provider"
 )

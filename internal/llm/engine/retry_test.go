@@ -13,7 +13,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/eventtest"

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 )

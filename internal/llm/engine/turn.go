@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine/token"
 	"loki/internal/llm/event"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // Kind is the point at which a hook runs.

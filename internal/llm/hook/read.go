@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value/yamldoc"
 )
 

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/llm/event"
 )

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/eventtest"
 	"loki/internal/llm/hook"

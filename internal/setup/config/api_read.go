@@ -13,8 +13,8 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/issuer"
-	"loki/internal/service/webhook"
 	"loki/internal/workflow/run/spending"
+	"loki/internal/workflow/run/webhook"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/web"
 	"loki/internal/llm/catalog"
-	"loki/internal/llm/governor"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/provider/local"
 	"loki/internal/llm/provider/wire"
 	"loki/internal/tool/mcp/oauth"

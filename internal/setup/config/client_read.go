@@ -7,7 +7,7 @@ import (
 
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
-	"loki/internal/llm/governor"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/provider/wire"
 )
 

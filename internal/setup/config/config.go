@@ -3,17 +3,17 @@ package config
 import (
 	"time"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
-	"loki/internal/llm/governor"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
-	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run/alert"
 	"loki/internal/workflow/run/bulk"
 	"loki/internal/workflow/schedule"
-	"loki/internal/workflow/trigger"
+	"loki/internal/workflow/schedule/trigger"
 )
 
 // Chat has the settings of the interactive chat alone.

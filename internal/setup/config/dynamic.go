@@ -7,7 +7,7 @@ import (
 
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
-	"loki/internal/llm/governor"
+	"loki/internal/llm/engine/governor"
 )
 
 // platformVariable returns the one of LOKI_PROVIDER and LOKI_PLATFORM that counts, and what

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"time"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 	"loki/internal/llm/provider"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
-	"loki/internal/workflow/alert"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/run/alert"
 	"loki/internal/workflow/run/bulk"
 	"loki/internal/workflow/schedule"
-	"loki/internal/workflow/trigger"
+	"loki/internal/workflow/schedule/trigger"
 )
 
 // readSetting reads key into field, a pointer to a field of [Config], which keeps

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/tool/mcp"
 	"loki/internal/workflow/graph"

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/process"
 	"loki/internal/base/text"
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 )
 
 // MinPassword is the number of characters that a password of the user should have at least.

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/tool"
 )

@@ -15,9 +15,9 @@ import (
 	"runtime"
 	"time"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
 )

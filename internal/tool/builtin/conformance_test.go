@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
 	"loki/internal/tool/tooltest"

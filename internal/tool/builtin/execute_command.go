@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )

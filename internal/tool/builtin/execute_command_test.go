@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/environ"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/environ"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"loki/internal/base/sample"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/text/sample"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/permission"

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/environ"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/environ"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/environ"
-	"loki/internal/base/steps"
-	"loki/internal/base/steps/stepstest"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/fault/steps/stepstest"
+	"loki/internal/base/process/environ"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/tool/builtin"
 )
 

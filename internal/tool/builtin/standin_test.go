@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/environ"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/environ"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"

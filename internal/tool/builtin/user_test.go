@@ -9,7 +9,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/ask/asktest"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"loki/internal/base/process/awake"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/tool"
 

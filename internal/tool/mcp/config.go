@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // Type is the transport of a server.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/base/process/npmtest"
 	"loki/internal/tool"
 	"loki/internal/tool/mcp"

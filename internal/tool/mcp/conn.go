@@ -16,10 +16,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/process/awake"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 )
 
 // protocol is the version that a client requests. Newer versions begin with a request

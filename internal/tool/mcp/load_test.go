@@ -18,7 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/base/process"
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/tool/mcp"
 )
 

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/tool/mcp/oauth"
 )
 

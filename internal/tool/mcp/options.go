@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"loki/internal/base/ask"
-	"loki/internal/base/environ"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/tool/mcp/oauth"
 )
 

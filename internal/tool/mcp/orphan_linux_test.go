@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/tool/mcp"
 )
 

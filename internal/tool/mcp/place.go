@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
+	"loki/internal/base/process/environ"
 	"loki/internal/base/text"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
+	"loki/internal/base/process/environ"
 )
 
 // TestPlace checks the directories and arguments of servers in a workspace WS with the files made here.

@@ -14,7 +14,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value/yamldoc"
 )
 

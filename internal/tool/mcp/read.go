@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 )

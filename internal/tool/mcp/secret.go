@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/fault"
+	"loki/internal/base/process/environ"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/event/redact"

@@ -15,7 +15,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/ask/asktest"
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/tool"
 	"loki/internal/tool/mcp"
 )

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"loki/internal/base/sandbox"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/chat"

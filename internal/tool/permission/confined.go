@@ -3,7 +3,7 @@ package permission
 import (
 	"slices"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // judgeConfined judges a call of a tool that is not a shell and whose program runs in the sandbox. At [sandbox.Read]

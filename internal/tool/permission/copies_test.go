@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/tool/permission"
 )
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 )
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/tool/permission"
 )
 

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/base/atomicfile"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/file/atomicfile"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text/pattern"
 	"loki/internal/base/value/yamldoc"
 )

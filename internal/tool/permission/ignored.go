@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/tool/ignore"
+	"loki/internal/tool/builtin/ignore"
 )
 
 // ignoreRule returns the rule that denies what ignore files hide to a call, as they are now; nil if they are not about such calls. A

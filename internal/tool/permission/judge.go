@@ -11,10 +11,10 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text/pattern"
 	"loki/internal/llm/chat"
-	"loki/internal/tool/ignore"
+	"loki/internal/tool/builtin/ignore"
 )
 
 // Options configure New. The zero value of each field is its default.

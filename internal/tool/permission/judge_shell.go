@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // shellArguments are the arguments of shell tools.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/tool/permission"
 )

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"loki/internal/base/process"
-	"loki/internal/base/sample"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text/pattern"
+	"loki/internal/base/text/sample"
 	"loki/internal/knowledge/input"
 	"loki/internal/knowledge/rag/source"
 	"loki/internal/tool/permission"

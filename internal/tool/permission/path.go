@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text/pattern"
 )
 

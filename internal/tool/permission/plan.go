@@ -3,7 +3,7 @@ package permission
 import (
 	"slices"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // planVerdict returns the verdict on a call where nothing may be changed, whatever rules and grants allow: v is theirs.

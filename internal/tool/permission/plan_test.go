@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/tool/permission"
 )

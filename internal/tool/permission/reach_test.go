@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text/pattern"
 	"loki/internal/tool/permission"
 )

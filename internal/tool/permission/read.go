@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/base/text/pattern"
 	"loki/internal/base/value/yamldoc"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text/pattern"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/tool/permission"
 )
 

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/process"
+	"loki/internal/base/process/environ"
 	"loki/internal/base/process/tempdir"
 	"loki/internal/base/text"
 	"loki/internal/llm/event"

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/process"
 	"loki/internal/base/process/npmtest"
-	"loki/internal/base/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/script"

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"strings"
 
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/base/text"
 	"loki/internal/tool"
 	"loki/internal/tool/script/argc"

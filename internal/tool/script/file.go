@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 )
 
 func (s *script) cacheFile(sum string) string { return filepath.Join(s.o.Cache, sum+".json") }

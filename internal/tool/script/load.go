@@ -12,9 +12,9 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/file/atomicfile"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/script/argc"

@@ -10,7 +10,7 @@ import (
 
 	"loki/assets"
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/tool"
 	"loki/internal/tool/script"
 )

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/environ"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/environ"
+	"loki/internal/base/process/sandbox"
 )
 
 // Options say how scripts are read and run.

@@ -9,7 +9,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 )
 
 // SharedDir is the name of a directory beside agents whose files their scripts may read.

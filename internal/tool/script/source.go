@@ -14,10 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/process"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/script/argc"

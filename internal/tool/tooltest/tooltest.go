@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 )

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"loki/internal/base/fault/retry"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph/expr"
+	"loki/internal/workflow/graph/gate"
 )
 
 // FileName is the name of a definition in an agent's directory.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
 	"loki/internal/llm/hook"

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/hook"
 )

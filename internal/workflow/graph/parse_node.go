@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
 	"loki/internal/base/value/yamldoc"

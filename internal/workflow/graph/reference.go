@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/hook"
-	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph/gate"
 )
 
 // topFields are the fields of a definition, in the order of [Reference].

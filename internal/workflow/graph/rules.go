@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"loki/internal/base/value/yamldoc"
-	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph/gate"
 )
 
 // CheckRules returns what of rules for starts cannot be followed. The template of the key may read names and, of a name without a dot other

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/base/value/yamldoc"
 )
 

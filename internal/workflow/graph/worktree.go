@@ -3,7 +3,7 @@ package graph
 import (
 	"path/filepath"
 
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 )

@@ -16,10 +16,10 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
 	"loki/internal/base/value"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/event"
-	"loki/internal/llm/governor"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 )
 
 // Admission says when a run may start while others are at work.

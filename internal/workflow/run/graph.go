@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/process/awake"
-	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/event"
-	"loki/internal/llm/governor"
 	"loki/internal/workflow/graph"
 )
 

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/sandbox"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/workflow/graph"

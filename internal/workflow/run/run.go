@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

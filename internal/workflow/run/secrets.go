@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/redact"

@@ -12,12 +12,12 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/llm/engine"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/event"
-	"loki/internal/llm/governor"
 	"loki/internal/service/auth"
 	"loki/internal/tool"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 )
 
 // Job is a piece of work that can be run, and what its record begins with. It is filled in

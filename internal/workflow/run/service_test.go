@@ -11,7 +11,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/eventtest"

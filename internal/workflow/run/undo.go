@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

@@ -12,7 +12,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
 	"loki/internal/llm/engine"

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/eventtest"

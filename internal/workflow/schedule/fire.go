@@ -12,7 +12,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/llm/chat"
-	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 )
 

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/calendar"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
+	"loki/internal/workflow/schedule/calendar"
 )
 
 // Doc is a schedule as users write it: in files, in requests, and in the store. Spans are texts such as "10m", times are RFC 3339 or

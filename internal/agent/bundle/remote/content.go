@@ -14,8 +14,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/file/repository"
 	"loki/internal/base/process/tempdir"
-	"loki/internal/base/repository"
 	"loki/internal/base/text"
 )
 

@@ -16,7 +16,7 @@ import (
 	"loki/internal/agent/bundle/remote"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/repository"
+	"loki/internal/base/file/repository"
 )
 
 // repo is a repository with a working tree.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/repository"
+	"loki/internal/base/file/repository"
 	"loki/internal/base/value"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"

@@ -24,9 +24,9 @@ import (
 
 	"loki/internal/agent/bundle"
 	"loki/internal/base/ask"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
-	"loki/internal/base/repository"
+	"loki/internal/base/file/atomicfile"
+	"loki/internal/base/file/repository"
 	"loki/internal/base/text"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"loki/internal/agent/bundle/remote"
 	"loki/internal/base/ask"
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 )
 
 // sample is a bundle with something of everything.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/tool/mcp"

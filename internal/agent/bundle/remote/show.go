@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/agent/macro"
 	"loki/internal/agent/role"
+	"loki/internal/agent/role/macro"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"

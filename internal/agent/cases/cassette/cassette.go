@@ -19,7 +19,7 @@ import (
 	"strconv"
 	"strings"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 )
 

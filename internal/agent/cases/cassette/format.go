@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 )

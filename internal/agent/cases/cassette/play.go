@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/provider"
 	"loki/internal/tool/builtin/patch"

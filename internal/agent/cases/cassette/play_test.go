@@ -11,7 +11,7 @@ import (
 
 	"loki/internal/agent/cases/cassette"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/event"
 	"loki/internal/llm/provider"
 	"loki/internal/workflow/run"

@@ -10,7 +10,7 @@ import (
 
 	"loki/internal/agent/harness"
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/provider"
 	"loki/internal/tool"

@@ -25,7 +25,7 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/base/acp"
+	"loki/internal/agent/harness/acp"
 )
 
 // Main is the program. It returns when its input ends.

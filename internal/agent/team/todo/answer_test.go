@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"loki/internal/agent/team/todo"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/provider"

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"loki/internal/agent/team/todo"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/chat"
 	"loki/internal/tool"
 	"loki/internal/tool/tooltest"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 )
 
 // Install returns the directory node_modules of the package.json and package-lock.json in source. The

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/process/identity"
 	"loki/internal/base/text"
 )

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/conversation/session"
 )
 

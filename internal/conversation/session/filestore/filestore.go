@@ -26,8 +26,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/conversation/session"
 	"loki/internal/service/auth"
 )

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/conversation/session"
 	"loki/internal/conversation/session/filestore"
 	"loki/internal/conversation/session/sessiontest"

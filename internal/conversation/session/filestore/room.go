@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/conversation/session"
 )
 

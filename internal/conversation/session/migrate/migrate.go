@@ -15,10 +15,10 @@ import (
 	"loki/internal/conversation/session/filestore"
 	sessionsdb "loki/internal/conversation/session/postgres"
 	"loki/internal/service/postgres"
-	"loki/internal/service/webhook"
 	"loki/internal/workflow/run"
 	runsdb "loki/internal/workflow/run/postgres"
 	"loki/internal/workflow/run/sqlite"
+	"loki/internal/workflow/run/webhook"
 )
 
 // Files are the stores whose content is copied.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/value"
 )
 

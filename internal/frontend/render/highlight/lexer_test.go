@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/chroma/v2"
 	"github.com/alecthomas/chroma/v2/lexers"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/frontend/render/highlight"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 )
 
 // missing are states that lexers name and do not have. The lexer stays where it was then.

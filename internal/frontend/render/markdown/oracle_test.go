@@ -15,7 +15,7 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/frontend/render/markdown"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 )
 
 // watching is the model of TestJobNews, which starts a job that ends when a file is there.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"sync"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 )
 
 // HistoryLimit is how many entries a [History] keeps.

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"sync"
 
-	commandjob "loki/internal/agent/job"
+	commandjob "loki/internal/agent/team/job"
 	"loki/internal/app"
 	"loki/internal/frontend/api"
 	commands "loki/internal/frontend/server/jobs"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/servertest"
 )

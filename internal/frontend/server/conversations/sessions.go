@@ -16,7 +16,7 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
 	"loki/internal/frontend/api"
-	"loki/internal/frontend/export"
+	"loki/internal/frontend/command/export"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/event"

@@ -7,8 +7,8 @@ import (
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/service/auth"
-	"loki/internal/service/webhook"
-	"loki/internal/workflow/alert"
+	"loki/internal/workflow/run/alert"
+	"loki/internal/workflow/run/webhook"
 )
 
 // RegisterAlerts adds the endpoint of alerts.

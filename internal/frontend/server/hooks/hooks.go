@@ -16,7 +16,7 @@ import (
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/audit"
 	"loki/internal/workflow/run"
-	"loki/internal/workflow/trigger"
+	"loki/internal/workflow/schedule/trigger"
 )
 
 // Options configure Register.

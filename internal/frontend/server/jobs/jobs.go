@@ -5,7 +5,7 @@ import (
 	"context"
 	"net/http"
 
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 	"loki/internal/base/fault"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/rest"

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"loki/internal/base/process/npmtest"
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 )
 
 // runClients runs a script of testdata with the packages of a directory there, and reports the checks that failed.

@@ -27,8 +27,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"loki/internal/base/process/npmtest"
-	"loki/internal/base/sample"
-	"loki/internal/base/sandbox"
+	"loki/internal/base/process/sandbox"
+	"loki/internal/base/text/sample"
 	"loki/internal/frontend/cli"
 	"loki/internal/frontend/server"
 	"loki/internal/frontend/server/servertest"

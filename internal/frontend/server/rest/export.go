@@ -1,7 +1,7 @@
 package rest
 
 import (
-	"loki/internal/frontend/export"
+	"loki/internal/frontend/command/export"
 )
 
 // Export is how a document of a conversation is asked for.

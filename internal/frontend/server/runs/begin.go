@@ -23,10 +23,10 @@ import (
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
-	"loki/internal/service/webhook"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
+	"loki/internal/workflow/run/webhook"
 )
 
 // beginRequest begins a run.

@@ -12,7 +12,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
-	"loki/internal/frontend/export"
+	"loki/internal/frontend/command/export"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"loki/internal/agent/job"
+	"loki/internal/agent/team/job"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/frontend/api"
@@ -22,9 +22,9 @@ import (
 	"loki/internal/frontend/server/rest"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/audit"
-	"loki/internal/service/webhook"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
+	"loki/internal/workflow/run/webhook"
 )
 
 // Service is what the endpoints work with.

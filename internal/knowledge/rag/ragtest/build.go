@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/knowledge/rag"
 )
 

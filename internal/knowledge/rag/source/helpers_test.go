@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/base/environ"
+	"loki/internal/base/process/environ"
 	"loki/internal/knowledge/input"
 	"loki/internal/knowledge/rag/source"
 )

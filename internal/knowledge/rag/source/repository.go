@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/file/repository"
 	"loki/internal/base/process/tempdir"
-	"loki/internal/base/repository"
 	"loki/internal/knowledge/input"
 	"loki/internal/tool/builtin/tree"
 )

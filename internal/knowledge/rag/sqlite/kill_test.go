@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/knowledge/rag"
 	"loki/internal/knowledge/rag/sqlite"
 )

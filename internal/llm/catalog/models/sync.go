@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"time"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/value/yamldoc"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/anthropic"
 	"loki/internal/llm/provider/client"

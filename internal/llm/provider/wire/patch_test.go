@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/llm/logging"
+	"loki/internal/llm/event/logging"
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/providertest"
 	"loki/internal/llm/provider/providertest/openaitest"

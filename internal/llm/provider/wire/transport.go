@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"loki/internal/llm/logging"
+	"loki/internal/llm/event/logging"
 	"loki/internal/llm/provider"
 )
 

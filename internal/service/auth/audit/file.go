@@ -7,7 +7,7 @@ import (
 	"os"
 	"strconv"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 )
 
 // File returns a sink that appends to the file at path, which is readable by its owner only. Before the file gets longer

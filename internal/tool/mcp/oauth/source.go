@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 )
 
 // Source returns the token of one client. Its methods may be called from several

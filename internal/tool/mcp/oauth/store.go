@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 )
 
 // Store keeps the tokens of one client in a file that only its owner may read.

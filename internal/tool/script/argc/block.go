@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 )
 
 // Build returns src with the generated code that parses its command line. The code takes

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/atomicfile"
-	"loki/internal/base/environ"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/process"
+	"loki/internal/base/process/environ"
 	"loki/internal/tool/script/lexer"
 	"loki/internal/tool/script/signature"
 )

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"loki/internal/base/process/npmtest"
-	"loki/internal/base/sample"
+	"loki/internal/base/text/sample"
 	"loki/internal/tool/script/tsdecl"
 )
 

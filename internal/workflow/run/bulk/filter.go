@@ -11,8 +11,8 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph/expr"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 )
 

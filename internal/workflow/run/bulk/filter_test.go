@@ -11,7 +11,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
 	"loki/internal/service/auth"
-	"loki/internal/workflow/gate"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/bulk"
 )

@@ -23,7 +23,7 @@ import (
 	"syscall"
 	"time"
 
-	"loki/internal/base/atomicfile"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 )

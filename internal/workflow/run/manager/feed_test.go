@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/memstore"

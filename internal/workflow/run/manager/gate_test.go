@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/memstore"
 )

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/service/webhook"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/webhook"
 )
 
 // linkTime is how long a question can be answered with a link.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/service/postgres/postgrestest"

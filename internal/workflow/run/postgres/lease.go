@@ -13,7 +13,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/service/auth"
 	"loki/internal/service/postgres"
 	"loki/internal/workflow/run"

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/process/identity"
-	"loki/internal/base/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/service/postgres"

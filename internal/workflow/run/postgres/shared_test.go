@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
 	"loki/internal/service/postgres/postgrestest"

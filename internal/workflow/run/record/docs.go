@@ -8,8 +8,8 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
-	"loki/internal/workflow/gate"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/workflow/run"
 )
 

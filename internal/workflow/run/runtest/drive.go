@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"

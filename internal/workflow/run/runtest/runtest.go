@@ -28,7 +28,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/service/auth"
 	"loki/internal/workflow/graph"

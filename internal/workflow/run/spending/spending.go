@@ -19,8 +19,8 @@ import (
 	"loki/internal/base/fault/retry"
 	"loki/internal/base/process/awake"
 	"loki/internal/llm/chat"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/event"
-	"loki/internal/llm/governor"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )

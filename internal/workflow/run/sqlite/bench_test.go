@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"

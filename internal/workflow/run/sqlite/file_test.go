@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/sample"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/text/sample"
 	"loki/internal/base/value"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"

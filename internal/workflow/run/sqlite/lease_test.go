@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/fault/steps"
 	"loki/internal/base/process/identity"
-	"loki/internal/base/steps"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"

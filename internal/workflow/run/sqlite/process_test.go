@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"loki/internal/base/sample"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
+	"loki/internal/base/text/sample"
 	"loki/internal/base/value"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/runtest"

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/steps"
+	"loki/internal/base/fault/steps"
 	"loki/internal/service/auth"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/record"

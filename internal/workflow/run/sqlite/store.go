@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"loki/internal/base/atomicfile"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/process/identity"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/record"

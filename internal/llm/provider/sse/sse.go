@@ -10,13 +10,12 @@
 package sse
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"strings"
-	"unicode/utf8"
 )
 
 // DefaultMaxSize is the limit that [Decode] uses for maxSize 0, in bytes.
@@ -44,7 +43,7 @@ func Decode(r io.Reader, maxSize int) iter.Seq2[Event, error] {
 		maxSize = DefaultMaxSize
 	}
 	return func(yield func(Event, error) bool) {
-		lines := lineReader{r: r, max: maxSize}
+		lines := lineReader{r: bufio.NewReader(r), max: maxSize}
 		var ev pending
 		for {
 			line, err := lines.next()
@@ -107,14 +106,5 @@ func (p *pending) dispatch() (Event, bool) {
 	return e, ok
 }
 
-// text converts b, with every byte that is not part of valid UTF-8 replaced.
-func text(b []byte) string {
-	if utf8.Valid(b) {
-		return string(b)
-	}
-	var s strings.Builder
-	for _, r := range string(b) { // yields U+FFFD for each such byte
-		s.WriteRune(r)
-	}
-	return s.String()
-}
+// text returns b with U+FFFD for each byte that is not UTF-8.
+func text(b []byte) string { return string([]rune(string(b))) }

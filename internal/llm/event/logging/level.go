@@ -31,21 +31,11 @@ func IsLevel(name string) bool {
 }
 
 func lookupLevel(name string) (slog.Level, bool) {
-	switch strings.ToLower(strings.TrimSpace(name)) {
-	case "off":
-		return LevelOff, true
-	case "error":
-		return slog.LevelError, true
-	case "warn", "warning":
-		return slog.LevelWarn, true
-	case "info":
-		return slog.LevelInfo, true
-	case "debug":
-		return slog.LevelDebug, true
-	case "trace":
-		return LevelTrace, true
-	}
-	return 0, false
+	level, ok := map[string]slog.Level{
+		"off": LevelOff, "error": slog.LevelError, "warn": slog.LevelWarn, "warning": slog.LevelWarn,
+		"info": slog.LevelInfo, "debug": slog.LevelDebug, "trace": LevelTrace,
+	}[strings.ToLower(strings.TrimSpace(name))]
+	return level, ok
 }
 
 // levelName is the name of the level at or below l, as lines show it.

@@ -16,9 +16,6 @@ import (
 // hidden replaces a secret.
 const hidden = "[redacted]"
 
-// minText is the least length of a text in which credentials are looked for, in bytes.
-const minText = 6
-
 // redactor hides secrets: known ones, and what looks like a credential.
 type redactor struct {
 	hide   func(string) string // nil for none
@@ -41,40 +38,10 @@ func credentials() *regexp.Regexp {
 		`|\bAKIA[A-Z0-9]{12,}|\bAIza[a-z0-9_-]{20,}`)
 }
 
-// mayMatch reports whether one of the shapes could be in a text. A look at what each of them needs takes a fraction of the time of
-// the search, and most texts, such as ids and paths, have nothing of it.
-func mayMatch(text string) bool {
-	for i := range len(text) {
-		switch c := text[i]; {
-		case strings.IndexByte("=\" \t\n\f\r", c) >= 0 || c >= 0x80: // some letters beyond ASCII are the same as k and s in another case
-			return true
-		case c == '-' || c == '_':
-			before := strings.ToLower(text[max(0, i-4):i])
-			for _, end := range [...]string{"sk", "pk", "ghp", "gho", "loki"} {
-				if strings.HasSuffix(before, end) {
-					return true
-				}
-			}
-			if strings.HasPrefix(before, "xox") {
-				return true
-			}
-		case c == 'A' || c == 'a':
-			begin := text[i:min(len(text), i+4)]
-			if strings.EqualFold(begin, "akia") || strings.EqualFold(begin, "aiza") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // text hides the secrets in text.
 func (r *redactor) text(text string) string {
 	if r.hide != nil {
 		text = r.hide(text)
-	}
-	if len(text) < minText || !mayMatch(text) {
-		return text
 	}
 	return r.shapes().ReplaceAllString(text, "${1}${2}${3}"+hidden)
 }

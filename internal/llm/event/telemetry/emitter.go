@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -304,7 +305,7 @@ func (e *emitter) endRun(r *openRun, ev event.Event, b event.Finished) {
 
 // finishRun ends a run and what is still open in it.
 func (t *Tracer) finishRun(r *openRun, end time.Time, o outcome) {
-	for _, name := range sortedKeys(r.nodes) {
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		t.finishWork(take(r.nodes, name), end, o)
 	}
 	r.finishStep(t, end)
@@ -326,7 +327,7 @@ func (r *openRun) finishStep(t *Tracer, end time.Time) {
 // finishWork ends w, and before it what is open in it. Items of a map ended with their
 // last event, unless a call of theirs was cut off.
 func (t *Tracer) finishWork(w *work, end time.Time, o outcome) {
-	for _, i := range sortedKeys(w.items) {
+	for _, i := range slices.Sorted(maps.Keys(w.items)) {
 		item := w.items[i]
 		if item.model == nil && len(item.tools) == 0 && len(item.asks) == 0 {
 			t.finishWork(item, item.last, outcome{})
@@ -336,7 +337,7 @@ func (t *Tracer) finishWork(w *work, end time.Time, o outcome) {
 	}
 	t.finishModel(w, end, o)
 	for _, calls := range []map[string]*span{w.tools, w.asks} {
-		for _, id := range sortedKeys(calls) {
+		for _, id := range slices.Sorted(maps.Keys(calls)) {
 			t.finishAs(calls[id], end, o)
 		}
 	}
@@ -369,13 +370,4 @@ func take[V any](m map[string]V, key string) V {
 	v := m[key]
 	delete(m, key)
 	return v
-}
-
-func sortedKeys[K int | string, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -60,6 +60,19 @@ type exporter struct {
 	cause   error // of the last failure
 }
 
+// export starts the exporter of a signal, which is nil if the variables do not ask for the signal.
+func export(ctx context.Context, getenv func(string) string, of signal, version string) (*exporter, settings, error) {
+	s, on, err := readSettings(getenv, of, version)
+	if err != nil || !on {
+		return nil, s, err
+	}
+	transport, err := s.transport()
+	if err != nil {
+		return nil, s, err
+	}
+	return startExporter(context.WithoutCancel(ctx), s, transport), s, nil
+}
+
 // startExporter starts the goroutine.
 func startExporter(ctx context.Context, s settings, transport http.RoundTripper) *exporter {
 	x := &exporter{

@@ -31,15 +31,11 @@ type Meter struct {
 
 // StartMeter returns the meter that the OTEL_* variables ask for, or nil if they ask for none, as [Start] does for traces.
 func StartMeter(ctx context.Context, getenv func(string) string, version string) (*Meter, error) {
-	s, on, err := readSettings(getenv, figures, version)
-	if err != nil || !on {
+	x, s, err := export(ctx, getenv, figures, version)
+	if x == nil {
 		return nil, err
 	}
-	transport, err := s.transport()
-	if err != nil {
-		return nil, err
-	}
-	m := &Meter{start: time.Now(), stop: make(chan struct{}), done: make(chan struct{}), exporter: startExporter(context.WithoutCancel(ctx), s, transport)}
+	m := &Meter{start: time.Now(), stop: make(chan struct{}), done: make(chan struct{}), exporter: x}
 	m.addFamilies()
 	go m.work(s.interval) // ends with Shutdown
 	return m, nil

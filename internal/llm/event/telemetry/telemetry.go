@@ -47,18 +47,11 @@ type Tracer struct {
 // Values of ctx are used by the tracer's requests, its cancellation is not: end the
 // tracer with [Tracer.Shutdown].
 func Start(ctx context.Context, getenv func(string) string, version string) (*Tracer, error) {
-	s, on, err := readSettings(getenv, traces, version)
-	if err != nil || !on {
+	x, s, err := export(ctx, getenv, traces, version)
+	if x == nil {
 		return nil, err
 	}
-	transport, err := s.transport()
-	if err != nil {
-		return nil, err
-	}
-	return &Tracer{
-		s: s, random: rand.Reader, open: make(map[*openRun]struct{}),
-		exporter: startExporter(context.WithoutCancel(ctx), s, transport),
-	}, nil
+	return &Tracer{s: s, exporter: x, random: rand.Reader, open: make(map[*openRun]struct{})}, nil
 }
 
 // Emitter returns an emitter that traces what the user started, one thing after another,

@@ -71,7 +71,7 @@ func TestTerms(t *testing.T) {
 		{name: "accents", in: "Élan été", want: "élan été"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := strings.Join(slices.Collect(termsOf(tt.in)), " "); got != tt.want {
+			if got := strings.Join(termsOf(tt.in), " "); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

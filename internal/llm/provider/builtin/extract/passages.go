@@ -1,6 +1,9 @@
 package extract
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // SplitPassages parts a message with passages of a knowledge base into the question and the passages:
 // one with <context> and, at its end, <user_query>, the tags of each on lines of their own, as the
@@ -47,18 +50,15 @@ func isSource(line string) bool {
 // have words of it, if there are any.
 func Answer(question string, passages []string, limits Limits) []string {
 	words := make(map[string]bool)
-	for term := range termsOf(question) {
+	for _, term := range termsOf(question) {
 		words[term] = true
 	}
 	var all, some []string
 	for _, p := range passages {
 		for _, s := range sentencesOf(p) {
 			all = append(all, s)
-			for term := range termsOf(s) {
-				if words[term] {
-					some = append(some, s)
-					break
-				}
+			if slices.ContainsFunc(termsOf(s), func(term string) bool { return words[term] }) {
+				some = append(some, s)
 			}
 		}
 	}

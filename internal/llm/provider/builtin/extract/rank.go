@@ -36,7 +36,7 @@ func newCorpus(sentences []string) corpus {
 	var df []float64
 	for i, s := range sentences {
 		places := make(map[int]int) // in c.sentences[i]
-		for text := range termsOf(s) {
+		for _, text := range termsOf(s) {
 			id, known := ids[text]
 			if !known {
 				id = len(df)

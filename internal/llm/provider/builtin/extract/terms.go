@@ -1,10 +1,8 @@
 package extract
 
 import (
-	"iter"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // isDense reports whether r is of a script that is written without blanks between
@@ -15,73 +13,33 @@ func isDense(r rune) bool {
 }
 
 func isWordRune(r rune) bool {
-	if r < utf8.RuneSelf {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-	}
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Mn, r)
 }
 
-// termsOf yields the terms of a sentence: words in lower case without their plural
+// termsOf returns the terms of a sentence: words in lower case without their plural
 // ending and without stop words, and pairs of neighboring characters where a
 // script has no blanks. Addresses are not terms.
-func termsOf(sentence string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for field := range strings.FieldsSeq(sentence) {
-			field, _, _ = strings.Cut(field, "](") // the target of a Markdown link
-			if strings.Contains(field, "://") || strings.HasPrefix(field, "www.") {
-				continue
-			}
-			for field != "" {
-				var run string
-				run, field = cutRun(field)
-				if !yieldTerms(run, yield) {
-					return
-				}
+func termsOf(sentence string) (terms []string) {
+	for field := range strings.FieldsSeq(sentence) {
+		field, _, _ = strings.Cut(field, "](") // the target of a Markdown link
+		if strings.Contains(field, "://") || strings.HasPrefix(field, "www.") {
+			continue
+		}
+		spaced := strings.FieldsFunc(field, func(r rune) bool { return !isWordRune(r) || isDense(r) })
+		for _, word := range spaced {
+			if word = strings.ToLower(word); len(word) > 1 && !lexicon().stop[word] {
+				terms = append(terms, singular(word))
 			}
 		}
-	}
-}
-
-// cutRun cuts the first run of word characters from s; dense and spaced scripts are
-// separate runs. The run is empty if none is left.
-func cutRun(s string) (run, rest string) {
-	start := strings.IndexFunc(s, isWordRune)
-	if start < 0 {
-		return "", ""
-	}
-	s = s[start:]
-	first, _ := utf8.DecodeRuneInString(s)
-	dense := isDense(first)
-	end := strings.IndexFunc(s, func(r rune) bool { return !isWordRune(r) || isDense(r) != dense })
-	if end < 0 {
-		end = len(s)
-	}
-	return s[:end], s[end:]
-}
-
-func yieldTerms(run string, yield func(string) bool) bool {
-	first, width := utf8.DecodeRuneInString(run)
-	switch {
-	case run == "":
-		return true
-	case !isDense(first):
-		word := strings.ToLower(run)
-		if len(word) == 1 || lexicon().stop[word] {
-			return true
+		dense := strings.FieldsFunc(field, func(r rune) bool { return !isWordRune(r) || !isDense(r) })
+		for _, run := range dense {
+			chars := []rune(run)
+			for i := range max(1, len(chars)-1) {
+				terms = append(terms, string(chars[i:min(i+2, len(chars))]))
+			}
 		}
-		return yield(singular(word))
-	case width == len(run):
-		return yield(run)
 	}
-	prev := 0
-	for i := width; i < len(run); {
-		_, w := utf8.DecodeRuneInString(run[i:])
-		if !yield(run[prev : i+w]) {
-			return false
-		}
-		prev, i = i, i+w
-	}
-	return true
+	return terms
 }
 
 // singular removes the English plural ending of word, which is in lower case.

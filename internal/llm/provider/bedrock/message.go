@@ -2,11 +2,9 @@ package bedrock
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"mime"
-	"net/url"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -148,39 +146,22 @@ func (b *messageBuilder) image(address string) (types.ImageBlock, bool) {
 	return types.ImageBlock{Format: format, Source: &types.ImageSourceMemberBytes{Value: data}}, true
 }
 
-// parseImage reads a data: URL (RFC 2397) of an image in a format that Converse takes.
+// parseImage reads a data: URL of an image in a format that Converse takes.
 func parseImage(address string) (types.ImageFormat, []byte, error) {
-	scheme, rest, _ := strings.Cut(address, ":")
-	head, text, ok := strings.Cut(rest, ",")
-	if !strings.EqualFold(scheme, "data") || !ok {
-		return "", nil, fmt.Errorf("not a data: URL")
+	if !normalize.IsDataURL(address) {
+		return "", nil, errors.New("not a data: URL")
 	}
-	media, encoded := strings.CutSuffix(head, ";base64")
-	kind, _, err := mime.ParseMediaType(media)
+	media, data, err := normalize.DataURL(address)
 	if err != nil {
-		return "", nil, fmt.Errorf("media type of a data: URL: %w", err)
-	}
-	subtype, ok := strings.CutPrefix(kind, "image/")
-	if subtype == "jpg" {
-		subtype = "jpeg"
-	}
-	format := types.ImageFormat(subtype)
-	switch format {
-	case types.ImageFormatPng, types.ImageFormatJpeg, types.ImageFormatGif, types.ImageFormatWebp:
-	default:
-		ok = false
-	}
-	if !ok {
-		return "", nil, fmt.Errorf("images of the type %s", kind)
-	}
-	if text, err = url.PathUnescape(text); err != nil {
 		return "", nil, err
 	}
-	if !encoded {
-		return format, []byte(text), nil
+	switch format := types.ImageFormat(strings.TrimPrefix(media, "image/")); format {
+	case "jpg":
+		return types.ImageFormatJpeg, data, nil
+	case types.ImageFormatPng, types.ImageFormatJpeg, types.ImageFormatGif, types.ImageFormatWebp:
+		return format, data, nil
 	}
-	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
-	return format, data, err
+	return "", nil, fmt.Errorf("images of the type %s", media)
 }
 
 // abridgeURL returns an URL as an error shows it: without query, and of data: URLs

@@ -1,15 +1,13 @@
 package gemini
 
 import (
-	"encoding/base64"
-	"mime"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"loki/internal/llm/chat"
-	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/normalize"
 )
 
 // userParts translates text and images.
@@ -37,54 +35,15 @@ func imagesOf(parts []chat.Part) []chat.Part {
 
 // imagePart sends a data URL along and names any other, which the API then fetches.
 func imagePart(address string) (part, error) {
-	if rest, ok := cutScheme(address, "data"); ok {
-		return inlinePart(rest)
+	if normalize.IsDataURL(address) {
+		media, data, err := normalize.DataURL(address)
+		return part{InlineData: &blob{Data: data, MIMEType: media}}, err
 	}
 	u, err := url.Parse(address)
 	if err != nil || !slices.Contains([]string{"https", "http", "gs"}, u.Scheme) {
-		return part{}, invalidImage("its URL is not data:, https: or gs:")
+		return part{}, normalize.ImageError("its URL is not data:, https: or gs:")
 	}
 	return part{FileData: &fileData{FileURI: address, MIMEType: mimeType(u.Path)}}, nil
-}
-
-// cutScheme cuts the scheme, which is lower case, from a URL.
-func cutScheme(address, scheme string) (string, bool) {
-	n := len(scheme) + 1
-	if len(address) < n || !strings.EqualFold(address[:n], scheme+":") {
-		return "", false
-	}
-	return address[n:], true
-}
-
-// inlinePart decodes a data URL, of which the scheme has been cut off.
-func inlinePart(rest string) (part, error) {
-	header, data, ok := strings.Cut(rest, ",")
-	if !ok {
-		return part{}, invalidImage("its data URL has no data")
-	}
-	typ, isBase64 := strings.CutSuffix(header, ";base64")
-	media, _, err := mime.ParseMediaType(typ)
-	if err != nil || !strings.Contains(media, "/") {
-		return part{}, invalidImage("its data URL names no media type")
-	}
-	var decoded []byte
-	if isBase64 {
-		if decoded, err = base64.StdEncoding.DecodeString(data); err != nil {
-			decoded, err = base64.RawStdEncoding.DecodeString(data)
-		}
-	} else {
-		var text string
-		text, err = url.PathUnescape(data)
-		decoded = []byte(text)
-	}
-	if err != nil || len(decoded) == 0 {
-		return part{}, invalidImage("the data of its URL cannot be decoded")
-	}
-	return part{InlineData: &blob{Data: decoded, MIMEType: media}}, nil
-}
-
-func invalidImage(why string) error {
-	return &provider.Error{Kind: provider.Invalid, Msg: "an image cannot be sent: " + why}
 }
 
 // mimeType guesses the media type of a remote image, which the API has to know.

@@ -7,6 +7,6 @@
 // made in the reply at hand, as the server reports it. What a server reports is taken as it
 // is where it can be; what it leaves out is counted or estimated here.
 //
-// Nothing in this package fails or keeps state: its functions may be called from several
+// Nothing in this package keeps state, and only an image can fail: its functions may be called from several
 // goroutines, and change none of their arguments.
 package normalize

@@ -343,9 +343,9 @@ var roomLines = map[string]int{
 	"llm/catalog":            1238,
 	"llm/chat":               558,
 	"llm/engine":             3142,
-	"llm/event":              4652,
+	"llm/event":              4607,
 	"llm/hook":               722,
-	"llm/provider":           12942,
+	"llm/provider":           12772,
 	"service/auth":           1498,
 	"service/postgres":       917,
 	"setup":                  1093,
@@ -361,7 +361,7 @@ var roomLines = map[string]int{
 	"workflow/run":           17105,
 	"workflow/schedule":      2379,
 
-	"all": 205970,
+	"all": 205755,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

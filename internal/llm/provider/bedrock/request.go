@@ -155,15 +155,8 @@ func nonEmpty(s string) *string {
 	return &s
 }
 
-// Budgets of thinking, in tokens. 1024 is the least that Claude takes.
+// minBudget is the least budget of thinking that Claude takes, in tokens.
 const minBudget = 1024
-
-func budgets() map[provider.Effort]int {
-	return map[provider.Effort]int{
-		provider.MinimalEffort: minBudget, provider.LowEffort: 4096, provider.MediumEffort: 16000, provider.HighEffort: 32000,
-		provider.XHighEffort: 40000, provider.MaxEffort: 48000,
-	}
-}
 
 // additional are the request fields that only Claude knows.
 type additional struct {
@@ -190,7 +183,7 @@ func (c *conversation) think(req provider.Request, f family, efforts []provider.
 		return
 	}
 	var fields additional
-	switch budget := budgets()[req.Effort]; {
+	switch budget := normalize.ThinkingBudget(req.Effort); {
 	case f.adaptive() && (req.Effort != "" || f.thinksByItself()):
 		if c.effort != "" {
 			c.effort = c.effort.Nearest(f.efforts(efforts))

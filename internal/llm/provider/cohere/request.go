@@ -11,20 +11,20 @@ import (
 
 // chatRequest is the body of a request to /chat.
 type chatRequest struct {
-	Model       string        `json:"model"`
-	Messages    []sentMessage `json:"messages"`
-	MaxTokens   int           `json:"max_tokens,omitempty"`
-	Temperature *float64      `json:"temperature,omitempty"`
-	P           *float64      `json:"p,omitempty"`
-	Stream      bool          `json:"stream,omitempty"`
-	Tools       []sentTool    `json:"tools,omitempty"`
-	Thinking    *thinking     `json:"thinking,omitempty"`
-	ToolChoice  string        `json:"tool_choice,omitempty"`
-	Stop        []string      `json:"stop_sequences,omitempty"`
-	Seed        *int64        `json:"seed,omitempty"`
-	Frequency   float64       `json:"frequency_penalty,omitempty"` // 0 to 1, as the next
-	Presence    float64       `json:"presence_penalty,omitempty"`
-	Format      *sentFormat   `json:"response_format,omitempty"`
+	Model       string           `json:"model"`
+	Messages    []sentMessage    `json:"messages"`
+	MaxTokens   int              `json:"max_tokens,omitempty"`
+	Temperature *float64         `json:"temperature,omitempty"`
+	P           *float64         `json:"p,omitempty"`
+	Stream      bool             `json:"stream,omitempty"`
+	Tools       []normalize.Tool `json:"tools,omitempty"`
+	Thinking    *thinking        `json:"thinking,omitempty"`
+	ToolChoice  string           `json:"tool_choice,omitempty"`
+	Stop        []string         `json:"stop_sequences,omitempty"`
+	Seed        *int64           `json:"seed,omitempty"`
+	Frequency   float64          `json:"frequency_penalty,omitempty"` // 0 to 1, as the next
+	Presence    float64          `json:"presence_penalty,omitempty"`
+	Format      *sentFormat      `json:"response_format,omitempty"`
 }
 
 // mostStops is how many texts at which it ends a request may have.
@@ -38,43 +38,16 @@ type sentFormat struct {
 
 type sentMessage struct {
 	Role       chat.Role  `json:"role"`
-	Content    any        `json:"content,omitempty"` // string or []sentPart
+	Content    any        `json:"content,omitempty"` // string or []normalize.Part
 	ToolPlan   string     `json:"tool_plan,omitempty"`
 	ToolCalls  []sentCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
 
-type sentPart struct {
-	Type     string    `json:"type"`
-	Text     string    `json:"text,omitempty"`
-	Thinking string    `json:"thinking,omitempty"`
-	ImageURL *imageURL `json:"image_url,omitempty"`
-}
-
-type imageURL struct {
-	URL string `json:"url"`
-}
-
 type sentCall struct {
-	ID       string       `json:"id"`
-	Type     string       `json:"type"`
-	Function sentFunction `json:"function"`
-}
-
-type sentFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-type sentTool struct {
-	Type     string          `json:"type"`
-	Function toolDeclaration `json:"function"`
-}
-
-type toolDeclaration struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
+	ID       string             `json:"id"`
+	Type     string             `json:"type"`
+	Function normalize.Function `json:"function"`
 }
 
 type thinking struct {
@@ -84,7 +57,7 @@ type thinking struct {
 
 func newChatRequest(req provider.Request, realName string) chatRequest {
 	r := chatRequest{
-		Model: realName, Messages: sentMessages(req.Messages), MaxTokens: req.MaxOutputTokens,
+		Model: realName, Messages: normalize.Messages(req.Messages, assistantMessage, otherMessage), MaxTokens: req.MaxOutputTokens,
 		Temperature: req.Temperature, P: req.TopP, Stream: req.Stream,
 		Thinking: newThinking(req, realName), Stop: normalize.Stops(req, mostStops), Seed: req.Seed,
 	}
@@ -98,7 +71,7 @@ func newChatRequest(req provider.Request, realName string) chatRequest {
 		if name := req.Choice.Name; name != "" && t.Name != name { // the API cannot name one
 			continue
 		}
-		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, t.Parameters}})
+		r.Tools = append(r.Tools, normalize.FunctionTool(t))
 	}
 	return r
 }
@@ -106,14 +79,6 @@ func newChatRequest(req provider.Request, realName string) chatRequest {
 // takesPenalties reports whether the API takes the penalties of a request, which it has from 0 to 1 only.
 func takesPenalties(req provider.Request) bool {
 	return min(req.FrequencyPenalty, req.PresencePenalty) >= 0 && max(req.FrequencyPenalty, req.PresencePenalty) <= 1
-}
-
-// budgets returns how many tokens each effort may think.
-func budgets() map[provider.Effort]int {
-	return map[provider.Effort]int{
-		provider.MinimalEffort: 1024, provider.LowEffort: 4096, provider.MediumEffort: 16000, provider.HighEffort: 32000,
-		provider.XHighEffort: 40000, provider.MaxEffort: 48000,
-	}
 }
 
 // newThinking translates the effort. Thinking counts as output: of a limited output
@@ -125,8 +90,8 @@ func newThinking(req provider.Request, realName string) *thinking {
 	if req.Effort == provider.NoEffort {
 		return &thinking{Type: "disabled"}
 	}
-	budget, ok := budgets()[req.Effort]
-	if !ok {
+	budget := normalize.ThinkingBudget(req.Effort)
+	if budget == 0 {
 		return nil
 	}
 	if req.MaxOutputTokens > 0 {
@@ -135,39 +100,8 @@ func newThinking(req provider.Request, realName string) *thinking {
 	return &thinking{Type: "enabled", TokenBudget: budget}
 }
 
-// sentMessages translates a conversation.
-func sentMessages(messages []chat.Message) []sentMessage {
-	out := make([]sentMessage, 0, len(messages))
-	loop := 0 // where the current tool loop begins: after the last user message
-	for i, m := range messages {
-		if m.Role == chat.User {
-			loop = i + 1
-		}
-	}
-	var images []sentPart // that the tools of the current round returned
-	for i, m := range messages {
-		if m.Role != chat.ToolRole && images != nil {
-			out = append(out, sentMessage{Role: chat.User, Content: images})
-			images = nil
-		}
-		switch m.Role {
-		case chat.Assistant:
-			if s, ok := assistantMessage(m, i >= loop, i == len(messages)-1); ok {
-				out = append(out, s)
-			}
-		case chat.ToolRole:
-			out = append(out, sentMessage{Role: m.Role, Content: m.Text(), ToolCallID: m.ToolCallID})
-			images = append(images, normalize.ToolImages(m, textPart, imagePart)...)
-		case chat.User:
-			out = append(out, sentMessage{Role: m.Role, Content: normalize.Content(m, textPart, imagePart)})
-		default:
-			out = append(out, sentMessage{Role: m.Role, Content: m.Text()})
-		}
-	}
-	if images != nil {
-		out = append(out, sentMessage{Role: chat.User, Content: images})
-	}
-	return out
+func otherMessage(role chat.Role, content any, callID string) sentMessage {
+	return sentMessage{Role: role, Content: content, ToolCallID: callID}
 }
 
 // assistantMessage translates m, unless there is nothing to say. The last message of
@@ -183,7 +117,7 @@ func assistantMessage(m chat.Message, inLoop, last bool) (sentMessage, bool) {
 	s := sentMessage{Role: m.Role, ToolPlan: text}
 	for _, c := range m.ToolCalls {
 		s.ToolCalls = append(s.ToolCalls, sentCall{
-			ID: c.ID, Type: "function", Function: sentFunction{Name: c.Name, Arguments: string(normalize.Arguments(c.Arguments))},
+			ID: c.ID, Type: "function", Function: normalize.FunctionOf(c),
 		})
 	}
 	if reasoning := reasoningOf(m); inLoop && reasoning != nil {
@@ -193,18 +127,12 @@ func assistantMessage(m chat.Message, inLoop, last bool) (sentMessage, bool) {
 }
 
 // reasoningOf returns the reasoning that may be Cohere's, which signs none.
-func reasoningOf(m chat.Message) []sentPart {
-	var parts []sentPart
+func reasoningOf(m chat.Message) []normalize.Part {
+	var parts []normalize.Part
 	for _, p := range m.Parts {
 		if p.Type == chat.ReasoningPart && p.Signature == "" && p.Text != "" {
-			parts = append(parts, sentPart{Type: "thinking", Thinking: p.Text})
+			parts = append(parts, normalize.Part{Type: "thinking", Thinking: p.Text})
 		}
 	}
 	return parts
-}
-
-func textPart(text string) sentPart { return sentPart{Type: "text", Text: text} }
-
-func imagePart(url string) sentPart {
-	return sentPart{Type: "image_url", ImageURL: &imageURL{URL: url}}
 }

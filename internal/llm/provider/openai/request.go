@@ -15,22 +15,22 @@ import (
 
 // chatRequest is the body of a request for chat completions.
 type chatRequest struct {
-	Model               string         `json:"model"`
-	Messages            []sentMessage  `json:"messages"`
-	MaxTokens           int            `json:"max_tokens,omitempty"`
-	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"`
-	Temperature         *float64       `json:"temperature,omitempty"`
-	TopP                *float64       `json:"top_p,omitempty"`
-	Stream              bool           `json:"stream,omitempty"`
-	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
-	Tools               []sentTool     `json:"tools,omitempty"`
-	ToolChoice          any            `json:"tool_choice,omitempty"` // "required" or a namedFunction
-	Stop                []string       `json:"stop,omitempty"`
-	Seed                *int64         `json:"seed,omitempty"`
-	FrequencyPenalty    float64        `json:"frequency_penalty,omitempty"`
-	PresencePenalty     float64        `json:"presence_penalty,omitempty"`
-	Format              *chatForm      `json:"response_format,omitempty"`
-	CacheKey            string         `json:"prompt_cache_key,omitempty"`
+	Model               string           `json:"model"`
+	Messages            []sentMessage    `json:"messages"`
+	MaxTokens           int              `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int              `json:"max_completion_tokens,omitempty"`
+	Temperature         *float64         `json:"temperature,omitempty"`
+	TopP                *float64         `json:"top_p,omitempty"`
+	Stream              bool             `json:"stream,omitempty"`
+	StreamOptions       *streamOptions   `json:"stream_options,omitempty"`
+	Tools               []normalize.Tool `json:"tools,omitempty"`
+	ToolChoice          any              `json:"tool_choice,omitempty"` // "required" or a namedFunction
+	Stop                []string         `json:"stop,omitempty"`
+	Seed                *int64           `json:"seed,omitempty"`
+	FrequencyPenalty    float64          `json:"frequency_penalty,omitempty"`
+	PresencePenalty     float64          `json:"presence_penalty,omitempty"`
+	Format              *chatForm        `json:"response_format,omitempty"`
+	CacheKey            string           `json:"prompt_cache_key,omitempty"`
 
 	ReasoningEffort provider.Effort `json:"reasoning_effort,omitempty"`
 }
@@ -41,7 +41,7 @@ type streamOptions struct {
 
 type sentMessage struct {
 	Role             chat.Role       `json:"role"`
-	Content          any             `json:"content"` // string, []sentPart, or nil beside tool calls
+	Content          any             `json:"content"` // string, []normalize.Part, or nil beside tool calls
 	ReasoningContent *string         `json:"reasoning_content,omitempty"`
 	Reasoning        *string         `json:"reasoning,omitempty"`
 	ReasoningDetails json.RawMessage `json:"reasoning_details,omitempty"` // OpenRouter
@@ -49,37 +49,11 @@ type sentMessage struct {
 	ToolCallID       string          `json:"tool_call_id,omitempty"`
 }
 
-type sentPart struct {
-	Type     string    `json:"type"`
-	Text     string    `json:"text,omitempty"`
-	ImageURL *imageURL `json:"image_url,omitempty"`
-}
-
-type imageURL struct {
-	URL string `json:"url"`
-}
-
 type sentCall struct {
-	ID       string        `json:"id"`
-	Type     string        `json:"type"`
-	Function sentFunction  `json:"function"`
-	Extra    *extraContent `json:"extra_content,omitempty"` // Google
-}
-
-type sentFunction struct {
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
-type sentTool struct {
-	Type     string          `json:"type"`
-	Function toolDeclaration `json:"function"`
-}
-
-type toolDeclaration struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters"`
+	ID       string             `json:"id"`
+	Type     string             `json:"type"`
+	Function normalize.Function `json:"function"`
+	Extra    *extraContent      `json:"extra_content,omitempty"` // Google
 }
 
 // newChatRequest puts req into the words of d.
@@ -101,7 +75,7 @@ func newChatRequest(req provider.Request, m wire.Model, d dialect) chatRequest {
 		r.StreamOptions = &streamOptions{IncludeUsage: true}
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, sentTool{"function", toolDeclaration{t.Name, t.Description, t.Parameters}})
+		r.Tools = append(r.Tools, normalize.FunctionTool(t))
 	}
 	if !d.noConstraints {
 		r.Stop, r.Seed = normalize.Stops(req, mostStops), req.Seed
@@ -155,37 +129,16 @@ func (r chatRequest) calls() bool {
 
 // sentMessages translates a conversation.
 func sentMessages(messages []chat.Message, d dialect) []sentMessage {
-	out := make([]sentMessage, 0, len(messages))
-	loop := 0 // where the current tool loop begins: after the last user message
-	for i, m := range messages {
-		if m.Role == chat.User {
-			loop = i + 1
-		}
+	assistant := func(m chat.Message, inLoop, last bool) (sentMessage, bool) {
+		return assistantMessage(m, d, inLoop, last)
 	}
-	var images []sentPart // that the tools of the current round returned
-	for i, m := range messages {
-		if m.Role != chat.ToolRole && images != nil {
-			out = append(out, sentMessage{Role: chat.User, Content: images})
-			images = nil
+	return normalize.Messages(messages, assistant, func(role chat.Role, content any, callID string) sentMessage {
+		s := sentMessage{Role: role, Content: content}
+		if role == chat.ToolRole {
+			s.ToolCallID = d.callID(callID)
 		}
-		switch m.Role {
-		case chat.Assistant:
-			if s, ok := assistantMessage(m, d, i >= loop, i == len(messages)-1); ok {
-				out = append(out, s)
-			}
-		case chat.ToolRole:
-			out = append(out, sentMessage{Role: m.Role, Content: m.Text(), ToolCallID: d.callID(m.ToolCallID)})
-			images = append(images, normalize.ToolImages(m, textPart, imagePart)...)
-		case chat.User:
-			out = append(out, sentMessage{Role: m.Role, Content: normalize.Content(m, textPart, imagePart)})
-		default:
-			out = append(out, sentMessage{Role: m.Role, Content: m.Text()})
-		}
-	}
-	if images != nil {
-		out = append(out, sentMessage{Role: chat.User, Content: images})
-	}
-	return out
+		return s
+	})
 }
 
 // assistantMessage translates m, unless there is nothing to say: an answer that
@@ -203,7 +156,7 @@ func assistantMessage(m chat.Message, d dialect, inLoop, last bool) (sentMessage
 	for i, c := range m.ToolCalls {
 		s.ToolCalls = append(s.ToolCalls, sentCall{
 			ID: d.callID(c.ID), Type: "function", Extra: d.extra(c, i == 0),
-			Function: sentFunction{Name: c.Name, Arguments: string(normalize.Arguments(c.Arguments))},
+			Function: normalize.FunctionOf(c),
 		})
 	}
 	reasoning := reasoningOf(m)
@@ -252,10 +205,4 @@ func isShortID(id string) bool {
 	return len(id) == 9 && !strings.ContainsFunc(id, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
-}
-
-func textPart(text string) sentPart { return sentPart{Type: "text", Text: text} }
-
-func imagePart(url string) sentPart {
-	return sentPart{Type: "image_url", ImageURL: &imageURL{URL: url}}
 }

@@ -63,7 +63,7 @@ type inputPart struct {
 
 type responseTool struct {
 	Type string `json:"type"`
-	toolDeclaration
+	normalize.ToolDeclaration
 	Strict bool `json:"strict"` // which the server takes for true, and few schemas can bear
 }
 
@@ -87,7 +87,7 @@ func newResponseRequest(req provider.Request, m wire.Model, d dialect) responseR
 		r.Include = []string{encryptedReasoning}
 	}
 	for _, t := range req.Tools {
-		r.Tools = append(r.Tools, responseTool{Type: "function", toolDeclaration: toolDeclaration{t.Name, t.Description, t.Parameters}})
+		r.Tools = append(r.Tools, responseTool{Type: "function", ToolDeclaration: normalize.FunctionTool(t).Function})
 	}
 	if name := req.Choice.Name; name != "" {
 		r.ToolChoice = namedFunction{Type: "function", Name: name}

@@ -76,8 +76,8 @@ func Register(a *rest.API, o Options) {
 		Method: post, Path: "/v1/sessions", Summary: "Begin a session", Tag: sessions, Scope: auth.WriteSessions, Idempotent: true, Status: http.StatusCreated, Action: audit.SessionCreate,
 	}, s.create)
 	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions", Summary: "List the sessions", Tag: sessions, Scope: auth.ReadSessions}, s.list)
-	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}", Summary: "A session with its messages", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, s.show)
-	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}/export", Summary: "A session as a document", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, s.export)
+	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}", Summary: "A session with its messages", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, rest.About(s.find, s.show))
+	rest.Register(a, rest.Operation{Method: get, Path: "/v1/sessions/{id}/export", Summary: "A session as a document", Tag: sessions, Scope: auth.ReadSessions, Action: audit.SessionRead}, rest.About(s.find, s.export))
 	commands.Register(a, commands.Options{
 		Jobs: o.Jobs, Path: "/v1/sessions/{id}", Tag: sessions, Read: auth.ReadSessions, Write: auth.WriteSessions, Action: audit.SessionUpdate,
 		Find: func(ctx context.Context, id string, _ bool) (string, string, error) {

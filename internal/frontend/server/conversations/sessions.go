@@ -28,6 +28,9 @@ type sessionInput struct {
 	ID string `path:"id" doc:"of the session"`
 }
 
+// Of returns the id.
+func (i *sessionInput) Of() string { return i.ID }
+
 type completionInInput struct {
 	ID   string `path:"id" doc:"of the session"`
 	Body api.CompletionRequest
@@ -331,17 +334,13 @@ func (s *service) storedSessions(ctx context.Context, in *listInput) ([]app.Stor
 }
 
 type showInput struct {
-	ID    string `path:"id" doc:"of the session"`
-	After int    `query:"after" minimum:"0" doc:"how many messages to pass over"`
-	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"most messages of the answer"`
+	sessionInput
+	After int `query:"after" minimum:"0" doc:"how many messages to pass over"`
+	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"most messages of the answer"`
 }
 
 // show describes a session with a page of its messages.
-func (s *service) show(ctx context.Context, in *showInput) (*api.SessionDetails, error) {
-	found, err := s.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (s *service) show(ctx context.Context, in *showInput, found *session.Session) (*api.SessionDetails, error) {
 	messages := append([]chat.Message{}, found.Messages()...) // never null
 	d := &api.SessionDetails{
 		Session: *s.sessionOf(ctx, found), Settings: found.Settings().Values(), Usage: api.NewTokenUsage(found.Usage()), Tokens: found.Tokens(),
@@ -365,12 +364,8 @@ func (s *service) show(ctx context.Context, in *showInput) (*api.SessionDetails,
 func (s *service) export(ctx context.Context, in *struct {
 	sessionInput
 	rest.Export
-},
+}, found *session.Session,
 ) (*rest.Reply, error) {
-	found, err := s.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
 	return in.Reply(export.Session(found), s.App.Hide)
 }
 

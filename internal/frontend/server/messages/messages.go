@@ -25,15 +25,21 @@ type Options struct {
 }
 
 type (
+	one struct {
+		ID string `path:"id" maxLength:"64" doc:"of the run or the session"`
+	}
 	message struct {
-		ID   string `path:"id" maxLength:"64" doc:"of the run or the session"`
+		one
 		Body *api.MessageRequest
 	}
 	sent struct {
-		ID      string `path:"id" maxLength:"64" doc:"of the run or the session"`
+		one
 		Message string `path:"mid" maxLength:"64" doc:"id of the message"`
 	}
 )
+
+// Of returns the id of the run or the session.
+func (o *one) Of() string { return o.ID }
 
 // Register adds the endpoints.
 func Register(a *rest.API, o Options) {
@@ -41,15 +47,11 @@ func Register(a *rest.API, o Options) {
 	rest.Register(a, rest.Operation{
 		Method: http.MethodPost, Path: path, Summary: "Say something to the model while it works", Tag: o.Tag, Scope: o.Write, Action: o.Action,
 		Status: http.StatusAccepted, Idempotent: true, Keyed: true,
-	}, o.send)
-	rest.Register(a, rest.Operation{Method: http.MethodDelete, Path: path + "/{mid}", Summary: "Take a message back that the model has not read", Tag: o.Tag, Scope: o.Write, Action: o.Action}, o.withdraw)
+	}, rest.About(o.find, o.send))
+	rest.Register(a, rest.Operation{Method: http.MethodDelete, Path: path + "/{mid}", Summary: "Take a message back that the model has not read", Tag: o.Tag, Scope: o.Write, Action: o.Action}, rest.About(o.find, o.withdraw))
 }
 
-func (o Options) send(ctx context.Context, in *message) (*api.SentMessage, error) {
-	id, err := o.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (o Options) send(ctx context.Context, in *message, id string) (*api.SentMessage, error) {
 	name := run.Next
 	if in.Body.When == run.Now {
 		name = run.Now
@@ -62,11 +64,7 @@ func (o Options) send(ctx context.Context, in *message) (*api.SentMessage, error
 	return &api.SentMessage{ID: strconv.Itoa(s.Number), Run: id, Text: in.Body.Text, When: name}, nil
 }
 
-func (o Options) withdraw(ctx context.Context, in *sent) (*rest.None, error) {
-	id, err := o.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (o Options) withdraw(ctx context.Context, in *sent, id string) (*rest.None, error) {
 	ok, err := o.Manager.Withdraw(ctx, id, in.Message)
 	if err == nil && !ok {
 		err = rest.NotFound("message", in.Message)

@@ -167,6 +167,21 @@ func Register[I, O any](a *API, op Operation, do func(ctx context.Context, in *I
 	})
 }
 
+// About returns the function of an endpoint about one thing: find returns the thing that the id of a request means to the caller, and do
+// answers with it.
+func About[I, O, T any, P interface {
+	*I
+	Of() string
+}](find func(ctx context.Context, id string) (T, error), do func(ctx context.Context, in *I, of T) (*O, error)) func(context.Context, *I) (*O, error) {
+	return func(ctx context.Context, in *I) (*O, error) {
+		of, err := find(ctx, P(in).Of())
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, in, of)
+	}
+}
+
 // Handle adds an endpoint that reads and answers requests by itself. An error that serve returns before
 // it has written anything is answered.
 func (a *API) Handle(op Operation, serve func(w http.ResponseWriter, r *http.Request) error) {

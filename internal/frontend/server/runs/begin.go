@@ -101,7 +101,7 @@ func mayConsent(ctx context.Context, yes bool) error {
 
 // job returns the job of an agent.
 func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) {
-	of, err := e.agent(in.Name)
+	of, err := e.agent(ctx, in.Name)
 	if err == nil {
 		err = e.checkModel(in.Body.Model)
 	}
@@ -256,11 +256,7 @@ type resumeRequest struct {
 	Body *api.Resumption
 }
 
-func (e *endpoints) resume(ctx context.Context, in *resumeRequest) (*api.Run, error) {
-	info, err := e.change(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) resume(ctx context.Context, in *resumeRequest, info run.Info) (*api.Run, error) {
 	c, err := e.continuation(ctx, info.ID, in.Body)
 	if err != nil {
 		return nil, err
@@ -297,11 +293,7 @@ type forkRequest struct {
 	Body *api.Fork
 }
 
-func (e *endpoints) fork(ctx context.Context, in *forkRequest) (*rest.Reply, error) {
-	info, err := e.find(ctx, in.ID) // which the old run stays as it is
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) fork(ctx context.Context, in *forkRequest, info run.Info) (*rest.Reply, error) {
 	body := in.Body
 	if body == nil {
 		body = new(api.Fork)

@@ -93,11 +93,7 @@ type stateRequest struct {
 	Step *int `query:"step" minimum:"0" doc:"super-step, 0 for the start; absent for the last one"`
 }
 
-func (e *endpoints) state(ctx context.Context, in *stateRequest) (*api.RunState, error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) state(ctx context.Context, in *stateRequest, info run.Info) (*api.RunState, error) {
 	step := -1
 	if in.Step != nil {
 		step = *in.Step
@@ -132,16 +128,13 @@ type diffRequest struct {
 	B string `query:"b" required:"true" maxLength:"64" doc:"likewise" example:"5"`
 }
 
-func (e *endpoints) diff(ctx context.Context, in *diffRequest) (*api.List[api.Change], error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) diff(ctx context.Context, in *diffRequest, info run.Info) (*api.List[api.Change], error) {
 	var states [2]graph.State
 	for i, which := range []struct{ name, text string }{{"a", in.A}, {"b", in.B}} {
 		of, number := info, which.text
 		if id, rest, ok := strings.Cut(number, "@"); ok {
 			number = rest
+			var err error
 			if of, err = e.find(ctx, id); err != nil {
 				return nil, err
 			}
@@ -167,12 +160,8 @@ func (e *endpoints) diff(ctx context.Context, in *diffRequest) (*api.List[api.Ch
 func (e *endpoints) export(ctx context.Context, in *struct {
 	one
 	rest.Export
-},
+}, info run.Info,
 ) (*rest.Reply, error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
 	talk, err := export.Run(ctx, e.store, info.ID)
 	if err != nil {
 		return nil, err
@@ -191,11 +180,7 @@ type graphRequest struct {
 	graphFormat
 }
 
-func (e *endpoints) graph(ctx context.Context, in *graphRequest) (*rest.Reply, error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) graph(ctx context.Context, in *graphRequest, info run.Info) (*rest.Reply, error) {
 	if info.Kind != run.GraphRun {
 		return nil, rest.Conflict("run %s is not the run of a graph, so there is no graph to show", info.ID)
 	}
@@ -342,11 +327,7 @@ type stepsRequest struct {
 }
 
 // steps returns the steps in the order in which they were recorded.
-func (e *endpoints) steps(ctx context.Context, in *stepsRequest) (*api.List[api.Step], error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) steps(ctx context.Context, in *stepsRequest, info run.Info) (*api.List[api.Step], error) {
 	place, err := rest.Cursor(in.Cursor)
 	if err != nil {
 		return nil, err
@@ -386,11 +367,7 @@ type stepRequest struct {
 	Number int `path:"number" minimum:"1" doc:"of the step"`
 }
 
-func (e *endpoints) step(ctx context.Context, in *stepRequest) (*api.Step, error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) step(ctx context.Context, in *stepRequest, info run.Info) (*api.Step, error) {
 	h, err := e.store.History(ctx, info.ID)
 	if err != nil {
 		return nil, err

@@ -65,36 +65,36 @@ func Register(a *rest.API, s Service) (enter func(ctx context.Context, who auth.
 	rest.Register(a, begin, e.begin)
 
 	rest.Register(a, read("/v1/runs", "List runs, newest first"), e.list)
-	rest.Register(a, read("/v1/runs/{id}", "A run with its path"), e.show)
-	rest.Register(a, read("/v1/runs/{id}/state", "The state after a super-step"), e.state)
-	rest.Register(a, read("/v1/runs/{id}/diff", "How two states differ"), e.diff)
-	rest.Register(a, read("/v1/runs/{id}/export", "What was said in a run, as a document"), e.export)
+	rest.Register(a, read("/v1/runs/{id}", "A run with its path"), rest.About(e.find, e.show))
+	rest.Register(a, read("/v1/runs/{id}/state", "The state after a super-step"), rest.About(e.find, e.state))
+	rest.Register(a, read("/v1/runs/{id}/diff", "How two states differ"), rest.About(e.find, e.diff))
+	rest.Register(a, read("/v1/runs/{id}/export", "What was said in a run, as a document"), rest.About(e.find, e.export))
 	graph := read("/v1/runs/{id}/graph", "The graph, with where the run stands")
 	graph.Answer = api.Graph{}
-	rest.Register(a, graph, e.graph)
-	rest.Register(a, read("/v1/runs/{id}/steps", "What is on record of models, tools, scripts and answers"), e.steps)
-	rest.Register(a, read("/v1/runs/{id}/steps/{number}", "A step with its result"), e.step)
+	rest.Register(a, graph, rest.About(e.find, e.graph))
+	rest.Register(a, read("/v1/runs/{id}/steps", "What is on record of models, tools, scripts and answers"), rest.About(e.find, e.steps))
+	rest.Register(a, read("/v1/runs/{id}/steps/{number}", "A step with its result"), rest.About(e.find, e.step))
 	rest.Register(a, read("/v1/runs/{id}/questions", "The questions that wait"), e.questions)
 	rest.Register(a, read("/v1/questions", "The questions of all runs that wait"), e.allQuestions)
 	events := read("/v1/runs/{id}/events", "The events of a run, from the beginning until its end")
 	events.Watch, events.Events = true, eventNames()
-	rest.Register(a, events, e.events)
+	rest.Register(a, events, rest.About(e.find, e.events))
 
 	answer := write("/v1/runs/{id}/answers", audit.RunAnswer, "Answer questions, by their ids, and resume")
 	answer.Answer = api.Run{}
 	rest.Register(a, answer, e.answer)
 	signal := write("/v1/runs/{id}/signals/{name}", audit.RunSignal, "Give a run a signal that one of its nodes waits for")
 	signal.Keyed = true
-	rest.Register(a, signal, e.signal)
-	rest.Register(a, write("/v1/runs/{id}/resume", audit.RunResume, "Resume a run that did not end"), e.resume)
-	rest.Register(a, write("/v1/runs/{id}/cancel", audit.RunCancel, "Cancel a run"), e.cancel)
+	rest.Register(a, signal, rest.About(e.change, e.signal))
+	rest.Register(a, write("/v1/runs/{id}/resume", audit.RunResume, "Resume a run that did not end"), rest.About(e.change, e.resume))
+	rest.Register(a, write("/v1/runs/{id}/cancel", audit.RunCancel, "Cancel a run"), rest.About(e.change, e.cancel))
 	many := write("/v1/runs/bulk", audit.RunBulk, "Resume, cancel or delete many runs")
 	many.Status = http.StatusAccepted
 	rest.Register(a, many, e.beginBulk)
 	rest.Register(a, read("/v1/bulk/{id}", "How far the work on many runs has come"), e.showBulk)
 	fork := write("/v1/runs/{id}/fork", audit.RunFork, "Begin a new run from a super-step of this one")
 	fork.Status = http.StatusCreated
-	rest.Register(a, fork, e.fork)
+	rest.Register(a, fork, rest.About(e.find, e.fork))
 	jobs.Register(a, jobs.Options{
 		Jobs: s.Jobs, Path: "/v1/runs/{id}", Tag: tag, Read: auth.ReadRuns, Write: auth.WriteRuns, Action: audit.RunCancel,
 		Find: func(ctx context.Context, id string, change bool) (string, string, error) {
@@ -115,7 +115,7 @@ func Register(a *rest.API, s Service) (enter func(ctx context.Context, who auth.
 	})
 	remove := write("/v1/runs/{id}", audit.RunDelete, "Forget a run that has ended")
 	remove.Method, remove.Idempotent = http.MethodDelete, false
-	rest.Register(a, remove, e.remove)
+	rest.Register(a, remove, rest.About(e.change, e.remove))
 	return e.enterAs
 }
 
@@ -123,6 +123,9 @@ func Register(a *rest.API, s Service) (enter func(ctx context.Context, who auth.
 type one struct {
 	ID string `path:"id" maxLength:"64" doc:"id of the run, or a beginning that means one run"`
 }
+
+// Of returns the id.
+func (o *one) Of() string { return o.ID }
 
 // find returns the run that an id means, if the caller may see it.
 func (e *endpoints) find(ctx context.Context, id string) (run.Info, error) {
@@ -362,11 +365,7 @@ func (e *endpoints) list(ctx context.Context, in *listRequest) (*api.List[api.Ru
 	}
 }
 
-func (e *endpoints) show(ctx context.Context, in *one) (*api.RunDetail, error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) show(ctx context.Context, _ *one, info run.Info) (*api.RunDetail, error) {
 	h, err := e.store.History(ctx, info.ID)
 	if err != nil {
 		return nil, err
@@ -387,12 +386,8 @@ func (e *endpoints) show(ctx context.Context, in *one) (*api.RunDetail, error) {
 	return &d, err
 }
 
-func (e *endpoints) cancel(ctx context.Context, in *one) (*api.Run, error) {
-	info, err := e.change(ctx, in.ID)
-	if err == nil {
-		err = e.Manager.Cancel(ctx, info.ID)
-	}
-	if err != nil {
+func (e *endpoints) cancel(ctx context.Context, _ *one, info run.Info) (*api.Run, error) {
+	if err := e.Manager.Cancel(ctx, info.ID); err != nil {
 		return nil, err
 	}
 	return e.now(ctx, info.ID)
@@ -414,11 +409,7 @@ func (e *endpoints) now(ctx context.Context, id string) (*api.Run, error) {
 	return &r, err
 }
 
-func (e *endpoints) remove(ctx context.Context, in *one) (*rest.None, error) {
-	info, err := e.change(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) remove(ctx context.Context, _ *one, info run.Info) (*rest.None, error) {
 	deleted, err := e.store.Delete(ctx, info.ID)
 	if err == nil && len(deleted) == 0 {
 		err = rest.Conflict("run %s is %s: only runs that have ended can be deleted", info.ID, summary.Status(info)).WithHint("cancel it first")

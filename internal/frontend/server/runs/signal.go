@@ -7,6 +7,7 @@ import (
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
 	"loki/internal/frontend/server/rest"
+	"loki/internal/workflow/run"
 )
 
 // signalRequest gives a run a signal.
@@ -16,12 +17,9 @@ type signalRequest struct {
 	Body *api.SignalRequest
 }
 
-func (e *endpoints) signal(ctx context.Context, in *signalRequest) (*api.Signal, error) {
-	info, err := e.change(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) signal(ctx context.Context, in *signalRequest, info run.Info) (*api.Signal, error) {
 	var v value.Value
+	var err error
 	if in.Body != nil && len(in.Body.Value) > 0 {
 		if v, err = value.ParseJSON(in.Body.Value); err != nil {
 			return nil, rest.Invalid("value", "value: %v", err)

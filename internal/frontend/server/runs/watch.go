@@ -10,6 +10,7 @@ import (
 	"loki/internal/frontend/server/rest"
 	"loki/internal/frontend/server/stream"
 	"loki/internal/llm/event"
+	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
 )
 
@@ -31,13 +32,10 @@ type eventsRequest struct {
 	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"the same; it counts more"`
 }
 
-func (e *endpoints) events(ctx context.Context, in *eventsRequest) (*rest.Reply, error) {
-	info, err := e.find(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
+func (e *endpoints) events(ctx context.Context, in *eventsRequest, info run.Info) (*rest.Reply, error) {
 	after := in.After
 	if in.Last != "" {
+		var err error
 		if after, err = strconv.Atoi(in.Last); err != nil || after < 0 {
 			return nil, rest.Invalid("Last-Event-ID", "Last-Event-ID: %q is not the number of an event", in.Last)
 		}

@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"strings"
 
+	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/base/text"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/llm/catalog"
+	"loki/internal/llm/engine/governor"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/audit"
 )
@@ -65,11 +66,8 @@ func (s *Server) limits(ctx context.Context, in *struct{ rest.Page }) (*api.List
 	if err != nil {
 		return nil, err
 	}
-	list := make([]api.Limit, len(known))
-	for i, l := range known {
-		list[i] = api.Limit(l)
-	}
-	return pageOf(list, in.Page, func(l api.Limit) string { return l.Client + ":" + l.Model })
+	limit := func(l governor.Status) (api.Limit, error) { return api.Limit(l), nil }
+	return rest.PageOf(known, in.Page, func(l governor.Status) string { return l.Client + ":" + l.Model }, limit)
 }
 
 func (s *Server) check(ctx context.Context, _ *struct{}) (*api.Check, error) {
@@ -145,11 +143,9 @@ func (s *Server) agents(_ context.Context, in *struct{ rest.Page }) (*api.List[a
 	if err != nil {
 		return nil, err
 	}
-	list := make([]api.Agent, 0, len(entries))
-	for _, e := range entries {
-		list = append(list, api.Agent{Name: e.Name, Kind: cmp.Or(string(e.Kind), "unknown"), Description: e.Description})
-	}
-	return pageOf(list, in.Page, func(a api.Agent) string { return a.Name })
+	return rest.PageOf(entries, in.Page, func(e agent.Entry) string { return e.Name }, func(e agent.Entry) (api.Agent, error) {
+		return api.Agent{Name: e.Name, Kind: cmp.Or(string(e.Kind), "unknown"), Description: e.Description}, nil
+	})
 }
 
 // beginning is how many characters of a role's prompt a list shows.
@@ -161,15 +157,13 @@ func (s *Server) roles(_ context.Context, in *struct{ rest.Page }) (*api.List[ap
 	if err != nil {
 		return nil, err
 	}
-	list := make([]api.Role, 0, len(names))
-	for _, name := range names {
+	return rest.PageOf(names, in.Page, strings.Clone, func(name string) (api.Role, error) {
 		entry := api.Role{Name: name}
 		if r, _, err := library.Load(name); err == nil {
 			entry.Model, entry.Description = r.Settings.Model, text.OneLine(r.Prompt, beginning)
 		}
-		list = append(list, entry)
-	}
-	return pageOf(list, in.Page, func(r api.Role) string { return r.Name })
+		return entry, nil
+	})
 }
 
 func (s *Server) rags(ctx context.Context, in *struct{ rest.Page }) (*api.List[api.RAG], error) {
@@ -177,27 +171,5 @@ func (s *Server) rags(ctx context.Context, in *struct{ rest.Page }) (*api.List[a
 	if err != nil {
 		return nil, err
 	}
-	list := make([]api.RAG, 0, len(names))
-	for _, name := range names {
-		list = append(list, api.RAG{Name: name})
-	}
-	return pageOf(list, in.Page, func(r api.RAG) string { return r.Name })
-}
-
-// pageOf returns the page of a list of named things. The cursor is the last name of the page before.
-func pageOf[T any](list []T, p rest.Page, name func(T) string) (*api.List[T], error) {
-	slices.SortFunc(list, func(a, b T) int { return strings.Compare(name(a), name(b)) })
-	after, err := rest.Cursor(p.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	if after != "" {
-		list = slices.DeleteFunc(list, func(t T) bool { return name(t) <= after })
-	}
-	next := ""
-	if len(list) > p.Limit {
-		list = list[:p.Limit]
-		next = rest.NewCursor(name(list[p.Limit-1]))
-	}
-	return api.NewList(list, next), nil
+	return rest.PageOf(names, in.Page, strings.Clone, func(name string) (api.RAG, error) { return api.RAG{Name: name}, nil })
 }

@@ -2,7 +2,11 @@ package rest
 
 import (
 	"encoding/base64"
+	"slices"
+	"strings"
 	"unicode/utf8"
+
+	"loki/internal/frontend/api"
 )
 
 // NewCursor returns a cursor for a place in a list, such as the id of the last entry of a page. Clients see
@@ -21,4 +25,28 @@ func Cursor(cursor string) (place string, err error) {
 // InvalidCursor returns the error of a cursor that no page of the list has.
 func InvalidCursor() *Error {
 	return Invalid("cursor", "cursor: it is not the next_cursor of a page")
+}
+
+// PageOf returns a page of a list by the keys of its elements, which are unique. entry describes one for the answer.
+func PageOf[T, E any](list []T, p Page, key func(T) string, entry func(T) (E, error)) (*api.List[E], error) {
+	after, err := Cursor(p.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b T) int { return strings.Compare(key(a), key(b)) })
+	if after != "" {
+		list = slices.DeleteFunc(list, func(t T) bool { return key(t) <= after })
+	}
+	next := ""
+	if len(list) > p.Limit {
+		list = list[:p.Limit]
+		next = NewCursor(key(list[p.Limit-1]))
+	}
+	entries := make([]E, len(list))
+	for i, t := range list {
+		if entries[i], err = entry(t); err != nil {
+			return nil, err
+		}
+	}
+	return api.NewList(entries, next), nil
 }

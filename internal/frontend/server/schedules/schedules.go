@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"loki/internal/app"
@@ -33,26 +34,29 @@ func Register(a *rest.API, s Service) {
 		return rest.Operation{Method: http.MethodPost, Path: path, Summary: summary, Tag: "Schedules", Scope: auth.WriteSchedules, Idempotent: true, Action: audit.ScheduleChange}
 	}
 	rest.Register(a, read("/v1/schedules", "List the schedules"), s.list)
-	rest.Register(a, read("/v1/schedules/{name}", "A schedule as it was written, with its state"), s.show)
-	rest.Register(a, read("/v1/schedules/{name}/firings", "The due times of a schedule with their outcomes, newest first"), s.firings)
+	rest.Register(a, read("/v1/schedules/{name}", "A schedule as it was written, with its state"), rest.About(s.find, s.show))
+	rest.Register(a, read("/v1/schedules/{name}/firings", "The due times of a schedule with their outcomes, newest first"), rest.About(s.find, s.firings))
 	rest.Register(a, read("/v1/schedule-plan", "When schedules are due"), s.plan)
 	create := write("/v1/schedules", "Have an agent run at times")
 	create.Status = http.StatusCreated
 	rest.Register(a, create, s.create)
-	rest.Register(a, write("/v1/schedules/{name}/pause", "Have a schedule skip its times"), s.pause)
-	rest.Register(a, write("/v1/schedules/{name}/continue", "End the pause of a schedule"), s.proceed)
+	rest.Register(a, write("/v1/schedules/{name}/pause", "Have a schedule skip its times"), rest.About(s.find, s.setPaused(true)))
+	rest.Register(a, write("/v1/schedules/{name}/continue", "End the pause of a schedule"), rest.About(s.find, s.setPaused(false)))
 	run := write("/v1/schedules/{name}/run", "Start a run of a schedule now")
 	run.Status, run.Action = http.StatusCreated, audit.RunStart
-	rest.Register(a, run, s.run)
+	rest.Register(a, run, rest.About(s.find, s.run))
 	remove := write("/v1/schedules/{name}", "Delete a schedule that is not in a file")
 	remove.Method, remove.Idempotent = http.MethodDelete, false
-	rest.Register(a, remove, s.remove)
+	rest.Register(a, remove, rest.About(s.find, s.remove))
 }
 
 // one is a request about one schedule.
 type one struct {
 	Name string `path:"name" maxLength:"64" doc:"of the schedule"`
 }
+
+// Of returns the name.
+func (o *one) Of() string { return o.Name }
 
 // find returns a schedule, if the caller may see it: those of files and of the command line have no owner, as runs.
 func (s Service) find(ctx context.Context, name string) (*schedule.Kept, error) {
@@ -68,32 +72,13 @@ func (s Service) list(ctx context.Context, in *struct{ rest.Page }) (*api.List[a
 	if err != nil {
 		return nil, err
 	}
-	after, err := rest.Cursor(in.Cursor)
-	if err != nil {
-		return nil, err
-	}
-	var list []api.Schedule
-	for _, k := range all { // by their names
-		if k.Name <= after || !s.Access.View(rest.Subject(ctx)).Includes(k.Owner()) {
-			continue
-		}
-		if len(list) == in.Limit {
-			return api.NewList(list, rest.NewCursor(list[len(list)-1].Name)), nil
-		}
-		d, err := summary.Schedule(ctx, s.Schedules, k)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, d)
-	}
-	return api.NewList(list, ""), nil
+	all = slices.DeleteFunc(all, func(k *schedule.Kept) bool { return !s.Access.View(rest.Subject(ctx)).Includes(k.Owner()) })
+	return rest.PageOf(all, in.Page, func(k *schedule.Kept) string { return k.Name }, func(k *schedule.Kept) (api.Schedule, error) {
+		return summary.Schedule(ctx, s.Schedules, k)
+	})
 }
 
-func (s Service) show(ctx context.Context, in *one) (*api.ScheduleDetail, error) {
-	k, err := s.find(ctx, in.Name)
-	if err != nil {
-		return nil, err
-	}
+func (s Service) show(ctx context.Context, _ *one, k *schedule.Kept) (*api.ScheduleDetail, error) {
 	d, err := summary.Schedule(ctx, s.Schedules, k)
 	return &api.ScheduleDetail{Schedule: d, Definition: k.Doc}, err
 }
@@ -120,36 +105,29 @@ func (s Service) create(ctx context.Context, in *createRequest) (*rest.Reply, er
 	}
 	where := "/v1/schedules/" + c.Name
 	rest.Commit(ctx, where)
-	d, err := s.show(ctx, &one{c.Name})
+	d, err := s.now(ctx, c.Name)
 	if err != nil {
 		return nil, err
 	}
 	return rest.JSON(http.StatusCreated, d).With("Location", where), nil
 }
 
-func (s Service) pause(ctx context.Context, in *one) (*api.ScheduleDetail, error) {
-	return s.setPaused(ctx, in, true)
+// now describes a schedule as it is now.
+func (s Service) now(ctx context.Context, name string) (*api.ScheduleDetail, error) {
+	return rest.About(s.find, s.show)(ctx, &one{name})
 }
 
-func (s Service) proceed(ctx context.Context, in *one) (*api.ScheduleDetail, error) {
-	return s.setPaused(ctx, in, false)
+// setPaused returns the endpoint that begins or ends a pause.
+func (s Service) setPaused(paused bool) func(context.Context, *one, *schedule.Kept) (*api.ScheduleDetail, error) {
+	return func(ctx context.Context, in *one, _ *schedule.Kept) (*api.ScheduleDetail, error) {
+		if err := s.Schedules.Pause(ctx, in.Name, paused); err != nil {
+			return nil, err
+		}
+		return s.now(ctx, in.Name)
+	}
 }
 
-func (s Service) setPaused(ctx context.Context, in *one, paused bool) (*api.ScheduleDetail, error) {
-	if _, err := s.find(ctx, in.Name); err != nil {
-		return nil, err
-	}
-	if err := s.Schedules.Pause(ctx, in.Name, paused); err != nil {
-		return nil, err
-	}
-	return s.show(ctx, in)
-}
-
-func (s Service) run(ctx context.Context, in *one) (*rest.Reply, error) {
-	k, err := s.find(ctx, in.Name)
-	if err != nil {
-		return nil, err
-	}
+func (s Service) run(ctx context.Context, in *one, k *schedule.Kept) (*rest.Reply, error) {
 	if state := k.State(); state == schedule.Invalid || state == schedule.Off {
 		return nil, rest.Conflict("schedule %s is %s", k.Name, state)
 	}
@@ -162,11 +140,7 @@ func (s Service) run(ctx context.Context, in *one) (*rest.Reply, error) {
 	return rest.JSON(http.StatusCreated, &summary.ScheduleTimes([]schedule.Outcome{o})[0]).With("Location", where), nil
 }
 
-func (s Service) remove(ctx context.Context, in *one) (*rest.None, error) {
-	k, err := s.find(ctx, in.Name)
-	if err != nil {
-		return nil, err
-	}
+func (s Service) remove(ctx context.Context, in *one, k *schedule.Kept) (*rest.None, error) {
 	if !k.Stored() {
 		return nil, rest.Conflict("schedule %s is in a file of the server", k.Name)
 	}
@@ -179,10 +153,7 @@ type firingsRequest struct {
 	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"at most so many"`
 }
 
-func (s Service) firings(ctx context.Context, in *firingsRequest) (*api.List[api.ScheduleTime], error) {
-	if _, err := s.find(ctx, in.Name); err != nil {
-		return nil, err
-	}
+func (s Service) firings(ctx context.Context, in *firingsRequest, _ *schedule.Kept) (*api.List[api.ScheduleTime], error) {
 	outcomes, err := s.Schedules.History(ctx, in.Name, in.Limit)
 	return api.NewList(summary.ScheduleTimes(outcomes), ""), err
 }
@@ -194,26 +165,26 @@ type planRequest struct {
 }
 
 func (s Service) plan(ctx context.Context, in *planRequest) (*api.SchedulePlan, error) {
-	from := s.Schedules.Now()
-	if in.From != "" {
-		at, err := time.Parse(time.RFC3339, in.From)
-		if err != nil {
-			return nil, badTime("from", in.From)
-		}
-		from = at
+	from, err := timeOf("from", in.From, s.Schedules.Now())
+	if err != nil {
+		return nil, err
 	}
-	to := from.Add(7 * 24 * time.Hour)
-	if in.To != "" {
-		at, err := time.Parse(time.RFC3339, in.To)
-		if err != nil {
-			return nil, badTime("to", in.To)
-		}
-		to = at
+	to, err := timeOf("to", in.To, from.Add(7*24*time.Hour))
+	if err != nil {
+		return nil, err
 	}
 	view := s.Access.View(rest.Subject(ctx))
 	return summary.SchedulePlan(ctx, s.Schedules, from, to, func(k *schedule.Kept) bool { return view.Includes(k.Owner()) })
 }
 
-func badTime(name, text string) error {
-	return rest.Invalid(name, "%s: %q is not a time such as 2026-12-24T07:00:00Z", name, text)
+// timeOf returns the time of a parameter, otherwise if that is absent.
+func timeOf(name, text string, otherwise time.Time) (time.Time, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, rest.Invalid(name, "%s: %q is not a time such as 2026-12-24T07:00:00Z", name, text)
+	}
+	return at, nil
 }

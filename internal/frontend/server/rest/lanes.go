@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"loki/internal/conversation/session"
@@ -18,7 +17,13 @@ type turns interface {
 // are for. How many wait is bounded by how many requests there may be. The zero Lanes are empty.
 type Lanes struct {
 	mu   sync.Mutex
-	busy map[session.ID][]chan struct{} // the waiting requests, by the session that another one is in
+	busy map[session.ID]*lane
+}
+
+// lane is that of a session to which there are requests.
+type lane struct {
+	turn     chan struct{} // holds a token while a request is in the session; those that wait send in their order
+	requests int           // in the session, or waiting; guarded by the mutex of the lanes
 }
 
 // Enter waits until no other request is in a session, neither here nor at another server that shares the store. leave lets the next
@@ -40,52 +45,41 @@ func (l *Lanes) Enter(ctx context.Context, store session.Store, id session.ID) (
 	}, nil
 }
 
-// enter waits until no other request of this server is in a session.
+// enter is Enter for the requests of this process.
 func (l *Lanes) enter(ctx context.Context, id session.ID) (leave func(), err error) {
 	l.mu.Lock()
-	waiting, taken := l.busy[id]
-	if !taken {
+	of := l.busy[id]
+	if of == nil {
 		if l.busy == nil {
-			l.busy = make(map[session.ID][]chan struct{})
+			l.busy = make(map[session.ID]*lane)
 		}
-		l.busy[id] = nil
-		l.mu.Unlock()
-		return sync.OnceFunc(func() { l.leave(id) }), nil
+		of = &lane{turn: make(chan struct{}, 1)}
+		l.busy[id] = of
 	}
-	turn := make(chan struct{})
-	l.busy[id] = append(waiting, turn)
+	of.requests++
 	l.mu.Unlock()
 	select {
-	case <-turn:
-		return sync.OnceFunc(func() { l.leave(id) }), nil
+	case of.turn <- struct{}{}:
+		return sync.OnceFunc(func() {
+			<-of.turn
+			l.leave(id, of)
+		}), nil
 	case <-ctx.Done():
+		l.leave(id, of)
+		return nil, context.Cause(ctx)
 	}
-	l.mu.Lock()
-	i := slices.Index(l.busy[id], turn)
-	if i >= 0 {
-		l.busy[id] = slices.Delete(l.busy[id], i, i+1)
-	}
-	l.mu.Unlock()
-	if i < 0 { // the turn has come meanwhile
-		l.leave(id)
-	}
-	return nil, context.Cause(ctx)
 }
 
-// leave lets the request that has waited longest in.
-func (l *Lanes) leave(id session.ID) {
+// leave takes a request out of a lane.
+func (l *Lanes) leave(id session.ID, of *lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	waiting := l.busy[id]
-	if len(waiting) == 0 {
+	if of.requests--; of.requests == 0 {
 		delete(l.busy, id)
-		return
 	}
-	close(waiting[0])
-	l.busy[id] = waiting[1:]
 }
 
-// Count returns in how many sessions a request is.
+// Count returns how many sessions requests are in.
 func (l *Lanes) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

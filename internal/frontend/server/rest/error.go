@@ -93,9 +93,7 @@ func RefusalError(err error) *Error {
 		tooMany, _ := errors.AsType[*auth.TooManyError](err)
 		return &Error{Status: http.StatusTooManyRequests, Code: "rate_limited", Message: tooMany.Error(), RetryAfter: tooMany.After, Err: err}
 	case auth.ReasonUnavailable:
-		e := overloadError("the server cannot check tokens now: it waits for the keys of their issuer")
-		e.Err = err
-		return e
+		return overloadBy(err, "the server cannot check tokens now: it waits for the keys of their issuer")
 	case auth.ReasonMissing, auth.ReasonMalformed:
 		if _, isToken := errors.AsType[*auth.TokenError](err); !isToken {
 			return UnauthorizedError("%w", err).WithHint("send the header Authorization: Bearer KEY")
@@ -116,6 +114,13 @@ func Internal() *Error {
 // overloadError returns the error of a server that has no room for a request.
 func overloadError(message string) *Error {
 	return &Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: message, RetryAfter: time.Second}
+}
+
+// overloadBy is overloadError with a cause.
+func overloadBy(cause error, message string) *Error {
+	e := overloadError(message)
+	e.Err = cause
+	return e
 }
 
 // refuseStopping refuses a request of a server that shuts down.
@@ -162,22 +167,13 @@ func fromError(ctx context.Context, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	if errors.Is(err, errStopping) || errors.Is(err, manager.ErrClosed) {
-		return &Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: errStopping.Error(), RetryAfter: time.Second, Err: err}
-	}
-	if ctx.Err() == nil { // such as a database that restarts
-		message := ""
-		switch {
-		case errors.Is(err, run.ErrPassing):
-			message = "the record of runs cannot be reached now"
-		case errors.Is(err, postgres.ErrAway):
-			message = "the database cannot be reached now"
-		}
-		if message != "" {
-			e := overloadError(message)
-			e.Err = err
-			return e
-		}
+	switch { // the last two are those of a database that restarts, for example
+	case errors.Is(err, errStopping), errors.Is(err, manager.ErrClosed):
+		return overloadBy(err, errStopping.Error())
+	case ctx.Err() == nil && errors.Is(err, run.ErrPassing):
+		return overloadBy(err, "the record of runs cannot be reached now")
+	case ctx.Err() == nil && errors.Is(err, postgres.ErrAway):
+		return overloadBy(err, "the database cannot be reached now")
 	}
 	if e := fromContext(ctx, err); e != nil {
 		return e
@@ -209,34 +205,29 @@ func fromError(ctx context.Context, err error) *Error {
 		e.Status, e.Code, e.Message = http.StatusConflict, "conflict", "the run is not started, because a run "+busy.Gate.String()+" is at work"
 		return e
 	}
-	if _, ok := errors.AsType[*hook.RefusedError](err); ok { // by the rules of this server, so that the same is refused again
+	switch kind := fault.MissingOf(err); {
+	case is[*hook.RefusedError](err): // by the rules of this server, so that the same is refused again
 		e.Status, e.Code = http.StatusForbidden, "refused"
-		return e
-	}
-	if _, ok := errors.AsType[*run.NotAssignedError](err); ok {
+	case is[*run.NotAssignedError](err):
 		e.Status, e.Code = http.StatusForbidden, "forbidden"
-		return e
-	}
-	if _, ok := errors.AsType[*run.ConsentError](err); ok {
+	case is[*run.ConsentError](err):
 		e.Status, e.Code, e.Param = http.StatusForbidden, "forbidden", "variables"
-		return e
-	}
-	if _, ok := errors.AsType[*run.RefusedError](err); ok {
+	case is[*run.RefusedError](err), is[*run.EndedError](err):
 		e.Status, e.Code = http.StatusConflict, "conflict"
-		return e
-	}
-	if _, ok := errors.AsType[*run.EndedError](err); ok {
-		e.Status, e.Code = http.StatusConflict, "conflict"
-		return e
-	}
-	if kind := fault.MissingOf(err); kind != "" {
+	case kind != "":
 		e.Status, e.Code = http.StatusNotFound, kind+"_not_found"
-		return e
-	}
-	if known, ok := codes[fault.CodeOf(err)]; ok {
-		e.Status, e.Code = known.status, known.code
+	default:
+		if known, ok := codes[fault.CodeOf(err)]; ok {
+			e.Status, e.Code = known.status, known.code
+		}
 	}
 	return e
+}
+
+// is reports whether an error of a type is in the tree of err.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // codes are the answers to failures by their code.
@@ -262,7 +253,7 @@ func fromContext(ctx context.Context, err error) *Error {
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errStopping):
-		return &Error{Status: http.StatusServiceUnavailable, Code: "overloaded", Message: errStopping.Error(), RetryAfter: time.Second, Err: err}
+		return overloadBy(err, errStopping.Error())
 	case cause == nil && errors.Is(err, context.DeadlineExceeded):
 		return &Error{Status: http.StatusGatewayTimeout, Code: "timeout", Message: err.Error(), Err: err}
 	}

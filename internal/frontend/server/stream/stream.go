@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -160,34 +161,21 @@ func (e Event) Frame() []byte {
 
 // appendTo appends the frame. Line ends within id and name would end the field: they are left out.
 func (e Event) appendTo(b *bytes.Buffer) {
-	field := func(name, value string) {
-		if value == "" {
-			return
+	for _, field := range []struct{ name, value string }{{"id: ", e.ID}, {"event: ", e.Name}} {
+		if field.value != "" {
+			b.WriteString(field.name + strings.Map(inLine, field.value) + "\n")
 		}
-		b.WriteString(name)
-		for i := range len(value) {
-			if c := value[i]; c != '\n' && c != '\r' && c != 0 {
-				b.WriteByte(c)
-			}
-		}
-		b.WriteByte('\n')
 	}
-	field("id: ", e.ID)
-	field("event: ", e.Name)
-	rest := e.Data
-	for {
-		i := bytes.IndexAny(rest, "\r\n")
-		b.WriteString("data: ")
-		if i < 0 {
-			b.Write(rest)
-			b.WriteString("\n\n")
-			return
-		}
-		b.Write(rest[:i])
-		b.WriteByte('\n')
-		if rest[i] == '\r' && i+1 < len(rest) && rest[i+1] == '\n' {
-			i++
-		}
-		rest = rest[i+1:]
+	data := bytes.ReplaceAll(bytes.ReplaceAll(e.Data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	b.WriteString("data: ")
+	b.Write(bytes.ReplaceAll(data, []byte("\n"), []byte("\ndata: ")))
+	b.WriteString("\n\n")
+}
+
+// inLine drops the characters that a field cannot have.
+func inLine(r rune) rune {
+	if r == '\n' || r == '\r' || r == 0 {
+		return -1
 	}
+	return r
 }

@@ -201,13 +201,21 @@ func (s *server) inputRequired(req *mcp.CallToolRequest, id string, questions []
 	if err != nil {
 		return nil, err
 	}
-	r := &mcp.CallToolResult{InputRequests: make(mcp.InputRequestMap), RequestState: sealed}
+	requests, err := s.requests(id, questions)
+	return &mcp.CallToolResult{InputRequests: requests, RequestState: sealed}, err
+}
+
+// requests returns how a client shows several questions of a run, by their ids.
+func (s *server) requests(id string, questions []run.Pending) (mcp.InputRequestMap, error) {
+	all := make(mcp.InputRequestMap)
 	for _, p := range questions {
-		if r.InputRequests[p.ID], err = s.request(id, p); err != nil {
+		request, err := s.request(id, p)
+		if err != nil {
 			return nil, err
 		}
+		all[p.ID] = request
 	}
-	return r, nil
+	return all, nil
 }
 
 // goOn answers the questions of the run of a call, and continues it.

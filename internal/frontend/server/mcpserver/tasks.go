@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -124,26 +125,20 @@ func (s *server) addTasks() error {
 			return do(ctx, session, p, info)
 		})
 	}
-	err := add("tasks/get", func(ctx context.Context, session *mcp.ServerSession, _ *taskParams, info run.Info) (mcp.Result, error) {
+	get := add("tasks/get", func(ctx context.Context, session *mcp.ServerSession, _ *taskParams, info run.Info) (mcp.Result, error) {
 		if err := s.revive(ctx, info); err != nil {
 			return nil, err
 		}
 		return s.task(ctx, session, info.ID)
 	})
-	if err != nil {
-		return err
-	}
-	err = add("tasks/update", func(ctx context.Context, session *mcp.ServerSession, p *taskParams, info run.Info) (mcp.Result, error) {
+	update := add("tasks/update", func(ctx context.Context, session *mcp.ServerSession, p *taskParams, info run.Info) (mcp.Result, error) {
 		pending, err := s.openQuestions(ctx, info)
 		if err != nil {
 			return nil, err
 		}
 		return &done{ResultType: "complete"}, s.respond(ctx, info.ID, s.forClient(session, pending), p.Responses)
 	})
-	if err != nil {
-		return err
-	}
-	return add("tasks/cancel", func(ctx context.Context, _ *mcp.ServerSession, _ *taskParams, info run.Info) (mcp.Result, error) {
+	cancel := add("tasks/cancel", func(ctx context.Context, _ *mcp.ServerSession, _ *taskParams, info run.Info) (mcp.Result, error) {
 		if info.Status == run.Running || info.Status == run.Suspended {
 			if err := s.runs.Cancel(ctx, info.ID); err != nil {
 				return nil, err
@@ -151,6 +146,7 @@ func (s *server) addTasks() error {
 		}
 		return &done{ResultType: "complete"}, nil
 	})
+	return errors.Join(get, update, cancel)
 }
 
 // task describes a run as a task.
@@ -164,30 +160,19 @@ func (s *server) task(ctx context.Context, session *mcp.ServerSession, id string
 		return nil, err
 	}
 	questions := s.forClient(session, pending)
+	t := taskOf(info, taskWorking)
 	switch {
 	case info.Status == run.Canceled:
-		t := taskOf(info, taskCanceled)
-		t.Message = s.app.Hide(info.Error)
-		return t, nil
+		t.Status, t.Message = taskCanceled, s.app.Hide(info.Error)
 	case info.Status == run.Running:
-		t := taskOf(info, taskWorking)
 		t.Message = summary.Status(info)
-		return t, nil
 	case len(questions) > 0:
-		t := taskOf(info, taskInputRequired)
-		t.Inputs = make(mcp.InputRequestMap)
-		for _, p := range questions {
-			if t.Inputs[p.ID], err = s.request(info.ID, p); err != nil {
-				return nil, err
-			}
-		}
-		return t, nil
+		t.Status = taskInputRequired
+		t.Inputs, err = s.requests(info.ID, questions)
 	case len(pending) > 0 && elicits(session):
-		t := taskOf(info, taskWorking)
 		t.Message = "waits for an answer of the user that cannot be given here: loki --resume " + info.ID
-		return t, nil
+	default:
+		t.Status, t.Result = taskCompleted, s.result(info, pending)
 	}
-	t := taskOf(info, taskCompleted)
-	t.Result = s.result(info, pending)
-	return t, nil
+	return t, err
 }

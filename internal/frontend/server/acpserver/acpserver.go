@@ -139,29 +139,19 @@ func (s *server) Request(ctx context.Context, method string, params json.RawMess
 	case acp.Initialize:
 		return decode(params, s.initialize)
 	case acp.Authenticate:
-		return decode(params, func(p *acp.AuthenticateRequest) acp.Answer {
-			return func() (any, error) { return nil, s.authenticate(p) }
-		})
+		return later(params, func(p *acp.AuthenticateRequest) (any, error) { return nil, s.authenticate(p) })
 	case acp.SessionNew:
-		return decode(params, func(p *acp.NewSessionRequest) acp.Answer {
-			return func() (any, error) {
-				return s.begin(ctx, method, params, place{p.Cwd, p.AdditionalDirectories, p.MCPServers}, "")
-			}
+		return later(params, func(p *acp.NewSessionRequest) (any, error) {
+			return s.begin(ctx, method, params, place{p.Cwd, p.AdditionalDirectories, p.MCPServers}, "")
 		})
 	case acp.SessionLoad, acp.SessionResume:
-		return decode(params, func(p *acp.LoadSessionRequest) acp.Answer {
-			return func() (any, error) {
-				return s.begin(ctx, method, params, place{p.Cwd, p.AdditionalDirectories, p.MCPServers}, p.SessionID)
-			}
+		return later(params, func(p *acp.LoadSessionRequest) (any, error) {
+			return s.begin(ctx, method, params, place{p.Cwd, p.AdditionalDirectories, p.MCPServers}, p.SessionID)
 		})
 	case acp.SessionList:
-		return decode(params, func(p *acp.ListSessionsRequest) acp.Answer {
-			return func() (any, error) { return s.list(ctx, p) }
-		})
+		return later(params, func(p *acp.ListSessionsRequest) (any, error) { return s.list(ctx, p) })
 	case acp.SessionDelete:
-		return decode(params, func(p *acp.SessionRequest) acp.Answer {
-			return func() (any, error) { return nil, s.remove(ctx, p.SessionID) }
-		})
+		return later(params, func(p *acp.SessionRequest) (any, error) { return nil, s.remove(ctx, p.SessionID) })
 	case acp.SessionClose:
 		return decode(params, func(p *acp.SessionRequest) acp.Answer {
 			return s.in(p.SessionID, func(of *sess) acp.Answer { return func() (any, error) { return nil, s.end(of) } })
@@ -193,6 +183,11 @@ func decode[P any](params json.RawMessage, begin func(*P) acp.Answer) acp.Answer
 		return failure(err)
 	}
 	return begin(p)
+}
+
+// later decodes the parameters of a request that is done apart from those after it.
+func later[P any](params json.RawMessage, do func(*P) (any, error)) acp.Answer {
+	return decode(params, func(p *P) acp.Answer { return func() (any, error) { return do(p) } })
 }
 
 // failure is the answer with an error.

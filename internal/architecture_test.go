@@ -337,7 +337,7 @@ var roomLines = map[string]int{
 	"frontend/command":       6490,
 	"frontend/render":        7974,
 	"frontend/repl":          4101,
-	"frontend/server":        15028,
+	"frontend/server":        14891,
 	"knowledge/input":        1348,
 	"knowledge/rag":          7483,
 	"llm/catalog":            1238,
@@ -361,7 +361,7 @@ var roomLines = map[string]int{
 	"workflow/run":           17105,
 	"workflow/schedule":      2379,
 
-	"all": 205755,
+	"all": 205618,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

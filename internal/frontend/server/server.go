@@ -243,14 +243,14 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		return nil, err
 	}
 	fixed = s.first.needRestart(next)
-	if !reflect.DeepEqual(c.Triggers, s.o.App.Config.Triggers) {
-		fixed = append(fixed, "triggers")
-	}
-	if !reflect.DeepEqual(c.Alerts, s.o.App.Config.Alerts) {
-		fixed = append(fixed, "alerts")
-	}
-	if !reflect.DeepEqual(c.Retention, s.o.App.Config.Retention) {
-		fixed = append(fixed, "retention")
+	first := s.o.App.Config
+	for _, part := range []struct {
+		name      string
+		now, then any
+	}{{"triggers", first.Triggers, c.Triggers}, {"alerts", first.Alerts, c.Alerts}, {"retention", first.Retention, c.Retention}} {
+		if !reflect.DeepEqual(part.now, part.then) {
+			fixed = append(fixed, part.name)
+		}
 	}
 	if now.keys == nil {
 		next.keys, next.published, next.Auth.Mode = nil, nil, now.Auth.Mode

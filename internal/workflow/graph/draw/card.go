@@ -37,35 +37,12 @@ func newCard(n *node, o SVGOptions) card {
 		c.content = max(c.content, textWidth(line, smallSize))
 	}
 	c.content += iconSize + iconGap
-	typ := graph.Type("missing")
-	if !n.missing() {
-		typ = n.def.Type
-	}
-	padding, inset := 14.0, 10.0
-	switch typ {
-	case graph.ApprovalNode:
-		padding, inset = 24, 20
-	case graph.InputNode:
-		padding, inset = 22, 20
-	case graph.RAGNode:
-		padding, inset, c.lower = 16, 26, 8
-	case graph.EndNode:
-		padding, inset = 20, 22
-	case graph.MapNode:
-		padding, inset, c.lower = 16, 16, 8
-	case graph.AgentNode:
-		padding, inset = 18, 12
-	case graph.ToolNode:
-		padding, inset = 18, 14
-	case graph.WaitNode:
-		padding, inset = 26, 22
-	case graph.GraphNode:
-		padding, inset = 18, 14
-	}
+	l := looks[n.typ()]
+	c.lower = l.lower
 	c.box = layered.Box{
-		W:     max(c.content+2*padding, 96),
+		W:     max(c.content+2*l.padding, 96),
 		H:     lineStep*float64(len(c.lines)+len(c.small)) + 14 + c.lower,
-		Inset: inset,
+		Inset: l.inset,
 	}
 	if n.inside != nil {
 		c.inside = &svg{picture: n.inside, options: o}

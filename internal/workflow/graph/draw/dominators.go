@@ -46,35 +46,20 @@ func newDominators(root *node, within func(*node) bool) *dominators {
 }
 
 // postorder appends n and what it leads to to d.order, successors first, and notes
-// the predecessors of each. It keeps its own stack: a graph may be one long chain.
-func (d *dominators) postorder(root *node, within func(*node) bool, before map[*node][]*node) {
-	type visit struct {
-		n    *node
-		edge int
-	}
-	seen := map[*node]bool{root: true}
-	stack := []visit{{root, 0}}
-	for len(stack) > 0 {
-		top := &stack[len(stack)-1]
-		if top.edge == len(top.n.out) {
-			d.order = append(d.order, top.n)
-			stack = stack[:len(stack)-1]
+// the predecessors of each.
+func (d *dominators) postorder(n *node, within func(*node) bool, before map[*node][]*node) {
+	d.rank[n] = -1                             // it is seen
+	for _, e := range slices.Backward(n.out) { // the order is reversed, and keeps the declared one then
+		if !within(e.to) {
 			continue
 		}
-		// From the last edge to the first, so that the order, which is then reversed,
-		// keeps the declared one.
-		to := top.n.out[len(top.n.out)-1-top.edge].to
-		top.edge++
-		if !within(to) {
-			continue
-		}
-		d.in[to]++
-		before[to] = append(before[to], top.n)
-		if !seen[to] {
-			seen[to] = true
-			stack = append(stack, visit{to, 0})
+		d.in[e.to]++
+		before[e.to] = append(before[e.to], n)
+		if _, seen := d.rank[e.to]; !seen {
+			d.postorder(e.to, within, before)
 		}
 	}
+	d.order = append(d.order, n)
 }
 
 // common returns the nearest node that dominates both a and b.

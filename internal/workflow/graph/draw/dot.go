@@ -120,27 +120,7 @@ func dotShape(n *node) string {
 	if n.missing() {
 		return `shape=box, style=dashed, color="#cc0000", fontcolor="#cc0000"`
 	}
-	shape, style := "box", ""
-	switch n.def.Type {
-	case graph.LLMNode:
-		style = "rounded"
-	case graph.AgentNode:
-		shape = "box3d"
-	case graph.ApprovalNode:
-		shape = "diamond"
-	case graph.InputNode:
-		shape = "parallelogram"
-	case graph.RAGNode:
-		shape = "cylinder"
-	case graph.MapNode:
-		shape = "hexagon"
-	case graph.ToolNode:
-		shape = "component"
-	case graph.WaitNode:
-		shape = "octagon"
-	case graph.EndNode:
-		shape = "oval, peripheries=2"
-	}
+	shape, style := looks[n.typ()].dot, looks[n.typ()].dotStyle
 	attrs := "shape=" + shape
 	if !n.reachable {
 		style = strings.TrimPrefix(style+",dashed", ",")

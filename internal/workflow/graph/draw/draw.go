@@ -65,6 +65,14 @@ type node struct {
 
 func (n *node) missing() bool { return n.def == nil }
 
+// typ returns the type of the node.
+func (n *node) typ() graph.Type {
+	if n.missing() {
+		return missingType
+	}
+	return n.def.Type
+}
+
 // dynamic reports whether only the script knows where n leads.
 func (n *node) dynamic() bool {
 	return n.def != nil && n.def.Type == graph.ScriptNode && len(n.def.Next) == 0 && !n.def.Defer && (n.entered || !n.apart)
@@ -72,11 +80,10 @@ func (n *node) dynamic() bool {
 
 // kindName is what stands with the id: the type and whether the node joins.
 func (n *node) kindName() string {
-	switch {
-	case n.missing():
-		return "missing"
+	name := string(n.typ())
+	if n.missing() {
+		return name
 	}
-	name := string(n.def.Type)
 	if n.def.Sub != nil && n.inside == nil {
 		name += ", " + text.Count(len(n.def.Sub.Graph.Nodes), "node")
 	}
@@ -228,16 +235,12 @@ func ignoresNext(def *graph.Node, i int) bool {
 }
 
 func markReachable(n *node) {
-	todo := []*node{n}
+	if n.reachable {
+		return
+	}
 	n.reachable = true
-	for len(todo) > 0 {
-		n, todo = todo[len(todo)-1], todo[:len(todo)-1]
-		for _, e := range n.out {
-			if !e.to.reachable {
-				e.to.reachable = true
-				todo = append(todo, e.to)
-			}
-		}
+	for _, e := range n.out {
+		markReachable(e.to)
 	}
 }
 

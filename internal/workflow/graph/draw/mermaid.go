@@ -96,30 +96,8 @@ func mermaidID(n *node) string {
 }
 
 func mermaidShape(n *node) string {
-	open, end := "[", "]"
-	if !n.missing() {
-		switch n.def.Type {
-		case graph.LLMNode:
-			open, end = "(", ")"
-		case graph.AgentNode:
-			open, end = "[[", "]]"
-		case graph.ApprovalNode:
-			open, end = "{", "}"
-		case graph.InputNode:
-			open, end = "[/", "/]"
-		case graph.RAGNode:
-			open, end = "[(", ")]"
-		case graph.MapNode:
-			open, end = "{{", "}}"
-		case graph.ToolNode:
-			open, end = "[/", "\\]"
-		case graph.WaitNode:
-			open, end = "((", "))"
-		case graph.EndNode:
-			open, end = "([", "])"
-		}
-	}
-	return fmt.Sprintf(`%s"%s<br/>(%s)"%s`, open, mermaidText(printable(n.id)), mermaidText(n.kindName()), end)
+	brackets := looks[n.typ()].mermaid
+	return fmt.Sprintf(`%s"%s<br/>(%s)"%s`, brackets[0], mermaidText(printable(n.id)), mermaidText(n.kindName()), brackets[1])
 }
 
 func mermaidArrow(e edge) string {

@@ -218,10 +218,7 @@ var kindNames = [...]string{next: "next", parallel: "parallel", route: "route", 
 
 func (s *svg) writeNode(n *node) {
 	c, box := s.cards[n.index], s.boxes[n.index+1]
-	typ := "missing"
-	if !n.missing() {
-		typ = string(n.def.Type)
-	}
+	typ := string(n.typ())
 	class, label := "node "+typ, printable(n.id)+", "+n.kindName()
 	if !n.reachable {
 		class += " unreachable"

@@ -223,28 +223,24 @@ func (l *layout) begin(reversed bool) {
 		l.layers[i] = l.layers[i][:0]
 	}
 	seen := make([]bool, len(l.vertices))
-	var stack []*vertex
-	for _, root := range l.vertices {
-		if len(root.up) > 0 {
-			continue
+	var visit func(v *vertex)
+	visit = func(v *vertex) {
+		if seen[v.index] {
+			return
 		}
-		stack = append(stack, root)
-		for len(stack) > 0 {
-			v := stack[len(stack)-1]
-			stack = stack[:len(stack)-1]
-			if seen[v.index] {
-				continue
-			}
-			seen[v.index] = true
-			v.pos = len(l.layers[v.layer])
-			l.layers[v.layer] = append(l.layers[v.layer], v)
+		seen[v.index] = true
+		v.pos = len(l.layers[v.layer])
+		l.layers[v.layer] = append(l.layers[v.layer], v)
+		for i := range v.down {
 			if reversed {
-				stack = append(stack, v.down...)
-				continue
+				i = len(v.down) - 1 - i
 			}
-			for _, d := range slices.Backward(v.down) {
-				stack = append(stack, d)
-			}
+			visit(v.down[i])
+		}
+	}
+	for _, root := range l.vertices {
+		if len(root.up) == 0 {
+			visit(root)
 		}
 	}
 }
@@ -328,30 +324,19 @@ func pairCrossings(left, right []*vertex) int {
 }
 
 // crossings counts the crossings between all layers.
-//
-// Source: Barth, Mutzel and Jünger, Simple and Efficient Bilayer Cross Counting, 2004.
 func (l *layout) crossings() int {
 	total := 0
-	var ends, tree []int
-	for i := 1; i < len(l.layers); i++ {
-		ends = ends[:0]
-		for _, v := range l.layers[i-1] {
+	for _, layer := range l.layers {
+		var ends []int
+		for _, v := range layer {
 			from := len(ends)
 			for _, d := range v.down {
+				for _, end := range ends[:from] {
+					if end > d.pos {
+						total++
+					}
+				}
 				ends = append(ends, d.pos)
-			}
-			slices.Sort(ends[from:])
-		}
-		size := len(l.layers[i])
-		tree = slices.Grow(tree[:0], size+1)[:size+1] // counts of ends, as a Fenwick tree
-		clear(tree)
-		for n, end := range ends {
-			total += n // those before that end further to the right: all but those up to end
-			for j := end + 1; j > 0; j &= j - 1 {
-				total -= tree[j]
-			}
-			for j := end + 1; j <= size; j += j & -j {
-				tree[j]++
 			}
 		}
 	}

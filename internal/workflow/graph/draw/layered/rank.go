@@ -72,31 +72,19 @@ func (l *layout) openLoops(out map[int][]int) []int {
 	)
 	state := map[int]int{}
 	var sorted []int
-	type visit struct{ box, next int }
-	search := func(root int) {
-		if state[root] != 0 {
+	var search func(box int)
+	search = func(box int) {
+		if state[box] != 0 {
 			return
 		}
-		state[root] = open
-		stack := []visit{{root, 0}}
-		for len(stack) > 0 {
-			top := &stack[len(stack)-1]
-			if top.next == len(out[top.box]) {
-				state[top.box] = done
-				sorted = append(sorted, top.box)
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			a := &l.arrows[out[top.box][top.next]]
-			top.next++
-			switch state[a.To] {
-			case open:
-				a.Back = true
-			case 0:
-				state[a.To] = open
-				stack = append(stack, visit{a.To, 0})
-			}
+		state[box] = open
+		for _, i := range out[box] {
+			a := &l.arrows[i]
+			a.Back = state[a.To] == open
+			search(a.To)
 		}
+		state[box] = done
+		sorted = append(sorted, box)
 	}
 	entered := map[int]bool{}
 	for _, i := range l.part.arrows {

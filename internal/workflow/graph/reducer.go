@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"loki/internal/base/value"
+	"loki/internal/workflow/graph/expr"
 )
 
 // Reducer names a way to combine the current value of a state key with an incoming
@@ -35,6 +36,20 @@ func (r Reducer) adds() bool {
 	return false
 }
 
+// operands are the values that reducers combine, and what messages call them.
+var operands = map[Reducer]struct {
+	kind expr.Kinds
+	name string
+}{
+	ReduceAppend: {expr.List, "an array"},
+	ReduceExtend: {expr.List, "an array"},
+	ReduceConcat: {expr.Text, "a string"},
+	ReduceSum:    {expr.Number, "a number"},
+	ReduceMax:    {expr.Number, "a number"},
+	ReduceMin:    {expr.Number, "a number"},
+	ReduceMerge:  {expr.Object, "an object"},
+}
+
 // Reduce combines current, which exists only if present is true, with incoming. A
 // null is a value, and of the wrong type for every reducer but overwrite and, as an
 // incoming element, append. The error names the reducer, the side and the type.
@@ -42,100 +57,55 @@ func (r Reducer) adds() bool {
 // Numbers are added and compared as 64-bit floats. A result without a fraction that
 // fits an int64 becomes an integer; one that is not finite becomes null.
 func (r Reducer) Reduce(current value.Value, present bool, incoming value.Value) (value.Value, error) {
-	switch r {
-	case ReduceOverwrite:
+	operand, known := operands[r]
+	wrong := func(side string, v value.Value) error {
+		return fmt.Errorf("reducer %q needs %s as %s value, got %s", string(r), operand.name, side, v.Kind())
+	}
+	switch {
+	case r == ReduceOverwrite:
 		return incoming, nil
+	case !known:
+		return value.Value{}, fmt.Errorf("unknown reducer %q", string(r))
+	case present && expr.KindOf(current) != operand.kind:
+		return value.Value{}, wrong("current", current)
+	case r == ReduceAppend && !present:
+		return value.ListOf(incoming).Value(), nil
+	case r != ReduceAppend && expr.KindOf(incoming) != operand.kind:
+		return value.Value{}, wrong("incoming", incoming)
+	case !present && operand.kind == expr.Number:
+		number, _ := incoming.AsFloat()
+		return normalNumber(number), nil
+	case !present:
+		return incoming, nil
+	}
+	return r.combine(current, incoming), nil
+}
+
+// combine is Reduce for two values of the right types.
+func (r Reducer) combine(current, incoming value.Value) value.Value {
+	list, _ := current.AsList()
+	text, _ := current.AsString()
+	a, _ := current.AsFloat()
+	b, _ := incoming.AsFloat()
+	switch r {
 	case ReduceAppend:
-		list, err := r.list("current", current, present)
-		if err != nil {
-			return value.Value{}, err
-		}
-		return list.Append(incoming).Value(), nil
+		return list.Append(incoming).Value()
 	case ReduceExtend:
-		list, err := r.list("current", current, present)
-		if err != nil {
-			return value.Value{}, err
-		}
-		more, err := r.list("incoming", incoming, true)
-		if err != nil {
-			return value.Value{}, err
-		}
-		if !present {
-			return incoming, nil
-		}
-		return list.Extend(more).Value(), nil
-	case ReduceConcat:
-		return r.concat(current, present, incoming)
-	case ReduceSum, ReduceMax, ReduceMin:
-		return r.number(current, present, incoming)
+		more, _ := incoming.AsList()
+		return list.Extend(more).Value()
 	case ReduceMerge:
-		if present && current.Kind() != value.ObjectKind {
-			return value.Value{}, r.mismatch("current", current, "an object")
+		return current.AsObject().Merge(incoming.AsObject()).Value()
+	case ReduceConcat:
+		if text == "" {
+			return incoming
 		}
-		if incoming.Kind() != value.ObjectKind {
-			return value.Value{}, r.mismatch("incoming", incoming, "an object")
-		}
-		if !present {
-			return incoming, nil
-		}
-		return current.AsObject().Merge(incoming.AsObject()).Value(), nil
-	}
-	return value.Value{}, fmt.Errorf("unknown reducer %q", string(r))
-}
-
-func (r Reducer) mismatch(side string, v value.Value, want string) error {
-	return fmt.Errorf("reducer %q needs %s as %s value, got %s", string(r), want, side, v.Kind())
-}
-
-func (r Reducer) list(side string, v value.Value, present bool) (value.List, error) {
-	if !present {
-		return value.List{}, nil
-	}
-	list, ok := v.AsList()
-	if !ok {
-		return value.List{}, r.mismatch(side, v, "an array")
-	}
-	return list, nil
-}
-
-func (r Reducer) concat(current value.Value, present bool, incoming value.Value) (value.Value, error) {
-	more, ok := incoming.AsString()
-	if !ok {
-		return value.Value{}, r.mismatch("incoming", incoming, "a string")
-	}
-	if !present {
-		return incoming, nil
-	}
-	text, ok := current.AsString()
-	if !ok {
-		return value.Value{}, r.mismatch("current", current, "a string")
-	}
-	if text == "" {
-		return incoming, nil
-	}
-	return value.Of(text + "\n" + more), nil
-}
-
-func (r Reducer) number(current value.Value, present bool, incoming value.Value) (value.Value, error) {
-	in, ok := incoming.AsFloat()
-	if !ok {
-		return value.Value{}, r.mismatch("incoming", incoming, "a number")
-	}
-	if !present {
-		return normalNumber(in), nil
-	}
-	cur, ok := current.AsFloat()
-	if !ok {
-		return value.Value{}, r.mismatch("current", current, "a number")
-	}
-	switch r {
-	case ReduceSum:
-		return normalNumber(cur + in), nil
+		return value.Of(text + "\n" + incoming.Text())
 	case ReduceMax:
-		return normalNumber(max(cur, in)), nil
-	default:
-		return normalNumber(min(cur, in)), nil
+		return normalNumber(max(a, b))
+	case ReduceMin:
+		return normalNumber(min(a, b))
 	}
+	return normalNumber(a + b)
 }
 
 func normalNumber(f float64) value.Value {

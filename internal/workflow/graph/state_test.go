@@ -131,7 +131,7 @@ func TestReducers(t *testing.T) {
 		{"concat", "concat", `"a"`, `"b"`, `"a\nb"`, ""},
 		{"concat_empty_current", "concat", `""`, `"b"`, `"b"`, ""},
 		{"concat_empty_incoming", "concat", `"a"`, `""`, `"a\n"`, ""},
-		{"concat_number", "concat", `1`, `2`, "", "incoming value, got number"},
+		{"concat_number", "concat", `"a"`, `2`, "", "incoming value, got number"},
 		{"sum_absent", "sum", absent, `2.0`, `2`, ""},
 		{"sum_to_whole", "sum", `1.5`, `2.5`, `4`, ""},
 		{"sum_fraction", "sum", `1`, `0.5`, `1.5`, ""},

@@ -49,7 +49,7 @@ func (c *checker) infer(n *node) Type {
 	}
 	switch n.op {
 	case opLiteral:
-		return Type{Kinds: kindOf(n.value), Enum: []value.Value{n.value}}
+		return Type{Kinds: KindOf(n.value), Enum: []value.Value{n.value}}
 	case opKey:
 		if c.types == nil {
 			return Type{}

@@ -88,7 +88,7 @@ func integer(rounding func(float64) float64, takes Kinds) func(*evaluation, []va
 	return func(_ *evaluation, args []value.Value) value.Value {
 		v := numeric(args[0])
 		switch {
-		case kindOf(args[0])&takes == 0:
+		case KindOf(args[0])&takes == 0:
 			return null
 		case v.Kind() != value.Float:
 			return v

@@ -32,7 +32,8 @@ func (k Kinds) String() string {
 	return strings.Join(names, " or ")
 }
 
-func kindOf(v value.Value) Kinds {
+// KindOf returns the type of a value.
+func KindOf(v value.Value) Kinds {
 	return [...]Kinds{Null, Bool, Number, Number, Number, Text, List, Object}[v.Kind()]
 }
 
@@ -58,7 +59,7 @@ func TypeOf(schema value.Value) (t Type) {
 	}
 	if t.Kinds == 0 {
 		for _, v := range t.Enum {
-			t.Kinds |= kindOf(v)
+			t.Kinds |= KindOf(v)
 		}
 	}
 	for name, property := range get("properties").AsObject().All() {

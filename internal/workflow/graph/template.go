@@ -2,10 +2,12 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 )
 
@@ -81,37 +83,26 @@ func isPathByte(c byte) bool {
 		c == '_' || c == '.' || c == '[' || c == ']'
 }
 
+// segment is one segment of a path: a member name, and indexes.
+var segment = text.Regexp(`^([^\[\]]*)((?:\[[0-9]+\])*)$`)
+
 // parsePath returns nil for a path that can never be resolved.
 func parsePath(path string) []step {
 	var steps []step
-	for i, segment := range strings.Split(path, ".") {
-		name, indexes, _ := strings.Cut(segment, "[")
-		if strings.Contains(name, "]") {
+	for i, part := range strings.Split(path, ".") {
+		m := segment().FindStringSubmatch(part)
+		if m == nil {
 			return nil
 		}
-		if name != "" || i == 0 {
-			steps = append(steps, step{name: name})
+		if m[1] != "" || i == 0 {
+			steps = append(steps, step{name: m[1]})
 		}
-		if len(name) == len(segment) {
-			continue
-		}
-		for indexes != "" || len(name)+1 == len(segment) {
-			digits, more, ok := strings.Cut(indexes, "]")
+		for digits := range strings.FieldsFuncSeq(m[2], func(r rune) bool { return r == '[' || r == ']' }) {
 			n, err := strconv.ParseUint(digits, 10, 31)
-			if !ok || err != nil {
+			if err != nil {
 				return nil
 			}
 			steps = append(steps, step{index: int(n), isIndex: true})
-			if more == "" {
-				break
-			}
-			if more[0] != '[' {
-				return nil
-			}
-			indexes = more[1:]
-			if indexes == "" {
-				return nil
-			}
 		}
 	}
 	return steps
@@ -121,21 +112,11 @@ func parsePath(path string) []step {
 // appearance.
 func (t Template) Roots() []string {
 	var roots []string
-next:
 	for _, p := range t.parts {
-		if !p.hole {
-			continue
+		root, _, _ := strings.Cut(strings.ReplaceAll(p.text, "[", "."), ".")
+		if p.hole && !slices.Contains(roots, root) {
+			roots = append(roots, root)
 		}
-		root := p.text
-		if i := strings.IndexAny(root, ".["); i >= 0 {
-			root = root[:i]
-		}
-		for _, r := range roots {
-			if r == root {
-				continue next
-			}
-		}
-		roots = append(roots, root)
 	}
 	return roots
 }
@@ -151,11 +132,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	quoted := make([]string, len(e.Paths))
-	for i, p := range e.Paths {
-		quoted[i] = strconv.Quote(p)
-	}
-	return fmt.Sprintf("%s not found in state", strings.Join(quoted, ", "))
+	return fmt.Sprintf(`"%s" not found in state`, strings.Join(e.Paths, `", "`))
 }
 
 // Strict renders the template. Missing placeholders are a [*MissingError].
@@ -218,26 +195,15 @@ func (t Template) single() (hole part, ok bool) {
 }
 
 func (t Template) render(s Lookup, show func(string) string) (text string, missing []string) {
-	if len(t.parts) == 1 && !t.parts[0].hole {
-		return t.parts[0].text, nil
-	}
 	var b strings.Builder
-next:
 	for _, p := range t.parts {
 		if !p.hole {
 			b.WriteString(p.text)
-			continue
-		}
-		if v, ok := resolve(p.path, s); ok {
+		} else if v, ok := resolve(p.path, s); ok {
 			b.WriteString(show(v.Text()))
-			continue
+		} else if !slices.Contains(missing, p.text) {
+			missing = append(missing, p.text)
 		}
-		for _, m := range missing {
-			if m == p.text {
-				continue next
-			}
-		}
-		missing = append(missing, p.text)
 	}
 	return b.String(), missing
 }

@@ -158,7 +158,8 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 			scope.Close()
 		}
 		release()
-		return nodes.Close()
+		nodes.Close()
+		return nil
 	}, nil
 }
 

@@ -26,21 +26,18 @@ func (r *Runner) agent(ctx context.Context, t *run.Task, wanted string) (product
 	if err != nil {
 		return r.fail(ctx, t, err)
 	}
-	return r.deliver(ctx, t, result, t.Node.Agent.OutputSchema, wanted)
+	return r.deliver(ctx, t, product{result: result}, t.Node.Agent.OutputSchema, wanted)
 }
 
-// deliver returns the product of a node that succeeded with result: with an output schema its members become keys of the state, and then the
-// state_updates are made.
-func (r *Runner) deliver(ctx context.Context, t *run.Task, result value.Value, schema *value.Value, wanted string) (product, error) {
+// deliver returns p, what a node has come to, with where it goes. With an output schema the members of the result become keys of the state, and
+// then the state_updates are made.
+func (r *Runner) deliver(ctx context.Context, t *run.Task, p product, schema *value.Value, wanted string) (product, error) {
 	if schema != nil {
-		for name, v := range result.AsObject().All() {
+		for name, v := range p.result.AsObject().All() {
 			t.Draft.Set(name, v)
 		}
 	}
-	p := product{result: result}
-	if t.Node.HasUpdates {
-		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
-	}
+	p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, p.result, wanted)
 	return r.exit(ctx, t, p)
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"loki/internal/base/fault/steps"
-	"loki/internal/base/value"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/graph/expr"
 	"loki/internal/workflow/run"
@@ -45,10 +44,10 @@ func (r *Runner) leave(ctx context.Context, t *run.Task, p product, place string
 		return p, nil
 	}
 	var state graph.Lookup = t.Draft
-	if p.failure != nil {
-		state = failedState{state, p.failure.Value()}
+	if p.failure != nil { // which is where the state will have it
+		state = graph.Overlay{Lookup: state, Key: graph.LastErrorKey, Value: p.failure.Value()}
 	}
-	now, err := r.clock(ctx, t, c, place)
+	now, err := r.clock(ctx, t, c.UsesClock(), steps.Step{Key: "now/" + place, Name: "now_is_past"})
 	if err != nil {
 		return product{}, err
 	}
@@ -62,26 +61,11 @@ func (r *Runner) leave(ctx context.Context, t *run.Task, p product, place string
 	return p, nil
 }
 
-// clock returns the time that the conditions of a choice see, which is the same when the run resumes after an interruption.
-func (r *Runner) clock(ctx context.Context, t *run.Task, c *graph.Choice, place string) (time.Time, error) {
-	if !c.UsesClock() {
+// clock returns the time that conditions see if they use it, which is the same when the run resumes after an interruption: the result of a step.
+func (r *Runner) clock(ctx context.Context, t *run.Task, used bool, s steps.Step) (time.Time, error) {
+	if !used {
 		return time.Time{}, nil
 	}
-	return steps.Do(ctx, t.Steps, steps.Step{Kind: steps.Time, Key: "now/" + place, Name: "now_is_past"}, func(context.Context) (time.Time, error) {
-		return r.Now(), nil
-	})
-}
-
-// failedState is the state that a node leaves that has failed: with the failure where the state will have it.
-type failedState struct {
-	graph.Lookup
-	failure value.Value
-}
-
-// Get implements [graph.Lookup].
-func (s failedState) Get(key string) (value.Value, bool) {
-	if key == graph.LastErrorKey {
-		return s.failure, true
-	}
-	return s.Lookup.Get(key)
+	s.Kind = steps.Time
+	return steps.Do(ctx, t.Steps, s, func(context.Context) (time.Time, error) { return r.Now(), nil })
 }

@@ -138,11 +138,7 @@ func (w world) drive(ctx context.Context, t *testing.T, text string) (run.Outcom
 		w.options(&o)
 	}
 	nodes := node.New(o)
-	defer func() {
-		if err := nodes.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer nodes.Close()
 	work := run.Graph{Plan: p, Nodes: nodes, Start: run.StartCheckpoint(p, graph.NewState(g.InitialState))}
 	if w.from != nil {
 		work.Start, work.Tasks = w.from.Last, w.from.Tasks

@@ -29,22 +29,14 @@ const outputKey = "output"
 func (r *Runner) llm(ctx context.Context, t *run.Task, wanted string) (product, error) {
 	failures := new(engine.Failures)
 	result, err := tryNode(ctx, r, t, func(ctx context.Context) (value.Value, error) { return r.llmResult(ctx, t, failures) })
-	var p product
+	p, shape := product{result: result}, t.Node.LLM.OutputSchema
 	if err = suspendedUntilLater(t, err); err != nil {
 		if p, err = r.tolerate(ctx, t, err); err != nil {
 			return p, withoutFallback(err)
 		}
-		result = value.Of(p.failure.Message)
-	} else if t.Node.LLM.OutputSchema != nil {
-		for name, v := range result.AsObject().All() {
-			t.Draft.Set(name, v)
-		}
+		p.result, shape = value.Of(p.failure.Message), nil
 	}
-	p.result = result
-	if t.Node.HasUpdates {
-		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
-	}
-	return r.exit(ctx, t, p)
+	return r.deliver(ctx, t, p, shape, wanted)
 }
 
 // suspendedUntilLater returns the error that suspends a recorded run if the provider asks for a
@@ -276,30 +268,25 @@ func (r *Runner) toolbox(ctx context.Context, t *run.Task, with extras) (tools e
 	if set, err = r.Jobs.Equip(set, ""); err != nil {
 		return nil, nil, err
 	}
+	var more []tool.Tool
 	if len(servers) > 0 {
 		if r.Servers == nil {
 			return nil, nil, fault.New(fault.Config, "node %s lists MCP servers, but mcp_server_support is off", t.Node.ID)
 		}
-		more, err := r.Servers(ctx, servers)
-		if err != nil {
-			return nil, nil, err
-		}
-		if set, err = set.With(more...); err != nil {
+		if more, err = r.Servers(ctx, servers); err != nil {
 			return nil, nil, err
 		}
 	}
+	more = slices.Concat(more, with.tools)
 	o := r.Calls
 	if r.Jobs != nil {
 		o.Notes = r.Jobs.Notes
 	}
-	if set, err = set.With(with.tools...); err != nil {
-		return nil, nil, err
-	}
 	if with.loader != nil {
-		if set, err = set.With(with.loader); err != nil {
-			return nil, nil, err
-		}
-		o.Readable = with.loader.Readable
+		more, o.Readable = append(more, with.loader), with.loader.Readable
+	}
+	if set, err = set.With(more...); err != nil {
+		return nil, nil, err
 	}
 	if len(servers) > 0 && r.MoreOfServers != nil {
 		o.More = func() []tool.Tool { return r.MoreOfServers(ctx, servers) }

@@ -78,7 +78,7 @@ func (r *Runner) branch(ctx context.Context, t *run.Task, key string) (v value.V
 	}
 	switch t.Node.Type {
 	case graph.ScriptNode:
-		if err := r.scriptBody(ctx, t); err != nil {
+		if _, err := r.scriptBody(ctx, t); err != nil {
 			return v, failed, err
 		}
 		v, ok := t.Draft.Get(key)

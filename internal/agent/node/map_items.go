@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/steps"
@@ -76,17 +75,13 @@ func elements(m *graph.Map, over value.Value) ([]item, error) {
 
 // filterItems returns the items for which item_if holds.
 func (r *Runner) filterItems(ctx context.Context, t *run.Task, all []item) ([]item, error) {
-	var env expr.Env
-	if t.Node.Map.ItemIf.UsesClock() { // a resumed run chooses the same
-		var err error
-		env.Now, err = steps.Do(ctx, t.Steps, steps.Step{Kind: steps.Time, Key: "item_if"}, func(context.Context) (time.Time, error) { return r.Now(), nil })
-		if err != nil {
-			return nil, err
-		}
+	now, err := r.clock(ctx, t, t.Node.Map.ItemIf.UsesClock(), steps.Step{Key: "item_if"})
+	if err != nil {
+		return nil, err
 	}
 	var some []item
 	for _, it := range all {
-		holds, err := t.Node.Map.ItemIf.BoolWith(overlay{t.Draft, t.Node.Map.As, it.value}, env)
+		holds, err := t.Node.Map.ItemIf.BoolWith(graph.Overlay{Lookup: t.Draft, Key: t.Node.Map.As, Value: it.value}, expr.Env{Now: now})
 		if err != nil {
 			return nil, fmt.Errorf("item_if: item %s: %w", it.name, err)
 		}
@@ -95,21 +90,6 @@ func (r *Runner) filterItems(ctx context.Context, t *run.Task, all []item) ([]it
 		}
 	}
 	return some, nil
-}
-
-// overlay is a state with one more key.
-type overlay struct {
-	expr.Lookup
-	key   string
-	value value.Value
-}
-
-// Get implements [expr.Lookup].
-func (o overlay) Get(key string) (value.Value, bool) {
-	if key == o.key {
-		return o.value, true
-	}
-	return o.Lookup.Get(key)
 }
 
 // errEnough ends the items that are at work when the results will do.
@@ -349,10 +329,7 @@ func (m *mapping) run(ctx context.Context, i int, turn *run.Turn) error {
 
 // isItemFailure reports whether err is the failure of an item, and nothing that ends all work.
 func isItemFailure(ctx context.Context, err error) bool {
-	if _, unfit := errors.AsType[*unfitError](asUnfit(err)); unfit {
-		return false
-	}
-	return !isFinal(ctx, err) || isOwn(err) && ctx.Err() == nil
+	return !is[*unfitError](asUnfit(err)) && (!isFinal(ctx, err) || is[*limitError](err) && ctx.Err() == nil)
 }
 
 // finish keeps the end of an item, and stops the others if the results are enough.
@@ -437,7 +414,7 @@ func (m *mapping) judge(ctx context.Context) error {
 		return nil
 	}
 	results := value.ListOf(m.results()...).Value()
-	holds, err := enough.BoolWith(overlay{m.task.Draft, graph.ResultsKey, results}, expr.Env{Now: m.Now()})
+	holds, err := enough.BoolWith(graph.Overlay{Lookup: m.task.Draft, Key: graph.ResultsKey, Value: results}, expr.Env{Now: m.Now()})
 	if err != nil {
 		return fmt.Errorf("map node %q: enough: %w", m.task.Node.ID, err)
 	}

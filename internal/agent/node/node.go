@@ -7,9 +7,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"syscall"
@@ -87,7 +89,6 @@ type Options struct {
 // Runner executes the nodes of one graph run. It is an [run.Executor].
 type Runner struct {
 	Options
-	states *stateDir
 
 	// Of the nodes of a subgraph, whose places and names are below those of the node that runs it.
 	around string // the place of the node, with its visit and try; empty outside of subgraphs
@@ -95,21 +96,14 @@ type Runner struct {
 	static string // its name in the definition
 }
 
-// Close removes the temporary files of the nodes, and those of processes that were killed.
+// Close removes the temporary files of nodes of processes that were killed.
 // Call it when the run is over.
-func (r *Runner) Close() error {
-	tempdir.Sweep(os.TempDir())
-	return r.states.close()
-}
+func (r *Runner) Close() { tempdir.Sweep(os.TempDir()) }
 
 // New returns a Runner.
 func New(o Options) *Runner {
-	if o.Asker == nil {
-		o.Asker = ask.Unavailable{}
-	}
-	if o.User == nil {
-		o.User = o.Asker
-	}
+	o.Asker = cmp.Or[ask.Asker](o.Asker, ask.Unavailable{})
+	o.User = cmp.Or(o.User, o.Asker)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -117,9 +111,9 @@ func New(o Options) *Runner {
 		o.Sleep = retry.Sleep
 	}
 	if o.Random == nil {
-		o.Random = random
+		o.Random = rand.Float64
 	}
-	return &Runner{Options: o, states: new(stateDir)}
+	return &Runner{Options: o}
 }
 
 // product is the result of a node's work.
@@ -225,7 +219,7 @@ func (e *unfitError) FaultCode() fault.Code { return e.code }
 // asUnfit returns err as an unfitError if a limit of the system was reached, which says
 // nothing about the work. Other errors it returns as they are.
 func asUnfit(err error) error {
-	_, start := errors.AsType[*process.StartError](err)
+	start := is[*process.StartError](err)
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), start && process.IsLimit(err):
 		return &unfitError{fault.Failure, fault.Wrap(fault.Failure, err, "").
@@ -254,11 +248,10 @@ func (r *Runner) tolerate(ctx context.Context, t *run.Task, err error) (product,
 	if ctx.Err() != nil {
 		return product{}, context.Cause(ctx)
 	}
-	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit && !isOwn(err) || code == fault.Canceled {
+	if code := fault.CodeOf(err); code == fault.Suspended || code == fault.Limit && !is[*limitError](err) || code == fault.Canceled {
 		return product{}, err
 	}
-	err = asUnfit(err)
-	if _, unfit := errors.AsType[*unfitError](err); unfit {
+	if err = asUnfit(err); is[*unfitError](err) {
 		return product{}, err
 	}
 	if _, ok := r.Plan.OnFailure(t.Node); !ok || isItem(t) && t.Node.Type != graph.LLMNode {

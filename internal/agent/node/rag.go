@@ -39,11 +39,7 @@ func (r *Runner) rag(ctx context.Context, t *run.Task, wanted string) (product, 
 	if err = suspendedUntilLater(t, err); err != nil {
 		return r.fail(ctx, t, fmt.Errorf("searching the knowledge base: %w", asUnfit(err)))
 	}
-	p := product{result: result}
-	if t.Node.HasUpdates {
-		p.wanted, p.updated = t.Draft.ApplyUpdates(t.Node.Updates, outputKey, result, wanted)
-	}
-	return r.exit(ctx, t, p)
+	return r.deliver(ctx, t, product{result: result}, nil, wanted)
 }
 
 // passages returns what was found as the result of a node: the passages as one text, and the

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
@@ -32,11 +31,11 @@ func tryWork[T any](ctx context.Context, r *Runner, t *run.Task, tries tries, fn
 	defer func() { t.Steps = first }()
 	for attempt := 1; ; attempt++ {
 		failed := fmt.Sprintf("%s/%d/failed", tries.name, attempt)
-		if used, done, err := readFailure(ctx, first, failed); err != nil {
+		if earlier, done, err := steps.ReadNote[failedAttempt](ctx, first, failed); err != nil {
 			var none T
 			return none, err
 		} else if done && attempt < tries.policy.Attempts {
-			r.charge(t, used)
+			r.charge(t, earlier.Usage)
 			t.Retries++
 			continue
 		}
@@ -103,9 +102,7 @@ func isFinal(ctx context.Context, err error) bool {
 	case fault.Suspended, fault.Limit, fault.Canceled:
 		return true
 	}
-	_, held := errors.AsType[*run.LeaseError](err)
-	_, unfit := errors.AsType[*unfitError](err)
-	return held || unfit || ctx.Err() != nil || errors.Is(err, run.ErrLeaseLost)
+	return is[*run.LeaseError](err) || is[*unfitError](err) || ctx.Err() != nil || errors.Is(err, run.ErrLeaseLost)
 }
 
 // failedAttempt is the record of an attempt that a resumed run does not repeat. Its usage
@@ -123,12 +120,6 @@ func (f *failedAttempt) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(f))
 }
 
-// readFailure reports whether a failed attempt is on record under key, and what it used.
-func readFailure(ctx context.Context, s steps.Steps, key string) (used chat.Usage, failed bool, err error) {
-	f, failed, err := steps.ReadNote[failedAttempt](ctx, s, key)
-	return f.Usage, failed, err
-}
-
 // charge counts the usage of an attempt that is not repeated.
 func (r *Runner) charge(t *run.Task, used chat.Usage) {
 	addUsage(t, used)
@@ -136,5 +127,3 @@ func (r *Runner) charge(t *run.Task, used chat.Usage) {
 		r.Context.Budget.Spend(used)
 	}
 }
-
-func random() float64 { return rand.Float64() }

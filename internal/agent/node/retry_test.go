@@ -158,12 +158,12 @@ func TestRetryingCountsFailedAttempts(t *testing.T) {
 func TestFailedAttemptOfOldRecords(t *testing.T) {
 	rec := record{"a": {Done: true, Result: []byte("true")}, "b": {Done: true, Result: []byte(`{"usage":{"output_tokens":7}}`)}}
 	for key, want := range map[string]int{"a": 0, "b": 7} {
-		used, failed, err := readFailure(t.Context(), steps.New(rec), key)
-		if err != nil || !failed || used.OutputTokens != want {
-			t.Errorf("%s: %+v, %v, %v", key, used, failed, err)
+		f, failed, err := steps.ReadNote[failedAttempt](t.Context(), steps.New(rec), key)
+		if err != nil || !failed || f.Usage.OutputTokens != want {
+			t.Errorf("%s: %+v, %v, %v", key, f, failed, err)
 		}
 	}
-	if _, failed, err := readFailure(t.Context(), steps.New(rec), "c"); failed || err != nil {
+	if _, failed, err := steps.ReadNote[failedAttempt](t.Context(), steps.New(rec), "c"); failed || err != nil {
 		t.Errorf("%v, %v", failed, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"loki/internal/base/process"
 	"loki/internal/base/process/environ"
 	"loki/internal/base/process/sandbox"
+	"loki/internal/base/process/tempdir"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/llm/event"
@@ -107,12 +108,10 @@ const nextKey = "_next"
 // script runs a program that prints a JSON object, merges the object into the state
 // and follows its _next, or else the node's next.
 func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
-	next, err := tryNode(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) })
-	if err != nil {
-		return r.fail(ctx, t, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script))
-	}
-	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")
+	next, err := r.scriptBody(ctx, t)
 	switch {
+	case err != nil:
+		return r.fail(ctx, t, err)
 	case next != nil:
 		return product{targets: []string{*next}}, nil
 	case len(t.Node.Next) > 0 || t.Node.Defer || t.Undoes != nil:
@@ -121,18 +120,18 @@ func (r *Runner) script(ctx context.Context, t *run.Task) (product, error) {
 	return product{}, fmt.Errorf("script %s gave no %s and the node has no next", t.Node.Script.Script, nextKey)
 }
 
-// scriptBody runs a script as the branch of a map, where routes do not matter.
-func (r *Runner) scriptBody(ctx context.Context, t *run.Task) error {
-	if _, err := tryNode(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) }); err != nil {
-		return fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script)
+// scriptBody runs a script and makes its state_updates. next is its _next, nil for none.
+func (r *Runner) scriptBody(ctx context.Context, t *run.Task) (next *string, err error) {
+	next, err = tryNode(ctx, r, t, func(ctx context.Context) (*string, error) { return r.scriptOutput(ctx, t) })
+	if err != nil {
+		return nil, fault.Wrap(scriptCode(err), err, "script %s", t.Node.Script.Script)
 	}
 	t.Draft.ApplyUpdates(t.Node.Updates, "", value.Value{}, "")
-	return nil
+	return next, nil
 }
 
 func scriptCode(err error) fault.Code {
-	_, unfit := errors.AsType[*unfitError](err)
-	if code := fault.CodeOf(err); unfit || code != fault.Failure {
+	if code := fault.CodeOf(err); is[*unfitError](err) || code != fault.Failure {
 		return code
 	}
 	return fault.Tool
@@ -152,10 +151,9 @@ func (r *Runner) scriptOutput(ctx context.Context, t *run.Task) (next *string, e
 		if t.Steps.Recording() {
 			step.Request = func() any { return state.Object().Value() }
 		}
-		v, err := steps.Do(ctx, t.Steps, step, func(ctx context.Context) (value.Value, error) {
+		return steps.Do(ctx, t.Steps, step, func(ctx context.Context) (value.Value, error) {
 			return r.runScript(ctx, t, path, state)
 		})
-		return v, err
 	})
 	if errors.Is(err, steps.ErrSkipped) { // not a result that a cache may keep
 		printed, err = value.ObjectOf().Value(), t.Events.Emit(ctx, event.Warning{Text: fmt.Sprintf("script %s was %v", t.Node.Script.Script, err)})
@@ -197,7 +195,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 	if err != nil {
 		return value.Value{}, err
 	}
-	env, stateFile, err := r.stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
+	env, stateFile, err := stateEnv(environ.Merge(r.Scripts.environ(), map[string]string{
 		"LOKI_RUN_ID":          t.Events.Run,
 		"LOKI_IDEMPOTENCY_KEY": t.Events.Run + "/" + r.effectKey(t),
 	}), state)
@@ -205,7 +203,7 @@ func (r *Runner) runScript(ctx context.Context, t *run.Task, path string, state 
 		return value.Value{}, err
 	}
 	if stateFile != "" {
-		defer os.Remove(stateFile)
+		defer os.RemoveAll(filepath.Dir(stateFile))
 	}
 	command := process.Command{
 		Path: argv[0], Args: append(argv[1:len(argv):len(argv)], path), Env: env,
@@ -286,17 +284,22 @@ func (r *Runner) below(t *run.Task, place string) string {
 	return place
 }
 
-// stateEnv adds the state to env, inline or in a file, which the caller removes; its path is empty if there is none.
-func (r *Runner) stateEnv(env []string, s graph.State) (full []string, file string, err error) {
+// stateEnv adds the state to env, inline or in a file, whose directory the caller removes; its path is empty if there is none.
+func stateEnv(env []string, s graph.State) (full []string, file string, err error) {
 	state := s.AppendJSON(nil)
 	if len(state) <= inlineState && !bytes.ContainsRune(state, 0) {
 		return environ.Merge(env, map[string]string{"GRAPH_STATE": string(state)}, "GRAPH_STATE_FILE"), "", nil
 	}
-	path, err := r.states.write(state)
+	dir, err := tempdir.Make("", "state")
+	if err == nil {
+		file = filepath.Join(dir, "state.json")
+		err = os.WriteFile(file, state, 0o600) // it may hold secrets
+	}
 	if err != nil {
+		_ = os.RemoveAll(dir)
 		return nil, "", fmt.Errorf("writing the state for the script: %w", err)
 	}
-	return environ.Merge(env, map[string]string{"GRAPH_STATE_FILE": path}, "GRAPH_STATE"), path, nil
+	return environ.Merge(env, map[string]string{"GRAPH_STATE_FILE": file}, "GRAPH_STATE"), file, nil
 }
 
 // scriptObject reads a script's output. Of a graph with secret keys errors do not quote it: it may be meant for one of them.

@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -38,10 +37,8 @@ func (r *Runner) subgraph(ctx context.Context, t *run.Task, wanted string) (prod
 			p.wanted, p.updated = m.Value, true
 		}
 	}
-	if t.Node.HasUpdates {
-		if v, updated := t.Draft.ApplyUpdates(t.Node.Updates, outputKey, p.result, wanted); updated {
-			p.wanted, p.updated = v, true
-		}
+	if v, updated := t.Draft.ApplyUpdates(t.Node.Updates, outputKey, p.result, wanted); updated {
+		p.wanted, p.updated = v, true
 	}
 	return r.exit(ctx, t, p)
 }
@@ -57,7 +54,7 @@ type subgraphEnd struct {
 func (r *Runner) runSubgraph(ctx context.Context, t *run.Task, state graph.State) (subgraphEnd, error) {
 	sub := t.Node.Sub
 	def, outer := sub.Graph, r.budget()
-	inner := &Runner{Options: r.Options, states: r.states, static: graph.InnerName(r.static, t.Node.ID)}
+	inner := &Runner{Options: r.Options, static: graph.InnerName(r.static, t.Node.ID)}
 	own := run.NewBudget(def.Settings.Budget, chat.Usage{}).SetIn("settings.budget of node " + inner.static)
 	budget := own.Under(outer)
 	inner.Plan = r.Plan.Inner(t.Node.ID)
@@ -114,20 +111,8 @@ type limitError struct{ error }
 // Unwrap returns the limit.
 func (e *limitError) Unwrap() error { return e.error }
 
-// isOwn reports whether err is a limitError.
-func isOwn(err error) bool {
-	_, own := errors.AsType[*limitError](err)
-	return own
-}
-
 // isOwnLimit reports whether err is about a limit that a subgraph sets itself: its budget own, which is below outer, its timeout, or its
 // loops.
 func isOwnLimit(err error, own, outer *run.Budget) bool {
-	if fault.CodeOf(err) != fault.Limit {
-		return false
-	}
-	if _, exceeded := errors.AsType[*run.ExceededError](err); exceeded {
-		return own.Refused(err) && !outer.Refused(err)
-	}
-	return true
+	return fault.CodeOf(err) == fault.Limit && (!is[*run.ExceededError](err) || own.Refused(err) && !outer.Refused(err))
 }

@@ -24,7 +24,7 @@ func (r *Runner) tool(ctx context.Context, t *run.Task, wanted string) (product,
 	if err != nil {
 		return r.fail(ctx, t, fault.Wrap(scriptCode(err), err, "tool %s", t.Node.Tool.Tool))
 	}
-	return r.deliver(ctx, t, result, t.Node.Tool.OutputSchema, wanted)
+	return r.deliver(ctx, t, product{result: result}, t.Node.Tool.OutputSchema, wanted)
 }
 
 // argumentsError says that a tool does not take the arguments of its node. Another try would have the same.

@@ -115,10 +115,9 @@ func changes(prefix string, old, next []aspect) []string {
 	return lines
 }
 
+// byID returns the nodes ascending by id.
 func byID(g *Graph) []*Node {
-	nodes := slices.Clone(g.Nodes)
-	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
-	return nodes
+	return slices.SortedFunc(slices.Values(g.Nodes), func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
 }
 
 // aspect is something about a graph or node that bears on runs. What is not set, such

@@ -39,8 +39,7 @@ type Plan struct {
 
 // NewPlan prepares g.
 func NewPlan(g *Graph) *Plan {
-	p := &Plan{graph: g, nodes: slices.Clone(g.Nodes), rank: make(map[string]int, len(g.Nodes))}
-	slices.SortFunc(p.nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
+	p := &Plan{graph: g, nodes: byID(g), rank: make(map[string]int, len(g.Nodes)), inner: make(map[string]*Plan), bounded: make(map[string]int)}
 	for i, n := range p.nodes {
 		p.rank[n.ID] = i
 	}
@@ -50,18 +49,12 @@ func NewPlan(g *Graph) *Plan {
 		p.races, p.counts, p.defers = p.races || n.Join > JoinEach, p.counts || n.Join > JoinAny, p.defers || n.Defer
 		p.compensates = p.compensates || n.Compensate != ""
 		if n.Sub != nil {
-			if p.inner == nil {
-				p.inner = make(map[string]*Plan)
-			}
 			p.inner[n.ID] = NewPlan(n.Sub.Graph)
 		}
 		for _, c := range n.choices {
 			p.counting = true
 			for _, w := range c.Ways {
 				if w.Max > 0 {
-					if p.bounded == nil {
-						p.bounded = make(map[string]int)
-					}
 					p.bounded[w.ID] = len(p.bounded)
 				}
 			}
@@ -130,14 +123,28 @@ func (p *Plan) Visits(pr Progress, id string) int {
 }
 
 // VisitCounts returns the visits of all nodes that were run.
-func (p *Plan) VisitCounts(pr Progress) map[string]int {
+func (p *Plan) VisitCounts(pr Progress) map[string]int { return countsByID(pr.visits, p.rank) }
+
+// countsByID returns the counts above 0 of a list by the ids of what has a rank in it.
+func countsByID(list []int32, ranks map[string]int) map[string]int {
 	counts := make(map[string]int)
-	for i, n := range pr.visits {
-		if n > 0 {
-			counts[p.nodes[i].ID] = int(n)
+	for id, i := range ranks {
+		if i < len(list) && list[i] > 0 {
+			counts[id] = int(list[i])
 		}
 	}
 	return counts
+}
+
+// countsByRank is the inverse of countsByID. Ids without a rank are left out.
+func countsByRank(counts, ranks map[string]int) []int32 {
+	list := make([]int32, len(ranks))
+	for id, n := range counts {
+		if i, ok := ranks[id]; ok {
+			list[i] = int32(n)
+		}
+	}
+	return list
 }
 
 // Begin returns the Progress before the first super-step.
@@ -152,66 +159,25 @@ func (p *Plan) Begin(state State) Progress {
 
 // Restore returns pr, read back from a store, with the visits it had.
 func (p *Plan) Restore(pr Progress, visits map[string]int) Progress {
-	pr.visits = make([]int32, len(p.nodes))
-	for id, n := range maps.All(visits) {
-		if i, ok := p.rank[id]; ok {
-			pr.visits[i] = int32(n)
-		}
-	}
+	pr.visits = countsByRank(visits, p.rank)
 	return pr
 }
 
-// ArrivedCounts returns how many results led to nodes whose join counts them since they last ran, by their ids; nil if none did.
-func (p *Plan) ArrivedCounts(pr Progress) map[string]int {
-	var counts map[string]int
-	for i, n := range pr.arrived {
-		if n > 0 {
-			if counts == nil {
-				counts = make(map[string]int)
-			}
-			counts[p.nodes[i].ID] = int(n)
-		}
-	}
-	return counts
-}
+// ArrivedCounts returns how many results led to nodes whose join counts them since they last ran, by their ids.
+func (p *Plan) ArrivedCounts(pr Progress) map[string]int { return countsByID(pr.arrived, p.rank) }
 
 // RestoreArrived returns pr, read back from a store, with the results that led to nodes whose join counts them.
 func (p *Plan) RestoreArrived(pr Progress, counts map[string]int) Progress {
-	for id, n := range counts {
-		if i, ok := p.rank[id]; ok && p.nodes[i].Join > JoinAny {
-			if pr.arrived == nil {
-				pr.arrived = make([]int32, len(p.nodes))
-			}
-			pr.arrived[i] = int32(n)
-		}
-	}
+	pr.arrived = countsByRank(counts, p.rank)
 	return pr
 }
 
-// TakenCounts returns how often ways with a bound were taken, by their ids; nil if none was.
-func (p *Plan) TakenCounts(pr Progress) map[string]int {
-	if pr.taken == nil {
-		return nil
-	}
-	counts := make(map[string]int, len(p.bounded))
-	for id, i := range p.bounded {
-		if n := pr.taken[i]; n > 0 {
-			counts[id] = int(n)
-		}
-	}
-	return counts
-}
+// TakenCounts returns how often ways with a bound were taken, by their ids.
+func (p *Plan) TakenCounts(pr Progress) map[string]int { return countsByID(pr.taken, p.bounded) }
 
 // RestoreTaken returns pr, read back from a store, with the ways that were taken. Ways that the plan does not have are left out.
 func (p *Plan) RestoreTaken(pr Progress, counts map[string]int) Progress {
-	for id, n := range counts {
-		if i, ok := p.bounded[id]; ok {
-			if pr.taken == nil {
-				pr.taken = make([]int32, len(p.bounded))
-			}
-			pr.taken[i] = int32(n)
-		}
-	}
+	pr.taken = countsByRank(counts, p.bounded)
 	return pr
 }
 
@@ -344,10 +310,7 @@ func (p *Plan) Apply(pr Progress, results []Result) (Progress, error) {
 	if pr.Undoing != nil {
 		return p.applyUndo(pr, results[0]), nil
 	}
-	if !slices.IsSortedFunc(results, byNode) {
-		results = slices.Clone(results)
-		slices.SortFunc(results, byNode)
-	}
+	results = slices.SortedFunc(slices.Values(results), byNode)
 	end := -1
 	for i := range results {
 		if err := results[i].Err; err != nil {
@@ -423,17 +386,13 @@ func (p *Plan) severalEnds(results []Result) error {
 
 // merge folds the writes of all results but the end node's, and then those.
 func (p *Plan) merge(state State, results []Result, end int) (State, error) {
-	if len(results) == 1 {
-		state, err := p.reduceAll(state, results)
-		return p.recordFailures(state, results), err
-	}
-	siblings := results
+	siblings, last := results, []Result(nil)
 	if end >= 0 {
-		siblings = slices.Delete(slices.Clone(results), end, end+1)
+		siblings, last = slices.Delete(slices.Clone(results), end, end+1), results[end:end+1]
 	}
 	state, err := p.reduceAll(state, siblings)
-	if err == nil && end >= 0 {
-		state, err = p.reduceAll(state, results[end:end+1])
+	if err == nil {
+		state, err = p.reduceAll(state, last)
 	}
 	return p.recordFailures(state, results), err
 }
@@ -441,30 +400,16 @@ func (p *Plan) merge(state State, results []Result, end int) (State, error) {
 // reduceAll merges the writes of branches that ran side by side, of which results is
 // sorted by node. Keys are merged ascending.
 func (p *Plan) reduceAll(state State, results []Result) (State, error) {
-	var merged []value.Member
-	if len(results) == 1 {
-		merged = slices.Clone(results[0].Writes)
-		for i, w := range merged {
-			v, err := p.reduce(state, w.Name, []value.Value{w.Value})
-			if err == nil && p.graph.Schema != nil {
-				err = p.guard(state, w.Name, v, results)
-			}
-			if err != nil {
-				return state, err
-			}
-			merged[i].Value = v
-		}
-		return state.With(merged...), nil
-	}
 	byKey := make(map[string][]value.Value)
 	for _, r := range results {
 		for _, w := range r.Writes {
 			byKey[w.Name] = append(byKey[w.Name], w.Value)
 		}
 	}
+	var merged []value.Member
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		v, err := p.reduce(state, key, byKey[key])
-		if err == nil && p.graph.Schema != nil {
+		if err == nil {
 			err = p.guard(state, key, v, results)
 		}
 		if err != nil {

@@ -69,18 +69,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 }
 
 // AppendJSON appends the state as a compact JSON object, keys ascending.
-func (s State) AppendJSON(dst []byte) []byte {
-	dst = append(dst, '{')
-	for i, e := range s.entries {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = value.Of(e.Name).AppendJSON(dst)
-		dst = append(dst, ':')
-		dst = e.Value.AppendJSON(dst)
-	}
-	return append(dst, '}')
-}
+func (s State) AppendJSON(dst []byte) []byte { return s.Object().Value().AppendJSON(dst) }
 
 // With returns s with the writes applied, of which each key is given once. It costs
 // one copy of the key table, whatever the size of the values.
@@ -88,20 +77,15 @@ func (s State) With(writes ...value.Member) State {
 	if len(writes) == 0 {
 		return s
 	}
-	entries := make([]value.Member, len(s.entries), len(s.entries)+len(writes))
-	copy(entries, s.entries)
-	added := false
+	entries := slices.Clone(s.entries)
 	for _, w := range writes {
 		if i, ok := s.find(w.Name); ok {
 			entries[i].Value = w.Value
-			continue
+		} else {
+			entries = append(entries, w)
 		}
-		entries = append(entries, w)
-		added = true
 	}
-	if added {
-		slices.SortFunc(entries, byName)
-	}
+	slices.SortFunc(entries, byName)
 	return State{entries}
 }
 
@@ -143,10 +127,8 @@ func (d *Draft) WithLoop(l *Loop) *Draft {
 
 // Get returns the value of key as the branch sees it.
 func (d *Draft) Get(key string) (v value.Value, ok bool) {
-	for i := range d.writes {
-		if d.writes[i].Name == key {
-			return d.writes[i].Value, true
-		}
+	if i := d.find(key); i >= 0 {
+		return d.writes[i].Value, true
 	}
 	if v, ok = d.base.Get(key); !ok && d.loop != nil && key == LoopKey {
 		return d.loop.visitCounts(), true
@@ -154,13 +136,16 @@ func (d *Draft) Get(key string) (v value.Value, ok bool) {
 	return v, ok
 }
 
+// find returns the index of the write of key, -1 for none.
+func (d *Draft) find(key string) int {
+	return slices.IndexFunc(d.writes, func(w value.Member) bool { return w.Name == key })
+}
+
 // Set writes key.
 func (d *Draft) Set(key string, v value.Value) {
-	for i := range d.writes {
-		if d.writes[i].Name == key {
-			d.writes[i].Value = v
-			return
-		}
+	if i := d.find(key); i >= 0 {
+		d.writes[i].Value = v
+		return
 	}
 	d.writes = append(d.writes, value.Member{Name: key, Value: v})
 }
@@ -170,13 +155,10 @@ func (d *Draft) Set(key string, v value.Value) {
 // that state: a script that prints the state it read adds nothing.
 func (d *Draft) Merge(output *value.Object, reducers map[string]Reducer) {
 	given := d.State()
-	echo := true
-	for key := range given.All() {
-		if _, ok := output.Get(key); !ok {
-			echo = false
-			break
-		}
-	}
+	echo := !slices.ContainsFunc(given.entries, func(e value.Member) bool {
+		_, ok := output.Get(e.Name)
+		return !ok
+	})
 	for name, v := range output.All() {
 		old, ok := given.Get(name)
 		if !ok || !value.Equal(old, v) || !echo && reducers[name].adds() {
@@ -202,9 +184,7 @@ func (d *Draft) State() State { return d.base.With(d.writes...) }
 // Writes returns the keys that were written with their final values, ascending. A key counts
 // also if its value is the one that the shared state has.
 func (d *Draft) Writes() []value.Member {
-	writes := slices.Clone(d.writes)
-	slices.SortFunc(writes, byName)
-	return writes
+	return slices.SortedFunc(slices.Values(d.writes), byName)
 }
 
 // ApplyUpdates renders updates in order against d and stores the results in it, a
@@ -213,14 +193,14 @@ func (d *Draft) Writes() []value.Member {
 // later entries only. It returns what the entry for want rendered to, ok being
 // false if there is none.
 func (d *Draft) ApplyUpdates(updates []Update, scoped string, result value.Value, want string) (v value.Value, ok bool) {
-	view := scope{d: d, key: scoped, v: result}
+	view := Overlay{Lookup: d, Key: scoped, Value: result}
 	for _, u := range updates {
-		rendered := u.Template.Update(&view)
+		rendered := u.Template.Update(view)
 		if u.Key == want {
 			v, ok = rendered, true
 		}
 		if u.Key == scoped && scoped != "" {
-			view.v = rendered
+			view.Value = rendered
 			continue
 		}
 		d.Set(u.Key, rendered)
@@ -228,16 +208,17 @@ func (d *Draft) ApplyUpdates(updates []Update, scoped string, result value.Value
 	return v, ok
 }
 
-// scope is a draft with one more key in front.
-type scope struct {
-	d   *Draft
-	key string
-	v   value.Value
+// Overlay is a state with one more key in front, unless that is empty.
+type Overlay struct {
+	Lookup
+	Key   string
+	Value value.Value
 }
 
-func (s *scope) Get(key string) (value.Value, bool) {
-	if key == s.key && key != "" {
-		return s.v, true
+// Get implements [Lookup].
+func (o Overlay) Get(key string) (value.Value, bool) {
+	if key == o.Key && key != "" {
+		return o.Value, true
 	}
-	return s.d.Get(key)
+	return o.Lookup.Get(key)
 }

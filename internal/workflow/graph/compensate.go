@@ -78,8 +78,7 @@ func (p *Plan) pushEffects(pr Progress, results []Result) []Effect {
 // From then on [Plan.Next] gives one task at a time, in the reverse order of the effects, and [Plan.Apply] takes its result. The run is
 // over once no effect is left: see [Progress.Undone].
 func (p *Plan) Undo(pr Progress, results []Result, why Undoing) (next Progress, ok bool) {
-	results = slices.Clone(results)
-	slices.SortFunc(results, byNode)
+	results = slices.SortedFunc(slices.Values(results), byNode)
 	effects := p.pushEffects(pr, results)
 	if len(effects) == 0 || pr.Undoing != nil {
 		return pr, false
@@ -161,25 +160,23 @@ func (p *Plan) applyUndo(pr Progress, r Result) Progress {
 // compensationTypes are the types of nodes that can undo something. The others wait for someone, or change nothing.
 var compensationTypes = []Type{AgentNode, ScriptNode, LLMNode, MapNode, ToolNode, GraphNode}
 
-// compensations reports nodes that cannot be the compensation of another one, and compensations that never happen.
-func (v *validator) compensations() {
-	for _, n := range v.g.Nodes {
-		if n.Compensate == "" {
-			continue
-		}
-		if maps := v.branchOf[n.ID]; len(maps) > 0 {
-			v.err(RuleCompensate, n, "compensate", "put it at the map: its writes have what the items delivered", "the branch of map %q cannot have a compensation: what it does is the effect of the map", maps[0].ID)
-		}
-		target := v.g.Node(n.Compensate)
-		switch {
-		case target == nil: // see references
-		case target == n:
-			v.err(RuleCompensate, n, "compensate", "name a node that undoes what this one does", "a node cannot undo itself")
-		case !slices.Contains(compensationTypes, target.Type):
-			v.err(RuleCompensate, n, "compensate", "the types that can: "+strings.Join(names(compensationTypes), ", "), "node %q is of type %s, which cannot undo anything", target.ID, target.Type)
-		default:
-			v.compensation(target)
-		}
+// compensations reports a node that cannot be the compensation of n, and a compensation that never happens.
+func (v *validator) compensations(n *Node) {
+	if n.Compensate == "" {
+		return
+	}
+	if maps := v.branchOf[n.ID]; len(maps) > 0 {
+		v.err(RuleCompensate, n, "compensate", "put it at the map: its writes have what the items delivered", "the branch of map %q cannot have a compensation: what it does is the effect of the map", maps[0].ID)
+	}
+	target := v.g.Node(n.Compensate)
+	switch {
+	case target == nil: // see references
+	case target == n:
+		v.err(RuleCompensate, n, "compensate", "name a node that undoes what this one does", "a node cannot undo itself")
+	case !slices.Contains(compensationTypes, target.Type):
+		v.err(RuleCompensate, n, "compensate", "the types that can: "+strings.Join(names(compensationTypes), ", "), "node %q is of type %s, which cannot undo anything", target.ID, target.Type)
+	default:
+		v.compensation(target)
 	}
 }
 

@@ -310,11 +310,7 @@ func (p *parser) check() []*yamldoc.Problem {
 		add(m.Get("nodes"), "", "graph %q has no nodes", g.Name)
 	case g.Node(g.Start) == nil:
 		ids := nodeIDs(g)
-		hint := ""
-		if near := yamldoc.Nearest(g.Start, ids); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
-		}
-		add(m.Get("start"), hint, "start node %q does not exist, available nodes: %s", g.Start, strings.Join(ids, ", "))
+		add(m.Get("start"), didYouMean(g.Start, ids), "start node %q does not exist, available nodes: %s", g.Start, strings.Join(ids, ", "))
 	}
 	return problems
 }

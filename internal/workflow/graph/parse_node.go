@@ -44,9 +44,6 @@ func (p *parser) node(e yamldoc.Entry) {
 	m.Bool("defer", &n.Defer)
 	p.require(m, p.requiredOf(n)...)
 	p.fields(n, m)
-	if n.Type != EndNode {
-		p.failures(n, m)
-	}
 	if p.pick == pickAll && len(n.Choices) == 0 {
 		m.Get("pick").Warnf("pick has no edges to pick from").Hint = edgeHint
 	}
@@ -55,31 +52,21 @@ func (p *parser) node(e yamldoc.Entry) {
 	p.g.byID[n.ID] = n
 }
 
-// fields reads what is particular to the node's type.
+// fields reads what only nodes of some types have: the fields of one type, and those that several share, by their keys.
 func (p *parser) fields(n *Node, m *yamldoc.Map) {
-	switch n.Type {
-	case AgentNode:
-		p.agent(n, m)
-	case ScriptNode:
-		p.script(n, m)
-	case ApprovalNode:
-		p.approval(n, m)
-	case InputNode:
-		p.input(n, m)
-	case LLMNode:
-		p.llm(n, m)
-	case RAGNode:
-		p.rag(n, m)
-	case MapNode:
-		p.mapOver(n, m)
-	case GraphNode:
-		p.subgraph(n, m)
-	case ToolNode:
-		p.tool(n, m)
-	case WaitNode:
-		p.wait(n, m)
-	case EndNode:
-		p.end(n, m)
+	map[Type]func(n *Node, m *yamldoc.Map){
+		AgentNode: p.agent, ScriptNode: p.script, ApprovalNode: p.approval, InputNode: p.input, LLMNode: p.llm, RAGNode: p.rag,
+		MapNode: p.mapOver, GraphNode: p.subgraph, ToolNode: p.tool, WaitNode: p.wait, EndNode: p.end,
+	}[n.Type](n, m)
+	for key, read := range map[string]func(n *Node, m *yamldoc.Map){
+		"state_updates": p.updates, "on_uncertain": p.onUncertain, "cache": p.cache, "sandbox": p.sandbox, "expires": p.expires,
+	} {
+		if slices.Contains(optionalFields[n.Type], key) {
+			read(n, m)
+		}
+	}
+	if n.Type != EndNode {
+		p.failures(n, m)
 	}
 }
 
@@ -150,6 +137,10 @@ func (p *parser) updates(n *Node, m *yamldoc.Map) {
 	}
 }
 
+func (p *parser) sandbox(n *Node, m *yamldoc.Map) {
+	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox")) // what is wrong is reported to the document
+}
+
 // templates returns a reader of m's templates.
 func templates(m *yamldoc.Map) func(key string, dst *Template) bool {
 	return func(key string, dst *Template) bool {
@@ -168,9 +159,6 @@ func (p *parser) agent(n *Node, m *yamldoc.Map) {
 	templates(m)("prompt", &n.Agent.Prompt)
 	n.Agent.Worktree = ReadWorktree(m)
 	n.Agent.Skills = skillsIn(m)
-	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
-	p.updates(n, m)
-	p.onUncertain(n, m)
 }
 
 // skillsIn reads the key skills: a text, or a list, of which an empty one means none. It returns "" if there is no such key.
@@ -217,10 +205,6 @@ const schemaHint = `types are string, number, integer, boolean, object, array an
 func (p *parser) script(n *Node, m *yamldoc.Map) {
 	n.Script = &Script{}
 	m.Str("script", &n.Script.Script)
-	n.Sandbox, _ = sandbox.ReadDeclaration(m.Get("sandbox"))
-	p.updates(n, m)
-	p.onUncertain(n, m)
-	p.cache(n, m)
 }
 
 func (p *parser) approval(n *Node, m *yamldoc.Map) {
@@ -237,8 +221,6 @@ func (p *parser) approval(n *Node, m *yamldoc.Map) {
 	}
 	p.goTo(n, m, "on_other", &a.OnOther)
 	a.Assignees = assignees(m)
-	n.Expires = expiry(m)
-	p.updates(n, m)
 }
 
 func (p *parser) input(n *Node, m *yamldoc.Map) {
@@ -246,8 +228,6 @@ func (p *parser) input(n *Node, m *yamldoc.Map) {
 	templates(m)("question", &n.Input.Question)
 	m.Str("validation", &n.Input.Validation)
 	n.Input.Assignees = assignees(m)
-	n.Expires = expiry(m)
-	p.updates(n, m)
 }
 
 func (p *parser) llm(n *Node, m *yamldoc.Map) {
@@ -270,9 +250,6 @@ func (p *parser) llm(n *Node, m *yamldoc.Map) {
 	p.others(m)
 	m.Uint("max_attempts", &n.LLM.MaxAttempts)
 	m.Uint("max_iterations", &n.LLM.MaxIterations)
-	p.updates(n, m)
-	p.onUncertain(n, m)
-	p.cache(n, m)
 }
 
 // others makes the keys known that graphs of related programs have and that do nothing here.
@@ -293,12 +270,9 @@ func (p *parser) rag(n *Node, m *yamldoc.Map) {
 	m.Str("embedding_model", &n.RAG.EmbeddingModel)
 	m.Str("reranker_model", &n.RAG.RerankerModel)
 	m.Foreign("extractor_model", "extractor_prompt", "graph_hops", "driver")
-	p.updates(n, m)
-	p.cache(n, m)
 }
 
 func (p *parser) end(n *Node, m *yamldoc.Map) {
 	n.End = &End{}
 	templates(m)("output", &n.End.Output)
-	p.updates(n, m)
 }

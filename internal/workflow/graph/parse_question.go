@@ -53,17 +53,16 @@ func assignees(m *yamldoc.Map) []string {
 	return several
 }
 
-// expiry reads until when a question can be answered.
-func expiry(m *yamldoc.Map) *Template {
+// expires reads until when a question can be answered.
+func (p *parser) expires(n *Node, m *yamldoc.Map) {
 	var text string
 	if !m.Text("expires", &text) {
-		return nil
+		return
 	}
 	t := ParseTemplate(text)
-	if len(t.Roots()) == 0 && !strings.Contains(text, "{{") {
+	if n.Expires = &t; len(t.Roots()) == 0 && !strings.Contains(text, "{{") {
 		if _, _, err := ParseExpiry(text); err != nil {
 			m.Get("expires").Errorf("%v", err).Hint = `write when it ends: "2026-12-24T18:00:00Z", the span since it is asked: 36h, or a template that gives one of them`
 		}
 	}
-	return &t
 }

@@ -124,7 +124,6 @@ func (p *parser) subgraph(n *Node, m *yamldoc.Map) {
 		inner.definition(m)
 		inner.current = ""
 	}
-	p.updates(n, m)
 }
 
 // inner returns the parser of the subgraph of n, which stands at m.

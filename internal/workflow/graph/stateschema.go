@@ -75,7 +75,7 @@ func (g *Graph) MakesSecret(n *Node) bool {
 		}
 	}
 	for _, u := range n.Updates {
-		if g.Schema.IsSecret(u.Key) && slices.Contains(u.Template.Roots(), scopedKey(n.Type)) {
+		if g.Schema.IsSecret(u.Key) && slices.Contains(u.Template.Roots(), scopedKeys[n.Type]) {
 			return true
 		}
 	}
@@ -89,7 +89,7 @@ func (g *Graph) AnswerSchemas(n *Node) []value.Value {
 	for _, u := range n.Updates {
 		k := g.Schema.Key(u.Key)
 		hole, single := u.Template.single()
-		if k == nil || g.Reducers[u.Key] != "" || !single || len(hole.path) != 1 || hole.path[0].name != scopedKey(n.Type) {
+		if k == nil || g.Reducers[u.Key] != "" || !single || len(hole.path) != 1 || hole.path[0].name != scopedKeys[n.Type] {
 			continue
 		}
 		shapes = append(shapes, k.Shape)
@@ -135,7 +135,7 @@ func (s *StateSchema) CheckAll(state State) error {
 // unknown says that there is no key of a name.
 func (s *StateSchema) unknown(name string) string {
 	what := "state declares no such key, and strict_state is true"
-	if near := didYouMean(yamldoc.Nearest(name, s.names())); near != "" {
+	if near := didYouMean(name, s.names()); near != "" {
 		what += "; " + near
 	}
 	return what

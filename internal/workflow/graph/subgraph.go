@@ -219,21 +219,19 @@ func subWrites(n *Node) []string {
 	return keys
 }
 
-// subgraphs checks the subgraphs of the nodes, and what leaves them.
-func (v *validator) subgraphs() {
-	for _, n := range v.g.Nodes {
-		if n.Sub == nil {
-			continue
-		}
-		for _, f := range Validate(n.Sub.Graph, v.env) {
-			v.report(f)
-		}
-		inner := validator{g: n.Sub.Graph}
-		known, closed := inner.knownKeys()
-		for _, o := range n.Sub.Outputs {
-			if _, written := slices.BinarySearch(known, o.key()); closed && !written {
-				v.err(RuleOutputs, n, "outputs."+o.Key, inner.undefinedHint(o.key(), known), "%s is read of the subgraph, but nothing in it writes %q, so the node always fails", o.path(), o.key())
-			}
+// subgraphs checks the subgraph of a node, and what leaves it.
+func (v *validator) subgraphs(n *Node) {
+	if n.Sub == nil {
+		return
+	}
+	for _, f := range Validate(n.Sub.Graph, v.env) {
+		v.report(f)
+	}
+	inner := validator{g: n.Sub.Graph}
+	known, closed := inner.knownKeys()
+	for _, o := range n.Sub.Outputs {
+		if _, written := slices.BinarySearch(known, o.key()); closed && !written {
+			v.err(RuleOutputs, n, "outputs."+o.Key, inner.undefinedHint(o.key()), "%s is read of the subgraph, but nothing in it writes %q, so the node always fails", o.path(), o.key())
 		}
 	}
 }

@@ -106,9 +106,6 @@ func (p *parser) tool(n *Node, m *yamldoc.Map) {
 			n.Tool.Arguments.Source = v.AsObject()
 		}
 	}
-	p.updates(n, m)
-	p.onUncertain(n, m)
-	p.cache(n, m)
 }
 
 func (l *aspects) tool(t *Tool) {

@@ -9,6 +9,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
+	"loki/internal/base/value/yamldoc"
 )
 
 // Severity says whether a [Finding] keeps a graph from running.
@@ -196,45 +197,45 @@ func Validate(g *Graph, env ValidateEnv) Findings {
 			v.branchOf[n.Map.Branch] = append(v.branchOf[n.Map.Branch], n)
 		}
 	}
-	v.references()
+	v.each(v.references)
 	v.cycles()
-	v.reachability()
+	v.each(v.reachability)
 	v.termination()
-	v.scripts()
+	v.each(v.scripts)
 	v.agents()
-	v.approvals()
-	v.rags()
+	v.each(v.approvals)
+	v.each(v.rags)
 	v.llms()
-	v.tools()
+	v.each(v.tools)
 	v.concurrency()
-	v.mapBranches()
-	v.maps()
-	v.subgraphs()
+	v.each(v.mapBranches)
+	v.each(v.maps)
+	v.each(v.subgraphs)
 	groups := v.groups()
 	for _, check := range []func(group){v.parallelWrites, v.parallelReads} {
 		for _, group := range groups {
 			check(group)
 		}
 	}
-	v.predicates()
-	v.assignees()
-	v.waits()
+	v.each(v.predicates)
+	v.each(v.assignees)
+	v.each(v.waits)
 	v.limits()
-	v.answers()
-	v.retries()
-	v.caches()
-	v.compensations()
-	v.uncertain()
-	v.successors()
-	v.choices()
-	v.conditions()
+	v.each(v.answers)
+	v.each(v.retries)
+	v.each(v.caches)
+	v.each(v.compensations)
+	v.each(v.uncertain)
+	v.each(v.successors)
+	v.each(v.choices)
+	v.each(v.conditions)
 	v.joins()
-	v.scopedUpdates()
-	v.placeholders()
-	v.undefinedReads()
+	v.each(v.scopedUpdates)
+	v.each(v.placeholders)
+	v.each(v.undefinedReads)
 	v.firstReads()
-	v.failureTexts()
-	v.members()
+	v.each(v.failureTexts)
+	v.each(v.members)
 	v.stateWrites()
 	v.consent()
 	return v.findings
@@ -250,6 +251,13 @@ type validator struct {
 
 	known  []string // see knownKeys; nil before it was asked
 	closed bool
+}
+
+// each makes a check of every node.
+func (v *validator) each(check func(n *Node)) {
+	for _, n := range v.g.Nodes {
+		check(n)
+	}
 }
 
 // err adds an error; node may be nil, and path is below the node if there is one.
@@ -274,8 +282,9 @@ func (v *validator) report(f Finding) {
 	}
 }
 
-// didYouMean is a hint; it is empty if nothing is near.
-func didYouMean(near string) string {
+// didYouMean is a hint that names the word that a wrong one is nearest to; it is empty if none is near.
+func didYouMean(wrong string, words []string) string {
+	near := yamldoc.Nearest(wrong, words)
 	if near == "" {
 		return ""
 	}

@@ -12,33 +12,31 @@ import (
 	"loki/internal/workflow/graph/expr"
 )
 
-// choices reports choices that may have no way on, ways that are never taken, and bounds that do not bound.
-func (v *validator) choices() {
+// choices reports choices of n that may have no way on, ways that are never taken, and bounds that do not bound.
+func (v *validator) choices(n *Node) {
 	limit := v.g.Settings.MaxLoopIterations
-	for _, n := range v.g.Nodes {
-		for place, c := range n.choices {
-			certain := slices.IndexFunc(c.Ways, func(w Way) bool { return w.Certain() })
-			switch values := v.valuesOf(n, c); {
-			case values != nil:
-				v.checkRoutes(n, place, c, values, certain >= 0)
-			case certain < 0:
-				hint := "add an edge without when and max as the last one, such as {to: " + c.Ways[0].To + "}"
-				if c.On != nil {
-					hint = "add otherwise: with the node to go to then"
-				}
-				v.warn(RuleOtherwise, n, place, hint, "if no edge of %s holds, the node fails: no edge is unconditional", place)
+	for place, c := range n.choices {
+		certain := slices.IndexFunc(c.Ways, func(w Way) bool { return w.Certain() })
+		switch values := v.valuesOf(n, c); {
+		case values != nil:
+			v.checkRoutes(n, place, c, values, certain >= 0)
+		case certain < 0:
+			hint := "add an edge without when and max as the last one, such as {to: " + c.Ways[0].To + "}"
+			if c.On != nil {
+				hint = "add otherwise: with the node to go to then"
 			}
-			if certain >= 0 && c.On == nil && !c.All {
-				for _, w := range c.Ways[certain+1:] {
-					v.warn(RuleUnreachableEdge, n, strings.TrimPrefix(w.ID, n.ID+"."), "put the edge without when and max last",
-						"the edge to %q is never taken, since the one to %q before it always holds", w.To, c.Ways[certain].To)
-				}
+			v.warn(RuleOtherwise, n, place, hint, "if no edge of %s holds, the node fails: no edge is unconditional", place)
+		}
+		if certain >= 0 && c.On == nil && !c.All {
+			for _, w := range c.Ways[certain+1:] {
+				v.warn(RuleUnreachableEdge, n, strings.TrimPrefix(w.ID, n.ID+"."), "put the edge without when and max last",
+					"the edge to %q is never taken, since the one to %q before it always holds", w.To, c.Ways[certain].To)
 			}
-			for _, w := range c.Ways {
-				if w.Max > limit && limit > 0 {
-					v.warn(RuleLoopBound, n, strings.TrimPrefix(w.ID, n.ID+".")+".max", "raise settings.max_loop_iterations, or lower max",
-						"max is %d, but no node runs more often than %s (settings.max_loop_iterations)", w.Max, text.Count(limit, "time"))
-				}
+		}
+		for _, w := range c.Ways {
+			if w.Max > limit && limit > 0 {
+				v.warn(RuleLoopBound, n, strings.TrimPrefix(w.ID, n.ID+".")+".max", "raise settings.max_loop_iterations, or lower max",
+					"max is %d, but no node runs more often than %s (settings.max_loop_iterations)", w.Max, text.Count(limit, "time"))
 			}
 		}
 	}
@@ -79,19 +77,17 @@ func (v *validator) checkRoutes(n *Node, place string, c *Choice, values []value
 	}
 	for _, route := range routes {
 		if !slices.Contains(known, route) {
-			v.warn(RuleUnusedRoute, n, place+".routes."+route, didYouMean(yamldoc.Nearest(route, known)), "%s is never %q", c.On.Source, route)
+			v.warn(RuleUnusedRoute, n, place+".routes."+route, didYouMean(route, known), "%s is never %q", c.On.Source, route)
 		}
 	}
 }
 
-// conditions reports what conditions cannot mean.
-func (v *validator) conditions() {
-	for _, n := range v.g.Nodes {
-		for _, c := range n.choices {
-			for _, w := range c.Ways {
-				if w.When != nil {
-					v.condition(n, strings.TrimPrefix(w.ID, n.ID+".")+".when", w.When, v.typesAfter(n))
-				}
+// conditions reports what conditions of n cannot mean.
+func (v *validator) conditions(n *Node) {
+	for _, c := range n.choices {
+		for _, w := range c.Ways {
+			if w.When != nil {
+				v.condition(n, strings.TrimPrefix(w.ID, n.ID+".")+".when", w.When, v.typesAfter(n))
 			}
 		}
 	}
@@ -101,7 +97,7 @@ func (v *validator) condition(n *Node, path string, e *expr.Expr, types expr.Typ
 	for _, p := range e.Check(types, expr.Bool) {
 		f := v.g.at(Finding{Severity: SeverityWarning, Rule: RuleCondition, Path: path, Message: p.Msg, Hint: p.Hint}, n)
 		if p.Undefined != "" {
-			f.Rule, f.Severity, f.Hint = RuleUndefinedRead, v.undefinedSeverity(), v.undefinedHint(p.Undefined, v.known)
+			f.Rule, f.Severity, f.Hint = RuleUndefinedRead, v.undefinedSeverity(), v.undefinedHint(p.Undefined)
 		}
 		if p.Fails {
 			f.Severity = SeverityError
@@ -118,10 +114,8 @@ func (v *validator) keyType(n *Node, key string) (t expr.Type, defined bool) {
 	if key == LoopKey {
 		return v.loopType(), true
 	}
-	if v.known == nil {
-		v.known, v.closed = v.knownKeys()
-	}
-	if _, written := slices.BinarySearch(v.known, key); v.closed && !written {
+	known, closed := v.knownKeys()
+	if _, written := slices.BinarySearch(known, key); closed && !written {
 		return t, false
 	}
 	t = v.stateType(key)

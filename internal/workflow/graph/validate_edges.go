@@ -3,8 +3,6 @@ package graph
 import (
 	"slices"
 	"strings"
-
-	"loki/internal/base/value/yamldoc"
 )
 
 // reachable returns the nodes to which declared edges lead from the start, the start
@@ -26,24 +24,18 @@ func (g *Graph) reachable() map[string]bool {
 	return reached
 }
 
-// references reports edges to unknown nodes.
-func (v *validator) references() {
-	var ids []string
-	for _, n := range v.g.Nodes {
-		for _, e := range v.g.Edges(n) {
-			if v.g.Node(e.To) != nil {
-				continue
-			}
-			if ids == nil {
-				ids = nodeIDs(v.g)
-			}
-			field := string(n.Type) + " " + e.Field
-			if e.Field == "next" {
-				field = e.Field
-			}
-			path := strings.TrimPrefix(e.Path, "nodes."+n.ID+".")
-			v.err(RuleUnknownTarget, n, path, didYouMean(yamldoc.Nearest(e.To, ids)), "%s leads to %q, which is not a node", field, e.To)
+// references reports edges of n to unknown nodes.
+func (v *validator) references(n *Node) {
+	for _, e := range v.g.Edges(n) {
+		if v.g.Node(e.To) != nil {
+			continue
 		}
+		field := string(n.Type) + " " + e.Field
+		if e.Field == "next" {
+			field = e.Field
+		}
+		path := strings.TrimPrefix(e.Path, "nodes."+n.ID+".")
+		v.err(RuleUnknownTarget, n, path, didYouMean(e.To, nodeIDs(v.g)), "%s leads to %q, which is not a node", field, e.To)
 	}
 }
 
@@ -85,12 +77,10 @@ func (v *validator) cycles() {
 	}
 }
 
-// reachability reports nodes without a declared way from the start.
-func (v *validator) reachability() {
-	for _, n := range v.g.Nodes {
-		if !v.reached[n.ID] {
-			v.warn(RuleUnreachable, n, "", "", "no declared edge leads here from the start %q (a script's _next is not analysed)", v.g.Start)
-		}
+// reachability reports a node without a declared way from the start.
+func (v *validator) reachability(n *Node) {
+	if !v.reached[n.ID] {
+		v.warn(RuleUnreachable, n, "", "", "no declared edge leads here from the start %q (a script's _next is not analysed)", v.g.Start)
 	}
 }
 
@@ -108,13 +98,11 @@ func (v *validator) termination() {
 
 // successors reports nodes that finish and have nowhere to go. A map's branch needs
 // no successor, a script may name one itself.
-func (v *validator) successors() {
-	for _, n := range v.g.Nodes {
-		switch n.Type {
-		case AgentNode, InputNode, LLMNode, RAGNode, MapNode, GraphNode, ToolNode, WaitNode:
-			if !n.HasNext && !n.Defer && len(v.branchOf[n.ID]) == 0 && !v.isCompensation(n) {
-				v.warn(RuleMissingNext, n, "", "add next:, if only to an end node", "a node of type %s needs next, without it the run fails here", n.Type)
-			}
+func (v *validator) successors(n *Node) {
+	switch n.Type {
+	case AgentNode, InputNode, LLMNode, RAGNode, MapNode, GraphNode, ToolNode, WaitNode:
+		if !n.HasNext && !n.Defer && len(v.branchOf[n.ID]) == 0 && !v.isCompensation(n) {
+			v.warn(RuleMissingNext, n, "", "add next:, if only to an end node", "a node of type %s needs next, without it the run fails here", n.Type)
 		}
 	}
 }

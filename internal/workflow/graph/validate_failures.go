@@ -8,12 +8,10 @@ import (
 
 // failureTexts reports questions, outputs and arguments of tools in which the text of a failure may stand that the definition says
 // nothing about.
-func (v *validator) failureTexts() {
-	for _, n := range v.g.Nodes {
-		for _, key := range v.g.failureKeys(n) {
-			f := &failureText{v: v, from: InnerName(v.g.within, n.ID), seen: map[place]bool{}}
-			f.after(v.g, n, key)
-		}
+func (v *validator) failureTexts(n *Node) {
+	for _, key := range v.g.failureKeys(n) {
+		f := &failureText{v: v, from: InnerName(v.g.within, n.ID), seen: map[place]bool{}}
+		f.after(v.g, n, key)
 	}
 }
 
@@ -34,7 +32,7 @@ func (g *Graph) failureKeys(n *Node) (keys []string) {
 		}
 	case g.continues(n):
 		for _, u := range n.Updates {
-			if u.Template.shows(scopedKey(n.Type)) && u.Key != scopedKey(n.Type) {
+			if u.Template.shows(scopedKeys[n.Type]) && u.Key != scopedKeys[n.Type] {
 				keys = append(keys, u.Key)
 			}
 		}
@@ -111,12 +109,11 @@ func (f *failureText) at(g *Graph, n *Node, key string) {
 		})
 	}
 	for _, u := range n.Updates {
-		if u.Key != key && u.Key != scopedKey(n.Type) && u.Template.shows(key) {
+		if u.Key != key && u.Key != scopedKeys[n.Type] && u.Template.shows(key) {
 			f.after(g, n, u.Key)
 		}
 	}
-	written := slices.Contains(writes(n), key) || n.Map != nil && n.Map.CollectInto == key
-	if _, reduced := g.Reducers[key]; !written || reduced {
+	if _, reduced := g.Reducers[key]; !n.leavesKey(key) || reduced {
 		f.after(g, n, key)
 	}
 }
@@ -178,7 +175,7 @@ func (v *validator) before(n *Node, key string, unwritten map[*Node]bool) {
 		return
 	}
 	unwritten[n] = true
-	writes := slices.Contains(writes(n), key) || n.Map != nil && n.Map.CollectInto == key || writesUnknown(n)
+	writes := n.leavesKey(key) || writesUnknown(n)
 	for _, e := range v.g.Edges(n) {
 		if e.Field == "branch" || !writes && e.Field != "compensate" {
 			v.before(v.g.Node(e.To), key, unwritten)

@@ -7,17 +7,15 @@ import (
 	"loki/internal/workflow/graph/expr"
 )
 
-// maps reports what maps say about their items and what has no effect, or can never be.
-func (v *validator) maps() {
-	for _, n := range v.g.Nodes {
-		if n.Map == nil {
-			continue
-		}
-		v.over(n)
-		v.itemErrors(n)
-		v.itemConditions(n)
-		v.successes(n)
+// maps reports what a map says about its items and what has no effect, or can never be.
+func (v *validator) maps(n *Node) {
+	if n.Map == nil {
+		return
 	}
+	v.over(n)
+	v.itemErrors(n)
+	v.itemConditions(n)
+	v.successes(n)
 }
 
 // itemErrors reports on_error and min_success without an effect.
@@ -57,9 +55,7 @@ func (v *validator) successes(n *Node) {
 	key := parts[0].text
 	over, ok := v.g.InitialState.Get(key)
 	_, closed := v.knownKeys()
-	if !ok || !closed || slices.ContainsFunc(v.g.Nodes, func(w *Node) bool {
-		return slices.Contains(writes(w), key) || w.Map != nil && w.Map.CollectInto == key
-	}) {
+	if !ok || !closed || slices.ContainsFunc(v.g.Nodes, func(w *Node) bool { return w.leavesKey(key) }) {
 		return
 	}
 	count := over.AsObject().Len()

@@ -9,7 +9,6 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
-	"loki/internal/base/value/yamldoc"
 )
 
 // ScriptExtensions are the extensions a script can have, in lower case; the case of
@@ -26,29 +25,27 @@ func ScriptExtension(path string) string {
 	return strings.ToLower(filepath.Ext(name))
 }
 
-// scripts reports scripts that do not exist or that nothing can run.
-func (v *validator) scripts() {
-	for _, n := range v.g.Nodes {
-		if n.Script == nil {
-			continue
+// scripts reports a script that does not exist or that nothing can run.
+func (v *validator) scripts(n *Node) {
+	if n.Script == nil {
+		return
+	}
+	script := n.Script.Script
+	if script == "" {
+		v.err(RuleMissingScript, n, "script", "", "script names no file")
+		return
+	}
+	path := n.Script.Path(v.env.Dir)
+	if v.env.Dir != "" && !v.fileExists(path) {
+		v.err(RuleMissingScript, n, "script", "paths are relative to the agent's directory", "script file %s does not exist", path)
+	}
+	if ext := ScriptExtension(script); !slices.Contains(ScriptExtensions[:], ext) {
+		what := "extension " + ext
+		if ext == "" {
+			what = "no extension"
 		}
-		script := n.Script.Script
-		if script == "" {
-			v.err(RuleMissingScript, n, "script", "", "script names no file")
-			continue
-		}
-		path := n.Script.Path(v.env.Dir)
-		if v.env.Dir != "" && !v.fileExists(path) {
-			v.err(RuleMissingScript, n, "script", "paths are relative to the agent's directory", "script file %s does not exist", path)
-		}
-		if ext := ScriptExtension(script); !slices.Contains(ScriptExtensions[:], ext) {
-			what := "extension " + ext
-			if ext == "" {
-				what = "no extension"
-			}
-			v.err(RuleScriptExtension, n, "script", "scripts are "+strings.Join(ScriptExtensions[:], ", ")+"; the first line does not matter",
-				"script %q has %s, so it cannot be run", script, what)
-		}
+		v.err(RuleScriptExtension, n, "script", "scripts are "+strings.Join(ScriptExtensions[:], ", ")+"; the first line does not matter",
+			"script %q has %s, so it cannot be run", script, what)
 	}
 }
 
@@ -83,44 +80,40 @@ func (v *validator) agents() {
 	}
 }
 
-// approvals compares options and routes.
-func (v *validator) approvals() {
-	for _, n := range v.g.Nodes {
-		if n.Approval == nil {
-			continue
+// approvals compares the options and routes of an approval.
+func (v *validator) approvals(n *Node) {
+	if n.Approval == nil {
+		return
+	}
+	if len(v.branchOf[n.ID]) > 0 {
+		return // see branchRoutes
+	}
+	answers := make([]string, len(n.Approval.Routes))
+	for i, r := range n.Approval.Routes {
+		answers[i] = r.Answer
+	}
+	for i, option := range n.Approval.Options {
+		if !slices.Contains(answers, option) {
+			v.err(RuleMissingRoute, n, fmt.Sprintf("options[%d]", i), didYouMean(option, answers), "option %q has no entry in routes", option)
 		}
-		if len(v.branchOf[n.ID]) > 0 {
-			continue // see branchRoutes
-		}
-		answers := make([]string, len(n.Approval.Routes))
-		for i, r := range n.Approval.Routes {
-			answers[i] = r.Answer
-		}
-		for i, option := range n.Approval.Options {
-			if !slices.Contains(answers, option) {
-				v.err(RuleMissingRoute, n, fmt.Sprintf("options[%d]", i), didYouMean(yamldoc.Nearest(option, answers)), "option %q has no entry in routes", option)
-			}
-		}
-		for _, answer := range answers {
-			if !slices.Contains(n.Approval.Options, answer) {
-				v.warn(RuleUnusedRoute, n, "routes."+answer, didYouMean(yamldoc.Nearest(answer, n.Approval.Options)), "route %q is not among the options", answer)
-			}
+	}
+	for _, answer := range answers {
+		if !slices.Contains(n.Approval.Options, answer) {
+			v.warn(RuleUnusedRoute, n, "routes."+answer, didYouMean(answer, n.Approval.Options), "route %q is not among the options", answer)
 		}
 	}
 }
 
-// rags reports rag nodes without a source or without a use.
-func (v *validator) rags() {
-	for _, n := range v.g.Nodes {
-		if n.RAG == nil {
-			continue
-		}
-		if len(n.RAG.Documents) == 0 {
-			v.err(RuleNoDocuments, n, "documents", "name at least one file, directory or URL", "documents is empty, so there is nothing to search")
-		}
-		if !n.HasUpdates && len(v.branchOf[n.ID]) == 0 {
-			v.warn(RuleUnusedResult, n, "", `store it: state_updates: {context: "{{output.context}}"}`, "there are no state_updates, so what is found is lost")
-		}
+// rags reports a rag node without a source or without a use.
+func (v *validator) rags(n *Node) {
+	if n.RAG == nil {
+		return
+	}
+	if len(n.RAG.Documents) == 0 {
+		v.err(RuleNoDocuments, n, "documents", "name at least one file, directory or URL", "documents is empty, so there is nothing to search")
+	}
+	if !n.HasUpdates && len(v.branchOf[n.ID]) == 0 {
+		v.warn(RuleUnusedResult, n, "", `store it: state_updates: {context: "{{output.context}}"}`, "there are no state_updates, so what is found is lost")
 	}
 }
 
@@ -164,8 +157,8 @@ func (v *validator) tool(n *Node, path, tool string) {
 
 // available is a hint about a name that is not among the ones there are.
 func available(name string, have []string, otherwise string) string {
-	if near := yamldoc.Nearest(name, have); near != "" {
-		return didYouMean(near)
+	if hint := didYouMean(name, have); hint != "" {
+		return hint
 	}
 	if len(have) == 0 {
 		return "there are none; " + otherwise
@@ -196,51 +189,49 @@ func (v *validator) concurrency() {
 
 // mapBranches checks the contract of the nodes that maps run: they work alone, on
 // one item, and deliver one key.
-func (v *validator) mapBranches() {
-	for _, n := range v.g.Nodes {
-		if n.Map == nil {
-			continue
+func (v *validator) mapBranches(n *Node) {
+	if n.Map == nil {
+		return
+	}
+	branch := v.g.Node(n.Map.Branch)
+	if branch == nil {
+		return // see references
+	}
+	switch branch.Type {
+	case EndNode, MapNode, WaitNode:
+		v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent, rag, tool, graph, approval or input node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
+		return
+	}
+	if branch.Sub != nil {
+		if wait, ok := branch.Sub.Graph.Find(func(n *Node) bool { return n.Wait != nil }); ok {
+			v.err(RuleMapBranch, n, "branch", "move the wait out of what the map runs", "branch %q has a node that waits, %s, which a map cannot run", branch.ID, wait.Name)
 		}
-		branch := v.g.Node(n.Map.Branch)
-		if branch == nil {
-			continue // see references
+	}
+	v.branchRoutes(n, branch)
+	if branch.Fallback != "" && branch.Type != LLMNode {
+		v.warn(RuleMapBranch, branch, "fallback", "remove it, and say with on_error of the map what a failed item does",
+			"the fallback of a branch leads nowhere: an item of map %q that fails has failed", n.ID)
+	}
+	if branch.HasNext {
+		v.err(RuleMapBranch, branch, "next", "remove next: the map continues when all branches are done",
+			"the branch of map %q must not have next, it is run once for each item and for itself", n.ID)
+	}
+	lost := func(field, key string) {
+		if key != n.Map.OutputKey {
+			v.err(RuleMapBranch, branch, field+"."+key, fmt.Sprintf("write %s, or set output_key of the map", n.Map.OutputKey),
+				"the branch of map %q delivers %q alone, what it writes to %q is lost", n.ID, n.Map.OutputKey, key)
 		}
-		switch branch.Type {
-		case EndNode, MapNode, WaitNode:
-			v.err(RuleMapBranch, n, "branch", "a branch is a script, llm, agent, rag, tool, graph, approval or input node", "branch %q is of type %s, which a map cannot run", branch.ID, branch.Type)
-			continue
-		}
-		if branch.Sub != nil {
-			if wait, ok := branch.Sub.Graph.Find(func(n *Node) bool { return n.Wait != nil }); ok {
-				v.err(RuleMapBranch, n, "branch", "move the wait out of what the map runs", "branch %q has a node that waits, %s, which a map cannot run", branch.ID, wait.Name)
-			}
-		}
-		v.branchRoutes(n, branch)
-		if branch.Fallback != "" && branch.Type != LLMNode {
-			v.warn(RuleMapBranch, branch, "fallback", "remove it, and say with on_error of the map what a failed item does",
-				"the fallback of a branch leads nowhere: an item of map %q that fails has failed", n.ID)
-		}
-		if branch.HasNext {
-			v.err(RuleMapBranch, branch, "next", "remove next: the map continues when all branches are done",
-				"the branch of map %q must not have next, it is run once for each item and for itself", n.ID)
-		}
-		lost := func(field, key string) {
-			if key != n.Map.OutputKey {
-				v.err(RuleMapBranch, branch, field+"."+key, fmt.Sprintf("write %s, or set output_key of the map", n.Map.OutputKey),
-					"the branch of map %q delivers %q alone, what it writes to %q is lost", n.ID, n.Map.OutputKey, key)
-			}
-		}
-		for _, u := range branch.Updates {
-			lost("state_updates", u.Key)
-		}
-		for _, key := range subWrites(branch) {
-			lost("outputs", key)
-		}
-		if properties := schemaProperties(branch); len(properties) > 0 {
-			slices.Sort(properties)
-			v.err(RuleMapBranch, branch, "output_schema", "drop properties from the schema, the branch then delivers the whole object",
-				"the output_schema of the branch of map %q would write %s to the state, but a branch delivers %q alone", n.ID, strings.Join(properties, ", "), n.Map.OutputKey)
-		}
+	}
+	for _, u := range branch.Updates {
+		lost("state_updates", u.Key)
+	}
+	for _, key := range subWrites(branch) {
+		lost("outputs", key)
+	}
+	if properties := schemaProperties(branch); len(properties) > 0 {
+		slices.Sort(properties)
+		v.err(RuleMapBranch, branch, "output_schema", "drop properties from the schema, the branch then delivers the whole object",
+			"the output_schema of the branch of map %q would write %s to the state, but a branch delivers %q alone", n.ID, strings.Join(properties, ", "), n.Map.OutputKey)
 	}
 }
 
@@ -276,15 +267,13 @@ func outputSchema(n *Node) *value.Value {
 	return nil
 }
 
-// predicates reports validations that cannot be read.
-func (v *validator) predicates() {
-	for _, n := range v.g.Nodes {
-		if n.Input == nil || n.Input.Validation == "" {
-			continue
-		}
-		if _, err := ParsePredicate(n.Input.Validation); err != nil {
-			v.err(RulePredicate, n, "validation", "", "validation: %v", err)
-		}
+// predicates reports a validation that cannot be read.
+func (v *validator) predicates(n *Node) {
+	if n.Input == nil || n.Input.Validation == "" {
+		return
+	}
+	if _, err := ParsePredicate(n.Input.Validation); err != nil {
+		v.err(RulePredicate, n, "validation", "", "validation: %v", err)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"loki/internal/workflow/graph/expr"
 )
 
 // group is the set of nodes that one fan-out can start together. The edges of a choice of which one is taken exclude each other.
@@ -14,6 +12,17 @@ type group struct {
 	source  *Node
 	place   string  // of the fan-out, below the source
 	members []*Node // ascending by id, each once; unknown targets are left out
+}
+
+// writers returns the ids of the members that write each key.
+func (gr group) writers() map[string][]string {
+	writers := map[string][]string{}
+	for _, n := range gr.members {
+		for _, key := range writes(n) {
+			writers[key] = append(writers[key], n.ID)
+		}
+	}
+	return writers
 }
 
 // groups returns the fan-outs in declaration order.
@@ -48,17 +57,13 @@ func (v *validator) groups() []group {
 // parallelWrites reports keys that several members write and no reducer combines,
 // and scripts that do not declare what they write.
 func (v *validator) parallelWrites(gr group) {
-	writers := map[string][]string{}
 	for _, n := range gr.members {
 		if n.Type == ScriptNode && !n.HasUpdates {
 			v.err(RuleParallelScript, n, "", "declare what it writes in state_updates; state_updates: {} says that it writes nothing of its siblings'",
 				"%q starts the script in parallel with others, so it needs state_updates that show what it writes", gr.source.ID)
-			continue
-		}
-		for _, key := range writes(n) {
-			writers[key] = append(writers[key], n.ID)
 		}
 	}
+	writers := gr.writers()
 	for _, key := range slices.Sorted(maps.Keys(writers)) {
 		if ids := writers[key]; len(ids) > 1 && v.g.Reducers[key] == "" && !v.race(ids) {
 			v.err(RuleParallelWrite, nil, "nodes."+gr.source.ID+"."+gr.place, fmt.Sprintf("declare how to combine them, for example reducers: {%s: append}", key),
@@ -89,12 +94,7 @@ func (v *validator) race(ids []string) bool {
 // parallelReads reports members that read what a sibling writes: they run on the
 // same snapshot of the state, so they would see the value from before.
 func (v *validator) parallelReads(gr group) {
-	writers := map[string][]string{}
-	for _, n := range gr.members {
-		for _, key := range writes(n) {
-			writers[key] = append(writers[key], n.ID)
-		}
-	}
+	writers := gr.writers()
 	for _, reader := range gr.members {
 		from := map[string][]string{} // keys by writer
 		for _, key := range reads(reader) {
@@ -111,20 +111,10 @@ func (v *validator) parallelReads(gr group) {
 	}
 }
 
-// scopedKey is the key that holds the result of a node of type t while its
-// state_updates are rendered, "" if there is none.
-func scopedKey(t Type) string {
-	switch t {
-	case AgentNode, LLMNode, RAGNode, GraphNode, ToolNode:
-		return "output"
-	case ApprovalNode:
-		return "choice"
-	case InputNode:
-		return "input"
-	case WaitNode:
-		return "signal"
-	}
-	return ""
+// scopedKeys are the keys that hold the result of a node of a type while its state_updates are rendered.
+var scopedKeys = map[Type]string{
+	AgentNode: "output", LLMNode: "output", RAGNode: "output", GraphNode: "output", ToolNode: "output",
+	ApprovalNode: "choice", InputNode: "input", WaitNode: "signal",
 }
 
 // writes returns the state keys that a node is known to write, ascending. An update
@@ -132,12 +122,16 @@ func scopedKey(t Type) string {
 func writes(n *Node) []string {
 	keys := append(schemaProperties(n), subWrites(n)...)
 	for _, u := range n.Updates {
-		if u.Key != scopedKey(n.Type) {
+		if u.Key != scopedKeys[n.Type] {
 			keys = append(keys, u.Key)
 		}
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return sortedUnique(keys)
+}
+
+// leavesKey reports whether a node is known to write a key, or collects the results of a map in it.
+func (n *Node) leavesKey(key string) bool {
+	return slices.Contains(writes(n), key) || n.Map != nil && n.Map.CollectInto == key
 }
 
 // reads returns the state keys that a node's templates and conditions read, ascending. In
@@ -159,19 +153,12 @@ func reads(n *Node) []string {
 		}
 	}
 	if n.Map != nil {
-		for _, e := range []*expr.Expr{n.Map.ItemIf, n.Map.Enough} {
-			if e == nil {
-				continue
-			}
-			for _, root := range e.Roots() {
-				if root != n.Map.As && root != ResultsKey {
-					keys = append(keys, root)
-				}
-			}
+		for _, c := range n.Map.conditions {
+			own := func(root string) bool { return root == n.Map.As || root == ResultsKey }
+			keys = append(keys, slices.DeleteFunc(c.expr.Roots(), own)...)
 		}
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
+	return sortedUnique(keys)
 }
 
 // use is a template in a node.
@@ -223,7 +210,7 @@ func templatesOf(n *Node) []use {
 		add(place+".on", c.On, false)
 	}
 	for _, u := range n.Updates {
-		uses = append(uses, use{path: "state_updates." + u.Key, template: u.Template, scoped: scopedKey(n.Type)})
+		uses = append(uses, use{path: "state_updates." + u.Key, template: u.Template, scoped: scopedKeys[n.Type]})
 	}
 	return uses
 }

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"loki/internal/base/value/yamldoc"
 )
 
 // consent reports a default of auto_confirm.
@@ -41,7 +39,7 @@ func (v *validator) defaultAnswer(n *Node, answer Template) {
 		known = append(known, r.Answer)
 	}
 	if len(answer.Roots()) == 0 && !slices.Contains(known, answer.Source) {
-		hint := didYouMean(yamldoc.Nearest(answer.Source, known))
+		hint := didYouMean(answer.Source, known)
 		if hint == "" && len(n.Approval.Options) > 0 {
 			hint = "options: " + strings.Join(n.Approval.Options, ", ")
 		}
@@ -49,28 +47,26 @@ func (v *validator) defaultAnswer(n *Node, answer Template) {
 	}
 }
 
-// retries reports retries that do nothing or multiply.
-func (v *validator) retries() {
-	for _, n := range v.g.Nodes {
-		r := n.Retry
-		if r == nil {
-			continue
-		}
-		if r.Attempts == 1 {
-			v.warn(RuleRetry, n, "retry", "attempts counts all tries, the first one included", "retry with 1 attempt tries nothing again")
-			continue
-		}
-		if why := v.neverRetried(n); why != "" {
-			v.warn(RuleRetry, n, "retry", "leave it out", "retry tries nothing again: %s", why)
-		}
-		if n.LLM != nil && n.LLM.MaxAttempts > 1 {
-			v.warn(RuleRetry, n, "max_attempts", "keep one of the two",
-				"each of the %d attempts of retry may call the model %d times because of max_attempts", r.Attempts, n.LLM.MaxAttempts)
-		}
-		if r.Backoff > r.MaxBackoff {
-			v.warn(RuleRetry, n, "retry.backoff", "raise max_backoff, or lower backoff",
-				"backoff is longer than max_backoff, so every wait is %s", seconds(r.MaxBackoff))
-		}
+// retries reports a retry that does nothing or multiplies.
+func (v *validator) retries(n *Node) {
+	r := n.Retry
+	if r == nil {
+		return
+	}
+	if r.Attempts == 1 {
+		v.warn(RuleRetry, n, "retry", "attempts counts all tries, the first one included", "retry with 1 attempt tries nothing again")
+		return
+	}
+	if why := v.neverRetried(n); why != "" {
+		v.warn(RuleRetry, n, "retry", "leave it out", "retry tries nothing again: %s", why)
+	}
+	if n.LLM != nil && n.LLM.MaxAttempts > 1 {
+		v.warn(RuleRetry, n, "max_attempts", "keep one of the two",
+			"each of the %d attempts of retry may call the model %d times because of max_attempts", r.Attempts, n.LLM.MaxAttempts)
+	}
+	if r.Backoff > r.MaxBackoff {
+		v.warn(RuleRetry, n, "retry.backoff", "raise max_backoff, or lower backoff",
+			"backoff is longer than max_backoff, so every wait is %s", seconds(r.MaxBackoff))
 	}
 }
 
@@ -101,25 +97,21 @@ func isSpan(text string) bool {
 	return err == nil && after > 0
 }
 
-// caches reports caches that hold nothing.
-func (v *validator) caches() {
-	for _, n := range v.g.Nodes {
-		if n.Cache != nil && n.Cache.TTL == 0 {
-			v.warn(RuleCache, n, "cache.ttl", "give the seconds for which a result may be used again", "ttl is 0, so no result is ever used again")
-		}
+// caches reports a cache that holds nothing.
+func (v *validator) caches(n *Node) {
+	if n.Cache != nil && n.Cache.TTL == 0 {
+		v.warn(RuleCache, n, "cache.ttl", "give the seconds for which a result may be used again", "ttl is 0, so no result is ever used again")
 	}
 }
 
 // uncertain reports on_uncertain where it cannot be followed.
-func (v *validator) uncertain() {
-	for _, n := range v.g.Nodes {
-		switch {
-		case n.OnUncertain == "":
-		case v.g.Settings.Durability == DurabilityOff:
-			v.warn(RuleUncertain, n, "on_uncertain", "", "on_uncertain means nothing with settings.durability: off, since such a run cannot be resumed")
-		case n.OnUncertain == UncertainSkip && n.Type == ScriptNode && !n.HasNext && len(v.branchOf[n.ID]) == 0 && !v.isCompensation(n):
-			v.warn(RuleUncertain, n, "on_uncertain", "add next:", "a script that is skipped names no _next, and the node has no next, so the run fails here")
-		}
+func (v *validator) uncertain(n *Node) {
+	switch {
+	case n.OnUncertain == "":
+	case v.g.Settings.Durability == DurabilityOff:
+		v.warn(RuleUncertain, n, "on_uncertain", "", "on_uncertain means nothing with settings.durability: off, since such a run cannot be resumed")
+	case n.OnUncertain == UncertainSkip && n.Type == ScriptNode && !n.HasNext && len(v.branchOf[n.ID]) == 0 && !v.isCompensation(n):
+		v.warn(RuleUncertain, n, "on_uncertain", "add next:", "a script that is skipped names no _next, and the node has no next, so the run fails here")
 	}
 }
 

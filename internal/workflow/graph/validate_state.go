@@ -134,13 +134,11 @@ func resultType(n *Node) expr.Type {
 }
 
 // members reports placeholders of members that a schema excludes, or that are not in it and look like one that is.
-func (v *validator) members() {
-	for _, n := range v.g.Nodes {
-		for _, use := range templatesOf(n) {
-			for _, p := range use.template.parts {
-				if len(p.path) > 1 {
-					v.path(n, use, p)
-				}
+func (v *validator) members(n *Node) {
+	for _, use := range templatesOf(n) {
+		for _, p := range use.template.parts {
+			if len(p.path) > 1 {
+				v.path(n, use, p)
 			}
 		}
 	}
@@ -168,12 +166,12 @@ func (v *validator) path(n *Node, use use, p part) {
 		of, known := member(t, s)
 		if !known && !s.isIndex {
 			names := slices.Sorted(maps.Keys(t.Members))
-			near := yamldoc.Nearest(name, names)
+			hint := didYouMean(name, names)
 			switch {
 			case t.Closed:
 				report(severity, yamldoc.OneOf(name, names), "%s has no member %q, so %s", at, name, use.effect())
-			case near != "":
-				report(SeverityWarning, didYouMean(near), "the schema of %s has no member %q", at, name)
+			case hint != "":
+				report(SeverityWarning, hint, "the schema of %s has no member %q", at, name)
 			}
 		}
 		if !known {
@@ -198,7 +196,7 @@ func (v *validator) stateWrites() {
 			}
 		}
 		for _, u := range n.Updates {
-			if u.Key != scopedKey(n.Type) {
+			if u.Key != scopedKeys[n.Type] {
 				v.update(n, u)
 			}
 		}
@@ -214,14 +212,14 @@ func (v *validator) update(n *Node, u Update) {
 	hole, one := u.Template.single()
 	switch {
 	case one && len(hole.path) > 0:
-		t := v.readType(n, use{scoped: scopedKey(n.Type)}, hole.path[0].name)
+		t := v.readType(n, use{scoped: scopedKeys[n.Type]}, hole.path[0].name)
 		for _, s := range hole.path[1:] {
 			t, _ = member(t, s)
 		}
-		if t.Kinds != 0 && (len(hole.path) > 1 || hole.path[0].name != scopedKey(n.Type)) {
+		if t.Kinds != 0 && (len(hole.path) > 1 || hole.path[0].name != scopedKeys[n.Type]) {
 			t = t.Or(expr.Type{Kinds: expr.Text, Enum: []value.Value{value.Of("")}}) // what is missing is the empty text
 		}
-		if n.Approval == nil || len(hole.path) > 1 || hole.path[0].name != scopedKey(n.Type) || !v.options(n, u.Key) {
+		if n.Approval == nil || len(hole.path) > 1 || hole.path[0].name != scopedKeys[n.Type] || !v.options(n, u.Key) {
 			v.write(n, path, u.Key, t, u.Template.Source+" is")
 		}
 	case len(u.Template.Roots()) > 0:
@@ -258,7 +256,7 @@ func (v *validator) write(n *Node, path, key string, t expr.Type, what string) {
 	k := v.g.Schema.Key(key)
 	if k == nil {
 		if v.g.Schema.Strict && !isOwnKey(key) {
-			v.err(RuleUnknownStateKey, n, path, didYouMean(yamldoc.Nearest(key, v.g.Schema.names())), "%q is written, but state declares no such key, and strict_state is true", key)
+			v.err(RuleUnknownStateKey, n, path, didYouMean(key, v.g.Schema.names()), "%q is written, but state declares no such key, and strict_state is true", key)
 		}
 		return
 	}

@@ -6,21 +6,18 @@ import (
 	"strings"
 
 	"loki/internal/base/process/environ"
-	"loki/internal/base/value/yamldoc"
 )
 
 // scopedUpdates reports updates of the key that is gone after the updates. For the
 // branch of a map that delivers this key, that is how it delivers it.
-func (v *validator) scopedUpdates() {
-	for _, n := range v.g.Nodes {
-		scoped := scopedKey(n.Type)
-		for _, u := range n.Updates {
-			if scoped == "" || u.Key != scoped || v.delivers(n, scoped) {
-				continue
-			}
-			v.warn(RuleScopedUpdate, n, "state_updates."+u.Key, "store it under another key",
-				"%q is there only while the state_updates are made, so this one is dropped", scoped)
+func (v *validator) scopedUpdates(n *Node) {
+	scoped := scopedKeys[n.Type]
+	for _, u := range n.Updates {
+		if scoped == "" || u.Key != scoped || v.delivers(n, scoped) {
+			continue
 		}
+		v.warn(RuleScopedUpdate, n, "state_updates."+u.Key, "store it under another key",
+			"%q is there only while the state_updates are made, so this one is dropped", scoped)
 	}
 }
 
@@ -30,17 +27,15 @@ func (v *validator) delivers(n *Node, key string) bool {
 
 // placeholders reports text that was probably meant as a placeholder, and
 // placeholders that can never be resolved.
-func (v *validator) placeholders() {
-	for _, n := range v.g.Nodes {
-		for _, use := range templatesOf(n) {
-			for _, p := range use.template.parts {
-				switch {
-				case p.hole && len(p.path) == 0:
-					v.warn(RulePlaceholder, n, use.path, "a path is a key, then .member or [number] as often as needed", "{{%s}} can never be found in the state", p.text)
-				case !p.hole:
-					if text, path := almostPlaceholder(p.text); text != "" {
-						v.warn(RulePlaceholder, n, use.path, fmt.Sprintf("a placeholder is written {{%s}}, of letters, digits, _ . [ ] and without spaces", path), "%s is ordinary text", text)
-					}
+func (v *validator) placeholders(n *Node) {
+	for _, use := range templatesOf(n) {
+		for _, p := range use.template.parts {
+			switch {
+			case p.hole && len(p.path) == 0:
+				v.warn(RulePlaceholder, n, use.path, "a path is a key, then .member or [number] as often as needed", "{{%s}} can never be found in the state", p.text)
+			case !p.hole:
+				if text, path := almostPlaceholder(p.text); text != "" {
+					v.warn(RulePlaceholder, n, use.path, fmt.Sprintf("a placeholder is written {{%s}}, of letters, digits, _ . [ ] and without spaces", path), "%s is ordinary text", text)
 				}
 			}
 		}
@@ -70,22 +65,20 @@ func almostPlaceholder(text string) (found, path string) {
 // undefinedReads reports placeholders for keys that nothing writes. It is silent if
 // something in the graph may write keys that are not declared: a script, or a model
 // whose answer has an open schema.
-func (v *validator) undefinedReads() {
+func (v *validator) undefinedReads(n *Node) {
 	known, closed := v.knownKeys()
-	for _, n := range v.g.Nodes {
-		isItem := func(key string) bool {
-			return slices.ContainsFunc(v.branchOf[n.ID], func(m *Node) bool { return m.Map.As == key })
-		}
-		for _, use := range templatesOf(n) {
-			v.loopReads(n, use)
-			for _, root := range use.template.Roots() {
-				_, written := slices.BinarySearch(known, root)
-				if !closed || written || root == "" || root == use.scoped || isItem(root) || root == CompensatesKey && v.isCompensation(n) {
-					continue
-				}
-				v.add(v.undefinedSeverity(), RuleUndefinedRead, n, use.path, v.undefinedHint(root, known),
-					fmt.Sprintf("{{%s}} is read, but nothing writes %q, so %s", root, root, use.effect()))
+	isItem := func(key string) bool {
+		return slices.ContainsFunc(v.branchOf[n.ID], func(m *Node) bool { return m.Map.As == key })
+	}
+	for _, use := range templatesOf(n) {
+		v.loopReads(n, use)
+		for _, root := range use.template.Roots() {
+			_, written := slices.BinarySearch(known, root)
+			if !closed || written || root == "" || root == use.scoped || isItem(root) || root == CompensatesKey && v.isCompensation(n) {
+				continue
 			}
+			v.add(v.undefinedSeverity(), RuleUndefinedRead, n, use.path, v.undefinedHint(root),
+				fmt.Sprintf("{{%s}} is read, but nothing writes %q, so %s", root, root, use.effect()))
 		}
 	}
 }
@@ -97,7 +90,7 @@ func (v *validator) loopReads(n *Node, use use) {
 	}
 	for _, p := range use.template.parts {
 		if len(p.path) > 1 && p.path[0].name == LoopKey && v.g.Node(p.path[1].name) == nil {
-			v.warn(RuleUndefinedRead, n, use.path, didYouMean(yamldoc.Nearest(p.path[1].name, nodeIDs(v.g))), "{{%s}} is read, but there is no node %q", p.text, p.path[1].name)
+			v.warn(RuleUndefinedRead, n, use.path, didYouMean(p.path[1].name, nodeIDs(v.g)), "{{%s}} is read, but there is no node %q", p.text, p.path[1].name)
 		}
 	}
 }
@@ -113,15 +106,22 @@ func (u use) effect() string {
 // knownKeys returns the keys that are declared or written somewhere, ascending; closed is false if there
 // may be others.
 func (v *validator) knownKeys() (known []string, closed bool) {
-	if s := v.g.Schema; s != nil && s.Strict {
-		return sortedUnique(v.g.declaredKeys()), true
+	if v.known == nil {
+		v.known, v.closed = v.g.knownKeys()
 	}
-	for _, n := range v.g.Nodes {
+	return v.known, v.closed
+}
+
+func (g *Graph) knownKeys() (known []string, closed bool) {
+	if s := g.Schema; s != nil && s.Strict {
+		return sortedUnique(g.declaredKeys()), true
+	}
+	for _, n := range g.Nodes {
 		if n.Type == ScriptNode || outputSchema(n) != nil && len(schemaProperties(n)) == 0 {
 			return nil, false
 		}
 	}
-	return v.g.Keys(), true
+	return g.Keys(), true
 }
 
 // Keys returns the keys of the state that the definition says are written, ascending. Scripts and models may write others.
@@ -157,9 +157,10 @@ func sortedUnique(keys []string) []string {
 	return slices.Compact(keys)
 }
 
-func (v *validator) undefinedHint(key string, known []string) string {
-	if near := yamldoc.Nearest(key, known); near != "" {
-		return didYouMean(near)
+func (v *validator) undefinedHint(key string) string {
+	known, _ := v.knownKeys()
+	if hint := didYouMean(key, known); hint != "" {
+		return hint
 	}
 	if v.g.IsInner() && key == PromptKey {
 		return "a subgraph sees only what with: gives it: {" + PromptKey + ": \"{{" + PromptKey + "}}\"}"
@@ -176,12 +177,11 @@ func (v *validator) undefinedHint(key string, known []string) string {
 
 // KeyHint reports whether a node may write a key of the state, as far as that can be known, and else what may be meant.
 func (g *Graph) KeyHint(key string) (hint string, known bool) {
-	v := validator{g: g}
-	keys, closed := v.knownKeys()
+	keys, closed := g.knownKeys()
 	if !closed || slices.Contains(keys, key) {
 		return "", true
 	}
-	if near := didYouMean(yamldoc.Nearest(key, keys)); near != "" {
+	if near := didYouMean(key, keys); near != "" {
 		hint = "; " + near
 	}
 	return hint, false

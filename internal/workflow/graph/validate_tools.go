@@ -8,35 +8,32 @@ import (
 
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
-	"loki/internal/base/value/yamldoc"
 )
 
 // tools checks tool nodes: that the agent has the tool, and as far as arguments are constant, that the tool takes them.
 // What a server's tools take is known only once it runs.
-func (v *validator) tools() {
-	for _, n := range v.g.Nodes {
-		if n.Tool == nil || v.env.Context == nil {
-			continue
-		}
-		if server, _, ok := n.Tool.Server(); ok {
-			v.tool(n, "tool", mcpPrefix+server)
-			continue
-		}
-		if strings.HasPrefix(n.Tool.Tool, "agent__") || n.Tool.Tool == "worktree__merge" {
-			v.err(RuleUnknownTool, n, "tool", "use a node of type agent", "tool %q is for models, which work with the agents that they start", n.Tool.Tool)
-			continue
-		}
-		before := len(v.findings)
-		if v.tool(n, "tool", n.Tool.Tool); len(v.findings) > before || v.env.Context.Parameters == nil {
-			continue
-		}
-		parameters, ok := v.env.Context.Parameters(n.Tool.Tool)
-		if !ok {
-			v.err(RuleUnknownTool, n, "tool", "name one of them", "tool %q means several tools", n.Tool.Tool)
-			continue
-		}
-		v.arguments(n, parameters)
+func (v *validator) tools(n *Node) {
+	if n.Tool == nil || v.env.Context == nil {
+		return
 	}
+	if server, _, ok := n.Tool.Server(); ok {
+		v.tool(n, "tool", mcpPrefix+server)
+		return
+	}
+	if strings.HasPrefix(n.Tool.Tool, "agent__") || n.Tool.Tool == "worktree__merge" {
+		v.err(RuleUnknownTool, n, "tool", "use a node of type agent", "tool %q is for models, which work with the agents that they start", n.Tool.Tool)
+		return
+	}
+	before := len(v.findings)
+	if v.tool(n, "tool", n.Tool.Tool); len(v.findings) > before || v.env.Context.Parameters == nil {
+		return
+	}
+	parameters, ok := v.env.Context.Parameters(n.Tool.Tool)
+	if !ok {
+		v.err(RuleUnknownTool, n, "tool", "name one of them", "tool %q means several tools", n.Tool.Tool)
+		return
+	}
+	v.arguments(n, parameters)
 }
 
 // arguments compares the arguments of a tool node with the schema of what its tool takes.
@@ -100,7 +97,7 @@ func (c *argumentCheck) object(shape, given *value.Object, path string) {
 		case ok:
 			c.value(sub, v, path+"."+name)
 		case !open:
-			hint := didYouMean(yamldoc.Nearest(name, names))
+			hint := didYouMean(name, names)
 			if hint == "" && len(names) > 0 {
 				hint = "arguments: " + strings.Join(names, ", ")
 			}

@@ -72,7 +72,6 @@ func (p *parser) wait(n *Node, m *yamldoc.Map) {
 			}
 		}
 	}
-	p.updates(n, m)
 }
 
 func (l *aspects) wait(w *Wait) {
@@ -97,38 +96,36 @@ func (w *Wait) templates(add func(path string, t *Template, strict bool)) {
 	}
 }
 
-// waits reports waits that cannot end as they are written.
-func (v *validator) waits() {
-	for _, n := range v.g.Nodes {
-		w := n.Wait
-		if w == nil {
-			continue
+// waits reports a wait that cannot end as it is written.
+func (v *validator) waits(n *Node) {
+	w := n.Wait
+	if w == nil {
+		return
+	}
+	if w.Until != nil && len(w.Until.Roots()) == 0 {
+		if _, err := time.Parse(time.RFC3339, w.Until.Source); err != nil {
+			v.err(RuleWait, n, "until", "write it as 2026-12-24T18:00:00Z", "until is %q, which is not a time as RFC 3339 has it", w.Until.Source)
 		}
-		if w.Until != nil && len(w.Until.Roots()) == 0 {
-			if _, err := time.Parse(time.RFC3339, w.Until.Source); err != nil {
-				v.err(RuleWait, n, "until", "write it as 2026-12-24T18:00:00Z", "until is %q, which is not a time as RFC 3339 has it", w.Until.Source)
-			}
-		}
-		if w.For != nil && n.HasTimeout {
-			v.waitTimeout(n)
-		}
-		if w.Signal == "" {
-			continue
-		}
-		if v.g.Settings.Durability == DurabilityOff {
-			v.err(RuleWait, n, "signal", "leave out settings.durability: off", "a signal cannot reach a run that is not recorded")
-		}
-		switch {
-		case n.HasTimeout && w.Default == nil && n.Fallback == "":
-			v.warn(RuleTimeoutDefault, n, "timeout", "add default: with the value to take then, or fallback:",
-				"there is neither default nor fallback, so the node fails without a signal within %s", seconds(n.Timeout))
-		case w.Default != nil && !n.HasTimeout:
-			v.warn(RuleTimeoutDefault, n, "default", "add timeout: with the seconds to wait for the signal",
-				"the default of a wait is for when its timeout is over, and there is none")
-		}
-		if w.Default != nil && w.Schema != nil {
-			v.defaultSignal(n)
-		}
+	}
+	if w.For != nil && n.HasTimeout {
+		v.waitTimeout(n)
+	}
+	if w.Signal == "" {
+		return
+	}
+	if v.g.Settings.Durability == DurabilityOff {
+		v.err(RuleWait, n, "signal", "leave out settings.durability: off", "a signal cannot reach a run that is not recorded")
+	}
+	switch {
+	case n.HasTimeout && w.Default == nil && n.Fallback == "":
+		v.warn(RuleTimeoutDefault, n, "timeout", "add default: with the value to take then, or fallback:",
+			"there is neither default nor fallback, so the node fails without a signal within %s", seconds(n.Timeout))
+	case w.Default != nil && !n.HasTimeout:
+		v.warn(RuleTimeoutDefault, n, "default", "add timeout: with the seconds to wait for the signal",
+			"the default of a wait is for when its timeout is over, and there is none")
+	}
+	if w.Default != nil && w.Schema != nil {
+		v.defaultSignal(n)
 	}
 }
 

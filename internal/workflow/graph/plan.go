@@ -136,8 +136,11 @@ func countsByID(list []int32, ranks map[string]int) map[string]int {
 	return counts
 }
 
-// countsByRank is the inverse of countsByID. Ids without a rank are left out.
+// countsByRank is the inverse of countsByID, nil without counts. Ids without a rank are left out.
 func countsByRank(counts, ranks map[string]int) []int32 {
+	if len(counts) == 0 {
+		return nil
+	}
 	list := make([]int32, len(ranks))
 	for id, n := range counts {
 		if i, ok := ranks[id]; ok {
@@ -159,7 +162,9 @@ func (p *Plan) Begin(state State) Progress {
 
 // Restore returns pr, read back from a store, with the visits it had.
 func (p *Plan) Restore(pr Progress, visits map[string]int) Progress {
-	pr.visits = countsByRank(visits, p.rank)
+	if pr.visits = countsByRank(visits, p.rank); pr.visits == nil {
+		pr.visits = make([]int32, len(p.nodes))
+	}
 	return pr
 }
 

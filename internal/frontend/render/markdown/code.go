@@ -27,18 +27,10 @@ type codeState struct {
 	guess   bool             // the next line may name the language
 }
 
-// clone returns a copy that shares nothing that changes.
-func (c *codeState) clone() codeState {
-	return codeState{lexer: c.lexer, state: c.state.Clone(), printed: c.printed, guess: c.guess}
-}
-
 // opensFence returns the fence that rest begins with after its indentation.
 func opensFence(rest []byte, indent int) (fence, bool) {
 	text := rest[indent:]
-	n := 0
-	for n < len(text) && text[n] == text[0] {
-		n++
-	}
+	n := leading(text, text[0])
 	if n < 3 || text[0] == '`' && bytes.IndexByte(text[n:], '`') >= 0 {
 		return fence{}, false
 	}
@@ -138,8 +130,7 @@ func (m *machine) tokenRow(dst []byte, from, to int, spans []highlight.Span) []b
 	m.in.reset(m)
 	for at := from; at < to && len(spans) > 0; spans = spans[1:] {
 		end := min(to, spans[0].End)
-		m.in.vis = append(m.in.vis, m.text[at:end]...)
-		m.in.cover(tokenStyle(spans[0].Kind), 0)
+		m.in.print(m.text[at:end], tokenStyle(spans[0].Kind))
 		at = end
 	}
 	return m.codeFlow(dst)
@@ -148,7 +139,7 @@ func (m *machine) tokenRow(dst []byte, from, to int, spans []highlight.Span) []b
 // codeRow prints a line of code that is not highlighted.
 func (m *machine) codeRow(dst, line []byte) []byte {
 	m.in.reset(m)
-	m.in.vis = append(m.in.vis, line...)
+	m.in.print(line, 0)
 	return m.codeFlow(dst)
 }
 
@@ -157,5 +148,5 @@ func (m *machine) codeFlow(dst []byte) []byte {
 	if m.o.WrapCode {
 		limit = m.limit
 	}
-	return m.appendWrapped(dst, &m.in, baseBlock, limit)
+	return m.appendWrapped(dst, baseBlock, limit)
 }

@@ -8,8 +8,7 @@ import (
 // inline is text with the styles and links of its parts.
 type inline struct {
 	vis   []byte // what is seen
-	whole []byte // instead of vis, text that is seen as it is
-	runs  []run  // cover vis; none means that everything has the base style
+	runs  []run  // cover vis
 	links []string
 	open  bool // a mark was not closed that later text could close
 
@@ -23,9 +22,8 @@ type inline struct {
 	nodes      []node
 	stack      []opener
 	brackets   []bracket
-	aux        []byte    // the characters that entities mean
-	noTicks    [8]uint64 // lengths of backtick runs that nothing ends any more
-	noEnd      [4]bool   // the same for TeX and comments
+	aux        []byte  // the characters that entities mean
+	noEnd      [4]bool // for TeX and comments: nothing ends them any more
 }
 
 // run is a part of the text with one style: from the end of the run before to end.
@@ -79,36 +77,16 @@ type bracket struct {
 	dead  bool // a link cannot begin here, because one is within
 }
 
-// visible returns the text that is seen.
-func (in *inline) visible() []byte {
-	if in.whole != nil {
-		return in.whole
-	}
-	return in.vis
-}
-
 // reset makes in empty.
 func (in *inline) reset(m *machine) {
-	in.vis, in.whole, in.runs, in.links = in.vis[:0], nil, in.runs[:0], in.links[:0]
+	in.vis, in.runs, in.links = in.vis[:0], in.runs[:0], in.links[:0]
 	in.open, in.live, in.more, in.hyperlinks = false, m.live, false, m.o.Hyperlinks
 }
 
 // print adds text that is not Markdown.
 func (in *inline) print(text []byte, st style) {
-	in.begin()
 	in.vis = append(in.vis, text...)
 	in.cover(st, 0)
-}
-
-// begin prepares for what is added to vis.
-func (in *inline) begin() {
-	if in.whole != nil {
-		in.vis = append(in.vis, in.whole...)
-		in.whole = nil
-	}
-	if len(in.runs) == 0 && len(in.vis) > 0 {
-		in.runs = append(in.runs, run{end: len(in.vis)})
-	}
 }
 
 // cover gives what was added to vis a style.
@@ -135,36 +113,17 @@ var special = [256]bool{
 	'&': true, '\\': true, '$': true, ':': true,
 }
 
-// plainText reports whether there is nothing in text that has a meaning.
-func plainText(text []byte) bool {
-	for i, c := range text {
-		if special[c] && (c != ':' || isAddress(text, i)) && (c != '!' || i+1 < len(text) && text[i+1] == '[') {
-			return false
-		}
-	}
-	return true
-}
-
 // isAddress reports whether a colon at i follows the scheme of a web address.
 func isAddress(text []byte, i int) bool {
 	return i+3 < len(text) && text[i+1] == '/' && text[i+2] == '/' && i >= 4 && (text[i-1]|0x20 == 'p' || text[i-1]|0x20 == 's')
 }
 
-// scan adds text, which is Markdown. It aliases text as long as in is not reset.
+// scan adds text, which is Markdown.
 //
 // Source: CommonMark 0.31.2, "An algorithm for parsing nested emphasis and links".
 func (in *inline) scan(text []byte) {
-	if plainText(text) {
-		if len(in.vis) == 0 && in.whole == nil && len(text) > 0 {
-			in.whole = text
-			return
-		}
-		in.print(text, 0)
-		return
-	}
 	in.text, in.at, in.from = text, 0, 0
 	in.nodes, in.stack, in.brackets, in.aux = in.nodes[:0], in.stack[:0], in.brackets[:0], in.aux[:0]
-	clear(in.noTicks[:])
 	clear(in.noEnd[:])
 	for in.at < len(text) {
 		c := text[in.at]
@@ -237,10 +196,7 @@ func (in *inline) mark(c byte) {
 
 // emphasis takes a run of marks of emphasis.
 func (in *inline) emphasis(c byte) {
-	n := 1
-	for in.at+n < len(in.text) && in.text[in.at+n] == c {
-		n++
-	}
+	n := leading(in.text[in.at:], c)
 	if c == '~' && n != 2 { // a single tilde often means about
 		in.at += n
 		return
@@ -378,27 +334,21 @@ func (in *inline) closeAll(open []opener) {
 		o := &open[i]
 		on := &in.nodes[o.node]
 		for o.count > 0 {
-			switch {
-			case o.char == '~':
-				on.begin[2]++
-				o.count -= 2
-				on.to -= 2
-			case o.count >= 2:
-				on.begin[1]++
-				o.count -= 2
-				on.to -= 2
-			default:
-				on.begin[0]++
-				o.count--
-				on.to--
+			n, kind := int32(1), 0
+			if o.char == '~' {
+				n, kind = 2, 2
+			} else if o.count >= 2 {
+				n, kind = 2, 1
 			}
+			on.begin[kind]++
+			o.count -= n
+			on.to -= n
 		}
 	}
 }
 
 // lay adds the nodes to the text that is seen.
 func (in *inline) lay() {
-	in.begin()
 	var depth [3]int
 	current := int32(0)
 	for i := range in.nodes {
@@ -416,21 +366,15 @@ func (in *inline) lay() {
 			st |= link
 		}
 		switch n.kind {
-		case textNode, markNode:
+		case textNode, markNode, htmlNode, mathNode:
 			in.vis = append(in.vis, in.text[n.from:n.to]...)
-			in.cover(st, current)
+			in.cover(st|map[nodeKind]style{htmlNode: html, mathNode: math}[n.kind], current)
 		case auxNode:
 			in.vis = append(in.vis, in.aux[n.from:n.to]...)
 			in.cover(st, current)
 		case codeNode:
 			in.code(in.text[n.from:n.to])
 			in.cover(st|code, current)
-		case htmlNode:
-			in.vis = append(in.vis, in.text[n.from:n.to]...)
-			in.cover(st|html, current)
-		case mathNode:
-			in.vis = append(in.vis, in.text[n.from:n.to]...)
-			in.cover(st|math, current)
 		case urlNode:
 			in.vis = append(in.vis, in.text[n.from:n.to]...)
 			in.cover(st|link, max(current, n.link))
@@ -459,12 +403,7 @@ func (in *inline) code(text []byte) {
 	if n := len(text); n > 1 && edge(text[0]) && edge(text[n-1]) && len(bytes.Trim(text, " \n")) > 0 {
 		text = text[1 : n-1]
 	}
-	for _, c := range text {
-		if c == '\n' {
-			c = ' '
-		}
-		in.vis = append(in.vis, c)
-	}
+	in.vis = append(in.vis, bytes.ReplaceAll(text, []byte("\n"), []byte(" "))...)
 }
 
 func edge(c byte) bool { return c == ' ' || c == '\n' }
@@ -472,27 +411,21 @@ func edge(c byte) bool { return c == ' ' || c == '\n' }
 // codeSpan takes a run of backticks, and what is between it and the next one of the
 // same length.
 func (in *inline) codeSpan() {
-	n := ticks(in.text[in.at:])
-	start := in.at + n
-	if n >= 64*len(in.noTicks) || in.noTicks[n/64]>>(n%64)&1 == 0 {
-		for i := start; i < len(in.text); {
-			j := bytes.IndexByte(in.text[i:], '`')
-			if j < 0 {
-				break
-			}
-			i += j
-			k := ticks(in.text[i:])
-			if k == n {
-				in.skip(n)
-				in.add(codeNode, i-in.at)
-				in.skip(n)
-				return
-			}
-			i += k
+	n := leading(in.text[in.at:], '`')
+	for i := in.at + n; i < len(in.text); {
+		j := bytes.IndexByte(in.text[i:], '`')
+		if j < 0 {
+			break
 		}
-		if n < 64*len(in.noTicks) {
-			in.noTicks[n/64] |= 1 << (n % 64)
+		i += j
+		k := leading(in.text[i:], '`')
+		if k == n {
+			in.skip(n)
+			in.add(codeNode, i-in.at)
+			in.skip(n)
+			return
 		}
+		i += k
 	}
 	if in.live {
 		in.skip(n)
@@ -501,15 +434,6 @@ func (in *inline) codeSpan() {
 	}
 	in.open = true
 	in.at += n
-}
-
-func ticks(text []byte) int {
-	for i, c := range text {
-		if c != '`' {
-			return i
-		}
-	}
-	return len(text)
 }
 
 // What is beside a mark.
@@ -523,20 +447,12 @@ const (
 // around returns what is before and after text[from:to].
 func around(text []byte, from, to int) (before, after int) {
 	if from > 0 {
-		if c := text[from-1]; c < utf8.RuneSelf {
-			before = class(rune(c))
-		} else {
-			r, _ := utf8.DecodeLastRune(text[:from])
-			before = class(r)
-		}
+		r, _ := utf8.DecodeLastRune(text[:from])
+		before = class(r)
 	}
 	if to < len(text) {
-		if c := text[to]; c < utf8.RuneSelf {
-			after = class(rune(c))
-		} else {
-			r, _ := utf8.DecodeRune(text[to:])
-			after = class(r)
-		}
+		r, _ := utf8.DecodeRune(text[to:])
+		after = class(r)
 	}
 	return before, after
 }

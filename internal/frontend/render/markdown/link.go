@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"fmt"
 	stdhtml "html"
 	"strings"
 	"unicode/utf8"
@@ -137,12 +138,7 @@ func finish(text []byte, i int, half bool, n *int) bool {
 	return text[j] == ')'
 }
 
-func skipBlank(text []byte, i int) int {
-	for i < len(text) && edge(text[i]) {
-		i++
-	}
-	return i
-}
+func skipBlank(text []byte, i int) int { return len(text) - len(bytes.TrimLeft(text[i:], " \n")) }
 
 // unescape returns what an address in a link means.
 func unescape(dest []byte) string {
@@ -173,14 +169,12 @@ func (in *inline) finishLink(n *node, st style) {
 	}
 	st &^= link
 	if text != "" {
-		in.vis = append(in.vis, " ("...)
-		in.cover(st|address, 0)
+		in.print([]byte(" ("), st|address)
 	}
 	in.vis = append(in.vis, url...)
 	in.cover(st|address, n.link)
 	if text != "" {
-		in.vis = append(in.vis, ')')
-		in.cover(st|address, 0)
+		in.print([]byte(")"), st|address)
 	}
 }
 
@@ -222,13 +216,12 @@ func AppendLink(dst []byte, url string) []byte {
 
 // escapeURL appends url as an escape sequence may contain it: printable ASCII.
 func escapeURL(dst []byte, url string) []byte {
-	const digits = "0123456789ABCDEF"
 	for _, c := range []byte(url) {
 		if c > ' ' && c < 0x7f {
 			dst = append(dst, c)
-			continue
+		} else {
+			dst = fmt.Appendf(dst, "%%%02X", c)
 		}
-		dst = append(dst, '%', digits[c>>4], digits[c&15])
 	}
 	return dst
 }
@@ -283,8 +276,5 @@ func endURL(text []byte, i int) int {
 // trimURL returns where an address that reaches to end at most does end: punctuation
 // after it does not belong to it.
 func trimURL(text []byte, start, end int) int {
-	for end > start && bytes.IndexByte([]byte("?!.,:*_~';$"), text[end-1]) >= 0 {
-		end--
-	}
-	return end
+	return start + len(bytes.TrimRight(text[start:end], "?!.,:*_~';$"))
 }

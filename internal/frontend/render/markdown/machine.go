@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"slices"
 
 	"loki/internal/frontend/render/highlight"
 )
@@ -67,7 +68,6 @@ type machine struct {
 	in    inline
 	cells []inline // of a row that is laid out
 	tabs  []byte
-	rule  []byte
 }
 
 // from makes m a copy of src.
@@ -76,8 +76,8 @@ func (m *machine) from(src *machine) {
 	m.text = append(m.text[:0], src.text...)
 	m.leaf, m.lines, m.severed = src.leaf, src.lines, src.severed
 	m.fence, m.html = src.fence, src.html
-	m.code = src.code.clone()
-	m.tbl = src.tbl.clone()
+	m.code, m.tbl = src.code, src.tbl // the slices of a layout are never changed once they are set
+	m.code.state = src.code.state.Clone()
 }
 
 func (m *machine) reset() {
@@ -191,12 +191,7 @@ func (m *machine) enter(line []byte) (rest []byte, n int) {
 }
 
 // afterMark drops the one space that may follow the mark of a quote.
-func afterMark(line []byte) []byte {
-	if len(line) > 0 && line[0] == ' ' {
-		return line[1:]
-	}
-	return line
-}
+func afterMark(line []byte) []byte { return bytes.TrimPrefix(line, []byte(" ")) }
 
 // blankLine takes a line with nothing in it but containers.
 func (m *machine) blankLine(dst []byte, n int, opened bool) []byte {
@@ -249,17 +244,22 @@ func (m *machine) settle(dst []byte) []byte {
 	if m.in.open && m.lines < maxRows && len(m.text) < maxHeld {
 		return dst
 	}
-	dst = m.flow(dst, &m.in, m.textBase())
+	dst = m.flow(dst, m.textBase())
 	m.release()
 	return dst
 }
 
+// inlines appends the rows of text, which is Markdown.
+func (m *machine) inlines(dst, text []byte, base style) []byte {
+	m.in.reset(m)
+	m.in.scan(text)
+	return m.flow(dst, base)
+}
+
 // textBase returns the style of paragraphs.
 func (m *machine) textBase() style {
-	for i := range m.stack {
-		if !m.stack[i].item {
-			return baseQuote
-		}
+	if slices.ContainsFunc(m.stack, func(c container) bool { return !c.item }) {
+		return baseQuote
 	}
 	return baseText
 }
@@ -267,13 +267,11 @@ func (m *machine) textBase() style {
 // close ends the block and all containers but the first n.
 func (m *machine) close(dst []byte, n int) []byte {
 	dst = m.endLeaf(dst)
-	for i := n; i < len(m.stack); i++ {
-		if m.stack[i].fresh { // an item of nothing
-			dst = append(bytes.TrimRight(m.prefix(dst), " "), '\n')
-			break
-		}
+	n = min(n, len(m.stack))
+	if slices.ContainsFunc(m.stack[n:], func(c container) bool { return c.fresh }) { // an item of nothing
+		dst = append(bytes.TrimRight(m.prefix(dst), " "), '\n')
 	}
-	m.stack = m.stack[:min(n, len(m.stack))]
+	m.stack = m.stack[:n]
 	return dst
 }
 
@@ -282,9 +280,7 @@ func (m *machine) endLeaf(dst []byte) []byte {
 	switch m.leaf {
 	case paragraph:
 		if m.lines > 0 {
-			m.in.reset(m)
-			m.in.scan(m.heldLines())
-			dst = m.flow(dst, &m.in, m.textBase())
+			dst = m.inlines(dst, m.heldLines(), m.textBase())
 		}
 	case table:
 		dst = m.endTable(dst)
@@ -325,14 +321,10 @@ func (m *machine) expand(line []byte) []byte {
 }
 
 // spaces returns the number of spaces that line begins with.
-func spaces(line []byte) int {
-	for i, c := range line {
-		if c != ' ' {
-			return i
-		}
-	}
-	return len(line)
-}
+func spaces(line []byte) int { return leading(line, ' ') }
+
+// leading returns how many times c stands at the beginning of text.
+func leading(text []byte, c byte) int { return len(text) - len(bytes.TrimLeft(text, string(c))) }
 
 // tokenStyle returns the base style of a kind of token.
 func tokenStyle(k highlight.Kind) style { return baseToken + style(k)<<9 }

@@ -6,6 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"loki/internal/base/text"
 )
 
@@ -24,7 +26,7 @@ func class(r rune) int {
 		return blank
 	case unicode.IsPunct(r) || unicode.IsSymbol(r):
 		return punctuation
-	case simple(r) == 2:
+	case ansi.StringWidth(string(r)) == 2:
 		return ideograph
 	}
 	return letter
@@ -158,17 +160,17 @@ func (in *inline) angle() {
 	}
 	inner := rest[1:i]
 	switch {
-	case isURL(inner), isMail(inner):
+	case urlPattern().Match(inner), mailPattern().Match(inner):
 		in.skip(1)
 		url := string(inner)
-		if isMail(inner) {
+		if mailPattern().Match(inner) {
 			url = "mailto:" + url
 		}
 		in.links = append(in.links, url)
 		in.add(urlNode, len(inner))
 		in.nodes[len(in.nodes)-1].link = int32(len(in.links))
 		in.skip(1)
-	case isBreak(inner):
+	case breakPattern().Match(inner):
 		in.flush(in.at)
 		in.nodes = append(in.nodes, node{kind: breakNode})
 		in.at += i + 1
@@ -176,66 +178,21 @@ func (in *inline) angle() {
 			in.at++
 		}
 		in.from = in.at
-	case isTag(inner):
+	case tagPattern().Match(inner):
 		in.add(htmlNode, i+1)
 	default:
 		in.at++
 	}
 }
 
-// isURL reports whether text is an address with its scheme.
-func isURL(text []byte) bool {
-	i := bytes.IndexByte(text, ':')
-	if i < 2 || i > 32 || text[0] >= '0' && text[0] <= '9' {
-		return false
-	}
-	for _, c := range text[:i] {
-		if !isAlnum(c) && c != '+' && c != '.' && c != '-' {
-			return false
-		}
-	}
-	return !bytes.ContainsAny(text, " \n<")
-}
+// What may stand between angle brackets: an address with its scheme, that of a mailbox, and
+// what looks like a tag of HTML, of which <br> is one.
+var (
+	urlPattern   = text.Regexp(`^[A-Za-z+.-][A-Za-z0-9+.-]{1,31}:[^ \n<]*$`)
+	mailPattern  = text.Regexp(`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~` + "`" + `-]+@` + label + `(\.` + label + `)*$`)
+	breakPattern = text.Regexp(`(?i)^br[ /]*$`)
+	tagPattern   = text.Regexp(`^/?[A-Za-z][A-Za-z0-9-]*([ \n]|/?$)`)
+)
 
-// isMail reports whether text is the address of a mailbox.
-func isMail(text []byte) bool {
-	name, host, ok := bytes.Cut(text, []byte("@"))
-	if !ok || len(name) == 0 || len(host) == 0 {
-		return false
-	}
-	for _, c := range name {
-		if !isAlnum(c) && bytes.IndexByte([]byte(".!#$%&'*+/=?^_`{|}~-"), c) < 0 {
-			return false
-		}
-	}
-	for _, part := range bytes.Split(host, []byte(".")) {
-		if len(part) == 0 || part[0] == '-' || part[len(part)-1] == '-' {
-			return false
-		}
-		for _, c := range part {
-			if !isAlnum(c) && c != '-' {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func isBreak(inner []byte) bool {
-	return bytes.EqualFold(bytes.TrimRight(inner, " /"), []byte("br"))
-}
-
-// isTag reports whether <inner> looks like a tag of HTML.
-func isTag(inner []byte) bool {
-	if inner[0] == '/' {
-		inner = inner[1:]
-	}
-	if len(inner) == 0 || !isAlnum(inner[0]) || inner[0] <= '9' {
-		return false
-	}
-	n := 0
-	for n < len(inner) && (isAlnum(inner[n]) || inner[n] == '-') {
-		n++
-	}
-	return n == len(inner) || edge(inner[n]) || inner[n] == '/' && n == len(inner)-1
-}
+// label is a part of the name of a host.
+const label = `[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?`

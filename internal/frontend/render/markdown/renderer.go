@@ -37,7 +37,6 @@ type Renderer struct {
 	filter text.Filter
 	src    []byte // source that is not a block yet
 	done   int    // what of src is
-	seen   int    // no line ends in src[done:seen]
 	m      machine
 	tail   machine // a copy of m that renders the tail
 }
@@ -59,17 +58,12 @@ func (r *Renderer) Write(p []byte) {
 // Commit appends the rows to dst that have become final. Each ends with a line feed.
 func (r *Renderer) Commit(dst []byte, columns int) []byte {
 	r.m.resize(columns)
-	for {
-		i := bytes.IndexByte(r.src[r.seen:], '\n')
-		if i < 0 {
-			r.seen = len(r.src)
-			break
-		}
-		end := r.seen + i
+	for i := bytes.IndexByte(r.src[r.done:], '\n'); i >= 0; i = bytes.IndexByte(r.src[r.done:], '\n') {
+		end := r.done + i
 		dst = r.cut(dst, end)
 		dst = r.m.line(dst, r.src[r.done:end])
 		r.m.severed = false
-		r.done, r.seen = end+1, end+1
+		r.done = end + 1
 	}
 	return r.cut(dst, len(r.src))
 }
@@ -119,7 +113,7 @@ func (r *Renderer) End(dst []byte, columns int) []byte {
 	}
 	dst = r.m.close(dst, 0)
 	r.m.reset()
-	r.src, r.done, r.seen = r.src[:0], 0, 0
+	r.src, r.done = r.src[:0], 0
 	return dst
 }
 
@@ -128,13 +122,8 @@ func (r *Renderer) Pending() bool { return r.done < len(r.src) || r.m.leaf != no
 
 // compact drops the source that has become rows.
 func (r *Renderer) compact() {
-	if r.done == 0 {
-		return
-	}
-	n := copy(r.src, r.src[r.done:])
-	r.seen -= r.done
-	r.src, r.done = r.src[:n], 0
-	if n == 0 && cap(r.src) > 4*maxLine {
+	r.src, r.done = append(r.src[:0], r.src[r.done:]...), 0
+	if len(r.src) == 0 && cap(r.src) > 4*maxLine {
 		r.src = nil
 	}
 }
@@ -151,13 +140,5 @@ func mayChange(part []byte, l leaf) bool {
 	case rawHTML:
 		return false
 	}
-	if len(part) > 12 {
-		return false
-	}
-	for _, c := range part {
-		if bytes.IndexByte([]byte(marks), c) < 0 {
-			return false
-		}
-	}
-	return true
+	return len(part) <= 12 && len(bytes.Trim(part, marks)) == 0
 }

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"strings"
 )
 
 // prefix appends what stands left of the text of a row: bars of quotes, bullets of
@@ -46,8 +47,8 @@ func (m *machine) bars(dst []byte) []byte {
 // prefixColumns returns the width of the prefix.
 func (m *machine) prefixColumns() int {
 	n := 0
-	for i := range m.stack {
-		n += m.stack[i].columns()
+	for _, c := range m.stack {
+		n += c.columns()
 	}
 	return n
 }
@@ -58,33 +59,28 @@ func (m *machine) room(limit int) int {
 }
 
 func pad(dst []byte, n int) []byte {
-	for range n {
-		dst = append(dst, ' ')
-	}
-	return dst
+	return append(dst, strings.Repeat(" ", max(n, 0))...)
 }
 
 // appendStyled appends text in a style.
 func (m *machine) appendStyled(dst []byte, text string, st style) []byte {
 	on := m.paint.sequence(st)
-	if on == "" {
+	if on == "" || text == "" {
 		return append(dst, text...)
 	}
 	return append(append(append(dst, on...), text...), "\x1b[0m"...)
 }
 
-// flow appends the rows of in, wrapped as text is.
-func (m *machine) flow(dst []byte, in *inline, base style) []byte {
-	return m.appendWrapped(dst, in, base, m.limit)
-}
+// flow appends the rows of m.in, wrapped as text is.
+func (m *machine) flow(dst []byte, base style) []byte { return m.appendWrapped(dst, base, m.limit) }
 
-// appendWrapped appends the rows of in, wrapped at limit columns unless that is 0.
-func (m *machine) appendWrapped(dst []byte, in *inline, base style, limit int) []byte {
-	text := in.visible()
+// appendWrapped appends the rows of m.in, wrapped at limit columns unless that is 0.
+func (m *machine) appendWrapped(dst []byte, base style, limit int) []byte {
+	text := m.in.vis
 	if limit > 0 {
 		limit = m.room(limit)
 	}
-	w := painter{m: m, in: in, base: base}
+	w := painter{m: m, in: &m.in, base: base}
 	for from := 0; ; {
 		end := len(text)
 		if i := bytes.IndexByte(text[from:], '\n'); i >= 0 {
@@ -112,12 +108,7 @@ func (m *machine) appendWrapped(dst []byte, in *inline, base style, limit int) [
 
 // plainRow appends a line that is not wrapped, in a single style.
 func (m *machine) plainRow(dst, line []byte, base style) []byte {
-	dst = m.prefix(dst)
-	on := m.paint.sequence(base)
-	if on == "" || len(line) == 0 {
-		return append(append(dst, line...), '\n')
-	}
-	return append(append(append(dst, on...), line...), "\x1b[0m\n"...)
+	return append(m.appendStyled(m.prefix(dst), string(line), base), '\n')
 }
 
 // ruleRow appends a rule across the window.
@@ -126,11 +117,7 @@ func (m *machine) ruleRow(dst []byte) []byte {
 	if m.limit > 0 {
 		n = m.limit
 	}
-	m.rule = m.rule[:0]
-	for range m.room(n) {
-		m.rule = append(m.rule, "─"...)
-	}
-	return m.plainRow(dst, m.rule, baseRule)
+	return m.plainRow(dst, bytes.Repeat([]byte("─"), m.room(n)), baseRule)
 }
 
 // painter writes parts of an inline, in order.
@@ -144,9 +131,6 @@ type painter struct {
 // paint appends the text from one offset to another with its styles and links.
 func (w *painter) paint(dst []byte, from, to int) []byte {
 	in := w.in
-	if len(in.runs) == 0 {
-		return w.piece(dst, in.visible()[from:to])
-	}
 	on, open := "", int32(0)
 	for at := from; at < to; {
 		for in.runs[w.run].end <= at {
@@ -179,15 +163,6 @@ func (w *painter) paint(dst []byte, from, to int) []byte {
 		dst = append(dst, "\x1b[0m"...)
 	}
 	return dst
-}
-
-// piece appends text in the base style.
-func (w *painter) piece(dst, text []byte) []byte {
-	on := w.m.paint.sequence(w.base)
-	if on == "" || len(text) == 0 {
-		return append(dst, text...)
-	}
-	return append(append(append(dst, on...), text...), "\x1b[0m"...)
 }
 
 // hyperlink ends the link that is open, if it is not 0, and opens another.

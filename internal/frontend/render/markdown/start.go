@@ -20,10 +20,7 @@ func (m *machine) opens(rest []byte, indent int, interrupts bool) (c container, 
 		c.size = copy(c.bullet[:], "•")
 		c.wide = 1
 	case mark >= '0' && mark <= '9':
-		n := 1
-		for n < 10 && indent+n < len(rest) && rest[indent+n] >= '0' && rest[indent+n] <= '9' {
-			n++
-		}
+		n := len(rest) - indent - len(bytes.TrimLeft(rest[indent:], "0123456789"))
 		if n > 9 || indent+n >= len(rest) || rest[indent+n] != '.' && rest[indent+n] != ')' {
 			return c, nil, false
 		}
@@ -101,17 +98,17 @@ func (m *machine) start(dst, rest []byte, n int, lazy, opened bool) (out []byte,
 	switch text[0] {
 	case '#':
 		if level := headingLevel(text); level > 0 {
-			dst = m.closeTo(dst, n)
+			dst = m.close(dst, n)
 			return m.heading(dst, rest, indent, level), true
 		}
 	case '`', '~':
 		if f, ok := opensFence(rest, indent); ok {
-			dst = m.closeTo(dst, n)
+			dst = m.close(dst, n)
 			return m.beginFence(dst, rest, f), true
 		}
 	case '<':
 		if end := opensHTML(text); end != "" {
-			dst = m.closeTo(dst, n)
+			dst = m.close(dst, n)
 			m.leaf, m.html = rawHTML, []byte(end)
 			return m.htmlLine(dst, rest), true
 		}
@@ -125,7 +122,7 @@ func (m *machine) start(dst, rest []byte, n int, lazy, opened bool) (out []byte,
 		}
 	}
 	if isRule(text) {
-		dst = m.closeTo(dst, n)
+		dst = m.close(dst, n)
 		return m.ruleRow(dst), true
 	}
 	if goesOn && !lazy && m.lines > 0 && m.beginTable(&dst, rest) {
@@ -134,20 +131,9 @@ func (m *machine) start(dst, rest []byte, n int, lazy, opened bool) (out []byte,
 	return dst, false
 }
 
-// closeTo ends the block, and the containers beyond the first n.
-func (m *machine) closeTo(dst []byte, n int) []byte {
-	if n < len(m.stack) {
-		return m.close(dst, n)
-	}
-	return m.endLeaf(dst)
-}
-
 // headingLevel returns the level of the heading that text is, 0 if it is none.
 func headingLevel(text []byte) int {
-	n := 0
-	for n < len(text) && text[n] == '#' {
-		n++
-	}
+	n := leading(text, '#')
 	if n > 6 || n < len(text) && text[n] != ' ' {
 		return 0
 	}
@@ -167,14 +153,12 @@ func (m *machine) heading(dst, rest []byte, indent, level int) []byte {
 		m.in.print([]byte(" "), 0)
 		m.in.scan(bytes.TrimLeft(text, " "))
 	}
-	return m.flow(dst, &m.in, baseHeading1+style(level-1)<<9)
+	return m.flow(dst, baseHeading1+style(level-1)<<9)
 }
 
 // underline makes a heading of the paragraph that ends with this line.
 func (m *machine) underline(dst, rest []byte, level int) []byte {
-	m.in.reset(m)
-	m.in.scan(m.heldLines())
-	dst = m.flow(dst, &m.in, baseHeading1+style(level-1)<<9)
+	dst = m.inlines(dst, m.heldLines(), baseHeading1+style(level-1)<<9)
 	m.release()
 	m.leaf = noLeaf
 	return m.plainRow(dst, bytes.TrimRight(rest, " "), baseMark)
@@ -182,11 +166,7 @@ func (m *machine) underline(dst, rest []byte, level int) []byte {
 
 // isRun reports whether text is c again and again, and spaces at the end.
 func isRun(text []byte, c byte) bool {
-	n := 0
-	for n < len(text) && text[n] == c {
-		n++
-	}
-	return spaces(text[n:]) == len(text)-n
+	return leading(bytes.TrimRight(text, " "), c) == len(bytes.TrimRight(text, " "))
 }
 
 // isRule reports whether text is a thematic break: three or more of the same of *, -
@@ -195,15 +175,8 @@ func isRule(text []byte) bool {
 	if len(text) < 3 || text[0] != '*' && text[0] != '-' && text[0] != '_' {
 		return false
 	}
-	n := 0
-	for _, c := range text {
-		if c == text[0] {
-			n++
-		} else if c != ' ' {
-			return false
-		}
-	}
-	return n >= 3
+	marks := bytes.ReplaceAll(text, []byte(" "), nil)
+	return len(marks) >= 3 && isRun(marks, marks[0])
 }
 
 // opensHTML returns what ends the HTML block that begins with text, the empty string if

@@ -76,17 +76,11 @@ const (
 type palette struct {
 	s     *Styles
 	cache map[style]string
-	last  style
-	on    string
-	valid bool
 }
 
 // sequence returns the escape sequence that switches st on in a terminal that is in its
 // own style, the empty string if there is nothing to switch.
 func (p *palette) sequence(st style) string {
-	if p.valid && p.last == st {
-		return p.on
-	}
 	on, ok := p.cache[st]
 	if !ok {
 		if on = p.parameters(st); on != "" {
@@ -97,7 +91,6 @@ func (p *palette) sequence(st style) string {
 		}
 		p.cache[st] = on
 	}
-	p.last, p.on, p.valid = st, on, true
 	return on
 }
 

@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"strings"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	alignRight
 )
 
-// layout is what is known of a table.
+// layout is what is known of a table. Its slices are never changed once they are set.
 type layout struct {
 	aligns []align
 	widths []int  // nil until rows are printed
@@ -29,15 +30,9 @@ type layout struct {
 	head   []byte // the line of the head, if list
 }
 
-// clone returns a copy; slices are never changed once they are set.
-func (c *layout) clone() layout { return *c }
-
 // cellsOf splits a row of a table into its cells.
-func cellsOf(line []byte, cells [][]byte) [][]byte {
-	line = bytes.Trim(line, " ")
-	if len(line) > 0 && line[0] == '|' {
-		line = line[1:]
-	}
+func cellsOf(line []byte) (cells [][]byte) {
+	line = bytes.TrimPrefix(bytes.Trim(line, " "), []byte("|"))
 	from := 0
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
@@ -56,21 +51,8 @@ func cellsOf(line []byte, cells [][]byte) [][]byte {
 
 // alignsOf reads the line below the head of a table. Nil means that it is none.
 func alignsOf(line []byte) []align {
-	dashes := false
-	for _, c := range line {
-		switch c {
-		case '-':
-			dashes = true
-		case '|', ':', ' ':
-		default:
-			return nil
-		}
-	}
-	if !dashes {
-		return nil
-	}
 	var aligns []align
-	for _, cell := range cellsOf(line, nil) {
+	for _, cell := range cellsOf(line) {
 		n := len(cell)
 		left := n > 0 && cell[0] == ':'
 		right := n > 1 && cell[n-1] == ':'
@@ -100,13 +82,11 @@ func (m *machine) beginTable(dst *[]byte, rest []byte) bool {
 	held := m.heldLines()
 	start := bytes.LastIndexByte(held, '\n') + 1
 	head := held[start:]
-	if bytes.IndexByte(head, '|') < 0 && bytes.IndexByte(rest, '|') < 0 || len(cellsOf(head, nil)) != len(aligns) {
+	if bytes.IndexByte(head, '|') < 0 && bytes.IndexByte(rest, '|') < 0 || len(cellsOf(head)) != len(aligns) {
 		return false
 	}
 	if start > 0 {
-		m.in.reset(m)
-		m.in.scan(held[:start-1])
-		*dst = m.flow(*dst, &m.in, m.textBase())
+		*dst = m.inlines(*dst, held[:start-1], m.textBase())
 		m.text = m.text[:copy(m.text, m.text[start:])]
 	}
 	m.leaf, m.lines = table, 1
@@ -142,24 +122,17 @@ func (m *machine) endTable(dst []byte) []byte {
 // printTable decides on the widths of the columns, and prints the rows that are held.
 func (m *machine) printTable(dst []byte) []byte {
 	m.layTable()
-	first := true
-	for rest := m.text; len(rest) > 0; {
-		line, after, _ := bytes.Cut(rest, []byte("\n"))
-		rest = after
-		if first && m.tbl.list {
-			m.tbl.head = bytes.Clone(line)
-			first = false
-			continue
+	head, rows, _ := bytes.Cut(m.text, []byte("\n"))
+	if m.tbl.list {
+		m.tbl.head = bytes.Clone(head)
+	} else {
+		dst = m.tableRow(dst, head, baseHead)
+		if !m.tbl.lines {
+			dst = m.tableRule(dst)
 		}
-		if first {
-			first = false
-			dst = m.tableRow(dst, line, baseHead)
-			if !m.tbl.lines {
-				dst = m.tableRule(dst)
-			}
-			continue
-		}
-		dst = m.tableRow(dst, line, baseText)
+	}
+	for line := range bytes.Lines(rows) {
+		dst = m.tableRow(dst, bytes.TrimSuffix(line, []byte("\n")), baseText)
 	}
 	if m.tbl.list && m.lines == 1 {
 		dst = m.plainRow(dst, m.tbl.head, baseHead)
@@ -179,15 +152,10 @@ func (m *machine) tableWidth() int {
 func (m *machine) layTable() {
 	n := len(m.tbl.aligns)
 	natural, words := make([]int, n), make([]int, n)
-	for rest := m.text; len(rest) > 0; {
-		line, after, _ := bytes.Cut(rest, []byte("\n"))
-		rest = after
-		m.scanRow(line)
+	for line := range bytes.Lines(m.text) {
+		m.scanRow(bytes.TrimSuffix(line, []byte("\n")))
 		for i := range n {
-			text := m.cells[i].visible()
-			for len(text) > 0 {
-				part, after, _ := bytes.Cut(text, []byte("\n"))
-				text = after
+			for part := range bytes.SplitSeq(m.cells[i].vis, []byte("\n")) {
 				natural[i] = max(natural[i], reach(part))
 				for word := range bytes.FieldsSeq(part) {
 					words[i] = max(words[i], min(reach(word), wordColumn))
@@ -251,6 +219,9 @@ func squeeze(natural, words []int, room int) []int {
 	return widths
 }
 
+// unescapeBars returns the Markdown of a cell.
+func unescapeBars(cell []byte) []byte { return bytes.ReplaceAll(cell, []byte(`\|`), []byte("|")) }
+
 // scanRow puts the cells of a row into m.cells. Cells that there are no columns for
 // become part of the last one: nothing is lost.
 func (m *machine) scanRow(line []byte) {
@@ -258,17 +229,17 @@ func (m *machine) scanRow(line []byte) {
 	if len(m.cells) < n {
 		m.cells = make([]inline, n)
 	}
-	cells := cellsOf(line, nil)
+	cells := cellsOf(line)
 	for i := range n {
 		in := &m.cells[i]
 		in.reset(m)
 		if i >= len(cells) {
 			continue
 		}
-		in.scan(bytes.ReplaceAll(cells[i], []byte(`\|`), []byte("|")))
+		in.scan(unescapeBars(cells[i]))
 		for i == n-1 && len(cells) > n {
 			in.print([]byte(" | "), 0)
-			in.scan(bytes.ReplaceAll(cells[n], []byte(`\|`), []byte("|")))
+			in.scan(unescapeBars(cells[n]))
 			cells = append(cells[:n], cells[n+1:]...)
 		}
 	}
@@ -298,7 +269,7 @@ func (m *machine) tableRow(dst, line []byte, base style) []byte {
 				dst = m.appendStyled(pad(dst, blanks+1), "│", baseRule)
 				blanks = 1
 			}
-			text := m.cells[i].visible()
+			text := m.cells[i].vis
 			from, to, next := cellRow(text, at[i], m.tbl.widths[i])
 			at[i] = next
 			more = more || next < len(text)
@@ -342,37 +313,32 @@ func cellRow(text []byte, at, limit int) (from, to, next int) {
 
 // tableRule prints a line between rows.
 func (m *machine) tableRule(dst []byte) []byte {
-	m.rule = m.rule[:0]
+	columns := make([]string, len(m.tbl.widths))
 	for i, w := range m.tbl.widths {
-		if i > 0 {
-			m.rule = append(m.rule, "─┼─"...)
-		}
-		for range w {
-			m.rule = append(m.rule, "─"...)
-		}
+		columns[i] = strings.Repeat("─", w)
 	}
-	return m.plainRow(dst, m.rule, baseRule)
+	return m.plainRow(dst, []byte(strings.Join(columns, "─┼─")), baseRule)
 }
 
 // listRow prints a row as a list of its cells, each behind the name of its column.
 func (m *machine) listRow(dst, line []byte) []byte {
 	dst = m.ruleRow(dst)
-	heads := cellsOf(m.tbl.head, nil)
+	heads := cellsOf(m.tbl.head)
 	m.scanRow(line)
 	for i := range m.tbl.aligns {
 		m.in.reset(m)
-		m.in.scan(bytes.ReplaceAll(heads[i], []byte(`\|`), []byte("|")))
+		m.in.scan(unescapeBars(heads[i]))
 		m.in.print([]byte(": "), 0)
 		for k := range m.in.runs {
 			m.in.runs[k].style |= baseHead
 		}
 		cell := &m.cells[i]
-		if len(cell.visible()) == 0 {
+		if len(cell.vis) == 0 {
 			continue
 		}
 		shift := len(m.in.vis)
 		links := int32(len(m.in.links))
-		m.in.vis = append(m.in.vis, cell.visible()...)
+		m.in.vis = append(m.in.vis, cell.vis...)
 		m.in.links = append(m.in.links, cell.links...)
 		for _, r := range cell.runs {
 			if r.link > 0 {
@@ -381,12 +347,11 @@ func (m *machine) listRow(dst, line []byte) []byte {
 			r.end += shift
 			m.in.runs = append(m.in.runs, r)
 		}
-		m.in.cover(0, 0)
 		limit := m.limit
 		if limit == 0 {
 			limit = m.columns
 		}
-		dst = m.appendWrapped(dst, &m.in, 0, limit)
+		dst = m.appendWrapped(dst, 0, limit)
 	}
 	return dst
 }

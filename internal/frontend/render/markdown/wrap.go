@@ -5,6 +5,10 @@ import (
 	"unicode/utf8"
 )
 
+func wordy(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
+}
+
 // nextRow returns where the first row of text ends if it may take so many columns, and
 // where the next one begins: at the end of text if all of it fits. Rows are filled as
 // far as words go. They are broken at spaces, which then belong to neither row, after hyphens
@@ -15,58 +19,6 @@ func nextRow(text []byte, limit int) (end, next int) {
 	if len(text) <= limit { // no character takes more columns than bytes
 		return len(text), len(text)
 	}
-	if head := text[:limit+1]; ascii(head) {
-		return asciiRow(text, head, limit)
-	}
-	return wideRow(text, limit)
-}
-
-func ascii(text []byte) bool {
-	for _, c := range text {
-		if c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-func asciiRow(text, head []byte, limit int) (end, next int) {
-	indent := len(head) - len(bytes.TrimLeft(head, " "))
-	for i := limit; i > indent; i-- {
-		if head[i] == ' ' {
-			return withoutSpaces(text, i), skipSpaces(text, i)
-		}
-		if head[i-1] == '-' && i-1 > indent && wordy(head[i-2]) && wordy(head[i]) {
-			return i, i
-		}
-	}
-	if indent == len(head) {
-		return 0, skipSpaces(text, 0) // an indentation wider than the row is an empty row
-	}
-	return limit, limit
-}
-
-// withoutSpaces returns the end of text[:end] without spaces.
-func withoutSpaces(text []byte, end int) int {
-	for end > 0 && text[end-1] == ' ' {
-		end--
-	}
-	return end
-}
-
-func skipSpaces(text []byte, i int) int {
-	for i < len(text) && text[i] == ' ' {
-		i++
-	}
-	return i
-}
-
-func wordy(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
-}
-
-// wideRow is nextRow for text whose characters take one column or two.
-func wideRow(text []byte, limit int) (end, next int) {
 	columns := 0
 	breakEnd, breakNext := -1, -1
 	started := false // something else than spaces was seen
@@ -74,7 +26,7 @@ func wideRow(text []byte, limit int) (end, next int) {
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c == ' ' {
-			j := skipSpaces(text, i)
+			j := i + spaces(text[i:])
 			if started {
 				breakEnd, breakNext = i, j
 			}
@@ -95,7 +47,7 @@ func wideRow(text []byte, limit int) (end, next int) {
 			if breakEnd > 0 {
 				return breakEnd, breakNext
 			}
-			return withoutSpaces(text, i), i
+			return len(bytes.TrimRight(text[:i], " ")), i
 		}
 		started = true
 		columns += most

@@ -52,8 +52,8 @@ var commands = map[string]func(*model) outcome{
 	"down":            does((*model).down),
 	"ctrl+p":          does((*model).up),
 	"ctrl+n":          does((*model).down),
-	"shift+up":        selects((*buffer).selectUp),
-	"shift+down":      selects((*buffer).selectDown),
+	"shift+up":        selects(func(b *buffer) { b.selectLine(-1) }),
+	"shift+down":      selects(func(b *buffer) { b.selectLine(1) }),
 	"ctrl+shift+a":    selects((*buffer).selectAll),
 	"backspace":       changes((*buffer).deleteLeft),
 	"ctrl+h":          changes((*buffer).deleteLeft),
@@ -98,7 +98,7 @@ func (m *model) bind(name string) outcome {
 			return goOn
 		}
 		if f := table[plainName]; f != nil && commands[name] == nil {
-			b.extend(f(b))
+			b.extend(func() { b.move(f(b)) })
 			return goOn
 		}
 	}
@@ -212,36 +212,27 @@ func (m *model) leaveOrRedo() {
 	m.buf.redo()
 }
 
-// extend moves the cursor to i and selects what it passes.
-func (b *buffer) extend(i int) {
+// extend selects what move passes.
+func (b *buffer) extend(move func()) {
 	anchor := b.anchor
 	if anchor == none {
 		anchor = b.cursor
 	}
-	b.move(i)
+	move()
 	b.anchor = anchor
 }
 
-func (b *buffer) selectUp() {
-	anchor := b.anchor
-	if anchor == none {
-		anchor = b.cursor
-	}
-	if !b.vertical(-1) {
-		b.cursor = 0
-	}
-	b.anchor = anchor
-}
-
-func (b *buffer) selectDown() {
-	anchor := b.anchor
-	if anchor == none {
-		anchor = b.cursor
-	}
-	if !b.vertical(1) {
-		b.cursor = len(b.text)
-	}
-	b.anchor = anchor
+// selectLine selects up to the line above (-1) or below (1), or to that end of the text.
+func (b *buffer) selectLine(by int) {
+	b.extend(func() {
+		switch {
+		case b.vertical(by):
+		case by < 0:
+			b.cursor = 0
+		default:
+			b.cursor = len(b.text)
+		}
+	})
 }
 
 func (b *buffer) selectAll() {

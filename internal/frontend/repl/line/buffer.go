@@ -91,24 +91,23 @@ func (b *buffer) set(text string) {
 func (b *buffer) begin() { b.group++ }
 
 func (b *buffer) undo() {
-	for n := len(b.done); n > 0; n = len(b.done) {
-		c := b.done[n-1]
-		b.done, b.undone = b.done[:n-1], append(b.undone, c)
+	b.takeBack(&b.done, &b.undone, func(c change) {
 		b.apply(c.at, c.at+len(c.new), c.old)
 		b.cursor = c.cursor
-		if n == 1 || b.done[n-2].group != c.group {
-			break
-		}
-	}
-	b.begin()
+	})
 }
 
 func (b *buffer) redo() {
-	for n := len(b.undone); n > 0; n = len(b.undone) {
-		c := b.undone[n-1]
-		b.undone, b.done = b.undone[:n-1], append(b.done, c)
-		b.apply(c.at, c.at+len(c.old), c.new)
-		if n == 1 || b.undone[n-2].group != c.group {
+	b.takeBack(&b.undone, &b.done, func(c change) { b.apply(c.at, c.at+len(c.old), c.new) })
+}
+
+// takeBack calls apply for the last group of changes in from, the last one first, and puts them into to.
+func (b *buffer) takeBack(from, to *[]change, apply func(change)) {
+	for n := len(*from); n > 0; n = len(*from) {
+		c := (*from)[n-1]
+		*from, *to = (*from)[:n-1], append(*to, c)
+		apply(c)
+		if n == 1 || (*from)[n-2].group != c.group {
 			break
 		}
 	}
@@ -239,35 +238,36 @@ func (b *buffer) class(i int) int {
 	return 2
 }
 
-// wordLeft returns where the word before i begins. Punctuation is between words.
-func (b *buffer) wordLeft(i int) int {
-	for i > 0 && b.class(b.before(i)) != 1 {
-		i = b.before(i)
-	}
-	for i > 0 && b.class(b.before(i)) == 1 {
+// leftWhile returns where the characters before i begin for which ok returns true.
+func (b *buffer) leftWhile(i int, ok func(at int) bool) int {
+	for i > 0 && ok(b.before(i)) {
 		i = b.before(i)
 	}
 	return i
+}
+
+// rightWhile returns where the characters from i on end for which ok returns true.
+func (b *buffer) rightWhile(i int, ok func(at int) bool) int {
+	for i < len(b.text) && ok(i) {
+		i = b.right(i)
+	}
+	return i
+}
+
+// wordLeft returns where the word before i begins. Punctuation is between words.
+func (b *buffer) wordLeft(i int) int {
+	i = b.leftWhile(i, func(at int) bool { return b.class(at) != 1 })
+	return b.leftWhile(i, func(at int) bool { return b.class(at) == 1 })
 }
 
 // wordRight returns where the word at or after i ends.
 func (b *buffer) wordRight(i int) int {
-	for i < len(b.text) && b.class(i) != 1 {
-		i = b.right(i)
-	}
-	for i < len(b.text) && b.class(i) == 1 {
-		i = b.right(i)
-	}
-	return i
+	i = b.rightWhile(i, func(at int) bool { return b.class(at) != 1 })
+	return b.rightWhile(i, func(at int) bool { return b.class(at) == 1 })
 }
 
 // blankLeft returns where what is between blanks before i begins.
 func (b *buffer) blankLeft(i int) int {
-	for i > 0 && b.class(b.before(i)) == 0 {
-		i = b.before(i)
-	}
-	for i > 0 && b.class(b.before(i)) != 0 {
-		i = b.before(i)
-	}
-	return i
+	i = b.leftWhile(i, func(at int) bool { return b.class(at) == 0 })
+	return b.leftWhile(i, func(at int) bool { return b.class(at) != 0 })
 }

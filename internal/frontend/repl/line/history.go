@@ -1,13 +1,11 @@
 package line
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -50,30 +48,18 @@ func OpenHistory(ctx context.Context, file string) (*History, error) {
 // load reads the file. Callers hold its lock, if there are others.
 func (h *History) load() error {
 	h.entries, h.lines = nil, 0
-	f, err := os.Open(h.file)
+	data, err := os.ReadFile(h.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for r := bufio.NewReader(f); ; {
-		line, err := r.ReadBytes('\n')
-		if len(line) > 0 {
-			h.lines++
-			var entry string
-			if json.Unmarshal(line, &entry) == nil {
-				h.keep(entry)
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
+	for line := range bytes.Lines(data) {
+		h.lines++
+		var entry string
+		if json.Unmarshal(line, &entry) == nil {
+			h.keep(entry)
 		}
 	}
+	return err
 }
 
 // keep adds an entry in memory, and reports whether it is new.

@@ -99,12 +99,11 @@ func (s *styled) part(from, to, column int) string {
 			set("\x1b[27m")
 		}
 		size, width := grapheme(s.text[i:])
-		switch c := s.text[i : i+size]; {
-		case c == "\t":
+		if s.text[i] == '\t' {
 			width = tabStop - column%tabStop
 			b.WriteString(strings.Repeat(" ", width))
-		default:
-			b.WriteString(displayGrapheme(c))
+		} else { // without characters that would control the terminal
+			b.WriteString(text.Printable(s.text[i : i+size]))
 		}
 		column += width
 		i += size
@@ -113,14 +112,6 @@ func (s *styled) part(from, to, column int) string {
 		b.WriteString(reset)
 	}
 	return b.String()
-}
-
-// displayGrapheme returns a grapheme without characters that would control the terminal.
-func displayGrapheme(c string) string {
-	if len(c) == 1 && c[0] >= ' ' && c[0] < 0x7f {
-		return c
-	}
-	return text.Printable(c)
 }
 
 // span is what one row shows of a text.

@@ -109,8 +109,8 @@ func (m *model) viKey(k string) outcome {
 		v.pending = k
 		return goOn
 	}
-	if from, to, kind := m.motion(k); kind != noMotion {
-		m.along(from, to, kind)
+	if to, kind := m.motion(k); kind != noMotion {
+		m.along(to, kind)
 		return goOn
 	}
 	if strings.Contains("dcy", k) {
@@ -132,16 +132,22 @@ func (m *model) viOperator(k string) {
 		v.op, v.over, v.count = k, v.count, 0
 	case k:
 		b := &m.buf
-		from, to := b.lineStart(b.cursor), b.lineEnd(b.cursor)
-		for range m.times() - 1 {
-			if to < len(b.text) {
-				to = b.lineEnd(to + 1)
-			}
-		}
-		m.operate(from, to, wholeLines)
+		m.operate(b.lineStart(b.cursor), m.endOfLines(), wholeLines)
 	default:
 		m.settle()
 	}
+}
+
+// endOfLines returns the end of as many lines as the command is for, from that of the cursor on.
+func (m *model) endOfLines() int {
+	b := &m.buf
+	to := b.lineEnd(b.cursor)
+	for range m.times() - 1 {
+		if to < len(b.text) {
+			to = b.lineEnd(to + 1)
+		}
+	}
+	return to
 }
 
 // times is how often to repeat a command.
@@ -158,8 +164,8 @@ const (
 	noPlace // there is no such place
 )
 
-// motion returns where the cursor is and where k moves it to.
-func (m *model) motion(k string) (from, to int, kind motionKind) {
+// motion returns where k moves the cursor to.
+func (m *model) motion(k string) (to int, kind motionKind) {
 	b, v := &m.buf, m.vi
 	from, n := b.cursor, m.times()
 	repeat := func(f func(int) int) int {
@@ -176,46 +182,40 @@ func (m *model) motion(k string) (from, to int, kind motionKind) {
 	switch k {
 	case "h", "left", "backspace", "ctrl+h":
 		start := b.lineStart(from)
-		return from, repeat(func(i int) int { return max(b.before(i), start) }), exclusive
+		return repeat(func(i int) int { return max(b.before(i), start) }), exclusive
 	case "l", "right", " ":
 		end := b.lineEnd(from)
-		return from, repeat(func(i int) int { return min(b.right(i), end) }), exclusive
+		return repeat(func(i int) int { return min(b.right(i), end) }), exclusive
 	case "0", "home", "ctrl+a":
-		return from, b.lineStart(from), exclusive
+		return b.lineStart(from), exclusive
 	case "^":
-		return from, b.firstWord(from), exclusive
+		return b.firstWord(from), exclusive
 	case "$", "end", "ctrl+e":
-		to = b.lineEnd(from)
-		for range n - 1 {
-			if to < len(b.text) {
-				to = b.lineEnd(to + 1)
-			}
-		}
-		return from, to, exclusive
+		return m.endOfLines(), exclusive
 	case "w", "W":
 		if v.op == "c" && b.class(from) != 0 { // changes to the end of the word
-			return from, repeat(func(i int) int { return b.viEnd(i, k == "W", i == from) }), inclusive
+			return repeat(func(i int) int { return b.viEnd(i, k == "W", i == from) }), inclusive
 		}
 		to = repeat(func(i int) int { return b.viNext(i, k == "W") })
 		if end := b.lineEnd(from); v.op != "" && to > end && strings.TrimSpace(b.text[end:to]) == "" {
 			to = max(end, from) // not the line feed
 		}
-		return from, to, exclusive
+		return to, exclusive
 	case "ctrl+right":
-		return from, repeat(func(i int) int { return b.viNext(i, false) }), exclusive
+		return repeat(func(i int) int { return b.viNext(i, false) }), exclusive
 	case "b", "B", "ctrl+left":
-		return from, repeat(func(i int) int { return b.viBack(i, k == "B") }), exclusive
+		return repeat(func(i int) int { return b.viBack(i, k == "B") }), exclusive
 	case "e", "E":
-		return from, repeat(func(i int) int { return b.viEnd(i, k == "E", false) }), inclusive
+		return repeat(func(i int) int { return b.viEnd(i, k == "E", false) }), inclusive
 	case "G":
-		return from, len(b.text), wholeLines
+		return len(b.text), wholeLines
 	case "ctrl+home":
-		return from, 0, exclusive
+		return 0, exclusive
 	case "ctrl+end":
-		return from, len(b.text), exclusive
+		return len(b.text), exclusive
 	case ";", ",":
 		if v.find == "" {
-			return from, from, noPlace
+			return from, noPlace
 		}
 		find := v.find
 		if k == "," {
@@ -224,7 +224,7 @@ func (m *model) motion(k string) (from, to int, kind motionKind) {
 		return m.findMotion(find, v.findWhat, true)
 	case "j", "down", "ctrl+n", "k", "up", "ctrl+p":
 		if v.op == "" {
-			return from, from, noMotion
+			return from, noMotion
 		}
 		by := 1
 		if strings.Contains("k up ctrl+p", k) {
@@ -233,18 +233,18 @@ func (m *model) motion(k string) (from, to int, kind motionKind) {
 		ahead := *b
 		for range n {
 			if !ahead.vertical(by) {
-				return from, from, noPlace
+				return from, noPlace
 			}
 		}
-		return from, ahead.cursor, wholeLines
+		return ahead.cursor, wholeLines
 	}
-	return from, from, noMotion
+	return from, noMotion
 }
 
 // findMotion is the motion of f, F, t or T to the character what on the same line.
-func (m *model) findMotion(find, what string, again bool) (from, to int, kind motionKind) {
+func (m *model) findMotion(find, what string, again bool) (to int, kind motionKind) {
 	b := &m.buf
-	from = b.cursor
+	from := b.cursor
 	to = from
 	start, stop := b.lineStart(from), b.lineEnd(from)
 	for n := range m.times() {
@@ -254,11 +254,11 @@ func (m *model) findMotion(find, what string, again bool) (from, to int, kind mo
 				at = b.right(at)
 			}
 			if at > stop {
-				return from, from, noPlace
+				return from, noPlace
 			}
 			i := strings.Index(b.text[at:stop], what)
 			if i < 0 {
-				return from, from, noPlace
+				return from, noPlace
 			}
 			to = at + i
 			continue
@@ -269,7 +269,7 @@ func (m *model) findMotion(find, what string, again bool) (from, to int, kind mo
 		}
 		i := strings.LastIndex(b.text[start:end], what)
 		if i < 0 {
-			return from, from, noPlace
+			return from, noPlace
 		}
 		to = start + i
 	}
@@ -280,14 +280,15 @@ func (m *model) findMotion(find, what string, again bool) (from, to int, kind mo
 		to = b.right(to)
 	}
 	if find == "F" || find == "T" {
-		return from, to, exclusive
+		return to, exclusive
 	}
-	return from, to, inclusive
+	return to, inclusive
 }
 
 // along moves the cursor, or has the operator that waits take what the motion passes.
-func (m *model) along(from, to int, kind motionKind) {
+func (m *model) along(to int, kind motionKind) {
 	b, v := &m.buf, m.vi
+	from := b.cursor
 	switch {
 	case kind == noPlace:
 		m.settle()
@@ -379,7 +380,7 @@ func (m *model) viPending(k string) {
 		m.settle()
 	case "g":
 		if k == "g" {
-			m.along(b.cursor, 0, wholeLines)
+			m.along(0, wholeLines)
 		} else {
 			m.settle()
 		}
@@ -392,11 +393,42 @@ func (m *model) viPending(k string) {
 	}
 }
 
+// insertions are the commands that insert: each moves the cursor to the place.
+var insertions = map[string]func(*buffer){
+	"i":      func(*buffer) {},
+	"insert": func(*buffer) {},
+	"a":      func(b *buffer) { b.move(min(b.right(b.cursor), b.lineEnd(b.cursor))) },
+	"I":      func(b *buffer) { b.move(b.firstWord(b.cursor)) },
+	"A":      func(b *buffer) { b.move(b.lineEnd(b.cursor)) },
+	"o": func(b *buffer) {
+		end := b.lineEnd(b.cursor)
+		b.replace(end, end, "\n")
+	},
+	"O": func(b *buffer) {
+		start := b.lineStart(b.cursor)
+		b.replace(start, start, "\n")
+		b.move(start)
+	},
+}
+
+// shorthands are the commands that are short for an operator and a motion.
+var shorthands = map[string][2]string{
+	"x": {"d", "l"}, "delete": {"d", "l"}, "X": {"d", "h"}, "D": {"d", "$"}, "C": {"c", "$"}, "s": {"c", "l"}, "S": {"c", "c"}, "Y": {"y", "y"},
+}
+
 // viCommand does what k is for in normal mode.
 func (m *model) viCommand(k string) outcome {
 	b, v := &m.buf, m.vi
 	b.begin()
 	b.anchor = none
+	if place := insertions[k]; place != nil {
+		place(b)
+		m.insertMode()
+		return goOn
+	}
+	if short, ok := shorthands[k]; ok {
+		return m.viAs(short[0], short[1])
+	}
 	switch k {
 	case "j", "down", "ctrl+n", "k", "up", "ctrl+p":
 		for range m.times() {
@@ -406,46 +438,6 @@ func (m *model) viCommand(k string) outcome {
 				m.down()
 			}
 		}
-	case "i", "insert":
-		m.insertMode()
-		return goOn
-	case "a":
-		b.move(min(b.right(b.cursor), b.lineEnd(b.cursor)))
-		m.insertMode()
-		return goOn
-	case "I":
-		b.move(b.firstWord(b.cursor))
-		m.insertMode()
-		return goOn
-	case "A":
-		b.move(b.lineEnd(b.cursor))
-		m.insertMode()
-		return goOn
-	case "o":
-		end := b.lineEnd(b.cursor)
-		b.replace(end, end, "\n")
-		m.insertMode()
-		return goOn
-	case "O":
-		start := b.lineStart(b.cursor)
-		b.replace(start, start, "\n")
-		b.move(start)
-		m.insertMode()
-		return goOn
-	case "x", "delete":
-		return m.viAs("d", "l")
-	case "X":
-		return m.viAs("d", "h")
-	case "D":
-		return m.viAs("d", "$")
-	case "C":
-		return m.viAs("c", "$")
-	case "s":
-		return m.viAs("c", "l")
-	case "S":
-		return m.viAs("c", "c")
-	case "Y":
-		return m.viAs("y", "y")
 	case "p", "P":
 		m.put(k == "P")
 	case "u":
@@ -494,8 +486,7 @@ func (m *model) viAs(op, motion string) outcome {
 		m.viOperator(op)
 		return goOn
 	}
-	from, to, kind := m.motion(motion)
-	m.along(from, to, kind)
+	m.along(m.motion(motion))
 	return goOn
 }
 
@@ -568,38 +559,29 @@ func (b *buffer) kind(i int, big bool) int {
 
 // firstWord returns where the line of i has its first character that is not blank.
 func (b *buffer) firstWord(i int) int {
-	start, end := b.lineStart(i), b.lineEnd(i)
-	for start < end && b.class(start) == 0 {
-		start = b.right(start)
-	}
-	return start
+	end := b.lineEnd(i)
+	return b.rightWhile(b.lineStart(i), func(at int) bool { return at < end && b.class(at) == 0 })
+}
+
+// isKind returns whether the character at a position is of a kind.
+func (b *buffer) isKind(k int, big bool) func(at int) bool {
+	return func(at int) bool { return b.kind(at, big) == k }
 }
 
 // viNext returns where the next word begins.
 func (b *buffer) viNext(i int, big bool) int {
 	if k := b.kind(i, big); k != 0 {
-		for i < len(b.text) && b.kind(i, big) == k {
-			i = b.right(i)
-		}
+		i = b.rightWhile(i, b.isKind(k, big))
 	}
-	for i < len(b.text) && b.kind(i, big) == 0 {
-		i = b.right(i)
-	}
-	return i
+	return b.rightWhile(i, b.isKind(0, big))
 }
 
 // viBack returns where the word before i begins.
 func (b *buffer) viBack(i int, big bool) int {
-	for i > 0 && b.kind(b.before(i), big) == 0 {
-		i = b.before(i)
-	}
-	if i == 0 {
+	if i = b.leftWhile(i, b.isKind(0, big)); i == 0 {
 		return 0
 	}
-	for k := b.kind(b.before(i), big); i > 0 && b.kind(b.before(i), big) == k; {
-		i = b.before(i)
-	}
-	return i
+	return b.leftWhile(i, b.isKind(b.kind(b.before(i), big), big))
 }
 
 // viEnd returns the last character of the next word, or, with stay, of the word at i.
@@ -607,9 +589,7 @@ func (b *buffer) viEnd(i int, big, stay bool) int {
 	if !stay {
 		i = b.right(i)
 	}
-	for i < len(b.text) && b.kind(i, big) == 0 {
-		i = b.right(i)
-	}
+	i = b.rightWhile(i, b.isKind(0, big))
 	for k := b.kind(i, big); i < len(b.text); {
 		next := b.right(i)
 		if next >= len(b.text) || b.kind(next, big) != k {
@@ -641,15 +621,11 @@ func (b *buffer) word(i int, big, around bool) (from, to int) {
 	}
 	start, end := b.lineStart(i), b.lineEnd(i)
 	run := func(i int) int {
-		for k := b.kind(i, big); i < end && b.kind(i, big) == k; {
-			i = b.right(i)
-		}
-		return i
+		same := b.isKind(b.kind(i, big), big)
+		return b.rightWhile(i, func(at int) bool { return at < end && same(at) })
 	}
-	from = i
-	for k := b.kind(i, big); from > start && b.kind(b.before(from), big) == k; {
-		from = b.before(from)
-	}
+	same := b.isKind(b.kind(i, big), big)
+	from = b.leftWhile(i, func(at int) bool { return at >= start && same(at) })
 	to = run(i)
 	if !around {
 		return from, to
@@ -657,10 +633,7 @@ func (b *buffer) word(i int, big, around bool) (from, to int) {
 	if to < end && (b.class(to) == 0 || b.class(i) == 0) {
 		return from, run(to)
 	}
-	for from > start && b.class(b.before(from)) == 0 {
-		from = b.before(from)
-	}
-	return from, to
+	return b.leftWhile(from, func(at int) bool { return at >= start && b.class(at) == 0 }), to
 }
 
 func (b *buffer) quotedRange(i int, quote string, around bool) (from, to int) {

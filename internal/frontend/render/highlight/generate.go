@@ -14,7 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/chroma/v2"
@@ -23,53 +23,36 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if err := generate(); err != nil {
+	out := must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/alecthomas/chroma/v2").Output())
+	module := strings.TrimSpace(string(out))
+	check(os.RemoveAll("lexers"))
+	check(os.Mkdir("lexers", 0o755))
+	for _, file := range must(filepath.Glob(filepath.Join(module, "lexers", "embedded", "*.xml"))) {
+		if filepath.Base(file) != "plaintext.xml" { // which finds nothing
+			write(safeName(filepath.Base(file)), must(os.ReadFile(file)))
+		}
+	}
+	for _, l := range []chroma.Lexer{lexers.Go, lexers.Caddyfile, lexers.Get("markdown"), lexers.Get("reStructuredText"), lexers.Get("Gemtext")} {
+		dump(l)
+	}
+	write("COPYING", must(os.ReadFile(filepath.Join(module, "COPYING"))))
+	index()
+}
+
+// check ends the program if something has failed.
+func check(err error) {
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func generate() error {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/alecthomas/chroma/v2").Output()
-	if err != nil {
-		return err
-	}
-	module := strings.TrimSpace(string(out))
-	if err := os.RemoveAll("lexers"); err != nil {
-		return err
-	}
-	if err := os.Mkdir("lexers", 0o755); err != nil {
-		return err
-	}
-	files, err := filepath.Glob(filepath.Join(module, "lexers", "embedded", "*.xml"))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		if filepath.Base(file) == "plaintext.xml" {
-			continue // it finds nothing
-		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join("lexers", safeName(filepath.Base(file))), data, 0o644); err != nil {
-			return err
-		}
-	}
-	for _, l := range []chroma.Lexer{lexers.Go, lexers.Caddyfile, lexers.Get("markdown"), lexers.Get("reStructuredText"), lexers.Get("Gemtext")} {
-		if err := dump(l); err != nil {
-			return err
-		}
-	}
-	license, err := os.ReadFile(filepath.Join(module, "COPYING"))
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join("lexers", "COPYING"), license, 0o644); err != nil {
-		return err
-	}
-	return index()
+func must[T any](v T, err error) T {
+	check(err)
+	return v
 }
+
+// write writes a file of the directory lexers.
+func write(name string, data []byte) { check(os.WriteFile(filepath.Join("lexers", name), data, 0o644)) }
 
 // safeName returns a name that the embed package accepts everywhere.
 func safeName(name string) string {
@@ -77,39 +60,26 @@ func safeName(name string) string {
 }
 
 // dump writes a lexer that chroma has as Go code.
-func dump(l chroma.Lexer) error {
+func dump(l chroma.Lexer) {
 	for {
 		if r, ok := l.(*chroma.RegexLexer); ok {
-			return dumpRules(r)
+			dumpRules(r)
+			return
 		}
-		f := reflect.ValueOf(l).Elem().FieldByName("Lexer")
-		if !f.IsValid() {
-			return fmt.Errorf("%s: no rules", l.Config().Name)
-		}
-		l = f.Interface().(chroma.Lexer)
+		l = reflect.ValueOf(l).Elem().FieldByName("Lexer").Interface().(chroma.Lexer)
 	}
 }
 
-func dumpRules(l *chroma.RegexLexer) error {
-	rules, err := l.Rules()
-	if err != nil {
-		return err
-	}
+func dumpRules(l *chroma.RegexLexer) {
+	rules := must(l.Rules())
 	for _, state := range rules {
 		for i := range state {
 			state[i].Type = serializable(state[i].Type)
 		}
 	}
-	clone, err := chroma.NewLexer(l.Config(), func() chroma.Rules { return rules })
-	if err != nil {
-		return err
-	}
-	data, err := chroma.Marshal(clone)
-	if err != nil {
-		return fmt.Errorf("%s: %w", l.Config().Name, err)
-	}
+	clone := must(chroma.NewLexer(l.Config(), func() chroma.Rules { return rules }))
 	name := strings.ToLower(strings.ReplaceAll(l.Config().Name, " ", "_")) + ".xml"
-	return os.WriteFile(filepath.Join("lexers", name), append(data, '\n'), 0o644)
+	write(name, append(must(chroma.Marshal(clone)), '\n'))
 }
 
 // serializable replaces what cannot be written: Go code that lexes a part is a string.
@@ -132,19 +102,10 @@ func serializable(e chroma.Emitter) chroma.Emitter {
 }
 
 // index lists for each lexer its file, and below it its names, then its file names.
-func index() error {
-	files, err := filepath.Glob("lexers/*.xml")
-	if err != nil {
-		return err
-	}
-	sort.Strings(files)
+func index() {
 	var b bytes.Buffer
 	b.WriteString("# file, names, endings of file names; made by generate.go\n")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
+	for _, file := range must(filepath.Glob("lexers/*.xml")) { // in order
 		var doc struct {
 			Config struct {
 				Name      string   `xml:"name"`
@@ -152,9 +113,7 @@ func index() error {
 				Filenames []string `xml:"filename"`
 			} `xml:"config"`
 		}
-		if err := xml.Unmarshal(data, &doc); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
+		check(xml.Unmarshal(must(os.ReadFile(file)), &doc))
 		names := unique(append([]string{doc.Config.Name}, doc.Config.Aliases...))
 		var endings []string
 		for _, name := range doc.Config.Filenames {
@@ -164,16 +123,12 @@ func index() error {
 		}
 		fmt.Fprintf(&b, "%s\t%s\t%s\n", strings.TrimSuffix(filepath.Base(file), ".xml"), strings.Join(names, ","), strings.Join(unique(endings), ","))
 	}
-	return os.WriteFile("lexers/index.txt", b.Bytes(), 0o644)
+	write("index.txt", b.Bytes())
 }
 
-func unique(list []string) []string {
-	seen := map[string]bool{}
-	var out []string
+func unique(list []string) (out []string) {
 	for _, s := range list {
-		s = strings.ToLower(s)
-		if !seen[s] {
-			seen[s] = true
+		if s = strings.ToLower(s); !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}

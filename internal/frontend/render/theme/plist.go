@@ -69,13 +69,19 @@ func (p *plist) at(err error) error {
 // errEnd says that an element ends.
 var errEnd = errors.New("an element ends too early")
 
+// token returns the next token.
+func (p *plist) token() (xml.Token, error) {
+	t, err := p.d.Token()
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the file ends too early")
+	}
+	return t, err
+}
+
 // next returns the next element that begins, errEnd if one ends before.
 func (p *plist) next() (xml.StartElement, error) {
 	for {
-		t, err := p.d.Token()
-		if errors.Is(err, io.EOF) {
-			return xml.StartElement{}, errors.New("the file ends too early")
-		}
+		t, err := p.token()
 		if err != nil {
 			return xml.StartElement{}, err
 		}
@@ -98,20 +104,12 @@ func (p *plist) value(start xml.StartElement, depth int) (any, error) {
 		return p.dict(depth)
 	case "array":
 		list := []any{}
-		for {
-			start, err := p.next()
-			if errors.Is(err, errEnd) {
-				return list, nil
-			}
-			if err != nil {
-				return nil, err
-			}
+		err := p.children(func(start xml.StartElement) error {
 			v, err := p.value(start, depth+1)
-			if err != nil {
-				return nil, err
-			}
 			list = append(list, v)
-		}
+			return err
+		})
+		return list, err
 	case "true", "false":
 		return start.Name.Local == "true", p.d.Skip()
 	case "string", "integer", "real", "date", "data":
@@ -120,43 +118,48 @@ func (p *plist) value(start xml.StartElement, depth int) (any, error) {
 	return nil, fmt.Errorf("<%s> is not part of a property list", start.Name.Local)
 }
 
-func (p *plist) dict(depth int) (dict, error) {
-	d := dict{}
+// children calls read for each element up to the end of the one that has begun.
+func (p *plist) children(read func(start xml.StartElement) error) error {
 	for {
 		start, err := p.next()
 		if errors.Is(err, errEnd) {
-			return d, nil
+			return nil
+		}
+		if err == nil {
+			err = read(start)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
+	}
+}
+
+func (p *plist) dict(depth int) (dict, error) {
+	d := dict{}
+	err := p.children(func(start xml.StartElement) error {
 		if start.Name.Local != "key" {
-			return nil, fmt.Errorf("<%s> where a <key> is expected", start.Name.Local)
+			return fmt.Errorf("<%s> where a <key> is expected", start.Name.Local)
 		}
 		key, err := p.text()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if start, err = p.next(); err != nil {
-			if errors.Is(err, errEnd) {
-				err = fmt.Errorf("key %q has no value", key)
-			}
-			return nil, err
+		if start, err = p.next(); errors.Is(err, errEnd) {
+			return fmt.Errorf("key %q has no value", key)
 		}
-		if d[key], err = p.value(start, depth+1); err != nil {
-			return nil, err
+		if err == nil {
+			d[key], err = p.value(start, depth+1)
 		}
-	}
+		return err
+	})
+	return d, err
 }
 
 // text reads the text of an element up to its end.
 func (p *plist) text() (string, error) {
 	var b strings.Builder
 	for {
-		t, err := p.d.Token()
-		if errors.Is(err, io.EOF) {
-			return "", errors.New("the file ends too early")
-		}
+		t, err := p.token()
 		if err != nil {
 			return "", err
 		}

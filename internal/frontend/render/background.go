@@ -1,9 +1,10 @@
 package render
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
+
+	"loki/internal/base/text"
 )
 
 // backgroundQuery asks for the background color (OSC 11), and then what kind of terminal
@@ -11,74 +12,33 @@ import (
 // does not know the first.
 const backgroundQuery = "\x1b]11;?\x1b\\\x1b[c"
 
+var (
+	answerPattern = text.Regexp(`(?s)\x1b\]11;.*?(\a|\x1b\\|\z)|\x1b\[\?[0-9;]*c?`)
+	colorPattern  = text.Regexp(`\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})[/\a\x1b]`)
+)
+
 // splitAnswer finds the answers to [backgroundQuery] in what was read from a terminal. It
 // returns them without what was typed around them, and whether the last one is complete.
 func splitAnswer(got []byte) (answer, typed []byte, complete bool) {
-	for len(got) > 0 {
-		n := 0
-		switch {
-		case bytes.HasPrefix(got, []byte("\x1b]11;")):
-			n = oscEnd(got)
-		case bytes.HasPrefix(got, []byte("\x1b[?")):
-			n = 3
-			for n < len(got) && (got[n] >= '0' && got[n] <= '9' || got[n] == ';') {
-				n++
-			}
-			if n < len(got) && got[n] == 'c' {
-				n++
-				complete = true
-			}
-		}
-		if n == 0 {
-			typed = append(typed, got[0])
-			got = got[1:]
-			continue
-		}
-		answer = append(answer, got[:n]...)
-		got = got[n:]
+	for _, part := range answerPattern().FindAll(got, -1) {
+		answer = append(answer, part...)
+		complete = complete || part[1] == '[' && part[len(part)-1] == 'c'
 	}
-	return answer, typed, complete
-}
-
-// oscEnd returns the length of the operating system command that text begins with, up to
-// its terminator or, if that is missing, to the end.
-func oscEnd(text []byte) int {
-	for i, c := range text {
-		switch {
-		case c == '\a':
-			return i + 1
-		case i > 0 && text[i-1] == '\x1b' && c == '\\':
-			return i + 1
-		}
-	}
-	return len(text)
+	return answer, answerPattern().ReplaceAll(got, nil), complete
 }
 
 // darkAnswer reads the answer to the first question: rgb:RRRR/GGGG/BBBB with one to four
 // digits each.
 func darkAnswer(got []byte) (dark, known bool) {
-	_, rest, ok := strings.Cut(string(got), "\x1b]11;rgb")
-	if !ok {
-		return false, false
-	}
-	rest = strings.TrimPrefix(rest, "a") // rgba
-	rest, ok = strings.CutPrefix(rest, ":")
-	if end := strings.IndexAny(rest, "\x07\x1b"); !ok || end < 0 {
-		return false, false
-	} else {
-		rest = rest[:end]
-	}
-	parts := strings.Split(rest, "/")
-	if len(parts) < 3 {
+	parts := colorPattern().FindSubmatch(got)
+	if parts == nil {
 		return false, false
 	}
 	light := 0.0 // ITU-R BT.601
 	for i, weight := range []float64{0.299, 0.587, 0.114} {
-		n, err := strconv.ParseUint(parts[i], 16, 16)
-		if err != nil || len(parts[i]) > 4 {
-			return false, false
-		}
-		light += weight * float64(n) / float64(uint64(1)<<(4*len(parts[i]))-1)
+		digits := string(parts[i+1])
+		n, _ := strconv.ParseUint(digits, 16, 16) // these are such digits
+		light += weight * float64(n) / float64(uint64(1)<<(4*len(digits))-1)
 	}
 	return light < 0.5, true
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,8 +26,8 @@ type Capabilities struct {
 func DetectCapabilities(getenv func(string) string) Capabilities {
 	c := Capabilities{TrueColor: getenv("COLORTERM") == "truecolor" || getenv("COLORTERM") == "24bit"}
 	term := getenv("TERM")
-	known := strings.HasPrefix(term, "xterm-kitty") || strings.HasPrefix(term, "foot") || strings.HasPrefix(term, "alacritty") ||
-		strings.HasPrefix(term, "xterm-ghostty") || strings.HasPrefix(term, "contour") || strings.HasPrefix(term, "wezterm") ||
+	begins := func(prefix string) bool { return strings.HasPrefix(term, prefix) }
+	known := slices.ContainsFunc([]string{"xterm-kitty", "foot", "alacritty", "xterm-ghostty", "contour", "wezterm"}, begins) ||
 		getenv("WT_SESSION") != ""
 	switch getenv("TERM_PROGRAM") {
 	case "iTerm.app", "WezTerm", "ghostty", "rio", "contour":
@@ -34,12 +35,7 @@ func DetectCapabilities(getenv func(string) string) Capabilities {
 	case "vscode", "Hyper", "Tabby":
 		c.Hyperlinks = true
 	}
-	switch getenv("TERM_PROGRAM") {
-	case "iTerm.app", "vscode":
-		c.LineAnchors = true
-	default:
-		c.LineAnchors = strings.HasPrefix(term, "xterm-kitty")
-	}
+	c.LineAnchors = slices.Contains([]string{"iTerm.app", "vscode"}, getenv("TERM_PROGRAM")) || begins("xterm-kitty")
 	if known {
 		c.Hyperlinks, c.Synchronized = true, true
 	}
@@ -50,16 +46,12 @@ func DetectCapabilities(getenv func(string) string) Capabilities {
 	if v, err := strconv.Atoi(getenv("KONSOLE_VERSION")); err == nil {
 		c.Hyperlinks = c.Hyperlinks || v >= 201200
 	}
-	if getenv("TMUX") != "" || getenv("STY") != "" || strings.HasPrefix(term, "screen") || strings.HasPrefix(term, "tmux") {
+	if getenv("TMUX") != "" || getenv("STY") != "" || begins("screen") || begins("tmux") {
 		// Between us and the terminal is a multiplexer, which may pass neither on.
 		c.Hyperlinks, c.Synchronized = false, false
 	}
-	switch v := getenv("FORCE_HYPERLINK"); {
-	case v == "":
-	case isNo(v):
-		c.Hyperlinks = false
-	default:
-		c.Hyperlinks = true
+	if v := getenv("FORCE_HYPERLINK"); v != "" {
+		c.Hyperlinks = !isNo(v)
 	}
 	return c
 }

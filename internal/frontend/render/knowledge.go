@@ -16,14 +16,7 @@ import (
 func buildKey(base string) taskKey { return taskKey{node: "indexing " + base} }
 
 // build returns the live line of the build of a knowledge base, nil if it has none.
-func (n *Narrator) build(base string) *task {
-	for _, t := range n.screen.tasks {
-		if t.key == buildKey(base) {
-			return t
-		}
-	}
-	return nil
-}
+func (n *Narrator) build(base string) *task { return n.screen.task(buildKey(base)) }
 
 // indexStarted begins the live line of a build. Elsewhere a line says that it begins.
 func (n *Narrator) indexStarted(b event.IndexStarted) {

@@ -263,13 +263,7 @@ func (n *Narrator) task(ev event.Event) *task {
 	if ev.Node == "" {
 		return nil
 	}
-	key := n.keyOf(ev.Source)
-	for _, t := range n.screen.tasks {
-		if t.key == key {
-			return t
-		}
-	}
-	return nil
+	return n.screen.task(n.keyOf(ev.Source))
 }
 
 // note sets what the live line of ev's node says it is doing.

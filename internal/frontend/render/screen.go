@@ -333,12 +333,15 @@ func (s *Screen) animate() {
 
 // end takes t away from what runs; the caller shows the change. s.mu is held.
 func (s *Screen) end(t *task) {
-	for i := range s.tasks {
-		if s.tasks[i] == t {
-			s.tasks = append(s.tasks[:i], s.tasks[i+1:]...)
-			return
-		}
+	s.tasks = slices.DeleteFunc(s.tasks, func(other *task) bool { return other == t })
+}
+
+// task returns what runs and has a key, nil if nothing has. s.mu is held.
+func (s *Screen) task(key taskKey) *task {
+	if i := slices.IndexFunc(s.tasks, func(t *task) bool { return t.key == key }); i >= 0 {
+		return s.tasks[i]
 	}
+	return nil
 }
 
 // Spin turns a spinner that says what is done, until stop is called. Off a terminal it does

@@ -170,13 +170,11 @@ func (m *Member) countCall(key callKey, tool string) {
 
 // use returns the counts of a tool.
 func (m *Member) use(tool string) *api.ToolUse {
-	for i := range m.Tools {
-		if m.Tools[i].Name == tool {
-			return &m.Tools[i]
-		}
+	i := slices.IndexFunc(m.Tools, func(use api.ToolUse) bool { return use.Name == tool })
+	if i < 0 {
+		i, m.Tools = len(m.Tools), append(m.Tools, api.ToolUse{Name: tool})
 	}
-	m.Tools = append(m.Tools, api.ToolUse{Name: tool})
-	return &m.Tools[len(m.Tools)-1]
+	return &m.Tools[i]
 }
 
 // Calls returns how many tool calls m made.

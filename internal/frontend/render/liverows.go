@@ -52,7 +52,7 @@ func (l *liveRows) midline() bool { return len(l.rows) > 0 }
 //
 // Rows that have not changed are left alone, and if text was only added to the last one, it is
 // added on the terminal, too.
-func (l *liveRows) draw(final, tail []byte, columns, rows int) (out []byte) {
+func (l *liveRows) draw(final, tail []byte, columns, rows int) []byte {
 	var all []liveRow // from the first live one on
 	for line := range bytes.Lines(final) {
 		all = append(all, newLiveRow(bytes.TrimSuffix(line, []byte("\n"))))
@@ -76,14 +76,18 @@ func (l *liveRows) draw(final, tail []byte, columns, rows int) (out []byte) {
 	case same == len(all) && len(live) > 0: // the cursor must be after the last row
 		same--
 	}
-	old, all = old[same:], all[same:]
-	out = up(old, columns)
+	return l.redraw(old[same:], all[same:], columns)
+}
+
+// redraw returns what to write so that rows stand where the old ones are, the last of which the cursor is behind.
+func (l *liveRows) redraw(old, rows []liveRow, columns int) []byte {
+	out := up(old, columns)
 	wide := func(r liveRow) bool { return r.columns > columns }
-	if len(all) < len(old) || slices.ContainsFunc(old, wide) || slices.ContainsFunc(all, wide) { // something of the old rows would be left
-		out = appendRows(append(out, "\x1b[J"...), all, len(live), nil)
-	} else {
-		out = appendRows(out, all, len(live), old)
+	if len(rows) < len(old) || slices.ContainsFunc(old, wide) || slices.ContainsFunc(rows, wide) { // something of the old rows would be left
+		out = append(out, "\x1b[J"...)
+		old = nil
 	}
+	out = appendRows(out, rows, len(l.rows), old)
 	if l.synchronized {
 		out = slices.Concat([]byte("\x1b[?2026h"), out, []byte("\x1b[?2026l"))
 	}

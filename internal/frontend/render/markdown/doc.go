@@ -31,7 +31,6 @@
 // not depend on how it arrived.
 //
 // Block structure and inlines are scanned by this package and not by the goldmark
-// library, for two reasons. goldmark parses whole documents: a stream would be parsed
-// again for every piece, and its tree is several times the text. And it is slow for
-// this: docs/rendering.md has the numbers. The tests compare the two.
+// library, which parses whole documents: a stream would be parsed again for every piece,
+// and its tree is several times the text. The tests compare the two.
 package markdown

@@ -110,25 +110,25 @@ func (g Graph) Do(ctx context.Context, f *Frame) (Outcome, error) {
 		ctx = timed
 	}
 	if f.keeper != nil {
-		d.visits = g.Plan.VisitCounts(pr)
+		d.visits = g.Plan.VisitCounts(*pr)
 	}
 	if err == nil {
 		err = d.emitSet(ctx, pr)
 	}
 	if err == nil {
-		err = d.stop(&pr, nil, 0)
+		err = d.stop(pr, nil, 0)
 	}
 	if err == nil && g.Canceled && pr.Undoing == nil {
 		err = d.noteFailure(errCanceled, d.finishedBefore(pr))
 	}
 	if d.Stops.none() && pr.Undoing == nil {
-		d.ahead = newPipeline(ctx, d, pr)
+		d.ahead = newPipeline(ctx, d, *pr)
 	}
 	for {
 		for err == nil && !pr.Done && !pr.Undone() {
 			ran := pr.Frontier
 			if pr, err = d.superStep(ctx, pr); err == nil {
-				err = d.stop(&pr, ran, pr.Step-g.Start.Step)
+				err = d.stop(pr, ran, pr.Step-g.Start.Step)
 			}
 		}
 		if d.broken == nil || !d.mayUndo(ctx, pr, err) {
@@ -187,18 +187,31 @@ func (d *driver) nodeStats() []NodeStats {
 	return stats
 }
 
-// superStep runs the frontier of pr and returns the progress after it.
-func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progress, error) {
-	if err := context.Cause(ctx); err != nil {
-		return pr, d.noteFailure(fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err), d.finishedBefore(pr))
+// superStep runs the frontier of pr and returns the progress after it, which is on record.
+func (d *driver) superStep(ctx context.Context, pr *graph.Progress) (*graph.Progress, error) {
+	next, visits, err := d.advance(ctx, pr)
+	if err == nil {
+		err = d.commit(ctx, next, visits)
 	}
-	tasks, err := NextTasks(d.Plan, pr, d.now().Sub(d.begin))
 	if err != nil {
-		return pr, d.noteFailure(err, d.finishedBefore(pr))
+		return pr, err
+	}
+	d.ahead.move(next)
+	return next, nil
+}
+
+// advance runs the frontier of pr and returns the progress after it, and the visits.
+func (d *driver) advance(ctx context.Context, pr *graph.Progress) (*graph.Progress, []Visit, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, d.noteFailure(fmt.Errorf("stopped before super-step %d with %s: %w", pr.Step+1, strings.Join(pr.Frontier, ", "), err), d.finishedBefore(pr))
+	}
+	tasks, err := NextTasks(d.Plan, *pr, d.now().Sub(d.begin))
+	if err != nil {
+		return nil, nil, d.noteFailure(err, d.finishedBefore(pr))
 	}
 	done, err := d.execute(ctx, pr, tasks)
 	if err != nil {
-		return pr, err
+		return nil, nil, err
 	}
 	for i := range done.visits {
 		d.count(&done.visits[i])
@@ -211,9 +224,9 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		if fault.CodeOf(err) == fault.Suspended {
 			err = waitingError(d.keeper.suspension(err), done.results)
 		}
-		return pr, d.noteFailure(err, done)
+		return nil, nil, d.noteFailure(err, done)
 	}
-	next, err := d.Plan.Apply(pr, done.results)
+	next, err := d.Plan.Apply(*pr, done.results)
 	if d.secrets != nil {
 		d.secrets.add(pr.State.Changes(next.State))
 	}
@@ -221,19 +234,12 @@ func (d *driver) superStep(ctx context.Context, pr graph.Progress) (graph.Progre
 		if d.keeper.works() {
 			err = cannotMerge(err, d.Events.Run)
 		}
-		return pr, d.noteFailure(err, done)
+		return nil, nil, d.noteFailure(err, done)
 	}
 	if err := d.warnLost(ctx, pr.Undoing, next.Undoing); err != nil {
-		return pr, err
+		return nil, nil, err
 	}
-	if err := d.emitStep(ctx, &pr, &next, len(tasks)); err != nil {
-		return pr, err
-	}
-	if err := d.commit(ctx, &next, done.visits); err != nil {
-		return pr, err
-	}
-	d.ahead.move(&next)
-	return next, nil
+	return &next, done.visits, d.emitStep(ctx, pr, &next, len(tasks))
 }
 
 // NextTasks returns the tasks of the next super-step of a run that has worked for a time, unless a limit of its settings is reached.
@@ -327,7 +333,7 @@ func (d *driver) names(ids []string) []string {
 }
 
 // emitSet emits what the user has set in the state.
-func (d *driver) emitSet(ctx context.Context, pr graph.Progress) error {
+func (d *driver) emitSet(ctx context.Context, pr *graph.Progress) error {
 	if len(d.Set) == 0 || d.Events.Silent() {
 		return nil
 	}
@@ -361,7 +367,7 @@ func (f finishedTask) record(step int) TaskRecord {
 }
 
 // execute runs the tasks of a super-step and waits for all of them.
-func (d *driver) execute(ctx context.Context, pr graph.Progress, tasks []graph.Task) (finishedTasks, error) {
+func (d *driver) execute(ctx context.Context, pr *graph.Progress, tasks []graph.Task) (finishedTasks, error) {
 	done := newFinishedTasks(len(tasks))
 	if len(tasks) > 1 {
 		return done, d.executeAll(ctx, pr, tasks, done)
@@ -399,7 +405,7 @@ func (d *driver) prepare(ctx context.Context, state graph.State, t graph.Task, p
 }
 
 // executeAll runs tasks side by side, waits for all of them and stores their results in done.
-func (d *driver) executeAll(ctx context.Context, pr graph.Progress, tasks []graph.Task, done finishedTasks) error {
+func (d *driver) executeAll(ctx context.Context, pr *graph.Progress, tasks []graph.Task, done finishedTasks) error {
 	if !d.Events.Silent() {
 		step := d.Events.With(func(s *event.Source) { s.Step = tasks[0].Step })
 		if err := step.Emit(ctx, event.StepStarted{Nodes: slices.Clone(pr.Frontier)}); err != nil {
@@ -408,7 +414,7 @@ func (d *driver) executeAll(ctx context.Context, pr graph.Progress, tasks []grap
 	}
 	errs := make([]error, len(tasks))
 	work := make([]*Task, len(tasks)) // nil for tasks that were finished before, or have begun already; goroutine i writes done.at(i) and errs[i] only
-	race := newRace(d.Plan, pr)
+	race := newRace(d.Plan, *pr)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for i, t := range tasks {

@@ -48,7 +48,7 @@ type Undone struct {
 func (u *Undone) over(s Status) bool { return u != nil && u.Left == 0 && s.Over() }
 
 // undoneOf returns how far a run has come that undoes its effects, nil for any other.
-func undoneOf(pr graph.Progress) *Undone {
+func undoneOf(pr *graph.Progress) *Undone {
 	if pr.Undoing == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (d *driver) noteFailure(err error, done finishedTasks) error {
 type brokenStep struct{ done finishedTasks }
 
 // finishedBefore returns the tasks of the super-step after pr that were finished before the run was interrupted.
-func (d *driver) finishedBefore(pr graph.Progress) (done finishedTasks) {
+func (d *driver) finishedBefore(pr *graph.Progress) (done finishedTasks) {
 	for _, rec := range d.Tasks {
 		if rec.Step == pr.Step+1 {
 			done.results, done.visits = append(done.results, rec.Result), append(done.visits, rec.Visit)
@@ -89,24 +89,24 @@ func (d *driver) finishedBefore(pr graph.Progress) (done finishedTasks) {
 }
 
 // mayUndo reports whether the effects of a run that has come to pr and failed with err are to be undone, if there are any.
-func (d *driver) mayUndo(ctx context.Context, pr graph.Progress, err error) bool {
+func (d *driver) mayUndo(ctx context.Context, pr *graph.Progress, err error) bool {
 	return pr.Undoing == nil && !d.Keep && undoes(ctx, err)
 }
 
 // undo begins to undo the effects of a run that has come to pr and failed with err. Without effects it returns err.
-func (d *driver) undo(ctx context.Context, pr graph.Progress, err error) (graph.Progress, error) {
+func (d *driver) undo(ctx context.Context, pr *graph.Progress, err error) (*graph.Progress, error) {
 	done := d.broken.done
 	d.broken = nil
-	next, ok := d.Plan.Undo(pr, done.results, undoingOf(d.Plan, err))
+	next, ok := d.Plan.Undo(*pr, done.results, undoingOf(d.Plan, err))
 	if !ok {
 		return pr, err
 	}
 	d.cause = err
 	d.Budget.Lift()
-	if err := d.beginUndo(ctx, pr, next, done.visits); err != nil {
+	if err := d.beginUndo(ctx, pr, &next, done.visits); err != nil {
 		return pr, err
 	}
-	return next, nil
+	return &next, nil
 }
 
 // undoingOf says that a run failed with err.
@@ -172,7 +172,7 @@ func (d *driver) undoContext(ctx context.Context) (context.Context, context.Canc
 }
 
 // beginUndo reports and records that the effects of next are undone from now on.
-func (d *driver) beginUndo(ctx context.Context, pr, next graph.Progress, visits []Visit) error {
+func (d *driver) beginUndo(ctx context.Context, pr, next *graph.Progress, visits []Visit) error {
 	var nodes []string
 	for _, e := range slices.Backward(next.Effects) {
 		nodes = append(nodes, e.Node)
@@ -181,13 +181,13 @@ func (d *driver) beginUndo(ctx context.Context, pr, next graph.Progress, visits 
 	if err := events.Emit(ctx, event.Undoing{Nodes: nodes, Error: next.Undoing.Error}); err != nil {
 		return err
 	}
-	if err := d.emitStep(ctx, &pr, &next, 1); err != nil {
+	if err := d.emitStep(ctx, pr, next, 1); err != nil {
 		return err
 	}
 	if d.nested != nil {
 		return d.keepUndo(ctx, next)
 	}
-	return d.commit(ctx, &next, visits)
+	return d.commit(ctx, next, visits)
 }
 
 // commit records the checkpoint at pr, after the visits.
@@ -222,13 +222,13 @@ func (d *driver) warnLost(ctx context.Context, before, after *graph.Undoing) err
 }
 
 // undoneError returns the error of a run whose effects are undone.
-func (d *driver) undoneError(ctx context.Context, pr graph.Progress) error {
+func (d *driver) undoneError(ctx context.Context, pr *graph.Progress) error {
 	if d.nested != nil {
 		if err := steps.WriteNote(ctx, d.nested.Steps, undoneKey, true); err != nil {
 			return err
 		}
 	}
-	return UndoneErrorOf(pr, d.cause)
+	return UndoneErrorOf(*pr, d.cause)
 }
 
 // UndoneErrorOf returns the error of a run that has come to pr, where all is undone, because of cause; nil is what the record says of it.
@@ -237,7 +237,7 @@ func UndoneErrorOf(pr graph.Progress, cause error) error {
 	if cause == nil {
 		cause = fault.New(why.Code, "%s", why.Error).WithHint("%s", why.Hint)
 	}
-	return &UndoneError{Err: cause, Undone: undoneOf(pr).Nodes, Lost: why.Lost, Step: why.Before}
+	return &UndoneError{Err: cause, Undone: undoneOf(&pr).Nodes, Lost: why.Lost, Step: why.Before}
 }
 
 // wasUndone reports whether a run with a status, whose last checkpoint is c, is over because its effects are undone.
@@ -262,22 +262,22 @@ const (
 )
 
 // keepUndo notes that a nested graph undoes its effects from pr on.
-func (d *driver) keepUndo(ctx context.Context, pr graph.Progress) error {
-	return steps.WriteNote(ctx, d.nested.Steps, undoKey, CheckpointOf(d.Plan, pr, d.usage))
+func (d *driver) keepUndo(ctx context.Context, pr *graph.Progress) error {
+	return steps.WriteNote(ctx, d.nested.Steps, undoKey, CheckpointOf(d.Plan, *pr, d.usage))
 }
 
 // start returns where the run begins. A nested graph that was interrupted while it undid its effects continues with that. One that is
 // started again after that, because the run that it is in resumes, begins anew.
-func (d *driver) start(ctx context.Context) (graph.Progress, error) {
-	pr := d.Start.Progress(d.Plan)
+func (d *driver) start(ctx context.Context) (*graph.Progress, error) {
+	start := d.Start.Progress(d.Plan)
 	if d.nested == nil || !d.Plan.Compensates() {
-		return pr, nil
+		return &start, nil
 	}
 	first := d.nested.Steps
 	for life := 2; ; life++ {
 		_, over, err := steps.ReadNote[bool](ctx, d.nested.Steps, undoneKey)
 		if err != nil {
-			return pr, err
+			return &start, err
 		}
 		if !over {
 			break
@@ -286,9 +286,10 @@ func (d *driver) start(ctx context.Context) (graph.Progress, error) {
 	}
 	c, found, err := steps.ReadNote[Checkpoint](ctx, d.nested.Steps, undoKey)
 	if err != nil || !found {
-		return pr, err
+		return &start, err
 	}
 	d.usage = c.Usage
 	d.Budget.Spend(c.Usage)
-	return c.Progress(d.Plan), nil
+	begun := c.Progress(d.Plan)
+	return &begun, nil
 }

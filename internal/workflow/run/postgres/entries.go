@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/service/postgres"
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/record"
 )
 
 // originOf returns the origin of a run as its column has it: null for none.
@@ -66,21 +67,7 @@ func (s *Store) putEntries(ctx context.Context, tx pgx.Tx, entries []run.Entry) 
 func (s *Store) Entries(ctx context.Context, prefix string, limit int) (entries []run.Entry, err error) {
 	most := sql.NullInt64{Int64: int64(limit), Valid: limit > 0}
 	err = s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT key, version, at, run, doc FROM loki.entries WHERE starts_with(key, $1) AND key >= $1 ORDER BY key DESC LIMIT $2`, postgres.Text(prefix), most)
-		if err != nil {
-			return err
-		}
-		entries, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (e run.Entry, err error) {
-			var at int64
-			err = row.Scan(&e.Key, &e.Version, &at, &e.Run, &e.Doc)
-			e.Key, e.At = postgres.Original(e.Key), moment(at)
-			if len(e.Doc) == 0 {
-				e.Doc = nil
-			} else {
-				e.Doc = []byte(s.reader().Text(string(e.Doc)))
-			}
-			return e, err
-		})
+		entries, err = record.Entries(ctx, s.view(tx), s.reader(), `SELECT key, version, at, run, doc FROM loki.entries WHERE starts_with(key, $1) AND key >= $1 ORDER BY key DESC LIMIT $2`, postgres.Text(prefix), most)
 		return err
 	})
 	return entries, err

@@ -268,23 +268,16 @@ func (v *view) recover(ctx context.Context, j *journal, found *run.Recovery) (er
 	for _, t := range found.Tasks {
 		j.tasks = max(j.tasks, t.Step)
 	}
-	rows, err := v.q.Query(ctx, `SELECT step, node, key, result IS NOT NULL FROM loki.steps WHERE run = $1 AND step > $2`, j.id, j.last.Step)
-	if err != nil {
-		return err
-	}
 	var k stepKey
 	var done bool
-	_, err = pgx.ForEachRow(rows, []any{&k.step, &k.node, &k.key, &done}, func() error {
+	err = v.Each(ctx, `SELECT step, node, key, result IS NOT NULL FROM loki.steps WHERE run = $1 AND step > $2`, []any{j.id, j.last.Step}, []any{&k.step, &k.node, &k.key, &done}, func() error {
 		j.steps[stepKey{k.step, postgres.Original(k.node), postgres.Original(k.key)}] = done
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if rows, err = v.q.Query(ctx, `SELECT step, node, key FROM loki.questions WHERE run = $1 AND NOT answered`, j.id); err != nil {
-		return err
-	}
-	_, err = pgx.ForEachRow(rows, []any{&k.step, &k.node, &k.key}, func() error {
+	err = v.Each(ctx, `SELECT step, node, key FROM loki.questions WHERE run = $1 AND NOT answered`, []any{j.id}, []any{&k.step, &k.node, &k.key}, func() error {
 		j.asked[stepKey{k.step, postgres.Original(k.node), postgres.Original(k.key)}] = true
 		return nil
 	})
@@ -433,17 +426,13 @@ func (s *Store) lookForCanceled() error {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	rows, err := s.db.Pool().Query(ctx, `SELECT run, epoch, canceled < 0 FROM loki.leases WHERE run = ANY($1) AND abs(canceled) = epoch`, ids)
-	if err != nil {
-		return err
-	}
 	var id, epoch int64
 	var keep bool
-	_, err = pgx.ForEachRow(rows, []any{&id, &epoch, &keep}, func() error {
+	const query = `SELECT run, epoch, canceled < 0 FROM loki.leases WHERE run = ANY($1) AND abs(canceled) = epoch`
+	return each(ctx, s.db.Pool(), query, []any{ids}, []any{&id, &epoch, &keep}, func() error {
 		s.cancelHere(id, epoch, keep)
 		return nil
 	})
-	return err
 }
 
 // Ready returns runs of servers that no process holds and that can work now.
@@ -452,13 +441,9 @@ func (s *Store) Ready(ctx context.Context, limit int) (ids []string, err error) 
 		return nil, nil
 	}
 	err = s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT r.name FROM loki.runs r JOIN loki.leases l ON l.run = r.id
+		ids, err = record.Collect(ctx, s.view(tx), `SELECT r.name FROM loki.runs r JOIN loki.leases l ON l.run = r.id
 			WHERE r.served AND r.gap IS NULL AND r.due <= $2 AND NOT EXISTS (SELECT FROM loki.members m WHERE m.id = l.member)
-			ORDER BY r.rank DESC, r.rested, r.id LIMIT $1`, limit, s.now())
-		if err != nil {
-			return err
-		}
-		ids, err = pgx.CollectRows(rows, pgx.RowTo[string])
+			ORDER BY r.rank DESC, r.rested, r.id LIMIT $1`, []any{limit, s.now()}, func(name *string) []any { return []any{name} })
 		return err
 	})
 	return ids, err

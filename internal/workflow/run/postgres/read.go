@@ -84,7 +84,12 @@ func (v *view) Decode(ctx context.Context, run int64, fn func(r record.Reader) e
 
 // Each implements [record.DB].
 func (v *view) Each(ctx context.Context, query string, args, dest []any, fn func() error) error {
-	rows, err := v.q.Query(ctx, query, args...)
+	return each(ctx, v.q, query, args, dest, fn)
+}
+
+// each calls fn for every row of the result, once its columns are in dest.
+func each(ctx context.Context, q querier, query string, args, dest []any, fn func() error) error {
+	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -106,19 +111,15 @@ func (v *view) load(ctx context.Context, keys []blobKey) error {
 	if v.head > 0 {
 		column, args = "substr(b.data, 1, $3)", append(args, v.head)
 	}
-	rows, err := v.q.Query(ctx, `SELECT b.run, b.hash, `+column+` FROM unnest($1::bigint[], $2::bytea[]) AS k (run, hash) JOIN loki.blobs b ON b.run = k.run AND b.hash = k.hash`, args...)
-	if err != nil {
-		return err
-	}
 	var run int64
 	var hash, data []byte
-	_, err = pgx.ForEachRow(rows, []any{&run, &hash, &data}, func() error {
+	query := `SELECT b.run, b.hash, ` + column + ` FROM unnest($1::bigint[], $2::bytea[]) AS k (run, hash) JOIN loki.blobs b ON b.run = k.run AND b.hash = k.hash`
+	return v.Each(ctx, query, args, []any{&run, &hash, &data}, func() error {
 		if h := record.Hash(hash); v.head > 0 || record.HashOf(data) == h {
 			v.blobs[blobKey{run, h}] = blob{text: v.s.reader().Text(string(data))}
 		}
 		return nil
 	})
-	return err
 }
 
 // reads calls fn in a transaction that sees one moment, with the run whose id begins with typed, see [record.NewReads].
@@ -140,18 +141,13 @@ var oneMoment = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.Read
 func (s *Store) Stamps(ctx context.Context) (map[string]string, error) {
 	stamps := make(map[string]string)
 	err := s.transaction(ctx, oneMoment, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT r.name, r.status, l.updated FROM loki.runs r JOIN loki.leases l ON l.run = r.id`)
-		if err != nil {
-			return err
-		}
 		var name string
 		var status run.Status
 		var updated int64
-		_, err = pgx.ForEachRow(rows, []any{&name, &status, &updated}, func() error {
+		return each(ctx, tx, `SELECT r.name, r.status, l.updated FROM loki.runs r JOIN loki.leases l ON l.run = r.id`, nil, []any{&name, &status, &updated}, func() error {
 			stamps[name] = run.Stamp(status, updated)
 			return nil
 		})
-		return err
 	})
 	return stamps, err
 }
@@ -174,15 +170,12 @@ type runRow struct {
 	about, ending, gap, lastDoc []byte
 }
 
-func (v *view) rows(ctx context.Context, query string, args ...any) (all []runRow, err error) {
-	rows, err := v.q.Query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (r runRow, err error) {
-		err = row.Scan(&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.owner, &r.key, &r.info.Status, &r.started, &r.updated, &r.info.Steps, &r.info.Takeovers, &r.about, &r.ending, &r.gap, &r.lastDoc,
-			&r.host, &r.pid, &r.silent)
-		return r, err
+func (v *view) rows(ctx context.Context, query string, args ...any) ([]runRow, error) {
+	return record.Collect(ctx, v, query, args, func(r *runRow) []any {
+		return []any{
+			&r.id, &r.info.ID, &r.info.Agent, &r.info.Dir, &r.owner, &r.key, &r.info.Status, &r.started, &r.updated, &r.info.Steps, &r.info.Takeovers, &r.about, &r.ending, &r.gap, &r.lastDoc,
+			&r.host, &r.pid, &r.silent,
+		}
 	})
 }
 
@@ -217,14 +210,10 @@ func (v *view) openUsage(ctx context.Context, runs []runRow) (map[int64][][]byte
 	if len(ids) == 0 {
 		return found, nil
 	}
-	rows, err := v.q.Query(ctx, `SELECT s.run, s.result FROM unnest($1::bigint[], $2::integer[]) AS k (run, step)
-		JOIN loki.steps s ON s.run = k.run AND s.step > k.step WHERE s.kind = $3 AND s.result IS NOT NULL`, ids, last, string(steps.Model))
-	if err != nil {
-		return nil, err
-	}
 	var id int64
 	var result []byte
-	_, err = pgx.ForEachRow(rows, []any{&id, &result}, func() error {
+	err := v.Each(ctx, `SELECT s.run, s.result FROM unnest($1::bigint[], $2::integer[]) AS k (run, step)
+		JOIN loki.steps s ON s.run = k.run AND s.step > k.step WHERE s.kind = $3 AND s.result IS NOT NULL`, []any{ids, last, string(steps.Model)}, []any{&id, &result}, func() error {
 		found[id] = append(found[id], result)
 		result = nil
 		return nil
@@ -331,11 +320,8 @@ func (s *Store) Runs(ctx context.Context, q run.Query) (infos []run.Info, err er
 
 // Checkpoint implements [record.View].
 func (v *view) Checkpoint(ctx context.Context, id int64, step int) (s record.Snapshot, err error) {
-	rows, err := v.q.Query(ctx, `SELECT doc FROM loki.checkpoints WHERE run = $1 AND step <= $2 ORDER BY step`, id, step)
-	if err != nil {
-		return s, err
-	}
-	docs, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	docs, err := record.Collect(ctx, v, `SELECT doc FROM loki.checkpoints WHERE run = $1 AND step <= $2 ORDER BY step`, []any{id, step},
+		func(doc *[]byte) []any { return []any{doc} })
 	if err != nil {
 		return s, err
 	}
@@ -376,14 +362,10 @@ func (v *view) Checkpoint(ctx context.Context, id int64, step int) (s record.Sna
 
 // state returns the documents of values by their places. query returns key, first and last step, and a document.
 func (v *view) state(ctx context.Context, id int64, query string, args ...any) (map[record.Place][][]byte, error) {
-	rows, err := v.q.Query(ctx, query, append([]any{id}, args...)...)
-	if err != nil {
-		return nil, err
-	}
 	values := make(map[record.Place][][]byte)
 	var key, doc []byte
 	var where record.Place
-	_, err = pgx.ForEachRow(rows, []any{&key, &where.Full, &where.At, &doc}, func() error {
+	err := v.Each(ctx, query, append([]any{id}, args...), []any{&key, &where.Full, &where.At, &doc}, func() error {
 		where.Key = string(key)
 		values[where] = append(values[where], doc)
 		doc = nil
@@ -395,16 +377,13 @@ func (v *view) state(ctx context.Context, id int64, query string, args ...any) (
 // Events implements [record.View].
 func (v *view) Events(ctx context.Context, id int64, after, limit int) (found []run.EventRecord, err error) {
 	most := sql.NullInt64{Int64: int64(limit) + 1, Valid: limit > 0} // batches: each has at least one event
-	rows, err := v.q.Query(ctx, `SELECT first, batch FROM loki.events WHERE run = $1
-		AND first >= coalesce((SELECT first FROM loki.events WHERE run = $1 AND first <= $2 ORDER BY first DESC LIMIT 1), 0) ORDER BY first LIMIT $3`, id, after+1, most)
-	if err != nil {
-		return nil, err
-	}
 	type batchRow struct {
 		First int
 		Batch []byte
 	}
-	batches, err := pgx.CollectRows(rows, pgx.RowToStructByPos[batchRow])
+	batches, err := record.Collect(ctx, v, `SELECT first, batch FROM loki.events WHERE run = $1
+		AND first >= coalesce((SELECT first FROM loki.events WHERE run = $1 AND first <= $2 ORDER BY first DESC LIMIT 1), 0) ORDER BY first LIMIT $3`,
+		[]any{id, after + 1, most}, func(b *batchRow) []any { return []any{&b.First, &b.Batch} })
 	if err != nil {
 		return nil, err
 	}

@@ -237,12 +237,10 @@ func find(ctx context.Context, q querier, typed string) (id int64, name string, 
 	if err != nil {
 		return 0, "", err
 	}
-	rows, err := q.Query(ctx, `SELECT id, name FROM loki.runs WHERE name >= $1 AND name < $2 ORDER BY name LIMIT 12`, prefix, prefix+"~")
-	if err != nil {
-		return 0, "", err
-	}
 	var names []string
-	if _, err := pgx.ForEachRow(rows, []any{&id, &name}, func() error { names = append(names, name); return nil }); err != nil {
+	err = each(ctx, q, `SELECT id, name FROM loki.runs WHERE name >= $1 AND name < $2 ORDER BY name LIMIT 12`, []any{prefix, prefix + "~"},
+		[]any{&id, &name}, func() error { names = append(names, name); return nil })
+	if err != nil {
 		return 0, "", err
 	}
 	name, err = run.PickID(typed, names)

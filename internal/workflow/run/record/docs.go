@@ -89,8 +89,8 @@ func (r Reader) Task(step int, node string, doc, writes []byte) (run.TaskRecord,
 	return t, nil
 }
 
-// Visits appends the visits of a super-step.
-func (r Reader) Visits(visits []run.Visit, doc []byte) ([]run.Visit, error) {
+// Visits returns the visits of a super-step.
+func (r Reader) Visits(doc []byte) (visits []run.Visit, err error) {
 	var docs []visitDoc
 	if err := r.Decode(doc, &docs); err != nil {
 		return nil, err

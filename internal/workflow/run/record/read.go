@@ -45,41 +45,45 @@ func NewReads(view func(ctx context.Context, id string, fn func(ctx context.Cont
 	return Reads{view: view}
 }
 
-// Info returns what describes a run.
-func (s Reads) Info(ctx context.Context, id string) (info run.Info, err error) {
-	err = s.view(ctx, id, func(ctx context.Context, v View, row int64, _ string) error {
-		info, err = v.Info(ctx, row)
+// read returns what fn reads of a run.
+func read[T any](ctx context.Context, s Reads, id string, fn func(ctx context.Context, v View, run int64, name string) (T, error)) (found T, err error) {
+	err = s.view(ctx, id, func(ctx context.Context, v View, run int64, name string) error {
+		found, err = fn(ctx, v, run, name)
 		return err
 	})
-	return info, err
+	return found, err
+}
+
+// Info returns what describes a run.
+func (s Reads) Info(ctx context.Context, id string) (run.Info, error) {
+	return read(ctx, s, id, func(ctx context.Context, v View, row int64, _ string) (run.Info, error) { return v.Info(ctx, row) })
 }
 
 // History returns what is on record of a run.
-func (s Reads) History(ctx context.Context, id string) (h run.History, err error) {
-	err = s.view(ctx, id, func(ctx context.Context, v View, row int64, _ string) error {
-		h = run.History{}
+func (s Reads) History(ctx context.Context, id string) (run.History, error) {
+	h, err := read(ctx, s, id, func(ctx context.Context, v View, row int64, _ string) (h run.History, err error) {
 		if h.Info, err = v.Info(ctx, row); err != nil {
-			return err
+			return h, err
 		}
 		if h.Visits, err = Visits(ctx, v, row); err != nil {
-			return err
+			return h, err
 		}
 		pending, err := Questions(ctx, v, row, false)
 		if err != nil {
-			return err
+			return h, err
 		}
 		h.Pending, h.Waiting = run.Split(pending)
 		if h.Signals, err = Signals(ctx, v, row); err != nil {
-			return err
+			return h, err
 		}
 		if h.Steps, err = Steps(ctx, v, row); err != nil {
-			return err
+			return h, err
 		}
 		events, err := v.Events(ctx, row, 0, 0)
 		for _, ev := range events {
 			h.Events = append(h.Events, ev.JSON)
 		}
-		return err
+		return h, err
 	})
 	if err != nil {
 		return run.History{}, err
@@ -88,80 +92,67 @@ func (s Reads) History(ctx context.Context, id string) (h run.History, err error
 }
 
 // Pending returns the questions that wait.
-func (s Reads) Pending(ctx context.Context, id string) (waiting []run.Pending, err error) {
-	waiting, _, err = s.questions(ctx, id, false)
-	return waiting, err
+func (s Reads) Pending(ctx context.Context, id string) ([]run.Pending, error) {
+	questions, _, err := s.questions(ctx, id, false)
+	return questions, err
 }
 
 // Waits returns what a run waits for besides answers.
-func (s Reads) Waits(ctx context.Context, id string) (waits []run.Pending, err error) {
-	_, waits, err = s.questions(ctx, id, false)
-	return waits, err
+func (s Reads) Waits(ctx context.Context, id string) ([]run.Pending, error) {
+	_, others, err := s.questions(ctx, id, false)
+	return others, err
 }
 
 // Answered returns the questions that have their answers.
-func (s Reads) Answered(ctx context.Context, id string) (answered []run.Pending, err error) {
-	answered, _, err = s.questions(ctx, id, true)
-	return answered, err
+func (s Reads) Answered(ctx context.Context, id string) ([]run.Pending, error) {
+	questions, _, err := s.questions(ctx, id, true)
+	return questions, err
 }
 
 func (s Reads) questions(ctx context.Context, id string, answered bool) (questions, others []run.Pending, err error) {
-	err = s.view(ctx, id, func(ctx context.Context, v View, row int64, _ string) error {
-		list, err := Questions(ctx, v, row, answered)
-		questions, others = run.Split(list)
-		return err
+	list, err := read(ctx, s, id, func(ctx context.Context, v View, row int64, _ string) ([]run.Pending, error) {
+		return Questions(ctx, v, row, answered)
 	})
+	questions, others = run.Split(list)
 	return questions, others, err
 }
 
 // Signals returns the signals of a run in the order in which they came.
-func (s Reads) Signals(ctx context.Context, id string) (signals []run.Signal, err error) {
-	err = s.view(ctx, id, func(ctx context.Context, v View, row int64, _ string) error {
-		signals, err = Signals(ctx, v, row)
-		return err
+func (s Reads) Signals(ctx context.Context, id string) ([]run.Signal, error) {
+	return read(ctx, s, id, func(ctx context.Context, v View, row int64, _ string) ([]run.Signal, error) {
+		return Signals(ctx, v, row)
 	})
-	return signals, err
 }
 
 // Events returns events on record.
-func (s Reads) Events(ctx context.Context, id string, after, limit int) (found []run.EventRecord, err error) {
-	err = s.view(ctx, id, func(ctx context.Context, v View, row int64, _ string) error {
-		found, err = v.Events(ctx, row, max(0, after), limit)
-		return err
+func (s Reads) Events(ctx context.Context, id string, after, limit int) ([]run.EventRecord, error) {
+	return read(ctx, s, id, func(ctx context.Context, v View, row int64, _ string) ([]run.EventRecord, error) {
+		return v.Events(ctx, row, max(0, after), limit)
 	})
-	return found, err
 }
 
 // Step returns the result of a step on record.
-func (s Reads) Step(ctx context.Context, id string, number int) (result []byte, err error) {
-	err = s.view(ctx, id, func(ctx context.Context, v View, row int64, name string) error {
-		var data, found []byte
-		err := v.Each(ctx, `SELECT result FROM loki.steps WHERE run = $1 AND n = $2 AND result IS NOT NULL`, []any{row, number}, []any{&data}, func() error {
-			found = data
-			return nil
-		})
-		if err == nil && found == nil {
-			err = fault.New(fault.NotFound, "run %s has no result of a step %d", name, number)
+func (s Reads) Step(ctx context.Context, id string, number int) ([]byte, error) {
+	return read(ctx, s, id, func(ctx context.Context, v View, row int64, name string) ([]byte, error) {
+		const query = `SELECT result FROM loki.steps WHERE run = $1 AND n = $2 AND result IS NOT NULL`
+		found, err := decode(ctx, v, row, query, []any{row, number}, func(data *[]byte) []any { return []any{data} }, Reader.JSON)
+		if err == nil && len(found) == 0 {
+			return nil, fault.New(fault.NotFound, "run %s has no result of a step %d", name, number)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return v.Decode(ctx, row, func(r Reader) error {
-			result, err = r.JSON(found)
-			return err
-		})
+		return found[0], nil
 	})
-	return result, err
 }
 
 // Checkpoint returns the state after a super-step: 0 is the first on record, -1 the last.
 func (s Reads) Checkpoint(ctx context.Context, id string, step int) (run.Checkpoint, error) {
-	var found Snapshot
-	err := s.view(ctx, id, func(ctx context.Context, v View, row int64, name string) error {
+	found, err := read(ctx, s, id, func(ctx context.Context, v View, row int64, name string) (found Snapshot, err error) {
 		var first, last int
-		err := v.Each(ctx, `SELECT coalesce(min(step), -1), coalesce(max(step), -1) FROM loki.checkpoints WHERE run = $1`, []any{row}, []any{&first, &last}, func() error { return nil })
+		err = v.Each(ctx, `SELECT coalesce(min(step), -1), coalesce(max(step), -1) FROM loki.checkpoints WHERE run = $1`, []any{row}, []any{&first, &last}, func() error { return nil })
 		if err != nil {
-			return err
+			return found, err
 		}
 		wanted := step
 		switch step {
@@ -172,39 +163,54 @@ func (s Reads) Checkpoint(ctx context.Context, id string, step int) (run.Checkpo
 		}
 		switch {
 		case last < 0:
-			return ErrDamaged
+			return found, ErrDamaged
 		case wanted < first || wanted > last:
-			return fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last).ThatMisses("step")
+			return found, fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", name, step, last).ThatMisses("step")
 		}
-		found, err = v.Checkpoint(ctx, row, wanted)
-		return err
+		return v.Checkpoint(ctx, row, wanted)
 	})
 	return found.Checkpoint, err
 }
 
-// Visits returns the visits of the committed super-steps, and of the finished tasks of the one in progress.
-func Visits(ctx context.Context, db DB, id int64) (visits []run.Visit, err error) {
-	var doc []byte
-	var docs [][]byte
-	err = db.Each(ctx, `SELECT visits FROM loki.checkpoints WHERE run = $1 ORDER BY step`, []any{id}, []any{&doc}, func() error {
-		docs = append(docs, doc)
-		doc = nil
+// Collect returns the rows of a query. dest returns where the columns of one go.
+func Collect[R any](ctx context.Context, db DB, query string, args []any, dest func(row *R) []any) (rows []R, err error) {
+	var row, empty R
+	err = db.Each(ctx, query, args, dest(&row), func() error {
+		rows = append(rows, row)
+		row = empty
 		return nil
 	})
+	return rows, err
+}
+
+// decode returns what the rows of a query about a run mean.
+func decode[R, T any](ctx context.Context, db DB, id int64, query string, args []any, dest func(row *R) []any, meaning func(Reader, R) (T, error)) (all []T, err error) {
+	rows, err := Collect(ctx, db, query, args, dest)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Decode(ctx, id, func(r Reader) error {
-		visits = nil
-		for _, doc := range docs {
-			if visits, err = r.Visits(visits, doc); err != nil {
+	err = db.Decode(ctx, id, func(r Reader) error {
+		all = nil
+		for _, row := range rows {
+			one, err := meaning(r, row)
+			if err != nil {
 				return err
 			}
+			all = append(all, one)
 		}
 		return nil
-	}); err != nil {
+	})
+	return all, err
+}
+
+// Visits returns the visits of the committed super-steps, and of the finished tasks of the one in progress.
+func Visits(ctx context.Context, db DB, id int64) ([]run.Visit, error) {
+	const query = `SELECT visits FROM loki.checkpoints WHERE run = $1 ORDER BY step`
+	bySteps, err := decode(ctx, db, id, query, []any{id}, func(doc *[]byte) []any { return []any{doc} }, Reader.Visits)
+	if err != nil {
 		return nil, err
 	}
+	visits := slices.Concat(bySteps...)
 	tasks, err := Tasks(ctx, db, id)
 	for _, t := range tasks {
 		visits = append(visits, t.Visit)
@@ -213,100 +219,47 @@ func Visits(ctx context.Context, db DB, id int64) (visits []run.Visit, err error
 }
 
 // Tasks returns the finished tasks of the super-step in progress, by node.
-func Tasks(ctx context.Context, db DB, id int64) (tasks []run.TaskRecord, err error) {
+func Tasks(ctx context.Context, db DB, id int64) ([]run.TaskRecord, error) {
 	type row struct {
 		step        int
 		node        string
 		doc, writes []byte
 	}
-	var t row
-	var found []row
-	err = db.Each(ctx, `SELECT step, node, doc, writes FROM loki.tasks WHERE run = $1`, []any{id}, []any{&t.step, &t.node, &t.doc, &t.writes}, func() error {
-		found = append(found, t)
-		t = row{}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(found, func(a, b row) int { return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.node, b.node)) })
-	err = db.Decode(ctx, id, func(r Reader) error {
-		tasks = nil
-		for _, t := range found {
-			task, err := r.Task(t.step, db.Text(t.node), t.doc, t.writes)
-			if err != nil {
-				return err
-			}
-			tasks = append(tasks, task)
-		}
-		return nil
+	tasks, err := decode(ctx, db, id, `SELECT step, node, doc, writes FROM loki.tasks WHERE run = $1`, []any{id},
+		func(t *row) []any { return []any{&t.step, &t.node, &t.doc, &t.writes} },
+		func(r Reader, t row) (run.TaskRecord, error) { return r.Task(t.step, db.Text(t.node), t.doc, t.writes) })
+	slices.SortFunc(tasks, func(a, b run.TaskRecord) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Result.Node, b.Result.Node))
 	})
 	return tasks, err
 }
 
 // Questions returns the questions that have their answers, or the ones that wait, in the order in which they were asked, and likewise the
 // other waits of the run.
-func Questions(ctx context.Context, db DB, id int64, answered bool) (list []run.Pending, err error) {
+func Questions(ctx context.Context, db DB, id int64, answered bool) ([]run.Pending, error) {
 	type row struct {
 		key string
 		doc []byte
 	}
-	var q row
-	var found []row
-	err = db.Each(ctx, `SELECT key, doc FROM loki.questions WHERE run = $1 AND answered = $2 ORDER BY n`, []any{id, answered}, []any{&q.key, &q.doc}, func() error {
-		found = append(found, q)
-		q = row{}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = db.Decode(ctx, id, func(r Reader) error {
-		list = nil
-		for _, q := range found {
-			p, err := r.Pending(db.Text(q.key), q.doc)
-			if err != nil {
-				return err
-			}
-			list = append(list, p)
-		}
-		return nil
-	})
-	return list, err
+	return decode(ctx, db, id, `SELECT key, doc FROM loki.questions WHERE run = $1 AND answered = $2 ORDER BY n`, []any{id, answered},
+		func(q *row) []any { return []any{&q.key, &q.doc} },
+		func(r Reader, q row) (run.Pending, error) { return r.Pending(db.Text(q.key), q.doc) })
 }
 
 // Signals returns the signals of a run in the order in which they came.
-func Signals(ctx context.Context, db DB, id int64) (signals []run.Signal, err error) {
+func Signals(ctx context.Context, db DB, id int64) ([]run.Signal, error) {
 	type row struct {
-		number    int
-		name, key string
-		at        int64
-		doc       []byte
-		taken     sql.NullString
+		run.Signal
+		at    int64
+		doc   []byte
+		taken sql.NullString
 	}
-	var s row
-	var found []row
-	err = db.Each(ctx, `SELECT n, name, at, doc, taken, key FROM loki.signals WHERE run = $1 ORDER BY n`, []any{id},
-		[]any{&s.number, &s.name, &s.at, &s.doc, &s.taken, &s.key}, func() error {
-			found = append(found, s)
-			s = row{}
-			return nil
-		})
-	if err != nil {
-		return nil, err
-	}
-	err = db.Decode(ctx, id, func(r Reader) error {
-		signals = nil
-		for _, s := range found {
+	return decode(ctx, db, id, `SELECT n, name, at, doc, taken, key FROM loki.signals WHERE run = $1 ORDER BY n`, []any{id},
+		func(s *row) []any { return []any{&s.Number, &s.Name, &s.at, &s.doc, &s.taken, &s.Key} },
+		func(r Reader, s row) (run.Signal, error) {
 			text, err := r.JSON(s.doc)
-			if err != nil {
-				return err
-			}
-			signals = append(signals, run.Signal{Number: s.number, Name: db.Text(s.name), Value: text, At: moment(s.at), Taken: db.Text(s.taken.String), Key: db.Text(s.key)})
-		}
-		return nil
-	})
-	return signals, err
+			return run.Signal{Number: s.Number, Name: db.Text(s.Name), Value: text, At: moment(s.at), Taken: db.Text(s.taken.String), Key: db.Text(s.Key)}, err
+		})
 }
 
 // Steps returns the steps of a run, without their results.
@@ -322,6 +275,24 @@ func Steps(ctx context.Context, db DB, id int64) (all []run.StepRecord, err erro
 			return nil
 		})
 	return all, err
+}
+
+// Entries returns the entries that a query selects: their keys, versions, times, runs and documents.
+func Entries(ctx context.Context, db DB, r Reader, query string, args ...any) ([]run.Entry, error) {
+	type row struct {
+		run.Entry
+		at int64
+	}
+	rows, err := Collect(ctx, db, query, args, func(e *row) []any { return []any{&e.Key, &e.Version, &e.at, &e.Run, &e.Doc} })
+	entries := make([]run.Entry, len(rows))
+	for i, e := range rows {
+		e.Key, e.At = db.Text(e.Key), moment(e.at)
+		if e.Doc = []byte(r.Text(string(e.Doc))); len(e.Doc) == 0 {
+			e.Doc = nil
+		}
+		entries[i] = e.Entry
+	}
+	return entries, err
 }
 
 // Where returns the conditions of a query for the runs that match q, but for Before and Limit, and their arguments. The table of runs is

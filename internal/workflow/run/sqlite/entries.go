@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"loki/internal/workflow/run"
+	"loki/internal/workflow/run/record"
 )
 
 // Put writes entries, all or nothing.
@@ -40,24 +41,13 @@ func (s *Store) putEntries(c *conn, entries []run.Entry) error {
 // Entries returns the entries whose keys begin with prefix.
 func (s *Store) Entries(ctx context.Context, prefix string, limit int) (entries []run.Entry, err error) {
 	err = s.view(ctx, func(c *conn) error {
-		var e run.Entry
-		var at int64
 		most := -1
 		if limit > 0 {
 			most = limit
 		}
-		return c.rows("SELECT key, version, at, run, doc FROM entries WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?", []any{prefix, prefix + "\xff", most},
-			[]any{&e.Key, &e.Version, &at, &e.Run, &e.Doc}, func() error {
-				e.At = moment(at)
-				if len(e.Doc) == 0 {
-					e.Doc = nil
-				} else {
-					e.Doc = []byte(s.readBlobs(c).Text(string(e.Doc)))
-				}
-				entries = append(entries, e)
-				e.Doc = nil
-				return nil
-			})
+		v := s.on(c)
+		entries, err = record.Entries(ctx, v, v.blobs, "SELECT key, version, at, run, doc FROM entries WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT ?", prefix, prefix+"\xff", most)
+		return err
 	})
 	if errors.Is(err, errNoFile) {
 		err = nil

@@ -205,6 +205,18 @@ func (s *Store) find(typed string) (*record, error) {
 	return found, nil
 }
 
+// with calls fn with the run whose id begins with typed.
+func with[T any](s *Store, typed string, fn func(r *record) (T, error)) (T, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(typed)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return fn(r)
+}
+
 // Create begins a run.
 func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (run.Journal, error) {
 	s.mu.Lock()
@@ -256,43 +268,35 @@ func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Jo
 // Orphan takes the lease of a run from its journal without a word to that, as when the
 // journal's process gives no sign of life. It is for tests.
 func (s *Store) Orphan(id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err == nil && r.holder != nil {
-		r.died = r.holder.working
-		r.holder = nil
-	}
+	_, err := with(s, id, func(r *record) (any, error) {
+		if r.holder != nil {
+			r.died, r.holder = r.holder.working, nil
+		}
+		return nil, nil
+	})
 	return err
 }
 
 // AcceptGap makes a run with a gap one that can be opened.
 func (s *Store) AcceptGap(_ context.Context, id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err == nil {
-		err = r.checkLease()
-	}
-	if err == nil {
-		r.info.Gap = nil
-	}
+	_, err := with(s, id, func(r *record) (_ any, err error) {
+		if err = r.checkLease(); err == nil {
+			r.info.Gap = nil
+		}
+		return nil, err
+	})
 	return err
 }
 
 // Claim gives a run that has no owner to owner.
 func (s *Store) Claim(_ context.Context, id string, owner auth.Owner) (*auth.Owner, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	if r.info.Owner == nil {
-		r.info.Owner = &owner
-	}
-	has := *r.info.Owner
-	return &has, nil
+	return with(s, id, func(r *record) (*auth.Owner, error) {
+		if r.info.Owner == nil {
+			r.info.Owner = &owner
+		}
+		has := *r.info.Owner
+		return &has, nil
+	})
 }
 
 // Runs returns the runs that match, newest first.
@@ -322,118 +326,84 @@ func (s *Store) Runs(_ context.Context, q run.Query) ([]run.Info, error) {
 
 // Info returns what describes a run.
 func (s *Store) Info(_ context.Context, id string) (run.Info, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return run.Info{}, err
-	}
-	return r.currentInfo(), nil
+	return with(s, id, func(r *record) (run.Info, error) { return r.currentInfo(), nil })
 }
 
 // History returns what is on record of a run.
 func (s *Store) History(_ context.Context, id string) (run.History, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return run.History{}, err
-	}
-	h := run.History{Info: r.currentInfo(), Visits: slices.Clone(r.visits)}
-	for _, t := range r.tasks {
-		h.Visits = append(h.Visits, t.Visit)
-	}
-	h.Pending, h.Waiting = run.Split(r.listQuestions(false))
-	h.Signals = slices.Clone(r.signals)
-	events, err := r.eventsAfter(0, 0)
-	if err != nil {
-		return run.History{}, err
-	}
-	for _, ev := range events {
-		h.Events = append(h.Events, ev.JSON)
-	}
-	for _, st := range r.steps {
-		h.Steps = append(h.Steps, st.StepRecord)
-	}
-	return h, nil
+	return with(s, id, func(r *record) (run.History, error) {
+		h := run.History{Info: r.currentInfo(), Visits: slices.Clone(r.visits), Signals: slices.Clone(r.signals)}
+		for _, t := range r.tasks {
+			h.Visits = append(h.Visits, t.Visit)
+		}
+		h.Pending, h.Waiting = run.Split(r.listQuestions(false))
+		events, err := r.eventsAfter(0, 0)
+		if err != nil {
+			return run.History{}, err
+		}
+		for _, ev := range events {
+			h.Events = append(h.Events, ev.JSON)
+		}
+		for _, st := range r.steps {
+			h.Steps = append(h.Steps, st.StepRecord)
+		}
+		return h, nil
+	})
 }
 
 // Pending returns the questions that wait.
 func (s *Store) Pending(_ context.Context, id string) ([]run.Pending, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	questions, _ := run.Split(r.listQuestions(false))
-	return questions, nil
+	questions, _, err := s.questions(id, false)
+	return questions, err
 }
 
 // Waits returns what a run waits for besides answers.
 func (s *Store) Waits(_ context.Context, id string) ([]run.Pending, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	_, waits := run.Split(r.listQuestions(false))
-	return waits, nil
+	_, others, err := s.questions(id, false)
+	return others, err
 }
 
 // Signal keeps a signal.
 func (s *Store) Signal(_ context.Context, id, name string, value []byte, key string) (run.Signal, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return run.Signal{}, err
-	}
-	if i := slices.IndexFunc(r.signals, func(s run.Signal) bool { return key != "" && s.Key == key }); i >= 0 {
-		return r.signals[i], nil
-	}
-	if !r.info.Status.Resumable() {
-		return run.Signal{}, &run.EndedError{ID: r.info.ID, Status: r.info.Status}
-	}
-	r.info.Updated = s.now()
-	r.signals = append(r.signals, run.Signal{Number: len(r.signals) + 1, Name: name, Value: slices.Clone(value), At: r.info.Updated, Key: key})
-	return r.signals[len(r.signals)-1], nil
+	return with(s, id, func(r *record) (run.Signal, error) {
+		if i := slices.IndexFunc(r.signals, func(s run.Signal) bool { return key != "" && s.Key == key }); i >= 0 {
+			return r.signals[i], nil
+		}
+		if !r.info.Status.Resumable() {
+			return run.Signal{}, &run.EndedError{ID: r.info.ID, Status: r.info.Status}
+		}
+		r.info.Updated = s.now()
+		r.signals = append(r.signals, run.Signal{Number: len(r.signals) + 1, Name: name, Value: slices.Clone(value), At: r.info.Updated, Key: key})
+		return r.signals[len(r.signals)-1], nil
+	})
 }
 
 // Withdraw withdraws a signal.
 func (s *Store) Withdraw(_ context.Context, id string, number int) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil || number < 1 || number > len(r.signals) || r.signals[number-1].Taken != "" {
-		return false, err
-	}
-	r.signals[number-1].Taken = run.Withdrawn
-	return true, nil
+	return with(s, id, func(r *record) (bool, error) {
+		if number < 1 || number > len(r.signals) || r.signals[number-1].Taken != "" {
+			return false, nil
+		}
+		r.signals[number-1].Taken = run.Withdrawn
+		return true, nil
+	})
 }
 
 // Signals returns the signals of a run.
 func (s *Store) Signals(_ context.Context, id string) ([]run.Signal, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(r.signals), nil
+	return with(s, id, func(r *record) ([]run.Signal, error) { return slices.Clone(r.signals), nil })
 }
 
 // Answered returns the questions that have their answers.
 func (s *Store) Answered(_ context.Context, id string) ([]run.Pending, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	answered, _ := run.Split(r.listQuestions(true))
-	return answered, nil
+	questions, _, err := s.questions(id, true)
+	return questions, err
+}
+
+func (s *Store) questions(id string, answered bool) (questions, others []run.Pending, err error) {
+	list, err := with(s, id, func(r *record) ([]run.Pending, error) { return r.listQuestions(answered), nil })
+	questions, others = run.Split(list)
+	return questions, others, err
 }
 
 // listQuestions returns the questions that have their answers, or the ones that wait, and likewise the other waits of the run.
@@ -448,13 +418,7 @@ func (r *record) listQuestions(answered bool) (list []run.Pending) {
 
 // Events returns events on record.
 func (s *Store) Events(_ context.Context, id string, after, limit int) ([]run.EventRecord, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	return r.eventsAfter(after, limit)
+	return with(s, id, func(r *record) ([]run.EventRecord, error) { return r.eventsAfter(after, limit) })
 }
 
 func (r *record) eventsAfter(after, limit int) (found []run.EventRecord, err error) {
@@ -470,38 +434,30 @@ func (r *record) eventsAfter(after, limit int) (found []run.EventRecord, err err
 
 // Step returns the result of a step on record.
 func (s *Store) Step(_ context.Context, id string, number int) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(r.steps, func(st *stepRecord) bool { return st.Number == number && st.Done })
-	if i < 0 {
-		return nil, fault.New(fault.NotFound, "run %s has no result of a step %d", r.info.ID, number)
-	}
-	return slices.Clone(r.steps[i].result), nil
+	return with(s, id, func(r *record) ([]byte, error) {
+		i := slices.IndexFunc(r.steps, func(st *stepRecord) bool { return st.Number == number && st.Done })
+		if i < 0 {
+			return nil, fault.New(fault.NotFound, "run %s has no result of a step %d", r.info.ID, number)
+		}
+		return slices.Clone(r.steps[i].result), nil
+	})
 }
 
 // Checkpoint returns the state after a super-step.
 func (s *Store) Checkpoint(_ context.Context, id string, step int) (run.Checkpoint, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(id)
-	if err != nil {
-		return run.Checkpoint{}, err
-	}
-	switch step {
-	case -1:
-		return *r.last(), nil
-	case 0:
-		return r.checkpoints[0], nil
-	}
-	first := r.checkpoints[0].Step
-	if step < first || step > r.last().Step {
-		return run.Checkpoint{}, fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", r.info.ID, step, r.last().Step)
-	}
-	return r.checkpoints[step-first], nil
+	return with(s, id, func(r *record) (run.Checkpoint, error) {
+		switch step {
+		case -1:
+			return *r.last(), nil
+		case 0:
+			return r.checkpoints[0], nil
+		}
+		first := r.checkpoints[0].Step
+		if step < first || step > r.last().Step {
+			return run.Checkpoint{}, fault.New(fault.NotFound, "run %s has no super-step %d: it has come to %d", r.info.ID, step, r.last().Step)
+		}
+		return r.checkpoints[step-first], nil
+	})
 }
 
 // Answer answers a pending question.

@@ -179,21 +179,14 @@ func (j *journal) Gap(ctx context.Context, g run.Gap) error {
 // AcceptGap makes a run with a gap one that can be opened.
 func (s *Store) AcceptGap(_ context.Context, id string) error {
 	var name string
-	err := s.write("accept_gap", false, func(c *conn) error {
-		row, found, err := findRun(c, id)
-		if err != nil {
-			return err
-		}
+	err := s.writeRun("accept_gap", id, func(c *conn, row int64, found string) error {
 		name = found
 		if err := s.free(c, row, name); err != nil {
 			return err
 		}
-		_, err = c.exec("UPDATE runs SET gap = NULL WHERE id = ?", row)
+		_, err := c.exec("UPDATE runs SET gap = NULL WHERE id = ?", row)
 		return err
 	})
-	if errors.Is(err, errNoFile) {
-		return noRun(id)
-	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -203,16 +204,8 @@ func (j *journal) Commit(_ context.Context, cp run.Checkpoint, visits []run.Visi
 		if j.tasks <= cp.Step {
 			j.tasks = 0
 		}
-		for k := range j.steps {
-			if k.step <= cp.Step {
-				delete(j.steps, k)
-			}
-		}
-		for k := range j.questions {
-			if k.step <= cp.Step {
-				delete(j.questions, k)
-			}
-		}
+		maps.DeleteFunc(j.steps, func(k stepKey, _ stepEntry) bool { return k.step <= cp.Step })
+		maps.DeleteFunc(j.questions, func(k stepKey, _ bool) bool { return k.step <= cp.Step })
 	})
 	if err != nil {
 		j.last = before

@@ -86,11 +86,9 @@ func newJournal(s *Store) *journal {
 func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
 	var j *journal
 	var found run.Recovery
-	err := s.write("open", false, func(c *conn) (err error) {
+	err := s.writeRun("open", id, func(c *conn, row int64, name string) error {
 		j = newJournal(s)
-		if j.id, j.name, err = findRun(c, id); err != nil {
-			return err
-		}
+		j.id, j.name = row, name
 		if err := s.free(c, j.id, j.name); err != nil {
 			return err
 		}
@@ -116,9 +114,6 @@ func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Jo
 		}
 		return j.take(c)
 	})
-	if errors.Is(err, errNoFile) {
-		err = noRun(id)
-	}
 	if err != nil {
 		return nil, run.Recovery{}, err
 	}
@@ -378,20 +373,13 @@ func (s *Store) Stamps(ctx context.Context) (map[string]string, error) {
 // Claim gives a run that has no owner to owner.
 func (s *Store) Claim(_ context.Context, id string, owner auth.Owner) (*auth.Owner, error) {
 	var subject, key sql.NullString
-	err := s.write("claim", false, func(c *conn) error {
-		row, _, err := findRun(c, id)
-		if err != nil {
-			return err
-		}
+	err := s.writeRun("claim", id, func(c *conn, row int64, _ string) error {
 		if _, err := c.exec("UPDATE runs SET owner = ?, owner_key = ? WHERE id = ? AND owner IS NULL", owner.Subject, owner.KeyID, row); err != nil {
 			return err
 		}
-		_, err = c.row("SELECT owner, owner_key FROM runs WHERE id = ?", []any{row}, &subject, &key)
+		_, err := c.row("SELECT owner, owner_key FROM runs WHERE id = ?", []any{row}, &subject, &key)
 		return err
 	})
-	if errors.Is(err, errNoFile) {
-		err = noRun(id)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -458,6 +446,21 @@ func (s *Store) viewRun(ctx context.Context, typed string, fn func(c *conn, row 
 	return err
 }
 
+// writeRun makes a write to the run whose id begins with typed, which other processes may hold.
+func (s *Store) writeRun(op, typed string, fn func(c *conn, row int64, name string) error) error {
+	err := s.write(op, false, func(c *conn) error {
+		row, name, err := findRun(c, typed)
+		if err != nil {
+			return err
+		}
+		return fn(c, row, name)
+	})
+	if errors.Is(err, errNoFile) {
+		err = noRun(typed)
+	}
+	return err
+}
+
 // Answer answers a pending question.
 func (s *Store) Answer(_ context.Context, id, question string, reply run.Reply) error {
 	answer, err := json.Marshal(reply)
@@ -465,11 +468,7 @@ func (s *Store) Answer(_ context.Context, id, question string, reply run.Reply) 
 		return err
 	}
 	doc := s.seal().EncodeJSON(answer)
-	err = s.write("answer", false, func(c *conn) error {
-		row, name, err := findRun(c, id)
-		if err != nil {
-			return err
-		}
+	return s.writeRun("answer", id, func(c *conn, row int64, name string) error {
 		var status string
 		if _, err := c.row("SELECT status FROM runs WHERE id = ?", []any{row}, &status); err != nil {
 			return err
@@ -509,8 +508,4 @@ func (s *Store) Answer(_ context.Context, id, question string, reply run.Reply) 
 		_, err = c.exec("UPDATE runs SET updated = ? WHERE id = ?", now, row)
 		return err
 	})
-	if errors.Is(err, errNoFile) {
-		err = noRun(id)
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -13,11 +12,7 @@ import (
 // Signal keeps a signal, also for a run that another process holds.
 func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key string) (sig run.Signal, err error) {
 	doc := s.seal().EncodeJSON(value)
-	err = s.write("signal", false, func(c *conn) error {
-		row, found, err := findRun(c, id)
-		if err != nil {
-			return err
-		}
+	err = s.writeRun("signal", id, func(c *conn, row int64, found string) error {
 		if key != "" {
 			sent, err := record.Signals(ctx, s.on(c), row)
 			if i := slices.IndexFunc(sent, func(s run.Signal) bool { return s.Key == key }); i >= 0 || err != nil {
@@ -45,22 +40,15 @@ func (s *Store) Signal(ctx context.Context, id, name string, value []byte, key s
 		if _, err := c.exec("INSERT INTO signals (run, n, name, at, doc, key) VALUES (?, ?, ?, ?, ?, ?)", row, sig.Number, name, sig.At.UnixNano(), doc.Data, key); err != nil {
 			return err
 		}
-		_, err = c.exec("UPDATE runs SET updated = max(updated, ?) WHERE id = ?", sig.At.UnixNano(), row)
+		_, err := c.exec("UPDATE runs SET updated = max(updated, ?) WHERE id = ?", sig.At.UnixNano(), row)
 		return err
 	})
-	if errors.Is(err, errNoFile) {
-		err = noRun(id)
-	}
 	return sig, err
 }
 
 // Withdraw withdraws a signal, also of a run that another process holds.
 func (s *Store) Withdraw(_ context.Context, id string, number int) (ok bool, err error) {
-	err = s.write("withdraw", false, func(c *conn) error {
-		row, _, err := findRun(c, id)
-		if err != nil {
-			return err
-		}
+	err = s.writeRun("withdraw", id, func(c *conn, row int64, _ string) error {
 		done, err := c.exec("UPDATE signals SET taken = ? WHERE run = ? AND n = ? AND taken IS NULL", run.Withdrawn, row, number)
 		if err != nil {
 			return err
@@ -69,9 +57,6 @@ func (s *Store) Withdraw(_ context.Context, id string, number int) (ok bool, err
 		ok = n > 0
 		return err
 	})
-	if errors.Is(err, errNoFile) {
-		err = noRun(id)
-	}
 	return ok, err
 }
 

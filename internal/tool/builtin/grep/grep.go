@@ -1,12 +1,8 @@
 // Package grep searches the files of a tree for lines that match a regular expression.
 //
-// A needle is a text that every matching line holds: it is looked for first, with the
-// vector instructions behind package bytes, and the expression sees only lines with one.
-// A block is the part of a file that is in memory, whole lines of it.
-//
-// The method is that of Gallant, "ripgrep is faster than {grep, ag, git grep, ucg, pt,
-// sift}", 2016: it searches for literals of the expression, in blocks instead of lines
-// and in several files at once, and leaves out files that version control ignores.
+// The needle is a text that every matching line holds: it is looked for first, and the
+// expression sees only lines with it. A block is the part of a file that is in memory,
+// whole lines of it. Several files are searched at once.
 package grep
 
 import (
@@ -66,8 +62,7 @@ func Search(ctx context.Context, root string, q Query) (Found, error) {
 	}
 	s := &search{query: q, compiled: c}
 	if !info.IsDir() {
-		b := new(blocks)
-		if err := s.file(ctx, b, "", root); err != nil {
+		if err := s.file(ctx, "", root); err != nil {
 			return Found{}, err
 		}
 		return s.outcome(0), nil
@@ -77,13 +72,11 @@ func Search(ctx context.Context, root string, q Query) (Found, error) {
 		last := s.last.Load()
 		return last != nil && tree.Compare(path, *last) > 0
 	}
-	var workers sync.Map // of *blocks, by worker
-	unreadable, err := w.Walk(ctx, root, func(worker int, f tree.File) {
+	unreadable, err := w.Walk(ctx, root, func(_ int, f tree.File) {
 		if q.File != nil && !q.File(f.Path) {
 			return
 		}
-		b, _ := workers.LoadOrStore(worker, new(blocks))
-		if err := s.file(ctx, b.(*blocks), f.Path, f.Full); err != nil {
+		if err := s.file(ctx, f.Path, f.Full); err != nil {
 			s.unreadable.Add(1)
 		}
 	})
@@ -93,8 +86,8 @@ func Search(ctx context.Context, root string, q Query) (Found, error) {
 	return s.outcome(unreadable), nil
 }
 
-// blocks is the memory of one worker.
-type blocks struct{ buf []byte }
+// buffers are blocks that no search uses now.
+var buffers = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 type search struct {
 	query    Query
@@ -113,8 +106,7 @@ type search struct {
 
 // outcome returns the outcome.
 func (s *search) outcome(unreadable int) Found {
-	f := Found{Lines: slices.Concat(s.files...), More: s.more, Unreadable: unreadable + int(s.unreadable.Load())}
-	return f
+	return Found{Lines: slices.Concat(s.files...), More: s.more, Unreadable: unreadable + int(s.unreadable.Load())}
 }
 
 // add keeps those lines of a file that are among the first.
@@ -143,16 +135,15 @@ func (s *search) add(lines []Line) {
 }
 
 // file searches one file.
-func (s *search) file(ctx context.Context, b *blocks, path, full string) error {
+func (s *search) file(ctx context.Context, path, full string) error {
 	f, err := openFile(full)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if b.buf == nil {
-		b.buf = make([]byte, blockSize)
-	}
-	buf := b.buf
+	own := buffers.Get().(*[blockSize]byte)
+	defer buffers.Put(own)
+	buf := own[:]
 	var lines []Line
 	first := true
 	n, number := 0, 1 // bytes in buf, and the number of the first line in it

@@ -14,19 +14,17 @@ func (c *compiled) lines(block []byte, yield func(start, end int) bool) {
 		c.linesByRegexp(block, yield)
 		return
 	}
-	places := make([]int, len(c.needles)) // where each needle is next
-	for i := range places {
-		places[i] = -1
+	hay := block
+	if c.fold {
+		hay = lower(block)
 	}
+	places := make([]int, len(c.needles)) // where each needle is next
 	for at := 0; at < len(block); {
 		found := len(block)
-		for i := range c.needles {
-			if places[i] < at {
-				if places[i] = c.needles[i].index(block[at:]); places[i] < 0 {
-					places[i] = len(block)
-				} else {
-					places[i] += at
-				}
+		for i, needle := range c.needles {
+			if places[i] < at || at == 0 {
+				before, _, _ := bytes.Cut(hay[at:], []byte(needle)) // all of it without the needle
+				places[i] = at + len(before)
 			}
 			found = min(found, places[i])
 		}
@@ -34,7 +32,7 @@ func (c *compiled) lines(block []byte, yield func(start, end int) bool) {
 			return
 		}
 		start, end := lineAround(block, at, found)
-		if (c.exact || c.re.Match(block[start:end])) && !yield(start, end) {
+		if c.re.Match(block[start:end]) && !yield(start, end) {
 			return
 		}
 		at = end + 1
@@ -43,27 +41,26 @@ func (c *compiled) lines(block []byte, yield func(start, end int) bool) {
 
 func (c *compiled) linesByRegexp(block []byte, yield func(start, end int) bool) {
 	for at := 0; at < len(block); {
-		stop := min(at+piece, len(block))
-		if stop < len(block) {
-			stop = indexByteFrom(block, '\n', stop)
+		_, stop := lineAround(block, at, min(at+piece, len(block)))
+		found := c.re.FindIndex(block[at:stop])
+		if found == nil || at+found[0] == len(block) && block[len(block)-1] == '\n' {
+			at = stop + 1
+			continue
 		}
-		for at < stop {
-			found := c.re.FindIndex(block[at:stop])
-			if found == nil || at+found[0] == len(block) && block[len(block)-1] == '\n' {
-				break
-			}
-			start, end := lineAround(block, at, at+found[0])
-			if !yield(start, end) {
-				return
-			}
-			at = end + 1
+		start, end := lineAround(block, at, at+found[0])
+		if !yield(start, end) {
+			return
 		}
-		at = max(at, stop+1)
+		at = end + 1
 	}
 }
 
 // lineAround returns where the line with the byte at starts and ends; no line before from
 // is looked at.
 func lineAround(block []byte, from, at int) (start, end int) {
-	return from + bytes.LastIndexByte(block[from:at], '\n') + 1, indexByteFrom(block, '\n', at)
+	start = from + bytes.LastIndexByte(block[from:at], '\n') + 1
+	if i := bytes.IndexByte(block[at:], '\n'); i >= 0 {
+		return start, at + i
+	}
+	return start, len(block)
 }

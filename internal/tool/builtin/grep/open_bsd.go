@@ -2,9 +2,12 @@
 
 package grep
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
-// open opens a file below the root. A named pipe that took the place of a file does not block.
-func open(path string) (int, error) {
-	return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+// openFile opens a file below the root. A named pipe that took the place of a file does not block.
+func openFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 }

@@ -1,20 +1,20 @@
 package grep
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 )
 
-// compiled is a regular expression that never matches across lines. Every matching line
-// holds one of its needles.
+// compiled is a regular expression that never matches across lines.
 type compiled struct {
 	re *regexp.Regexp
-	// needles are the texts; empty if they are not known.
-	needles []needle
-	// exact is true if each line with a needle matches.
-	exact bool
+	// needles are texts of which every matching line holds one; none if no such texts are known.
+	needles []string
+	fold    bool // the needles are in lower case, and the case of ASCII letters does not matter
 }
 
 // compile reads an expression of RE2. Lines end at a line feed, and a carriage return
@@ -24,22 +24,23 @@ func compile(expr string) (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the pattern is not a valid regular expression (RE2): %w", err)
 	}
-	tree = byLine(tree)
-	re, err := regexp.Compile(tree.String())
+	// The tree is written and parsed again, because the literals of a changed tree
+	// are not joined.
+	text := byLine(tree).String()
+	re, err := regexp.Compile(text)
+	if err == nil {
+		tree, err = syntax.Parse(text, syntax.Perl)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the pattern cannot be used: %w", err)
 	}
 	c := &compiled{re: re}
-	// The tree is written and parsed again, because the literals of a changed tree
-	// are not joined.
-	if tree, err = syntax.Parse(tree.String(), syntax.Perl); err != nil {
-		return nil, fmt.Errorf("the pattern cannot be used: %w", err)
+	c.needles = c.needlesOf(tree.Simplify())
+	if c.fold {
+		for i, n := range c.needles {
+			c.needles[i] = string(lower([]byte(n)))
+		}
 	}
-	literals := requiredLiterals(tree.Simplify())
-	for _, l := range literals.texts {
-		c.needles = append(c.needles, newNeedle(l))
-	}
-	c.exact = literals.exact && len(c.needles) > 0
 	return c, nil
 }
 
@@ -57,10 +58,8 @@ func byLine(re *syntax.Regexp) *syntax.Regexp {
 	case syntax.OpEndText, syntax.OpEndLine:
 		return endOfLine()
 	case syntax.OpLiteral:
-		for _, r := range re.Rune {
-			if r == '\n' {
-				return &syntax.Regexp{Op: syntax.OpNoMatch}
-			}
+		if slices.Contains(re.Rune, '\n') {
+			return &syntax.Regexp{Op: syntax.OpNoMatch}
 		}
 	case syntax.OpCharClass:
 		re.Rune = without(re.Rune, '\n')
@@ -98,90 +97,57 @@ func without(ranges []rune, r rune) []rune {
 	return out
 }
 
-// literal is a text, perhaps in letters of any case.
-type literal struct {
-	text string
-	fold bool
-}
+// mostNeedles bounds how many texts are looked for at once.
+const mostNeedles = 8
 
-// literals are texts of which every match holds one. Empty means that none is known.
-type literals struct {
-	texts []literal
-	exact bool // each text is a match
-}
-
-// maxLiterals bounds how many texts are looked for at once.
-const maxLiterals = 8
-
-// requiredLiterals finds the literals of a tree.
-func requiredLiterals(re *syntax.Regexp) literals {
+// needlesOf returns texts of which every match of a tree has one, nil if none are known.
+func (c *compiled) needlesOf(re *syntax.Regexp) (needles []string) {
 	switch re.Op {
 	case syntax.OpLiteral:
-		return ofRunes(re.Rune, re.Flags&syntax.FoldCase != 0)
-	case syntax.OpCapture:
-		return requiredLiterals(re.Sub[0])
-	case syntax.OpPlus:
-		l := requiredLiterals(re.Sub[0])
-		return l
-	case syntax.OpRepeat:
-		if re.Min > 0 {
-			l := requiredLiterals(re.Sub[0])
-			l.exact = l.exact && re.Min == 1
-			return l
+		if re.Flags&syntax.FoldCase == 0 {
+			return []string{string(re.Rune)}
 		}
+		c.fold = true
+		// k and s have another case that is not in ASCII.
+		parts := strings.FieldsFunc(string(re.Rune), func(r rune) bool { return r >= 0x80 || strings.ContainsRune("kKsS", r) })
+		if len(parts) > 0 {
+			needles = []string{slices.MaxFunc(parts, func(a, b string) int { return len(a) - len(b) })}
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return c.needlesOf(re.Sub[0])
 	case syntax.OpConcat:
-		var best literals
 		for _, sub := range re.Sub {
-			if l := requiredLiterals(sub); better(l, best) {
-				best = l
+			if n := c.needlesOf(sub); weight(n) > weight(needles) {
+				needles = n
 			}
 		}
-		best.exact = best.exact && len(re.Sub) == 1
-		return best
 	case syntax.OpAlternate:
-		all := literals{exact: true}
 		for _, sub := range re.Sub {
-			l := requiredLiterals(sub)
-			if len(l.texts) == 0 || len(all.texts)+len(l.texts) > maxLiterals {
-				return literals{}
+			n := c.needlesOf(sub)
+			if needles = append(needles, n...); n == nil || len(needles) > mostNeedles {
+				return nil
 			}
-			all.texts = append(all.texts, l.texts...)
-			all.exact = all.exact && l.exact
-		}
-		return all
-	}
-	return literals{}
-}
-
-// better reports whether a is the better filter: fewer texts, then longer ones.
-func better(a, b literals) bool {
-	return len(a.texts) > 0 && (len(b.texts) == 0 || a.weight() > b.weight())
-}
-
-// weight is the length of the shortest text, less for each further text.
-func (l literals) weight() int {
-	shortest := len(l.texts[0].text)
-	for _, t := range l.texts[1:] {
-		shortest = min(shortest, len(t.text))
-	}
-	return 2*shortest - len(l.texts)
-}
-
-// ofRunes returns the filter of a literal. If case does not matter, that is its longest
-// part of characters whose only other case is in ASCII: k and s have others too.
-func ofRunes(runes []rune, fold bool) literals {
-	if !fold {
-		return literals{texts: []literal{{text: string(runes)}}, exact: true}
-	}
-	text := string(runes)
-	longest := ""
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r >= 0x80 || strings.ContainsRune("kKsS", r) }) {
-		if len(part) > len(longest) {
-			longest = part
 		}
 	}
-	if longest == "" {
-		return literals{}
+	return needles
+}
+
+// weight says how well needles filter: by the length of the shortest, less for each further one; 0 without needles.
+func weight(needles []string) int {
+	if len(needles) == 0 {
+		return 0
 	}
-	return literals{texts: []literal{{text: strings.ToLower(longest), fold: true}}, exact: longest == text}
+	shortest := slices.MinFunc(needles, func(a, b string) int { return len(a) - len(b) })
+	return mostNeedles + 2*len(shortest) - len(needles)
+}
+
+// lower returns a copy of a text with ASCII letters in lower case.
+func lower(text []byte) []byte {
+	text = bytes.Clone(text)
+	for i, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			text[i] = c + 'a' - 'A'
+		}
+	}
+	return text
 }

@@ -61,20 +61,33 @@ func (w Walker) Walk(ctx context.Context, root string, visit func(worker int, f 
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	r := &walk{Walker: w, ctx: ctx, visit: visit}
-	r.wake.L = &r.mu
-	var rules *Rules
-	if !w.All {
-		rules = rulesAbove(abs)
-	}
-	r.push([]task{{dir: directory{full: root, slashed: withSlashes(abs), rules: rules}, entries: entries, read: true}})
-	var wg sync.WaitGroup
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &walk{Walker: w, ctx: inner, batches: make(chan []File, n)}
+	var workers sync.WaitGroup
+	panics := make(chan any, n)
 	for i := range n {
-		wg.Go(func() { r.work(i) })
+		workers.Go(func() { // ends when batches is closed
+			defer func() {
+				if v := recover(); v != nil {
+					panics <- v
+					cancel()
+				}
+			}()
+			for batch := range r.batches {
+				r.visit(batch, func(f File) { visit(i, f) })
+			}
+		})
 	}
-	wg.Wait()
-	if r.panicked != nil {
-		panic(r.panicked)
+	top := directory{full: root, slashed: withSlashes(abs)}
+	if !w.All {
+		top.rules = rulesAbove(abs)
+	}
+	r.enter(top, entries)
+	close(r.batches)
+	workers.Wait()
+	if len(panics) > 0 {
+		panic(<-panics)
 	}
 	return r.unreadable, ctx.Err()
 }
@@ -84,161 +97,93 @@ type directory struct {
 	full    string
 	slashed string // absolute, in the form of Rules.dir
 	path    string // relative to the root, empty for that itself
-	rules   *Rules // that hold in it, without its own ignore files until it has been read
+	rules   *Rules // that hold in it, without its own ignore files
 }
 
-// join returns the paths of an entry.
-func (d *directory) join(name string) (full, slashed, path string) {
-	full, slashed, path = d.full+string(filepath.Separator)+name, d.slashed+"/"+name, name
+// join returns the directory that an entry is, or would be.
+func (d *directory) join(name string) directory {
+	sub := directory{d.full + string(filepath.Separator) + name, d.slashed + "/" + name, name, d.rules}
 	if d.path != "" {
-		path = d.path + "/" + name
+		sub.path = d.path + "/" + name
 	}
-	return full, slashed, path
+	return sub
 }
 
-// task is a directory to read, or files of one to visit.
-type task struct {
-	dir     directory
-	entries []fs.DirEntry
-	read    bool   // entries are all of the directory
-	files   []File // to visit
-}
-
-// walk is a running walk. Tasks are a stack, so that files near the start of the tree
-// come first and the stack stays small.
+// walk is a running walk. One goroutine reads directories, and others visit what it finds.
 type walk struct {
 	Walker
-	ctx   context.Context
-	visit func(int, File)
-
-	mu         sync.Mutex
-	wake       sync.Cond
-	stack      []task
-	busy       int // workers that may still push
+	ctx        context.Context
+	batches    chan []File
 	unreadable int
-	panicked   any
 }
 
-// push adds tasks; the first of them is taken first.
-func (r *walk) push(tasks []task) {
-	if len(tasks) == 0 {
-		return
-	}
-	slices.Reverse(tasks)
-	r.mu.Lock()
-	r.stack = append(r.stack, tasks...)
-	r.mu.Unlock()
-	r.wake.Broadcast()
-}
-
-// take returns the next task; ok is false when there will be none.
-func (r *walk) take() (t task, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for len(r.stack) == 0 && r.busy > 0 && r.panicked == nil {
-		r.wake.Wait()
-	}
-	if len(r.stack) == 0 || r.panicked != nil || r.ctx.Err() != nil {
-		r.stack = nil
-		r.wake.Broadcast()
-		return task{}, false
-	}
-	last := len(r.stack) - 1
-	t = r.stack[last]
-	r.stack[last] = task{}
-	r.stack = r.stack[:last]
-	r.busy++
-	return t, true
-}
-
-func (r *walk) finish(panicked any) {
-	r.mu.Lock()
-	r.busy--
-	if panicked != nil {
-		r.panicked = panicked
-	}
-	idle := r.busy == 0 || panicked != nil
-	r.mu.Unlock()
-	if idle {
-		r.wake.Broadcast()
-	}
-}
-
-func (r *walk) work(worker int) {
-	for {
-		t, ok := r.take()
-		if !ok {
-			return
-		}
-		r.do(worker, t)
-	}
-}
-
-func (r *walk) do(worker int, t task) {
-	defer func() { r.finish(recover()) }()
-	for _, f := range t.files {
+// visit calls visit for files that need it.
+func (r *walk) visit(files []File, visit func(File)) {
+	for _, f := range files {
 		if r.ctx.Err() != nil {
 			return
 		}
 		if r.Skip == nil || !r.Skip(f.Path) {
-			r.visit(worker, f)
+			visit(f)
 		}
-	}
-	if t.files == nil {
-		r.push(r.open(t))
 	}
 }
 
-// open reads a directory and returns the tasks in it, in order.
-func (r *walk) open(t task) []task {
-	d, entries := t.dir, t.entries
-	if !t.read {
-		if r.Skip != nil && r.Skip(d.path) {
-			return nil
-		}
-		var err error
-		if entries, err = os.ReadDir(d.full); err != nil {
-			r.mu.Lock()
-			r.unreadable++
-			r.mu.Unlock()
-			return nil
-		}
+// send passes files to the workers.
+func (r *walk) send(files []File) {
+	if len(files) == 0 {
+		return
 	}
+	select {
+	case r.batches <- files:
+	case <-r.ctx.Done():
+	}
+}
+
+// enter goes through the entries of a directory.
+func (r *walk) enter(d directory, entries []fs.DirEntry) {
 	if !r.All {
 		d.rules = readRules(d.full, d.slashed, func(name string) bool {
 			_, found := slices.BinarySearchFunc(entries, name, func(e fs.DirEntry, name string) int { return strings.Compare(e.Name(), name) })
 			return found
 		}, d.rules)
 	}
-	var tasks []task
 	var files []File
-	flush := func() {
-		if len(files) > 0 {
-			tasks = append(tasks, task{files: files})
-			files = nil
-		}
-	}
 	for _, e := range entries {
 		isDir := e.IsDir()
 		isLink := r.Links && e.Type()&fs.ModeSymlink != 0
 		if !isDir && !isLink && !e.Type().IsRegular() || isDir && r.SkipDir != nil && r.SkipDir(e.Name()) {
 			continue
 		}
-		full, slashed, path := d.join(e.Name())
-		if d.rules.Ignored(slashed, isDir) {
+		at := d.join(e.Name())
+		if d.rules.Ignored(at.slashed, isDir) {
 			continue
+		}
+		if !isDir {
+			files = append(files, File{Path: at.path, Full: at.full, Entry: e})
+		}
+		if isDir || len(files) == batch {
+			r.send(files)
+			files = nil
 		}
 		if isDir {
-			flush()
-			tasks = append(tasks, task{dir: directory{full: full, slashed: slashed, path: path, rules: d.rules}})
-			continue
-		}
-		if files = append(files, File{Path: path, Full: full, Entry: e}); len(files) == batch {
-			flush()
+			r.read(at)
 		}
 	}
-	flush()
-	return tasks
+	r.send(files)
+}
+
+// read reads a directory.
+func (r *walk) read(d directory) {
+	if r.ctx.Err() != nil || r.Skip != nil && r.Skip(d.path) {
+		return
+	}
+	entries, err := os.ReadDir(d.full)
+	if err != nil {
+		r.unreadable++
+		return
+	}
+	r.enter(d, entries)
 }
 
 // Compare orders paths segment by segment: the entries of a directory come directly

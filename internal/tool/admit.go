@@ -90,7 +90,7 @@ func (b *Box) admit(ctx context.Context, e entry, h Hints, call Call, wanted Req
 	if a.hidden = v.Hidden; v.Places != nil {
 		a.judged = func(path string) bool { return slices.Contains(v.Places, path) }
 	}
-	stopped := b.known.refusalsIn(call.Name + " " + wanted.Text)
+	stopped, _ := recall(b.known, b.known.refused, call.Name+" "+wanted.Text)
 	if slices.ContainsFunc(stopped, sandbox.Refusal.Asked) {
 		if v.Files = true; v.Action == permission.Allow && !b.o.AutoConfirm {
 			v.Action, v.Decided, v.Reason = permission.Ask, true, "a rule asks about a file that it reads"

@@ -106,7 +106,7 @@ func NewBox(o Options) *Box {
 	o.Uncertain = cmp.Or(o.Uncertain, Ask)
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.MaxOutput = cmp.Or(o.MaxOutput, DefaultMaxOutput)
-	return &Box{o: o, human: make(chan struct{}, 1), asked: func() {}, over: func() {}, known: new(known)}
+	return &Box{o: o, human: make(chan struct{}, 1), asked: func() {}, over: func() {}, known: newKnown()}
 }
 
 // Declarations lists the tools as the model sees them.
@@ -130,7 +130,9 @@ func (b *Box) Call(ctx context.Context, call chat.ToolCall, st steps.Steps) (tex
 	if err != nil {
 		return "", false, err
 	}
-	b.known.show(call.ID, out.Images)
+	if len(out.Images) > 0 {
+		remember(b.known, b.known.images, call.ID, out.Images)
+	}
 	return out.Text, out.Failed, nil
 }
 
@@ -154,7 +156,7 @@ func (b *Box) call(ctx context.Context, requested chat.ToolCall, st steps.Steps)
 		return failure("%s", unknown.Error()), nil
 	}
 	if e.declared, ok = b.offer(e); !ok {
-		b.known.decline(requested.ID, fault.Failure)
+		remember(b.known, b.known.declined, requested.ID, fault.Failure)
 		return b.notOffered(e), nil
 	}
 	args, err := chat.ParseArguments(requested.Arguments)
@@ -178,7 +180,7 @@ func (b *Box) checkAndCall(ctx context.Context, e entry, id string, args json.Ra
 	}
 	var out outcome
 	if before.Refused() {
-		b.known.decline(id, fault.Failure)
+		remember(b.known, b.known.declined, id, fault.Failure)
 		out = failure("%s was not run: %s%s", e.declared.Name, before.Refusal(), b.advice(" Do not try to get around this; do without, or say so to the user."))
 	} else {
 		if before.Arguments != nil {
@@ -217,16 +219,16 @@ func (b *Box) judgeAndCall(ctx context.Context, e entry, id string, args json.Ra
 		return b.change(ctx, e, id, args, a.edited, st)
 	}
 	if a.unattended {
-		b.known.decline(id, fault.Suspended)
+		remember(b.known, b.known.declined, id, fault.Suspended)
 	} else if a.refused != "" {
-		b.known.decline(id, fault.Failure)
+		remember(b.known, b.known.declined, id, fault.Failure)
 	}
 	if err != nil || a.refused != "" {
 		return failure("%s was not run: %s", call.Name, a.refused), err
 	}
 	call.Unasked, call.Sandbox, call.Hidden, call.Judged, call.Consented = a.unasked, a.sandbox, a.hidden, a.judged, a.files
 	if wanted.holds() {
-		b.known.decide(id, a.sandbox.Level)
+		remember(b.known, b.known.levels, id, a.sandbox.Level)
 	}
 	if b.o.Reads != nil {
 		b.o.Reads(call, a.paths)
@@ -274,7 +276,7 @@ func (b *Box) judgeAndCall(ctx context.Context, e entry, id string, args json.Ra
 	})
 	chat.MeterOf(ctx).Add(out.Usage, replayed)
 	if isConfined && !a.files { // a repeated call needs to be asked about again
-		b.known.stop(call.Name+" "+wanted.Text, out.Refused)
+		remember(b.known, b.known.refused, call.Name+" "+wanted.Text, out.Refused)
 	}
 	if errors.Is(err, steps.ErrSkipped) && !b.plain {
 		return failure("%s was interrupted, and it is unknown whether it did its work. It was not run again. Find out what happened before you repeat the call.", call.Name), nil

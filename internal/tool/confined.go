@@ -47,21 +47,31 @@ type known struct {
 
 // Images returns the pictures that a call returned, nil for none.
 func (b *Box) Images(call chat.ToolCall) []chat.Part {
-	b.known.mu.Lock()
-	defer b.known.mu.Unlock()
-	return b.known.images[call.ID]
+	images, _ := recall(b.known, b.known.images, call.ID)
+	return images
 }
 
-func (k *known) show(id string, images []chat.Part) {
-	if len(images) == 0 {
-		return
+// newKnown returns what a box knows before its first call.
+func newKnown() *known {
+	return &known{
+		levels: make(map[string]sandbox.Level), declined: make(map[string]fault.Code), refused: make(map[string][]sandbox.Refusal),
+		images: make(map[string][]chat.Part), edited: make(map[string][2]string),
 	}
+}
+
+// remember keeps something about a call in one of the maps.
+func remember[T any](k *known, in map[string]T, key string, what T) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.images == nil {
-		k.images = make(map[string][]chat.Part)
-	}
-	k.images[id] = images
+	in[key] = what
+}
+
+// recall returns what [remember] keeps.
+func recall[T any](k *known, in map[string]T, key string) (what T, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	what, ok = in[key]
+	return what, ok
 }
 
 // tools returns the tools that there are now.
@@ -89,59 +99,16 @@ func (b *Box) renew() {
 	b.known.set = &set
 }
 
-func (k *known) decline(id string, why fault.Code) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.declined == nil {
-		k.declined = make(map[string]fault.Code)
-	}
-	k.declined[id] = why
-}
-
-func (k *known) decide(id string, l sandbox.Level) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.levels == nil {
-		k.levels = make(map[string]sandbox.Level)
-	}
-	k.levels[id] = l
-}
-
-func (k *known) level(id string) (l sandbox.Level, ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	l, ok = k.levels[id]
-	return l, ok
-}
-
-func (k *known) stop(text string, what []sandbox.Refusal) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.refused == nil {
-		k.refused = make(map[string][]sandbox.Refusal)
-	}
-	k.refused[text] = what
-}
-
-func (k *known) refusalsIn(text string) []sandbox.Refusal {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.refused[text]
-}
-
 // DeclineReason reports whether the call of an id was not made because it is not allowed, and the code that says why:
 // [fault.Suspended] if it needs consent and no user can be asked, [fault.Failure] if a rule, a hook or the user refused it.
 func (b *Box) DeclineReason(id string) (why fault.Code, ok bool) {
-	b.known.mu.Lock()
-	defer b.known.mu.Unlock()
-	why, ok = b.known.declined[id]
-	return why, ok
+	return recall(b.known, b.known.declined, id)
 }
 
 // Level returns the level of the sandbox in which the program of a call runs: what it asks for, and from its
 // decision on what it has. It is empty for tools that do not start a program in a sandbox, and where there is none.
 func (b *Box) Level(call chat.ToolCall) string {
-	if l, ok := b.known.level(call.ID); ok {
+	if l, ok := recall(b.known, b.known.levels, call.ID); ok {
 		return string(l)
 	}
 	e, ok := b.tools().lookup(call.Name)

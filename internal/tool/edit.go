@@ -49,9 +49,6 @@ func (b *Box) change(ctx context.Context, e entry, id string, original, edited j
 func (k *known) change(id string, original, edited json.RawMessage) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.edited == nil {
-		k.edited = make(map[string][2]string)
-	}
 	if first, ok := k.edited[id]; ok {
 		original = json.RawMessage(first[1])
 	}
@@ -60,8 +57,6 @@ func (k *known) change(id string, original, edited json.RawMessage) {
 
 // EditedArguments returns the arguments that the user gave a call, and those of the model. It reports false if the user did not edit any.
 func (b *Box) EditedArguments(call chat.ToolCall) (ran, original string, ok bool) {
-	b.known.mu.Lock()
-	defer b.known.mu.Unlock()
-	both, ok := b.known.edited[call.ID]
+	both, ok := recall(b.known, b.known.edited, call.ID)
 	return both[0], both[1], ok
 }

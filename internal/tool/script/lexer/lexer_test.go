@@ -72,26 +72,3 @@ func TestBrackets(t *testing.T) {
 		})
 	}
 }
-
-func TestNames(t *testing.T) {
-	for _, tt := range []struct {
-		char        rune
-		start, part bool
-	}{
-		{'a', true, true},
-		{'é', true, true},
-		{'Ⅷ', true, true},
-		{'\u2118', true, true},
-		{'1', false, true},
-		{'\u0301', false, true},
-		{'_', false, true},
-		{'·', false, true},
-		{'-', false, false},
-		{' ', false, false},
-		{'$', false, false},
-	} {
-		if start, part := lexer.NameStart(tt.char), lexer.NamePart(tt.char); start != tt.start || part != tt.part {
-			t.Errorf("%q: %t, %t; want %t, %t", tt.char, start, part, tt.start, tt.part)
-		}
-	}
-}

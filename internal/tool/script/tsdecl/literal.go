@@ -3,76 +3,42 @@ package tsdecl
 import (
 	"strings"
 
+	"loki/internal/base/text"
 	"loki/internal/tool/script/lexer"
 	"loki/internal/tool/script/signature"
 )
 
+var (
+	numeral = text.Regexp(`^(?:0[xX](?:[0-9a-fA-F]_?)*[0-9a-fA-F]|0[oO](?:[0-7]_?)*[0-7]|0[bB](?:[01]_?)*[01]|` +
+		`(?:(?:[0-9]_?)*[0-9])?\.?(?:(?:[0-9]_?)*[0-9])?(?:[eE][+-]?(?:[0-9]_?)*[0-9])?)n?`)
+	// afterNumber is what a name could continue with, which nothing separates from a number.
+	afterNumber = text.Regexp(`^[0-9A-Za-z_$\\]`)
+)
+
 // number reads a number. Nothing that can be a part of a name may follow it.
 func (s *scanner) number() error {
-	src := s.src[s.pos:]
-	i := 0
-	digits := func(set string) {
-		for i < len(src) && (strings.IndexByte(set, src[i]) >= 0 || src[i] == '_' && i > 0 && src[i-1] != '_') {
-			i++
-		}
+	n := len(numeral().FindString(s.src[s.pos:]))
+	if after := afterNumber().FindString(s.src[s.pos+n:]); after != "" {
+		return signature.Errorf(s.line, "invalid number %s", s.src[s.pos:s.pos+n]+after)
 	}
-	if len(src) > 1 && src[0] == '0' && strings.IndexByte("xXoObB", src[1]) >= 0 {
-		i = 2
-		switch src[1] | 0x20 {
-		case 'x':
-			digits(lexer.Hexadecimal)
-		case 'o':
-			digits("01234567")
-		default:
-			digits("01")
-		}
-		if i == 2 {
-			return signature.Errorf(s.line, "invalid number %s", src[:2])
-		}
-	} else {
-		digits(lexer.Decimal)
-		if i < len(src) && src[i] == '.' {
-			i++
-			digits(lexer.Decimal)
-		}
-		if i < len(src) && src[i]|0x20 == 'e' {
-			i++
-			if i < len(src) && (src[i] == '+' || src[i] == '-') {
-				i++
-			}
-			before := i
-			digits(lexer.Decimal)
-			if i == before {
-				return signature.Errorf(s.line, "invalid number %s", src[:i])
-			}
-		}
-	}
-	if i < len(src) && src[i] == 'n' {
-		i++
-	}
-	if src[i-1] == '_' || i < len(src) && (isNameStart(rune(src[i])) && src[i] < 0x80 || strings.IndexByte(lexer.Decimal, src[i]) >= 0) {
-		return signature.Errorf(s.line, "invalid number %s", src[:min(i+1, len(src))])
-	}
-	s.add(number, i)
+	s.add(number, n)
 	return nil
 }
 
+// closedString matches a string with its quotes.
+var closedString = text.Regexp(`(?s)^(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")`)
+
 // str reads a string.
-func (s *scanner) str(quote byte) error {
-	start, line := s.pos, s.line
-	for s.skip(1); s.pos < len(s.src); s.skip(1) {
-		switch c := s.src[s.pos]; {
-		case c == quote:
-			s.skip(1)
-			s.addAt(text, start, line)
-			return nil
-		case c == '\n':
-			return signature.Errorf(line, "a string does not end on its line")
-		case c == '\\' && s.pos+1 < len(s.src):
-			s.skip(1)
-		}
+func (s *scanner) str() error {
+	n := len(closedString().FindString(s.src[s.pos:]))
+	switch {
+	case n > 0:
+		s.add(str, n)
+		return nil
+	case strings.Contains(s.src[s.pos:], "\n"):
+		return signature.Errorf(s.line, "a string does not end on its line")
 	}
-	return signature.Errorf(line, "a string is never closed")
+	return signature.Errorf(s.line, "a string is never closed")
 }
 
 // maxTemplates is how deep templates may be nested in each other.
@@ -130,7 +96,7 @@ func (s *scanner) regexAllowed() bool {
 	}
 	t := s.tokens[n-1]
 	switch t.kind {
-	case number, text, template, regex:
+	case number, str, template, regex:
 		return false
 	case word:
 		return beforeValue[t.text] && !(n > 1 && s.tokens[n-2].is("."))
@@ -171,26 +137,15 @@ var beforeValue = map[string]bool{
 	"delete": true, "void": true, "throw": true, "yield": true, "await": true, "default": true, "extends": true,
 }
 
+// regularExpression matches a regular expression with its flags, in which a class can have a slash.
+var regularExpression = text.Regexp(`^/(?:[^\\\[/\n]|\\[^\n]|\[(?:[^\\\]\n]|\\[^\n])*\])+/[a-z]*`)
+
 // regex reads a regular expression and its flags.
 func (s *scanner) regex() error {
-	start, line := s.pos, s.line
-	class := false
-	for s.skip(1); s.pos < len(s.src) && s.src[s.pos] != '\n'; s.skip(1) {
-		switch c := s.src[s.pos]; {
-		case c == '\\' && s.pos+1 < len(s.src) && s.src[s.pos+1] != '\n':
-			s.skip(1)
-		case c == '[':
-			class = true
-		case c == ']':
-			class = false
-		case c == '/' && !class:
-			s.skip(1)
-			for s.pos < len(s.src) && (s.src[s.pos] >= 'a' && s.src[s.pos] <= 'z') {
-				s.skip(1)
-			}
-			s.addAt(regex, start, line)
-			return nil
-		}
+	n := len(regularExpression().FindString(s.src[s.pos:]))
+	if n == 0 {
+		return signature.Errorf(s.line, "a regular expression is never closed (JSX is not read in .ts files)")
 	}
-	return signature.Errorf(line, "a regular expression is never closed (JSX is not read in .ts files)")
+	s.add(regex, n)
+	return nil
 }

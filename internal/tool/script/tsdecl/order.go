@@ -64,7 +64,7 @@ func checkOrder(tokens []token) error {
 		switch b.kind {
 		case end:
 			what = "end"
-		case text:
+		case str:
 			what = "string"
 		}
 		return signature.Errorf(b.line, "unexpected %s", what)
@@ -88,10 +88,10 @@ func fits(a, b token, keywords map[string]bool) bool {
 		return false
 	case b.fresh:
 		return true
-	case b.kind == number || b.kind == text:
-		return !(a.kind == number || a.kind == text || a.is("]") || a.kind == word && !keywords[a.text])
+	case b.kind == number || b.kind == str:
+		return !(a.kind == number || a.kind == str || a.is("]") || a.kind == word && !keywords[a.text])
 	case b.kind == word && !keywords[b.text]:
-		return !(a.kind == number || a.kind == text || a.kind == template || a.kind == regex || a.is("]") || a.kind == word && !keywords[a.text])
+		return !(a.kind == number || a.kind == str || a.kind == template || a.kind == regex || a.is("]") || a.kind == word && !keywords[a.text])
 	case b.kind == word && !joining[b.text]:
 		return !(a.kind == number || a.kind == template || a.is("]") || a.kind == word && !keywords[a.text])
 	}

@@ -148,7 +148,7 @@ func (p *parser) param(closing int) (signature.Param, error) {
 // defaultType returns the type of a default value that is one token. ok is false if it is not written as a literal.
 func defaultType(t token) (typ signature.Type, ok bool) {
 	switch {
-	case t.kind == text:
+	case t.kind == str:
 		s, ok := unquote(t.text)
 		return literal(s, ""), ok
 	case t.kind == number:

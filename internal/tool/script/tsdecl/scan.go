@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"loki/internal/base/text"
 	"loki/internal/tool/script/lexer"
 	"loki/internal/tool/script/signature"
 )
@@ -15,7 +16,7 @@ type kind uint8
 const (
 	word kind = iota // a name or keyword
 	number
-	text     // a string with its quotes
+	str      // with its quotes
 	template // with its quotes, whatever is in it
 	regex
 	op
@@ -151,42 +152,45 @@ func (s *scanner) blockComment() error {
 	return nil
 }
 
-// operators of several characters, longer ones first; none that begins with an angle
-// bracket.
-var operators = []string{
-	"...", "===", "!==", "**=", "&&=", "||=", "??=",
-	"=>", "==", "!=", "++", "--", "&&", "||", "??", "?.", "**", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
-}
+var (
+	// operator matches an operator; those that begin with an angle bracket have one character.
+	operator = text.Regexp(`^(?:\.\.\.|===|!==|\*\*=|&&=|\|\|=|\?\?=|=>|==|!=|\+\+|--|&&|\|\||\?\?|\*\*|[-+*/%&|^]=|[-+*/%&|^~!<>()\[\]{}?,:.;=@])`)
+	// optional matches the operator ?. where it is not a part of a choice such as a?.5:1.
+	optional = text.Regexp(`^\?\.(?:[^0-9]|$)`)
+
+	nameStart = `(?:[\p{L}\p{Nl}\x{1885}\x{1886}\x{2118}\x{212E}\x{309B}\x{309C}_$]|\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]+\})`
+	name      = text.Regexp(`^#?` + nameStart + `(?:` + nameStart + `|[\p{Nd}\p{Mn}\p{Mc}\p{Pc}\x{B7}\x{387}\x{1369}-\x{1371}\x{19DA}\x{200C}\x{200D}])*`)
+)
 
 func (s *scanner) token(r rune) error {
 	rest := s.src[s.pos:]
+	if n := len(name().FindString(rest)); n > 0 {
+		s.add(word, n)
+		return nil
+	}
 	switch {
 	case r == '"' || r == '\'':
-		return s.str(byte(r))
+		return s.str()
 	case r == '`':
 		return s.template()
 	case r >= '0' && r <= '9', r == '.' && len(rest) > 1 && rest[1] >= '0' && rest[1] <= '9':
 		return s.number()
-	case isNameStart(r):
-		return s.name(0)
-	case r == '#' && len(rest) > 1:
-		return s.name(1)
 	case r == '/' && s.regexAllowed():
 		return s.regex()
+	case optional().MatchString(rest):
+		s.add(op, len("?."))
+		return nil
+	case r == utf8.RuneError:
+		return signature.Errorf(s.line, "the text is not UTF-8")
 	}
-	for _, o := range operators {
-		if strings.HasPrefix(rest, o) && !(o == "?." && len(rest) > 2 && rest[2] >= '0' && rest[2] <= '9') {
-			s.add(op, len(o))
-			return nil
-		}
-	}
-	if r >= utf8.RuneSelf || !strings.ContainsRune("+-*/%&|^~!<>()[]{}?,:.;=@", r) {
-		if r == utf8.RuneError {
-			return signature.Errorf(s.line, "the text is not UTF-8")
-		}
+	n := len(operator().FindString(rest))
+	if n == 0 {
 		return signature.Errorf(s.line, "unexpected %q", r)
 	}
-	s.add(op, 1)
+	s.add(op, n)
+	if n > 1 {
+		return nil
+	}
 	return s.bracket(byte(r))
 }
 
@@ -196,43 +200,4 @@ func (s *scanner) bracket(c byte) error {
 	back, err := s.brackets.Take(c, here, s.line)
 	s.tokens[here-back].match, s.tokens[here].match = back, -back
 	return err
-}
-
-func isNameStart(r rune) bool {
-	return r == '_' || r == '$' || r == '\\' || lexer.NameStart(r)
-}
-
-// name reads a name after its first n bytes; n is 1 for a private name.
-func (s *scanner) name(n int) error {
-	i := s.pos + n
-	for i < len(s.src) {
-		r, size := utf8.DecodeRuneInString(s.src[i:])
-		part := isNameStart(r) || lexer.NamePart(r) || r == '\u200c' || r == '\u200d'
-		if r == utf8.RuneError && size == 1 || !part && !(r == '{' || r == '}') {
-			break
-		}
-		if r == '\\' {
-			var ok bool
-			if size, ok = unicodeEscape(s.src[i:]); !ok {
-				return signature.Errorf(s.line, "unexpected %q", r)
-			}
-		} else if !part {
-			break
-		}
-		i += size
-	}
-	if i == s.pos+n {
-		return signature.Errorf(s.line, "unexpected %q", s.src[s.pos])
-	}
-	s.add(word, i-s.pos)
-	return nil
-}
-
-// unicodeEscape returns the length of an escape in a name: \u0041 or \u{41}.
-func unicodeEscape(s string) (size int, ok bool) {
-	if inner, found := strings.CutPrefix(s, `\u{`); found {
-		n := strings.IndexByte(inner, '}')
-		return n + 4, n > 0 && strings.Trim(inner[:n], lexer.Hexadecimal) == ""
-	}
-	return 6, len(s) >= 6 && s[1] == 'u' && strings.Trim(s[2:6], lexer.Hexadecimal) == ""
 }

@@ -278,3 +278,31 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestNames(t *testing.T) {
+	for _, tt := range []struct {
+		char        string
+		start, part bool
+	}{
+		{"a", true, true},
+		{"é", true, true},
+		{"Ⅷ", true, true},
+		{"\u2118", true, true},
+		{"$", true, true},
+		{`\u0041`, true, true},
+		{`\u{41}`, true, true},
+		{"1", false, true},
+		{"\u0301", false, true},
+		{"_", true, true},
+		{"·", false, true},
+		{"-", false, false},
+		{" ", false, false},
+	} {
+		for name, want := range map[string]bool{tt.char + "x": tt.start, "x" + tt.char: tt.part} {
+			fs, err := tsdecl.Parse([]byte("/** Does. */ export function "+name+"() {}"), all)
+			if got := err == nil && len(fs) == 1 && fs[0].Name == name; got != want {
+				t.Errorf("%q: got %v, %v; want %t", name, fs, err, want)
+			}
+		}
+	}
+}

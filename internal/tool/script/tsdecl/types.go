@@ -175,7 +175,7 @@ func (p *parser) function() error {
 func (p *parser) primary() (signature.Type, error) {
 	t := p.tok()
 	switch t.kind {
-	case text:
+	case str:
 		p.at++
 		s, ok := unquote(t.text)
 		if !ok {
@@ -184,7 +184,7 @@ func (p *parser) primary() (signature.Type, error) {
 		return literal(s, ""), nil
 	case number:
 		p.at++
-		return numeral("", t.text), nil
+		return numberType("", t.text), nil
 	case template:
 		p.at++
 		return signature.Type{Kind: signature.String}, nil
@@ -196,7 +196,7 @@ func (p *parser) primary() (signature.Type, error) {
 	case "-":
 		if n := p.tokens[p.at+1]; n.kind == number {
 			p.at += 2
-			return numeral("-", n.text), nil
+			return numberType("-", n.text), nil
 		}
 	case "(":
 		p.at++
@@ -337,8 +337,8 @@ func literal(text, json string) signature.Type {
 	return signature.Type{Kind: signature.String, Literals: []signature.Literal{{Text: text, JSON: json}}}
 }
 
-// numeral returns the type of a number that is a literal.
-func numeral(sign, text string) signature.Type {
+// numberType returns the type of a number that is a literal.
+func numberType(sign, text string) signature.Type {
 	plain := strings.ReplaceAll(text, "_", "")
 	if n, err := strconv.ParseInt(plain, 0, 64); err == nil {
 		return literal(sign+text, sign+strconv.FormatInt(n, 10))

@@ -19,6 +19,7 @@ import (
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/tool/script/argc"
+	"loki/internal/tool/script/signature"
 )
 
 // Instructions is the subcommand that an agent script may have for the program's own use.
@@ -96,7 +97,7 @@ func declare(c *argc.Command, name string) (Function, error) {
 		}
 		return f, &argc.Error{Line: max(c.Line, 1), Column: 1, Msg: fmt.Sprintf("function %s has no description; write one after %s", name, tag)}
 	}
-	list := properties{}
+	var list []value.Member
 	required := []string{}
 	for _, p := range c.Options() {
 		if p.ID == "help" || p.ID == "version" {
@@ -107,80 +108,48 @@ func declare(c *argc.Command, name string) (Function, error) {
 			return f, &argc.Error{Line: p.Line, Column: 1, Msg: fmt.Sprintf("%s and %s are both property %s of function %s", other.Switch(), p.Switch(), key, name)}
 		}
 		f.options[key] = p
-		list = append(list, property{key, describe(p)})
+		list = append(list, value.Member{Name: key, Value: typeOf(p).Schema(p.Description)})
 		if p.Required {
 			required = append(required, key)
 		}
 	}
-	parameters, err := value.Marshal(schema{Type: "object", Properties: &list, Required: &required})
-	if err != nil {
-		return f, fmt.Errorf("function %s: %w", name, err)
-	}
-	f.Tool.Parameters = parameters
+	f.Tool.Parameters = signature.ObjectSchema(list, required)
 	return f, nil
 }
 
 func propertyName(name string) string { return strings.ReplaceAll(name, "-", "_") }
 
-// describe returns the schema of an option's values.
-func describe(p *argc.Param) schema {
-	s := schema{Type: kind(p), Description: p.Description, Enum: p.Choices}
-	if s.Type == "array" {
-		s.Items = &schema{Type: "string", Enum: p.Choices}
-		s.Enum = nil
+// typeOf returns the type of an option's values.
+func typeOf(p *argc.Param) signature.Type {
+	t := signature.Type{Kind: kind(p)}
+	for _, c := range p.Choices {
+		t.Literals = append(t.Literals, signature.Literal{Text: c})
 	}
-	return s
+	if t.Kind == signature.Array {
+		item := signature.Type{Kind: signature.String, Literals: t.Literals}
+		return signature.Type{Kind: t.Kind, Item: &item}
+	}
+	return t
 }
 
 // kind returns the JSON type of an option.
-func kind(p *argc.Param) string {
+func kind(p *argc.Param) signature.Kind {
 	switch {
 	case p.Kind == argc.Flag:
-		return "boolean"
+		return signature.Boolean
 	case p.Multiple:
-		return "array"
-	case p.Labels[0] == "INT":
-		return "integer"
-	case p.Labels[0] == "NUM":
-		return "number"
+		return signature.Array
 	}
-	return "string"
+	return numeric(p, signature.String)
 }
 
-// schema is the part of JSON Schema that options need, in the order it is written.
-type schema struct {
-	Type        string      `json:"type"`
-	Description string      `json:"description,omitempty"`
-	Properties  *properties `json:"properties,omitempty"`
-	Items       *schema     `json:"items,omitempty"`
-	Enum        []string    `json:"enum,omitempty"`
-	Required    *[]string   `json:"required,omitempty"`
-}
-
-type property struct {
-	key    string
-	schema schema
-}
-
-// properties is an object whose members keep their order.
-type properties []property
-
-// MarshalJSON returns the object.
-func (ps properties) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for i, p := range ps {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		key, err := value.Marshal(p.key)
-		if err != nil {
-			return nil, err
-		}
-		member, err := value.Marshal(p.schema)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(append(out, key...), ':'), member...)
+// numeric returns the type of number that the values of an option must have, otherwise if they may be any text.
+func numeric(p *argc.Param, otherwise signature.Kind) signature.Kind {
+	switch p.Labels[0] {
+	case "INT":
+		return signature.Integer
+	case "NUM":
+		return signature.Number
 	}
-	return append(out, '}'), nil
+	return otherwise
 }

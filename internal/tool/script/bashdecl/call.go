@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/tool/script/argc"
+	"loki/internal/tool/script/signature"
 )
 
 // Args returns the words of the command line, after the script's name, for the
@@ -66,37 +66,30 @@ func (f Function) Args(arguments json.RawMessage) ([]string, error) {
 
 // number returns whether the values of an option have to be of type integer or number,
 // "" for neither.
-func (f Function) number(key string) string {
+func (f Function) number(key string) signature.Kind {
 	p := f.options[key]
-	switch {
-	case p == nil || p.Kind == argc.Flag:
-	case p.Labels[0] == "INT":
-		return "integer"
-	case p.Labels[0] == "NUM":
-		return "number"
+	if p == nil || p.Kind == argc.Flag {
+		return ""
 	}
-	return ""
+	return numeric(p, "")
 }
 
 var (
-	integerText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[+-]?[0-9]{1,19}$`) })
-	numberText  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
-	})
+	integerText = text.Regexp(`^[+-]?[0-9]{1,19}$`)
+	numberText  = text.Regexp(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 )
 
 // checkNumbers checks one member of the arguments, each element of it if it is a list.
-func checkNumbers(key, wants string, v value.Value) error {
+func checkNumbers(key string, wants signature.Kind, v value.Value) error {
 	list, ok := v.AsList()
 	if !ok {
-		one := value.ListOf(v)
-		list = one
+		list = value.ListOf(v)
 	}
 	for _, item := range list.All() {
 		s := item.Text()
 		f, isFloat := item.AsFloat()
 		good := numberText().MatchString(s)
-		if wants == "integer" {
+		if wants == signature.Integer {
 			good = integerText().MatchString(s) || item.Kind() == value.Float && isFloat && f == float64(int64(f))
 		}
 		if !good {
@@ -127,20 +120,20 @@ func (f Function) words(key string, v value.Value) []string {
 	if list, ok := v.AsList(); ok {
 		words := make([]string, 0, list.Len())
 		for _, item := range list.All() {
-			words = append(words, name+with+text(p, item))
+			words = append(words, name+with+textOf(p, item))
 		}
 		return words
 	}
-	return []string{name + with + text(p, v)}
+	return []string{name + with + textOf(p, v)}
 }
 
-// text returns a JSON value in the form that a script gets.
-func text(p *argc.Param, v value.Value) string {
+// textOf returns a JSON value in the form that a script gets.
+func textOf(p *argc.Param, v value.Value) string {
 	if s, ok := v.AsString(); ok {
 		return s
 	}
 	// Models write 5.0 for 5, which arithmetic in bash does not accept.
-	if n, ok := v.AsFloat(); ok && p != nil && kind(p) == "integer" && n == float64(int64(n)) && v.Kind() == value.Float {
+	if n, ok := v.AsFloat(); ok && p != nil && kind(p) == signature.Integer && n == float64(int64(n)) && v.Kind() == value.Float {
 		return fmt.Sprint(int64(n))
 	}
 	return string(v.AppendJSON(nil))

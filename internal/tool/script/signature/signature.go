@@ -7,8 +7,6 @@
 package signature
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,73 +96,83 @@ func (f Function) Declare(name string) (chat.Tool, error) {
 	if strings.TrimSpace(f.Description) == "" {
 		return chat.Tool{}, &Error{f.Line, fmt.Sprintf("function %s has no description, and models need one", f.Name)}
 	}
-	var props, required []byte
+	var properties []value.Member
+	var required []string
 	for i, p := range f.Params {
 		if slices.ContainsFunc(f.Params[:i], func(q Param) bool { return q.Name == p.Name }) {
 			return chat.Tool{}, &Error{f.Line, fmt.Sprintf("function %s has two parameters called %s", f.Name, p.Name)}
 		}
-		if i > 0 {
-			props = append(props, ',')
-		}
-		props = p.Type.append(append(appendString(props, p.Name), ':'), p.Description)
+		properties = append(properties, member(p.Name, p.Type.Schema(p.Description)))
 		if p.Required {
-			if required != nil {
-				required = append(required, ',')
-			}
-			required = appendString(required, p.Name)
+			required = append(required, p.Name)
 		}
 	}
-	schema := append(append([]byte(`{"type":"object","properties":{`), props...), '}')
+	return chat.Tool{Name: name, Description: strings.TrimSpace(f.Description), Parameters: ObjectSchema(properties, required)}, nil
+}
+
+// ObjectSchema returns the JSON Schema of an object. It has "required" unless that is nil.
+func ObjectSchema(properties []value.Member, required []string) []byte {
+	members := []value.Member{member("type", value.Of("object")), member("properties", object(properties...))}
 	if required != nil {
-		schema = append(append(append(schema, `,"required":[`...), required...), ']')
+		members = append(members, member("required", texts(required)))
 	}
-	return chat.Tool{Name: name, Description: strings.TrimSpace(f.Description), Parameters: append(schema, '}')}, nil
+	return object(members...).AppendJSON(nil)
+}
+
+func member(name string, v value.Value) value.Member { return value.Member{Name: name, Value: v} }
+
+func object(members ...value.Member) value.Value { return value.ObjectOf(members...).Value() }
+
+func texts[T ~string](list []T) value.Value {
+	items := make([]value.Value, len(list))
+	for i, s := range list {
+		items[i] = value.Of(string(s))
+	}
+	return value.ListOf(items...).Value()
 }
 
 // Accepts returns the JSON Schema of the arguments that a call may have. It differs from the declaration where a type
 // cannot be described to models.
 func (f Function) Accepts() []byte {
-	schema := []byte(`{"type":"object","properties":{`)
+	var properties []value.Member
 	required := []string{}
-	for i, p := range f.Params {
-		if i > 0 {
-			schema = append(schema, ',')
-		}
-		schema = p.Type.accepts(append(appendString(schema, p.Name), ':'))
+	for _, p := range f.Params {
+		properties = append(properties, member(p.Name, p.Type.accepts()))
 		if p.Required {
 			required = append(required, p.Name)
 		}
 	}
-	return append(appendValue(append(schema, `},"required":`...), required), '}')
+	return ObjectSchema(properties, required)
 }
 
-// accepts appends the schema of the values that t allows.
-func (t Type) accepts(dst []byte) []byte {
+// accepts returns the schema of the values that t allows.
+func (t Type) accepts() value.Value {
 	var kinds []Kind
-	var others [][]byte
+	var others []value.Value
 	if !t.alternatives(&kinds, &others) {
-		return append(dst, "{}"...)
+		return object()
 	}
-	var shown any = kinds
-	if len(kinds) == 1 {
-		shown = kinds[0]
-	}
-	if len(kinds) > 0 {
-		others = append([][]byte{append(appendValue([]byte(`{"type":`), shown), '}')}, others...)
+	switch len(kinds) {
+	case 0:
+	case 1:
+		others = slices.Insert(others, 0, object(member("type", value.Of(string(kinds[0])))))
+	default:
+		others = slices.Insert(others, 0, object(member("type", texts(kinds))))
 	}
 	if len(others) == 1 {
-		return append(dst, others[0]...)
+		return others[0]
 	}
-	return append(append(append(dst, `{"anyOf":[`...), bytes.Join(others, []byte{','})...), "]}"...)
+	return object(member("anyOf", value.ListOf(others...).Value()))
 }
 
 // alternatives collects the types of JSON that t allows, and the schemas of all else that it does. ok is false if it allows every value.
-func (t Type) alternatives(kinds *[]Kind, others *[][]byte) (ok bool) {
+func (t Type) alternatives(kinds *[]Kind, others *[]value.Value) (ok bool) {
 	add := func(k Kind) {
 		if !slices.Contains(*kinds, k) {
 			*kinds = append(*kinds, k)
 		}
 	}
+	isArray := member("type", value.Of("array"))
 	switch {
 	case t.Forms != nil:
 		for _, form := range t.Forms {
@@ -178,20 +186,17 @@ func (t Type) alternatives(kinds *[]Kind, others *[][]byte) (ok bool) {
 		*others = append(*others, t.acceptsLiterals())
 		return true
 	case t.Tuple != nil:
-		schema := []byte(`{"type":"array","prefixItems":[`)
+		items := make([]value.Value, len(t.Tuple.Items))
 		for i, item := range t.Tuple.Items {
-			if i > 0 {
-				schema = append(schema, ',')
-			}
-			schema = item.accepts(schema)
+			items[i] = item.accepts()
 		}
-		schema = fmt.Appendf(schema, `],"minItems":%d`, t.Tuple.Required)
+		members := []value.Member{isArray, member("prefixItems", value.ListOf(items...).Value()), member("minItems", value.Of(t.Tuple.Required))}
 		if !t.Tuple.Open {
-			schema = fmt.Appendf(schema, `,"maxItems":%d`, len(t.Tuple.Items))
+			members = append(members, member("maxItems", value.Of(len(items))))
 		}
-		*others = append(*others, append(schema, '}'))
+		*others = append(*others, object(members...))
 	case t.Kind == Array && t.Item != nil:
-		*others = append(*others, append(t.Item.accepts([]byte(`{"type":"array","items":`)), '}'))
+		*others = append(*others, object(isArray, member("items", t.Item.accepts())))
 	default:
 		add(t.Kind)
 	}
@@ -203,56 +208,45 @@ func (t Type) alternatives(kinds *[]Kind, others *[][]byte) (ok bool) {
 
 // acceptsLiterals returns the schema of values that are named one by one, as the function gets them. A text that is not the
 // JSON of its value, such as None, is accepted too, because models see it.
-func (t Type) acceptsLiterals() []byte {
-	var list []json.RawMessage
+func (t Type) acceptsLiterals() value.Value {
+	var list []value.Value
 	if t.Null && !slices.ContainsFunc(t.Literals, func(l Literal) bool { return l.JSON == "null" }) {
-		list = append(list, json.RawMessage("null"))
+		list = append(list, value.Value{})
 	}
 	for _, l := range t.Literals {
-		if l.JSON != "" {
-			list = append(list, json.RawMessage(l.JSON))
+		if v, err := value.ParseJSON([]byte(l.JSON)); err == nil {
+			list = append(list, v)
 		}
 		if l.JSON == "" || !strings.EqualFold(l.JSON, l.Text) {
-			list = append(list, appendString(nil, l.Text))
+			list = append(list, value.Of(l.Text))
 		}
 	}
-	return append(appendValue([]byte(`{"enum":`), list), '}')
+	return object(member("enum", value.ListOf(list...).Value()))
 }
 
-// append appends the schema of t, as models see it.
-func (t Type) append(dst []byte, description string) []byte {
-	dst = appendString(append(dst, `{"type":`...), string(t.Kind))
+// Schema returns the JSON Schema of t, as models see it.
+func (t Type) Schema(description string) value.Value {
+	members := []value.Member{member("type", value.Of(string(t.Kind)))}
 	if description != "" {
-		dst = appendString(append(dst, `,"description":`...), description)
+		members = append(members, member("description", value.Of(description)))
 	}
 	if t.Kind == Array {
 		item := Type{Kind: String}
 		if t.Item != nil {
 			item = *t.Item
 		}
-		dst = item.append(append(dst, `,"items":`...), "")
+		members = append(members, member("items", item.Schema("")))
 	}
-	var texts []string
+	var choices []string
 	for _, l := range t.Literals {
-		if !slices.Contains(texts, l.Text) {
-			texts = append(texts, l.Text)
+		if !slices.Contains(choices, l.Text) {
+			choices = append(choices, l.Text)
 		}
 	}
-	if len(texts) > 0 {
-		dst = appendValue(append(dst, `,"enum":`...), texts)
+	if len(choices) > 0 {
+		members = append(members, member("enum", texts(choices)))
 	}
-	return append(dst, '}')
-}
-
-func appendString(dst []byte, s string) []byte { return appendValue(dst, s) }
-
-// appendValue appends strings and lists as JSON without escapes for HTML, which would cost tokens.
-func appendValue(dst []byte, v any) []byte {
-	dst, err := value.AppendJSON(dst, v)
-	if err != nil {
-		panic(err) // they have a JSON form
-	}
-	return dst
+	return object(members...)
 }
 
 // Error is a mistake in a source.
@@ -273,24 +267,16 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Msg
 // Normal returns a name as models see it: in lower case, with one "_" in place of other
 // characters than ASCII letters and digits, and without "_" at the ends.
 func Normal(name string) string {
-	var b strings.Builder
-	gap := false
-	for _, r := range name {
-		switch {
-		case r >= 'A' && r <= 'Z':
-			r += 'a' - 'A'
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-		default:
-			gap = true
-			continue
-		}
-		if gap && b.Len() > 0 {
-			b.WriteByte('_')
-		}
-		gap = false
-		b.WriteRune(r)
+	words := strings.FieldsFunc(strings.Map(lower, name), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') })
+	return strings.Join(words, "_")
+}
+
+// lower returns an ASCII letter in lower case.
+func lower(r rune) rune {
+	if r >= 'A' && r <= 'Z' {
+		r += 'a' - 'A'
 	}
-	return b.String()
+	return r
 }
 
 // Public reports whether a function of an agent's script is one of its tools, or

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -128,11 +130,7 @@ func (c *conn) progress(_ context.Context, req *sdk.ProgressNotificationClientRe
 func (c *conn) runningCalls() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := make([]*call, 0, len(c.calls))
-	for _, running := range c.calls {
-		list = append(list, running)
-	}
-	return list
+	return slices.Collect(maps.Values(c.calls))
 }
 
 // stopwatch is a time limit that does not count while it is paused.

@@ -236,12 +236,7 @@ func (c *conn) abandon() string {
 		c.remote.kill()
 		return ""
 	}
-	ended := false
-	select {
-	case <-c.program.down:
-		ended = true
-	default:
-	}
+	ended := isClosed(c.program.down)
 	c.program.kill()
 	c.program.service.Stdout().Close()
 	if !ended {
@@ -270,21 +265,16 @@ func (c *conn) client() *sdk.Client {
 
 // alive reports whether the connection is believed to work.
 func (c *conn) alive() bool {
+	return !isClosed(c.ended) && !isClosed(c.dead) && (c.program == nil || !isClosed(c.program.down))
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-c.ended:
-		return false
-	case <-c.dead:
-		return false
+	case <-c:
+		return true
 	default:
+		return false
 	}
-	if c.program != nil {
-		select {
-		case <-c.program.down:
-			return false
-		default:
-		}
-	}
-	return true
 }
 
 // close ends the connection and returns when its program and goroutines have ended. A
@@ -322,13 +312,14 @@ var errGone = errors.New("the connection ended")
 // do makes one exchange with the server. The text of its error is for the model. It wraps
 // the error of ctx if that has ended, and errGone or sdk.ErrSessionMissing if a new
 // connection may help.
-func (c *conn) do(ctx context.Context, timeout time.Duration, exchange func(ctx context.Context) error) error {
+func do[T any](ctx context.Context, c *conn, exchange func(ctx context.Context) (T, error)) (T, error) {
 	limit, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	late := &lateError{timeout}
-	timer := awake.AfterFunc(timeout, func() { cancel(late) })
+	late := &lateError{c.opts.ListTimeout}
+	timer := awake.AfterFunc(late.limit, func() { cancel(late) })
 	defer timer.Stop()
-	return c.exchangeError(ctx, limit, exchange(limit))
+	answer, err := exchange(limit)
+	return answer, c.exchangeError(ctx, limit, err)
 }
 
 // lateError reports that an answer did not come in time.
@@ -368,16 +359,11 @@ func (c *conn) exchangeError(ctx, limit context.Context, err error) error {
 	if errors.Is(err, sdk.ErrSessionMissing) {
 		return fmt.Errorf("MCP server %q: %w", c.server.ID, sdk.ErrSessionMissing)
 	}
-	if c.program != nil {
-		select {
-		case <-c.program.down:
-			return fmt.Errorf("MCP server %q: %w: %s", c.server.ID, errGone, c.server.redact(c.program.reason()))
-		default:
-		}
+	if c.program != nil && isClosed(c.program.down) {
+		return fmt.Errorf("MCP server %q: %w: %s", c.server.ID, errGone, c.server.redact(c.program.reason()))
 	}
-	gone := errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || !c.alive()
 	text := c.server.redact(err.Error())
-	if gone {
+	if errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || !c.alive() {
 		return fmt.Errorf("MCP server %q: %w: %s", c.server.ID, errGone, text)
 	}
 	return fmt.Errorf("MCP server %q: %s", c.server.ID, text)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"loki/internal/base/text"
@@ -175,7 +176,7 @@ func (r toolResult) contents(keep func(kind string, data []byte) (file string, e
 	case len(texts) == 0:
 		c.texts = []string{structured}
 	case len(c.pictures) == 0 && sameJSON(c.text(), v):
-	case holds(v, c.text()) || all(texts, func(s string) bool { return holds(v, s) }):
+	case holds(v, c.text()) || !slices.ContainsFunc(texts, func(s string) bool { return !holds(v, s) }):
 		if !wrapped || len(texts) > 1 {
 			c.texts = []string{structured}
 		}
@@ -189,15 +190,6 @@ func (r toolResult) contents(keep func(kind string, data []byte) (file string, e
 		}
 	}
 	return c
-}
-
-func all(texts []string, ok func(string) bool) bool {
-	for _, s := range texts {
-		if !ok(s) {
-			return false
-		}
-	}
-	return true
 }
 
 // sameJSON reports whether text is the value v.

@@ -96,10 +96,8 @@ func (c *conn) fetchTools(ctx context.Context) (*toolbox, error) {
 	box := &toolbox{byName: make(map[string]int)}
 	dropped := 0
 	err := pages(func(cursor string) (string, error) {
-		var page *sdk.ListToolsResult
-		err := c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
-			page, err = c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
-			return err
+		page, err := do(ctx, c, func(ctx context.Context) (*sdk.ListToolsResult, error) {
+			return c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		})
 		if err != nil {
 			return "", err

@@ -456,21 +456,13 @@ func (p *Pool) Status() []Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []Status
-	add := func(e *entry, stale bool) {
+	for _, e := range append(p.idle(), p.inUse()...) {
 		s := e.link.describe()
-		s.Server, s.Type, s.Users, s.Stale = e.server.ID, e.server.Type, e.users, stale
-		if e.users == 0 && !stale {
+		s.Server, s.Type, s.Users, s.Stale = e.server.ID, e.server.Type, e.users, p.others[e]
+		if e.users == 0 {
 			s.IdleSince = e.idleSince
 		}
 		list = append(list, s)
-	}
-	for _, e := range p.entries {
-		add(e, false)
-	}
-	for e := range p.others {
-		if e.users > 0 {
-			add(e, true)
-		}
 	}
 	slices.SortFunc(list, func(a, b Status) int {
 		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.PID, b.PID))
@@ -511,11 +503,7 @@ func (p *Pool) Retire(ctx context.Context) error {
 	}
 	cut := p.inUse()
 	for _, e := range cut {
-		if p.entries[e.key] == e {
-			delete(p.entries, e.key)
-		}
-		p.others[e] = true
-		p.work.Go(func() { e.link.close(0) }) // its users' Release will find it closed
+		p.drop(e, 0) // its users' Release will find it closed
 	}
 	p.mu.Unlock()
 	p.work.Wait()
@@ -529,18 +517,8 @@ func (p *Pool) Retire(ctx context.Context) error {
 }
 
 func (p *Pool) inUse() []*entry {
-	var list []*entry
-	for _, e := range p.entries {
-		if e.users > 0 {
-			list = append(list, e)
-		}
-	}
-	for e := range p.others {
-		if e.users > 0 {
-			list = append(list, e)
-		}
-	}
-	return list
+	all := slices.AppendSeq(slices.Collect(maps.Values(p.entries)), maps.Keys(p.others))
+	return slices.DeleteFunc(all, func(e *entry) bool { return e.users == 0 })
 }
 
 // drain waits until nothing is in use or being made, or ctx ends.

@@ -27,16 +27,7 @@ type PromptArgument struct {
 // Prompts returns the prompts of the server with that id, in its order; nil if it has
 // no prompts.
 func (s *Scope) Prompts(ctx context.Context, server string) ([]Prompt, error) {
-	l, err := s.link(server)
-	if err != nil {
-		return nil, err
-	}
-	var list []Prompt
-	err = l.use(ctx, true, func(c *conn) (err error) {
-		list, err = c.listPrompts(ctx)
-		return err
-	})
-	return list, err
+	return useServer(ctx, s, server, func(c *conn) ([]Prompt, error) { return c.listPrompts(ctx) })
 }
 
 func (c *conn) listPrompts(ctx context.Context) ([]Prompt, error) {
@@ -45,10 +36,8 @@ func (c *conn) listPrompts(ctx context.Context) ([]Prompt, error) {
 	}
 	var list []Prompt
 	err := pages(func(cursor string) (string, error) {
-		var page *sdk.ListPromptsResult
-		err := c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
-			page, err = c.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
-			return err
+		page, err := do(ctx, c, func(ctx context.Context) (*sdk.ListPromptsResult, error) {
+			return c.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
 		})
 		if err != nil {
 			return "", err
@@ -76,15 +65,9 @@ func promptOf(p *sdk.Prompt) Prompt {
 // Prompt returns the messages of a filled-in prompt of the server with that id: from the
 // user and the assistant, with texts and images.
 func (s *Scope) Prompt(ctx context.Context, server, name string, arguments map[string]string) ([]chat.Message, error) {
-	l, err := s.link(server)
-	if err != nil {
-		return nil, err
-	}
-	var result *sdk.GetPromptResult
-	err = l.use(ctx, true, func(c *conn) error {
-		return c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
-			result, err = c.session.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: arguments})
-			return err
+	result, err := useServer(ctx, s, server, func(c *conn) (*sdk.GetPromptResult, error) {
+		return do(ctx, c, func(ctx context.Context) (*sdk.GetPromptResult, error) {
+			return c.session.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: arguments})
 		})
 	})
 	if err != nil {

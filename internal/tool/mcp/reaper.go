@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -48,12 +49,7 @@ func (p *Pool) nothingIdle() bool {
 
 // idle returns the idle connections, the longest idle first. p.mu is held.
 func (p *Pool) idle() []*entry {
-	var list []*entry
-	for _, e := range p.entries {
-		if e.users == 0 {
-			list = append(list, e)
-		}
-	}
+	list := slices.DeleteFunc(slices.Collect(maps.Values(p.entries)), func(e *entry) bool { return e.users > 0 })
 	slices.SortFunc(list, func(a, b *entry) int {
 		return cmp.Or(a.idleSince.Compare(b.idleSince), cmp.Compare(a.server.ID, b.server.ID))
 	})
@@ -146,10 +142,7 @@ func (c *conn) check(ctx context.Context) error {
 	if isRPC(err) {
 		return nil // it works, and has no tools
 	}
-	if err != nil {
-		return c.exchangeError(ctx, ctx, err)
-	}
-	return nil
+	return c.exchangeError(ctx, ctx, err)
 }
 
 func (c *conn) describe() Status {

@@ -51,19 +51,16 @@ func (l *connection) resources(ctx context.Context, call tool.Call) (tool.Result
 	if err != nil {
 		return tool.Result{}, err
 	}
-	var out tool.Result
-	err = l.use(ctx, true, func(c *conn) error {
+	out, err := use(ctx, l, true, func(c *conn) (tool.Result, error) {
 		if args.URI != "" {
 			shown, err := c.readResource(ctx, args.URI)
-			out.Output, out.Pictures = shown.text(), shown.pictures
-			return err
+			return tool.Result{Output: shown.text(), Pictures: shown.pictures}, err
 		}
 		list, err := c.listResources(ctx)
 		if err != nil {
-			return err
+			return tool.Result{}, err
 		}
-		out, err = answer(list)
-		return err
+		return answer(list)
 	})
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("MCP resources failed: %w", err)
@@ -72,10 +69,8 @@ func (l *connection) resources(ctx context.Context, call tool.Call) (tool.Result
 }
 
 func (c *conn) readResource(ctx context.Context, uri string) (shown contents, err error) {
-	var result *sdk.ReadResourceResult
-	err = c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
-		result, err = c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
-		return err
+	result, err := do(ctx, c, func(ctx context.Context) (*sdk.ReadResourceResult, error) {
+		return c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
 	})
 	if err != nil {
 		return shown, err
@@ -97,10 +92,8 @@ func (c *conn) readResource(ctx context.Context, uri string) (shown contents, er
 func (c *conn) listResources(ctx context.Context) ([]Resource, error) {
 	list := []Resource{}
 	err := pages(func(cursor string) (string, error) {
-		var page *sdk.ListResourcesResult
-		err := c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
-			page, err = c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
-			return err
+		page, err := do(ctx, c, func(ctx context.Context) (*sdk.ListResourcesResult, error) {
+			return c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 		})
 		if err != nil {
 			return "", err
@@ -115,10 +108,8 @@ func (c *conn) listResources(ctx context.Context) ([]Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	var templates *sdk.ListResourceTemplatesResult
-	err = c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
-		templates, err = c.session.ListResourceTemplates(ctx, nil)
-		return err
+	templates, err := do(ctx, c, func(ctx context.Context) (*sdk.ListResourceTemplatesResult, error) {
+		return c.session.ListResourceTemplates(ctx, nil)
 	})
 	if err != nil {
 		return list, nil // not every server supports the request
@@ -134,51 +125,31 @@ func (c *conn) listResources(ctx context.Context) ([]Resource, error) {
 // Resources returns the resources of the server with that id and, after them, the templates of some; nil if it has
 // no resources.
 func (s *Scope) Resources(ctx context.Context, server string) ([]Resource, error) {
-	l, err := s.link(server)
-	if err != nil {
-		return nil, err
-	}
-	var list []Resource
-	err = l.use(ctx, true, func(c *conn) error {
+	return useServer(ctx, s, server, func(c *conn) ([]Resource, error) {
 		if c.can.Resources == nil {
-			return nil
+			return nil, nil
 		}
-		list, err = c.listResources(ctx)
-		return err
+		return c.listResources(ctx)
 	})
-	return list, err
 }
 
 // Resource returns the text of a resource of the server with that id. Of what is not text it says what it is.
 func (s *Scope) Resource(ctx context.Context, server, uri string) (string, error) {
-	l, err := s.link(server)
-	if err != nil {
-		return "", err
-	}
-	var content string
-	err = l.use(ctx, true, func(c *conn) error {
+	return useServer(ctx, s, server, func(c *conn) (string, error) {
 		shown, err := c.readResource(ctx, uri)
-		content = shown.text()
-		return err
+		return shown.text(), err
 	})
-	return content, err
 }
 
 // List returns the tools of the server with that id, as it describes them.
 func (s *Scope) List(ctx context.Context, server string) ([]Tool, error) {
-	l, err := s.link(server)
-	if err != nil {
-		return nil, err
-	}
-	var list []Tool
-	err = l.use(ctx, true, func(c *conn) error {
+	return useServer(ctx, s, server, func(c *conn) ([]Tool, error) {
 		box, err := c.toolList(ctx)
-		if err == nil {
-			list = box.tools
+		if err != nil {
+			return nil, err
 		}
-		return err
+		return box.tools, nil
 	})
-	return list, err
 }
 
 // more returns the cursor of the next page, unless n entries are enough.

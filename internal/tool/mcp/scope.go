@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
@@ -94,16 +95,15 @@ const parallel = 4
 
 func (s *Scope) connect(ctx context.Context, links []*connection) error {
 	errs := make([]error, len(links)) // each goroutine writes its own
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, parallel)
+	var group errgroup.Group
+	group.SetLimit(parallel)
 	for i, l := range links {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
+		group.Go(func() error {
 			_, errs[i] = l.get(ctx)
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = group.Wait()
 	return errors.Join(errs...)
 }
 
@@ -287,25 +287,35 @@ func (h *Handle) conn() *conn { return h.entry.link.(*conn) }
 // use makes an exchange, and repeats it once over a new connection if the server no longer
 // knows the session. An exchange that changes nothing is also repeated if the connection
 // broke.
-func (l *connection) use(ctx context.Context, harmless bool, exchange func(c *conn) error) error {
+func use[T any](ctx context.Context, l *connection, harmless bool, exchange func(c *conn) (T, error)) (answer T, err error) {
 	c, err := l.get(ctx)
 	if err != nil {
-		return err
+		return answer, err
 	}
-	if err = l.signIn(ctx, exchange(c)); errors.Is(err, errSignedIn) {
-		err = exchange(c)
+	answer, err = exchange(c)
+	if err = l.signIn(ctx, err); errors.Is(err, errSignedIn) {
+		answer, err = exchange(c)
 	}
 	expired := errors.Is(err, sdk.ErrSessionMissing)
 	if !expired && !(harmless && errors.Is(err, errGone)) || ctx.Err() != nil {
-		return err
+		return answer, err
 	}
 	if expired {
 		c.kill() // it may take a moment to notice
 	}
 	if c, err = l.get(ctx); err != nil {
-		return err
+		return answer, err
 	}
 	return exchange(c)
+}
+
+// useServer is a harmless [use] of the server with an id.
+func useServer[T any](ctx context.Context, s *Scope, server string, exchange func(c *conn) (T, error)) (answer T, err error) {
+	l, err := s.link(server)
+	if err != nil {
+		return answer, err
+	}
+	return use(ctx, l, true, exchange)
 }
 
 // errSignedIn means that a request that was refused can be sent again.

@@ -65,16 +65,16 @@ func (c *conn) hasTasks() bool {
 }
 
 // aboutTask sends a request about a task.
-func (l *connection) aboutTask(ctx context.Context, method string, p taskParams) (t *task, err error) {
-	err = l.use(ctx, true, func(c *conn) error {
-		return c.do(ctx, c.opts.ListTimeout, func(ctx context.Context) (err error) {
-			if t, err = sdk.CallCustomMethod[*taskParams, *task](ctx, c.session, method, &p); err == nil {
+func (l *connection) aboutTask(ctx context.Context, method string, p taskParams) (*task, error) {
+	return use(ctx, l, true, func(c *conn) (*task, error) {
+		return do(ctx, c, func(ctx context.Context) (*task, error) {
+			t, err := sdk.CallCustomMethod[*taskParams, *task](ctx, c.session, method, &p)
+			if err == nil {
 				t.Message, t.Error.Message = c.server.redact(t.Message), c.server.redact(t.Error.Message)
 			}
-			return err
+			return t, err
 		})
 	})
-	return t, err
 }
 
 // taskNote is on record for a call that has become a task.

@@ -197,12 +197,7 @@ func answer(v any) (tool.Result, error) {
 
 // list returns the server's tools.
 func (l *connection) list(ctx context.Context) (*toolbox, error) {
-	var box *toolbox
-	err := l.use(ctx, true, func(c *conn) (err error) {
-		box, err = c.toolList(ctx)
-		return err
-	})
-	return box, err
+	return use(ctx, l, true, func(c *conn) (*toolbox, error) { return c.toolList(ctx) })
 }
 
 // call runs a tool of the server. If it became a task before the run was interrupted, its result is that of the task.
@@ -232,22 +227,20 @@ func (l *connection) call(ctx context.Context, name string, arguments json.RawMe
 
 // begin calls a tool of the server. The result may be a task. Refused is what the sandbox withheld.
 func (l *connection) begin(ctx context.Context, name string, arguments json.RawMessage) (result toolResult, refused []sandbox.Refusal, err error) {
-	err = l.use(ctx, false, func(c *conn) error {
+	result, err = use(ctx, l, false, func(c *conn) (toolResult, error) {
 		arguments, err := c.fit(ctx, name, arguments)
 		if err != nil {
-			return fmt.Errorf("%s was not run: %w. Write the call again", name, err)
+			return toolResult{}, fmt.Errorf("%s was not run: %w. Write the call again", name, err)
 		}
-		running := &call{scope: l.scope}
 		end, err := c.watch()
 		if err != nil {
-			return fmt.Errorf("%s was not run: %w", name, err)
+			return toolResult{}, fmt.Errorf("%s was not run: %w", name, err)
 		}
-		result, err = c.callTool(ctx, name, arguments, running)
-		refused = end()
-		if err != nil {
-			return fmt.Errorf("MCP tool invocation failed: %w", err)
+		result, err := c.callTool(ctx, name, arguments, &call{scope: l.scope})
+		if refused = end(); err != nil {
+			err = fmt.Errorf("MCP tool invocation failed: %w", err)
 		}
-		return nil
+		return result, err
 	})
 	return result, refused, err
 }

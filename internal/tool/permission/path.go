@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text/pattern"
+	"loki/internal/tool/builtin/fsys"
 )
 
 // workspace is the directory tree in which a model may look around.
@@ -155,48 +156,15 @@ func within(dir, path string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// resolve returns the absolute path with all symbolic links of its existing part resolved.
-// A name that does not exist stays as it is, and .. after it goes up from it.
+// resolve returns where a path leads.
 func resolve(path string) string {
 	real, _ := follow(path)
 	return real
 }
 
-// follow returns what resolve does, and the absolute names by which a path passes links.
+// follow is [fsys.Follow]: a loop leads nowhere, outside of any workspace.
 func follow(path string) (real string, passed []string) {
-	const most = 255 // links to follow, as in Linux's limit of 40 with room to spare
-	volume := filepath.VolumeName(path)
-	sep := string(filepath.Separator)
-	rest := strings.Split(filepath.ToSlash(path[len(volume):]), "/")
-	real = volume + sep
-	for links := 0; len(rest) > 0; {
-		name := rest[0]
-		rest = rest[1:]
-		switch name {
-		case "", ".":
-			continue
-		case "..":
-			real = filepath.Dir(real)
-			continue
-		}
-		next := filepath.Join(real, name)
-		info, err := os.Lstat(next)
-		if err != nil || info.Mode()&os.ModeSymlink == 0 {
-			real = next
-			continue
-		}
-		target, err := os.Readlink(next)
-		if links++; err != nil || links > most {
-			return volume + sep, passed // a loop leads nowhere: outside of any workspace
-		}
-		passed = append(passed, filepath.Join(append([]string{next}, rest...)...))
-		if filepath.IsAbs(target) {
-			volume = filepath.VolumeName(target)
-			real = volume + sep
-			target = target[len(volume):]
-		}
-		rest = append(strings.Split(filepath.ToSlash(target), "/"), rest...)
-	}
+	real, passed, _ = fsys.Follow(path, true)
 	return real, passed
 }
 

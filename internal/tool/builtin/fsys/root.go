@@ -21,7 +21,7 @@ import (
 )
 
 // maxLinks is how many symbolic links a path may have.
-const maxLinks = 64
+const maxLinks = 255
 
 // Root is where paths start. It may be used from several goroutines.
 type Root struct {
@@ -127,46 +127,48 @@ func Below(path, dir string) bool {
 	return ok && (rest == "" || os.IsPathSeparator(rest[0]) || os.IsPathSeparator(dir[len(dir)-1]))
 }
 
-// realPath follows the symbolic links of a clean absolute path as far as it exists. follow
-// says whether one at the very end is followed.
+// realPath is [Follow] of a clean path.
 func realPath(path string, follow bool) (string, error) {
-	at := filepath.VolumeName(path) + string(filepath.Separator)
-	rest := splitPath(path[len(at):])
+	real, _, err := Follow(path, follow)
+	return real, err
+}
+
+// Follow returns the absolute path with the symbolic links of its existing part resolved, and the absolute names by which it
+// passes links. A name that does not exist stays as it is, and .. after it goes up from it. last says whether a link at the
+// very end is resolved, too. After an error the path leads to the top of the file system.
+func Follow(path string, last bool) (real string, passed []string, err error) {
+	top := filepath.VolumeName(path) + string(filepath.Separator)
+	real = top
+	rest := splitPath(path[len(top)-1:])
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
-		if name == ".." { // of a link's target: at is real, so that it is just this
-			at = filepath.Dir(at)
-			continue
-		}
-		next := filepath.Join(at, name)
+		next := filepath.Join(real, name)
 		info, err := os.Lstat(next)
-		if errors.Is(err, fs.ErrNotExist) {
-			return filepath.Join(append([]string{next}, rest...)...), nil
-		}
-		if err != nil || info.Mode()&fs.ModeSymlink == 0 || !follow && len(rest) == 0 {
-			at = next // an unreadable path fails when it is used
+		if name == "." || name == ".." || err != nil || info.Mode()&fs.ModeSymlink == 0 || !last && len(rest) == 0 {
+			real = next // an unreadable path fails when it is used
 			continue
-		}
-		if links++; links > maxLinks {
-			return "", fmt.Errorf("%s: too many symbolic links", path)
 		}
 		target, err := os.Readlink(next)
-		if err != nil {
-			return "", err
+		if links++; err == nil && links > maxLinks {
+			err = fmt.Errorf("%s: too many symbolic links", path)
 		}
+		if err != nil {
+			return top, passed, err
+		}
+		passed = append(passed, filepath.Join(append([]string{next}, rest...)...))
 		if filepath.IsAbs(target) {
-			at = filepath.VolumeName(target) + string(filepath.Separator)
-			target = target[len(at):]
+			real = filepath.VolumeName(target) + string(filepath.Separator)
+			target = target[len(real)-1:]
 		}
 		rest = append(splitPath(target), rest...)
 	}
-	return at, nil
+	return real, passed, nil
 }
 
-// splitPath returns the names in a relative path.
+// splitPath returns the names in a path without a volume.
 func splitPath(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) && r != '.' })
+	return strings.FieldsFunc(path, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
 }
 
 // writable returns an error for a path that escapes.

@@ -58,11 +58,7 @@ func (p Patch) Apply(text string) (string, error) {
 			}
 		}
 	}
-	a := &applier{lines: strings.SplitAfter(text, "\n"), total: len(hunks)}
-	if last := len(a.lines) - 1; a.lines[last] == "" {
-		a.lines = a.lines[:last]
-	}
-	a.end = "\n"
+	a := &applier{lines: slices.Collect(strings.Lines(text)), total: len(hunks), end: "\n"}
 	if len(a.lines) > 0 {
 		a.end = cmp.Or(lineEnd(a.lines[0]), "\n")
 	}

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,19 +25,7 @@ func Diff(before, after string) (string, Stat) {
 	if before == after {
 		return "", Stat{}
 	}
-	a, b := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
-	if before == "" {
-		a = nil
-	}
-	if after == "" {
-		b = nil
-	}
-	if n := len(a); n > 0 && a[n-1] == "" {
-		a = a[:n-1]
-	}
-	if n := len(b); n > 0 && b[n-1] == "" {
-		b = b[:n-1]
-	}
+	a, b := slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after))
 	return render(a, b, edits(a, b))
 }
 
@@ -100,7 +89,7 @@ func common(a, b []string) (pairs [][2]int, ok bool) {
 				return backtrack(len(a), len(b), trace), true
 			}
 		}
-		trace = append(trace, append([]int(nil), v[origin-d:origin+d+1]...))
+		trace = append(trace, slices.Clone(v[origin-d:origin+d+1]))
 	}
 	return nil, false
 }
@@ -141,9 +130,7 @@ func backtrack(x, y int, trace [][]int) [][2]int {
 		y--
 		pairs = append(pairs, [2]int{x, y})
 	}
-	for i, j := 0, len(pairs)-1; i < j; i, j = i+1, j-1 {
-		pairs[i], pairs[j] = pairs[j], pairs[i]
-	}
+	slices.Reverse(pairs)
 	return pairs
 }
 

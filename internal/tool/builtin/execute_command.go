@@ -127,7 +127,7 @@ func (e *executeCommand) Call(ctx context.Context, call tool.Call) (tool.Result,
 		Path:      e.shell.Path,
 		Args:      []string{e.shell.Flag, command},
 		Dir:       e.dir,
-		Env:       e.env(call),
+		Env:       environFor(call, e.child.Environ, make(map[string]string)),
 		MaxStdout: maxPrinted,
 	}
 	needs := sandbox.Needs{Consented: call.Consented, Read: call.Readable}
@@ -171,10 +171,9 @@ func commandOf(call tool.Call) (string, error) {
 	return args.Command, nil
 }
 
-// env returns the environment of the command. Colors are turned off, because a model
-// reads the output. The ids of an outer run are replaced by those of this call.
-func (e *executeCommand) env(call tool.Call) []string {
-	set := make(map[string]string, 2)
+// environFor returns the environment of the program of a call, with variables set besides those of env. Colors are turned off, because
+// a model reads the output. The ids of an outer run are replaced by those of this call.
+func environFor(call tool.Call, env []string, set map[string]string) []string {
 	unset := append(call.Identify(set), "CLICOLOR_FORCE", "FORCE_COLOR")
-	return environ.Merge(e.child.Environ, set, unset...)
+	return environ.Merge(env, set, unset...)
 }

@@ -173,8 +173,7 @@ func (b *base) look(file string) (string, error) {
 
 // program runs a program for a call, as confined has it and with variables set besides those of Environ.
 func (b *base) program(ctx context.Context, call tool.Call, confined confiner, c process.Command, set map[string]string) (tool.Result, error) {
-	unset := append(call.Identify(set), "CLICOLOR_FORCE", "FORCE_COLOR") // a model reads the output
-	c.Dir, c.MaxStdout, c.Env = b.Dir, maxPrinted, environ.Merge(b.Child.Environ, set, unset...)
+	c.Dir, c.MaxStdout, c.Env = b.Dir, maxPrinted, environFor(call, b.Child.Environ, set)
 	r, err := confined.run(ctx, call, c, sandbox.Needs{Consented: call.Consented, Read: call.Readable})
 	if exit, ok := errors.AsType[*process.ExitError](err); ok {
 		return r, exitError(call.Name, exit, b.Child, "")

@@ -19,7 +19,6 @@ import (
 	"golang.org/x/oauth2"
 
 	"loki/internal/base/fault"
-	"loki/internal/base/file/atomicfile"
 	"loki/internal/tool/mcp/oauth"
 )
 
@@ -140,14 +139,14 @@ func (l *Logins) Login(ctx context.Context, id string, user oauth.User, challeng
 	}
 	if p.ClientID != "" {
 		record.ClientSecret = "" // it stays where the user has it
-	} else if err := record.save(l.fileOf("client", found.Issuer, found.Resource)); err != nil { // it counts also if the user does not agree
+	} else if err := oauth.SaveJSON(l.fileOf("client", found.Issuer, found.Resource), record); err != nil { // it counts also if the user does not agree
 		return err
 	}
 	token, err := oauth.Login(ctx, found, user)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(l.storeOf(found.Issuer, found.Resource).Save(token), record.save(l.fileOf("login", address))); err != nil {
+	if err := errors.Join(l.storeOf(found.Issuer, found.Resource).Save(token), oauth.SaveJSON(l.fileOf("login", address), record)); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -201,14 +200,6 @@ func (r loginRecord) provider(set oauth.Provider) oauth.Provider {
 	set.Flow = cmp.Or(set.Flow, oauth.Browser)
 	set.Discovered = oauth.Discovered{Issuer: r.Issuer, Resource: r.Resource, Basic: r.Basic}
 	return set
-}
-
-func (r loginRecord) save(file string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(file, append(data, '\n'), atomicfile.Options{Mode: atomicfile.Private})
 }
 
 // readRecord returns a record, a zero one if there is none.

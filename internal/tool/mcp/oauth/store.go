@@ -57,9 +57,14 @@ func (s Store) Save(token *oauth2.Token) error {
 	if !token.Expiry.IsZero() {
 		t.ExpiresAt = token.Expiry.Unix()
 	}
-	data, err := json.MarshalIndent(t, "", "  ")
+	return SaveJSON(s.File, t)
+}
+
+// SaveJSON replaces a file that only its owner may read.
+func SaveJSON(file string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(s.File, append(data, '\n'), atomicfile.Options{Mode: atomicfile.Private})
+	return atomicfile.Write(file, append(data, '\n'), atomicfile.Options{Mode: atomicfile.Private})
 }

@@ -150,16 +150,10 @@ func (s *script) envFile(env []string, set map[string]string) (filled map[string
 		}
 		for line := range strings.Lines(string(text)) {
 			key, v, ok := envLine(line)
-			if !ok || later[key] {
-				continue
-			}
-			if _, there := environ.Lookup(env, key); there {
-				continue
-			}
-			if _, there := set[key]; there {
-				continue
-			}
-			if _, there := filled[key]; there {
+			_, given := environ.Lookup(env, key)
+			_, isSet := set[key]
+			_, isFilled := filled[key]
+			if !ok || later[key] || given || isSet || isFilled {
 				continue
 			}
 			if s.lang == bash && needsShell(v) {

@@ -114,15 +114,10 @@ func banner(of conversation.Agent, starters []string) string {
 // clearTodo is for .clear todo.
 func (c *Console) clearTodo(context.Context, string) error {
 	cleared, err := c.conv.ClearTodo()
-	switch {
-	case err != nil:
-		return err
-	case cleared:
-		c.Out.Print("✓ The todo list is empty")
-	default:
-		c.Out.Print("The todo list is empty already")
+	if cleared {
+		return c.printUnless(err, "✓ The todo list is empty")
 	}
-	return nil
+	return c.printUnless(err, "The todo list is empty already")
 }
 
 // infoAgent is for .info agent.
@@ -138,10 +133,7 @@ func (c *Console) infoAgent(ctx context.Context, _ string) error {
 		}
 	}
 	info, _, err := display.AgentInfo(ctx, c.App, of.Agent, c.conv.Variables(), session)
-	if err == nil {
-		c.Out.Print(trimEnd(info))
-	}
-	return err
+	return c.printUnless(err, info)
 }
 
 // editAgent is for .edit agent-config.

@@ -125,10 +125,7 @@ func (c *Console) regenerate(ctx context.Context, _ string) error {
 // undo is for .undo.
 func (c *Console) undo(ctx context.Context, _ string) error {
 	asked, err := c.conv.Undo(ctx)
-	if err == nil {
-		c.Out.Print("✓ Taken back: " + text.OneLine(asked.Text, 60))
-	}
-	return err
+	return c.printUnless(err, "✓ Taken back: "+text.OneLine(asked.Text, 60))
 }
 
 // editLast is for .edit last.

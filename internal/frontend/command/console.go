@@ -198,6 +198,14 @@ func (c *Console) usageError(s submission) error {
 // Close leaves the conversation.
 func (c *Console) Close(ctx context.Context) error { return c.conv.Close(ctx) }
 
+// printUnless prints the result of a command unless there is an error, which it returns.
+func (c *Console) printUnless(err error, result string) error {
+	if err == nil {
+		c.Out.Print(trimEnd(result))
+	}
+	return err
+}
+
 // words splits the arguments of a command by the rules of this system.
 func words(args string) ([]string, string) { return Words(args, runtime.GOOS == "windows") }
 

@@ -133,10 +133,9 @@ func (c *Console) delete(ctx context.Context, arg string) error {
 		return err
 	}
 	for _, name := range chosen {
-		if err := c.App.Delete(ctx, of, scope, name); err != nil {
+		if err := c.printUnless(c.App.Delete(ctx, of, scope, name), "✓ Deleted "+kind+" "+name); err != nil {
 			return err
 		}
-		c.Out.Print("✓ Deleted " + kind + " " + name)
 	}
 	return nil
 }

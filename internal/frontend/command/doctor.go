@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"strings"
 
 	"loki/internal/frontend/command/doctor"
 )
@@ -19,6 +18,6 @@ func Examine(ctx context.Context, environ []string, ask bool) doctor.Report {
 // doctor is for .doctor.
 func (c *Console) doctor(ctx context.Context, _ string) error {
 	defer c.Busy("Checking the installation")()
-	c.Out.Print(strings.TrimRight(Examine(ctx, c.App.Env.Environ(), false).Text(), "\n"))
+	c.Out.Print(trimEnd(Examine(ctx, c.App.Env.Environ(), false).Text()))
 	return ctx.Err()
 }

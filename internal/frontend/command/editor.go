@@ -3,9 +3,9 @@ package command
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -54,21 +54,27 @@ func Edit(ctx context.Context, a *app.App, file string, t Terminal) error {
 
 // EditText is [Edit] for a text. It returns the edited text without trailing line ends.
 func EditText(ctx context.Context, a *app.App, before string, t Terminal) (string, error) {
-	f, err := os.CreateTemp("", fmt.Sprintf("loki-%d-*.md", os.Getpid()))
+	return editCopy(before, ".md", func(file string) error { return Edit(ctx, a, file, t) })
+}
+
+// editCopy returns a text as it is in a file once edit has changed that, without trailing line ends. The extension tells the editor what
+// it is.
+func editCopy(before, extension string, edit func(file string) error) (string, error) {
+	dir, err := os.MkdirTemp("", "loki-edit-")
 	if err != nil {
+		return "", fault.Wrap(fault.Failure, err, "editing a text")
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "text"+extension)
+	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
+		return "", fault.Wrap(fault.Failure, err, "editing a text")
+	}
+	if err := edit(file); err != nil {
 		return "", err
 	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(before)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = Edit(ctx, a, f.Name(), t)
-	}
+	edited, err := os.ReadFile(file)
 	if err != nil {
-		return "", err
+		return "", fault.Wrap(fault.Failure, err, "reading the edited text")
 	}
-	edited, err := os.ReadFile(f.Name())
-	return strings.TrimRight(string(text.TrimMark(edited)), "\r\n"), err
+	return strings.TrimRight(string(text.TrimMark(edited)), "\r\n"), nil
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"strings"
 
@@ -38,10 +39,7 @@ func (c *Console) queue(_ context.Context, args string) error {
 		return fault.New(fault.Usage, "nothing is queued here")
 	}
 	text, err := c.Queue(args)
-	if err == nil {
-		c.Out.Print(text)
-	}
-	return err
+	return c.printUnless(err, text)
 }
 
 // How many results and runs are shown.
@@ -103,17 +101,12 @@ func (c *Console) openCommands(f search.Hit) string {
 }
 
 // withRuns opens the store of runs for work.
-func (c *Console) withRuns(work func(run.Store) error) (err error) {
+func (c *Console) withRuns(work func(run.Store) error) error {
 	store, err := c.App.OpenRuns()
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := store.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	return work(store)
+	return errors.Join(work(store), store.Close())
 }
 
 // lineWidth is how many columns the texts of commands have at most.
@@ -197,11 +190,11 @@ func (c *Console) showUsage(context.Context, string) error {
 	if note != "" {
 		c.Out.Note(note)
 	}
-	c.Out.Print(strings.TrimRight(display.Usage([]display.Spent{
+	c.Out.Print(trimEnd(display.Usage([]display.Spent{
 		{Name: "last answer", Usage: turn},
 		{Name: name, Usage: all},
 		{Name: "today", Calls: today.Calls, Usage: today.Usage},
 		{Name: "7 days", Calls: days.Calls, Usage: days.Usage},
-	}, days.Models), "\n"))
+	}, days.Models)))
 	return nil
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -25,14 +26,12 @@ const infoAll = "all"
 func (c *Console) info(_ context.Context, part string) error {
 	all := display.Info(c.App, c.conv)
 	if part == infoAll || part == "" && (c.InMacro || !c.Interactive) {
-		c.Out.Print(trimEnd(display.InfoText(all)))
-		return nil
+		return c.printUnless(nil, display.InfoText(all))
 	}
 	var names []string
 	for _, p := range display.InfoParts() {
 		if p.Name == part {
-			c.Out.Print(trimEnd(display.InfoText(pickMembers(all, p.Keys))))
-			return nil
+			return c.printUnless(nil, display.InfoText(pickMembers(all, p.Keys)))
 		}
 		names = append(names, p.Name)
 	}
@@ -40,8 +39,7 @@ func (c *Console) info(_ context.Context, part string) error {
 	if part != "" {
 		return fault.New(fault.Usage, ".info has no part %q", part).WithHint("the parts: %s", strings.Join(names, ", "))
 	}
-	c.Out.Print(display.InfoText(pickMembers(all, display.InfoShort())) + "\nMore: .info " + strings.Join(names, "|"))
-	return nil
+	return c.printUnless(nil, display.InfoText(pickMembers(all, display.InfoShort()))+"\nMore: .info "+strings.Join(names, "|"))
 }
 
 // pickMembers returns the members of an object that keys name, in their order.
@@ -67,22 +65,12 @@ func completeInfo() completer {
 
 // infoIgnored is for .info ignore.
 func (c *Console) infoIgnored(context.Context, string) error {
-	table, list := display.IgnoreFiles(c.App)
-	if len(list) == 0 {
-		table = display.NoIgnored
-	}
-	c.Out.Print(trimEnd(table))
-	return nil
+	table, _ := display.IgnoreFiles(c.App)
+	return c.printUnless(nil, cmp.Or(table, display.NoIgnored))
 }
 
 // infoInstructions is for .info instructions.
 func (c *Console) infoInstructions(ctx context.Context, _ string) error {
-	table, list, err := display.Instructions(ctx, c.App)
-	if err == nil && len(list) == 0 {
-		table = display.NoInstructions
-	}
-	if err == nil {
-		c.Out.Print(trimEnd(table))
-	}
-	return err
+	table, _, err := display.Instructions(ctx, c.App)
+	return c.printUnless(err, cmp.Or(table, display.NoInstructions))
 }

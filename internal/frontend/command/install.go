@@ -39,15 +39,11 @@ func (c *Console) install(ctx context.Context, name string) error {
 			return err
 		}
 		if !sure {
-			c.Out.Print("Nothing was changed.")
-			return nil
+			return c.printUnless(nil, "Nothing was changed.")
 		}
 	}
 	files, err := c.App.Install(of)
-	if err == nil {
-		c.Out.Print("✓ Installed " + name + " in " + c.App.InstallDir(of) + ": " + text.Count(files, "file"))
-	}
-	return err
+	return c.printUnless(err, "✓ Installed "+name+" in "+c.App.InstallDir(of)+": "+text.Count(files, "file"))
 }
 
 // installer returns what installs bundles and asks the user of the console.

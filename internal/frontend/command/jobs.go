@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -28,14 +29,10 @@ func (c *Console) jobs(ctx context.Context, args string) error {
 	case list == nil:
 		return fault.New(fault.Usage, "there are no jobs here").WithHint("jobs: {max: 8} in config.yaml allows them")
 	case len(words) == 0:
-		c.Out.Print(jobTable(list.All()))
-		return nil
+		return c.printUnless(nil, jobTable(list.All()))
 	case len(words) == 1 && words[0] != "kill" && words[0] != "keep":
 		output, err := list.Output(words[0])
-		if err == nil {
-			c.Out.Print(trimEnd(output))
-		}
-		return withJobHint(err)
+		return withJobHint(c.printUnless(err, output))
 	case len(words) == 2 && words[0] == "kill":
 		return withJobHint(list.Kill(words[1], "you killed it"))
 	case len(words) == 2 && words[0] == "keep":
@@ -71,11 +68,7 @@ func withJobHint(err error) error {
 
 // jobTable shows jobs.
 func jobTable(jobs []job.Info) string {
-	if len(jobs) == 0 {
-		return "no jobs in this conversation"
-	}
-	var rows [][]string
-	for _, j := range jobs {
+	table := display.List(nil, jobs, func(j job.Info) []string {
 		status := j.Status
 		if j.Exit != nil {
 			status += " " + strconv.Itoa(*j.Exit)
@@ -84,9 +77,9 @@ func jobTable(jobs []job.Info) string {
 		for _, port := range j.Ports {
 			ports = append(ports, ":"+strconv.Itoa(port))
 		}
-		rows = append(rows, []string{j.ID, status, j.Ran.Round(time.Second).String(), strings.Join(ports, " "), text.OneLine(j.Command, 60)})
-	}
-	return trimEnd(display.Table(rows))
+		return []string{j.ID, status, j.Ran.Round(time.Second).String(), strings.Join(ports, " "), text.OneLine(j.Command, 60)}
+	})
+	return cmp.Or(table, "no jobs in this conversation")
 }
 
 // completeJobs completes the id of a job, and what is done with one that runs.

@@ -88,10 +88,7 @@ func (c *Console) changeBase(ctx context.Context, change knowledge.Edit) error {
 		return err
 	}
 	stats, err := c.baseStats(ctx, change.Name)
-	if err == nil {
-		c.Out.Print("✓ Knowledge base " + change.Name + ": " + text.Count(stats.Files, "document") + ", " + text.Count(stats.Chunks, "chunk"))
-	}
-	return err
+	return c.printUnless(err, "✓ Knowledge base "+change.Name+": "+text.Count(stats.Files, "document")+", "+text.Count(stats.Chunks, "chunk"))
 }
 
 // baseStats returns what the knowledge base called name has.
@@ -163,8 +160,7 @@ func (c *Console) sources(context.Context, string) error {
 	if len(found.Hits) == 0 {
 		return fault.New(fault.Usage, "nothing was searched for an answer yet")
 	}
-	c.Out.Print(text.Printable(strings.Join(found.Sources(), "\n")))
-	return nil
+	return c.printUnless(nil, text.Printable(strings.Join(found.Sources(), "\n")))
 }
 
 // infoBase is for .info rag.
@@ -186,8 +182,7 @@ func (c *Console) infoBase(ctx context.Context, _ string) error {
 	}
 	var w yamldoc.Writer
 	w.Members(0, info)
-	c.Out.Print(trimEnd(text.Printable(w.String())))
-	return nil
+	return c.printUnless(nil, text.Printable(w.String()))
 }
 
 // exitBase is for .exit rag.

@@ -66,14 +66,8 @@ func (c *Console) makeMacro(ctx context.Context, name string) error {
 		return err
 	}
 	m, warnings, err := c.App.Macros().Load(name)
-	for _, w := range warnings {
-		c.Out.Warn(w.Text())
-	}
-	if err != nil {
-		return err
-	}
-	c.Out.Print("✓ Made the macro " + name + ": .macro " + m.Usage())
-	return nil
+	c.warnOf(warnings)
+	return c.printUnless(err, "✓ Made the macro "+name+": .macro "+m.Usage())
 }
 
 // RunMacro runs the macro called name in a conversation of its own, which begins with the settings in force in this one
@@ -81,9 +75,7 @@ func (c *Console) makeMacro(ctx context.Context, name string) error {
 // an error that names it.
 func (c *Console) RunMacro(ctx context.Context, name string, args []string) (err error) {
 	m, warnings, err := c.App.Macros().Load(name)
-	for _, w := range warnings {
-		c.Out.Warn(w.Text())
-	}
+	c.warnOf(warnings)
 	if err != nil {
 		return err
 	}

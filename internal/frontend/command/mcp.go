@@ -58,8 +58,7 @@ func (c *Console) infoServers(context.Context, string) error {
 		fmt.Fprintf(&b, "%-15s %d\n", row.name, row.count)
 	}
 	fmt.Fprintf(&b, "%-15s %.2f\n", "hit_rate", p.HitRate())
-	c.Out.Print(trimEnd(b.String()))
-	return nil
+	return c.printUnless(nil, b.String())
 }
 
 // reloadServers is for .reload mcp. Servers in use are replaced when their users are done.
@@ -70,11 +69,7 @@ func (c *Console) reloadServers(ctx context.Context, _ string) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, reloadGrace)
 	defer cancel()
-	if err := drain(limit); err != nil {
-		return err
-	}
-	c.Out.Print(fmt.Sprintf("%s in mcp.json", text.Count(len(names), "server")))
-	return nil
+	return c.printUnless(drain(limit), text.Count(len(names), "server")+" in mcp.json")
 }
 
 // reloadGrace is how long servers that are in use may stay after mcp.json was read again.
@@ -162,31 +157,24 @@ func (c *Console) showServer(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
+	return c.printUnless(nil,
+		offerText("Tools", o.tools, func(t mcp.Tool) (name, about string) { return t.Name, t.Description })+
+			offerText("Prompts", o.prompts, func(p mcp.Prompt) (name, about string) { return usageOf(p), p.Description })+
+			offerText("Resources", o.resources, func(r mcp.Resource) (name, about string) { return r.URI + r.Template, r.Name }))
+}
+
+// offerText returns a part of what a server offers with its title, "" if there is none.
+func offerText[T any](title string, list []T, line func(T) (name, about string)) string {
+	if len(list) == 0 {
+		return ""
+	}
 	var b strings.Builder
-	list := func(title string, rows [][2]string) {
-		if len(rows) == 0 {
-			return
-		}
-		fmt.Fprintln(&b, title)
-		for _, row := range rows {
-			fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(text.OneLine(row[0], 80)+"  "+text.OneLine(row[1], 100)))
-		}
+	fmt.Fprintln(&b, title)
+	for _, item := range list {
+		name, about := line(item)
+		fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(text.OneLine(name, 80)+"  "+text.OneLine(about, 100)))
 	}
-	var tools, prompts, resources [][2]string
-	for _, t := range o.tools {
-		tools = append(tools, [2]string{t.Name, t.Description})
-	}
-	for _, p := range o.prompts {
-		prompts = append(prompts, [2]string{usageOf(p), p.Description})
-	}
-	for _, r := range o.resources {
-		resources = append(resources, [2]string{r.URI + r.Template, r.Name})
-	}
-	list("Tools", tools)
-	list("Prompts", prompts)
-	list("Resources", resources)
-	c.Out.Print(strings.TrimSuffix(b.String(), "\n"))
-	return nil
+	return b.String()
 }
 
 // usageOf returns a prompt with its arguments, as that of a macro.

@@ -223,10 +223,7 @@ func (c *Console) memory(ctx context.Context, args string) error {
 		return err.WithHint("the verbs: %s", strings.Join(MemoryVerbs(), ", "))
 	}
 	_, shown, err := Memory{c.App, string(c.conv.Scope()), c.editText}.Do(ctx, verb, rest)
-	if err == nil {
-		c.Out.Print(trimEnd(c.App.Hide(shown)))
-	}
-	return err
+	return c.printUnless(err, c.App.Hide(shown))
 }
 
 // completeMemory completes a verb, and then an id.

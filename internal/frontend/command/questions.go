@@ -3,13 +3,10 @@ package command
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/text"
 )
 
 // The answers to a question that is answered with yes or no.
@@ -56,23 +53,7 @@ func (c *Console) open(ctx context.Context, file string) error {
 
 // editText lets the user edit a text and returns the result. The extension tells the editor what it is.
 func (c *Console) editText(ctx context.Context, before, extension string) (string, error) {
-	dir, err := os.MkdirTemp("", "loki-edit-")
-	if err != nil {
-		return "", fault.Wrap(fault.Failure, err, "editing a text")
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "text"+extension)
-	if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
-		return "", fault.Wrap(fault.Failure, err, "editing a text")
-	}
-	if err := c.open(ctx, file); err != nil {
-		return "", err
-	}
-	edited, err := os.ReadFile(file)
-	if err != nil {
-		return "", fault.Wrap(fault.Failure, err, "reading the edited text")
-	}
-	return strings.TrimRight(string(text.TrimMark(edited)), "\n"), nil
+	return editCopy(before, extension, func(file string) error { return c.open(ctx, file) })
 }
 
 // ignoreUnasked returns nil for the error of a question that the user left, or could not be asked, which

@@ -8,6 +8,7 @@ import (
 
 	"loki/internal/agent/role"
 	"loki/internal/base/fault"
+	"loki/internal/base/value/yamldoc"
 )
 
 func roleCommands() []Command {
@@ -46,10 +47,15 @@ func (c *Console) role(ctx context.Context, args string) error {
 // loadRole returns the role called name, and warns of what is wrong with its file.
 func (c *Console) loadRole(name string) (role.Role, error) {
 	r, problems, err := c.App.Roles().Load(name)
+	c.warnOf(problems)
+	return r, err
+}
+
+// warnOf shows what is wrong with a file.
+func (c *Console) warnOf(problems []*yamldoc.Problem) {
 	for _, p := range problems {
 		c.Out.Warn(p.Text())
 	}
-	return r, err
 }
 
 // newRole has the user write the role called name, which is missing, unless a role cannot be
@@ -104,8 +110,7 @@ func (c *Console) infoRole(context.Context, string) error {
 	if !ok {
 		return errNoRole()
 	}
-	c.Out.Print(trimEnd(r.Export()))
-	return nil
+	return c.printUnless(nil, r.Export())
 }
 
 func errNoRole() error {
@@ -142,10 +147,7 @@ func (c *Console) saveRole(ctx context.Context, name string) error {
 		}
 	}
 	file, err := c.conv.SaveRole(name)
-	if err == nil {
-		c.Out.Print("✓ Role saved in " + file)
-	}
-	return err
+	return c.printUnless(err, "✓ Role saved in "+file)
 }
 
 // exitRole is for .exit role.

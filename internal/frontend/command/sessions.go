@@ -53,29 +53,18 @@ func (c *Console) nameSession(ctx context.Context, name string, err error) error
 	if err != nil {
 		return ignoreUnasked(ctx, err)
 	}
-	if _, err := c.conv.SaveSession(ctx, name); err != nil {
-		return err
-	}
-	c.Out.Print("✓ Continuing in session " + name)
-	return nil
+	_, err = c.conv.SaveSession(ctx, name)
+	return c.printUnless(err, "✓ Continuing in session "+name)
 }
 
 // renew is for .new.
 func (c *Console) renew(ctx context.Context, _ string) error {
-	if err := c.conv.Renew(ctx); err != nil {
-		return err
-	}
-	c.Out.Print("✓ A new conversation begins")
-	return nil
+	return c.printUnless(c.conv.Renew(ctx), "✓ A new conversation begins")
 }
 
 // emptySession is for .empty session.
 func (c *Console) emptySession(ctx context.Context, _ string) error {
-	if err := c.conv.EmptySession(ctx); err != nil {
-		return err
-	}
-	c.Out.Print("✓ The session has no messages any more")
-	return nil
+	return c.printUnless(c.conv.EmptySession(ctx), "✓ The session has no messages any more")
 }
 
 // compressSession is for .compress session.
@@ -83,19 +72,13 @@ func (c *Console) compressSession(ctx context.Context, _ string) error {
 	done := c.Busy("Compressing the session")
 	compressed, err := c.conv.Compress(ctx)
 	done()
-	if err == nil {
-		c.Out.Print(fmt.Sprintf("✓ Session compressed: %s became a recap, %d tokens are now %d", text.Count(compressed.Messages, "message"), compressed.Before, compressed.After))
-	}
-	return err
+	return c.printUnless(err, fmt.Sprintf("✓ Session compressed: %s became a recap, %d tokens are now %d", text.Count(compressed.Messages, "message"), compressed.Before, compressed.After))
 }
 
 // infoSession is for .info session.
 func (c *Console) infoSession(context.Context, string) error {
 	info, err := c.conv.SessionInfo()
-	if err == nil {
-		c.Out.Print(trimEnd(info))
-	}
-	return err
+	return c.printUnless(err, info)
 }
 
 // editSession is for .edit session.
@@ -122,10 +105,7 @@ func errNoSession() error {
 // saveSession is for .save session.
 func (c *Console) saveSession(ctx context.Context, name string) error {
 	name, err := c.conv.SaveSession(ctx, name)
-	if err == nil {
-		c.Out.Print("✓ Session saved as " + name)
-	}
-	return err
+	return c.printUnless(err, "✓ Session saved as "+name)
 }
 
 // fork is for .fork.
@@ -148,14 +128,9 @@ func (c *Console) export(_ context.Context, file string) error {
 		return err
 	}
 	if file == "" {
-		c.Out.Print(trimEnd(string(doc)))
-		return nil
+		return c.printUnless(nil, string(doc))
 	}
-	if err := export.Write(file, doc); err != nil {
-		return err
-	}
-	c.Out.Print("✓ Written: " + text.Visible(file))
-	return nil
+	return c.printUnless(export.Write(file, doc), "✓ Written: "+text.Visible(file))
 }
 
 // exitSession is for .exit session.

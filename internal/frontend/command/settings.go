@@ -36,12 +36,8 @@ func (c *Console) model(ctx context.Context, id string) error { return c.conv.Se
 
 // pickModel is for .models.
 func (c *Console) pickModel(ctx context.Context, filter string) error {
-	var list []Candidate
-	for m := range c.App.Catalog.Models(catalog.Chat) {
-		list = append(list, Candidate{Value: m.ID(), Description: m.Description()})
-	}
 	var ids, lines []string
-	for _, m := range rankCandidates(filter, list) {
+	for _, m := range rankCandidates(filter, c.modelCandidates(catalog.Chat)) {
 		ids, lines = append(ids, m.Value), append(lines, fmt.Sprintf("%-40s %s", m.Value, m.Description))
 	}
 	switch len(ids) {
@@ -108,11 +104,7 @@ func completeMode(*Console, context.Context, []string) (found []Candidate) {
 }
 
 func (c *Console) useModel(ctx context.Context, id string) error {
-	err := c.conv.SetModel(ctx, id)
-	if err == nil {
-		c.Out.Print("✓ " + id)
-	}
-	return err
+	return c.printUnless(c.conv.SetModel(ctx, id), "✓ "+id)
 }
 
 // set is for .set.
@@ -141,9 +133,5 @@ func (c *Console) authenticate(ctx context.Context, _ string) error {
 	if c.Interactive {
 		login.Browser = c.App.OpenBrowser
 	}
-	if err := c.App.Authenticate(ctx, client, login); err != nil {
-		return err
-	}
-	c.Out.Print("✓ Client " + client + " is logged in")
-	return nil
+	return c.printUnless(c.App.Authenticate(ctx, client, login), "✓ Client "+client+" is logged in")
 }

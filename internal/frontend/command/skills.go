@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -33,10 +34,6 @@ func completeSkill(c *Console, _ context.Context, _ []string) (found []Candidate
 // skills is for .skills.
 func (c *Console) skills(context.Context, string) error {
 	of, _ := c.conv.Agent()
-	table, list := display.Skills(c.App, of.Dir)
-	if len(list) == 0 {
-		table = display.NoSkills
-	}
-	c.Out.Print(trimEnd(table))
-	return nil
+	table, _ := display.Skills(c.App, of.Dir)
+	return c.printUnless(nil, cmp.Or(table, display.NoSkills))
 }

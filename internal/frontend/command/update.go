@@ -41,8 +41,5 @@ func (c *Console) update(ctx context.Context, version string) error {
 		}
 	}
 	done, err := update.Run(ctx, o, version)
-	if err == nil {
-		c.Out.Print(done.Text())
-	}
-	return err
+	return c.printUnless(err, done.Text())
 }

@@ -1,11 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"loki/internal/base/fault"
-	"loki/internal/setup/vault"
 )
 
 func vaultCommands() []Command {
@@ -20,7 +20,8 @@ func (c *Console) secrets(ctx context.Context, args string) error {
 	v := c.App.Vault()
 	switch {
 	case verb == "list" && name == "":
-		return c.listSecrets(ctx, v)
+		names, err := v.List(ctx)
+		return c.printUnless(err, cmp.Or(strings.Join(names, "\n"), "The vault is empty."))
 	case verb != "add" && verb != "get" && verb != "update" && verb != "delete":
 		return fault.New(fault.Usage, ".vault %s is not a command", verb).WithHint(".vault add NAME, get NAME, update NAME, delete NAME, list")
 	case name == "":
@@ -28,35 +29,13 @@ func (c *Console) secrets(ctx context.Context, args string) error {
 	}
 	switch verb {
 	case "add", "update":
-		if err := v.Ask(ctx, c.Asker, name, verb == "update"); err != nil {
-			return err
-		}
-		c.Out.Print("✓ Secret " + name + " is in the vault. Settings refer to it as '{{" + name + "}}'.")
-		return nil
+		return c.printUnless(v.Ask(ctx, c.Asker, name, verb == "update"), "✓ Secret "+name+" is in the vault. Settings refer to it as '{{"+name+"}}'.")
 	case "delete":
-		if err := v.Delete(ctx, name); err != nil {
-			return err
-		}
-		c.Out.Print("✓ Secret " + name + " is deleted")
-		return nil
+		return c.printUnless(v.Delete(ctx, name), "✓ Secret "+name+" is deleted")
 	}
 	secret, err := v.Get(ctx, name)
 	if err == nil {
 		c.Out.Reveal(secret)
 	}
 	return err
-}
-
-// listSecrets prints the names of the secrets.
-func (c *Console) listSecrets(ctx context.Context, v *vault.Vault) error {
-	names, err := v.List(ctx)
-	switch {
-	case err != nil:
-		return err
-	case len(names) == 0:
-		c.Out.Print("The vault is empty.")
-	default:
-		c.Out.Print(strings.Join(names, "\n"))
-	}
-	return nil
 }

@@ -15,14 +15,12 @@ const NoIgnored = "no file hides anything from models here: write " + ignore.Nam
 // IgnoreFiles returns the ignore files of the working directory, as a table with what is wrong with them and as a list for programs.
 func IgnoreFiles(a *app.App) (table string, list []ignore.Listed) {
 	list = append([]ignore.Listed{}, a.IgnoreFiles().List()...)
-	var rows [][]string
 	var findings strings.Builder
-	for _, f := range list {
+	table = List(nil, list, func(f ignore.Listed) []string {
 		from := "tools and attachments"
 		if f.Programs {
 			from = "tools, attachments and programs"
 		}
-		rows = append(rows, []string{text.Visible(f.File), text.Count(f.Patterns, "pattern"), fmt.Sprintf("%d hidden", f.Hidden), "from " + from})
 		for _, one := range f.Findings {
 			place := one.File
 			if one.Line > 0 {
@@ -30,9 +28,7 @@ func IgnoreFiles(a *app.App) (table string, list []ignore.Listed) {
 			}
 			fmt.Fprintf(&findings, "%s %s\n", text.Visible(place), text.Visible(one.Problem))
 		}
-	}
-	if len(rows) == 0 {
-		return "", list
-	}
-	return Table(rows, 1, 2) + findings.String(), list
+		return []string{text.Visible(f.File), text.Count(f.Patterns, "pattern"), fmt.Sprintf("%d hidden", f.Hidden), "from " + from}
+	}, 1, 2)
+	return table + findings.String(), list
 }

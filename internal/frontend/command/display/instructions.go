@@ -24,16 +24,12 @@ func Instructions(ctx context.Context, a *app.App) (table string, list []Instruc
 	}
 	files, err := a.Instructions().Read(dir).All(ctx)
 	list = make([]InstructionFile, 0, len(files))
-	rows := make([][]string, 0, len(files))
 	for _, f := range files {
-		one := InstructionFile{f, chat.EstimateTokens(f.Text())}
-		list = append(list, one)
-		rows = append(rows, []string{text.Visible(f.Name), string(f.State), text.Count(f.Bytes, "byte"), text.Count(one.Tokens, "token"), text.Visible(f.Fault)})
+		list = append(list, InstructionFile{f, chat.EstimateTokens(f.Text())})
 	}
-	if err != nil || len(rows) == 0 {
-		return "", list, err
-	}
-	return Table(rows, 2, 3), list, nil
+	return List(nil, list, func(f InstructionFile) []string {
+		return []string{text.Visible(f.Name), string(f.State), text.Count(f.Bytes, "byte"), text.Count(f.Tokens, "token"), text.Visible(f.Fault)}
+	}, 2, 3), list, err
 }
 
 // NoInstructions says that no file instructs models here.

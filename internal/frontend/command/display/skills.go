@@ -22,7 +22,6 @@ const NoSkills = "there are no skills here: write .agents/skills/NAME/SKILL.md i
 // what is wrong with them and as a list for programs.
 func Skills(a *app.App, agent string) (table string, list []Skill) {
 	list = []Skill{}
-	var rows [][]string
 	var findings strings.Builder
 	for _, s := range a.Skills(agent).Find() {
 		one := Skill{Skill: s}
@@ -31,10 +30,8 @@ func Skills(a *app.App, agent string) (table string, list []Skill) {
 			fmt.Fprintf(&findings, "%s\n", text.Visible(p.Text()))
 		}
 		list = append(list, one)
-		rows = append(rows, []string{text.Visible(s.Name), string(s.State), text.Visible(s.Source), text.OneLine(text.Visible(s.Description), 60)})
 	}
-	if len(rows) == 0 {
-		return "", list
-	}
-	return Table(rows) + findings.String(), list
+	return List(nil, list, func(s Skill) []string {
+		return []string{text.Visible(s.Name), string(s.State), text.Visible(s.Source), text.OneLine(text.Visible(s.Description), 60)}
+	}) + findings.String(), list
 }

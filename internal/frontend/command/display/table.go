@@ -50,6 +50,21 @@ func Table(rows [][]string, right ...int) string {
 	return b.String()
 }
 
+// List returns a table of items, a row for each, as [Table] does: "" if there are none. A nil head is none.
+func List[T any](head []string, items []T, row func(T) []string, right ...int) string {
+	if len(items) == 0 {
+		return ""
+	}
+	var rows [][]string
+	if head != nil {
+		rows = append(rows, head)
+	}
+	for _, item := range items {
+		rows = append(rows, row(item))
+	}
+	return Table(rows, right...)
+}
+
 // Fit returns a text whose lines have at most width columns, or as it is if width is 0: the rest of a line, after the last blanks
 // between columns, is wrapped below itself. A word that is longer stays whole.
 func Fit(s string, width int) string {

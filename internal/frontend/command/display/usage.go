@@ -32,16 +32,14 @@ func Usage(rows []Spent, models []ledger.ModelUsage) string {
 }
 
 func spentTable(name string, rows []Spent) string {
-	table := [][]string{{name, "CALLS", "INPUT", "CACHED", "OUTPUT", "REASONING", "COST"}}
-	for _, r := range rows {
+	return List([]string{name, "CALLS", "INPUT", "CACHED", "OUTPUT", "REASONING", "COST"}, rows, func(r Spent) []string {
 		calls := "-"
 		if r.Calls > 0 {
 			calls = strconv.Itoa(r.Calls)
 		}
 		u := r.Usage
-		table = append(table, []string{
+		return []string{
 			text.OneLine(r.Name, 60), calls, strconv.Itoa(u.InputTokens), strconv.Itoa(u.CachedInputTokens), strconv.Itoa(u.OutputTokens), strconv.Itoa(u.ReasoningTokens), Cost(u),
-		})
-	}
-	return Table(table, 1, 2, 3, 4, 5, 6)
+		}
+	}, 1, 2, 3, 4, 5, 6)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 
 	"loki/internal/agent"
 	"loki/internal/base/value"
@@ -33,11 +32,7 @@ func (c *command) agentInfo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, machine)
-	}
-	_, err = io.WriteString(c.Out, info)
-	return err
+	return c.print(machine, info)
 }
 
 // knownVariables returns the values of the agent's variables, without the ones that the user would be asked for.

@@ -10,6 +10,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/text"
+	"loki/internal/frontend/command/display"
 	"loki/internal/service/auth"
 	"loki/internal/setup/config"
 )
@@ -109,26 +110,14 @@ func joinScopes(scopes []auth.Scope) string {
 
 // listKeys lists the keys of the server.
 func (c *command) listKeys(context.Context) error {
-	var keys []auth.Key
+	list := []keyInfo{}
 	if api := c.app.Config.API; api != nil {
-		keys = api.Auth.Keys
-	}
-	if c.opts.output != outputText {
-		list := make([]keyInfo, len(keys))
-		for i, k := range keys {
-			list[i] = keyInfo{ID: k.ID, Subject: k.Subject, Scopes: append([]auth.Scope{}, k.Scopes...)}
+		for _, k := range api.Auth.Keys {
+			list = append(list, keyInfo{ID: k.ID, Subject: k.Subject, Scopes: append([]auth.Scope{}, k.Scopes...)})
 		}
-		return printJSON(c.Out, list)
 	}
-	if len(keys) == 0 {
-		fmt.Fprintln(c.Err, "There are no keys. This makes one: loki --key add SUBJECT")
-		return nil
-	}
-	rows := [][]string{{"ID", "SUBJECT", "SCOPES"}}
-	for _, k := range keys {
-		rows = append(rows, []string{k.ID, k.Subject, joinScopes(k.Scopes)})
-	}
-	return c.printTable(rows)
+	table := display.List([]string{"ID", "SUBJECT", "SCOPES"}, list, func(k keyInfo) []string { return []string{k.ID, k.Subject, joinScopes(k.Scopes)} })
+	return printList(c, list, "There are no keys. This makes one: loki --key add SUBJECT", table)
 }
 
 // revokeKey takes a key out of the configuration.

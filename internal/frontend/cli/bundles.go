@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"loki/internal/agent/bundle/remote"
@@ -40,15 +39,7 @@ func (c *command) removeBundle(ctx context.Context) error {
 
 // installer returns what installs bundles, as the options say. It asks at a terminal only.
 func (c *command) installer() *remote.Installer {
-	var asker ask.Asker = ask.Unavailable{}
-	if c.InTerminal || c.ErrTerminal {
-		asker = c.terminal()
-	}
-	out := c.Out
-	if c.opts.output != outputText { // which is for the report
-		out = c.Err
-	}
-	i := c.app.Bundles(asker, func(text string) { fmt.Fprintln(out, c.hide(text)) })
+	i := c.app.Bundles(c.anyTerminal(), func(text string) { fmt.Fprintln(c.forUser(), c.hide(text)) })
 	i.Yes, i.Force, i.DryRun = c.opts.yes, c.opts.bundles.force, c.opts.dryRun
 	i.Busy = func(label string) func() {
 		if c.ErrTerminal && !c.opts.quiet {
@@ -64,26 +55,15 @@ func (c *command) reportBundle(r remote.Report, err error) error {
 	if err != nil && r.Items == nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return errors.Join(printJSON(c.Out, r), err)
-	}
-	_, writeErr := io.WriteString(c.Out, c.hide(r.Text()))
-	return errors.Join(writeErr, err)
+	return errors.Join(c.print(r, c.hide(r.Text())), err)
 }
 
 // listBundles shows the installed bundles.
 func (c *command) listBundles(context.Context) error {
 	records, err := c.app.Bundles(ask.Unavailable{}, func(string) {}).List()
-	if c.opts.output != outputText {
-		return errors.Join(printJSON(c.Out, records), err)
-	}
-	if len(records) == 0 {
-		if err == nil {
-			fmt.Fprintln(c.Err, "no bundles are installed: loki --bundle install URL installs one")
-		}
+	if len(records) == 0 && err != nil && c.opts.output == outputText {
 		return err
 	}
 	rows := remote.Rows(records, func(t time.Time) string { return display.Age(time.Since(t)) })
-	_, writeErr := io.WriteString(c.Out, display.Table(rows, 1, 2))
-	return errors.Join(writeErr, err)
+	return errors.Join(printList(c, records, "no bundles are installed: loki --bundle install URL installs one", display.Table(rows, 1, 2)), err)
 }

@@ -264,6 +264,14 @@ func (o *options) extracts(outTerminal bool) bool {
 	return o.code && !outTerminal && o.output == outputText
 }
 
+// anyTerminal asks at the terminal if there is one.
+func (c *command) anyTerminal() ask.Asker {
+	if c.InTerminal || c.ErrTerminal {
+		return c.terminal()
+	}
+	return ask.Unavailable{}
+}
+
 // terminal asks at the terminal, which no screen uses.
 func (c *command) terminal() *ask.Terminal {
 	if c.tty == nil {

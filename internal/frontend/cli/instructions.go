@@ -22,31 +22,16 @@ import (
 // listInstructions lists the files that instruct models in the working directory and below.
 func (c *command) listInstructions(ctx context.Context) error {
 	table, list, err := display.Instructions(ctx, c.app)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case c.opts.output != outputText:
-		return printJSON(c.Out, list)
-	case len(list) == 0:
-		fmt.Fprintln(c.Err, display.NoInstructions)
-		return nil
 	}
-	_, err = io.WriteString(c.Out, table)
-	return err
+	return printList(c, list, display.NoInstructions, table)
 }
 
 // listIgnored lists the ignore files of the workspace.
 func (c *command) listIgnored(context.Context) error {
 	table, list := display.IgnoreFiles(c.app)
-	switch {
-	case c.opts.output != outputText:
-		return printJSON(c.Out, list)
-	case len(list) == 0:
-		fmt.Fprintln(c.Err, display.NoIgnored)
-		return nil
-	}
-	_, err := io.WriteString(c.Out, table)
-	return err
+	return printList(c, list, display.NoIgnored, table)
 }
 
 // trustFiles shows the files of the workspace at a directory that instruct models and are not trusted, and records that the user trusts
@@ -83,10 +68,6 @@ func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err e
 		}
 		return found, err
 	}
-	out := c.Out
-	if c.opts.output != outputText {
-		out = c.Err
-	}
 	for _, f := range unknown {
 		shown := fmt.Sprintf("%s (%s):\n\n%s\n\n", text.Visible(f.Name), f.State, visibleLines(c.app.Trust.ChangedText(in.Root, f)))
 		if f.Of != "" && f.Text() == "" {
@@ -96,7 +77,7 @@ func (c *command) trustFiles(ctx context.Context, dir string) (found bool, err e
 			}
 			shown = fmt.Sprintf("%s (%s), of the skill %s:\n\n%s\n\n", text.Visible(f.Name), f.State, text.Visible(f.Of), content)
 		}
-		if _, err := io.WriteString(out, c.hide(shown)); err != nil {
+		if _, err := io.WriteString(c.forUser(), c.hide(shown)); err != nil {
 			return true, err
 		}
 	}
@@ -135,11 +116,7 @@ func skillFile(f workspace.File) (string, error) {
 
 // askFiles returns an error unless the user consents at the terminal.
 func (c *command) askFiles(ctx context.Context, root string, files []workspace.File) error {
-	var asker ask.Asker = ask.Unavailable{}
-	if c.InTerminal || c.ErrTerminal {
-		asker = c.terminal()
-	}
-	yes, err := c.app.Trust.AskFiles(ctx, asker, root, files)
+	yes, err := c.app.Trust.AskFiles(ctx, c.anyTerminal(), root, files)
 	switch {
 	case errors.Is(err, ask.ErrUnavailable):
 		return fault.New(fault.Usage, "no user can be asked whether the instructions in %s are trusted", text.Visible(root)).WithHint("look at them, and consent with --yes")

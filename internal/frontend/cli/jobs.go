@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -15,23 +13,13 @@ import (
 // listJobs lists the jobs that are kept.
 func (c *command) listJobs(context.Context) error {
 	list := job.KeptJobs(c.app.JobsDir())
-	if c.opts.output != outputText {
-		return printJSON(c.Out, list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "no jobs that outlive Loki; in a chat, .jobs keep ID lets a job outlive it")
-		return nil
-	}
-	var rows [][]string
-	for _, r := range list {
+	return printList(c, list, "no jobs that outlive Loki; in a chat, .jobs keep ID lets a job outlive it", display.List(nil, list, func(r job.Record) []string {
 		status := r.Status
 		if r.Exit != nil {
 			status += " " + strconv.Itoa(*r.Exit)
 		}
-		rows = append(rows, []string{r.ID, status, r.Began.Local().Format(time.DateTime), text.Visible(r.Dir), text.OneLine(r.Command, 60)})
-	}
-	_, err := io.WriteString(c.Out, display.Table(rows))
-	return err
+		return []string{r.ID, status, r.Began.Local().Format(time.DateTime), text.Visible(r.Dir), text.OneLine(r.Command, 60)}
+	}))
 }
 
 // killJob ends the job of --kill-job.

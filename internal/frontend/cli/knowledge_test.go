@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,7 @@ import (
 
 // TestPrintEvaluation compares three ways to search. The best of each column has a star, also where two
 // share it, and long settings do not break the table.
-func TestPrintEvaluation(t *testing.T) {
+func TestEvaluationText(t *testing.T) {
 	t.Parallel()
 	ms := func(x float64) time.Duration { return time.Duration(x * float64(time.Millisecond)) }
 	e := rag.Evaluation{Base: "notes", Questions: 4, Scores: []rag.Score{
@@ -20,11 +19,7 @@ func TestPrintEvaluation(t *testing.T) {
 		{Settings: asBuilt, Mode: "both", K: 5, Recall: 1, MRR: 0.75, NDCG: 0.8, P50: ms(3), P99: ms(40)},
 		{Settings: "chunk_size=500,neighbors=1,top_k=12", Mode: "both", K: 12, Recall: 1, MRR: 0.7, NDCG: 0.81, P50: ms(0.96), P99: ms(123.4)},
 	}}
-	var out bytes.Buffer
-	c := &command{Streams: Streams{Out: &out}}
-	if err := c.printEvaluation(e); err != nil {
-		t.Fatal(err)
-	}
+	got := new(command).evaluationText(e)
 	want := `SETTINGS  SEARCH    K  RECALL     MRR    NDCG     P50       P99
 as it is  keyword   5   0.500   0.250   0.333   1.0ms*    2.2ms*
           both      5   1.000*  0.750*  0.800   3.0ms    40.0ms
@@ -33,10 +28,10 @@ as it is  keyword   5   0.500   0.250   0.333   1.0ms*    2.2ms*
 4 questions of notes; * is the best of a column
 [1] chunk_size=500,neighbors=1,top_k=12
 `
-	if got := out.String(); got != want {
+	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(got) {
 		if len([]rune(line)) > 81 {
 			t.Errorf("wider than 80 columns: %s", line)
 		}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -81,10 +80,7 @@ func (c *command) evaluate(ctx context.Context) error {
 			return err
 		}
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, all)
-	}
-	return c.printEvaluation(all)
+	return c.print(all, c.evaluationText(all))
 }
 
 // unknownSources warns of sources that are no document of the knowledge base.
@@ -108,9 +104,9 @@ func (c *command) evaluateOne(ctx context.Context, base *rag.Base, v rag.Variant
 	return rag.Evaluate(ctx, of, questions, rag.EvalOptions{Variants: []rag.Variant{v}, Budget: budget, Retry: c.app.Knowledge().Builder(events, nil).Retry})
 }
 
-// printEvaluation prints the scores as a table, a row for each way to search, in which the best value of
+// evaluationText returns the scores as a table, a row for each way to search, in which the best value of
 // a column has a star.
-func (c *command) printEvaluation(e rag.Evaluation) error {
+func (c *command) evaluationText(e rag.Evaluation) string {
 	columns := []struct {
 		name  string
 		value func(rag.Score) float64
@@ -169,8 +165,7 @@ func (c *command) printEvaluation(e rag.Evaluation) error {
 	if c.opts.verbose > 0 {
 		printMissed(&b, e.Scores)
 	}
-	_, err := io.Copy(c.Out, &b)
-	return err
+	return b.String()
 }
 
 // printMissed lists the questions that were missed, by the settings and the way to search.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,22 +39,13 @@ func (c *command) listBases(ctx context.Context) error {
 		}
 		list[i] = c.app.Knowledge().Summary(ctx, name, file)
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "there are no knowledge bases yet: loki --rag NAME --rag-add DIR makes one")
-		return nil
-	}
-	rows := [][]string{{"NAME", "DOCUMENTS", "CHUNKS", "SIZE", "BUILT", "MODEL"}}
-	for _, b := range list {
+	table := display.List([]string{"NAME", "DOCUMENTS", "CHUNKS", "SIZE", "BUILT", "MODEL"}, list, func(b knowledge.Summary) []string {
 		if b.Error != "" {
-			rows = append(rows, []string{b.Name, "", "", "", "", firstWords(b.Error, mostColumns)})
-			continue
+			return []string{b.Name, "", "", "", "", firstWords(b.Error, mostColumns)}
 		}
-		rows = append(rows, []string{b.Name, strconv.Itoa(b.Documents), strconv.Itoa(b.Chunks), bytesText(b.Bytes), display.Age(time.Since(b.Built)), b.Model})
-	}
-	return c.printTable(rows, 1, 2, 3)
+		return []string{b.Name, strconv.Itoa(b.Documents), strconv.Itoa(b.Chunks), bytesText(b.Bytes), display.Age(time.Since(b.Built)), b.Model}
+	}, 1, 2, 3)
+	return printList(c, list, "there are no knowledge bases yet: loki --rag NAME --rag-add DIR makes one", table)
 }
 
 // bytesText writes a size: 512 B, 3.4 MB.
@@ -77,13 +67,9 @@ func (c *command) baseInfo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, info.Value())
-	}
 	var w yamldoc.Writer
 	w.Members(0, info)
-	_, err = io.WriteString(c.Out, text.Printable(w.String()))
-	return err
+	return c.print(info.Value(), text.Printable(w.String()))
 }
 
 // watch returns what shows the progress of work that prints its own result, and ends it.
@@ -131,11 +117,7 @@ func (c *command) queryBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, explanation{found, set, float64(took.Microseconds()) / 1e6})
-	}
-	_, err = io.WriteString(c.Out, c.explain(found, set))
-	return err
+	return c.print(explanation{found, set, float64(took.Microseconds()) / 1e6}, c.explain(found, set))
 }
 
 // explainLines is how many lines of a passage are shown.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/frontend/command/display"
+	"loki/internal/llm/engine/governor"
 )
 
 // showLimits prints what is known of the limits of providers, or forgets it for the client of --reset.
@@ -28,15 +28,7 @@ func (c *command) showLimits(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "no limits are known: no model of a provider has been called yet")
-		return nil
-	}
-	rows := [][]string{{"MODEL", "AT ONCE", "AT WORK", "WAITING", "CALLS", "REFUSED", "STATE"}}
-	for _, s := range list {
+	table := display.List([]string{"MODEL", "AT ONCE", "AT WORK", "WAITING", "CALLS", "REFUSED", "STATE"}, list, func(s governor.Status) []string {
 		var notes []string
 		if !s.PausedUntil.IsZero() {
 			notes = append(notes, "paused until "+s.PausedUntil.Local().Format(time.DateTime))
@@ -47,11 +39,10 @@ func (c *command) showLimits(ctx context.Context) error {
 		for _, kind := range slices.Sorted(maps.Keys(s.Remaining)) {
 			notes = append(notes, fmt.Sprintf("%.0f %s left", s.Remaining[kind], kind))
 		}
-		rows = append(rows, []string{
-			text.Printable(s.Client + ":" + s.Model), strconv.Itoa(s.Concurrency), strconv.Itoa(s.AtWork), strconv.Itoa(s.Waiting), strconv.Itoa(s.Calls), strconv.Itoa(s.Refused),
-			text.Printable(strings.Join(notes, ", ")),
-		})
-	}
-	_, err = io.WriteString(c.Out, display.Table(rows, 1, 2, 3, 4, 5))
-	return err
+		return []string{
+			s.Client + ":" + s.Model, strconv.Itoa(s.Concurrency), strconv.Itoa(s.AtWork), strconv.Itoa(s.Waiting), strconv.Itoa(s.Calls), strconv.Itoa(s.Refused),
+			strings.Join(notes, ", "),
+		}
+	}, 1, 2, 3, 4, 5)
+	return printList(c, list, "no limits are known: no model of a provider has been called yet", table)
 }

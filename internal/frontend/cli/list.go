@@ -17,6 +17,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"loki/internal/agent"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
@@ -60,10 +61,30 @@ func escape(text []byte) []byte {
 	return b.Bytes()
 }
 
-// printTable prints a table, see [display.Table].
-func (c *command) printTable(rows [][]string, right ...int) error {
-	_, err := io.WriteString(c.Out, display.Table(rows, right...))
+// print prints a result: v in machine output, otherwise the text.
+func (c *command) print(v any, text string) error {
+	if c.opts.output != outputText {
+		return printJSON(c.Out, v)
+	}
+	_, err := io.WriteString(c.Out, text)
 	return err
+}
+
+// printList is print for a list with its table. Users read on standard error why there is none.
+func printList[T any](c *command, list []T, none, table string) error {
+	if len(list) == 0 && c.opts.output == outputText {
+		fmt.Fprintln(c.Err, none)
+		return nil
+	}
+	return c.print(list, table)
+}
+
+// forUser returns where a text for the user goes beside the result: standard output, unless that is for programs.
+func (c *command) forUser() io.Writer {
+	if c.opts.output != outputText {
+		return c.Err
+	}
+	return c.Out
 }
 
 // printJSON prints v as indented JSON.
@@ -105,22 +126,17 @@ func (c *command) listAgents(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, list)
-	}
-	rows := make([][]string, len(list))
 	width := 0
-	for i, e := range list {
-		rows[i] = []string{e.Name, e.Description}
-		if e.Error != "" {
-			rows[i][1] = "cannot be used: " + e.Error
-		}
+	for _, e := range list {
 		width = max(width, ansi.StringWidth(display.Line(e.Name)))
 	}
-	for _, r := range rows {
-		r[1] = text.CutColumns(display.Line(r[1]), max(helpWidth(c.Out)-width-2, 20))
-	}
-	return c.printTable(rows)
+	return c.print(list, display.List(nil, list, func(e agent.Entry) []string {
+		about := e.Description
+		if e.Error != "" {
+			about = "cannot be used: " + e.Error
+		}
+		return []string{e.Name, text.CutColumns(display.Line(about), max(helpWidth(c.Out)-width-2, 20))}
+	}))
 }
 
 func (c *command) listRoles(context.Context) error {
@@ -151,14 +167,6 @@ func (c *command) listSessions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "there are no sessions yet: loki -s NAME begins one")
-		return nil
-	}
-	rows := [][]string{{"NAME", "USED", "TURNS", "BEGINS WITH"}}
 	widest := 0
 	for _, s := range list {
 		widest = max(widest, ansi.StringWidth(s.Name))
@@ -167,10 +175,10 @@ func (c *command) listSessions(ctx context.Context) error {
 	if width := c.outWidth(); width > 0 {
 		room = max(20, min(room, width-widest-len("  10 mo  TURNS  ")-1))
 	}
-	for _, s := range list {
-		rows = append(rows, []string{s.Name, display.Age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First), room)})
-	}
-	if err := c.printTable(rows, 2); err != nil || more == 0 || c.opts.quiet {
+	table := display.List([]string{"NAME", "USED", "TURNS", "BEGINS WITH"}, list, func(s conversation.Summary) []string {
+		return []string{s.Name, display.Age(time.Since(s.Modified)), strconv.Itoa(s.Turns), firstWords(cmp.Or(s.Error, s.First), room)}
+	}, 2)
+	if err := printList(c, list, "there are no sessions yet: loki -s NAME begins one", table); err != nil || more == 0 || c.opts.quiet {
 		return err
 	}
 	fmt.Fprintf(c.Err, "%s without a name are not shown: loki --search TEXT finds them\n", text.Count(more, "older session"))
@@ -258,9 +266,5 @@ func (c *command) info(ctx context.Context) error {
 	}
 	conv := c.app.Conversations().Begin(conversation.Options{Settings: c.opts.settings(), MaxOutputTokens: c.opts.sampling.maxOutput, NoStream: c.opts.noStream})
 	info := display.Info(c.app, conv)
-	if c.opts.output != outputText {
-		return printJSON(c.Out, info.Value())
-	}
-	_, err := io.WriteString(c.Out, display.Fit(display.InfoText(info), c.outWidth()))
-	return err
+	return c.print(info.Value(), display.Fit(display.InfoText(info), c.outWidth()))
 }

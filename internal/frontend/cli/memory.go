@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"loki/internal/agent/memory"
@@ -23,15 +22,8 @@ func (c *command) remember(ctx context.Context) error {
 		return commands.EditText(ctx, c.app, text, commands.Terminal{In: c.In, Out: c.Out, Environ: c.app.Env.Environ()})
 	}}
 	facts, shown, err := m.Do(ctx, c.opts.sampling.memory, strings.Join(c.opts.text, " "))
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case c.opts.output != outputText:
-		if facts == nil {
-			facts = []memory.Fact{}
-		}
-		return printJSON(c.Out, facts)
 	}
-	_, err = fmt.Fprintln(c.Out, strings.TrimRight(c.hide(shown), "\n"))
-	return err
+	return c.print(append([]memory.Fact{}, facts...), strings.TrimRight(c.hide(shown), "\n")+"\n")
 }

@@ -389,7 +389,7 @@ func listRemotely[T any](load func(s *farServer, ctx context.Context) ([]T, erro
 					r[i] = display.Line(r[i])
 				}
 			}
-			return c.printTable(rows)
+			return c.print(shown, display.Table(rows))
 		}
 		names := make([]string, len(rows))
 		for i, r := range rows {

@@ -83,15 +83,7 @@ func (c *command) printRuns(list []api.Run) error {
 			fmt.Fprintf(c.Err, "the newest %s; more: loki --runs --limit %d, all: --limit 0\n", text.Count(most, "run"), 10*most)
 		}
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "no run is on record")
-		return nil
-	}
-	_, err := io.WriteString(c.Out, display.Runs(list, c.outWidth()))
-	return err
+	return printList(c, list, "no run is on record", display.Runs(list, c.outWidth()))
 }
 
 // runsOf returns the runs of an agent, also one that is not there any more, or of a role, and
@@ -465,9 +457,6 @@ func (c *command) diffStates(ctx context.Context) error {
 
 // printChanges prints how two states differ.
 func (c *command) printChanges(changes []api.Change) error {
-	if c.opts.output != outputText {
-		return printJSON(c.Out, changes)
-	}
 	var b strings.Builder
 	write := func(kind byte, key string, value []byte) {
 		if value == nil {
@@ -483,8 +472,7 @@ func (c *command) printChanges(changes []api.Change) error {
 		write(text.Removed, d.Key, d.Before)
 		write(text.Added, d.Key, d.After)
 	}
-	_, err := io.WriteString(c.Out, b.String())
-	return err
+	return c.print(changes, b.String())
 }
 
 // pruneRuns deletes runs that have ended. Runs that work or wait are left alone.

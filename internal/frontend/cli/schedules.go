@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -221,34 +221,28 @@ func (c *command) planTimes() (from, until time.Time, err error) {
 
 // printPlan prints schedules, and when they are due.
 func (c *command) printPlan(plan api.SchedulePlan) error {
-	if c.opts.output != outputText {
-		return printJSON(c.Out, plan)
-	}
-	if len(plan.Schedules) == 0 {
+	if len(plan.Schedules) == 0 && c.opts.output == outputText {
 		fmt.Fprintln(c.Err, "there are no schedules; loki --schedule NAME -a AGENT --cron '0 7 * * MON-FRI' makes one")
 		return nil
 	}
-	rows := [][]string{{"NAME", "AGENT", "WHEN", "STATE", "NEXT", "LAST"}}
-	for _, s := range plan.Schedules {
-		rows = append(rows, []string{s.Name, display.Line(s.Agent), display.Line(s.When), s.State, localTime(s.Next), lastOf(s)})
-	}
-	table := display.Table(rows)
+	table := display.List([]string{"NAME", "AGENT", "WHEN", "STATE", "NEXT", "LAST"}, plan.Schedules, func(s api.Schedule) []string {
+		return []string{s.Name, s.Agent, s.When, s.State, localTime(s.Next), lastOf(s)}
+	})
 	if c.opts.from != "" || c.opts.until != "" {
-		rows = [][]string{{"DUE", "NAME", "ZONE'S TIME", "SKIPPED"}}
+		rows := [][]string{{"DUE", "NAME", "ZONE'S TIME", "SKIPPED"}}
 		for _, t := range plan.Plan {
 			rows = append(rows, []string{localTime(&t.Due), t.Name, t.Local, t.Skipped})
 		}
 		table += "\n" + display.Table(rows)
 	}
-	_, err := io.WriteString(c.Out, table)
-	return err
+	return c.print(plan, table)
 }
 
 // lastOf returns what the last time of a schedule led to.
 func lastOf(s api.Schedule) string {
 	switch {
 	case s.Error != "":
-		return display.Line(s.Error)
+		return s.Error
 	case s.Last == nil:
 		return "-"
 	case s.Last.RunID != "":
@@ -297,28 +291,21 @@ func (c *command) showOutcomes(ctx context.Context) error {
 
 // printOutcomes prints what the times of a schedule led to.
 func (c *command) printOutcomes(list []api.ScheduleTime) error {
-	if c.opts.output != outputText {
-		return printJSON(c.Out, list)
-	}
 	rows := [][]string{{"DUE", "OUTCOME", "LATE", "RUN"}}
 	for _, o := range list {
-		what, late := o.Outcome, "-"
-		if o.Reason != "" {
-			what = o.Reason
-		}
+		what, late := cmp.Or(o.Reason, o.Outcome), "-"
 		if o.Count > 1 {
 			what += ", " + text.Count(o.Count, "time")
 		}
 		if o.Error != "" {
-			what += ": " + display.Line(o.Error)
+			what += ": " + o.Error
 		}
 		if o.RunID != "" {
 			late = time.Duration(o.LateSeconds * float64(time.Second)).Round(time.Millisecond).String()
 		}
 		rows = append(rows, []string{localTime(&o.Due), what, late, o.RunID})
 	}
-	_, err := io.WriteString(c.Out, display.Table(rows, 2))
-	return err
+	return c.print(list, display.Table(rows, 2))
 }
 
 // pauseSchedule returns what pauses a schedule, or ends that.

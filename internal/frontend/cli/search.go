@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -59,22 +58,17 @@ func (c *command) searchRecords(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		infos := []foundInfo{}
-		for _, f := range list {
-			infos = append(infos, newFoundInfo(f))
-		}
-		return printJSON(c.Out, infos)
+	infos := []foundInfo{}
+	for _, f := range list {
+		infos = append(infos, newFoundInfo(f))
 	}
 	mark := display.Brackets
 	if c.outColor() {
 		mark = display.Bold
 	}
-	if _, err := io.WriteString(c.Out, display.Fit(display.FoundText(list, mark), c.outWidth())); err != nil {
-		return err
-	}
-	if note := display.FoundNote(len(list), of); note != "" && !c.opts.quiet {
+	err = c.print(infos, display.Fit(display.FoundText(list, mark), c.outWidth()))
+	if note := display.FoundNote(len(list), of); err == nil && note != "" && !c.opts.quiet && c.opts.output == outputText {
 		fmt.Fprintln(c.Err, note)
 	}
-	return nil
+	return err
 }

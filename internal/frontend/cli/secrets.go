@@ -30,11 +30,7 @@ func (c *command) getSecret(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, map[string]string{"name": c.opts.getSecret, "value": secret})
-	}
-	_, err = fmt.Fprintln(c.Out, secret)
-	return err
+	return c.print(map[string]string{"name": c.opts.getSecret, "value": secret}, secret+"\n")
 }
 
 // deleteSecret deletes a secret.
@@ -119,11 +115,8 @@ func (c *command) askerOfSecrets() ask.Asker {
 
 // say reports to the user that something is done.
 func (c *command) say(format string, args ...any) error {
-	if c.opts.output != outputText {
-		return printJSON(c.Out, map[string]string{"message": fmt.Sprintf(format, args...)})
-	}
-	_, err := fmt.Fprintf(c.Out, format+"\n", args...)
-	return err
+	message := fmt.Sprintf(format, args...)
+	return c.print(map[string]string{"message": message}, message+"\n")
 }
 
 // authenticate logs in to the client that --authenticate names, or to the only one that

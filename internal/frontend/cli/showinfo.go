@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 
 	"loki/internal/base/text"
 	"loki/internal/base/value"
@@ -16,14 +15,15 @@ func (c *command) sessionInfo(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.opts.output == outputText {
-		if c.OutTerminal {
-			doc = text.Printable(doc)
-		}
-		_, err := io.WriteString(c.Out, doc)
-		return err
+	return c.print(v, c.printable(doc))
+}
+
+// printable returns a document as standard output can show it.
+func (c *command) printable(doc string) string {
+	if c.OutTerminal {
+		return text.Printable(doc)
 	}
-	return printJSON(c.Out, v)
+	return doc
 }
 
 // exportSession returns the session that --session names as a YAML document, and its value.
@@ -40,13 +40,5 @@ func (c *command) roleInfo() error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output == outputText {
-		file := r.Export()
-		if c.OutTerminal {
-			file = text.Printable(file)
-		}
-		_, err := io.WriteString(c.Out, file)
-		return err
-	}
-	return printJSON(c.Out, map[string]any{"name": r.Name, "file": value.OrNull(r.File), "text": r.Export()})
+	return c.print(map[string]any{"name": r.Name, "file": value.OrNull(r.File), "text": r.Export()}, c.printable(r.Export()))
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -28,15 +27,7 @@ func (c *command) listSkills(context.Context) error {
 		dir = ref.Dir
 	}
 	table, list := display.Skills(c.app, dir)
-	switch {
-	case c.opts.output != outputText:
-		return printJSON(c.Out, list)
-	case len(list) == 0:
-		fmt.Fprintln(c.Err, display.NoSkills)
-		return nil
-	}
-	_, err := io.WriteString(c.Out, table)
-	return err
+	return printList(c, list, display.NoSkills, table)
 }
 
 // skillsAt returns the skills in a directory that is no agent, none if it has none.

@@ -31,10 +31,7 @@ func (c *command) testAgents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var asker ask.Asker = ask.Unavailable{}
-	if c.InTerminal || c.ErrTerminal {
-		asker = c.terminal()
-	}
+	asker := c.anyTerminal()
 	var list []*cases.Case
 	for _, s := range suites {
 		if err := c.app.Trust.Require(ctx, s.File, asker); err != nil { // its cases set the environment, too

@@ -66,19 +66,16 @@ func (c *command) testTrigger(context.Context) error {
 	if ok {
 		shown.Delivery = t.Webhook.ID(r, d)
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, shown)
-	}
 	if !ok {
-		fmt.Fprintf(c.Out, "ignored: when is false\n")
-		return nil
+		return c.print(shown, "ignored: when is false\n")
 	}
-	fmt.Fprintf(c.Out, "agent     %s\ndelivery  %s\n", t.Agent, shown.Delivery)
+	var b strings.Builder
+	fmt.Fprintf(&b, "agent     %s\ndelivery  %s\n", t.Agent, shown.Delivery)
 	for _, name := range slices.Sorted(maps.Keys(start.Variables)) {
-		fmt.Fprintf(c.Out, "variable  %s = %s\n", name, text.Printable(start.Variables[name]))
+		fmt.Fprintf(&b, "variable  %s = %s\n", name, text.Printable(start.Variables[name]))
 	}
-	fmt.Fprintf(c.Out, "prompt\n%s\n", start.Prompt)
-	return nil
+	fmt.Fprintf(&b, "prompt\n%s\n", start.Prompt)
+	return c.print(shown, b.String())
 }
 
 // requestIn returns the request in a file: a body, or an object {headers, query, body}.
@@ -121,22 +118,10 @@ func (c *command) listDead(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.opts.output != outputText {
-			if letters == nil {
-				letters = []trigger.Dead{}
-			}
-			return printJSON(c.Out, letters)
-		}
-		if len(letters) == 0 {
-			fmt.Fprintln(c.Err, "there are no dead letters")
-			return nil
-		}
-		rows := [][]string{{"ID", "TRIGGER", "AGE", "REASON"}}
-		for _, d := range letters {
-			rows = append(rows, []string{d.ID, d.Trigger, display.Age(time.Since(d.At)), text.Printable(text.OneLine(d.Reason, 200))})
-		}
-		_, err = io.WriteString(c.Out, display.Fit(display.Table(rows), c.outWidth()))
-		return err
+		table := display.List([]string{"ID", "TRIGGER", "AGE", "REASON"}, letters, func(d trigger.Dead) []string {
+			return []string{d.ID, d.Trigger, display.Age(time.Since(d.At)), text.Printable(text.OneLine(d.Reason, 200))}
+		})
+		return printList(c, append([]trigger.Dead{}, letters...), "there are no dead letters", display.Fit(table, c.outWidth()))
 	})
 }
 

@@ -118,11 +118,7 @@ func (c *command) trustDir(ctx context.Context, t trust.Status, name string) err
 	if c.opts.yes {
 		fmt.Fprintf(&b, "\n%s\n\n", strings.TrimSuffix(t.Question(name), "\n\n"+trust.QuestionEnd))
 	}
-	out := c.Out
-	if c.opts.output != outputText { // which is for the result
-		out = c.Err
-	}
-	if _, err := io.WriteString(out, c.hide(b.String())); err != nil {
+	if _, err := io.WriteString(c.forUser(), c.hide(b.String())); err != nil {
 		return err
 	}
 	if !c.opts.yes {
@@ -138,11 +134,7 @@ func (c *command) trustDir(ctx context.Context, t trust.Status, name string) err
 
 // askTrust returns an error unless the user consents at the terminal.
 func (c *command) askTrust(ctx context.Context, t trust.Status, name string) error {
-	var asker ask.Asker = ask.Unavailable{}
-	if c.InTerminal || c.ErrTerminal {
-		asker = c.terminal()
-	}
-	yes, err := t.Ask(ctx, asker, name, "no")
+	yes, err := t.Ask(ctx, c.anyTerminal(), name, "no")
 	switch {
 	case errors.Is(err, ask.ErrUnavailable):
 		return fault.New(fault.Usage, "no user can be asked whether %s is trusted", text.Visible(name)).WithHint("look at its files, and consent with --yes")
@@ -167,7 +159,6 @@ func (c *command) listTrusted(ctx context.Context) error {
 		return fault.Wrap(fault.Config, err, "the record of what is trusted")
 	}
 	list := make([]trustedDir, 0, len(records))
-	rows := make([][]string, 0, len(records))
 	for _, r := range records {
 		d := trustedDir{Dir: r.Dir, Time: r.Time, Files: len(r.Files), State: "trusted"}
 		if !isDirectory(r.Dir) {
@@ -180,17 +171,10 @@ func (c *command) listTrusted(ctx context.Context) error {
 			d.State = "changed"
 		}
 		list = append(list, d)
-		rows = append(rows, []string{text.Visible(d.Dir), d.State, text.Count(d.Files, "file"), display.Age(time.Since(d.Time))})
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "no directories are trusted: loki --trust PATH trusts one")
-		return nil
-	}
-	_, err = io.WriteString(c.Out, display.Table(rows, 2, 3))
-	return err
+	return printList(c, list, "no directories are trusted: loki --trust PATH trusts one", display.List(nil, list, func(d trustedDir) []string {
+		return []string{text.Visible(d.Dir), d.State, text.Count(d.Files, "file"), display.Age(time.Since(d.Time))}
+	}, 2, 3))
 }
 
 // untrust takes the directory of --untrust, and those of agents in it, out of the record.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"loki/internal/frontend/command/display"
 	"loki/internal/llm/chat"
@@ -38,12 +37,9 @@ func (c *command) showUsage(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, map[string]usedInfo{"today": newUsedInfo(today), "days_7": newUsedInfo(days)})
-	}
-	if note != "" && !c.opts.quiet {
+	if note != "" && !c.opts.quiet && c.opts.output == outputText {
 		fmt.Fprintln(c.Err, note)
 	}
-	_, err = io.WriteString(c.Out, display.Usage([]display.Spent{{Name: "today", Calls: today.Calls, Usage: today.Usage}, {Name: "7 days", Calls: days.Calls, Usage: days.Usage}}, days.Models))
-	return err
+	table := display.Usage([]display.Spent{{Name: "today", Calls: today.Calls, Usage: today.Usage}, {Name: "7 days", Calls: days.Calls, Usage: days.Usage}}, days.Models)
+	return c.print(map[string]usedInfo{"today": newUsedInfo(today), "days_7": newUsedInfo(days)}, table)
 }

@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -124,23 +122,14 @@ func (c *command) listWorktrees(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.opts.output != outputText {
-		return printJSON(c.Out, append([]worktree.Entry{}, list...))
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(c.Err, "no worktrees; to make one: loki --worktree TEXT")
-		return nil
-	}
-	var rows [][]string
-	for _, e := range list {
+	table := display.List(nil, list, func(e worktree.Entry) []string {
 		state := "free"
 		if e.InUse {
 			state = "in use"
 		}
-		rows = append(rows, []string{e.Name, state, e.Created.Local().Format(time.DateTime), text.Visible(e.Source)})
-	}
-	_, err = io.WriteString(c.Out, display.Table(rows))
-	return err
+		return []string{e.Name, state, e.Created.Local().Format(time.DateTime), text.Visible(e.Source)}
+	})
+	return printList(c, append([]worktree.Entry{}, list...), "no worktrees; to make one: loki --worktree TEXT", table)
 }
 
 // removeWorktree removes the worktree of --remove-worktree.

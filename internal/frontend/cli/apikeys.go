@@ -15,14 +15,6 @@ import (
 	"loki/internal/setup/config"
 )
 
-// apiKeys is what the command line asks for about the keys of the server.
-type apiKeys struct {
-	subject string // of a new key
-	scopes  string // with commas
-	revoke  string // an id
-	claim   string // the subject that gets what has no owner
-}
-
 // keyInfo is a key in machine output.
 type keyInfo struct {
 	ID      string       `json:"key_id"`
@@ -41,11 +33,11 @@ func checkSubject(flag, subject string) error {
 
 // makeKey makes a key of the server, prints it and keeps its hash in the configuration.
 func (c *command) makeKey(ctx context.Context) error {
-	subject := c.opts.keys.subject
+	subject := c.opts.value
 	if err := checkSubject("api-key", subject); err != nil {
 		return err
 	}
-	scopes, err := parseScopes(cmp.Or(c.opts.keys.scopes, "read,write"))
+	scopes, err := parseScopes(cmp.Or(c.opts.scopes, "read,write"))
 	if err != nil {
 		return err
 	}
@@ -122,7 +114,7 @@ func (c *command) listKeys(context.Context) error {
 
 // revokeKey takes a key out of the configuration.
 func (c *command) revokeKey(ctx context.Context) error {
-	id := c.opts.keys.revoke
+	id := c.opts.value
 	kept := c.keepsOwner()
 	if err := config.RemoveKey(ctx, c.app.Paths.ConfigFile, id); err != nil {
 		return err
@@ -133,7 +125,7 @@ func (c *command) revokeKey(ctx context.Context) error {
 
 // claimSessions gives what has no owner to a subject.
 func (c *command) claimSessions(ctx context.Context) error {
-	subject := c.opts.keys.claim
+	subject := c.opts.value
 	if err := checkSubject("claim-sessions", subject); err != nil {
 		return err
 	}

@@ -57,8 +57,8 @@ func (c *command) attach(ctx context.Context, face *face) error {
 
 // attachTarget returns the run of --attach: without an id, the newest of the working directory, one that is at work before all others.
 func (c *command) attachTarget(ctx context.Context, store run.Store) (run.Info, error) {
-	if c.opts.attach != resumeNewest {
-		return store.Info(ctx, c.opts.attach)
+	if c.opts.value != resumeNewest {
+		return store.Info(ctx, c.opts.value)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *command) noteDetached(face *face, id string) error {
 
 // attachRemotely is attach for a run of a server.
 func (c *command) attachRemotely(ctx context.Context, s *farServer, face *face) error {
-	id := c.opts.attach
+	id := c.opts.value
 	if id == resumeNewest {
 		list, err := s.Runs(ctx, client.RunQuery{Limit: 1})
 		if err != nil {

@@ -13,9 +13,8 @@ import (
 
 // bundles is what the options of bundles ask for.
 type bundles struct {
-	from, filter   string // --bundle install, --filter
-	force          bool
-	update, remove string // names
+	filter string
+	force  bool
 }
 
 // installFrom installs the bundle of --bundle install.
@@ -24,17 +23,17 @@ func (c *command) installFrom(ctx context.Context) error {
 	if c.opts.bundles.filter != "" {
 		only = []remote.Category{remote.Category(c.opts.bundles.filter)}
 	}
-	return c.reportBundle(c.installer().Install(ctx, c.opts.bundles.from, only...))
+	return c.reportBundle(c.installer().Install(ctx, c.opts.value, only...))
 }
 
 // updateBundle updates the bundle of --bundle update.
 func (c *command) updateBundle(ctx context.Context) error {
-	return c.reportBundle(c.installer().Update(ctx, c.opts.bundles.update))
+	return c.reportBundle(c.installer().Update(ctx, c.opts.value))
 }
 
 // removeBundle removes the bundle of --bundle remove.
 func (c *command) removeBundle(ctx context.Context) error {
-	return c.reportBundle(c.installer().Remove(ctx, c.opts.bundles.remove))
+	return c.reportBundle(c.installer().Remove(ctx, c.opts.value))
 }
 
 // installer returns what installs bundles, as the options say. It asks at a terminal only.

@@ -28,7 +28,7 @@ func (o *once) Values() []string { return o.values }
 
 // printCompletions prints the script that completes options in a shell.
 func (c *command) printCompletions(context.Context) error {
-	shell, err := completion.ParseShell(c.opts.completions)
+	shell, err := completion.ParseShell(c.opts.value)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (c *command) printCompletions(context.Context) error {
 
 // printIntegration prints the script that binds a key of a shell to this program.
 func (c *command) printIntegration(context.Context) error {
-	shell, err := completion.ParseShell(c.opts.shellIntegration)
+	shell, err := completion.ParseShell(c.opts.value)
 	if err != nil {
 		return err
 	}

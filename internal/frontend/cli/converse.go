@@ -12,7 +12,6 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/conversation"
-	"loki/internal/conversation/session"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/chat"
 )
@@ -85,6 +84,7 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 	if err != nil {
 		return conv, err
 	}
+	var r *role.Role
 	switch {
 	case c.opts.agent != "" && o.Interactive && recent == nil:
 		if err := conv.EnterAgent(ctx, c.opts.agent, c.opts.session, c.agentVariables()); err != nil {
@@ -92,11 +92,11 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 		}
 		return conv, c.prepareSession(ctx, conv)
 	case c.opts.agent != "":
-		return conv, c.converseWithAgent(ctx, conv, o.Asker, recent)
-	}
-	r, err := c.role()
-	if err == nil && r != nil {
-		err = conv.UseRole(ctx, *r)
+		err = c.useAgent(ctx, conv, o.Asker)
+	default:
+		if r, err = c.role(); err == nil && r != nil {
+			err = conv.UseRole(ctx, *r)
+		}
 	}
 	if err == nil && recent != nil {
 		err = conv.GoOn(ctx, *recent)
@@ -104,10 +104,10 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 	if err == nil && c.opts.hasSession {
 		err = conv.UseSession(ctx, c.opts.session)
 	}
-	if err == nil && c.opts.knowledge.base != "" {
+	if err == nil && c.opts.knowledge.base != "" && c.opts.agent == "" {
 		err = conv.UseKnowledge(c.opts.knowledge.base)
 	}
-	named := r != nil || c.opts.hasSession || recent != nil || c.opts.knowledge.base != ""
+	named := c.opts.agent != "" || r != nil || c.opts.hasSession || recent != nil || c.opts.knowledge.base != ""
 	if err == nil && !named && prelude != nil && *prelude != "" {
 		err = conv.Prelude(ctx, key, *prelude)
 	}
@@ -115,21 +115,6 @@ func (c *command) converseFor(ctx context.Context, o conversation.Options, key s
 		err = c.prepareSession(ctx, conv)
 	}
 	return conv, err
-}
-
-// converseWithAgent is converse for the agent of -a.
-func (c *command) converseWithAgent(ctx context.Context, conv *conversation.Conversation, asker ask.Asker, recent *session.Recent) error {
-	err := c.useAgent(ctx, conv, asker)
-	if err == nil && recent != nil {
-		err = conv.GoOn(ctx, *recent)
-	}
-	if err == nil && c.opts.hasSession {
-		err = conv.UseSession(ctx, c.opts.session)
-	}
-	if err == nil {
-		err = c.prepareSession(ctx, conv)
-	}
-	return err
 }
 
 // settings are those of a chat that the options set.
@@ -190,39 +175,54 @@ func noSession(flag string) error {
 }
 
 // answer sends the text to the model and prints the reply.
-func (c *command) answer(ctx context.Context, face *face) (err error) {
-	asked, attached, err := c.question(ctx, face, c.In)
+func (c *command) answer(ctx context.Context, face *face) error {
+	form, err := c.form()
 	if err != nil {
 		return err
 	}
-	var form *conversation.Form
-	if c.opts.schema != "" {
-		if form, err = conversation.LoadForm(c.opts.schema); err != nil {
+	return c.talkAbout(ctx, face, func(conv *conversation.Conversation, asked conversation.Asked) error {
+		if err := conv.LoadSkills(ctx, c.opts.sampling.skills, &asked); err != nil {
 			return err
 		}
+		a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
+		if err != nil {
+			return err
+		}
+		return conv.Record(context.WithoutCancel(ctx), asked, a)
+	})
+}
+
+// form returns what --schema asks for, nil without it.
+func (c *command) form() (*conversation.Form, error) {
+	if c.opts.schema == "" {
+		return nil, nil
+	}
+	return conversation.LoadForm(c.opts.schema)
+}
+
+// talkAbout begins the conversation that the options ask for, and has talk do the rest with what the user asks.
+func (c *command) talkAbout(ctx context.Context, face *face, talk func(*conversation.Conversation, conversation.Asked) error) (err error) {
+	asked, attached, err := c.question(ctx, face, c.In)
+	if err != nil {
+		return err
 	}
 	conv, err := c.converse(ctx, face)
 	if err != nil {
 		return err
 	}
-	// What was answered is kept, also if the user does not wait any longer.
-	defer func() {
-		if closeErr := conv.Close(context.WithoutCancel(ctx)); err == nil {
-			err = closeErr
-		}
-	}()
+	defer closeTalk(ctx, conv.Close, &err)
 	if attached, err = c.narrow(ctx, face, conv, attached, asked.Text); err != nil {
 		return err
 	}
 	asked.User = attached.Message(asked.Text)
-	if err := conv.LoadSkills(ctx, c.opts.sampling.skills, &asked); err != nil {
-		return err
+	return talk(conv, asked)
+}
+
+// closeTalk ends a conversation. What was answered is kept, also if the user does not wait any longer. Its error counts unless there is one.
+func closeTalk(ctx context.Context, end func(context.Context) error, err *error) {
+	if closeErr := end(context.WithoutCancel(ctx)); *err == nil {
+		*err = closeErr
 	}
-	a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Code: c.opts.extracts(c.OutTerminal), Form: form, Whole: c.opts.code})
-	if err != nil {
-		return err
-	}
-	return conv.Record(context.WithoutCancel(ctx), asked, a)
 }
 
 // question returns what the user asks, and what is attached to it.

@@ -27,8 +27,8 @@ func (c *command) showDocs(context.Context) error {
 	c.app = c.quietApp()
 	words := strings.Fields(strings.Join(c.opts.text, " "))
 	switch {
-	case c.opts.docs != allPages:
-		words = append(strings.Fields(c.opts.docs), words...)
+	case c.opts.value != allPages:
+		words = append(strings.Fields(c.opts.value), words...)
 	case len(words) == 0:
 		return c.listPages()
 	}

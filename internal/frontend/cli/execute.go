@@ -25,45 +25,30 @@ import (
 // execute has the model write a command for the user's shell, and does with it what the
 // user decides. Without a terminal to decide at, the command is printed: that is what
 // key bindings of shells read.
-func (c *command) execute(ctx context.Context, face *face) (err error) {
-	asked, attached, err := c.question(ctx, face, c.In)
-	if err != nil {
-		return err
-	}
-	conv, err := c.converse(ctx, face)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closeErr := conv.Close(context.WithoutCancel(ctx)); err == nil {
-			err = closeErr
+func (c *command) execute(ctx context.Context, face *face) error {
+	return c.talkAbout(ctx, face, func(conv *conversation.Conversation, asked conversation.Asked) error {
+		for {
+			a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Command: true})
+			if err != nil {
+				return err
+			}
+			if err := conv.Record(context.WithoutCancel(ctx), asked, a); err != nil {
+				return err
+			}
+			if strings.TrimSpace(a.Text) == "" {
+				return fault.New(fault.Provider, "the model wrote no command").WithHint("say more precisely what the command is to do")
+			}
+			if !c.decides() {
+				return nil // it has been printed
+			}
+			revision, err := c.decide(ctx, face, conv, a.Text)
+			if err != nil || revision == "" {
+				return err
+			}
+			asked.Text += "\n" + revision
+			asked.User.Parts = append(asked.User.Parts, chat.Part{Type: chat.TextPart, Text: "\n" + revision})
 		}
-	}()
-	if attached, err = c.narrow(ctx, face, conv, attached, asked.Text); err != nil {
-		return err
-	}
-	asked.User = attached.Message(asked.Text)
-	for {
-		a, err := conv.Ask(ctx, conversation.Question{Asked: asked, Command: true})
-		if err != nil {
-			return err
-		}
-		if err := conv.Record(context.WithoutCancel(ctx), asked, a); err != nil {
-			return err
-		}
-		if strings.TrimSpace(a.Text) == "" {
-			return fault.New(fault.Provider, "the model wrote no command").WithHint("say more precisely what the command is to do")
-		}
-		if !c.decides() {
-			return nil // it has been printed
-		}
-		revision, err := c.decide(ctx, face, conv, a.Text)
-		if err != nil || revision == "" {
-			return err
-		}
-		asked.Text += "\n" + revision
-		asked.User.Parts = append(asked.User.Parts, chat.Part{Type: chat.TextPart, Text: "\n" + revision})
-	}
+	})
 }
 
 // decides reports whether the user can decide about the command.

@@ -14,7 +14,7 @@ import (
 
 // exportTalk writes the session or the run of --export as a document.
 func (c *command) exportTalk(ctx context.Context) error {
-	talk, err := c.talk(ctx, c.opts.export)
+	talk, err := c.talk(ctx, c.opts.value)
 	if err != nil {
 		return err
 	}

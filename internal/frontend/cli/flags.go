@@ -39,49 +39,6 @@ type sampling struct {
 	acceptPlan bool
 }
 
-// printed is which part of the program is printed.
-type printed struct {
-	docs             string // a page or words, or allPages
-	completions      string // a shell
-	shellIntegration string // a shell
-}
-
-// triggered is what the command line asks for about triggers.
-type triggered struct {
-	triggerTest [][2]string // NAME FILE
-	deadRetry   string      // an id, or allLetters
-	alertTest   string      // name of an alert
-}
-
-// about is what concerns the program itself.
-type about struct {
-	triggered
-	ask     bool   // the default model, with --doctor
-	reset   string // the client whose limits --limits forgets
-	setup   bool
-	version bool
-}
-
-// scaffolding is what is made to work in, and the new agent that --init-agent writes.
-type scaffolding struct {
-	worktrees
-	initAgent string // its directory
-	kind      string
-}
-
-// exporting is what --export writes, and where.
-type exporting struct {
-	export string // a session or a run
-	to     string // a file
-}
-
-// worktrees is what happens with copies of the repository.
-type worktrees struct {
-	worktree string // its name, or newWorktree; "" for none
-	remove   string // its name
-	job      string // that ends
-}
-
 // many is which runs a command is about.
 type many struct {
 	where     string // a condition
@@ -105,10 +62,8 @@ type unattended struct {
 
 // options is what the command line asks for.
 type options struct {
-	printed
-	exporting
 	unattended
-	scaffolding
+	value     string // of the flag of the action
 	model     string
 	agent     string
 	variables [][2]string // --agent-variable NAME VALUE, in order
@@ -132,10 +87,8 @@ type options struct {
 	saveSession  bool
 	goOn         bool // with the last conversation of the directory
 
-	search string
-
-	deleteSession string
 	renameSession [][2]string // OLD NEW
+	to            string      // the file of --export
 
 	info     bool
 	record   string
@@ -154,42 +107,37 @@ type options struct {
 	quiet    bool
 	verbose  int
 
-	plan           string // the wish of --plan
-	rounds         int    // of --plan
-	save           string // name of a new agent, with --plan
-	trust, untrust string // directories
+	plan   string // the wish of --plan
+	rounds int    // of --plan
+	save   string // name of a new agent, with --plan
+	kind   string // of the agent of --init-agent
 
 	listModels bool
-	macro      string // its name; the text are its arguments
 
 	knowledge knowledgeOptions
 	budget    string
 	bundles   bundles
 
-	callTool   [][2]string // NAME JSON
-	toolSchema string      // path of a file
-	argcEval   string      // path of a script; the text are its arguments
-
-	install string // one of installable
-
-	addSecret, getSecret, updateSecret, deleteSecret string
-	authenticate                                     string // a client, or anyClient
+	callTool    [][2]string // NAME JSON
+	triggerTest [][2]string // NAME FILE
 
 	plainLogs bool
+	ask       bool   // the default model, with --doctor
+	reset     string // the client whose limits --limits forgets
+	version   bool
 
-	known
-	answer  []string // TEXT, or QUESTION=TEXT
-	wait    bool
-	signals [][2]string // run and NAME=JSON
-	answers string      // path of a file
-	force   bool
-	here    bool
+	worktree string   // its name, or newWorktree; "" for none
+	resume   string   // the id of a run, or resumeNewest
+	answer   []string // TEXT, or QUESTION=TEXT
+	wait     bool
+	signals  [][2]string // run and NAME=JSON
+	answers  string      // path of a file
+	force    bool
+	here     bool
 
-	run   string
 	state bool
 	stepN string      // a number, or oneStep; see state and steps
 	diff  [][2]string // ID@STEP ID@STEP
-	fork  string
 	set   []string
 
 	breaks  []string // NODE or NODE:after
@@ -200,11 +148,7 @@ type options struct {
 	mostRuns int // that --runs lists; 0 for all
 
 	server string // URL
-	serve  string // an address, or configuredAddress
-	health string // a URL, or configuredAddress
-	keys   apiKeys
-
-	about
+	scopes string // of a new key of the server, with commas
 
 	text    []string // the free text, by words
 	flags   *pflag.FlagSet
@@ -235,9 +179,6 @@ const watchFiles = "(files)"
 
 // oneStep is the value of --step without a number.
 const oneStep = "one"
-
-// known is the run on record that a command is about.
-type known struct{ resume, attach string } // an id, or resumeNewest
 
 // resumeNewest is the value of --resume and --attach without an id.
 const resumeNewest = "newest"
@@ -347,6 +288,9 @@ func word(p *string, kind string) setter {
 	return single(once{value: p, kind: kind, check: notEmpty})
 }
 
+// actionValue is a flag of an action, which reads the value as that of the options.
+func actionValue(kind string) setter { return word(new(string), kind) }
+
 // decimal is a flag with a number from 0 to most.
 func decimal(p **float64, most float64) setter {
 	return func(set *pflag.FlagSet, f flagSpec) {
@@ -405,7 +349,7 @@ func (o *options) sections() []section {
 			},
 			more: []flagSpec{
 				{name: "prompt", sets: word(&o.prompt, "TEXT"), usage: "answer under these instructions; --system means the same"},
-				{name: "macro", sets: word(&o.macro, "MACRO"), usage: "run a macro; the words after the options are its arguments"},
+				{name: "macro", sets: actionValue("MACRO"), usage: "run a macro; the words after the options are its arguments"},
 				{name: "effort", sets: choice((*string)(&o.sampling.Effort), "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
 				{name: "temperature", sets: decimal(&o.sampling.Temperature, 2), usage: "how random the answer is: a number from 0 to 2"},
 				{name: "top-p", sets: decimal(&o.sampling.TopP, 1), usage: "sample only from the most likely tokens, which have this share of the probability: a number from 0 to 1"},
@@ -430,13 +374,13 @@ func (o *options) sections() []section {
 				{name: "continue", short: "C", sets: on(&o.goOn), usage: "continue the last conversation of this directory; with -a, of that agent", not: []string{"session", "info"}},
 			},
 			more: []flagSpec{
-				{name: "search", sets: word(&o.search, "TEXT"), usage: "find words in all sessions and runs; \"a phrase\", -without"},
+				{name: "search", sets: actionValue("TEXT"), usage: "find words in all sessions and runs; \"a phrase\", -without"},
 				{name: "empty-session", sets: on(&o.emptySession), usage: "forget the messages of the session first"},
 				{name: "save-session", sets: on(&o.saveSession), usage: "save the session even if save_session is false"},
-				{name: "export", sets: word(&o.export, "SESSION"), usage: "write a session, or the run with this ID, as a document; with -a a session of an agent, with -v with the reasoning of the model"},
+				{name: "export", sets: actionValue("SESSION"), usage: "write a session, or the run with this ID, as a document; with -a a session of an agent, with -v with the reasoning of the model"},
 				{name: "to", sets: word(&o.to, "FILE"), usage: "with --export: write it to this file, which must not exist", with: []string{"export"}},
 				{name: "memory", sets: choice(&o.sampling.memory, "VERB", commands.MemoryVerbs()), usage: "list, search, show, add, edit or forget what is remembered between conversations; accept or refuse what models propose; prune what has expired. With -a, also of an agent", bare: commands.MemoryVerbs()[0]},
-				{name: "delete-session", sets: word(&o.deleteSession, "SESSION"), usage: "delete a session; with -a one of an agent, with -y without asking"},
+				{name: "delete-session", sets: actionValue("SESSION"), usage: "delete a session; with -a one of an agent, with -y without asking"},
 				{name: "rename-session", sets: two(&o.renameSession, "SESSION NAME"), usage: "give a session another name; with -a one of an agent"},
 			},
 		},
@@ -447,18 +391,18 @@ func (o *options) sections() []section {
 				{name: "validate", sets: word(&o.validate, "AGENT"), usage: "check an agent, or the skills in a directory, and exit"},
 				{name: "plan", sets: word(&o.plan, "TEXT"), usage: "let a model draft a graph agent from a description; review it before it runs or is saved; with -a, change that agent"},
 				{name: "runs", sets: on(new(bool)), usage: "list the runs of agents; with -a of one agent"},
-				{name: "attach", sets: word(&o.attach, "ID"), usage: "follow a run from its first event, and answer its questions: this one, or the newest of this directory; Ctrl-C leaves the run as it is", bare: resumeNewest},
+				{name: "attach", sets: actionValue("ID"), usage: "follow a run from its first event, and answer its questions: this one, or the newest of this directory; Ctrl-C leaves the run as it is", bare: resumeNewest},
 				{name: "resume", sets: word(&o.resume, "ID"), usage: "resume a run that did not end: this one, or the newest of this directory", bare: resumeNewest},
 			},
 			more: []flagSpec{
 				{name: "worktree", sets: word(&o.worktree, "NAME"), usage: "work in a copy of the repository with a branch of its own: a new one, or with --worktree=NAME the one of this name; at the end merge, apply, keep or discard the work", bare: newWorktree, not: []string{"execute", "code", "map", "fork", "plan", "macro", "server", "dry-run", "replay", "info"}},
-				{name: "remove-worktree", sets: word(&o.worktrees.remove, "NAME"), usage: "remove a worktree; work in it stays as its branch"},
-				{name: "kill-job", sets: word(&o.worktrees.job, "ID"), usage: "end a job that outlived its conversation; --list jobs shows them"},
+				{name: "remove-worktree", sets: actionValue("NAME"), usage: "remove a worktree; work in it stays as its branch"},
+				{name: "kill-job", sets: actionValue("ID"), usage: "end a job that outlived its conversation; --list jobs shows them"},
 				{name: "agent-variable", sets: two(&o.variables, "NAME VALUE"), usage: "set a variable of the agent; may be repeated"},
 				{name: "plan-rounds", sets: number(&o.rounds, defaultRounds), usage: "with --plan: let the model correct its graph up to `N` times", with: []string{"plan"}},
 				{name: "save", sets: word(&o.save, "NAME"), usage: "with --plan: save the agent under this name; with -y without asking", with: []string{"plan"}, not: []string{"agent"}},
-				{name: "trust", sets: word(&o.trust, "DIR"), usage: "look at what the agent in a directory may do, and trust it as it is now; with -y without asking"},
-				{name: "untrust", sets: word(&o.untrust, "DIR"), usage: "do not trust a directory any more"},
+				{name: "trust", sets: actionValue("DIR"), usage: "look at what the agent in a directory may do, and trust it as it is now; with -y without asking"},
+				{name: "untrust", sets: actionValue("DIR"), usage: "do not trust a directory any more"},
 				{name: "strict", sets: on(&o.strict), usage: "with --validate: unknown keys and warnings are errors; with --doctor: warnings are failures", with: []string{"validate", "doctor"}},
 				{name: "record", sets: word(&o.record, "FILE"), usage: "write what the run exchanges with models, tools and you to a cassette", not: []string{"resume", "fork", "map", "dry-run"}},
 				{name: "replay", sets: word(&o.replay, "FILE"), usage: "answer from a cassette, or the record of a run (`ID`), without network; other requests than the recorded ones fail", not: []string{"record", "resume", "fork", "map", "dry-run"}},
@@ -467,7 +411,7 @@ func (o *options) sections() []section {
 				{name: "graph", sets: word(&o.graph, "AGENT"), usage: "draw the graph of an agent and exit"},
 				{name: "format", sets: choice(&o.format, "FORMAT", slices.Concat(graphFormats, export.Formats())), usage: "with --graph: mermaid, dot, svg or text; with --export: md or html", with: []string{"graph", "export"}},
 				{name: "depth", sets: number(&o.depth, draw.DefaultDepth), usage: "with --graph: open `N` levels of subgraphs; 0 draws each as one node", with: []string{"graph"}},
-				{name: "init-agent", sets: word(&o.initAgent, "DIR"), usage: "write a new agent to begin with: a definition, a tool and a test case"},
+				{name: "init-agent", sets: actionValue("DIR"), usage: "write a new agent to begin with: a definition, a tool and a test case"},
 				{name: "kind", sets: choice(&o.kind, "KIND", scaffold.Kinds()), usage: "with --init-agent: plain, a model with tools, or graph, a workflow", with: []string{"init-agent"}},
 				{name: "print-schema", sets: choice(new(string), "WHAT", []string{"graph"}), usage: "print the JSON Schema of a file for editors: graph, the graph.yaml of an agent"},
 				{name: "answer", sets: list(&o.answer), usage: "with --resume: the answer `TEXT` to the question that waits, or QUESTION=TEXT to one of several; may be repeated", with: []string{"resume"}, not: []string{"answers"}},
@@ -479,14 +423,14 @@ func (o *options) sections() []section {
 				{name: "signal", sets: two(&o.signals, "ID NAME=JSON"), usage: "give a run a signal that one of its nodes waits for"},
 				{name: "force", sets: on(&o.force), usage: "with --resume or --fork: resume even if the agent has changed; with --resume, even if a part of the run is not on record; with --update: even if a package manager has installed Loki", with: []string{"resume", "fork", "update"}},
 				{name: "here", sets: on(&o.here), usage: "with --resume or --fork: resume in the current directory instead of the one in which the run was started", with: []string{"resume", "fork"}},
-				{name: "run", sets: word(&o.run, "ID"), usage: "show the path and the costs of a run"},
+				{name: "run", sets: actionValue("ID"), usage: "show the path and the costs of a run"},
 				{name: "limit", sets: number(&o.mostRuns, mostRuns), usage: "with --runs: list the `N` newest runs, 0 for all", with: []string{"runs"}},
 				{name: "state", sets: on(&o.state), usage: "with --run: show the state", with: []string{"run"}},
 				{name: "break", sets: list(&o.breaks), usage: "with --agent, --resume or --fork: suspend the run of a graph before this `NODE` runs, or with NODE:after once it has run; may be repeated", with: []string{"agent", "resume", "fork"}},
 				{name: "step", sets: single(once{value: &o.stepN, kind: wholeNumber, check: whole(oneStep)}), usage: "with --agent, --resume or --fork: suspend the run of a graph after one super-step, or N; with --state: after super-step N instead of the last", bare: oneStep, with: []string{"agent", "resume", "fork", "state"}},
 				{name: "no-compensate", sets: on(&o.noCompensate), usage: "with --agent, --resume or --fork: do not undo finished steps if the run of a graph fails or is canceled, so that it can be resumed", with: []string{"agent", "resume", "fork"}},
 				{name: "diff", sets: two(&o.diff, "ID@STEP ID@STEP"), usage: "show how the states of two steps differ"},
-				{name: "fork", sets: word(&o.fork, "ID@STEP"), usage: "begin a new run from a step of an old one"},
+				{name: "fork", sets: actionValue("ID@STEP"), usage: "begin a new run from a step of an old one"},
 				{name: "set", sets: list(&o.set), usage: "with --resume or --fork: set a state key before the run resumes, `KEY=JSON`; may be repeated", with: []string{"resume", "fork"}, not: []string{"answer", "answers"}},
 				{name: "watch", sets: list(&o.watched), usage: "with --agent, --resume or --fork: show each change of a `KEY` of the state of a graph; may be repeated. Without a key: with --validate, check again whenever a file of the agent changes, with --rag, update the knowledge base when documents change, until Ctrl-C", bare: watchFiles, with: []string{"agent", "resume", "fork", "validate", "rag"}},
 				{name: "runs-prune", sets: on(&o.prune), usage: "forget runs that have ended, as --older, --keep and --where say, or without them, retention in the configuration; runs at work, suspended or interrupted stay"},
@@ -518,8 +462,8 @@ func (o *options) sections() []section {
 			},
 			more: []flagSpec{
 				{name: "build-tools", sets: on(new(bool)), usage: "prepare the scripts of tools to be run by hand; with -a those of an agent"},
-				{name: "tool-schema", sets: word(&o.toolSchema, "FILE"), usage: "show what models see of the tools in a script"},
-				{name: "argc-eval", sets: word(&o.argcEval, "SCRIPT"), usage: "print the shell code that reads the arguments of a script"},
+				{name: "tool-schema", sets: actionValue("FILE"), usage: "show what models see of the tools in a script"},
+				{name: "argc-eval", sets: actionValue("SCRIPT"), usage: "print the shell code that reads the arguments of a script"},
 			},
 		},
 		{
@@ -537,33 +481,33 @@ func (o *options) sections() []section {
 		{
 			name: "server", title: "Serve programs and browsers",
 			common: []flagSpec{
-				{name: "serve", sets: word(&o.serve, "ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400; with none, open no port and only start and resume runs", bare: configuredAddress},
+				{name: "serve", sets: actionValue("ADDR"), usage: "serve the REST API, the OpenAI-compatible API and the page, by default at 127.0.0.1:3400; with none, open no port and only start and resume runs", bare: configuredAddress},
 				{name: "acp", sets: on(new(bool)), usage: "work as an agent of an editor: speak the Agent Client Protocol on standard input and output"},
 				{name: "mcp", sets: on(new(bool)), usage: "serve the agents as tools over MCP on standard input and output; with --agent only that one"},
 			},
 			more: []flagSpec{
-				{name: "healthcheck", sets: word(&o.health, "URL"), usage: "exit with status 0 if a server works, else 1: the one at this URL, or the configured one", bare: configuredAddress},
+				{name: "healthcheck", sets: actionValue("URL"), usage: "exit with status 0 if a server works, else 1: the one at this URL, or the configured one", bare: configuredAddress},
 				{name: "server", sets: word(&o.server, "URL"), usage: "work with the server at this URL, as LOKI_SERVER does; LOKI_SERVER_KEY is its key"},
 				{name: "key", sets: two(new([][2]string), "VERB KEY"), usage: "add: make a key of the server for a person or a program, and print it; revoke: take the key with this ID out of the configuration"},
 				{name: "trigger-test", sets: two(&o.triggerTest, "NAME FILE"), usage: "show the run that a trigger would start for the body in FILE (standard input if it is -), without starting it"},
-				{name: "alert-test", sets: word(&o.alertTest, "NAME"), usage: "send a test message to each target of an alert"},
+				{name: "alert-test", sets: actionValue("NAME"), usage: "send a test message to each target of an alert"},
 				{name: "dead-letters", sets: on(new(bool)), usage: "list the deliveries to triggers that started no run"},
-				{name: "dead-retry", sets: word(&o.deadRetry, "ID"), usage: "start the run of a dead letter, or with all, the runs of all dead letters"},
-				{name: "scopes", sets: word(&o.keys.scopes, "LIST"), usage: "with --key add: what the key allows, by default read,write", with: []string{"api-key"}},
-				{name: "claim-sessions", sets: word(&o.keys.claim, "SUBJECT"), usage: "give the sessions and runs of the command line to a subject of the server"},
+				{name: "dead-retry", sets: actionValue("ID"), usage: "start the run of a dead letter, or with all, the runs of all dead letters"},
+				{name: "scopes", sets: word(&o.scopes, "LIST"), usage: "with --key add: what the key allows, by default read,write", with: []string{"api-key"}},
+				{name: "claim-sessions", sets: actionValue("SUBJECT"), usage: "give the sessions and runs of the command line to a subject of the server"},
 				{name: "migrate-store", sets: on(new(bool)), usage: "copy the sessions and runs in files into the database that store names; with --dry-run only count them"},
 			},
 		},
 		{
 			name: "setup", title: "Set up",
 			common: []flagSpec{
-				{name: "setup", sets: on(&o.setup), usage: "add a provider, store a key, choose the default model or the editor's keys"},
+				{name: "setup", sets: on(new(bool)), usage: "add a provider, store a key, choose the default model or the editor's keys"},
 				{name: "info", sets: on(&o.info), usage: "show the settings and places in use, or the agent, session, role or knowledge base that is named"},
 				{name: "doctor", sets: on(new(bool)), usage: "check the installation: configuration, keys, servers, sandbox, databases and files; it changes nothing"},
-				{name: "docs", sets: word(&o.docs, "PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
+				{name: "docs", sets: actionValue("PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
 				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, ignore (files of this directory), instructions (likewise), jobs (that outlive Loki), keys (of the server), macros, models, rags, roles, runs, secrets, sessions, skills, trusted (directories) or worktrees; with -a sessions and runs of an agent"},
 				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: "add, get, update or delete a secret of the vault"},
-				{name: "completions", sets: choice(&o.completions, "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
+				{name: "completions", sets: choice(new(string), "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
 			},
 			more: []flagSpec{
 				{name: "ask", sets: on(&o.ask), usage: "with --doctor: send the default model a short question, which uses tokens", with: []string{"doctor"}},
@@ -571,9 +515,9 @@ func (o *options) sections() []section {
 				{name: "reset", sets: word(&o.reset, "CLIENT"), usage: "with --limits: forget what is known of the limits of a client", with: []string{"limits"}},
 				{name: "usage", sets: on(new(bool)), usage: "show the tokens and costs of today and of 7 days, by model"},
 				{name: "sync-models", sets: on(new(bool)), usage: "fetch the list of known models from sync_models_url"},
-				{name: "authenticate", sets: word(&o.authenticate, "CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},
-				{name: "shell-integration", sets: choice(&o.shellIntegration, "SHELL", completion.Spellings()), usage: "print a script that binds Alt-e to --execute in a shell"},
-				{name: "install", sets: choice(&o.install, "CATEGORY", installable), usage: "restore the bundled files: agents, macros, functions or mcp_config"},
+				{name: "authenticate", sets: actionValue("CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},
+				{name: "shell-integration", sets: choice(new(string), "SHELL", completion.Spellings()), usage: "print a script that binds Alt-e to --execute in a shell"},
+				{name: "install", sets: choice(new(string), "CATEGORY", installable), usage: "restore the bundled files: agents, macros, functions or mcp_config"},
 				{name: "bundle", sets: two(new([][2]string), "VERB BUNDLE"), usage: "install: agents, roles, macros, tools and MCP servers from the Git repository at a URL, URL#REF for a branch, tag or commit; update: install what is new in a bundle, your own changes stay; remove: remove what a bundle has installed and you have not changed. --dry-run shows what would change, --yes does not ask"},
 				{name: "filter", sets: choice(&o.bundles.filter, "CATEGORY", remote.Categories()), usage: "with --bundle install: only " + strings.Join(remote.Categories(), ", "), with: []string{"install-from"}},
 				{name: "install-force", sets: on(&o.bundles.force), usage: "with --bundle install or update: the files of the bundle replace yours", with: []string{"install-from", "update-bundle"}},
@@ -605,15 +549,15 @@ func (o *options) forms() []flagSpec {
 		{name: "list-secrets", form: "list secrets", sets: on(new(bool)), usage: "list the names of the secrets"},
 		{name: "list-bundles", form: "list bundles", sets: on(new(bool)), usage: "list the installed bundles"},
 		{name: "list-api-keys", form: "list keys", sets: on(new(bool)), usage: "list the keys of the server"},
-		{name: "add-secret", form: "secret add", sets: word(&o.addSecret, "NAME"), usage: "put a secret into the vault"},
-		{name: "get-secret", form: "secret get", sets: word(&o.getSecret, "SECRET"), usage: "print a secret"},
-		{name: "update-secret", form: "secret update", sets: word(&o.updateSecret, "SECRET"), usage: "change a secret"},
-		{name: "delete-secret", form: "secret delete", sets: word(&o.deleteSecret, "SECRET"), usage: "delete a secret"},
-		{name: "install-from", form: "bundle install", sets: word(&o.bundles.from, "URL"), usage: "install agents, roles, macros, tools and MCP servers from a Git repository, URL#REF for a branch, tag or commit; --dry-run shows what would change, --yes does not ask"},
-		{name: "update-bundle", form: "bundle update", sets: word(&o.bundles.update, "BUNDLE"), usage: "install what is new in a bundle; your own changes stay"},
-		{name: "remove-bundle", form: "bundle remove", sets: word(&o.bundles.remove, "BUNDLE"), usage: "remove what a bundle has installed and you have not changed"},
-		{name: "api-key", form: "key add", sets: word(&o.keys.subject, "SUBJECT"), usage: "make a key of the server for a person or a program, and print it"},
-		{name: "revoke-api-key", form: "key revoke", sets: word(&o.keys.revoke, "ID"), usage: "take a key out of the configuration"},
+		{name: "add-secret", form: "secret add", sets: actionValue("NAME"), usage: "put a secret into the vault"},
+		{name: "get-secret", form: "secret get", sets: actionValue("SECRET"), usage: "print a secret"},
+		{name: "update-secret", form: "secret update", sets: actionValue("SECRET"), usage: "change a secret"},
+		{name: "delete-secret", form: "secret delete", sets: actionValue("SECRET"), usage: "delete a secret"},
+		{name: "install-from", form: "bundle install", sets: actionValue("URL"), usage: "install agents, roles, macros, tools and MCP servers from a Git repository, URL#REF for a branch, tag or commit; --dry-run shows what would change, --yes does not ask"},
+		{name: "update-bundle", form: "bundle update", sets: actionValue("BUNDLE"), usage: "install what is new in a bundle; your own changes stay"},
+		{name: "remove-bundle", form: "bundle remove", sets: actionValue("BUNDLE"), usage: "remove what a bundle has installed and you have not changed"},
+		{name: "api-key", form: "key add", sets: actionValue("SUBJECT"), usage: "make a key of the server for a person or a program, and print it"},
+		{name: "revoke-api-key", form: "key revoke", sets: actionValue("ID"), usage: "take a key out of the configuration"},
 	}
 }
 
@@ -664,55 +608,58 @@ func (o *options) check(set *pflag.FlagSet) (err error) {
 	if o.action, err = chooseAction(set, o.text); err != nil {
 		return err
 	}
+	if f := set.Lookup(o.action.flag); f != nil {
+		o.value = f.Value.String()
+	}
 	if _, err := o.limit(); err != nil {
 		return err
 	}
 	if err := o.checkKnowledge(); err != nil {
 		return err
 	}
-	switch {
-	case strings.HasPrefix(o.test, "--"):
-		return fault.New(fault.Usage, "flag --test: a path is expected, not %q", o.test).WithHint("write the path right behind it: loki --test PATH %s", o.test)
-	case len(o.callTool) > 1:
-		return fault.New(fault.Usage, "flag --call-tool was given before")
-	case slices.Contains(o.files, ""):
-		return fault.New(fault.Usage, "flag --file: it is empty")
-	case o.sampling.maxOutput < 0:
-		return fault.New(fault.Usage, "flag --max-output: %d is not a number of tokens", o.sampling.maxOutput)
-	case o.jobs < 1 || o.jobs > 1000:
-		return fault.New(fault.Usage, "flag --jobs: %d is not between 1 and 1000", o.jobs)
-	case o.validate == "" && (o.output == outputSARIF || o.output == outputGitHub):
-		return fault.New(fault.Usage, "flag --output: %s is for --validate", o.output)
-	case o.validate != "" && slices.ContainsFunc(o.watched, func(key string) bool { return key != watchFiles }):
-		return fault.New(fault.Usage, "flag --watch: with --validate it takes no key")
-	case o.knowledge.watch && o.action.flag == "rag" && len(o.watched) > 1, len(o.watched) > 0 && !o.watch && o.action.flag == "rag":
-		return fault.New(fault.Usage, "flag --watch: with --rag it takes no key")
-	case o.knowledge.watch && o.action.flag == "rag" && len(o.text)+len(o.files) > 0:
-		return fault.New(fault.Usage, "flag --watch: with --rag no question goes with it").WithHint("ask in another terminal")
-	case o.validate == "" && o.watch && (!o.knowledge.watch || o.action.flag != "rag"):
-		return fault.New(fault.Usage, "flag --watch needs a key of the state: --watch KEY")
-	case o.watch && o.output != outputText:
-		return fault.New(fault.Usage, "flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")
-	case o.format != "" && slices.Contains(graphFormats, o.format) != (o.graph != ""):
-		return fault.New(fault.Usage, "flag --format: %s is none of the forms here", o.format).WithHint("with --graph: %s; with --export: %s", strings.Join(graphFormats, ", "), strings.Join(export.Formats(), ", "))
-	case o.mostRuns < 0:
-		return fault.New(fault.Usage, "flag --limit: a number of runs from 0 is expected, not %d", o.mostRuns)
-	case o.keep < 0:
-		return fault.New(fault.Usage, "flag --keep: a number of runs from 0 is expected, not %d", o.keep)
-	case o.depth < 0:
-		return fault.New(fault.Usage, "flag --depth: a number of levels from 0 is expected, not %d", o.depth)
-	case o.state && o.stepN == oneStep:
-		return fault.New(fault.Usage, "flag --step: with --state it needs the number of a super-step, from 0")
-	case !o.state && o.stepN == "0":
-		return fault.New(fault.Usage, "flag --step: a run does at least one super-step")
-	case o.cancel == cancelMany && o.where == "":
-		return fault.New(fault.Usage, "flag --cancel needs the ID of a run, or --where EXPR").WithHint("loki --runs lists the runs")
-	case o.cancel != "" && o.cancel != cancelMany && o.where != "":
-		return fault.New(fault.Usage, "flags --cancel ID and --where contradict each other")
-	case o.resumeAll != "" && o.resume != resumeNewest:
-		return fault.New(fault.Usage, "flag --all: with it --resume takes no ID")
+	for _, m := range o.mistakes() {
+		if m.is {
+			return m.err
+		}
 	}
 	return nil
+}
+
+// mistake is a combination of values that makes no sense.
+type mistake struct {
+	is  bool // it was made
+	err error
+}
+
+// mistakes returns the combinations of values that make no sense. The first that was made is reported.
+func (o *options) mistakes() []mistake {
+	wrong := func(format string, args ...any) *fault.Error { return fault.New(fault.Usage, format, args...) }
+	watchesBase, otherKey := o.action.flag == "rag" && o.knowledge.watch, func(key string) bool { return key != watchFiles }
+	return []mistake{
+		{strings.HasPrefix(o.test, "--"), wrong("flag --test: a path is expected, not %q", o.test).WithHint("write the path right behind it: loki --test PATH %s", o.test)},
+		{len(o.callTool) > 1, wrong("flag --call-tool was given before")},
+		{slices.Contains(o.files, ""), wrong("flag --file: it is empty")},
+		{o.sampling.maxOutput < 0, wrong("flag --max-output: %d is not a number of tokens", o.sampling.maxOutput)},
+		{o.jobs < 1 || o.jobs > 1000, wrong("flag --jobs: %d is not between 1 and 1000", o.jobs)},
+		{o.validate == "" && (o.output == outputSARIF || o.output == outputGitHub), wrong("flag --output: %s is for --validate", o.output)},
+		{o.validate != "" && slices.ContainsFunc(o.watched, otherKey), wrong("flag --watch: with --validate it takes no key")},
+		{watchesBase && len(o.watched) > 1 || o.action.flag == "rag" && len(o.watched) > 0 && !o.watch, wrong("flag --watch: with --rag it takes no key")},
+		{watchesBase && len(o.text)+len(o.files) > 0, wrong("flag --watch: with --rag no question goes with it").WithHint("ask in another terminal")},
+		{o.validate == "" && o.watch && !watchesBase, wrong("flag --watch needs a key of the state: --watch KEY")},
+		{o.watch && o.output != outputText, wrong("flag --watch: what it prints has no form %s", o.output).WithHint("leave out --output, or --watch")},
+		{
+			o.format != "" && slices.Contains(graphFormats, o.format) != (o.graph != ""),
+			wrong("flag --format: %s is none of the forms here", o.format).WithHint("with --graph: %s; with --export: %s", strings.Join(graphFormats, ", "), strings.Join(export.Formats(), ", ")),
+		},
+		{o.mostRuns < 0, wrong("flag --limit: a number of runs from 0 is expected, not %d", o.mostRuns)},
+		{o.keep < 0, wrong("flag --keep: a number of runs from 0 is expected, not %d", o.keep)},
+		{o.depth < 0, wrong("flag --depth: a number of levels from 0 is expected, not %d", o.depth)},
+		{o.state && o.stepN == oneStep, wrong("flag --step: with --state it needs the number of a super-step, from 0")},
+		{!o.state && o.stepN == "0", wrong("flag --step: a run does at least one super-step")},
+		{o.cancel == cancelMany && o.where == "", wrong("flag --cancel needs the ID of a run, or --where EXPR").WithHint("loki --runs lists the runs")},
+		{o.cancel != "" && o.cancel != cancelMany && o.where != "", wrong("flags --cancel ID and --where contradict each other")},
+		{o.resumeAll != "" && o.resume != resumeNewest, wrong("flag --all: with it --resume takes no ID")},
+	}
 }
 
 // check reports that f is given without what it needs, or beside what contradicts it.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"loki/internal/agent/workspace"
-	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/frontend/command/display"
@@ -117,13 +115,7 @@ func skillFile(f workspace.File) (string, error) {
 // askFiles returns an error unless the user consents at the terminal.
 func (c *command) askFiles(ctx context.Context, root string, files []workspace.File) error {
 	yes, err := c.app.Trust.AskFiles(ctx, c.anyTerminal(), root, files)
-	switch {
-	case errors.Is(err, ask.ErrUnavailable):
-		return fault.New(fault.Usage, "no user can be asked whether the instructions in %s are trusted", text.Visible(root)).WithHint("look at them, and consent with --yes")
-	case err == nil && !yes:
-		return fault.New(fault.Canceled, "the instructions in %s are not trusted; nothing was changed", text.Visible(root))
-	}
-	return err
+	return trustRefusal(yes, err, "the instructions in "+text.Visible(root)+" are", "them")
 }
 
 // visibleLines returns lines as they are shown to a user who is to decide about them.

@@ -24,7 +24,7 @@ func (c *command) listJobs(context.Context) error {
 
 // killJob ends the job of --kill-job.
 func (c *command) killJob(ctx context.Context) error {
-	r, err := job.KillKept(ctx, c.app.JobsDir(), c.opts.worktrees.job)
+	r, err := job.KillKept(ctx, c.app.JobsDir(), c.opts.value)
 	if err == nil {
 		c.note("ended " + r.ID + " (" + text.OneLine(r.Command, 80) + "); what it printed is in " + r.Log)
 	}

@@ -9,7 +9,7 @@ import (
 	"loki/internal/knowledge/rag"
 )
 
-// TestPrintEvaluation compares three ways to search. The best of each column has a star, also where two
+// TestEvaluationText compares three ways to search. The best of each column has a star, also where two
 // share it, and long settings do not break the table.
 func TestEvaluationText(t *testing.T) {
 	t.Parallel()

@@ -35,12 +35,8 @@ func (c *command) runMacro(ctx context.Context, face *face) (err error) {
 			return commands.Terminal{In: c.In, Out: c.Out, Environ: c.environ}, face.screen.Resume
 		},
 	})
-	defer func() {
-		if closeErr := console.Close(context.WithoutCancel(ctx)); err == nil {
-			err = closeErr
-		}
-	}()
-	return console.RunMacro(ctx, c.opts.macro, c.opts.text)
+	defer closeTalk(ctx, console.Close, &err)
+	return console.RunMacro(ctx, c.opts.value, c.opts.text)
 }
 
 // macroEntry is a macro in the list of --list macros.

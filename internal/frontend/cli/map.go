@@ -28,11 +28,11 @@ const defaultJobs = 4
 
 // mapRows asks the model once for each line of the file of --map.
 func (c *command) mapRows(ctx context.Context) error {
-	var form *conversation.Form
 	r, err := c.role()
-	if err == nil && c.opts.schema != "" {
-		form, err = conversation.LoadForm(c.opts.schema)
+	if err != nil {
+		return err
 	}
+	form, err := c.form()
 	if err != nil {
 		return err
 	}

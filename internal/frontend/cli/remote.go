@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -297,73 +298,57 @@ func usageOf(u api.TokenUsage) chat.Usage {
 
 // frame emits what a frame says.
 func (w *farCompletion) frame(ctx context.Context, f client.Frame) error {
-	var d struct {
-		Text   string          `json:"text"`
-		Model  string          `json:"model"`
-		ID     string          `json:"id"`
-		Name   string          `json:"name"`
-		Args   string          `json:"args"`
-		Result string          `json:"result"`
-		Failed bool            `json:"is_error"`
-		Stop   chat.StopReason `json:"stop"`
-		Usage  chat.Usage      `json:"usage"`
+	if ev, err := event.Parse(f.Data); err == nil { // of a node or a child agent
+		return w.emit.With(func(src *event.Source) { *src = ev.Source }).Emit(ctx, ev.Body)
 	}
-	read := func(into any) error {
-		if err := json.Unmarshal(f.Data, into); err != nil {
-			return fault.Wrap(fault.Failure, err, "event %s of the server cannot be read", f.Name)
-		}
+	body, err := w.body(f)
+	if body == nil {
 		return nil
 	}
-	var body event.Body
-	switch f.Name {
-	case "started", "assistant_delta", "reasoning_delta", "tool_call", "tool_result", "usage":
-		if ev, err := event.Parse(f.Data); err == nil { // of a node or a child agent
-			return w.pass(ctx, ev)
-		}
-		if err := read(&d); err != nil {
-			return err
-		}
-	case "finished":
-		if ev, err := event.Parse(f.Data); err == nil {
-			return w.pass(ctx, ev)
-		}
-		var end api.CompletionFinished
-		if err := read(&end); err != nil {
-			return err
-		}
-		w.outcome = &end.Outcome
-		if end.Outcome.FinishReason == "question" {
-			return nil // it continues, or fails
-		}
-		return w.emit.Emit(ctx, event.Finished{Output: end.Outcome.FinalMessage, Stop: chat.StopReason(end.Outcome.FinishReason), Usage: usageOf(end.Outcome.Usage)})
-	default:
-		if ev, err := event.Parse(f.Data); err == nil {
-			return w.pass(ctx, ev)
-		}
-		return nil // of a newer server
-	}
-	switch f.Name {
-	case "started":
-		body = event.Started{Model: d.Model}
-	case "assistant_delta":
-		w.text += d.Text
-		body = event.Delta{Text: d.Text}
-	case "reasoning_delta":
-		body = event.Reasoning{Text: d.Text}
-	case "tool_call":
-		body = event.ToolCall{ID: d.ID, Name: d.Name, Arguments: d.Args}
-	case "tool_result":
-		body = event.ToolResult{ID: d.ID, Name: d.Name, Text: d.Result, Failed: d.Failed}
-	case "usage":
-		body = event.Reply{Model: d.Model, Text: w.text, Stop: d.Stop, Usage: d.Usage}
-		w.text = ""
+	if err != nil {
+		return fault.Wrap(fault.Failure, err, "event %s of the server cannot be read", f.Name)
 	}
 	return w.emit.Emit(ctx, body)
 }
 
-// pass emits an event of the server as it is.
-func (w *farCompletion) pass(ctx context.Context, ev event.Event) error {
-	return w.emit.With(func(src *event.Source) { *src = ev.Source }).Emit(ctx, ev.Body)
+// body returns the event that a frame says. It is nil for a frame of a newer server, and where a question ends the completion, which
+// continues then, or fails.
+func (w *farCompletion) body(f client.Frame) (event.Body, error) {
+	var d struct {
+		Text    string                `json:"text"`
+		Model   string                `json:"model"`
+		ID      string                `json:"id"`
+		Name    string                `json:"name"`
+		Args    string                `json:"args"`
+		Result  string                `json:"result"`
+		Failed  bool                  `json:"is_error"`
+		Stop    chat.StopReason       `json:"stop"`
+		Usage   chat.Usage            `json:"usage"`
+		Outcome api.CompletionOutcome `json:"outcome"`
+	}
+	err := json.Unmarshal(f.Data, &d)
+	switch f.Name {
+	case "started":
+		return event.Started{Model: d.Model}, err
+	case "assistant_delta":
+		w.text += d.Text
+		return event.Delta{Text: d.Text}, err
+	case "reasoning_delta":
+		return event.Reasoning{Text: d.Text}, err
+	case "tool_call":
+		return event.ToolCall{ID: d.ID, Name: d.Name, Arguments: d.Args}, err
+	case "tool_result":
+		return event.ToolResult{ID: d.ID, Name: d.Name, Text: d.Result, Failed: d.Failed}, err
+	case "usage":
+		reply := event.Reply{Model: d.Model, Text: w.text, Stop: d.Stop, Usage: d.Usage}
+		w.text = ""
+		return reply, err
+	case "finished":
+		if w.outcome = &d.Outcome; d.Outcome.FinishReason != "question" || err != nil {
+			return event.Finished{Output: d.Outcome.FinalMessage, Stop: chat.StopReason(d.Outcome.FinishReason), Usage: usageOf(d.Outcome.Usage)}, err
+		}
+	}
+	return nil, nil
 }
 
 // listRemotely returns a function that prints names, or list in machine output.
@@ -384,11 +369,6 @@ func listRemotely[T any](load func(s *farServer, ctx context.Context) ([]T, erro
 		case c.opts.output != outputText:
 			return printJSON(c.Out, shown)
 		case c.OutTerminal && len(rows) > 0 && len(rows[0]) > 1:
-			for _, r := range rows {
-				for i := range r {
-					r[i] = display.Line(r[i])
-				}
-			}
 			return c.print(shown, display.Table(rows))
 		}
 		names := make([]string, len(rows))
@@ -414,25 +394,13 @@ func (c *command) listSessionsAt(ctx context.Context, s *farServer, face *face) 
 		if e.Agent != c.opts.agent {
 			return nil
 		}
-		name := e.Alias
-		if name == "" {
-			name = e.ID
-		}
-		first := e.First
-		if e.Error != "" {
-			first = e.Error
-		}
-		return []string{name, display.Age(time.Since(e.ModifiedAt)), strconv.Itoa(e.Turns), firstWords(first, mostColumns)}
+		return []string{cmp.Or(e.Alias, e.ID), display.Age(time.Since(e.ModifiedAt)), strconv.Itoa(e.Turns), firstWords(cmp.Or(e.Error, e.First), mostColumns)}
 	})(c, ctx, s, face)
 }
 
 // drawGraphAt prints a drawing of the graph of an agent of the server.
 func (c *command) drawGraphAt(ctx context.Context, s *farServer, _ *face) error {
-	format := c.opts.format
-	if format == "" {
-		format = outputText
-	}
-	drawing, err := s.AgentGraph(ctx, c.opts.graph, format)
+	drawing, err := s.AgentGraph(ctx, c.opts.graph, cmp.Or(c.opts.format, outputText))
 	if err == nil {
 		_, err = c.Out.Write(drawing)
 	}
@@ -442,13 +410,13 @@ func (c *command) drawGraphAt(ctx context.Context, s *farServer, _ *face) error 
 // showRunAt prints one run of the server, or its state.
 func (c *command) showRunAt(ctx context.Context, s *farServer, _ *face) error {
 	if !c.opts.state {
-		r, err := s.Run(ctx, c.opts.run)
+		r, err := s.Run(ctx, c.opts.value)
 		if err != nil {
 			return err
 		}
 		return c.printRun(r)
 	}
-	state, err := s.State(ctx, c.opts.run, c.opts.shownStep())
+	state, err := s.State(ctx, c.opts.value, c.opts.shownStep())
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (c *command) answersFor(r api.RunDetail) (map[string]string, error) {
 
 // forkRemotely begins a new run from the step of --fork.
 func (c *command) forkRemotely(ctx context.Context, s *farServer, face *face) error {
-	id, step, err := parseRunStep(c.opts.fork)
+	id, step, err := parseRunStep(c.opts.value)
 	if err != nil {
 		return err
 	}

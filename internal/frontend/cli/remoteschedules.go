@@ -18,7 +18,7 @@ func (c *command) addScheduleAt(ctx context.Context, s *farServer, _ *face) erro
 	if err != nil {
 		return err
 	}
-	made, err := s.AddSchedule(ctx, api.ScheduleRequest{Name: c.opts.add, Doc: d})
+	made, err := s.AddSchedule(ctx, api.ScheduleRequest{Name: c.opts.value, Doc: d})
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *command) listSchedulesAt(ctx context.Context, s *farServer, _ *face) er
 }
 
 func (c *command) showOutcomesAt(ctx context.Context, s *farServer, _ *face) error {
-	list, err := s.ScheduleTimes(ctx, c.opts.history)
+	list, err := s.ScheduleTimes(ctx, c.opts.value)
 	if err != nil {
 		return err
 	}
@@ -49,12 +49,12 @@ func (c *command) showOutcomesAt(ctx context.Context, s *farServer, _ *face) err
 // pauseScheduleAt returns what pauses a schedule at a server, or ends that.
 func pauseScheduleAt(paused bool) func(*command, context.Context, *farServer, *face) error {
 	return func(c *command, ctx context.Context, s *farServer, _ *face) error {
-		return s.PauseSchedule(ctx, c.opts.pause+c.opts.proceed, paused)
+		return s.PauseSchedule(ctx, c.opts.value, paused)
 	}
 }
 
 func (c *command) deleteScheduleAt(ctx context.Context, s *farServer, _ *face) error {
-	return s.DeleteSchedule(ctx, c.opts.scheduling.remove)
+	return s.DeleteSchedule(ctx, c.opts.value)
 }
 
 // runPoll is how often a run at a server is looked at.
@@ -62,7 +62,7 @@ const runPoll = 250 * time.Millisecond
 
 // startScheduledAt starts a run of a schedule at a server, and waits until it rests.
 func (c *command) startScheduledAt(ctx context.Context, s *farServer, _ *face) error {
-	o, err := s.RunSchedule(ctx, c.opts.now)
+	o, err := s.RunSchedule(ctx, c.opts.value)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *command) startScheduledAt(ctx context.Context, s *farServer, _ *face) e
 		}
 		if !r.Active && !r.Queued {
 			info := run.Info{ID: r.ID, Status: run.Status(r.Status), Code: fault.Code(r.Code), Failures: r.Failures}
-			return c.reportDue(app.Due{Outcomes: []schedule.Outcome{{Name: c.opts.now, Due: o.Due, Run: o.RunID}}, Runs: map[string]run.Info{o.RunID: info}})
+			return c.reportDue(app.Due{Outcomes: []schedule.Outcome{{Name: c.opts.value, Due: o.Due, Run: o.RunID}}, Runs: map[string]run.Info{o.RunID: info}})
 		}
 		if err := retry.Sleep(ctx, runPoll); err != nil {
 			return err

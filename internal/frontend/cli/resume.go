@@ -85,20 +85,28 @@ func (c *command) continuation(face *face) (run.Continuation, error) {
 
 // readAnswers reads a mapping of question ids to answers, some of which may be lists.
 func readAnswers(path string) (answers map[string]string, lists []string, err error) {
+	err = readAnswerFile(path, func(doc *yamldoc.Doc) error {
+		given, err := answersOf(doc)
+		answers, lists = ask.Texts(given)
+		return err
+	})
+	return answers, lists, err
+}
+
+// readAnswerFile has read read the file of --answers.
+func readAnswerFile(path string, read func(*yamldoc.Doc) error) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, fault.Wrap(fault.NotFound, err, "reading the answers")
+		return fault.Wrap(fault.NotFound, err, "reading the answers")
 	}
 	doc, err := yamldoc.Parse(path, src)
-	var given map[string]ask.Given
 	if err == nil {
-		given, err = answersOf(doc)
+		err = read(doc)
 	}
 	if err != nil {
-		return nil, nil, fault.Wrap(fault.Config, err, "reading the answers")
+		return fault.Wrap(fault.Config, err, "reading the answers")
 	}
-	answers, lists = ask.Texts(given)
-	return answers, lists, nil
+	return nil
 }
 
 // answersOf reads a mapping of names to answers.
@@ -114,7 +122,7 @@ func answersOf(doc *yamldoc.Doc) (map[string]ask.Given, error) {
 
 // forkRun begins a new run from the step of --fork.
 func (c *command) forkRun(ctx context.Context, face *face) error {
-	id, step, err := parseRunStep(c.opts.fork)
+	id, step, err := parseRunStep(c.opts.value)
 	if err != nil {
 		return err
 	}

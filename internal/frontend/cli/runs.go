@@ -109,7 +109,7 @@ func (c *command) showRun(ctx context.Context) error {
 		if c.opts.state {
 			return c.showState(ctx, store)
 		}
-		h, err := store.History(ctx, c.opts.run)
+		h, err := store.History(ctx, c.opts.value)
 		if err != nil {
 			return err
 		}
@@ -382,11 +382,11 @@ func pathOf(step []api.Visit) string {
 
 // showState prints the state of a run as JSON.
 func (c *command) showState(ctx context.Context, store run.Store) error {
-	cp, err := store.Checkpoint(ctx, c.opts.run, c.opts.shownStep())
+	cp, err := store.Checkpoint(ctx, c.opts.value, c.opts.shownStep())
 	if err != nil {
 		return err
 	}
-	info, err := store.Info(ctx, c.opts.run)
+	info, err := store.Info(ctx, c.opts.value)
 	if err != nil {
 		return err
 	}

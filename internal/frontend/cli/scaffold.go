@@ -10,7 +10,7 @@ import (
 
 // initAgent writes the files of a new agent.
 func (c *command) initAgent(context.Context) error {
-	dir := c.opts.initAgent
+	dir := c.opts.value
 	written, err := scaffold.Write(dir, cmp.Or(c.opts.kind, scaffold.Plain))
 	if err != nil {
 		return err

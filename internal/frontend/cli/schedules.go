@@ -23,16 +23,12 @@ import (
 
 // scheduling is what happens with schedules.
 type scheduling struct {
-	add      string // the name of a new schedule
 	doc      schedule.Doc
 	parked   int
 	blackout []string
 	month    string // an amount
 
 	from, until string // of --schedules
-
-	history, pause, proceed, remove, now, enable string // names of schedules
-	timer                                        string // a kind
 }
 
 // defaultDueJobs is how many runs --run-due has at work at the same time.
@@ -48,7 +44,7 @@ func (o *options) scheduleSection() section {
 	return section{
 		name: "schedules", title: "Start runs automatically",
 		common: []flagSpec{
-			{name: "schedule", sets: word(&s.add, "NAME"), usage: "run an agent at set times: with -a, and --cron, --every or --at; the text is the prompt"},
+			{name: "schedule", sets: actionValue("NAME"), usage: "run an agent at set times: with -a, and --cron, --every or --at; the text is the prompt"},
 			{name: "schedules", sets: on(new(bool)), usage: "list the schedules, and with --from or --until their due times"},
 			{name: "run-due", sets: on(new(bool)), usage: "start the runs that are due, resume others, and exit when all have ended or wait; --serve does it continuously"},
 		},
@@ -74,13 +70,13 @@ func (o *options) scheduleSection() section {
 			{name: "paused", sets: on(&s.doc.Paused), usage: "with --schedule: begin paused", with: with},
 			{name: "from", sets: word(&s.from, "TIME"), usage: "with --schedules: show due times from this time on", with: []string{"schedules"}},
 			{name: "until", sets: word(&s.until, "TIME"), usage: "with --schedules: show due times until this time, or for a span such as 7d", with: []string{"schedules"}},
-			{name: "schedule-history", sets: word(&s.history, "NAME"), usage: "show the outcome of each due time of a schedule"},
-			{name: "schedule-pause", sets: word(&s.pause, "NAME"), usage: "pause a schedule: it skips its times"},
-			{name: "schedule-continue", sets: word(&s.proceed, "NAME"), usage: "end the pause of a schedule"},
-			{name: "schedule-delete", sets: word(&s.remove, "NAME"), usage: "delete a schedule that --schedule or the server made"},
-			{name: "schedule-now", sets: word(&s.now, "NAME"), usage: "start a run of a schedule now, and wait for it"},
-			{name: "schedule-on", sets: word(&s.enable, "NAME"), usage: "turn on a schedule of an agent's file, as the agent is now"},
-			{name: "print-timer", sets: choice(&s.timer, "SYSTEM", timers), usage: "print a timer with which the system starts --run-due every minute: " + strings.Join(timers, ", ")},
+			{name: "schedule-history", sets: actionValue("NAME"), usage: "show the outcome of each due time of a schedule"},
+			{name: "schedule-pause", sets: actionValue("NAME"), usage: "pause a schedule: it skips its times"},
+			{name: "schedule-continue", sets: actionValue("NAME"), usage: "end the pause of a schedule"},
+			{name: "schedule-delete", sets: actionValue("NAME"), usage: "delete a schedule that --schedule or the server made"},
+			{name: "schedule-now", sets: actionValue("NAME"), usage: "start a run of a schedule now, and wait for it"},
+			{name: "schedule-on", sets: actionValue("NAME"), usage: "turn on a schedule of an agent's file, as the agent is now"},
+			{name: "print-timer", sets: choice(new(string), "SYSTEM", timers), usage: "print a timer with which the system starts --run-due every minute: " + strings.Join(timers, ", ")},
 		},
 	}
 }
@@ -149,7 +145,7 @@ func (c *command) addSchedule(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.app.CheckSchedule(c.opts.add, d)
+	s, err := c.app.CheckSchedule(c.opts.value, d)
 	if err != nil {
 		return err
 	}
@@ -278,9 +274,9 @@ func timeFlag(flag, value string, otherwise, after time.Time) (time.Time, error)
 // showOutcomes shows what the times of a schedule led to.
 func (c *command) showOutcomes(ctx context.Context) error {
 	return c.withSchedules(func(all *schedule.Service) error {
-		outcomes, err := all.History(ctx, c.opts.history, 0)
+		outcomes, err := all.History(ctx, c.opts.value, 0)
 		if err == nil && len(outcomes) == 0 {
-			_, err = all.Find(ctx, c.opts.history)
+			_, err = all.Find(ctx, c.opts.value)
 		}
 		if err != nil {
 			return err
@@ -311,21 +307,21 @@ func (c *command) printOutcomes(list []api.ScheduleTime) error {
 // pauseSchedule returns what pauses a schedule, or ends that.
 func pauseSchedule(paused bool) func(*command, context.Context) error {
 	return func(c *command, ctx context.Context) error {
-		return c.withSchedules(func(all *schedule.Service) error { return all.Pause(ctx, c.opts.pause+c.opts.proceed, paused) })
+		return c.withSchedules(func(all *schedule.Service) error { return all.Pause(ctx, c.opts.value, paused) })
 	}
 }
 
 func (c *command) deleteSchedule(ctx context.Context) error {
-	return c.withSchedules(func(all *schedule.Service) error { return all.Delete(ctx, c.opts.scheduling.remove) })
+	return c.withSchedules(func(all *schedule.Service) error { return all.Delete(ctx, c.opts.value) })
 }
 
 // enableSchedule switches on a schedule of an agent's file.
 func (c *command) enableSchedule(ctx context.Context) error {
 	return c.withSchedules(func(all *schedule.Service) error {
-		if err := all.SwitchOn(ctx, c.opts.enable); err != nil {
+		if err := all.SwitchOn(ctx, c.opts.value); err != nil {
 			return err
 		}
-		k, err := all.Find(ctx, c.opts.enable)
+		k, err := all.Find(ctx, c.opts.value)
 		if err == nil {
 			next := k.Next(time.Now())
 			fmt.Fprintf(c.Err, "schedule %s is on: agent %s, next at %s; a change of the agent switches it off\n", k.Name, display.Line(k.Agent), localTime(&next))
@@ -344,7 +340,9 @@ func (c *command) runDue(ctx context.Context) error {
 }
 
 // startScheduled starts a run of a schedule now.
-func (c *command) startScheduled(ctx context.Context) error { return c.runObserved(ctx, 1, c.opts.now) }
+func (c *command) startScheduled(ctx context.Context) error {
+	return c.runObserved(ctx, 1, c.opts.value)
+}
 
 // runObserved does what is due, or starts a run of the schedule that only names.
 func (c *command) runObserved(ctx context.Context, jobs int, only string) error {
@@ -423,7 +421,7 @@ func (c *command) printTimer(context.Context) error {
 		return err
 	}
 	setting := c.app.Env.Get("LOKI_CONFIG_DIR")
-	switch c.opts.timer {
+	switch c.opts.value {
 	case "systemd":
 		environment := ""
 		if setting != "" {
@@ -480,7 +478,7 @@ WantedBy=timers.target
 		}
 		fmt.Fprintf(c.Out, "schtasks /Create /TN loki-due /SC MINUTE /MO 1 /TR \"cmd /c cd /d \\\"%s\\\" && %s\\\"%s\\\" --run-due --quiet\"\n", dir, strings.ReplaceAll(set, `"`, `\"`), program)
 	}
-	if c.opts.timer == "windows" != (runtime.GOOS == "windows") {
+	if c.opts.value == "windows" != (runtime.GOOS == "windows") {
 		fmt.Fprintln(c.Err, "paths are those of this system")
 	}
 	return nil

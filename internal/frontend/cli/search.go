@@ -49,7 +49,7 @@ func newFoundInfo(f search.Hit) foundInfo {
 
 // searchRecords prints the sessions and runs in which the text of --search is found.
 func (c *command) searchRecords(ctx context.Context) error {
-	text := strings.Join(append([]string{c.opts.search}, c.opts.text...), " ") // words without quotes, too
+	text := strings.Join(append([]string{c.opts.value}, c.opts.text...), " ") // words without quotes, too
 	screen := c.display().Screen()
 	stop := screen.Spin("Searching")
 	list, of, err := c.app.Search().Find(ctx, text, mostFound)

@@ -26,34 +26,34 @@ func (c *command) listSecrets(ctx context.Context) error {
 
 // getSecret prints a secret.
 func (c *command) getSecret(ctx context.Context) error {
-	secret, err := c.app.Vault().Get(ctx, c.opts.getSecret)
+	secret, err := c.app.Vault().Get(ctx, c.opts.value)
 	if err != nil {
 		return err
 	}
-	return c.print(map[string]string{"name": c.opts.getSecret, "value": secret}, secret+"\n")
+	return c.print(map[string]string{"name": c.opts.value, "value": secret}, secret+"\n")
 }
 
 // deleteSecret deletes a secret.
 func (c *command) deleteSecret(ctx context.Context) error {
-	if err := c.app.Vault().Delete(ctx, c.opts.deleteSecret); err != nil {
+	if err := c.app.Vault().Delete(ctx, c.opts.value); err != nil {
 		return err
 	}
-	return c.say("Secret %s is deleted.", c.opts.deleteSecret)
+	return c.say("Secret %s is deleted.", c.opts.value)
 }
 
 // updateSecret changes a secret.
 func (c *command) updateSecret(ctx context.Context) error {
 	v := c.app.Vault()
-	return c.setSecret(ctx, v, c.opts.updateSecret, v.Update)
+	return c.setSecret(ctx, v, c.opts.value, v.Update)
 }
 
 // addSecret puts a new secret into the vault.
 func (c *command) addSecret(ctx context.Context) error {
 	v := c.app.Vault()
-	if err := v.CanAdd(ctx, c.opts.addSecret); err != nil { // before anything is asked
+	if err := v.CanAdd(ctx, c.opts.value); err != nil { // before anything is asked
 		return err
 	}
-	return c.setSecret(ctx, v, c.opts.addSecret, v.Add)
+	return c.setSecret(ctx, v, c.opts.value, v.Add)
 }
 
 // setSecret asks for a secret and stores it. A vault without a password gets one first.
@@ -122,7 +122,7 @@ func (c *command) say(format string, args ...any) error {
 // authenticate logs in to the client that --authenticate names, or to the only one that
 // can be logged in to.
 func (c *command) authenticate(ctx context.Context) error {
-	name := c.opts.authenticate
+	name := c.opts.value
 	if name == anyClient {
 		var err error
 		if name, err = c.app.LoginClient(ctx, c.terminal()); err != nil {

@@ -26,7 +26,7 @@ func (c *command) serve(ctx context.Context) error {
 	if c.faces.Server == nil {
 		return fault.New(fault.Usage, "this program does not serve")
 	}
-	address := c.opts.serve
+	address := c.opts.value
 	if address == configuredAddress {
 		address = ""
 	}
@@ -93,7 +93,7 @@ func (c *command) healthcheck(ctx context.Context) error {
 // healthURL returns where to ask: the URL of the command line, with the path of the probe unless it has one, or that of the
 // server that the configuration describes.
 func (c *command) healthURL() (string, error) {
-	address := c.opts.health
+	address := c.opts.value
 	if address == configuredAddress {
 		loaded, err := app.New(app.Options{Environ: c.environ})
 		if err != nil {

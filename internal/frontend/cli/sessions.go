@@ -48,7 +48,7 @@ func (c *command) deleteSession(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	name, talks := c.opts.deleteSession, c.app.Conversations()
+	name, talks := c.opts.value, c.app.Conversations()
 	if _, err := talks.StoredID(ctx, scope, name); err != nil {
 		return err
 	}

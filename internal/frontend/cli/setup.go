@@ -184,7 +184,7 @@ var installable = app.Categories()
 
 // install writes what is part of the program over the user's copies of it.
 func (c *command) install(ctx context.Context) error {
-	category := app.Category(c.opts.install)
+	category := app.Category(c.opts.value)
 	target := c.app.InstallDir(category)
 	if c.OutTerminal {
 		key, err := c.terminal().Key(ctx, c.app.InstallLoss(category)+" Continue? y/N: ", "ny")

@@ -147,9 +147,9 @@ func (c *command) updateTests(ctx context.Context, suites []*cases.Suite, report
 	return nil
 }
 
-// note prints a line about what was done.
+// note prints a line about what was done, if there is one.
 func (c *command) note(line string) {
-	if !c.opts.quiet {
+	if line != "" && !c.opts.quiet {
 		fmt.Fprintln(c.Err, text.Printable(c.hide("▸ "+line)))
 	}
 }
@@ -300,24 +300,18 @@ func (c *command) withAnswers(asker ask.Asker) (ask.Asker, error) {
 // readPrepared reads the answers of --answers for a run that begins: a mapping by question or node, or a
 // list in order.
 func readPrepared(path string) (byName map[string]ask.Given, list []ask.Given, err error) {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil, fault.Wrap(fault.NotFound, err, "reading the answers")
-	}
-	doc, err := yamldoc.Parse(path, src)
-	if err == nil && doc.Root().Kind() == yamldoc.List {
+	err = readAnswerFile(path, func(doc *yamldoc.Doc) (err error) {
+		if doc.Root().Kind() != yamldoc.List {
+			byName, err = answersOf(doc)
+			return err
+		}
 		items, _ := doc.Root().List()
 		for _, item := range items {
 			if given, ok := ask.ReadAnswer(item); ok {
 				list = append(list, given)
 			}
 		}
-		err = doc.Err()
-	} else if err == nil {
-		byName, err = answersOf(doc)
-	}
-	if err != nil {
-		return nil, nil, fault.Wrap(fault.Config, err, "reading the answers")
-	}
-	return byName, list, nil
+		return doc.Err()
+	})
+	return byName, list, err
 }

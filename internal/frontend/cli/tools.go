@@ -74,7 +74,7 @@ func (c *command) buildTools(ctx context.Context) error {
 
 // toolSchema shows the declarations of the tools in a script.
 func (c *command) toolSchema(ctx context.Context) error {
-	schema, err := c.app.Tools.Schema(ctx, c.opts.toolSchema)
+	schema, err := c.app.Tools.Schema(ctx, c.opts.value)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *command) toolSchema(ctx context.Context) error {
 // argcEval prints the shell code that a script of its own kind evaluates to read its
 // arguments. An error becomes code too, or the script would continue without them.
 func (c *command) argcEval(context.Context) error {
-	file := c.opts.argcEval
+	file := c.opts.value
 	width, _ := strconv.Atoi(c.getenv("TERM_WIDTH"))
 	src, err := os.ReadFile(file)
 	code := ""

@@ -132,7 +132,7 @@ func (c *command) retryDead(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ids := []string{c.opts.deadRetry}
+		ids := []string{c.opts.value}
 		if ids[0] == allLetters {
 			letters, err := trigger.DeadLetters(ctx, store, "")
 			if err != nil {
@@ -173,9 +173,9 @@ func (c *command) retryDead(ctx context.Context) error {
 // testAlert sends a test of an alert to its targets.
 func (c *command) testAlert(ctx context.Context) error {
 	rules := c.app.Config.Alerts
-	i := slices.IndexFunc(rules, func(r *alert.Rule) bool { return r.Name == c.opts.alertTest })
+	i := slices.IndexFunc(rules, func(r *alert.Rule) bool { return r.Name == c.opts.value })
 	if i < 0 {
-		return fault.New(fault.NotFound, "there is no alert %q in %s", c.opts.alertTest, c.app.Config.File).WithHint("the section alerts lists them")
+		return fault.New(fault.NotFound, "there is no alert %q in %s", c.opts.value, c.app.Config.File).WithHint("the section alerts lists them")
 	}
 	var failed []error
 	err := c.app.TryAlert(ctx, rules[i], func(h webhook.Hook, err error) {

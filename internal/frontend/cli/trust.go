@@ -25,12 +25,12 @@ import (
 // trust shows what the agent in the directory of --trust may do, or each agent in it, and records that the user trusts it. Test
 // cases beside the agents are trusted with all of the directory.
 func (c *command) trust(ctx context.Context) error {
-	dir, err := filepath.Abs(c.opts.trust)
+	dir, err := filepath.Abs(c.opts.value)
 	if err != nil {
 		return err
 	}
 	if !isDirectory(dir) {
-		return fault.New(fault.NotFound, "%s is not a directory", c.opts.trust).WithHint("name the directory of an agent, or one that holds agents")
+		return fault.New(fault.NotFound, "%s is not a directory", c.opts.value).WithHint("name the directory of an agent, or one that holds agents")
 	}
 	instructs, err := c.trustFiles(ctx, dir)
 	if err != nil {
@@ -44,10 +44,10 @@ func (c *command) trust(ctx context.Context) error {
 		switch more := text.Visible(strings.Join(below, ", ")); {
 		case len(dirs) == 0 && !hasCases(dir) && instructs:
 		case len(dirs) == 0 && !hasCases(dir) && len(below) == 0 && len(servers) == 0:
-			return fault.New(fault.NotFound, "%s has no agent, so nothing is trusted", c.opts.trust).WithHint("name the directory of an agent, or one that holds agents")
+			return fault.New(fault.NotFound, "%s has no agent, so nothing is trusted", c.opts.value).WithHint("name the directory of an agent, or one that holds agents")
 		case len(dirs) == 0 && !hasCases(dir) && len(servers) == 0:
-			return fault.New(fault.NotFound, "%s has no agent, so nothing is trusted; agents further below: %s", c.opts.trust, more).
-				WithHint("trust one of them: loki --trust %s", text.Word(filepath.Join(c.opts.trust, below[0])))
+			return fault.New(fault.NotFound, "%s has no agent, so nothing is trusted; agents further below: %s", c.opts.value, more).
+				WithHint("trust one of them: loki --trust %s", text.Word(filepath.Join(c.opts.value, below[0])))
 		case len(below) > 0:
 			c.warn("agents further below are not trusted by this: " + more)
 		}
@@ -135,11 +135,17 @@ func (c *command) trustDir(ctx context.Context, t trust.Status, name string) err
 // askTrust returns an error unless the user consents at the terminal.
 func (c *command) askTrust(ctx context.Context, t trust.Status, name string) error {
 	yes, err := t.Ask(ctx, c.anyTerminal(), name, "no")
+	return trustRefusal(yes, err, text.Visible(name)+" is", "its files")
+}
+
+// trustRefusal returns the error of a user who was asked about trust and did not consent, or could not be asked. Subject is what it is
+// about, with its verb.
+func trustRefusal(yes bool, err error, subject, files string) error {
 	switch {
 	case errors.Is(err, ask.ErrUnavailable):
-		return fault.New(fault.Usage, "no user can be asked whether %s is trusted", text.Visible(name)).WithHint("look at its files, and consent with --yes")
+		return fault.New(fault.Usage, "no user can be asked whether %s trusted", subject).WithHint("look at %s, and consent with --yes", files)
 	case err == nil && !yes:
-		return fault.New(fault.Canceled, "%s is not trusted; nothing was changed", text.Visible(name))
+		return fault.New(fault.Canceled, "%s not trusted; nothing was changed", subject)
 	}
 	return err
 }
@@ -179,9 +185,9 @@ func (c *command) listTrusted(ctx context.Context) error {
 
 // untrust takes the directory of --untrust, and those of agents in it, out of the record.
 func (c *command) untrust(ctx context.Context) error {
-	dir, err := trust.Resolve(c.opts.untrust)
+	dir, err := trust.Resolve(c.opts.value)
 	if errors.Is(err, os.ErrNotExist) { // it was trusted when it was there
-		dir, err = filepath.Abs(c.opts.untrust)
+		dir, err = filepath.Abs(c.opts.value)
 	}
 	if err != nil {
 		return err
@@ -204,7 +210,7 @@ func (c *command) untrust(ctx context.Context) error {
 		}
 	}
 	if !found {
-		return fault.New(fault.NotFound, "%s was not trusted", c.opts.untrust).WithHint("all directories that are: loki --list trusted")
+		return fault.New(fault.NotFound, "%s was not trusted", c.opts.value).WithHint("all directories that are: loki --list trusted")
 	}
 	return nil
 }

@@ -29,9 +29,7 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 	}
 	if err != nil {
 		note, failed := c.app.PauseWorktree(context.WithoutCancel(ctx), t, err)
-		if note != "" {
-			c.note(note)
-		}
+		c.note(note)
 		return errors.Join(err, failed)
 	}
 	var asker ask.Asker
@@ -48,9 +46,7 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 		c.note(note)
 		return again()
 	})
-	if note != "" {
-		c.note(note)
-	}
+	c.note(note)
 	return err
 }
 
@@ -138,9 +134,7 @@ func (c *command) removeWorktree(ctx context.Context) error {
 	if c.InTerminal && c.ErrTerminal {
 		asker = c.terminal()
 	}
-	note, err := c.app.RemoveWorktree(ctx, c.opts.worktrees.remove, asker, c.opts.yes)
-	if note != "" {
-		c.note(note)
-	}
+	note, err := c.app.RemoveWorktree(ctx, c.opts.value, asker, c.opts.yes)
+	c.note(note)
 	return err
 }

@@ -1,7 +1,6 @@
 package cases
 
 import (
-	"cmp"
 	"slices"
 
 	"loki/internal/workflow/graph"
@@ -21,25 +20,24 @@ type Coverage struct {
 // Cover returns what the traces visited of the graph of an agent. Ways that a script chooses by
 // itself are not declared and do not count.
 func Cover(agent string, g *graph.Graph, traces []*Trace) Coverage {
-	all := &Visits{Nodes: make(map[string]bool), Edges: make(map[[2]string]bool), Maps: make(map[string]bool)}
+	all := newVisits()
 	for _, t := range traces {
 		if v := t.Visits[agent]; v != nil {
 			all.add(v)
 		}
 	}
+	branches := make(map[string]bool) // whose ways on do not count
 	for _, n := range g.Nodes {
-		if n.Map != nil && all.Maps[n.ID] {
+		if n.Map == nil {
+			continue
+		}
+		branches[n.Map.Branch] = true
+		if all.Maps[n.ID] {
 			all.Nodes[n.Map.Branch] = true
 			all.Edges[[2]string{n.ID, n.Map.Branch}] = true
 		}
 	}
 	c := Coverage{Agent: agent, Nodes: len(g.Nodes)}
-	branches := make(map[string]bool) // whose ways on do not count
-	for _, n := range g.Nodes {
-		if n.Map != nil {
-			branches[n.Map.Branch] = true
-		}
-	}
 	seen := make(map[[2]string]bool)
 	for _, n := range g.Nodes {
 		if all.Nodes[n.ID] {
@@ -65,6 +63,6 @@ func Cover(agent string, g *graph.Graph, traces []*Trace) Coverage {
 		}
 	}
 	slices.Sort(c.MissingNodes)
-	slices.SortStableFunc(c.MissingEdges, cmp.Compare[string])
+	slices.Sort(c.MissingEdges)
 	return c
 }

@@ -2,6 +2,7 @@ package cases
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -183,11 +184,8 @@ func merge(a, b map[string]string) map[string]string {
 		return a
 	}
 	all := make(map[string]string, len(a)+len(b))
-	for _, m := range []map[string]string{a, b} {
-		for name, text := range m {
-			all[name] = text
-		}
-	}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
 	return all
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,16 +46,15 @@ type Visits struct {
 	Maps  map[string]bool    // maps that ran their branch
 }
 
+// newVisits returns no visits.
+func newVisits() *Visits {
+	return &Visits{Nodes: make(map[string]bool), Edges: make(map[[2]string]bool), Maps: make(map[string]bool)}
+}
+
 func (v *Visits) add(w *Visits) {
-	for n := range w.Nodes {
-		v.Nodes[n] = true
-	}
-	for e := range w.Edges {
-		v.Edges[e] = true
-	}
-	for m := range w.Maps {
-		v.Maps[m] = true
-	}
+	maps.Copy(v.Nodes, w.Nodes)
+	maps.Copy(v.Edges, w.Edges)
+	maps.Copy(v.Maps, w.Maps)
 }
 
 // line is an event as the program prints it.
@@ -78,10 +78,7 @@ type line struct {
 
 // readTrace reads the events that a program printed. begin is the state before the first node.
 func readTrace(events []byte, begin graph.State) (*Trace, error) {
-	t := &Trace{State: make(map[string]value.Value), Visits: make(map[string]*Visits)}
-	for name, v := range begin.All() {
-		t.State[name] = v
-	}
+	t := &Trace{State: maps.Collect(begin.All()), Visits: make(map[string]*Visits)}
 	for raw := range bytes.Lines(events) {
 		var l line
 		if err := json.Unmarshal(raw, &l); err != nil {
@@ -93,12 +90,10 @@ func readTrace(events []byte, begin graph.State) (*Trace, error) {
 }
 
 func (t *Trace) visits(agent string) *Visits {
-	v := t.Visits[agent]
-	if v == nil {
-		v = &Visits{Nodes: make(map[string]bool), Edges: make(map[[2]string]bool), Maps: make(map[string]bool)}
-		t.Visits[agent] = v
+	if t.Visits[agent] == nil {
+		t.Visits[agent] = newVisits()
 	}
-	return v
+	return t.Visits[agent]
 }
 
 func (t *Trace) add(l *line) {
@@ -119,9 +114,7 @@ func (t *Trace) add(l *line) {
 		t.visits(l.Agent).Maps[l.Node] = true
 	case "state_updated":
 		if l.Depth == 0 {
-			for name, v := range l.Values.AsObject().All() {
-				t.State[name] = v
-			}
+			maps.Insert(t.State, l.Values.AsObject().All())
 		}
 	case "tool_call":
 		args, err := value.ParseJSON([]byte(l.Arguments))

@@ -30,7 +30,7 @@ type codeState struct {
 // opensFence returns the fence that rest begins with after its indentation.
 func opensFence(rest []byte, indent int) (fence, bool) {
 	text := rest[indent:]
-	n := leading(text, text[0])
+	n := runLength(text, text[0])
 	if n < 3 || text[0] == '`' && bytes.IndexByte(text[n:], '`') >= 0 {
 		return fence{}, false
 	}

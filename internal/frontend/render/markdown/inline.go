@@ -196,7 +196,7 @@ func (in *inline) mark(c byte) {
 
 // emphasis takes a run of marks of emphasis.
 func (in *inline) emphasis(c byte) {
-	n := leading(in.text[in.at:], c)
+	n := runLength(in.text[in.at:], c)
 	if c == '~' && n != 2 { // a single tilde often means about
 		in.at += n
 		return
@@ -411,14 +411,14 @@ func edge(c byte) bool { return c == ' ' || c == '\n' }
 // codeSpan takes a run of backticks, and what is between it and the next one of the
 // same length.
 func (in *inline) codeSpan() {
-	n := leading(in.text[in.at:], '`')
+	n := runLength(in.text[in.at:], '`')
 	for i := in.at + n; i < len(in.text); {
 		j := bytes.IndexByte(in.text[i:], '`')
 		if j < 0 {
 			break
 		}
 		i += j
-		k := leading(in.text[i:], '`')
+		k := runLength(in.text[i:], '`')
 		if k == n {
 			in.skip(n)
 			in.add(codeNode, i-in.at)

@@ -321,10 +321,10 @@ func (m *machine) expand(line []byte) []byte {
 }
 
 // spaces returns the number of spaces that line begins with.
-func spaces(line []byte) int { return leading(line, ' ') }
+func spaces(line []byte) int { return runLength(line, ' ') }
 
-// leading returns how many times c stands at the beginning of text.
-func leading(text []byte, c byte) int { return len(text) - len(bytes.TrimLeft(text, string(c))) }
+// runLength returns how many times c stands at the beginning of text.
+func runLength(text []byte, c byte) int { return len(text) - len(bytes.TrimLeft(text, string(c))) }
 
 // tokenStyle returns the base style of a kind of token.
 func tokenStyle(k highlight.Kind) style { return baseToken + style(k)<<9 }

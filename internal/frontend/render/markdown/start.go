@@ -133,7 +133,7 @@ func (m *machine) start(dst, rest []byte, n int, lazy, opened bool) (out []byte,
 
 // headingLevel returns the level of the heading that text is, 0 if it is none.
 func headingLevel(text []byte) int {
-	n := leading(text, '#')
+	n := runLength(text, '#')
 	if n > 6 || n < len(text) && text[n] != ' ' {
 		return 0
 	}
@@ -166,7 +166,7 @@ func (m *machine) underline(dst, rest []byte, level int) []byte {
 
 // isRun reports whether text is c again and again, and spaces at the end.
 func isRun(text []byte, c byte) bool {
-	return leading(bytes.TrimRight(text, " "), c) == len(bytes.TrimRight(text, " "))
+	return runLength(bytes.TrimRight(text, " "), c) == len(bytes.TrimRight(text, " "))
 }
 
 // isRule reports whether text is a thematic break: three or more of the same of *, -

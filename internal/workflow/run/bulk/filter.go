@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"loki/internal/base/fault"
@@ -175,43 +176,33 @@ type Result struct {
 // Each calls do for each run, so many at once, and report with each result, one at a time. It returns how many failed. Runs that were not
 // begun when ctx ends are left out.
 func Each(ctx context.Context, infos []run.Info, atOnce int, do func(ctx context.Context, i run.Info) (status string, err error), report func(Result) error) (failed int, err error) {
-	work, results := make(chan run.Info), make(chan Result)
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // ends with the last run, or with stop
-		defer close(work)
-		for _, i := range infos {
-			select {
-			case work <- i:
-			case <-stop.Done():
-				return
-			}
-		}
-	}()
-	left := max(1, min(atOnce, len(infos)))
-	ended := make(chan struct{})
-	for range left {
-		go func() { // ends with work, and is waited for below
-			for i := range work {
-				status, err := do(ctx, i)
-				results <- Result{i.ID, status, err}
-			}
-			ended <- struct{}{}
-		}()
-	}
-	for left > 0 {
+	var working sync.WaitGroup
+	var mu sync.Mutex // guards what is returned
+	places := make(chan struct{}, max(1, atOnce))
+	for _, i := range infos {
 		select {
-		case r := <-results:
-			if r.Err != nil {
+		case places <- struct{}{}:
+		case <-stop.Done():
+		}
+		if stop.Err() != nil {
+			break
+		}
+		working.Go(func() { // is waited for below
+			defer func() { <-places }()
+			status, doErr := do(ctx, i)
+			mu.Lock()
+			defer mu.Unlock()
+			if doErr != nil {
 				failed++
 			}
-			if reportErr := report(r); reportErr != nil {
+			if reportErr := report(Result{i.ID, status, doErr}); reportErr != nil {
 				err = errors.Join(err, reportErr)
 				cancel()
 			}
-		case <-ended:
-			left--
-		}
+		})
 	}
+	working.Wait()
 	return failed, cmp.Or(err, ctx.Err())
 }

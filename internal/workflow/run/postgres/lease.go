@@ -250,19 +250,7 @@ func (j *journal) progress(found run.Recovery) string {
 
 // recover reads what a journal needs to resume, and what Open returns.
 func (v *view) recover(ctx context.Context, j *journal, found *run.Recovery) (err error) {
-	if found.Info, err = v.Info(ctx, j.id); err != nil {
-		return err
-	}
-	if !found.Info.Status.Resumable() {
-		return &run.EndedError{ID: j.name, Status: found.Info.Status}
-	}
-	found.Info.Active, found.Info.Held = false, nil
-	if j.last, err = v.Checkpoint(ctx, j.id, found.Info.Steps); err != nil {
-		return err
-	}
-	found.Last = j.last.Checkpoint
-	found.Last.Visits = maps.Clone(found.Last.Visits)
-	if found.Tasks, err = record.Tasks(ctx, v, j.id); err != nil {
+	if *found, j.last, err = record.Recover(ctx, v, j.id); err != nil {
 		return err
 	}
 	for _, t := range found.Tasks {

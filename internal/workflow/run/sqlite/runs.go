@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -141,24 +140,11 @@ func (j *journal) countTakeover(c *conn, found run.Recovery, died bool) (n int, 
 // recover reads what a journal needs to resume, and what Open returns.
 func (j *journal) recover(c *conn) (run.Recovery, error) {
 	j.blobs.run = j.id
-	var found run.Recovery
-	var err error
-	blobs := j.store.readBlobs(c)
-	if found.Info, err = j.store.readInfo(c, blobs, j.id); err != nil {
+	found, last, err := record.Recover(context.Background(), j.store.on(c), j.id)
+	if err != nil {
 		return found, err
 	}
-	if !found.Info.Status.Resumable() {
-		return found, &run.EndedError{ID: j.name, Status: found.Info.Status}
-	}
-	found.Info.Active, found.Info.Held = false, nil
-	if j.last, err = readCheckpoint(c, blobs, j.id, found.Info.Steps); err != nil {
-		return found, err
-	}
-	found.Last = j.last.Checkpoint
-	found.Last.Visits = maps.Clone(found.Last.Visits)
-	if found.Tasks, err = record.Tasks(context.Background(), view{c, j.store, blobs}, j.id); err != nil {
-		return found, err
-	}
+	j.last = last
 	for _, t := range found.Tasks {
 		j.tasks = max(j.tasks, t.Step)
 	}

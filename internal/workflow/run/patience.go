@@ -14,6 +14,16 @@ import (
 // soon, such as another process that holds a lock. Errors of stores wrap it.
 var ErrPassing = errors.New("the store cannot be written now")
 
+// As returns an error that reads as err and is also a kind, such as [ErrPassing], to [errors.Is].
+func As(kind, err error) error { return &kindError{err, kind} }
+
+type kindError struct {
+	error
+	kind error
+}
+
+func (e *kindError) Unwrap() []error { return []error{e.error, e.kind} }
+
 // A write that fails in passing is tried again for patienceTime, after a pause each
 // time. A store that waits for a lock by itself makes the pauses longer.
 const (

@@ -97,19 +97,11 @@ func (j *journal) Confirm(ctx context.Context) error {
 
 // loseLease notes that the lease is lost because of err, and returns the error that says so.
 func (j *journal) loseLease(err error) error {
-	err = &lostError{err}
+	err = run.As(run.ErrLeaseLost, err)
 	j.gone.CompareAndSwap(nil, &err)
 	j.lose(err)
 	return err
 }
-
-// lostError is the error of a journal whose lease is not its own any more.
-type lostError struct{ error }
-
-func (e *lostError) Unwrap() error { return e.error }
-
-// Is makes every loss of the lease a [run.ErrLeaseLost].
-func (e *lostError) Is(target error) bool { return target == run.ErrLeaseLost }
 
 // write is what a journal writes at once.
 type write struct {

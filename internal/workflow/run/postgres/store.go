@@ -117,16 +117,10 @@ func within(ctx context.Context) (context.Context, context.CancelFunc) {
 // explain turns an error of the database into one for the user.
 func (s *Store) explain(err error) error {
 	if postgres.Passing(err) {
-		return &passing{s.db.Explain(err)}
+		return run.As(run.ErrPassing, s.db.Explain(err))
 	}
 	return s.db.Explain(err)
 }
-
-// passing is an error that is a [run.ErrPassing].
-type passing struct{ error }
-
-func (e *passing) Unwrap() error        { return e.error }
-func (e *passing) Is(target error) bool { return target == run.ErrPassing }
 
 // explainDamage is explain for what was read of a run.
 func (s *Store) explainDamage(name string, err error) error {

@@ -31,7 +31,7 @@ func explain(path string, err error) error {
 		return full(path, err)
 	}
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		return fault.Wrap(fault.Failure, &passing{err}, "opening %s failed", path)
+		return fault.Wrap(fault.Failure, run.As(run.ErrPassing, err), "opening %s failed", path)
 	}
 	if e, ok := errors.AsType[*versionError](err); ok {
 		f := fault.New(fault.Config, "cannot use %s: %v", path, e)
@@ -60,20 +60,14 @@ func explain(path string, err error) error {
 		return fault.Wrap(fault.Config, err, "cannot open or write %s", path).
 			WithHint("make the file, the directory it is in and the files %s-wal and %s-shm beside it writable for you", path, path)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return fault.Wrap(fault.Failure, &passing{err}, "%s is locked by another process", path).
+		return fault.Wrap(fault.Failure, run.As(run.ErrPassing, err), "%s is locked by another process", path).
 			WithHint("look for a process that holds it: fuser -v %s", text.Word(path))
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT:
-		return fault.Wrap(fault.Failure, &passing{err}, "reading or writing %s failed", path).
+		return fault.Wrap(fault.Failure, run.As(run.ErrPassing, err), "reading or writing %s failed", path).
 			WithHint("check the disk and the space left on it; the runs recorded so far are kept")
 	}
 	return fault.Wrap(fault.Failure, err, "the record of runs in %s", path)
 }
-
-// passing is an error that is a [run.ErrPassing].
-type passing struct{ error }
-
-func (e *passing) Unwrap() error        { return e.error }
-func (e *passing) Is(target error) bool { return target == run.ErrPassing }
 
 func damageError(path string, err error) error {
 	return fault.Wrap(fault.Failure, err, "%s is damaged", path).

@@ -321,7 +321,7 @@ func (j *journal) Close() error {
 
 	j.lose(run.ErrClosed)
 	j.store.forget(j)
-	if _, lost := errors.AsType[*lostError](err); lost && idle {
+	if lost := errors.Is(err, run.ErrLeaseLost); lost && idle {
 		return nil // there was nothing left to write or to give back
 	} else if err != nil && !lost {
 		j.store.leave(j)

@@ -164,7 +164,7 @@ func (j *journal) check(c *conn) error {
 	if err != nil {
 		return err
 	}
-	return &lostError{j.loseLease(c, l, held)}
+	return run.As(run.ErrLeaseLost, j.loseLease(c, l, held))
 }
 
 // checkWriting is check for a write transaction. It reads the lease only if it may have
@@ -218,15 +218,6 @@ func (s *Store) leave(j *journal) {
 		}
 	})
 }
-
-// lostError is the error of a journal whose lease is not its own any more.
-type lostError struct{ err error }
-
-func (e *lostError) Error() string { return e.err.Error() }
-func (e *lostError) Unwrap() error { return e.err }
-
-// Is makes every loss of the lease a [run.ErrLeaseLost].
-func (e *lostError) Is(target error) bool { return target == run.ErrLeaseLost }
 
 // loseLease says what became of the lease, which another process may hold.
 func (j *journal) loseLease(c *conn, l lease, held bool) error {

@@ -36,14 +36,7 @@ func (d dialect) withoutConversation() dialect {
 // lower case; ok reports whether there is one. It always differs from d.
 func (d dialect) adapt(msg string, x *exchange) (next dialect, ok bool) {
 	old := d
-	says := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(msg, w) {
-				return true
-			}
-		}
-		return false
-	}
+	says := func(words ...string) bool { return normalize.Says(msg, words...) }
 	p := x.params
 	switch {
 	case says("max_tokens: "):

@@ -78,7 +78,7 @@ const formatType = "json_schema"
 // takesFormat reports whether a model is known to take the form of a reply: Claude does from
 // 4.5 on.
 func takesFormat(model string) bool {
-	major, minor, ok := claudeVersion(model)
+	major, minor, ok := normalize.ClaudeVersion(model)
 	return ok && (major < 0 || major > 4 || major == 4 && minor >= 5)
 }
 

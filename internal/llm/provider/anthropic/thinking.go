@@ -2,10 +2,10 @@ package anthropic
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 
 	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/normalize"
 )
 
 // form is a way to ask a model for thinking. 0 asks for nothing.
@@ -39,19 +39,6 @@ func budgetOf(e provider.Effort) int64 {
 	return 0
 }
 
-// available returns the efforts that a model takes. A nil list means that the catalog
-// knows none: then its name decides.
-func available(model string, list []provider.Effort) []provider.Effort {
-	if list != nil {
-		return list
-	}
-	list = []provider.Effort{provider.NoEffort, provider.LowEffort, provider.MediumEffort, provider.HighEffort, provider.MaxEffort}
-	if major, minor, _ := claudeVersion(model); major != 4 || minor != 6 { // xhigh came with 4.7
-		list = append(list, provider.XHighEffort)
-	}
-	return list
-}
-
 // formFor returns how to ask a model for an effort, unless that has been rejected. Without
 // an effort a model that thinks by itself is asked for the words of its thoughts: the text
 // between calls of tools is among them.
@@ -79,38 +66,15 @@ func formFor(model string, e provider.Effort, rejected form) form {
 // Claude does from 4.6 on; from 4.7 on it takes no budget. A Claude without a version is
 // a new one. Other models take what was there first.
 func thinksAdaptively(model string) bool {
-	major, minor, ok := claudeVersion(model)
+	major, minor, ok := normalize.ClaudeVersion(model)
 	return ok && (major < 0 || major > 4 || major == 4 && minor >= 6)
 }
 
 // thinksByItself guesses from a model's name whether it thinks adaptively unless a request says
 // otherwise, as Claude does from 5 on.
 func thinksByItself(model string) bool {
-	major, _, ok := claudeVersion(model)
+	major, _, ok := normalize.ClaudeVersion(model)
 	return ok && major >= 5
-}
-
-// claudeVersion reads the version in the name of a Claude. major is negative for a name
-// without one.
-func claudeVersion(model string) (major, minor int, ok bool) {
-	_, name, ok := strings.Cut(strings.ToLower(model), "claude-")
-	if !ok {
-		return -1, 0, false
-	}
-	major, minor = -1, 0
-	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune("-.@:", r) }) {
-		n, err := strconv.Atoi(word)
-		switch {
-		case err != nil && major >= 0, len(word) > 2 && err == nil: // a date or another suffix
-			return major, minor, true
-		case err != nil: // the family
-		case major < 0:
-			major = n
-		default:
-			return major, n, true
-		}
-	}
-	return major, minor, true
 }
 
 // think sets what x asks for in the way of thinking and the length of the reply. list are
@@ -119,7 +83,8 @@ func claudeVersion(model string) (major, minor int, ok bool) {
 func (x *exchange) think(req provider.Request, list []provider.Effort, d dialect, cannot bool) {
 	x.effort = req.Effort
 	if x.effort != "" && thinksAdaptively(x.model) {
-		x.effort = x.effort.Nearest(available(x.model, list))
+		major, minor, _ := normalize.ClaudeVersion(x.model)
+		x.effort = x.effort.Nearest(normalize.ClaudeEfforts(list, major != 4 || minor != 6))
 		if d.highest && (x.effort == provider.XHighEffort || x.effort == provider.MaxEffort) {
 			x.effort = provider.HighEffort
 		}

@@ -1,8 +1,6 @@
 package bedrock
 
 import (
-	"strings"
-
 	"loki/internal/llm/provider/normalize"
 	"loki/internal/llm/provider/wire"
 )
@@ -21,14 +19,7 @@ type dialect struct {
 // adapt returns the dialect that a model may take after it has rejected c with msg, in
 // lower case; ok reports whether there is one. It always differs from d.
 func (d dialect) adapt(msg string, c conversation) (next dialect, ok bool) {
-	says := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(msg, w) {
-				return true
-			}
-		}
-		return false
-	}
+	says := func(words ...string) bool { return normalize.Says(msg, words...) }
 	old := d
 	t := c.asked.Thinking
 	switch {

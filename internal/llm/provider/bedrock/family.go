@@ -1,10 +1,9 @@
 package bedrock
 
 import (
-	"strconv"
 	"strings"
 
-	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/normalize"
 )
 
 // family is what the name of a model says about its abilities. Ids such as
@@ -23,38 +22,12 @@ func familyOf(names ...string) family {
 	var f family
 	for _, name := range names {
 		name = strings.ToLower(name)
-		if _, id, ok := strings.Cut(name, "claude-"); ok && f.claude == 0 {
-			f.claude = claudeVersion(id)
+		if major, minor, _ := normalize.ClaudeVersion(name); major >= 0 && f.claude == 0 {
+			f.claude = version(100*major + minor)
 		}
 		f.nova = f.nova || strings.Contains(name, "amazon.nova")
 	}
 	return f
-}
-
-// claudeVersion reads the first number of id, and a second one behind it unless
-// that is a date: 3-7-sonnet-20250219 and sonnet-4-20250514 are 3.7 and 4.0.
-func claudeVersion(id string) version {
-	words := strings.FieldsFunc(id, func(r rune) bool { return r == '-' || r == '.' || r == ':' || r == '@' })
-	for i, w := range words {
-		major, ok := smallNumber(w)
-		if !ok {
-			continue
-		}
-		minor := 0
-		if i+1 < len(words) {
-			minor, _ = smallNumber(words[i+1])
-		}
-		return version(100*major + minor)
-	}
-	return 0
-}
-
-func smallNumber(s string) (int, bool) {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 || n > 99 {
-		return 0, false
-	}
-	return n, true
 }
 
 // thinks reports whether the model reasons if it is asked to.
@@ -66,19 +39,6 @@ func (f family) adaptive() bool { return f.claude >= 406 }
 
 // thinksByItself reports whether the model thinks adaptively unless a request says otherwise.
 func (f family) thinksByItself() bool { return f.claude >= 500 }
-
-// efforts returns those of an adaptive model: the list that is known of it, or what follows from its
-// version.
-func (f family) efforts(list []provider.Effort) []provider.Effort {
-	if list != nil {
-		return list
-	}
-	list = []provider.Effort{provider.NoEffort, provider.LowEffort, provider.MediumEffort, provider.HighEffort, provider.MaxEffort}
-	if f.claude >= 407 {
-		list = append(list, provider.XHighEffort)
-	}
-	return list
-}
 
 // caches reports whether the model knows cache points.
 func (f family) caches() bool { return f.claude >= 307 || f.nova }

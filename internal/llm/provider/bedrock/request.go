@@ -186,7 +186,7 @@ func (c *conversation) think(req provider.Request, f family, efforts []provider.
 	switch budget := normalize.ThinkingBudget(req.Effort); {
 	case f.adaptive() && (req.Effort != "" || f.thinksByItself()):
 		if c.effort != "" {
-			c.effort = c.effort.Nearest(f.efforts(efforts))
+			c.effort = c.effort.Nearest(normalize.ClaudeEfforts(efforts, f.claude >= 407))
 		}
 		switch {
 		case c.effort == provider.NoEffort && f.thinksByItself():

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"loki/internal/llm/provider"
+	"loki/internal/llm/provider/normalize"
 )
 
 // Dialects remembers, by model, the dialect that rejected requests have led to. The zero
@@ -18,7 +19,7 @@ type Dialects[D comparable] struct {
 
 	mu    sync.Mutex
 	known map[string]D
-	whole map[string]bool // models whose server refuses to stream
+	whole sync.Map // models whose server refuses to stream, as keys
 }
 
 // Attempt is a request in one dialect.
@@ -38,7 +39,8 @@ type Attempt[D any] struct {
 // meantime. A server that refuses to stream is asked for the reply in one piece.
 func (l *Dialects[D]) Ask(model string, req provider.Request, emit Emit, attempt func(provider.Request, D) (Attempt[D], error)) error {
 	known := l.Of(model)
-	req.Stream = req.Stream && !l.answersWhole(model, false)
+	_, whole := l.whole.Load(model)
+	req.Stream = req.Stream && !whole
 	for d := known; ; {
 		a, err := attempt(req, d)
 		if err != nil {
@@ -66,24 +68,11 @@ func (l *Dialects[D]) Ask(model string, req provider.Request, emit Emit, attempt
 			d = next
 		case req.Stream && refusesStream(err):
 			req.Stream = false
-			l.answersWhole(model, true)
+			l.whole.Store(model, nil)
 		default:
 			return err
 		}
 	}
-}
-
-// answersWhole reports whether the server of a model refuses to stream, which refuses adds.
-func (l *Dialects[D]) answersWhole(model string, refuses bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if refuses && l.whole == nil {
-		l.whole = make(map[string]bool)
-	}
-	if refuses {
-		l.whole[model] = true
-	}
-	return l.whole[model]
 }
 
 // refusesStream reports whether a rejection says that the reply cannot be a stream, as in "Your organization must be
@@ -93,12 +82,7 @@ func refusesStream(err error) bool {
 	if !ok || !strings.Contains(words, "stream") || strings.Contains(words, "stream_options") {
 		return false
 	}
-	for _, refusal := range []string{"verified", "not support", "n't support", "unsupported", "not allowed", "not available", "not enabled", "must be false", "disabled"} {
-		if strings.Contains(words, refusal) {
-			return true
-		}
-	}
-	return false
+	return normalize.Says(words, "verified", "not support", "n't support", "unsupported", "not allowed", "not available", "not enabled", "must be false", "disabled")
 }
 
 // Of returns the dialect of a model.
@@ -115,13 +99,9 @@ func (l *Dialects[D]) Learn(model string, from, to D) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.known[model] != from || to == from {
-		return
+	if l.known[model] == from && to != from {
+		remember(&l.known, model, to)
 	}
-	if l.known == nil {
-		l.known = make(map[string]D)
-	}
-	l.known[model] = to
 }
 
 // Complaint returns what a server said when it refused a request as invalid, in lower

@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"loki/internal/base/value/schema"
@@ -63,14 +64,13 @@ func reduce(f *provider.Format, s schema.Subset) (json.RawMessage, bool) {
 // RefusesFormat reports whether the words of a rejection, in any case, are about the form of
 // the reply: the model or the server has no structured output, or not for this schema.
 func RefusesFormat(words string) bool {
-	words = strings.ToLower(words)
-	for _, sign := range []string{
+	return Says(strings.ToLower(words),
 		"response_format", "responseformat", "text.format", "json_schema", "json schema", "jsonschema", "output_config", "outputconfig", "output_format", "textformat",
 		"structured output", "structured_output", "response_mime", "responsemime", "response mime", "json mode",
-	} {
-		if strings.Contains(words, sign) {
-			return true
-		}
-	}
-	return false
+	)
+}
+
+// Says reports whether a message of a server has one of some words.
+func Says(message string, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(message, word) })
 }

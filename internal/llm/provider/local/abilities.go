@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,27 +27,15 @@ func AbilitiesOf(ctx context.Context, client *http.Client, s Server, model strin
 		client = http.DefaultClient
 	}
 	base := strings.TrimSuffix(s.BaseURL, "/v1")
-	var request *http.Request
-	var err error
+	var doc []byte
 	switch s.Kind {
 	case Ollama:
 		body, _ := json.Marshal(map[string]string{"model": model}) // a string can always be written
-		request, err = http.NewRequestWithContext(ctx, http.MethodPost, base+"/api/show", bytes.NewReader(body))
+		doc, ok = answer(ctx, client, http.MethodPost, base+"/api/show", bytes.NewReader(body))
 	case LMStudio:
-		request, err = http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/v0/models/"+url.PathEscape(model), nil)
-	default:
-		return a, false
+		doc, ok = answer(ctx, client, http.MethodGet, base+"/api/v0/models/"+url.PathEscape(model), nil)
 	}
-	if err != nil {
-		return a, false
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return a, false
-	}
-	defer response.Body.Close()
-	doc, err := io.ReadAll(io.LimitReader(response.Body, maxList))
-	if err != nil || response.StatusCode != http.StatusOK {
+	if !ok {
 		return a, false
 	}
 	return readAbilities(doc)

@@ -112,7 +112,7 @@ func Find(ctx context.Context, client *http.Client, probes []Probe) []Server {
 // ask returns the server at p, nil if there is none.
 func (p Probe) ask(ctx context.Context, client *http.Client) *Server {
 	for _, q := range questions(p.Kind) {
-		doc, ok := get(ctx, client, p.URL+q.path)
+		doc, ok := answer(ctx, client, http.MethodGet, p.URL+q.path, nil)
 		if !ok {
 			continue
 		}
@@ -126,9 +126,9 @@ func (p Probe) ask(ctx context.Context, client *http.Client) *Server {
 // maxList bounds what is read of an answer, in bytes.
 const maxList = 4 << 20
 
-// get returns the body of a successful response.
-func get(ctx context.Context, client *http.Client, url string) ([]byte, bool) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// answer returns the body of a successful response.
+func answer(ctx context.Context, client *http.Client, method, url string, body io.Reader) ([]byte, bool) {
+	req, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return nil, false
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -30,77 +31,58 @@ func questions(k Kind) []question {
 	return nil
 }
 
-// ollamaModels reads the list of Ollama's own API. Others imitate it, llama.cpp
-// among them, and have no digests to tell.
-func ollamaModels(doc []byte) ([]string, bool) {
-	var list struct {
-		Models *[]struct {
-			Name    string
-			Digest  string
-			Details struct{ Family string }
-		}
-	}
-	if json.Unmarshal(doc, &list) != nil || list.Models == nil {
-		return nil, false
-	}
-	var names []string
-	for _, m := range *list.Models {
-		if m.Name == "" || m.Digest == "" {
+// listed is a model in the list of a program: in Ollama's own, in LM Studio's own or in the OpenAI format.
+type listed struct {
+	Name, Digest string // Ollama's
+	Details      struct{ Family string }
+	ID           string // the others'
+	Type, State  string // LM Studio's
+	OwnedBy      string `json:"owned_by"`
+}
+
+// names returns the names of the models that chat. ok is false if there is a model that is not the program's.
+func names(list []listed, isOwn, chats func(listed) bool) (names []string, ok bool) {
+	for _, m := range list {
+		name := cmp.Or(m.Name, m.ID)
+		if name == "" || !isOwn(m) {
 			return nil, false
 		}
-		if !strings.Contains(m.Details.Family, "bert") && chats(m.Name) {
-			names = append(names, m.Name)
+		if chats(m) {
+			names = append(names, name)
 		}
 	}
 	return names, true
 }
 
+// ollamaModels reads the list of Ollama's own API. Others imitate it, llama.cpp
+// among them, and have no digests to tell.
+func ollamaModels(doc []byte) ([]string, bool) {
+	var list struct{ Models *[]listed }
+	if json.Unmarshal(doc, &list) != nil || list.Models == nil {
+		return nil, false
+	}
+	return names(*list.Models, func(m listed) bool { return m.Digest != "" },
+		func(m listed) bool { return !strings.Contains(m.Details.Family, "bert") && chats(m.Name) })
+}
+
 // lmStudioModels reads the list of LM Studio's own API.
 func lmStudioModels(doc []byte) ([]string, bool) {
-	var list struct {
-		Data *[]struct {
-			ID    string
-			Type  string
-			State string
-		}
-	}
+	var list struct{ Data *[]listed }
 	if json.Unmarshal(doc, &list) != nil || list.Data == nil {
 		return nil, false
 	}
-	var names []string
-	for _, m := range *list.Data {
-		if m.ID == "" || m.State == "" {
-			return nil, false
-		}
-		if m.Type == "llm" || m.Type == "vlm" {
-			names = append(names, m.ID)
-		}
-	}
-	return names, true
+	return names(*list.Data, func(m listed) bool { return m.State != "" },
+		func(m listed) bool { return m.Type == "llm" || m.Type == "vlm" })
 }
 
 // ownedBy reads a list in the OpenAI format whose models all have the same owner.
 func ownedBy(owner string) func([]byte) ([]string, bool) {
 	return func(doc []byte) ([]string, bool) {
-		var list struct {
-			Data []struct {
-				ID      string
-				OwnedBy string `json:"owned_by"`
-			}
-		}
+		var list struct{ Data []listed }
 		if json.Unmarshal(doc, &list) != nil || len(list.Data) == 0 {
 			return nil, false
 		}
-		var names []string
-		for _, m := range list.Data {
-			if m.ID == "" || m.OwnedBy != owner {
-				return nil, false
-			}
-			if chats(m.ID) {
-				names = append(names, m.ID)
-			}
-		}
-		return names, true
+		return names(list.Data, func(m listed) bool { return m.OwnedBy == owner }, func(m listed) bool { return chats(m.ID) })
 	}
 }
 

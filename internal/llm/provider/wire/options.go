@@ -65,8 +65,8 @@ type Options struct {
 func NewClient(o Options) (*http.Client, error) {
 	t := &transport{
 		userAgent: o.UserAgent,
-		connect:   positive(o.ConnectTimeout, DefaultConnectTimeout),
-		silence:   positive(o.ReadTimeout, DefaultReadTimeout),
+		connect:   cmp.Or(max(o.ConnectTimeout, 0), DefaultConnectTimeout),
+		silence:   cmp.Or(max(o.ReadTimeout, 0), DefaultReadTimeout),
 		maxReply:  o.MaxReply,
 		client:    o.Client,
 		log:       o.Log,
@@ -90,13 +90,6 @@ func NewClient(o Options) (*http.Client, error) {
 		t.base = base
 	}
 	return &http.Client{Transport: t}, nil
-}
-
-func positive(d, fallback time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return fallback
 }
 
 // newBase returns a transport with connections of its own.

@@ -20,17 +20,26 @@ type Watch struct {
 }
 
 // Chat returns p with a watch.
-func (w Watch) Chat(p provider.Chat) provider.Chat { return watchedChat{p, w} }
+func (w Watch) Chat(p provider.Chat) provider.Chat { return watched{Watch: w, chat: p} }
 
-type watchedChat struct {
-	of provider.Chat
+// Embedder returns p with a watch.
+func (w Watch) Embedder(p provider.Embedder) provider.Embedder { return watched{Watch: w, embedder: p} }
+
+// Reranker returns p with a watch.
+func (w Watch) Reranker(p provider.Reranker) provider.Reranker { return watched{Watch: w, reranker: p} }
+
+// watched has one of the providers.
+type watched struct {
 	Watch
+	chat     provider.Chat
+	embedder provider.Embedder
+	reranker provider.Reranker
 }
 
 // Chat implements [provider.Chat].
-func (w watchedChat) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
+func (w watched) Chat(ctx context.Context, req provider.Request) iter.Seq2[provider.Chunk, error] {
 	return func(yield func(provider.Chunk, error) bool) {
-		for chunk, err := range w.of.Chat(ctx, req) {
+		for chunk, err := range w.chat.Chat(ctx, req) {
 			if w.Came != nil {
 				w.Came(ctx)
 			}
@@ -50,32 +59,16 @@ func (w Watch) add(used chat.Usage) {
 	}
 }
 
-// Embedder returns p with a watch.
-func (w Watch) Embedder(p provider.Embedder) provider.Embedder { return watchedEmbedder{p, w} }
-
-type watchedEmbedder struct {
-	of provider.Embedder
-	Watch
-}
-
 // Embed implements [provider.Embedder].
-func (w watchedEmbedder) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
-	vectors, used, err := w.of.Embed(ctx, req)
+func (w watched) Embed(ctx context.Context, req provider.EmbedRequest) ([][]float32, chat.Usage, error) {
+	vectors, used, err := w.embedder.Embed(ctx, req)
 	w.add(used)
 	return vectors, used, w.Hint(err)
 }
 
-// Reranker returns p with a watch.
-func (w Watch) Reranker(p provider.Reranker) provider.Reranker { return watchedReranker{p, w} }
-
-type watchedReranker struct {
-	of provider.Reranker
-	Watch
-}
-
 // Rerank implements [provider.Reranker].
-func (w watchedReranker) Rerank(ctx context.Context, req provider.RerankRequest) ([]provider.Ranked, chat.Usage, error) {
-	ranked, used, err := w.of.Rerank(ctx, req)
+func (w watched) Rerank(ctx context.Context, req provider.RerankRequest) ([]provider.Ranked, chat.Usage, error) {
+	ranked, used, err := w.reranker.Rerank(ctx, req)
 	w.add(used)
 	return ranked, used, w.Hint(err)
 }

@@ -2,6 +2,7 @@ package logging
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path"
 	"runtime"
@@ -101,15 +102,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 		return h.out.write(h.object(ctx, r, pkg, slices.Concat(h.own, members)))
 	}
 	b := h.now().UTC().AppendFormat(make([]byte, 0, 256), timeFormat)
-	b = append(b, " <"...)
-	b = strconv.AppendInt(b, int64(h.thread), 10)
-	b = append(b, "> ["...)
-	b = append(b, levelName(r.Level)...)
-	b = append(b, "] "...)
-	b = append(b, src.file...)
-	b = append(b, ':')
-	b = strconv.AppendInt(b, int64(src.line), 10)
-	b = append(b, " - "...)
+	b = fmt.Appendf(b, " <%d> [%s] %s:%d - ", h.thread, levelName(r.Level), src.file, src.line)
 	b = appendText(b, h.redact.text(r.Message))
 	b = append(b, h.suffix...)
 	b = append(b, attrs...)
@@ -181,8 +174,7 @@ func appendText(b []byte, text string) []byte {
 		case r == '\t':
 			b = append(b, `\t`...)
 		case r < ' ' || r >= 0x7f && r < 0xa0:
-			b = append(b, `\x`...)
-			b = append(b, "0123456789abcdef"[r>>4&15], "0123456789abcdef"[r&15])
+			b = fmt.Appendf(b, `\x%02x`, r)
 		default:
 			b = append(b, string(r)...)
 		}

@@ -47,17 +47,9 @@ func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	}
 	switch body := ev.Body.(type) {
 	case event.Delta:
-		if body.Text = e.piece(stream{ev.Place(), false}, body.Text); body.Text == "" {
-			return nil
-		}
-		ev.Body = body
-		return e.next.Emit(ctx, ev)
+		return e.pass(ctx, ev, stream{ev.Place(), false}, body.Text)
 	case event.Reasoning:
-		if body.Text = e.piece(stream{ev.Place(), true}, body.Text); body.Text == "" {
-			return nil
-		}
-		ev.Body = body
-		return e.next.Emit(ctx, ev)
+		return e.pass(ctx, ev, stream{ev.Place(), true}, body.Text)
 	case event.Retry: // what came is void
 		delete(e.held, stream{ev.Place(), true})
 		delete(e.held, stream{ev.Place(), false})
@@ -69,13 +61,25 @@ func (e *emitter) Emit(ctx context.Context, ev event.Event) error {
 	return e.next.Emit(ctx, ev)
 }
 
-// piece returns what can be shown of a stream to which text was added.
-func (e *emitter) piece(from stream, text string) string {
+// pass emits what can be shown of a stream to which ev adds text.
+func (e *emitter) pass(ctx context.Context, ev event.Event, from stream, text string) error {
 	shown, rest := e.secrets.Piece(e.held[from] + text)
 	if e.held[from] = rest; rest == "" {
 		delete(e.held, from)
 	}
-	return shown
+	if shown == "" {
+		return nil
+	}
+	return e.emit(ctx, ev, from, shown)
+}
+
+// emit emits a text of a stream, which ends before or at ev.
+func (e *emitter) emit(ctx context.Context, ev event.Event, from stream, text string) error {
+	ev.Body = event.Delta{Text: text}
+	if from.reasoning {
+		ev.Body = event.Reasoning{Text: text}
+	}
+	return e.next.Emit(ctx, ev)
 }
 
 // Piece returns what can be shown of a text that continues, and the rest of it, which may be the beginning of a secret.
@@ -132,12 +136,7 @@ func (e *emitter) release(ctx context.Context, ev event.Event) error {
 			continue
 		}
 		delete(e.held, from)
-		text, held := e.secrets.Text(text), ev
-		held.Body = event.Delta{Text: text}
-		if reasoning {
-			held.Body = event.Reasoning{Text: text}
-		}
-		if err := e.next.Emit(ctx, held); err != nil {
+		if err := e.emit(ctx, ev, from, e.secrets.Text(text)); err != nil {
 			return err
 		}
 	}

@@ -272,24 +272,23 @@ func (b *bucket) fill(now time.Time, limit float64) {
 
 // bucket returns the one of a kind.
 func (s *state) bucket(kind string) *bucket {
-	if s.Buckets == nil {
-		s.Buckets = make(map[string]*bucket)
-	}
-	if s.Buckets[kind] == nil {
-		s.Buckets[kind] = new(bucket)
-	}
-	return s.Buckets[kind]
+	return entry(&s.Buckets, kind)
 }
 
 // share returns that of a process.
 func (s *state) share(id string) *share {
-	if s.Shares == nil {
-		s.Shares = make(map[string]*share)
+	return entry(&s.Shares, id)
+}
+
+// entry returns that of a name in a map, and adds an empty one if there is none.
+func entry[V any](m *map[string]*V, name string) *V {
+	if *m == nil {
+		*m = make(map[string]*V)
 	}
-	if s.Shares[id] == nil {
-		s.Shares[id] = new(share)
+	if (*m)[name] == nil {
+		(*m)[name] = new(V)
 	}
-	return s.Shares[id]
+	return (*m)[name]
 }
 
 // unfair reports whether a process has its share of the calls at once while another one waits for its own.

@@ -47,10 +47,10 @@ type Store struct {
 	path    string
 	now     func() time.Time
 	process string // tells this process's requests from those of one that ended
+	sweeps  sweeps
 
-	mu    sync.Mutex // guards what follows
-	db    *sql.DB    // nil before it is needed
-	swept time.Time
+	mu sync.Mutex
+	db *sql.DB // nil before it is needed; guarded by mu
 }
 
 // New returns the store in a file, which is made when it is needed. A nil now means time.Now.
@@ -95,20 +95,21 @@ func (s *Store) open() (*sql.DB, error) {
 	return db, nil
 }
 
-// sweep deletes old answers, if that was not done lately.
-func (s *Store) sweep(ctx context.Context, db *sql.DB) error {
-	now := s.now()
+// sweeps says when old answers are deleted.
+type sweeps struct {
+	mu   sync.Mutex
+	last time.Time // guarded by mu
+}
+
+// due reports whether old answers were not deleted lately, in which case the caller does so.
+func (s *sweeps) due(now time.Time) bool {
 	s.mu.Lock()
-	due := now.Sub(s.swept) >= sweepEvery
+	defer s.mu.Unlock()
+	due := now.Sub(s.last) >= sweepEvery
 	if due {
-		s.swept = now
+		s.last = now
 	}
-	s.mu.Unlock()
-	if !due {
-		return nil
-	}
-	_, err := db.ExecContext(ctx, "DELETE FROM answers WHERE at <= ?", now.Add(-keptFor).Unix())
-	return err
+	return due
 }
 
 // Begin says that a request is about to be done, see [rest.Answers].
@@ -117,10 +118,12 @@ func (s *Store) Begin(ctx context.Context, subject, key string, digest []byte, a
 	if err != nil {
 		return nil, err
 	}
-	if err := s.sweep(ctx, db); err != nil {
-		return nil, err
-	}
 	now := s.now()
+	if s.sweeps.due(now) {
+		if _, err := db.ExecContext(ctx, "DELETE FROM answers WHERE at <= ?", now.Add(-keptFor).Unix()); err != nil {
+			return nil, err
+		}
+	}
 	res, err := db.ExecContext(ctx, `INSERT INTO answers (subject, key, digest, at, process, status, type, place, body) VALUES (?, ?, ?, ?, ?, 0, '', '', '')
 		ON CONFLICT DO UPDATE SET digest = excluded.digest, at = excluded.at, process = excluded.process, status = 0, type = '', place = '', body = ''
 		WHERE at <= ? OR ? AND digest = excluded.digest AND place = '' AND process NOT IN ('', excluded.process)`,
@@ -150,32 +153,26 @@ func (s *Store) Begin(ctx context.Context, subject, key string, digest []byte, a
 
 // Place keeps where a request has its effect, see [rest.Answers].
 func (s *Store) Place(ctx context.Context, subject, key, where string) error {
-	db, err := s.open()
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, "UPDATE answers SET place = ? WHERE subject = ? AND key = ? AND process = ?", where, subject, key, s.process)
-	return err
+	return s.exec(ctx, "UPDATE answers SET place = ? WHERE subject = ? AND key = ? AND process = ?", where, subject, key, s.process)
 }
 
 // End keeps an answer, see [rest.Answers].
 func (s *Store) End(ctx context.Context, subject, key string, answer rest.Kept) error {
-	db, err := s.open()
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, "UPDATE answers SET process = '', status = ?, type = ?, place = ?, body = ? WHERE subject = ? AND key = ? AND process = ?",
+	return s.exec(ctx, "UPDATE answers SET process = '', status = ?, type = ?, place = ?, body = ? WHERE subject = ? AND key = ? AND process = ?",
 		answer.Status, answer.Type, answer.Where, append([]byte{}, answer.Body...), subject, key, s.process)
-	return err
 }
 
 // Forget says that a request was not done, see [rest.Answers].
 func (s *Store) Forget(ctx context.Context, subject, key string) error {
+	return s.exec(ctx, "DELETE FROM answers WHERE subject = ? AND key = ? AND process = ?", subject, key, s.process)
+}
+
+// exec runs a statement.
+func (s *Store) exec(ctx context.Context, statement string, args ...any) error {
 	db, err := s.open()
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = db.ExecContext(ctx, statement, args...)
 	}
-	_, err = db.ExecContext(ctx, "DELETE FROM answers WHERE subject = ? AND key = ? AND process = ?", subject, key, s.process)
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,9 +34,7 @@ CREATE INDEX answers_at ON loki.answers (at);`
 type Shared struct {
 	tables postgres.Part
 	now    func() time.Time
-
-	mu    sync.Mutex
-	swept time.Time // guarded by mu
+	sweeps sweeps
 }
 
 // NewShared returns the answers in a database, which is the caller's. A nil now means time.Now.
@@ -48,21 +45,6 @@ func NewShared(db *postgres.DB, now func() time.Time) *Shared {
 	return &Shared{tables: postgres.Part{DB: db, Name: "answers", Steps: []string{sharedSchema}}, now: now}
 }
 
-// sweep deletes old answers, if that was not done lately.
-func (s *Shared) sweep(ctx context.Context, old time.Time) error {
-	s.mu.Lock()
-	due := s.now().Sub(s.swept) >= sweepEvery
-	if due {
-		s.swept = s.now()
-	}
-	s.mu.Unlock()
-	if !due {
-		return nil
-	}
-	_, err := s.tables.Exec(ctx, `DELETE FROM loki.answers WHERE at <= $1`, old)
-	return err
-}
-
 // Begin says that a request is about to be done, see [rest.Answers].
 func (s *Shared) Begin(ctx context.Context, subject, key string, digest []byte, again bool) (*rest.Kept, error) {
 	member, err := s.tables.DB.Member(ctx)
@@ -70,8 +52,10 @@ func (s *Shared) Begin(ctx context.Context, subject, key string, digest []byte, 
 		return nil, err
 	}
 	now := s.now()
-	if err := s.sweep(ctx, now.Add(-keptFor)); err != nil {
-		return nil, err
+	if s.sweeps.due(now) {
+		if _, err := s.tables.Exec(ctx, `DELETE FROM loki.answers WHERE at <= $1`, now.Add(-keptFor)); err != nil {
+			return nil, err
+		}
 	}
 	n, err := s.tables.Exec(ctx, `INSERT INTO loki.answers AS a (subject, key, digest, at, member, request) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (subject, key) DO UPDATE SET digest = excluded.digest, at = excluded.at, member = excluded.member, request = excluded.request, status = 0, type = '', place = '', body = ''

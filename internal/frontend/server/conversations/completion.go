@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/agent/role"
 	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
@@ -92,14 +91,8 @@ func (s *service) ask(ctx context.Context, req *api.CompletionRequest, a *answer
 	talks := s.App.ServerConversations()
 	conv := talks.Begin(conversation.Options{Caller: conversation.Caller{Events: s.scope(a)}})
 	defer func() { err = errors.Join(err, conv.Close(context.WithoutCancel(ctx))) }()
-	if req.Role != "" {
-		r, err := loadRole(talks, req.Role)
-		if err != nil {
-			return err
-		}
-		if err := conv.UseRole(ctx, r); err != nil {
-			return conflictOf(err)
-		}
+	if err := useRole(ctx, talks, conv, req.Role); err != nil {
+		return err
 	}
 	if err := s.useRAG(conv, req.RAG); err != nil {
 		return err
@@ -108,10 +101,16 @@ func (s *service) ask(ctx context.Context, req *api.CompletionRequest, a *answer
 	return err
 }
 
-// loadRole returns a role.
-func loadRole(talks *conversation.Service, name string) (role.Role, error) {
+// useRole gives a conversation a role, unless the name is empty.
+func useRole(ctx context.Context, talks *conversation.Service, conv *conversation.Conversation, name string) error {
+	if name == "" {
+		return nil
+	}
 	r, _, err := talks.Roles().Load(name)
-	return r, notFoundAs("role", err)
+	if err != nil {
+		return notFoundAs("role", err)
+	}
+	return conflictOf(conv.UseRole(ctx, r))
 }
 
 // useRAG has a conversation answer from a knowledge base; "" leaves it as it is.

@@ -142,13 +142,9 @@ func version(messages []chat.Message) string {
 
 // prepare does what a request says of the role, the agent and the knowledge base of its session.
 func (v *visit) prepare(ctx context.Context, req *api.CompletionRequest) error {
-	if req.Role != "" && req.Role != v.conv.Role() {
-		r, err := loadRole(v.s.App.ServerConversations(), req.Role)
-		if err != nil {
+	if req.Role != v.conv.Role() {
+		if err := useRole(ctx, v.s.App.ServerConversations(), v.conv, req.Role); err != nil {
 			return err
-		}
-		if err := v.conv.UseRole(ctx, r); err != nil {
-			return conflictOf(err)
 		}
 	}
 	if of, ok := v.conv.Agent(); req.Agent != "" && (!ok || of.Name != req.Agent) {
@@ -182,14 +178,8 @@ func (s *service) create(ctx context.Context, in *struct{ Body api.SessionReques
 			return nil, conflictOf(err)
 		}
 	}
-	if req.Role != "" {
-		r, err := loadRole(talks, req.Role)
-		if err != nil {
-			return nil, err
-		}
-		if err := conv.UseRole(ctx, r); err != nil {
-			return nil, conflictOf(err)
-		}
+	if err := useRole(ctx, talks, conv, req.Role); err != nil {
+		return nil, err
 	}
 	if err := s.useRAG(conv, req.RAG); err != nil {
 		return nil, err
@@ -426,11 +416,7 @@ func (s *service) setRole(ctx context.Context, in *struct {
 },
 ) (*api.Session, error) {
 	return s.change(ctx, in.ID, func(v *visit) error {
-		r, err := loadRole(s.App.ServerConversations(), in.Body.Name)
-		if err != nil {
-			return err
-		}
-		return v.conv.UseRole(ctx, r)
+		return useRole(ctx, s.App.ServerConversations(), v.conv, in.Body.Name)
 	})
 }
 

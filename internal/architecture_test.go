@@ -312,7 +312,7 @@ func TestMakeTargets(t *testing.T) {
 var roomLines = map[string]int{
 	"agent":                  1341,
 	"agent/bundle":           1658,
-	"agent/cases":            2775,
+	"agent/cases":            2762,
 	"agent/harness":          3311,
 	"agent/memory":           1377,
 	"agent/node":             2215,
@@ -337,15 +337,15 @@ var roomLines = map[string]int{
 	"frontend/command":       6345,
 	"frontend/render":        7421,
 	"frontend/repl":          4030,
-	"frontend/server":        14891,
+	"frontend/server":        14856,
 	"knowledge/input":        1348,
 	"knowledge/rag":          7483,
 	"llm/catalog":            1238,
 	"llm/chat":               558,
-	"llm/engine":             3142,
-	"llm/event":              4607,
+	"llm/engine":             3139,
+	"llm/event":              4596,
 	"llm/hook":               722,
-	"llm/provider":           12772,
+	"llm/provider":           12664,
 	"service/auth":           1498,
 	"service/postgres":       917,
 	"setup":                  1093,
@@ -358,10 +358,10 @@ var roomLines = map[string]int{
 	"tool/permission":        2788,
 	"tool/script":            5356,
 	"workflow/graph":         10680,
-	"workflow/run":           16889,
+	"workflow/run":           16865,
 	"workflow/schedule":      2379,
 
-	"all": 203290,
+	"all": 203096,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

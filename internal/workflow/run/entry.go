@@ -32,12 +32,12 @@ func (o *Origin) String() string {
 
 // Beginning is what a run that starts by itself is begun with.
 type Beginning struct {
-	Origin *Origin `json:"origin,omitempty"` // nil for a run that a user started
+	Origin *Origin // nil for a run that a user started
 
 	// Claims are written in the transaction that creates the run, all or nothing: if one of them conflicts, there is no run, and the
 	// error of [Store.Create] is a [*ConflictError]. One whose Run is [NewRun] gets the id of the run. A unique key of a start is
 	// a claim with Version 0. A run that was read has none.
-	Claims []Entry `json:"-"`
+	Claims []Entry
 }
 
 // NewRun is the [Entry.Run] of an entry that gets the id of the run that is created with it.

@@ -24,8 +24,8 @@ import (
 
 // Admission says when a run may start while others are at work.
 type Admission struct {
-	Priority string      `json:"priority,omitempty"` // one of package gate; empty for that of its kind, see [Info.Precedence]
-	Gates    []gate.Gate `json:"gates,omitempty"`    // all of them have to let the run through before it works, also when it resumes
+	Priority string      // one of package gate; empty for that of its kind, see [Info.Precedence]
+	Gates    []gate.Gate // all of them have to let the run through before it works, also when it resumes
 }
 
 // Key returns the concurrency key of a run, empty for none. That of a request counts before that of the agent.

@@ -218,60 +218,54 @@ const (
 	AgentRun Kind = "agent" // a turn of a plain agent
 )
 
-// Info describes a run. Its JSON is what a run is created with, as stores keep it, less what runs are found by.
+// Info describes a run.
 type Info struct {
-	ID          string            `json:"-"`
-	Kind        Kind              `json:"kind,omitempty"`
-	Agent       string            `json:"-"`                     // name
-	AgentDir    string            `json:"agent_dir,omitempty"`   // absolute
-	Dir         string            `json:"-"`                     // working directory, absolute
-	Graph       string            `json:"graph,omitempty"`       // name in the definition
-	Fingerprint string            `json:"fingerprint,omitempty"` // of the definition, see Fingerprint
-	Definition  []byte            `json:"definition,omitempty"`  // text of the definition
-	Prompt      string            `json:"prompt,omitempty"`
-	Question    json.RawMessage   `json:"question,omitempty"`     // of a chat: JSON of what is asked, as package conversation has it
-	Variables   map[string]string `json:"variables,omitempty"`    // of the agent
-	Model       string            `json:"model,omitempty"`        // id the user asked for, empty for none
-	Parent      string            `json:"parent,omitempty"`       // "id@step" it was forked from, empty for none
-	Owner       *auth.Owner       `json:"-"`                      // nil for one that was started on the command line
-	Served      bool              `json:"served,omitempty"`       // it belongs to a server, which resumes it after an interruption
-	ByName      bool              `json:"by_name,omitempty"`      // the agent is the one called Agent, wherever that is; else the one at AgentDir
-	Terms       *Terms            `json:"terms,omitempty"`        // nil for none
-	EqualWrites bool              `json:"equal_writes,omitempty"` // what a node writes counts also if it is what was there, as in all runs that began with a release that has this
+	ID          string
+	Kind        Kind
+	Agent       string // name
+	AgentDir    string // absolute
+	Dir         string // working directory, absolute
+	Graph       string // name in the definition
+	Fingerprint string // of the definition, see Fingerprint
+	Definition  []byte // text of the definition
+	Prompt      string
+	Question    []byte            // of a chat: JSON of what is asked, as package conversation has it
+	Variables   map[string]string // of the agent
+	Model       string            // id the user asked for, empty for none
+	Parent      string            // "id@step" it was forked from, empty for none
+	Owner       *auth.Owner       // nil for one that was started on the command line
+	Served      bool              // it belongs to a server, which resumes it after an interruption
+	ByName      bool              // the agent is the one called Agent, wherever that is; else the one at AgentDir
+	Terms       *Terms            // nil for none
+	EqualWrites bool              // what a node writes counts also if it is what was there, as in all runs that began with a release that has this
 
 	Beginning
 	Admission
 
 	// Files are digests of the files that the run uses beside the definition: scripts
 	// and the scripts of tools. Names are relative where they can be. Nil means unknown.
-	Files map[string]string `json:"files,omitempty"`
+	Files map[string]string
 
 	// The rest is kept up to date by the store.
-	Status     Status      `json:"-"`
-	Started    time.Time   `json:"-"`
-	Updated    time.Time   `json:"-"`
-	Steps      int         `json:"-"` // super-steps committed
-	Usage      chat.Usage  `json:"-"` // with what recorded model steps of an open super-step used
-	Failures   int         `json:"-"` // tolerated
-	Output     string      `json:"-"` // of a run that is done
-	Error      string      `json:"-"` // of one that failed
-	Code       fault.Code  `json:"-"`
-	Undone     *Undone     `json:"-"` // how far the effects of one that failed or was canceled are undone; nil for any other
-	Breakpoint string      `json:"-"` // where one stopped as its user wanted, such as "before publish"; empty for any other
-	Until      time.Time   `json:"-"` // when a run that waits for its provider or for a time can resume; zero for any other
-	Active     bool        `json:"-"` // a process holds the lease now
-	Queued     bool        `json:"-"` // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
-	Held       *LeaseError `json:"-"` // who holds it; nil if no process does
-	Gap        *Gap        `json:"-"` // what is not on record, nil for nothing
-	Takeovers  int         `json:"-"` // how many times in a row a process died at work on it with nothing new on record, see [Journal.Working]
-	Events     int         `json:"-"` // on record
-	Damaged    bool        `json:"-"` // the record cannot be read; what is not known is empty
-}
-
-// SetEnding says how the run ended, or with a status alone that it did not.
-func (i *Info) SetEnding(e Ending) {
-	i.Status, i.Output, i.Error, i.Code = e.Status, e.Output, e.Error, e.Code
-	i.Until, i.Breakpoint, i.Undone = e.Until, e.Breakpoint, e.Undone
+	Status     Status
+	Started    time.Time
+	Updated    time.Time
+	Steps      int        // super-steps committed
+	Usage      chat.Usage // with what recorded model steps of an open super-step used
+	Failures   int        // tolerated
+	Output     string     // of a run that is done
+	Error      string     // of one that failed
+	Code       fault.Code
+	Undone     *Undone     // how far the effects of one that failed or was canceled are undone; nil for any other
+	Breakpoint string      // where one stopped as its user wanted, such as "before publish"; empty for any other
+	Until      time.Time   // when a run that waits for its provider or for a time can resume; zero for any other
+	Active     bool        // a process holds the lease now
+	Queued     bool        // it is running and no process holds it: it waits for one of the servers that share the store, see [Shared]
+	Held       *LeaseError // who holds it; nil if no process does
+	Gap        *Gap        // what is not on record, nil for nothing
+	Takeovers  int         // how many times in a row a process died at work on it with nothing new on record, see [Journal.Working]
+	Events     int         // on record
+	Damaged    bool        // the record cannot be read; what is not known is empty
 }
 
 // Terms are what a client asked for when it began a run of a server. They also hold when the run resumes in another
@@ -423,14 +417,14 @@ type Used struct {
 
 // Ending is how an execution of a run ended.
 type Ending struct {
-	Status Status     `json:"-"`
-	Output string     `json:"output,omitempty"`
-	Error  string     `json:"error,omitempty"`
-	Code   fault.Code `json:"code,omitempty"`
-	Until  time.Time  `json:"until,omitzero"` // when a run that waits for its provider or for a time can resume; zero for one that does not
+	Status Status
+	Output string
+	Error  string
+	Code   fault.Code
+	Until  time.Time // when a run that waits for its provider or for a time can resume; zero for one that does not
 
-	Undone     *Undone `json:"undone,omitempty"`     // how far its effects are undone; nil for a run that does not undo them
-	Breakpoint string  `json:"breakpoint,omitempty"` // where the run stopped as its user wanted, see [BreakError]; empty for one that did not
+	Undone     *Undone // how far its effects are undone; nil for a run that does not undo them
+	Breakpoint string  // where the run stopped as its user wanted, see [BreakError]; empty for one that did not
 }
 
 // Recovery is what Open found on record.

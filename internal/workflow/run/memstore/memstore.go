@@ -230,8 +230,8 @@ func (s *Store) Create(_ context.Context, info run.Info, start run.Checkpoint) (
 		return nil, err
 	}
 	info.Claims = nil
-	info.Started, info.Updated = now, now
-	info.SetEnding(run.Ending{Status: run.Running})
+	info.Status, info.Started, info.Updated = run.Running, now, now
+	info.Output, info.Error, info.Code, info.Until, info.Breakpoint, info.Undone = "", "", "", time.Time{}, "", nil
 	info.Held, info.Gap, info.Damaged, info.Takeovers = nil, nil, false, 0
 	r := &record{info: info, checkpoints: []run.Checkpoint{start}}
 	r.info = r.currentInfo() // with copies of the caller's maps
@@ -260,7 +260,7 @@ func (s *Store) Open(_ context.Context, id string, unless ...run.Status) (run.Jo
 	}
 	found := run.Recovery{Info: r.currentInfo(), Last: *r.last(), Tasks: slices.Clone(r.tasks)}
 	j := r.lend(s)
-	r.info.SetEnding(run.Ending{Status: run.Running})
+	r.info.Status, r.info.Error, r.info.Code, r.info.Until, r.info.Breakpoint, r.info.Undone = run.Running, "", "", time.Time{}, "", nil
 	r.info.Updated = s.now()
 	return j, found, nil
 }
@@ -692,8 +692,8 @@ func (j *journal) Event(ev event.Event) int {
 // End sets the status of the run.
 func (j *journal) End(_ context.Context, e run.Ending) error {
 	return j.write(func(time.Time) error {
-		e.Until = e.Until.UTC()
-		j.run.info.SetEnding(e)
+		i := &j.run.info
+		i.Status, i.Output, i.Error, i.Code, i.Until, i.Breakpoint, i.Undone = e.Status, e.Output, e.Error, e.Code, e.Until.UTC(), e.Breakpoint, e.Undone
 		if e.Status == run.Done {
 			j.run.questions = slices.DeleteFunc(j.run.questions, func(q *question) bool { return !q.answered })
 		}

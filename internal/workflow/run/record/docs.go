@@ -5,33 +5,80 @@ import (
 	"fmt"
 	"time"
 
+	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/workflow/graph"
+	"loki/internal/workflow/graph/gate"
 	"loki/internal/workflow/run"
 )
 
+// about is what a run is created with, as it is stored, less what runs are found by.
+type about struct {
+	Kind        run.Kind          `json:"kind,omitempty"`
+	Question    json.RawMessage   `json:"question,omitempty"`
+	AgentDir    string            `json:"agent_dir,omitempty"`
+	Graph       string            `json:"graph,omitempty"`
+	Fingerprint string            `json:"fingerprint,omitempty"`
+	Definition  []byte            `json:"definition,omitempty"`
+	Prompt      string            `json:"prompt,omitempty"`
+	Variables   map[string]string `json:"variables,omitempty"`
+	Model       string            `json:"model,omitempty"`
+	Parent      string            `json:"parent,omitempty"`
+	ByName      bool              `json:"by_name,omitempty"`
+	Files       map[string]string `json:"files,omitempty"`
+	Served      bool              `json:"served,omitempty"`
+	Terms       *run.Terms        `json:"terms,omitempty"`
+	EqualWrites bool              `json:"equal_writes,omitempty"`
+	Origin      *run.Origin       `json:"origin,omitempty"`
+	Priority    string            `json:"priority,omitempty"`
+	Gates       []gate.Gate       `json:"gates,omitempty"`
+}
+
 // About returns the document of what a run is created with, without its agent, directory and owner.
-func (f Sealer) About(info run.Info) (Document, error) { return f.Encode(info) }
+func (f Sealer) About(info run.Info) (Document, error) {
+	return f.Encode(about{
+		Kind: info.Kind, Question: info.Question, AgentDir: info.AgentDir, Graph: info.Graph, Fingerprint: info.Fingerprint, Definition: info.Definition, Prompt: info.Prompt,
+		Variables: info.Variables, Model: info.Model, Parent: info.Parent, ByName: info.ByName, Files: info.Files, Served: info.Served, Terms: info.Terms, EqualWrites: info.EqualWrites, Origin: info.Origin,
+		Priority: info.Priority, Gates: info.Gates,
+	})
+}
+
+// ending is how a run ended, as it is stored.
+type ending struct {
+	Output string     `json:"output,omitempty"`
+	Error  string     `json:"error,omitempty"`
+	Code   fault.Code `json:"code,omitempty"`
+	Until  time.Time  `json:"until,omitzero"`
+
+	Breakpoint string      `json:"breakpoint,omitempty"`
+	Undone     *run.Undone `json:"undone,omitempty"`
+}
 
 // Ending returns the document of how a run ended, without its status.
 func (f Sealer) Ending(e run.Ending) (Document, error) {
-	e.Until = e.Until.UTC()
-	return f.Encode(e)
+	return f.Encode(ending{e.Output, e.Error, e.Code, e.Until.UTC(), e.Breakpoint, e.Undone})
 }
 
 // Describe sets what the documents of a run say of it: what it was created with, how it ended, nil for a run
 // that has not, and its last checkpoint. What was read before an error is set.
 func (r Reader) Describe(info *run.Info, created, ended, checkpoint []byte) error {
-	if err := r.Decode(created, info); err != nil {
+	var a about
+	if err := r.Decode(created, &a); err != nil {
 		return err
 	}
+	info.AgentDir, info.Graph, info.Fingerprint, info.Definition = a.AgentDir, a.Graph, a.Fingerprint, a.Definition
+	info.Prompt, info.Variables, info.Model, info.Parent = a.Prompt, a.Variables, a.Model, a.Parent
+	info.Served, info.Terms, info.EqualWrites, info.Origin = a.Served, a.Terms, a.EqualWrites, a.Origin
+	info.Priority, info.Gates = a.Priority, a.Gates
+	info.ByName, info.Files, info.Kind, info.Question = a.ByName, a.Files, a.Kind, a.Question
 	if ended != nil {
-		e := run.Ending{Status: info.Status}
+		var e ending
 		if err := r.Decode(ended, &e); err != nil {
 			return err
 		}
-		info.SetEnding(e)
+		info.Output, info.Error, info.Code = e.Output, e.Error, e.Code
+		info.Until, info.Breakpoint, info.Undone = e.Until, e.Breakpoint, e.Undone
 	}
 	var p struct {
 		Failures int        `json:"failures"`

@@ -311,6 +311,7 @@ func TestMakeTargets(t *testing.T) {
 // that deletes code. One that has to rise is explained by a page of docs/design.
 var roomLines = map[string]int{
 	"agent":                  1341,
+	"agent/background":       457,
 	"agent/bundle":           1658,
 	"agent/cases":            2762,
 	"agent/harness":          3311,
@@ -319,8 +320,8 @@ var roomLines = map[string]int{
 	"agent/role":             645,
 	"agent/team":             3650,
 	"agent/validate":         2013,
-	"agent/workspace":        3889,
-	"app":                    5234,
+	"agent/workspace":        4640,
+	"app":                    3186,
 	"base/ask":               2190,
 	"base/document":          5848,
 	"base/fault":             313,
@@ -333,35 +334,37 @@ var roomLines = map[string]int{
 	"conversation/knowledge": 1319,
 	"conversation/session":   7237,
 	"frontend/api":           1847,
-	"frontend/cli":           9685,
+	"frontend/cli":           9688,
 	"frontend/command":       6345,
 	"frontend/render":        7421,
 	"frontend/repl":          4030,
-	"frontend/server":        14856,
+	"frontend/server":        14857,
 	"knowledge/input":        1348,
 	"knowledge/rag":          7483,
 	"llm/catalog":            1238,
 	"llm/chat":               558,
 	"llm/engine":             3139,
-	"llm/event":              4596,
+	"llm/event":              4685,
 	"llm/hook":               722,
 	"llm/provider":           12664,
 	"service/auth":           1498,
 	"service/postgres":       917,
 	"setup":                  1093,
+	"setup/clients":          597,
 	"setup/config":           3559,
+	"setup/notice":           41,
 	"setup/update":           679,
 	"setup/vault":            1020,
 	"tool":                   2099,
 	"tool/builtin":           5511,
-	"tool/mcp":               6440,
+	"tool/mcp":               6799,
 	"tool/permission":        2788,
 	"tool/script":            5356,
 	"workflow/graph":         10680,
-	"workflow/run":           16865,
+	"workflow/run":           16903,
 	"workflow/schedule":      2379,
 
-	"all": 203096,
+	"all": 203384,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.
@@ -371,7 +374,7 @@ const slack, leeway = 150, 20
 const maxFields = 40
 
 // wideStructs bounds the fields of structs that are wider. These bounds only fall, too.
-var wideStructs = map[string]int{"internal/app.App": 46, "internal/frontend/cli.options": 77, "internal/setup/config.Config": 71, "internal/knowledge/rag.work": 48}
+var wideStructs = map[string]int{"internal/frontend/cli.options": 77, "internal/setup/config.Config": 71, "internal/knowledge/rag.work": 48}
 
 // maxIdioms bounds how often the phrases of idioms occur in 10,000 words.
 var maxIdioms = map[string]float64{"comments": 3, "messages": 4, "docs": 1}

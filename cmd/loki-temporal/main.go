@@ -25,6 +25,7 @@ import (
 
 	"loki/cmd/loki-temporal/driver"
 	"loki/internal/agent"
+	"loki/internal/agent/background"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
@@ -197,7 +198,7 @@ func (c *command) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.app.Close()) }()
-	for _, w := range c.app.Warnings() {
+	for _, w := range c.app.Notices.Take() {
 		fmt.Fprintln(c.err, "warning: "+w)
 	}
 	if c.app.DryRun() {
@@ -307,7 +308,7 @@ func (c *command) start(ctx context.Context) error {
 
 // putSchedule hands a schedule of the configuration to the server.
 func (c *command) putSchedule(ctx context.Context) error {
-	all, err := c.app.Schedules(nil, nil).Configured(ctx)
+	all, err := c.app.Background.Schedules(nil, nil).Configured(ctx)
 	if err != nil {
 		return err
 	}
@@ -320,11 +321,11 @@ func (c *command) putSchedule(ctx context.Context) error {
 		return err
 	}
 	s := all[i].Fill(time.Now())
-	of, err := c.app.InstalledAgent(s.Agent)
+	of, err := c.app.Background.InstalledAgent(s.Agent)
 	if err != nil {
 		return err
 	}
-	job, err := c.app.BackgroundJob(ctx, app.Background{Agent: of, Prompt: s.Prompt, Variables: s.Variables, Model: s.Model, Terms: run.Terms{Yes: s.Yes}, Events: c.warnings()})
+	job, err := c.app.Background.Job(ctx, background.Run{Agent: of, Prompt: s.Prompt, Variables: s.Variables, Model: s.Model, Terms: run.Terms{Yes: s.Yes}, Events: c.warnings()})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"loki/internal/agent/team"
 	"loki/internal/agent/validate"
 	"loki/internal/agent/validate/draft/planner"
+	"loki/internal/agent/workspace/ground"
 	"loki/internal/agent/workspace/skill"
 	"loki/internal/agent/workspace/worktree"
 	"loki/internal/base/ask"
@@ -24,6 +25,7 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/tool/mcp"
+	"loki/internal/tool/mcp/servers"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -175,7 +177,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Calls, err = a.agentCalls(r, kit.Tools); err != nil {
 		return kit, done, err
 	}
-	if err := a.warnOfHooks(ctx, w.Events, of); err != nil {
+	if err := a.WarnOfHooks(ctx, w.Events, of); err != nil {
 		return kit, done, err
 	}
 	kit.Calls.AtMost, kit.Calls.Uncertain = a.Trust.Bounds(of, "").Most.Level, tool.Policy(of.Uncertain)
@@ -228,16 +230,11 @@ func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) 
 	if len(names) == 0 || !a.Trust.Trusts(r.Agent) {
 		return nil, nil
 	}
-	return a.serverScope(ctx, events, r.Asker, a.hasServers(r), chooseList(names))
+	return a.serverScope(ctx, events, r.Asker, a.hasServers(r), servers.ChooseList(names))
 }
 
 // hasServers reports whether there are MCP servers for an agent.
 func (a *App) hasServers(r AgentRun) bool { return *cmp.Or(r.Servers, &a.Config.MCPServerSupport) }
-
-// chooseList is chooseNames for a setting that is a list.
-func chooseList(names []string) choice {
-	return func(f *mcp.File, aliases map[string]string) mcp.Selection { return f.SelectList(names, aliases) }
-}
 
 // consents reports whether the user consented beforehand to whatever tools would ask. What
 // the agent itself says, by the default of a variable, is not the user's word.
@@ -265,15 +262,15 @@ func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c r
 // Validator returns what checks agents, and says what they may do.
 func (a *App) Validator() *validate.Service {
 	s := &validate.Service{
-		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.ServerFile, Playing: a.player != nil,
+		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.MCP.ServerFile, Playing: a.player != nil,
 		Skills: func(dir string) []skill.Skill { return a.Skills(dir).Find() },
 		Repository: func() bool {
-			dir, err := workingDir()
+			dir, err := ground.WorkingDir()
 			return err != nil || worktree.InRepository(dir)
 		},
 	}
-	if a.standIn == "" && a.player == nil {
-		s.Model = a.knowledgeModel
+	if a.Models.StandIn == "" && a.player == nil {
+		s.Model = a.Models.Find
 	}
 	return s
 }

@@ -25,7 +25,7 @@ func (a *App) Alerts(store run.Store, desk *webhook.Desk, address string) *alert
 	return alert.New(alert.Options{
 		Rules: a.Config.Alerts, Store: store, Spent: a.limitStatus, Post: desk.Post, Address: address, Log: a.Log(),
 		Limited: func(ctx context.Context) (models []string, err error) {
-			list, err := a.Limits().List(ctx)
+			list, err := a.Models.Governor.List(ctx)
 			for _, l := range list {
 				if l.PausedUntil.After(time.Now()) || l.Breaker == "open" {
 					models = append(models, l.Client+":"+l.Model)

@@ -7,113 +7,96 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"loki/assets"
 	"loki/internal/agent"
+	"loki/internal/agent/background"
 	"loki/internal/agent/bundle"
 	"loki/internal/agent/cases/cassette"
 	"loki/internal/agent/memory"
 	"loki/internal/agent/role"
 	"loki/internal/agent/role/macro"
 	"loki/internal/agent/validate/tools"
+	"loki/internal/agent/workspace/ground"
 	"loki/internal/agent/workspace/trust"
 	"loki/internal/agent/workspace/worktree"
-	"loki/internal/base/fault"
-	"loki/internal/base/process"
 	"loki/internal/base/process/environ"
-	"loki/internal/base/process/sandbox"
 	"loki/internal/conversation/knowledge"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/catalog/models"
 	"loki/internal/llm/engine"
-	"loki/internal/llm/event/logging"
+	"loki/internal/llm/event/observe"
 	"loki/internal/llm/event/redact"
 	"loki/internal/llm/provider/local"
 	"loki/internal/service/postgres"
+	"loki/internal/setup/clients"
 	"loki/internal/setup/config"
+	"loki/internal/setup/notice"
 	"loki/internal/setup/vault"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin/fsys"
-	"loki/internal/tool/builtin/ignore"
-	"loki/internal/tool/mcp"
+	"loki/internal/tool/mcp/servers"
 	"loki/internal/tool/permission"
 )
 
 // Version is the version of the program. The linker sets that of a release.
 var Version = "0.1.0"
 
-// logs is where an app logs.
-type logs struct {
-	log     atomic.Pointer[slog.Logger]  // set by Observe; nil before
-	logFile atomic.Pointer[logging.File] // likewise
-}
-
 // App holds what one start of the program works with. It may be used from several
 // goroutines, except that going on with a recorded run may change the working directory of the
 // process, and with it Env, Paths and Agents: nothing else may be under way then.
 type App struct {
-	Env     config.Env
-	Paths   config.Paths
-	Config  *config.Config
-	Catalog *catalog.Catalog
-	Agents  agent.Library
-	Trust   *trust.Service // in agents
-	Tools   *tools.Service // of agents
+	Env        config.Env
+	Paths      config.Paths
+	Config     *config.Config
+	Catalog    *catalog.Catalog
+	Agents     agent.Library
+	Trust      *trust.Service // in agents
+	Tools      *tools.Service // of agents
+	Models     *clients.Service
+	MCP        *servers.Service
+	Background *background.Service
+	Notices    *notice.Board // what the user should know
 
 	engine         *engine.Engine // live or, in a dry run, dry
 	live, dry      *engine.Engine // over the configured models; dry ones answer with what would be sent
 	dryRun         bool
 	noIgnore       bool               // see [Options]
 	model          string             // the model that the command names, if any
-	standIn        string             // id of the model that answers in place of all, see [TestModel]; empty for none
 	recorder       *cassette.Recorder // nil unless a cassette is recorded
 	player         *cassette.Player   // nil unless one is played
 	outdatedModels string             // version of a list of models that is for another program, empty for none
 
-	mu      sync.Mutex
-	clients map[string]connection // by client name, made on first use; guarded by mu
+	mu sync.Mutex
 
 	databaseMu sync.Mutex   // taken while mu is held, never the other way round
 	database   *postgres.DB // made on first use, nil for files; guarded by databaseMu
 
-	sessions session.Store       // made on first use; guarded by mu
-	memory   *permission.Memory  // likewise
-	natives  tool.Set            // likewise, see builtinTools; for nativesDir, empty before
-	servers  *servers            // likewise
-	retired  mcp.Metrics         // of connections to servers before mcp.json was read again; guarded by mu
-	acquired func(time.Duration) // see OnAcquire; guarded by mu
-	warnings []string            // see Warnings; guarded by mu
+	sessions session.Store      // made on first use; guarded by mu
+	memory   *permission.Memory // likewise
+	natives  tool.Set           // likewise, see builtinTools; for nativesDir, empty before
 
-	nativesDir string                      // guarded by mu
-	sandboxes  map[string]*sandbox.Sandbox // see Sandbox; guarded by mu
+	nativesDir string // guarded by mu
 
 	secretMu sync.Mutex   // taken while mu is held, never the other way round
 	vault    *vault.Vault // made on first use; guarded by secretMu
 	used     redact.Secrets
 
-	logs
+	*observe.Observer
+	*ground.Ground
 
 	host *host // nil but in a server; set by Host
-	rescheduling
-
-	parentMu sync.Mutex
-	parent   *environ.Parent // started on first use; guarded by parentMu
-
-	asking // what calls of models share
 
 	agentDirs sync.Map // directories of agents that were found at a path, by the scope of their sessions
-	looking   bool     // see Look
 	staged    string   // the directory of agents that a look needs; "" for none; guarded by mu
 
 	loaded    agent.Cache // of the agents that others start
@@ -166,15 +149,26 @@ func New(o Options) (*App, error) {
 	warnings = append(warnings, problems...)
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
-		dryRun: o.DryRun || cfg.DryRun, noIgnore: o.NoIgnore, model: o.Model, standIn: env.Get(TestModel), outdatedModels: outdated, clients: make(map[string]connection),
+		dryRun: o.DryRun || cfg.DryRun, noIgnore: o.NoIgnore, model: o.Model, outdatedModels: outdated,
 	}
-	if a.governor.ShareIn(filepath.Join(paths.StateDir, "limits")); *cmp.Or(cfg.Store, new("")) != "" {
-		a.governor.ShareThrough(a.limitRows)
+	a.Observer = &observe.Observer{Getenv: env.Get, Version: Version}
+	a.Notices = &notice.Board{Paths: &a.Paths}
+	a.Models = clients.New(clients.Options{
+		Config: cfg, Env: env, Paths: &a.Paths, Catalog: a.Catalog, Version: Version, Named: o.Model, StandIn: env.Get(clients.TestModel),
+		Notices: a.Notices, Log: a.Log, Seen: a.keepTokens,
+	})
+	if a.Models.Governor.ShareIn(filepath.Join(paths.StateDir, "limits")); *cmp.Or(cfg.Store, new("")) != "" {
+		a.Models.Governor.ShareThrough(a.limitRows)
 	}
-	if a.live, err = engine.New(engine.Options{Models: a}); err != nil {
+	a.Ground = ground.New(ground.Options{
+		Config: cfg, Env: &a.Env, Paths: &a.Paths, Agents: &a.Agents, Secrets: &a.used, Secret: a.lookupSecret, Once: a.Notices.Once,
+		Serving: func() bool { return a.host != nil }, DryRun: a.dryRun,
+	})
+	a.MCP = a.newServers()
+	if a.live, err = engine.New(engine.Options{Models: a.Models}); err != nil {
 		return nil, err
 	}
-	if a.dry, err = engine.New(engine.Options{Models: dryModels{a}, ShowRequests: true}); err != nil {
+	if a.dry, err = engine.New(engine.Options{Models: a.Models.Dry(), ShowRequests: true}); err != nil {
 		return nil, err
 	}
 	if a.engine = a.live; a.dryRun {
@@ -192,10 +186,10 @@ func New(o Options) (*App, error) {
 		}
 	}
 	if envErr != nil {
-		a.warnings = append(a.warnings, envErr.Error())
+		a.Notices.Later(envErr.Error())
 	}
 	for _, w := range warnings {
-		a.warnings = append(a.warnings, w.Text())
+		a.Notices.Later(w.Text())
 	}
 	a.Agents = agent.Library{
 		Paths: paths, Bundled: bundle.Names(assets.Agents),
@@ -203,17 +197,19 @@ func New(o Options) (*App, error) {
 		InstallShared: func() error { return bundle.EnsureShared(assets.Agents, paths.AgentsDir) },
 		Files:         assets.Agents,
 		Getenv:        env.Get,
-		Note:          func(text string) { a.noticeOnce(text, text, a.later) },
+		Note:          func(text string) { a.Notices.Once(text, text, a.Notices.Later) },
 	}
 	a.Trust = a.newTrust()
+	a.Ground.Trust = a.Trust
 	a.Tools = a.newTools()
+	a.Background = a.newBackground()
 	return a, nil
 }
 
 // Look keeps the program from writing into the directories of the user, for commands that only show something. Agents of the
 // program that are not installed are read from a temporary directory. It is called before all else.
 func (a *App) Look() {
-	a.looking = true
+	a.Looking, a.Notices.Looking = true, true
 	a.Agents.Stage = func(name string) (dir string, err error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -242,16 +238,13 @@ func (a *App) requestContext(id string, noStream bool) engine.RequestContext {
 	return engine.RequestContext{
 		Model:    cmp.Or(id, a.Config.Model),
 		Sampling: a.Config.Sampling,
-		Hooks:    a.hooksOf(nil),
+		Hooks:    a.Hooks(nil),
 		NoStream: noStream || !a.Config.Stream,
 	}
 }
 
 // DryRun reports whether models answer with what would be sent to them.
 func (a *App) DryRun() bool { return a.dryRun }
-
-// Shell returns the user's shell.
-func (a *App) Shell() process.Shell { return process.FindShell(runtime.GOOS, a.Env.Get, nil) }
 
 // Loader returns what loads the attachments of prompts.
 func (a *App) Loader() *input.Loader { return a.loader(a.noIgnore) }
@@ -265,43 +258,9 @@ func (a *App) loader(open bool) *input.Loader {
 		loaders[l.Name] = l.Value
 	}
 	return &input.Loader{
-		Denied: a.deniedFiles(open),
-		Child:  a.Child(), Programs: a.programChild(), Own: a.ownDir, Shell: a.Shell(), Loaders: loaders, Sandbox: a.Sandbox, UserAgent: "loki/" + Version,
+		Denied: a.DeniedFiles(open),
+		Child:  a.Child(), Programs: a.ProgramChild(), Own: a.OwnDir, Shell: a.Shell(), Loaders: loaders, Sandbox: a.Sandbox, UserAgent: "loki/" + Version,
 		Expand: func(name, command string) (string, error) { return a.Config.Expand("document_loaders."+name, command) },
-	}
-}
-
-// deniedFiles returns what reports that a rule of the configuration or, if it is not open, an ignore file keeps a file from models, nil
-// without such a rule.
-func (a *App) deniedFiles(open bool) func(path string) error {
-	ignored := a.IgnoreFiles()
-	if open {
-		ignored = ignore.Files{}
-	}
-	root, err := os.Getwd()
-	if err != nil {
-		return func(string) error { return fault.Wrap(fault.Failure, err, "the working directory") }
-	}
-	home, _ := os.UserHomeDir() // without one, ~ means nothing
-	judge, err := permission.New(permission.Options{Rules: a.Config.Permission, Root: root, Home: home, Ignored: ignored})
-	if err != nil {
-		return func(string) error { return fault.Wrap(fault.Config, err, "permission") }
-	}
-	unreadable := judge.Unreadable()
-	if unreadable == nil {
-		return nil
-	}
-	return func(path string) error {
-		err := unreadable(path)
-		switch kept, ok := errors.AsType[*permission.KeptError](err); {
-		case err == nil:
-			return nil
-		case ok && kept.Ignored:
-			return fault.Wrap(fault.Usage, err, "").WithHint("--no-ignore sends it all the same; in a chat: .file --no-ignore FILE")
-		case ok && kept.Asks:
-			return fault.Wrap(fault.Usage, err, "").WithHint("attach the file by its own name, and consent: loki -f FILE ...")
-		}
-		return fault.Wrap(fault.Usage, err, "")
 	}
 }
 
@@ -316,4 +275,19 @@ func (a *App) Roles() role.Library {
 // Macros returns the macros: the user's, and those of the program.
 func (a *App) Macros() macro.Library {
 	return macro.Library{Dir: a.Paths.MacrosDir, Bundled: assets.Macros}
+}
+
+// Close ends what the app has started. It waits until that is done.
+func (a *App) Close() error {
+	a.mu.Lock()
+	staged := a.staged
+	a.staged = ""
+	a.mu.Unlock()
+	err := errors.Join(a.MCP.Close(), a.Ground.Close(), a.bases.Close())
+	if staged != "" {
+		err = errors.Join(err, os.RemoveAll(staged))
+	}
+	a.Models.Governor.Close()
+	a.closeDatabase()
+	return err
 }

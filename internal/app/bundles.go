@@ -26,7 +26,7 @@ func (a *App) Bundles(asker ask.Asker, show func(text string)) *remote.Installer
 			Agents: p.AgentsDir, Roles: p.RolesDir, Macros: p.MacrosDir, Tools: p.ToolsDir(), Skills: filepath.Join(p.ConfigDir, "skills"), Servers: p.MCPFile(),
 			Records: filepath.Join(p.ConfigDir, "bundles"), Work: work,
 		},
-		Git: repository.Git{Environ: a.programChild().Environ}, Asker: asker, Show: show, Secrets: bundleSecrets{a}, Ships: a.ships,
+		Git: repository.Git{Environ: a.ProgramChild().Environ}, Asker: asker, Show: show, Secrets: bundleSecrets{a}, Ships: a.ships,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/team"
+	"loki/internal/agent/workspace/ground"
 	"loki/internal/agent/workspace/skill"
 	"loki/internal/agent/workspace/worktree"
 	"loki/internal/base/ask"
@@ -115,7 +116,7 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	if r.Agent.Workdir = parent.Agent.Workdir; tree != nil {
 		r.Agent.Workdir = tree.Dir()
 	}
-	leave := c.app.leaveChild(tree, s.Member.Events)
+	leave := leaveChild(tree, s.Member.Events)
 	job, err := c.app.AgentJob(ctx, r)
 	if err == nil {
 		err = job.CheckStart()
@@ -145,7 +146,7 @@ func (c *starter) worktree(ctx context.Context, s team.Spawn, of agent.Agent, pa
 	if parent.Mode != nil && parent.Mode() == chat.ModePlan && !s.Resumed {
 		return nil, fault.New(fault.Refused, "no worktree is made while a plan is made; without one the agent can look around")
 	}
-	dir, err := workIn(parent.Agent.Workdir)
+	dir, err := ground.WorkIn(parent.Agent.Workdir)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (c *starter) worktree(ctx context.Context, s team.Spawn, of agent.Agent, pa
 // merge merges the branch that a child has left into the work of the member that started it. The user is asked if that is not in a worktree.
 func (c *starter) merge(ctx context.Context, m *team.Member, branch string) error {
 	r := c.of(m)
-	dir, err := workIn(r.Agent.Workdir)
+	dir, err := ground.WorkIn(r.Agent.Workdir)
 	if err != nil {
 		return err
 	}

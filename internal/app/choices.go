@@ -39,7 +39,7 @@ func (a *App) ToolChoices(ctx context.Context) ([]Choice, error) {
 // ServerChoices returns what a list of enabled MCP servers may name: those of mcp.json, and aliases. None is
 // started.
 func (a *App) ServerChoices() ([]Choice, error) {
-	names, err := a.serverNames()
+	names, err := a.MCP.Names()
 	list := make([]Choice, len(names))
 	for i, name := range names {
 		members, _ := a.Config.MappingMCPServers.Get(name)

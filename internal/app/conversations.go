@@ -18,6 +18,7 @@ import (
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine/token"
 	"loki/internal/llm/event"
+	"loki/internal/llm/hook"
 	"loki/internal/tool"
 )
 
@@ -25,10 +26,15 @@ import (
 func (a *App) Conversations() *conversation.Service {
 	cfg, empty := a.Config, new("")
 	s := &conversation.Service{
-		Engine: a.live, Dry: a.dry, Servers: a.startServers, ServerNames: a.serverNames, Agent: a.conversationAgent,
-		CheckReranker: func(ctx context.Context, id string) error { _, err := a.Reranker(ctx, id); return err },
-		Hooks:         a.talkHooks,
-		Roles:         a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, ModelID: a.modelID, DryRun: a.dryRun, Unkept: a.player != nil,
+		Engine: a.live, Dry: a.dry, Servers: a.startServers, ServerNames: a.MCP.Names, Agent: a.conversationAgent,
+		CheckReranker: func(ctx context.Context, id string) error { _, err := a.Models.Reranker(ctx, id); return err },
+		Hooks: func(with *conversation.Agent) *hook.Runner {
+			if with == nil {
+				return a.Hooks(nil)
+			}
+			return a.Hooks(&with.Agent)
+		},
+		Roles: a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, ModelID: a.modelID, DryRun: a.dryRun, Unkept: a.player != nil,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers, Skills: cfg.Skills},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
@@ -193,14 +199,14 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 // jobs returns what bounds the jobs of conversations, nil where there are none: a run that is recorded or played from a cassette offers models what
 // it offered before.
 func (a *App) jobs() *job.Options {
-	if a.recorder != nil || a.player != nil || a.standIn != "" {
+	if a.recorder != nil || a.player != nil || a.Models.StandIn != "" {
 		return nil
 	}
 	o := &job.Options{Jobs: a.Config.Jobs, Dir: a.JobsDir(), Secrets: &a.used}
 	if a.host != nil {
 		o.Known = &a.host.jobs
 	} else {
-		o.Ignored = a.ignoredIn
+		o.Ignored = a.IgnoredIn
 	}
 	return o
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 
+	"loki/internal/llm/engine/governor"
 	"loki/internal/service/postgres"
 )
 
@@ -31,4 +32,13 @@ func (a *App) closeDatabase() {
 		a.database.Close()
 		a.database = nil
 	}
+}
+
+// limitRows returns the limits of providers that several servers share.
+func (a *App) limitRows() (governor.Rows, error) {
+	db, err := a.Database()
+	if err != nil {
+		return nil, err
+	}
+	return &postgres.Documents{DB: db, Name: "limits", Topic: "limits"}, nil
 }

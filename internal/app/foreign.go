@@ -8,12 +8,10 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/harness"
+	"loki/internal/agent/workspace/ground"
 	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/process"
-	"loki/internal/base/process/environ"
 	"loki/internal/base/process/sandbox"
-	"loki/internal/llm/event/logging"
-	"loki/internal/setup/config"
 	"loki/internal/tool"
 )
 
@@ -41,7 +39,7 @@ func (a *App) foreign(of agent.Agent) (*harness.Program, tool.Set, error) {
 	if !a.Trust.Trusts(of) {
 		return nil, tool.Set{}, trust.Refusal(of, "its program is not started")
 	}
-	dir, err := workIn(of.Workdir)
+	dir, err := ground.WorkIn(of.Workdir)
 	if err != nil {
 		return nil, tool.Set{}, err
 	}
@@ -62,11 +60,11 @@ func (a *App) foreign(of agent.Agent) (*harness.Program, tool.Set, error) {
 	s := of.InForce.Harness
 	home, _ := os.UserHomeDir() // without it the places below it are left out
 	p := &harness.Program{Setting: s, Agent: of.Name, Version: Version, Dir: dir, Home: home, Snapshot: a.recorder != nil}
-	if p.Sandbox, err = a.sandboxOf(of)(); err != nil {
+	if p.Sandbox, err = a.SandboxOf(of)(); err != nil {
 		return nil, tool.Set{}, err
 	}
 	p.Held = sandbox.Declaration{Level: sandbox.Network, Hosts: s.Hosts}.Within(a.Trust.Bounds(of, "").Most)
-	if p.Env, err = a.foreignEnv(s, dir); err != nil {
+	if p.Env, err = a.ForeignEnv(s, dir); err != nil {
 		return nil, tool.Set{}, err
 	}
 	command := s.Command[0]
@@ -76,29 +74,7 @@ func (a *App) foreign(of agent.Agent) (*harness.Program, tool.Set, error) {
 	if p.Path, _ = process.Find(command, p.Env); p.Path == "" { // the error is that of CheckInstalled
 		p.Refused, _ = process.Find(command, a.Child().Environ)
 	}
-	log := &logging.Lines{Path: a.Paths.LogFile, Hide: a.Hide, Off: a.looking || logging.ParseLevel(a.readLogSettings().level) == logging.LevelOff}
+	log := a.programLog()
 	p.Stderr = func(line string) { fmt.Fprintf(log, "[%s] %s\n", of.Name, line) }
 	return p, served, nil
-}
-
-// foreignEnv returns the environment of the program of others: that of children, with the variables that it declares. Its programs are not looked for in the workspace.
-func (a *App) foreignEnv(s *harness.Setting, dir string) ([]string, error) {
-	var names []string
-	set := make(map[string]string)
-	for _, v := range s.Env {
-		name, text, given := strings.Cut(v, "=")
-		if !given {
-			names = append(names, name)
-			continue
-		}
-		value, _, err := config.Expand(text, a.lookupSecret)
-		if err != nil {
-			return nil, err
-		}
-		if set[name] = value; environ.Secret(name, value) {
-			a.used.Add(name, value)
-		}
-	}
-	env, _ := environ.Apart(a.Child(names...).Environ, dir, sandbox.KeptPlaces(dir))
-	return environ.Merge(env, set), nil
 }

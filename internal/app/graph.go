@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -12,11 +11,11 @@ import (
 	"loki/internal/agent/node"
 	"loki/internal/agent/team"
 	"loki/internal/agent/team/job"
+	"loki/internal/agent/workspace/ground"
 	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/file/atomicfile/cache"
-	"loki/internal/base/process/environ"
 	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value"
 	"loki/internal/conversation"
@@ -35,7 +34,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 	events := r.Events.With(func(s *event.Source) { s.Agent = r.Agent.Name })
 	ctx = event.NewContext(ctx, events)
 	if r.Member == nil { // a child asks through its parent
-		r.Asker = a.hooksOf(nil).Asker(r.Asker)
+		r.Asker = a.Hooks(nil).Asker(r.Asker)
 	}
 	if err := a.Trust.Settle(ctx, r.Agent, r.Asker); err != nil {
 		return run.Job{}, err
@@ -64,7 +63,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 			return run.Job{}, err
 		}
 	}
-	dir, err := workingDir()
+	dir, err := ground.WorkingDir()
 	if err != nil {
 		dir = ""
 	}
@@ -91,7 +90,7 @@ func (a *App) graphJob(ctx context.Context, r AgentRun) (run.Job, error) {
 
 // nodes returns what runs the nodes of a graph, and what releases it.
 func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools tool.Set, events event.Scope, p run.Point) (*node.Runner, func() error, error) {
-	child, err := a.scriptChild(r)
+	child, err := a.ScriptChild(r.Agent, r.Variables)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,8 +98,8 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	if err != nil {
 		return nil, nil, err
 	}
-	calls.Hooks = a.hooksOf(&r.Agent)
-	if err := a.warnOfHooks(ctx, events, r.Agent); err != nil {
+	calls.Hooks = a.Hooks(&r.Agent)
+	if err := a.WarnOfHooks(ctx, events, r.Agent); err != nil {
 		return nil, nil, err
 	}
 	calls.AtMost, calls.Mode = a.Trust.Bounds(r.Agent, "").Most.Level, r.Mode
@@ -111,9 +110,9 @@ func (a *App) nodes(ctx context.Context, r AgentRun, plan *graph.Plan, tools too
 	o := node.Options{
 		Plan: plan, Engine: a.engineOf(r), Context: a.graphContext(r, p.Budget), Asker: r.answers(), Escalated: r.Escalated, User: r.Asker, Agent: r.Agent.Name,
 		Scripts: node.Scripts{
-			Apart:    a.apartScripts(),
-			AgentDir: r.Agent.Dir, Dir: r.Agent.Workdir, Child: child, Parent: a.parentOf(r.Agent), Consent: a.planConsent(r, a.Trust.ScriptConsent(r.Agent, r.Asker)),
-			Sandbox: a.sandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return r.modeBounds(a.Trust.Bounds(r.Agent, path)) }, Reads: a.scriptReads(r.Agent.Dir),
+			Apart:    a.ApartScripts(),
+			AgentDir: r.Agent.Dir, Dir: r.Agent.Workdir, Child: child, Parent: a.Parent(r.Agent), Consent: a.planConsent(r, a.Trust.ScriptConsent(r.Agent, r.Asker)),
+			Sandbox: a.SandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return r.modeBounds(a.Trust.Bounds(r.Agent, path)) }, Reads: a.ScriptReads(r.Agent.Dir),
 		},
 		Tools: tools, Dry: r.Dry || a.dryRun, OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
 		Calls: calls,
@@ -198,7 +197,7 @@ func (a *App) engineOf(r AgentRun) *engine.Engine {
 // graphContext returns the model and the sampling of a graph's requests.
 func (a *App) graphContext(r AgentRun, budget *run.Budget) engine.RequestContext {
 	rc := a.requestContext(a.graphModel(r), r.NoStream)
-	rc.Sampling, rc.Hooks = r.Agent.InForce.Sampling.Over(rc.Sampling), a.hooksOf(&r.Agent)
+	rc.Sampling, rc.Hooks = r.Agent.InForce.Sampling.Over(rc.Sampling), a.Hooks(&r.Agent)
 	if budget != nil {
 		rc.Budget = budget
 	}
@@ -242,34 +241,6 @@ func (a *App) graphModel(r AgentRun) string {
 		}
 	}
 	return id
-}
-
-// scriptChild is what an agent's scripts get: the environment of children, and where
-// things are.
-func (a *App) scriptChild(r AgentRun) (environ.Child, error) {
-	child := a.Child(a.Trust.DeclaredVariables(r.Agent, r.Agent.Graph.Environment)...)
-	set := map[string]string{
-		"LLM_ROOT_DIR":          a.Paths.ConfigDir,
-		"LLM_PROMPT_UTILS_FILE": filepath.Join(a.Paths.FunctionsDir, "utils", "prompt-utils.sh"),
-		"LLM_AGENT_DATA_DIR":    r.Agent.Dir,
-		"LOKI_EXECUTABLE":       executable(),
-	}
-	if a.Env.Get("NO_COLOR") == "" {
-		set["CLICOLOR_FORCE"], set["FORCE_COLOR"] = "1", "1"
-	}
-	variables, err := a.agentVariables(r.Agent, r.Variables)
-	if err != nil {
-		return environ.Child{}, err
-	}
-	a.Trust.OwnBytecode(r.Agent, set)
-	for name, v := range variables {
-		set[environ.AgentVariable(name)] = v
-	}
-	if path, ok := a.Env.Lookup("PATH"); ok {
-		set["PATH"] = filepath.Join(a.Paths.FunctionsDir, "bin") + string(os.PathListSeparator) + path
-	}
-	child.Environ = environ.Merge(child.Environ, set)
-	return child, nil
 }
 
 // skillConsent returns what asks the user about the tools that a skill lists, when a node of a graph loads it. A yes holds for the run.

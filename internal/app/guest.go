@@ -22,10 +22,10 @@ type Guest struct {
 
 // Receive gives an App its guest. It is called before anything else runs.
 func (a *App) Receive(g Guest) {
-	a.guest = g
+	a.guest, a.MCP.Guests = g, g.Servers
 	cfg := *a.Config
 	cfg.Sandbox.Read, cfg.Sandbox.Write = slices.Concat(cfg.Sandbox.Read, g.Dirs), slices.Concat(cfg.Sandbox.Write, g.Dirs)
-	a.Config = &cfg
+	a.Config, a.Ground.Config = &cfg, &cfg
 }
 
 // StoredSession is a stored session, and whose it is.

@@ -80,7 +80,7 @@ func TestLoginOfCompatibleClient(t *testing.T) {
 	if err := a.Authenticate(t.Context(), "gateway", nil); err != nil {
 		t.Fatal(err)
 	}
-	m, err := a.ChatModel(t.Context(), "gateway:m")
+	m, err := a.Models.ChatModel(t.Context(), "gateway:m")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestLoginOfCompatibleClient(t *testing.T) {
 	if sent != "Bearer tok-1" {
 		t.Errorf("sent %q", sent)
 	}
-	if _, err := a.ChatModel(t.Context(), "cohere:command-a-03-2025"); err == nil || !strings.Contains(err.Error(), "clients of type cohere do not log in with OAuth") {
+	if _, err := a.Models.ChatModel(t.Context(), "cohere:command-a-03-2025"); err == nil || !strings.Contains(err.Error(), "clients of type cohere do not log in with OAuth") {
 		t.Errorf("a login that has no effect is accepted: %v", err)
 	}
 }

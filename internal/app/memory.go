@@ -5,12 +5,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"loki/internal/agent/memory"
 	factpostgres "loki/internal/agent/memory/postgres"
 	"loki/internal/agent/workspace"
-	"loki/internal/agent/workspace/trust"
 	"loki/internal/base/fault/steps"
 	"loki/internal/conversation"
 	"loki/internal/knowledge/rag"
@@ -63,7 +61,7 @@ func (a *App) MemoryOf(owner *auth.Owner) *memory.Store {
 // meaning returns what finds facts by vectors, if the settings name a model for them. Its knowledge base is a file of that name in the cache.
 func (a *App) meaning(name string) *memory.Meaning {
 	return &memory.Meaning{
-		Models: a, Base: sqlite.New(filepath.Join(a.Paths.CacheDir, "memory", name+rag.Extension)),
+		Models: a.Models, Base: sqlite.New(filepath.Join(a.Paths.CacheDir, "memory", name+rag.Extension)),
 		Settings: func() (string, float64) {
 			if a.dryRun {
 				return "", 0
@@ -96,8 +94,8 @@ func (a *App) conversationMemory() *conversation.Memory {
 		}
 	}
 	return &conversation.Memory{
-		Of: a.MemoryOf, Place: a.MemoryPlace, Mode: mode, Off: a.recorder != nil || a.player != nil || a.standIn != "", Tokens: int(a.Config.MemoryTokens),
-		TrustsPath: a.trustsPath, TrustsTool: a.Config.Permission.Trusts,
+		Of: a.MemoryOf, Place: a.MemoryPlace, Mode: mode, Off: a.recorder != nil || a.player != nil || a.Models.StandIn != "", Tokens: int(a.Config.MemoryTokens),
+		TrustsPath: a.TrustsPath, TrustsTool: a.Config.Permission.Trusts,
 	}
 }
 
@@ -136,15 +134,3 @@ func (a *App) nodeMemory(r AgentRun) func(context.Context, *run.Task, chat.Memor
 
 // ServerMemory returns what models of a server may do with what is remembered.
 func (a *App) ServerMemory() chat.Memory { return cmp.Or(a.Config.API, config.DefaultAPI()).Memory }
-
-// trustsPath reports whether a file is in a directory that the user trusts, or in their configuration.
-func (a *App) trustsPath(path string) bool {
-	path = a.Worktrees().Of(path)
-	dirs := append([]string{a.Paths.ConfigDir}, a.Config.TrustedDirs...)
-	records, _ := a.Trust.Store().List() // a record that cannot be read has nothing
-	for _, r := range records {
-		dirs = append(dirs, r.Dir)
-	}
-	home, _ := os.UserHomeDir() // without one, ~ means nothing
-	return slices.ContainsFunc(dirs, func(dir string) bool { return trust.Below(dir, home, path) })
-}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 
+	"loki/internal/agent/workspace/ground"
 	"loki/internal/base/fault"
 	"loki/internal/llm/event"
 	"loki/internal/setup/config"
@@ -16,7 +17,7 @@ import (
 // Resume goes on with a run, see [run.Service.Resume]. Afterwards the working directory of the process is the
 // one that it was before.
 func (a *App) Resume(ctx context.Context, r run.Resumption) (run.Outcome, error) {
-	dir, err := workingDir()
+	dir, err := ground.WorkingDir()
 	if err != nil {
 		return run.Outcome{}, fault.Wrap(fault.Failure, err, "the working directory")
 	}
@@ -102,7 +103,7 @@ func (a *App) enter(ctx context.Context, command string, info run.Info, here boo
 func (a *App) setWorkDir(dir string, paths config.Paths) {
 	a.Paths, a.Agents.Paths = paths, paths
 	if a.tree != nil {
-		a.Env = config.NewEnv(runtime.GOOS, withoutGit(a.Env.Environ()))
+		a.Env = config.NewEnv(runtime.GOOS, ground.WithoutGit(a.Env.Environ()))
 	}
 	a.Env = a.Env.Override("PWD", dir)
 }
@@ -113,7 +114,7 @@ func (a *App) checkModels(r AgentRun) error {
 		if n.LLM == nil {
 			continue
 		}
-		if _, err := a.resolve(cmp.Or(n.Model(), a.graphModel(r))); err != nil {
+		if _, err := a.Models.Resolve(cmp.Or(n.Model(), a.graphModel(r))); err != nil {
 			return fault.Wrap(fault.CodeOf(err), err, "the model of node %s", n.Name)
 		}
 	}

@@ -72,7 +72,7 @@ func newApp(t *testing.T, config string, environ ...string) (*app.App, string) {
 // askOnce asks a model one question.
 func askOnce(t *testing.T, a *app.App, id string) providertest.Reply {
 	t.Helper()
-	m, err := a.ChatModel(t.Context(), id)
+	m, err := a.Models.ChatModel(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestCatalogRoutesToolsOfOpenAI(t *testing.T) {
 		{"gpt-6-sol-low", "high", true, "/v1/responses high"},
 		{"gpt-6.1-sol", "", true, "/v1/responses "},
 	} {
-		m, err := a.ChatModel(t.Context(), "openai:"+tt.model)
+		m, err := a.Models.ChatModel(t.Context(), "openai:"+tt.model)
 		if err != nil {
 			t.Fatal(err)
 		}

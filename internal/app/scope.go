@@ -10,21 +10,22 @@ import (
 	"loki/internal/conversation"
 	"loki/internal/llm/event"
 	"loki/internal/tool/mcp"
+	"loki/internal/tool/mcp/servers"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
 
 // serversOf returns the MCP servers that a conversation asks for, nil if it asks for none.
 func (a *App) serversOf(ctx context.Context, w conversation.Wanted) (mcp.Servers, error) {
-	pick := choice(nil)
+	pick := servers.Choice(nil)
 	switch list := w.EnabledMCPServers; {
 	case list != nil && *list != "":
-		pick = chooseNames(*list)
+		pick = servers.ChooseNames(*list)
 	case list == nil && w.Agent != nil && len(w.Agent.InForce.MCPServers) > 0:
-		pick = chooseList(w.Agent.InForce.MCPServers)
+		pick = servers.ChooseList(w.Agent.InForce.MCPServers)
 	}
-	if pick == nil && len(a.guest.Servers) > 0 {
-		pick = chooseList(nil)
+	if pick == nil && len(a.MCP.Guests) > 0 {
+		pick = servers.ChooseList(nil)
 	}
 	if pick == nil || w.NoTools || w.Agent != nil && !a.Trust.Trusts(w.Agent.Agent) {
 		return nil, nil
@@ -45,11 +46,11 @@ func (a *App) startServers(ctx context.Context, w conversation.Wanted) (stop fun
 			return nil, err
 		}
 	}
-	servers, err := a.serversOf(ctx, w)
+	all, err := a.serversOf(ctx, w)
 	if err != nil {
 		return nil, err
 	}
-	scope, ok := servers.(*mcp.Scope)
+	scope, ok := all.(*mcp.Scope)
 	if !ok || scope == nil { // none, or those of a cassette
 		return func() {}, nil
 	}

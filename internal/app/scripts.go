@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,9 +10,9 @@ import (
 	"loki/internal/agent"
 	"loki/internal/agent/bundle"
 	"loki/internal/agent/validate/tools"
+	"loki/internal/agent/workspace/ground"
 	"loki/internal/base/ask"
 	"loki/internal/base/process/sandbox"
-	"loki/internal/llm/event"
 	"loki/internal/tool/script"
 	"loki/internal/tool/script/lookup"
 )
@@ -21,13 +20,13 @@ import (
 // scriptOptions say how the user's own tools are run. root is what they get as theirs.
 func (a *App) scriptOptions(root string, asker ask.Asker) script.Options {
 	cache := filepath.Join(a.Paths.CacheDir, "declarations")
-	if a.looking {
+	if a.Looking {
 		cache = ""
 	}
 	return script.Options{
 		Cache: cache, Root: root, Prepare: a.installUtils,
 		PromptUtils: filepath.Join(a.Paths.ToolsUtilsDir(), "prompt-utils.sh"), Bin: a.Paths.ToolsBinDir(),
-		Environ: a.Env.Environ(), Policy: a.policy(), Apart: a.apartScripts(), Executable: executable(), Sandbox: a.Sandbox, Bounds: func(file string) sandbox.Bounds { return a.Trust.Bounds(agent.Agent{}, file) }, Parent: a.parentAddress, Terminal: ask.AtTerminal(asker), Output: toolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
+		Environ: a.Env.Environ(), Policy: a.Policy(), Apart: a.ApartScripts(), Executable: ground.Executable(), Sandbox: a.Sandbox, Bounds: func(file string) sandbox.Bounds { return a.Trust.Bounds(agent.Agent{}, file) }, Parent: a.ParentAddress, Terminal: ask.AtTerminal(asker), Output: ground.ToolOutput, Timeout: a.Config.ToolTimeout, MaxOutput: a.Config.ToolMaxOutput,
 	}
 }
 
@@ -42,11 +41,6 @@ func (a *App) toolsIn(root string, asker ask.Asker, dir string) (*lookup.Library
 		Scripts: a.scriptOptions(root, asker), Dir: a.Paths.ToolsDir(), Natives: natives,
 		Visible: a.Config.VisibleTools, Alias: a.Config.MappingTools.Get, Config: a.Config.File,
 	})
-}
-
-// toolOutput emits a line that a script prints for the user.
-func toolOutput(ctx context.Context, name, line string) {
-	_ = event.FromContext(ctx).Emit(ctx, event.ToolOutput{Name: name, Text: line}) // the tool goes on if the line cannot be shown
 }
 
 // installUtils puts the file that scripts may source where they find it, unless it is
@@ -69,6 +63,6 @@ func (a *App) newTools() *tools.Service {
 	return &tools.Service{
 		Texts:  a.texts,
 		Agents: &a.Agents, Config: a.Config, Trust: a.Trust,
-		Library: a.toolsIn, Scripts: a.scriptOptions, Sandbox: a.sandboxOf, Variables: a.agentVariables,
+		Library: a.toolsIn, Scripts: a.scriptOptions, Sandbox: a.SandboxOf, Variables: a.Variables,
 	}
 }

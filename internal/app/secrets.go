@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
 
-	"loki/internal/base/fault"
 	"loki/internal/base/file/atomicfile/cache"
 	"loki/internal/base/process/environ"
 	"loki/internal/llm/event/redact"
@@ -49,10 +47,10 @@ func (a *App) sealedSecret(marked string) (string, bool) {
 	if text, ok := a.used.Lookup(marked); ok {
 		return text, true
 	}
-	if text := a.setting(marked); text != "" && environ.Secret(marked, text) {
+	if text := a.Setting(marked); text != "" && environ.Secret(marked, text) {
 		return text, true
 	}
-	if _, err := a.mcpServers(); err == nil { // the secrets in mcp.json are known now
+	if _, err := a.MCP.ServerFile(); err == nil { // the secrets in mcp.json are known now
 		if text, ok := a.used.Lookup(marked); ok {
 			return text, true
 		}
@@ -65,7 +63,7 @@ func (a *App) sealedSecret(marked string) (string, bool) {
 		if redact.SameName(name, marked) {
 			text, err := a.lookupSecret(name)
 			if err != nil {
-				a.later(fmt.Sprintf("the record of the run has the secret %s, which the vault does not give: %v", name, err))
+				a.Notices.Later(fmt.Sprintf("the record of the run has the secret %s, which the vault does not give: %v", name, err))
 			}
 			return text, err == nil
 		}
@@ -100,25 +98,16 @@ func (a *App) keepTokens(name string) func(*oauth2.Token) {
 	}
 }
 
-// vaultPasswordFile returns the file that the configuration names, empty if it names none. It is the same wherever the program is started.
-func (a *App) vaultPasswordFile() string {
-	file := *cmp.Or(a.Config.VaultPasswordFile, new(""))
-	if file != "" && !filepath.IsAbs(file) {
-		file = filepath.Join(a.Paths.ConfigDir, file)
-	}
-	return file
-}
-
 func (a *App) newVault() *vault.Vault {
 	cfg := a.Config
 	return vault.New(vault.Options{
 		File:       a.Paths.VaultFile,
 		LegacyFile: a.Paths.LegacyVault(a.Env),
 		Password: vault.Password{
-			File: a.vaultPasswordFile(), DefaultFile: a.Paths.VaultPasswordFile,
-			Command: *cmp.Or(cfg.VaultPasswordCommand, new("")), Env: a.apart(a.Env.Environ()), Dir: a.ownDir, UseKeychain: cfg.VaultKeychain,
+			File: a.VaultPasswordFile(), DefaultFile: a.Paths.VaultPasswordFile,
+			Command: *cmp.Or(cfg.VaultPasswordCommand, new("")), Env: a.Apart(a.Env.Environ()), Dir: a.OwnDir, UseKeychain: cfg.VaultKeychain,
 		},
-		Warn: a.later,
+		Warn: a.Notices.Later,
 	})
 }
 
@@ -126,32 +115,9 @@ func (a *App) newVault() *vault.Vault {
 // and keeps the token.
 func (a *App) Authenticate(ctx context.Context, name string, user oauth.User) error {
 	if server, ok := strings.CutPrefix(name, mcp.LoginPrefix); ok {
-		s, err := a.mcpServers()
-		if err != nil {
-			return err
-		}
-		return s.logins.Login(ctx, server, user, nil)
+		return a.MCP.Login(ctx, server, user)
 	}
-	c := a.Config.Client(name)
-	if c == nil {
-		return fault.New(fault.NotFound, "no client is called %q", name)
-	}
-	p, err := c.Login(a.Env)
-	if err != nil {
-		return err
-	}
-	if p == nil {
-		return fault.New(fault.Config, "client %s does not log in with OAuth", name).WithHint("set auth: oauth for it in config.yaml")
-	}
-	s := settings{app: a, client: c}
-	if p.HTTP = s.oauthHTTP(); s.err != nil {
-		return s.err
-	}
-	token, err := oauth.Login(ctx, *p, user)
-	if err != nil {
-		return err
-	}
-	return oauth.StoreIn(a.Paths.OAuthDir, name).Save(token)
+	return a.Models.Login(ctx, name, user)
 }
 
 // Seal returns a text, JSON or not, as it may be stored outside of this process: with marks in place of the secrets that

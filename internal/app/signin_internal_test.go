@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +33,7 @@ func TestSignIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	file, err := a.ServerFile()
+	file, err := a.MCP.ServerFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,34 +48,12 @@ func TestSignIn(t *testing.T) {
 		"elsewhere":   {asktest.NewScripted("log in"), fault.Config}, // there is no terminal
 		"recorded":    {asker{fault.Wrap(fault.Suspended, ask.ErrUnavailable, "waits")}, fault.Suspended},
 	} {
-		err := a.signIn(t.Context(), tt.asker, file.Servers[0], oauth.Challenge{}, "")
+		err := a.MCP.SignIn(t.Context(), tt.asker, file.Servers[0], oauth.Challenge{}, "")
 		if fault.CodeOf(err) != tt.code || tt.code == fault.Config && (fault.HintOf(err) != "loki --authenticate mcp:shop" || !strings.Contains(err.Error(), "127.0.0.1:1")) {
 			t.Errorf("%s: %v, hint %q", name, err, fault.HintOf(err))
 		}
 	}
 	if q := scripted.Asked()[0]; !q.Consent || !strings.Contains(q.Text, "shop at 127.0.0.1:1") {
 		t.Errorf("%+v", q)
-	}
-}
-
-// TestDiscoveryStaysOutside: a server of the public internet does not make the program connect with this machine, and one of this machine does.
-func TestDiscoveryStaysOutside(t *testing.T) {
-	t.Parallel()
-	a, err := New(Options{Environ: []string{"HOME=" + t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for server, private := range map[string]bool{"https://8.8.8.8/mcp": true, "http://127.0.0.1:1/mcp": false, "https://10.0.0.1/mcp": false} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:1/x", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp, err := a.discoveryHTTP(t.Context(), server).Do(req)
-		if err == nil {
-			resp.Body.Close()
-		}
-		if refused := err != nil && strings.Contains(err.Error(), "not an address of the public internet"); refused != private {
-			t.Errorf("%s: %v", server, err)
-		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (a *App) Record() *cassette.Recorder {
 	a.recorder = cassette.NewRecorder(a.marks(), nil)
 	id := ""
-	if m, err := a.resolve(a.Config.Model); err == nil {
+	if m, err := a.Models.Resolve(a.Config.Model); err == nil {
 		id = m.ID()
 	}
 	a.recorder.UseModels(a.model, id)
@@ -24,6 +24,7 @@ func (a *App) Record() *cassette.Recorder {
 // Replay has the runs that follow answered from a cassette, which source names. Nothing reaches models, tools, scripts,
 // servers or the user then, and nothing is recorded. It must be called before any of them.
 func (a *App) Replay(c *cassette.Cassette, source string) *cassette.Player {
+	a.Models.Replayed, a.Ground.Replayed = true, true
 	a.player = cassette.NewPlayer(c, source, a.marks())
 	if c.Model != "" {
 		a.Config.Model = c.Model

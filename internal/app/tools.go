@@ -10,6 +10,7 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/validate/draft/planner"
+	"loki/internal/agent/workspace/ground"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/llm/chat"
@@ -17,7 +18,7 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/tool/builtin"
-	"loki/internal/tool/mcp"
+	"loki/internal/tool/mcp/servers"
 	"loki/internal/tool/permission"
 )
 
@@ -25,11 +26,11 @@ import (
 // working directory stays the same. Their children do not see the user's keys.
 func (a *App) builtinTools(dir string) (tool.Set, error) {
 	own := dir != ""
-	dir, err := workIn(dir)
+	dir, err := ground.WorkIn(dir)
 	if err != nil {
 		return tool.Set{}, err
 	}
-	box, err := a.sandboxUnder(permission.Rules{}, dir)
+	box, err := a.SandboxUnder(permission.Rules{}, dir)
 	if err != nil {
 		return tool.Set{}, err
 	}
@@ -39,7 +40,7 @@ func (a *App) builtinTools(dir string) (tool.Set, error) {
 		return a.natives, nil
 	}
 	set, err := tool.NewSet(append(builtin.Tools(builtin.Options{
-		Child: a.Child(), Getenv: a.setting, Dir: dir, Sandbox: box, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb, Client: a.guest.Client,
+		Child: a.Child(), Getenv: a.Setting, Dir: dir, Sandbox: box, CommandTimeout: a.Config.ToolTimeout, Locks: &a.fileLocks, Ask: a.askWeb, Client: a.guest.Client,
 	}), planner.Tools(a.Planner)...)...)
 	if err == nil && !own {
 		a.natives, a.nativesDir = set, dir
@@ -60,7 +61,7 @@ func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
 // judge returns what decides about the calls of an agent, the zero value for none, by rules, by grants, which may be nil, and by rules of
 // its own.
 func (a *App) judge(rules permission.Rules, grants *permission.Memory, of agent.Agent) (*permission.Judge, error) {
-	root, err := workIn(of.Workdir)
+	root, err := ground.WorkIn(of.Workdir)
 	if err != nil {
 		return nil, err
 	}
@@ -73,14 +74,14 @@ func (a *App) judge(rules permission.Rules, grants *permission.Memory, of agent.
 		return nil, err
 	}
 	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
-	dirs, files := a.ownPlaces()
+	dirs, files := a.OwnPlaces()
 	var made string
 	if t := a.Worktrees().Look(root); t != nil {
 		made = t.Root
 	}
 	judge, err := permission.New(permission.Options{
-		Rules: rules, Root: root, Home: home, Protected: slices.Concat(dirs, files, a.codePlaces()), Made: made, Shell: a.Shell().Name, Sandboxed: box.Support().Files,
-		Memory: grants, Once: grants == nil, Agent: of.Name, Own: own, Ignored: a.ignoredIn(of.Workdir),
+		Rules: rules, Root: root, Home: home, Protected: slices.Concat(dirs, files, a.CodePlaces()), Made: made, Shell: a.Shell().Name, Sandboxed: box.Support().Files,
+		Memory: grants, Once: grants == nil, Agent: of.Name, Own: own, Ignored: a.IgnoredIn(of.Workdir),
 	})
 	if err != nil {
 		return nil, fault.Wrap(fault.Config, err, "permission")
@@ -103,12 +104,12 @@ func (a *App) grants() *permission.Memory {
 // the box has all that there are. done releases what the box holds.
 func (a *App) Toolbox(ctx context.Context, name string, asker ask.Asker, yes bool) (box *tool.Box, declared string, done func(), err error) {
 	done = func() {}
-	hooks := a.hooksOf(nil)
+	hooks := a.Hooks(nil)
 	asker = hooks.Asker(asker)
 	tools, err := a.lookUpTools(ctx, name, asker)
 	if err == nil && len(tools) == 0 {
-		if s, err := a.mcpServers(); err == nil {
-			if invoke, of := s.file.Through(name); invoke != "" {
+		if file, err := a.MCP.ServerFile(); err == nil {
+			if invoke, of := file.Through(name); invoke != "" {
 				return nil, "", done, fault.New(fault.NotFound, "there is no tool %s: the tools of that MCP server are called through %s", name, invoke).
 					WithHint(`loki --call-tool %s '{"tool": "%s", "arguments": {}}'`, invoke, of)
 			}
@@ -167,25 +168,15 @@ func (a *App) lookUpTools(ctx context.Context, name string, asker ask.Asker) ([]
 // such tool. Only servers that may have it are started.
 func (a *App) serverTools(ctx context.Context, name string, asker ask.Asker) (tools []tool.Tool, done func(), err error) {
 	done = func() {}
-	scope, err := a.serverScope(ctx, event.FromContext(ctx), asker, a.Config.MCPServerSupport, func(f *mcp.File, _ map[string]string) mcp.Selection {
-		sel := f.Select(mcp.All, nil)
-		sel.Servers = slices.DeleteFunc(sel.Servers, func(s mcp.Server) bool { return !s.MayOffer(name) })
-		return sel
-	})
+	scope, err := a.serverScope(ctx, event.FromContext(ctx), asker, a.Config.MCPServerSupport, servers.ChooseOffering(name))
 	if scope == nil || err != nil {
 		return nil, done, err
 	}
-	if err := scope.Connect(ctx); err != nil { // what a server offers is known then
+	if tools, err = servers.Tool(ctx, scope, name); err != nil {
 		scope.Close()
-		return nil, done, fault.Wrap(fault.Tool, err, "tool %s", name)
+		return nil, done, err
 	}
-	offered, err := scope.Tools(ctx)
-	if err != nil {
-		scope.Close()
-		return nil, done, fault.Wrap(fault.Tool, err, "tool %s", name)
-	}
-	offered = slices.DeleteFunc(offered, func(t tool.Tool) bool { return t.Declaration().Name != name })
-	return offered, scope.Close, nil
+	return tools, scope.Close, nil
 }
 
 // allTools returns the tools there are, but for those of MCP servers. Scripts that are

@@ -25,23 +25,6 @@ func (a *App) newTrust() *trust.Service {
 	})
 }
 
-// agentVariables is [App.scriptVariables] for an agent. One that is not trusted gets no secrets.
-func (a *App) agentVariables(of agent.Agent, values map[string]string) (map[string]string, error) {
-	if !a.Trust.Trusts(of) {
-		return values, nil
-	}
-	return a.scriptVariables(values)
-}
-
-// parentOf returns what gives the scripts of an agent access to variables that they did not get, nil for one that is
-// not trusted.
-func (a *App) parentOf(of agent.Agent) func() string {
-	if !a.Trust.Trusts(of) {
-		return nil
-	}
-	return a.parentAddress
-}
-
 // agentCalls says how the tools of an agent are called, see [App.calls]. Neither rules that allow nor consent beforehand count
 // for one that is not trusted, and tools that reach the network are asked about. Its own scripts are confined
 // or, where there is no sandbox, asked about.

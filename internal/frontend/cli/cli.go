@@ -216,13 +216,13 @@ func (c *command) dispatch(ctx context.Context) (err error) {
 		if closeErr := c.app.Close(); closeErr != nil {
 			c.warn(closeErr.Error())
 		}
-		c.warnOf(c.app.Warnings())
+		c.warnOf(c.app.Notices.Take())
 	}()
 	if cfg := c.app.Config; c.opts.verbose > 0 && cfg.FromKeys && len(cfg.Clients) > 1 {
 		fmt.Fprintf(c.Err, "note: the environment has keys of several providers, and %s is used; choose another one with -m CLIENT:MODEL\n", cfg.Clients[0].Name)
 	}
-	c.app.Notices()
-	c.warnOf(c.app.Warnings())
+	c.app.NoteConfig()
+	c.warnOf(c.app.Notices.Take())
 	ctx = event.NewContext(ctx, c.app.Events(c.warner()))
 	if far != nil {
 		return c.doRemotely(ctx, far)

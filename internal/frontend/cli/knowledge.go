@@ -212,7 +212,7 @@ func (c *command) variant(ctx context.Context, base *rag.Base, set rag.Settings,
 		release()
 		return nil, nil, knowledge.BuildError(err)
 	}
-	other, err := rag.Open(ctx, name, store, c.app)
+	other, err := rag.Open(ctx, name, store, c.app.Models)
 	if err != nil {
 		release()
 		return nil, nil, err

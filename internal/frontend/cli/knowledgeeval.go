@@ -55,7 +55,7 @@ func (c *command) evaluate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		set, err := base.Settings().Set(ctx, c.app, change)
+		set, err := base.Settings().Set(ctx, c.app.Models, change)
 		if err != nil {
 			return err
 		}

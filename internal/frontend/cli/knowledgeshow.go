@@ -99,7 +99,7 @@ func (c *command) queryBase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := base.Settings().Set(ctx, c.app, change)
+	set, err := base.Settings().Set(ctx, c.app.Models, change)
 	if err != nil {
 		return err
 	}

@@ -18,13 +18,13 @@ import (
 // showLimits prints what is known of the limits of providers, or forgets it for the client of --reset.
 func (c *command) showLimits(ctx context.Context) error {
 	if c.opts.reset != "" {
-		n, err := c.app.Limits().Reset(ctx, c.opts.reset)
+		n, err := c.app.Models.Governor.Reset(ctx, c.opts.reset)
 		if err == nil && n == 0 {
 			err = fault.New(fault.NotFound, "no limits are known for client %s", text.Printable(c.opts.reset)).WithHint("loki --limits lists them")
 		}
 		return err
 	}
-	list, err := c.app.Limits().List(ctx)
+	list, err := c.app.Models.Governor.List(ctx)
 	if err != nil {
 		return err
 	}

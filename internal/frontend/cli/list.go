@@ -233,7 +233,7 @@ func (c *command) printNames(names []string) error {
 
 // syncModels fetches the list of known models.
 func (c *command) syncModels(ctx context.Context) error {
-	synced, err := c.app.SyncModels(ctx)
+	synced, err := c.app.Models.SyncModels(ctx)
 	c.warnProblems(synced.Warnings)
 	if err != nil {
 		return err

@@ -114,7 +114,7 @@ func (c *command) rows(ctx context.Context, r *role.Role, form *conversation.For
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.app.ChatModel(ctx, conv.Settings().Model); err != nil {
+	if _, err := c.app.Models.ChatModel(ctx, conv.Settings().Model); err != nil {
 		return nil, err
 	}
 	under, err := c.under(conv.Settings(), form)

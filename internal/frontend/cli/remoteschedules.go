@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"loki/internal/app"
+	"loki/internal/agent/background"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
 	"loki/internal/frontend/api"
@@ -73,7 +73,7 @@ func (c *command) startScheduledAt(ctx context.Context, s *farServer, _ *face) e
 		}
 		if !r.Active && !r.Queued {
 			info := run.Info{ID: r.ID, Status: run.Status(r.Status), Code: fault.Code(r.Code), Failures: r.Failures}
-			return c.reportDue(app.Due{Outcomes: []schedule.Outcome{{Name: c.opts.value, Due: o.Due, Run: o.RunID}}, Runs: map[string]run.Info{o.RunID: info}})
+			return c.reportDue(background.Due{Outcomes: []schedule.Outcome{{Name: c.opts.value, Due: o.Due, Run: o.RunID}}, Runs: map[string]run.Info{o.RunID: info}})
 		}
 		if err := retry.Sleep(ctx, runPoll); err != nil {
 			return err

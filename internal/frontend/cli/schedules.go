@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/app"
+	"loki/internal/agent/background"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/frontend/api"
@@ -104,7 +104,7 @@ func scheduleActions() []action {
 
 // withSchedules opens the schedules for work.
 func (c *command) withSchedules(work func(*schedule.Service) error) error {
-	return c.withRuns(func(store run.Store) error { return work(c.app.Schedules(store, nil)) })
+	return c.withRuns(func(store run.Store) error { return work(c.app.Background.Schedules(store, nil)) })
 }
 
 // scheduleDoc returns the schedule that the flags describe.
@@ -145,7 +145,7 @@ func (c *command) addSchedule(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.app.CheckSchedule(c.opts.value, d)
+	s, err := c.app.Background.CheckSchedule(c.opts.value, d)
 	if err != nil {
 		return err
 	}
@@ -358,7 +358,7 @@ func (c *command) runObserved(ctx context.Context, jobs int, only string) error 
 }
 
 // reportDue prints what was done. The error says that a run has failed, or waits for an answer.
-func (c *command) reportDue(did app.Due) error {
+func (c *command) reportDue(did background.Due) error {
 	work := api.DueWork{Fired: []api.FiredRun{}, Skipped: []api.SkippedTime{}, Resumed: []api.ResumedRun{}}
 	var failed, parked, waits []string
 	status := func(id string) string {

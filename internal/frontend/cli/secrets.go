@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/setup/vault"
+	"loki/internal/tool/mcp/servers"
 )
 
 // listSecrets prints the names of the secrets.
@@ -136,8 +136,8 @@ func (c *command) authenticate(ctx context.Context) error {
 }
 
 // login returns the user who logs in.
-func (c *command) login() app.Login {
-	l := app.Login{Asker: c.askerOfSecrets(), Note: func(text string) { fmt.Fprintln(c.Err, text) }}
+func (c *command) login() servers.User {
+	l := servers.User{Asker: c.askerOfSecrets(), Note: func(text string) { fmt.Fprintln(c.Err, text) }}
 	if c.InTerminal && c.ErrTerminal {
 		l.Browser = c.app.OpenBrowser
 	}

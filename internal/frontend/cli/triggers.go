@@ -57,7 +57,7 @@ func (c *command) testTrigger(context.Context) error {
 	}
 	start, ok, err := t.Start(d, chat.NewBoundary(), time.Now())
 	if err == nil && ok {
-		err = c.app.CheckTrigger(t, start)
+		err = c.app.Background.CheckTrigger(t, start)
 	}
 	if err != nil {
 		return fault.Wrap(fault.Config, err, "the body would start no run, and become a dead letter")
@@ -128,7 +128,7 @@ func (c *command) listDead(ctx context.Context) error {
 // retryDead starts the runs of dead letters in this process, one after the other.
 func (c *command) retryDead(ctx context.Context) error {
 	return c.withRuns(func(store run.Store) error {
-		service, err := c.app.Triggers(store, nil)
+		service, err := c.app.Background.Triggers(store, nil)
 		if err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func newUsedInfo(s ledger.Sum) usedInfo {
 
 // showUsage prints what the calls of all processes used today and in the last days.
 func (c *command) showUsage(context.Context) error {
-	today, days, note, err := c.app.UsageSums()
+	today, days, note, err := c.app.Models.UsageSums()
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"loki/internal/agent/workspace/worktree"
-	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
@@ -28,7 +27,7 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 		return err
 	}
 	if err != nil {
-		note, failed := c.app.PauseWorktree(context.WithoutCancel(ctx), t, err)
+		note, failed := t.Pause(context.WithoutCancel(ctx), err)
 		c.note(note)
 		return errors.Join(err, failed)
 	}
@@ -36,9 +35,9 @@ func (c *command) leaveWorktree(ctx context.Context, err error, again func() err
 	if c.InTerminal && c.ErrTerminal {
 		asker = c.terminal()
 	}
-	note, err := c.app.FinishWorktree(context.WithoutCancel(ctx), t, asker, func(_ context.Context, files []string) error {
+	note, err := t.Settle(context.WithoutCancel(ctx), asker, func(_ context.Context, files []string) error {
 		c.opts.emptySession = false // what was said in it is continued
-		c.opts.files, c.opts.text = nil, []string{app.ConflictText(files)}
+		c.opts.files, c.opts.text = nil, []string{worktree.ConflictText(files)}
 		note := "the branch was merged with what the repository has meanwhile"
 		if len(files) > 0 {
 			note += "; conflicts to resolve, between marks (<<<<<<<): " + strings.Join(files, ", ")
@@ -134,7 +133,11 @@ func (c *command) removeWorktree(ctx context.Context) error {
 	if c.InTerminal && c.ErrTerminal {
 		asker = c.terminal()
 	}
-	note, err := c.app.RemoveWorktree(ctx, c.opts.value, asker, c.opts.yes)
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	note, err := c.app.Worktrees().Remove(ctx, dir, c.opts.value, asker, c.opts.yes)
 	c.note(note)
 	return err
 }

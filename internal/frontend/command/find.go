@@ -183,7 +183,7 @@ func (c *Console) showUsage(context.Context, string) error {
 	if s := c.conv.Session(); s != nil && !c.mode().Unnamed {
 		name = "session " + s.Name()
 	}
-	today, days, note, err := c.App.UsageSums()
+	today, days, note, err := c.App.Models.UsageSums()
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func mcpCommands() []Command {
 
 // infoServers is for .info mcp.
 func (c *Console) infoServers(context.Context, string) error {
-	p := c.App.ServerPool()
+	p := c.App.MCP.Pool()
 	var b strings.Builder
 	for _, row := range []struct {
 		name  string
@@ -63,7 +63,7 @@ func (c *Console) infoServers(context.Context, string) error {
 
 // reloadServers is for .reload mcp. Servers in use are replaced when their users are done.
 func (c *Console) reloadServers(ctx context.Context, _ string) error {
-	names, drain, err := c.App.ReloadServers()
+	names, drain, err := c.App.MCP.Reload()
 	if err != nil {
 		return err
 	}

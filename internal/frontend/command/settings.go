@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"loki/internal/agent/team/job"
-	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/process/sandbox"
@@ -14,6 +13,7 @@ import (
 	"loki/internal/frontend/command/display"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
+	"loki/internal/tool/mcp/servers"
 )
 
 func settingCommands() []Command {
@@ -129,7 +129,7 @@ func (c *Console) listSettings(context.Context) string {
 // authenticate is for .authenticate.
 func (c *Console) authenticate(ctx context.Context, _ string) error {
 	client := c.conv.State().Client
-	login := app.Login{Asker: c.Asker, Note: c.Out.Note}
+	login := servers.User{Asker: c.Asker, Note: c.Out.Note}
 	if c.Interactive {
 		login.Browser = c.App.OpenBrowser
 	}

@@ -219,7 +219,7 @@ func (r *repl) submit(ctx context.Context, text string) (leave bool, err error) 
 		return true, nil
 	}
 	r.fail(err)
-	r.warnOf(r.app.Warnings())
+	r.warnOf(r.app.Notices.Take())
 	if leave {
 		return true, err
 	}

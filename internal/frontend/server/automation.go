@@ -54,9 +54,9 @@ type automation struct {
 func automate(ctx context.Context, a *app.App, hosted app.Hosted, triggers *trigger.Service) *automation {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &automation{cancel: cancel}
-	s.working.Go(func() { a.Schedules(hosted.Store, hosted.Runs).Run(ctx) })
-	s.working.Go(func() { a.WatchFiles(ctx, triggers) })
-	s.working.Go(func() { a.Retain(ctx, hosted.Store) })
+	s.working.Go(func() { a.Background.Schedules(hosted.Store, hosted.Runs).Run(ctx) })
+	s.working.Go(func() { a.Background.WatchFiles(ctx, triggers) })
+	s.working.Go(func() { a.Background.Retain(ctx, hosted.Store) })
 	return s
 }
 

@@ -54,7 +54,7 @@ func (s *Server) info(context.Context, *struct{}) (*api.Info, error) {
 }
 
 func (s *Server) infoMCP(context.Context, *struct{}) (*api.MCPInfo, error) {
-	p := s.o.App.ServerPool()
+	p := s.o.App.MCP.Pool()
 	return &api.MCPInfo{
 		Started: p.Started, ActiveHits: p.ActiveHits, IdleHits: p.IdleHits, Misses: p.Misses, HitRate: p.HitRate(),
 		IdleEvictions: p.IdleEvictions, CapEvictions: p.CapEvictions, HealthOK: p.HealthOK, HealthFailed: p.HealthFailed, Idle: p.Idle, InUse: p.InUse,
@@ -62,7 +62,7 @@ func (s *Server) infoMCP(context.Context, *struct{}) (*api.MCPInfo, error) {
 }
 
 func (s *Server) limits(ctx context.Context, in *struct{ rest.Page }) (*api.List[api.Limit], error) {
-	known, err := s.o.App.Limits().List(ctx)
+	known, err := s.o.App.Models.Governor.List(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -93,7 +93,7 @@ func (s *Server) metrics() []byte {
 	m.runs.Set(float64(queued), "queued")
 	m.runs.Set(float64(len(active)-queued), "running")
 	m.sessions.Set(float64(s.lanes.Count()))
-	pool := s.o.App.ServerPool()
+	pool := s.o.App.MCP.Pool()
 	m.pool.Set(float64(pool.Idle), "idle")
 	m.pool.Set(float64(pool.InUse), "in_use")
 	m.spawns.Set(float64(pool.Started))

@@ -115,7 +115,7 @@ func (s *Server) ready(ctx context.Context, _ *struct{}) (*rest.Reply, error) {
 	if s.stores.probe(ctx, s.probeStores) != nil {
 		reasons = append(reasons, "a store cannot be written; the log of the server says why")
 	}
-	if !s.o.App.ServerPool().Alive {
+	if !s.o.App.MCP.Pool().Alive {
 		reasons = append(reasons, "MCP servers cannot be started any more")
 	}
 	if log := s.audit.Load(); log != nil && log.Err() != nil {

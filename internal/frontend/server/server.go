@@ -121,7 +121,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if s.scraped, err = s.listenForMetrics(ctx); err != nil {
 		return nil, errors.Join(err, s.listener.Close())
 	}
-	o.App.OnAcquire(func(took time.Duration) { s.meter.acquired.Observe(took.Seconds()) })
+	o.App.MCP.OnAcquire(func(took time.Duration) { s.meter.acquired.Observe(took.Seconds()) })
 	hosted, err := o.App.Host(ctx, set.publicURL(s.listener.Addr()), manager.Options{
 		Limit: set.Limits.MaxConcurrentRuns, Log: o.Log, Also: s.observers(),
 		Entered: func(ctx context.Context, id string) { rest.Began(ctx, "/v1/runs/"+id) },
@@ -130,7 +130,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		s.scraped.close()
 		return nil, errors.Join(err, s.listener.Close())
 	}
-	if s.triggers, err = o.App.Triggers(hosted.Store, hosted.Runs); err != nil {
+	if s.triggers, err = o.App.Background.Triggers(hosted.Store, hosted.Runs); err != nil {
 		s.scraped.close()
 		return nil, errors.Join(err, hosted.Close(), s.listener.Close())
 	}
@@ -212,7 +212,7 @@ func (s *Server) register(ctx context.Context) error {
 	enter := runs.Register(s.api, runs.Service{
 		App: s.o.App, Manager: s.runs, Desk: s.hosted.Desk, Jobs: s.hosted.Jobs, Access: access, MaxPerSubject: set.Limits.MaxRunsPerSubject,
 	})
-	schedules.Register(s.api, schedules.Service{App: s.o.App, Schedules: s.o.App.Schedules(s.hosted.Store, s.hosted.Runs), Access: access})
+	schedules.Register(s.api, schedules.Service{App: s.o.App, Schedules: s.o.App.Background.Schedules(s.hosted.Store, s.hosted.Runs), Access: access})
 	for method, summary := range map[string]string{http.MethodGet: "Show a question to who has its link", http.MethodPost: "Answer the question of a link"} {
 		rest.MountAs[struct {
 			Token string `path:"token" doc:"of the link"`
@@ -258,7 +258,7 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 		next.keys, next.Auth.Mode = auth.New(next.Auth.Keys), config.AuthStaticKeys
 	}
 	s.settings.Store(next)
-	s.o.App.Reschedule(c.Schedules)
+	s.o.App.Background.Reschedule(c.Schedules)
 	s.fetch(ctx, next.published)
 	if next.keys != nil {
 		s.api.Revoke(next.keys.Has)
@@ -269,7 +269,7 @@ func (s *Server) Reload(ctx context.Context) (fixed []string, err error) {
 			s.o.Log.Error("runs that wait for a limit of spending were not resumed", "error", err)
 		}
 	}
-	if err := s.o.App.Relevel(next.API); err != nil {
+	if err := s.o.App.SetLevel(next.API.LogLevel); err != nil {
 		s.o.Log.Warn(err.Error())
 	}
 	ctx, done := context.WithTimeout(ctx, sinkPatience)

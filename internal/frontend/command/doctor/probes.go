@@ -22,13 +22,13 @@ import (
 	"loki/internal/agent/harness"
 	"loki/internal/agent/workspace"
 	"loki/internal/agent/workspace/skill"
-	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/event"
 	"loki/internal/llm/provider"
+	"loki/internal/setup/clients"
 	"loki/internal/setup/config"
 	"loki/internal/tool/mcp"
 )
@@ -38,7 +38,7 @@ func (e exam) probes() []probe {
 	probes := []probe{of("model", localLimit, e.model)}
 	if e.opts.Ask {
 		probes = append(probes, of("answer", localLimit, func(ctx context.Context, c *Check) {
-			if !c.failed(e.app.TryModel(ctx)) {
+			if !c.failed(e.app.Models.TryModel(ctx)) {
 				c.Detail = "the default model answers"
 			}
 		}))
@@ -47,7 +47,7 @@ func (e exam) probes() []probe {
 		probes = append(probes, of("client:"+client.Name, listLimit, func(ctx context.Context, c *Check) { e.client(ctx, c, client) }))
 	}
 	probes = append(probes, of("mcp", localLimit, e.servers))
-	if file, err := e.app.ServerFile(); err == nil {
+	if file, err := e.app.MCP.ServerFile(); err == nil {
 		for _, s := range file.Servers {
 			if !s.Disabled {
 				probes = append(probes, of("mcp:"+s.ID, startLimit, func(ctx context.Context, c *Check) { e.server(ctx, c, s) }))
@@ -81,7 +81,7 @@ func (e exam) config(c *Check) {
 	if c.set(OK, cfg.File, ""); !cfg.Exists {
 		c.Detail = "there is no " + cfg.File + ", so the defaults count"
 	}
-	problems := e.app.Warnings()
+	problems := e.app.Notices.Take()
 	src, _ := os.ReadFile(cfg.File) // that it can be read is known
 	keys := slices.ContainsFunc(cfg.Clients, func(client *config.Client) bool {
 		return slices.ContainsFunc(client.Credentials(e.app.Env), func(v config.Var) bool { return strings.Contains(string(src), v.Value) })
@@ -128,10 +128,10 @@ func (e exam) client(ctx context.Context, c *Check, client *config.Client) {
 	if e.needsConfig(c) {
 		return
 	}
-	names, err := e.app.ListModels(ctx, client.Name)
+	names, err := e.app.Models.ListModels(ctx, client.Name)
 	refusal, _ := errors.AsType[*provider.Error](err)
 	switch {
-	case errors.Is(err, app.ErrNoList):
+	case errors.Is(err, clients.ErrNoList):
 		c.set(Skip, err.Error(), "loki --doctor --ask sends a question to the default model")
 	case refusal != nil && (refusal.Status == http.StatusNotFound || refusal.Status == http.StatusMethodNotAllowed):
 		c.set(Warn, "the server answers, but has no list of models at this address: "+err.Error(), "check api_base of client "+client.Name)
@@ -150,7 +150,7 @@ func (e exam) client(ctx context.Context, c *Check, client *config.Client) {
 
 // servers checks mcp.json.
 func (e exam) servers(_ context.Context, c *Check) {
-	file, err := e.app.ServerFile()
+	file, err := e.app.MCP.ServerFile()
 	if c.failed(err) {
 		return
 	}
@@ -167,7 +167,7 @@ func (e exam) servers(_ context.Context, c *Check) {
 }
 
 func (e exam) server(ctx context.Context, c *Check, s mcp.Server) {
-	if !c.failed(e.app.TryServer(ctx, s)) {
+	if !c.failed(e.app.MCP.Try(ctx, s)) {
 		c.Detail = "it starts and answers"
 	}
 }
@@ -364,7 +364,7 @@ func (e exam) vault(ctx context.Context, c *Check) {
 		}
 	}
 	c.Detail = text.Count(len(names), "secret") + ", opened with " + v.Holder()
-	c.report(e.app.Warnings(), "")
+	c.report(e.app.Notices.Take(), "")
 }
 
 func (e exam) git(ctx context.Context, c *Check) {

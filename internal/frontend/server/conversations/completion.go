@@ -61,7 +61,7 @@ func (s *service) checkModel(id string) error {
 	if id == "" {
 		return nil
 	}
-	_, err := s.App.ServedModel(id, catalog.Chat)
+	_, err := s.App.Models.ServedModel(id, catalog.Chat)
 	return err
 }
 

@@ -264,7 +264,7 @@ const drainGrace = 10 * time.Minute
 
 // reload reads mcp.json again.
 func (s *service) reload(ctx context.Context, _ *struct{}) (*api.MCPReloaded, error) {
-	names, drain, err := s.App.ReloadServers()
+	names, drain, err := s.App.MCP.Reload()
 	if err != nil {
 		return nil, conflictOf(err)
 	}

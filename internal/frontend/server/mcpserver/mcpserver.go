@@ -24,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"loki/internal/agent"
+	"loki/internal/agent/background"
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
@@ -373,7 +374,7 @@ func (s *server) call(ctx context.Context, req *mcp.CallToolRequest, of agent.Ag
 	if of.Graph == nil && strings.TrimSpace(prompt) == "" {
 		return failureResult(errors.New("prompt: the text is empty")), nil
 	}
-	job, err := s.app.BackgroundJob(ctx, app.Background{
+	job, err := s.app.Background.Job(ctx, background.Run{
 		Agent: of, Prompt: prompt, Variables: given, Events: s.runs.Events(), Terms: *s.terms(req.Params.Meta),
 	})
 	if err != nil {

@@ -104,7 +104,7 @@ func (s *server) question(ctx context.Context, in askArguments) (run.Job, error)
 		return run.Job{}, errors.New("prompt: the text is empty")
 	}
 	if in.Model != "" {
-		if _, err := s.app.ServedModel(in.Model, catalog.Chat); err != nil {
+		if _, err := s.app.Models.ServedModel(in.Model, catalog.Chat); err != nil {
 			return run.Job{}, err
 		}
 	}

@@ -73,7 +73,7 @@ func (s *service) embed(ctx context.Context, in *embeddingsInput) (*embeddings, 
 	if err != nil {
 		return nil, err
 	}
-	model, err := s.app.Embedder(ctx, id)
+	model, err := s.app.Models.Embedder(ctx, id)
 	if err != nil {
 		return nil, notFound(b.Model, err)
 	}

@@ -64,7 +64,7 @@ func (s *service) rerank(ctx context.Context, in *rerankInput) (*ranking, error)
 	if err != nil {
 		return nil, err
 	}
-	model, err := s.app.Reranker(ctx, id)
+	model, err := s.app.Models.Reranker(ctx, id)
 	if err != nil {
 		return nil, notFound(b.Model, err)
 	}

@@ -36,7 +36,7 @@ func (s *service) target(name string) (target, error) {
 		}
 		return found, nil
 	case ok:
-		_, err := s.app.ServedModel(name, catalog.Chat)
+		_, err := s.app.Models.ServedModel(name, catalog.Chat)
 		return target{kindModel, name}, notFound(name, err)
 	}
 	var found []target

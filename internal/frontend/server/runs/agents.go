@@ -32,7 +32,7 @@ func (a *agentRequest) Of() string { return a.Name }
 
 // agent returns an installed agent. An agent at a path does not belong to the server.
 func (e *endpoints) agent(_ context.Context, name string) (agent.Agent, error) {
-	of, err := e.App.InstalledAgent(name)
+	of, err := e.App.Background.InstalledAgent(name)
 	if fault.CodeOf(err) == fault.NotFound {
 		err = rest.NotFound("agent", name).WithHint("GET /v1/agents lists the agents")
 	}

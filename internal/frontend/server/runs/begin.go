@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/app"
+	"loki/internal/agent/background"
 	"loki/internal/base/ask"
 	"loki/internal/base/value"
 	"loki/internal/base/web"
@@ -112,10 +112,10 @@ func (e *endpoints) job(ctx context.Context, in *beginRequest) (run.Job, error) 
 		return run.Job{}, rest.Invalid("prompt", "prompt: the text is empty")
 	}
 	r := in.Body
-	return e.App.BackgroundJob(ctx, app.Background{
+	return e.App.Background.Job(ctx, background.Run{
 		Agent: of, Prompt: r.Prompt, Variables: r.Variables, Model: r.Model, Events: e.Manager.Events(),
 		Terms: run.Terms{Yes: r.Yes, NoStream: r.NoStream, NoCompensate: r.NoCompensate, Budget: bounds(r.Budget)},
-		Start: app.Start{Rules: r.Rules, Owner: e.Access.Owner(rest.Subject(ctx))},
+		Start: background.Start{Rules: r.Rules, Owner: e.Access.Owner(rest.Subject(ctx))},
 	})
 }
 
@@ -132,7 +132,7 @@ func (e *endpoints) checkModel(id string) error {
 	if id == "" {
 		return nil
 	}
-	_, err := e.App.ServedModel(id, catalog.Chat)
+	_, err := e.App.Models.ServedModel(id, catalog.Chat)
 	return err
 }
 

@@ -90,7 +90,7 @@ func (s Service) create(ctx context.Context, in *createRequest) (*rest.Reply, er
 	if in.Body.Yes && !rest.Subject(ctx).Allows(auth.WriteRuns) {
 		return nil, rest.Forbidden("the key lacks the scope %s, which the member yes needs", auth.WriteRuns)
 	}
-	c, err := s.App.CheckSchedule(in.Body.Name, in.Body.Doc)
+	c, err := s.App.Background.CheckSchedule(in.Body.Name, in.Body.Doc)
 	if wrong, ok := errors.AsType[*schedule.FieldError](err); ok {
 		return nil, rest.Invalid(wrong.Field, "%v", wrong)
 	}

@@ -1,4 +1,4 @@
-package app
+package clients
 
 import (
 	"context"
@@ -26,29 +26,29 @@ type connection struct {
 }
 
 // ChatModel implements [engine.Models].
-func (a *App) ChatModel(ctx context.Context, id string) (engine.Model, error) {
-	return a.chatModel(ctx, id, false)
+func (s *Service) ChatModel(ctx context.Context, id string) (engine.Model, error) {
+	return s.chatModel(ctx, id, false)
 }
 
 // chatModel returns the model called id. A dry one answers with what would be sent to it.
-func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model, error) {
-	if a.standIn != "" || a.player != nil {
-		return a.standInFor(id)
+func (s *Service) chatModel(ctx context.Context, id string, dry bool) (engine.Model, error) {
+	if s.StandIn != "" || s.Replayed {
+		return s.standInFor(id)
 	}
-	m, err := a.Catalog.Resolve(id, catalog.Chat)
+	m, err := s.Catalog.Resolve(id, catalog.Chat)
 	if err != nil && dry && id == "" { // nothing is configured, and nothing is sent
-		m, err = a.Catalog.Resolve("builtin:echo", catalog.Chat)
+		m, err = s.Catalog.Resolve("builtin:echo", catalog.Chat)
 	}
 	if err != nil {
-		return engine.Model{}, a.withPlace(id, err)
+		return engine.Model{}, s.withPlace(id, err)
 	}
-	retirement := a.Catalog.Retirement(m)
+	retirement := s.Catalog.Retirement(m)
 	switch {
 	case retirement == "":
-	case id == a.model:
+	case id == s.Named:
 		event.WarnText(ctx, retirement)
 	default:
-		a.noticeOnce("retired "+m.ID(), retirement, func(text string) { event.WarnText(ctx, text) })
+		s.Notices.Once("retired "+m.ID(), retirement, func(text string) { event.WarnText(ctx, text) })
 	}
 	model := engine.Model{
 		ID:                 m.ID(),
@@ -60,7 +60,7 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 		SupportsTools:      m.SupportsFunctionCalling,
 		SupportsImages:     m.SupportsVision,
 	}
-	if !a.isFree(m) {
+	if !s.isFree(m) {
 		model.Price = m.Cost
 	}
 	model.Fallbacks = m.Fallbacks
@@ -69,99 +69,101 @@ func (a *App) chatModel(ctx context.Context, id string, dry bool) (engine.Model,
 		model.MaxOutputTokens = m.MaxOutputTokens
 	}
 	if m.ClientType == config.TypeClaude { // whose API requires a limit
-		model.OutputLimit = a.Catalog.OutputLimit(m)
+		model.OutputLimit = s.Catalog.OutputLimit(m)
 	}
 	if dry {
 		model.Provider = wrap.Dry{}
 		return model, nil
 	}
-	client := a.Config.Client(m.Client)
+	client := s.Config.Client(m.Client)
 	if client.Type != config.TypeBuiltin {
 		model.Retry = retry.Policy{ // waits of 0.5 to 1 s, 1 to 2 s and so on, up to 1 minute
 			Attempts: client.Extra.Retries + 1, Backoff: 750 * time.Millisecond, Factor: 2, MaxBackoff: 45 * time.Second, Jitter: 1. / 3,
 			Most: client.Limits.ParkAfter,
 		}
 	}
-	if model.Provider, err = a.connect(m.Client); err != nil {
+	if model.Provider, err = s.connect(m.Client); err != nil {
 		return model, err
 	}
 	unknown := retirement
-	if near := a.Catalog.Near(m); unknown == "" && len(near) > 0 {
+	if near := s.Catalog.Near(m); unknown == "" && len(near) > 0 {
 		unknown = "did you mean " + strings.Join(near, " or ") + "?"
 	}
-	w := wrap.Watch{Hint: a.hint(client, unknown), Used: a.meter(m)}
+	w := wrap.Watch{Hint: s.hint(client, unknown), Used: s.meter(m)}
 	if client.Type != config.TypeBuiltin {
 		w.Came = func(ctx context.Context) { // warnings that arose when the client looked for its key
-			for _, text := range a.Warnings() {
+			for _, text := range s.Notices.Take() {
 				event.WarnText(ctx, text)
 			}
 		}
 	}
 	if client.Type != config.TypeBuiltin {
-		o := a.limits(m)
+		o := s.limits(m)
 		o.Fallback = len(model.Fallbacks) > 0
-		model.Provider = a.governor.Chat(model.Provider, o)
+		model.Provider = s.Governor.Chat(model.Provider, o)
 	}
 	model.Provider = w.Chat(model.Provider)
 	return model, nil
 }
 
 // limits returns what the limit of a model is made with.
-func (a *App) limits(m catalog.Model) governor.Options {
-	client := a.Config.Client(m.Client)
-	return governor.Options{Client: m.Client, Model: m.APIName(), Limits: client.Limits, Account: func() string { return client.Account(a.Env, m.APIName()) }}
+func (s *Service) limits(m catalog.Model) governor.Options {
+	client := s.Config.Client(m.Client)
+	return governor.Options{Client: m.Client, Model: m.APIName(), Limits: client.Limits, Account: func() string { return client.Account(s.Env, m.APIName()) }}
 }
 
 // withPlace adds to the error for a model that cannot be found the place where it was
 // configured, unless the command itself names it.
-func (a *App) withPlace(id string, err error) error {
-	if level := a.Env.Get(sandbox.LevelVariable); level != "" && !a.Config.Exists && fault.CodeOf(err) == fault.Config {
+func (s *Service) withPlace(id string, err error) error {
+	if level := s.Env.Get(sandbox.LevelVariable); level != "" && !s.Config.Exists && fault.CodeOf(err) == fault.Config {
 		return fault.Wrap(fault.Config, err, "").WithHint("the sandbox (level %s) keeps the configuration from this program; %s", level, sandbox.NeedsFull)
 	}
-	from := a.Config.ModelFrom()
-	if id == "" || id == a.model || id != a.Config.Model || from == "" {
+	from := s.Config.ModelFrom()
+	if id == "" || id == s.Named || id != s.Config.Model || from == "" {
 		return err
 	}
 	return fault.Wrap(fault.CodeOf(err), err, "%s: model", from).WithHint("%s", fault.HintOf(err))
 }
 
-// dryModels are the configured models, which answer with what would be sent to them.
-type dryModels struct{ app *App }
+// Dry returns the configured models, which answer with what would be sent to them.
+func (s *Service) Dry() engine.Models { return dry{s} }
+
+type dry struct{ of *Service }
 
 // ChatModel implements [engine.Models].
-func (d dryModels) ChatModel(ctx context.Context, id string) (engine.Model, error) {
-	return d.app.chatModel(ctx, id, true)
+func (d dry) ChatModel(ctx context.Context, id string) (engine.Model, error) {
+	return d.of.chatModel(ctx, id, true)
 }
 
 // SyncModels fetches the list of known models that the configuration names, for the
 // starts that follow.
-func (a *App) SyncModels(ctx context.Context) (models.Synced, error) {
+func (s *Service) SyncModels(ctx context.Context) (models.Synced, error) {
 	url := ""
-	if a.Config.SyncModelsURL != nil {
-		url = strings.TrimSpace(*a.Config.SyncModelsURL)
+	if s.Config.SyncModelsURL != nil {
+		url = strings.TrimSpace(*s.Config.SyncModelsURL)
 	}
-	return models.Sync(ctx, nil, url, a.Paths.ModelsOverrideFile, Version)
+	return models.Sync(ctx, nil, url, s.Paths.ModelsOverrideFile, s.Version)
 }
 
 // connect returns the provider of the client called name, made on first use.
-func (a *App) connect(name string) (provider.Chat, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c, ok := a.clients[name]
+func (s *Service) connect(name string) (provider.Chat, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, ok := s.clients[name]
 	if !ok {
-		c.chat, c.err = a.newProvider(a.Config.Client(name))
-		a.clients[name] = c
+		c.chat, c.err = s.newProvider(s.Config.Client(name))
+		s.clients[name] = c
 	}
 	return c.chat, c.err
 }
 
 // wireModel returns what the catalog knows of a client's models.
-func (a *App) wireModel(client *config.Client) func(string) wire.Model {
+func (s *Service) wireModel(client *config.Client) func(string) wire.Model {
 	return func(name string) wire.Model {
-		m, err := a.Catalog.Resolve(client.Name+":"+name, catalog.Chat)
+		m, err := s.Catalog.Resolve(client.Name+":"+name, catalog.Chat)
 		for _, of := range []catalog.Type{catalog.Embedding, catalog.Reranker} {
 			if err != nil {
-				m, err = a.Catalog.Resolve(client.Name+":"+name, of)
+				m, err = s.Catalog.Resolve(client.Name+":"+name, of)
 			}
 		}
 		if err != nil {
@@ -169,7 +171,7 @@ func (a *App) wireModel(client *config.Client) func(string) wire.Model {
 		}
 		p, err := client.ModelPatch(m)
 		if err != nil {
-			a.later(err.Error()) // the request goes out without it
+			s.Notices.Later(err.Error()) // the request goes out without it
 		}
 		if p == nil {
 			p = new(wire.Patch)

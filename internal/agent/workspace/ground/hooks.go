@@ -1,4 +1,4 @@
-package app
+package ground
 
 import (
 	"context"
@@ -14,43 +14,42 @@ import (
 	"loki/internal/base/process"
 	"loki/internal/base/process/environ"
 	"loki/internal/base/process/sandbox"
-	"loki/internal/conversation"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/redact"
 	"loki/internal/llm/hook"
 )
 
-// hooksOf returns what runs the hooks of an agent, if it is trusted, and after them those of the user, who has the last
+// Hooks returns what runs the hooks of an agent, if it is trusted, and after them those of the user, who has the last
 // word. A hook of the user that declares no level, and starts programs that may take code from the working directory, runs at level
 // [sandbox.Write]. Of may be nil. The result is nil if there are none, in a dry run, while a cassette is played, and in a process
 // that a hook has started.
-func (a *App) hooksOf(of *agent.Agent) *hook.Runner {
+func (g *Ground) Hooks(of *agent.Agent) *hook.Runner {
 	var list []hook.Hook
 	needs := make(map[string]string) // what a hook reads beside its level, by where it is defined
-	if of != nil && len(of.InForce.Hooks) > 0 && a.Trust.Trusts(*of) {
+	if of != nil && len(of.InForce.Hooks) > 0 && g.Trust.Trusts(*of) {
 		for _, h := range of.InForce.Hooks {
 			h.Level, h.Env = sandbox.Least(sandbox.Least(sandbox.Write, of.InForce.Sandbox.Level), h.Level), []string{"LLM_AGENT_DATA_DIR=" + of.Dir}
 			needs[h.Where] = of.Dir
 			list = append(list, h)
 		}
 	}
-	if len(list)+len(a.Config.Hooks) == 0 || a.dryRun || a.player != nil || a.Env.Get(hook.Variable) != "" {
+	if len(list)+len(g.Config.Hooks) == 0 || g.DryRun || g.Replayed || g.Env.Get(hook.Variable) != "" {
 		return nil
 	}
-	inside := environ.Inside(a.workspace())
-	list = append(list, a.userHooks(inside)...)
+	inside := environ.Inside(g.workspace())
+	list = append(list, g.userHooks(inside)...)
 	return hook.New(hook.Options{
-		Hooks: list, Shell: a.Shell(), Child: a.programChild(), Seal: a.used.Seal, Unseal: a.unsealHook,
+		Hooks: list, Shell: g.Shell(), Child: g.ProgramChild(), Seal: g.Secrets.Seal, Unseal: g.unsealHook,
 		Confine: func(ctx context.Context, h hook.Hook) (process.Confinement, error) {
-			box, err := a.Sandbox()
+			box, err := g.Sandbox()
 			if err != nil {
 				return nil, err
 			}
 			if h.Bound && box.Support().Files {
 				text := fmt.Sprintf("%s runs at level %s of the sandbox, %s", h, h.Level, hook.Unbound)
-				a.noticeOnce(fmt.Sprintf("hook sandbox %.6x", sha256.Sum256([]byte(h.Line()))), text, func(text string) { event.WarnText(ctx, text) })
+				g.Once(fmt.Sprintf("hook sandbox %.6x", sha256.Sum256([]byte(h.Line()))), text, func(text string) { event.WarnText(ctx, text) })
 			}
-			reads := a.hookReads(h, inside)
+			reads := g.hookReads(h, inside)
 			if dir, ok := needs[h.Where]; ok {
 				reads = append(reads, dir)
 			}
@@ -61,8 +60,8 @@ func (a *App) hooksOf(of *agent.Agent) *hook.Runner {
 
 // userHooks returns the hooks of the user, with the level of the hooks that may take code from a directory that models write in; inside
 // reports whether a path is there.
-func (a *App) userHooks(inside func(path string) bool) []hook.Hook {
-	list := slices.Clone(a.Config.Hooks)
+func (g *Ground) userHooks(inside func(path string) bool) []hook.Hook {
+	list := slices.Clone(g.Config.Hooks)
 	for i, h := range list {
 		if h.Level == "" && !h.Harmless(inside) {
 			list[i].Level, list[i].Bound = sandbox.Write, true
@@ -73,7 +72,7 @@ func (a *App) userHooks(inside func(path string) bool) []hook.Hook {
 
 // hookReads returns what the command of a hook of the user reads beside its level: the files outside of the workspace that it names,
 // with what is beside them, except directories that keep credentials, and the configuration directory itself.
-func (a *App) hookReads(h hook.Hook, inside func(path string) bool) (places []string) {
+func (g *Ground) hookReads(h hook.Hook, inside func(path string) bool) (places []string) {
 	home, _ := os.UserHomeDir() // without one, ~ and $HOME mean nothing
 	line := strings.NewReplacer("~/", home+"/", "$HOME/", home+"/", "${HOME}/", home+"/").Replace(h.Line())
 	for _, word := range strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n\"';|&<>()", r) }) {
@@ -82,7 +81,7 @@ func (a *App) hookReads(h hook.Hook, inside func(path string) bool) (places []st
 			continue
 		}
 		places = append(places, word)
-		if dir := filepath.Dir(filepath.Clean(word)); !trust.Below(dir, "", home) && !trust.Below(dir, "", a.Paths.ConfigDir) {
+		if dir := filepath.Dir(filepath.Clean(word)); !trust.Below(dir, "", home) && !trust.Below(dir, "", g.Paths.ConfigDir) {
 			places = append(places, dir)
 		}
 	}
@@ -91,26 +90,18 @@ func (a *App) hookReads(h hook.Hook, inside func(path string) bool) (places []st
 
 // unsealHook returns what a text of a hook stands for. It gets back the secrets that it was sent the marks of, and no
 // others.
-func (a *App) unsealHook(text, sent string) string {
+func (g *Ground) unsealHook(text, sent string) string {
 	return redact.Unseal(text, func(name string) (string, bool) {
 		if !strings.Contains(sent, "***"+name+"***") && !strings.Contains(sent, "***"+name+"/") {
 			return "", false
 		}
-		return a.used.Lookup(name)
+		return g.Secrets.Lookup(name)
 	})
 }
 
-// talkHooks is hooksOf for conversations, see [conversation.Service].
-func (a *App) talkHooks(with *conversation.Agent) *hook.Runner {
-	if with == nil {
-		return a.hooksOf(nil)
-	}
-	return a.hooksOf(&with.Agent)
-}
-
-// warnOfHooks warns of an agent's hooks that do not run.
-func (a *App) warnOfHooks(ctx context.Context, events event.Scope, of agent.Agent) error {
-	if len(of.InForce.Hooks) == 0 || a.Trust.Trusts(of) {
+// WarnOfHooks warns of an agent's hooks that do not run.
+func (g *Ground) WarnOfHooks(ctx context.Context, events event.Scope, of agent.Agent) error {
+	if len(of.InForce.Hooks) == 0 || g.Trust.Trusts(of) {
 		return nil
 	}
 	text := fmt.Sprintf("the hooks of agent %s do not run: the agent is not trusted", of.Name)
@@ -118,4 +109,4 @@ func (a *App) warnOfHooks(ctx context.Context, events event.Scope, of agent.Agen
 }
 
 // UserHooks returns the hooks of the user, with the levels of the confined ones.
-func (a *App) UserHooks() []hook.Hook { return a.userHooks(environ.Inside(a.workspace())) }
+func (g *Ground) UserHooks() []hook.Hook { return g.userHooks(environ.Inside(g.workspace())) }

@@ -1,4 +1,4 @@
-package app
+package clients
 
 import (
 	"cmp"
@@ -37,14 +37,14 @@ func makers() map[string]func(*settings) (provider.Chat, error) {
 }
 
 // newProvider returns the provider of a configured client. The error has the code Config.
-func (a *App) newProvider(c *config.Client) (provider.Chat, error) {
+func (s *Service) newProvider(c *config.Client) (provider.Chat, error) {
 	create, ok := makers()[c.Type]
 	if !ok {
 		return nil, fault.New(fault.Config, "client %s: there is no type %s", c.Name, c.Type)
 	}
-	s := settings{app: a, client: c}
-	p, err := create(&s)
-	if err = cmp.Or(s.err, err); err != nil {
+	of := settings{all: s, client: c}
+	p, err := create(&of)
+	if err = cmp.Or(of.err, err); err != nil {
 		if fault.CodeOf(err) != fault.Failure {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func asChat[T provider.Chat](p T, err error) (provider.Chat, error) {
 
 // settings reads the settings of a client, up to the first that cannot be read.
 type settings struct {
-	app    *App
+	all    *Service
 	client *config.Client
 	err    error
 }
@@ -77,7 +77,7 @@ type settings struct {
 func (s *settings) options() client.Options {
 	o := client.Options{
 		Name: s.client.Name, APIBase: s.field("api_base"), APIKey: s.lazy("api_key"), API: s.field("api"),
-		HTTP: s.http(), Model: s.app.wireModel(s.client),
+		HTTP: s.http(), Model: s.all.wireModel(s.client),
 	}
 	o.Token, o.Headers = s.token() // an error for types that cannot log in
 	if s.client.Type == config.TypeOpenAI {
@@ -99,7 +99,7 @@ func (s *settings) bedrock() (provider.Chat, error) {
 	o := bedrock.Options{
 		Options: s.options(), Region: s.field("region"),
 		AccessKeyID: s.lazy("access_key_id"), SecretAccessKey: s.lazy("secret_access_key"), SessionToken: s.lazy("session_token"),
-		Proxy: s.proxy(), Patches: s.patches(), Getenv: s.app.Env.Get,
+		Proxy: s.proxy(), Patches: s.patches(), Getenv: s.all.Env.Get,
 	}
 	o.HTTP = s.plainHTTP() // what is signed must not be changed
 	return asChat(bedrock.New(o))
@@ -107,31 +107,31 @@ func (s *settings) bedrock() (provider.Chat, error) {
 
 func (s *settings) builtin() (provider.Chat, error) {
 	script := s.field("script")
-	return builtin.New(builtin.Options{ScriptFile: cmp.Or(s.app.Env.Get("LOKI_SCRIPT_FILE"), script)}), nil
+	return builtin.New(builtin.Options{ScriptFile: cmp.Or(s.all.Env.Get("LOKI_SCRIPT_FILE"), script)}), nil
 }
 
 func (s *settings) field(name string) string {
-	text, err := s.client.Field(s.app.Env, name)
+	text, err := s.client.Field(s.all.Env, name)
 	s.err = cmp.Or(s.err, err)
 	return text
 }
 
 // lazy returns a setting when it is needed: it may be a secret.
 func (s *settings) lazy(name string) func() (string, error) {
-	return func() (string, error) { return s.client.Field(s.app.Env, name) }
+	return func() (string, error) { return s.client.Field(s.all.Env, name) }
 }
 
 // token returns the source of OAuth tokens, nil where a key is used, and the headers that
 // go with the tokens.
 func (s *settings) token() (func(context.Context) (string, error), map[string]string) {
-	p, err := s.client.Login(s.app.Env)
+	p, err := s.client.Login(s.all.Env)
 	s.err = cmp.Or(s.err, err)
 	if err != nil || p == nil {
 		return nil, nil
 	}
 	p.HTTP = s.oauthHTTP()
 	source := &oauth.Source{
-		Name: s.client.Name, Store: oauth.StoreIn(s.app.Paths.OAuthDir, s.client.Name), Seen: s.app.keepTokens(s.client.Name),
+		Name: s.client.Name, Store: oauth.StoreIn(s.all.Paths.OAuthDir, s.client.Name), Seen: s.all.Seen(s.client.Name),
 		Provider: func() (oauth.Provider, error) { return *p, nil },
 	}
 	var headers map[string]string
@@ -166,8 +166,8 @@ func (s *settings) proxy() *string {
 func (s *settings) connection(o wire.Options) *http.Client {
 	extra := s.client.Extra
 	o.Proxy = s.proxy()
-	o.Client, o.UserAgent = s.client.Name, s.app.Config.UserAgentHeader(Version)
-	o.Log = s.app.log.Load()
+	o.Client, o.UserAgent = s.client.Name, s.all.Config.UserAgentHeader(s.all.Version)
+	o.Log = s.all.Log()
 	o.ConnectTimeout, o.ReadTimeout = extra.ConnectTimeout, extra.ReadTimeout
 	client, err := wire.NewClient(o)
 	s.err = cmp.Or(s.err, err)
@@ -177,7 +177,7 @@ func (s *settings) connection(o wire.Options) *http.Client {
 func (s *settings) patches() wire.Patches {
 	patches := make(wire.Patches)
 	for _, api := range wire.APIs() {
-		rules, err := s.client.PatchRules(s.app.Env, api)
+		rules, err := s.client.PatchRules(s.all.Env, api)
 		s.err = cmp.Or(s.err, err)
 		patches[api] = rules
 	}

@@ -1,4 +1,4 @@
-package app
+package background
 
 import (
 	"context"
@@ -20,36 +20,36 @@ import (
 
 // Triggers returns what starts the runs of the triggers of the configuration. They belong to a manager or, if that is nil, to this
 // process: each is over when its start returns.
-func (a *App) Triggers(store run.Store, m *manager.Manager) (*trigger.Service, error) {
-	o := trigger.Options{Triggers: a.Config.Triggers, Entries: store, Check: a.CheckTrigger}
-	events, active := a.Events(event.Tee()), func() []manager.Activity { return nil }
-	start := func(ctx context.Context, job run.Job) (string, error) {
-		out, err := a.Runs().Start(ctx, job)
+func (s *Service) Triggers(store run.Store, m *manager.Manager) (*trigger.Service, error) {
+	o := trigger.Options{Triggers: s.Config.Triggers, Entries: store, Check: s.CheckTrigger}
+	events, active := s.Events(event.Tee()), func() []manager.Activity { return nil }
+	begin := func(ctx context.Context, job run.Job) (string, error) {
+		out, err := s.Runs().Start(ctx, job)
 		if out.Run != "" { // how it ended is on record
 			err = nil
 		}
 		return out.Run, err
 	}
 	if m != nil {
-		start, events, active = m.Start, m.Events(), m.Active
+		begin, events, active = m.Start, m.Events(), m.Active
 		o.Secret = func(t *trigger.Trigger, text string) (string, error) {
-			return a.Config.Expand("triggers."+t.Name+".webhook.secret", text)
+			return s.Config.Expand("triggers."+t.Name+".webhook.secret", text)
 		}
 	}
-	o.Begin = func(ctx context.Context, t *trigger.Trigger, s trigger.Start, b run.Beginning) (string, error) {
-		of, err := a.triggerAgent(t, s)
+	o.Begin = func(ctx context.Context, t *trigger.Trigger, start trigger.Start, b run.Beginning) (string, error) {
+		of, err := s.triggerAgent(t, start)
 		if err != nil {
 			return "", err
 		}
-		job, err := a.BackgroundJob(ctx, Background{
-			Agent: of, Prompt: s.Prompt, Variables: s.Variables, State: s.State, Model: t.Model,
+		job, err := s.Job(ctx, Run{
+			Agent: of, Prompt: start.Prompt, Variables: start.Variables, State: start.State, Model: t.Model,
 			Terms: run.Terms{Yes: t.Yes, Budget: t.Budget}, Beginning: b, Events: events,
-			Start: Start{Rules: t.Rules, Place: "trigger/" + t.Name, Names: s.Of},
+			Start: Start{Rules: t.Rules, Place: "trigger/" + t.Name, Names: start.Of},
 		})
 		if err != nil {
 			return "", err
 		}
-		return start(ctx, job)
+		return begin(ctx, job)
 	}
 	o.Queued = func(ctx context.Context, t *trigger.Trigger) (n int, err error) {
 		queued := make(map[string]bool)
@@ -68,25 +68,25 @@ func (a *App) Triggers(store run.Store, m *manager.Manager) (*trigger.Service, e
 }
 
 // CheckTrigger returns an error if a trigger cannot start its agent like this.
-func (a *App) CheckTrigger(t *trigger.Trigger, s trigger.Start) error {
-	of, err := a.triggerAgent(t, s)
+func (s *Service) CheckTrigger(t *trigger.Trigger, start trigger.Start) error {
+	of, err := s.triggerAgent(t, start)
 	if err == nil {
-		_, err = backgroundVariables(of, s.Variables)
+		_, err = values(of, start.Variables)
 	}
 	return err
 }
 
 // triggerAgent returns the agent of a trigger. The error says why the trigger cannot start it.
-func (a *App) triggerAgent(t *trigger.Trigger, s trigger.Start) (agent.Agent, error) {
-	ref, err := a.Agents.Find(t.Agent)
+func (s *Service) triggerAgent(t *trigger.Trigger, start trigger.Start) (agent.Agent, error) {
+	ref, err := s.Agents.Find(t.Agent)
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	of, _, err := a.Agents.Load(ref)
+	of, _, err := s.Agents.Load(ref)
 	if err != nil || of.Graph != nil { // variables of a graph reach its scripts only
 		return of, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Variables)) {
+	for _, name := range slices.Sorted(maps.Keys(start.Variables)) {
 		if strings.Contains(of.InForce.Instructions, "{{"+name+"}}") {
 			return of, fault.New(fault.Config, "the instructions of agent %s have {{%s}}, and data from outside is never in a system message", of.Name, name).
 				WithHint("take it out of the instructions, and put the data into the prompt of triggers.%s", t.Name)
@@ -96,25 +96,25 @@ func (a *App) triggerAgent(t *trigger.Trigger, s trigger.Start) (agent.Agent, er
 }
 
 // WatchFiles starts the runs of the triggers that watch files, until ctx ends.
-func (a *App) WatchFiles(ctx context.Context, s *trigger.Service) {
-	dir, err := workingDir()
+func (s *Service) WatchFiles(ctx context.Context, triggers *trigger.Service) {
+	dir, err := s.Dir()
 	if err != nil {
-		a.Log().Error("files are not watched", "error", err)
+		s.Log().Error("files are not watched", "error", err)
 		return
 	}
 	var work sync.WaitGroup
 	defer work.Wait()
-	for _, t := range s.Triggers() {
+	for _, t := range triggers.Triggers() {
 		if t.Watch == nil {
 			continue
 		}
 		work.Go(func() { // ends with ctx
 			err := watch.Run(ctx, watch.Options{
 				Dir: dir, Paths: t.Watch.Paths, Create: t.Watch.Create, Change: t.Watch.Change, Missed: t.Watch.Missed, Debounce: t.Watch.Debounce,
-				State: filepath.Join(a.Paths.StateDir, "watch", t.Name+".json"), Log: a.Log(),
-			}, func(files []watch.File) error { return s.StartFiles(ctx, t, files) })
+				State: filepath.Join(s.Paths.StateDir, "watch", t.Name+".json"), Log: s.Log(),
+			}, func(files []watch.File) error { return triggers.StartFiles(ctx, t, files) })
 			if err != nil && !errors.Is(err, context.Canceled) {
-				a.Log().Error("files are not watched", "trigger", t.Name, "error", err)
+				s.Log().Error("files are not watched", "trigger", t.Name, "error", err)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package app
+package background
 
 import (
 	"bytes"
@@ -6,8 +6,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"loki/internal/agent"
@@ -18,14 +16,6 @@ import (
 	"loki/internal/workflow/run/manager"
 	"loki/internal/workflow/schedule"
 )
-
-// rescheduling has the schedules of files.
-type rescheduling struct {
-	rescheduled atomic.Pointer[[]*schedule.Schedule] // of a configuration that was read again; nil before
-
-	ownMu sync.Mutex
-	own   map[string]ownSchedules // by the files of agents, as they were read last; guarded by ownMu
-}
 
 // ownSchedules are those in the file of an agent.
 type ownSchedules struct {
@@ -39,17 +29,17 @@ type ownSchedules struct {
 const lookAgain = 5 * time.Second
 
 // agentSchedules returns the schedules in the files of installed agents. Files that cannot be read have none: --validate says why.
-func (a *App) agentSchedules(ctx context.Context) (all []*schedule.Schedule, err error) {
-	names, err := a.Agents.Names()
+func (s *Service) agentSchedules(ctx context.Context) (all []*schedule.Schedule, err error) {
+	names, err := s.Agents.Names()
 	if err != nil {
 		return nil, err
 	}
-	a.ownMu.Lock()
-	defer a.ownMu.Unlock()
+	s.ownMu.Lock()
+	defer s.ownMu.Unlock()
 	found := make(map[string]ownSchedules)
 	for _, name := range names {
-		ref := agent.Ref{Name: name, Dir: a.Paths.Agent(name).Dir, Arg: name}
-		file, err := a.Agents.File(ref)
+		ref := agent.Ref{Name: name, Dir: s.Paths.Agent(name).Dir, Arg: name}
+		file, err := s.Agents.File(ref)
 		if err != nil {
 			continue
 		}
@@ -57,19 +47,19 @@ func (a *App) agentSchedules(ctx context.Context) (all []*schedule.Schedule, err
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		own := a.own[file]
+		own := s.own[file]
 		if own.size != info.Size() || !own.modified.Equal(info.ModTime()) || len(own.all) > 0 && time.Since(own.looked) > lookAgain {
-			own = ownSchedules{size: info.Size(), modified: info.ModTime(), looked: time.Now(), all: a.readOwn(ctx, ref, file)}
+			own = ownSchedules{size: info.Size(), modified: info.ModTime(), looked: time.Now(), all: s.readOwn(ctx, ref, file)}
 		}
 		found[file] = own
 		all = append(all, own.all...)
 	}
-	a.own = found
+	s.own = found
 	return all, nil
 }
 
 // readOwn reads the schedules in the file of an agent.
-func (a *App) readOwn(ctx context.Context, ref agent.Ref, file string) []*schedule.Schedule {
+func (s *Service) readOwn(ctx context.Context, ref agent.Ref, file string) []*schedule.Schedule {
 	src, err := os.ReadFile(file)
 	if err != nil || !bytes.Contains(src, []byte("schedules")) {
 		return nil
@@ -82,57 +72,60 @@ func (a *App) readOwn(ctx context.Context, ref agent.Ref, file string) []*schedu
 	if err != nil {
 		return nil
 	}
-	for _, s := range own {
-		s.Own = content.Sum
+	for _, one := range own {
+		one.Own = content.Sum
 	}
 	return own
 }
 
 // Schedules returns the schedules, over a store of runs. Without a manager, m is nil, they start nothing.
-func (a *App) Schedules(store run.Store, m *manager.Manager) *schedule.Service {
-	s := &schedule.Service{Store: store, Configured: a.configuredSchedules, Log: a.Log(), Now: time.Now}
+func (s *Service) Schedules(store run.Store, m *manager.Manager) *schedule.Service {
+	all := &schedule.Service{Store: store, Configured: s.configuredSchedules, Log: s.Log(), Now: time.Now}
 	if m != nil {
-		s.Start, s.Cancel = m.Start, m.Cancel
-		s.Job = func(ctx context.Context, s *schedule.Schedule, owner *auth.Owner) (run.Job, error) {
-			of, err := a.InstalledAgent(s.Agent)
+		all.Start, all.Cancel = m.Start, m.Cancel
+		all.Job = func(ctx context.Context, of *schedule.Schedule, owner *auth.Owner) (run.Job, error) {
+			who, err := s.InstalledAgent(of.Agent)
 			if err != nil {
 				return run.Job{}, err
 			}
-			if s.Own != "" {
-				if now, err := trust.Read(ctx, of.Dir); err != nil || now.Sum != s.Own {
-					return run.Job{}, errors.Join(fault.New(fault.Config, "agent %s has changed since its schedule was switched on", of.Name), err)
+			if of.Own != "" {
+				if now, err := trust.Read(ctx, who.Dir); err != nil || now.Sum != of.Own {
+					return run.Job{}, errors.Join(fault.New(fault.Config, "agent %s has changed since its schedule was switched on", who.Name), err)
 				}
 			}
-			return a.BackgroundJob(ctx, Background{Agent: of, Prompt: s.Prompt, Variables: s.Variables, Model: s.Model, Terms: s.Terms(), Events: m.Events(), Start: Start{Rules: s.StartRules(), Place: "schedule/" + s.Name, Owner: owner}})
+			return s.Job(ctx, Run{
+				Agent: who, Prompt: of.Prompt, Variables: of.Variables, Model: of.Model, Terms: of.Terms(), Events: m.Events(),
+				Start: Start{Rules: of.StartRules(), Place: "schedule/" + of.Name, Owner: owner},
+			})
 		}
 	}
-	return s
+	return all
 }
 
 // InstalledAgent returns the agent with a name. One at a path is not installed.
-func (a *App) InstalledAgent(name string) (agent.Agent, error) {
-	ref, err := a.Agents.Find(name)
+func (s *Service) InstalledAgent(name string) (agent.Agent, error) {
+	ref, err := s.Agents.Find(name)
 	if err == nil && !ref.ByName() {
 		err = fault.New(fault.NotFound, "there is no agent called %q", name).WithHint("loki --list agents")
 	}
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	of, _, err := a.Agents.Load(ref)
+	of, _, err := s.Agents.Load(ref)
 	return of, err
 }
 
 // CheckSchedule returns the schedule that a document describes, if it can start runs here.
-func (a *App) CheckSchedule(name string, d schedule.Doc) (*schedule.Schedule, error) {
+func (s *Service) CheckSchedule(name string, d schedule.Doc) (*schedule.Schedule, error) {
 	if err := schedule.CheckName(name); err != nil {
 		return nil, err
 	}
-	s, err := schedule.Check(name, d)
+	checked, err := schedule.Check(name, d)
 	if err == nil {
-		err = a.checkZone(s)
+		err = s.checkZone(checked)
 	}
 	if err == nil {
-		err = s.CheckDue(time.Now())
+		err = checked.CheckDue(time.Now())
 	}
 	if wrong, ok := errors.AsType[*schedule.FieldError](err); ok {
 		return nil, fault.Wrap(fault.Usage, wrong, "schedule %s", name)
@@ -140,37 +133,37 @@ func (a *App) CheckSchedule(name string, d schedule.Doc) (*schedule.Schedule, er
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.InstalledAgent(d.Agent)
-	return s, err
+	_, err = s.InstalledAgent(d.Agent)
+	return checked, err
 }
 
 // checkZone returns an error if a schedule would be due at other times on other servers.
-func (a *App) checkZone(s *schedule.Schedule) error {
-	if a.Config.Store == nil || s.Timezone != "" || s.Every != "" {
+func (s *Service) checkZone(of *schedule.Schedule) error {
+	if s.Config.Store == nil || of.Timezone != "" || of.Every != "" {
 		return nil
 	}
 	return &schedule.FieldError{Field: "timezone", Err: errors.New("is required with a database, which servers in several time zones may share")}
 }
 
 // Reschedule replaces the schedules of config.yaml, which was read again.
-func (a *App) Reschedule(all []*schedule.Schedule) { a.rescheduled.Store(&all) }
+func (s *Service) Reschedule(all []*schedule.Schedule) { s.rescheduled.Store(&all) }
 
 // configuredSchedules returns the schedules of config.yaml and of agents.
-func (a *App) configuredSchedules(ctx context.Context) ([]*schedule.Schedule, error) {
-	all := a.Config.Schedules
-	if now := a.rescheduled.Load(); now != nil {
+func (s *Service) configuredSchedules(ctx context.Context) ([]*schedule.Schedule, error) {
+	all := s.Config.Schedules
+	if now := s.rescheduled.Load(); now != nil {
 		all = *now
 	}
-	own, err := a.agentSchedules(ctx)
+	own, err := s.agentSchedules(ctx)
 	if err != nil {
 		return nil, err
 	}
 	own = slices.DeleteFunc(own, func(o *schedule.Schedule) bool {
-		return a.checkZone(o) != nil || slices.ContainsFunc(all, func(s *schedule.Schedule) bool { return s.Name == o.Name })
+		return s.checkZone(o) != nil || slices.ContainsFunc(all, func(one *schedule.Schedule) bool { return one.Name == o.Name })
 	})
-	for _, s := range all {
-		if err := a.checkZone(s); err != nil {
-			return nil, fault.Wrap(fault.Config, err, "%s: schedule %s", a.Config.File, s.Name)
+	for _, one := range all {
+		if err := s.checkZone(one); err != nil {
+			return nil, fault.Wrap(fault.Config, err, "%s: schedule %s", s.Config.File, one.Name)
 		}
 	}
 	return slices.Concat(all, own), nil

@@ -321,7 +321,7 @@ var roomLines = map[string]int{
 	"agent/team":             3650,
 	"agent/validate":         2013,
 	"agent/workspace":        4640,
-	"app":                    3186,
+	"app":                    2596,
 	"base/ask":               2190,
 	"base/document":          5848,
 	"base/fault":             313,
@@ -332,6 +332,7 @@ var roomLines = map[string]int{
 	"base/web":               300,
 	"conversation":           5194,
 	"conversation/knowledge": 1319,
+	"conversation/launch":    660,
 	"conversation/session":   7237,
 	"frontend/api":           1847,
 	"frontend/cli":           9688,
@@ -364,7 +365,7 @@ var roomLines = map[string]int{
 	"workflow/run":           16903,
 	"workflow/schedule":      2379,
 
-	"all": 203384,
+	"all": 203454,
 }
 
 // slack is by how many lines a bound may be higher than what it bounds, leeway by how many lower: a fix needs no new bound.

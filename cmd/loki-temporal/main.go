@@ -31,6 +31,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/conversation/launch"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
@@ -292,7 +293,7 @@ func (c *command) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	job, err := c.app.AgentJob(ctx, app.AgentRun{
+	job, err := c.app.AgentJob(ctx, launch.Run{
 		Agent: of, Prompt: input.Text(c.text, ""), Variables: variables, Given: given, Model: c.model, NoStream: true,
 		Events: c.warnings(), Asker: ask.Unavailable{}, Yes: c.yes,
 	})

@@ -10,7 +10,6 @@ import (
 	"loki/internal/agent"
 	"loki/internal/agent/node"
 	"loki/internal/agent/role"
-	"loki/internal/agent/team"
 	"loki/internal/agent/validate"
 	"loki/internal/agent/validate/draft/planner"
 	"loki/internal/agent/workspace/ground"
@@ -18,101 +17,15 @@ import (
 	"loki/internal/agent/workspace/worktree"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/base/value"
 	"loki/internal/conversation"
+	"loki/internal/conversation/launch"
 	"loki/internal/conversation/session"
-	"loki/internal/llm/chat"
 	"loki/internal/llm/event"
 	"loki/internal/tool"
 	"loki/internal/tool/mcp"
-	"loki/internal/tool/mcp/servers"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
-
-// AgentRun holds everything needed to run an agent of either kind.
-type AgentRun struct {
-	Agent     agent.Agent
-	Prompt    string
-	Variables map[string]string // a value for every variable that the agent declares
-	Given     map[string]string // the part of them that the user gave with this command
-	Model     string            // id the user asked for; "" leaves it to the agent and the configuration
-	NoStream  bool
-	Events    event.Scope
-	Asker     ask.Asker
-	Yes       bool             // every question of tools is answered with yes
-	Servers   *bool            // there are MCP servers; nil leaves it to the configuration
-	Dry       bool             // models answer with what would be sent to them
-	Instructs *bool            // models get what the workspace tells them; nil leaves it to the agents and the configuration
-	Memory    chat.Memory      // what models may do with what is remembered; "" leaves it to the agents and the configuration
-	Skills    *string          // setting of skills over those of the agents and the configuration; nil leaves it to them
-	Mode      func() chat.Mode // returns the mode of the conversation that started it; nil for chat.ModeAsk
-	Recorded  bool             // the run is resumed: its record may have what was found in knowledge bases
-
-	State []value.Member // of a graph at its start, over what its definition says
-
-	// Member is what the agent is in its team if another agent started it; nil for what the user
-	// started.
-	Member *team.Member
-	// Escalated says that questions to the user, those for consent aside, go to the model of
-	// another agent.
-	Escalated bool
-}
-
-// answers returns what answers questions to the user, those for consent aside.
-func (r AgentRun) answers() ask.Asker {
-	if r.Member == nil {
-		return r.Asker
-	}
-	return r.Member.Asker()
-}
-
-// AgentJob returns the job of an agent. What cannot work is refused before there is a record of
-// it: tools that do not exist and, as far as the settings of a graph ask for that, one that is
-// not valid. The error is a [*fault.Error].
-//
-// That of a plain agent is the job of a child: it answers one prompt, and keeps neither a session
-// nor a record of its own.
-func (a *App) AgentJob(ctx context.Context, r AgentRun) (run.Job, error) {
-	if r.Agent.Graph != nil {
-		return a.graphJob(ctx, r)
-	}
-	conv, err := a.agentConversation(ctx, r)
-	if err != nil {
-		return run.Job{}, err
-	}
-	return conv.Job(ctx, r.Prompt)
-}
-
-// DetachedJob returns the job of an agent of either kind that is recorded and works without who has
-// started it. That of a plain agent answers one prompt, outside of sessions. Variables
-// that consent to all calls of tools are a [*run.ConsentError]; all other errors are a [*fault.Error].
-func (a *App) DetachedJob(ctx context.Context, r AgentRun) (run.Job, error) {
-	if err := agent.CheckGiven(r.Given); err != nil {
-		return run.Job{}, err
-	}
-	if r.Agent.Graph != nil {
-		return a.graphJob(ctx, r)
-	}
-	conv, err := a.agentConversation(ctx, r)
-	if err != nil {
-		return run.Job{}, err
-	}
-	asked := conversation.Asked{User: chat.Text(chat.User, r.Prompt), Text: r.Prompt}
-	return conv.BackgroundJob(ctx, conversation.Question{Asked: asked})
-}
-
-// agentConversation returns a conversation with a plain agent.
-func (a *App) agentConversation(ctx context.Context, r AgentRun) (*conversation.Conversation, error) {
-	talks := a.Conversations()
-	talks.Switches.NoServers, talks.DryRun = !a.hasServers(r), talks.DryRun || r.Dry
-	conv := talks.Begin(conversation.Options{
-		Settings: chat.Settings{Model: r.Model}, NoStream: r.NoStream, Workspace: r.Instructs, Skills: r.Skills, Memory: r.Memory, Member: r.Member, Escalated: r.Escalated, Mode: r.Mode,
-		Caller: conversation.Caller{Events: r.Events, Asker: r.Asker, Yes: r.Yes},
-	})
-	who := a.PlainAgent(r.Agent, r.Given, r.Asker, func(context.Context) (map[string]string, error) { return r.Variables, nil })
-	return conv, conv.UseAgent(ctx, who)
-}
 
 // PlainAgent returns a plain agent as conversations know it. Variables returns a value for
 // each variable of the agent; given is the part of them that the user gave with the command.
@@ -154,7 +67,7 @@ func (a *App) SessionScope(ref agent.Ref) session.Scope {
 func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversation.Kit, done func(), err error) {
 	done = func() {}
 	of := w.Agent.Agent
-	r := AgentRun{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes, Servers: new(!w.NoServers), Mode: w.Mode}
+	r := launch.Run{Agent: of, Variables: w.Variables, Given: w.Agent.Given, Asker: w.Asker, Yes: w.Yes, Servers: new(!w.NoServers), Mode: w.Mode}
 	if kit.Calling = !w.NoTools; !kit.Calling {
 		return kit, done, fault.New(fault.Config, "agent %s works with tools, but function_calling_support is off", of.Name).
 			WithHint("set it to true in %s", a.Config.File)
@@ -174,7 +87,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 	if kit.Files, err = node.Files(nil, of.Dir, kit.Tools, func(path string) string { return a.Agents.FileName(of.Ref, path) }); err != nil {
 		return kit, done, err
 	}
-	if kit.Calls, err = a.agentCalls(r, kit.Tools); err != nil {
+	if kit.Calls, err = a.AgentCalls(r, kit.Tools); err != nil {
 		return kit, done, err
 	}
 	if err := a.WarnOfHooks(ctx, w.Events, of); err != nil {
@@ -187,7 +100,7 @@ func (a *App) agentKit(ctx context.Context, w conversation.Wanted) (kit conversa
 		}
 		kit.Foreign.Looks = a.guest.Looks != nil && a.guest.Looks()
 	}
-	kit.Team = a.children(r, &graph.Node{}, w.Model, nil) // the budget is that of the turn
+	kit.Team = a.Children(r, &graph.Node{}, w.Model, nil) // the budget is that of the turn
 	scope, err := a.serversOf(ctx, w)
 	if err != nil || scope == nil {
 		return kit, done, err
@@ -223,26 +136,6 @@ func (a *App) narrowTools(ctx context.Context, own tool.Set, w conversation.Want
 	return tool.NewSet(tools...)
 }
 
-// agentServers returns the MCP servers of the agent, nil if it has none. They are started when
-// they are needed, and stay until the run is over.
-func (a *App) agentServers(ctx context.Context, r AgentRun, events event.Scope) (mcp.Servers, error) {
-	names := r.Agent.InForce.MCPServers
-	if len(names) == 0 || !a.Trust.Trusts(r.Agent) {
-		return nil, nil
-	}
-	return a.serverScope(ctx, events, r.Asker, a.hasServers(r), servers.ChooseList(names))
-}
-
-// hasServers reports whether there are MCP servers for an agent.
-func (a *App) hasServers(r AgentRun) bool { return *cmp.Or(r.Servers, &a.Config.MCPServerSupport) }
-
-// consents reports whether the user consented beforehand to whatever tools would ask. What
-// the agent itself says, by the default of a variable, is not the user's word.
-func (a *App) consents(r AgentRun) bool {
-	_, given := agent.ConsentVariable(r.Given)
-	return r.Yes || given
-}
-
 // recallPlain returns the job of a plain agent's turn on record as it would be today.
 func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c run.Continuation) (run.Job, error) {
 	of, findings, err := a.Agents.RecordedPlain(ref, info, c)
@@ -262,14 +155,14 @@ func (a *App) recallPlain(ctx context.Context, ref agent.Ref, info run.Info, c r
 // Validator returns what checks agents, and says what they may do.
 func (a *App) Validator() *validate.Service {
 	s := &validate.Service{
-		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.MCP.ServerFile, Playing: a.player != nil,
+		Tools: a.Tools, Catalog: a.Catalog, Knowledge: a.Knowledge(), Loader: a.Loader, Servers: a.MCP.ServerFile, Playing: a.Player != nil,
 		Skills: func(dir string) []skill.Skill { return a.Skills(dir).Find() },
 		Repository: func() bool {
 			dir, err := ground.WorkingDir()
 			return err != nil || worktree.InRepository(dir)
 		},
 	}
-	if a.Models.StandIn == "" && a.player == nil {
+	if a.Models.StandIn == "" && a.Player == nil {
 		s.Model = a.Models.Find
 	}
 	return s
@@ -280,6 +173,16 @@ func (a *App) Planner() *planner.Service {
 	return &planner.Service{
 		Validator: a.Validator(), Model: a.model, Hide: a.Hide,
 		All:     func(ctx context.Context) (tool.Set, error) { return a.allTools(ctx, nil) },
-		ModelOf: func(of agent.Agent) string { return a.graphModel(AgentRun{Agent: of, Model: a.model}) },
+		ModelOf: func(of agent.Agent) string { return a.GraphModel(launch.Run{Agent: of, Model: a.model}) },
 	}
+}
+
+// newLaunch returns what makes the jobs of agents.
+func (a *App) newLaunch() *launch.Service {
+	return &launch.Service{Options: launch.Options{
+		Ground: a.Ground, Catalog: a.Catalog, Tools: a.Tools, Models: a.Models, Engine: a.engine, Dry: a.dry,
+		Knowledge: a.Knowledge, Validator: a.Validator, Talks: a.Conversations, Plain: a.PlainAgent, Scope: a.SessionScope,
+		Memory: a.conversationMemory, Jobs: a.jobs, FromWorkspace: a.fromWorkspace, Servers: a.serverScope,
+		Calls: a.calls, Judge: a.judge, Unmark: a.sealedSecret,
+	}}
 }

@@ -19,7 +19,6 @@ import (
 	"loki/internal/agent"
 	"loki/internal/agent/background"
 	"loki/internal/agent/bundle"
-	"loki/internal/agent/cases/cassette"
 	"loki/internal/agent/memory"
 	"loki/internal/agent/role"
 	"loki/internal/agent/role/macro"
@@ -29,6 +28,7 @@ import (
 	"loki/internal/agent/workspace/worktree"
 	"loki/internal/base/process/environ"
 	"loki/internal/conversation/knowledge"
+	"loki/internal/conversation/launch"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/catalog"
@@ -70,11 +70,9 @@ type App struct {
 	engine         *engine.Engine // live or, in a dry run, dry
 	live, dry      *engine.Engine // over the configured models; dry ones answer with what would be sent
 	dryRun         bool
-	noIgnore       bool               // see [Options]
-	model          string             // the model that the command names, if any
-	recorder       *cassette.Recorder // nil unless a cassette is recorded
-	player         *cassette.Player   // nil unless one is played
-	outdatedModels string             // version of a list of models that is for another program, empty for none
+	noIgnore       bool   // see [Options]
+	model          string // the model that the command names, if any
+	outdatedModels string // version of a list of models that is for another program, empty for none
 
 	mu sync.Mutex
 
@@ -93,14 +91,14 @@ type App struct {
 
 	*observe.Observer
 	*ground.Ground
+	*launch.Service
 
 	host *host // nil but in a server; set by Host
 
 	agentDirs sync.Map // directories of agents that were found at a path, by the scope of their sessions
 	staged    string   // the directory of agents that a look needs; "" for none; guarded by mu
 
-	loaded    agent.Cache // of the agents that others start
-	fileLocks fsys.Locks  // keep concurrent edits of one file apart
+	fileLocks fsys.Locks // keep concurrent edits of one file apart
 	bases     knowledge.Pool
 	workspaces
 }
@@ -202,6 +200,7 @@ func New(o Options) (*App, error) {
 	a.Trust = a.newTrust()
 	a.Ground.Trust = a.Trust
 	a.Tools = a.newTools()
+	a.Service = a.newLaunch()
 	a.Background = a.newBackground()
 	return a, nil
 }
@@ -230,17 +229,6 @@ func (a *App) DisplayPath(path string) string {
 		return filepath.Join(a.Paths.AgentsDir, rest)
 	}
 	return path
-}
-
-// requestContext returns the context of requests to the model called id, or the configured
-// one if id is empty.
-func (a *App) requestContext(id string, noStream bool) engine.RequestContext {
-	return engine.RequestContext{
-		Model:    cmp.Or(id, a.Config.Model),
-		Sampling: a.Config.Sampling,
-		Hooks:    a.Hooks(nil),
-		NoStream: noStream || !a.Config.Stream,
-	}
 }
 
 // DryRun reports whether models answer with what would be sent to them.

@@ -7,6 +7,7 @@ import (
 	"loki/internal/agent/background"
 	"loki/internal/agent/workspace/ground"
 	"loki/internal/base/ask"
+	"loki/internal/conversation/launch"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"
@@ -17,7 +18,7 @@ func (a *App) newBackground() *background.Service {
 	return &background.Service{
 		Config: a.Config, Paths: &a.Paths, Agents: &a.Agents, Log: a.Log, Dir: ground.WorkingDir, Runs: a.Runs, Events: a.Events,
 		Detached: func(ctx context.Context, r background.Run, variables map[string]string) (run.Job, error) {
-			return a.DetachedJob(ctx, AgentRun{
+			return a.DetachedJob(ctx, launch.Run{
 				Agent: r.Agent, Prompt: r.Prompt, Variables: variables, Given: r.Variables, State: r.State, Model: r.Model, NoStream: r.Terms.NoStream,
 				Events: r.Events, Asker: ask.Unavailable{}, Yes: r.Terms.Yes,
 			})

@@ -34,7 +34,7 @@ func (a *App) Conversations() *conversation.Service {
 			}
 			return a.Hooks(&with.Agent)
 		},
-		Roles: a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, ModelID: a.modelID, DryRun: a.dryRun, Unkept: a.player != nil,
+		Roles: a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, ModelID: a.modelID, DryRun: a.dryRun, Unkept: a.Player != nil,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers, Skills: cfg.Skills},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,
@@ -199,7 +199,7 @@ func (a *App) selectTools(ctx context.Context, w conversation.Wanted) (tool.Set,
 // jobs returns what bounds the jobs of conversations, nil where there are none: a run that is recorded or played from a cassette offers models what
 // it offered before.
 func (a *App) jobs() *job.Options {
-	if a.recorder != nil || a.player != nil || a.Models.StandIn != "" {
+	if a.Taped() || a.Models.StandIn != "" {
 		return nil
 	}
 	o := &job.Options{Jobs: a.Config.Jobs, Dir: a.JobsDir(), Secrets: &a.used}

@@ -59,7 +59,7 @@ func (a *App) foreign(of agent.Agent) (*harness.Program, tool.Set, error) {
 	}
 	s := of.InForce.Harness
 	home, _ := os.UserHomeDir() // without it the places below it are left out
-	p := &harness.Program{Setting: s, Agent: of.Name, Version: Version, Dir: dir, Home: home, Snapshot: a.recorder != nil}
+	p := &harness.Program{Setting: s, Agent: of.Name, Version: Version, Dir: dir, Home: home, Snapshot: a.Recorder != nil}
 	if p.Sandbox, err = a.SandboxOf(of)(); err != nil {
 		return nil, tool.Set{}, err
 	}

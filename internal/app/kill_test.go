@@ -28,6 +28,7 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/steps"
 	"loki/internal/base/text/sample"
+	"loki/internal/conversation/launch"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 )
@@ -192,7 +193,7 @@ func work(a *app.App, mode string, d *deadly) error {
 	if of.Graph == nil {
 		return converse(ctx, a, of, runs)
 	}
-	job, err := a.AgentJob(ctx, app.AgentRun{Agent: of, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
+	job, err := a.AgentJob(ctx, launch.Run{Agent: of, Prompt: "prompt", NoStream: true, Asker: ask.Unavailable{}})
 	if err != nil {
 		return err
 	}

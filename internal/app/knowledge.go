@@ -17,6 +17,6 @@ func (a *App) Knowledge() *knowledge.Service {
 	return &knowledge.Service{
 		Config: a.Config, Paths: a.Paths, Catalog: a.Catalog, Models: a.Models, Loader: a.Loader, Hide: a.Hide, Trusted: a.Trust.Trusts,
 		Retry:   retry.Policy{Attempts: tries, Backoff: time.Second, Factor: 2, MaxBackoff: time.Minute},
-		StandIn: a.Models.StandIn != "", Playing: a.player != nil, Pool: &a.bases,
+		StandIn: a.Models.StandIn != "", Playing: a.Player != nil, Pool: &a.bases,
 	}
 }

@@ -59,8 +59,8 @@ func (a *App) programLog() *logging.Lines {
 
 // serverScope returns the servers that pick picks, nil if there are none or they are not supported, see [servers.Service.Scope].
 func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Asker, supported bool, pick servers.Choice) (mcp.Servers, error) {
-	if a.player != nil {
-		return a.player.Servers(), nil
+	if a.Player != nil {
+		return a.Player.Servers(), nil
 	}
 	if !supported {
 		return nil, nil
@@ -69,8 +69,8 @@ func (a *App) serverScope(ctx context.Context, events event.Scope, asker ask.Ask
 	if scope == nil || err != nil {
 		return nil, err
 	}
-	if a.recorder != nil {
-		return a.recorder.Servers(scope), nil
+	if a.Recorder != nil {
+		return a.Recorder.Servers(scope), nil
 	}
 	return scope, nil
 }

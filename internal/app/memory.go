@@ -2,14 +2,12 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"os"
 	"path/filepath"
 
 	"loki/internal/agent/memory"
 	factpostgres "loki/internal/agent/memory/postgres"
 	"loki/internal/agent/workspace"
-	"loki/internal/base/fault/steps"
 	"loki/internal/conversation"
 	"loki/internal/knowledge/rag"
 	"loki/internal/knowledge/rag/sqlite"
@@ -17,8 +15,6 @@ import (
 	"loki/internal/llm/event"
 	"loki/internal/service/auth"
 	"loki/internal/setup/config"
-	"loki/internal/tool"
-	"loki/internal/workflow/run"
 )
 
 // Memory returns the facts that the user and models keep for later conversations, always the same store.
@@ -94,41 +90,8 @@ func (a *App) conversationMemory() *conversation.Memory {
 		}
 	}
 	return &conversation.Memory{
-		Of: a.MemoryOf, Place: a.MemoryPlace, Mode: mode, Off: a.recorder != nil || a.player != nil || a.Models.StandIn != "", Tokens: int(a.Config.MemoryTokens),
+		Of: a.MemoryOf, Place: a.MemoryPlace, Mode: mode, Off: a.Taped() || a.Models.StandIn != "", Tokens: int(a.Config.MemoryTokens),
 		TrustsPath: a.TrustsPath, TrustsTool: a.Config.Permission.Trusts,
-	}
-}
-
-// nodeMemory returns how nodes of an agent's run use the memory, nil if they cannot. What a node gets may come from others, so it only proposes.
-func (a *App) nodeMemory(r AgentRun) func(context.Context, *run.Task, chat.Memory, string) (string, []tool.Tool, error) {
-	m := a.conversationMemory()
-	if m == nil || m.Off || r.Memory == chat.MemoryOff {
-		return nil
-	}
-	return func(ctx context.Context, t *run.Task, mode chat.Memory, prompt string) (string, []tool.Tool, error) {
-		s, place := m.Of(auth.OwnerOf(ctx)), m.Place(string(a.SessionScope(r.Agent.Ref)))
-		recalled, found, err := steps.ReadNote[memory.Recalled](ctx, t.Steps, "memory")
-		if err == nil && !found {
-			recalled = s.Recall(ctx, place, prompt, m.Tokens)
-			err = steps.WriteNote(ctx, t.Steps, "memory", recalled)
-		}
-		emit := func(ctx context.Context, action string, facts ...memory.Fact) error {
-			e := event.Memory{Action: action}
-			for _, f := range facts {
-				e.Facts = append(e.Facts, event.MemoryFact{ID: f.ID, Scope: f.Scope, Title: f.Title})
-			}
-			return t.Events.Emit(ctx, e)
-		}
-		if err == nil && len(recalled.Facts) > 0 && !found {
-			err = emit(ctx, "recalled", recalled.Facts...)
-		}
-		if recalled.Text != "" {
-			recalled.Text += "\n"
-		}
-		return recalled.Text, memory.Tools(memory.Options{
-			Store: s, Place: place, Mode: mode, Source: memory.Source{Run: t.Events.Run}, Untrusted: func() string { return "what comes to a node of a graph" },
-			Wrote: func(ctx context.Context, action string, f memory.Fact) error { return emit(ctx, action, f) },
-		}), err
 	}
 }
 

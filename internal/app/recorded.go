@@ -9,6 +9,7 @@ import (
 
 	"loki/internal/agent/workspace/ground"
 	"loki/internal/base/fault"
+	"loki/internal/conversation/launch"
 	"loki/internal/llm/event"
 	"loki/internal/setup/config"
 	"loki/internal/workflow/run"
@@ -55,15 +56,15 @@ func (a *App) recall(ctx context.Context, info run.Info, _ run.Checkpoint, c run
 			return run.Job{}, err
 		}
 	}
-	r := AgentRun{
+	r := launch.Run{
 		Agent: now, Prompt: info.Prompt, Variables: info.Variables, Model: cmp.Or(c.Model, info.Model),
 		NoStream: c.NoStream, Events: c.Events, Asker: c.Asker, Yes: c.Yes, Recorded: true,
 	}
-	job, err := a.graphJob(ctx, r)
+	job, err := a.GraphJob(ctx, r)
 	if err != nil {
 		return run.Job{}, err
 	}
-	return job, a.checkModels(r)
+	return job, a.CheckModels(r)
 }
 
 // enter makes the directory in which a run was started the working directory of this
@@ -106,17 +107,4 @@ func (a *App) setWorkDir(dir string, paths config.Paths) {
 		a.Env = config.NewEnv(runtime.GOOS, ground.WithoutGit(a.Env.Environ()))
 	}
 	a.Env = a.Env.Override("PWD", dir)
-}
-
-// checkModels refuses a run whose models are not known.
-func (a *App) checkModels(r AgentRun) error {
-	for n := range r.Agent.Graph.All() {
-		if n.LLM == nil {
-			continue
-		}
-		if _, err := a.Models.Resolve(cmp.Or(n.Model(), a.graphModel(r))); err != nil {
-			return fault.Wrap(fault.CodeOf(err), err, "the model of node %s", n.Name)
-		}
-	}
-	return nil
 }

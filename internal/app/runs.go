@@ -25,14 +25,14 @@ const storeFile = "runs.db"
 // secrets again.
 func (a *App) Runs() *run.Service {
 	s := a.liveRuns()
-	s.Unrecorded = a.dryRun && a.recorder == nil && a.player == nil
+	s.Unrecorded = a.dryRun && !a.Taped()
 	return s
 }
 
 // liveRuns is Runs for work of which not all is a dry run.
 func (a *App) liveRuns() *run.Service {
-	if a.recorder != nil || a.player != nil {
-		return &run.Service{Open: a.openTaped, Recall: a.recall, Always: true, Volatile: a.player != nil}
+	if a.Taped() {
+		return &run.Service{Open: a.openTaped, Recall: a.recall, Always: true, Volatile: a.Player != nil}
 	}
 	if a.host != nil {
 		return &run.Service{Open: a.hostedRuns, Recall: a.recall, Enter: a.host.manager.Enter, Spending: a.host.spending}

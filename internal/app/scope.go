@@ -8,6 +8,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/base/ask"
 	"loki/internal/conversation"
+	"loki/internal/conversation/launch"
 	"loki/internal/llm/event"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/mcp/servers"
@@ -80,9 +81,9 @@ func (a *App) conversationAgent(ctx context.Context, name string, given map[stri
 		return variables(ctx, of.InForce.Variables, given, from.Asker)
 	})
 	if of.Graph != nil {
-		who.Model = func(id string) string { return a.graphModel(AgentRun{Agent: of, Model: id}) }
+		who.Model = func(id string) string { return a.GraphModel(launch.Run{Agent: of, Model: id}) }
 		who.Job = func(ctx context.Context, q conversation.GraphQuestion) (run.Job, error) {
-			return a.AgentJob(ctx, AgentRun{
+			return a.AgentJob(ctx, launch.Run{
 				Agent: of, Prompt: q.Prompt, Variables: q.Variables, Given: given, Model: q.Model, NoStream: q.NoStream, Dry: q.Dry, Servers: new(!q.NoServers),
 				Events: q.Events, Asker: q.Asker, Yes: q.Yes,
 			})

@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/oauth2"
 
-	"loki/internal/base/file/atomicfile/cache"
 	"loki/internal/base/process/environ"
 	"loki/internal/llm/event/redact"
 	"loki/internal/setup/config"
@@ -69,23 +67,6 @@ func (a *App) sealedSecret(marked string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// sealedCache is a cache on the disk without the secrets in the results.
-type sealedCache struct {
-	app   *App
-	files cache.Files
-}
-
-// Get implements [node.Cache].
-func (c sealedCache) Get(key string) ([]byte, bool) {
-	data, ok := c.files.Get(key)
-	return []byte(redact.Unseal(string(data), c.app.sealedSecret)), ok
-}
-
-// Put implements [node.Cache].
-func (c sealedCache) Put(key string, data []byte, ttl time.Duration) {
-	c.files.Put(key, []byte(c.app.used.Seal(string(data))), ttl)
 }
 
 // keepTokens returns what makes the OAuth tokens of a client or a server known, so that they

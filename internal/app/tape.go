@@ -12,24 +12,24 @@ import (
 
 // Record has the runs that follow recorded in a cassette. It must be called before any of them.
 func (a *App) Record() *cassette.Recorder {
-	a.recorder = cassette.NewRecorder(a.marks(), nil)
+	a.Recorder = cassette.NewRecorder(a.marks(), nil)
 	id := ""
 	if m, err := a.Models.Resolve(a.Config.Model); err == nil {
 		id = m.ID()
 	}
-	a.recorder.UseModels(a.model, id)
-	return a.recorder
+	a.Recorder.UseModels(a.model, id)
+	return a.Recorder
 }
 
 // Replay has the runs that follow answered from a cassette, which source names. Nothing reaches models, tools, scripts,
 // servers or the user then, and nothing is recorded. It must be called before any of them.
 func (a *App) Replay(c *cassette.Cassette, source string) *cassette.Player {
 	a.Models.Replayed, a.Ground.Replayed = true, true
-	a.player = cassette.NewPlayer(c, source, a.marks())
+	a.Player = cassette.NewPlayer(c, source, a.marks())
 	if c.Model != "" {
 		a.Config.Model = c.Model
 	}
-	return a.player
+	return a.Player
 }
 
 // marks are what cassettes have in place of secrets and directories.
@@ -48,15 +48,15 @@ func (a *App) marks() cassette.Marks {
 
 // openTaped opens the store of runs as it is while a cassette is recorded or played.
 func (a *App) openTaped(d graph.Durability) (run.Store, error) {
-	if a.player != nil {
-		return a.player.Store(), nil
+	if a.Player != nil {
+		return a.Player.Store(), nil
 	}
 	if d == graph.DurabilityOff || d == "" {
-		return a.recorder.Store(memstore.New(nil)), nil
+		return a.Recorder.Store(memstore.New(nil)), nil
 	}
 	store, err := a.openRuns(d, a.sealedSecret)
 	if err != nil {
 		return nil, err
 	}
-	return a.recorder.Store(store), nil
+	return a.Recorder.Store(store), nil
 }

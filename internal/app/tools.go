@@ -13,6 +13,7 @@ import (
 	"loki/internal/agent/workspace/ground"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/conversation/launch"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
 	"loki/internal/llm/event"
@@ -51,7 +52,7 @@ func (a *App) builtinTools(dir string) (tool.Set, error) {
 // askWeb puts a query to a model that searches the web, within the budget of the request whose
 // tool it is.
 func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
-	rc := a.requestContext(model, true)
+	rc := a.RequestContext(model, true)
 	rc.Events, rc.Budget = event.NewScope(event.Discard, event.Source{}, nil), engine.BudgetOf(ctx)
 	reply, err := a.engine.Run(ctx, &rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, query)}})
 	chat.MeterOf(ctx).Add(reply.Usage, false)
@@ -156,7 +157,7 @@ func (a *App) lookUpTools(ctx context.Context, name string, asker ask.Asker) ([]
 	if _, unknown := errors.AsType[*tool.UnknownError](err); !unknown {
 		return tools, err
 	}
-	for _, t := range userTools(asker, "") {
+	for _, t := range launch.UserTools(asker, "") {
 		if t.Declaration().Name == name {
 			return []tool.Tool{t}, nil
 		}
@@ -186,15 +187,7 @@ func (a *App) allTools(ctx context.Context, asker ask.Asker) (tool.Set, error) {
 	if err != nil {
 		return tool.Set{}, err
 	}
-	return library.All(ctx, userTools(asker, "")...)
-}
-
-// userTools are those by which a model talks to the user.
-func userTools(asker ask.Asker, agent string) []tool.Tool {
-	if asker == nil {
-		asker = ask.Unavailable{}
-	}
-	return builtin.UserTools(asker, ask.Question{Agent: agent})
+	return library.All(ctx, launch.UserTools(asker, "")...)
 }
 
 // calls says how the tools of an agent, the zero value for none, are called in a run. The agent may have rules of its own. The asker may be nil. What a client of a server allows holds for the run, since others use the server, too.

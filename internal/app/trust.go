@@ -5,8 +5,6 @@ import (
 
 	"loki/internal/agent"
 	"loki/internal/agent/workspace/trust"
-	"loki/internal/base/process/sandbox"
-	"loki/internal/tool"
 	"loki/internal/tool/script"
 )
 
@@ -23,20 +21,4 @@ func (a *App) newTrust() *trust.Service {
 		},
 		Serving: func() bool { return a.host != nil },
 	})
-}
-
-// agentCalls says how the tools of an agent are called, see [App.calls]. Neither rules that allow nor consent beforehand count
-// for one that is not trusted, and tools that reach the network are asked about. Its own scripts are confined
-// or, where there is no sandbox, asked about.
-func (a *App) agentCalls(r AgentRun, tools tool.Set) (tool.Options, error) {
-	if a.Trust.Trusts(r.Agent) {
-		return a.calls(r.Agent, r.Asker, a.consents(r))
-	}
-	o, err := a.calls(r.Agent, r.Asker, false)
-	if err != nil {
-		return o, err
-	}
-	o.AutoConfirm, o.AtMost = false, sandbox.Read
-	o.Judge, err = a.judge(a.Trust.StrictRules(r.Agent, tools), nil, r.Agent) // nothing is remembered either
-	return o, err
 }

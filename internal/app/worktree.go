@@ -6,13 +6,11 @@ import (
 	"os"
 
 	"loki/internal/agent"
-	"loki/internal/agent/team"
 	"loki/internal/agent/workspace/ground"
 	"loki/internal/agent/workspace/worktree"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
-	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 )
 
@@ -42,24 +40,11 @@ func (a *App) EnterWorktree(ctx context.Context, name string, s graph.Worktree) 
 // EnteredWorktree returns the worktree in which this process works, nil if it is in none.
 func (a *App) EnteredWorktree() *worktree.Tree { return a.tree }
 
-// WorktreeOf returns how an agent works in a worktree of its own, nil if it does not.
-func (a *App) WorktreeOf(of agent.Agent) *graph.Worktree {
-	return a.boundWorktree(of.InForce.Worktree, of)
-}
-
-// boundWorktree returns w, which may be nil, without what an agent may not do because it is not trusted.
-func (a *App) boundWorktree(w *graph.Worktree, of agent.Agent) *graph.Worktree {
-	if w == nil || a.Trust.Trusts(of) {
-		return w
-	}
-	return &graph.Worktree{Base: w.Base, Dirty: w.Dirty, Finish: w.Finish}
-}
-
 // agentPlace takes the worktree in which an agent works whose process is in the checkout, see [conversation.Service].
 func (a *App) agentPlace(ctx context.Context, of agent.Agent, name, at string) (*conversation.Place, error) {
 	w, store := a.WorktreeOf(of), a.Worktrees()
 	dir, err := ground.WorkingDir()
-	if err != nil || of.Graph != nil || a.dryRun || a.recorder != nil || a.player != nil || w == nil && store.Look(at) == nil || store.Look(dir) != nil {
+	if err != nil || of.Graph != nil || a.dryRun || a.Taped() || w == nil && store.Look(at) == nil || store.Look(dir) != nil {
 		return nil, err
 	}
 	t, err := store.At(ctx, at)
@@ -78,18 +63,4 @@ func (a *App) agentPlace(ctx context.Context, of agent.Agent, name, at string) (
 			return t.Settle(ctx, asker, func(ctx context.Context, files []string) error { return again(ctx, worktree.ConflictText(files)) })
 		},
 	}, nil
-}
-
-// leaveChild returns what ends the work of a child in a worktree, which may be nil, see [team.Child].
-func leaveChild(t *worktree.Tree, events event.Scope) func(ctx context.Context, later bool) *team.Work {
-	return func(ctx context.Context, later bool) *team.Work {
-		if t == nil {
-			return nil
-		}
-		c := t.Leave(ctx, later, events)
-		if c == nil {
-			return nil
-		}
-		return &team.Work{Branch: t.KeptBranch(), Commits: c.Commits, Diffstat: c.Stat}
-	}
 }

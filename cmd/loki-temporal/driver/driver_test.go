@@ -31,6 +31,7 @@ import (
 	"loki/internal/agent"
 	"loki/internal/app"
 	"loki/internal/base/ask"
+	"loki/internal/conversation/launch"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
@@ -234,7 +235,7 @@ func (w *world) job(prompt string, asker ask.Asker) run.Job {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	job, err := w.app.AgentJob(w.t.Context(), app.AgentRun{
+	job, err := w.app.AgentJob(w.t.Context(), launch.Run{
 		Agent: of, Prompt: prompt, Variables: variables, NoStream: true, Events: w.app.Events(event.Discard), Asker: asker,
 	})
 	if err != nil {

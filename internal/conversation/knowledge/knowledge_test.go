@@ -12,6 +12,7 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/ask/asktest"
 	"loki/internal/base/fault"
+	"loki/internal/conversation/launch"
 	"loki/internal/knowledge/rag"
 	"loki/internal/llm/event"
 	"loki/internal/llm/event/eventtest"
@@ -139,7 +140,7 @@ nodes:
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() { // ends with the run
-			job, err := a.AgentJob(t.Context(), app.AgentRun{Agent: of, Prompt: "what do bees make", Events: a.Events(events), Asker: ask.Unavailable{}})
+			job, err := a.AgentJob(t.Context(), launch.Run{Agent: of, Prompt: "what do bees make", Events: a.Events(events), Asker: ask.Unavailable{}})
 			if err != nil {
 				t.Error(err)
 				return
@@ -173,7 +174,7 @@ nodes:
 		t.Fatal(err)
 	}
 	begin := func(ctx context.Context, user *asktest.Scripted) error {
-		_, err := a.AgentJob(ctx, app.AgentRun{Agent: of, Prompt: "x", Events: a.Events(new(eventtest.Collector)), Asker: terminal{user}})
+		_, err := a.AgentJob(ctx, launch.Run{Agent: of, Prompt: "x", Events: a.Events(new(eventtest.Collector)), Asker: terminal{user}})
 		return err
 	}
 	if err := begin(t.Context(), asktest.NewScripted("no")); fault.CodeOf(err) != fault.Config || !strings.Contains(fault.HintOf(err), "loki -a look --rebuild-rag") {

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"loki/internal/agent"
-	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
+	"loki/internal/conversation/launch"
 	"loki/internal/conversation/session"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/chat"
@@ -70,7 +70,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 	if c.opts.sampling.unremembered {
 		remembers = chat.MemoryOff
 	}
-	job, err := c.app.AgentJob(ctx, app.AgentRun{
+	job, err := c.app.AgentJob(ctx, launch.Run{
 		Agent: of, Prompt: attached.Text(text), Variables: variables, Given: given, Memory: remembers,
 		Model: c.opts.model, NoStream: c.opts.noStream, Events: c.app.Events(face.emitter), Asker: asker, Yes: c.opts.yes,
 	})

@@ -13,11 +13,11 @@ import (
 	"loki/internal/agent"
 	"loki/internal/agent/validate/draft"
 	"loki/internal/agent/validate/draft/planner"
-	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
 	"loki/internal/base/value"
+	"loki/internal/conversation/launch"
 	verbs "loki/internal/frontend/command"
 	"loki/internal/frontend/render"
 	"loki/internal/workflow/run"
@@ -156,7 +156,7 @@ func (p *planning) askPlanner(ctx context.Context) error {
 		}
 		state = append(state, offer...)
 	}
-	job, err := p.app.AgentJob(ctx, app.AgentRun{
+	job, err := p.app.AgentJob(ctx, launch.Run{
 		Agent: of, Prompt: p.app.Hide(p.wish), Model: p.opts.model, NoStream: p.opts.noStream, Events: p.app.Events(p.face.emitter), Asker: p.asker, State: state,
 	})
 	if err != nil {
@@ -364,7 +364,7 @@ func (p *planning) run(ctx context.Context, plan planner.Plan) error {
 		plain.Out = &report
 	}
 	face := plain.newFace(ctx)
-	job, err := p.app.AgentJob(ctx, app.AgentRun{
+	job, err := p.app.AgentJob(ctx, launch.Run{
 		Agent: of, Prompt: p.wish, Variables: variables, Given: p.agentVariables(), Model: p.opts.model, NoStream: p.opts.noStream,
 		Events: p.app.Events(face.emitter), Asker: plain.asker(face, false),
 	})

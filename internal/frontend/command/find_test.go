@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/conversation/launch"
 	"loki/internal/conversation/session/search"
 )
 
@@ -54,7 +54,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := c.App.AgentJob(ctx, app.AgentRun{Agent: of, Prompt: "go to the orchard", Events: c.Scope, Asker: ask.Unavailable{}})
+	job, err := c.App.AgentJob(ctx, launch.Run{Agent: of, Prompt: "go to the orchard", Events: c.Scope, Asker: ask.Unavailable{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"loki/internal/agent"
-	"loki/internal/app"
 	"loki/internal/base/fault"
 	"loki/internal/conversation"
+	"loki/internal/conversation/launch"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/frontend/server/stream"
@@ -224,7 +224,7 @@ func (s *service) runGraph(ctx context.Context, req *api.CompletionRequest, of a
 	if len(attached.Images) > 0 {
 		return rest.Invalid("files", "agent %s is a graph, and its prompt is text only: pictures cannot be attached", of.Name)
 	}
-	job, err := s.App.AgentJob(ctx, app.AgentRun{
+	job, err := s.App.AgentJob(ctx, launch.Run{
 		Agent: of, Prompt: attached.Text(text), Variables: values, Model: req.Model, Events: s.Manager.Events(),
 	})
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/conversation/launch"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/servertest"
 	"loki/internal/llm/event"
@@ -68,7 +68,7 @@ func unowned(t *testing.T, s *servertest.Server) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := s.App.AgentJob(t.Context(), app.AgentRun{Agent: of, Asker: ask.Unavailable{}, Events: s.App.Events(event.Func(func(context.Context, event.Event) error { return nil }))})
+	job, err := s.App.AgentJob(t.Context(), launch.Run{Agent: of, Asker: ask.Unavailable{}, Events: s.App.Events(event.Func(func(context.Context, event.Event) error { return nil }))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package app
+package launch
 
 import (
 	"cmp"
@@ -24,36 +24,36 @@ import (
 
 // starter starts the agents of a team, with what they have from the agents that started them.
 type starter struct {
-	app  *App
-	root AgentRun // its Model is the one in force
+	service *Service
+	root    Run // its Model is the one in force
 
 	node *graph.Node // that starts them; the zero value for none
 
 	mu      sync.Mutex
-	started map[*team.Member]AgentRun // likewise
+	started map[*team.Member]Run // likewise
 }
 
-// children says how an agent starts others at a node of its graph, the zero value for none. The model is the one in force for it. What is
+// Children says how an agent starts others at a node of its graph, the zero value for none. The model is the one in force for it. What is
 // particular to a task is left to the caller.
-func (a *App) children(r AgentRun, n *graph.Node, model string, budget *run.Budget) team.Options {
+func (s *Service) Children(r Run, n *graph.Node, model string, budget *run.Budget) team.Options {
 	r.Model = model
 	if r.Asker == nil {
 		r.Asker = ask.Unavailable{}
 	}
-	c := &starter{app: a, root: r, node: n, started: make(map[*team.Member]AgentRun)}
+	c := &starter{service: s, root: r, node: n, started: make(map[*team.Member]Run)}
 	return team.Options{
 		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Merge: c.merge, Available: func(context.Context) ([]team.Candidate, error) { return c.agents().Candidates() },
 		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
-			return team.Shorten(ctx, a.engine, a.requestContext(cmp.Or(s.Model, c.of(s.Collector).Model), true), s)
+			return team.Shorten(ctx, c.service.Engine, c.service.RequestContext(cmp.Or(s.Model, c.of(s.Collector).Model), true), s)
 		},
 	}
 }
 
 // agents returns where the agents of the team find others: all have those beside the first one.
-func (c *starter) agents() agent.Library { return c.app.Agents.For(c.root.Agent.Ref) }
+func (c *starter) agents() agent.Library { return c.service.Agents.For(c.root.Agent.Ref) }
 
 // of returns what m was started with.
-func (c *starter) of(m *team.Member) AgentRun {
+func (c *starter) of(m *team.Member) Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r, ok := c.started[m]; ok {
@@ -79,7 +79,7 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		return team.Child{}, err
 	}
 	parent := c.of(s.Member.Parent)
-	of.AtMost, of.Within = c.app.Trust.AtMost(parent.Agent), c.app.Trust.Bounds(parent.Agent, "").Most
+	of.AtMost, of.Within = c.service.Trust.AtMost(parent.Agent), c.service.Trust.Bounds(parent.Agent, "").Most
 	of.Uncertain = c.node.OnUncertain
 	if c.node.Sandbox.Level != "" {
 		of.Within = c.node.Sandbox.Within(of.Within)
@@ -103,9 +103,9 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 	if parent.Agent.Graph != nil && remembers == "" && of.InForce.Memory == "" {
 		remembers = chat.MemoryOff
 	}
-	r := AgentRun{
+	r := Run{
 		Agent: of, Prompt: s.Prompt, Variables: variables, Model: cmp.Or(of.InForce.Model, parent.Model), NoStream: parent.NoStream,
-		Events: s.Member.Events, Asker: s.Member.Patient(parent.Asker), Yes: c.app.consents(parent),
+		Events: s.Member.Events, Asker: s.Member.Patient(parent.Asker), Yes: c.service.Consents(parent),
 		Servers: parent.Servers, Dry: parent.Dry, Instructs: instructs, Skills: skills, Memory: remembers,
 		Mode: parent.Mode, Member: s.Member, Escalated: parent.Escalated || s.Member.Escalates(),
 	}
@@ -117,7 +117,7 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 		r.Agent.Workdir = tree.Dir()
 	}
 	leave := leaveChild(tree, s.Member.Events)
-	job, err := c.app.AgentJob(ctx, r)
+	job, err := c.service.AgentJob(ctx, r)
 	if err == nil {
 		err = job.CheckStart()
 	}
@@ -132,7 +132,7 @@ func (c *starter) start(ctx context.Context, s team.Spawn) (team.Child, error) {
 }
 
 // worktree returns the worktree in which a child works, nil if it works where its parent does. It has the same name when the run is resumed.
-func (c *starter) worktree(ctx context.Context, s team.Spawn, of agent.Agent, parent AgentRun) (*worktree.Tree, error) {
+func (c *starter) worktree(ctx context.Context, s team.Spawn, of agent.Agent, parent Run) (*worktree.Tree, error) {
 	w := of.InForce.Worktree
 	if s.Worktree && w == nil {
 		w = &graph.Worktree{}
@@ -155,7 +155,7 @@ func (c *starter) worktree(ctx context.Context, s team.Spawn, of agent.Agent, pa
 		sum := sha256.Sum256([]byte(id + "\x00" + s.Member.ID))
 		end = hex.EncodeToString(sum[:4])
 	}
-	return c.app.Worktrees().Open(ctx, dir, worktree.Name(of.Name, end), *c.app.boundWorktree(w, of))
+	return c.service.Worktrees().Open(ctx, dir, worktree.Name(of.Name, end), *c.service.boundWorktree(w, of))
 }
 
 // merge merges the branch that a child has left into the work of the member that started it. The user is asked if that is not in a worktree.
@@ -168,7 +168,7 @@ func (c *starter) merge(ctx context.Context, m *team.Member, branch string) erro
 	if r.Mode != nil && r.Mode() == chat.ModePlan {
 		return fault.New(fault.Refused, "nothing is merged while a plan is made; the branch %s stays", branch)
 	}
-	if c.app.Worktrees().Look(dir) == nil && !c.app.consents(r) {
+	if c.service.Worktrees().Look(dir) == nil && !c.service.Consents(r) {
 		answer, err := r.Asker.Ask(ctx, ask.Question{
 			Kind: ask.Select, Text: "Merge the branch " + branch + " of an agent into your checkout " + dir + "?", Options: []string{"yes", "no"}, Consent: true, Agent: r.Agent.Name,
 		})
@@ -182,7 +182,7 @@ func (c *starter) merge(ctx context.Context, m *team.Member, branch string) erro
 			return fault.New(fault.Refused, "the user does not want the branch %s to be merged; it stays as a branch", branch)
 		}
 	}
-	return c.app.Worktrees().MergeBranch(ctx, dir, branch)
+	return c.service.Worktrees().MergeBranch(ctx, dir, branch)
 }
 
 // load returns the agent to start, as it is now, and warns of what is wrong with it.
@@ -191,7 +191,7 @@ func (c *starter) load(ctx context.Context, s team.Spawn) (agent.Agent, error) {
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	of, findings, err := c.app.loaded.Load(&c.app.Agents, ref)
+	of, findings, err := c.service.loaded.Load(c.service.Agents, ref)
 	if err != nil {
 		return agent.Agent{}, err
 	}
@@ -201,4 +201,31 @@ func (c *starter) load(ctx context.Context, s team.Spawn) (agent.Agent, error) {
 		}
 	}
 	return of, nil
+}
+
+// WorktreeOf returns how an agent works in a worktree of its own, nil if it does not.
+func (s *Service) WorktreeOf(of agent.Agent) *graph.Worktree {
+	return s.boundWorktree(of.InForce.Worktree, of)
+}
+
+// boundWorktree returns w, which may be nil, without what an agent may not do because it is not trusted.
+func (s *Service) boundWorktree(w *graph.Worktree, of agent.Agent) *graph.Worktree {
+	if w == nil || s.Trust.Trusts(of) {
+		return w
+	}
+	return &graph.Worktree{Base: w.Base, Dirty: w.Dirty, Finish: w.Finish}
+}
+
+// leaveChild returns what ends the work of a child in a worktree, which may be nil, see [team.Child].
+func leaveChild(t *worktree.Tree, events event.Scope) func(ctx context.Context, later bool) *team.Work {
+	return func(ctx context.Context, later bool) *team.Work {
+		if t == nil {
+			return nil
+		}
+		c := t.Leave(ctx, later, events)
+		if c == nil {
+			return nil
+		}
+		return &team.Work{Branch: t.KeptBranch(), Commits: c.Commits, Diffstat: c.Stat}
+	}
 }

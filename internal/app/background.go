@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"loki/internal/agent/background"
 	"loki/internal/agent/workspace/ground"
 	"loki/internal/base/ask"
 	"loki/internal/conversation/launch"
+	"loki/internal/conversation/launch/background"
 	"loki/internal/llm/event"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/manager"

@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"loki/internal/base/file/vault"
 	"loki/internal/base/process/environ"
 	"loki/internal/llm/event/redact"
 	"loki/internal/setup/config"
-	"loki/internal/setup/vault"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/mcp/oauth"
 )

@@ -1,8 +1,8 @@
 package app
 
 import (
+	"loki/internal/base/file/update"
 	"loki/internal/base/process/environ"
-	"loki/internal/setup/update"
 )
 
 // UpdateOptions returns what an update of the program takes from the configuration. If that cannot be

@@ -13,10 +13,10 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/file/atomicfile"
+	"loki/internal/base/file/vault"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
-	"loki/internal/setup/vault"
 )
 
 // draft is the configuration to be.

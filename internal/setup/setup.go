@@ -18,10 +18,10 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/vault"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/provider/local"
 	"loki/internal/setup/config"
-	"loki/internal/setup/vault"
 )
 
 // ErrDeclined means that the user wants no configuration now.

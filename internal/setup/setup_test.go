@@ -20,11 +20,11 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/ask/asktest"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/vault"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/catalog/models"
 	"loki/internal/llm/provider/local"
 	"loki/internal/setup/config"
-	"loki/internal/setup/vault"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

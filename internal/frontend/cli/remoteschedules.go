@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"loki/internal/agent/background"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/retry"
+	"loki/internal/conversation/launch/background"
 	"loki/internal/frontend/api"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/schedule"

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/agent/background"
 	"loki/internal/base/fault"
 	"loki/internal/base/text"
+	"loki/internal/conversation/launch/background"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/api/summary"
 	"loki/internal/frontend/command/display"

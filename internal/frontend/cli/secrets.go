@@ -7,7 +7,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/setup/vault"
+	"loki/internal/base/file/vault"
 	"loki/internal/tool/mcp/servers"
 )
 

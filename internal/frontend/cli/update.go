@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"loki/internal/app"
-	selfupdate "loki/internal/setup/update"
+	selfupdate "loki/internal/base/file/update"
 )
 
 // update replaces the program by a release of it. A configuration that cannot be used does not

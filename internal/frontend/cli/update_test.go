@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"loki/internal/setup/update/updatetest"
+	"loki/internal/base/file/update/updatetest"
 )
 
 type testingKey struct{}

@@ -5,7 +5,7 @@ import (
 
 	"loki/internal/app"
 	"loki/internal/base/fault"
-	"loki/internal/setup/update"
+	"loki/internal/base/file/update"
 )
 
 func updateCommands() []Command {

@@ -19,7 +19,7 @@ import (
 	"loki/internal/llm/engine/ledger"
 	"loki/internal/llm/provider"
 	"loki/internal/setup/config"
-	"loki/internal/setup/notice"
+	"loki/internal/setup/config/notice"
 	"loki/internal/tool/mcp/oauth"
 )
 

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"loki/internal/agent/background"
 	"loki/internal/base/ask"
 	"loki/internal/base/value"
 	"loki/internal/base/web"
+	"loki/internal/conversation/launch/background"
 	"loki/internal/frontend/api"
 	"loki/internal/frontend/server/rest"
 	"loki/internal/frontend/server/stream"

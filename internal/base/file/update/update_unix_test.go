@@ -18,7 +18,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
-	"loki/internal/setup/update/updatetest"
+	"loki/internal/base/file/update/updatetest"
 )
 
 var archive = archiveName(runtime.GOOS, runtime.GOARCH)

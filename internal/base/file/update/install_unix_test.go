@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"testing"
 
-	"loki/internal/setup/update/updatetest"
+	"loki/internal/base/file/update/updatetest"
 )
 
 const nobody = 65534

@@ -7,72 +7,37 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	firstChunk = 8 << 10
-	largeChunk = 1 << 20
-)
+// chunk is how much of an output is read at once, in bytes.
+const chunk = 8 << 10
 
-// capture keeps the first max bytes of a stream. It reads into chunks that are never
-// moved, so that a large output is not copied again and again while it grows.
-type capture struct {
-	max    int64
-	n      int64
-	chunks [][]byte
-	over   bool // the stream had more than max bytes
-	probe  [1]byte
-}
-
-// readFrom reads r until its end, an error, or the byte after max, and hands what was
-// kept to see.
-func (c *capture) readFrom(r io.Reader, see func([]byte)) {
+// eachChunk hands what r has to take, until its end, an error, or until take wants no more.
+func eachChunk(r io.Reader, take func(p []byte) (more bool)) {
+	buf := make([]byte, chunk)
 	for {
-		room := c.room()
-		n, err := r.Read(room)
-		if n > 0 {
-			if c.n == c.max {
-				c.over = true
-				return
-			}
-			c.n += int64(n)
-			last := len(c.chunks) - 1
-			c.chunks[last] = c.chunks[last][:len(c.chunks[last])+n]
-			see(room[:n])
-		}
-		if err != nil {
+		n, err := r.Read(buf)
+		if !take(buf[:n]) || err != nil {
 			return
 		}
 	}
 }
 
-// room returns where the next bytes go. When all max bytes are there that is a single
-// byte, which distinguishes a full output from one that is too long.
-func (c *capture) room() []byte {
-	if c.n == c.max {
-		return c.probe[:]
-	}
-	last := len(c.chunks) - 1
-	if last < 0 || len(c.chunks[last]) == cap(c.chunks[last]) {
-		size := int64(firstChunk)
-		if last >= 0 {
-			size = min(2*int64(cap(c.chunks[last])), largeChunk)
-		}
-		c.chunks = append(c.chunks, make([]byte, 0, min(size, c.max-c.n)))
-		last++
-	}
-	chunk := c.chunks[last]
-	return chunk[len(chunk):cap(chunk)]
+// capture keeps the first max bytes of a stream. Its memory grows by doubling, and never beyond max.
+type capture struct {
+	max  int64
+	text []byte
+	over bool // the stream had more than max bytes
 }
 
-// bytes returns what was kept.
-func (c *capture) bytes() []byte {
-	if len(c.chunks) == 1 {
-		return c.chunks[0]
+// write keeps p as far as there is room, and returns what it kept.
+func (c *capture) write(p []byte) []byte {
+	if room := c.max - int64(len(c.text)); int64(len(p)) > room {
+		p, c.over = p[:room], true
 	}
-	all := make([]byte, 0, c.n)
-	for _, chunk := range c.chunks {
-		all = append(all, chunk...)
+	if len(c.text)+len(p) > cap(c.text) {
+		c.text = append(make([]byte, 0, min(max(2*cap(c.text), chunk), int(c.max))), c.text...)
 	}
-	return all
+	c.text = append(c.text, p...)
+	return p
 }
 
 // ends keeps the first and the last half of max bytes of a stream.

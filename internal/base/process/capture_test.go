@@ -22,8 +22,8 @@ func TestCapture(t *testing.T) {
 		{"small", 10, 100, false},
 		{"exact", 100, 100, false},
 		{"one_more", 101, 100, true},
-		{"chunk", firstChunk, 1 << 20, false},
-		{"chunk_and_one", firstChunk + 1, 1 << 20, false},
+		{"chunk", chunk, 1 << 20, false},
+		{"chunk_and_one", chunk + 1, 1 << 20, false},
 		{"many_chunks", 5_000_000, 5_000_000, false},
 		{"many_chunks_cut", 5_000_000, 4_999_999, true},
 	} {
@@ -31,10 +31,13 @@ func TestCapture(t *testing.T) {
 			t.Parallel()
 			var seen bytes.Buffer
 			c := capture{max: int64(tt.max)}
-			c.readFrom(bytes.NewReader(text[:tt.size]), func(p []byte) { seen.Write(p) })
+			eachChunk(bytes.NewReader(text[:tt.size]), func(p []byte) bool {
+				seen.Write(c.write(p))
+				return !c.over
+			})
 			want := text[:min(tt.size, tt.max)]
-			if !bytes.Equal(c.bytes(), want) || !bytes.Equal(seen.Bytes(), want) || c.over != tt.over {
-				t.Errorf("kept %d bytes, saw %d, over: %v", len(c.bytes()), seen.Len(), c.over)
+			if !bytes.Equal(c.text, want) || !bytes.Equal(seen.Bytes(), want) || c.over != tt.over {
+				t.Errorf("kept %d bytes, saw %d, over: %v", len(c.text), seen.Len(), c.over)
 			}
 		})
 	}
@@ -44,9 +47,12 @@ func TestCaptureKeepsWhatCameBeforeAnError(t *testing.T) {
 	t.Parallel()
 	c := capture{max: 100}
 	r := io.MultiReader(strings.NewReader("abc"), iotest.ErrReader(errors.New("closed")))
-	c.readFrom(iotest.OneByteReader(r), func([]byte) {})
-	if string(c.bytes()) != "abc" || c.over {
-		t.Errorf("got %q, over: %v", c.bytes(), c.over)
+	eachChunk(iotest.OneByteReader(r), func(p []byte) bool {
+		c.write(p)
+		return !c.over
+	})
+	if string(c.text) != "abc" || c.over {
+		t.Errorf("got %q, over: %v", c.text, c.over)
 	}
 }
 

@@ -42,12 +42,11 @@ type feed struct {
 	err  error         // of a Read; read it after done
 }
 
-// launch starts the leader of c and the goroutines that read its output, write its
-// input and wait for it.
-func launch(c *Command, unguarded bool) (*child, error) {
+// newChild returns a child for the leader of c, and what starts it.
+func newChild(c *Command) (*child, *exec.Cmd, error) {
 	path, err := Find(c.Path, c.Env)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := &child{
 		cmd:        c,
@@ -55,17 +54,25 @@ func launch(c *Command, unguarded bool) (*child, error) {
 		release:    make(chan struct{}),
 		reaped:     make(chan struct{}),
 		outputDone: make(chan struct{}),
-		flooded:    make(chan struct{}),
-		unguarded:  unguarded,
 	}
-	p.stdout.max = positiveOr(c.MaxStdout, DefaultMaxStdout)
-	p.stderr.max = positiveOr(c.MaxStderr, DefaultMaxStderr)
-	cmd := &exec.Cmd{
+	return p, &exec.Cmd{
 		Path: path,
 		Args: append([]string{c.Path}, c.Args...),
 		Dir:  c.Dir,
 		Env:  append([]string{}, c.Env...), // exec takes nil for this process's own
+	}, nil
+}
+
+// launch starts the leader of c and the goroutines that read its output, write its
+// input and wait for it.
+func launch(c *Command, unguarded bool) (*child, error) {
+	p, cmd, err := newChild(c)
+	if err != nil {
+		return nil, err
 	}
+	p.flooded, p.unguarded = make(chan struct{}), unguarded
+	p.stdout.max = positiveOr(c.MaxStdout, DefaultMaxStdout)
+	p.stderr.max = positiveOr(c.MaxStderr, DefaultMaxStderr)
 	var ends pipes
 	defer ends.closeTheirs() // the leader has its own by then
 	if err := p.connect(cmd, &ends); err != nil {
@@ -244,7 +251,10 @@ func (p *child) read() {
 	}
 	readers.Go(func() {
 		observed := lines{emit: p.cmd.OnStdout}
-		p.stdout.readFrom(stdout, func(text []byte) { seen(text, observed.write) })
+		eachChunk(stdout, func(text []byte) bool {
+			seen(p.stdout.write(text), observed.write)
+			return !p.stdout.over
+		})
 		if p.stdout.over {
 			close(p.flooded)
 		}
@@ -252,15 +262,11 @@ func (p *child) read() {
 	})
 	readers.Go(func() {
 		observed := lines{emit: p.cmd.OnStderr}
-		buf := make([]byte, firstChunk)
-		for {
-			n, err := stderr.Read(buf)
-			p.stderr.write(buf[:n])
-			seen(buf[:n], observed.write)
-			if err != nil {
-				break
-			}
-		}
+		eachChunk(stderr, func(text []byte) bool {
+			p.stderr.write(text)
+			seen(text, observed.write)
+			return true
+		})
 		observed.end()
 	})
 	go func() { // ends after the readers

@@ -180,7 +180,7 @@ func (p *child) abandon(cause error) (Result, error) {
 // outputSoFar returns the result as far as the output shows.
 func (p *child) outputSoFar() Result {
 	res := Result{
-		Stdout:          p.stdout.bytes(),
+		Stdout:          p.stdout.text,
 		StdoutTruncated: p.stdout.over,
 		ExitCode:        -1,
 	}

@@ -403,7 +403,7 @@ func TestFlood(t *testing.T) { // not parallel: it measures memory
 
 func TestOutputLimitIsInclusive(t *testing.T) {
 	t.Parallel()
-	for _, size := range []int64{1, 5, firstChunk, firstChunk + 1, 100_000} {
+	for _, size := range []int64{1, 5, chunk, chunk + 1, 100_000} {
 		cmd := bash("head -c " + strconv.FormatInt(size, 10) + " /dev/zero")
 		cmd.MaxStdout = size
 		if res, err := Run(t.Context(), cmd); err != nil || int64(len(res.Stdout)) != size || res.StdoutTruncated {

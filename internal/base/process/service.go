@@ -3,7 +3,6 @@ package process
 import (
 	"io"
 	"os"
-	"os/exec"
 	"sync"
 	"syscall"
 	"time"
@@ -28,21 +27,9 @@ type Service struct {
 // left to the caller, who has to call Stop, Terminate or Kill at some time. With an Echo the leader has no input, its two outputs
 // are one, and Stdin and Stdout are not there. The error is a *StartError.
 func Start(c Command) (*Service, error) {
-	path, err := Find(c.Path, c.Env)
+	p, cmd, err := newChild(&c)
 	if err != nil {
 		return nil, err
-	}
-	p := &child{
-		cmd:     &c,
-		exited:  make(chan struct{}),
-		release: make(chan struct{}),
-		reaped:  make(chan struct{}),
-	}
-	cmd := &exec.Cmd{
-		Path: path,
-		Args: append([]string{c.Path}, c.Args...),
-		Dir:  c.Dir,
-		Env:  append([]string{}, c.Env...), // exec takes nil for this process's own
 	}
 	var ends pipes
 	defer ends.closeTheirs()
@@ -74,7 +61,6 @@ func Start(c Command) (*Service, error) {
 		done:    make(chan struct{}),
 	}
 	p.outputs = []*os.File{stderr}
-	p.outputDone = make(chan struct{})
 	go s.readErrors(stderr) // ends with stderr
 	go s.supervise()        // ends with the tree
 	return s, nil
@@ -84,18 +70,14 @@ func Start(c Command) (*Service, error) {
 func (s *Service) readErrors(stderr *os.File) {
 	defer close(s.child.outputDone)
 	observed := lines{emit: s.child.cmd.OnStderr}
-	buf := make([]byte, firstChunk)
-	for {
-		n, err := stderr.Read(buf)
+	eachChunk(stderr, func(text []byte) bool {
 		if echo := s.child.cmd.Echo; echo != nil {
-			_, _ = echo.Write(buf[:n])
+			_, _ = echo.Write(text)
 		} else {
-			observed.write(buf[:n])
+			observed.write(text)
 		}
-		if err != nil {
-			break
-		}
-	}
+		return true
+	})
 	observed.end()
 }
 

@@ -40,6 +40,34 @@ func openArchive(ctx context.Context, data []byte) (*archive, error) {
 	return a, nil
 }
 
+// office returns a reader of documents that are archives. read writes the text of one.
+func office(read func(a *archive, w *writer) error) func(ctx context.Context, data []byte) (string, []string, error) {
+	return func(ctx context.Context, data []byte) (string, []string, error) {
+		a, err := openArchive(ctx, data)
+		if err != nil {
+			return "", nil, err
+		}
+		return a.markdown(read)
+	}
+}
+
+// markdown returns the text of a document, and what was not read of it. One that has no text because parts are damaged is an
+// error.
+func (a *archive) markdown(read func(a *archive, w *writer) error) (string, []string, error) {
+	w := newWriter(a.most)
+	if err := read(a, w); err != nil {
+		return "", nil, err
+	}
+	text := w.String()
+	if w.tooLong() {
+		return "", nil, errTooLarge
+	}
+	if strings.TrimSpace(text) == "" && a.first != nil {
+		return "", nil, a.first
+	}
+	return text, a.list(), nil
+}
+
 // budget returns how many bytes a document of size bytes may unpack to, and how much text it may have. It grows with the
 // document, so that a small one cannot cause the work of a large one.
 func budget(size int) int64 { return min(maxRead, 16<<20+32*int64(size)) }

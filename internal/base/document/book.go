@@ -1,38 +1,32 @@
 package document
 
 import (
-	"context"
 	"net/url"
 	"path"
 	"strings"
 )
 
 // readBook reads an electronic book, EPUB, chapter by chapter.
-func readBook(ctx context.Context, data []byte) (string, []string, error) {
-	a, err := openArchive(ctx, data)
-	if err != nil {
-		return "", nil, err
-	}
+func readBook(a *archive, w *writer) error {
 	chapters, err := a.chapters()
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	w := newWriter(a.most)
 	for _, chapter := range chapters {
 		page, err := a.readAll(chapter)
-		if err := a.noteDamage(a, "chapter "+path.Base(chapter), err); err != nil {
-			return "", nil, err
+		if err := a.noteDamage("chapter "+path.Base(chapter), err); err != nil {
+			return err
 		}
-		text, pictures := pageText(ctx, page)
+		text, pictures := pageText(page)
 		if pictures > 0 {
 			a.count(pictures, "picture", " without text")
 		}
 		w.block(text)
 		if w.tooLong() {
-			return "", nil, errTooLarge
+			return errTooLarge
 		}
 	}
-	return a.finish(w)
+	return nil
 }
 
 // chapters returns the pages of the book in the order of reading.
@@ -73,5 +67,5 @@ func (a *archive) chapters() ([]string, error) {
 	if err != nil && len(order) == 0 {
 		return nil, err
 	}
-	return order, a.noteDamage(a, "the list of chapters", err)
+	return order, a.noteDamage("the list of chapters", err)
 }

@@ -39,15 +39,15 @@ func readerOf(ext string) reader {
 	case "pdf":
 		return reader{"txt", pdf.Text}
 	case "docx", "docm":
-		return reader{"md", readWord}
+		return reader{"md", office(readWord)}
 	case "pptx", "pptm":
-		return reader{"md", readSlides}
+		return reader{"md", office(readSlides)}
 	case "xlsx", "xlsm":
-		return reader{"md", readSheets}
+		return reader{"md", office(readSheets)}
 	case "odt", "ods", "odp":
-		return reader{"md", readOpenDocument}
+		return reader{"md", office(readOpenDocument)}
 	case "epub":
-		return reader{"md", readBook}
+		return reader{"md", office(readBook)}
 	case "rtf":
 		return reader{"txt", readRTF}
 	case "html", "htm", "xhtml":

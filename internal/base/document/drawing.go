@@ -18,7 +18,7 @@ func (a *archive) graphic(name string, e element, parts relations) string {
 	}
 	w := newWriter(a.most)
 	if err := read(w, r.target); err != nil {
-		_ = a.noteDamage(a, "a "+what, err)
+		_ = a.noteDamage("a "+what, err)
 	}
 	text := w.String()
 	if strings.TrimSpace(text) == "" {

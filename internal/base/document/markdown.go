@@ -61,13 +61,13 @@ const (
 )
 
 // readPage reads an HTML file.
-func readPage(ctx context.Context, data []byte) (string, []string, error) {
-	text, _ := pageText(ctx, data)
+func readPage(_ context.Context, data []byte) (string, []string, error) {
+	text, _ := pageText(data)
 	return text, nil, nil
 }
 
 // pageText returns the text of a page, in the encoding that it declares. pictures are those without a text.
-func pageText(_ context.Context, data []byte) (text string, pictures int) {
+func pageText(data []byte) (text string, pictures int) {
 	label := ""
 	if found := declared().FindSubmatch(data[:min(len(data), 200)]); found != nil {
 		label = string(found[1])

@@ -50,7 +50,7 @@ func (d *word) readNumbering(file string) error {
 		return nil
 	}
 	shape, list, level, levels, at := &listShape{}, &numberedList{}, &listLevel{}, map[int]*listLevel{}, 0
-	return d.noteDamage(d.archive, "the numbers of lists", d.walk(file, handler{start: func(name string, e element) bool {
+	return d.noteDamage("the numbers of lists", d.walk(file, handler{start: func(name string, e element) bool {
 		value := e.attr("val")
 		number, err := strconv.Atoi(value)
 		switch name {

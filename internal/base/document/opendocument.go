@@ -1,7 +1,6 @@
 package document
 
 import (
-	"context"
 	"path"
 	"strconv"
 	"strings"
@@ -15,33 +14,27 @@ const (
 )
 
 // readOpenDocument reads a text, a presentation or a spreadsheet of LibreOffice and its like.
-func readOpenDocument(ctx context.Context, data []byte) (string, []string, error) {
-	a, err := openArchive(ctx, data)
-	if err != nil {
-		return "", nil, err
-	}
+func readOpenDocument(a *archive, w *writer) error {
 	o := &openDocument{archive: a, lists: make(map[string]*listShape), unseen: make(map[string]bool), footers: make(map[string]string)}
 	margins := newWriter(a.most)
 	if a.has("styles.xml") {
 		o.writer = margins
-		if err := a.noteDamage(a, "headers and footers", a.walk("styles.xml", handler{o.startStyles, o.endStyles, o.characters})); err != nil {
-			return "", nil, err
+		if err := a.noteDamage("headers and footers", a.walk("styles.xml", handler{o.startStyles, o.endStyles, o.characters})); err != nil {
+			return err
 		}
 	}
-	w := newWriter(a.most)
-	o.writer, o.inText, o.margin = w, 0, ""
-	if err := a.noteDamage(a, "the text", a.walk("content.xml", handler{o.start, o.end, o.characters})); err != nil {
-		return "", nil, err
+	body := newWriter(a.most)
+	o.writer, o.inText, o.margin = body, 0, ""
+	if err := a.noteDamage("the text", a.walk("content.xml", handler{o.start, o.end, o.characters})); err != nil {
+		return err
 	}
-	out := newWriter(a.most)
-	if !o.sheets && o.slides == 0 {
-		out.block(o.header)
+	if o.sheets || o.slides > 0 {
+		o.header, o.footer = "", ""
 	}
-	out.block(w.String())
-	if !o.sheets && o.slides == 0 {
-		out.block(o.footer)
-	}
-	return a.finish(out)
+	w.block(o.header)
+	w.block(body.String())
+	w.block(o.footer)
+	return nil
 }
 
 // openDocument is the state of reading one.
@@ -273,7 +266,7 @@ func (o *openDocument) framed(name string, e element) (skip bool) {
 		inner := &openDocument{archive: o.archive, writer: newWriter(o.archive.most), lists: make(map[string]*listShape), unseen: make(map[string]bool), footers: make(map[string]string)}
 		if o.has(part) && len(o.frames) < maxLevels {
 			inner.frames = append(o.frames[:n:n], openFrame{}, openFrame{other: true})
-			_ = o.noteDamage(o.archive, "an embedded object", o.walk(part, handler{inner.start, inner.end, inner.characters}))
+			_ = o.noteDamage("an embedded object", o.walk(part, handler{inner.start, inner.end, inner.characters}))
 		}
 		text := inner.writer.String()
 		if o.sheets { // the values of a chart are in cells

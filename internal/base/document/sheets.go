@@ -1,28 +1,23 @@
 package document
 
 import (
-	"context"
 	"strconv"
 	"strings"
 )
 
 // readSheets reads a workbook of Excel, each sheet as a table.
-func readSheets(ctx context.Context, data []byte) (string, []string, error) {
-	a, err := openArchive(ctx, data)
-	if err != nil {
-		return "", nil, err
-	}
+func readSheets(a *archive, w *writer) error {
 	main, parts := a.main("xl/workbook.xml")
 	b := &workbook{archive: a, formats: make(map[string]numberFormat)}
-	if err := a.noteDamage(a, "texts of cells", b.readStrings(parts.of("sharedStrings", "xl/sharedStrings.xml"))); err != nil {
-		return "", nil, err
+	if err := a.noteDamage("texts of cells", b.readStrings(parts.of("sharedStrings", "xl/sharedStrings.xml"))); err != nil {
+		return err
 	}
-	if err := a.noteDamage(a, "formats of numbers", b.readStyles(parts.of("styles", "xl/styles.xml"))); err != nil {
-		return "", nil, err
+	if err := a.noteDamage("formats of numbers", b.readStyles(parts.of("styles", "xl/styles.xml"))); err != nil {
+		return err
 	}
 	type sheet struct{ name, file string }
 	var sheets []sheet
-	err = a.walk(main, handler{start: func(name string, e element) bool {
+	err := a.walk(main, handler{start: func(name string, e element) bool {
 		switch name {
 		case "workbookPr":
 			b.from1904 = e.attr("date1904") != "" && e.on("date1904")
@@ -38,24 +33,23 @@ func readSheets(ctx context.Context, data []byte) (string, []string, error) {
 		}
 		return false
 	}})
-	if err := a.noteDamage(a, "the list of sheets", err); err != nil {
-		return "", nil, err
+	if err := a.noteDamage("the list of sheets", err); err != nil {
+		return err
 	}
-	w := newWriter(a.most)
 	for _, s := range sheets {
 		w.text(s.name)
 		w.paragraph(headingMark(2))
-		if err := a.noteDamage(a, "sheet "+quoteName(s.name), b.sheet(w, s.name, s.file)); err != nil {
-			return "", nil, err
+		if err := a.noteDamage("sheet "+quoteName(s.name), b.sheet(w, s.name, s.file)); err != nil {
+			return err
 		}
 		if err := b.drawings(w, s.name, s.file); err != nil {
-			return "", nil, err
+			return err
 		}
 		if w.tooLong() {
-			return "", nil, errTooLarge
+			return errTooLarge
 		}
 	}
-	return a.finish(w)
+	return nil
 }
 
 type workbook struct {
@@ -236,7 +230,7 @@ func (b *workbook) drawings(w *writer, title, file string) error {
 			b.say("comments of sheet " + quoteName(title))
 		case r.kind == "drawing" && b.has(r.target):
 			v := &shapes{presentation: &presentation{b.archive, make(map[string]bool)}, w: w, parts: b.relations(r.target)}
-			if err := b.noteDamage(b.archive, "drawings of sheet "+quoteName(title), b.walk(r.target, v.handler())); err != nil {
+			if err := b.noteDamage("drawings of sheet "+quoteName(title), b.walk(r.target, v.handler())); err != nil {
 				return err
 			}
 		}

@@ -1,21 +1,16 @@
 package document
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
 // readSlides reads a presentation of PowerPoint, with the notes of the speaker.
-func readSlides(ctx context.Context, data []byte) (string, []string, error) {
-	a, err := openArchive(ctx, data)
-	if err != nil {
-		return "", nil, err
-	}
+func readSlides(a *archive, w *writer) error {
 	main, parts := a.main("ppt/presentation.xml")
 	var slides []string
-	err = a.walk(main, handler{start: func(name string, e element) bool {
+	err := a.walk(main, handler{start: func(name string, e element) bool {
 		if name == "sldId" {
 			if r, ok := e.relationOf(parts, "id"); ok {
 				slides = append(slides, r.target)
@@ -23,20 +18,19 @@ func readSlides(ctx context.Context, data []byte) (string, []string, error) {
 		}
 		return false
 	}})
-	if err = a.noteDamage(a, "the list of slides", err); err != nil {
-		return "", nil, err
+	if err = a.noteDamage("the list of slides", err); err != nil {
+		return err
 	}
 	s := &presentation{archive: a, seen: make(map[string]bool)}
-	w := newWriter(a.most)
 	for i, slide := range slides {
 		if err := s.slide(w, i+1, slide); err != nil {
-			return "", nil, err
+			return err
 		}
 		if w.tooLong() {
-			return "", nil, errTooLarge
+			return errTooLarge
 		}
 	}
-	return a.finish(w)
+	return nil
 }
 
 // presentation is the state of reading one.
@@ -54,7 +48,7 @@ func (s *presentation) slide(w *writer, n int, name string) error {
 	}
 	body := newWriter(s.most)
 	v := &shapes{presentation: s, w: body, parts: s.relations(name)}
-	if err := s.noteDamage(s.archive, what, s.walk(name, v.handler())); err != nil {
+	if err := s.noteDamage(what, s.walk(name, v.handler())); err != nil {
 		return err
 	}
 	if v.unseen {
@@ -64,7 +58,7 @@ func (s *presentation) slide(w *writer, n int, name string) error {
 	for _, r := range v.parts.all {
 		if r.kind == "notesSlide" && s.has(r.target) {
 			notes := &shapes{presentation: s, w: body, parts: s.relations(r.target), isNotes: true}
-			if err := s.noteDamage(s.archive, "the notes of "+what, s.walk(r.target, notes.handler())); err != nil {
+			if err := s.noteDamage("the notes of "+what, s.walk(r.target, notes.handler())); err != nil {
 				return err
 			}
 		}
@@ -91,7 +85,7 @@ func (s *presentation) layout(w *writer, parts relations) error {
 		s.seen[name] = true
 		parts = s.relations(name)
 		v := &shapes{presentation: s, w: w, parts: parts, isLayout: true}
-		if err := s.noteDamage(s.archive, "a layout", s.walk(name, v.handler())); err != nil {
+		if err := s.noteDamage("a layout", s.walk(name, v.handler())); err != nil {
 			return err
 		}
 	}

@@ -35,14 +35,14 @@ func (u *unread) count(n int, noun, rest string) {
 
 // noteDamage takes note of a part that could be read in part at most. What is wrong with all of the document is
 // returned instead.
-func (u *unread) noteDamage(a *archive, part string, err error) error {
+func (a *archive) noteDamage(part string, err error) error {
 	if err == nil || a.ctx.Err() != nil || a.left < 0 {
 		return err
 	}
-	if u.first == nil {
-		u.first = err
+	if a.first == nil {
+		a.first = err
 	}
-	u.say(part + " (damaged)")
+	a.say(part + " (damaged)")
 	return nil
 }
 

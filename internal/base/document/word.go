@@ -2,7 +2,6 @@ package document
 
 import (
 	"bytes"
-	"context"
 	"encoding/base64"
 	"io"
 	"mime"
@@ -10,42 +9,33 @@ import (
 	"mime/quotedprintable"
 	"net/mail"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 )
 
 // readWord reads a document of Word: its headers, its text, notes, and its footers. A header or footer is there once.
-func readWord(ctx context.Context, data []byte) (string, []string, error) {
-	a, err := openArchive(ctx, data)
-	if err != nil {
-		return "", nil, err
-	}
-	return a.word(false)
-}
+func readWord(a *archive, w *writer) error { return a.word(w, false) }
 
 // word reads the document. One that is nested is part of another one, and has no further documents in it.
-func (a *archive) word(nested bool) (string, []string, error) {
+func (a *archive) word(w *writer, nested bool) error {
 	main, parts := a.main("word/document.xml")
 	d := &word{archive: a, nested: nested, styles: make(map[string]*wordStyle), seen: make(map[string]bool)}
 	if err := d.readStyles(parts.of("styles", "word/styles.xml")); err != nil {
-		return "", nil, err
+		return err
 	}
 	if err := d.readNumbering(parts.of("numbering", "word/numbering.xml")); err != nil {
-		return "", nil, err
+		return err
 	}
 	body, err := d.part(main, "the text")
 	if err != nil {
-		return "", nil, err
+		return err
 	}
-	w := newWriter(a.most)
-	for _, text := range append(append(d.headers, body), d.notes(parts)...) {
+	for _, text := range slices.Concat(d.headers, []string{body}, d.notes(parts), d.footers) {
 		w.block(text)
 	}
-	for _, text := range d.footers {
-		w.block(text)
-	}
-	return a.finish(w)
+	return nil
 }
 
 // notes returns the texts of footnotes and endnotes.
@@ -86,7 +76,7 @@ func (d *word) readStyles(file string) error {
 		return nil
 	}
 	s := &wordStyle{}
-	return d.noteDamage(d.archive, "the styles", d.walk(file, handler{start: func(name string, e element) bool {
+	return d.noteDamage("the styles", d.walk(file, handler{start: func(name string, e element) bool {
 		switch name {
 		case "style":
 			s = &wordStyle{}
@@ -164,7 +154,7 @@ type wordBox struct {
 // part returns the text of a part, which a phrase calls what.
 func (d *word) part(name, what string) (string, error) {
 	p := &wordPart{word: d, parts: d.relations(name), wordBox: wordBox{w: newWriter(d.most)}}
-	err := d.noteDamage(d.archive, what, d.walk(name, handler{start: p.start, end: p.end, text: func(s string) {
+	err := d.noteDamage(what, d.walk(name, handler{start: p.start, end: p.end, text: func(s string) {
 		if p.inText {
 			p.text(s)
 		} else if p.inCode && len(p.code) < maxFieldCode {
@@ -471,7 +461,7 @@ func (p *wordPart) chunk(name string) (text string) {
 		if inner, err = openArchive(p.ctx, data); err == nil {
 			inner.left = min(inner.left, p.left)
 			before := inner.left
-			text, more, err = inner.word(true)
+			text, more, err = inner.markdown(func(a *archive, w *writer) error { return a.word(w, true) })
 			p.left -= before - inner.left
 		}
 	case kind == "rtf":
@@ -482,7 +472,7 @@ func (p *wordPart) chunk(name string) (text string) {
 		if kind == "mht" {
 			data, err = unpackPage(data)
 		}
-		text, _ = pageText(p.ctx, data)
+		text, _ = pageText(data)
 	}
 	if err != nil {
 		p.count(1, "embedded document", "")

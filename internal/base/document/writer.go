@@ -177,19 +177,6 @@ func (w *writer) String() string {
 	return w.out.String()
 }
 
-// finish returns the text of a document, and what was not read of it. One that has no text because parts are damaged is an
-// error.
-func (a *archive) finish(w *writer) (string, []string, error) {
-	text := w.String()
-	if w.tooLong() {
-		return "", nil, errTooLarge
-	}
-	if strings.TrimSpace(text) == "" && a.first != nil {
-		return "", nil, a.first
-	}
-	return text, a.list(), nil
-}
-
 // maxColumns is how many columns of a table are read.
 const maxColumns = 1024
 

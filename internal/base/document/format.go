@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/big"
@@ -98,20 +99,8 @@ func conditionOf(operator, operand string) func(float64) bool {
 	if err != nil {
 		return nil
 	}
-	return func(n float64) bool {
-		switch operator {
-		case "<":
-			return n < limit
-		case "<=":
-			return n <= limit
-		case ">":
-			return n > limit
-		case ">=":
-			return n >= limit
-		case "<>":
-			return n != limit
-		}
-		return n == limit
+	return func(n float64) bool { // an operator such as <= or <> has the signs of the orders that it allows
+		return strings.Contains(operator, []string{"<", "=", ">"}[cmp.Compare(n, limit)+1])
 	}
 }
 
@@ -275,7 +264,7 @@ func (s *section) decimal(n float64, signed bool) string {
 	}
 	whole, rest, _ := strings.Cut(roundDecimal(size, places[1]), ".")
 	out := fill(parts[0], strings.TrimLeft(whole, "0"), thousands)
-	if behind := fillRest(parts[1], rest); at > 0 && s.hasPoint() && behind != "" {
+	if behind := fillRest(parts[1], rest); at > 0 && s.has(nfp.TokenTypeDecimalPoint) && behind != "" {
 		if behind[0] >= '0' && behind[0] <= '9' {
 			out += "."
 		}
@@ -301,15 +290,6 @@ func behindDigits(before []nfp.Token) bool {
 	for _, t := range slices.Backward(before) {
 		if strings.Trim(t.TValue, ",") != "" {
 			return isDigits(t)
-		}
-	}
-	return false
-}
-
-func (s *section) hasPoint() bool {
-	for _, t := range s.items {
-		if t.TType == nfp.TokenTypeDecimalPoint {
-			return true
 		}
 	}
 	return false
@@ -401,7 +381,7 @@ func (s *section) date(days float64, from1904 bool) string {
 	at := dayZero(days, from1904).AddDate(0, 0, int(total/unit/perDay)).Add(time.Duration(math.Mod(total, unit*perDay)/unit*1e3+0.5) * time.Millisecond)
 	seconds := math.Floor(total / unit)
 	names, known := dateNames(s.language)
-	half := s.halves()
+	half := s.hasDate("/") // hours count to 12
 	var out strings.Builder
 	if days < 0 {
 		out.WriteByte('-')
@@ -427,7 +407,7 @@ func (s *section) date(days float64, from1904 bool) string {
 			}
 			out.WriteString(morning)
 		case !known && (code[0] == 'd' || code[0] == 'm' && !s.isMinute(i)) && len(code) > 2 || code[0] == 'a':
-			return at.Format(map[bool]string{true: time.DateTime, false: time.DateOnly}[s.hasHours()])
+			return at.Format(map[bool]string{true: time.DateTime, false: time.DateOnly}[s.hasDate("h")])
 		default:
 			out.WriteString(dateField(code, at, names, half, s.isMinute(i)))
 		}
@@ -450,16 +430,10 @@ func (s *section) has(kind string) bool {
 	return slices.ContainsFunc(s.items, func(t nfp.Token) bool { return t.TType == kind })
 }
 
-func (s *section) hasHours() bool {
+// hasDate reports whether part is in an item for a part of a date, such as the slash of "AM/PM".
+func (s *section) hasDate(part string) bool {
 	return slices.ContainsFunc(s.items, func(t nfp.Token) bool {
-		return t.TType == nfp.TokenTypeDateTimes && strings.HasPrefix(strings.ToLower(t.TValue), "h")
-	})
-}
-
-// halves reports whether hours count to 12.
-func (s *section) halves() bool {
-	return slices.ContainsFunc(s.items, func(t nfp.Token) bool {
-		return t.TType == nfp.TokenTypeDateTimes && strings.Contains(t.TValue, "/")
+		return t.TType == nfp.TokenTypeDateTimes && strings.Contains(strings.ToLower(t.TValue), part)
 	})
 }
 
@@ -478,7 +452,7 @@ func (s *section) isMinute(i int) bool {
 
 // dateField returns a part of a date, such as that for "mmm".
 func dateField(code string, at time.Time, names [2][]string, half, minute bool) string {
-	number, two := 0, len(code) > 1
+	number, name := 0, ""
 	switch code[0] {
 	case 'y', 'e':
 		if len(code) > 2 || code[0] == 'e' {
@@ -486,28 +460,11 @@ func dateField(code string, at time.Time, names [2][]string, half, minute bool) 
 		}
 		return at.Format("06")
 	case 'm':
-		month := names[0][at.Month()-1]
-		switch {
-		case minute:
-			number = at.Minute()
-		case len(code) == 3:
-			return short(month, 3)
-		case len(code) == 4:
-			return month
-		case len(code) > 4:
-			return short(month, 1)
-		default:
-			number = int(at.Month())
+		if number = at.Minute(); !minute {
+			number, name = int(at.Month()), names[0][at.Month()-1]
 		}
 	case 'd':
-		day := names[1][at.Weekday()]
-		switch {
-		case len(code) == 3:
-			return short(day, 3)
-		case len(code) > 3:
-			return day
-		}
-		number = at.Day()
+		number, name = at.Day(), names[1][at.Weekday()]
 	case 'h':
 		if number = at.Hour(); half {
 			number = (number+11)%12 + 1
@@ -517,7 +474,14 @@ func dateField(code string, at time.Time, names [2][]string, half, minute bool) 
 	default:
 		return ""
 	}
-	if two {
+	switch n := len(code); {
+	case name != "" && n == 3:
+		return short(name, 3)
+	case name != "" && n > 4 && code[0] == 'm':
+		return short(name, 1)
+	case name != "" && n > 3:
+		return name
+	case n > 1:
 		return fmt.Sprintf("%02d", number)
 	}
 	return strconv.Itoa(number)

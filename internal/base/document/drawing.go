@@ -9,7 +9,7 @@ import (
 func (a *archive) graphic(name string, e element, parts relations) string {
 	attribute, read, what := "id", a.chart, "chart"
 	if name == "relIds" {
-		attribute, read, what = "dm", a.shapesText, "diagram"
+		attribute, read, what = "dm", a.diagram, "diagram"
 	}
 	r, ok := e.relationOf(parts, attribute)
 	if !ok || !a.has(r.target) {
@@ -27,27 +27,10 @@ func (a *archive) graphic(name string, e element, parts relations) string {
 	return text
 }
 
-// shapesText writes the paragraphs of a part in DrawingML, such as the data of a diagram.
-func (a *archive) shapesText(w *writer, file string) error {
-	inText := false
-	return a.walk(file, handler{
-		start: func(name string, _ element) bool {
-			if inText = name == "t"; name == "br" {
-				w.text("\n")
-			}
-			return name == "Fallback" || w.tooLong()
-		},
-		text: func(s string) {
-			if inText {
-				w.text(s)
-			}
-		},
-		end: func(name string) {
-			if inText = false; name == "p" {
-				w.paragraph("")
-			}
-		},
-	})
+// diagram writes the paragraphs of the data of a diagram.
+func (a *archive) diagram(w *writer, file string) error {
+	v := &shapes{presentation: &presentation{a, make(map[string]bool)}, w: w}
+	return a.walk(file, v.handler())
 }
 
 // series is a row of values of a chart.

@@ -2,6 +2,9 @@ package pdf
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/hex"
+	"slices"
 	"strconv"
 )
 
@@ -220,6 +223,9 @@ func (l *lexer) literal() string {
 	return string(out)
 }
 
+// escapes are the characters that letters behind a backslash mean.
+var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'}
+
 // escape takes what is behind a backslash, up to its last character.
 func (l *lexer) escape(out []byte) []byte {
 	l.pos++
@@ -227,16 +233,6 @@ func (l *lexer) escape(out []byte) []byte {
 		return out
 	}
 	switch c := l.data[l.pos]; c {
-	case 'n':
-		return append(out, '\n')
-	case 'r':
-		return append(out, '\r')
-	case 't':
-		return append(out, '\t')
-	case 'b':
-		return append(out, '\b')
-	case 'f':
-		return append(out, '\f')
 	case '\r':
 		if l.pos+1 < len(l.data) && l.data[l.pos+1] == '\n' {
 			l.pos++
@@ -253,7 +249,7 @@ func (l *lexer) escape(out []byte) []byte {
 		l.pos--
 		return append(out, byte(n))
 	default:
-		return append(out, c)
+		return append(out, cmp.Or(escapes[c], c))
 	}
 }
 
@@ -269,29 +265,14 @@ func (l *lexer) hex() string {
 	return string(text)
 }
 
-// unhex decodes hexadecimal digits, and leaves out what is none.
+// unhex decodes hexadecimal digits, and leaves out what is none. A last digit that is missing is 0.
 func unhex(text []byte) []byte {
-	out := make([]byte, 0, len(text)/2+1)
-	half, high := false, byte(0)
-	for _, c := range text {
-		var digit byte
-		switch {
-		case c >= '0' && c <= '9':
-			digit = c - '0'
-		case c >= 'a' && c <= 'f':
-			digit = c - 'a' + 10
-		case c >= 'A' && c <= 'F':
-			digit = c - 'A' + 10
-		default:
-			continue
-		}
-		if half {
-			out = append(out, high<<4|digit)
-		}
-		half, high = !half, digit
+	digits := slices.DeleteFunc(bytes.Clone(text), func(c byte) bool {
+		return (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F')
+	})
+	if len(digits)%2 != 0 {
+		digits = append(digits, '0')
 	}
-	if half {
-		out = append(out, high<<4)
-	}
-	return out
+	n, _ := hex.Decode(digits, digits)
+	return digits[:n]
 }

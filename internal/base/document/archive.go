@@ -164,6 +164,9 @@ func (e element) on(name string) bool {
 	return true
 }
 
+// says reports whether an attribute is there and says yes.
+func (e element) says(name string) bool { return e.attr(name) != "" && e.on(name) }
+
 // handler gets the parts of an XML file in their order. Names are those without a prefix.
 type handler struct {
 	start func(name string, e element) (skip bool) // skip leaves out the element with all that is in it

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -55,9 +56,8 @@ func (d *word) readNumbering(file string) error {
 		number, err := strconv.Atoi(value)
 		switch name {
 		case "abstractNum":
-			levels = make(map[int]*listLevel)
-			shape = &listShape{levels: levels, counts: make(map[int]int)}
-			n.shapes[e.attr("abstractNumId")] = shape
+			shape = newListShape()
+			levels, n.shapes[e.attr("abstractNumId")] = shape.levels, shape
 		case "num":
 			levels = make(map[int]*listLevel)
 			list = &numberedList{levels: levels, restarts: make(map[int]int)}
@@ -132,6 +132,11 @@ func (n numbering) level(l *numberedList, i int) *listLevel {
 	return nil
 }
 
+// newListShape returns a definition without levels.
+func newListShape() *listShape {
+	return &listShape{levels: make(map[int]*listLevel), counts: make(map[int]int)}
+}
+
 // next counts a paragraph and returns what is shown before it. bullet reports whether it is an item whose sign says
 // nothing, or one of a list that is not defined.
 func (n numbering) next(list string, i int) (label string, bullet bool) {
@@ -178,25 +183,28 @@ func (n numbering) next(list string, i int) (label string, bullet bool) {
 	return strings.TrimSpace(label), false
 }
 
+// alphabets are the letters of formats of Word that number with letters.
+var alphabets = map[string]string{
+	"lowerLetter":  "abcdefghijklmnopqrstuvwxyz",
+	"upperLetter":  "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+	"russianLower": "абвгдежзиклмнопрстуфхцчшщыэюя",
+	"russianUpper": "АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЫЭЮЯ",
+}
+
 // numeral returns a number in a format of Word.
 func numeral(format string, n int) string {
 	decimal := strconv.Itoa(n)
 	if n <= 0 || n > 30000 {
 		return decimal
 	}
+	if alphabet, ok := alphabets[format]; ok {
+		return letters(alphabet, n)
+	}
 	switch format {
 	case "decimalZero":
 		if n < 10 {
 			return "0" + decimal
 		}
-	case "lowerLetter":
-		return letters("abcdefghijklmnopqrstuvwxyz", n)
-	case "upperLetter":
-		return letters("ABCDEFGHIJKLMNOPQRSTUVWXYZ", n)
-	case "russianLower":
-		return letters("абвгдежзиклмнопрстуфхцчшщыэюя", n)
-	case "russianUpper":
-		return letters("АБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЫЭЮЯ", n)
 	case "lowerRoman":
 		return strings.ToLower(roman(n))
 	case "upperRoman":
@@ -204,10 +212,7 @@ func numeral(format string, n int) string {
 	case "ordinal":
 		suffix := "th"
 		if n%100 < 11 || n%100 > 13 {
-			suffix = map[int]string{1: "st", 2: "nd", 3: "rd"}[n%10]
-		}
-		if suffix == "" {
-			suffix = "th"
+			suffix = cmp.Or(map[int]string{1: "st", 2: "nd", 3: "rd"}[n%10], suffix)
 		}
 		return decimal + suffix
 	case "decimalEnclosedCircle", "decimalEnclosedCircleChinese":

@@ -15,16 +15,13 @@ const (
 
 // readOpenDocument reads a text, a presentation or a spreadsheet of LibreOffice and its like.
 func readOpenDocument(a *archive, w *writer) error {
-	o := &openDocument{archive: a, lists: make(map[string]*listShape), unseen: make(map[string]bool), footers: make(map[string]string)}
-	margins := newWriter(a.most)
+	o := newOpenDocument(a)
 	if a.has("styles.xml") {
-		o.writer = margins
 		if err := a.noteDamage("headers and footers", a.walk("styles.xml", handler{o.startStyles, o.endStyles, o.characters})); err != nil {
 			return err
 		}
 	}
-	body := newWriter(a.most)
-	o.writer, o.inText, o.margin = body, 0, ""
+	o.writer, o.inText, o.margin = newWriter(a.most), 0, ""
 	if err := a.noteDamage("the text", a.walk("content.xml", handler{o.start, o.end, o.characters})); err != nil {
 		return err
 	}
@@ -32,7 +29,7 @@ func readOpenDocument(a *archive, w *writer) error {
 		o.header, o.footer = "", ""
 	}
 	w.block(o.header)
-	w.block(body.String())
+	w.block(o.writer.String())
 	w.block(o.footer)
 	return nil
 }
@@ -62,6 +59,10 @@ type openDocument struct {
 	footer   string
 	footers  map[string]string // of slides, by name, until one of them has shown it
 	declared string            // name of the footer that is being read
+}
+
+func newOpenDocument(a *archive) *openDocument {
+	return &openDocument{archive: a, writer: newWriter(a.most), lists: make(map[string]*listShape), unseen: make(map[string]bool), footers: make(map[string]string)}
 }
 
 // openList is a list that is open.
@@ -129,10 +130,10 @@ func (o *openDocument) startStyle(name string, e element) {
 			o.unseen[o.style] = true
 		}
 	case "outline-style":
-		o.shape = &listShape{levels: make(map[int]*listLevel), counts: make(map[int]int)}
+		o.shape = newListShape()
 		o.outlines = o.shape
 	case "list-style":
-		o.shape = &listShape{levels: make(map[int]*listLevel), counts: make(map[int]int)}
+		o.shape = newListShape()
 		o.lists[e.attr("name")] = o.shape
 	case "outline-level-style", "list-level-style-number", "list-level-style-bullet", "list-level-style-image":
 		level, err := strconv.Atoi(e.attr("level"))
@@ -263,7 +264,7 @@ func (o *openDocument) framed(name string, e element) (skip bool) {
 	case "object":
 		f.other = true
 		part := path.Join(path.Clean(e.attr("href")), "content.xml")
-		inner := &openDocument{archive: o.archive, writer: newWriter(o.archive.most), lists: make(map[string]*listShape), unseen: make(map[string]bool), footers: make(map[string]string)}
+		inner := newOpenDocument(o.archive)
 		if o.has(part) && len(o.frames) < maxLevels {
 			inner.frames = append(o.frames[:n:n], openFrame{}, openFrame{other: true})
 			_ = o.noteDamage("an embedded object", o.walk(part, handler{inner.start, inner.end, inner.characters}))
@@ -334,10 +335,9 @@ func (o *openDocument) end(name string) {
 		o.inText--
 		o.paragraph(o.heading)
 	case "p":
-		switch o.inText--; {
-		case o.inText > 0: // of a note or a box within a paragraph
+		if o.inText--; o.inText > 0 { // of a note or a box within a paragraph
 			o.text(" ")
-		default:
+		} else {
 			o.item()
 		}
 	case "note-body":

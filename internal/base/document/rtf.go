@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -285,18 +286,9 @@ func (r *rtf) word(word string, n int, has bool) {
 	case "v", "deleted":
 		r.flush()
 		r.group.unseen = on
-	case "mac":
+	case "mac", "pc", "pca", "ansicpg":
 		r.flush()
-		r.charset = charmap.Macintosh
-	case "pc":
-		r.flush()
-		r.charset = charmap.CodePage437
-	case "pca":
-		r.flush()
-		r.charset = charmap.CodePage850
-	case "ansicpg":
-		r.flush()
-		if e := codePage(n); e != nil && has {
+		if e := codePage(cmp.Or(map[string]int{"mac": 10000, "pc": 437, "pca": 850}[word], n)); e != nil {
 			r.charset = e
 		}
 	case "uc":
@@ -317,43 +309,31 @@ var fontPages = map[int]int{
 	77: 10000, 128: 932, 129: 949, 130: 1361, 134: 936, 136: 950, 161: 1253, 162: 1254, 163: 1258, 177: 1255, 178: 1256, 186: 1257, 204: 1251, 222: 874, 238: 1250, 254: 437, 255: 850,
 }
 
+// codePages are encodings by their numbers on Windows, besides those that are called windows and the number.
+var codePages = map[int]encoding.Encoding{
+	437:   charmap.CodePage437,
+	850:   charmap.CodePage850,
+	852:   charmap.CodePage852,
+	855:   charmap.CodePage855,
+	858:   charmap.CodePage858,
+	860:   charmap.CodePage860,
+	862:   charmap.CodePage862,
+	863:   charmap.CodePage863,
+	865:   charmap.CodePage865,
+	866:   charmap.CodePage866,
+	932:   japanese.ShiftJIS,
+	936:   simplifiedchinese.GBK,
+	949:   korean.EUCKR,
+	950:   traditionalchinese.Big5,
+	10000: charmap.Macintosh,
+	54936: simplifiedchinese.GB18030,
+	65001: unicode.UTF8,
+}
+
 // codePage returns an encoding by its number on Windows, nil if it is not known.
 func codePage(n int) encoding.Encoding {
-	switch n {
-	case 437:
-		return charmap.CodePage437
-	case 850:
-		return charmap.CodePage850
-	case 852:
-		return charmap.CodePage852
-	case 855:
-		return charmap.CodePage855
-	case 858:
-		return charmap.CodePage858
-	case 860:
-		return charmap.CodePage860
-	case 862:
-		return charmap.CodePage862
-	case 863:
-		return charmap.CodePage863
-	case 865:
-		return charmap.CodePage865
-	case 866:
-		return charmap.CodePage866
-	case 932:
-		return japanese.ShiftJIS
-	case 936:
-		return simplifiedchinese.GBK
-	case 949:
-		return korean.EUCKR
-	case 950:
-		return traditionalchinese.Big5
-	case 10000:
-		return charmap.Macintosh
-	case 54936:
-		return simplifiedchinese.GB18030
-	case 65001:
-		return unicode.UTF8
+	if e := codePages[n]; e != nil {
+		return e
 	}
 	e, _ := charset.Lookup("windows-" + strconv.Itoa(n))
 	return e

@@ -20,7 +20,7 @@ func readSheets(a *archive, w *writer) error {
 	err := a.walk(main, handler{start: func(name string, e element) bool {
 		switch name {
 		case "workbookPr":
-			b.from1904 = e.attr("date1904") != "" && e.on("date1904")
+			b.from1904 = e.says("date1904")
 		case "sheet":
 			title := e.attr("name")
 			if r, ok := e.relationOf(parts, "id"); !ok || !a.has(r.target) {
@@ -165,14 +165,14 @@ func (s *sheetReader) start(name string, e element) (skip bool) {
 	case "col":
 		from, _ := strconv.Atoi(e.attr("min"))
 		to, _ := strconv.Atoi(e.attr("max"))
-		if e.attr("hidden") != "" && e.on("hidden") && from > 0 {
+		if e.says("hidden") && from > 0 {
 			for i := from; i <= min(to, maxColumns); i++ {
 				s.hidden[i-1] = false // until there is something in it
 			}
 		}
 	case "row":
 		s.column = 0
-		if e.attr("hidden") != "" && e.on("hidden") {
+		if e.says("hidden") {
 			s.hiddenRows++
 			return true
 		}

@@ -162,7 +162,7 @@ func (v *shapes) start(name string, e element) (skip bool) {
 	case "sp":
 		v.kind, v.placed = "", false
 	case "cNvPr":
-		if e.attr("hidden") != "" && e.on("hidden") {
+		if e.says("hidden") {
 			v.kind = "hidden"
 		}
 	case "ph":

@@ -210,7 +210,7 @@ func (p *wordPart) start(name string, e element) (skip bool) {
 			p.outline = n + 1
 		}
 	case "framePr":
-		p.initial = e.attr("dropCap") != "" && e.on("dropCap")
+		p.initial = e.says("dropCap")
 	case "numId":
 		p.list = e.attr("val")
 	case "ilvl":

@@ -180,10 +180,7 @@ func (t *font) glyphs(s string) []glyph {
 	out := make([]glyph, 0, len(s)/size)
 	for len(s) > 0 {
 		n := min(size, len(s))
-		code := 0
-		for i := range n {
-			code = code<<8 | int(s[i])
-		}
+		code := codeOf(s[:n])
 		g := glyph{width: t.missing, space: n == 1 && code == ' '}
 		if w, ok := t.widths[code]; ok {
 			g.width = w
@@ -306,11 +303,7 @@ func (f *file) mapping(s *stream) *mapping {
 func textString(s string) string {
 	switch {
 	case strings.HasPrefix(s, "\xfe\xff"):
-		var units []uint16
-		for i := 2; i+1 < len(s); i += 2 {
-			units = append(units, uint16(s[i])<<8|uint16(s[i+1]))
-		}
-		return string(utf16.Decode(units))
+		return string(runesOf(s[2:]))
 	case strings.HasPrefix(s, "\xef\xbb\xbf"):
 		return s[3:]
 	}
@@ -332,8 +325,13 @@ func utf16Of(obj any) []rune {
 	if len(s) == 1 {
 		return []rune{rune(s[0])}
 	}
+	return runesOf(s[:min(len(s), 64)])
+}
+
+// runesOf decodes UTF-16 in big-endian order.
+func runesOf(s string) []rune {
 	var units []uint16
-	for i := 0; i+1 < len(s) && i < 64; i += 2 {
+	for i := 0; i+1 < len(s); i += 2 {
 		units = append(units, uint16(s[i])<<8|uint16(s[i+1]))
 	}
 	return utf16.Decode(units)

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -55,13 +54,11 @@ func awaitExit(queue, pid int, limit *unix.Timespec) {
 	unix.SetKevent(&change, pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
 	change.Fflags = unix.NOTE_EXIT
 	events := make([]unix.Kevent_t, 1)
-	for {
+	uninterrupted(func() error {
 		// For a process that is a zombie already this fails with ESRCH.
 		_, err := unix.Kevent(queue, []unix.Kevent_t{change}, events, limit)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
+		return err
+	})
 }
 
 // processes returns the system's process table.

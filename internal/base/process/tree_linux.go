@@ -58,12 +58,9 @@ func (t *tree) proceed() {
 	if !t.held {
 		return
 	}
-	for {
-		err := unix.Waitid(unix.P_PID, t.pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
+	uninterrupted(func() error {
+		return unix.Waitid(unix.P_PID, t.pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+	})
 	_ = unix.PtraceDetach(t.pid) // fails if it was killed
 }
 
@@ -79,12 +76,9 @@ func privileged(path string) bool {
 
 // wait returns when the leader has ended, and leaves it a zombie.
 func (t *tree) wait() {
-	for {
-		err := unix.Waitid(unix.P_PID, t.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
-			return
-		}
-	}
+	uninterrupted(func() error {
+		return unix.Waitid(unix.P_PID, t.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	})
 }
 
 // processes returns the system's process table, or as much of it as can be read.
@@ -178,13 +172,11 @@ func (p proc) signal() (wait func(deadline time.Time), ok bool) {
 	}
 	return func(deadline time.Time) {
 		defer unix.Close(fd)
-		for {
+		uninterrupted(func() error {
 			left := max(time.Until(deadline), 0)
 			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
-			if !errors.Is(err, unix.EINTR) {
-				return
-			}
-		}
+			return err
+		})
 	}, true
 }
 

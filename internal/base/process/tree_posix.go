@@ -3,6 +3,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strconv"
@@ -47,11 +48,10 @@ func (f *family) enter(first, command int) *os.Process {
 // endNamespace returns when no process of the namespace is left. The leader must be reaped before.
 func (f *family) endNamespace() {
 	_ = unix.Kill(f.first, unix.SIGKILL) // it may have been already
-	for {
-		if _, err := unix.Wait4(f.first, nil, 0, nil); err != unix.EINTR {
-			return
-		}
-	}
+	uninterrupted(func() error {
+		_, err := unix.Wait4(f.first, nil, 0, nil)
+		return err
+	})
 }
 
 // kill kills the leader, its group, and those descendants that have left the group.
@@ -171,10 +171,15 @@ func (f *family) killSession() {
 
 // reap releases a dead process if it is a child of this one.
 func reap(pid int) {
-	for {
-		if _, err := unix.Wait4(pid, nil, unix.WNOHANG, nil); err != unix.EINTR {
-			return
-		}
+	uninterrupted(func() error {
+		_, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		return err
+	})
+}
+
+// uninterrupted makes a system call until no signal interrupts it.
+func uninterrupted(call func() error) {
+	for errors.Is(call(), unix.EINTR) {
 	}
 }
 

@@ -79,25 +79,38 @@ func run(ctx context.Context, c Command, t timing) (Result, error) {
 
 // supervise sees the child through to its end.
 func (p *child) supervise(ctx context.Context, expired <-chan struct{}, t timing) (Result, error) {
-	var held bool
 	cause := p.watch(ctx, expired)
-	if cause != nil {
-		p.tree.kill()
-		if !within(t.giveUp, p.exited) {
-			return p.abandon(cause)
-		}
+	held := cause == nil && p.grace(ctx, expired, t.grace)
+	res, err := p.finish(cause, cause == nil || p.kill(t), t)
+	res.Held = held
+	return res, err
+}
+
+// kill kills the tree and reports whether its leader has ended then.
+func (p *child) kill(t timing) bool {
+	p.tree.kill()
+	return within(t.giveUp, p.exited)
+}
+
+// finish leaves nothing of the tree behind, which was stopped for cause, or for none. A leader that is not dead although it was
+// killed is given up: the goroutine that waits for it continues to wait and releases what is left.
+func (p *child) finish(cause error, dead bool, t timing) (Result, error) {
+	if dead {
+		p.tree.sweep()
+		p.finishOutput(t)
 	} else {
-		held = p.grace(ctx, expired, t.grace)
+		closeAll(p.outputs)
+		<-p.outputDone
+		t.grace = 0
 	}
-	p.tree.sweep()
-	p.finishOutput(t)
 	stdinErr := p.finishStdin(t.grace)
 	p.stopGuard()
 	close(p.release)
+	if !dead {
+		return p.outputSoFar(), fmt.Errorf("%w; process %d could not be killed", cause, p.pid)
+	}
 	<-p.reaped
-
 	res := p.result()
-	res.Held = held
 	return res, p.outcome(cause, res, stdinErr)
 }
 
@@ -163,18 +176,6 @@ func (p *child) finishStdin(grace time.Duration) error {
 		return nil
 	}
 	return p.stdin.err
-}
-
-// abandon gives up on a leader that does not end although it was killed. The goroutine
-// that waits for it continues to wait and releases what is left.
-func (p *child) abandon(cause error) (Result, error) {
-	closeAll(p.outputs)
-	<-p.outputDone
-	p.finishStdin(0)
-	p.stopGuard()
-	close(p.release)
-	res := p.outputSoFar()
-	return res, fmt.Errorf("%w; process %d could not be killed", cause, p.pid)
 }
 
 // outputSoFar returns the result as far as the output shows.

@@ -635,7 +635,7 @@ func TestAbandon(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ready
-	res, err := p.abandon(stopError(canceledContext(t), "bash"))
+	res, err := p.finish(stopError(canceledContext(t), "bash"), false, standardTiming())
 	want := "bash stopped: context canceled; process " + strconv.Itoa(p.pid) + " could not be killed"
 	if errorText(err) != want || !errors.Is(err, context.Canceled) || res.ExitCode != -1 || string(res.Stdout) != strconv.Itoa(p.pid)+"\n" {
 		t.Errorf("got %+v, %v", res, err)

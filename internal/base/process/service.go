@@ -99,21 +99,7 @@ func (s *Service) supervise() {
 		}
 	case <-s.stop:
 	}
-	if !within(0, p.exited) {
-		p.tree.kill()
-		if !within(t.giveUp, p.exited) {
-			closeAll(p.outputs)
-			<-p.outputDone
-			p.stopGuard()
-			close(p.release) // own continues to wait for what cannot be killed
-			return
-		}
-	}
-	p.tree.sweep()
-	p.finishOutput(t)
-	p.stopGuard()
-	close(p.release)
-	<-p.reaped
+	_, _ = p.finish(nil, within(0, p.exited) || p.kill(t), t) // see Outcome
 }
 
 // Stdin is what the leader reads. Writing fails when the leader is gone.
@@ -131,11 +117,7 @@ func (s *Service) Outcome() error {
 	if s.child.state == nil {
 		return nil // it could not even be killed
 	}
-	res := Result{ExitCode: s.child.state.ExitCode(), Signal: signalName(s.child.state)}
-	if res.ExitCode == 0 {
-		return nil
-	}
-	return &ExitError{Program: s.child.cmd.program(), Code: res.ExitCode, Signal: res.Signal}
+	return s.child.outcome(nil, s.child.result(), nil)
 }
 
 // Kill kills the tree and returns when it is dead.

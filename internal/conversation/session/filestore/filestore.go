@@ -29,7 +29,6 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/file/atomicfile"
 	"loki/internal/conversation/session"
-	"loki/internal/service/auth"
 )
 
 // Options configure New.
@@ -53,8 +52,8 @@ type Options struct {
 
 // Store is a [session.Store] of files.
 type Store struct {
+	*session.Opener
 	options Options
-	table   session.Table
 }
 
 var _ session.Store = (*Store)(nil)
@@ -73,7 +72,9 @@ func New(o Options) (*Store, error) {
 	if o.LockTimeout <= 0 {
 		o.LockTimeout = 10 * time.Second
 	}
-	return &Store{options: o}, nil
+	st := &Store{options: o}
+	st.Opener = session.NewOpener(o.Options, session.Places{Log: st.log, Convert: st.convert, Resolve: st.resolve, Move: st.move, Delete: st.delete})
+	return st, nil
 }
 
 // room returns where the sessions of scope are.
@@ -89,93 +90,20 @@ func (st *Store) room(scope session.Scope) (*room, error) {
 	return r, nil
 }
 
-// Create implements [session.Store].
-func (st *Store) Create(ctx context.Context, scope session.Scope, alias session.Alias, initial session.Settings) (*session.Session, error) {
+func (st *Store) log(scope session.Scope, id session.ID) (session.Log, error) {
+	r, err := st.room(scope)
+	return &log{room: r, id: id, err: err}, err
+}
+
+func (st *Store) convert(ctx context.Context, scope session.Scope, id session.ID) error {
 	r, err := st.room(scope)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	l := &log{room: r, id: session.NewID()}
-	s := session.New(scope, l.id, l, st.options.Options, session.State{Settings: initial, Alias: alias})
-	if err := s.Store(ctx); err != nil {
-		return nil, err
-	}
-	return st.table.Add(s), nil
+	return r.ensure(ctx, id)
 }
 
-// Temp implements [session.Store].
-func (st *Store) Temp(scope session.Scope, initial session.Settings) *session.Session {
-	l := &log{id: session.NewID()}
-	l.room, l.err = st.room(scope)
-	return st.table.Begin(session.NewTemp(scope, l.id, l, st.options.Options, initial))
-}
-
-// Fork implements [session.Store].
-func (st *Store) Fork(ctx context.Context, s *session.Session, alias session.Alias) (*session.Session, error) {
-	r, err := st.room(s.Scope())
-	if err != nil {
-		return nil, err
-	}
-	id := session.NewID()
-	f, err := session.Fork(ctx, s, id, &log{room: r, id: id}, alias)
-	if err != nil {
-		return nil, err
-	}
-	return st.table.Add(f), nil
-}
-
-// Open implements [session.Store].
-func (st *Store) Open(ctx context.Context, scope session.Scope, id session.ID) (*session.Session, error) {
-	r, err := st.room(scope)
-	if err != nil {
-		return nil, err
-	}
-	if s := st.table.Open(scope, id); s != nil && s.Stored() {
-		return s, s.Refresh(ctx)
-	}
-	if err := r.ensure(ctx, id); err != nil {
-		return nil, err
-	}
-	s, err := session.Load(ctx, scope, id, &log{room: r, id: id}, st.options.Options)
-	if err != nil {
-		return nil, err
-	}
-	return st.table.Add(s), nil
-}
-
-// OpenOrCreate implements [session.Store].
-func (st *Store) OpenOrCreate(ctx context.Context, scope session.Scope, alias session.Alias, initial func() (session.Settings, error)) (*session.Session, error) {
-	r, err := st.room(scope)
-	if err != nil {
-		return nil, err
-	}
-	if s := st.table.PendingSession(scope, alias); s != nil {
-		err := s.Refresh(ctx)
-		if !errors.Is(err, session.ErrNotFound) {
-			return s, err
-		}
-		st.table.Forget(scope, s.ID()) // another process has deleted it
-	}
-	switch id, err := r.resolve(ctx, alias); {
-	case err == nil:
-		s, err := st.Open(ctx, scope, id)
-		if !errors.Is(err, session.ErrNotFound) {
-			return s, err
-		}
-		// Meanwhile it is gone.
-	case !errors.Is(err, session.ErrNotFound):
-		return nil, err
-	}
-	settings, err := initial()
-	if err != nil {
-		return nil, err
-	}
-	l := &log{room: r, id: session.NewID()}
-	return st.table.Begin(session.New(scope, l.id, l, st.options.Options, session.State{Settings: settings, Alias: alias})), nil
-}
-
-// Resolve implements [session.Store].
-func (st *Store) Resolve(ctx context.Context, scope session.Scope, alias session.Alias) (session.ID, error) {
+func (st *Store) resolve(ctx context.Context, scope session.Scope, alias session.Alias) (session.ID, error) {
 	r, err := st.room(scope)
 	if err != nil {
 		return "", err
@@ -183,24 +111,7 @@ func (st *Store) Resolve(ctx context.Context, scope session.Scope, alias session
 	return r.resolve(ctx, alias)
 }
 
-// Rename implements [session.Store].
-func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID, alias session.Alias) error {
-	r, err := st.room(scope)
-	if err != nil {
-		return err
-	}
-	if err := r.ensure(ctx, id); err != nil {
-		return err
-	}
-	if err := (&log{room: r, id: id}).Rename(ctx, alias); err != nil {
-		return err
-	}
-	st.table.SetAlias(scope, id, alias)
-	return nil
-}
-
-// Move implements [session.Store].
-func (st *Store) Move(ctx context.Context, scope session.Scope, id session.ID, to session.Scope) error {
+func (st *Store) move(ctx context.Context, scope session.Scope, id session.ID, to session.Scope) error {
 	from, err := st.room(scope)
 	if err != nil {
 		return err
@@ -212,55 +123,15 @@ func (st *Store) Move(ctx context.Context, scope session.Scope, id session.ID, t
 	if err := from.ensure(ctx, id); err != nil {
 		return err
 	}
-	if err := from.move(ctx, id, target); err != nil {
-		return err
-	}
-	st.table.Forget(scope, id)
-	return nil
+	return from.move(ctx, id, target)
 }
 
-// Owner implements [session.Store].
-func (st *Store) Owner(ctx context.Context, scope session.Scope, id session.ID) (*auth.Owner, error) {
-	r, err := st.room(scope)
-	if err != nil {
-		return nil, err
-	}
-	if !r.stored(id) {
-		old, err := r.legacyByID(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if old != nil {
-			return nil, nil
-		}
-	}
-	return (&log{room: r, id: id}).Owner(ctx)
-}
-
-// Claim implements [session.Store].
-func (st *Store) Claim(ctx context.Context, scope session.Scope, id session.ID, owner auth.Owner) (*auth.Owner, error) {
-	r, err := st.room(scope)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.ensure(ctx, id); err != nil {
-		return nil, err
-	}
-	return (&log{room: r, id: id}).Claim(ctx, owner)
-}
-
-// Delete implements [session.Store]. The file of an older version that the session
-// comes from goes too: otherwise it would be there again.
-func (st *Store) Delete(ctx context.Context, scope session.Scope, id session.ID) error {
+func (st *Store) delete(ctx context.Context, scope session.Scope, id session.ID) error {
 	r, err := st.room(scope)
 	if err != nil {
 		return err
 	}
-	if err := r.delete(ctx, id); err != nil {
-		return err
-	}
-	st.table.Forget(scope, id)
-	return nil
+	return r.delete(ctx, id)
 }
 
 // List implements [session.Store].

@@ -52,8 +52,11 @@ func (l *log) Adopt(ctx context.Context, alias session.Alias) (session.ID, error
 	return id, nil
 }
 
-func (l *log) Load(context.Context) (session.State, []byte, error) {
+func (l *log) Load(ctx context.Context) (session.State, []byte, error) {
 	st, err := l.state()
+	if errors.Is(err, session.ErrNotFound) {
+		return l.room.readLegacy(ctx, l.id)
+	}
 	if err != nil {
 		return session.State{}, nil, err
 	}
@@ -64,12 +67,13 @@ func (l *log) Load(context.Context) (session.State, []byte, error) {
 	return st, data, nil
 }
 
-func (l *log) Tail(_ context.Context, offset int64) ([]byte, error) {
+func (l *log) Tail(ctx context.Context, offset int64) ([]byte, error) {
 	f, err := os.Open(l.path(messagesFile))
+	if missing(err) && !l.room.stored(l.id) {
+		_, data, err := l.room.readLegacy(ctx, l.id)
+		return data[min(offset, int64(len(data))):], err
+	}
 	if missing(err) {
-		if !l.room.stored(l.id) {
-			return nil, session.NotFound(l.id)
-		}
 		return nil, nil
 	}
 	if err != nil {
@@ -154,11 +158,15 @@ func (l *log) Rename(ctx context.Context, alias session.Alias) error {
 	})
 }
 
-func (l *log) Owner(context.Context) (*auth.Owner, error) {
-	if !l.room.stored(l.id) {
-		return nil, session.NotFound(l.id)
+func (l *log) Owner(ctx context.Context) (*auth.Owner, error) {
+	if l.room.stored(l.id) {
+		return l.room.owner(l.id)
 	}
-	return l.room.owner(l.id)
+	old, err := l.room.legacyByID(ctx, l.id)
+	if err == nil && old == nil {
+		err = session.NotFound(l.id)
+	}
+	return nil, err
 }
 
 func (l *log) Claim(ctx context.Context, owner auth.Owner) (has *auth.Owner, err error) {

@@ -3,7 +3,6 @@ package filestore
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -198,6 +197,18 @@ func (r *room) migrate(ctx context.Context, old legacyFile) error {
 	return nil
 }
 
+// readLegacy returns what the session called id would be once it is converted.
+func (r *room) readLegacy(ctx context.Context, id session.ID) (st session.State, log []byte, err error) {
+	old, err := r.legacyByID(ctx, id)
+	if err == nil && old == nil {
+		err = session.NotFound(id)
+	}
+	if err != nil {
+		return st, nil, err
+	}
+	return r.convert(*old)
+}
+
 // convert reads the file of a session of an older version.
 func (r *room) convert(old legacyFile) (st session.State, log []byte, err error) {
 	src, err := os.ReadFile(old.path)
@@ -229,14 +240,6 @@ func (st *Store) Export(ctx context.Context, scope session.Scope, m session.Meta
 		return c, err
 	}
 	c = session.Copy{ID: m.ID, Modified: m.Modified}
-	if !r.stored(m.ID) {
-		old, err := r.legacyByID(ctx, m.ID)
-		if err != nil || old == nil {
-			return c, errors.Join(err, session.NotFound(m.ID))
-		}
-		c.State, c.Log, err = r.convert(*old)
-		return c, err
-	}
 	l := &log{room: r, id: m.ID}
 	if c.State, c.Log, err = l.Load(ctx); err != nil {
 		return c, err
@@ -281,61 +284,4 @@ func (st *Store) OldAlias(ctx context.Context, scope session.Scope, name string)
 		}
 	}
 	return "", nil
-}
-
-// Log returns the log of a session from offset on, without locking or changing anything: it may end within
-// a group that is being written. One of an older version is not converted; its log is that which it would have.
-func (st *Store) Log(ctx context.Context, scope session.Scope, id session.ID, offset int64) ([]byte, error) {
-	r, err := st.room(scope)
-	if err != nil {
-		return nil, err
-	}
-	if r.stored(id) {
-		return (&log{room: r, id: id}).Tail(ctx, offset)
-	}
-	old, err := r.legacyByID(ctx, id)
-	if err != nil || old == nil {
-		return nil, errors.Join(err, session.NotFound(id))
-	}
-	src, err := os.ReadFile(old.path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := legacy.Parse(old.path, src)
-	if err != nil {
-		return nil, err
-	}
-	data, err := f.Transcript.Log(old.modified.UTC().Truncate(time.Second))
-	return data[min(offset, int64(len(data))):], err
-}
-
-// Glance returns what a session is about without converting it: the text of the first
-// question and the number of turns.
-func (st *Store) Glance(ctx context.Context, scope session.Scope, id session.ID) (first string, turns int, err error) {
-	r, err := st.room(scope)
-	if err != nil {
-		return "", 0, err
-	}
-	if r.stored(id) {
-		s, err := session.Load(ctx, scope, id, &log{room: r, id: id}, session.Options{})
-		if err != nil {
-			return "", 0, err
-		}
-		first, turns = s.Glance()
-		return first, turns, nil
-	}
-	old, err := r.legacyByID(ctx, id)
-	if err != nil || old == nil {
-		return "", 0, err
-	}
-	src, err := os.ReadFile(old.path)
-	if err != nil {
-		return "", 0, err
-	}
-	f, err := legacy.Parse(old.path, src)
-	if err != nil {
-		return "", 0, err
-	}
-	first, turns = f.Transcript.Glance()
-	return first, turns, nil
 }

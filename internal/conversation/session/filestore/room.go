@@ -228,7 +228,8 @@ func (r *room) move(ctx context.Context, id session.ID, to *room) error {
 	return r.dropNames(id, "")
 }
 
-// delete removes a session, wherever it comes from.
+// delete removes a session, wherever it comes from. The file of an older version that it comes from goes too: otherwise it
+// would be there again.
 func (r *room) delete(ctx context.Context, id session.ID) error {
 	if !exists(r.dir) {
 		return session.NotFound(id)

@@ -1,4 +1,4 @@
 package memstore
 
 // Again returns another store over the same data, which has no sessions open.
-func (st *Store) Again() *Store { return &Store{options: st.options, data: st.data} }
+func (st *Store) Again() *Store { return newStore(st.options, st.data) }

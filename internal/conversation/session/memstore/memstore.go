@@ -5,7 +5,6 @@ package memstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -16,8 +15,8 @@ import (
 
 // Store is a [session.Store] in memory.
 type Store struct {
+	*session.Opener
 	options session.Options
-	table   session.Table
 	data    *shelf
 }
 
@@ -47,72 +46,19 @@ func New(o session.Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Store{options: o, data: &shelf{stored: make(map[key]*data)}}
+	return newStore(o, &shelf{stored: make(map[key]*data)})
 }
 
-// Create implements [session.Store].
-func (st *Store) Create(ctx context.Context, scope session.Scope, alias session.Alias, initial session.Settings) (*session.Session, error) {
-	l := st.newLog(scope)
-	s := session.New(scope, l.key.id, l, st.options, session.State{Settings: initial, Alias: alias})
-	if err := s.Store(ctx); err != nil {
-		return nil, err
-	}
-	return st.table.Add(s), nil
+func newStore(o session.Options, d *shelf) *Store {
+	st := &Store{options: o, data: d}
+	st.Opener = session.NewOpener(o, session.Places{
+		Log:     func(scope session.Scope, id session.ID) (session.Log, error) { return &log{st, key{scope, id}}, nil },
+		Resolve: st.resolve, Move: st.move, Delete: st.delete,
+	})
+	return st
 }
 
-// Temp implements [session.Store].
-func (st *Store) Temp(scope session.Scope, initial session.Settings) *session.Session {
-	l := st.newLog(scope)
-	return st.table.Begin(session.NewTemp(scope, l.key.id, l, st.options, initial))
-}
-
-// Fork implements [session.Store].
-func (st *Store) Fork(ctx context.Context, s *session.Session, alias session.Alias) (*session.Session, error) {
-	l := st.newLog(s.Scope())
-	f, err := session.Fork(ctx, s, l.key.id, l, alias)
-	if err != nil {
-		return nil, err
-	}
-	return st.table.Add(f), nil
-}
-
-// Open implements [session.Store].
-func (st *Store) Open(ctx context.Context, scope session.Scope, id session.ID) (*session.Session, error) {
-	if _, err := st.find(key{scope, id}); err != nil {
-		return nil, err
-	}
-	if s := st.table.Open(scope, id); s != nil {
-		return s, s.Refresh(ctx)
-	}
-	s, err := session.Load(ctx, scope, id, &log{store: st, key: key{scope, id}}, st.options)
-	if err != nil {
-		return nil, err
-	}
-	return st.table.Add(s), nil
-}
-
-// OpenOrCreate implements [session.Store].
-func (st *Store) OpenOrCreate(ctx context.Context, scope session.Scope, alias session.Alias, initial func() (session.Settings, error)) (*session.Session, error) {
-	if s := st.table.PendingSession(scope, alias); s != nil {
-		err := s.Refresh(ctx)
-		if !errors.Is(err, session.ErrNotFound) {
-			return s, err
-		}
-		st.table.Forget(scope, s.ID()) // deleted through another store
-	}
-	if id, err := st.Resolve(ctx, scope, alias); err == nil {
-		return st.Open(ctx, scope, id)
-	}
-	settings, err := initial()
-	if err != nil {
-		return nil, err
-	}
-	l := st.newLog(scope)
-	return st.table.Begin(session.New(scope, l.key.id, l, st.options, session.State{Settings: settings, Alias: alias})), nil
-}
-
-// Resolve implements [session.Store].
-func (st *Store) Resolve(_ context.Context, scope session.Scope, alias session.Alias) (session.ID, error) {
+func (st *Store) resolve(_ context.Context, scope session.Scope, alias session.Alias) (session.ID, error) {
 	st.data.mu.Lock()
 	defer st.data.mu.Unlock()
 	if id, ok := st.byAlias(scope, alias); ok {
@@ -121,57 +67,22 @@ func (st *Store) Resolve(_ context.Context, scope session.Scope, alias session.A
 	return "", session.NotFound(alias)
 }
 
-// Rename implements [session.Store].
-func (st *Store) Rename(ctx context.Context, scope session.Scope, id session.ID, alias session.Alias) error {
-	if err := (&log{store: st, key: key{scope, id}}).Rename(ctx, alias); err != nil {
-		return err
-	}
-	st.table.SetAlias(scope, id, alias)
-	return nil
-}
-
-// Move implements [session.Store].
-func (st *Store) Move(_ context.Context, scope session.Scope, id session.ID, to session.Scope) error {
-	st.data.mu.Lock()
-	d, ok := st.data.stored[key{scope, id}]
-	if ok {
+func (st *Store) move(_ context.Context, scope session.Scope, id session.ID, to session.Scope) error {
+	return st.with(key{scope, id}, func(d *data) error {
 		if _, taken := st.byAlias(to, d.state.Alias); taken {
-			st.data.mu.Unlock()
 			return session.AliasInUse(d.state.Alias)
 		}
 		delete(st.data.stored, key{scope, id})
 		st.data.stored[key{to, id}] = d
-	}
-	st.data.mu.Unlock()
-	if !ok {
-		return session.NotFound(id)
-	}
-	st.table.Forget(scope, id)
-	return nil
+		return nil
+	})
 }
 
-// Owner implements [session.Store].
-func (st *Store) Owner(ctx context.Context, scope session.Scope, id session.ID) (*auth.Owner, error) {
-	return (&log{store: st, key: key{scope, id}}).Owner(ctx)
-}
-
-// Claim implements [session.Store].
-func (st *Store) Claim(ctx context.Context, scope session.Scope, id session.ID, owner auth.Owner) (*auth.Owner, error) {
-	return (&log{store: st, key: key{scope, id}}).Claim(ctx, owner)
-}
-
-// Delete implements [session.Store].
-func (st *Store) Delete(_ context.Context, scope session.Scope, id session.ID) error {
-	st.data.mu.Lock()
-	k := key{scope, id}
-	_, ok := st.data.stored[k]
-	delete(st.data.stored, k)
-	st.data.mu.Unlock()
-	if !ok {
-		return session.NotFound(id)
-	}
-	st.table.Forget(scope, id)
-	return nil
+func (st *Store) delete(_ context.Context, scope session.Scope, id session.ID) error {
+	return st.with(key{scope, id}, func(*data) error {
+		delete(st.data.stored, key{scope, id})
+		return nil
+	})
 }
 
 // List implements [session.Store].
@@ -188,10 +99,6 @@ func (st *Store) List(_ context.Context, scope session.Scope) ([]session.Meta, e
 	return list, nil
 }
 
-func (st *Store) newLog(scope session.Scope) *log {
-	return &log{store: st, key: key{scope, session.NewID()}}
-}
-
 // byAlias finds a session. The caller holds mu.
 func (st *Store) byAlias(scope session.Scope, alias session.Alias) (session.ID, bool) {
 	for k, d := range st.data.stored {
@@ -202,14 +109,23 @@ func (st *Store) byAlias(scope session.Scope, alias session.Alias) (session.ID, 
 	return "", false
 }
 
-func (st *Store) find(k key) (*data, error) {
+// with calls do with the data of a session while it holds mu.
+func (st *Store) with(k key, do func(d *data) error) error {
 	st.data.mu.Lock()
 	defer st.data.mu.Unlock()
 	d, ok := st.data.stored[k]
 	if !ok {
-		return nil, session.NotFound(k.id)
+		return session.NotFound(k.id)
 	}
-	return d, nil
+	return do(d)
+}
+
+func (st *Store) find(k key) (found *data, err error) {
+	err = st.with(k, func(d *data) error {
+		found = d
+		return nil
+	})
+	return found, err
 }
 
 // log is the [session.Log] of one session.
@@ -241,24 +157,17 @@ func (l *log) Adopt(_ context.Context, alias session.Alias) (session.ID, error) 
 	return id, nil
 }
 
-func (l *log) Load(context.Context) (session.State, []byte, error) {
-	d, err := l.store.find(l.key)
-	if err != nil {
-		return session.State{}, nil, err
-	}
-	l.store.data.mu.Lock()
-	defer l.store.data.mu.Unlock()
-	return d.state, slices.Clip(d.log), nil
+func (l *log) Load(context.Context) (state session.State, text []byte, err error) {
+	err = l.store.with(l.key, func(d *data) error {
+		state, text = d.state, slices.Clip(d.log)
+		return nil
+	})
+	return state, text, err
 }
 
-func (l *log) Tail(_ context.Context, offset int64) ([]byte, error) {
-	d, err := l.store.find(l.key)
-	if err != nil {
-		return nil, err
-	}
-	l.store.data.mu.Lock()
-	defer l.store.data.mu.Unlock()
-	return slices.Clip(d.log[min(offset, int64(len(d.log))):]), nil
+func (l *log) Tail(ctx context.Context, offset int64) ([]byte, error) {
+	_, text, err := l.Load(ctx)
+	return text[min(offset, int64(len(text))):], err
 }
 
 func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
@@ -279,41 +188,29 @@ func (l *log) Update(ctx context.Context, change func(session.Tx) error) error {
 }
 
 func (l *log) Rename(_ context.Context, alias session.Alias) error {
-	st := l.store
-	st.data.mu.Lock()
-	defer st.data.mu.Unlock()
-	d, ok := st.data.stored[l.key]
-	if !ok {
-		return session.NotFound(l.key.id)
-	}
-	if id, taken := st.byAlias(l.key.scope, alias); taken && id != l.key.id {
-		return session.AliasInUse(alias)
-	}
-	d.state.Alias = alias
-	return nil
+	return l.store.with(l.key, func(d *data) error {
+		if id, taken := l.store.byAlias(l.key.scope, alias); taken && id != l.key.id {
+			return session.AliasInUse(alias)
+		}
+		d.state.Alias = alias
+		return nil
+	})
 }
 
-func (l *log) Owner(context.Context) (*auth.Owner, error) {
-	l.store.data.mu.Lock()
-	defer l.store.data.mu.Unlock()
-	d, ok := l.store.data.stored[l.key]
-	if !ok {
-		return nil, session.NotFound(l.key.id)
-	}
-	return d.state.Owner, nil
+func (l *log) Owner(ctx context.Context) (*auth.Owner, error) {
+	state, _, err := l.Load(ctx)
+	return state.Owner, err
 }
 
-func (l *log) Claim(_ context.Context, owner auth.Owner) (*auth.Owner, error) {
-	l.store.data.mu.Lock()
-	defer l.store.data.mu.Unlock()
-	d, ok := l.store.data.stored[l.key]
-	if !ok {
-		return nil, session.NotFound(l.key.id)
-	}
-	if d.state.Owner == nil {
-		d.state.Owner = &owner
-	}
-	return d.state.Owner, nil
+func (l *log) Claim(_ context.Context, owner auth.Owner) (has *auth.Owner, err error) {
+	err = l.store.with(l.key, func(d *data) error {
+		if d.state.Owner == nil {
+			d.state.Owner = &owner
+		}
+		has = d.state.Owner
+		return nil
+	})
+	return has, err
 }
 
 // tx is the [session.Tx] of an update.

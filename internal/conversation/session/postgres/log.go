@@ -28,7 +28,7 @@ func (l *log) Create(ctx context.Context, st session.State) error {
 }
 
 func (l *log) Adopt(ctx context.Context, alias session.Alias) (session.ID, error) {
-	id, err := l.store.Resolve(ctx, l.scope, alias)
+	id, err := l.store.resolve(ctx, l.scope, alias)
 	if err == nil {
 		l.id = id
 	}

@@ -1,18 +1,12 @@
 package role
 
 import (
-	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
+	"loki/internal/agent/role/library"
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
 )
-
-const extension = ".md"
 
 // Library finds roles.
 type Library struct {
@@ -21,40 +15,21 @@ type Library struct {
 	Variables func(name string) (string, bool) // of prompts, see [Expand]; nil for none
 }
 
-// Names returns the names of all roles, ascending.
-func (l Library) Names() ([]string, error) {
-	names, err := list(os.DirFS(l.Dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.Wrap(fault.Config, err, "reading the roles")
-	}
-	bundled, err := list(l.Bundled)
-	if err != nil {
-		return nil, err
-	}
-	names = append(names, bundled...)
-	slices.Sort(names)
-	return slices.Compact(names), nil
+func (l Library) files() library.Files {
+	return library.Files{Dir: l.Dir, Bundled: l.Bundled, Kind: "role", Extension: ".md"}
 }
 
-func list(dir fs.FS) ([]string, error) {
-	entries, err := fs.ReadDir(dir, ".")
-	var names []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), extension); ok && !e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			names = append(names, name)
-		}
-	}
-	return names, err
-}
+// Names returns the names of all roles, ascending.
+func (l Library) Names() ([]string, error) { return l.files().Names() }
 
 // Load reads the role called name. A role that does not exist is a [*fault.Error] of code
 // NotFound, that of an invalid role code Config. The warnings are for the user.
 func (l Library) Load(name string) (Role, []*yamldoc.Problem, error) {
-	text, file, err := l.read(name)
+	text, file, err := l.files().Read(name)
 	if err != nil {
 		return Role{}, nil, err
 	}
-	r, warnings, err := Parse(name, file, text)
+	r, warnings, err := Parse(name, file, string(text))
 	if err != nil {
 		return Role{}, warnings, fault.Wrap(fault.Config, err, "role %s", name)
 	}
@@ -78,35 +53,5 @@ func (l Library) expand(r Role) Role {
 	return r
 }
 
-func (l Library) read(name string) (text, file string, err error) {
-	if !filepath.IsLocal(name+extension) || strings.ContainsRune(name, 0) || len(name) > 250 {
-		return "", "", l.unknown(name)
-	}
-	file = filepath.Join(l.Dir, name+extension)
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		if data, err = fs.ReadFile(l.Bundled, name+extension); err != nil {
-			return "", "", l.unknown(name)
-		}
-		return string(data), "", nil
-	}
-	if err != nil {
-		return "", "", fault.Wrap(fault.Config, err, "role %s", name)
-	}
-	return string(data), file, nil
-}
-
 // File returns the path of the file of a role of the user called name, which need not exist.
-func (l Library) File(name string) string { return filepath.Join(l.Dir, name+extension) }
-
-func (l Library) unknown(name string) error {
-	err := fault.New(fault.NotFound, "no role is called %q", name).ThatMisses("role")
-	names, _ := l.Names()
-	if near := yamldoc.Nearest(name, names); near != "" {
-		return err.WithHint("did you mean %s?", near)
-	}
-	if len(names) > 0 {
-		return err.WithHint("there are %s; a new one is a file %s", strings.Join(names, ", "), filepath.Join(l.Dir, "NAME"+extension))
-	}
-	return err
-}
+func (l Library) File(name string) string { return l.files().Path(name) }

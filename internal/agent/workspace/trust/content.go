@@ -46,9 +46,8 @@ type File struct {
 
 // Holds reports whether a file of the directory has this very text. Name is as in [File].
 func (c Content) Holds(name string, text []byte) bool {
-	i, ok := slices.BinarySearchFunc(c.Files, name, func(f File, name string) int { return strings.Compare(f.Name, name) })
-	sum := sha256.Sum256(text)
-	return ok && c.Files[i].Mode != link && c.Files[i].Sum == hex.EncodeToString(sum[:])
+	i, ok := slices.BinarySearchFunc(c.Files, File{Name: name}, byName)
+	return ok && c.Files[i].Mode != link && c.Files[i].Sum == textSum(text)
 }
 
 // Modes of files.
@@ -96,7 +95,6 @@ func Read(ctx context.Context, dir string, more ...string) (Content, error) {
 			return Content{}, err
 		}
 	}
-	byName := func(a, b File) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(r.files, byName)
 	slices.SortFunc(r.tests, byName)
 	return Content{Dir: dir, Sum: sumOf(r.files), Files: r.files, Tests: r.tests}, nil
@@ -124,6 +122,13 @@ func sumOf(files []File) string {
 		fmt.Fprintf(h, "%d:%s%d:%s%d:%s", len(f.Name), f.Name, len(f.Mode), f.Mode, len(f.Sum), f.Sum)
 	}
 	return hexSum(h)
+}
+
+func byName(a, b File) int { return strings.Compare(a.Name, b.Name) }
+
+func textSum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
@@ -179,12 +184,11 @@ func (r *reader) visit(path string, d fs.DirEntry, err error) error {
 	if unused && isData(name) {
 		return nil
 	}
-	if f := (File{Name: name}); unused && isTest(name) {
-		if err := r.read(path, &f); err != nil {
-			return err
-		}
+	if unused && isTest(name) {
+		f := File{Name: name}
+		err := r.read(path, &f)
 		r.tests = append(r.tests, f)
-		return nil
+		return err
 	}
 	return r.add(path, File{Name: name})
 }

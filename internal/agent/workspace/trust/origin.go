@@ -29,14 +29,12 @@ func (o *Origins) Own(ref agent.Ref) bool {
 	if ref.ByName() && !insideOf(config.Absolute(o.Agents.Paths.AgentsDir), config.Absolute(ref.Dir)) {
 		return true
 	}
+	return Below(o.Agents.Paths.AgentsDir, "", ref.Dir) || o.inTrustedDirs(ref.Dir)
+}
+
+func (o *Origins) inTrustedDirs(path string) bool {
 	home, _ := os.UserHomeDir() // if there is none, ~ is not expanded
-	dirs := slices.Concat([]string{o.Agents.Paths.AgentsDir}, o.Config.TrustedDirs)
-	for _, dir := range dirs {
-		if Below(dir, home, ref.Dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Config.TrustedDirs, func(dir string) bool { return Below(dir, home, path) })
 }
 
 // Below reports whether path is dir or in it, links resolved. ~/ in dir is home; a relative dir has nothing.
@@ -79,11 +77,8 @@ func (o *Origins) Elsewhere(file string) bool {
 	if !insideOf(config.Absolute(o.Agents.Paths.FunctionsDir), config.Absolute(file)) && !insideOf(config.Absolute(o.Agents.Paths.AgentsDir), config.Absolute(file)) {
 		return false
 	}
-	home, _ := os.UserHomeDir()
-	for _, dir := range o.Config.TrustedDirs {
-		if Below(dir, home, file) {
-			return false
-		}
+	if o.inTrustedDirs(file) {
+		return false
 	}
 	return !Below(o.Agents.Paths.FunctionsDir, "", file) && !Below(o.Agents.Paths.AgentsDir, "", file) || hasOtherNames(file)
 }
@@ -132,11 +127,8 @@ func (o *Origins) bundledFile(real string) bool {
 	}
 	same := func(name string) bool {
 		shipped, err := fs.ReadFile(o.Agents.Files, name)
-		if err != nil {
-			return false
-		}
-		installed, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
-		return err == nil && bytes.Equal(installed, shipped)
+		installed, missing := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		return err == nil && missing == nil && bytes.Equal(installed, shipped)
 	}
 	name = filepath.ToSlash(name)
 	if _, err := fs.Stat(o.Agents.Files, name); err != nil {

@@ -112,7 +112,7 @@ func namedFiles(of agent.Agent) (paths []string) {
 // recorded reports whether the user has trusted a directory with this content. A record that cannot be read has
 // nothing, and Settle says what is wrong with it.
 func (s *Service) recorded(c Content) bool {
-	r, ok, err := s.Store().Lookup(c.Dir)
+	r, ok, err := s.Store().Lookup(c.Dir, "")
 	return err == nil && ok && r.Trusts(c)
 }
 
@@ -129,7 +129,7 @@ func (s *Service) Of(ctx context.Context, of agent.Agent) Status {
 	if t.Content, t.Err = s.content(ctx, of); t.Err != nil {
 		return t
 	}
-	r, known, err := s.Store().Lookup(t.Content.Dir)
+	r, known, err := s.Store().Lookup(t.Content.Dir, "")
 	if t.Err = err; known {
 		t.Trusted, t.Changes, t.Tests = r.Trusts(t.Content), r.Changes(t.Content), r.TrustsTests(t.Content)
 	}

@@ -82,15 +82,15 @@ func (s Store) List() ([]Record, error) {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
-	slices.SortFunc(l.Directories, func(a, b Record) int { return cmp.Or(strings.Compare(a.Dir, b.Dir), strings.Compare(a.Kind, b.Kind)) })
+	slices.SortFunc(l.Directories, byDir)
 	return l.Directories, nil
 }
 
-// Lookup returns the record of a directory as [Resolve] returns it; ok is false if there is none. Whether it holds
-// for what the directory has now is for the caller to compare.
-func (s Store) Lookup(dir string) (r Record, ok bool, err error) {
+// Lookup returns the record of a directory as [Resolve] returns it, of a kind; ok is false if there is none.
+// Whether it holds for what the directory has now is for the caller to compare.
+func (s Store) Lookup(dir, kind string) (r Record, ok bool, err error) {
 	records, err := s.List()
-	i, ok := find(records, dir, "")
+	i, ok := find(records, dir, kind)
 	if !ok {
 		return Record{}, false, err
 	}
@@ -99,21 +99,28 @@ func (s Store) Lookup(dir string) (r Record, ok bool, err error) {
 
 // find returns where the record of a directory is, or would be.
 func find(records []Record, dir, kind string) (int, bool) {
-	return slices.BinarySearchFunc(records, dir, func(r Record, dir string) int {
-		return cmp.Or(strings.Compare(r.Dir, dir), strings.Compare(r.Kind, kind))
-	})
+	return slices.BinarySearchFunc(records, Record{Dir: dir, Kind: kind}, byDir)
+}
+
+func byDir(a, b Record) int {
+	return cmp.Or(strings.Compare(a.Dir, b.Dir), strings.Compare(a.Kind, b.Kind))
 }
 
 // Trust records that the user trusts a directory with this content, and no other one any more.
 func (s Store) Trust(ctx context.Context, c Content, now time.Time) error {
+	return s.edit(ctx, c.Dir, "", now, func(r *Record) { r.Sum, r.Files, r.Tests = c.Sum, c.Files, c.Tests })
+}
+
+// edit changes the record of a directory, which it makes if there is none.
+func (s Store) edit(ctx context.Context, dir, kind string, now time.Time, f func(r *Record)) error {
 	return s.change(ctx, func(records []Record) []Record {
-		r := Record{Dir: c.Dir, Sum: c.Sum, Time: now.UTC().Truncate(time.Second), Files: c.Files, Tests: c.Tests}
-		i, known := find(records, c.Dir, "")
-		if known {
-			records[i] = r
-			return records
+		i, known := find(records, dir, kind)
+		if !known {
+			records = slices.Insert(records, i, Record{Dir: dir, Kind: kind})
 		}
-		return slices.Insert(records, i, r)
+		records[i].Time = now.UTC().Truncate(time.Second)
+		f(&records[i])
+		return records
 	})
 }
 

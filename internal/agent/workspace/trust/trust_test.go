@@ -281,12 +281,12 @@ func TestStore(t *testing.T) {
 	must(t, s.Trust(t.Context(), a, time.Now()))
 	a.Sum = "3"
 	must(t, s.Trust(t.Context(), a, time.Now()))
-	r, ok, err := s.Lookup("/a")
+	r, ok, err := s.Lookup("/a", "")
 	if err != nil || !ok || r.Sum != "3" || len(r.Files) != 1 {
 		t.Errorf("%v, %v, %v", r, ok, err)
 	}
 	for _, dir := range []string{"/", "/a/b", "/A", "/a/"} {
-		if _, ok, _ := s.Lookup(dir); ok {
+		if _, ok, _ := s.Lookup(dir, ""); ok {
 			t.Errorf("%s is trusted", dir)
 		}
 	}
@@ -303,7 +303,7 @@ func TestStore(t *testing.T) {
 		t.Error(list, err)
 	}
 	write(t, s.File, "{", 0o600)
-	if _, _, err := s.Lookup("/b"); err == nil {
+	if _, _, err := s.Lookup("/b", ""); err == nil {
 		t.Error("a damaged record is not reported")
 	}
 	if err := s.Trust(t.Context(), a, time.Now()); err == nil {

@@ -2,8 +2,6 @@ package trust
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -39,36 +37,25 @@ func (s *Service) SkillTools(ctx context.Context, of skill.Skill, keep bool) (bo
 	for i, f := range content {
 		files[i] = File{Name: f.Name, Mode: plain, Sum: f.Sum}
 	}
-	now := Record{Dir: of.Dir, Kind: SkillKind, Sum: sumOf(files), Time: time.Now().UTC().Truncate(time.Second), Files: files}
+	sum := sumOf(files)
 	if !keep {
-		records, err := s.Store().List()
-		i, ok := find(records, now.Dir, SkillKind)
-		return ok && records[i].Sum == now.Sum, err
+		before, _, err := s.Store().Lookup(of.Dir, SkillKind)
+		return before.Sum == sum, err
 	}
-	err = s.Store().change(ctx, func(records []Record) []Record {
-		i, known := find(records, now.Dir, SkillKind)
-		if known {
-			records[i] = now
-			return records
-		}
-		return slices.Insert(records, i, now)
-	})
+	err = s.Store().edit(ctx, of.Dir, SkillKind, time.Now(), func(r *Record) { r.Sum, r.Files = sum, files })
 	return err == nil, err
 }
 
 // Files returns what tells which files of the workspace at root the user trusts, for [workspace.Reader]. A record that cannot be read
 // has nothing.
 func (s *Service) Files(root string) func(name, sum string) workspace.State {
-	home, _ := os.UserHomeDir()
-	if slices.ContainsFunc(s.Config.TrustedDirs, func(dir string) bool { return Below(dir, home, root) }) {
+	if s.inTrustedDirs(root) {
 		return func(string, string) workspace.State { return workspace.Used }
 	}
 	known := make(map[string]string)
-	records, _ := s.Store().List()
-	if i, ok := find(records, root, WorkspaceKind); ok {
-		for _, f := range records[i].Files {
-			known[f.Name] = f.Sum
-		}
+	r, _, _ := s.Store().Lookup(root, WorkspaceKind)
+	for _, f := range r.Files {
+		known[f.Name] = f.Sum
 	}
 	return func(name, sum string) workspace.State {
 		switch known[name] {
@@ -85,29 +72,21 @@ func (s *Service) Files(root string) func(name, sum string) workspace.State {
 func (r Record) Intact() bool {
 	return !slices.ContainsFunc(r.Files, func(f File) bool {
 		data, err := os.ReadFile(filepath.Join(r.Dir, filepath.FromSlash(f.Name)))
-		sum := sha256.Sum256(data)
-		return err != nil || hex.EncodeToString(sum[:]) != f.Sum
+		return err != nil || textSum(data) != f.Sum
 	})
 }
 
 // AddFiles records that the user trusts files of a workspace as they are, in addition to the files that they trusted before.
 func (s *Service) AddFiles(ctx context.Context, root string, files []workspace.File) error {
-	err := s.Store().change(ctx, func(records []Record) []Record {
-		i, known := find(records, root, WorkspaceKind)
-		if !known {
-			records = slices.Insert(records, i, Record{Dir: root, Kind: WorkspaceKind})
-		}
-		r := &records[i]
-		r.Time = time.Now().UTC().Truncate(time.Second)
+	err := s.Store().edit(ctx, root, WorkspaceKind, time.Now(), func(r *Record) {
 		for _, f := range files {
-			at, there := slices.BinarySearchFunc(r.Files, f.Name, func(f File, name string) int { return strings.Compare(f.Name, name) })
+			at, there := slices.BinarySearchFunc(r.Files, File{Name: f.Name}, byName)
 			if !there {
 				r.Files = slices.Insert(r.Files, at, File{})
 			}
 			r.Files[at] = File{Name: f.Name, Mode: plain, Sum: f.Sum}
 		}
 		r.Sum = sumOf(r.Files)
-		return records
 	})
 	if err != nil {
 		return fault.Wrap(fault.Config, err, "the record of what is trusted cannot be written")
@@ -125,19 +104,14 @@ func (s *Service) copy(sum string) string {
 
 // ChangedText returns what a file has that the user has not trusted: what is different from the text that they trusted, or all of it.
 func (s *Service) ChangedText(root string, f workspace.File) string {
-	records, _ := s.Store().List()
-	i, ok := find(records, root, WorkspaceKind)
-	if f.State != workspace.Changed || !ok {
+	r, _, _ := s.Store().Lookup(root, WorkspaceKind)
+	at, known := slices.BinarySearchFunc(r.Files, File{Name: f.Name}, byName)
+	if f.State != workspace.Changed || !known {
 		return f.Text()
 	}
-	for _, before := range records[i].Files {
-		if before.Name != f.Name {
-			continue
-		}
-		if old, err := os.ReadFile(s.copy(before.Sum)); err == nil {
-			diff, _ := patch.Diff(string(old), f.Text())
-			return diff
-		}
+	if old, err := os.ReadFile(s.copy(r.Files[at].Sum)); err == nil {
+		diff, _ := patch.Diff(string(old), f.Text())
+		return diff
 	}
 	return f.Text()
 }

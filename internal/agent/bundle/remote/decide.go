@@ -102,11 +102,10 @@ func (i *Installer) settleFiles(ctx context.Context, files []item) error {
 				return err
 			}
 		}
+		if one, all := strings.CutSuffix(answer, "-all"); all {
+			answer, always = one, one
+		}
 		switch answer {
-		case keepAll:
-			always, t.State = keep, Kept
-		case replaceAll:
-			always, t.State = replace, Replaced
 		case keep:
 			t.State = Kept
 		case replace:
@@ -129,7 +128,7 @@ func (i *Installer) settleServers(ctx context.Context, p *plan) error {
 			t.State = Replaced
 			continue
 		}
-		free := freeName(p.local, p.mcp, t.Path)
+		free := remoteName(p.local, p.mcp, t.Path)
 		options := []string{keep, take, fmt.Sprintf("rename remote as %q", free), abort}
 		mine := "not there: you have deleted it"
 		if spec, ok := p.local.list.Get(t.here()); ok {

@@ -68,7 +68,7 @@ func FuzzMerge(f *testing.F) {
 		var known []Entry
 		for n := range items {
 			if items[n].State == Conflict {
-				items[n].State, items[n].As = Renamed, freeName(local, items, items[n].Path)
+				items[n].State, items[n].As = Renamed, remoteName(local, items, items[n].Path)
 			}
 			if e, ok := items[n].entry(); ok {
 				known = append(known, e)

@@ -102,20 +102,8 @@ func (t *item) pendingEntry() (e Entry, ok bool) {
 
 // target returns where a file of a bundle is installed.
 func (d Dirs) target(file string) string {
-	below := func(dir, prefix string) string {
-		return filepath.Join(dir, filepath.FromSlash(strings.TrimPrefix(file, prefix)))
-	}
-	switch category, _ := categoryOf(file); category {
-	case Agents:
-		return below(d.Agents, "agents/")
-	case Roles:
-		return below(d.Roles, "roles/")
-	case Macros:
-		return below(d.Macros, "macros/")
-	case Skills:
-		return below(d.Skills, "skills/")
-	}
-	return below(d.Tools, "functions/tools/")
+	_, rel, _ := strings.Cut(strings.TrimPrefix(file, "functions/"), "/")
+	return filepath.Join(d.root(file), filepath.FromSlash(rel))
 }
 
 // root returns the directory of the category that a file is in.
@@ -198,4 +186,11 @@ func find(entries []Entry, path string) *Entry {
 	return nil
 }
 
-func numberedName(name string, n int) string { return fmt.Sprintf("%s-%d", name, n) }
+// freeName returns name, or with a number behind it if it is taken.
+func freeName(name string, taken func(name string) bool) string {
+	free := name
+	for n := 2; taken(free); n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free
+}

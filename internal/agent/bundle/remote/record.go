@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -51,12 +52,7 @@ func (e *Entry) installed(digest string) bool {
 }
 
 // at returns the name that a server has here.
-func (e *Entry) at() string {
-	if e.As != "" {
-		return e.As
-	}
-	return e.Path
-}
+func (e *Entry) at() string { return cmp.Or(e.As, e.Path) }
 
 // maxRecord is the size of the largest record that is read, in bytes.
 const maxRecord = 8 << 20
@@ -221,17 +217,13 @@ func (i *Installer) recordOf(address string) (r Record, err error) {
 	if err != nil {
 		return Record{}, err
 	}
-	for _, r := range all {
-		if r.URL == address {
-			return r, nil
-		}
+	if n := slices.IndexFunc(all, func(r Record) bool { return r.URL == address }); n >= 0 {
+		return all[n], nil
 	}
 	names, err := i.names()
-	base := nameOf(address)
-	name := base
-	for n := 2; slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }); n++ {
-		name = numberedName(base, n)
-	}
+	name := freeName(nameOf(address), func(name string) bool {
+		return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
+	})
 	return Record{Version: 1, Name: name, URL: address}, err
 }
 

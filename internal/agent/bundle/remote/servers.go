@@ -71,11 +71,9 @@ func (s servers) digestOf(name string) string {
 	var plain any
 	d := json.NewDecoder(strings.NewReader(spec.String()))
 	d.UseNumber()
-	if err := d.Decode(&plain); err != nil {
-		return ""
-	}
-	sorted, err := value.Marshal(plain)
-	if err != nil {
+	err := d.Decode(&plain)
+	sorted, failed := value.Marshal(plain)
+	if err != nil || failed != nil {
 		return ""
 	}
 	return sumOf(sorted)
@@ -127,12 +125,7 @@ func planServers(local, bundled servers, known []Entry, update bool) []item {
 }
 
 // here returns the name that the server has in the user's mcp.json.
-func (t *item) here() string {
-	if t.As != "" {
-		return t.As
-	}
-	return t.Path
-}
+func (t *item) here() string { return cmp.Or(t.As, t.Path) }
 
 // merge returns the servers of the user after what was decided, and whether that is a change.
 func merge(local servers, items []item) (servers, bool) {
@@ -151,15 +144,10 @@ func merge(local servers, items []item) (servers, bool) {
 	return local, changed
 }
 
-// freeName returns the name under which a server of a bundle can stand beside the user's.
-func freeName(local servers, items []item, name string) string {
-	taken := func(name string) bool {
+// remoteName returns the name under which a server of a bundle can stand beside the user's.
+func remoteName(local servers, items []item, name string) string {
+	return freeName(name+"-remote", func(name string) bool {
 		_, there := local.list.Get(name)
 		return there || slices.ContainsFunc(items, func(t item) bool { return t.Path == name || t.As == name })
-	}
-	free := name + "-remote"
-	for n := 2; taken(free); n++ {
-		free = numberedName(name+"-remote", n)
-	}
-	return free
+	})
 }

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -217,10 +218,8 @@ func (r Report) Text() string {
 			files[t.State] = append(files[t.State], t.Path)
 		case t.State == Renamed:
 			servers[t.State] = append(servers[t.State], t.Path+" -> "+t.As)
-		case t.As != "":
-			servers[t.State] = append(servers[t.State], t.As)
 		default:
-			servers[t.State] = append(servers[t.State], t.Path)
+			servers[t.State] = append(servers[t.State], cmp.Or(t.As, t.Path))
 		}
 	}
 	switch {

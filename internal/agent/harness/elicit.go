@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +25,7 @@ func (t *talk) elicit(ctx context.Context, r *acp.ElicitationRequest) (any, erro
 		return nil, acp.Invalid("mode", "only forms are supported")
 	}
 	fields := r.RequestedSchema.Properties
-	names := make([]string, 0, len(fields))
-	for name := range fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(fields))
 	args, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -61,15 +58,10 @@ func (t *talk) elicit(ctx context.Context, r *acp.ElicitationRequest) (any, erro
 
 // choicesOf returns the texts that a field takes, by what people read; nil for any text.
 func choicesOf(f acp.Property) (shown []string, values map[string]string) {
-	options := slices.Clone(f.OneOf)
-	for _, v := range f.Enum {
+	items := cmp.Or(f.Items, new(acp.Items))
+	options := slices.Concat(f.OneOf, items.AnyOf)
+	for _, v := range slices.Concat(f.Enum, items.Enum) {
 		options = append(options, acp.EnumOption{Const: v})
-	}
-	if f.Items != nil {
-		options = append(options, f.Items.AnyOf...)
-		for _, v := range f.Items.Enum {
-			options = append(options, acp.EnumOption{Const: v})
-		}
 	}
 	values = make(map[string]string, len(options))
 	for _, o := range options {

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -77,7 +76,7 @@ func FuzzLines(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		l := &lines{in: bufio.NewReaderSize(strings.NewReader(text), 16)}
+		l := newLines(strings.NewReader(text))
 		got, err := io.ReadAll(l)
 		if err != nil {
 			t.Fatal(err)

@@ -170,7 +170,7 @@ func (c *child) end() string {
 
 // lines passes on the messages that a program prints, and ends at the first line that is not one.
 type lines struct {
-	in   *bufio.Reader
+	in   *bufio.Scanner
 	rest []byte
 
 	mu  sync.Mutex
@@ -179,6 +179,13 @@ type lines struct {
 
 // errLine is what is wrong with a line of a program.
 var errLine = errors.New("it printed a line on its standard output that is not a message of the protocol")
+
+func newLines(r io.Reader) *lines {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, acp.MaxLine)
+	in.Split(func(data []byte, _ bool) (int, []byte, error) { return bufio.ScanLines(data, false) }) // a line without an end was cut off
+	return &lines{in: in}
+}
 
 // Read implements [io.Reader].
 func (l *lines) Read(p []byte) (int, error) {
@@ -197,31 +204,22 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns the next message with its line feed.
+// next returns the next message with a line feed.
 func (l *lines) next() ([]byte, error) {
-	for {
-		var line []byte
-		for {
-			part, err := l.in.ReadSlice('\n')
-			if line = append(line, part...); len(line) > acp.MaxLine {
-				return nil, fmt.Errorf("it printed a line that is longer than %d MiB", acp.MaxLine>>20)
-			}
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, bufio.ErrBufferFull) {
-				return nil, io.EOF
-			}
-		}
-		message := bytes.TrimSpace(line)
-		if len(message) == 0 {
-			continue
-		}
-		if message[0] != '{' || !json.Valid(message) {
+	for l.in.Scan() {
+		message := bytes.TrimSpace(l.in.Bytes())
+		switch {
+		case len(message) == 0:
+		case message[0] != '{' || !json.Valid(message):
 			return nil, fmt.Errorf("%w: %s", errLine, text.OneLine(text.Printable(string(message[:min(len(message), 200)])), 80))
+		default:
+			return append(bytes.Clone(message), '\n'), nil
 		}
-		return line, nil
 	}
+	if errors.Is(l.in.Err(), bufio.ErrTooLong) {
+		return nil, fmt.Errorf("it printed a line that is longer than %d MiB", acp.MaxLine>>20)
+	}
+	return nil, io.EOF
 }
 
 // mistake returns why nothing more is read, nil for the end of the program.

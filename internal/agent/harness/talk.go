@@ -1,12 +1,10 @@
 package harness
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 
@@ -89,8 +87,6 @@ func newTalk(p *Program, rc *engine.RequestContext, a *Asked, all steps.Steps, n
 	t.bill = bill{t: t, usd: p.USDPerTurn}
 	return t
 }
-
-func newLines(r io.Reader) *lines { return &lines{in: bufio.NewReaderSize(r, 64<<10)} }
 
 // begin ends the message of an earlier prompt.
 func (t *talk) begin(ctx context.Context) error {

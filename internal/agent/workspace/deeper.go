@@ -69,7 +69,7 @@ func (in Instructions) All(ctx context.Context) ([]File, error) {
 	})
 	all, seen := slices.Clone(in.Files), make(map[string]bool)
 	for _, f := range all {
-		seen[resolvePath(f.Path)] = true
+		seen[ResolvePath(f.Path)] = true
 	}
 	for _, dir := range chain(in.Root, in.dir) {
 		delete(dirs, dir)
@@ -99,7 +99,7 @@ func (t *Tracker) Touch(paths []string) string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(t.dir, path)
 		}
-		path = resolvePath(path)
+		path = ResolvePath(path)
 		if _, ok := below(t.root, path); !ok {
 			continue
 		}

@@ -78,14 +78,14 @@ const (
 
 // Read reads the instructions for work in a directory, which is absolute.
 func (r Reader) Read(dir string) Instructions {
-	in := Instructions{Root: Root(dir, r.Home), reader: r, dir: resolvePath(dir)}
+	in := Instructions{Root: Root(dir, r.Home), reader: r, dir: ResolvePath(dir)}
 	seen, trusts := make(map[string]bool), r.trusts(in.Root)
 	if r.User != "" {
 		if f := (File{Path: r.User, Name: r.User, user: true}); r.load(&f, filepath.Dir(r.User), nil) {
 			in.Files = append(in.Files, r.withImports(f, filepath.Dir(r.User), nil, seen, 0)...)
 		}
 	}
-	for _, at := range chain(in.Root, resolvePath(dir)) {
+	for _, at := range chain(in.Root, ResolvePath(dir)) {
 		in.Files = append(in.Files, r.of(at, in.Root, trusts, seen)...)
 	}
 	r.fit(in.Files)
@@ -152,7 +152,7 @@ func (r Reader) load(f *File, root string, trusts trusts) (there bool) {
 		return true
 	}
 	real, linkErr := filepath.EvalSymlinks(f.Path)
-	_, inside := below(resolvePath(root), real)
+	_, inside := below(ResolvePath(root), real)
 	switch {
 	case err != nil:
 		return unusable(err.Error())
@@ -198,7 +198,7 @@ func read(path string) ([]byte, error) {
 
 // withImports returns a file, followed by the files that it imports, each file once.
 func (r Reader) withImports(f File, root string, trusts trusts, seen map[string]bool, level int) []File {
-	seen[resolvePath(f.Path)] = true
+	seen[ResolvePath(f.Path)] = true
 	files := []File{f}
 	if f.text == "" || level == maxImports {
 		return files
@@ -208,7 +208,7 @@ func (r Reader) withImports(f File, root string, trusts trusts, seen map[string]
 		if filepath.IsAbs(name) {
 			path = filepath.Clean(name)
 		}
-		if seen[resolvePath(path)] || len(seen) >= maxFiles {
+		if seen[ResolvePath(path)] || len(seen) >= maxFiles {
 			continue
 		}
 		imported := File{Path: path, Name: path, From: f.Name, user: f.user}

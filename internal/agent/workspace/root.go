@@ -9,9 +9,9 @@ import (
 // Root returns the root of the workspace of a directory: the nearest directory upward that has .git, short of the home directory
 // and what is above it, else the directory itself. Dir is absolute; the result has no links. An empty home is none.
 func Root(dir, home string) string {
-	dir = resolvePath(dir)
+	dir = ResolvePath(dir)
 	if home != "" {
-		home = resolvePath(home)
+		home = ResolvePath(home)
 	}
 	for at := dir; at != home; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -24,8 +24,8 @@ func Root(dir, home string) string {
 	return dir
 }
 
-// resolvePath returns a path without links, or as it is if it cannot be resolved.
-func resolvePath(path string) string {
+// ResolvePath returns a path without links, or as it is if it cannot be resolved.
+func ResolvePath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}

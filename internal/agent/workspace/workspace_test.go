@@ -13,7 +13,7 @@ import (
 // repository makes a repository with files in a home directory, and returns both.
 func repository(t *testing.T, files map[string]string) (root, home string) {
 	t.Helper()
-	home = resolvePath(t.TempDir())
+	home = ResolvePath(t.TempDir())
 	root = filepath.Join(home, "repo")
 	write(t, root, map[string]string{".git/HEAD": "x"})
 	write(t, root, files)

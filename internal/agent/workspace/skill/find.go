@@ -70,12 +70,12 @@ var nested = []string{".loki/skills", ".agents/skills", ".claude/skills"}
 func (f Finder) places() (all []place) {
 	home := f.Home
 	if home != "" {
-		home = resolvePath(home)
+		home = workspace.ResolvePath(home)
 	}
 	var users []place
 	own := func(dir, name string) {
 		within := dir
-		if home != "" && below(home, resolvePath(dir)) {
+		if home != "" && below(home, workspace.ResolvePath(dir)) {
 			within = home
 		}
 		users = append(users, place{dir, name, within, ""})
@@ -98,7 +98,7 @@ func (f Finder) places() (all []place) {
 	if f.Agent != "" {
 		all = append(all, place{filepath.Join(f.Agent, "skills"), filepath.Join(f.Agent, "skills"), f.Agent, ""})
 	}
-	for at := resolvePath(f.Dir); f.Root != ""; at = filepath.Dir(at) {
+	for at := workspace.ResolvePath(f.Dir); f.Root != ""; at = filepath.Dir(at) {
 		for _, name := range nested {
 			p := place{filepath.Join(at, filepath.FromSlash(name)), name, f.Root, f.Root}
 			if at != f.Root {
@@ -161,7 +161,7 @@ func (s Skill) equal(other Skill) bool {
 
 // At returns the skill in a directory, or all below it, without their trust. What [Finder.Find] does not find is a note.
 func At(dir string) (all []Skill) {
-	dir = resolvePath(dir)
+	dir = workspace.ResolvePath(dir)
 	left := 10 * maxDirs // also those of a repository
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -199,7 +199,7 @@ func (s *Skill) note(format string, args ...any) {
 // in returns the skills in a directory and below it.
 func (f Finder) in(p place, dir string, level int, seen map[string]bool, left *int) (all []Skill) {
 	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || seen[real] || *left == 0 || !below(resolvePath(p.within), real) {
+	if err != nil || seen[real] || *left == 0 || !below(workspace.ResolvePath(p.within), real) {
 		return nil
 	}
 	seen[real] = true
@@ -346,14 +346,6 @@ func (s Skill) Unknown() (files []workspace.File) {
 		}
 	}
 	return files
-}
-
-// resolvePath returns a path without links, or as it is if it cannot be resolved.
-func resolvePath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return filepath.Clean(path)
 }
 
 // below reports whether path is dir or in it.

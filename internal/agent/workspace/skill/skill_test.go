@@ -34,7 +34,7 @@ func write(t *testing.T, root string, files map[string]string) {
 // home makes a home directory with a repository, and returns a finder for work in it that trusts all.
 func home(t *testing.T, files map[string]string) (Finder, string) {
 	t.Helper()
-	dir := resolvePath(t.TempDir())
+	dir := workspace.ResolvePath(t.TempDir())
 	write(t, dir, map[string]string{"repo/.git/HEAD": "x"})
 	write(t, dir, files)
 	root := filepath.Join(dir, "repo")
@@ -177,7 +177,7 @@ func TestAt(t *testing.T) {
 	}
 	want := map[string]string{
 		"a": "unknown key \"version\" is ignored\nexamples/b/SKILL.md is a file of this skill, and is not found as a skill of its own\nused", "c": "used",
-		"d": "it is not found: it is more than 3 levels below " + filepath.ToSlash(resolvePath(dir)) + "/r/.agents/skills\nused", "f": "used",
+		"d": "it is not found: it is more than 3 levels below " + filepath.ToSlash(workspace.ResolvePath(dir)) + "/r/.agents/skills\nused", "f": "used",
 	}
 	if diff := cmp.Diff(want, notes); diff != "" {
 		t.Error(diff)

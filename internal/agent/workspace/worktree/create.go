@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"loki/internal/agent/workspace"
 	"loki/internal/base/fault"
 	"loki/internal/base/file/atomicfile"
 	"loki/internal/workflow/graph"
@@ -38,7 +39,7 @@ func (s *Store) Open(ctx context.Context, from, name string, o graph.Worktree) (
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, err
 	}
-	own = resolvePath(own)
+	own = workspace.ResolvePath(own)
 	t.Root, t.Common = filepath.Join(own, name), source.common
 	if t.unlock, err = lock(ctx, own, name); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (s *Store) Open(ctx context.Context, from, name string, o graph.Worktree) (
 func (s *Store) into(ctx context.Context, from string, t *Tree) (into repo, err error) {
 	if parent := s.Look(from); parent != nil {
 		t.Source, t.Into = parent.Source, parent.Root
-		t.Prefix, _ = filepath.Rel(parent.Root, resolvePath(from))
+		t.Prefix, _ = filepath.Rel(parent.Root, workspace.ResolvePath(from))
 		return parent.repo(ctx)
 	}
 	if into, err = openRepo(ctx, git{environ: s.Environ, dir: from}); err != nil {
@@ -288,7 +289,7 @@ func (t *Tree) share(ctx context.Context, made string, source repo, all []graph.
 		}
 		switch {
 		case s.Link:
-			real := resolvePath(from)
+			real := workspace.ResolvePath(from)
 			t.Read = append(t.Read, real)
 			err = os.Symlink(real, to)
 		case info.IsDir():

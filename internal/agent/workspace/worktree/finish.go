@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"loki/internal/agent/workspace"
 	"loki/internal/base/fault"
 	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
@@ -110,6 +111,11 @@ func (t *Tree) Diff(ctx context.Context, c Change) (string, error) {
 // Keep puts the branch into the source, and removes the worktree. Other branches that were made in the worktree and have commits of their
 // own are kept with their names after that of the branch.
 func (t *Tree) Keep(ctx context.Context, c Change) error {
+	return t.leave(ctx, c, "refs/heads/"+t.Branch())
+}
+
+// leave removes the worktree when its repository has the work: as the reference ref, or merged if that is empty.
+func (t *Tree) leave(ctx context.Context, c Change, ref string) error {
 	r, err := t.repo(ctx)
 	if err != nil {
 		return err
@@ -118,8 +124,12 @@ func (t *Tree) Keep(ctx context.Context, c Change) error {
 	if err != nil {
 		return err
 	}
-	if err := t.keep(ctx, r, source, c, "refs/heads/"+t.Branch()); err != nil {
+	err = t.keep(ctx, r, source, c, ref)
+	switch {
+	case err != nil && ref != "":
 		return fault.Wrap(fault.Failure, err, "the branch %s cannot be kept, so its worktree stays at %s", t.Branch(), t.Root)
+	case err != nil:
+		return err
 	}
 	return t.remove(ctx)
 }
@@ -381,7 +391,7 @@ func (t *Tree) Merge(ctx context.Context, c Change) error {
 	if err != nil {
 		return err
 	}
-	return t.removeMerged(ctx, c)
+	return t.leave(ctx, c, "")
 }
 
 // MergeBranch merges a branch that was kept into the checkout or the worktree around a directory, and deletes it.
@@ -404,7 +414,7 @@ func (s *Store) MergeBranch(ctx context.Context, dir, ref string) error {
 	if err != nil {
 		return fault.New(fault.NotFound, "there is no branch %s: it was merged or deleted", ref)
 	}
-	temp := beside(resolvePath(own), t.Name, ".try")
+	temp := beside(workspace.ResolvePath(own), t.Name, ".try")
 	checkout, err := t.target(ctx, temp)
 	if err != nil {
 		return err
@@ -437,23 +447,7 @@ func (t *Tree) Apply(ctx context.Context, c Change) error {
 		return o.why(fault.Wrap(fault.Failure, err, "the worktree %s cannot be applied", t.Name))
 	}
 	done()
-	return t.removeMerged(ctx, c)
-}
-
-// removeMerged removes the worktree, of which other branches may have commits that are kept.
-func (t *Tree) removeMerged(ctx context.Context, c Change) error {
-	r, err := t.repo(ctx)
-	if err != nil {
-		return err
-	}
-	source, err := t.source(ctx)
-	if err == nil {
-		err = t.keep(ctx, r, source, c, "")
-	}
-	if err != nil {
-		return err
-	}
-	return t.remove(ctx)
+	return t.leave(ctx, c, "")
 }
 
 // Renew merges what the checkout has meanwhile into the worktree, and returns the files in conflict, which have marks then.

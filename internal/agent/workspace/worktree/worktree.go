@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"loki/internal/agent/memory"
+	"loki/internal/agent/workspace"
 	"loki/internal/base/fault"
 	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/process"
@@ -122,25 +123,18 @@ func (s *Store) Of(dir string) string {
 	if t == nil {
 		return dir
 	}
-	rel, _ := filepath.Rel(t.Root, resolvePath(dir))
+	rel, _ := filepath.Rel(t.Root, workspace.ResolvePath(dir))
 	return filepath.Join(t.Source, rel)
 }
 
 // locate returns where the worktree is that dir is in.
 func (s *Store) locate(dir string) (own, name string, ok bool) {
-	rel, err := filepath.Rel(resolvePath(s.Dir), resolvePath(dir))
+	rel, err := filepath.Rel(workspace.ResolvePath(s.Dir), workspace.ResolvePath(dir))
 	parts := strings.Split(filepath.ToSlash(rel), "/")
 	if err != nil || !filepath.IsLocal(rel) || len(parts) < 2 || CheckName(parts[1]) != nil {
 		return "", "", false
 	}
-	return filepath.Join(resolvePath(s.Dir), parts[0]), parts[1], true
-}
-
-func resolvePath(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
+	return filepath.Join(workspace.ResolvePath(s.Dir), parts[0]), parts[1], true
 }
 
 // enter takes a worktree that is there.
@@ -220,7 +214,7 @@ func (s *Store) List() (entries []Entry, err error) {
 func (s *Store) Beside(dir string) (dirs []string) {
 	entries, _ := s.List() // without it there are none
 	for _, e := range entries {
-		if rel, err := filepath.Rel(e.Source, resolvePath(dir)); err == nil && filepath.IsLocal(rel) {
+		if rel, err := filepath.Rel(e.Source, workspace.ResolvePath(dir)); err == nil && filepath.IsLocal(rel) {
 			dirs = append(dirs, filepath.Join(e.Dir, rel))
 		}
 	}

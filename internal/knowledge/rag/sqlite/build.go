@@ -208,31 +208,19 @@ func (b *build) statements() *statements {
 }
 
 func (b *build) File(ctx context.Context, path string) (f rag.File, ok bool, err error) {
-	if b.files == nil {
-		if b.files, err = b.readFiles(ctx); err != nil {
+	if b.files == nil { // reading all of them takes less than a query for each
+		files := make(map[string]rag.File)
+		err := eachFile(ctx, b.queries(), "''", func(f rag.File) error {
+			files[f.Path] = f
+			return nil
+		})
+		if err != nil {
 			return rag.File{}, false, explain(b.store.path, err)
 		}
+		b.files = files
 	}
 	f, ok = b.files[path]
 	return f, ok, nil
-}
-
-// readFiles reads all files, which takes less than a query for each.
-func (b *build) readFiles(ctx context.Context) (map[string]rag.File, error) {
-	rows, err := b.queries().QueryContext(ctx, "SELECT id, path, hash, source, chunks FROM files")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	files := make(map[string]rag.File)
-	for rows.Next() {
-		var f rag.File
-		if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks); err != nil {
-			return nil, err
-		}
-		files[f.Path] = f
-	}
-	return files, rows.Err()
 }
 
 // Close ends the build. What cannot be resumed is removed.

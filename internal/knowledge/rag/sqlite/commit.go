@@ -37,30 +37,21 @@ func sameSettings(a, b rag.Settings) bool {
 }
 
 // judge returns the files that do not stay, and the new sources of others by their ids.
-func (b *build) judge(ctx context.Context, keep func(rag.File) (string, bool)) (gone []document, moved map[int64]string, err error) {
-	rows, err := b.queries().QueryContext(ctx, "SELECT id, path, hash, source, first, chunks FROM files ORDER BY id")
-	if err != nil {
-		return nil, nil, err
-	}
+func (b *build) judge(ctx context.Context, keep func(rag.File) (string, bool)) (gone []int64, moved map[int64]string, err error) {
 	moved = make(map[int64]string)
-	defer rows.Close()
-	for rows.Next() {
-		var f rag.File
-		var first int64
-		if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Source, &first, &f.Chunks); err != nil {
-			return nil, nil, err
-		}
+	err = eachFile(ctx, b.queries(), "''", func(f rag.File) error {
 		switch source, stays := keep(f); {
 		case !stays:
-			gone = append(gone, document{id: f.ID, first: first, chunks: f.Chunks})
+			gone = append(gone, f.ID)
 		case source != f.Source:
 			moved[f.ID] = source
 		}
-	}
-	return gone, moved, rows.Err()
+		return nil
+	})
+	return gone, moved, err
 }
 
-func (b *build) finish(ctx context.Context, gone []document, moved map[int64]string) (rag.Stats, error) {
+func (b *build) finish(ctx context.Context, gone []int64, moved map[int64]string) (rag.Stats, error) {
 	// What was put is safe even if the rest fails.
 	if err := b.flush(); err != nil {
 		return rag.Stats{}, err
@@ -68,8 +59,8 @@ func (b *build) finish(ctx context.Context, gone []document, moved map[int64]str
 	if err := b.c.begin(); err != nil {
 		return rag.Stats{}, err
 	}
-	for _, f := range gone {
-		if err := b.remove(f); err != nil {
+	for _, id := range gone {
+		if err := b.remove(id); err != nil {
 			return rag.Stats{}, err
 		}
 	}

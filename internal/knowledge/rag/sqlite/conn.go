@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"loki/internal/knowledge/rag"
 )
@@ -25,16 +24,9 @@ type conn struct {
 // openWriter opens a file for writing. The file must exist; if it is empty, fresh makes it a
 // knowledge base without files.
 func openWriter(path string, fresh bool) (c *conn, err error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe might never end
-		return nil, &formatError{irregular: true}
-	}
 	// Only this connection uses the file, so that its log needs no shared memory.
-	source, err := dataSource(path, "mode=rw&_pragma=locking_mode(exclusive)&_pragma=page_size(8192)&_pragma=journal_mode(wal)"+
+	db, _, err := openFile(path, "mode=rw&_pragma=locking_mode(exclusive)&_pragma=page_size(8192)&_pragma=journal_mode(wal)"+
 		"&_pragma=synchronous(normal)&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(8192)")
-	if err != nil {
-		return nil, err
-	}
-	db, err := sql.Open("sqlite", source)
 	if err != nil {
 		return nil, err
 	}

@@ -54,18 +54,7 @@ func (l *lazy[T]) get(load func() (*T, error)) (*T, error) {
 
 // openIndex opens the file at path, which must not change as long as it is open.
 func openIndex(ctx context.Context, path string) (x *index, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // opening a pipe might never end
-		return nil, &formatError{irregular: true}
-	}
-	source, err := dataSource(path, "mode=ro&immutable=1&_pragma=query_only(1)")
-	if err != nil {
-		return nil, err
-	}
-	db, err := sql.Open("sqlite", source)
+	db, info, err := openFile(path, "mode=ro&immutable=1&_pragma=query_only(1)")
 	if err != nil {
 		return nil, err
 	}
@@ -126,26 +115,25 @@ func (x *index) Close() error {
 
 func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 	return func(yield func(rag.File, error) bool) {
-		rows, err := x.db.QueryContext(ctx, "SELECT id, path, hash, source, chunks, "+x.unread()+" FROM files ORDER BY id")
-		if err != nil {
-			yield(rag.File{}, explain(x.path, err))
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var f rag.File
-			if err := scan(rows, &f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks, &f.Unread); err != nil {
-				yield(rag.File{}, explain(x.path, err))
-				return
-			}
+		err := eachFile(ctx, x.db, x.unread(), func(f rag.File) error {
 			if !yield(f, nil) {
-				return
+				return errEnough
 			}
-		}
-		if err := rows.Err(); err != nil {
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
 			yield(rag.File{}, explain(x.path, err))
 		}
 	}
+}
+
+var errEnough = errors.New("no more files are wanted")
+
+// eachFile does something for each file, ascending by id. unread is the column of what was not read of it.
+func eachFile(ctx context.Context, db querier, unread string, do func(f rag.File) error) error {
+	var f rag.File
+	return eachRow(ctx, db, func() error { return do(f) }, "SELECT id, path, hash, source, chunks, "+unread+" FROM files ORDER BY id", nil,
+		&f.ID, &f.Path, &f.Hash, &f.Source, &f.Chunks, &f.Unread)
 }
 
 // unread is the column of what was not read, which old files do not have.

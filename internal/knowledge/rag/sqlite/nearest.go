@@ -36,101 +36,59 @@ func (x *index) nearest(ctx context.Context, v []float32, k int) ([]rag.Match, e
 	if err != nil {
 		return nil, err
 	}
-	matches := make([]rag.Match, len(found))
-	for i, m := range found {
-		matches[i] = rag.Match{ID: d.at(m.Pos), Score: float64(m.Score)}
-	}
-	return matches, nil
+	return d.matches(found), nil
 }
 
 // loadVectors reads all vectors, on all processors: most of the time is spent on copying them.
 func (x *index) loadVectors(ctx context.Context, d *documents) (*vector.Index, error) {
-	dims := x.stats.Dimensions
-	v := vector.New(dims, d.total)
-	groups := d.groups(max(1, vectorBytes/(4*dims)))
-	ctx, cancel := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	type part struct {
-		rows *[]float32
-		err  error
+	v := vector.New(x.stats.Dimensions, d.total)
+	parts := slices.Collect(slices.Chunk(d.files, len(d.files)/runtime.GOMAXPROCS(0)+1))
+	errs := make([]error, len(parts))
+	var readers sync.WaitGroup
+	for i, files := range parts {
+		last := files[len(files)-1]
+		room := v.Room(last.position + last.chunks - files[0].position)
+		readers.Go(func() { errs[i] = x.readVectors(ctx, files, room) })
 	}
-	spare := sync.Pool{New: func() any { return new([]float32) }}
-	parts := make([]chan part, min(runtime.GOMAXPROCS(0), len(groups)))
-	for i := range parts {
-		parts[i] = make(chan part)
-		wg.Go(func() { // ends with the groups, or with ctx
-			for g := i; g < len(groups); g += len(parts) {
-				p := part{rows: spare.Get().(*[]float32)}
-				*p.rows, p.err = x.readVectors(ctx, groups[g], (*p.rows)[:0])
-				select {
-				case parts[i] <- p:
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-	}
-	for g := range groups {
-		var p part
-		select {
-		case p = <-parts[g%len(parts)]:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	readers.Wait()
+	return v, cmp.Or(errs...)
+}
+
+// readVectors reads the vectors of files that follow each other, which fill to.
+func (x *index) readVectors(ctx context.Context, files []document, to []float32) error {
+	first, last := files[0], files[len(files)-1]
+	seq, copied := 0, 0
+	var number int64
+	var data sql.RawBytes
+	err := eachRow(ctx, x.db, func() error {
+		for len(files) > 0 && seq >= files[0].chunks {
+			files, seq = files[1:], 0
 		}
-		if p.err != nil {
-			return nil, p.err
+		if len(files) == 0 {
+			return errDamaged
 		}
+		n := min(vectorRow, files[0].chunks-seq) * x.stats.Dimensions
+		if number != files[0].first+int64(seq) || len(data) != 4*n {
+			return errDamaged
+		}
+		decodeVector(to[:n], data)
+		to, seq = to[n:], seq+vectorRow
 		// The driver copies each row. The collector by itself would come when the copies are as
 		// many bytes as the vectors.
-		if g%collectEvery == collectEvery-1 {
+		if copied += len(data); copied >= collectEvery {
 			runtime.GC()
+			copied = 0
 		}
-		for one := range slices.Chunk(*p.rows, dims) {
-			if err := v.Add(one); err != nil {
-				return nil, err
-			}
-		}
-		spare.Put(p.rows)
+		return nil
+	}, "SELECT number, data FROM vectors WHERE number >= ? AND number < ? ORDER BY number",
+		[]any{first.first, last.first + int64(last.chunks)}, &number, &data)
+	if err == nil && len(to) > 0 {
+		err = errDamaged
 	}
-	return v, nil
+	return err
 }
 
-const (
-	vectorBytes  = 2 << 20 // about how many bytes of vectors are read at once
-	collectEvery = 4       // groups of that size
-)
-
-// readVectors appends the vectors of files that follow each other to list.
-func (x *index) readVectors(ctx context.Context, files []document, list []float32) ([]float32, error) {
-	last := files[len(files)-1]
-	rows, err := x.db.QueryContext(ctx, "SELECT number, data FROM vectors WHERE number >= ? AND number < ? ORDER BY number", files[0].first, last.first+int64(last.chunks))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for _, f := range files {
-		for seq := 0; seq < f.chunks; seq += vectorRow {
-			var number int64
-			var data sql.RawBytes
-			if !rows.Next() {
-				return nil, cmp.Or(rows.Err(), errDamaged)
-			}
-			if err := scan(rows, &number, &data); err != nil {
-				return nil, err
-			}
-			n := min(vectorRow, f.chunks-seq) * x.stats.Dimensions
-			if number != f.first+int64(seq) || len(data) != 4*n {
-				return nil, errDamaged
-			}
-			from := len(list)
-			list = slices.Grow(list, n)[:from+n]
-			decodeVector(list[from:], data)
-		}
-	}
-	return list, rows.Err()
-}
+const collectEvery = 8 << 20 // bytes of vectors
 
 func decodeVector(to []float32, data []byte) {
 	for i := range to {

@@ -129,8 +129,8 @@ func (b *build) Put(ctx context.Context, f rag.File, chunks []rag.Chunk) error {
 }
 
 func (b *build) put(f rag.File, chunks []rag.Chunk) error {
-	var old document
-	ok, err := b.c.row(context.Background(), "SELECT id, first, chunks FROM files WHERE path = ?", []any{f.Path}, &old.id, &old.first, &old.chunks)
+	var old int64
+	ok, err := b.c.row(context.Background(), "SELECT id FROM files WHERE path = ?", []any{f.Path}, &old)
 	if err != nil {
 		return err
 	}
@@ -169,13 +169,17 @@ func (b *build) put(f rag.File, chunks []rag.Chunk) error {
 	return nil
 }
 
-func (b *build) remove(f document) error {
-	last := f.first + int64(f.chunks)
+func (b *build) remove(id int64) error {
+	var first, chunks int64
+	if _, err := b.c.row(context.Background(), "SELECT first, chunks FROM files WHERE id = ?", []any{id}, &first, &chunks); err != nil {
+		return err
+	}
+	last := first + chunks
 	return errors.Join(
-		b.c.exec("DELETE FROM files WHERE id = ?", f.id),
-		b.c.exec("DELETE FROM chunks WHERE number >= ? AND number < ?", f.first, last),
-		b.c.exec("DELETE FROM vectors WHERE number >= ? AND number < ?", f.first, last),
-		b.c.exec("DELETE FROM words WHERE rowid >= ? AND rowid < ?", f.first, last),
+		b.c.exec("DELETE FROM files WHERE id = ?", id),
+		b.c.exec("DELETE FROM chunks WHERE number >= ? AND number < ?", first, last),
+		b.c.exec("DELETE FROM vectors WHERE number >= ? AND number < ?", first, last),
+		b.c.exec("DELETE FROM words WHERE rowid >= ? AND rowid < ?", first, last),
 	)
 }
 

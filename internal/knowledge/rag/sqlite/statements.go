@@ -33,6 +33,24 @@ func scanRow(rows *sql.Rows, dest ...any) (ok bool, err error) {
 	return true, rows.Close()
 }
 
+// eachRow does something for each row of a query, once it is in dest.
+func eachRow(ctx context.Context, db querier, do func() error, query string, args []any, dest ...any) error {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows, dest...); err != nil {
+			return err
+		}
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // readRow reads a row that must exist.
 func readRow(ctx context.Context, db querier, query string, dest ...any) error {
 	rows, err := db.QueryContext(ctx, query)

@@ -15,6 +15,7 @@ package sqlite
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -294,17 +295,24 @@ func replace(from, to string) error {
 	return nil
 }
 
-// dataSource is the address of a file for the driver.
-func dataSource(path, options string) (string, error) {
-	path, err := filepath.Abs(path)
+// openFile opens a regular file: opening a pipe might never end.
+func openFile(path, options string) (*sql.DB, os.FileInfo, error) {
+	info, err := os.Stat(path)
 	if err != nil {
-		return "", err
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, &formatError{irregular: true}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, nil, err
 	}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options}
 	if filepath.VolumeName(path) != "" {
 		u.Path = "/" + u.Path // C:/x is file:///C:/x
 	}
-	return u.String(), nil
+	db, err := sql.Open("sqlite", u.String())
+	return db, info, err
 }
 
 // errDamaged says that what is stored is not what was written.

@@ -11,6 +11,7 @@ import (
 
 	"loki/internal/base/text/rank"
 	"loki/internal/knowledge/rag"
+	"loki/internal/knowledge/rag/vector"
 )
 
 // words puts chunks into the index of words. It belongs to one goroutine.
@@ -29,25 +30,18 @@ func (w *words) put(exec func(query string, args ...any) error, number int64, he
 func fill(ctx context.Context, from querier, exec func(query string, args ...any) error) error {
 	var w words
 	for next := int64(0); ; {
-		rows, err := from.QueryContext(ctx, "SELECT number, heading, text FROM chunks WHERE number >= ? ORDER BY number LIMIT 1000", next)
-		if err != nil {
-			return err
-		}
 		type chunk struct {
 			number  int64
 			heading string
 			packed  []byte
 		}
 		var list []chunk
-		for rows.Next() {
-			var c chunk
-			if err := scan(rows, &c.number, &c.heading, &c.packed); err != nil {
-				rows.Close()
-				return err
-			}
+		var c chunk
+		err := eachRow(ctx, from, func() error {
 			list = append(list, c)
-		}
-		if err := rows.Err(); err != nil || len(list) == 0 {
+			return nil
+		}, "SELECT number, heading, text FROM chunks WHERE number >= ? ORDER BY number LIMIT 1000", []any{next}, &c.number, &c.heading, &c.packed)
+		if err != nil || len(list) == 0 {
 			return err
 		}
 		for _, c := range list {
@@ -72,27 +66,20 @@ type lengths struct {
 
 // loadLengths reads the lengths that FTS5 keeps.
 func loadLengths(ctx context.Context, db querier) (*lengths, error) {
-	rows, err := db.QueryContext(ctx, "SELECT id, sz FROM words_docsize ORDER BY id")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	l, sum := new(lengths), 0.0
-	for rows.Next() {
-		var number int64
-		var size sql.RawBytes // a varint of SQLite: the most significant bits first
-		if err := scan(rows, &number, &size); err != nil {
-			return nil, err
-		}
+	var number int64
+	var size sql.RawBytes // a varint of SQLite: the most significant bits first
+	err := eachRow(ctx, db, func() error {
 		n := 0
 		for _, b := range size {
 			n = n<<7 | int(b&0x7f)
 		}
 		l.numbers, l.tokens = append(l.numbers, number), append(l.tokens, float64(n))
 		sum += float64(n)
-	}
+		return nil
+	}, "SELECT id, sz FROM words_docsize ORDER BY id", nil, &number, &size)
 	l.average = max(sum, 1) / float64(max(len(l.numbers), 1))
-	return l, rows.Err()
+	return l, err
 }
 
 // maxTokens is how many different tokens of a query count, the first ones. Longer queries are documents, to which vectors lead.
@@ -143,7 +130,11 @@ func (x *index) match(ctx context.Context, query string, k int) ([]rag.Match, er
 			scores[h.position] += rank.Score(idf, h.times, rank.K1, l.tokens[h.position]/l.average)
 		}
 	}
-	return d.best(scores, k), ctx.Err()
+	best := vector.NewBest(max(1, min(k, d.total)))
+	for position, score := range scores {
+		best.Add(position, score)
+	}
+	return d.matches(best.List()), ctx.Err()
 }
 
 // hit says how often a token is in a chunk.

@@ -23,38 +23,56 @@ type Index struct {
 
 // Match is a vector that a search found.
 type Match struct {
-	Pos   int // number of the vector in the order of Add, from 0
-	Score float32
+	Pos   int // number of the vector, from 0
+	Score float64
 }
 
-// Compare orders matches by descending score, equal ones by position.
-func Compare(a, b Match) int {
-	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Pos, b.Pos))
+// Best collects the matches with the highest scores above 0, of which [Best.Add] is told in the order of their positions.
+type Best struct {
+	k     int
+	least float64 // a later match has to have more
+	list  []Match // up to twice as many as k before they are sorted
+}
+
+// NewBest returns a collection of up to k matches, at least 1.
+func NewBest(k int) *Best { return &Best{k: k} }
+
+// Add adds a match if it is one of the best so far.
+func (b *Best) Add(pos int, score float64) {
+	if !(score > b.least) { // NaN neither
+		return
+	}
+	if b.list = append(b.list, Match{pos, score}); len(b.list) == 2*b.k {
+		b.least = b.List()[b.k-1].Score
+	}
+}
+
+// List returns the matches, best first, equal ones by position.
+func (b *Best) List() []Match {
+	slices.SortFunc(b.list, func(x, y Match) int {
+		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.Pos, y.Pos))
+	})
+	b.list = b.list[:min(b.k, len(b.list))]
+	return b.list
 }
 
 // Dot returns the dot product of two vectors of the same length, which is not 0.
 func Dot(a, b []float32) float32 { return vek32.Dot(a, b) }
 
-// New returns an index with room for n vectors of dims dimensions, 4 bytes for each number. More
-// vectors make it grow.
+// New returns an index with room for n vectors of dims dimensions, 4 bytes for each number.
 func New(dims, n int) *Index {
 	return &Index{dims: dims, rows: make([]float32, 0, dims*n)}
 }
 
-// Len returns the number of vectors.
-func (x *Index) Len() int { return x.n }
-
-// Add adds a copy of v. It fails if v has another number of dimensions than the index.
-func (x *Index) Add(v []float32) error {
-	if len(v) != x.dims {
-		return fmt.Errorf("vector %d has %d dimensions instead of %d", x.n, len(v), x.dims)
-	}
-	x.rows = append(x.rows, v...)
-	x.n++
-	return nil
+// Room adds n vectors, one behind the other, which the caller fills before the index is searched. [New] must have made
+// room for them.
+func (x *Index) Room(n int) []float32 {
+	from := len(x.rows)
+	x.rows, x.n = x.rows[:from+n*x.dims], x.n+n
+	return x.rows[from:]
 }
 
-// Search returns the k vectors with the highest dot products with query, in the order of [Compare].
+// Search returns the k vectors with the highest dot products with query, in the order of [Best.List].
 // Products that are 0, negative or not a number do not count.
 //
 // A canceled context ends the search within a millisecond or so. The other error is that of a query with another number of
@@ -66,24 +84,13 @@ func (x *Index) Search(ctx context.Context, query []float32, k int) ([]Match, er
 	if len(query) != x.dims {
 		return nil, fmt.Errorf("the query has %d dimensions, the vectors have %d", len(query), x.dims)
 	}
-	k = min(k, x.n)
+	best := NewBest(min(k, x.n))
 	block := max(1<<18/(x.dims+1), 1) // vectors; some 50 µs of work
-	var best []Match
-	cut := func() { // up to twice as many are collected before they are sorted
-		slices.SortFunc(best, Compare)
-		best = best[:min(k, len(best))]
-	}
-	for i, least := 0, float32(0); i < x.n; i++ {
+	for i := range x.n {
 		if i%block == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if score := vek32.Dot(x.rows[i*x.dims:(i+1)*x.dims], query); score > least {
-			if best = append(best, Match{i, score}); len(best) == 2*k {
-				cut()
-				least = best[k-1].Score
-			}
-		}
+		best.Add(i, float64(vek32.Dot(x.rows[i*x.dims:(i+1)*x.dims], query)))
 	}
-	cut()
-	return best, nil
+	return best.List(), nil
 }

@@ -40,9 +40,7 @@ func unit(r *rand.Rand, n, dims, centers int) [][]float32 {
 func index(t testing.TB, x *vector.Index, rows [][]float32) *vector.Index {
 	t.Helper()
 	for _, v := range rows {
-		if err := x.Add(v); err != nil {
-			t.Fatal(err)
-		}
+		copy(x.Room(1), v)
 	}
 	return x
 }
@@ -52,7 +50,7 @@ func naive(rows [][]float32, query []float32, k int) []vector.Match {
 	var all []vector.Match
 	for i, v := range rows {
 		if score := vector.Dot(v, query); score > 0 {
-			all = append(all, vector.Match{Pos: i, Score: score})
+			all = append(all, vector.Match{Pos: i, Score: float64(score)})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b vector.Match) int {
@@ -135,9 +133,6 @@ func TestSearch(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	x := vector.New(3, 1)
-	if err := x.Add([]float32{1}); err == nil || !strings.Contains(err.Error(), "1 dimensions instead of 3") || x.Len() != 0 {
-		t.Errorf("%v, %d", err, x.Len())
-	}
 	index(t, x, [][]float32{{1, 0, 0}})
 	if _, err := x.Search(t.Context(), []float32{1, 0}, 1); err == nil || !strings.Contains(err.Error(), "the query has 2 dimensions") {
 		t.Error(err)

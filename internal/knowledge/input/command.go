@@ -21,12 +21,6 @@ import (
 	"loki/internal/base/process/tempdir"
 )
 
-// run returns what a command prints. How it ends does not matter: its output is the answer.
-func (l *Loader) run(ctx context.Context, line string) (string, error) {
-	output, _, err := l.Output(ctx, line, func(string) {})
-	return output, err
-}
-
 // Output returns what a command of the user's shell prints on both of its outputs, and how it
 // ended. Each line is also passed to shown as it comes, one at a time.
 func (l *Loader) Output(ctx context.Context, line string, shown func(line string)) (output string, status int, err error) {

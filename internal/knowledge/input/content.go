@@ -3,7 +3,9 @@ package input
 import (
 	"encoding/base64"
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"loki/internal/base/document"
@@ -67,10 +69,5 @@ func PictureURL(url string) string {
 
 // isImage reports whether models look at pictures of a media type.
 func isImage(media string) bool {
-	for _, known := range imageTypes {
-		if media == known {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(imageTypes)), media)
 }

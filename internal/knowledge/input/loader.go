@@ -62,12 +62,12 @@ const DefaultCommandTimeout = 2 * time.Minute
 // and what loaders make. An error names the source.
 func (l *Loader) Load(ctx context.Context, sources []string) (Attachments, error) {
 	c := collector{loader: l, seen: make(map[string]bool)}
-	for _, pass := range []func(context.Context, *collector, string) (bool, error){l.reply, l.command, l.path, l.address, l.loadNamed} {
+	for _, pass := range []func(context.Context, *collector, string) error{l.reply, l.command, l.path, l.address, l.loadNamed} {
 		for _, source := range sources {
 			if err := ctx.Err(); err != nil {
 				return Attachments{}, err
 			}
-			if _, err := pass(ctx, &c, source); err != nil {
+			if err := pass(ctx, &c, source); err != nil {
 				return Attachments{}, err
 			}
 		}
@@ -118,12 +118,11 @@ func (c *collector) addImage(image Image) error {
 // LastReply is the source that means the previous reply.
 const LastReply = "%%"
 
-func (l *Loader) reply(_ context.Context, c *collector, source string) (bool, error) {
-	if source != LastReply {
-		return false, nil
+func (l *Loader) reply(_ context.Context, c *collector, source string) error {
+	if source == LastReply {
+		c.Attachments.Reply, c.missingReply = l.Reply, l.Reply == nil
 	}
-	c.Attachments.Reply, c.missingReply = l.Reply, l.Reply == nil
-	return true, nil
+	return nil
 }
 
 // command returns the command between the backticks.
@@ -192,50 +191,53 @@ func (l *Loader) Serves(source string) bool {
 	return ok
 }
 
-func (l *Loader) command(ctx context.Context, c *collector, source string) (bool, error) {
+func (l *Loader) command(ctx context.Context, c *collector, source string) error {
 	line, ok := commandOf(source)
 	if !ok || !c.first(Command, line) {
-		return ok, nil
+		return nil
 	}
-	text, err := l.run(ctx, line)
+	text, _, err := l.Output(ctx, line, func(string) {})
 	if err != nil {
-		return true, err
+		return err
 	}
-	return true, c.add(Document{Kind: Command, Name: line, Text: text})
+	return c.add(Document{Kind: Command, Name: line, Text: text})
 }
 
-func (l *Loader) path(ctx context.Context, c *collector, source string) (bool, error) {
-	if _, isCommand := commandOf(source); source == LastReply || isCommand || isAddress(source) {
-		return false, nil
+func (l *Loader) path(ctx context.Context, c *collector, source string) error {
+	if !l.isPath(source) {
+		return nil
 	}
-	if _, _, named := l.loaderOf(source); named {
-		return false, nil
-	}
-	return true, l.files(ctx, c, source)
+	return l.files(ctx, c, source)
 }
 
-func (l *Loader) address(ctx context.Context, c *collector, source string) (bool, error) {
+// isPath reports whether source is a path or a pattern.
+func (l *Loader) isPath(source string) bool {
+	_, isCommand := commandOf(source)
+	return source != LastReply && !isCommand && !isAddress(source) && !l.Serves(source)
+}
+
+func (l *Loader) address(ctx context.Context, c *collector, source string) error {
 	if !isAddress(source) || !c.first(URL, source) {
-		return isAddress(source), nil
+		return nil
 	}
-	return true, l.fetch(ctx, c, source)
+	return l.fetch(ctx, c, source)
 }
 
-func (l *Loader) loadNamed(ctx context.Context, c *collector, source string) (bool, error) {
+func (l *Loader) loadNamed(ctx context.Context, c *collector, source string) error {
 	if !l.Serves(source) || !c.first(Loaded, source) {
-		return l.Serves(source), nil
+		return nil
 	}
 	parts, err := l.LoadParts(ctx, source)
 	if err != nil {
-		return true, err
+		return err
 	}
 	for _, part := range parts {
 		c.unread(part.Path, part.Unread)
 		if err := c.add(Document{Kind: Loaded, Name: part.Path, Text: part.Text}); err != nil {
-			return true, err
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
 // FileOf returns the absolute path of the file that a source means, also with the name of a loader before it. A source of another
@@ -250,8 +252,7 @@ func (l *Loader) FileOf(source string) string {
 // Absolute returns source as it can be read anywhere: a path is made absolute, others
 // stay as they are.
 func (l *Loader) Absolute(source string) string {
-	_, isCommand := commandOf(source)
-	if _, _, named := l.loaderOf(source); named || isCommand || source == LastReply || isAddress(source) {
+	if !l.isPath(source) {
 		return source
 	}
 	path, err := l.abs(source)

@@ -55,7 +55,9 @@ func (s *Store) near(ctx context.Context, facts []Fact, query string, limit int)
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	found, err := m.search(limited, s.all(ctx), facts, rag.Settings{EmbeddingModel: model, Threshold: threshold, TopK: limit}, query)
+	now := s.now()
+	all := slices.DeleteFunc(s.all(ctx, false), func(f Fact) bool { return f.Expired(now) })
+	found, err := m.search(limited, all, facts, rag.Settings{EmbeddingModel: model, Threshold: threshold, TopK: limit}, query)
 	switch {
 	case err == nil:
 		m.told = false
@@ -68,17 +70,6 @@ func (s *Store) near(ctx context.Context, facts []Fact, query string, limit int)
 		s.Warn(ctx, "facts of the memory are found by words only: "+err.Error())
 	}
 	return nil, false
-}
-
-// all returns the facts of all places that have not expired, each once.
-func (s *Store) all(ctx context.Context) []Fact {
-	var all []Fact
-	for _, p := range s.Places(ctx) {
-		scopes := p.Scopes()
-		all = append(all, s.scope(ctx, p, scopes[len(scopes)-1], false)...) // that of the user is one of all places
-	}
-	now := s.now()
-	return slices.DeleteFunc(all, func(f Fact) bool { return f.Expired(now) })
 }
 
 // errStandIn is the error for a model that is replaced by another one, whose vectors mean nothing.

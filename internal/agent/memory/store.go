@@ -137,6 +137,23 @@ func (s *Store) List(ctx context.Context, p Place, proposals bool) []Fact {
 	return facts
 }
 
+// both returns the facts that count at a place, and behind them the proposals.
+func (s *Store) both(ctx context.Context, p Place) []Fact {
+	return append(s.List(ctx, p, false), s.List(ctx, p, true)...)
+}
+
+// all returns the facts of all places, each once: those that count, proposals, or both.
+func (s *Store) all(ctx context.Context, proposals ...bool) []Fact {
+	var all []Fact
+	for _, p := range s.Places(ctx) {
+		scopes := p.Scopes()
+		for _, proposed := range proposals {
+			all = append(all, s.scope(ctx, p, scopes[len(scopes)-1], proposed)...) // that of the user is one of all places
+		}
+	}
+	return all
+}
+
 // scope is List for one scope.
 func (s *Store) scope(ctx context.Context, p Place, scope string, proposals bool) []Fact {
 	dir := p.dir(scope)
@@ -165,16 +182,14 @@ func (s *Store) Find(ctx context.Context, id string, places ...Place) (Fact, err
 		id = id[i+1:]
 	}
 	for _, p := range places {
-		for _, proposals := range []bool{false, true} {
-			for _, f := range s.List(ctx, p, proposals) {
-				isNamed := strings.HasSuffix("/"+strings.TrimSuffix(f.Path, ".md"), name)
-				if f.ID != id && !isNamed || slices.Contains(paths, f.Path) { // that of the user is one of all places
-					continue
-				}
-				found, paths = append(found, f), append(paths, f.Path)
-				if isNamed {
-					named = append(named, f)
-				}
+		for _, f := range s.both(ctx, p) {
+			isNamed := strings.HasSuffix("/"+strings.TrimSuffix(f.Path, ".md"), name)
+			if f.ID != id && !isNamed || slices.Contains(paths, f.Path) { // that of the user is one of all places
+				continue
+			}
+			found, paths = append(found, f), append(paths, f.Path)
+			if isNamed {
+				named = append(named, f)
 			}
 		}
 	}
@@ -218,24 +233,19 @@ func (s *Store) admit(ctx context.Context, p Place, f *Fact) error {
 	if p.dir(f.Scope) == "" {
 		return fault.New(fault.Usage, "there is no scope %q here", f.Scope).WithHint("the scopes here: %s", strings.Join(p.Scopes(), ", "))
 	}
-	words := tokens(f)
-	for _, scope := range p.Scopes() {
-		for _, proposals := range []bool{false, true} {
-			n := 0
-			for _, other := range s.scope(ctx, p, scope, proposals) {
-				if other.ID == f.ID {
-					continue
-				}
-				n++
-				if f.repeats(words, &other, s) {
-					return fault.Wrap(fault.Usage, &CopyError{other}, "")
-				}
-			}
-			if scope == f.Scope && proposals == f.Proposed && n >= MaxFacts {
-				return fault.New(fault.Usage, "not stored: the scope %s has %d facts, and there is no room for more", scope, MaxFacts).
-					WithHint("forget some: loki --memory forget ID, or those that have expired: loki --memory prune")
-			}
+	words, n := tokens(f), 0
+	for _, other := range s.both(ctx, p) {
+		switch {
+		case other.ID == f.ID:
+		case f.repeats(words, &other, s):
+			return fault.Wrap(fault.Usage, &CopyError{other}, "")
+		case other.Scope == f.Scope && other.Proposed == f.Proposed:
+			n++
 		}
+	}
+	if n >= MaxFacts {
+		return fault.New(fault.Usage, "not stored: the scope %s has %d facts, and there is no room for more", f.Scope, MaxFacts).
+			WithHint("forget some: loki --memory forget ID, or those that have expired: loki --memory prune")
 	}
 	return nil
 }
@@ -452,20 +462,14 @@ func (s *Store) Prune(ctx context.Context) ([]Fact, error) {
 	}
 	defer unlock()
 	var gone []Fact
-	for _, p := range s.Places(ctx) {
-		scopes := p.Scopes()
-		for _, scope := range scopes[len(scopes)-1:] { // that of the user is one of all places
-			for _, proposals := range []bool{false, true} {
-				for _, f := range s.scope(ctx, p, scope, proposals) {
-					if f.Expired(s.now().Add(-keepExpired)) {
-						if err := s.remove(ctx, f); err != nil {
-							return gone, err
-						}
-						gone = append(gone, f)
-					}
-				}
-			}
+	for _, f := range s.all(ctx, false, true) {
+		if !f.Expired(s.now().Add(-keepExpired)) {
+			continue
 		}
+		if err := s.remove(ctx, f); err != nil {
+			return gone, err
+		}
+		gone = append(gone, f)
 	}
 	return gone, nil
 }

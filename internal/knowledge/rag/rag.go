@@ -7,6 +7,7 @@
 package rag
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -70,6 +71,17 @@ func (c Chunk) full() string {
 		return c.Text
 	}
 	return c.Heading + "\n\n" + c.Text
+}
+
+// Dimensions returns how many dimensions the vectors of chunks have: n, or of n 0 those of the first of them. The error says
+// that one has others.
+func Dimensions(chunks []Chunk, n int) (int, error) {
+	for i, c := range chunks {
+		if n = cmp.Or(n, len(c.Vector)); n == 0 || len(c.Vector) != n {
+			return 0, fmt.Errorf("%s: chunk %d has a vector with %d dimensions instead of %d", c.Path, i, len(c.Vector), n)
+		}
+	}
+	return n, nil
 }
 
 // Match is a chunk that a search found.

@@ -146,12 +146,8 @@ func (b *build) check(chunks []rag.Chunk) error {
 		length = len(v)
 		break
 	}
-	for _, c := range chunks {
-		if length = cmp.Or(length, len(c.Vector)); len(c.Vector) != length {
-			return errOtherLength
-		}
-	}
-	return nil
+	_, err := rag.Dimensions(chunks, length)
+	return err
 }
 
 func (b *build) Remember(_ context.Context, chunks []rag.Chunk) error {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -161,10 +160,8 @@ func (w *build) Resumed() bool { return w.resumed }
 
 // File implements [rag.Build].
 func (w *build) File(ctx context.Context, path string) (rag.File, bool, error) {
-	for _, f := range w.files {
-		if f.Path == path {
-			return f.File, true, nil
-		}
+	if i := w.fileIndex(path); i >= 0 {
+		return w.files[i].File, true, nil
 	}
 	ctx, cancel, err := alive(ctx)
 	if err != nil {
@@ -235,7 +232,7 @@ func (w *build) Put(ctx context.Context, put rag.File, chunks []rag.Chunk) error
 	}
 	if i := w.fileIndex(put.Path); i >= 0 {
 		w.size -= len(w.files[i].chunks)
-		w.files = append(w.files[:i], w.files[i+1:]...)
+		w.files = slices.Delete(w.files, i, i+1)
 	}
 	f := file{put, chunks}
 	f.ID, f.Chunks = w.base.next, len(chunks)
@@ -252,15 +249,11 @@ func (w *build) Put(ctx context.Context, put rag.File, chunks []rag.Chunk) error
 
 // check returns an error if the vectors of chunks are not as long as the others.
 func (w *build) check(chunks []rag.Chunk) error {
-	for _, c := range chunks {
-		if w.dimensions == 0 {
-			w.dimensions = len(c.Vector)
-		}
-		if len(c.Vector) != w.dimensions || w.dimensions == 0 {
-			return fmt.Errorf("%s: a vector has %d dimensions instead of %d", c.Path, len(c.Vector), w.dimensions)
-		}
+	dimensions, err := rag.Dimensions(chunks, w.dimensions)
+	if err == nil {
+		w.dimensions = dimensions
 	}
-	return nil
+	return err
 }
 
 // Remember implements [rag.Build].
@@ -282,12 +275,7 @@ func (w *build) Remember(ctx context.Context, chunks []rag.Chunk) error {
 
 // fileIndex returns where the file at path is in w.files, -1 if it is not.
 func (w *build) fileIndex(path string) int {
-	for i, f := range w.files {
-		if f.Path == path {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(w.files, func(f file) bool { return f.Path == path })
 }
 
 // Flush implements [rag.Build].

@@ -80,14 +80,9 @@ func (b *build) vector(data []byte) ([]float32, error) {
 
 // prepare makes the build ready to be written with vectors as long as those of chunks.
 func (b *build) prepare(ctx context.Context, chunks []rag.Chunk) error {
-	dims := b.dimensions
-	for i, c := range chunks {
-		if dims == 0 {
-			dims = len(c.Vector)
-		}
-		if len(c.Vector) != dims || dims == 0 {
-			return fmt.Errorf("%s: chunk %d has a vector with %d dimensions instead of %d", c.Path, i, len(c.Vector), dims)
-		}
+	dims, err := rag.Dimensions(chunks, b.dimensions)
+	if err != nil {
+		return err
 	}
 	if err := b.change(ctx); err != nil {
 		return explain(b.store.path, err)

@@ -112,7 +112,7 @@ func alive(list []ref) []ref {
 // receive takes what the model answered. A text that it does not accept is looked for in halves of
 // the batch. It concerns its document only.
 func (w *work) receive(ctx context.Context, wg *sync.WaitGroup, r reply) error {
-	w.used = w.used.Add(r.used)
+	w.report.Usage = w.report.Usage.Add(r.used)
 	kind := provider.KindOf(r.err)
 	refused := kind == provider.ContextOverflow || kind == provider.Refused
 	switch {

@@ -64,10 +64,8 @@ func (b *Builder) Build(ctx context.Context, name string, s Store, set Settings)
 	}
 	stats, err := w.finish(ctx, w.documents(ctx))
 	err = errors.Join(err, w.build.Close())
-	done := event.IndexFinished{
-		Base: name, Files: stats.Files, Chunks: stats.Chunks, Added: w.added, Kept: w.kept, Removed: w.removed,
-		Passed: w.passed, PassedOver: w.passedOver, Failed: w.failed, Usage: w.used, Duration: w.now().Sub(w.started),
-	}
+	done := w.report
+	done.Base, done.Files, done.Chunks, done.Duration = name, stats.Files, stats.Chunks, w.now().Sub(w.started)
 	if err != nil {
 		err = fmt.Errorf("building the knowledge base %s: %w", name, err)
 		done.Error = err.Error()
@@ -147,10 +145,10 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 		return Stats{}, addHint(ctx.Err(), goOn)
 	case err != nil:
 		return Stats{}, addHint(err, goOn)
-	case w.added+w.kept == 0 && w.rebuilds && !w.blocked: // all of its documents were deleted
-	case w.added+w.kept == 0 && w.firstErr != nil:
+	case w.report.Added+w.report.Kept == 0 && w.rebuilds && !w.blocked: // all of its documents were deleted
+	case w.report.Added+w.report.Kept == 0 && w.firstErr != nil:
 		return Stats{}, fault.Wrap(fault.CodeOf(w.firstErr), w.firstErr, "none of its documents could be read")
-	case w.added+w.kept == 0 && w.passed > 0:
+	case w.report.Added+w.report.Kept == 0 && w.report.Passed > 0:
 		var all count
 		for _, c := range w.counts {
 			all.passed, all.denied = all.passed+c.passed, all.denied+c.denied
@@ -160,7 +158,7 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 			return Stats{}, err.WithHint("the rules are those under permission in config.yaml")
 		}
 		return Stats{}, err.WithHint("binary files are not indexed, and links out of a directory are not followed; document_loaders in config.yaml can convert further formats")
-	case w.added+w.kept == 0:
+	case w.report.Added+w.report.Kept == 0:
 		return Stats{}, fault.New(fault.NotFound, "%s", noDocuments(w.set.Documents...)).
 			WithHint("check the path and its pattern: 'DIR/**/*.md' has all Markdown files below DIR; what .gitignore names is left out")
 	}
@@ -180,7 +178,7 @@ func (w *work) finish(ctx context.Context, err error) (Stats, error) {
 			return source, true
 		}
 		if !w.unread[f.Source] {
-			w.removed++
+			w.report.Removed++
 		}
 		return f.Source, w.unread[f.Source]
 	})

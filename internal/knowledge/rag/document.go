@@ -164,15 +164,15 @@ func (w *work) look(ctx context.Context, d *document) error {
 	case d.err != nil:
 		return w.lose(ctx, d)
 	case d.passed:
-		if w.passed++; w.passed <= maxPassed {
-			w.passedOver = append(w.passedOver, d.Path)
+		if w.report.Passed++; w.report.Passed <= maxPassed {
+			w.report.PassedOver = append(w.report.PassedOver, d.Path)
 		}
 		if d.encoded {
 			w.encoded = append(w.encoded, text.Name(d.Path))
 		}
 		return w.progress(ctx, d.Path, false)
 	case d.kept:
-		w.kept++
+		w.report.Kept++
 		w.present[d.Path] = d.Source
 		return w.progress(ctx, d.Path, false)
 	}
@@ -210,7 +210,7 @@ func (w *work) look(ctx context.Context, d *document) error {
 
 // lose takes note of a document or source that failed.
 func (w *work) lose(ctx context.Context, d *document) error {
-	w.failed++
+	w.report.Failed++
 	gone := errors.Is(d.err, fs.ErrNotExist)
 	path, from := d.Path, d.Source
 	if e, ok := errors.AsType[*source.Error](d.err); ok {
@@ -228,7 +228,7 @@ func (w *work) lose(ctx context.Context, d *document) error {
 	if w.firstErr == nil {
 		w.firstErr = d.err
 	}
-	if w.failed > maxWarned {
+	if w.report.Failed > maxWarned {
 		w.unsaid++
 		return nil
 	}

@@ -14,7 +14,9 @@ func (w *work) warnf(ctx context.Context, format string, args ...any) error {
 }
 
 // doneCount returns the number of documents that are through.
-func (w *work) doneCount() int { return w.added + w.kept + w.passed + w.failed }
+func (w *work) doneCount() int {
+	return w.report.Added + w.report.Kept + w.report.Passed + w.report.Failed
+}
 
 // progress reports how far the build has come, unless it did a moment ago. last reports in any case.
 func (w *work) progress(ctx context.Context, path string, last bool) error {
@@ -29,8 +31,8 @@ func (w *work) progress(ctx context.Context, path string, last bool) error {
 		chunks, missing = chunks+len(d.chunks)-d.missing, missing+d.missing
 	}
 	p := event.IndexProgress{
-		Base: w.name, Document: text.Name(path), Done: done, Total: total, Kept: w.kept, Chunks: chunks,
-		Usage: w.used, Elapsed: now.Sub(w.started),
+		Base: w.name, Document: text.Name(path), Done: done, Total: total, Kept: w.report.Kept, Chunks: chunks,
+		Usage: w.report.Usage, Elapsed: now.Sub(w.started),
 	}
 	// Unchanged documents, of which a resumed build has many at the beginning, say nothing about the
 	// others.

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"loki/internal/llm/chat"
+	"loki/internal/llm/event"
 )
 
 // Limits of a build.
@@ -70,17 +70,16 @@ type work struct {
 	rebuilds bool              // the index in use has the same sources
 	unsaid   int               // failed documents that were not warned about
 
-	added, kept, removed, passed, failed, chunks int
-	counts                                       map[string]count // by source
+	report event.IndexFinished // what the build says at its end
+	chunks int                 // of the documents that were added
+	counts map[string]count    // by source
 
 	partly  int      // documents of which parts were not read
 	encoded []string // files that look like text in another encoding
 
-	embedded   int      // chunks, by this build
-	directed   bool     // a vector of theirs is not zero
-	passedOver []string // the first documents that were skipped
+	embedded int  // chunks, by this build
+	directed bool // a vector of theirs is not zero
 
-	used   chat.Usage
 	ticked time.Time
 
 	// The first document that had changed: when it was looked at, and how many were before it.
@@ -131,7 +130,7 @@ func (w *work) salvage(ctx context.Context) {
 	close(w.failing)
 	for ; w.asked > 0; w.asked-- {
 		r := <-w.replies
-		w.used = w.used.Add(r.used)
+		w.report.Usage = w.report.Usage.Add(r.used)
 		if r.err == nil && w.take(r) != nil {
 			return // these vectors fit no others
 		}
@@ -231,7 +230,7 @@ func (w *work) store(ctx context.Context, d *document) error {
 		return err
 	}
 	w.unsafe = true
-	w.added++
+	w.report.Added++
 	w.chunks += len(d.chunks)
 	w.present[d.Path] = d.Source
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,13 +145,4 @@ func parse(to any, text string) error {
 }
 
 // assign sets the field at to to the value at from, which has the same type.
-func assign(to, from any) {
-	switch to := to.(type) {
-	case *string:
-		*to = *from.(*string)
-	case *int:
-		*to = *from.(*int)
-	case *float64:
-		*to = *from.(*float64)
-	}
-}
+func assign(to, from any) { reflect.ValueOf(to).Elem().Set(reflect.ValueOf(from).Elem()) }

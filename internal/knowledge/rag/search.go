@@ -164,14 +164,10 @@ func (s *search) vectors(ctx context.Context) ([][]float32, error) {
 	}
 	for _, v := range vectors {
 		if len(v) != s.stats.Dimensions {
-			return nil, s.otherVectors(m.ID, len(v))
+			return nil, otherVectors(s.name, m.ID, len(v), s.stats.Dimensions)
 		}
 	}
 	return vectors, nil
-}
-
-func (b *Base) otherVectors(model string, dimensions int) error {
-	return otherVectors(b.name, model, dimensions, b.stats.Dimensions)
 }
 
 // otherVectors returns the error for vectors of a model that do not fit those of a knowledge base.

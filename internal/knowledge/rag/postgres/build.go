@@ -168,15 +168,11 @@ func (w *build) File(ctx context.Context, path string) (rag.File, bool, error) {
 		return rag.File{}, false, err
 	}
 	defer cancel()
-	rows, err := w.conn.Query(ctx, `SELECT id, path, hash, source, chunks FROM files WHERE series = $1 AND path = $2 AND died IS NULL`, w.series, database.Text(path))
-	if err != nil {
+	found, err := collect(ctx, w.conn, scanFile, `SELECT id, path, hash, source, chunks FROM files WHERE series = $1 AND path = $2 AND died IS NULL`, w.series, database.Text(path))
+	if err != nil || len(found) == 0 {
 		return rag.File{}, false, w.store.explain(err)
 	}
-	f, err := pgx.CollectExactlyOneRow(rows, scanFile)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return rag.File{}, false, nil
-	}
-	return f, err == nil, w.store.explain(err)
+	return found[0], true, nil
 }
 
 // digest names a chunk by its heading and text.
@@ -514,11 +510,7 @@ func (w *build) Commit(caller context.Context, keep func(rag.File) (string, bool
 }
 
 func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(rag.File) (string, bool), st *rag.Stats) error {
-	rows, err := tx.Query(ctx, `SELECT id, path, hash, source, chunks FROM files WHERE series = $1 AND died IS NULL`, w.series)
-	if err != nil {
-		return err
-	}
-	files, err := pgx.CollectRows(rows, scanFile)
+	files, err := collect(ctx, tx, scanFile, `SELECT id, path, hash, source, chunks FROM files WHERE series = $1 AND died IS NULL`, w.series)
 	if err != nil {
 		return err
 	}
@@ -559,11 +551,7 @@ func (w *build) commit(ctx context.Context, tx pgx.Tx, keep func(rag.File) (stri
 // none anymore.
 func (w *build) sweep(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT id FROM generations WHERE base = $1 AND id <> $2`, w.base.id, w.generation)
-		if err != nil {
-			return err
-		}
-		old, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		old, err := collect(ctx, tx, pgx.RowTo[int64], `SELECT id FROM generations WHERE base = $1 AND id <> $2`, w.base.id, w.generation)
 		if err != nil {
 			return err
 		}

@@ -115,24 +115,14 @@ func (x *index) Stats(context.Context) (rag.Stats, error) { return x.stats, nil 
 // Files implements [rag.Index].
 func (x *index) Files(ctx context.Context) iter.Seq2[rag.File, error] {
 	return func(yield func(rag.File, error) bool) {
-		rows, err := x.pool.Query(ctx, `SELECT id, path, hash, source, chunks FROM files f WHERE `+visible+` ORDER BY id`, x.series, x.generation)
+		files, err := collect(ctx, x.pool, scanFile, `SELECT id, path, hash, source, chunks FROM files f WHERE `+visible+` ORDER BY id`, x.series, x.generation)
 		if err != nil {
 			yield(rag.File{}, x.explain(err))
-			return
 		}
-		defer rows.Close()
-		for rows.Next() {
-			f, err := scanFile(rows)
-			if err != nil {
-				yield(rag.File{}, x.explain(err))
-				return
-			}
+		for _, f := range files {
 			if !yield(f, nil) {
 				return
 			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(rag.File{}, x.explain(err))
 		}
 	}
 }
@@ -182,14 +172,10 @@ func (x *index) Match(ctx context.Context, query string, k int) ([]rag.Match, er
 
 // matches returns the ones that query selects, with the parameters series, generation, k and args.
 func (x *index) matches(ctx context.Context, query string, k int, args ...any) ([]rag.Match, error) {
-	rows, err := x.pool.Query(ctx, query, append([]any{x.series, x.generation, max(k, 0)}, args...)...)
-	if err != nil {
-		return nil, x.explain(err)
-	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m rag.Match, err error) {
+	found, err := collect(ctx, x.pool, func(row pgx.CollectableRow) (m rag.Match, err error) {
 		err = row.Scan(&m.ID.File, &m.ID.Seq, &m.Score)
 		return m, err
-	})
+	}, query, append([]any{x.series, x.generation, max(k, 0)}, args...)...)
 	return found, x.explain(err)
 }
 
@@ -199,17 +185,15 @@ func (x *index) Chunks(ctx context.Context, ids []rag.ID, vectors bool) ([]rag.C
 	for i, id := range ids {
 		files[i], seqs[i] = id.File, int32(id.Seq)
 	}
-	rows, err := x.pool.Query(ctx, `SELECT c.file, c.seq, f.path, c.heading, c.text, c.first_line, c.last_line, CASE WHEN $5 THEN c.vector::real[] END
+	chunks, err := collect(ctx, x.pool, scanChunk, `SELECT c.file, c.seq, f.path, c.heading, c.text, c.first_line, c.last_line, CASE WHEN $5 THEN c.vector::real[] END
 		FROM unnest($3::bigint[], $4::integer[]) WITH ORDINALITY AS q (file, seq, n)
 		JOIN chunks c ON c.series = $1 AND c.file = q.file AND c.seq = q.seq
 		JOIN files f ON f.id = c.file AND `+visible+` ORDER BY q.n`, x.series, x.generation, files, seqs, vectors)
-	if err != nil {
-		return nil, x.explain(err)
-	}
-	chunks, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c rag.Chunk, err error) {
-		err = row.Scan(&c.ID.File, &c.ID.Seq, &c.Path, &c.Heading, &c.Text, &c.Start, &c.End, &c.Vector)
-		c.Path, c.Heading, c.Text = database.Original(c.Path), database.Original(c.Heading), database.Original(c.Text)
-		return c, err
-	})
 	return chunks, x.explain(err)
+}
+
+func scanChunk(row pgx.CollectableRow) (c rag.Chunk, err error) {
+	err = row.Scan(&c.ID.File, &c.ID.Seq, &c.Path, &c.Heading, &c.Text, &c.Start, &c.End, &c.Vector)
+	c.Path, c.Heading, c.Text = database.Original(c.Path), database.Original(c.Heading), database.Original(c.Text)
+	return c, err
 }

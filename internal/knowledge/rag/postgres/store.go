@@ -162,11 +162,7 @@ func (s *Store) Names(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer hangUp(conn)
-	rows, err := conn.Query(ctx, `SELECT name FROM bases WHERE current IS NOT NULL ORDER BY name COLLATE "C"`)
-	if err != nil {
-		return nil, s.absent(err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	names, err := collect(ctx, conn, pgx.RowTo[string], `SELECT name FROM bases WHERE current IS NOT NULL ORDER BY name COLLATE "C"`)
 	return names, s.absent(err)
 }
 
@@ -339,6 +335,17 @@ func (s *Store) Delete(ctx context.Context) error {
 			`DELETE FROM generations WHERE base = $1`,
 			`DELETE FROM bases WHERE id = $1`)
 	}))
+}
+
+// querier is a connection, several of them, or a transaction.
+type querier interface {
+	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+}
+
+// collect reads the rows of a query.
+func collect[T any](ctx context.Context, db querier, read pgx.RowToFunc[T], query string, args ...any) ([]T, error) {
+	rows, _ := db.Query(ctx, query, args...) // the error is that of rows, too
+	return pgx.CollectRows(rows, read)
 }
 
 // run executes statements with the same arguments.

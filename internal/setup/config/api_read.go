@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"loki/internal/base/value/yamldoc"
-	"loki/internal/llm/chat"
 	"loki/internal/service/auth"
 	"loki/internal/service/auth/issuer"
 	"loki/internal/workflow/run/spending"
@@ -52,7 +51,7 @@ func readAPI(m *yamldoc.Map, file string) *API {
 	a.FileRoots = readRoots(m.Map("files"), filepath.Dir(file))
 	m.Bool("adopt_unowned", &a.AdoptUnowned)
 	m.Bool("resume_on_start", &a.ResumeOnStart)
-	readParsed(m, "memory", &a.Memory, chat.ParseMemory)
+	readParsed(m, "memory", setter(&a.Memory))
 	for _, n := range m.List("webhooks") {
 		a.Webhooks = append(a.Webhooks, readWebhook(n.Map()))
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"loki/internal/base/fault"
@@ -65,11 +66,9 @@ func setFromText(field any, text string) error {
 		if text == none {
 			text = "no"
 		}
-		wrap, err := parseWrap(text)
-		if err != nil {
+		if err := setter(field)(text); err != nil {
 			return unusable{err.Error(), true}
 		}
-		*field = wrap
 		return nil
 	case **bool:
 		*field = nil
@@ -95,30 +94,86 @@ func setFromText(field any, text string) error {
 	case *Dirs:
 		*field = filepath.SplitList(text)
 		return nil
-	case *graph.Durability:
-		return set(field, text, parseDurability)
-	case *Instruct:
-		return set(field, text, parseInstruct)
-	case *InstructionBytes:
-		return set(field, text, parseInstructionBytes)
-	case *SkillTokens:
-		return set(field, text, parseSkillTokens)
-	case *MemoryTokens:
-		return set(field, text, parseMemoryTokens)
-	case *chat.Memory:
-		return set(field, text, chat.ParseMemory)
-	case *Notify:
-		return set(field, text, parseNotify)
-	case *Keybindings:
-		return set(field, text, parseKeybindings)
 	case *provider.Effort:
 		if text == none {
 			*field = ""
 			return nil
 		}
-		return set(field, text, parseEffort)
+	}
+	if set := setter(field); set != nil {
+		return set(text)
 	}
 	panic(fmt.Sprintf("config: no rule for a setting of type %T", field))
+}
+
+// setter returns what sets field to what a text says, in the file as in the environment: a word of a few, or a number that has bounds. It
+// is nil for fields of other types.
+func setter(field any) func(text string) error {
+	switch field := field.(type) {
+	case *Wrap:
+		return parsed(field, parseWrap)
+	case *Instruct:
+		return parsed(field, withBool(InstructAuto, InstructOff, oneOf(InstructAuto, InstructAlways, InstructOff)))
+	case *InstructionBytes:
+		return parsed(field, upTo[InstructionBytes](1<<20, "bytes"))
+	case *SkillTokens:
+		return parsed(field, upTo[SkillTokens](20000, "tokens"))
+	case *MemoryTokens:
+		return parsed(field, upTo[MemoryTokens](8000, "tokens"))
+	case *chat.Memory:
+		return parsed(field, chat.ParseMemory)
+	case *Notify:
+		return parsed(field, withBool(NotifyAll, NotifyOff, oneOf(NotifyOff, NotifyQuestions, NotifyAll)))
+	case *Keybindings:
+		return parsed(field, oneOf(Emacs, Vi))
+	case *graph.Durability:
+		return parsed(field, oneOf(graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff))
+	case *provider.Effort:
+		return parsed(field, parseEffort)
+	}
+	return nil
+}
+
+func parsed[T any](field *T, parse func(string) (T, error)) func(text string) error {
+	return func(text string) error { return set(field, text, parse) }
+}
+
+// oneOf returns a parser of some words, of which there are at least two.
+func oneOf[T ~string](words ...T) func(text string) (T, error) {
+	return func(text string) (T, error) {
+		if slices.Contains(words, T(text)) {
+			return T(text), nil
+		}
+		list, last := string(words[0]), len(words)-1
+		for _, w := range words[1:last] {
+			list += ", " + string(w)
+		}
+		return "", fmt.Errorf("want %s or %s, not %q", list, words[last], text)
+	}
+}
+
+// withBool makes a parser take true and false, too, as related programs and older versions have it.
+func withBool[T any](yes, no T, parse func(string) (T, error)) func(text string) (T, error) {
+	return func(text string) (T, error) {
+		switch text {
+		case "true":
+			return yes, nil
+		case "false":
+			return no, nil
+		}
+		return parse(text)
+	}
+}
+
+// upTo returns a parser of numbers from 0 to most.
+func upTo[T ~int](most uint64, unit string) func(text string) (T, error) {
+	return func(text string) (T, error) {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || n > most {
+			return 0, fmt.Errorf("want a number of %s from 0 to %d, not %q", unit, most, text)
+		}
+		return T(n), nil
+	}
 }
 
 func set[T any](field *T, text string, parse func(string) (T, error)) error {
@@ -191,32 +246,4 @@ func parseEffort(text string) (provider.Effort, error) {
 		return e, nil
 	}
 	return "", fmt.Errorf("want one of %s, not %q", provider.EffortNames(), text)
-}
-
-func parseDurability(text string) (graph.Durability, error) {
-	switch d := graph.Durability(text); d {
-	case graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff:
-		return d, nil
-	}
-	return "", fmt.Errorf("want %s, %s or %s, not %q", graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff, text)
-}
-
-func parseNotify(text string) (Notify, error) {
-	switch n := Notify(text); n {
-	case NotifyOff, NotifyQuestions, NotifyAll:
-		return n, nil
-	case "true": // as older versions have it
-		return NotifyAll, nil
-	case "false":
-		return NotifyOff, nil
-	}
-	return "", fmt.Errorf("want %s, %s or %s, not %q", NotifyOff, NotifyQuestions, NotifyAll, text)
-}
-
-func parseKeybindings(text string) (Keybindings, error) {
-	switch k := Keybindings(text); k {
-	case Emacs, Vi:
-		return k, nil
-	}
-	return "", fmt.Errorf("want %s or %s, not %q", Emacs, Vi, text)
 }

@@ -6,12 +6,9 @@ import (
 
 	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value/yamldoc"
-	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
-	"loki/internal/llm/provider"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
-	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run/alert"
 	"loki/internal/workflow/run/bulk"
 	"loki/internal/workflow/schedule"
@@ -31,8 +28,6 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 			return
 		}
 		optional(m.Str, key, field)
-	case *provider.Effort:
-		readParsed(m, key, field, parseEffort)
 	case *bool:
 		m.Bool(key, field)
 	case **bool:
@@ -80,26 +75,14 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 		if sub := m.Map(key); sub != nil {
 			*field = readMapping(sub)
 		}
-	case *Wrap:
-		readParsed(m, key, field, parseWrap)
-	case *Instruct:
-		readParsed(m, key, field, parseInstruct)
-	case *InstructionBytes:
-		readParsed(m, key, field, parseInstructionBytes)
-	case *SkillTokens:
-		readParsed(m, key, field, parseSkillTokens)
-	case *MemoryTokens:
-		readParsed(m, key, field, parseMemoryTokens)
-	case *chat.Memory:
-		readParsed(m, key, field, chat.ParseMemory)
-	case *Notify:
-		readParsed(m, key, field, parseNotify)
 	case *Keybindings:
 		readKeybindings(m, key, field)
-	case *graph.Durability:
-		readParsed(m, key, field, parseDurability)
 	default:
-		panic(fmt.Sprintf("config: no rule for %s, a setting of type %T", key, field))
+		set := setter(field)
+		if set == nil {
+			panic(fmt.Sprintf("config: no rule for %s, a setting of type %T", key, field))
+		}
+		readParsed(m, key, set)
 	}
 }
 
@@ -120,18 +103,15 @@ func readMapping(m *yamldoc.Map) Mapping {
 	return mapping
 }
 
-// readParsed reads a text that parse turns into the value of a setting.
-func readParsed[T any](m *yamldoc.Map, key string, field *T, parse func(string) (T, error)) {
+// readParsed reads a text that set makes the value of a setting.
+func readParsed(m *yamldoc.Map, key string, set func(text string) error) {
 	var text string
 	if !m.Text(key, &text) {
 		return
 	}
-	v, err := parse(text)
-	if err != nil {
+	if err := set(text); err != nil {
 		m.Get(key).Errorf("%v", err)
-		return
 	}
-	*field = v
 }
 
 func readKeybindings(m *yamldoc.Map, key string, field *Keybindings) {
@@ -139,10 +119,8 @@ func readKeybindings(m *yamldoc.Map, key string, field *Keybindings) {
 	if !m.Str(key, &text) {
 		return
 	}
-	style, err := parseKeybindings(text)
-	if err != nil {
+	if err := setter(field)(text); err != nil {
 		m.Get(key).Warnf("%v; taken for %s", err, Emacs)
-		style = Emacs
+		*field = Emacs
 	}
-	*field = style
 }

@@ -68,52 +68,14 @@ const (
 	InstructOff    Instruct = "off"
 )
 
-func parseInstruct(text string) (Instruct, error) {
-	switch v := Instruct(text); v {
-	case InstructAuto, InstructAlways, InstructOff:
-		return v, nil
-	}
-	switch text { // as related programs have it
-	case "true":
-		return InstructAuto, nil
-	case "false":
-		return InstructOff, nil
-	}
-	return "", fmt.Errorf("want auto, always or off, not %q", text)
-}
-
 // InstructionBytes is how long the instructions of a workspace may be: 0 to 1 MiB.
 type InstructionBytes int
-
-func parseInstructionBytes(text string) (InstructionBytes, error) {
-	n, err := strconv.ParseUint(text, 10, 21)
-	if err != nil || n > 1<<20 {
-		return 0, fmt.Errorf("want a number of bytes from 0 to %d, not %q", 1<<20, text)
-	}
-	return InstructionBytes(n), nil
-}
 
 // SkillTokens is how long the list of skills may be, in tokens: 0 to 20000.
 type SkillTokens int
 
-func parseSkillTokens(text string) (SkillTokens, error) {
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n > 20000 {
-		return 0, fmt.Errorf("want a number of tokens from 0 to 20000, not %q", text)
-	}
-	return SkillTokens(n), nil
-}
-
 // MemoryTokens is how much of the memory comes with a question, in tokens: 0 to 8000.
 type MemoryTokens int
-
-func parseMemoryTokens(text string) (MemoryTokens, error) {
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n > 8000 {
-		return 0, fmt.Errorf("want a number of tokens from 0 to 8000, not %q", text)
-	}
-	return MemoryTokens(n), nil
-}
 
 // Jobs bound the commands that continue after their call.
 type Jobs struct {

@@ -13,48 +13,23 @@ func configDir(env Env) (dir string, ok bool) {
 	if dir := env.Get("LOKI_CONFIG_DIR"); dir != "" {
 		return dir, true
 	}
-	if dir, ok := absolute(env, "XDG_CONFIG_HOME"); ok {
-		return join(env.goos, dir, app), true
+	if dir, ok = absolute(env, "XDG_CONFIG_HOME"); !ok {
+		dir, ok = userDir(env, "APPDATA", "Library/Application Support", "AppData/Roaming", ".config")
 	}
-	if dir, ok := absolute(env, "APPDATA"); ok && env.goos == "windows" {
-		return join(env.goos, dir, app), true
-	}
-	home := home(env)
-	if home == "" {
-		return "", false
-	}
-	switch env.goos {
-	case "darwin":
-		return join(env.goos, home, "Library", "Application Support", app), true
-	case "windows":
-		return join(env.goos, home, "AppData", "Roaming", app), true
-	default:
-		return join(env.goos, home, ".config", app), true
-	}
+	return join(env.goos, dir, app), ok
 }
 
 // cacheDir returns the cache directory, which is below the directory for temporary
 // files if there is no home.
 func cacheDir(env Env) string {
-	home := home(env)
-	switch env.goos {
-	case "darwin":
-		if home != "" {
-			return join(env.goos, home, "Library", "Caches", app)
-		}
-	case "windows":
-		if dir, ok := localAppData(env); ok {
-			return join(env.goos, dir, app)
-		}
-	default:
-		if dir, ok := absolute(env, "XDG_CACHE_HOME"); ok {
-			return join(env.goos, dir, app)
-		}
-		if home != "" {
-			return join(env.goos, home, ".cache", app)
-		}
+	dir, ok := absolute(env, "XDG_CACHE_HOME")
+	if !ok || env.goos == "darwin" || env.goos == "windows" {
+		dir, ok = userDir(env, "LOCALAPPDATA", "Library/Caches", "AppData/Local", ".cache")
 	}
-	return join(env.goos, tempDir(env), app)
+	if !ok {
+		dir = tempDir(env)
+	}
+	return join(env.goos, dir, app)
 }
 
 // stateDir returns the state directory. Without a home it is inside configDir, for
@@ -66,30 +41,31 @@ func stateDir(env Env, configDir string) string {
 	if dir, ok := absolute(env, "XDG_STATE_HOME"); ok {
 		return join(env.goos, dir, app)
 	}
-	home := home(env)
-	switch env.goos {
-	case "darwin":
-		if home != "" {
-			return join(env.goos, home, "Library", "Application Support", app, "state")
-		}
-	case "windows":
-		if dir, ok := localAppData(env); ok {
-			return join(env.goos, dir, app, "state")
-		}
-	default:
-		if home != "" {
-			return join(env.goos, home, ".local", "state", app)
-		}
+	dir, ok := userDir(env, "LOCALAPPDATA", "Library/Application Support", "AppData/Local", ".local/state")
+	switch {
+	case !ok:
+		return join(env.goos, configDir, "state")
+	case env.goos == "darwin" || env.goos == "windows":
+		return join(env.goos, dir, app, "state")
 	}
-	return join(env.goos, configDir, "state")
+	return join(env.goos, dir, app)
 }
 
-func localAppData(env Env) (string, bool) {
-	if dir, ok := absolute(env, "LOCALAPPDATA"); ok {
-		return dir, true
+// userDir returns where a platform keeps things of one kind for a user: what the variable says on Windows, and otherwise a path below
+// the home directory, in which a slash separates. ok is false without a home.
+func userDir(env Env, variable, darwin, windows, other string) (dir string, ok bool) {
+	path := other
+	switch env.goos {
+	case "darwin":
+		path = darwin
+	case "windows":
+		if dir, ok := absolute(env, variable); ok {
+			return dir, true
+		}
+		path = windows
 	}
 	home := home(env)
-	return join(env.goos, home, "AppData", "Local"), home != ""
+	return join(env.goos, home, strings.Split(path, "/")...), home != ""
 }
 
 func homeVariable(goos string) string {

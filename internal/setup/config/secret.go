@@ -162,11 +162,11 @@ func expandValue(text string, lookup Secrets) (string, error) {
 	return b.String() + text, nil
 }
 
-// expandPatch returns p with the references replaced, which is p itself if there are none.
+// expandPatch returns p with the references replaced.
 // The error is a [*miss].
 func expandPatch(p *wire.Patch, lookup Secrets) (*wire.Patch, error) {
-	if p == nil || !patchHasPlaceholder(p) {
-		return p, nil
+	if p == nil {
+		return nil, nil
 	}
 	var err error
 	expanded := new(wire.Patch)
@@ -221,36 +221,4 @@ func expandJSON(v value.Value, lookup Secrets) (value.Value, error) {
 		return value.ObjectOf(members...).Value(), nil
 	}
 	return v, nil
-}
-
-// patchHasPlaceholder reports whether a text in p refers to a secret.
-func patchHasPlaceholder(p *wire.Patch) bool {
-	if HasSecretPlaceholder(p.URL) {
-		return true
-	}
-	for _, h := range p.Headers {
-		if h.Value != nil && HasSecretPlaceholder(*h.Value) {
-			return true
-		}
-	}
-	return valueHasPlaceholder(p.Body.Value())
-}
-
-func valueHasPlaceholder(v value.Value) bool {
-	if s, ok := v.AsString(); ok {
-		return HasSecretPlaceholder(s)
-	}
-	if list, ok := v.AsList(); ok {
-		for _, item := range list.All() {
-			if valueHasPlaceholder(item) {
-				return true
-			}
-		}
-	}
-	for _, member := range v.AsObject().All() {
-		if valueHasPlaceholder(member) {
-			return true
-		}
-	}
-	return false
 }

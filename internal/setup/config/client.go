@@ -46,6 +46,14 @@ type Client struct {
 	places  []place // of references to secrets
 }
 
+// newClient returns a client that takes all its settings from the environment.
+func newClient(typ, name string) *Client {
+	return &Client{
+		Type: typ, Name: name, fields: make(map[string]*string), Limits: governor.DefaultLimits(),
+		Extra: Extra{ConnectTimeout: DefaultConnectTimeout, Retries: DefaultRetries, PromptCache: true},
+	}
+}
+
 // Extra tunes the connection of a client.
 type Extra struct {
 	Proxy          *string       // a URL; "-" or empty for none; nil for what the environment says
@@ -94,11 +102,7 @@ var clientFields = []field{
 // an error that says where it is and what to do. Field panics if no client has a field
 // of that name.
 func (c *Client) Field(env Env, name string) (string, error) {
-	i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
-	if i < 0 {
-		panic("config: clients have no field " + name)
-	}
-	text, source := c.raw(env, clientFields[i])
+	text, source := c.raw(env, fieldOf(name))
 	text, err := c.expand(source, text)
 	if err != nil {
 		return "", err
@@ -121,13 +125,20 @@ func (c *Client) Field(env Env, name string) (string, error) {
 	return text, nil
 }
 
+// fieldOf returns the field called name.
+func fieldOf(name string) field {
+	i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		panic("config: clients have no field " + name)
+	}
+	return clientFields[i]
+}
+
 // raw returns the value of f and what it comes from.
 func (c *Client) raw(env Env, f field) (text, source string) {
 	if f.env {
-		for _, variable := range variables(c.Name + "_" + f.name) {
-			if text := env.Get(variable); text != "" {
-				return text, fromVariable + variable
-			}
+		if variable, text := env.first(Variables(c.Name + "_" + f.name)); text != "" {
+			return text, fromVariable + variable
 		}
 	}
 	if text := c.fields[f.name]; text != nil {
@@ -140,7 +151,7 @@ func (c *Client) raw(env Env, f field) (text, source string) {
 		}
 	}
 	if variable := c.makersVariable(f.name); variable != "" {
-		base, source := c.raw(env, clientFields[slices.IndexFunc(clientFields, func(f field) bool { return f.name == "api_base" })])
+		base, source := c.raw(env, fieldOf("api_base"))
 		mine := base == "" || source == fromVariable+makers.Variable
 		if text := env.Get(variable); text != "" && mine { // the key is not for another server
 			return text, fromVariable + variable
@@ -213,8 +224,7 @@ func (c *Client) Account(env Env, model string) string {
 // Source says for messages where the value of a field comes from: a variable, or a place
 // in config.yaml, and there perhaps a secret of the vault.
 func (c *Client) Source(env Env, name string) string {
-	i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
-	text, source := c.raw(env, clientFields[i])
+	text, source := c.raw(env, fieldOf(name))
 	if source != name {
 		return source
 	}
@@ -230,9 +240,9 @@ func (c *Client) Source(env Env, name string) string {
 	return where
 }
 
-// variables returns the environment variables that name means: name in capitals
+// Variables returns the environment variables that name means: name in capitals
 // and, if a shell cannot set that, the same with underscores.
-func variables(name string) []string {
+func Variables(name string) []string {
 	exact := strings.ToUpper(name)
 	plain := strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -246,9 +256,9 @@ func variables(name string) []string {
 	return []string{exact, plain}
 }
 
-// shellVariable returns the one of variables that every shell can set.
+// shellVariable returns the one of [Variables] that every shell can set.
 func shellVariable(name string) string {
-	names := variables(name)
+	names := Variables(name)
 	return names[len(names)-1]
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
-	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/provider/wire"
 )
 
@@ -41,7 +40,7 @@ func readClient(n *yamldoc.Node, dir string) *Client {
 	for _, p := range m.Require("type") {
 		p.Hint = "the types are " + strings.Join(typeNames(), ", ")
 	}
-	c := &Client{fields: make(map[string]*string), Extra: defaultExtra(), Limits: governor.DefaultLimits()}
+	c := newClient("", "")
 	if !m.Str("type", &c.Type) {
 		return nil
 	}
@@ -83,10 +82,6 @@ func (c *Client) readPatches(m *yamldoc.Map) {
 		}
 	}
 	m.Done()
-}
-
-func defaultExtra() Extra {
-	return Extra{ConnectTimeout: DefaultConnectTimeout, Retries: DefaultRetries, PromptCache: true}
 }
 
 func (c *Client) readExtra(m *yamldoc.Map) {

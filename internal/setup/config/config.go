@@ -6,7 +6,6 @@ import (
 	"loki/internal/base/process/sandbox"
 	"loki/internal/llm/catalog"
 	"loki/internal/llm/chat"
-	"loki/internal/llm/engine/governor"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/permission"
 	"loki/internal/workflow/graph"
@@ -181,7 +180,9 @@ func (c *Config) Client(name string) *Client {
 	if name != TypeBuiltin {
 		return nil
 	}
-	return &Client{Type: TypeBuiltin, Name: TypeBuiltin, Extra: defaultExtra(), Limits: governor.DefaultLimits(), secrets: c.secrets}
+	builtin := newClient(TypeBuiltin, TypeBuiltin)
+	builtin.secrets = c.secrets
+	return builtin
 }
 
 func (c *Config) findClient(name string) *Client {

@@ -7,7 +7,6 @@ import (
 
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
-	"loki/internal/llm/engine/governor"
 )
 
 // platformVariable returns the one of LOKI_PROVIDER and LOKI_PLATFORM that counts, and what
@@ -48,12 +47,12 @@ func (c *Config) fromPlatform(env Env) (warnings []*yamldoc.Problem) {
 // that takes all its settings from the environment. It is nil if there is no such provider.
 func knownClient(name string) *Client {
 	if p, ok := platform(name); ok {
-		return &Client{Type: TypeOpenAICompatible, Name: p.Name, Extra: defaultExtra(), Limits: governor.DefaultLimits()}
+		return newClient(TypeOpenAICompatible, p.Name)
 	}
 	if _, ok := clientType(name); !ok {
 		return nil
 	}
-	return &Client{Type: name, Name: name, Extra: defaultExtra(), Limits: governor.DefaultLimits()}
+	return newClient(name, name)
 }
 
 // impliedClients returns the clients that can be named without being configured: one for
@@ -73,7 +72,7 @@ func impliedClients() []*Client {
 
 // fromKeys makes clients of the implied ones whose keys the environment has, in their order.
 func (c *Config) fromKeys(env Env) {
-	key := clientFields[slices.IndexFunc(clientFields, func(f field) bool { return f.name == "api_key" })]
+	key := fieldOf("api_key")
 	c.implied = slices.DeleteFunc(c.implied, func(cl *Client) bool {
 		t, _ := clientType(cl.Type)
 		p := cl.platform()

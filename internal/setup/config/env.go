@@ -78,6 +78,16 @@ func (e Env) Get(name string) string {
 	return v
 }
 
+// first returns the first of some variables that is not empty, and its value; both are empty if all are.
+func (e Env) first(names []string) (name, value string) {
+	for _, name := range names {
+		if value := e.Get(name); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
 // Environ returns all variables as "name=value", for the environment of a child
 // process: those of the process in their order, then what the env file added.
 func (e Env) Environ() []string {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"loki/internal/base/fault"
@@ -49,10 +50,7 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 		cfg.FromKeys = len(cfg.Clients) > 0
 	}
 	ignored, err := cfg.override(env)
-	for _, msg := range ignored {
-		warnings = append(warnings, &yamldoc.Problem{Msg: msg})
-	}
-	for _, msg := range misspellings(env) {
+	for _, msg := range slices.Concat(ignored, misspellings(env)) {
 		warnings = append(warnings, &yamldoc.Problem{Msg: msg})
 	}
 	if t := cfg.Theme; t != nil && *t != "light" && *t != "dark" && *t != "" {

@@ -243,7 +243,7 @@ func TestLoadClients(t *testing.T) {
 	}
 	for _, c := range want {
 		if c.Extra.ConnectTimeout == 0 {
-			c.Extra, c.Limits = defaultExtra(), governor.DefaultLimits()
+			c.Extra, c.Limits = newClient("", "").Extra, governor.DefaultLimits()
 		}
 	}
 	sameValue := cmp.Comparer(func(a, b *value.Object) bool { return value.Equal(a.Value(), b.Value()) })

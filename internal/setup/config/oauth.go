@@ -63,10 +63,8 @@ func (c *Client) oauthSecret(env Env) (text, source string) {
 }
 
 func (c *Client) oauthFromEnv(env Env, name, configured string) (text, source string) {
-	for _, variable := range variables(c.Name + "_oauth_" + name) {
-		if text := env.Get(variable); text != "" {
-			return text, "environment variable " + variable
-		}
+	if variable, text := env.first(Variables(c.Name + "_oauth_" + name)); text != "" {
+		return text, fromVariable + variable
 	}
 	return configured, "oauth." + name
 }

@@ -18,14 +18,11 @@ import (
 // as in [Client.Field].
 func (c *Client) PatchRules(env Env, api wire.API) ([]wire.PatchRule, error) {
 	rules, source := c.Patch[api], "patch."+string(api)
-	for _, variable := range c.patchVariables(api) {
-		if text := env.Get(variable); text != "" {
-			source = "environment variable " + variable
-			var err error
-			if rules, err = parsePatchRules(source, text); err != nil {
-				return nil, err
-			}
-			break
+	if variable, text := env.first(c.patchVariables(api)); text != "" {
+		source = fromVariable + variable
+		var err error
+		if rules, err = parsePatchRules(source, text); err != nil {
+			return nil, err
 		}
 	}
 	rules = slices.Clone(rules)
@@ -42,7 +39,7 @@ func (c *Client) PatchRules(env Env, api wire.API) ([]wire.PatchRule, error) {
 // patchVariables returns the names of the variables that may hold patches. The first that is set counts.
 func (c *Client) patchVariables(api wire.API) []string {
 	name := c.Name + "_" + string(api)
-	return slices.Concat(variables("LOKI_PATCH_"+name), variables("LLM_PATCH_"+name))
+	return slices.Concat(Variables("LOKI_PATCH_"+name), Variables("LLM_PATCH_"+name))
 }
 
 // patchVariableWarnings returns what in the variables that [Client.PatchRules] reads has no
@@ -50,21 +47,15 @@ func (c *Client) patchVariables(api wire.API) []string {
 func (c *Client) patchVariableWarnings(env Env) []*yamldoc.Problem {
 	var warnings []*yamldoc.Problem
 	for _, api := range wire.APIs() {
-		for _, variable := range c.patchVariables(api) {
-			text := env.Get(variable)
-			if text == "" {
-				continue
-			}
-			doc, err := yamldoc.Parse("environment variable "+variable, []byte(text), yamldoc.HideSource)
-			if err != nil {
-				break
-			}
-			decodePatchRules(doc.Root().Map())
-			for _, w := range doc.Warnings() {
-				w.Pos = yamldoc.Pos{} // in a value there is one line
-				warnings = append(warnings, w)
-			}
-			break
+		variable, text := env.first(c.patchVariables(api))
+		doc, err := yamldoc.Parse(fromVariable+variable, []byte(text), yamldoc.HideSource)
+		if text == "" || err != nil {
+			continue
+		}
+		decodePatchRules(doc.Root().Map())
+		for _, w := range doc.Warnings() {
+			w.Pos = yamldoc.Pos{} // in a value there is one line
+			warnings = append(warnings, w)
 		}
 	}
 	return warnings

@@ -43,8 +43,7 @@ func (c *Client) Credentials(env Env) []Var {
 		}
 	}
 	for _, name := range []string{"api_key", "secret_access_key", "session_token"} {
-		i := slices.IndexFunc(clientFields, func(f field) bool { return f.name == name })
-		text, _ := c.raw(env, clientFields[i])
+		text, _ := c.raw(env, fieldOf(name))
 		add(name, text)
 	}
 	text, _ := c.oauthSecret(env)
@@ -83,7 +82,7 @@ func (c *Client) allPatches(env Env) []*wire.Patch {
 func (c *Client) KeyVariables() []string {
 	var names []string
 	for _, field := range []string{"api_key", "secret_access_key", "session_token", "oauth_client_secret"} {
-		names = append(names, variables(c.Name+"_"+field)...)
+		names = append(names, Variables(c.Name+"_"+field)...)
 		if variable := c.makersVariable(field); variable != "" {
 			names = append(names, variable)
 		}

@@ -190,22 +190,19 @@ func (v *Vault) Ask(ctx context.Context, asker ask.Asker, name string, replace b
 
 // AskSecret asks for a new secret called name, twice; it is not empty.
 func AskSecret(ctx context.Context, asker ask.Asker, name string) (string, error) {
-	return askTwice(ctx, asker, "secret", "Secret "+name, func(answer string) error {
+	text := "Secret " + name
+	q := ask.Question{ID: "secret", Kind: ask.Secret, Text: text, Validate: func(answer string) error {
 		if answer == "" {
 			return errors.New("it must not be empty")
 		}
 		return nil
-	})
-}
-
-func askTwice(ctx context.Context, asker ask.Asker, id, text string, validate func(string) error) (string, error) {
-	q := ask.Question{ID: id, Kind: ask.Secret, Text: text, Validate: validate}
+	}}
 	for range attempts {
 		first, err := asker.Ask(ctx, q)
 		if err != nil {
 			return "", err
 		}
-		second, err := asker.Ask(ctx, ask.Question{ID: id + "-again", Kind: ask.Secret, Text: "Again"})
+		second, err := asker.Ask(ctx, ask.Question{ID: "secret-again", Kind: ask.Secret, Text: "Again"})
 		if err != nil {
 			return "", err
 		}

@@ -32,15 +32,8 @@ func (system) Set(service, account, password string) error {
 	return keyring.Set(service, account, password)
 }
 
-func (p *Password) keychain() Keychain {
-	if p.Keychain == nil {
-		return system{}
-	}
-	return p.Keychain
-}
-
 func (p *Password) fromKeychain(ctx context.Context) (string, error) {
-	password, err := whileWanted(ctx, func() (string, error) { return p.keychain().Get(KeychainService, KeychainAccount) })
+	password, err := whileWanted(ctx, func() (string, error) { return p.Keychain.Get(KeychainService, KeychainAccount) })
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
@@ -54,7 +47,7 @@ func (p *Password) fromKeychain(ctx context.Context) (string, error) {
 
 func (p *Password) toKeychain(ctx context.Context, password string) error {
 	_, err := whileWanted(ctx, func() (string, error) {
-		return "", p.keychain().Set(KeychainService, KeychainAccount, password)
+		return "", p.Keychain.Set(KeychainService, KeychainAccount, password)
 	})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the keychain cannot be used: %w", err)

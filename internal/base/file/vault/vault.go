@@ -51,6 +51,9 @@ func New(o Options) *Vault {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
+	if o.Password.Keychain == nil {
+		o.Password.Keychain = system{}
+	}
 	return &Vault{opts: o, workFactor: workFactor, turn: make(chan struct{}, 1)}
 }
 
@@ -224,9 +227,7 @@ func (v *Vault) keepOld() error {
 	if err != nil {
 		return fmt.Errorf("keeping a copy of the vault of the older form: %w", err)
 	}
-	if v.opts.Warn != nil {
-		v.opts.Warn(fmt.Sprintf("%s has a new form from now on, which older programs do not read; the vault as it was is kept in %s", v.opts.File, kept))
-	}
+	v.opts.Warn(fmt.Sprintf("%s has a new form from now on, which older programs do not read; the vault as it was is kept in %s", v.opts.File, kept))
 	return nil
 }
 

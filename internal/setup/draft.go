@@ -3,7 +3,6 @@ package setup
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 	"loki/internal/base/fault"
 	"loki/internal/base/file/atomicfile"
 	"loki/internal/base/file/vault"
-	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/llm/catalog"
 )
@@ -82,12 +80,8 @@ func (d *draft) yaml() string {
 	b.WriteString("# Configuration of Loki. All settings: loki --docs settings. Those in force: loki --info\n\n")
 	if d.model == "" {
 		b.WriteString("# model: CLIENT:MODEL               # used unless another one is named\n")
-	} else {
-		fmt.Fprintf(&b, "model: %s   # used unless another one is named\n", scalar(d.model))
 	}
-	if d.keychain {
-		b.WriteString("vault_keychain: true   # has the password of the vault, where the keys are\n")
-	}
+	b.WriteString(d.top())
 	b.WriteString(`
 stream: true                       # show answers while they arrive
 save: true                         # keep answers outside sessions in messages.md
@@ -109,7 +103,10 @@ highlight: true                    # colors in answers
 }
 
 // essentials returns the text of a configuration that has no more than a model and a client.
-func (d *draft) essentials() string {
+func (d *draft) essentials() string { return d.top() + d.client() }
+
+// top returns the keys that say which model is used and where the password of the vault is.
+func (d *draft) top() string {
 	var b strings.Builder
 	if d.model != "" {
 		fmt.Fprintf(&b, "model: %s   # used unless another one is named\n", scalar(d.model))
@@ -117,7 +114,7 @@ func (d *draft) essentials() string {
 	if d.keychain {
 		b.WriteString("vault_keychain: true   # has the password of the vault, where the keys are\n")
 	}
-	return b.String() + d.client()
+	return b.String()
 }
 
 // client returns the key clients.
@@ -172,24 +169,11 @@ func (d *draft) item() []string {
 	return lines[1:] // without the key of the list
 }
 
-// plainScalar matches texts that need no quotes in YAML: they begin like a word or a
-// path, and hold no colon in front of a blank.
-var plainScalar = text.Regexp(`^[A-Za-z/][A-Za-z0-9_./-]*(:[A-Za-z0-9_./-]+)*$`)
-
 // scalar writes a text as a scalar of YAML.
 func scalar(s string) string {
-	switch strings.ToLower(s) {
-	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
-	default:
-		if plainScalar().MatchString(s) {
-			return s
-		}
-	}
-	quoted, err := json.Marshal(s) // JSON's texts are YAML's
-	if err != nil {
-		panic(err) // a string can always be written
-	}
-	return string(quoted)
+	var w yamldoc.Writer
+	w.Scalar(0, s)
+	return strings.TrimSuffix(w.String(), "\n")
 }
 
 // Extends reports whether a configuration file with this text can be given a model and a

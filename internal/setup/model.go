@@ -31,12 +31,7 @@ func (w *wizard) chooseModel(ctx context.Context, p provider, d *draft) error {
 	for _, name := range names {
 		d.models = append(d.models, w.describe(ctx, p, name))
 	}
-	var chat []catalog.Model
-	for _, m := range d.models {
-		if m.Type == catalog.Chat {
-			chat = append(chat, m)
-		}
-	}
+	chat := slices.DeleteFunc(slices.Clone(d.models), func(m catalog.Model) bool { return m.Type != catalog.Chat })
 	return w.chooseDefault(ctx, chat, d)
 }
 
@@ -193,28 +188,29 @@ var errNoModel = errors.New("choose at least one")
 
 // tick asks which of the models are wanted.
 func (w *wizard) tick(ctx context.Context, offered []string) ([]string, error) {
+	read := func(answer string) ([]string, error) {
+		chosen, err := ask.SplitAnswers(answer)
+		if err == nil && len(chosen) == 0 {
+			err = errNoModel
+		}
+		return chosen, err
+	}
 	answer, err := w.Asker.Ask(ctx, ask.Question{
 		ID: "models", Kind: ask.Multi, Text: "Which models do you want to use?", Options: offered,
 		Validate: func(answer string) error {
-			if chosen, err := ask.SplitAnswers(answer); err != nil || len(chosen) == 0 {
-				return cmp.Or(err, errNoModel)
-			}
-			return nil
+			_, err := read(answer)
+			return err
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := ask.SplitAnswers(answer)
-	if err == nil && len(chosen) == 0 {
-		err = errNoModel
-	}
-	return chosen, err
+	return read(answer)
 }
 
 // typedNames asks for names of models.
 func (w *wizard) typedNames(ctx context.Context) ([]string, error) {
-	answer, err := w.text(ctx, "models", "Names of the models, with commas between them", true)
+	answer, err := w.checkedLine(ctx, ask.Line, "models", "Names of the models, with commas between them", true, nil)
 	if err != nil {
 		return nil, err
 	}

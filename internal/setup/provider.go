@@ -267,17 +267,11 @@ func secretName(client, setting string) string {
 
 // variable returns the environment variable of a client's setting, and whether it is set.
 func (w *wizard) variable(client, setting string) (name string, set bool) {
-	exact := secretName(client, setting)
-	plain := strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, exact)
-	for _, name := range []string{exact, plain} {
+	names := config.Variables(secretName(client, setting))
+	for _, name := range names {
 		if w.getenv(name) != "" {
 			return name, true
 		}
 	}
-	return plain, false
+	return names[len(names)-1], false
 }

@@ -182,16 +182,7 @@ func (w *wizard) selectOne(ctx context.Context, id, text string, options []strin
 	return answer, err
 }
 
-// text asks for a text. Blanks around it do not count.
-func (w *wizard) text(ctx context.Context, id, text string, required bool) (string, error) {
-	return w.line(ctx, ask.Line, id, text, required)
-}
-
-func (w *wizard) line(ctx context.Context, kind ask.Kind, id, text string, required bool) (string, error) {
-	return w.checkedLine(ctx, kind, id, text, required, nil)
-}
-
-// checkedLine asks for a line that check, which may be nil, has nothing against.
+// checkedLine asks for a line that check, which may be nil, has nothing against. Blanks around it do not count.
 func (w *wizard) checkedLine(ctx context.Context, kind ask.Kind, id, text string, required bool, check func(string) error) (string, error) {
 	q := ask.Question{ID: id, Kind: kind, Text: text, Validate: func(answer string) error {
 		answer = strings.TrimSpace(answer)

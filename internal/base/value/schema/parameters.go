@@ -267,12 +267,15 @@ func (b *builder) add(name string, v value.Value) {
 }
 
 func (b *builder) get(name string) value.Value {
-	for _, m := range b.members {
-		if m.Name == name {
-			return m.Value
-		}
+	if i := b.find(name); i >= 0 {
+		return b.members[i].Value
 	}
 	return value.Value{}
+}
+
+// find returns the place of a member, or -1.
+func (b *builder) find(name string) int {
+	return slices.IndexFunc(b.members, func(m value.Member) bool { return m.Name == name })
 }
 
 func (b *builder) value() value.Value { return value.ObjectOf(b.members...).Value() }
@@ -309,11 +312,9 @@ func (b *builder) addType(o *value.Object) {
 	if nullable, _ := member(o, "nullable").AsBool(); nullable && !seen["null"] && len(list) > 0 {
 		list = append(list, value.Of("null"))
 	}
-	switch len(list) {
-	case 0:
-	case 1:
+	if len(list) == 1 {
 		b.add("type", list[0])
-	default:
+	} else if len(list) > 1 {
 		b.add("type", value.ListOf(list...).Value())
 	}
 }
@@ -581,12 +582,7 @@ func (r *reducer) addItems(b *builder, o *value.Object, depth int) {
 
 // either returns a schema that allows what one of several does.
 func either(schemas []value.Value, anyOf bool) value.Value {
-	var distinct []value.Value
-	for _, s := range schemas {
-		if !slices.ContainsFunc(distinct, func(d value.Value) bool { return canonical(d) == canonical(s) }) {
-			distinct = append(distinct, s)
-		}
-	}
+	distinct := union(nil, schemas)
 	switch {
 	case len(distinct) == 1:
 		return distinct[0]
@@ -622,26 +618,26 @@ func (r *reducer) addAlternatives(b *builder, name string, v value.Value, depth 
 // merge adds the members of a schema that constrains the same value.
 func (b *builder) merge(o *value.Object) {
 	for name, v := range o.All() {
-		i := slices.IndexFunc(b.members, func(m value.Member) bool { return m.Name == name })
+		i := b.find(name)
 		switch {
 		case i < 0:
 			b.add(name, v)
 		case name == "properties":
 			b.members[i].Value = v.AsObject().Merge(b.members[i].Value.AsObject()).Value()
 		case name == "required":
-			b.members[i].Value = union(b.members[i].Value, v)
+			b.members[i].Value = value.ListOf(union(items(b.members[i].Value), items(v))...).Value()
 		}
 	}
 }
 
-func union(a, b value.Value) value.Value {
-	list := items(a)
-	for _, item := range items(b) {
-		if !slices.ContainsFunc(list, func(v value.Value) bool { return canonical(v) == canonical(item) }) {
+// union returns list with those of more that do not equal one before.
+func union(list, more []value.Value) []value.Value {
+	for _, item := range more {
+		if !slices.ContainsFunc(list, func(v value.Value) bool { return equal(v, item) }) {
 			list = append(list, item)
 		}
 	}
-	return value.ListOf(list...).Value()
+	return list
 }
 
 // fold returns the schema of an object without alternatives: it has the members of all, and requires what all
@@ -739,7 +735,7 @@ func alternatives(parts []*value.Object) *value.Object {
 // join adds what another part of the same object describes.
 func (b *builder) join(o *value.Object) {
 	for name, v := range o.All() {
-		i := slices.IndexFunc(b.members, func(m value.Member) bool { return m.Name == name })
+		i := b.find(name)
 		switch {
 		case i < 0 && name != "additionalProperties":
 			b.add(name, v)
@@ -754,7 +750,7 @@ func (b *builder) join(o *value.Object) {
 			}
 			b.members[i].Value = both.Value()
 		case name == "required":
-			b.members[i].Value = union(b.members[i].Value, v)
+			b.members[i].Value = value.ListOf(union(items(b.members[i].Value), items(v))...).Value()
 		case name == "additionalProperties" && canonical(v) != canonical(b.members[i].Value):
 			b.members[i].Value = value.Of(true)
 		}
@@ -776,7 +772,7 @@ func eitherValue(a, b value.Value) value.Value {
 		return items(member(v.AsObject(), "enum"))
 	}
 	if first, second := listed(a), listed(b); len(first) > 0 && len(second) > 0 {
-		all := union(value.ListOf(first...).Value(), value.ListOf(second...).Value())
+		all := value.ListOf(union(first, second)...).Value()
 		return a.AsObject().Without("const").Merge(object("enum", all).AsObject()).Value()
 	}
 	parts := items(member(a.AsObject(), "anyOf"))

@@ -84,10 +84,9 @@ func (s Subset) reduce(shape value.Value) (value.Value, bool) {
 		case "properties", "$defs", "definitions":
 			add(name, value.ObjectOf(s.members(o, name, v, each)...).Value())
 		case "anyOf", "oneOf", "prefixItems":
-			list, _ := v.AsList()
-			reduced := make([]value.Value, 0, list.Len())
-			for _, item := range list.All() {
-				reduced = append(reduced, each(item))
+			reduced := items(v)
+			for i, item := range reduced {
+				reduced[i] = each(item)
 			}
 			if name == "oneOf" && !s.knows(name) {
 				name = "anyOf"
@@ -162,13 +161,12 @@ func typeOfValues(o *value.Object) (t value.Value, missing bool) {
 	if _, typed := o.Get("type"); typed {
 		return t, false
 	}
-	enum, _ := o.Get("enum")
-	list, _ := enum.AsList()
+	list := items(member(o, "enum"))
 	if c, ok := o.Get("const"); ok {
-		list = value.ListOf(c)
+		list = []value.Value{c}
 	}
 	var types value.List
-	for _, v := range list.All() {
+	for _, v := range list {
 		name := v.Kind().String()
 		if name == "bool" {
 			name = "boolean"
@@ -197,16 +195,10 @@ func isObject(o *value.Object) bool {
 
 // namesType reports whether the value of type names one.
 func namesType(t value.Value, name string) bool {
-	if list, ok := t.AsList(); ok {
-		for _, item := range list.All() {
-			if s, _ := item.AsString(); s == name {
-				return true
-			}
-		}
-		return false
-	}
-	s, _ := t.AsString()
-	return s == name
+	return slices.ContainsFunc(append(items(t), t), func(v value.Value) bool {
+		s, ok := v.AsString()
+		return ok && s == name
+	})
 }
 
 // requires reports whether an object has to have a member.
@@ -262,11 +254,10 @@ func withoutNulls(root, shape, v value.Value, depth int) value.Value {
 	if depth > maxNested {
 		return v
 	}
-	if list, ok := v.AsList(); ok {
-		items, _ := o.Get("items")
-		cleaned := make([]value.Value, 0, list.Len())
-		for _, item := range list.All() {
-			cleaned = append(cleaned, withoutNulls(root, items, item, depth+1))
+	if v.Kind() == value.ListKind {
+		cleaned := items(v)
+		for i, item := range cleaned {
+			cleaned[i] = withoutNulls(root, member(o, "items"), item, depth+1)
 		}
 		return value.ListOf(cleaned...).Value()
 	}
@@ -294,23 +285,11 @@ func allowsNull(root, shape value.Value, depth int) bool {
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if alternatives, ok := o.Get(keyword); ok {
-			list, _ := alternatives.AsList()
-			for _, a := range list.All() {
-				if allowsNull(root, a, depth+1) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(items(alternatives), func(a value.Value) bool { return allowsNull(root, a, depth+1) })
 		}
 	}
 	if enum, ok := o.Get("enum"); ok {
-		list, _ := enum.AsList()
-		for _, item := range list.All() {
-			if item.IsNull() {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(items(enum), value.Value.IsNull)
 	}
 	t, typed := o.Get("type")
 	return !typed || namesType(t, "null")

@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,17 +65,15 @@ func (d *Doc) ForeignWarning() *Problem {
 	if len(d.foreign) == 0 {
 		return nil
 	}
-	first := d.foreign[0]
+	first := slices.MinFunc(d.foreign, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.pos.Line, b.pos.Line), cmp.Compare(a.pos.Column, b.pos.Column))
+	})
 	var names []string
 	for _, e := range d.foreign {
-		if e.pos.Line < first.pos.Line || e.pos.Line == first.pos.Line && e.pos.Column < first.pos.Column {
-			first = e
-		}
-		if !slices.Contains(names, e.key) {
-			names = append(names, e.key)
-		}
+		names = append(names, e.key)
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	p := d.problem(first.pos, "", fmt.Sprintf("keys of another program, which do nothing here: %s", strings.Join(names, ", ")))
 	p.Key = first.key
 	return p

@@ -18,24 +18,9 @@ import (
 // All methods work on a nil *Map, which has no keys and reports nothing.
 type Map struct {
 	node  *Node
-	byKey map[string]int // nil for small mappings
 	known []string
 
 	renamed map[string]string // old keys by the present ones, see Renamed
-}
-
-// indexFrom is the number of keys from which a mapping has an index.
-const indexFrom = 12
-
-func indexKeys(r *raw) map[string]int {
-	if len(r.entries) < indexFrom {
-		return nil
-	}
-	byKey := make(map[string]int, len(r.entries))
-	for i, e := range r.entries {
-		byKey[e.key] = i
-	}
-	return byKey
 }
 
 // Node returns the node of the mapping itself; nil for a nil Map.
@@ -97,13 +82,6 @@ func (m *Map) lookUp(key string) (entry, bool) {
 		m.known = append(m.known, key)
 	}
 	entries := m.node.raw.entries
-	if m.byKey != nil {
-		i, ok := m.byKey[key]
-		if !ok {
-			return entry{}, false
-		}
-		return entries[i], true
-	}
 	if i := slices.IndexFunc(entries, func(e entry) bool { return e.key == key }); i >= 0 {
 		return entries[i], true
 	}

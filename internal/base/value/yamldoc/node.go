@@ -330,7 +330,7 @@ func (n *Node) value(finite bool) value.Value {
 func (n *Node) Map() *Map {
 	switch {
 	case n.raw.kind == Mapping, n.raw.kind == Null && n.path == "":
-		return &Map{node: n, byKey: indexKeys(n.raw)}
+		return &Map{node: n}
 	}
 	n.mismatch(mapWanted)
 	return nil

@@ -1,10 +1,10 @@
 package yamldoc
 
 import (
-	"math"
 	"strconv"
 	"strings"
 
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 )
 
@@ -22,29 +22,14 @@ const (
 	Mapping
 )
 
+var kindNames = [...]string{"null", "a boolean", "an integer", "a number", "a string", "a list", "a mapping"}
+
 // String returns the kind with its article: "a string".
-func (k Kind) String() string {
-	switch k {
-	case Null:
-		return "null"
-	case Bool:
-		return "a boolean"
-	case Int:
-		return "an integer"
-	case Float:
-		return "a number"
-	case String:
-		return "a string"
-	case List:
-		return "a list"
-	default:
-		return "a mapping"
-	}
-}
+func (k Kind) String() string { return kindNames[k] }
 
 // resolve returns the kind and value of a plain scalar.
-func resolve(text string) (Kind, value.Value) {
-	switch text {
+func resolve(scalar string) (Kind, value.Value) {
+	switch scalar {
 	case "", "~", "null", "Null", "NULL":
 		return Null, value.Value{}
 	case "true", "True", "TRUE":
@@ -54,19 +39,19 @@ func resolve(text string) (Kind, value.Value) {
 	case ".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF":
 		return Float, value.Value{} // JSON has no such numbers
 	}
-	if c := text[0]; c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
-		if kind, v, ok := number(text); ok {
+	if c := scalar[0]; c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
+		if kind, v, ok := number(scalar); ok {
 			return kind, v
 		}
 	}
-	return String, value.Of(text)
+	return String, value.Of(scalar)
 }
 
-func number(text string) (Kind, value.Value, bool) {
-	negative := text[0] == '-'
-	digits := text
-	if negative || text[0] == '+' {
-		digits = text[1:]
+func number(scalar string) (Kind, value.Value, bool) {
+	negative := scalar[0] == '-'
+	digits := scalar
+	if negative || scalar[0] == '+' {
+		digits = scalar[1:]
 	}
 	if digits == "" || digits[0] == '-' || digits[0] == '+' {
 		return 0, value.Value{}, false
@@ -76,10 +61,10 @@ func number(text string) (Kind, value.Value, bool) {
 			return integer(digits[2:], base, negative)
 		}
 	}
-	if !isDecimal(digits) {
+	if !decimal().MatchString(digits) {
 		return 0, value.Value{}, false
 	}
-	v, err := value.ParseNumber(strings.TrimPrefix(text, "+"))
+	v, err := value.ParseNumber(strings.TrimPrefix(scalar, "+"))
 	if err != nil {
 		return 0, value.Value{}, false // too large even for a float
 	}
@@ -91,57 +76,16 @@ func number(text string) (Kind, value.Value, bool) {
 
 // integer reads an integer of another base than ten; ok is false if it is not one.
 func integer(digits string, base int, negative bool) (Kind, value.Value, bool) {
-	if strings.ContainsAny(digits, "_+-") {
-		return 0, value.Value{}, false
+	sign := "+"
+	if negative {
+		sign = "-"
+	}
+	if n, err := strconv.ParseInt(sign+digits, base, 64); err == nil {
+		return Int, value.Of(n), true
 	}
 	n, err := strconv.ParseUint(digits, base, 64)
-	switch {
-	case err != nil:
-		return 0, value.Value{}, false
-	case !negative:
-		return Int, value.Of(n), true
-	case n > 1<<63:
-		return 0, value.Value{}, false
-	case n == 1<<63:
-		return Int, value.Of(int64(math.MinInt64)), true
-	}
-	return Int, value.Of(-int64(n)), true
+	return Int, value.Of(n), err == nil && !negative
 }
 
-// isDecimal reports whether text, without its sign, is a decimal number: digits with
-// an optional fraction and exponent, and no leading zero before digits alone.
-func isDecimal(text string) bool {
-	whole := span(text)
-	rest := text[whole:]
-	if rest == "" {
-		return whole == 1 || whole > 1 && text[0] != '0'
-	}
-	fraction := 0
-	if rest[0] == '.' {
-		fraction = span(rest[1:])
-		rest = rest[1+fraction:]
-	}
-	if whole+fraction == 0 {
-		return false
-	}
-	if rest == "" {
-		return true
-	}
-	if rest[0] != 'e' && rest[0] != 'E' {
-		return false
-	}
-	rest = rest[1:]
-	if rest != "" && (rest[0] == '+' || rest[0] == '-') {
-		rest = rest[1:]
-	}
-	return rest != "" && span(rest) == len(rest)
-}
-
-// span returns the number of digits text begins with.
-func span(text string) int {
-	n := 0
-	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
-		n++
-	}
-	return n
-}
+// decimal matches decimal numbers without a sign: digits with an optional fraction and exponent, and no leading zero before digits alone.
+var decimal = text.Regexp(`^(0|[1-9][0-9]*|([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)$`)

@@ -172,6 +172,15 @@ func Word(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// Or joins words as in "a, b or c".
+func Or(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // Regexp returns a function that returns the regular expression expr, which is compiled when it is first called. Packages
 // keep their expressions so, since a program that starts would compile hundreds of which it needs none. The function panics
 // if expr is not valid, and can be called by several goroutines.

@@ -72,12 +72,3 @@ func firstDistinct(list []string, n int) []string {
 	}
 	return distinct
 }
-
-// alternatives joins ids as "a, b or c".
-func alternatives(ids []string) string {
-	if len(ids) == 1 {
-		return ids[0]
-	}
-	last := len(ids) - 1
-	return strings.Join(ids[:last], ", ") + " or " + ids[last]
-}

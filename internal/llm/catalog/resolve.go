@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
 )
 
@@ -126,7 +127,7 @@ func (c *Catalog) Default() (Model, error) {
 func (c *Catalog) unknown(id string, t Type) error {
 	if near := c.nearest(id, t); len(near) > 0 {
 		return fault.New(fault.NotFound, "unknown %s model %q", t, id).ThatMisses(missing).
-			WithHint("did you mean %s?", alternatives(near))
+			WithHint("did you mean %s?", text.Or(near))
 	}
 	configured := c.configuredClients()
 	if len(configured) == 0 {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/provider"
@@ -138,17 +139,17 @@ func parsed[T any](field *T, parse func(string) (T, error)) func(text string) er
 	return func(text string) error { return set(field, text, parse) }
 }
 
-// oneOf returns a parser of some words, of which there are at least two.
+// oneOf returns a parser of some words.
 func oneOf[T ~string](words ...T) func(text string) (T, error) {
-	return func(text string) (T, error) {
-		if slices.Contains(words, T(text)) {
-			return T(text), nil
+	var list []string
+	for _, w := range words {
+		list = append(list, string(w))
+	}
+	return func(word string) (T, error) {
+		if slices.Contains(list, word) {
+			return T(word), nil
 		}
-		list, last := string(words[0]), len(words)-1
-		for _, w := range words[1:last] {
-			list += ", " + string(w)
-		}
-		return "", fmt.Errorf("want %s or %s, not %q", list, words[last], text)
+		return "", fmt.Errorf("want %s, not %q", text.Or(list), word)
 	}
 }
 

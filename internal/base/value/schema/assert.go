@@ -30,7 +30,7 @@ func checkType(s *value.Object, v value.Value, path string, r *report) bool {
 		}
 		names[i] = withArticle(name)
 	}
-	r.add(finding{path, "type", "must be " + or(names), describe(v)})
+	r.add(finding{path, "type", "must be " + text.Or(names), describe(v)})
 	return false
 }
 

@@ -38,15 +38,6 @@ func choices(list []value.Value) string {
 	return strings.Join(words, ", ")
 }
 
-// or joins words as in "a, b or c".
-func or(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
 func withArticle(typeName string) string {
 	switch typeName {
 	case "null":

@@ -21,9 +21,7 @@ func BenchmarkMillionVectors(b *testing.B) {
 		x := vector.New(dims, n)
 		r := rand.New(rand.NewPCG(3, 4))
 		for range n {
-			if err := x.Add(c.vector(r)); err != nil {
-				b.Fatal(err)
-			}
+			copy(x.Room(1), c.vector(r))
 		}
 		return x, float64(heap()-before) / (n * dims * 4)
 	}

@@ -22,7 +22,9 @@ import (
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/steps"
+	"loki/internal/conversation/launch"
 	"loki/internal/llm/event"
+	"loki/internal/setup/clients"
 	"loki/internal/workflow/graph"
 	"loki/internal/workflow/run"
 	"loki/internal/workflow/run/memstore"
@@ -103,7 +105,7 @@ func (s shape) environ(dir string) []string {
 		"LOKI_STATE_DIR=" + filepath.Join(home, "state"), "LOKI_CACHE_DIR=" + filepath.Join(home, "cache"), "LOKI_TRUSTED_DIRS=" + home,
 	}
 	if s.Rules != "" {
-		environ = append(environ, app.TestModel+"=builtin:script/"+filepath.Join(dir, s.Rules))
+		environ = append(environ, clients.TestModel+"=builtin:script/"+filepath.Join(dir, s.Rules))
 	}
 	return environ
 }
@@ -157,7 +159,7 @@ func (w *world) process(at int, do func(a *app.App, runs *run.Service, events ev
 // start begins the run in a process that ends at a write.
 func (w *world) start(at int) (ended bool) {
 	ended, err := w.process(at, func(a *app.App, runs *run.Service, events event.Scope) error {
-		job, err := a.AgentJob(w.t.Context(), app.AgentRun{Agent: w.agent(a), Prompt: w.Prompt, NoStream: true, Asker: ask.Unavailable{}, Events: events})
+		job, err := a.AgentJob(w.t.Context(), launch.Run{Agent: w.agent(a), Prompt: w.Prompt, NoStream: true, Asker: ask.Unavailable{}, Events: events})
 		if err != nil {
 			return err
 		}

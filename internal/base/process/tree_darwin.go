@@ -54,7 +54,7 @@ func awaitExit(queue, pid int, limit *unix.Timespec) {
 	unix.SetKevent(&change, pid, unix.EVFILT_PROC, unix.EV_ADD|unix.EV_ONESHOT)
 	change.Fflags = unix.NOTE_EXIT
 	events := make([]unix.Kevent_t, 1)
-	uninterrupted(func() error {
+	retryInterrupted(func() error {
 		// For a process that is a zombie already this fails with ESRCH.
 		_, err := unix.Kevent(queue, []unix.Kevent_t{change}, events, limit)
 		return err

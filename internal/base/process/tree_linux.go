@@ -58,7 +58,7 @@ func (t *tree) proceed() {
 	if !t.held {
 		return
 	}
-	uninterrupted(func() error {
+	retryInterrupted(func() error {
 		return unix.Waitid(unix.P_PID, t.pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
 	})
 	_ = unix.PtraceDetach(t.pid) // fails if it was killed
@@ -76,7 +76,7 @@ func privileged(path string) bool {
 
 // wait returns when the leader has ended, and leaves it a zombie.
 func (t *tree) wait() {
-	uninterrupted(func() error {
+	retryInterrupted(func() error {
 		return unix.Waitid(unix.P_PID, t.pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 	})
 }
@@ -172,7 +172,7 @@ func (p proc) signal() (wait func(deadline time.Time), ok bool) {
 	}
 	return func(deadline time.Time) {
 		defer unix.Close(fd)
-		uninterrupted(func() error {
+		retryInterrupted(func() error {
 			left := max(time.Until(deadline), 0)
 			_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(left.Milliseconds()))
 			return err

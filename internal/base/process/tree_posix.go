@@ -48,7 +48,7 @@ func (f *family) enter(first, command int) *os.Process {
 // endNamespace returns when no process of the namespace is left. The leader must be reaped before.
 func (f *family) endNamespace() {
 	_ = unix.Kill(f.first, unix.SIGKILL) // it may have been already
-	uninterrupted(func() error {
+	retryInterrupted(func() error {
 		_, err := unix.Wait4(f.first, nil, 0, nil)
 		return err
 	})
@@ -171,14 +171,14 @@ func (f *family) killSession() {
 
 // reap releases a dead process if it is a child of this one.
 func reap(pid int) {
-	uninterrupted(func() error {
+	retryInterrupted(func() error {
 		_, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		return err
 	})
 }
 
-// uninterrupted makes a system call until no signal interrupts it.
-func uninterrupted(call func() error) {
+// retryInterrupted makes a system call until no signal interrupts it.
+func retryInterrupted(call func() error) {
 	for errors.Is(call(), unix.EINTR) {
 	}
 }

@@ -112,30 +112,30 @@ func setFromText(field any, text string) error {
 func setter(field any) func(text string) error {
 	switch field := field.(type) {
 	case *Wrap:
-		return parsed(field, parseWrap)
+		return parseInto(field, parseWrap)
 	case *Instruct:
-		return parsed(field, withBool(InstructAuto, InstructOff, oneOf(InstructAuto, InstructAlways, InstructOff)))
+		return parseInto(field, withBool(InstructAuto, InstructOff, oneOf(InstructAuto, InstructAlways, InstructOff)))
 	case *InstructionBytes:
-		return parsed(field, upTo[InstructionBytes](1<<20, "bytes"))
+		return parseInto(field, upTo[InstructionBytes](1<<20, "bytes"))
 	case *SkillTokens:
-		return parsed(field, upTo[SkillTokens](20000, "tokens"))
+		return parseInto(field, upTo[SkillTokens](20000, "tokens"))
 	case *MemoryTokens:
-		return parsed(field, upTo[MemoryTokens](8000, "tokens"))
+		return parseInto(field, upTo[MemoryTokens](8000, "tokens"))
 	case *chat.Memory:
-		return parsed(field, chat.ParseMemory)
+		return parseInto(field, chat.ParseMemory)
 	case *Notify:
-		return parsed(field, withBool(NotifyAll, NotifyOff, oneOf(NotifyOff, NotifyQuestions, NotifyAll)))
+		return parseInto(field, withBool(NotifyAll, NotifyOff, oneOf(NotifyOff, NotifyQuestions, NotifyAll)))
 	case *Keybindings:
-		return parsed(field, oneOf(Emacs, Vi))
+		return parseInto(field, oneOf(Emacs, Vi))
 	case *graph.Durability:
-		return parsed(field, oneOf(graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff))
+		return parseInto(field, oneOf(graph.DurabilityProcess, graph.DurabilityPower, graph.DurabilityOff))
 	case *provider.Effort:
-		return parsed(field, parseEffort)
+		return parseInto(field, parseEffort)
 	}
 	return nil
 }
 
-func parsed[T any](field *T, parse func(string) (T, error)) func(text string) error {
+func parseInto[T any](field *T, parse func(string) (T, error)) func(text string) error {
 	return func(text string) error { return set(field, text, parse) }
 }
 

@@ -58,7 +58,7 @@ func newHome(t *testing.T, sh []string, more ...string) home {
 			t.Fatal(err)
 		}
 	}
-	script, err := os.ReadFile("../../../install.sh")
+	script, err := os.ReadFile("../../../../install.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestInstallScriptStamped(t *testing.T) {
 	h := newHome(t, []string{"sh"}, "curl", "openssl")
 	file := filepath.Join(filepath.Dir(h.dir), "install.sh")
 	stamp := exec.CommandContext(t.Context(), "make", "--no-print-directory", "bin/release/install.sh", "STAMPED="+file+".out", "LOKI_RELEASE_FEED="+h.URL, "LOKI_RELEASE_KEY=RWSother "+h.Key)
-	stamp.Dir = "../../.."
+	stamp.Dir = "../../../.."
 	if out, err := stamp.CombinedOutput(); err != nil {
 		t.Skipf("make: %v %s", err, out)
 	}

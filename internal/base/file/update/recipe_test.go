@@ -13,7 +13,7 @@ import (
 // TestRecipe: a release that is made by .goreleaser.yaml is one that the program finds, verifies and unpacks.
 func TestRecipe(t *testing.T) {
 	t.Parallel()
-	const file = "../../../.goreleaser.yaml"
+	const file = "../../../../.goreleaser.yaml"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestRecipe(t *testing.T) {
 	if got := str("/signs/0/signature"); got != "${artifact}"+strings.TrimPrefix(signatureName, sumsName) {
 		t.Errorf("the signature is in %s", got)
 	}
-	sources := map[string]string{"app.Version": "../../app/app.go", "setup/update.builtinFeed": "update.go", "setup/update.builtinKeys": "update.go"}
+	sources := map[string]string{"app.Version": "../../../app/app.go", "base/file/update.builtinFeed": "update.go", "base/file/update.builtinKeys": "update.go"}
 	for name, source := range sources {
 		code, err := os.ReadFile(source)
 		if err != nil {

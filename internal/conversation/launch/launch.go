@@ -52,7 +52,7 @@ type Options struct {
 	Servers       func(ctx context.Context, events event.Scope, asker ask.Asker, supported bool, pick servers.Choice) (mcp.Servers, error)
 	Calls         func(of agent.Agent, asker ask.Asker, yes bool) (tool.Options, error)
 	Judge         func(rules permission.Rules, grants *permission.Memory, of agent.Agent) (*permission.Judge, error)
-	Unmark        func(marked string) (secret string, ok bool) // returns what a mark in a record stands for
+	Unmark        func(marked string) (secret string, ok bool) // returns the secret that a mark in a record replaces
 }
 
 // Service makes the jobs. Its methods may be called from several goroutines.

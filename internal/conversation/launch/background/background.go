@@ -102,7 +102,7 @@ func (s *Service) Job(ctx context.Context, r Run) (run.Job, error) {
 	return job, r.Start.admit(&job.Info)
 }
 
-// values returns the values of an agent's variables where nobody can be asked for a missing one.
+// values returns the values of an agent's variables. It does not ask for a missing one: no user is present.
 func values(of agent.Agent, given map[string]string) (map[string]string, error) {
 	return agent.Values(of.InForce.Variables, given, func(graph.Variable) (string, bool, error) { return "", false, nil })
 }

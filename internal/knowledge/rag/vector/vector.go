@@ -27,7 +27,7 @@ type Match struct {
 	Score float64
 }
 
-// Best collects the matches with the highest scores above 0, of which [Best.Add] is told in the order of their positions.
+// Best collects the matches with the highest scores above 0. Call [Best.Add] in the order of their positions.
 type Best struct {
 	k     int
 	least float64 // a later match has to have more

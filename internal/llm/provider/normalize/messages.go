@@ -25,7 +25,7 @@ type Tool struct {
 	Function ToolDeclaration `json:"function"`
 }
 
-// ToolDeclaration is what a model is told about a tool.
+// ToolDeclaration describes a tool to a model.
 type ToolDeclaration struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`

@@ -361,7 +361,7 @@ func TestMCPTask(t *testing.T) {
 
 // TestMCPClients calls an agent with the clients of the TypeScript SDKs: the older one, and the one for protocol 2026-07-28.
 func TestMCPClients(t *testing.T) {
-	clients := filepath.Join("..", "mcpserver", "testdata", "clients")
+	clients := filepath.Join("mcpserver", "testdata", "clients")
 	dir := t.TempDir()
 	if err := os.Symlink(npmtest.Install(t, clients), filepath.Join(dir, "node_modules")); err != nil {
 		t.Skip(err)

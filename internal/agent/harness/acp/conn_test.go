@@ -34,7 +34,7 @@ func (s side) Request(ctx context.Context, method string, params json.RawMessage
 	return nil
 }
 
-// pair connects two sides until the test ends. Hang ends the connection.
+// pair connects two sides until the test ends. Hang ends the connection, for the client first: nothing of the agent reaches it then.
 func pair(t *testing.T, of func(agent, client *acp.Conn) (side, side)) (agent, client *acp.Conn, hang func()) {
 	t.Helper()
 	toAgent, fromClient := io.Pipe()
@@ -50,7 +50,7 @@ func pair(t *testing.T, of func(agent, client *acp.Conn) (side, side)) (agent, c
 	}
 	agent, client = acp.New(toAgent, fromAgent, lazy(0)), acp.New(toClient, fromClient, lazy(1))
 	handlers[0], handlers[1] = of(agent, client)
-	hang = sync.OnceFunc(func() { _ = errors.Join(fromClient.Close(), fromAgent.Close()) })
+	hang = sync.OnceFunc(func() { _ = errors.Join(fromAgent.Close(), fromClient.Close()) })
 	var serving sync.WaitGroup
 	for _, c := range []*acp.Conn{agent, client} {
 		serving.Go(func() {

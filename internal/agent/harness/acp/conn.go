@@ -45,6 +45,9 @@ func (e *Error) Error() string { return e.Message }
 // ErrClosed is the failure of calls of a connection that has ended.
 var ErrClosed = errors.New("the connection is closed")
 
+// errCanceled is why the context of a request ends that the other side cancels.
+var errCanceled = errors.New("the other side canceled the request")
+
 // AnswerError says that an answer of the other side is not what the protocol says.
 type AnswerError struct{ Method, Problem string }
 
@@ -81,13 +84,13 @@ type Conn struct {
 
 	mu     sync.Mutex
 	last   int64
-	calls  map[string]chan message       // that wait for an answer, by id; nil when the connection has ended
-	served map[string]context.CancelFunc // requests of the other side at work, by id
+	calls  map[string]chan message            // that wait for an answer, by id; nil when the connection has ended
+	served map[string]context.CancelCauseFunc // requests of the other side at work, by id
 }
 
 // New returns a connection that reads from r and writes to w. Nothing is read before [Conn.Serve].
 func New(r io.Reader, w io.Writer, h Handler) *Conn {
-	return &Conn{r: r, w: w, h: h, calls: make(map[string]chan message), served: make(map[string]context.CancelFunc)}
+	return &Conn{r: r, w: w, h: h, calls: make(map[string]chan message), served: make(map[string]context.CancelCauseFunc)}
 }
 
 // jsonrpcVersion is in each message.
@@ -194,7 +197,7 @@ func (c *Conn) take(ctx context.Context, line []byte, work *sync.WaitGroup) {
 		if json.Unmarshal(m.Params, &p) == nil {
 			c.mu.Lock()
 			if cancel := c.served[string(p.RequestID)]; cancel != nil {
-				cancel()
+				cancel(errCanceled)
 			}
 			c.mu.Unlock()
 		}
@@ -234,13 +237,13 @@ func (c *Conn) serve(ctx context.Context, m message, work *sync.WaitGroup) {
 	id := string(m.ID)
 	c.mu.Lock()
 	taken := c.served[id] != nil
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	if !taken {
 		c.served[id] = cancel
 	}
 	c.mu.Unlock()
 	if taken {
-		cancel()
+		cancel(nil)
 		c.reject(work, m.ID, &Error{Code: InvalidRequest, Message: fmt.Sprintf("Invalid request: a request with the id %s is at work", id)})
 		return
 	}
@@ -252,11 +255,11 @@ func (c *Conn) serve(ctx context.Context, m message, work *sync.WaitGroup) {
 	}
 	work.Go(func() { // ends with the request
 		result, err := do()
-		canceled := ctx.Err() != nil
+		canceled := errors.Is(context.Cause(ctx), errCanceled)
 		c.mu.Lock()
 		delete(c.served, id)
 		c.mu.Unlock()
-		cancel()
+		cancel(nil)
 		if err == nil {
 			f, ok := result.(Followed)
 			if !ok {

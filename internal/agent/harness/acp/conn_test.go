@@ -170,8 +170,10 @@ func TestEnd(t *testing.T) {
 // serve returns what a connection answers to an input.
 func serve(t testing.TB, input string) []map[string]any {
 	var out bytes.Buffer
-	conn := acp.New(strings.NewReader(input), &out, side{request: func(_ context.Context, method string, _ json.RawMessage) acp.Answer {
+	conn := acp.New(strings.NewReader(input), &out, side{request: func(ctx context.Context, method string, _ json.RawMessage) acp.Answer {
 		switch method {
+		case "late":
+			return func() (any, error) { <-ctx.Done(); return nil, errors.New("it failed") }
 		case "echo":
 			return func() (any, error) { return map[string]string{"method": method}, nil }
 		case "fail":
@@ -203,6 +205,7 @@ func TestLines(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":7,"method":"echo"}`:       `map[id:7 jsonrpc:2.0 result:map[method:echo]]`,
 		`{"jsonrpc":"2.0","id":"a","method":"fail"}`:     `map[error:map[code:-32603 message:it failed] id:a jsonrpc:2.0]`,
+		`{"jsonrpc":"2.0","id":"b","method":"late"}`:     `map[error:map[code:-32603 message:it failed] id:b jsonrpc:2.0]`, // after the end of the input
 		`{"jsonrpc":"2.0","id":null,"method":"nothing"}`: `map[error:map[code:-32601 message:Method not found: "nothing"] id:<nil> jsonrpc:2.0]`,
 		`{"jsonrpc":"2.0","id":1,"method":"unsayable"}`:  `-32603`,
 		`{"jsonrpc":"2.0","method":"echo"}`:              ``,

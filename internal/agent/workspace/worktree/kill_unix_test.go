@@ -71,7 +71,7 @@ func worker(dir string) error {
 // TestKills kills a process that works in worktrees at random moments: no commit is lost, and the next process works on. LOKI_KILL_TEST=full
 // kills 200 times.
 func TestKills(t *testing.T) {
-	times := 20
+	times := 10
 	if os.Getenv("LOKI_KILL_TEST") == "full" {
 		times = 200
 	}

@@ -266,6 +266,9 @@ func sections(t *testing.T, page string) []string {
 
 var sourcePath = regexp.MustCompile("`((?:internal|cmd|assets|bench|docs|examples)/[A-Za-z0-9_./-]+)`")
 
+// roomPath is a package of internal as pages write it for short.
+var roomPath = regexp.MustCompile("`((?:frontend|conversation|agent|setup|knowledge|workflow|service|tool|llm|base)/[a-z][A-Za-z0-9_./-]*)`")
+
 // TestPathsInPages looks for the files and directories that pages name in passing.
 func TestPathsInPages(t *testing.T) {
 	named := 0
@@ -274,10 +277,12 @@ func TestPathsInPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range sourcePath.FindAllSubmatch(fence.ReplaceAll(source, nil), -1) {
-			named++
-			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(string(m[1])))); err != nil {
-				t.Errorf("%s names %s, which is not there", page, m[1])
+		for below, paths := range map[string]*regexp.Regexp{root: sourcePath, ".": roomPath} {
+			for _, m := range paths.FindAllSubmatch(fence.ReplaceAll(source, nil), -1) {
+				named++
+				if _, err := os.Stat(filepath.Join(below, filepath.FromSlash(string(m[1])))); err != nil {
+					t.Errorf("%s names %s, which is not there", page, m[1])
+				}
 			}
 		}
 	}

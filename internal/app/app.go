@@ -1,5 +1,5 @@
-// Package app is the composition root: it builds everything a face needs from the
-// environment, the configuration and the command's wishes. Nothing is built before
+// Package app is the composition root: it builds everything that a front end needs from the
+// environment, the configuration and the options. Nothing is built before
 // it is needed, so that small commands start fast.
 package app
 

@@ -45,7 +45,7 @@ func TestJudgements(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, j := range judgements(p, &c) {
+			for _, j := range judgments(p, &c) {
 				args, err := json.Marshal(j.args)
 				if err != nil {
 					t.Fatal(err)
@@ -177,7 +177,7 @@ func FuzzNotice(f *testing.F) {
 			talk.Notice(t.Context(), acp.SessionUpdate, json.RawMessage(`{"sessionId": "", "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "b"}}}`))
 		}
 		var call acp.ToolCall
-		if json.Unmarshal([]byte(update), &call) == nil && len(judgements(p, &call)) == 0 {
+		if json.Unmarshal([]byte(update), &call) == nil && len(judgments(p, &call)) == 0 {
 			t.Error("a call is judged as nothing")
 		}
 	})

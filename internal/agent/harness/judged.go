@@ -183,8 +183,8 @@ func (p *Program) command(text string) arguments {
 	return a
 }
 
-// judgement is a call as it is judged.
-type judgement struct {
+// judgment is a call as it is judged.
+type judgment struct {
 	tool string
 	args arguments
 }
@@ -200,8 +200,8 @@ type rawInput struct {
 	Source   string          `json:"source"`
 }
 
-// judgements returns the calls of tools that a call of the program is judged as, all of which must be allowed.
-func judgements(p *Program, c *acp.ToolCall) []judgement {
+// judgments returns the calls of tools that a call of the program is judged as, all of which must be allowed.
+func judgments(p *Program, c *acp.ToolCall) []judgment {
 	var in rawInput
 	_ = json.Unmarshal(c.RawInput, &in) // what is not known stays empty
 	var paths []string
@@ -212,22 +212,22 @@ func judgements(p *Program, c *acp.ToolCall) []judgement {
 	paths = slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
-	each := func(name string) (list []judgement) {
+	each := func(name string) (list []judgment) {
 		for _, path := range paths {
-			list = append(list, judgement{name, arguments{Path: path}})
+			list = append(list, judgment{name, arguments{Path: path}})
 		}
 		return list
 	}
-	var list []judgement
+	var list []judgment
 	switch c.ToolKind {
 	case "execute":
 		if command := commandOf(in.Command); command != "" {
-			list = []judgement{{"execute_command", p.command(command)}}
+			list = []judgment{{"execute_command", p.command(command)}}
 		}
 	case "edit":
 		for _, d := range c.Content {
 			if d.Type == "diff" && d.Path != "" && d.NewText != nil {
-				list = append(list, judgement{"fs_write", arguments{Path: d.Path, Contents: *d.NewText, Before: d.OldText}})
+				list = append(list, judgment{"fs_write", arguments{Path: d.Path, Contents: *d.NewText, Before: d.OldText}})
 				paths = slices.DeleteFunc(paths, func(path string) bool { return path == d.Path })
 			}
 		}
@@ -239,15 +239,15 @@ func judgements(p *Program, c *acp.ToolCall) []judgement {
 		}
 	case "read", "search":
 		if list = each("fs_cat"); len(list) == 0 && c.ToolKind == "search" {
-			list = []judgement{{"fs_cat", arguments{Path: p.Dir}}}
+			list = []judgment{{"fs_cat", arguments{Path: p.Dir}}}
 		}
 	case "fetch":
 		if in.URL != "" {
-			list = []judgement{{"fetch_url_via_curl", arguments{URL: in.URL}}}
+			list = []judgment{{"fetch_url_via_curl", arguments{URL: in.URL}}}
 		}
 	}
 	if len(list) == 0 {
-		list = []judgement{{otherCall, arguments{Agent: p.Agent, Title: cmp.Or(c.Title, c.Name, c.ToolKind, "a call without a title"), Input: c.RawInput}}}
+		list = []judgment{{otherCall, arguments{Agent: p.Agent, Title: cmp.Or(c.Title, c.Name, c.ToolKind, "a call without a title"), Input: c.RawInput}}}
 	}
 	return list
 }

@@ -42,7 +42,7 @@ func (t *talk) permit(ctx context.Context, r *acp.PermissionRequest) (any, error
 	return choose(r.Options, acp.RejectOnce, acp.RejectAlways), nil
 }
 
-// untilCanceled returns a context that also ends when the turn is cancelled: the program may wait for an answer before it stops.
+// untilCanceled returns a context that also ends when the turn is canceled: the program may wait for an answer before it stops.
 func (t *talk) untilCanceled(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	go func() { // ends with the context
@@ -72,7 +72,7 @@ func (t *talk) judgeCall(ctx context.Context, c *acp.ToolCall) (bool, error) {
 	if own := "mcp__" + serverName + "__"; t.a.Tools != nil && (strings.HasPrefix(c.Name, own) || strings.HasPrefix(c.Title, own)) {
 		return true, nil // it is judged when it is made
 	}
-	list := judgements(t.p, c)
+	list := judgments(t.p, c)
 	for _, j := range list {
 		err := t.judge(ctx, c.ToolCallID, j)
 		if _, refused := errors.AsType[*tool.CallError](err); refused {
@@ -91,10 +91,10 @@ func (t *talk) judgeCall(ctx context.Context, c *acp.ToolCall) (bool, error) {
 }
 
 // subject is what calls have in common that do the same.
-func (j judgement) subject() string { return j.tool + "\x00" + cmp.Or(j.args.Command, j.args.Path) }
+func (j judgment) subject() string { return j.tool + "\x00" + cmp.Or(j.args.Command, j.args.Path) }
 
 // judge judges a call: nil if it may be made, a [*tool.CallError] if it may not.
-func (t *talk) judge(ctx context.Context, id string, j judgement) error {
+func (t *talk) judge(ctx context.Context, id string, j judgment) error {
 	args, err := json.Marshal(j.args)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (t *talk) place(kind, name string, args []byte) steps.Steps {
 }
 
 // take uses up a consent to a call that the program asks this program to make, and reports whether there was one.
-func (t *talk) take(j judgement) bool {
+func (t *talk) take(j judgment) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.granted[j.subject()] == 0 {
@@ -126,7 +126,7 @@ func (t *talk) take(j judgement) bool {
 }
 
 // make makes a call of a tool that serves the program.
-func (t *talk) make(ctx context.Context, kind string, j judgement, args any) (string, error) {
+func (t *talk) make(ctx context.Context, kind string, j judgment, args any) (string, error) {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return "", err

@@ -17,7 +17,7 @@ func (t *talk) readFile(ctx context.Context, r *acp.ReadTextFileRequest) (any, e
 	if !filepath.IsAbs(r.Path) {
 		return nil, acp.Invalid("path", "an absolute path is expected")
 	}
-	content, err := t.make(ctx, "read", judgement{"fs_cat", arguments{Path: r.Path}}, arguments{Path: r.Path})
+	content, err := t.make(ctx, "read", judgment{"fs_cat", arguments{Path: r.Path}}, arguments{Path: r.Path})
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (t *talk) writeFile(ctx context.Context, r *acp.WriteTextFileRequest) error
 	if !filepath.IsAbs(r.Path) {
 		return acp.Invalid("path", "an absolute path is expected")
 	}
-	_, err := t.make(ctx, "write", judgement{"fs_write", arguments{Path: r.Path}}, map[string]string{"path": r.Path, "contents": r.Content})
+	_, err := t.make(ctx, "write", judgment{"fs_write", arguments{Path: r.Path}}, map[string]string{"path": r.Path, "contents": r.Content})
 	return err
 }
 
@@ -93,7 +93,7 @@ func (t *talk) createTerminal(ctx context.Context, r *acp.CreateTerminalRequest)
 	if len(r.Env) > 0 {
 		granted = command // the user has not seen all of it
 	}
-	j := judgement{"execute_command", arguments{Command: granted}}
+	j := judgment{"execute_command", arguments{Command: granted}}
 	go func() { // ends with the command; closeTerminals waits for it
 		defer close(c.done)
 		defer cancel()

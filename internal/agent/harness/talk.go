@@ -26,7 +26,7 @@ type talk struct {
 	st  steps.Steps // of the attempt
 
 	fail    func(error)   // ends the turn
-	quit    chan struct{} // closed when the turn is cancelled
+	quit    chan struct{} // closed when the turn is canceled
 	normal  string        // see Mode of a [Session]
 	conn    *acp.Conn
 	servers []acp.MCPServer

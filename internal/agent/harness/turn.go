@@ -185,7 +185,7 @@ func (p *Program) admit(ctx context.Context, t *talk) error {
 	if p.Confined() || p.Sandbox.Support().Missing == "" {
 		return nil
 	}
-	if err := t.judge(ctx, "start", judgement{"execute_command", p.command(quoteWords(p.Command))}); err != nil {
+	if err := t.judge(ctx, "start", judgment{"execute_command", p.command(quoteWords(p.Command))}); err != nil {
 		return fault.Wrap(fault.CodeOf(err), err, "agent %s: its program is not started without a sandbox", p.Agent)
 	}
 	return nil

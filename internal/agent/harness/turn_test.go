@@ -383,7 +383,7 @@ func TestSteered(t *testing.T) {
 	}
 }
 
-// TestAskedAndCanceled: a program that waits for a permission when the turn is cancelled gets the answer that it was cancelled, and the question is withdrawn.
+// TestAskedAndCanceled: a program that waits for a permission when the turn is canceled gets the answer that it was cancelled, and the question is withdrawn.
 func TestAskedAndCanceled(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{`ask execute {"command": "make"}`, `elicit {"type": "object", "properties": {"x": {"type": "string"}}}`} {

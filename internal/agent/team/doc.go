@@ -2,7 +2,7 @@
 //
 // A [Team] is the agents that work on one task: the root, which is the agent of the task or a node of
 // a graph, its children, and theirs. Each is a [Member]. A child is a run inside the run of its
-// parent ([loki/internal/workflow/run.Nested]): its steps have keys below those of the task, its events are
+// parent ([loki/internal/workflow/run.RunNested]): its steps have keys below those of the task, its events are
 // those of the run with another source, and its budget is a part of its parent's. What kind of agent
 // it is, and what it needs, is the business of the [Starter].
 //

@@ -1,4 +1,4 @@
-// Package validate checks agents in the light of what there is for them here, and says what they may do.
+// Package validate checks agents against the models, tools, servers and skills of this installation, and lists what they may do.
 package validate
 
 import (
@@ -58,7 +58,7 @@ type Knowledge interface {
 	Unbuilt(of agent.Agent, f func(n *graph.Member, hint string))
 }
 
-// Findings checks an agent in the light of what this program, its configuration and the
+// Findings checks an agent against what this program, its configuration and the
 // agent have: what would keep the agent from running is an error. The findings are in the order of the text. Nothing is started.
 // FileExists says which scripts there are, and is nil for those of the file system.
 func (s *Service) Findings(ctx context.Context, of agent.Agent, fileExists func(path string) bool) graph.Findings {

@@ -93,7 +93,7 @@ func MissingOf(err error) string {
 }
 
 // CodeOf returns the code of the outermost error with a FaultCode method in err's
-// chain, such as an [*Error]. A cancelled
+// chain, such as an [*Error]. A canceled
 // context is [Canceled] wherever it is in the chain; nil has no code.
 func CodeOf(err error) Code {
 	if err == nil {

@@ -27,7 +27,7 @@ type Command struct {
 	// Dir is the working directory; empty means this process's.
 	Dir string
 	// Env is the complete environment as KEY=value; nothing is inherited, so nil is
-	// an empty one (Windows always gets SYSTEMROOT). See [Merge].
+	// an empty one (Windows always gets SYSTEMROOT). See environ.Merge.
 	Env []string
 
 	// Stdin is the program's input; nil means none, /dev/null. An *os.File is handed

@@ -55,7 +55,7 @@ type terminal struct {
 	fd         int
 	own        int // process group of this process
 	modes      *term.State
-	background bool // a shell has continued the job there, so the terminal is somebody else's
+	background bool // a shell has continued the job there, so the terminal belongs to another program
 }
 
 // mine reports whether the process group of this process has the terminal.

@@ -28,7 +28,7 @@ type Pool struct {
 // maxIdle is how many knowledge bases stay open for the next user.
 const maxIdle = 2
 
-// open is an open knowledge base.
+// openBase is an open knowledge base.
 type openBase struct {
 	*rag.Base
 	file  string

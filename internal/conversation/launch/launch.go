@@ -211,7 +211,7 @@ func (s *Service) CheckModels(r Run) error {
 	return nil
 }
 
-// userTools are those by which a model talks to the user.
+// UserTools returns the tools by which a model asks the user.
 func UserTools(asker ask.Asker, agent string) []tool.Tool {
 	if asker == nil {
 		asker = ask.Unavailable{}

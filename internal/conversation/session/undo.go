@@ -45,7 +45,7 @@ func (s *Session) lastTurn() ([]chat.Message, error) {
 	h := &s.view.history
 	last := h.lastTurn()
 	if last < 0 {
-		err := fault.New(fault.Usage, "session %s has no turn to take back", s.name())
+		err := fault.New(fault.Usage, "there is no question to take back")
 		if len(h.compacted) > 0 {
 			err = err.WithHint("all turns are part of the recap; begin anew with --empty-session, or .empty session in the REPL")
 		}

@@ -180,7 +180,15 @@ func (a action) check(flags *pflag.FlagSet, text []string) error {
 		}
 	}
 	if a.alone && (others > 0 || len(text) > 0 && !a.words) {
-		return fault.New(fault.Usage, "%s cannot be combined with other flags or a text", flagText(a.flag))
+		err := fault.New(fault.Usage, "%s cannot be combined with other flags or a text", flagText(a.flag))
+		if len(a.beside) > 0 {
+			var allowed []string
+			for _, name := range a.beside {
+				allowed = append(allowed, flagText(name))
+			}
+			return err.WithHint("the flags that it allows: %s", strings.Join(allowed, ", "))
+		}
+		return err
 	}
 	if a.looks && len(text) > 0 {
 		return fault.New(fault.Usage, "there is no text with %s, but %q was given", flagText(a.flag), strings.Join(text, " "))

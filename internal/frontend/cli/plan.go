@@ -213,7 +213,7 @@ func (p *planning) decide(ctx context.Context, plan planner.Plan) (string, error
 	return verb, err
 }
 
-// decideInvalid is decide for a plan that cannot be used: a user may mend it.
+// decideInvalid is decide for a plan that cannot be used: a user may correct it.
 func (p *planning) decideInvalid(ctx context.Context) (string, error) {
 	failure := fault.New(fault.Provider, "no valid graph after %s", text.Count(planner.CorrectionCount(p.outcome.State), "correction")).
 		WithHint("say in the description what the nodes do, name another model with -m, or allow more rounds: --plan-rounds %d%s", max(2*p.opts.rounds, 2*defaultRounds), p.record())

@@ -12,7 +12,7 @@ type Completion struct {
 	Candidates []Candidate
 }
 
-// Candidate is one of them.
+// Candidate is a text to which what the user has typed can be completed.
 type Candidate struct {
 	Value, Description string
 	Space              bool // a blank follows it

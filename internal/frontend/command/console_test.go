@@ -240,7 +240,7 @@ func TestChat(t *testing.T) {
 		step{line: ".continue", err: "there is no answer to continue"},
 		step{line: ".regenerate", err: "there is no question to answer again"},
 		step{line: ".edit last", err: "there is no question to edit"},
-		step{line: ".undo", err: "there is no session; .*"},
+		step{line: ".undo", err: "there is no question to take back"},
 		step{line: "hello", want: "hello"},
 		step{line: "::: two\nlines :::", want: "two\nlines "},
 		step{line: ".regenerate", want: "two\nlines "},

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"loki/internal/base/fault"
 	"loki/internal/base/text"
+	"loki/internal/conversation"
 	"loki/internal/frontend/command/export"
 )
 
@@ -84,7 +84,7 @@ func (c *Console) infoSession(context.Context, string) error {
 // editSession is for .edit session.
 func (c *Console) editSession(ctx context.Context, _ string) error {
 	if c.conv.Session() == nil {
-		return errNoSession()
+		return conversation.NoSession()
 	}
 	if c.InMacro || c.Edit == nil {
 		return c.open(ctx, "")
@@ -96,10 +96,6 @@ func (c *Console) editSession(ctx context.Context, _ string) error {
 		return err
 	}
 	return c.conv.ReloadSession(ctx)
-}
-
-func errNoSession() error {
-	return fault.New(fault.Usage, "there is no session").WithHint("begin one: .session NAME")
 }
 
 // saveSession is for .save session.
@@ -121,7 +117,7 @@ func (c *Console) fork(ctx context.Context, name string) error {
 func (c *Console) export(_ context.Context, file string) error {
 	s := c.conv.Session()
 	if s == nil {
-		return errNoSession()
+		return conversation.NoSession()
 	}
 	doc, err := export.Document(export.Session(s), export.Options{Format: export.FormatOf(file), Hide: c.App.Hide})
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *repl) setEditor(e *line.Editor) {
 	r.editor = e
 }
 
-// hold leaves the keyboard to somebody else until release is called.
+// hold leaves the keyboard to another reader until release is called.
 func (r *repl) hold() (release func()) {
 	r.mu.Lock()
 	watch := r.watch

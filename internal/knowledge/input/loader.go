@@ -125,7 +125,7 @@ func (l *Loader) reply(_ context.Context, c *collector, source string) error {
 	return nil
 }
 
-// command returns the command between the backticks.
+// commandOf returns the command between the backticks.
 func commandOf(source string) (string, bool) {
 	if len(source) > 2 && source[0] == '`' && source[len(source)-1] == '`' {
 		return source[1 : len(source)-1], true

@@ -1,4 +1,4 @@
-// Package engine is the only road to a model.
+// Package engine sends chat requests to models, and runs the tools that they ask for. Nothing else does.
 //
 // An [Engine] takes a [Request] and the [RequestContext] of its conversation. It calls the
 // model, runs the tools that the model asks for and calls the model again, until a reply asks
@@ -163,7 +163,7 @@ type Request struct {
 	Repeats, Window int
 
 	// Form is the form that the answer has to have, nil for any text. The messages have to
-	// ask for it as well, and [Engine.Structured] checks the answer.
+	// ask for it as well, and [Engine.StructuredValue] checks the answer.
 	Form *schema.Schema
 
 	// Whole says that the answer is parsed, run or stored. If it is cut off at the output

@@ -200,7 +200,7 @@ type Task struct {
 // Result is the result of a [Task]. Its JSON, which records have, lacks the node and what it writes.
 type Result struct {
 	Node    string         `json:"-"`
-	Writes  []value.Member `json:"-"`                 // as [Draft.Diff] gives them
+	Writes  []value.Member `json:"-"`                 // as [Draft.Writes] gives them
 	Targets []string       `json:"targets,omitempty"` // nodes to go to
 	Taken   []string       `json:"taken,omitempty"`   // ids of the edges that lead there, see [Edge.ID]; nil for all of next, and where a script says
 	Ended   bool           `json:"ended,omitempty"`   // the node was an end node

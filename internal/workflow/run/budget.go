@@ -231,7 +231,7 @@ type Spending interface {
 	Reserver(i Info) Reserver
 }
 
-// SpentError says that nothing is left of what all runs of somebody may use until a time.
+// SpentError says that nothing is left of what all runs of a subject may use until a time.
 type SpentError struct {
 	At  time.Time
 	Err error // names the time as well

@@ -275,7 +275,7 @@ func Fold(p *graph.Plan, pr graph.Progress, tasks []TaskRecord, id string) (grap
 }
 
 // failure returns the error of the first node that failed, or else of the first that
-// waits for a human: a failure weighs more, because no answer mends it.
+// waits for a human: a failure weighs more, because no answer corrects it.
 func failure(results []graph.Result) error {
 	var waits error
 	for _, r := range results {

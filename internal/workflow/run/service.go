@@ -147,7 +147,7 @@ type Service struct {
 	Spending Spending
 
 	// Live lets other processes watch a run that is on record while it is at work, until end is called: the emitter, nil for none,
-	// gets its events, with their numbers. Nil shows it to nobody.
+	// gets its events, with their numbers. Nil: no one watches.
 	Live func(id string) (watchers event.Emitter, end func())
 
 	// Beside returns other directories, whose runs count as started in the working directory when the newest one is looked for: those of its

@@ -281,7 +281,7 @@ func (c *Conn) serve(ctx context.Context, m message, work *sync.WaitGroup) {
 	})
 }
 
-// reject answers a message that is no request to serve. Whoever reads does not wait for it: the other side may read nothing.
+// reject answers a message that is no request to serve. The goroutine that reads does not wait for it, because the other side may read nothing.
 func (c *Conn) reject(work *sync.WaitGroup, id json.RawMessage, failure *Error) {
 	work.Go(func() { c.answer(id, nil, failure) }) // ends when it is written
 }

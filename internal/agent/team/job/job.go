@@ -421,7 +421,7 @@ func (l *List) markEnded(mark func(j *job) *bool) (ended []event.JobEnded) {
 	return ended
 }
 
-// Close ends all jobs, and returns the ones that have ended since the last call of Ended. The list is empty then.
+// Close ends all jobs, and returns the ones that have ended since the last call of [List.TakeEnded]. The list is empty then.
 func (l *List) Close(reason string) []event.JobEnded {
 	if l == nil {
 		return nil

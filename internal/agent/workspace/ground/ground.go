@@ -1,5 +1,5 @@
-// Package ground is what the agents of one start of the program, and the programs that they start, work on: a directory with its
-// instructions, skills and ignore files, the sandbox, the environment, and the hooks of the user.
+// Package ground holds what agents and their programs work with in one start of this program: a directory with its instructions,
+// skills and ignore files, the sandbox, the environment, and the hooks of the user.
 package ground
 
 import (
@@ -34,7 +34,7 @@ type Options struct {
 	DryRun  bool
 }
 
-// Ground is one. Its methods may be called from several goroutines.
+// Ground holds the directory, the sandbox, the environment and the hooks of one start. Its methods may be called from several goroutines.
 type Ground struct {
 	Options
 	Looking  bool // nothing is written

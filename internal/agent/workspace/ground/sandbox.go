@@ -21,7 +21,8 @@ import (
 // denies or asks about are closed to them.
 func (g *Ground) Sandbox() (*sandbox.Sandbox, error) { return g.SandboxUnder(permission.Rules{}, "") }
 
-// SandboxOf returns App.Sandbox for the programs of an agent: so are files that a rule of the agent denies or asks about.
+// SandboxOf returns what confines the programs of an agent, as [Ground.Sandbox] does. Files that a rule of the agent denies or asks
+// about are closed to them, too.
 func (g *Ground) SandboxOf(of agent.Agent) func() (*sandbox.Sandbox, error) {
 	var rules permission.Rules
 	if of.InForce != nil {

@@ -15,6 +15,7 @@ import (
 // Instructions returns what reads the instructions of workspaces.
 func (g *Ground) Instructions() workspace.Reader { return g.InstructionsIn("") }
 
+// InstructionsIn returns what reads the instructions for work in a directory, "" for the working directory.
 func (g *Ground) InstructionsIn(dir string) workspace.Reader {
 	home, _ := os.UserHomeDir() // without one, a repository is looked for in all directories above
 	return workspace.Reader{
@@ -36,6 +37,7 @@ func (g *Ground) TrustedFiles(root string) func(name, sum string) workspace.Stat
 // has no workspace: only the skills of its user and of agents count.
 func (g *Ground) Skills(agent string) skill.Finder { return g.SkillsIn(agent, "") }
 
+// SkillsIn is [Ground.Skills] for work in a directory, "" for the working directory.
 func (g *Ground) SkillsIn(agent, dir string) skill.Finder {
 	home, _ := os.UserHomeDir()
 	f := skill.Finder{
@@ -50,6 +52,7 @@ func (g *Ground) SkillsIn(agent, dir string) skill.Finder {
 // IgnoreFiles returns which ignore files count. A server has no workspace: only the file of its user counts.
 func (g *Ground) IgnoreFiles() ignore.Files { return g.IgnoredIn("") }
 
+// IgnoredIn is [Ground.IgnoreFiles] for work in a directory, "" for the working directory.
 func (g *Ground) IgnoredIn(dir string) ignore.Files {
 	f := ignore.Files{User: filepath.Join(g.Paths.ConfigDir, "ignore"), Others: g.Config.IgnoreFiles}
 	home, _ := os.UserHomeDir()

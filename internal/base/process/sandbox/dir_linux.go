@@ -35,7 +35,7 @@ func statAt(dir int, name string) (stat, error) {
 func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*int64(time.Second) + int64(t.Nsec) }
 
 // now returns the time that a file which is changed at this moment gets. It is that of a new file in memory, since Linux 6.13 gives a file
-// that is changed after somebody looked at it a finer time than the coarse clock has, and no later change of any file an earlier one.
+// that is changed after it was looked at a finer time than the coarse clock has, and no later change of any file an earlier one.
 func now() int64 {
 	if fd, err := unix.MemfdCreate("loki", unix.MFD_CLOEXEC); err == nil {
 		defer unix.Close(fd)

@@ -44,6 +44,7 @@ type toolShape struct {
 	Function *FunctionShape `json:"function,omitempty"`
 }
 
+// FunctionShape is a function as chat completions nest it.
 type FunctionShape struct {
 	Name        string          `json:"name,omitempty"`
 	Description string          `json:"description,omitempty"`
@@ -122,6 +123,7 @@ type partShape struct {
 	Parsed      json.RawMessage `json:"parsed,omitempty"`
 }
 
+// FileShape is an attached file.
 type FileShape struct {
 	Filename string `json:"filename,omitempty"`
 	FileData string `json:"file_data,omitempty" doc:"a data: URL, or base64"`

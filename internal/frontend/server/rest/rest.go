@@ -212,7 +212,7 @@ func (a *API) Idle(ctx context.Context) bool { return a.slots.idle(ctx) }
 // Busy returns how many requests are at work.
 func (a *API) Busy() int { return a.slots.busy() }
 
-// ServeHTTP serves a request whose context has been made by [API.Begin].
+// ServeHTTP serves a request whose context has been made by [Begin].
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(&unrouted{ResponseWriter: w, a: a, r: r}, r)
 }

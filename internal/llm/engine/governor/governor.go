@@ -47,7 +47,7 @@ type Options struct {
 	Model  string // the provider's own name of the model
 	Limits Limits
 
-	Fallback bool // another model is asked while the provider is out of reach; else calls wait, unless somebody reads along
+	Fallback bool // another model is asked while the provider is out of reach; else calls wait, unless a user waits for the answer
 
 	// Account returns what identifies account and model among those of all processes, as a file name. It is called for the
 	// first call. Nil means that the limit is not shared.
@@ -78,7 +78,7 @@ type Priority int
 const (
 	Low    Priority = iota - 1 // many lines at once
 	Normal                     // nodes of graphs
-	High                       // somebody reads along
+	High                       // a user waits for the answer
 )
 
 type priorityKey struct{}

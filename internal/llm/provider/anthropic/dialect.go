@@ -49,7 +49,7 @@ func (d dialect) adapt(msg string, x *exchange) (next dialect, ok bool) {
 		d.noBlocks = d.noBlocks || x.blocks || x.form == budget
 	case x.format && !says("effort") && normalize.RefusesFormat(msg):
 		d.noFormat = true
-	case !says(refusals...): // a value that is wrong is the user's to mend
+	case !says(refusals...): // a value that is wrong is for the user to correct
 	case says("temperature", "top_p"):
 		switch {
 		case p.Temperature != nil && p.TopP != nil && says("both"):

@@ -26,7 +26,7 @@ func (d dialect) adapt(msg string, c conversation) (next dialect, ok bool) {
 	case c.output != nil && !says("effort", "thinking") && normalize.RefusesFormat(msg):
 		d.noFormat = true
 	case !says("support", "deprecated", "not permitted", "not allowed", "cannot", "may only be set", "not available", "input tag", "extraneous key"):
-		// A value that is wrong is the user's to mend.
+		// A value that is wrong is for the user to correct.
 	case says("cachepoint", "cache_control", "prompt caching"):
 		d.noCache = d.noCache || c.cached
 	case says("temperature", "top_p", "topp"):

@@ -2,7 +2,7 @@
 // network and no key, stream like any other, and answer the same request always in
 // the same way.
 //
-// The model "extract" summarises by choosing sentences, "echo" repeats the user's
+// The model "extract" summarizes by choosing sentences, "echo" repeats the user's
 // message, and "script" answers from a file of rules, which makes it the test
 // double for agents and graphs. The embedding model "hash" turns texts into vectors by their
 // words. Token counts are [chat.EstimateTokens] of what goes

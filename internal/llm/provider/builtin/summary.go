@@ -11,7 +11,7 @@ import (
 // noText is the answer to a request without a text to summarize.
 const noText = "There is no text to summarize: put it into the message, after the instruction."
 
-// extractReply summarises the text of the last user message, sentence by sentence.
+// extractReply summarizes the text of the last user message, sentence by sentence.
 //
 // The system message is the instruction. The user message may hold one too, as
 // [extract.SplitAsk] finds it, which wins where both say how long the summary

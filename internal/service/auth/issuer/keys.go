@@ -55,12 +55,12 @@ type KeysOptions struct {
 type Keys struct {
 	o      KeysOptions
 	client *http.Client
-	wake   chan struct{} // has an element while somebody wants a fetch
+	wake   chan struct{} // has an element while a fetch is wanted
 
 	mu      sync.Mutex
 	keys    []key         // nil until they were fetched for the first time
 	asked   time.Time     // when a fetch was last wanted
-	wanted  chan struct{} // closed once the keys were fetched that somebody wants; nil if there are none
+	wanted  chan struct{} // closed once the keys were fetched that are wanted; nil if there are none
 	waiting int           // requests that wait for that
 }
 

@@ -1,7 +1,7 @@
 // Package tree walks directory trees without the files that version control ignores and
 // without the directories that tools fill.
 //
-// A [Glob] is a pattern for paths. [Rules] are those of .gitignore and .ignore files. [Walk]
+// A [Glob] is a pattern for paths. [Rules] are those of .gitignore and .ignore files. [Walker.Walk]
 // visits the files of a tree from several goroutines at once. Paths are relative to the
 // root of the walk and have slashes on every system. The order of paths compares them
 // segment by segment, see [Compare].

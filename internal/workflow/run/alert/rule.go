@@ -1,7 +1,7 @@
 // Package alert tells people of what needs them: a run that failed, waits or makes no progress, a budget that is nearly used up, a
 // schedule that missed its time, a delivery that started nothing, a provider that refuses calls.
 //
-// A [Rule] is an entry of alerts in the configuration. An [Occurrence] is something that a rule may be about. A [Service] looks for
+// A [Rule] is an entry of alerts in the configuration. An occurrence is something that a rule may be about. A [Service] looks for
 // them and posts each alert once, by a [webhook.Desk], for all servers that share a store.
 package alert
 

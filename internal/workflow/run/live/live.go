@@ -42,8 +42,8 @@ type frame struct {
 }
 
 // Share lets processes of the user watch the run called id, until the returned end is called. The emitter, to which all events of the run go
-// after they have their numbers, never waits for a watcher and returns no error. Without a socket, such as where its path is too long, nobody
-// listens.
+// after they have their numbers, never waits for a watcher and returns no error. Without a socket, such as where its path is too long, no
+// process can.
 func Share(dir, id string) (sink event.Emitter, end func()) {
 	path := filepath.Join(dir, id+".sock")
 	if os.MkdirAll(dir, 0o700) != nil {
@@ -79,7 +79,7 @@ var sweptDirs sync.Map
 // youth is how long a socket is left alone: the process that has just made it may not listen yet.
 const youth = time.Minute
 
-// sweep removes the sockets that nobody listens at.
+// sweep removes the sockets at which no process listens.
 func sweep(dir string) {
 	for _, path := range atomicfile.Glob(dir, "*.sock") {
 		if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSocket || time.Since(info.ModTime()) < youth {
@@ -93,7 +93,7 @@ func sweep(dir string) {
 	}
 }
 
-// removeDead removes a socket if err, of a connection to it, says that nobody listens.
+// removeDead removes a socket if err, of a connection to it, says that no process listens.
 func removeDead(path string, err error) {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		_ = os.Remove(path)
@@ -297,7 +297,7 @@ func (w *watching) show(f frame) error {
 	return nil
 }
 
-// dial connects to the process at work, if it shares the run. A socket that nobody listens at is removed.
+// dial connects to the process at work, if it shares the run. A socket at which no process listens is removed.
 func (w *watching) dial(ctx context.Context) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", w.path)
 	if err != nil {

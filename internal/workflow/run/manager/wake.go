@@ -185,7 +185,7 @@ func (m *Manager) ResumeDue(ctx context.Context, wanted func(id string) bool) (r
 	return resumed, err
 }
 
-// Free resumes the runs that were suspended because nothing was left of what all runs of somebody may use, as far as may returns nil for
+// Free resumes the runs that were suspended because nothing was left of what all runs of a subject may use, as far as may returns nil for
 // them now.
 func (m *Manager) Free(ctx context.Context, may func(run.Info) error) error {
 	infos, err := m.o.Store.Runs(ctx, run.Query{Unfinished: true})

@@ -17,7 +17,7 @@ import (
 // conn is one connection with the statements it has prepared. It is used by one
 // goroutine at a time.
 //
-// Nothing on it is cancelled half-way: all statements are short, and what waits for
+// Nothing on it is canceled halfway: all statements are short, and what waits for
 // another process does so for a limited time.
 type conn struct {
 	c     *sql.Conn

@@ -84,7 +84,7 @@ func checkField(segment string, i int) error {
 		at, step := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC), []time.Duration{time.Minute, time.Hour, 24 * time.Hour, 28 * 24 * time.Hour, 24 * time.Hour}[i]
 		for range 60 {
 			if _, err := due(part, i+1, at); err != nil {
-				return errors.New("a number is out of its bounds")
+				return fmt.Errorf("numbers are from %s", []string{"0 to 59", "0 to 23", "1 to 31", "1 to 12", "0 to 7"}[i])
 			}
 			at = at.Add(step)
 		}

@@ -45,7 +45,7 @@ type Plan struct {
 	Price     draft.Price
 }
 
-// CorrectionCount returns how often the planner was asked to mend its graph, in a run that ended with this state.
+// CorrectionCount returns how often the planner was asked to correct its graph, in a run that ended with this state.
 func CorrectionCount(s graph.State) int {
 	v, _ := s.Get(checksKey)
 	n, _ := v.AsInt()
@@ -137,7 +137,7 @@ func (p Plan) files() graph.Files {
 	}
 }
 
-// toMend returns the findings that a model is to mend: errors, and warnings about what it meant and what is not done.
+// toMend returns the findings that a model has to correct: errors, and warnings about what it meant and what is not done.
 func (p Plan) toMend() graph.Findings {
 	return slices.DeleteFunc(slices.Clone(p.Findings), func(f graph.Finding) bool {
 		switch f.Rule {

@@ -11,12 +11,12 @@ import (
 // maxAskWords is the length up to which a line or paragraph can be an instruction.
 const maxAskWords = 60
 
-// SplitAsk parts a message into the instruction to summarise and the text to
-// summarise. Either may be empty.
+// SplitAsk parts a message into the instruction to summarize and the text to
+// summarize. Either may be empty.
 //
 // An instruction mentions a summary, sentences, bullets or a number of words, has at
 // most 60 words, and asks: it ends in a colon, says please, or begins a clause with a
-// request such as "summarise", "give", "in two sentences". The first of these
+// request such as "summarize", "give", "in two sentences". The first of these
 // that is one is taken for the instruction, and the rest of the message is the text:
 //
 //   - the start of the first line up to a colon,
@@ -46,7 +46,7 @@ func SplitAsk(message string) (instruction, text string) {
 	return "", message
 }
 
-// IsAsk reports whether message is nothing but an instruction to summarise.
+// IsAsk reports whether message is nothing but an instruction to summarize.
 func IsAsk(message string) bool {
 	_, rest := cutLines(strings.TrimSpace(message))
 	return rest == "" && isAsk(message)
@@ -111,7 +111,7 @@ var blankLines = text.Regexp(`\n\s*\n`)
 // isLong reports whether s is too long for an instruction.
 func isLong(s string) bool { return len(strings.SplitN(s, " ", maxAskWords+2)) > maxAskWords+1 }
 
-// isAsk reports whether s is an instruction to summarise.
+// isAsk reports whether s is an instruction to summarize.
 func isAsk(s string) bool {
 	if isLong(s) {
 		return false

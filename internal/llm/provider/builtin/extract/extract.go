@@ -1,4 +1,4 @@
-// Package extract summarises a text by choosing sentences from it.
+// Package extract summarizes a text by choosing sentences from it.
 //
 // A text is cut into blocks (paragraphs, list items, headings), blocks into
 // sentences, sentences into terms. Sentences are vectors of tf-idf weights, and two

@@ -19,7 +19,7 @@ type words struct {
 }
 
 // lexicon builds the lists on first use: they are nothing a program that does not
-// summarise should wait for.
+// summarize should wait for.
 var lexicon = sync.OnceValue(func() words {
 	return words{
 		neverLast: set(`mr mrs ms mx dr prof hon rev fr mt gen col maj capt cmdr lt sgt cpl adm gov

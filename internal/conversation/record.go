@@ -212,6 +212,13 @@ func (t *turn) begin(ctx context.Context) {
 	t.req.OnRound = func(round []chat.Message) { warn(c.draft.Add(round)) }
 }
 
+// isInterrupted reports whether err says that the user stopped a question, or sees no more of its answer: who closes a terminal does both, and
+// the failure to write to it may come before the signal.
+func isInterrupted(err error) bool {
+	_, unshown := errors.AsType[*event.UnshownError](err)
+	return unshown || fault.CodeOf(err) == fault.Canceled
+}
+
 // giveUp ends the draft of a question that was not answered. What the user interrupted
 // stays in the session with the partial answer, and so does what tools have done; a
 // question that merely failed is going to be asked again. It reports whether the session has the

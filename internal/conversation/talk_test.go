@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -666,6 +667,33 @@ func TestOnlyUsersAreAsked(t *testing.T) {
 			}
 			if got := strings.Contains(fmt.Sprint(names), "user__ask"); got != tt.want {
 				t.Errorf("offered %v", names)
+			}
+		})
+	}
+}
+
+// TestClosedTerminal: what a model has said when the terminal takes no more stays in the session, as after an interruption.
+func TestClosedTerminal(t *testing.T) {
+	t.Parallel()
+	for name, ask := range map[string]func(c *conversation.Conversation) error{
+		"tell": func(c *conversation.Conversation) error { _, err := c.Tell(t.Context(), question("q")); return err },
+		"ask":  func(c *conversation.Conversation) error { _, err := c.Ask(t.Context(), question("q")); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := enter(t, &actor{replies: []any{"one"}})
+			r.Conversation = r.service.Begin(conversation.Options{Caller: conversation.Caller{Events: event.NewScope(event.Func(func(_ context.Context, ev event.Event) error {
+				if _, ok := ev.Body.(event.Delta); ok {
+					return syscall.EIO
+				}
+				return nil
+			}), event.Source{}, nil)}})
+			r.enterSession("s")
+			if err := ask(r.Conversation); !errors.Is(err, syscall.EIO) {
+				t.Fatalf("the failure is %v", err)
+			}
+			if got := said(r.Session().Messages()); !strings.HasPrefix(got, "user q | assistant ") || !strings.HasSuffix(got, mark) {
+				t.Errorf("the session has %s", got)
 			}
 		})
 	}

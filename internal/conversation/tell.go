@@ -62,7 +62,7 @@ func (c *Conversation) put(ctx context.Context, l *last, mode session.Mode) (Ans
 	l.take(a.Messages, mode)
 	ctx = context.WithoutCancel(ctx) // what was answered is paid for
 	if err != nil {
-		interrupted := fault.CodeOf(err) == fault.Canceled
+		interrupted := isInterrupted(err)
 		if c.keepPart(ctx, t, interrupted, a) {
 			l.session = c.session
 		}

@@ -80,7 +80,7 @@ func (c *Conversation) Ask(ctx context.Context, q Question) (Answer, error) {
 	t := c.newTurn(q)
 	answer, _, err := c.ask(ctx, t)
 	if err != nil {
-		c.giveUp(context.WithoutCancel(ctx), fault.CodeOf(err) == fault.Canceled, answer)
+		c.giveUp(context.WithoutCancel(ctx), isInterrupted(err), answer)
 	}
 	return answer, err
 }

@@ -165,7 +165,7 @@ func (c *command) baseChange(pairs string) (rag.Change, error) {
 	}
 	change, err := rag.ParseChange(pairs)
 	if len(change.Withdrawn) > 0 {
-		c.warn("--rag-set: " + strings.Join(change.Withdrawn, ", ") + " has no effect anymore and can be left out")
+		c.warn("--rag-set: without effect now, and can be left out: " + strings.Join(change.Withdrawn, ", "))
 	}
 	return change, err
 }

@@ -92,7 +92,7 @@ func (c *command) readSecret(ctx context.Context, asker ask.Asker, name string) 
 	}
 	if err == nil {
 		err = fault.New(fault.Usage, "standard input has two lines that differ, and a secret is one line").
-			WithHint("nothing was stored; the vault makes its password by itself")
+			WithHint("no secret was stored; the vault makes its password itself, so pipe the secret alone: printf '%%s\\n' \"$KEY\" | loki --secret add %s", name)
 	}
 	return "", err
 }

@@ -771,7 +771,14 @@ func (s Scope) Through(wrap func(Emitter) Emitter) Scope {
 // Silent reports whether events are dropped, so that a caller need not build them.
 func (s Scope) Silent() bool { return s.sink == nil }
 
-// Emit sends body to the emitter, stamped with the time and the scope's source.
+// UnshownError is the failure of an emitter, such as of a terminal that was closed. The work that emits is not at fault.
+type UnshownError struct{ Err error }
+
+func (e *UnshownError) Error() string { return e.Err.Error() }
+
+func (e *UnshownError) Unwrap() error { return e.Err }
+
+// Emit sends body to the emitter, stamped with the time and the scope's source. An error is an [*UnshownError].
 func (s Scope) Emit(ctx context.Context, body Body) error {
 	if s.sink == nil {
 		return nil
@@ -781,7 +788,10 @@ func (s Scope) Emit(ctx context.Context, body Body) error {
 	if s.sink.again(body) {
 		return nil
 	}
-	return s.sink.emitter.Emit(ctx, Event{Time: s.sink.now(), Source: s.Source, Body: body})
+	if err := s.sink.emitter.Emit(ctx, Event{Time: s.sink.now(), Source: s.Source, Body: body}); err != nil {
+		return &UnshownError{err}
+	}
+	return nil
 }
 
 // wire is the fields every event has in JSON, before those of its body.

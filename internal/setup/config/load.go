@@ -111,9 +111,12 @@ func (c *Config) parse(src []byte) (warnings []*yamldoc.Problem, err error) {
 	return doc.Warnings(), configError(doc.Err())
 }
 
-// readLegacy reads the old names of settings; the present names beat them.
+// readLegacy reads settings as older versions had them; the present names beat them.
 func (c *Config) readLegacy(root *yamldoc.Map) {
 	root.Bool("function_calling", &c.FunctionCallingSupport)
+	if save := true; root.Bool("save", &save) && !save { // said when there was no other record of questions
+		c.PromptLog = false
+	}
 	if light := false; root.Bool("light_theme", &light) && light {
 		theme := "light"
 		c.Theme = &theme

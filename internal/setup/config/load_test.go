@@ -316,6 +316,17 @@ func TestLoadDefaults(t *testing.T) {
 	})
 }
 
+// TestLoadSaveFalse: who kept no questions outside of sessions before there was a prompt log keeps none now.
+func TestLoadSaveFalse(t *testing.T) {
+	for text, want := range map[string]bool{
+		"save: false": false, "save: true": true, "save:": true, "save: false\nprompt_log: true": true, "save: true\nprompt_log: false": false,
+	} {
+		if got := mustLoad(t, text).PromptLog; got != want {
+			t.Errorf("%q: prompt_log %v", text, got)
+		}
+	}
+}
+
 func TestLoadOldNames(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, wantTheme string

@@ -1,4 +1,4 @@
-# The commands of a developer's day; CONTRIBUTING.md tells what each is for.
+# What developers run; CONTRIBUTING.md describes the main targets.
 
 GO ?= go
 

@@ -197,15 +197,6 @@ func (l List) Append(items ...Value) List {
 // Extend returns a list of l's elements followed by m's; see [List.Append].
 func (l List) Extend(m List) List { return l.Append(m.items...) }
 
-// HasPrefix reports whether l begins with the elements of p. Where l grew out of p
-// by [List.Append] in place, that takes constant time.
-func (l List) HasPrefix(p List) bool {
-	if len(p.items) > len(l.items) {
-		return false
-	}
-	return List{items: l.items[:len(p.items)]}.equal(p)
-}
-
 func (l List) equal(m List) bool {
 	if len(l.items) != len(m.items) {
 		return false

@@ -93,9 +93,6 @@ func TestListAppendLeavesOtherVersionsAlone(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if !left.HasPrefix(base) || left.HasPrefix(right) {
-		t.Error("HasPrefix is wrong")
-	}
 	if got := left.From(1).Append(Of(9)).Value().String(); got != `[2,"left",9]` || left.At(2).Text() != "left" {
 		t.Errorf("From shares memory it must not: %s", got)
 	}

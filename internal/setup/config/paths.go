@@ -108,9 +108,6 @@ func Absolute(path string) string {
 	return path
 }
 
-// RoleFile returns the file of the role called name.
-func (p Paths) RoleFile(name string) string { return p.join(p.RolesDir, name+".md") }
-
 // MacroFile returns the file of the macro called name.
 func (p Paths) MacroFile(name string) string { return p.join(p.MacrosDir, name+".yaml") }
 
@@ -132,11 +129,6 @@ func (p Paths) ThemeFile(light bool) string {
 		return p.join(p.ConfigDir, "light.tmTheme")
 	}
 	return p.join(p.ConfigDir, "dark.tmTheme")
-}
-
-// OAuthTokensFile returns the file of the tokens of the client called name.
-func (p Paths) OAuthTokensFile(name string) string {
-	return p.join(p.OAuthDir, name+"_oauth_tokens.json")
 }
 
 func (p Paths) join(dir string, elems ...string) string { return join(p.env.goos, dir, elems...) }

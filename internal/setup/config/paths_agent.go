@@ -40,16 +40,6 @@ func AgentVariable(name string) string {
 	return strings.ToUpper(strings.NewReplacer("-", "_", " ", "_").Replace(name))
 }
 
-// ToolFiles returns the places where the agent's own tools are looked for. The
-// first that exists counts.
-func (a AgentPaths) ToolFiles() []string {
-	var files []string
-	for _, name := range []string{"tools.sh", "tools.py", "tools.ts", "tools.js"} {
-		files = append(files, join(a.goos, a.Dir, name))
-	}
-	return files
-}
-
 // RAGFile returns the agent's own knowledge base.
 func (a AgentPaths) RAGFile() string { return a.NodeRAGFile("rag") }
 

@@ -141,7 +141,6 @@ func TestPaths(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, tt := range []struct{ name, got, want string }{
-		{"role", got.RoleFile("code"), "/h/.config/loki/roles/code.md"},
 		{"macro", got.MacroFile("commit"), "/h/.config/loki/macros/commit.yaml"},
 		{"tools", got.ToolsDir(), "/h/.config/loki/functions/tools"},
 		{"tools_bin", got.ToolsBinDir(), "/h/.config/loki/functions/bin"},
@@ -149,7 +148,6 @@ func TestPaths(t *testing.T) {
 		{"mcp", got.MCPFile(), "/h/.config/loki/functions/mcp.json"},
 		{"dark_theme", got.ThemeFile(false), "/h/.config/loki/dark.tmTheme"},
 		{"light_theme", got.ThemeFile(true), "/h/.config/loki/light.tmTheme"},
-		{"oauth", got.OAuthTokensFile("claude"), "/h/.cache/loki/oauth/claude_oauth_tokens.json"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.got != tt.want {
@@ -245,10 +243,6 @@ func TestAgentPaths(t *testing.T) {
 		}
 		if got := got.RAGFile(); got != "/h/.config/loki/agents/code-reviewer/rag.db" {
 			t.Errorf("knowledge base: %s", got)
-		}
-		wantTools := []string{want.Dir + "/tools.sh", want.Dir + "/tools.py", want.Dir + "/tools.ts", want.Dir + "/tools.js"}
-		if diff := cmp.Diff(wantTools, got.ToolFiles()); diff != "" {
-			t.Errorf("tools (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("overrides", func(t *testing.T) {

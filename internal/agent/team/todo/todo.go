@@ -90,13 +90,6 @@ func (l *List) Done(id int) bool {
 	return true
 }
 
-// Goal returns the goal, which may be empty.
-func (l *List) Goal() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.goal
-}
-
 // Items returns a copy of the items, in the order in which they were added.
 func (l *List) Items() []Item {
 	l.mu.Lock()

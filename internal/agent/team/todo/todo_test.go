@@ -2,6 +2,7 @@ package todo_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"loki/internal/agent/team/todo"
@@ -44,7 +45,7 @@ func TestTools(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	copied := l.Clone()
-	if _, _, err := box.Call(t.Context(), chat.ToolCall{Name: "todo__clear"}, steps.Steps{}); err != nil || len(l.Items()) != 0 || l.Goal() != "" || copied.Open() != 1 {
+	if _, _, err := box.Call(t.Context(), chat.ToolCall{Name: "todo__clear"}, steps.Steps{}); err != nil || len(l.Items()) != 0 || strings.Contains(l.Render(), "write") || copied.Open() != 1 {
 		t.Errorf("%v, %v left, %d open in the copy", err, l.Items(), copied.Open())
 	}
 }

@@ -24,10 +24,6 @@ type Counter struct {
 // Estimate returns the counter for unknown models, which is the zero value.
 func Estimate() Counter { return Counter{} }
 
-// Exact reports whether texts are counted with the encoding of the model. Framing and
-// images are approximations even then.
-func (c Counter) Exact() bool { return c.encoding != "" }
-
 // Text returns the number of tokens in text, 0 for an empty one.
 func (c Counter) Text(text string) int {
 	if text == "" {

@@ -5,17 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"loki/internal/base/value"
 	"loki/internal/llm/event"
 )
-
-// Value returns v with marks in place of the secrets in its texts and names.
-func (s *Secrets) Value(v value.Value) value.Value {
-	if s == nil || s.table.Load() == nil {
-		return v
-	}
-	return event.Texts(s.Text).Value(v)
-}
 
 // Emitter returns an emitter that passes events on without secrets. A secret that comes in
 // pieces of an answer is found, too: the beginning of one is withheld until what follows

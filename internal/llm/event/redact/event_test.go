@@ -105,24 +105,6 @@ func TestEveryEvent(t *testing.T) {
 	}
 }
 
-func TestValue(t *testing.T) {
-	t.Parallel()
-	v := value.ListOf(value.Of(secret), value.ObjectOf(value.Member{Name: secret, Value: value.Of("plain")}).Value(), value.Of(1.5), value.Value{}).Value()
-	for _, tt := range []struct {
-		name string
-		s    *redact.Secrets
-		want string
-	}{
-		{"nil", nil, v.String()},
-		{"none", new(redact.Secrets), v.String()},
-		{"some", secrets("TOKEN", secret), `["***TOKEN***",{"***TOKEN***":"plain"},1.5,null]`},
-	} {
-		if got := tt.s.Value(v).String(); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
-		}
-	}
-}
-
 // TestStartedState checks what is not a part of the JSON of an event.
 func TestStartedState(t *testing.T) {
 	t.Parallel()

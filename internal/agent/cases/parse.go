@@ -54,9 +54,9 @@ func Parse(path string, src []byte) (*Suite, error) {
 	return s, doc.Err()
 }
 
-// AgentOf returns the directory of the agent that a file with cases belongs to: the nearest one at or
+// agentOf returns the directory of the agent that a file with cases belongs to: the nearest one at or
 // above the file that holds a definition; empty if there is none.
-func AgentOf(file string) string {
+func agentOf(file string) string {
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
 		if IsAgent(dir) {
 			return dir
@@ -220,7 +220,7 @@ func (p *parser) read(n *yamldoc.Node, c Case) *Case {
 	m.Text("name", &c.Name)
 	p.common(m, &c)
 	if c.Agent == "" {
-		if c.Agent = AgentOf(filepath.Join(p.dir, filepath.Base(p.suite.File))); c.Agent == "" && m != nil {
+		if c.Agent = agentOf(filepath.Join(p.dir, filepath.Base(p.suite.File))); c.Agent == "" && m != nil {
 			n.Errorf("there is no agent").Hint = "put the file below the directory of an agent, or write agent: ../its/directory"
 		}
 	}

@@ -68,7 +68,7 @@ func (l Look) message(b *strings.Builder, m chat.Message, urls map[string]string
 	case chat.System:
 		b.WriteString(apply(l.Markdown, m.Text()) + "\n")
 	case chat.User:
-		b.WriteString(">> " + strings.ReplaceAll(TypedText(m, urls), "\n", "\n.. ") + "\n")
+		b.WriteString(">> " + strings.ReplaceAll(typedText(m, urls), "\n", "\n.. ") + "\n")
 	case chat.Assistant:
 		text := m.Text()
 		if text != "" || len(m.ToolCalls) == 0 {
@@ -90,9 +90,9 @@ func apply(f func(string) string, text string) string {
 	return f(text)
 }
 
-// TypedText returns a message of the user as the user may have typed it: images, which are
+// typedText returns a message of the user as the user may have typed it: images, which are
 // looked up in urls, see [State], become the paths of a .file command.
-func TypedText(m chat.Message, urls map[string]string) string {
+func typedText(m chat.Message, urls map[string]string) string {
 	var files []string
 	for _, p := range m.Parts {
 		if p.Type == chat.ImagePart {

@@ -11,9 +11,9 @@ import (
 	"loki/internal/base/value"
 )
 
-// ScriptExtensions are the extensions a script can have, in lower case; the case of
+// scriptExtensions are the extensions a script can have, in lower case; the case of
 // a file's extension does not matter.
-var ScriptExtensions = [...]string{".sh", ".py", ".ts"}
+var scriptExtensions = [...]string{".sh", ".py", ".ts"}
 
 // ScriptExtension returns the extension of a script's file name in lower case, ""
 // if there is none. A name that is nothing but a dot and letters has none.
@@ -39,12 +39,12 @@ func (v *validator) scripts(n *Node) {
 	if v.env.Dir != "" && !v.fileExists(path) {
 		v.err(RuleMissingScript, n, "script", "paths are relative to the agent's directory", "script file %s does not exist", path)
 	}
-	if ext := ScriptExtension(script); !slices.Contains(ScriptExtensions[:], ext) {
+	if ext := ScriptExtension(script); !slices.Contains(scriptExtensions[:], ext) {
 		what := "extension " + ext
 		if ext == "" {
 			what = "no extension"
 		}
-		v.err(RuleScriptExtension, n, "script", "scripts are "+strings.Join(ScriptExtensions[:], ", ")+"; the first line does not matter",
+		v.err(RuleScriptExtension, n, "script", "scripts are "+strings.Join(scriptExtensions[:], ", ")+"; the first line does not matter",
 			"script %q has %s, so it cannot be run", script, what)
 	}
 }

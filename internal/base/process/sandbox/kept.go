@@ -12,7 +12,7 @@ import (
 // in a home directory in the workspace toolchains and what begins with a dot.
 func KeptPlaces(workspace string) []string {
 	home, _ := os.UserHomeDir() // without one there are no toolchains
-	kept := ProgramPlaces(home)
+	kept := programPlaces(home)
 	if home != "" && environ.Inside(workspace, nil)(home) {
 		entries, _ := os.ReadDir(home) // one that cannot be read has none
 		for _, e := range entries {

@@ -87,9 +87,9 @@ var systemPlaces = map[string][]place{
 	},
 }
 
-// ProgramPlaces returns where the programs and libraries of the system are, and the ones that users install below their home
+// programPlaces returns where the programs and libraries of the system are, and the ones that users install below their home
 // directory, absolute. Without a home directory it leaves these out.
-func ProgramPlaces(home string) []string {
+func programPlaces(home string) []string {
 	var all []string
 	for _, p := range slices.Concat(systemPlaces[runtime.GOOS], toolchainPlaces) {
 		if below, ok := strings.CutPrefix(p.path, "~/"); !ok {

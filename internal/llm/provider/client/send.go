@@ -29,7 +29,7 @@ func (f *Frame) Post(ctx context.Context, target string, payload any, stream boo
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
 	if stream {
-		for name, value := range StreamFields() {
+		for name, value := range streamFields() {
 			req.Header.Set(name, value)
 		}
 	}
@@ -92,8 +92,8 @@ func (f *Frame) List(ctx context.Context, target string, fields ...string) (name
 	return names, nil
 }
 
-// StreamFields returns the header fields of a request for a stream.
-func StreamFields() map[string]string {
+// streamFields returns the header fields of a request for a stream.
+func streamFields() map[string]string {
 	return map[string]string{
 		"Accept":          "text/event-stream",
 		"Cache-Control":   "no-store",

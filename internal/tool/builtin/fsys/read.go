@@ -26,10 +26,10 @@ const sniffed = 8 << 10
 // Errors that reading may end with; the errors of this package wrap them and name the
 // path.
 var (
-	ErrBinary    = errors.New("is not text")
+	errBinary    = errors.New("is not text")
 	ErrTooLarge  = errors.New("is too large")
 	ErrDirectory = errors.New("is a directory")
-	ErrIrregular = errors.New("is neither a file nor a directory")
+	errIrregular = errors.New("is neither a file nor a directory")
 )
 
 // IsText reports whether data looks like the start of a text: it has no NUL byte, and few
@@ -112,7 +112,7 @@ func regular(shown string, info fs.FileInfo) error {
 
 // Irregular returns the error for what is neither a file nor a directory.
 func Irregular(shown string, mode fs.FileMode) error {
-	return fmt.Errorf("%s %w but %s", shown, ErrIrregular, text.FileKind(mode))
+	return fmt.Errorf("%s %w but %s", shown, errIrregular, text.FileKind(mode))
 }
 
 // Read returns the contents of a file of at most limit bytes.
@@ -162,9 +162,9 @@ func (r Root) EditorText(ctx context.Context, p Path, limit int64) (text string,
 // Binary returns the error for a file of size bytes that begins so and is not text.
 func Binary(shown string, begin []byte, size int64) error {
 	if StyleOf(begin).Wide {
-		return fmt.Errorf("%s %w in UTF-8 but in UTF-16; iconv -f UTF-16 -t UTF-8 converts it", shown, ErrBinary)
+		return fmt.Errorf("%s %w in UTF-8 but in UTF-16; iconv -f UTF-16 -t UTF-8 converts it", shown, errBinary)
 	}
-	return fmt.Errorf("%s %w but binary data of %d bytes", shown, ErrBinary, size)
+	return fmt.Errorf("%s %w but binary data of %d bytes", shown, errBinary, size)
 }
 
 // Describe returns an error of the file system with a text for a model: with the path as

@@ -94,15 +94,15 @@ func (f Files) ForPrograms() func(path string, dir bool) (why string) {
 // HidesFromPrograms reports whether a file is hidden from programs in the sandbox, too. What is in a directory that builds fill is not.
 func (r *Rules) HidesFromPrograms(path string, dir bool) (m Match, ok bool) {
 	for name := range strings.SplitSeq(filepath.ToSlash(strings.TrimPrefix(path, r.files.Root)), "/") {
-		if IsBuilt(name) {
+		if isBuilt(name) {
 			return m, false
 		}
 	}
 	return r.match(path, dir, 2)
 }
 
-// IsBuilt reports whether a directory is one that builds and package managers fill, by its name.
-func IsBuilt(name string) bool {
+// isBuilt reports whether a directory is one that builds and package managers fill, by its name.
+func isBuilt(name string) bool {
 	switch name {
 	case "node_modules", "vendor", "target", "dist", "build", "out", ".venv", "venv", "__pycache__", ".gradle", ".next":
 		return true

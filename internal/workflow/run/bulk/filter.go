@@ -61,8 +61,8 @@ func originOf(i run.Info, kind string) string {
 	return i.Origin.Name
 }
 
-// Statuses are what the status of a run in a condition can be.
-var Statuses = []string{"running", "suspended", "canceled", "failed", "done", "interrupted", "unrecorded", "damaged"}
+// statuses are what the status of a run in a condition can be.
+var statuses = []string{"running", "suspended", "canceled", "failed", "done", "interrupted", "unrecorded", "damaged"}
 
 // types returns what is known of a field.
 func types(name string) (expr.Type, bool) {
@@ -75,7 +75,7 @@ func types(name string) (expr.Type, bool) {
 	case v.Kind() != value.Of("").Kind():
 		t.Kinds = expr.Number
 	case name == "status":
-		for _, s := range Statuses {
+		for _, s := range statuses {
 			t.Enum = append(t.Enum, value.Of(s))
 		}
 	case name == "priority":

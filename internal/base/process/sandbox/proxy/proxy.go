@@ -5,7 +5,7 @@
 // greeting, is between it and the host that it has reached, and a Host header that differs from the address is replaced.
 //
 // A pattern of hosts is example.com, *.example.com for all below it, or an address of IPv4. Behind a colon it has the port that
-// it allows; without one it allows [DefaultPorts].
+// it allows; without one it allows ports 80 and 443.
 //
 // A name proves nothing about where it leads: its owner can have it point into the user's network. So a host is looked up once,
 // and only those of its addresses are connected to that are of the public internet and not of this machine, or that a pattern

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// DefaultPorts are the ones that a pattern without a port allows.
-func DefaultPorts() []uint16 { return []uint16{80, 443} }
+// defaultPorts are the ones that a pattern without a port allows.
+func defaultPorts() []uint16 { return []uint16{80, 443} }
 
 // target is what a client wants to reach.
 type target struct {
@@ -82,7 +82,7 @@ type pattern struct {
 	name  string     // in lower case, without a dot at its end
 	below bool       // the names below it are meant, not itself
 	addr  netip.Addr // if the name is an address
-	port  uint16     // 0 means DefaultPorts
+	port  uint16     // 0 means 80 and 443
 }
 
 // parseHosts reads patterns that sandbox.CheckHost has found valid. Others match nothing.
@@ -135,5 +135,5 @@ func (p pattern) covers(port uint16) bool {
 	if p.port != 0 {
 		return p.port == port
 	}
-	return slices.Contains(DefaultPorts(), port)
+	return slices.Contains(defaultPorts(), port)
 }

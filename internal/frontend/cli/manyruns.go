@@ -63,6 +63,14 @@ func (c *command) cancelRuns(ctx context.Context) error {
 	return c.say("Run %s is canceled.", text.Printable(c.opts.cancel))
 }
 
+// cancelRunAt cancels the run of --cancel at a server.
+func (c *command) cancelRunAt(ctx context.Context, s *farServer, _ *face) error {
+	if _, err := s.Cancel(ctx, c.opts.cancel); err != nil {
+		return err
+	}
+	return c.say("Run %s is canceled.", text.Printable(c.opts.cancel))
+}
+
 // forMany does something with all runs of --where that fit, so many at once, after the user has agreed, and prints a line for each. The
 // error is that of the first that failed.
 func (c *command) forMany(ctx context.Context, verb string, atOnce int, fits func(run.Info) bool, do func(context.Context, run.Info) (string, error)) error {

@@ -36,15 +36,24 @@ type farServer struct {
 // atServer lists the flags that mean something at a server.
 var atServer = []string{
 	"server", "model", "role", "session", "empty-session", "agent", "agent-variable", "file", "skill", "rag", "effort", "schema", "no-stream", "no-compensate", "yes",
-	"output", "quiet", "verbose", "attach", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "priority", "concurrency-key", "concurrency-limit", "throttle", "debounce", "runs", "limit", "run", "state", "step", "diff", "graph", "format",
+	"output", "quiet", "verbose", "attach", "resume", "answer", "answers", "signal", "force", "fork", "set", "budget", "priority", "concurrency-key", "concurrency-limit", "throttle", "debounce", "cancel", "runs", "limit", "run", "state", "step", "diff", "graph", "format",
 	"schedule", "schedules", "from", "until", "cron", "every", "at", "timezone", "start", "end", "jitter", "grace", "blackout", "missed", "overlap", "max-parked", "budget-month", "paused",
 	"schedule-history", "schedule-pause", "schedule-continue", "schedule-delete", "schedule-now",
 	"list-agents", "list-models", "list-roles", "list-rags", "list-sessions",
 }
 
-// server returns the server that --server or LOKI_SERVER name, nil for none. An action that is about this
-// computer is done here although LOKI_SERVER names one; one that would do elsewhere what the user wants from
-// the server is refused.
+// noServer returns the error that what the user asks for does not work with a server. It is named if --server does it, and
+// not LOKI_SERVER.
+func noServer(what string, named bool) error {
+	err := fault.New(fault.Usage, "%s does not work with a server", what)
+	if named {
+		return err.WithHint("leave out --server to do it on this computer")
+	}
+	return err.WithHint("LOKI_SERVER names one; to do it on this computer: LOKI_SERVER= loki ...")
+}
+
+// server returns the server that --server or LOKI_SERVER name, nil for none and for an action that is about this
+// computer.
 func (c *command) server() (*farServer, error) {
 	address, named := c.opts.server, c.opts.flags.Changed("server")
 	if !named {
@@ -53,23 +62,15 @@ func (c *command) server() (*farServer, error) {
 	if address == "" {
 		return nil, nil
 	}
-	why := func(what string) error {
-		err := fault.New(fault.Usage, "%s does not work with a server", what)
-		if named {
-			return err.WithHint("leave out --server to do it on this computer")
-		}
-		return err.WithHint("LOKI_SERVER names one; to do it on this computer: LOKI_SERVER= loki ...")
-	}
 	a := c.opts.action
+	if a.local {
+		return nil, nil
+	}
 	if a.remote == nil {
-		what := "--" + a.flag
-		if a.work == nil && !a.apart && !named {
-			return nil, nil
-		}
-		return nil, why(what)
+		return nil, noServer(flagText(a.flag), named)
 	}
 	if c.talks() {
-		return nil, why("the REPL")
+		return nil, noServer("the REPL", named)
 	}
 	var wrong string
 	c.opts.flags.Visit(func(f *pflag.Flag) {
@@ -78,7 +79,7 @@ func (c *command) server() (*farServer, error) {
 		}
 	})
 	if wrong != "" {
-		return nil, why("--" + wrong)
+		return nil, noServer(flagText(wrong), named)
 	}
 	far, err := client.New(client.Options{URL: address, Key: c.app.Env.Get("LOKI_SERVER_KEY")})
 	if err != nil {

@@ -91,14 +91,14 @@ func scheduleActions() []action {
 	return []action{
 		{flag: "schedule", needs: needConfig, do: (*command).addSchedule, remote: (*command).addScheduleAt, alone: true, words: true, beside: keys},
 		{flag: "schedules", needs: needConfig, looks: true, do: (*command).listSchedules, remote: (*command).listSchedulesAt, alone: true, beside: []string{"server", "from", "until"}},
-		{flag: "run-due", needs: needConfig, do: (*command).runDue, alone: true, beside: []string{"jobs", "quiet"}, apart: true},
+		{flag: "run-due", needs: needConfig, do: (*command).runDue, alone: true, beside: []string{"jobs", "quiet"}, noServer: true},
 		{flag: "schedule-history", needs: needConfig, looks: true, do: (*command).showOutcomes, remote: (*command).showOutcomesAt, alone: true, beside: server},
 		{flag: "schedule-pause", needs: needConfig, do: pauseSchedule(true), remote: pauseScheduleAt(true), alone: true, beside: server},
 		{flag: "schedule-continue", needs: needConfig, do: pauseSchedule(false), remote: pauseScheduleAt(false), alone: true, beside: server},
 		{flag: "schedule-delete", needs: needConfig, do: (*command).deleteSchedule, remote: (*command).deleteScheduleAt, alone: true, beside: server},
 		{flag: "schedule-now", needs: needConfig, do: (*command).startScheduled, remote: (*command).startScheduledAt, alone: true, beside: []string{"server", "quiet"}},
-		{flag: "schedule-on", needs: needConfig, do: (*command).enableSchedule, alone: true, apart: true},
-		{flag: "print-timer", needs: needConfig, looks: true, do: (*command).printTimer, alone: true},
+		{flag: "schedule-on", needs: needConfig, do: (*command).enableSchedule, alone: true, noServer: true},
+		{flag: "print-timer", needs: needConfig, looks: true, do: (*command).printTimer, alone: true, local: true},
 	}
 }
 

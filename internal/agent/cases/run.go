@@ -165,7 +165,7 @@ func (o *Options) play(ctx context.Context, c *Case, copies *stage) (t *Trace, w
 		return nil, work, err
 	}
 	t.Exit, t.Stderr, t.Duration = res.ExitCode, b.display(res.Stderr), res.Duration
-	if t.Recorded = b.records() && (t.Exit == 0 || c.Expect.Exit != nil || c.Expect.Error != nil); t.Recorded {
+	if b.records() && (t.Exit == 0 || c.Expect.Exit != nil || c.Expect.Error != nil) {
 		recorded, err := os.ReadFile(b.path(recordedFile))
 		if err == nil {
 			recorded, err = b.portable(recorded)
@@ -176,6 +176,7 @@ func (o *Options) play(ctx context.Context, c *Case, copies *stage) (t *Trace, w
 		if err != nil {
 			return t, work, err
 		}
+		t.Recorded = recorded
 	}
 	t.Files = make(map[string]string)
 	for _, f := range c.Expect.Files {

@@ -27,7 +27,7 @@ type Trace struct {
 	Visits    map[string]*Visits // by the name of the agent
 	Files     map[string]string  // of the working directory, by path: those of which something is expected
 
-	Recorded bool // its cassette was written
+	Recorded []byte // the cassette that was written; nil if none was
 	Exit     int
 	Stderr   string
 	Duration time.Duration

@@ -72,7 +72,7 @@ func actions() []action {
 		{flag: "man", do: (*command).printManual, alone: true, local: true},
 		{flag: "docs", do: (*command).showDocs, alone: true, words: true, beside: []string{"quiet"}, local: true},
 		{flag: "print-schema", do: (*command).printSchema, alone: true, local: true},
-		{flag: "init-agent", do: (*command).initAgent, alone: true, beside: []string{"kind"}, local: true},
+		{flag: "init-agent", needs: needConfig, do: (*command).initAgent, alone: true, beside: []string{"kind"}, local: true},
 		{flag: "doctor", do: (*command).examine, alone: true, beside: []string{"strict", "ask"}, local: true}, // also if the configuration is broken
 		{flag: "healthcheck", do: (*command).healthcheck, alone: true, local: true},
 		{flag: "setup", needs: needConfig, do: (*command).setUpAgain, alone: true, local: true},

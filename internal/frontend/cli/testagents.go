@@ -111,9 +111,11 @@ func (c *command) updateTests(ctx context.Context, suites []*cases.Suite, report
 	if err != nil {
 		return fault.Wrap(fault.Failure, err, "the directory for the copies of agents")
 	}
+	written := make(map[string][]byte) // by path
 	for i, r := range recorded {
 		report.Results[results[i]] = r
-		if r.Trace != nil && r.Trace.Recorded {
+		if r.Trace != nil && r.Trace.Recorded != nil {
+			written[r.Case.Cassette] = r.Trace.Recorded
 			c.note("recorded " + r.Case.Cassette)
 		}
 	}
@@ -125,6 +127,7 @@ func (c *command) updateTests(ctx context.Context, suites []*cases.Suite, report
 		if err := atomicfile.Write(s.File, updated, atomicfile.Options{}); err != nil {
 			return fault.Wrap(fault.Failure, err, "the file of cases")
 		}
+		written[s.File] = updated
 		now, err := cases.Parse(s.File, updated)
 		if err != nil {
 			return fault.Wrap(fault.Failure, err, "%s after its update", s.File).WithHint("put it back, and report this as a bug")
@@ -137,6 +140,11 @@ func (c *command) updateTests(ctx context.Context, suites []*cases.Suite, report
 					r.Failures = cases.Check(r.Case, r.Trace)
 				}
 			}
+		}
+	}
+	for _, s := range suites {
+		if err := c.app.Trust.AddWritten(ctx, c.app.Trust.DirOf(s.File), written); err != nil {
+			return err
 		}
 	}
 	if c.opts.output == outputText {

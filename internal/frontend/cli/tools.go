@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"loki/internal/agent"
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/steps"
 	"loki/internal/base/text"
@@ -60,15 +59,22 @@ func (c *command) callTool(ctx context.Context) error {
 
 // buildTools makes the scripts of tools ready to be run by hand.
 func (c *command) buildTools(ctx context.Context) error {
-	var ref *agent.Ref
-	if c.opts.agent != "" {
-		found, err := c.app.Agents.Find(c.opts.agent)
-		if err != nil {
-			return err
-		}
-		ref = &found
+	if c.opts.agent == "" {
+		written, err := c.app.Tools.Build(ctx, nil)
+		return errors.Join(err, printLines(c.Out, written))
 	}
-	written, err := c.app.Tools.Build(ctx, ref)
+	ref, err := c.app.Agents.Find(c.opts.agent)
+	if err != nil {
+		return err
+	}
+	const bash = "tools.sh" // the only one that changes
+	file := filepath.Join(ref.Dir, bash)
+	src, _ := os.ReadFile(file)
+	trusted := c.app.Trust.OfRef(ctx, ref)
+	written, err := c.app.Tools.Build(ctx, &ref)
+	if built, failed := argc.Build(src, argc.Options{}); failed == nil && trusted.Trusted && trusted.Content.Holds(bash, src) {
+		err = errors.Join(err, c.app.Trust.AddWritten(ctx, ref.Dir, map[string][]byte{file: built}))
+	}
 	return errors.Join(err, printLines(c.Out, written))
 }
 

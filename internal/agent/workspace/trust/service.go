@@ -273,6 +273,37 @@ func (s *Service) Add(ctx context.Context, c Content) error {
 	return nil
 }
 
+// AddWritten records that the user trusts what the program has written into files of a directory at their command, by the paths of the
+// files; those elsewhere do not count. It does nothing unless all else in the directory is as the user trusted it, or nothing else is there.
+func (s *Service) AddWritten(ctx context.Context, dir string, written map[string][]byte) error {
+	t := s.OfDir(ctx, config.Absolute(dir))
+	if t.Own || t.Err != nil { // the error is reported when the directory is used
+		return nil
+	}
+	r, _, err := s.Store().Lookup(t.Content.Dir, "")
+	if err != nil {
+		return fault.Wrap(fault.Config, err, "the record of what is trusted")
+	}
+	sums := make(map[string]string, len(written)) // by the names of files
+	for path, text := range written {
+		real, err := Resolve(path)
+		if name, ok := inside(t.Content.Dir, real); ok && err == nil {
+			sums[filepath.ToSlash(name)] = textSum(text)
+		}
+	}
+	r.Files = slices.DeleteFunc(slices.Concat(r.Files, r.Tests), func(f File) bool { return sums[f.Name] != "" })
+	for _, f := range slices.Concat(t.Content.Files, t.Content.Tests) {
+		if sum := sums[f.Name]; sum != "" && f.Sum == sum && f.Mode != link {
+			r.Files = append(r.Files, f)
+		}
+	}
+	if !r.Trusts(t.Content) {
+		return nil
+	}
+	t.Content.Tests = slices.DeleteFunc(t.Content.Tests, func(f File) bool { return !slices.Contains(r.Files, f) })
+	return s.Add(ctx, t.Content)
+}
+
 // restriction says that an agent is not trusted.
 func (s *Service) restriction(of agent.Agent, t Status) string {
 	line := fmt.Sprintf("agent %s in %s %s, so it runs read-only: no network, MCP servers, secrets or automatic approval", of.Name, of.Dir, t.why())
@@ -350,19 +381,23 @@ func (s *Service) ScriptConsent(of agent.Agent, asker ask.Asker) func(ctx contex
 	}
 }
 
-// Require returns an error unless a file, which is used as it is, is the user's or trusted with the directory of the
-// agent that it belongs to, or else with its own. The user is asked if that is possible.
-func (s *Service) Require(ctx context.Context, file string, asker ask.Asker) error {
+// DirOf returns the directory that is trusted for a file: that of the agent that it belongs to, or else its own.
+func (s *Service) DirOf(file string) string {
 	dir := filepath.Dir(config.Absolute(file))
 	for up := dir; ; up = filepath.Dir(up) {
 		if _, err := s.Agents.File(s.Agents.At(up, up)); fault.CodeOf(err) != fault.NotFound {
-			dir = up
-			break
+			return up
 		}
 		if up == filepath.Dir(up) {
-			break
+			return dir
 		}
 	}
+}
+
+// Require returns an error unless a file, which is used as it is, is the user's or trusted with the directory of the
+// agent that it belongs to, or else with its own. The user is asked if that is possible.
+func (s *Service) Require(ctx context.Context, file string, asker ask.Asker) error {
+	dir := s.DirOf(file)
 	t, of := s.OfDir(ctx, dir), agent.Agent{Ref: s.Agents.At(dir, dir)}
 	switch {
 	case t.Tests:

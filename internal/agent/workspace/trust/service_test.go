@@ -95,3 +95,51 @@ func TestInterruptedTrust(t *testing.T) {
 		t.Errorf("asked %d times", questions)
 	}
 }
+
+// TestAddWritten: what the program wrote is trusted with what was trusted before, and nothing else.
+func TestAddWritten(t *testing.T) {
+	t.Parallel()
+	const script, other = "a.sh", "b.sh"
+	tests := map[string]struct {
+		known bool              // the directory was trusted before
+		there map[string]string // what is there in the end, beside the graph
+		wrote map[string]string
+		want  bool
+	}{
+		"trusted_before":     {true, map[string]string{script: "new"}, map[string]string{script: "new"}, true},
+		"another_text":       {true, map[string]string{script: "newer"}, map[string]string{script: "new"}, false},
+		"unknown_file":       {true, map[string]string{script: "new", other: "x"}, map[string]string{script: "new"}, false},
+		"empty_unknown_file": {true, map[string]string{script: "new", other: ""}, map[string]string{script: "new"}, false},
+		"file_gone":          {true, map[string]string{other: "x"}, map[string]string{other: "x"}, false},
+		"not_trusted_before": {false, map[string]string{script: "new"}, map[string]string{script: "new"}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, of := strange(t)
+			if tt.known {
+				if err := a.Add(t.Context(), a.Of(t.Context(), of).Content); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Remove(filepath.Join(of.Dir, script)); err != nil {
+				t.Fatal(err)
+			}
+			for name, text := range tt.there {
+				if err := os.WriteFile(filepath.Join(of.Dir, name), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wrote := make(map[string][]byte)
+			for name, text := range tt.wrote {
+				wrote[filepath.Join(of.Dir, name)] = []byte(text)
+			}
+			if err := a.AddWritten(t.Context(), of.Dir, wrote); err != nil {
+				t.Fatal(err)
+			}
+			if got := a.OfDir(t.Context(), of.Dir).Trusted; got != tt.want {
+				t.Errorf("trusted: %v", got)
+			}
+		})
+	}
+}

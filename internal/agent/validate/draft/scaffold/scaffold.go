@@ -28,9 +28,9 @@ func Kinds() []string { return []string{Plain, Graph} }
 
 var names = text.Regexp(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// Write makes a directory with a new agent of a kind, which has the name of the directory, and returns the names of its files. A directory
+// Write makes a directory with a new agent of a kind, which has the name of the directory, and returns its files by their names. A directory
 // that is there already must be empty; that it is not, or that its name is none of an agent, is an error with code Usage.
-func Write(dir, kind string) (written []string, err error) {
+func Write(dir, kind string) (written map[string][]byte, err error) {
 	whole, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fault.Wrap(fault.Usage, err, "the directory %s", text.Visible(dir))
@@ -46,6 +46,7 @@ func Write(dir, kind string) (written []string, err error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, fault.Wrap(fault.Usage, err, "the agent was not written")
 	}
+	written = make(map[string][]byte)
 	err = fs.WalkDir(files, kind, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -55,8 +56,8 @@ func Write(dir, kind string) (written []string, err error) {
 			return err
 		}
 		at := strings.ReplaceAll(strings.TrimPrefix(path, kind+"/"), "NAME", name)
-		written = append(written, at)
-		return create(filepath.Join(whole, filepath.FromSlash(at)), bytes.ReplaceAll(data, []byte("NAME"), []byte(name)))
+		written[at] = bytes.ReplaceAll(data, []byte("NAME"), []byte(name))
+		return create(filepath.Join(whole, filepath.FromSlash(at)), written[at])
 	})
 	if err != nil {
 		return written, fault.Wrap(fault.Usage, err, "the agent was not written completely")

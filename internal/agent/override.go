@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
+	"strings"
 
+	"loki/internal/llm/chat"
 	"loki/internal/setup/config"
 	"loki/internal/workflow/graph"
 )
@@ -42,8 +43,8 @@ func Override(d *Definition, getenv func(string) string, names ...string) (overr
 	if text := o.text("_INSTRUCTIONS"); text != "" {
 		c.Instructions, c.Dynamic = text, false
 	}
-	o.number("_TEMPERATURE", &c.Temperature)
-	o.number("_TOP_P", &c.TopP)
+	o.number("temperature", &c.Temperature)
+	o.number("top_p", &c.TopP)
 	o.list("_GLOBAL_TOOLS", &c.GlobalTools)
 	o.list("_MCP_SERVERS", &c.MCPServers)
 	o.variables("_VARIABLES", &c.Variables)
@@ -79,14 +80,18 @@ func (o *overrides) wrong(want string) {
 	})
 }
 
-func (o *overrides) number(suffix string, field **float64) {
-	text := o.text(suffix)
-	switch v, err := strconv.ParseFloat(text, 64); {
+func (o *overrides) number(key string, field **float64) {
+	text := o.text("_" + strings.ToUpper(key))
+	v, err := strconv.ParseFloat(text, 64)
+	if err == nil {
+		err = chat.CheckNumber(key, v)
+	}
+	switch {
 	case text == "":
 	case text == cleared:
 		*field = nil
-	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-		o.wrong("a number")
+	case err != nil:
+		o.wrong(chat.NumberRange(key))
 	default:
 		*field = &v
 	}

@@ -171,8 +171,8 @@ func settings() []setting {
 // samplingSettings are those of a model.
 func samplingSettings() []setting {
 	return []setting{
-		{"temperature", true, "a number", func(c *Conversation) string { return show(c.Settings().Temperature) }, tuneFloat(func(s *chat.Settings) **float64 { return &s.Temperature })},
-		{"top_p", true, "a number", func(c *Conversation) string { return show(c.Settings().TopP) }, tuneFloat(func(s *chat.Settings) **float64 { return &s.TopP })},
+		{"temperature", true, chat.NumberRange("temperature") + ", or null", func(c *Conversation) string { return show(c.Settings().Temperature) }, tuneFloat("temperature", func(s *chat.Settings) **float64 { return &s.Temperature })},
+		{"top_p", true, chat.NumberRange("top_p") + ", or null", func(c *Conversation) string { return show(c.Settings().TopP) }, tuneFloat("top_p", func(s *chat.Settings) **float64 { return &s.TopP })},
 		{"max_output_tokens", true, "a number of tokens, or null", func(c *Conversation) string {
 			if n := c.outputLimit(c.Settings().Model); n > 0 {
 				return strconv.Itoa(n)
@@ -182,10 +182,16 @@ func samplingSettings() []setting {
 	}
 }
 
-// tuneFloat returns what sets a number of the settings of a chat.
-func tuneFloat(field func(*chat.Settings) **float64) func(context.Context, *Conversation, string) error {
+// tuneFloat returns what sets the number of the settings of a chat that is called key.
+func tuneFloat(key string, field func(*chat.Settings) **float64) func(context.Context, *Conversation, string) error {
 	return func(_ context.Context, c *Conversation, value string) error {
-		p, err := parse(value, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) })
+		p, err := parse(value, func(text string) (float64, error) {
+			x, err := strconv.ParseFloat(text, 64)
+			if err == nil && chat.CheckNumber(key, x) != nil {
+				err = strconv.ErrRange
+			}
+			return x, err
+		})
 		if err == nil {
 			c.tune(func(s *chat.Settings) { *field(s) = p })
 		}

@@ -122,7 +122,7 @@ func ReadSetting(m *yamldoc.Map, s chat.Setting) {
 		}
 		optional(read, s.Key, p)
 	case **float64:
-		optional(m.Float, s.Key, p)
+		optional(m.CheckedFloat(chat.CheckNumber), s.Key, p)
 	case **bool:
 		optional(m.Bool, s.Key, p)
 	case **int:

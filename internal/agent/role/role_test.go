@@ -158,6 +158,7 @@ func TestProblemsSayWhere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
 		{"type", "\n---\nmodel: m\ntemperature: hot\n---\nx", "r.md:4:14"},
+		{"range", "---\ntop_p: 7\n---\nx", "want a number from 0 to 1, not 7"},
 		{"effort", "---\nreasoning_effort: much\n---\nx", "none, minimal, low, medium, high"},
 		{"sandbox", "---\nsandbox: none\n---\nx", "r.md:2:10: sandbox: want one of read, write, network, full"},
 		{"no_yaml", "---\na: [\n---\nx", "r.md:2"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/chat"
 )
 
 // textFlag is the flag whose value is followed by text, whatever it looks like.
@@ -211,7 +213,7 @@ func (o *once) String() string {
 // number64 is the value of a flag that is a number.
 type number64 struct {
 	value **float64
-	most  float64
+	key   string // of the setting
 }
 
 func (n *number64) String() string { return "" }
@@ -220,8 +222,8 @@ func (n *number64) Type() string { return "N" }
 
 func (n *number64) Set(v string) error {
 	x, err := strconv.ParseFloat(v, 64)
-	if err != nil || !(x >= 0 && x <= n.most) {
-		return fmt.Errorf("want a number from 0 to %g", n.most)
+	if err != nil || chat.CheckNumber(n.key, x) != nil {
+		return errors.New("want " + chat.NumberRange(n.key))
 	}
 	*n.value = &x
 	return nil

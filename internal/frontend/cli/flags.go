@@ -291,10 +291,10 @@ func word(p *string, kind string) setter {
 // actionValue is a flag of an action, which reads the value as that of the options.
 func actionValue(kind string) setter { return word(new(string), kind) }
 
-// decimal is a flag with a number from 0 to most.
-func decimal(p **float64, most float64) setter {
+// decimal is a flag with the number of a setting that is called key.
+func decimal(p **float64, key string) setter {
 	return func(set *pflag.FlagSet, f flagSpec) {
-		set.VarP(&number64{value: p, most: most}, f.name, f.short, f.usage)
+		set.VarP(&number64{value: p, key: key}, f.name, f.short, f.usage)
 	}
 }
 
@@ -351,8 +351,8 @@ func (o *options) sections() []section {
 				{name: "prompt", sets: word(&o.prompt, "TEXT"), usage: "answer under these instructions; --system means the same"},
 				{name: "macro", sets: actionValue("MACRO"), usage: "run a macro; the words after the options are its arguments"},
 				{name: "effort", sets: choice((*string)(&o.sampling.Effort), "EFFORT", efforts()), usage: "how much to reason first: " + provider.EffortNames()},
-				{name: "temperature", sets: decimal(&o.sampling.Temperature, 2), usage: "how random the answer is: a number from 0 to 2"},
-				{name: "top-p", sets: decimal(&o.sampling.TopP, 1), usage: "sample only from the most likely tokens, which have this share of the probability: a number from 0 to 1"},
+				{name: "temperature", sets: decimal(&o.sampling.Temperature, "temperature"), usage: "how random the answer is: a number from 0 to 2"},
+				{name: "top-p", sets: decimal(&o.sampling.TopP, "top_p"), usage: "sample only from the most likely tokens, which have this share of the probability: a number from 0 to 1"},
 				{name: "max-output", sets: number(&o.sampling.maxOutput, 0), usage: "stop each answer after `N` tokens"},
 				{name: "map", sets: word(&o.mapFile, "FILE"), usage: "ask once for each line of a JSON Lines file; the text is the template for its objects"},
 				{name: "map-out", sets: word(&o.mapOut, "FILE"), usage: "with --map: where the answers go, by default beside the file", with: []string{"map"}},

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 )
@@ -17,6 +18,25 @@ type Sampling struct {
 func (s Sampling) Over(below Sampling) Sampling {
 	over(reflect.ValueOf(&s).Elem(), reflect.ValueOf(below))
 	return s
+}
+
+// mostOf has the highest values of the numbers that have one. The lowest is 0.
+var mostOf = map[string]float64{"temperature": 2, "top_p": 1}
+
+// NumberRange returns what the number of the setting that is called key is: "a number from 0 to 2".
+func NumberRange(key string) string {
+	if most, ok := mostOf[key]; ok {
+		return fmt.Sprintf("a number from 0 to %g", most)
+	}
+	return "a number"
+}
+
+// CheckNumber returns what is wrong with a value of the setting that is called key, see [NumberRange].
+func CheckNumber(key string, x float64) error {
+	if most, ok := mostOf[key]; ok && !(x >= 0 && x <= most) {
+		return fmt.Errorf("want %s, not %g", NumberRange(key), x)
+	}
+	return nil
 }
 
 // Settings are what may be set for a chat: by the command, a session, a role or the

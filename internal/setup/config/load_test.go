@@ -353,6 +353,7 @@ func TestLoadOldNames(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
+		{"range", "temperature: 5", `1:14: temperature: want a number from 0 to 2, not 5`},
 		{"number", "a: 1\ntemperature: hot", `2:14: temperature: expected a number, found a string`},
 		{"boolean_in_quotes", `stream: "true"`, `1:9: stream: expected true or false, found a string`},
 		{"boolean_of_yaml_1.1", `stream: yes`, `1:9: stream: expected true or false, found a string`},

@@ -29,6 +29,11 @@ func (c *Config) override(env Env) (warnings []string, err error) {
 		if key, problem := c.knowledgeProblem(); key == k.name {
 			*c, err = before, errors.New(problem)
 		}
+		if number, ok := k.field(c).(**float64); ok && *number != nil && err == nil {
+			if err = chat.CheckNumber(k.name, **number); err != nil {
+				*c = before
+			}
+		}
 		if k.name == "model" {
 			c.modelFrom = k.variable()
 		}

@@ -40,7 +40,9 @@ mapping_tools: {file: x}
 		{"EDITOR", "null", (*string)(nil), ""},
 
 		{"TEMPERATURE", "1", ptr(1.0), ""},
-		{"TEMPERATURE", "-1.5e1", ptr(-15.0), ""},
+		{"TEMPERATURE", "1.5e-1", ptr(0.15), ""},
+		{"TEMPERATURE", "5", ptr(0.1), "want a number from 0 to 2, not 5"},
+		{"TOP_P", "-0.5", (*float64)(nil), "want a number from 0 to 1, not -0.5"},
 		{"TEMPERATURE", "null", (*float64)(nil), ""},
 		{"TEMPERATURE", "", ptr(0.1), ""},
 		{"TEMPERATURE", "hot", ptr(0.1), `want a number, not "hot"`},

@@ -6,6 +6,7 @@ import (
 
 	"loki/internal/base/process/sandbox"
 	"loki/internal/base/value/yamldoc"
+	"loki/internal/llm/chat"
 	"loki/internal/llm/hook"
 	"loki/internal/tool/mcp"
 	"loki/internal/tool/permission"
@@ -33,7 +34,7 @@ func readSetting(m *yamldoc.Map, key string, field any) {
 	case **bool:
 		optional(m.Bool, key, field)
 	case **float64:
-		optional(m.Float, key, field)
+		optional(m.CheckedFloat(chat.CheckNumber), key, field)
 	case *int:
 		m.Uint(key, field)
 	case **int:

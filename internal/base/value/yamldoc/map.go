@@ -207,6 +207,22 @@ func (m *Map) Uint(key string, dst *int) bool { return m.Int(key, dst, 0, math.M
 // Float reads a finite number.
 func (m *Map) Float(key string, dst *float64) bool { return read(m, key, dst, (*Node).Float) }
 
+// CheckedFloat reads a finite number for which check has no error; key is the argument of check, too.
+func (m *Map) CheckedFloat(check func(key string, x float64) error) func(key string, dst *float64) bool {
+	return func(key string, dst *float64) bool {
+		var x float64
+		if !m.Float(key, &x) {
+			return false
+		}
+		if err := check(key, x); err != nil {
+			m.Get(key).Errorf("%v", err)
+			return false
+		}
+		*dst = x
+		return true
+	}
+}
+
 // Seconds reads a time span written as a whole number of seconds, not negative.
 func (m *Map) Seconds(key string, dst *time.Duration) bool {
 	return read(m, key, dst, (*Node).Seconds)

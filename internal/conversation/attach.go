@@ -14,7 +14,7 @@ import (
 func (c *Conversation) AttachAgent(ctx context.Context, name string, given map[string]string) error {
 	switch {
 	case c.session == nil:
-		return NoSession()
+		return c.NoSession()
 	case c.agent != nil:
 		return errWithAgent(c.agent)
 	case !c.session.Empty():
@@ -40,7 +40,7 @@ func (c *Conversation) DetachAgent(ctx context.Context) error {
 	case c.agent == nil:
 		return nil
 	case c.session == nil:
-		return NoSession()
+		return c.NoSession()
 	case !c.session.Empty():
 		return fault.New(fault.Usage, "session %s has messages, so it keeps the agent it began with", c.session.Name()).
 			WithHint("begin another session, or empty this one first")

@@ -35,7 +35,7 @@ func (c *Conversation) ExitKnowledge() error {
 func (c *Conversation) KeepKnowledge(name string) error {
 	in := c.enteredSession()
 	if in == nil {
-		return NoSession()
+		return c.NoSession()
 	}
 	if err := c.UseKnowledge(name); err != nil {
 		return err

@@ -91,7 +91,7 @@ func (c *Conversation) Export() (text string, v value.Value, err error) {
 // error with code Usage.
 func (c *Conversation) SessionInfo() (string, error) {
 	if c.session == nil {
-		return "", NoSession()
+		return "", c.NoSession()
 	}
 	store, err := c.service.Sessions()
 	if err != nil {

@@ -22,8 +22,8 @@ func (c *Conversation) UseSession(ctx context.Context, name string) error {
 	if c.stays() {
 		return fault.New(fault.Usage, "the conversation is already in session %s", c.session.Name()).WithHint("leave it first: .exit session")
 	}
-	if c.agent != nil && c.agent.Job != nil {
-		return fault.New(fault.Usage, "agent %s is a graph, which has no sessions", c.agent.Name)
+	if c.withGraph() {
+		return c.NoSession()
 	}
 	ctx = c.context(ctx)
 	store, err := c.service.Sessions()
@@ -420,7 +420,7 @@ func (c *Conversation) rename(ctx context.Context, name string) error {
 func (c *Conversation) SaveSession(ctx context.Context, name string) (string, error) {
 	switch {
 	case c.session == nil:
-		return "", NoSession()
+		return "", c.NoSession()
 	case c.unnamed && name == "":
 		return "", fault.New(fault.Usage, "this conversation has no name yet").WithHint("give it one: .save session NAME")
 	}
@@ -471,7 +471,7 @@ func (c *Conversation) EmptySession(ctx context.Context) error {
 // itself is saved, unless its settings say that it is not.
 func (c *Conversation) Fork(ctx context.Context, name string) error {
 	if c.session == nil {
-		return NoSession()
+		return c.NoSession()
 	}
 	ctx = c.context(ctx)
 	var alias session.Alias
@@ -516,7 +516,7 @@ func (c *Conversation) Fork(ctx context.Context, name string) error {
 // ReloadSession reads the settings of the session again, after they were edited in its file.
 func (c *Conversation) ReloadSession(ctx context.Context) error {
 	if c.session == nil {
-		return NoSession()
+		return c.NoSession()
 	}
 	name := c.session.Alias()
 	err := c.session.Reload(c.context(ctx))
@@ -564,14 +564,21 @@ func (c *Conversation) Carry(ctx context.Context) error {
 func (c *Conversation) canChange() error {
 	switch {
 	case c.session == nil:
-		return NoSession()
+		return c.NoSession()
 	case c.values.dryRun:
 		return fault.New(fault.Usage, "session %s is not changed in a dry run", c.session.Name()).WithHint(".set dry_run false")
 	}
 	return nil
 }
 
+// withGraph reports whether a graph agent is in force.
+func (c *Conversation) withGraph() bool { return c.agent != nil && c.agent.Job != nil }
+
 // NoSession returns the error of a verb that needs a session.
-func NoSession() error {
+func (c *Conversation) NoSession() error {
+	if c.withGraph() {
+		return fault.New(fault.Usage, "agent %s is a graph, which has no sessions", c.agent.Name).
+			WithHint("its runs are on record: loki --runs -a %s; .exit agent leaves it", c.agent.Name)
+	}
 	return fault.New(fault.Usage, "there is no session").WithHint("begin one: .session NAME")
 }

@@ -15,6 +15,7 @@ import (
 	"loki/internal/conversation/session"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/engine"
+	"loki/internal/workflow/graph"
 )
 
 // values are the settings of the configuration as a conversation has them. It may set others for
@@ -103,6 +104,9 @@ func (c *Conversation) Set(ctx context.Context, key, value string) error {
 		}
 		return err.WithHint("the settings: %s", strings.Join(c.SettingKeys(), ", "))
 	}
+	if c.withGraph() && slices.Contains(ofNodes[:], key) {
+		return fault.New(fault.Usage, "agent %s is a graph: its nodes set %s", c.agent.Name, key).WithHint("write it into %s, or leave the agent first: .exit agent", graph.FileName)
+	}
 	s := all[i]
 	wrong := fault.New(fault.Usage, "%s: want %s, found %q", key, s.want, value).WithHint(".set %s VALUE", key)
 	switch {
@@ -120,6 +124,9 @@ func (c *Conversation) Set(ctx context.Context, key, value string) error {
 	}
 	return err
 }
+
+// ofNodes are the settings that have no effect on a graph, whose nodes set them.
+var ofNodes = [...]string{"temperature", "top_p", "max_output_tokens", "enabled_tools", "enabled_mcp_servers"}
 
 // SetModel switches the conversation to another chat model.
 func (c *Conversation) SetModel(ctx context.Context, id string) error {

@@ -215,6 +215,9 @@ func (c *Conversation) again(ctx context.Context, l *last, mode session.Mode) (A
 
 // Undo takes the last turn out of the session and returns what was asked. The turn before is the last question then.
 func (c *Conversation) Undo(ctx context.Context) (Asked, error) {
+	if c.withGraph() {
+		return Asked{}, c.NoSession()
+	}
 	if c.session == nil {
 		return Asked{}, fault.New(fault.Usage, "there is no question to take back")
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"loki/internal/base/text"
-	"loki/internal/conversation"
 	"loki/internal/frontend/command/export"
 )
 
@@ -84,7 +83,7 @@ func (c *Console) infoSession(context.Context, string) error {
 // editSession is for .edit session.
 func (c *Console) editSession(ctx context.Context, _ string) error {
 	if c.conv.Session() == nil {
-		return conversation.NoSession()
+		return c.conv.NoSession()
 	}
 	if c.InMacro || c.Edit == nil {
 		return c.open(ctx, "")
@@ -117,7 +116,7 @@ func (c *Console) fork(ctx context.Context, name string) error {
 func (c *Console) export(_ context.Context, file string) error {
 	s := c.conv.Session()
 	if s == nil {
-		return conversation.NoSession()
+		return c.conv.NoSession()
 	}
 	doc, err := export.Document(export.Session(s), export.Options{Format: export.FormatOf(file), Hide: c.App.Hide})
 	if err != nil {

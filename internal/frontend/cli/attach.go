@@ -50,7 +50,11 @@ func (c *command) attach(ctx context.Context, face *face) error {
 	}
 	err = fault.New(info.Code, "%s", info.Error)
 	if info.Status.Resumable() {
-		return fault.Wrap(info.Code, err, "").WithHint("resume it: loki --resume %s", info.ID)
+		hint := "resume it: loki --resume " + info.ID
+		if waiting, failed := store.Pending(ctx, info.ID); failed == nil && len(waiting) > 0 && info.Code == fault.Suspended {
+			hint = answerHint("loki", info.ID, waiting[0].ID, len(waiting))
+		}
+		return fault.Wrap(info.Code, err, "").WithHint("%s", hint)
 	}
 	return err
 }

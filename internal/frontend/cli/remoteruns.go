@@ -240,13 +240,19 @@ func (c *command) outcomeOf(ctx context.Context, s *farServer, r api.Run, fin ev
 		hint = "if it is the budget of the request that is used up, raise it: " + s.command + " --resume " + r.ID + " --budget AMOUNT"
 	}
 	if code == fault.Suspended {
-		if list, err := s.Questions(context.WithoutCancel(ctx), r.ID); err == nil && len(list) == 1 {
-			hint = "answer: " + s.command + " --resume " + r.ID + " --answer TEXT"
-		} else if len(list) > 1 {
-			hint = "answer: " + s.command + " --resume " + r.ID + " --answers FILE, a YAML file with a line for each: " + list[0].ID + ": ANSWER; or one of them: --answer " + list[0].ID + "=TEXT"
+		if list, err := s.Questions(context.WithoutCancel(ctx), r.ID); err == nil && len(list) > 0 {
+			hint = answerHint(s.command, r.ID, list[0].ID, len(list))
 		}
 	}
 	return fault.Wrap(code, errors.New(fin.Error), "%s", what).WithHint("%s", hint)
+}
+
+// answerHint says how to answer the n questions of a run, of which the first has an id.
+func answerHint(command, id, first string, n int) string {
+	if n == 1 {
+		return "answer: " + command + " --resume " + id + " --answer TEXT"
+	}
+	return "answer: " + command + " --resume " + id + " --answers FILE, a YAML file with a line for each: " + first + ": ANSWER; or one of them: --answer " + first + "=TEXT"
 }
 
 // askerAt returns what answers the questions of a run at a server: the file of --answers, the lines of a piped

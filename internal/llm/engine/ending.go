@@ -130,5 +130,8 @@ func (c *call) moreOutput(t turnResult) string {
 	if t.Limit > 0 && t.Limit == c.model.OutputLimit {
 		return "the model writes no more at once: ask for less, or for the rest"
 	}
+	if t.Limit > 0 && t.Limit == c.rc.MaxOutputTokens {
+		return "--max-output, .set max_output_tokens or the request asks for it: raise it there, or ask for less"
+	}
 	return "to raise it, set max_output_tokens and require_max_tokens: true for the model in config.yaml, or ask for less"
 }

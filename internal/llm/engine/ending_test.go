@@ -38,6 +38,7 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 		name     string
 		reply    []provider.Chunk
 		model    Model
+		asked    int // output tokens that the request is limited to
 		whole    bool
 		code     fault.Code
 		says     []string // of the error, with its hint
@@ -47,6 +48,7 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 		{name: "cut_off_at_our_limit", reply: cut("Hel", chat.StopLength), model: Model{MaxOutputTokens: 64}, warnings: []string{"(max_tokens of 64)"}},
 		{name: "cut_off_at_the_providers_limit", reply: limited, warnings: []string{"(max_tokens of 8192)"}},
 		{name: "cut_off_at_the_models_limit", reply: cut("Hel", chat.StopLength), model: Model{OutputLimit: 99}, warnings: []string{"own output limit (99 tokens)"}},
+		{name: "cut_off_where_the_user_asked", reply: cut("Hel", chat.StopLength), asked: 3, warnings: []string{"(max_tokens of 3); --max-output, .set max_output_tokens or the request asks for it"}},
 		{name: "cut_off_and_no_more_to_have", reply: cut("Hel", chat.StopLength), model: Model{MaxOutputTokens: 64, OutputLimit: 64}, warnings: []string{"writes no more at once"}},
 		{name: "cut_off_where_all_is_needed", reply: cut("Hel", chat.StopLength), whole: true, code: fault.Provider, says: []string{"c:m was cut off", "max_output_tokens"}},
 		{name: "cut_off_before_a_word", reply: cut("", chat.StopLength), code: fault.Provider, says: []string{"c:m wrote nothing", "reasoning"}},
@@ -67,6 +69,7 @@ func TestHowAReplyEndsIsJudged(t *testing.T) {
 			f := &fake{replies: [][]provider.Chunk{tt.reply}}
 			tt.model.Provider, tt.model.SupportsTools = f, true
 			rc, events := newContext()
+			rc.MaxOutputTokens = tt.asked
 			req := user("hi")
 			req.Whole, req.Tools = tt.whole, toolFunc(func(chat.ToolCall) string { ran = true; return "" })
 			reply, err := newEngine(t, tt.model).Run(t.Context(), rc, req)

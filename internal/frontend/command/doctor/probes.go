@@ -132,7 +132,11 @@ func (e exam) client(ctx context.Context, c *Check, client *config.Client) {
 	refusal, _ := errors.AsType[*provider.Error](err)
 	switch {
 	case errors.Is(err, clients.ErrNoList):
-		c.set(Skip, err.Error(), "loki --doctor --ask sends a question to the default model")
+		hint := "loki --doctor --ask sends a question to the default model"
+		if e.opts.Ask {
+			hint = ""
+		}
+		c.set(Skip, err.Error(), hint)
 	case refusal != nil && (refusal.Status == http.StatusNotFound || refusal.Status == http.StatusMethodNotAllowed):
 		c.set(Warn, "the server answers, but has no list of models at this address: "+err.Error(), "check api_base of client "+client.Name)
 	case !c.failed(err):

@@ -40,6 +40,19 @@ func TestActionsNameFlags(t *testing.T) {
 	}
 }
 
+// TestPageHasAllOptions: docs/cli.md names each option of --help all.
+func TestPageHasAllOptions(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range new(options).all() {
+		if !regexp.MustCompile(regexp.QuoteMeta(flagText(f.name)) + "[^a-z-]").Match(page) {
+			t.Errorf("docs/cli.md does not have %s", flagText(f.name))
+		}
+	}
+}
+
 // TestActionsAtServer: what a server means for an action is decided, and the page says it.
 func TestActionsAtServer(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "cli.md"))

@@ -15,6 +15,7 @@ import (
 	"loki/internal/agent/validate/draft/scaffold"
 	"loki/internal/app"
 	"loki/internal/base/fault"
+	"loki/internal/base/text"
 	"loki/internal/conversation/session"
 	commands "loki/internal/frontend/command"
 	"loki/internal/frontend/command/completion"
@@ -672,7 +673,7 @@ func (f flagSpec) check(set *pflag.FlagSet) error {
 		for i, name := range f.with {
 			with[i] = flagText(name)
 		}
-		return fault.New(fault.Usage, "flag %s goes with %s", flagText(f.name), strings.Join(with, " or "))
+		return fault.New(fault.Usage, "flag %s goes with %s", flagText(f.name), text.Or(with))
 	}
 	if i := slices.IndexFunc(f.not, set.Changed); i >= 0 {
 		return fault.New(fault.Usage, "flags %s and %s contradict each other", flagText(f.name), flagText(f.not[i]))

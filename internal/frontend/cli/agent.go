@@ -287,7 +287,7 @@ func (c *command) load(ctx context.Context, face *face, sources []string) (input
 		if n := len(skipped) - len(shown); n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		face.screen.Print("▸ skipped (neither text nor pictures): " + strings.Join(shown, ", ") + more)
+		face.screen.Print("▸ skipped: " + strings.Join(shown, ", ") + more)
 	}
 	if note := attached.Note(); note != "" {
 		face.screen.Print("▸ " + note)

@@ -1,8 +1,10 @@
 package input_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,8 +25,15 @@ func TestDocumentsNeedNoLoader(t *testing.T) {
 			t.Errorf("%s: %+v, %v", source, a.Documents, err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(dir, "large.txt"), bytes.Repeat([]byte("text\n"), input.MaxFileSize/5+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "n.bin"), []byte("\x00\xff\xfe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	a, err := l.Load(t.Context(), []string{"."})
-	if err != nil || strings.Join(names(a), " ") != "a.RTF b.txt p.pdf" || len(a.PassedOver) != 1 {
+	want := []string{"broken.docx (not readable as docx)", "large.txt (larger than 10 MiB)", "n.bin (neither text nor a picture)"}
+	if err != nil || strings.Join(names(a), " ") != "a.RTF b.txt p.pdf" || !slices.Equal(a.PassedOver, want) {
 		t.Errorf("%q, %q, %v", names(a), a.PassedOver, err)
 	}
 	if _, err := l.Load(t.Context(), []string{"broken.docx"}); err == nil || !strings.Contains(err.Error(), "broken.docx: the document is malformed") {

@@ -71,13 +71,14 @@ func (l *Loader) files(ctx context.Context, c *collector, source string) error {
 			denied, c.Withheld = cmp.Or(denied, err), append(c.Withheld, l.displayPath(f))
 			continue
 		}
-		used, err := l.file(ctx, c, l.displayPath(f), false)
+		why, err := l.file(ctx, c, l.displayPath(f), false)
 		if err != nil {
 			return err
 		}
-		found = found || used
-		if !used {
-			c.PassedOver = append(c.PassedOver, l.displayPath(f))
+		if why == "" {
+			found = true
+		} else {
+			c.PassedOver = append(c.PassedOver, l.displayPath(f)+" ("+why+")")
 		}
 	}
 	if !found && denied != nil {
@@ -115,25 +116,25 @@ func (l *Loader) displayPath(path string) string {
 	return path
 }
 
-// file adds a file. used is false if it was skipped.
-func (l *Loader) file(ctx context.Context, c *collector, name string, named bool) (used bool, err error) {
+// file adds a file. Why says for what reason it was skipped, "" if it was not.
+func (l *Loader) file(ctx context.Context, c *collector, name string, named bool) (why string, err error) {
 	if !c.first(File, name) {
-		return true, nil
+		return "", nil
 	}
 	path := name
 	if l.Dir != "" && !filepath.IsAbs(name) {
 		path = filepath.Join(l.Dir, name)
 	}
 	if err := l.denyError(path); err != nil {
-		return false, err
+		return "", err
 	}
 	ext := extensionOf(name)
 	if l.HasLoader(ext) {
 		text, err := l.RunLoader(ctx, ext, path)
 		if err != nil {
-			return false, err
+			return "", err
 		}
-		return true, c.add(Document{Kind: File, Name: name, Text: text})
+		return "", c.add(Document{Kind: File, Name: name, Text: text})
 	}
 	data, err := readLimited(ctx, path, document.MaxSize)
 	var is Content
@@ -154,21 +155,35 @@ func (l *Loader) file(ctx context.Context, c *collector, name string, named bool
 		}
 	}
 	switch {
-	case err != nil && !named && ctx.Err() == nil && (isTooLarge(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, errUnusable) || is.Kind != "" && !l.HasLoader(is.Kind)):
-		return false, nil
+	case err != nil && !named && ctx.Err() == nil && (errors.Is(err, fs.ErrPermission) || errors.Is(err, errUnusable) || isTooLarge(err) || is.Kind != "" && !l.HasLoader(is.Kind)):
+		return whySkipped(err, is), nil
 	case err != nil:
-		return false, err
+		return "", err
 	case is.Image != "":
-		return true, c.addImage(Image{Name: name, URL: dataURL(is.Image, data)})
+		return "", c.addImage(Image{Name: name, URL: dataURL(is.Image, data)})
 	case is.Kind == "":
 		var ok bool
 		if converted, ok = document.Decode(data, ""); !ok && !named {
-			return false, nil
+			return "neither text nor a picture", nil
 		} else if !ok {
-			return false, NotText(name, data, ext)
+			return "", NotText(name, data, ext)
 		}
 	}
-	return true, c.add(Document{Kind: File, Name: name, Text: converted})
+	return "", c.add(Document{Kind: File, Name: name, Text: converted})
+}
+
+// whySkipped says why a file below a directory is not used, by the error of reading it.
+func whySkipped(err error, is Content) string {
+	large, ok := err.(*tooLargeError)
+	switch {
+	case ok:
+		return large.size()
+	case errors.Is(err, fs.ErrPermission):
+		return "not readable"
+	case errors.Is(err, errUnusable):
+		return "not a picture that models can look at"
+	}
+	return "not readable as " + is.Kind
 }
 
 // denyError returns an error for a file that must not be read.
@@ -189,8 +204,11 @@ type tooLargeError struct {
 }
 
 func (e *tooLargeError) Error() string {
-	return fmt.Sprintf("%s is larger than %d MiB", e.name, e.limit>>20)
+	return e.name + " is " + e.size()
 }
+
+// size says how large it is.
+func (e *tooLargeError) size() string { return fmt.Sprintf("larger than %d MiB", e.limit>>20) }
 
 func (e *tooLargeError) FaultCode() fault.Code { return fault.Usage }
 

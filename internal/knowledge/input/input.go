@@ -94,7 +94,7 @@ type Attachments struct {
 	Images    []Image
 	Reply     *string // the reply before, if a source asked for it
 
-	PassedOver []string // files below directories that cannot be used
+	PassedOver []string // files below directories that cannot be used, each with the reason: "FILE (REASON)"
 	Withheld   []string // files below directories that a rule keeps from models
 	Unread     []string // what was not read of documents, a warning for each: "FILE: not read: 1 chart"
 }

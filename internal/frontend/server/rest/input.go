@@ -239,7 +239,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	switch {
 	case err == nil && (media == "application/json" || strings.HasSuffix(media, "+json")):
 	// What curl says of a body if nothing else is asked for, and programs that say nothing.
-	case (kind == "" || err == nil && media == "application/x-www-form-urlencoded") && json.Valid(body):
+	case (kind == "" || err == nil && media == "application/x-www-form-urlencoded") && (beginsAsJSON(body) || json.Valid(body)):
 	default:
 		return nil, Invalid("", "the body has the type %q", kind).WithHint("send JSON with the header Content-Type: application/json")
 	}
@@ -247,6 +247,12 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, unsupportedError("the body has the charset %q, and only UTF-8 is accepted", charset).WithHint("send JSON as UTF-8 with the header Content-Type: application/json")
 	}
 	return body, checkUTF8(body)
+}
+
+// beginsAsJSON reports whether a body is meant to be JSON, even if it is not.
+func beginsAsJSON(body []byte) bool {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	return len(body) > 0 && (body[0] == '{' || body[0] == '[')
 }
 
 // checkEncoding returns the error of a body that is compressed or otherwise encoded, by its headers Content-Encoding.

@@ -215,7 +215,7 @@ func TestForget(t *testing.T) {
 
 func TestSnippet(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("before ", 100) + "the needle\tin\nthe haystack " + strings.Repeat("after ", 100)
+	long := strings.Repeat("before ", 100) + "the   needle\tin\n\nthe    needle  haystack " + strings.Repeat("after ", 100)
 	x := index(t, newShelf(map[string][]string{"a": {long}, "b": {"東京の needle\x1b[31m."}, "c": {strings.Repeat("needlework", 30)}}))
 	f, err := x.Search(t.Context(), "needle", 10)
 	if err != nil || len(f.Results) != 3 || f.Total != 3 || f.More {
@@ -223,7 +223,7 @@ func TestSnippet(t *testing.T) {
 	}
 	for _, r := range f.Results {
 		runes := []rune(r.Snippet.Text)
-		if len(runes) > 320 || len(r.Snippet.Marks) == 0 || strings.ContainsAny(r.Snippet.Text, "\x1b\n\t") {
+		if len(runes) > 320 || len(r.Snippet.Marks) == 0 || strings.ContainsAny(r.Snippet.Text, "\x1b\n\t") || strings.Contains(r.Snippet.Text, "  ") {
 			t.Errorf("%s: %q, %v", r.Key, r.Snippet.Text, r.Snippet.Marks)
 		}
 		for _, m := range r.Snippet.Marks {

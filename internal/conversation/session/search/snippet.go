@@ -16,7 +16,7 @@ type place struct {
 
 // Snippet is the part of a text that shows best why it was found.
 type Snippet struct {
-	Text  string   // one line; where something is left out there is an ellipsis
+	Text  string   // one line, with one blank for several; where something is left out there is an ellipsis
 	Marks [][2]int // what was looked for: from and to, in characters of Text, in order
 }
 
@@ -65,14 +65,19 @@ func snippet(body string, terms []term) Snippet {
 	if from > 0 {
 		b.WriteString("…")
 	}
+	blank := false // the last character is one
 	write := func(part string) {
-		part = text.Printable(part)
 		b.WriteString(strings.Map(func(r rune) rune {
-			if unicode.IsSpace(r) {
-				return ' '
+			if !unicode.IsSpace(r) {
+				blank = false
+				return r
 			}
-			return r
-		}, part))
+			if blank {
+				return -1
+			}
+			blank = true
+			return ' '
+		}, text.Printable(part)))
 	}
 	at := from
 	for _, h := range hits[min(best, len(hits)):] {

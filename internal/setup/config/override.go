@@ -77,11 +77,10 @@ func setFromText(field any, text string) error {
 		}
 		return nil
 	case **bool:
-		*field = nil
-		if b, err := parseBool(text); err == nil {
-			*field = &b
+		if text == "" || text == "ask" { // the latter is what being unset means
+			text = none
 		}
-		return nil
+		return setOptional(field, text, parseBool)
 	}
 	if text == "" {
 		return nil

@@ -60,6 +60,7 @@ mapping_tools: {file: x}
 		{"SAVE_SESSION", "ask", (*bool)(nil), ""},
 		{"SAVE_SESSION", "null", (*bool)(nil), ""},
 		{"SAVE_SESSION", "", (*bool)(nil), ""},
+		{"SAVE_SESSION", "ture", ptr(true), `want true or false, not "ture"`},
 
 		{"RAG_TOP_K", "9", 9, ""},
 		{"RAG_TOP_K", "", 7, ""},

@@ -198,7 +198,7 @@ func filesInText(text []string) []string {
 type once struct {
 	value  *string
 	kind   string
-	values []string           // the only ones there are; nil for any
+	values []string           // the only ones there are, unless check decides; nil for any
 	check  func(string) error // may be nil
 	given  bool
 }
@@ -235,7 +235,7 @@ func (o *once) Set(v string) error {
 	if o.given {
 		return fmt.Errorf("it was given before")
 	}
-	if o.values != nil {
+	if o.values != nil && o.check == nil {
 		if err := oneOf(o.values...)(v); err != nil {
 			return err
 		}

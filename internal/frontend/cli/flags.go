@@ -304,6 +304,16 @@ func choice(p *string, kind string, values []string) setter {
 	return single(once{value: p, kind: kind, values: values})
 }
 
+// shellName is a flag with a shell, whose values leave out other spellings.
+func shellName() setter {
+	return single(once{value: new(string), kind: "SHELL", values: completion.Shells(), check: func(name string) error {
+		if _, err := completion.ParseShell(name); err != nil {
+			return oneOf(completion.Shells()...)(name)
+		}
+		return nil
+	}})
+}
+
 // single is a flag that may be given once.
 func single(value once) setter {
 	return func(set *pflag.FlagSet, f flagSpec) {
@@ -508,7 +518,7 @@ func (o *options) sections() []section {
 				{name: "docs", sets: actionValue("PAGE"), usage: "print a page of the documentation, or find words in all pages; without PAGE list them", bare: allPages},
 				{name: "list", sets: choice(new(string), "KIND", verbWords("list")), usage: "list agents, bundles, ignore (files of this directory), instructions (likewise), jobs (that outlive Loki), keys (of the server), macros, models, rags, roles, runs, secrets, sessions, skills, trusted (directories) or worktrees; with -a sessions and runs of an agent"},
 				{name: "secret", sets: two(new([][2]string), "VERB SECRET"), usage: "add, get, update or delete a secret of the vault"},
-				{name: "completions", sets: choice(new(string), "SHELL", completion.Spellings()), usage: "print a script that completes options in a shell"},
+				{name: "completions", sets: shellName(), usage: "print a script that completes options in a shell"},
 			},
 			more: []flagSpec{
 				{name: "ask", sets: on(&o.ask), usage: "with --doctor: send the default model a short question, which uses tokens", with: []string{"doctor"}},
@@ -517,7 +527,7 @@ func (o *options) sections() []section {
 				{name: "usage", sets: on(new(bool)), usage: "show the tokens and costs of today and of 7 days, by model"},
 				{name: "sync-models", sets: on(new(bool)), usage: "fetch the list of known models from sync_models_url"},
 				{name: "authenticate", sets: actionValue("CLIENT"), usage: "log in to a client with OAuth, or to an MCP server as mcp:NAME", bare: anyClient},
-				{name: "shell-integration", sets: choice(new(string), "SHELL", completion.Spellings()), usage: "print a script that binds Alt-e to --execute in a shell"},
+				{name: "shell-integration", sets: shellName(), usage: "print a script that binds Alt-e to --execute in a shell"},
 				{name: "install", sets: choice(new(string), "CATEGORY", installable), usage: "restore the bundled files: agents, macros, functions or mcp_config"},
 				{name: "bundle", sets: two(new([][2]string), "VERB BUNDLE"), usage: "install: agents, roles, macros, tools and MCP servers from the Git repository at a URL, URL#REF for a branch, tag or commit; update: install what is new in a bundle, your own changes stay; remove: remove what a bundle has installed and you have not changed. --dry-run shows what would change, --yes does not ask"},
 				{name: "filter", sets: choice(&o.bundles.filter, "CATEGORY", remote.Categories()), usage: "with --bundle install: only " + strings.Join(remote.Categories(), ", "), with: []string{"install-from"}},

@@ -38,10 +38,7 @@ func Shells() []string {
 	return []string{string(Bash), string(Zsh), string(Fish), string(PowerShell), string(Elvish), string(Nushell)}
 }
 
-// Spellings returns the names that [ParseShell] accepts.
-func Spellings() []string { return append(Shells(), "power-shell") }
-
-// ParseShell returns the shell of a name. The error has the code Usage.
+// ParseShell returns the shell of a name, which may be power-shell for [PowerShell]. The error has the code Usage.
 func ParseShell(name string) (Shell, error) {
 	if name == "power-shell" {
 		return PowerShell, nil

@@ -199,7 +199,7 @@ func TestWords(t *testing.T) {
 }
 
 func TestParseShell(t *testing.T) {
-	for _, spelling := range Spellings() {
+	for _, spelling := range append(Shells(), "power-shell") {
 		if s, err := ParseShell(spelling); err != nil || s == "power-shell" {
 			t.Errorf("%s: %s, %v", spelling, s, err)
 		}

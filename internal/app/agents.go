@@ -180,7 +180,7 @@ func (a *App) Planner() *planner.Service {
 // newLaunch returns what makes the jobs of agents.
 func (a *App) newLaunch() *launch.Service {
 	return &launch.Service{Options: launch.Options{
-		Ground: a.Ground, Catalog: a.Catalog, Tools: a.Tools, Models: a.Models, Engine: a.engine, Dry: a.dry,
+		Ground: a.Ground, Catalog: a.Catalog, Tools: a.Tools, Models: a.Models, Engine: a.live, Dry: a.dry,
 		Knowledge: a.Knowledge, Validator: a.Validator, Talks: a.Conversations, Plain: a.PlainAgent, Scope: a.SessionScope,
 		Memory: a.conversationMemory, Jobs: a.jobs, FromWorkspace: a.fromWorkspace, Servers: a.serverScope,
 		Calls: a.calls, Judge: a.judge, Unmark: a.sealedSecret,

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"loki/assets"
@@ -67,12 +68,11 @@ type App struct {
 	Background *background.Service
 	Notices    *notice.Board // what the user should know
 
-	engine         *engine.Engine // live or, in a dry run, dry
 	live, dry      *engine.Engine // over the configured models; dry ones answer with what would be sent
-	dryRun         bool
-	noIgnore       bool   // see [Options]
-	model          string // the model that the command names, if any
-	outdatedModels string // version of a list of models that is for another program, empty for none
+	dryRun         atomic.Bool    // see DryRun
+	noIgnore       bool           // see [Options]
+	model          string         // the model that the command names, if any
+	outdatedModels string         // version of a list of models that is for another program, empty for none
 
 	mu sync.Mutex
 
@@ -147,8 +147,9 @@ func New(o Options) (*App, error) {
 	warnings = append(warnings, problems...)
 	a := &App{
 		Env: env, Paths: paths, Config: cfg, Catalog: cfg.Catalog(known...).On(time.Now()),
-		dryRun: o.DryRun || cfg.DryRun, noIgnore: o.NoIgnore, model: o.Model, outdatedModels: outdated,
+		noIgnore: o.NoIgnore, model: o.Model, outdatedModels: outdated,
 	}
+	a.SetDryRun(o.DryRun || cfg.DryRun)
 	a.Observer = &observe.Observer{Getenv: env.Get, Version: Version}
 	a.Notices = &notice.Board{Paths: &a.Paths}
 	a.Models = clients.New(clients.Options{
@@ -160,7 +161,7 @@ func New(o Options) (*App, error) {
 	}
 	a.Ground = ground.New(ground.Options{
 		Config: cfg, Env: &a.Env, Paths: &a.Paths, Agents: &a.Agents, Secrets: &a.used, Secret: a.lookupSecret, Once: a.Notices.Once,
-		Serving: func() bool { return a.host != nil }, DryRun: a.dryRun,
+		Serving: func() bool { return a.host != nil }, DryRun: a.DryRun,
 	})
 	a.MCP = a.newServers()
 	if a.live, err = engine.New(engine.Options{Models: a.Models}); err != nil {
@@ -168,9 +169,6 @@ func New(o Options) (*App, error) {
 	}
 	if a.dry, err = engine.New(engine.Options{Models: a.Models.Dry(), ShowRequests: true}); err != nil {
 		return nil, err
-	}
-	if a.engine = a.live; a.dryRun {
-		a.engine = a.dry
 	}
 	cfg.UseSecrets(a.lookupSecret)
 	for _, c := range cfg.Clients {
@@ -232,7 +230,10 @@ func (a *App) DisplayPath(path string) string {
 }
 
 // DryRun reports whether models answer with what would be sent to them.
-func (a *App) DryRun() bool { return a.dryRun }
+func (a *App) DryRun() bool { return a.dryRun.Load() }
+
+// SetDryRun changes what DryRun reports, for a face with one conversation, whose user may change it.
+func (a *App) SetDryRun(on bool) { a.dryRun.Store(on) }
 
 // Loader returns what loads the attachments of prompts.
 func (a *App) Loader() *input.Loader { return a.loader(a.noIgnore) }

@@ -34,7 +34,7 @@ func (a *App) Conversations() *conversation.Service {
 			}
 			return a.Hooks(&with.Agent)
 		},
-		Roles: a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, ModelID: a.modelID, DryRun: a.dryRun, Unkept: a.Player != nil,
+		Roles: a.Roles, Sessions: a.Sessions, Tools: a.kit, InputLimit: a.inputLimit, ModelID: a.modelID, DryRun: a.DryRun(), Unkept: a.Player != nil,
 		Settings:    chat.Settings{Model: cfg.Model, Sampling: cfg.Sampling, EnabledTools: cfg.EnabledTools, EnabledMCPServers: cfg.EnabledMCPServers, Skills: cfg.Skills},
 		Todo:        todo.Settings{Enabled: cfg.AutoContinue, Max: cfg.MaxAutoContinues, Inject: cfg.InjectTodoInstructions, Prompt: *cmp.Or(cfg.ContinuationPrompt, empty)},
 		NoStream:    !cfg.Stream,

@@ -59,7 +59,7 @@ func (a *App) meaning(name string) *memory.Meaning {
 	return &memory.Meaning{
 		Models: a.Models, Base: sqlite.New(filepath.Join(a.Paths.CacheDir, "memory", name+rag.Extension)),
 		Settings: func() (string, float64) {
-			if a.dryRun {
+			if a.DryRun() {
 				return "", 0
 			}
 			return *cmp.Or(a.Config.RAGEmbeddingModel, new("")), *cmp.Or(a.Config.RAGThreshold, new(0.))

@@ -25,7 +25,7 @@ const storeFile = "runs.db"
 // secrets again.
 func (a *App) Runs() *run.Service {
 	s := a.liveRuns()
-	s.Unrecorded = a.dryRun && !a.Taped()
+	s.Unrecorded = a.DryRun() && !a.Taped()
 	return s
 }
 

@@ -54,7 +54,11 @@ func (a *App) builtinTools(dir string) (tool.Set, error) {
 func (a *App) askWeb(ctx context.Context, model, query string) (string, error) {
 	rc := a.RequestContext(model, true)
 	rc.Events, rc.Budget = event.NewScope(event.Discard, event.Source{}, nil), engine.BudgetOf(ctx)
-	reply, err := a.engine.Run(ctx, &rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, query)}})
+	ask := a.live
+	if a.DryRun() {
+		ask = a.dry
+	}
+	reply, err := ask.Run(ctx, &rc, engine.Request{Messages: []chat.Message{chat.Text(chat.User, query)}})
 	chat.MeterOf(ctx).Add(reply.Usage, false)
 	return reply.Text, err
 }

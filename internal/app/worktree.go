@@ -44,7 +44,7 @@ func (a *App) EnteredWorktree() *worktree.Tree { return a.tree }
 func (a *App) agentPlace(ctx context.Context, of agent.Agent, name, at string) (*conversation.Place, error) {
 	w, store := a.WorktreeOf(of), a.Worktrees()
 	dir, err := ground.WorkingDir()
-	if err != nil || of.Graph != nil || a.dryRun || a.Taped() || w == nil && store.Look(at) == nil || store.Look(dir) != nil {
+	if err != nil || of.Graph != nil || a.DryRun() || a.Taped() || w == nil && store.Look(at) == nil || store.Look(dir) != nil {
 		return nil, err
 	}
 	t, err := store.At(ctx, at)

@@ -11,22 +11,20 @@ import (
 	"loki/internal/llm/engine"
 )
 
-// todo returns whether the model continues by itself: as the agent says or, without one, each
-// setting as the session says, else the role, else the configuration.
+// todo returns whether the model continues by itself: each setting as the session says, else the role or the
+// agent, else the configuration, whose settings an agent does not take.
 func (c *Conversation) todo() todo.Settings {
-	if c.agent != nil {
-		s := c.agent.InForce.Todo
-		s.Enabled = s.Enabled || c.continues
-		return s
-	}
 	var s chat.Settings
 	if in := c.enteredSession(); in != nil {
 		s = in.Settings().Settings
 	}
-	if c.role != nil {
+	all := c.values.todo
+	switch {
+	case c.agent != nil:
+		s, all = s.Over(c.tuned), c.agent.InForce.Todo
+	case c.role != nil:
 		s = s.Over(c.role.Settings)
 	}
-	all := c.values.todo
 	return todo.Settings{
 		Enabled: *cmp.Or(s.AutoContinue, &all.Enabled) || c.continues, Max: *cmp.Or(s.MaxAutoContinues, &all.Max),
 		Inject: *cmp.Or(s.InjectTodoInstructions, &all.Inject), Prompt: *cmp.Or(s.ContinuationPrompt, &all.Prompt),

@@ -220,7 +220,7 @@ func (c *Conversation) Isolate() *Conversation {
 		o.Events = c.outer.events
 	}
 	other := &Conversation{service: c.service, options: o, values: c.values, list: c.list.Clone(), steering: c.steering, jobs: job.New(c.service.Jobs), planState: c.planState}
-	other.values.settings = c.Settings()
+	other.values.settings, other.values.todo = c.Settings(), c.todo()
 	if c.last != nil {
 		l := *c.last
 		l.continuous = false

@@ -295,6 +295,9 @@ func sessionSettings() []setting {
 			if c.enteredSession() != nil && c.session.Settings().CompressionThreshold != nil {
 				return show(c.session.Settings().CompressionThreshold)
 			}
+			if c.agent != nil && c.agent.InForce.CompressionThreshold != nil {
+				return show(c.agent.InForce.CompressionThreshold)
+			}
 			return show(c.values.threshold)
 		}, func(_ context.Context, c *Conversation, value string) error {
 			p, err := parse(value, parseUint)
@@ -304,14 +307,27 @@ func sessionSettings() []setting {
 				c.session.Set(func(s *session.Settings) { s.CompressionThreshold = p })
 			default:
 				c.values.threshold = p
+				c.dropThreshold()
 			}
 			return err
 		}},
 	}
 }
 
-// todoSettings say whether the model continues by itself. They are those of the session or, without
-// one, of the configuration.
+// dropThreshold takes back the threshold that the agent in force has, also in a session without a name.
+func (c *Conversation) dropThreshold() {
+	if c.agent == nil || c.agent.InForce.CompressionThreshold == nil {
+		return
+	}
+	a, d := *c.agent, *c.agent.InForce
+	d.CompressionThreshold = nil
+	a.InForce = &d
+	if c.agent = &a; c.session != nil {
+		c.session.Set(func(s *session.Settings) { s.CompressionThreshold = nil })
+	}
+}
+
+// todoSettings say whether the model continues by itself.
 func todoSettings() []setting {
 	return []setting{
 		{"auto_continue", false, "true or false", func(c *Conversation) string { return strconv.FormatBool(c.todo().Enabled) }, func(_ context.Context, c *Conversation, value string) error {
@@ -337,13 +353,13 @@ func todoSettings() []setting {
 	}
 }
 
-// setTodo changes a setting of the session or, without one, of the configuration, unless there is an
-// error.
+// setTodo changes a setting of the session, the agent or the role in force or, without one, of the configuration, unless there
+// is an error.
 func (c *Conversation) setTodo(err error, own func(*chat.Settings), below func(*todo.Settings)) error {
 	switch {
 	case err != nil:
-	case c.enteredSession() != nil:
-		c.session.Set(func(s *session.Settings) { own(&s.Settings) })
+	case c.enteredSession() != nil, c.agent != nil, c.role != nil:
+		c.tune(own)
 	default:
 		below(&c.values.todo)
 	}

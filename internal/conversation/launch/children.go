@@ -44,7 +44,7 @@ func (s *Service) Children(r Run, n *graph.Node, model string, budget *run.Budge
 	return team.Options{
 		Limits: r.Agent.InForce.Team, Budget: budget, Start: c.start, Merge: c.merge, Available: func(context.Context) ([]team.Candidate, error) { return c.agents().Candidates() },
 		Summarize: func(ctx context.Context, s team.Summary) (string, chat.Usage, error) {
-			return team.Shorten(ctx, c.service.Engine, c.service.RequestContext(cmp.Or(s.Model, c.of(s.Collector).Model), true), s)
+			return team.Shorten(ctx, c.service.engineOf(r), c.service.RequestContext(cmp.Or(s.Model, c.of(s.Collector).Model), true), s)
 		},
 	}
 }

@@ -116,7 +116,7 @@ func (s *Service) nodes(ctx context.Context, r Run, plan *graph.Plan, tools tool
 			AgentDir: r.Agent.Dir, Dir: r.Agent.Workdir, Child: child, Parent: s.Parent(r.Agent), Consent: s.planConsent(r, s.Trust.ScriptConsent(r.Agent, r.Asker)),
 			Sandbox: s.SandboxOf(r.Agent), Bounds: func(path string) sandbox.Bounds { return r.modeBounds(s.Trust.Bounds(r.Agent, path)) }, Reads: s.ScriptReads(r.Agent.Dir),
 		},
-		Tools: tools, Dry: r.Dry || s.DryRun, OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
+		Tools: tools, Dry: r.Dry || s.DryRun(), OldWrites: r.Member == nil && p.Resumed && !p.Info.EqualWrites,
 		Calls: calls,
 		Team:  func(n *graph.Node) team.Options { return s.Children(r, n, s.GraphModel(r), p.Budget) },
 	}
@@ -142,7 +142,7 @@ func (s *Service) nodes(ctx context.Context, r Run, plan *graph.Plan, tools tool
 		}
 		return nil, nil, err
 	}
-	if !r.Dry && !s.DryRun && !s.Taped() { // a dry run has no results, and a cassette is to have all
+	if !r.Dry && !s.DryRun() && !s.Taped() { // a dry run has no results, and a cassette is to have all
 		o.Cache = sealedCache{s, cache.Files{Dir: filepath.Join(s.Paths.CacheDir, "nodes")}}
 	}
 	if !r.Dry {
@@ -190,7 +190,7 @@ func (s *Service) planConsent(r Run, consent func(context.Context, string) error
 
 // engineOf returns what asks the models of an agent.
 func (s *Service) engineOf(r Run) *engine.Engine {
-	if r.Dry {
+	if r.Dry || s.DryRun() {
 		return s.Dry
 	}
 	return s.Engine

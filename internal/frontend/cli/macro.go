@@ -29,7 +29,7 @@ func (c *command) runMacro(ctx context.Context, face *face) (err error) {
 	}
 	console := commands.New(commands.Options{
 		App: c.app, Conversation: conv, Out: display.Output{Display: face.display, Layout: face.display.Markdown()}, Asker: asker, Scope: events,
-		Interactive: attended, Clipboard: func(text string) error { return display.Copy(text, terminal) }, Busy: face.screen.Spin,
+		Interactive: attended, Clipboard: func(text string) error { return display.Copy(text, terminal) }, Busy: face.screen.Spin, Follow: face.display.Follow,
 		Shell: func() (t commands.Terminal, release func()) {
 			face.screen.Pause()
 			return commands.Terminal{In: c.In, Out: c.Out, Environ: c.environ}, face.screen.Resume

@@ -46,6 +46,7 @@ type Options struct {
 	Shell     func() (t Terminal, release func())          // lends the terminal to a shell command; nil refuses that
 	Columns   func() int                                   // how wide the terminal is, 0 if that is not known; nil means 0
 	Queue     func(args string) (string, error)            // does what .queue is for; nil is an empty queue
+	Follow    func(conversation.State)                     // is called with what is in force before and after each submission; nil for nothing
 }
 
 // Console executes the submissions of one user on one conversation. It belongs to one goroutine.
@@ -75,7 +76,7 @@ func New(o Options) *Console {
 // print goes to out.
 func (c *Console) Beside(out Output) *Console {
 	o := c.Options
-	o.Out, o.Asker = out, ask.Unavailable{}
+	o.Out, o.Asker, o.Follow = out, ask.Unavailable{}, nil
 	return &Console{Options: o, conv: c.conv.Now(), commands: c.commands}
 }
 
@@ -88,6 +89,10 @@ func (c *Console) Commands() []Command { return slices.Clone(c.commands) }
 func (c *Console) Do(ctx context.Context, text string) error {
 	ctx = event.NewContext(ctx, c.Scope)
 	c.known = nil
+	if c.Follow != nil {
+		c.Follow(c.conv.State())
+		defer func() { c.Follow(c.conv.State()) }()
+	}
 	if shell, ok := shellCommand(text); ok {
 		return c.shell(ctx, shell)
 	}

@@ -19,7 +19,8 @@ const (
 // MarkdownOptions say how Markdown is shown on a terminal.
 type MarkdownOptions struct {
 	Size     func() (columns, rows int) // of the terminal, asked for at each drawing; nil or 0 means 80 by 24
-	Theme    func() *theme.Theme        // called once, when there is text; nil, or a nil theme, shows text without colors
+	Theme    func() *theme.Theme        // called at the beginning of each text; nil, or a nil theme, shows it without colors
+	Raw      func() bool                // likewise, reports whether the source is shown as it is; nil for never
 	Terminal Capabilities
 	Wrap     int              // as in markdown.Options
 	WrapCode bool             // code is wrapped, too
@@ -44,7 +45,7 @@ type sink struct {
 	o      MarkdownOptions
 
 	r      *markdown.Renderer
-	raw    *text.Filter // instead of r: the source is shown as it is, and nothing is drawn twice; both are nil before the first text
+	raw    *text.Filter // instead of r: the source is shown as it is, and nothing is drawn twice; both are nil between texts
 	inside bool         // raw, and the cursor stands inside a line
 	column int          // raw: of the cursor in that line
 	live   liveRows
@@ -80,6 +81,9 @@ func (k *sink) start() {
 
 // renderer returns what lays text out, nil if its source is shown as it is.
 func (o MarkdownOptions) renderer() *markdown.Renderer {
+	if o.Raw != nil && o.Raw() {
+		return nil
+	}
 	var colors *theme.Theme
 	if o.Theme != nil {
 		colors = o.Theme()
@@ -197,6 +201,7 @@ func (k *sink) end() error {
 			rest = append(rest, '\n')
 		}
 		k.print(rest)
+		k.raw = nil
 		return k.err
 	}
 	if k.r == nil {
@@ -207,7 +212,7 @@ func (k *sink) end() error {
 	if len(k.rows) > 0 || len(k.live.rows) > 0 {
 		k.show(columns, rows)
 	}
-	k.drawn, k.fresh = time.Time{}, 0
+	k.r, k.drawn, k.fresh = nil, time.Time{}, 0
 	return k.err
 }
 

@@ -104,7 +104,7 @@ func (r *repl) run(ctx context.Context, begin func(context.Context, conversation
 	}
 	r.console = command.New(command.Options{
 		App: r.app, Conversation: r.conv, Out: printer{r}, Asker: asker, Scope: r.scope, Interactive: true,
-		Edit: r.edit, Clipboard: r.copyText, Busy: r.screen.Spin, Shell: r.shell, Columns: r.columns, Queue: r.queue.Command,
+		Edit: r.edit, Clipboard: r.copyText, Busy: r.screen.Spin, Shell: r.shell, Columns: r.columns, Queue: r.queue.Command, Follow: r.display.Follow,
 	})
 	r.display.Settle() // from here on the editor reads from the terminal
 	if r.history, err = r.openHistory(ctx); err != nil {

@@ -309,6 +309,45 @@ func TestTalk(t *testing.T) {
 	}
 }
 
+// TestAnswersFollowSettings: what .set changes, also in a macro, holds for how the next answer is shown, with whatever the program began.
+func TestAnswersFollowSettings(t *testing.T) {
+	const colored, plain, raw = "triage \x1b[1mnow", "triage **now**", "- triage **now**"
+	for _, args := range [][]string{nil, {"--dry-run"}} {
+		t.Run(strings.Join(append([]string{"with"}, args...), "_"), func(t *testing.T) {
+			files := map[string]string{
+				"rules.yaml": "default: {reply: '- triage **now**'}\n", "roles/lists.md": "- triage **now**",
+				"macros/plain.yaml": "steps: ['.set highlight false', '.set dry_run false', 'begin']\n",
+			}
+			x := start(t, files, []string{"NO_COLOR=", "COLORTERM="}, args...)
+			x.sees(prompt)
+			for _, step := range []struct{ set, line, want, not string }{
+				{".set dry_run false", "begin", colored, plain},
+				{".set highlight false", "begin", plain, colored},
+				{".set highlight true", "begin", colored, plain},
+				{".set dry_run true", ".role lists hello", raw, colored},
+				{".set dry_run true", ".macro plain", plain, colored},
+				{".set dry_run true", ".role lists hello", raw, colored},
+				{".set dry_run false", "begin", colored, plain},
+			} {
+				x.types(step.set + "\r")
+				x.sees(prompt)
+				from := len(x.text())
+				x.types(step.line + "\r")
+				x.sees(step.want)
+				if step.want != raw {
+					x.sees("tokens in")
+				}
+				x.sees(prompt)
+				if got := x.text()[from:]; strings.Contains(got, step.not) {
+					t.Errorf("behind %s, %s shows %q", step.set, step.line, got)
+				}
+			}
+			x.types(".exit\r")
+			x.leaves(0)
+		})
+	}
+}
+
 func TestEndOfInputLeaves(t *testing.T) {
 	x := begin(t, map[string]string{"rules.yaml": slow})
 	x.types("\x04")

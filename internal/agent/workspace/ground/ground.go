@@ -31,7 +31,7 @@ type Options struct {
 	Secret  func(name string) (string, error)              // returns one of the vault
 	Once    func(key, text string, show func(text string)) // shows a text once on this machine
 	Serving func() bool                                    // reports whether this is a server, which has no workspace
-	DryRun  bool
+	DryRun  func() bool                                    // reports whether models answer with what would be sent to them
 }
 
 // Ground holds the directory, the sandbox, the environment and the hooks of one start. Its methods may be called from several goroutines.

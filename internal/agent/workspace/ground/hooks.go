@@ -33,7 +33,7 @@ func (g *Ground) Hooks(of *agent.Agent) *hook.Runner {
 			list = append(list, h)
 		}
 	}
-	if len(list)+len(g.Config.Hooks) == 0 || g.DryRun || g.Replayed || g.Env.Get(hook.Variable) != "" {
+	if len(list)+len(g.Config.Hooks) == 0 || g.DryRun() || g.Replayed || g.Env.Get(hook.Variable) != "" {
 		return nil
 	}
 	inside := environ.Inside(g.workspace())

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"loki/internal/app"
 	"loki/internal/base/ask"
 	"loki/internal/base/process/environ"
+	"loki/internal/conversation"
 	"loki/internal/frontend/render"
 	"loki/internal/llm/event"
 )
@@ -48,12 +50,14 @@ type Display struct {
 	o      Options
 	screen *render.Screen
 	light  func() bool // waits for what the terminal says of its background; nil if it is not asked
+	plain  atomic.Bool // answers have no colors, see Follow
 }
 
 // New returns a display. It writes nothing yet.
 func New(o Options) *Display {
 	d := &Display{o: o}
 	d.screen = render.NewScreen(render.ScreenOptions{Out: o.Err, Terminal: d.escapes(), Color: d.Color(), Size: d.Size()})
+	d.plain.Store(o.App != nil && !o.App.Config.Highlight)
 	if d.o.Warn == nil {
 		d.o.Warn = d.screen.Warn
 	}
@@ -63,6 +67,13 @@ func New(o Options) *Display {
 		}
 	}
 	return d
+}
+
+// Follow shows and does from now on what the settings of a conversation say where those of the configuration held before. It
+// is for a process with one conversation.
+func (d *Display) Follow(st conversation.State) {
+	d.plain.Store(!st.Highlight)
+	d.o.App.SetDryRun(st.DryRun)
 }
 
 // Screen returns the screen on standard error. The caller closes it.
@@ -79,7 +90,7 @@ func (d *Display) Narrator() *render.Narrator {
 func (d *Display) Answer() render.AnswerOptions {
 	o := render.AnswerOptions{Out: d.o.Out, Terminal: d.o.OutTerminal, Quiet: d.o.Quiet}
 	o.Replies = d.o.Verbose > 0
-	o.Usage = (o.Replies || d.o.OutTerminal && d.escapes()) && d.o.App != nil && !d.o.App.DryRun()
+	o.Usage = (o.Replies || d.o.OutTerminal && d.escapes()) && d.o.App != nil
 	if o.Usage {
 		o.Sources = d.sources()
 	}

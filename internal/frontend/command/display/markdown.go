@@ -16,32 +16,39 @@ import (
 )
 
 // Markdown returns how answers are laid out. It is nil if they are printed as they come:
-// standard output is not a terminal that obeys escape sequences, or a prompt is printed.
+// standard output is not a terminal that obeys escape sequences.
 func (d *Display) Markdown() *render.MarkdownOptions {
 	out, ok := d.o.Out.(*os.File)
-	if !ok || !d.o.OutTerminal || d.o.App == nil || d.o.App.DryRun() || !render.IsTerminal(out, d.Getenv) {
+	if !ok || !d.o.OutTerminal || d.o.App == nil || !render.IsTerminal(out, d.Getenv) {
 		return nil
 	}
 	cfg := d.o.App.Config
 	o := &render.MarkdownOptions{
 		Size: render.Size(out), Terminal: render.DetectCapabilities(d.Getenv), WrapCode: cfg.WrapCode,
+		Raw: d.o.App.DryRun,
 	}
 	if n, ok := cfg.Wrap.Columns(); ok {
 		o.Wrap = n
 	} else if cfg.Wrap == config.WrapAuto {
 		o.Wrap = markdown.Auto
 	}
-	if !cfg.Highlight || !d.OutColor() {
+	if !d.OutColor() {
 		return o
 	}
-	light := d.background(out)
-	o.Theme = func() *theme.Theme {
+	light := d.background(out, cfg.Highlight && !d.o.App.DryRun()) // later the terminal is read from
+	opened := sync.OnceValue(func() *theme.Theme {
 		light := light()
 		colors, err := theme.Open(d.o.App.Paths.ThemeFile(light), light)
 		if err != nil {
 			d.o.Warn(err.Error())
 		}
 		return colors
+	})
+	o.Theme = func() *theme.Theme {
+		if d.plain.Load() {
+			return nil
+		}
+		return opened()
 	}
 	return o
 }
@@ -51,8 +58,8 @@ const backgroundTTL = time.Hour
 
 // background returns what reports whether answers are shown on a light background: as the
 // configuration says, or else the environment, what is remembered of the terminal, or the
-// terminal itself. If it is asked, Settle waits for the answer.
-func (d *Display) background(out *os.File) func() bool {
+// terminal itself, unless it must not be asked. If it is asked, Settle waits for the answer.
+func (d *Display) background(out *os.File, ask bool) func() bool {
 	always := func(light bool) func() bool { return func() bool { return light } }
 	if name := d.o.App.Config.Theme; name != nil {
 		return always(*name == "light")
@@ -68,6 +75,9 @@ func (d *Display) background(out *os.File) func() bool {
 	key := fmt.Sprintf("%x", sha256.Sum256([]byte(session)))
 	if background, ok := memory.Get(key); ok {
 		return always(string(background) == "light")
+	}
+	if !ask {
+		return always(false)
 	}
 	asked := render.AskBackground()
 	if asked == nil {

@@ -60,6 +60,11 @@ func write(t testing.TB, dir, name string, content []byte) bool {
 // false if collect.sh must not take it for text.
 func repaired(content []byte) (s string, ok bool) {
 	var b strings.Builder
+	for _, signature := range []string{"%PDF-", `{\rtf`, "%!PS"} {
+		if strings.HasPrefix(string(content), signature) {
+			return "", false
+		}
+	}
 	odd := 0
 	for rest := content; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
@@ -104,6 +109,10 @@ var nasty = map[string]string{
 	"zero":           "looks like text\x00but is not",
 	"utf16":          "\xff\xfeT\x00e\x00x\x00t\x00\n\x00",
 	"png":            "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR",
+	"pdf_ascii":      "%PDF-1.3\n1 0 obj\n<< /Filter [ /ASCII85Decode ] >>\nendobj\n",
+	"rtf":            `{\rtf1 rich}`,
+	"postscript":     "%!PS-Adobe-3.0\nshowpage\n",
+	"about_pdf":      "A file that begins with %PDF-1.3 is PDF.",
 	"mostly_invalid": "\xd0\xd1\xd2\xd3 \xd4\xd5\xd6 \xd7\xd8",
 	"mostly_control": "\x01\x02\x03\x04abc",
 }

@@ -59,7 +59,7 @@ function end_file(   i, cut, odd, blank, copy) {
 		if (cut)
 			cut_text()
 		invalid = 0
-		odd = 0
+		odd = is_document(line[1]) ? size + 1 : 0
 		blank = 1
 		for (i = 1; i <= lines; i++) {
 			if (index(line[i], "\376"))
@@ -86,6 +86,12 @@ function end_file(   i, cut, odd, blank, copy) {
 	lines = 0
 	size = 0
 	position = 0
+}
+
+# is_document reports whether a file that begins with this line holds a document that is not read as text, even if all of its
+# bytes are: PDF, RTF or PostScript.
+function is_document(first) {
+	return index(first, "%PDF-") == 1 || index(first, "{\\rtf") == 1 || index(first, "%!PS") == 1
 }
 
 # cut_text shortens the lines to max_bytes, and by a character that the cut goes through.

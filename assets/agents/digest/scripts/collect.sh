@@ -4,7 +4,8 @@
 #   files            [{path, text}], sorted by path within each path of the prompt,
 #                    with a note where the text was cut
 #   file_count       number of files
-#   skipped          number of files that are empty, binary or unreadable
+#   skipped          number of files that are empty, binary or unreadable; PDF, RTF and
+#                    PostScript count as binary
 #   left_out         number of files beyond the limits, not looked at
 #   root, tally      what was asked for, and in words what was found
 #   summary_request  the instruction for summarizing one file

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	texts "loki/internal/base/text"
 	"loki/internal/base/value"
 	"loki/internal/base/value/schema"
@@ -23,8 +23,8 @@ type Form struct {
 
 // LoadForm reads a JSON Schema from a file. The error is of code NotFound if there is no
 // such file, and else of code Usage.
-func LoadForm(file string) (*Form, error) {
-	data, err := os.ReadFile(file)
+func LoadForm(ctx context.Context, file string) (*Form, error) {
+	data, err := userfile.ReadFile(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "schema %s: there is no such file", file)
 	}

@@ -58,7 +58,7 @@ func (c *command) runAgent(ctx context.Context, face *face) error {
 		return fault.New(fault.Usage, "agent %s is a graph, and its prompt is text only: pictures cannot be attached", of.Name)
 	}
 	asker := c.asker(face, answersPiped)
-	if asker, err = c.withAnswers(asker); err != nil {
+	if asker, err = c.withAnswers(ctx, asker); err != nil {
 		return err
 	}
 	given := c.agentVariables()

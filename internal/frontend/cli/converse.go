@@ -52,7 +52,7 @@ func (c *command) continueTalk() {
 
 // converse begins the conversation that the options ask for, for one question.
 func (c *command) converse(ctx context.Context, face *face) (*conversation.Conversation, error) {
-	asker, err := c.withAnswers(c.asker(face, false))
+	asker, err := c.withAnswers(ctx, c.asker(face, false))
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func noSession(flag string) error {
 
 // answer sends the text to the model and prints the reply.
 func (c *command) answer(ctx context.Context, face *face) error {
-	form, err := c.form()
+	form, err := c.form(ctx)
 	if err != nil {
 		return err
 	}
@@ -193,11 +193,11 @@ func (c *command) answer(ctx context.Context, face *face) error {
 }
 
 // form returns what --schema asks for, nil without it.
-func (c *command) form() (*conversation.Form, error) {
+func (c *command) form(ctx context.Context) (*conversation.Form, error) {
 	if c.opts.schema == "" {
 		return nil, nil
 	}
-	return conversation.LoadForm(c.opts.schema)
+	return conversation.LoadForm(ctx, c.opts.schema)
 }
 
 // talkAbout begins the conversation that the options ask for, and has talk do the rest with what the user asks.

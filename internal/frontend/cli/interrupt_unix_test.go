@@ -100,6 +100,75 @@ rules:
 	testInterrupt(t, syscall.SIGINT, dir, time.Second, pids, "-a", "boss", "--yes", "x")
 }
 
+// TestNamedPipes: a named pipe is refused at once where a file is named, and the first signal ends the reading of one that is
+// open already, such as that of <(command).
+func TestNamedPipes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "config.yaml"), "model: builtin:echo\nclients: [{type: builtin}]\ntriggers: {pr: {agent: demo, webhook: {verify: none}}}\n")
+	pipe := filepath.Join(dir, "p")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		args   func(path string) []string
+		config string
+		whole  bool // it is read without a way to stop
+	}{
+		"schema":     {args: func(p string) []string { return []string{"--schema", p, "hi"} }},
+		"model":      {args: func(p string) []string { return []string{"-m", "builtin:script/" + p, "hi"} }},
+		"map":        {args: func(p string) []string { return []string{"--map", p, "hi"} }},
+		"trigger":    {args: func(p string) []string { return []string{"--trigger-test", "pr", p} }},
+		"answers":    {args: func(p string) []string { return []string{"-a", "demo", "--answers", p, "hi"} }},
+		"attachment": {args: func(p string) []string { return []string{"-f", p, "hi"} }},
+		"config":     {args: func(string) []string { return []string{"hi"} }, config: pipe, whole: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command := func(path string) (*exec.Cmd, *bytes.Buffer) {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				t.Cleanup(cancel)
+				cmd := exec.CommandContext(ctx, "loki", tt.args(path)...)
+				config := filepath.Join(dir, "config.yaml")
+				if tt.config != "" {
+					config = tt.config
+				}
+				cmd.Dir, cmd.Env = dir, append(emptyHome(t.TempDir()), "LOKI_CONFIG_FILE="+config)
+				said := new(bytes.Buffer)
+				cmd.Stderr = said
+				return cmd, said
+			}
+			cmd, said := command(pipe)
+			if err := cmd.Run(); cmd.ProcessState.ExitCode() < 1 || !strings.Contains(said.String(), "is a named pipe, not a file") {
+				t.Errorf("%v: %s", err, said)
+			}
+			if tt.whole {
+				return
+			}
+			in, out, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer out.Close()
+			cmd, said = command("/dev/fd/3")
+			cmd.ExtraFiles = []*os.File{in}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			in.Close()
+			if _, err := out.Write(bytes.Repeat([]byte(" "), 200<<10)); err != nil { // more than a pipe holds
+				t.Fatalf("%v: %s", err, said)
+			}
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+				t.Errorf("%v: %s", err, said)
+			}
+		})
+	}
+}
+
 // testInterrupt sends a signal to the program with args once the processes that write their ids
 // have begun. It has to end within a time, and they with it.
 func testInterrupt(t *testing.T, sig os.Signal, dir string, within time.Duration, files []string, args ...string) {

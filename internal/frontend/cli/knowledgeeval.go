@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/text"
 	"loki/internal/frontend/command/display"
 	"loki/internal/frontend/render"
@@ -28,7 +28,7 @@ const asBuilt = "as it is"
 // evaluate measures how well the answers to the questions of --rag-eval are found, with the settings of
 // the knowledge base and with those of each --rag-set.
 func (c *command) evaluate(ctx context.Context) error {
-	data, err := os.ReadFile(c.opts.knowledge.eval)
+	data, err := userfile.ReadFile(ctx, c.opts.knowledge.eval)
 	if err != nil {
 		return fault.Wrap(fault.NotFound, err, "reading the questions of --rag-eval")
 	}

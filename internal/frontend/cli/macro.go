@@ -13,7 +13,7 @@ import (
 // runMacro runs the macro that is named, with the words of the text as its arguments. Where nothing is given but its name
 // models may ask the user, as in the REPL.
 func (c *command) runMacro(ctx context.Context, face *face) (err error) {
-	asker, err := c.withAnswers(c.asker(face, false))
+	asker, err := c.withAnswers(ctx, c.asker(face, false))
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"loki/internal/agent/role"
 	"loki/internal/agent/workspace/skill"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/conversation"
 	"loki/internal/frontend/cli/batch"
 	"loki/internal/frontend/command/display"
@@ -32,7 +32,7 @@ func (c *command) mapRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	form, err := c.form()
+	form, err := c.form(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (c *command) rows(ctx context.Context, r *role.Role, form *conversation.For
 	}
 	in, name := c.In, "standard input"
 	if c.opts.mapFile != dash {
-		f, err := os.Open(c.opts.mapFile)
+		f, err := userfile.Open(ctx, c.opts.mapFile)
 		if err != nil {
 			return nil, fault.Wrap(fault.NotFound, err, "the file of --map")
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/text"
 	"loki/internal/conversation"
 	"loki/internal/conversation/session"
@@ -131,7 +131,7 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 	if err != nil {
 		return err
 	}
-	if s.asker, err = c.askerAt(face, piped); err != nil {
+	if s.asker, err = c.askerAt(ctx, face, piped); err != nil {
 		return err
 	}
 	asked.User = attached.Message(asked.Text)
@@ -157,7 +157,7 @@ func (c *command) answerRemotely(ctx context.Context, s *farServer, face *face) 
 		Prompt: promptOf(asked.User), Model: c.opts.model, Role: c.opts.role, RAG: c.opts.knowledge.base, Effort: string(c.opts.sampling.Effort),
 	}
 	if c.opts.schema != "" {
-		if r.Schema, err = readSchema(c.opts.schema); err != nil {
+		if r.Schema, err = readSchema(ctx, c.opts.schema); err != nil {
 			return err
 		}
 	}
@@ -191,8 +191,8 @@ func promptOf(m chat.Message) api.Prompt {
 }
 
 // readSchema reads the JSON Schema in a file.
-func readSchema(path string) (map[string]any, error) {
-	data, err := os.ReadFile(path)
+func readSchema(ctx context.Context, path string) (map[string]any, error) {
+	data, err := userfile.ReadFile(ctx, path)
 	if err != nil {
 		return nil, fault.Wrap(fault.NotFound, err, "reading the schema")
 	}

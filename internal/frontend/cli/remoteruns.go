@@ -51,7 +51,7 @@ func (c *command) resumeRemotely(ctx context.Context, s *farServer, face *face) 
 	if piped := !c.InTerminal && len(c.opts.answer) == 0 && c.opts.answers == ""; piped || c.InTerminal {
 		s.asker = c.asker(face, piped)
 	}
-	answers, err := c.answersFor(before)
+	answers, err := c.answersFor(ctx, before)
 	how := c.resumptionFlag()
 	switch {
 	case err != nil:
@@ -101,10 +101,10 @@ func (c *command) resumption() (api.Resumption, error) {
 }
 
 // answersFor returns the answers that the options give to the questions of a run.
-func (c *command) answersFor(r api.RunDetail) (map[string]string, error) {
+func (c *command) answersFor(ctx context.Context, r api.RunDetail) (map[string]string, error) {
 	switch {
 	case c.opts.answers != "":
-		answers, lists, err := readAnswers(c.opts.answers)
+		answers, lists, err := readAnswers(ctx, c.opts.answers)
 		for _, q := range r.Pending {
 			if slices.Contains(lists, q.ID) && !q.Multi && err == nil {
 				err = fault.New(fault.Usage, "the answer to %s cannot be taken: one answer is expected, and not a list", q.ID)
@@ -257,9 +257,9 @@ func answerHint(command, id, first string, n int) string {
 
 // askerAt returns what answers the questions of a run at a server: the file of --answers, the lines of a piped
 // standard input, or the user at the terminal; nil if no user can be asked.
-func (c *command) askerAt(face *face, piped bool) (ask.Asker, error) {
+func (c *command) askerAt(ctx context.Context, face *face, piped bool) (ask.Asker, error) {
 	if c.opts.answers != "" || piped {
-		return c.withAnswers(c.asker(face, piped))
+		return c.withAnswers(ctx, c.asker(face, piped))
 	}
 	if !c.InTerminal {
 		return nil, nil

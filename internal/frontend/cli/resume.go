@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"loki/internal/base/ask"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/value"
 	"loki/internal/base/value/yamldoc"
 	"loki/internal/workflow/run"
@@ -30,7 +30,7 @@ func (c *command) resumeRun(ctx context.Context, face *face) error {
 	}
 	r.Typed = c.opts.answer
 	if c.opts.answers != "" {
-		if r.Answers, r.Lists, err = readAnswers(c.opts.answers); err != nil {
+		if r.Answers, r.Lists, err = readAnswers(ctx, c.opts.answers); err != nil {
 			return err
 		}
 	}
@@ -84,8 +84,8 @@ func (c *command) continuation(face *face) (run.Continuation, error) {
 }
 
 // readAnswers reads a mapping of question ids to answers, some of which may be lists.
-func readAnswers(path string) (answers map[string]string, lists []string, err error) {
-	err = readAnswerFile(path, func(doc *yamldoc.Doc) error {
+func readAnswers(ctx context.Context, path string) (answers map[string]string, lists []string, err error) {
+	err = readAnswerFile(ctx, path, func(doc *yamldoc.Doc) error {
 		given, err := answersOf(doc)
 		answers, lists = ask.Texts(given)
 		return err
@@ -94,8 +94,8 @@ func readAnswers(path string) (answers map[string]string, lists []string, err er
 }
 
 // readAnswerFile has read read the file of --answers.
-func readAnswerFile(path string, read func(*yamldoc.Doc) error) error {
-	src, err := os.ReadFile(path)
+func readAnswerFile(ctx context.Context, path string, read func(*yamldoc.Doc) error) error {
+	src, err := userfile.ReadFile(ctx, path)
 	if err != nil {
 		return fault.Wrap(fault.NotFound, err, "reading the answers")
 	}

@@ -294,11 +294,11 @@ func (c *command) printTests(r *cases.Report) error {
 }
 
 // withAnswers returns what answers with the file of --answers, or asker without one.
-func (c *command) withAnswers(asker ask.Asker) (ask.Asker, error) {
+func (c *command) withAnswers(ctx context.Context, asker ask.Asker) (ask.Asker, error) {
 	if c.opts.answers == "" {
 		return asker, nil
 	}
-	byName, list, err := readPrepared(c.opts.answers)
+	byName, list, err := readPrepared(ctx, c.opts.answers)
 	if err != nil {
 		return nil, err
 	}
@@ -307,8 +307,8 @@ func (c *command) withAnswers(asker ask.Asker) (ask.Asker, error) {
 
 // readPrepared reads the answers of --answers for a run that begins: a mapping by question or node, or a
 // list in order.
-func readPrepared(path string) (byName map[string]ask.Given, list []ask.Given, err error) {
-	err = readAnswerFile(path, func(doc *yamldoc.Doc) (err error) {
+func readPrepared(ctx context.Context, path string) (byName map[string]ask.Given, list []ask.Given, err error) {
+	err = readAnswerFile(ctx, path, func(doc *yamldoc.Doc) (err error) {
 		if doc.Root().Kind() != yamldoc.List {
 			byName, err = answersOf(doc)
 			return err

@@ -12,6 +12,7 @@ import (
 
 	"loki/internal/base/fault"
 	"loki/internal/base/fault/steps"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/text"
 	"loki/internal/knowledge/input"
 	"loki/internal/llm/chat"
@@ -90,10 +91,10 @@ func (c *command) toolSchema(ctx context.Context) error {
 
 // argcEval prints the shell code that a script of its own kind evaluates to read its
 // arguments. An error becomes code too, or the script would continue without them.
-func (c *command) argcEval(context.Context) error {
+func (c *command) argcEval(ctx context.Context) error {
 	file := c.opts.value
 	width, _ := strconv.Atoi(c.getenv("TERM_WIDTH"))
-	src, err := os.ReadFile(file)
+	src, err := userfile.ReadFile(ctx, file)
 	code := ""
 	if err == nil {
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))

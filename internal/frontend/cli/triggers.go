@@ -9,12 +9,12 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/text"
 	"loki/internal/frontend/command/display"
 	"loki/internal/llm/chat"
@@ -41,13 +41,13 @@ type triggerTest struct {
 }
 
 // testTrigger shows what a body would start.
-func (c *command) testTrigger(context.Context) error {
+func (c *command) testTrigger(ctx context.Context) error {
 	name, file := c.opts.triggerTest[0][0], c.opts.triggerTest[0][1]
 	t := trigger.Find(c.app.Config.Triggers, name)
 	if t == nil || t.Webhook == nil {
 		return fault.New(fault.NotFound, "there is no trigger %q with a webhook in %s", name, c.app.Config.File).WithHint("the section triggers lists them")
 	}
-	r, err := c.requestIn(file)
+	r, err := c.requestIn(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,10 @@ func (c *command) testTrigger(context.Context) error {
 }
 
 // requestIn returns the request in a file: a body, or an object {headers, query, body}.
-func (c *command) requestIn(file string) (r trigger.Request, err error) {
+func (c *command) requestIn(ctx context.Context, file string) (r trigger.Request, err error) {
 	in := io.Reader(c.In)
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := userfile.Open(ctx, file)
 		if err != nil {
 			return r, fault.Wrap(fault.Usage, err, "the body of --trigger-test")
 		}

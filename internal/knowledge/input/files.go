@@ -12,11 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
 
 	"loki/internal/base/document"
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/text"
 	"loki/internal/base/text/pattern"
 )
@@ -224,21 +223,14 @@ func readLimited(ctx context.Context, path string, limit int64) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	flags := os.O_RDONLY
-	switch {
-	case info.Mode().IsRegular():
-	case info.Mode().Type() == fs.ModeNamedPipe && inherited(path):
-		flags |= syscall.O_NONBLOCK // so that the deadline counts
-	default:
-		return nil, fault.New(fault.Usage, "%s is %s, not a file", path, text.FileKind(info.Mode()))
+	if kind := info.Mode(); !kind.IsRegular() && !(kind.Type() == fs.ModeNamedPipe && userfile.Inherited(path)) {
+		return nil, fault.New(fault.Usage, "%s is %s, not a file", path, text.FileKind(kind))
 	}
-	f, err := os.OpenFile(path, flags, 0)
+	f, err := userfile.Open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	// A file has no deadlines, and ends.
-	defer context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	switch {
 	case ctx.Err() != nil:
@@ -250,9 +242,4 @@ func readLimited(ctx context.Context, path string, limit int64) ([]byte, error) 
 		return nil, &tooLargeError{path, limit}
 	}
 	return data, nil
-}
-
-// inherited reports whether path names an open file of the process.
-func inherited(path string) bool {
-	return path == "/dev/stdin" || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
 }

@@ -1,12 +1,14 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
+
+	"loki/internal/base/file/userfile"
 )
 
 // Env is what the program knows as its environment: the variables of the process,
@@ -143,7 +145,7 @@ func (e Env) LoadEnvFile() (Env, error) {
 	if !ok {
 		return e, nil
 	}
-	src, err := os.ReadFile(path)
+	src, err := userfile.ReadFile(context.Background(), path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return e, nil

@@ -2,14 +2,15 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/value/yamldoc"
 )
 
@@ -25,7 +26,7 @@ func Load(paths Paths, env Env) (*Config, []*yamldoc.Problem, error) {
 	var warnings []*yamldoc.Problem
 	cfg := defaults()
 	cfg.File, cfg.Blank = paths.ConfigFile, true
-	src, err := os.ReadFile(paths.ConfigFile)
+	src, err := userfile.ReadFile(context.Background(), paths.ConfigFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if env.Get("LOKI_CONFIG_FILE") != "" {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,13 +11,13 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/process/sandbox"
 	"loki/internal/base/text"
 	"loki/internal/base/value/yamldoc"
@@ -28,7 +29,7 @@ const maxFile = 8 << 20
 // Read reads the file at path. A missing or blank file has no servers. The error, with
 // code Config, is about the file as a whole; a mistake in one server is in its Err.
 func Read(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := userfile.Open(context.Background(), path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &File{Path: path}, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"loki/internal/base/fault"
+	"loki/internal/base/file/userfile"
 	"loki/internal/base/process"
 	"loki/internal/base/text"
 )
@@ -107,6 +108,9 @@ func exists(path string) bool {
 
 // readPassword reads a password file.
 func readPassword(path string) (string, error) {
+	if err := userfile.Check(path); err != nil {
+		return "", fault.Wrap(fault.Config, err, "vault password")
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", fault.Wrap(fault.Config, err, "vault password")

@@ -98,7 +98,7 @@ func (p *Provider) Chat(ctx context.Context, req provider.Request) iter.Seq2[pro
 			yield(provider.Chunk{}, fmt.Errorf("model %s: %w", req.Model, err))
 			return
 		}
-		r, err := p.answer(req)
+		r, err := p.answer(ctx, req)
 		if err != nil {
 			yield(provider.Chunk{}, err)
 			return
@@ -108,7 +108,7 @@ func (p *Provider) Chat(ctx context.Context, req provider.Request) iter.Seq2[pro
 }
 
 // answer has the model that req names make a reply.
-func (p *Provider) answer(req provider.Request) (reply, error) {
+func (p *Provider) answer(ctx context.Context, req provider.Request) (reply, error) {
 	name, path, hasPath := strings.Cut(req.Model, "/")
 	switch {
 	case req.Model == Extract:
@@ -116,11 +116,11 @@ func (p *Provider) answer(req provider.Request) (reply, error) {
 	case req.Model == Echo:
 		return echoReply(req), nil
 	case name == Script && !hasPath:
-		return p.scriptReply(req, p.options.ScriptFile)
+		return p.scriptReply(ctx, req, p.options.ScriptFile)
 	case name == Script && p.options.OnlyScriptFile:
 		return reply{}, invalid(nil, "the model %q names a rule file, which is not allowed here; use the model %q", req.Model, Script)
 	case name == Script:
-		return p.scriptReply(req, path)
+		return p.scriptReply(ctx, req, path)
 	}
 	return reply{}, invalid(nil, "unknown model %q; the built-in models are %s, %s, %s and %s/PATH", req.Model, Extract, Echo, Script, Script)
 }

@@ -1,11 +1,12 @@
 package builtin
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
+	"loki/internal/base/file/userfile"
 	"loki/internal/llm/chat"
 	"loki/internal/llm/provider"
 	"loki/internal/llm/provider/builtin/script"
@@ -16,11 +17,11 @@ import (
 const maxScriptBytes = 1 << 20
 
 // scriptReply answers req from the rule file at path.
-func (p *Provider) scriptReply(req provider.Request, path string) (reply, error) {
+func (p *Provider) scriptReply(ctx context.Context, req provider.Request, path string) (reply, error) {
 	if path == "" {
 		return reply{}, invalid(nil, "the model %q has no rule file: set script: of the client or the variable LOKI_SCRIPT_FILE, or use the model %s/PATH", req.Model, Script)
 	}
-	file, err := p.script(filepath.Clean(path))
+	file, err := p.script(ctx, filepath.Clean(path))
 	if err != nil {
 		return reply{}, invalid(err, "model %s", req.Model)
 	}
@@ -33,13 +34,13 @@ func (p *Provider) scriptReply(req provider.Request, path string) (reply, error)
 
 // script returns the rule file at path. A file that cannot be read is tried again by
 // the next request, so that it can be fixed while Loki runs.
-func (p *Provider) script(path string) (*script.File, error) {
+func (p *Provider) script(ctx context.Context, path string) (*script.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if f, ok := p.scripts[path]; ok {
 		return f, nil
 	}
-	data, err := readScript(path)
+	data, err := readScript(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +52,8 @@ func (p *Provider) script(path string) (*script.File, error) {
 	return f, nil
 }
 
-func readScript(path string) (data []byte, err error) {
-	f, err := os.Open(path)
+func readScript(ctx context.Context, path string) (data []byte, err error) {
+	f, err := userfile.Open(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("rule file: %w", err)
 	}

@@ -287,7 +287,7 @@ func (l Library) unknown(name string) error {
 	if near != "" {
 		return err.WithHint("did you mean %s? All agents: loki --list agents", near)
 	}
-	return err.WithHint("all agents: loki --list agents; a directory needs a path: ./%s", name)
+	return err.WithHint("all agents: loki --list agents")
 }
 
 // nearHere returns the path of an agent in the present directory whose name is like name, "" if there is none.

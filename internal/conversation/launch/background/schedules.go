@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"loki/internal/agent"
@@ -107,10 +106,8 @@ func (s *Service) Schedules(store run.Store, m *manager.Manager) *schedule.Servi
 func (s *Service) InstalledAgent(name string) (agent.Agent, error) {
 	ref, err := s.Agents.Find(name)
 	if err == nil && !ref.ByName() {
-		err = fault.New(fault.NotFound, "the agent at %s is not installed: a schedule needs an agent with a name", name)
-	}
-	if hint := fault.HintOf(err); fault.CodeOf(err) == fault.NotFound && (hint == "" || strings.Contains(hint, "./")) { // which does not help here
-		err = fault.Wrap(fault.NotFound, err, "").WithHint("the installed agents: loki --list agents; to install one, move its directory to the agents directory, which loki --info names")
+		err = fault.New(fault.NotFound, "the agent at %s is not installed: a schedule needs an agent with a name", name).
+			WithHint("the installed agents: loki --list agents; to install one, move its directory to the agents directory, which loki --info names")
 	}
 	if err != nil {
 		return agent.Agent{}, err

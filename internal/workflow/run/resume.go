@@ -62,11 +62,17 @@ func (r Resumption) answers() bool {
 	return r.Answer != nil || len(r.Answers) > 0 || len(r.Typed) > 0
 }
 
-// TakenError says that answers are on record of a run that goes on in the process that holds it.
-type TakenError struct{ Held *LeaseError }
+// TakenError says that answers are on record of a run that another process continues, or has ended with them.
+type TakenError struct {
+	ID    string
+	Owner string // the process that holds the run, and its host; empty if the run has ended
+}
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("the answer is recorded; run %s continues in %s", e.Held.ID, e.Held.Owner)
+	if e.Owner == "" {
+		return fmt.Sprintf("the answer is recorded; run %s has ended in another process", e.ID)
+	}
+	return fmt.Sprintf("the answer is recorded; run %s continues in %s", e.ID, e.Owner)
 }
 
 // waitReleased returns what describes a run that comes to rest once no process holds it any more, or after some seconds.
@@ -112,7 +118,7 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		}
 		held := info.Held
 		if info, err = store.Info(ctx, info.ID); err != nil || info.Held != nil || info.Status != Suspended {
-			return Outcome{Run: info.ID}, cmp.Or[error](err, &TakenError{held})
+			return Outcome{Run: info.ID}, cmp.Or[error](err, &TakenError{info.ID, held.Owner})
 		}
 		r.Answer, r.Answers, r.Typed = nil, nil, nil // it came to rest meanwhile, perhaps without having seen them
 	}
@@ -171,8 +177,13 @@ func (s *Service) resume(ctx context.Context, r Resumption) (Outcome, error) {
 		journal, found, err = store.Open(ctx, info.ID, unless...)
 		return err
 	})
-	if held, ok := errors.AsType[*LeaseError](err); ok && r.answers() { // another process has seen the answers
-		return Outcome{Run: info.ID}, &TakenError{held}
+	if r.answers() { // another process may have seen the answers
+		if held, ok := errors.AsType[*LeaseError](err); ok {
+			return Outcome{Run: info.ID}, &TakenError{info.ID, held.Owner}
+		}
+		if ended, ok := errors.AsType[*EndedError](err); ok && ended.Status == Done {
+			return Outcome{Run: info.ID}, &TakenError{ID: info.ID}
+		}
 	}
 	if err != nil {
 		return Outcome{}, refusal(err, info.Kind)

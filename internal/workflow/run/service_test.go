@@ -402,6 +402,37 @@ func TestAnsweredElsewhere(t *testing.T) {
 	}
 }
 
+// overtaken is a store on which another process is faster, once.
+type overtaken struct {
+	lasting
+	other func()
+}
+
+func (s overtaken) Open(ctx context.Context, id string, unless ...run.Status) (run.Journal, run.Recovery, error) {
+	s.other()
+	return s.lasting.Open(ctx, id, unless...)
+}
+
+// TestAnswerOfOvertakenRun resumes a run with an answer that another process sees and ends the run with, before this one can open it.
+func TestAnswerOfOvertakenRun(t *testing.T) {
+	store := lasting{Store: memstore.New(nil)}
+	j := job(questioner{}, event.Discard)
+	s := service(store, j)
+	out, err := s.Start(t.Context(), j)
+	if fault.CodeOf(err) != fault.Suspended {
+		t.Fatal(err)
+	}
+	slow := service(overtaken{store, func() {
+		if o, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: out.Run}}); err != nil || o.Output != "yes" {
+			t.Errorf("the other process: %+v, %v", o, err)
+		}
+	}}, j)
+	_, err = slow.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: out.Run}, Typed: []string{"yes"}})
+	if taken := new(run.TakenError); !errors.As(err, &taken) || taken.ID != out.Run || taken.Owner != "" {
+		t.Errorf("the answer: %v", err)
+	}
+}
+
 // TestAnswerOfHeldRun resumes a run with an answer while another process is at work on it: the answer is on record, and that process
 // goes on.
 func TestAnswerOfHeldRun(t *testing.T) {
@@ -430,7 +461,7 @@ func TestAnswerOfHeldRun(t *testing.T) {
 		t.Errorf("answers of which one is to no question: %v", err)
 	}
 	_, err := s.Resume(t.Context(), run.Resumption{Continuation: run.Continuation{ID: id}, Typed: []string{"yes"}})
-	if taken := new(run.TakenError); !errors.As(err, &taken) || taken.Held.ID != id {
+	if taken := new(run.TakenError); !errors.As(err, &taken) || taken.ID != id || taken.Owner == "" {
 		t.Errorf("the answer: %v", err)
 	}
 	if err := <-ended; err != nil || out.Output != "yes" {

@@ -210,3 +210,16 @@ func FuzzParseEnvFile(f *testing.F) {
 		}
 	})
 }
+
+// TestMisspelledVariables: a slip at the end of a name is one, too; another word is not.
+func TestMisspelledVariables(t *testing.T) {
+	for name, want := range map[string]string{
+		"LOKI_MODLE": "did you mean LOKI_MODEL?", "LOKI_TEMPERATUR": "did you mean LOKI_TEMPERATURE?", "LOKI_CONFIG_DIRS": "did you mean LOKI_CONFIG_DIR?",
+		"LOKI_RAG_CHUNKER": "has no effect anymore", "LOKI_MODEL_TOO": "", "LOKI_KEY": "", "LOKI_CONFIG": "", "LOKI_OF_ANOTHER_PROGRAM": "",
+	} {
+		got := strings.Join(misspellings(NewEnv("linux", []string{name + "=x"})), "\n")
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

@@ -158,7 +158,6 @@ func TestProblemsSayWhere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
 		{"type", "\n---\nmodel: m\ntemperature: hot\n---\nx", "r.md:4:14"},
-		{"range", "---\ntop_p: 7\n---\nx", "want a number from 0 to 1, not 7"},
 		{"effort", "---\nreasoning_effort: much\n---\nx", "none, minimal, low, medium, high"},
 		{"sandbox", "---\nsandbox: none\n---\nx", "r.md:2:10: sandbox: want one of read, write, network, full"},
 		{"no_yaml", "---\na: [\n---\nx", "r.md:2"},
@@ -169,6 +168,9 @@ func TestProblemsSayWhere(t *testing.T) {
 				t.Errorf("%v does not say %q", err, tt.want)
 			}
 		})
+	}
+	if r, warnings, err := role.Parse("r", "r.md", "---\ntop_p: 7\n---\nx"); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].Error(), "want a number from 0 to 1, not 7") || *r.Settings.TopP != 7 {
+		t.Error(err, warnings)
 	}
 	_, warnings, err := role.Parse("r", "r.md", "---\ntemprature: 1\nname: n\n---\nx")
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].Error()+warnings[0].Hint, "temperature") {

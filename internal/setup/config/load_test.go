@@ -353,7 +353,6 @@ func TestLoadOldNames(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"range", "temperature: 5", `1:14: temperature: want a number from 0 to 2, not 5`},
 		{"number", "a: 1\ntemperature: hot", `2:14: temperature: expected a number, found a string`},
 		{"boolean_in_quotes", `stream: "true"`, `1:9: stream: expected true or false, found a string`},
 		{"boolean_of_yaml_1.1", `stream: yes`, `1:9: stream: expected true or false, found a string`},
@@ -450,6 +449,7 @@ func TestLoadWarnings(t *testing.T) {
 		name, text string
 		want       []string
 	}{
+		{"range", "temperature: 5", []string{`1:14: temperature: want a number from 0 to 2, not 5`}},
 		{"unknown_key", "temprature: 1", []string{`1:1: unknown key "temprature" is ignored | did you mean "temperature"?`}},
 		{"unknown_key_of_client", "clients:\n  - type: openai\n    apikey: x", []string{`3:5: clients[0]: unknown key "apikey" is ignored | did you mean "api_key"?`}},
 		{"unknown_key_of_model", "clients:\n  - type: openai\n    models: [{name: m, vision: true}]", []string{`3:24: clients[0].models[0]: unknown key "vision" is ignored`}},

@@ -44,8 +44,7 @@ func ReadEnvironment(m *yamldoc.Map) (names []string) {
 
 // ReadSampling reads the keys temperature, top_p and reasoning_effort.
 func ReadSampling(m *yamldoc.Map) chat.Sampling {
-	number := m.CheckedFloat(chat.CheckNumber)
-	s := chat.Sampling{Temperature: optional("temperature", number), TopP: optional("top_p", number)}
+	s := chat.Sampling{Temperature: optional("temperature", m.Float), TopP: optional("top_p", m.Float)}
 	var effort string
 	if !m.Text("reasoning_effort", &effort) || slices.Contains(catalog.Levels(), effort) {
 		s.Effort = chat.Effort(effort)

@@ -207,18 +207,15 @@ func (m *Map) Uint(key string, dst *int) bool { return m.Int(key, dst, 0, math.M
 // Float reads a finite number.
 func (m *Map) Float(key string, dst *float64) bool { return read(m, key, dst, (*Node).Float) }
 
-// CheckedFloat reads a finite number for which check has no error; key is the argument of check, too.
+// CheckedFloat reads a finite number, with a warning if check has an error; key is the argument of check, too.
 func (m *Map) CheckedFloat(check func(key string, x float64) error) func(key string, dst *float64) bool {
 	return func(key string, dst *float64) bool {
-		var x float64
-		if !m.Float(key, &x) {
+		if !m.Float(key, dst) {
 			return false
 		}
-		if err := check(key, x); err != nil {
-			m.Get(key).Errorf("%v", err)
-			return false
+		if err := check(key, *dst); err != nil {
+			m.Get(key).Warnf("%v", err)
 		}
-		*dst = x
 		return true
 	}
 }

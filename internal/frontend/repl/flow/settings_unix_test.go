@@ -24,7 +24,7 @@ func TestSettings(t *testing.T) {
 		u.do(".set dry_run false")
 		u.do(".set temperature null")
 		u.do(".info all", `^temperature +null$`)
-		u.do(".set temperature warm", `want a number, found "warm"`)
+		u.do(".set temperature warm", `want a number from 0 to 2, or null, found "warm"`)
 		u.do(".set temprature 1", `did you mean temperature`)
 		u.do(".set", `(?i)usage`)
 		u.do(".set model builtin:echo")
